@@ -1,0 +1,60 @@
+# make build check test e2e demo bench install
+
+SHELL    := /bin/bash
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+PREFIX   ?= /usr/local
+DESTDIR  ?=
+GO       ?= go
+FUZZTIME ?= 5s
+PROGRAMS := metax-ctk metax-docker
+TOOL     := $(GO) tool -modfile=tools/go.mod
+LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
+
+.PHONY: build check test e2e demo bench install fuzz docs clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+
+# Everything that can be said of the code without an engine.
+check:
+	@files=$$($(TOOL) gofumpt -l cmd internal test); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	$(GO) mod tidy -diff
+	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
+	CGO_ENABLED=1 $(GO) test -race ./...
+	$(MAKE) fuzz
+
+test:
+	$(GO) test ./...
+
+# A short run of every fuzz target there is.
+fuzz:
+	@set -e; for dir in $$(grep -rl '^func Fuzz' --include='*_test.go' cmd internal | xargs -n1 dirname | sort -u); do \
+	  for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
+	    echo "fuzz $$dir $$target"; \
+	    $(GO) test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) >$$dir.fuzzlog 2>&1 || { cat $$dir.fuzzlog; rm -f $$dir.fuzzlog; exit 1; }; \
+	    rm -f $$dir.fuzzlog; \
+	  done; \
+	done
+
+# Real engines; needs root on a Debian machine, fetches what is missing.
+e2e:
+	test/e2e/run
+
+demo: build
+	test/demo
+
+bench: build
+	test/bench/run
+
+# Writes the pages and pictures in docs that are made from the commands.
+docs:
+	$(GO) test ./cmd/metax-ctk -run TestReference -update
+
+install: build
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 0755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+
+clean:
+	rm -rf bin

@@ -1,0 +1,113 @@
+// Package where finds the node that a command is about: this host, a host tree
+// below --root, a built-in simulated node, or a file. It is what metax-ctk and
+// metax-docker have in common, so that both see the same node.
+package where
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+// Host is the WHERE that means the machine itself, or the tree below the root.
+const Host = "host"
+
+// RecordPath is where cdi generate leaves the Node that it found, for those who
+// may not ask the vendor's tool: what only mx-smi knows stays known between a
+// boot and the next.
+const RecordPath = "/run/metax-container-toolkit/node.json"
+
+// Where names a node.
+type Where struct {
+	Node string // Host, a built-in node, "sim:AxBxC", or a file
+	Root string // directory that stands for the host's "/"
+	// Run runs the vendor's mx-smi; nil means that it must not be run, and the
+	// recorded Node serves instead.
+	Run mxsmi.Run
+}
+
+// IsHost tells whether the node's devices are on this machine.
+func (w Where) IsHost() bool { return w.Node == "" || w.Node == Host }
+
+// Load returns the node.
+func (w Where) Load(ctx context.Context) (gpu.Node, error) {
+	if w.IsHost() {
+		return w.discover(ctx)
+	}
+	if w.Root != "" && w.Root != "/" {
+		return gpu.Node{}, fmt.Errorf("node %q with root %q: a root goes with the node %q only", w.Node, w.Root, Host)
+	}
+	node, err := sim.Node(w.Node)
+	if err == nil {
+		return node, nil
+	}
+	data, fileErr := readFile(w.Node)
+	if errors.Is(fileErr, fs.ErrNotExist) {
+		return gpu.Node{}, fmt.Errorf("%w; nor is there a file of that name", err)
+	} else if fileErr != nil {
+		return gpu.Node{}, fmt.Errorf("read node file: %w", fileErr)
+	}
+	if node, err = decode(data); err != nil {
+		return gpu.Node{}, fmt.Errorf("read node file %s: %w", w.Node, err)
+	}
+	return node, nil
+}
+
+func (w Where) discover(ctx context.Context) (gpu.Node, error) {
+	root, err := hostfs.New(w.Root)
+	if err != nil {
+		return gpu.Node{}, err
+	}
+	host := discover.Host{Root: root, Run: w.Run}
+	if w.Run == nil {
+		record, err := root.ReadFile(RecordPath)
+		if err == nil {
+			node, err := gpu.DecodeNode(record)
+			if err != nil {
+				return gpu.Node{}, fmt.Errorf("read recorded node %s: %w; write it anew: metax-ctk cdi generate", root.Join(RecordPath), err)
+			}
+			host.Recorded = &node
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return gpu.Node{}, fmt.Errorf("read recorded node: %w", err)
+		}
+	}
+	return host.Discover(ctx)
+}
+
+// Record writes the node to its host's RecordPath.
+func (w Where) Record(node []byte) error {
+	root, err := hostfs.New(w.Root)
+	if err != nil {
+		return err
+	}
+	_, err = atomicfile.Write(root.Join(RecordPath), node, 0o644)
+	return err
+}
+
+func decode(data []byte) (gpu.Node, error) {
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+		return gpu.DecodeNode(data)
+	}
+	return mxsmi.NodeFromMatrix(string(data))
+}
+
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > hostfs.MaxFile {
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, hostfs.MaxFile)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// deps is everything that the program takes from its surroundings.
+type deps struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Run      mxsmi.Run
+}
+
+// toolkit carries deps to the commands.
+type toolkit struct{ deps }
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, d deps) int {
+	t := toolkit{d}
+	app := t.app()
+	args, err := permute(app, args)
+	if err == nil {
+		err = app.RunContext(ctx, args)
+	}
+	if err != nil && err.Error() != "" {
+		fmt.Fprintf(d.Err, "metax-ctk: %v\n", err)
+	}
+	return exitCode(err)
+}
+
+func (t toolkit) app() *cli.App {
+	app := &cli.App{
+		Name:  "metax-ctk",
+		Usage: "see, pick and describe the MetaX GPUs of a node",
+		Description: `Examples:
+   metax-ctk topology print
+   metax-ctk --node c500-8 pick 4 --explain
+   metax-ctk cdi generate
+
+Exit codes: 0 done; 1 failed; 2 usage or bad configuration; 3 no MetaX GPU or
+driver here; 4 check or diff found problems; 5 the pick cannot be met.`,
+		Version:                   version(),
+		HideVersion:               true,
+		Writer:                    t.Out,
+		ErrWriter:                 t.Err,
+		Reader:                    t.In,
+		DisableSliceFlagSeparator: true,
+		EnableBashCompletion:      true,
+		HideHelpCommand:           true,
+		ExitErrHandler:            func(*cli.Context, error) {},
+		Flags: []cli.Flag{
+			&cli.StringFlag{
+				Name: "node", Value: where.Host, EnvVars: []string{"METAX_CTK_NODE"},
+				Usage: "the node: `WHERE` is \"host\", a simulated node (metax-ctk sim list), or a file with Node JSON or the text of mx-smi topo -m",
+			},
+			&cli.StringFlag{
+				Name: "root", Value: "/", EnvVars: []string{"METAX_CTK_ROOT"},
+				Usage: "`DIR` that stands for the host's root directory",
+			},
+		},
+		Commands: []*cli.Command{
+			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.cdiCommand(),
+			t.simCommand(), t.completionCommand(), t.versionCommand(),
+		},
+	}
+	app.Action = group
+	app.OnUsageError = onUsageError
+	app.Commands = finish(app.Commands)
+	return app
+}
+
+// finish gives every command what urfave/cli would otherwise decide for us.
+func finish(commands []*cli.Command) []*cli.Command {
+	for _, c := range commands {
+		c.OnUsageError = onUsageError
+		c.HideHelpCommand = true
+		if c.Action == nil {
+			c.Action = group
+		}
+		finish(c.Subcommands)
+	}
+	return commands
+}
+
+// group is the action of a command that only holds others.
+func group(c *cli.Context) error {
+	if c.Args().Present() {
+		return usagef("unknown command %q; see %s --help", c.Args().First(), strings.TrimSpace(c.App.Name+" "+c.Command.Name))
+	}
+	return cli.ShowSubcommandHelp(c)
+}
+
+// where returns the node that the global flags name.
+func (t toolkit) where(c *cli.Context) where.Where {
+	return where.Where{Node: c.String("node"), Root: c.String("root"), Run: t.Run}
+}
+
+// node loads the node and prints its warnings to standard error.
+func (t toolkit) node(c *cli.Context) (gpu.Node, error) {
+	n, err := t.where(c).Load(c.Context)
+	if err != nil {
+		return gpu.Node{}, err
+	}
+	t.warn(n.Warnings...)
+	return n, nil
+}
+
+func (t toolkit) warn(lines ...string) {
+	for _, line := range lines {
+		fmt.Fprintf(t.Err, "metax-ctk: warning: %s\n", line)
+	}
+}
+
+// arguments returns the positional arguments if their number is within bounds.
+func arguments(c *cli.Context, least, most int) ([]string, error) {
+	args := c.Args().Slice()
+	if len(args) < least || len(args) > most {
+		return nil, usagef("%s takes %s; got %d arguments; see metax-ctk %s --help", c.Command.Name, takes(c, most), len(args), c.Command.FullName())
+	}
+	return args, nil
+}
+
+func takes(c *cli.Context, most int) string {
+	if most == 0 {
+		return "no argument"
+	}
+	return c.Command.ArgsUsage
+}

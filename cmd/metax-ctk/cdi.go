@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+)
+
+func (t toolkit) cdiCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "cdi",
+		Usage: "the CDI spec, from which engines learn what a GPU brings",
+		Subcommands: []*cli.Command{
+			{
+				Name:  "generate",
+				Usage: "write the CDI spec of the node",
+				Description: `A file that says the same already is not touched. While a GPU on the PCI bus
+has no device nodes yet, nothing is written (--force writes the others).
+What mx-smi said is recorded below the root, at
+/run/metax-container-toolkit/node.json, for metax-docker.
+
+Examples:
+   metax-ctk cdi generate
+   metax-ctk cdi generate --output - --format yaml
+   metax-ctk --root /host cdi generate --engine-root /`,
+				Flags: append(specFlags(),
+					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, or - for standard output (default: " + cdi.Path(cdi.DefaultVendor, cdi.DefaultClass, cdi.JSON) + " below the root)"},
+					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: as the file is named, else json)"},
+					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
+					outputFlag()),
+				Action: t.cdiGenerate,
+			},
+			{
+				Name:  "list",
+				Usage: "list the CDI devices that engines find",
+				Description: `Examples:
+   metax-ctk cdi list
+   metax-ctk cdi list --all-kinds -o json`,
+				Flags: []cli.Flag{
+					specDirFlag(), kindFlags()[0], kindFlags()[1],
+					&cli.BoolFlag{Name: "all-kinds", Usage: "also the devices of others"},
+					outputFlag(),
+				},
+				Action: t.cdiList,
+			},
+			{
+				Name:      "check",
+				Usage:     "check the spec: its form, the files that it names, and drift from the node",
+				ArgsUsage: "[FILE]",
+				Description: `Without FILE, everything that engines find of the kind. Exit code 4 means
+that something was found.
+
+Examples:
+   metax-ctk cdi check
+   metax-ctk cdi check /etc/cdi/metax.yaml -o json`,
+				Flags: append(specFlags(), specDirFlag(), outputFlag()), Action: t.cdiCheck,
+			},
+			{
+				Name:      "diff",
+				Usage:     "what cdi generate would change",
+				ArgsUsage: "[FILE]",
+				Description: `Lines begin with + (would be added), - (removed) or ~ (changed). Exit code 4
+means that there are differences.
+
+Example:
+   metax-ctk cdi diff`,
+				Flags: append(specFlags(), outputFlag()), Action: t.cdiDiff,
+			},
+		},
+	}
+}
+
+func kindFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "vendor", Value: cdi.DefaultVendor, Usage: "the `VENDOR` of the CDI kind"},
+		&cli.StringFlag{Name: "class", Value: cdi.DefaultClass, Usage: "the `CLASS` of the CDI kind"},
+	}
+}
+
+// specFlags shape a spec; generate, check and diff have them in common.
+func specFlags() []cli.Flag {
+	return append(kindFlags(),
+		&cli.StringSliceFlag{Name: "device-name-strategy", Usage: "name devices by `NAMES`: index, uuid, bdf, all; repeatable or with commas (default: all of them)"},
+		&cli.StringFlag{Name: "engine-root", Usage: "`DIR` below which the engine finds the node's files (default: the root)"},
+		&cli.BoolFlag{Name: "no-groups", Usage: "leave out the groups of device nodes, which need CDI 0.7 (Podman 4 reads less)"},
+	)
+}
+
+func specDirFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "spec-dir", Usage: "look in `DIR`, as the engine does, below the root; repeatable, the last one wins (default: /etc/cdi, /var/run/cdi)"}
+}
+
+func (t toolkit) cdiOptions(c *cli.Context) (cdi.Options, error) {
+	names, err := cdi.ParseNames(c.StringSlice("device-name-strategy")...)
+	if err != nil {
+		return cdi.Options{}, usageError{err}
+	}
+	opt := cdi.Options{
+		Vendor: c.String("vendor"), Class: c.String("class"), Names: names,
+		NoGroups: c.Bool("no-groups"), EngineRoot: c.String("engine-root"),
+	}
+	if opt.EngineRoot == "" {
+		host, err := hostfs.New(c.String("root"))
+		if err != nil {
+			return cdi.Options{}, err
+		}
+		opt.EngineRoot = host.Dir()
+	}
+	return opt, nil
+}
+
+// wanted makes the spec that the node would get.
+func (t toolkit) wanted(c *cli.Context, opt cdi.Options) (gpu.Node, *specs.Spec, error) {
+	node, err := t.node(c)
+	if err != nil {
+		return gpu.Node{}, nil, err
+	}
+	spec, err := cdi.Generate(node, opt)
+	return node, spec, err
+}
+
+// print the devices of a listing, one a line, or the whole of it by -o.
+func (t toolkit) cdiList(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	host, err := hostfs.New(c.String("root"))
+	if err != nil {
+		return err
+	}
+	kind := c.String("vendor") + "/" + c.String("class")
+	if c.Bool("all-kinds") {
+		kind = ""
+	}
+	listing := cdi.List(host, specDirs(c), kind)
+	for _, p := range listing.Problems() {
+		t.warn(p.String())
+	}
+	return t.print(c, listing, func(w io.Writer) error {
+		for _, d := range listing.Devices {
+			if _, err := fmt.Fprintln(w, d.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func specDirs(c *cli.Context) []string {
+	if dirs := c.StringSlice("spec-dir"); len(dirs) > 0 {
+		return dirs
+	}
+	return cdi.Dirs()
+}

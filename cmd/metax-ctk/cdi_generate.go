@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// generated is what generate did, as -o prints it.
+type generated struct {
+	Path    string `json:"path"`
+	Changed bool   `json:"changed"`
+	Version string `json:"cdiVersion"`
+	Kind    string `json:"kind"`
+	Devices int    `json:"devices"`
+}
+
+func (t toolkit) cdiGenerate(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	opt, err := t.cdiOptions(c)
+	if err != nil {
+		return err
+	}
+	opt.Partial = c.Bool("force")
+	format, err := specFormat(c)
+	if err != nil {
+		return err
+	}
+	node, spec, err := t.wanted(c, opt)
+	var incomplete *cdi.IncompleteError
+	if errors.As(err, &incomplete) {
+		return fmt.Errorf("%w; nothing was written (--force writes the others)", err)
+	} else if err != nil {
+		return err
+	}
+	if c.String("output") == "-" {
+		text, err := cdi.Encode(spec, format)
+		if err != nil {
+			return err
+		}
+		_, err = t.Out.Write(text)
+		return err
+	}
+	path := c.String("output")
+	if path == "" {
+		host, err := hostfs.New(c.String("root"))
+		if err != nil {
+			return err
+		}
+		path = host.Join(cdi.Path(opt.Vendor, opt.Class, format))
+	}
+	if !t.where(c).IsHost() && !c.IsSet("output") {
+		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", c.String("node"))
+	}
+	done := generated{Path: path, Version: spec.Version, Kind: spec.Kind, Devices: len(spec.Devices)}
+	if done.Changed, err = cdi.Write(path, spec, format); err != nil {
+		return err
+	}
+	if t.where(c).IsHost() {
+		record, err := encodeJSON(node)
+		if err == nil {
+			err = t.where(c).Record(record)
+		}
+		if err != nil {
+			t.warn(fmt.Sprintf("metax-docker will know PCIe and NUMA only: record the node: %v", err))
+		}
+	}
+	return t.print(c, done, func(w io.Writer) error {
+		what := "unchanged"
+		if done.Changed {
+			what = "written"
+		}
+		_, err := fmt.Fprintf(w, "%s: %s, %d devices of kind %s, CDI %s\n", done.Path, what, done.Devices, done.Kind, done.Version)
+		return err
+	})
+}
+
+// specFormat is the notation that --format says, or else the output's name.
+func specFormat(c *cli.Context) (cdi.Format, error) {
+	if word := c.String("format"); word != "" {
+		format, err := cdi.ParseFormat(word)
+		if err != nil {
+			return "", usageError{err}
+		}
+		return format, nil
+	}
+	if format, ok := cdi.FormatOf(c.String("output")); ok {
+		return format, nil
+	}
+	return cdi.JSON, nil
+}

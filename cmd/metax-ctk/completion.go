@@ -1,0 +1,63 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// The scripts ask the program itself, so they never know less than it does.
+const bashCompletion = `# bash completion for metax-ctk
+# load it: source <(metax-ctk completion bash)
+_metax_ctk() {
+    local current=${COMP_WORDS[COMP_CWORD]} words=("${COMP_WORDS[@]:0:COMP_CWORD}")
+    [[ $current == -* ]] && words+=("$current")
+    COMPREPLY=($(compgen -W "$("${words[@]}" --generate-bash-completion 2>/dev/null)" -- "$current"))
+}
+complete -o bashdefault -o default -F _metax_ctk metax-ctk
+`
+
+const zshCompletion = `#compdef metax-ctk
+# zsh completion for metax-ctk
+# load it: source <(metax-ctk completion zsh)
+_metax_ctk() {
+    local current=${words[CURRENT]} asked=("${(@)words[1,CURRENT-1]}")
+    [[ $current == -* ]] && asked+=("$current")
+    local -a offers
+    offers=("${(@f)$("${asked[@]}" --generate-bash-completion 2>/dev/null)}")
+    compadd -a offers || _files
+}
+compdef _metax_ctk metax-ctk
+`
+
+func (t toolkit) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print the completion script of a shell",
+		ArgsUsage: "bash|zsh|fish",
+		Description: `Example:
+   source <(metax-ctk completion bash)`,
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 1, 1)
+			if err != nil {
+				return err
+			}
+			var script string
+			switch args[0] {
+			case "bash":
+				script = bashCompletion
+			case "zsh":
+				script = zshCompletion
+			case "fish":
+				if script, err = c.App.ToFishCompletion(); err != nil {
+					return err
+				}
+			default:
+				return usagef("no completion for %q: bash, zsh or fish", args[0])
+			}
+			_, err = io.WriteString(t.Out, strings.TrimRight(script, "\n")+"\n")
+			return err
+		},
+	}
+}

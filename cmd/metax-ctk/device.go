@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+func (t toolkit) deviceCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "device",
+		Usage: "the GPUs of the node",
+		Subcommands: []*cli.Command{{
+			Name:  "list",
+			Usage: "list the GPUs",
+			Description: `JSON and YAML print the whole node, in the form that --node reads.
+
+Example:
+   metax-ctk device list -o json > node.json
+   metax-ctk --node node.json pick 2`,
+			Flags: []cli.Flag{outputFlag()},
+			Action: func(c *cli.Context) error {
+				if _, err := arguments(c, 0, 0); err != nil {
+					return err
+				}
+				node, err := t.node(c)
+				if err != nil {
+					return err
+				}
+				return t.print(c, node, func(w io.Writer) error { return deviceTable(w, node) })
+			},
+		}},
+	}
+}
+
+func deviceTable(w io.Writer, node gpu.Node) error {
+	rows := [][]string{{"INDEX", "MODEL", "BDF", "UUID", "SERIAL", "MEMORY", "NUMA", "LINKS", "HEALTH", "NODES"}}
+	for _, g := range node.GPUs {
+		row := []string{strconv.Itoa(g.Index), g.Model, "", string(g.UUID), g.Serial, "", "", "", "ok", ""}
+		if g.BDF != (gpu.BDF{}) {
+			row[2] = g.BDF.String()
+		}
+		if g.MemoryMiB > 0 {
+			row[5] = fmt.Sprintf("%d MiB", g.MemoryMiB)
+		}
+		if g.NUMA != gpu.NUMAUnknown {
+			row[6] = strconv.Itoa(g.NUMA)
+		}
+		if g.LinkDomain > 0 {
+			row[7] = "domain " + strconv.Itoa(g.LinkDomain)
+		}
+		if !g.Healthy {
+			row[8] = "unavailable"
+		}
+		names := make([]string, len(g.Nodes))
+		for i, n := range g.Nodes {
+			names[i] = strings.TrimPrefix(n, "/dev/dri/")
+		}
+		row[9] = strings.Join(names, ",")
+		rows = append(rows, row)
+	}
+	return columns(w, rows)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+)
+
+// The exit codes of the design; scripts and units rely on them.
+const (
+	exitFailed   = 1
+	exitUsage    = 2
+	exitNoGPU    = 3
+	exitProblems = 4
+	exitUnmet    = 5
+)
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// errProblems ends a check that worked and found something; what it found has
+// been printed already.
+var errProblems = problems{}
+
+type problems struct{}
+
+func (problems) Error() string { return "" }
+
+func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
+
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, discover.ErrNoGPU):
+		return exitNoGPU
+	case errors.Is(err, errProblems):
+		return exitProblems
+	case errors.Is(err, alloc.ErrUnmet):
+		return exitUnmet
+	}
+	return exitFailed
+}

@@ -1,0 +1,16 @@
+// Command metax-ctk is the toolkit: it shows a node and its topology, picks
+// GPUs, keeps the CDI spec true, and makes simulated nodes.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Run: execute}))
+}

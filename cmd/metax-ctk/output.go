@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/urfave/cli/v2"
+	"sigs.k8s.io/yaml"
+)
+
+// outputFlag is the option that every printing command has.
+func outputFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "output-format", Aliases: []string{"o"}, Value: "table",
+		Usage: "print as `FORMAT`: table, json or yaml",
+		Action: func(_ *cli.Context, v string) error {
+			if !slices.Contains([]string{"table", "json", "yaml"}, v) {
+				return usagef("unknown output format %q: table, json or yaml", v)
+			}
+			return nil
+		},
+	}
+}
+
+// print writes value as JSON or YAML, or calls table, as -o says.
+func (t toolkit) print(c *cli.Context, value any, table func(io.Writer) error) error {
+	var text []byte
+	var err error
+	switch c.String("output-format") {
+	case "json":
+		text, err = encodeJSON(value)
+	case "yaml":
+		text, err = yaml.Marshal(value)
+	default:
+		return table(t.Out)
+	}
+	if err != nil {
+		return fmt.Errorf("encode output: %w", err)
+	}
+	_, err = t.Out.Write(text)
+	return err
+}
+
+func encodeJSON(value any) ([]byte, error) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	return append(text, '\n'), err
+}
+
+// columns writes rows as a table; the first is the head. Empty cells become "-".
+func columns(w io.Writer, rows [][]string) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if cell == "" {
+				row[i] = "-"
+			}
+		}
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	}
+	return tw.Flush()
+}

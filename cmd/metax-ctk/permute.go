@@ -1,0 +1,114 @@
+package main
+
+import (
+	"flag"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// permute reorders a command line for urfave/cli, which wants every option
+// before the arguments of the command that defines it: options may then stand
+// anywhere, global ones also behind the command. Words behind "--" stay
+// arguments, and so does a negative number that is no option.
+func permute(app *cli.App, args []string) ([]string, error) {
+	type level struct {
+		name  string
+		flags []cli.Flag
+		words []string
+	}
+	levels := []level{{name: args[0], flags: app.Flags}}
+	commands := app.Commands
+	var positional []string
+
+	words := args[1:]
+	for len(words) > 0 {
+		word := words[0]
+		words = words[1:]
+		if word == "--" {
+			positional = append(positional, words...)
+			break
+		}
+		if completing := word == "--generate-bash-completion"; completing || !isOption(word) {
+			if c := find(commands, word); c != nil && len(positional) == 0 && !completing {
+				levels = append(levels, level{name: word, flags: c.Flags})
+				commands = c.Subcommands
+			} else {
+				positional = append(positional, word)
+				if len(commands) > 0 {
+					commands = nil
+				}
+			}
+			continue
+		}
+		name, _, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		if name == "help" || name == "h" {
+			last := &levels[len(levels)-1]
+			last.words = append(last.words, word)
+			continue
+		}
+		at := len(levels) - 1
+		var f cli.Flag
+		for ; at >= 0; at-- {
+			if f = define(levels[at].flags, name); f != nil {
+				break
+			}
+		}
+		if f == nil {
+			return nil, usagef("unknown option %q; see %s --help", word, app.Name)
+		}
+		levels[at].words = append(levels[at].words, word)
+		if !inline && takesValue(f) {
+			if len(words) == 0 {
+				return nil, usagef("option %s needs a value", word)
+			}
+			levels[at].words = append(levels[at].words, words[0])
+			words = words[1:]
+		}
+	}
+
+	var out []string
+	for _, l := range levels {
+		out = append(append(out, l.name), l.words...)
+	}
+	if len(positional) == 1 && positional[0] == "--generate-bash-completion" {
+		return append(out, positional...), nil
+	}
+	if len(positional) > 0 {
+		out = append(append(out, "--"), positional...)
+	}
+	return out, nil
+}
+
+func isOption(word string) bool {
+	return len(word) > 1 && word[0] == '-' && !strings.ContainsRune("0123456789", rune(word[1]))
+}
+
+func find(commands []*cli.Command, name string) *cli.Command {
+	for _, c := range commands {
+		if c.HasName(name) {
+			return c
+		}
+	}
+	return nil
+}
+
+func define(flags []cli.Flag, name string) cli.Flag {
+	for _, f := range flags {
+		for _, n := range f.Names() {
+			if n == name {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+func takesValue(f cli.Flag) bool {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	if err := f.Apply(set); err != nil {
+		return true
+	}
+	value, ok := set.Lookup(f.Names()[0]).Value.(interface{ IsBoolFlag() bool })
+	return !ok || !value.IsBoolFlag()
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// picked is the answer of pick as -o prints it.
+type picked struct {
+	GPUs        []int              `json:"gpus"`
+	UUIDs       []gpu.UUID         `json:"uuids"`
+	Policy      string             `json:"policy"`
+	Class       topology.Kind      `json:"class"`
+	Exact       bool               `json:"exact"`
+	Method      string             `json:"method"`
+	Explanation *alloc.Explanation `json:"explanation,omitempty"`
+}
+
+func (t toolkit) pickCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "pick",
+		Usage:     "pick GPUs that belong together",
+		ArgsUsage: "N",
+		Description: `The answer is the best set there is, and the same for the same question.
+Policy "spread" (or "compact") keeps the job under as few link domains as
+possible; "binpack" (or "preserve") does so too and then damages what remains
+least.
+
+Examples:
+   metax-ctk pick 4
+   metax-ctk pick 2 --free 0,1,4,5,6 --explain
+   metax-ctk --node c550-8 pick 4 --require 2 --policy binpack -o json`,
+		Flags:  append(pickFlags(), outputFlag()),
+		Action: t.pick,
+	}
+}
+
+func pickFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "free", Usage: "pick among these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas (default: all healthy ones)"},
+		&cli.StringFlag{Name: "require", Usage: "the answer holds these `IDS`"},
+		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact) or binpack (preserve)"},
+		&cli.StringFlag{Name: "scope", Value: "any", Usage: "all GPUs under one `SCOPE`: link, switch, numa, node; or any"},
+		&cli.StringFlag{Name: "sizes", Value: "warn", Usage: "for a number other than 1, 2, 4, 8: off, warn or enforce"},
+		&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
+	}
+}
+
+func (t toolkit) pick(c *cli.Context) error {
+	args, err := arguments(c, 1, 1)
+	if err != nil {
+		return err
+	}
+	node, err := t.node(c)
+	if err != nil {
+		return err
+	}
+	graph := t.graph(node)
+	answer, err := t.answer(c, node, graph, args[0])
+	if err != nil {
+		return err
+	}
+	result := picked{
+		GPUs: answer.GPUs, UUIDs: make([]gpu.UUID, len(answer.GPUs)), Policy: answer.Policy.String(),
+		Class: answer.Class, Exact: answer.Exact, Method: answer.Method, Explanation: answer.Explanation,
+	}
+	for i, index := range answer.GPUs {
+		result.UUIDs[i] = node.GPUs[index].UUID
+	}
+	return t.print(c, result, func(w io.Writer) error {
+		if _, err := fmt.Fprintln(w, join(result.GPUs)); err != nil || result.Explanation == nil {
+			return err
+		}
+		_, err := io.WriteString(w, result.Explanation.Text())
+		return err
+	})
+}
+
+// answer picks count GPUs of the node as the command's options say.
+func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string) (alloc.Answer, error) {
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 {
+		return alloc.Answer{}, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
+	}
+	req := alloc.Request{N: n, Free: node.Healthy(), Explain: c.Bool("explain")}
+	if req.Policy, err = alloc.ParsePolicy(c.String("policy")); err != nil {
+		return alloc.Answer{}, usageError{err}
+	}
+	if req.Scope, err = alloc.ParseScope(c.String("scope")); err != nil {
+		return alloc.Answer{}, usageError{err}
+	}
+	if req.Sizes, err = alloc.ParseSizeRule(c.String("sizes")); err != nil {
+		return alloc.Answer{}, usageError{err}
+	}
+	if c.IsSet("free") {
+		if req.Free, err = indices(node, "--free", c.String("free")); err != nil {
+			return alloc.Answer{}, err
+		}
+	}
+	if c.IsSet("require") {
+		if req.Required, err = indices(node, "--require", c.String("require")); err != nil {
+			return alloc.Answer{}, err
+		}
+	}
+	answer, err := alloc.New(graph).Pick(req)
+	if err != nil {
+		return alloc.Answer{}, err
+	}
+	t.warn(answer.Warnings...)
+	return answer, nil
+}
+
+// graph builds the node's graph and prints its warnings.
+func (t toolkit) graph(node gpu.Node) *topology.Graph {
+	graph, warnings := topology.New(node)
+	t.warn(warnings...)
+	return graph
+}
+
+// indices resolves a list of GPU names that an option was given.
+func indices(node gpu.Node, option, list string) ([]int, error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, nil
+	}
+	req, err := request.Parse("[" + strings.Trim(list, "[]") + "]")
+	if err != nil {
+		return nil, usagef("%s: %w", option, err)
+	}
+	selection, err := req.Resolve(node.GPUs)
+	if err != nil {
+		return nil, usagef("%s: %w", option, err)
+	}
+	return selection.Explicit, nil
+}
+
+func join(gpus []int) string {
+	words := make([]string, len(gpus))
+	for i, g := range gpus {
+		words[i] = strconv.Itoa(g)
+	}
+	return strings.Join(words, ",")
+}

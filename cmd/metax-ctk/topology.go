@@ -1,0 +1,96 @@
+package main
+
+import (
+	"io"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+func (t toolkit) topologyCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "topology",
+		Usage: "how the GPUs are linked",
+		Subcommands: []*cli.Command{{
+			Name:  "print",
+			Usage: "print the topology as a matrix, a tree or a picture",
+			Description: `Examples:
+   metax-ctk topology print
+   metax-ctk topology print --format tree --pick 4
+   metax-ctk --node c550-8 topology print --format svg --pick 2 > node.svg`,
+			Flags: append(topologyFlags(), append(pickFlags(), outputFlag())...), Action: t.topologyPrint,
+		}},
+	}
+}
+
+func topologyFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "format", Value: "matrix", Usage: "matrix, tree or svg"},
+		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
+		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as busy, and pick among the others"},
+	}
+}
+
+// topologyJSON is the topology as -o prints it. Matrix[i][j] is the class of
+// the link between GPUs i and j, "X" for i == j.
+type topologyJSON struct {
+	Node    gpu.Node   `json:"node"`
+	Matrix  [][]string `json:"matrix"`
+	Domains [][]int    `json:"domains"`
+	Picked  []int      `json:"picked,omitempty"`
+	Busy    []int      `json:"busy,omitempty"`
+}
+
+func (t toolkit) topologyPrint(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	render, ok := map[string]func(io.Writer, topology.View) error{
+		"matrix": topology.Matrix, "tree": topology.Tree, "svg": topology.SVG,
+	}[c.String("format")]
+	if !ok {
+		return usagef("unknown format %q: matrix, tree or svg", c.String("format"))
+	}
+	node, err := t.node(c)
+	if err != nil {
+		return err
+	}
+	view := topology.View{Node: node, Graph: t.graph(node)}
+	if view.Busy, err = indices(node, "--busy", c.String("busy")); err != nil {
+		return err
+	}
+	if count := c.String("pick"); count != "" {
+		if !c.IsSet("free") {
+			if err := c.Set("free", join(without(node.Healthy(), view.Busy))); err != nil {
+				return err
+			}
+		}
+		answer, err := t.answer(c, node, view.Graph, count)
+		if err != nil {
+			return err
+		}
+		view.Picked = answer.GPUs
+	}
+	return t.print(c, describe(view), func(w io.Writer) error { return render(w, view) })
+}
+
+func describe(v topology.View) topologyJSON {
+	n := v.Graph.Len()
+	out := topologyJSON{Node: v.Node, Matrix: make([][]string, n), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.Busy}
+	for i := range n {
+		out.Matrix[i] = make([]string, n)
+		for j := range n {
+			out.Matrix[i][j] = v.Graph.Kind(i, j).String()
+		}
+		out.Matrix[i][i] = "X"
+	}
+	return out
+}
+
+// without returns the members of set that are not in out.
+func without(set, out []int) []int {
+	return slices.DeleteFunc(set, func(i int) bool { return slices.Contains(out, i) })
+}

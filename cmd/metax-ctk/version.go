@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+// buildVersion is set by the linker (Makefile).
+var buildVersion string
+
+// version is the one the Makefile states, or else the module's.
+func version() string {
+	if buildVersion != "" {
+		return buildVersion
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+func (t toolkit) versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "print the version",
+		Description: `Example:
+   metax-ctk version -o json`,
+		Flags: []cli.Flag{outputFlag()},
+		Action: func(c *cli.Context) error {
+			if _, err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			v := struct {
+				Version string `json:"version"`
+				Go      string `json:"go"`
+				OS      string `json:"os"`
+				Arch    string `json:"arch"`
+			}{version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+			return t.print(c, v, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "metax-ctk %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
+				return err
+			})
+		},
+	}
+}

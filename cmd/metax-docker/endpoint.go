@@ -1,0 +1,118 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// defaultEndpoint is docker's own.
+const defaultEndpoint = "unix:///var/run/docker.sock"
+
+// asked is what the command line and the environment say of the daemon.
+type asked struct {
+	Host      string // -H, --host; the last one
+	Context   string // -c, --context
+	ConfigDir string // --config
+	Getenv    func(string) string
+}
+
+// endpoint returns the address of the daemon that docker would talk to, and
+// what named it, in docker's own order: --context, --host, DOCKER_HOST,
+// DOCKER_CONTEXT, the current context of config.json.
+func endpoint(a asked) (address, origin string, err error) {
+	if a.Context == "" {
+		if a.Host != "" {
+			return normalise(a.Host), "--host", nil
+		}
+		if host := a.Getenv("DOCKER_HOST"); host != "" {
+			return normalise(host), "DOCKER_HOST", nil
+		}
+	}
+	dir := a.ConfigDir
+	if dir == "" {
+		dir = a.Getenv("DOCKER_CONFIG")
+	}
+	if dir == "" {
+		dir = filepath.Join(a.Getenv("HOME"), ".docker")
+	}
+	context, origin := a.Context, "--context"
+	if context == "" {
+		context, origin = a.Getenv("DOCKER_CONTEXT"), "DOCKER_CONTEXT"
+	}
+	if context == "" {
+		if context, err = currentContext(filepath.Join(dir, "config.json")); err != nil {
+			return "", "", err
+		}
+		origin = "the current docker context"
+	}
+	if context == "" || context == "default" {
+		return defaultEndpoint, "default", nil
+	}
+	address, err = contextHost(dir, context)
+	return address, fmt.Sprintf("%s %q", origin, context), err
+}
+
+// normalise gives an address without a scheme the one that docker gives it.
+func normalise(host string) string {
+	switch {
+	case strings.Contains(host, "://"):
+		return host
+	case strings.HasPrefix(host, "/"):
+		return "unix://" + host
+	}
+	return "tcp://" + host
+}
+
+// localSocket returns the path of the daemon's socket, or an error for a daemon
+// that may run on another host: there our GPUs do not exist.
+func localSocket(address, origin string) (string, error) {
+	path, ok := strings.CutPrefix(address, "unix://")
+	if !ok {
+		return "", fmt.Errorf("the docker daemon at %q (from %s) may be on another host, and GPUs are picked on this one: run metax-docker there, or name a unix socket", address, origin)
+	}
+	return path, nil
+}
+
+func currentContext(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	} else if err != nil {
+		return "", fmt.Errorf("read docker's configuration: %w", err)
+	}
+	var config struct {
+		CurrentContext string `json:"currentContext"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return "", fmt.Errorf("read docker's configuration %s: %w", path, err)
+	}
+	return config.CurrentContext, nil
+}
+
+// contextHost reads the address from the context's metadata, which docker keeps
+// in a directory named by the digest of the context's name.
+func contextHost(dir, name string) (string, error) {
+	digest := sha256.Sum256([]byte(name))
+	path := filepath.Join(dir, "contexts", "meta", hex.EncodeToString(digest[:]), "meta.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read docker context %q: %w (docker context ls)", name, err)
+	}
+	var meta struct {
+		Endpoints map[string]struct{ Host string }
+	}
+	if err := json.Unmarshal(data, &meta); err != nil {
+		return "", fmt.Errorf("read docker context %s: %w", path, err)
+	}
+	if host := meta.Endpoints["docker"].Host; host != "" {
+		return normalise(host), nil
+	}
+	return defaultEndpoint, nil
+}

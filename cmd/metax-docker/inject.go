@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// cdiKind is the kind of the toolkit's CDI devices.
+const cdiKind = "metax-tech.com/gpu"
+
+// The ways of giving GPUs to a container.
+const (
+	injectAuto  = "auto"
+	injectCDI   = "cdi"
+	injectFlags = "flags"
+)
+
+// given is what a container gets.
+type given struct {
+	GPUs   []gpu.GPU
+	Shared gpu.Shared
+	// Driver is the directory of the driver's user-space part, empty for none.
+	Driver string
+	// Root is where the node's "/" is on this machine.
+	Root string
+}
+
+// flags are docker's options for it, by plain devices and volumes.
+func (g given) flags() []string {
+	var out []string
+	device := func(path string) {
+		out = append(out, "--device="+filepath.Join(g.Root, path)+":"+path+":rw")
+	}
+	for _, one := range g.GPUs {
+		for _, path := range one.Nodes {
+			device(path)
+		}
+	}
+	for _, path := range g.Shared.Nodes {
+		device(path)
+	}
+	if g.Driver != "" {
+		out = append(out, "--volume="+filepath.Join(g.Root, g.Driver)+":"+g.Driver+":ro")
+	}
+	return append(out, g.groups()...)
+}
+
+// cdi are docker's options for it, by CDI device. The groups are repeated
+// because Docker before 29.5 forgets those of a CDI spec when --user is given.
+func (g given) cdi() []string {
+	var out []string
+	for _, name := range g.cdiNames() {
+		out = append(out, "--device="+name)
+	}
+	return append(out, g.groups()...)
+}
+
+func (g given) cdiNames() []string {
+	names := make([]string, len(g.GPUs))
+	for i, one := range g.GPUs {
+		names[i] = cdiKind + "=" + one.Name()
+	}
+	return names
+}
+
+func (g given) groups() []string {
+	gids := slices.Clone(g.Shared.GIDs)
+	for _, one := range g.GPUs {
+		gids = append(gids, one.GIDs...)
+	}
+	slices.Sort(gids)
+	var out []string
+	for _, gid := range slices.Compact(gids) {
+		out = append(out, "--group-add="+strconv.FormatUint(uint64(gid), 10))
+	}
+	return out
+}
+
+// lists tells whether a daemon resolves all of the names: by its own word from
+// Docker 28.2 on, before that by the directories that it reads.
+func (i info) lists(names []string) (bool, error) {
+	known := map[string]bool{}
+	for _, d := range i.DiscoveredDevices {
+		known[d.ID] = true
+	}
+	if i.DiscoveredDevices == nil {
+		for _, dir := range i.CDISpecDirs {
+			if err := specNames(filepath.Join(dir, "metax-tech.com-gpu.json"), known); err != nil {
+				return false, err
+			}
+		}
+	}
+	for _, name := range names {
+		if !known[name] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// specNames adds the qualified names of the devices of a CDI spec in JSON.
+func specNames(path string, known map[string]bool) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("read CDI spec: %w", err)
+	}
+	var spec struct {
+		Kind    string
+		Devices []struct{ Name string }
+	}
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return fmt.Errorf("read CDI spec %s: %w", path, err)
+	}
+	for _, d := range spec.Devices {
+		known[spec.Kind+"="+d.Name] = true
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+// Command metax-docker is docker with MetaX GPUs: it picks the GPUs that
+// --gpus asks for, puts docker's own options in the place of its own, and
+// becomes docker. Without --gpus it becomes docker at once.
+package main
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+func main() {
+	d := deps{
+		Args: os.Args[1:], Env: os.Environ(), Getenv: os.Getenv,
+		Out: os.Stdout, Err: os.Stderr,
+		Exec: syscall.Exec,
+		Output: func(path string, args ...string) (string, error) {
+			out, err := exec.Command(path, args...).Output()
+			return string(out), err
+		},
+	}
+	os.Exit(run(d))
+}

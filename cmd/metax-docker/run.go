@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+)
+
+// docker's own exit codes for what goes wrong before the container runs.
+const (
+	exitOurs          = 125
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// deps is everything that the program takes from its surroundings.
+type deps struct {
+	Args     []string // the words after the program's name
+	Env      []string
+	Getenv   func(string) string
+	Out, Err io.Writer
+	// Exec replaces the process; it returns only if that failed.
+	Exec func(path string, argv, env []string) error
+	// Output runs a program and returns what it prints.
+	Output func(path string, args ...string) (string, error)
+}
+
+// wrapper is one run of the program.
+type wrapper struct {
+	deps
+	settings config.Config
+	client   string // path of the docker-compatible client
+}
+
+// run ends in the client; it returns an exit code only where it did not get
+// there, or had only to print.
+func run(d deps) int {
+	w := wrapper{deps: d}
+	code, err := w.run()
+	if err != nil {
+		fmt.Fprintf(d.Err, "metax-docker: %v\n", err)
+	}
+	return code
+}
+
+func (w *wrapper) run() (int, error) {
+	text, err := os.ReadFile(config.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return exitOurs, fmt.Errorf("read configuration: %w", err)
+	}
+	if w.settings, err = config.Load(config.Path, text, w.Getenv); err != nil {
+		return exitOurs, err
+	}
+	if w.client, err = w.find(); err != nil {
+		return exitNotFound, err
+	}
+	cmd, err := w.scan()
+	if err != nil {
+		return exitOurs, fmt.Errorf("%w\nrun 'metax-docker run --help' for the options", err)
+	}
+	if wantsHelp(cmd, w.Args) {
+		fmt.Fprint(w.Out, help)
+		return w.become(cmd.Rewrite())
+	}
+	if !cmd.TakesGPU || !cmd.HasImage {
+		// What is wrong with a line that has no image docker says best.
+		return w.become(cmd.Rewrite())
+	}
+	flags, err := w.plan(cmd)
+	if err != nil {
+		return exitOurs, err
+	}
+	args := cmd.Rewrite(flags...)
+	if cmd.Options.DryRun {
+		name := w.settings.DockerClient.Text
+		_, err := fmt.Fprintln(w.Out, dockerargs.Quote(append([]string{name}, args...)))
+		return 0, err
+	}
+	return w.become(args)
+}
+
+// find returns the path of the client.
+func (w *wrapper) find() (string, error) {
+	client := w.settings.DockerClient
+	path, err := exec.LookPath(client.Text)
+	if err != nil {
+		return "", fmt.Errorf("find the docker client %q (from %s): %w; install it, or name another in METAX_CTK_DOCKER", client.Text, client.Origin, err)
+	}
+	// Installed under the name of docker, we would run ourselves for ever.
+	self, err1 := os.Stat("/proc/self/exe")
+	other, err2 := os.Stat(path)
+	if err1 == nil && err2 == nil && os.SameFile(self, other) {
+		return "", fmt.Errorf("the docker client %s (from %s) is metax-docker itself; name docker's path in METAX_CTK_DOCKER", path, client.Origin)
+	}
+	return path, nil
+}
+
+// scan reads the command line; a flag that docker's table does not know is
+// looked up in the client's own help.
+func (w *wrapper) scan() (dockerargs.Command, error) {
+	client := dockerargs.Docker()
+	cmd, err := dockerargs.Scan(w.Args, client)
+	var unknown *dockerargs.UnknownFlagError
+	var without *dockerargs.WithoutGPUsError
+	if !errors.As(err, &unknown) && !errors.As(err, &without) {
+		return cmd, err
+	}
+	// A client without help is a client whose tables are docker's.
+	if text, err := w.Output(w.client, "run", "--help"); err == nil {
+		client.Run = client.Run.Merge(dockerargs.ParseHelp(text))
+	}
+	if text, err := w.Output(w.client, "--help"); err == nil {
+		client.Global = client.Global.Merge(dockerargs.ParseHelp(text))
+	}
+	return dockerargs.Scan(w.Args, client)
+}
+
+// become replaces the process by the client.
+func (w *wrapper) become(args []string) (int, error) {
+	// The client sees the name that it would have had without us.
+	argv := append([]string{filepath.Base(w.client)}, args...)
+	err := w.Exec(w.client, argv, w.Env)
+	if errors.Is(err, fs.ErrNotExist) {
+		return exitNotFound, fmt.Errorf("run %s: %w", w.client, err)
+	}
+	return exitNotExecutable, fmt.Errorf("run %s: %w", w.client, err)
+}
+
+// wantsHelp tells whether docker is about to print the help of itself, run or
+// create, so that ours belongs before it.
+func wantsHelp(cmd dockerargs.Command, args []string) bool {
+	if cmd.Verb != "" {
+		return cmd.Flags.True("help")
+	}
+	return len(args) == 0 || slices.Contains([]string{"help", "help run", "help create", "--help", "-h"}, strings.Join(args, " "))
+}

@@ -1,0 +1,83 @@
+// Package atomicfile replaces a file so that a reader sees the old content or
+// the new one and never a part, also after a power cut: temporary file in the
+// same directory, mode before the rename, fsync, rename, fsync of the directory.
+//
+// It knows nothing of what it writes.
+package atomicfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write puts data into path with the given permission bits, and reports whether
+// it had to: a regular file that has this content and these bits already is not
+// touched, so that nobody who watches it wakes up. Missing directories are made
+// with mode 0755. A symbolic link at path is replaced, not followed.
+func Write(path string, data []byte, perm fs.FileMode) (changed bool, err error) {
+	if same(path, data, perm) {
+		return false, nil
+	}
+	if err := replace(path, data, perm); err != nil {
+		return false, fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return true, fmt.Errorf("write %s: the new content is there but may not survive a power cut: %w", path, err)
+	}
+	return true, nil
+}
+
+func replace(path string, data []byte, perm fs.FileMode) (err error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	// The name begins with a dot and does not end as the target does: programs
+	// that read a whole directory by suffix do not see it.
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	if err := fill(tmp, data, perm); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+func fill(f *os.File, data []byte, perm fs.FileMode) (err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Chmod(perm); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func same(path string, data []byte, perm fs.FileMode) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != perm || info.Size() != int64(len(data)) {
+		return false
+	}
+	old, err := os.ReadFile(path)
+	return err == nil && bytes.Equal(old, data)
+}
+
+func syncDir(dir string) (err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return d.Sync()
+}

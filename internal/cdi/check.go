@@ -1,0 +1,157 @@
+package cdi
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// Check looks for what engines do not look for in a valid spec until a
+// container fails to start, or not at all: paths that are not absolute and
+// clean, control characters, hooks that inherit the environment of an image;
+// and on the host, device nodes and mounts that are not there, pinned device
+// numbers that are not the host's, hooks that others than root may change.
+//
+// The engine sees the file system of host below engineRoot (see
+// Options.EngineRoot). A nil host leaves out what only the host can tell.
+func Check(spec *specs.Spec, host *hostfs.Root, engineRoot string) []Problem {
+	var found problems
+	for _, s := range scopes(spec) {
+		s.checkForm(&found)
+		if host != nil {
+			s.checkHost(&found, place{host, engineRoot})
+		}
+	}
+	return found
+}
+
+func (s scope) checkForm(found *problems) {
+	text := func(field string, values ...string) {
+		for _, v := range values {
+			if !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
+				found.add(CodeText, s.device, fmt.Sprintf("%s %q", field, v), "has characters that are no text")
+			}
+		}
+	}
+	plain := func(field, p string) {
+		if !path.IsAbs(p) || path.Clean(p) != p {
+			found.add(CodePath, s.device, fmt.Sprintf("%s %q", field, p), "not an absolute path without detours")
+		}
+		text(field, p)
+	}
+	for _, n := range s.DeviceNodes {
+		plain("device node", n.Path)
+		plain("device node", cmp.Or(n.HostPath, n.Path))
+	}
+	for _, m := range s.Mounts {
+		plain("mount of", m.HostPath)
+		plain("mount to", m.ContainerPath)
+		text("mount option", m.Options...)
+		text("mount type", m.Type)
+	}
+	for _, h := range s.Hooks {
+		plain("hook", h.Path)
+		text("hook argument", h.Args...)
+		text("hook environment", h.Env...)
+		if len(h.Env) == 0 {
+			found.add(CodeHookEnv, s.device, h.Path, "a hook without env runs with the environment of the image")
+		}
+	}
+	text("environment", s.Env...)
+}
+
+// place is the host's file system as an engine sees it.
+type place struct {
+	host *hostfs.Root
+	root string
+}
+
+// find returns the path on the host of a path of the spec.
+func (pl place) find(p string) (string, bool) {
+	if pl.root == "" || pl.root == "/" {
+		return p, true
+	}
+	rest, ok := strings.CutPrefix(p, path.Clean(pl.root))
+	return cmp.Or(rest, "/"), ok && (rest == "" || rest[0] == '/')
+}
+
+func (s scope) checkHost(found *problems, pl place) {
+	at := func(p string, check func(host *hostfs.Root, p string)) {
+		if on, ok := pl.find(p); ok {
+			check(pl.host, on)
+		} else {
+			found.add(CodeOutside, s.device, p, "not below %s", pl.root)
+		}
+	}
+	for _, n := range s.DeviceNodes {
+		at(cmp.Or(n.HostPath, n.Path), func(host *hostfs.Root, p string) { s.checkNode(found, n, host, p) })
+	}
+	for _, m := range s.Mounts {
+		at(m.HostPath, func(host *hostfs.Root, p string) {
+			if !host.Exists(p) {
+				found.add(CodeMount, s.device, m.HostPath, "nothing there to mount")
+			}
+		})
+	}
+	for _, h := range s.Hooks {
+		at(h.Path, func(host *hostfs.Root, p string) { s.checkHook(found, h, host, p) })
+	}
+}
+
+func (s scope) checkNode(found *problems, n *specs.DeviceNode, host *hostfs.Root, p string) {
+	name := cmp.Or(n.HostPath, n.Path)
+	dev, err := host.Device(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		found.add(CodeNode, s.device, name, "no such device node")
+		return
+	case errors.Is(err, hostfs.ErrNotDevice):
+		found.add(CodeNode, s.device, name, "not a character device")
+		return
+	case err != nil:
+		found.add(CodeNode, s.device, name, "%v", err)
+		return
+	}
+	if isLink(host, p) {
+		found.add(CodeNode, s.device, name, "a symbolic link, which engines do not follow")
+	}
+	if n.Type != "" && n.Type != "c" && n.Type != "u" {
+		found.add(CodeNumbers, s.device, name, "type %q is pinned, the host has a character device", n.Type)
+	}
+	if (n.Major != 0 || n.Minor != 0) && (n.Major != int64(dev.Major) || n.Minor != int64(dev.Minor)) {
+		found.add(CodeNumbers, s.device, name, "numbers %d:%d are pinned, the host has %d:%d", n.Major, n.Minor, dev.Major, dev.Minor)
+	}
+}
+
+// isLink tells whether the last element of p is a symbolic link.
+func isLink(host *hostfs.Root, p string) bool {
+	dir, err := host.Resolve(path.Dir(p))
+	if err != nil {
+		return false
+	}
+	real, err := host.Resolve(p)
+	return err == nil && real != path.Join(dir, path.Base(p))
+}
+
+func (s scope) checkHook(found *problems, h *specs.Hook, host *hostfs.Root, p string) {
+	file, err := host.Stat(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		found.add(CodeHook, s.device, h.Path, "no such file")
+	case err != nil:
+		found.add(CodeHook, s.device, h.Path, "%v", err)
+	case !file.Mode.IsRegular() || file.Mode.Perm()&0o111 == 0:
+		found.add(CodeHook, s.device, h.Path, "not an executable file")
+	case file.UID != 0 || file.Mode.Perm()&0o022 != 0:
+		found.add(CodeHook, s.device, h.Path, "may be changed by others than root (owner %d, mode %04o)", file.UID, file.Mode.Perm())
+	}
+}

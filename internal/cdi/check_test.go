@@ -1,0 +1,211 @@
+package cdi
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// tree makes a host with the nodes and files of twoGPUs below a directory, as
+// placeholders, which count as devices there.
+func tree(t *testing.T) (dir string, host *hostfs.Root) {
+	t.Helper()
+	dir = t.TempDir()
+	for i, p := range []string{"dev/dri/card1", "dev/dri/card10", "dev/dri/renderD128", "dev/dri/renderD137", "dev/mxcd", "dev/mxgd"} {
+		put(t, filepath.Join(dir, p), string(hostfs.Placeholder(hostfs.Device{Major: 226, Minor: uint32(i), Perm: 0o660, GID: 44})), 0o644)
+	}
+	put(t, filepath.Join(dir, "opt/mxdriver/lib/libmxsml.so"), "", 0o644)
+	put(t, filepath.Join(dir, "usr/bin/hook"), "#!/bin/sh\n", 0o755)
+	host, err := hostfs.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, host
+}
+
+func put(t *testing.T, path, text string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var first = []string{"0", "GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b", "0000:0e:00.0", "all"}
+
+func TestCheck(t *testing.T) {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	nodes := func(s *specs.Spec) []*specs.DeviceNode { return s.Devices[0].ContainerEdits.DeviceNodes }
+	zero := []string{"0"}
+	for _, tc := range []struct {
+		name string
+		edit func(s *specs.Spec, dir string)
+		want []Problem
+	}{
+		{"nothing wrong", func(*specs.Spec, string) {}, nil},
+		{"the host's own numbers pinned", func(s *specs.Spec, _ string) { n := nodes(s)[1]; n.Type, n.Major, n.Minor = "c", 226, 2 }, nil},
+
+		{
+			"relative node", func(s *specs.Spec, _ string) { nodes(s)[0].Path, nodes(s)[0].HostPath = "dri/card1", "/dev/dri/card1" },
+			[]Problem{{CodePath, `device node "dri/card1"`, zero, "not an absolute path without detours"}},
+		},
+		{
+			"node with a detour", func(s *specs.Spec, _ string) { nodes(s)[0].HostPath = "/dev/dri/../dri/card1" },
+			[]Problem{{CodePath, `device node "/dev/dri/../dri/card1"`, zero, "not an absolute path without detours"}},
+		},
+		{
+			"relative mount", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].ContainerPath = "opt/mxdriver" },
+			[]Problem{{CodePath, `mount to "opt/mxdriver"`, nil, "not an absolute path without detours"}},
+		},
+		{
+			"mount with a slash too many", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].HostPath = "/opt/mxdriver/" },
+			[]Problem{{CodePath, `mount of "/opt/mxdriver/"`, nil, "not an absolute path without detours"}},
+		},
+		{
+			"newline in a variable", func(s *specs.Spec, _ string) { s.ContainerEdits.Env = []string{"A=\n"} },
+			[]Problem{{CodeText, `environment "A=\n"`, nil, "has characters that are no text"}},
+		},
+		{
+			"escape in a mount option", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].Options[0] = "\x1b[2J" },
+			[]Problem{{CodeText, `mount option "\x1b[2J"`, nil, "has characters that are no text"}},
+		},
+
+		{
+			"node gone", func(_ *specs.Spec, dir string) { must(os.Remove(filepath.Join(dir, "dev/dri/card1"))) },
+			[]Problem{{CodeNode, "/dev/dri/card1", first, "no such device node"}},
+		},
+		{
+			"node is a file", func(_ *specs.Spec, dir string) { put(t, filepath.Join(dir, "dev/mxcd"), "text", 0o644) },
+			[]Problem{{CodeNode, "/dev/mxcd", nil, "not a character device"}},
+		},
+		{"node is a directory", func(_ *specs.Spec, dir string) {
+			must(os.Remove(filepath.Join(dir, "dev/mxcd")))
+			must(os.Mkdir(filepath.Join(dir, "dev/mxcd"), 0o755))
+		}, []Problem{{CodeNode, "/dev/mxcd", nil, "not a character device"}}},
+		{"node is a link", func(_ *specs.Spec, dir string) {
+			must(os.Remove(filepath.Join(dir, "dev/mxcd")))
+			must(os.Symlink("/dev/mxgd", filepath.Join(dir, "dev/mxcd")))
+		}, []Problem{{CodeNode, "/dev/mxcd", nil, "a symbolic link, which engines do not follow"}}},
+		{
+			"other numbers pinned", func(s *specs.Spec, _ string) { n := nodes(s)[0]; n.Type, n.Major, n.Minor = "c", 226, 7 },
+			[]Problem{{CodeNumbers, "/dev/dri/card1", zero, "numbers 226:7 are pinned, the host has 226:0"}},
+		},
+		{
+			"block device pinned", func(s *specs.Spec, _ string) { nodes(s)[0].Type = "b" },
+			[]Problem{{CodeNumbers, "/dev/dri/card1", zero, `type "b" is pinned, the host has a character device`}},
+		},
+		{
+			"nothing to mount", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].HostPath = "/opt/mxdriver-2" },
+			[]Problem{{CodeMount, "/opt/mxdriver-2", nil, "nothing there to mount"}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, host := tree(t)
+			spec := generated(t, twoGPUs(), Options{})
+			tc.edit(spec, dir)
+			if diff := cmp.Diff(tc.want, Check(spec, host, "")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCheckHook(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("a hook made here does not belong to root")
+	}
+	const path = "/usr/bin/hook"
+	for _, tc := range []struct {
+		name string
+		edit func(h *specs.Hook, file string) error
+		want []Problem
+	}{
+		{"in order", func(*specs.Hook, string) error { return nil }, nil},
+		{
+			"without env", func(h *specs.Hook, _ string) error { h.Env = nil; return nil },
+			[]Problem{{CodeHookEnv, path, nil, "a hook without env runs with the environment of the image"}},
+		},
+		{
+			"relative", func(h *specs.Hook, _ string) error { h.Path = "usr/bin/hook"; return nil },
+			[]Problem{{CodePath, `hook "usr/bin/hook"`, nil, "not an absolute path without detours"}},
+		},
+		{
+			"gone", func(_ *specs.Hook, file string) error { return os.Remove(file) },
+			[]Problem{{CodeHook, path, nil, "no such file"}},
+		},
+		{
+			"group may write", func(_ *specs.Hook, file string) error { return os.Chmod(file, 0o775) },
+			[]Problem{{CodeHook, path, nil, "may be changed by others than root (owner 0, mode 0775)"}},
+		},
+		{
+			"somebody else's", func(_ *specs.Hook, file string) error { return os.Chown(file, 1000, 0) },
+			[]Problem{{CodeHook, path, nil, "may be changed by others than root (owner 1000, mode 0755)"}},
+		},
+		{
+			"no program", func(_ *specs.Hook, file string) error { return os.Chmod(file, 0o644) },
+			[]Problem{{CodeHook, path, nil, "not an executable file"}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, host := tree(t)
+			spec := generated(t, twoGPUs(), Options{})
+			hook := &specs.Hook{HookName: "createContainer", Path: path, Env: []string{"A=1"}}
+			spec.ContainerEdits.Hooks = []*specs.Hook{hook}
+			if err := tc.edit(hook, filepath.Join(dir, path)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, Check(spec, host, "")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestCheckBelowRoot(t *testing.T) {
+	dir, host := tree(t)
+	spec := generated(t, twoGPUs(), Options{EngineRoot: dir})
+	if got := Check(spec, host, dir+"/"); got != nil {
+		t.Errorf("%v", got)
+	}
+	// A directory whose name goes on is another one.
+	spec.ContainerEdits.Mounts[0].HostPath = dir + "x/opt/mxdriver"
+	want := []Problem{{CodeOutside, dir + "x/opt/mxdriver", nil, "not below " + dir}}
+	if diff := cmp.Diff(want, Check(spec, host, dir)); diff != "" {
+		t.Error(diff)
+	}
+	// Without privilege the tree has placeholders, which no engine can inject.
+	real, err := hostfs.New("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec = generated(t, twoGPUs(), Options{EngineRoot: dir, Names: All})
+	if got := Check(spec, real, ""); len(got) != 6 || got[0].Code != CodeNode {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestProblemString(t *testing.T) {
+	for want, p := range map[string]Problem{
+		"/dev/mxcd: no such device node":              {CodeNode, "/dev/mxcd", nil, "no such device node"},
+		"/dev/x: no such device node (device 0, all)": {CodeNode, "/dev/x", []string{"0", "all"}, "no such device node"},
+		"odd": {CodeFile, "", nil, "odd"},
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package cdi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+	specs "tags.cncf.io/container-device-interface/specs-go"
+)
+
+// Format is a notation of specs, and the file name extension by which engines
+// find them; they read either notation under either extension.
+type Format string
+
+// The notations of specs.
+const (
+	JSON Format = "json"
+	YAML Format = "yaml"
+)
+
+// ParseFormat reads "json" or "yaml".
+func ParseFormat(s string) (Format, error) {
+	if f := Format(s); f == JSON || f == YAML {
+		return f, nil
+	}
+	return "", fmt.Errorf("no CDI spec format %q; want json or yaml", s)
+}
+
+// FormatOf tells the notation from the extension of a path. It is not ok for
+// any but ".json" and ".yaml": engines pass over such a file.
+func FormatOf(path string) (f Format, ok bool) {
+	ext := filepath.Ext(path)
+	if ext == "" {
+		return "", false
+	}
+	f, err := ParseFormat(ext[1:])
+	return f, err == nil
+}
+
+// Encode writes a spec down: indented, a newline at the end, the same bytes for
+// the same spec. The spec is validated before, and what was written is read
+// back, so that no caller can hand on bytes that an engine would reject.
+func Encode(spec *specs.Spec, format Format) ([]byte, error) {
+	data, err := encode(spec, format)
+	if err != nil {
+		return nil, fmt.Errorf("encode CDI spec: %w", err)
+	}
+	return data, nil
+}
+
+func encode(spec *specs.Spec, format Format) ([]byte, error) {
+	if err := sound(spec); err != nil {
+		return nil, err
+	}
+	data, err := marshal(spec, format)
+	if err != nil {
+		return nil, err
+	}
+	back, err := Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("read back: %w", err)
+	}
+	if again, err := marshal(back, format); err != nil || !bytes.Equal(data, again) {
+		return nil, fmt.Errorf("%w: read back, it is another one", ErrSpec)
+	}
+	return data, nil
+}
+
+func marshal(spec *specs.Spec, format Format) ([]byte, error) {
+	var out bytes.Buffer
+	var err error
+	switch format {
+	case JSON:
+		enc := json.NewEncoder(&out)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(spec)
+	case YAML:
+		enc := yaml.NewEncoder(&out)
+		enc.SetIndent(2)
+		err = errors.Join(enc.Encode(spec), enc.Close())
+	default:
+		_, err = ParseFormat(string(format))
+	}
+	return out.Bytes(), err
+}

@@ -1,0 +1,150 @@
+package cdi
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// Options shape a spec. The zero value is what most hosts want.
+type Options struct {
+	// Vendor and Class make the kind; empty means DefaultVendor, DefaultClass.
+	Vendor, Class string
+	// Names are the ways in which devices are named.
+	Names Names
+	// EngineRoot is a directory below which the engine finds the host's files,
+	// as those of a simulated tree; empty or "/" changes nothing. In the
+	// container everything stands where it would without.
+	EngineRoot string
+	// NoGroups leaves out the groups that own the device nodes. They need CDI
+	// 0.7, and an engine that reads less (Podman 4) rejects the whole file;
+	// containers of a user other than root then need --group-add.
+	NoGroups bool
+	// Partial accepts that some GPUs have no device nodes; they get no device.
+	Partial bool
+}
+
+// ErrNoDevices reports a node none of whose GPUs has device nodes.
+var ErrNoDevices = errors.New("no GPU with device nodes")
+
+// IncompleteError reports GPUs that are on the PCI bus but have no device
+// nodes, as while the driver still comes up.
+type IncompleteError struct {
+	GPUs  []gpu.GPU // those without nodes
+	Total int       // number of GPUs of the node
+}
+
+func (e *IncompleteError) Error() string {
+	names := make([]string, len(e.GPUs))
+	for i, g := range e.GPUs {
+		names[i] = strings.TrimPrefix(label(g), "GPU ")
+	}
+	return fmt.Sprintf("%d of %d GPUs have no device nodes: %s", len(e.GPUs), e.Total, strings.Join(names, ", "))
+}
+
+// Incomplete returns the GPUs of a node that have no device nodes.
+func Incomplete(node gpu.Node) []gpu.GPU {
+	return slices.DeleteFunc(slices.Clone(node.GPUs), func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
+}
+
+// Generate makes the spec of a node. A GPU brings its own device nodes; with
+// any GPU come the nodes that all share and, read-only, the driver's user part.
+// Device nodes carry no numbers: the engine looks them up when it injects, so
+// that the spec stays true across a reload of the driver. The result depends on
+// nothing but the arguments.
+//
+// It fails with *IncompleteError (unless opt.Partial), ErrNoDevices, ErrNames,
+// gpu.ErrNode or ErrSpec.
+func Generate(node gpu.Node, opt Options) (*specs.Spec, error) {
+	spec, err := generate(node, opt)
+	if err != nil {
+		return nil, fmt.Errorf("generate CDI spec: %w", err)
+	}
+	return spec, nil
+}
+
+func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
+	if err := node.Check(); err != nil {
+		return nil, err
+	}
+	missing := Incomplete(node)
+	if len(missing) == len(node.GPUs) {
+		return nil, ErrNoDevices
+	}
+	if len(missing) > 0 && !opt.Partial {
+		return nil, &IncompleteError{GPUs: missing, Total: len(node.GPUs)}
+	}
+	devices, err := devices(node.GPUs, cmp.Or(opt.Names, AllNames))
+	if err != nil {
+		return nil, err
+	}
+	spec := &specs.Spec{
+		Kind:           cmp.Or(opt.Vendor, DefaultVendor) + "/" + cmp.Or(opt.Class, DefaultClass),
+		Devices:        devices,
+		ContainerEdits: common(node),
+	}
+	for _, apply := range []transform{groups(!opt.NoGroups), tidy, below(opt.EngineRoot), version} {
+		apply(spec)
+	}
+	return spec, sound(spec)
+}
+
+// devices are those of each GPU that has nodes, and "all".
+func devices(gpus []gpu.GPU, names Names) ([]specs.Device, error) {
+	gpus = slices.SortedFunc(slices.Values(gpus), func(a, b gpu.GPU) int { return cmp.Compare(a.Index, b.Index) })
+	var list []specs.Device
+	var union specs.ContainerEdits
+	for _, g := range gpus {
+		if len(g.Nodes) == 0 {
+			continue
+		}
+		own, err := names.of(g)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range own {
+			list = append(list, specs.Device{Name: name, ContainerEdits: edits(g.Nodes, g.GIDs)})
+		}
+		each := edits(g.Nodes, g.GIDs)
+		union.DeviceNodes = append(union.DeviceNodes, each.DeviceNodes...)
+		union.AdditionalGIDs = append(union.AdditionalGIDs, each.AdditionalGIDs...)
+	}
+	if names&All != 0 {
+		list = append(list, specs.Device{Name: allDevice, ContainerEdits: union})
+	}
+	return list, nil
+}
+
+// common is what a container gets with any GPU.
+func common(node gpu.Node) specs.ContainerEdits {
+	var e specs.ContainerEdits
+	if s := node.Shared; s != nil {
+		e = edits(s.Nodes, s.GIDs)
+	}
+	if d := node.Driver; d != nil && d.Path != "" {
+		e.Mounts = []*specs.Mount{{HostPath: d.Path, ContainerPath: d.Path, Options: readOnly()}}
+	}
+	return e
+}
+
+// readOnly are the options of a mount of one host directory. Every low-level
+// runtime knows them. The plain "bind" takes along no mount that stands below
+// the directory, which "ro" would leave writable, and "rprivate" keeps later
+// mounts of the host out.
+func readOnly() []string { return []string{"bind", "ro", "nosuid", "nodev", "rprivate"} }
+
+func edits(nodes []string, gids []uint32) specs.ContainerEdits {
+	e := specs.ContainerEdits{AdditionalGIDs: slices.Clone(gids)}
+	for _, p := range nodes {
+		// Without the "m" of the default: a container has no business in making
+		// further nodes of the device.
+		e.DeviceNodes = append(e.DeviceNodes, &specs.DeviceNode{Path: p, Permissions: "rw"})
+	}
+	return e
+}

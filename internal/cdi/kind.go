@@ -1,0 +1,54 @@
+package cdi
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"tags.cncf.io/container-device-interface/pkg/parser"
+)
+
+// The two halves of the kind of MetaX GPUs, "metax-tech.com/gpu".
+const (
+	DefaultVendor = "metax-tech.com"
+	DefaultClass  = "gpu"
+)
+
+// Where engines look for specs unless they are told otherwise; a file in
+// DynamicDir wins over one in StaticDir. DynamicDir does not survive a reboot.
+const (
+	StaticDir  = "/etc/cdi"
+	DynamicDir = "/var/run/cdi"
+)
+
+// Dirs returns the directories where engines look for specs, in ascending
+// priority.
+func Dirs() []string { return []string{StaticDir, DynamicDir} }
+
+// Path is where the spec of a kind belongs, "/var/run/cdi/<vendor>-<class>.json":
+// one file for one kind.
+func Path(vendor, class string, format Format) string {
+	return path.Join(DynamicDir, vendor+"-"+class+"."+string(format))
+}
+
+// Qualified is the name by which engines are asked for a device,
+// "metax-tech.com/gpu=0".
+func Qualified(kind, device string) string { return kind + "=" + device }
+
+func checkKind(vendor, class string) error {
+	if err := parser.ValidateVendorName(vendor); err != nil {
+		return fmt.Errorf("vendor %q: letters, digits and inner \"_-.\" only, a letter first", vendor)
+	}
+	if err := parser.ValidateClassName(class); err != nil {
+		return fmt.Errorf("class %q: letters, digits and inner \"_-.\" only, a letter first", class)
+	}
+	return nil
+}
+
+func splitKind(kind string) (vendor, class string, err error) {
+	vendor, class, ok := strings.Cut(kind, "/")
+	if !ok {
+		return "", "", fmt.Errorf("kind %q: want vendor/class", kind)
+	}
+	return vendor, class, checkKind(vendor, class)
+}

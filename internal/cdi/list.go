@@ -1,0 +1,176 @@
+package cdi
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// Listing is what engines find in their spec directories.
+type Listing struct {
+	// Files are the spec files of the kind, and those whose kind cannot be told,
+	// in ascending priority.
+	Files []File `json:"files"`
+	// Devices are the devices of the kind, by name.
+	Devices []Device `json:"devices"`
+}
+
+// File is a file in a spec directory, or a directory that cannot be read.
+type File struct {
+	Path string `json:"path"`
+	// Priority is the position of the file's directory; the highest wins.
+	Priority int    `json:"priority"`
+	Kind     string `json:"kind,omitempty"`
+	// Mode are the permission bits, in octal.
+	Mode string `json:"mode,omitempty"`
+	// Error says why engines cannot use the file; empty if they can.
+	Error string `json:"error,omitempty"`
+
+	perm fs.FileMode
+	spec *specs.Spec // nil if there is an Error
+}
+
+// Device is a name that engines may be asked for.
+type Device struct {
+	// Name is qualified: "metax-tech.com/gpu=0".
+	Name string `json:"name"`
+	// File is the one that defines the device; empty if engines cannot tell.
+	File string `json:"file,omitempty"`
+	// Shadowed are files whose definitions File overrides.
+	Shadowed []string `json:"shadowed,omitempty"`
+	// Conflict are all the files that define the name where two of them have the
+	// same priority: then no engine resolves it.
+	Conflict []string `json:"conflict,omitempty"`
+}
+
+// List reads all specs in the directories dirs of the host, in ascending
+// priority, and resolves the devices of a kind (empty: of every kind) by the
+// rules of the CDI library. A directory that does not exist is an empty one.
+func List(host *hostfs.Root, dirs []string, kind string) Listing {
+	l := Listing{Files: []File{}, Devices: []Device{}}
+	for priority, dir := range dirs {
+		for _, f := range readDir(host, dir, priority) {
+			if kind == "" || f.Kind == "" || f.Kind == kind {
+				l.Files = append(l.Files, f)
+			}
+		}
+	}
+	l.Devices = append(l.Devices, resolve(l.Files)...)
+	return l
+}
+
+func readDir(host *hostfs.Root, dir string, priority int) []File {
+	names, err := host.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return []File{{Path: dir, Priority: priority, Error: err.Error()}}
+	}
+	var files []File
+	for _, name := range names {
+		if _, ok := FormatOf(name); !ok {
+			continue
+		}
+		f := File{Path: path.Join(dir, name), Priority: priority}
+		info, err := host.Stat(f.Path)
+		if err == nil && info.Mode.IsDir() {
+			continue
+		}
+		if err == nil {
+			f.perm = info.Mode.Perm()
+			f.Mode = fmt.Sprintf("%04o", f.perm)
+			f.Kind, f.spec, err = loadFirst(host, f.Path)
+		}
+		if err != nil {
+			f.Error = err.Error()
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// loadFirst reads a file as engines do, without the strictness of Load. The
+// kind is returned where it can be told, also of a spec that is not valid.
+func loadFirst(host *hostfs.Root, path string) (kind string, spec *specs.Spec, err error) {
+	data, err := host.ReadFile(path)
+	if err != nil {
+		return "", nil, err
+	}
+	if spec, _, err = decode(data); err != nil {
+		return kindOf(data), nil, err
+	}
+	return spec.Kind, spec, nil
+}
+
+// resolve finds the definition of every name: the one of highest priority,
+// unless any two have the same. Names come by kind, and then in the order in
+// which their files have them.
+func resolve(files []File) []Device {
+	defined := map[string][]File{} // in ascending priority, as files are
+	type name struct{ kind, qualified string }
+	var names []name
+	for _, f := range slices.Backward(files) {
+		if f.spec == nil {
+			continue
+		}
+		for _, d := range f.spec.Devices {
+			n := name{f.Kind, Qualified(f.Kind, d.Name)}
+			if defined[n.qualified] == nil {
+				names = append(names, n)
+			}
+			defined[n.qualified] = slices.Insert(defined[n.qualified], 0, f)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b name) int { return strings.Compare(a.kind, b.kind) })
+	devices := make([]Device, len(names))
+	for i, n := range names {
+		devices[i] = definition(n.qualified, defined[n.qualified])
+	}
+	return devices
+}
+
+// definition is the device of a name that files define.
+func definition(name string, files []File) Device {
+	var paths []string
+	conflict := false
+	for i, f := range files {
+		paths = append(paths, f.Path)
+		conflict = conflict || i > 0 && f.Priority == files[i-1].Priority
+	}
+	if conflict {
+		return Device{Name: name, Conflict: paths}
+	}
+	last := len(paths) - 1
+	return Device{Name: name, File: paths[last], Shadowed: paths[:last]}
+}
+
+// Problems tells what keeps engines from using the files, or makes them use
+// another one than was meant.
+func (l Listing) Problems() []Problem {
+	var found problems
+	for _, f := range l.Files {
+		if f.Error != "" {
+			found.add(CodeFile, "", f.Path, "%s", f.Error)
+		}
+		if f.Mode != "" && f.perm&0o004 == 0 {
+			found.add(CodePermission, "", f.Path, "mode %s; engines that do not run as root cannot read it", f.Mode)
+		}
+	}
+	for _, d := range l.Devices {
+		if len(d.Conflict) > 0 {
+			found.add(CodeConflict, d.Name, strings.Join(d.Conflict, ", "), "define the same device, which no engine resolves")
+		}
+		if len(d.Shadowed) > 0 {
+			found.add(CodeShadowed, d.Name, strings.Join(d.Shadowed, ", "), "overridden by %s", d.File)
+		}
+	}
+	return found
+}

@@ -1,0 +1,131 @@
+package cdi
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// Names is the set of ways in which the devices of a spec are named. The zero
+// value stands for AllNames.
+type Names uint8
+
+// A GPU is a device under each of its names; All adds the device "all", which
+// is every GPU of the node.
+const (
+	ByIndex Names = 1 << iota // "0": the position in BDF order
+	ByUUID                    // "GPU-3fd4…": stays with the card
+	ByBDF                     // "0000:0e:00.0": stays with the slot
+	All                       // "all"
+
+	AllNames = ByIndex | ByUUID | ByBDF | All
+)
+
+const allDevice = "all"
+
+// ErrNames reports a naming that does not exist, or that leaves a GPU nameless.
+var ErrNames = errors.New("unusable device names")
+
+var namings = []struct {
+	bit  Names
+	word string
+}{{ByIndex, "index"}, {ByUUID, "uuid"}, {ByBDF, "bdf"}, {All, allDevice}}
+
+// ParseNames reads a naming: words or comma lists of words of "index", "uuid",
+// "bdf", "all". Their order does not matter; nothing at all is AllNames.
+func ParseNames(words ...string) (Names, error) {
+	var n Names
+	for _, list := range words {
+		for word := range strings.SplitSeq(list, ",") {
+			bit := parseName(strings.TrimSpace(word))
+			if bit == 0 {
+				return 0, fmt.Errorf("%w: no naming %q; want a list of index, uuid, bdf, all", ErrNames, word)
+			}
+			n |= bit
+		}
+	}
+	if n == 0 {
+		return AllNames, nil
+	}
+	return n, nil
+}
+
+func parseName(word string) Names {
+	for _, k := range namings {
+		if k.word == word {
+			return k.bit
+		}
+	}
+	return 0
+}
+
+// String is the comma list that ParseNames reads.
+func (n Names) String() string {
+	var words []string
+	for _, k := range namings {
+		if n&k.bit != 0 {
+			words = append(words, k.word)
+		}
+	}
+	return strings.Join(words, ",")
+}
+
+// of returns the names of one GPU.
+func (n Names) of(g gpu.GPU) ([]string, error) {
+	var names []string
+	if n&ByIndex != 0 {
+		names = append(names, fmt.Sprint(g.Index))
+	}
+	if n&ByUUID != 0 && g.UUID != "" {
+		names = append(names, string(g.UUID))
+	}
+	if n&ByBDF != 0 && g.BDF != (gpu.BDF{}) {
+		names = append(names, g.BDF.String())
+	}
+	if len(names) == 0 && n != All {
+		return nil, fmt.Errorf("%w: %s has none of: %s", ErrNames, label(g), n&^All)
+	}
+	return names, nil
+}
+
+// label names a GPU in a message.
+func label(g gpu.GPU) string {
+	if g.BDF != (gpu.BDF{}) {
+		return "GPU " + g.BDF.String()
+	}
+	return fmt.Sprintf("GPU %d", g.Index)
+}
+
+// NamesOf returns the ways in which the devices of a spec are named; a spec in
+// which none is recognised has AllNames.
+func NamesOf(spec *specs.Spec) Names {
+	var n Names
+	for _, d := range spec.Devices {
+		n |= nameOf(d.Name)
+	}
+	if n == 0 {
+		return AllNames
+	}
+	return n
+}
+
+func nameOf(device string) Names {
+	if device == allDevice {
+		return All
+	}
+	if _, err := strconv.Atoi(device); err == nil {
+		return ByIndex
+	}
+	if _, err := gpu.ParseBDF(device); err == nil {
+		return ByBDF
+	}
+	if _, err := gpu.ParseUUID(device); err == nil {
+		return ByUUID
+	}
+	return 0
+}

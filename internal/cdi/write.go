@@ -1,0 +1,70 @@
+package cdi
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// filePerm lets engines that do not run as root read the spec.
+const filePerm = 0o644
+
+// ForeignError reports that a file to be written holds the spec of another
+// kind, hence of somebody else.
+type ForeignError struct {
+	Path, Kind string // the file, and the kind that it defines
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s defines %s; not overwritten", e.Path, e.Kind)
+}
+
+// Write puts a spec into a file with mode 0644 and reports whether that changed
+// anything: a file that says the same already is not touched, so that no engine
+// reloads it. Nothing is written unless the whole spec is sound, and readers see
+// the old file or the new one. Of several writers the last one wins; each
+// writes a whole spec, so they need no lock. A file that holds a spec of another
+// kind is left alone, with *ForeignError.
+func Write(path string, spec *specs.Spec, format Format) (changed bool, err error) {
+	data, err := Encode(spec, format)
+	if err != nil {
+		return false, err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return false, fmt.Errorf("write CDI spec: %w", err)
+	}
+	if err := ours(path, spec.Kind); err != nil {
+		return false, fmt.Errorf("write CDI spec: %w", err)
+	}
+	changed, err = atomicfile.Write(path, data, filePerm)
+	if err != nil {
+		return changed, fmt.Errorf("write CDI spec: %w", err)
+	}
+	return changed, nil
+}
+
+// ours tells whether path may be replaced by a spec of kind: it is free, or
+// holds that kind, or something that is no spec.
+func ours(path, kind string) error {
+	host, err := hostfs.New("/")
+	if err != nil {
+		return err
+	}
+	data, err := host.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if old := kindOf(data); old != "" && old != kind {
+		return &ForeignError{Path: path, Kind: old}
+	}
+	return nil
+}

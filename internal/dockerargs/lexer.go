@@ -1,0 +1,120 @@
+package dockerargs
+
+import (
+	"errors"
+	"strings"
+)
+
+// What ends the reading of flags before a word that is none.
+var (
+	// errFault is a fault that the client reports in its own words.
+	errFault = errors.New("fault in the command line")
+	// errNoValue is a flag at the end of the line that wants a value; the Flag
+	// returned with it has its name.
+	errNoValue = errors.New("flag needs an argument")
+)
+
+// lexer takes flags off a command line word by word, by the rules of
+// spf13/pflag with interspersed flags off.
+type lexer struct {
+	words []string
+	next  int     // index of the next word
+	known []Table // the first that has a flag decides
+}
+
+// flags reads up to the first word that is no flag, which stays unread, or past
+// "--", which says so.
+func (l *lexer) flags() (flags Flags, dashes bool, err error) {
+	for l.next < len(l.words) {
+		word := l.words[l.next]
+		if len(word) < 2 || word[0] != '-' {
+			return flags, false, nil
+		}
+		if word == "--" {
+			l.next++
+			return flags, true, nil
+		}
+		var more Flags
+		if word[1] == '-' {
+			more, err = l.long(word[2:])
+		} else {
+			more, err = l.cluster(word[1:])
+		}
+		flags = append(flags, more...)
+		if err != nil {
+			return flags, false, err
+		}
+	}
+	return flags, false, nil
+}
+
+// long reads --name, --name=value or --name value.
+func (l *lexer) long(text string) (Flags, error) {
+	if text[0] == '-' || text[0] == '=' {
+		return nil, errFault
+	}
+	f := Flag{At: l.next, Words: 1}
+	f.Name, f.Value, f.HasValue = strings.Cut(text, "=")
+	spec, ok := l.lookup(func(t Table) (Spec, bool) { return t.long(f.Name) })
+	switch {
+	case f.HasValue: // whole, whether it is known or not
+		l.next++
+		return Flags{f}, nil
+	case !ok:
+		return nil, &UnknownFlagError{Flag: "--" + f.Name}
+	}
+	return l.value(f, spec)
+}
+
+// cluster reads letters: -i, -it, -p80:80, -p=80:80, -p 80:80, -itp 80:80.
+func (l *lexer) cluster(letters string) (flags Flags, err error) {
+	at := l.next
+	for {
+		letter, rest := letters[0], letters[1:]
+		spec, ok := l.lookup(func(t Table) (Spec, bool) { return t.short(letter) })
+		if !ok {
+			return flags, &UnknownFlagError{Flag: "-" + letters[:1]}
+		}
+		f := Flag{Name: spec.Name, At: at, Words: 1}
+		switch {
+		case len(rest) > 1 && rest[0] == '=': // "-e=" alone has the value "="
+			f.Value, f.HasValue = rest[1:], true
+		case spec.Value && rest != "":
+			f.Value, f.HasValue = rest, true
+		case !spec.Value && rest != "":
+			f.Value = "true"
+			flags = append(flags, f)
+			letters = rest
+			continue
+		default:
+			more, err := l.value(f, spec)
+			return append(flags, more...), err
+		}
+		l.next++
+		return append(flags, f), nil
+	}
+}
+
+// value completes a flag that has no value in its own word.
+func (l *lexer) value(f Flag, spec Spec) (Flags, error) {
+	l.next++
+	switch {
+	case !spec.Value:
+		f.Value = "true"
+	case l.next == len(l.words):
+		return Flags{f}, errNoValue
+	default:
+		f.Value, f.HasValue, f.Words = l.words[l.next], true, 2
+		l.next++
+	}
+	return Flags{f}, nil
+}
+
+func (l *lexer) lookup(in func(Table) (Spec, bool)) (Spec, bool) {
+	for _, t := range l.known {
+		if s, ok := in(t); ok {
+			return s, true
+		}
+	}
+	return Spec{}, false
+}

@@ -1,0 +1,125 @@
+package dockerargs
+
+import "errors"
+
+// Command is a command line as the client will read it.
+type Command struct {
+	// Global are the flags before the command: host, context and so on.
+	Global Flags
+	// Verb is "run" or "create", also under "container"; "" is any other
+	// command, or one that the client will refuse before it gets there.
+	Verb string
+	// Flags are the client's flags under Verb, as far as they could be read.
+	Flags Flags
+	// Image is the first word that is no flag. HasImage is false where there is
+	// none, or where the client stops at a fault before it.
+	Image    string
+	HasImage bool
+	// Rest are the words after the image: the command in the container.
+	Rest []string
+	// TakesGPU tells whether --gpus is given. Without it, the command is the
+	// client's alone: Options are empty and Rewrite changes nothing.
+	TakesGPU bool
+	Options  Options
+
+	words []string
+	own   Flags // where the words of Options stand
+}
+
+// Scan reads args, the words after the client's name. Without --gpus, or with a
+// fault that the client reports itself, it succeeds; the errors are
+// *UnknownFlagError, *WithoutGPUsError and *OptionError.
+func Scan(args []string, client Client) (Command, error) {
+	cmd, err := scan(args, client, options)
+	if err == nil && cmd.lacksGPUs() {
+		// Then what looks like ours may be a flag of the client's.
+		cmd, err = scan(args, client, optionsBeside(client.Run))
+	}
+	if err == nil && cmd.lacksGPUs() {
+		return Command{}, &WithoutGPUsError{Option: "--" + cmd.own[0].Name}
+	}
+	return cmd, err
+}
+
+// lacksGPUs tells whether there are options of ours, but not --gpus.
+func (c Command) lacksGPUs() bool { return len(c.own) > 0 && !c.TakesGPU }
+
+// scan is Scan with the given options of ours.
+func scan(args []string, client Client, ours Table) (Command, error) {
+	cmd := Command{words: args}
+	l := lexer{words: args, known: []Table{client.Global}}
+	var err error
+	if cmd.Verb, cmd.Global, err = verb(&l); err != nil || cmd.Verb == "" {
+		return cmd.settle(err, true)
+	}
+	l.known = []Table{ours, client.Run, client.Global}
+	read, _, err := l.flags()
+	for i, f := range read {
+		if !ours.Has(f.Name) || args[f.At][1] != '-' { // ours have no letters
+			cmd.Flags = append(cmd.Flags, f)
+			continue
+		}
+		if i == len(read)-1 && errors.Is(err, errNoValue) {
+			return Command{}, missingValue("--" + f.Name)
+		}
+		cmd.own = append(cmd.own, f)
+	}
+	if cmd.TakesGPU = cmd.own.Has("gpus"); cmd.TakesGPU {
+		var bad error
+		if cmd.Options, bad = readOptions(cmd.own); bad != nil {
+			return Command{}, bad
+		}
+	}
+	if err == nil && l.next < len(args) {
+		cmd.Image, cmd.HasImage = args[l.next], true
+		cmd.Rest = args[l.next+1:]
+	}
+	return cmd.settle(err, false)
+}
+
+// verb reads up to and with run or create.
+func verb(l *lexer) (verb string, global Flags, err error) {
+	for under := ""; ; under = "container" {
+		read, dashes, err := l.flags()
+		global = append(global, read...)
+		// "docker -- run" runs, "docker container -- run" is refused.
+		if err != nil || l.next == len(l.words) || dashes && under != "" {
+			return "", global, err
+		}
+		word := l.words[l.next]
+		l.next++
+		switch {
+		case word == "run" || word == "create":
+			return word, global, nil
+		case word != "container" || under != "":
+			return "", global, nil
+		}
+	}
+}
+
+// settle decides what an error of the lexer is to the caller: faults are the
+// client's to report, and so are unknown flags where nothing is ours.
+func (c Command) settle(err error, global bool) (Command, error) {
+	var unknown *UnknownFlagError
+	if errors.As(err, &unknown) && mentioned(c.words) {
+		unknown.Global = global
+		return Command{}, unknown
+	}
+	return c, nil
+}
+
+// Rewrite returns the command line without the options of ours and with inject
+// where --gpus stood. Every other word stays as it was and where it was. The
+// result shares nothing with args.
+func (c Command) Rewrite(inject ...string) []string {
+	out := make([]string, 0, len(c.words)+len(inject))
+	next := 0
+	for _, f := range c.own {
+		out = append(out, c.words[next:f.At]...)
+		if f.Name == "gpus" {
+			out = append(out, inject...)
+		}
+		next = f.At + f.Words
+	}
+	return append(out, c.words[next:]...)
+}

@@ -1,0 +1,380 @@
+package dockerargs
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// What people run. IN stands for what replaces --gpus.
+func TestScanGPUs(t *testing.T) {
+	tests := []struct {
+		in    string
+		want  string // after Rewrite("IN")
+		opts  Options
+		image string
+		rest  string
+	}{
+		{
+			in:   "run --gpus=4 img",
+			want: "run IN img", opts: Options{GPUs: "4"}, image: "img",
+		},
+		{
+			in:   "run -it --rm --gpus=all ubuntu:22.04 bash -c ls",
+			want: "run -it --rm IN ubuntu:22.04 bash -c ls", opts: Options{GPUs: "all"}, image: "ubuntu:22.04", rest: "bash -c ls",
+		},
+		{
+			in:   "run --gpus all img mx-smi --gpus 3",
+			want: "run IN img mx-smi --gpus 3", opts: Options{GPUs: "all"}, image: "img", rest: "mx-smi --gpus 3",
+		},
+		{
+			in:   "create --name x --gpus [0,2] img",
+			want: "create --name x IN img", opts: Options{GPUs: "[0,2]"}, image: "img",
+		},
+		{
+			in:   "container run -d --gpus 2 img",
+			want: "container run -d IN img", opts: Options{GPUs: "2"}, image: "img",
+		},
+		{
+			in:   "container create --gpus=2 img sh",
+			want: "container create IN img sh", opts: Options{GPUs: "2"}, image: "img", rest: "sh",
+		},
+		{
+			in:   "--config /c -D -H unix:///x run --gpus=1 img",
+			want: "--config /c -D -H unix:///x run IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "-- run --gpus=1 img",
+			want: "-- run IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "--help container --help run --gpus=1 img", // docker drops both
+			want: "--help container --help run IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "run -itp80:80 --gpus=1 img",
+			want: "run -itp80:80 IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "run -dp 80:80 --gpus 1 img",
+			want: "run -dp 80:80 IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "run -eA=B -e C=D -e=E --env F --env=G --gpus 1 img",
+			want: "run -eA=B -e C=D -e=E --env F --env=G IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "run --gpus 1 -- img -x",
+			want: "run IN -- img -x", opts: Options{GPUs: "1"}, image: "img", rest: "-x",
+		},
+		{
+			in:   "run --gpus 1 -- --gpus x", // an image of that name, docker will say no
+			want: "run IN -- --gpus x", opts: Options{GPUs: "1"}, image: "--gpus", rest: "x",
+		},
+		{
+			in:   "run --gpus 1 - x",
+			want: "run IN - x", opts: Options{GPUs: "1"}, image: "-", rest: "x",
+		},
+		{
+			in:   "run --gpus 1 ∅ x",
+			want: "run IN ∅ x", opts: Options{GPUs: "1"}, image: "", rest: "x",
+		},
+		{
+			in:   "run --rm=false --sig-proxy=false --gpus 1 --init img",
+			want: "run --rm=false --sig-proxy=false IN --init img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "run --rm false --gpus 1", // a boolean takes no next word: "false" is the image
+			want: "run --rm false --gpus 1", image: "false", rest: "--gpus 1",
+		},
+		{
+			in:   "run --entrypoint --gpus --gpus=1 img",
+			want: "run --entrypoint --gpus IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "run --gpus --rm img", // docker takes it as the value, too
+			want: "run IN img", opts: Options{GPUs: "--rm"}, image: "img",
+		},
+		{
+			in:   "run --gpus= img",
+			want: "run IN img", opts: Options{GPUs: ""}, image: "img",
+		},
+		{
+			in:   "run --newflag=x --gpus=1 img", // whole without being known
+			want: "run --newflag=x IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
+			in:   "run --gpus=2 --gpus-policy spread --gpus-explain --dry-run --inject=flags --rm img",
+			want: "run IN --rm img", image: "img",
+			opts: Options{GPUs: "2", Policy: "spread", Explain: true, DryRun: true, Inject: InjectFlags},
+		},
+		{
+			in:   "run --dry-run=0 --inject cdi --gpus-policy=binpack -it --gpus-explain=false --gpus=2 --rm img",
+			want: "run -it IN --rm img", image: "img",
+			opts: Options{GPUs: "2", Policy: "binpack", Inject: InjectCDI},
+		},
+		{
+			in:   "run --gpus=1 -v /a:/b -w /b --ulimit memlock=-1 --shm-size 100gb --net=host --ipc=host img python -m x --dry-run",
+			want: "run IN -v /a:/b -w /b --ulimit memlock=-1 --shm-size 100gb --net=host --ipc=host img python -m x --dry-run",
+			opts: Options{GPUs: "1"}, image: "img", rest: "python -m x --dry-run",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			cmd, err := Scan(words(tt.in), Docker())
+			if err != nil {
+				t.Fatal(err)
+			}
+			type result struct {
+				Rewritten, Image, Rest string
+				HasImage, TakesGPU     bool
+				Options                Options
+			}
+			want := result{tt.want, tt.image, tt.rest, true, tt.want != tt.in, tt.opts}
+			got := result{join(cmd.Rewrite("IN")), cmd.Image, join(cmd.Rest), cmd.HasImage, cmd.TakesGPU, cmd.Options}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// Command lines that are the client's alone, however odd.
+func TestScanLeavesAlone(t *testing.T) {
+	for _, line := range []string{
+		"",
+		"ps",
+		"ps --gpus=1",
+		"--version",
+		"--host",
+		"-H",
+		"--config x",
+		"---x run --gpus=1 img",
+		"--= run --gpus=1 img",
+		"∅ run --gpus=1 img",
+		"-",
+		"container",
+		"container ls --gpus=1",
+		"container -- run --gpus=1 img", // docker: unknown command
+		"container container run --gpus=1 img",
+		"compose run --gpus=1 img",
+		"compose --dry-run up",
+		"--gpus=1 run img",
+		"exec -it x run --gpus=1",
+		"service create --name x img",
+		"help run",
+		"run",
+		"run img",
+		"run img --gpus=1",
+		"run -- img --gpus=1",
+		"run --name --gpus img",
+		"run -e --gpus=1 img",
+		"run -l--gpus=1 img",
+		"run --name",
+		"run -dp",
+		"run -h",
+		"run --help",
+		"run --bogus",
+		"run --bogus value img",
+		"run -z img",
+		"run ---gpus=1 img",
+		"run --=1 img",
+		"create",
+		"--bogus value ps",
+	} {
+		t.Run(line, func(t *testing.T) {
+			cmd, err := Scan(words(line), Docker())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cmd.TakesGPU {
+				t.Error("takes a GPU")
+			}
+			if d := cmp.Diff(line, join(cmd.Rewrite("IN"))); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// Where docker stops at a fault of its own before the image, our words go and
+// it gets to say so.
+func TestScanFaultsOfTheClient(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"run --gpus=1", "run"},
+		{"run -it --gpus=1 --dry-run", "run -it"},
+		{"run --gpus=1 --name", "run --name"},
+		{"run --gpus=1 -dp", "run -dp"},
+		{"run --gpus=1 ---x img", "run ---x img"},
+		{"run --gpus=1 --", "run --"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			cmd, err := Scan(words(tt.in), Docker())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !cmd.TakesGPU || cmd.HasImage {
+				t.Errorf("takes GPU %v, has image %v; want true, false", cmd.TakesGPU, cmd.HasImage)
+			}
+			if d := cmp.Diff(tt.want, join(cmd.Rewrite())); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestScanRefuses(t *testing.T) {
+	tests := []struct {
+		in   string
+		want error
+		msg  string
+	}{
+		{"run --gpus", &OptionError{Option: "--gpus"}, "flag needs an argument: --gpus"},
+		{"run --gpus=1 --gpus-policy", &OptionError{Option: "--gpus-policy"}, "flag needs an argument: --gpus-policy"},
+		{"run --gpus=1 --gpus=2 img", &OptionError{Option: "--gpus"}, "--gpus is given twice; give it once"},
+		{"run --gpus=1 --dry-run --dry-run=0 img", &OptionError{Option: "--dry-run"}, "--dry-run is given twice; give it once"},
+		{"run --gpus=1 --dry-run=x img", &OptionError{Option: "--dry-run"}, `invalid argument "x" for --dry-run: want true or false`},
+		{"run --gpus=1 --gpus-explain= img", &OptionError{Option: "--gpus-explain"}, `invalid argument "" for --gpus-explain: want true or false`},
+		{"run --gpus=1 --inject=hook img", &OptionError{Option: "--inject"}, `invalid argument "hook" for --inject: want cdi or flags`},
+		{"run --dry-run img", &WithoutGPUsError{Option: "--dry-run"}, "--dry-run goes with --gpus only; add for example --gpus=1"},
+		{"run --inject=cdi img --gpus=1", &WithoutGPUsError{Option: "--inject"}, "--inject goes with --gpus only; add for example --gpus=1"},
+		{"create --gpus-policy=spread", &WithoutGPUsError{Option: "--gpus-policy"}, "--gpus-policy goes with --gpus only; add for example --gpus=1"},
+		{
+			"run --bogus --gpus=1 img", &UnknownFlagError{Flag: "--bogus"},
+			`unknown flag: "--bogus" (if it takes a value, write them as one word with "=")`,
+		},
+		{"run --gpus=1 -itz img", &UnknownFlagError{Flag: "-z"}, `unknown shorthand flag: "-z"`},
+		{"run -\xc3 --gpus=1 img", &UnknownFlagError{Flag: "-\xc3"}, `unknown shorthand flag: "-\xc3"`},
+		{
+			"--root /x run --gpus=1 img", &UnknownFlagError{Flag: "--root", Global: true},
+			`unknown flag: "--root" (if it takes a value, write them as one word with "=")`,
+		},
+		{"--gpus 1 run img", &UnknownFlagError{Flag: "--gpus", Global: true}, `unknown flag: "--gpus" (it goes after run or create)`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			cmd, err := Scan(words(tt.in), Docker())
+			if err == nil {
+				t.Fatalf("scanned as %s", join(cmd.Rewrite("IN")))
+			}
+			// The reason of an OptionError is its message, compared below.
+			if d := cmp.Diff(tt.want, err, cmpopts.IgnoreFields(OptionError{}, "Reason")); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+			if d := cmp.Diff(tt.msg, err.Error()); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestScanFlags(t *testing.T) {
+	in := "-Hssh://h --host tcp://x -c=remote -D --tlsverify=false --log-level=debug container run " +
+		"-it -u 1000:1000 --privileged --rm=false -P=0 -e= -v/a:/b --device /dev/fuse --new=1 --gpus=1 --dry-run --user=0 img -u x"
+	cmd, err := Scan(words(in), Docker())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantGlobal := Flags{
+		{"host", "ssh://h", true, 0, 1},
+		{"host", "tcp://x", true, 1, 2},
+		{"context", "remote", true, 3, 1},
+		{"debug", "true", false, 4, 1},
+		{"tlsverify", "false", true, 5, 1},
+		{"log-level", "debug", true, 6, 1},
+	}
+	wantFlags := Flags{
+		{"interactive", "true", false, 9, 1},
+		{"tty", "true", false, 9, 1},
+		{"user", "1000:1000", true, 10, 2},
+		{"privileged", "true", false, 12, 1},
+		{"rm", "false", true, 13, 1},
+		{"publish-all", "0", true, 14, 1},
+		{"env", "=", true, 15, 1}, // as docker reads it
+		{"volume", "/a:/b", true, 16, 1},
+		{"device", "/dev/fuse", true, 17, 2},
+		{"new", "1", true, 19, 1},
+		{"user", "0", true, 22, 1},
+	}
+	if d := cmp.Diff(wantGlobal, cmd.Global); d != "" {
+		t.Errorf("global -want +got:\n%s", d)
+	}
+	if d := cmp.Diff(wantFlags, cmd.Flags); d != "" {
+		t.Errorf("run -want +got:\n%s", d)
+	}
+	if cmd.Verb != "run" || cmd.Image != "img" {
+		t.Errorf("verb %q, image %q", cmd.Verb, cmd.Image)
+	}
+	if user, ok := cmd.Flags.Last("user"); user != "0" || !ok {
+		t.Errorf("user %q, %v", user, ok)
+	}
+	for name, want := range map[string][2]bool{
+		"privileged": {true, true}, "rm": {true, false}, "device": {true, false}, "runtime": {false, false},
+	} {
+		if got := [2]bool{cmd.Flags.Has(name), cmd.Flags.True(name)}; got != want {
+			t.Errorf("%s: given, true = %v, want %v", name, got, want)
+		}
+	}
+}
+
+// Help is read without any option of ours, for the caller to add its own.
+func TestScanHelp(t *testing.T) {
+	for _, line := range []string{"run --help", "run --gpus=1 --help", "create --help img", "run -it --help=true"} {
+		cmd, err := Scan(words(line), Docker())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !cmd.Flags.True("help") {
+			t.Errorf("%q does not ask for help", line)
+		}
+	}
+	cmd, err := Scan(words("run -h name img --help"), Docker())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cmd.Flags.Has("help") || cmd.Image != "img" {
+		t.Errorf("-h is the hostname: %v, image %q", cmd.Flags, cmd.Image)
+	}
+}
+
+// A client's own tables settle what docker's leave open.
+func TestScanOtherClient(t *testing.T) {
+	podman := Client{
+		Global: Docker().Global.Merge(Table{{Name: "log-level", Value: true}, {Name: "root", Value: true}}),
+		Run:    Docker().Run.Merge(Table{{Name: "rmi"}, {Name: "tz", Value: true}, {Name: "dry-run", Value: true}}),
+	}
+	tests := []struct {
+		in, want string
+		takes    bool
+	}{
+		{"--root /x run --rmi --tz local --gpus 1 img", "--root /x run --rmi --tz local IN img", true},
+		{"run --log-level debug --gpus 1 img", "run --log-level debug IN img", true}, // taken after the command, too
+		{"container --log-level debug run --gpus 1 img", "container --log-level debug run IN img", true},
+		{"run --dry-run later img", "run --dry-run later img", false}, // the client's own
+		{"run --dry-run --gpus=1 img", "run IN img", true},            // ours
+		{"run --dry-run later --gpus=1 img", "run --dry-run later IN img", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			cmd, err := Scan(words(tt.in), podman)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, join(cmd.Rewrite("IN"))); d != "" || cmd.TakesGPU != tt.takes || cmd.Image != "img" {
+				t.Errorf("takes GPU %v, image %q; -want +got:\n%s", cmd.TakesGPU, cmd.Image, d)
+			}
+		})
+	}
+	letter := Client{Run: Table{{Name: "gpus", Value: true}, {Name: "inject", Short: 'I', Value: true}}}
+	for _, line := range []string{"run -I x img", "run -I"} {
+		cmd, err := Scan(words(line), letter)
+		if err != nil || !cmd.Flags.Has("inject") {
+			t.Errorf("%q: flags %v, error %v; -I is the client's alone", line, cmd.Flags, err)
+		}
+	}
+	if _, err := Scan(words("run --dry-run later --inject=cdi img"), podman); err == nil {
+		t.Error("--inject is nobody's without --gpus, but was taken")
+	}
+}

@@ -1,0 +1,71 @@
+package dockerargs
+
+import (
+	"slices"
+	"strings"
+)
+
+// Client is the command line of one docker-compatible client.
+type Client struct {
+	// Global are the flags before the command. A client may take them after it
+	// as well, as podman does, so they are known there too.
+	Global Table
+	// Run are the flags of run and create.
+	Run Table
+}
+
+// Spec is one flag.
+type Spec struct {
+	Name  string // the long name, without dashes
+	Short byte   // the one-letter name, 0 if there is none
+	// Value tells whether the flag takes the next word as its value when it has
+	// none of its own. A boolean or optional value never does.
+	Value bool
+}
+
+// Table is a set of flags, ascending by name, no name twice.
+type Table []Spec
+
+// Has tells whether there is a flag with this long name.
+func (t Table) Has(name string) bool {
+	_, ok := t.long(name)
+	return ok
+}
+
+// Merge returns the flags of both tables. Where they differ, over has it right:
+// a name or a letter means what it says.
+func (t Table) Merge(over Table) Table {
+	merged := slices.Clone(over)
+	for _, s := range t {
+		if over.Has(s.Name) {
+			continue
+		}
+		if _, taken := over.short(s.Short); taken {
+			s.Short = 0
+		}
+		merged = append(merged, s)
+	}
+	merged.sort()
+	return merged
+}
+
+func (t Table) sort() {
+	slices.SortFunc(t, func(a, b Spec) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (t Table) long(name string) (Spec, bool) {
+	i, ok := slices.BinarySearchFunc(t, name, func(s Spec, n string) int { return strings.Compare(s.Name, n) })
+	if !ok {
+		return Spec{}, false
+	}
+	return t[i], true
+}
+
+func (t Table) short(letter byte) (Spec, bool) {
+	for _, s := range t {
+		if s.Short == letter && letter != 0 {
+			return s, true
+		}
+	}
+	return Spec{}, false
+}

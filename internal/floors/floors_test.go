@@ -1,0 +1,155 @@
+// Package floors keeps the house in order: which package may import which.
+package floors
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/metax-ctk/container-toolkit/"
+
+// The floors, by package below the module. A package may import its own module's
+// packages on a lower floor, and those that it holds (discover → discover/sysfs).
+var floors = map[string]int{
+	"internal/gpu": 0, "internal/topology": 0, "internal/alloc": 0, "internal/request": 0,
+	"internal/hostfs": 1, "internal/atomicfile": 1,
+	"internal/cdi": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2, "internal/sim": 2,
+	"cmd": 3,
+}
+
+// What a package's own files may not import, by prefix of the package.
+var forbidden = map[string][]string{
+	"internal/gpu": pure, "internal/topology": pure, "internal/alloc": pure, "internal/request": pure,
+	"internal/dockerargs": {"os", "net", "net/http", "os/exec"},
+	"internal/config":     {"os", "net", "net/http", "os/exec"},
+	"internal":            {"github.com/urfave/cli/v2", "os/exec"},
+}
+
+// What a whole program must never link, by its package.
+var unlinked = map[string][]string{
+	"cmd/metax-docker": {"github.com/urfave/cli/v2", "net/http", "crypto/tls", "tags.cncf.io/container-device-interface/pkg/cdi", "github.com/containerd/containerd/v2"},
+}
+
+var pure = []string{"os", "net", "net/http", "log", "log/slog", "time", "syscall", "os/exec"}
+
+type pkg struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", module+"...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// room returns the floor's key that a package of ours belongs to.
+func room(path string) (string, bool) {
+	for p := path; p != ""; {
+		if _, ok := floors[p]; ok {
+			return p, true
+		}
+		at := strings.LastIndexByte(p, '/')
+		if at < 0 {
+			break
+		}
+		p = p[:at]
+	}
+	return "", false
+}
+
+func TestFloors(t *testing.T) {
+	rooms := 0
+	for _, p := range list(t) {
+		path, ours := strings.CutPrefix(p.ImportPath, module)
+		if !ours || path == "internal/floors" {
+			continue
+		}
+		from, ok := room(path)
+		if !ok {
+			t.Errorf("%s stands on no floor; name it in the table", path)
+			continue
+		}
+		rooms++
+		for _, imported := range p.Imports {
+			target, ours := strings.CutPrefix(imported, module)
+			if to, ok := room(target); ours && to != from && floors[from] <= floors[to] && floors[from] != 0 {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", path, floors[from], target, floors[to])
+			} else if ours && ok && floors[from] == 0 && floors[to] != 0 {
+				t.Errorf("%s (floor 0) imports %s (floor %d)", path, target, floors[to])
+			}
+			for prefix, names := range forbidden {
+				if inside(path, prefix) && slices.Contains(names, imported) {
+					t.Errorf("%s imports %s, which %s may not", path, imported, prefix)
+				}
+			}
+			if floors[from] == 0 && !ours && strings.Contains(imported, ".") {
+				t.Errorf("%s imports %s; floor 0 is standard library only", path, imported)
+			}
+		}
+	}
+	if rooms < len(floors) {
+		t.Errorf("saw %d packages of ours, fewer than the table's %d", rooms, len(floors))
+	}
+}
+
+func TestUnlinked(t *testing.T) {
+	pkgs := list(t)
+	byPath := map[string]pkg{}
+	for _, p := range pkgs {
+		byPath[p.ImportPath] = p
+	}
+	for program, names := range unlinked {
+		p, ok := byPath[module+program]
+		if !ok {
+			t.Errorf("%s is not there", program)
+		}
+		for _, name := range names {
+			if slices.Contains(p.Deps, name) {
+				t.Errorf("%s links %s: %s", program, name, strings.Join(chain(byPath, p.ImportPath, name), " → "))
+			}
+		}
+	}
+}
+
+// chain is a shortest import path between two packages.
+func chain(pkgs map[string]pkg, from, to string) []string {
+	before := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range pkgs[queue[0]].Imports {
+			if _, seen := before[next]; seen {
+				continue
+			}
+			before[next] = queue[0]
+			queue = append(queue, next)
+		}
+	}
+	var path []string
+	for at := to; at != ""; at = before[at] {
+		path = append([]string{at}, path...)
+	}
+	return path
+}
+
+func inside(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, prefix+"/")
+}

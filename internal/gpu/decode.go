@@ -1,0 +1,131 @@
+package gpu
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxGPUs bounds a Node that is read from outside; the largest MetaX system
+// announced has 128 cards, and simulations go some way beyond.
+const MaxGPUs = 4096
+
+// ErrNode reports a Node that contradicts itself.
+var ErrNode = errors.New("invalid node")
+
+// DecodeNode reads a Node's JSON form and checks it. GPUs may come in any order
+// and are put in BDF order (by index where a BDF is missing), links with a > b
+// are turned round. Unknown fields
+// are ignored, because the form only ever grows.
+func DecodeNode(data []byte) (Node, error) {
+	var n Node
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&n); err != nil {
+		return Node{}, fmt.Errorf("read node JSON: %w", err)
+	}
+	if dec.More() {
+		return Node{}, fmt.Errorf("read node JSON: %w: more than one value", ErrNode)
+	}
+	if err := n.Check(); err != nil {
+		return Node{}, err
+	}
+	n.sort()
+	return n, nil
+}
+
+// Check tells what is wrong with a Node whose parts were read one by one.
+func (n Node) Check() error {
+	bad := func(format string, a ...any) error {
+		return fmt.Errorf("%w: %s", ErrNode, fmt.Sprintf(format, a...))
+	}
+	if n.APIVersion != APIVersion || n.Kind != NodeKind {
+		return bad("apiVersion %q, kind %q; want %q, %q", n.APIVersion, n.Kind, APIVersion, NodeKind)
+	}
+	if len(n.GPUs) > MaxGPUs {
+		return bad("%d GPUs; at most %d", len(n.GPUs), MaxGPUs)
+	}
+	index := map[int]bool{}
+	bdf := map[BDF]bool{}
+	uuid := map[string]BDF{}
+	for _, g := range n.GPUs {
+		if g.Index < 0 || g.Index >= len(n.GPUs) || index[g.Index] {
+			return bad("GPU %s has index %d; indices are 0 to %d, each once", g.BDF, g.Index, len(n.GPUs)-1)
+		}
+		if g.BDF != (BDF{}) && bdf[g.BDF] {
+			return bad("PCI address %s occurs twice", g.BDF)
+		}
+		if g.NUMA < NUMAUnknown {
+			return bad("GPU %s has NUMA node %d", g.BDF, g.NUMA)
+		}
+		if g.Serial != "" && !ValidSerial(g.Serial) {
+			return bad("GPU %s has serial number %q", g.BDF, g.Serial)
+		}
+		if g.UUID != "" {
+			key := strings.ToLower(string(g.UUID))
+			if other, ok := uuid[key]; ok {
+				return bad("GPUs %s and %s have the same UUID %s", other, g.BDF, g.UUID)
+			}
+			uuid[key] = g.BDF
+		}
+		if err := checkPaths(g.Nodes); err != nil {
+			return bad("GPU %s: %v", g.BDF, err)
+		}
+		index[g.Index], bdf[g.BDF] = true, true
+	}
+	if n.Shared != nil {
+		if err := checkPaths(n.Shared.Nodes); err != nil {
+			return bad("shared: %v", err)
+		}
+	}
+	for _, l := range n.Links {
+		if l.A == l.B || !index[l.A] || !index[l.B] {
+			return bad("link between %d and %d; GPUs are 0 to %d", l.A, l.B, len(n.GPUs)-1)
+		}
+		if l.GBps < 0 {
+			return bad("link between %d and %d has %g GB/s", l.A, l.B, l.GBps)
+		}
+	}
+	return nil
+}
+
+func checkPaths(paths []string) error {
+	for _, p := range paths {
+		rest, ok := strings.CutPrefix(p, "/dev/")
+		if !ok || rest == "" || strings.ContainsFunc(p, func(r rune) bool { return r < '!' || r > '~' }) ||
+			slices.ContainsFunc(strings.Split(rest, "/"), func(e string) bool { return e == "" || e == "." || e == ".." }) {
+			return fmt.Errorf("device node %q; want a plain path below /dev", p)
+		}
+	}
+	return nil
+}
+
+// sort puts GPUs in BDF order, renumbers them and the links' ends with them,
+// and puts links in order.
+func (n *Node) sort() {
+	order := func(a, b GPU) int { return a.BDF.Compare(b.BDF) }
+	if slices.ContainsFunc(n.GPUs, func(g GPU) bool { return g.BDF == BDF{} }) {
+		order = func(a, b GPU) int { return a.Index - b.Index }
+	}
+	slices.SortFunc(n.GPUs, order)
+	to := make([]int, len(n.GPUs))
+	for i := range n.GPUs {
+		to[n.GPUs[i].Index] = i
+		n.GPUs[i].Index = i
+	}
+	for i, l := range n.Links {
+		l.A, l.B = to[l.A], to[l.B]
+		if l.A > l.B {
+			l.A, l.B = l.B, l.A
+		}
+		n.Links[i] = l
+	}
+	slices.SortStableFunc(n.Links, func(x, y Link) int {
+		if x.A != y.A {
+			return x.A - y.A
+		}
+		return x.B - y.B
+	})
+}

@@ -1,0 +1,63 @@
+package gpu
+
+import "encoding/json"
+
+// NUMAUnknown is the NUMA node of a GPU whose host does not say.
+const NUMAUnknown = -1
+
+// GPU is one physical card (a PCI physical function) of a node.
+type GPU struct {
+	// Index is the position in BDF order, from 0.
+	Index int  `json:"index"`
+	UUID  UUID `json:"uuid,omitempty"`
+	// Serial is the board's serial number, as mx-smi prints it.
+	Serial string `json:"serial,omitempty"`
+	// BDF is the PCI address; zero (a host bridge's, never a GPU's) is unknown,
+	// as in a Node that was read from a bare matrix.
+	BDF BDF `json:"bdf,omitzero"`
+	// Model is the vendor's name, such as "MXC500".
+	Model string `json:"model,omitempty"`
+	// MemoryMiB is the device memory in MiB; 0 is unknown.
+	MemoryMiB int `json:"memoryMiB,omitempty"`
+	// NUMA is the NUMA node, NUMAUnknown where the host does not say.
+	NUMA int `json:"numa"`
+	// PCIeRoot is the host bridge ("pci0000:0a") that the GPU hangs from.
+	PCIeRoot string `json:"pcieRoot,omitempty"`
+	// PCIePath lists the bridges from the root port down to the GPU's parent.
+	PCIePath []BDF `json:"pciePath,omitempty"`
+	// PCIeSwitch is the upstream port of the nearest switch above the GPU.
+	PCIeSwitch *BDF `json:"pcieSwitch,omitempty"`
+	// LinkDomain numbers the set of GPUs joined by MetaXLink, from 1; 0 is none.
+	LinkDomain int `json:"linkDomain,omitempty"`
+	// Healthy is false for a GPU that must not be handed out unasked: the
+	// vendor's tool calls it unavailable, or it has no device nodes.
+	Healthy bool `json:"healthy"`
+	// Nodes are the GPU's own device nodes, as absolute paths on the host.
+	Nodes []string `json:"nodes,omitempty"`
+	// GIDs are the numeric groups that own those of Nodes that are not open to
+	// everyone, ascending.
+	GIDs []uint32 `json:"gids,omitempty"`
+	// VFs are the SR-IOV virtual functions that this GPU is split into.
+	VFs []BDF `json:"vfs,omitempty"`
+}
+
+// Name is the most durable name of the GPU that is known: its UUID, or else its
+// index in decimal. Both are CDI device names.
+func (g GPU) Name() string {
+	if g.UUID != "" {
+		return string(g.UUID)
+	}
+	return itoa(g.Index)
+}
+
+// UnmarshalJSON reads a GPU; an absent "numa" is unknown and an absent
+// "healthy" is true, so that a hand-written Node may leave them out.
+func (g *GPU) UnmarshalJSON(data []byte) error {
+	type plain GPU
+	p := plain{NUMA: NUMAUnknown, Healthy: true}
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	*g = GPU(p)
+	return nil
+}

@@ -1,0 +1,89 @@
+package gpu
+
+import (
+	"strconv"
+)
+
+// The version and kind that a Node's JSON form states.
+const (
+	APIVersion = "metax-ctk/v1"
+	NodeKind   = "Node"
+)
+
+// Node is a host with its GPUs and the links between them.
+type Node struct {
+	APIVersion string  `json:"apiVersion"`
+	Kind       string  `json:"kind"`
+	Name       string  `json:"name,omitempty"`
+	Driver     *Driver `json:"driver,omitempty"`
+	MACA       *MACA   `json:"maca,omitempty"`
+	// GPUs stand in BDF order; GPUs[i].Index == i.
+	GPUs []GPU `json:"gpus"`
+	// Links are the pairs that the host states; a pair without a row gets its
+	// class from PCIe and NUMA.
+	Links []Link `json:"links,omitempty"`
+	// Shared is what every container with a GPU needs besides the GPU's own.
+	Shared *Shared `json:"shared,omitempty"`
+	// Warnings say what could not be found out, and why, one line each.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Driver is the kernel driver and its user-space part.
+type Driver struct {
+	Version string `json:"version,omitempty"`
+	// Path is the directory of the user-space part, "/opt/mxdriver".
+	Path string `json:"path,omitempty"`
+}
+
+// MACA is an installation of the MXMACA software.
+type MACA struct {
+	Version string `json:"version,omitempty"`
+	Path    string `json:"path,omitempty"`
+}
+
+// Shared are the device nodes common to all GPUs of a node, such as /dev/mxcd.
+type Shared struct {
+	Nodes []string `json:"nodes,omitempty"`
+	// GIDs are the groups of those of Nodes that are not open to everyone.
+	GIDs []uint32 `json:"gids,omitempty"`
+}
+
+// Link is what the host states of the pair of GPUs with indices A < B.
+type Link struct {
+	A int `json:"a"`
+	B int `json:"b"`
+	// Kind is the word of mx-smi's matrix: MX, PIX, PXB, PHB, NODE, SYS.
+	Kind string `json:"kind"`
+	// GBps is the bandwidth in GB/s, 0 if not known.
+	GBps float64 `json:"gbps,omitempty"`
+	// Down marks a link that is disabled or untrained: not a link.
+	Down bool `json:"down,omitempty"`
+}
+
+// NewNode returns an empty Node with its version and kind set.
+func NewNode(name string) Node {
+	return Node{APIVersion: APIVersion, Kind: NodeKind, Name: name, GPUs: []GPU{}}
+}
+
+// Lookup returns the GPU with the given BDF.
+func (n Node) Lookup(b BDF) (GPU, bool) {
+	for _, g := range n.GPUs {
+		if g.BDF == b {
+			return g, true
+		}
+	}
+	return GPU{}, false
+}
+
+// Healthy returns the indices of the GPUs that may be handed out.
+func (n Node) Healthy() []int {
+	var free []int
+	for _, g := range n.GPUs {
+		if g.Healthy {
+			free = append(free, g.Index)
+		}
+	}
+	return free
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }

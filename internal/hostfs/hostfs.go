@@ -1,0 +1,165 @@
+package hostfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
+	"github.com/cyphar/filepath-securejoin/pathrs-lite/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// MaxFile is the size in bytes beyond which ReadFile refuses: no file that the
+// toolkit reads comes near it.
+const MaxFile = 16 << 20
+
+var (
+	// ErrTooLarge reports a file of more than MaxFile bytes.
+	ErrTooLarge = errors.New("file too large")
+	// ErrNotRegular reports something else than a file where a file is read.
+	ErrNotRegular = errors.New("not a regular file")
+)
+
+// Root is a host's file system below a directory.
+type Root struct {
+	dir string // absolute and clean
+}
+
+// New opens dir as the root of a host; the empty string is "/".
+func New(dir string) (*Root, error) {
+	if dir == "" {
+		dir = "/"
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolve root %q: %w", dir, err)
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return nil, fmt.Errorf("open root: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("open root %q: not a directory", dir)
+	}
+	return &Root{dir: abs}, nil
+}
+
+// Dir is the root's own path, absolute and clean.
+func (r *Root) Dir() string { return r.dir }
+
+// Real tells whether the root is this machine's own "/".
+func (r *Root) Real() bool { return r.dir == "/" }
+
+// Join returns the path of a host file as this process sees it, without
+// following any link.
+func (r *Root) Join(path string) string { return filepath.Join(r.dir, filepath.Clean("/"+path)) }
+
+// ReadFile returns the contents of a regular file, at most MaxFile bytes.
+func (r *Root) ReadFile(path string) ([]byte, error) {
+	f, err := r.open(path, readFlags)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, fmt.Errorf("stat %s: %w", r.Join(path), err)
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: %w", r.Join(path), ErrNotRegular)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.Join(path), cause(err))
+	}
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("read %s: %w: over %d bytes", r.Join(path), ErrTooLarge, MaxFile)
+	}
+	return data, nil
+}
+
+// ReadDir returns the names in a directory, sorted.
+func (r *Root) ReadDir(path string) ([]string, error) {
+	f, err := r.open(path, readFlags)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", r.Join(path), cause(err))
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Exists tells whether path leads to something.
+func (r *Root) Exists(path string) bool {
+	f, err := r.open(path, unix.O_PATH)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// Resolve returns the path that remains when every link in path has been
+// followed, as the host sees it. It is for finding out where something is
+// (sysfs, /opt/maca), not for a check before a use.
+func (r *Root) Resolve(path string) (string, error) {
+	if r.Real() {
+		return filepath.EvalSymlinks(r.Join(path))
+	}
+	f, err := r.open(path, unix.O_PATH)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	real, err := procfs.ProcSelfFdReadlink(f)
+	if err != nil {
+		return "", fmt.Errorf("resolve %s: %w", r.Join(path), err)
+	}
+	base, err := filepath.EvalSymlinks(r.dir)
+	if err != nil {
+		return "", fmt.Errorf("resolve root %s: %w", r.dir, err)
+	}
+	rel, err := filepath.Rel(base, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("resolve %s: leads out of the root, to %q", r.Join(path), real)
+	}
+	return filepath.Join("/", rel), nil
+}
+
+// readFlags never block: a FIFO in a captured or hostile tree must not hang us.
+const readFlags = unix.O_RDONLY | unix.O_NONBLOCK
+
+// open opens what path leads to. Below the machine's own "/" the kernel follows
+// links by the same rules, without the price of doing it by handle.
+func (r *Root) open(path string, flags int) (*os.File, error) {
+	flags |= unix.O_CLOEXEC
+	if r.Real() {
+		return os.OpenFile(r.Join(path), flags, 0)
+	}
+	f, err := pathrs.OpenInRoot(r.dir, filepath.Clean("/"+path))
+	if err == nil && flags&unix.O_PATH == 0 {
+		handle := f
+		defer handle.Close()
+		f, err = pathrs.Reopen(handle, flags)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: r.Join(path), Err: cause(err)}
+	}
+	return f, nil
+}
+
+// cause strips the path that the library added, since ours is put there.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

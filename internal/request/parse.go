@@ -1,0 +1,229 @@
+package request
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// maxLen bounds a value in bytes: 128 GPUs by qualified UUID take half of it.
+const maxLen = 16 << 10
+
+// What to write instead, at the end of a message.
+const (
+	hintForms = "write for example --gpus=2, --gpus=all or --gpus=[0,2]"
+	hintCount = "write for example --gpus=2; in brackets, as in --gpus=[0], it names a GPU"
+	hintList  = "write for example --gpus=[0,2]; metax-ctk device list shows what there is"
+)
+
+// Parse reads a value of --gpus:
+//
+//	all                  every GPU
+//	2                    any two
+//	0,2  or  [0,2]       these: by index, UUID, PCI address, serial number or
+//	                     qualified CDI name; [2] is the GPU with index 2
+//	GPU-3fd4…            this one
+//	count=2,device=…     docker's own grammar: comma-separated fields, quoted as
+//	                     in CSV, with the keys count, device, driver,
+//	                     capabilities and options
+//
+// The quotes that docker wants around "device=0,2" may be missing, as a shell
+// removes them: fields without a key after device= are more IDs. Errors are
+// *ValueError.
+func Parse(s string) (Request, error) {
+	v := value(s)
+	switch {
+	case len(s) > maxLen:
+		return v.fail(hintForms, "longer than %d bytes", maxLen)
+	case strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == utf8.RuneError }):
+		return v.fail(hintForms, "a character in it that does not print")
+	}
+	s = strings.Trim(s, " ")
+	if s == "" {
+		return v.fail(hintForms, "empty")
+	}
+	if list, ok := strings.CutPrefix(s, "["); ok {
+		if list, ok = strings.CutSuffix(list, "]"); !ok {
+			return v.fail(hintList, "a list that begins with [ ends with ]")
+		}
+		return v.list(strings.Split(list, ","))
+	}
+	fields, err := csv.NewReader(strings.NewReader(s)).Read()
+	if err != nil {
+		return v.fail(`write for example --gpus='"device=0,2"'`, "a quote that does not enclose a whole field")
+	}
+	return v.fields(fields)
+}
+
+// value is the text being parsed, for the messages.
+type value string
+
+func (v value) fail(hint, format string, a ...any) (Request, error) {
+	return Request{}, &ValueError{Value: string(v), Err: fmt.Errorf(format, a...), Hint: hint}
+}
+
+// fields reads docker's grammar, of which a plain "2" or "0,2" is a case.
+func (v value) fields(fields []string) (Request, error) {
+	var (
+		bare, ids, seen []string
+		count, last     string
+	)
+	for _, field := range fields {
+		field = strings.Trim(field, " ")
+		key, val, pair := strings.Cut(field, "=")
+		if !pair || key == CDIKind {
+			switch {
+			case last == "device":
+				ids = append(ids, field)
+			case last == "capabilities" && isCapability(field):
+			default:
+				bare = append(bare, field)
+			}
+			continue
+		}
+		for _, k := range seen {
+			if k == key {
+				return v.fail("write "+key+"= once", "%s= is given twice", key)
+			}
+		}
+		seen, last = append(seen, key), key
+		switch key {
+		case "count":
+			count = val
+		case "device":
+			ids = strings.Split(val, ",")
+		case "capabilities":
+			// A MetaX GPU has all it can do, whatever is asked for.
+		case "driver":
+			if err := v.driver(val); err != nil {
+				return Request{}, err
+			}
+		case "options":
+			if val != "" {
+				return v.fail("leave options= out", "a MetaX GPU takes no options")
+			}
+		default:
+			if strings.Contains(key, "/") {
+				return v.fail("write --device="+field+" for it", "%q is a CDI device, but not a %s", field, CDIKind)
+			}
+			return v.fail("the keys are count, device, driver and capabilities", "unknown key %q", key)
+		}
+	}
+	return v.combine(bare, ids, count, seen)
+}
+
+// combine makes one request of the parts that the fields gave.
+func (v value) combine(bare, ids []string, count string, keys []string) (Request, error) {
+	hasCount := false
+	for _, k := range keys {
+		hasCount = hasCount || k == "count"
+	}
+	switch {
+	case ids != nil && (hasCount || len(bare) > 0):
+		return v.fail("write either --gpus=2 or --gpus=device=0,2", "a count and devices together")
+	case hasCount && len(bare) > 0:
+		return v.fail(hintForms, "a count and %q together", bare[0])
+	case hasCount && count == "all", len(ids) == 1 && ids[0] == "all":
+		return Request{All: true}, nil
+	case hasCount:
+		return v.count(count)
+	case ids != nil:
+		return v.list(ids)
+	case len(bare) == 0:
+		return Request{Count: 1}, nil // as docker: only driver= or capabilities=
+	case len(bare) == 1:
+		return v.single(bare[0])
+	}
+	return v.list(bare)
+}
+
+// single reads the only field: all, a count or one ID.
+func (v value) single(field string) (Request, error) {
+	if field == "all" || field == CDIKind+"=all" {
+		return Request{All: true}, nil
+	}
+	if _, err := strconv.ParseFloat(field, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return v.count(field) // "1e9" is somebody's number, not a serial number
+	}
+	return v.list([]string{field})
+}
+
+func (v value) count(s string) (Request, error) {
+	n, err := strconv.Atoi(s)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return v.fail("write --gpus=["+s+"] for a serial number", "%s is too large for a number of GPUs", s)
+	case err != nil:
+		return v.fail(hintCount, "%q is not a whole number of GPUs", s)
+	case n < 1:
+		return v.fail(hintCount, "the number of GPUs is at least 1")
+	}
+	return Request{Count: n}, nil
+}
+
+func (v value) driver(name string) error {
+	switch name {
+	case "", "metax", "metax-tech.com", "cdi":
+		return nil
+	}
+	return &ValueError{
+		Value: string(v), Err: fmt.Errorf("driver %q: %w", name, ErrDriver),
+		Hint: "use docker itself, without this wrapper, for the GPUs of another vendor",
+	}
+}
+
+// list reads IDs and sees to it that they can be IDs and differ.
+func (v value) list(items []string) (Request, error) {
+	ids := make([]string, 0, len(items))
+	seen := make(map[string]bool, len(items))
+	for _, item := range items {
+		id := strings.TrimPrefix(strings.Trim(item, " "), CDIKind+"=")
+		switch {
+		case id == "":
+			return v.fail(hintList, "a GPU without a name in the list")
+		case id == "all":
+			return v.fail("write --gpus=all for every GPU", "all stands for every GPU and not in a list")
+		case isSlice(id):
+			return Request{}, &ValueError{
+				Value: string(v), Err: ErrSlice,
+				Hint: "ask for the whole GPU, for example --gpus=1",
+			}
+		case !isID(id):
+			return v.fail(hintList, "%q cannot be an index, UUID, PCI address or serial number", id)
+		case seen[id]:
+			return v.fail("name each GPU once", "GPU %q is given twice", id)
+		}
+		seen[id] = true
+		ids = append(ids, id)
+	}
+	return Request{IDs: ids}, nil
+}
+
+// isID tells whether s may name a GPU: UUIDs and PCI addresses are made of
+// characters that a serial number may have too.
+func isID(s string) bool {
+	c := s[0] | 0x20
+	return (c >= '0' && c <= '9' || c >= 'a' && c <= 'z') && gpu.ValidSerial(s)
+}
+
+// isSlice recognises the vendor's notation for a part of a GPU, sgpu:UUID, also
+// with the angle brackets that its manual prints around it.
+func isSlice(s string) bool {
+	const prefix = "sgpu:"
+	s = strings.TrimPrefix(s, "<")
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// isCapability knows the words that people list after capabilities=.
+func isCapability(s string) bool {
+	switch s {
+	case "gpu", "compute", "compat32", "display", "graphics", "ngx", "utility", "video":
+		return true
+	}
+	return false
+}

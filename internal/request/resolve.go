@@ -1,0 +1,103 @@
+package request
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// Selection is a Request on one node. Exactly one of its forms is set.
+type Selection struct {
+	// All stands for every GPU of the node.
+	All bool
+	// Count stands for any so many of them; it may be more than there are.
+	Count int
+	// Explicit are positions in the GPUs that were resolved against, each once,
+	// in BDF order. Healthy or not: they were asked for by name.
+	Explicit []int
+}
+
+// Resolve finds the GPUs that r names. An ID is looked for as index, UUID and
+// PCI address (upper and lower case alike; the domain 0000 may be left out) and
+// serial number at once, so that a number which is the index of one GPU and the
+// serial number of another is refused instead of guessed. Errors are
+// *UnknownIDError, *AmbiguousIDError and *SameGPUError.
+func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
+	if len(r.IDs) == 0 {
+		return Selection{All: r.All, Count: r.Count}, nil
+	}
+	by := make(map[int]string, len(r.IDs)) // position → the ID that named it
+	var at []int
+	for _, id := range r.IDs {
+		i, err := find(id, gpus)
+		if err != nil {
+			return Selection{}, err
+		}
+		if first, ok := by[i]; ok {
+			return Selection{}, &SameGPUError{First: first, Second: id, GPU: describe(gpus[i])}
+		}
+		by[i] = id
+		at = append(at, i)
+	}
+	slices.SortFunc(at, func(i, j int) int {
+		if c := gpus[i].BDF.Compare(gpus[j].BDF); c != 0 {
+			return c
+		}
+		return i - j
+	})
+	return Selection{Explicit: at}, nil
+}
+
+// find returns the position of the one GPU that answers to id.
+func find(id string, gpus []gpu.GPU) (int, error) {
+	bdf := parseBDF(id)
+	var found []int
+	for i, g := range gpus {
+		address := bdf == g.BDF && bdf != (gpu.BDF{})
+		if address || strconv.Itoa(g.Index) == id || g.UUID.Equal(id) || g.Serial == id {
+			found = append(found, i)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		e := &UnknownIDError{ID: id}
+		for _, g := range gpus {
+			e.Indices = append(e.Indices, g.Index)
+		}
+		slices.Sort(e.Indices)
+		return 0, e
+	}
+	e := &AmbiguousIDError{ID: id}
+	for _, i := range found {
+		e.GPUs = append(e.GPUs, describe(gpus[i]))
+	}
+	return 0, e
+}
+
+// parseBDF reads a PCI address with or without its domain; zero is none.
+func parseBDF(id string) gpu.BDF {
+	if strings.Count(id, ":") == 1 {
+		id = "0000:" + id // as lspci prints it
+	}
+	b, err := gpu.ParseBDF(id)
+	if err != nil {
+		return gpu.BDF{}
+	}
+	return b
+}
+
+// describe names a GPU in a message by what tells it from the others.
+func describe(g gpu.GPU) string {
+	s := "GPU " + strconv.Itoa(g.Index)
+	if (g.BDF != gpu.BDF{}) {
+		s += " at " + g.BDF.String()
+	}
+	if g.Serial != "" {
+		s += " with serial number " + g.Serial
+	}
+	return s
+}

@@ -1,0 +1,144 @@
+package request
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// node has four GPUs. The serial number of the last is the index of the second.
+func node() []gpu.GPU {
+	at := func(bus uint8) gpu.BDF { return gpu.BDF{Bus: bus} }
+	return []gpu.GPU{
+		{Index: 0, UUID: "GPU-aaaa", Serial: "SN0", BDF: at(0x0e), Healthy: true},
+		{Index: 1, UUID: "GPU-bbbb", Serial: "SN1", BDF: at(0x0f), Healthy: true},
+		{Index: 2, UUID: "GPU-cccc", Serial: "700", BDF: at(0x35)},
+		{Index: 3, UUID: "GPU-dddd", Serial: "1", BDF: at(0x36), Healthy: true},
+	}
+}
+
+func TestResolve(t *testing.T) {
+	bare := []gpu.GPU{{Index: 0}, {Index: 1}} // as read from a matrix: nothing else known
+	shuffled := node()
+	shuffled[0], shuffled[3] = shuffled[3], shuffled[0]
+	own := []gpu.GPU{{Index: 0, Serial: "0"}, {Index: 1, Serial: "x"}}
+	tests := []struct {
+		name string
+		in   string
+		gpus []gpu.GPU
+		want Selection
+	}{
+		{"all", "all", node(), Selection{All: true}},
+		{"count", "2", node(), Selection{Count: 2}},
+		{"more than there are", "9", node(), Selection{Count: 9}},
+		{"index", "[2]", node(), Selection{Explicit: []int{2}}},
+		{"indices in BDF order", "[2,0]", node(), Selection{Explicit: []int{0, 2}}},
+		{"positions, not indices", "[2,0]", shuffled, Selection{Explicit: []int{3, 2}}},
+		{"uuid", "GPU-cccc", node(), Selection{Explicit: []int{2}}},
+		{"uuid in other case", "gpu-CCCC", node(), Selection{Explicit: []int{2}}},
+		{"bdf", "0000:0f:00.0", node(), Selection{Explicit: []int{1}}},
+		{"bdf in upper case, no domain", "0E:00.0", node(), Selection{Explicit: []int{0}}},
+		{"serial", "SN1", node(), Selection{Explicit: []int{1}}},
+		{"number that is only a serial", "[700]", node(), Selection{Explicit: []int{2}}},
+		{"all kinds", "[0,GPU-bbbb,0000:35:00.0]", node(), Selection{Explicit: []int{0, 1, 2}}},
+		{"index and serial of one GPU", "[0]", own, Selection{Explicit: []int{0}}},
+		{"only indices known", "[1,0]", bare, Selection{Explicit: []int{0, 1}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := Parse(tt.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Resolve(tt.gpus)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	tests := []struct {
+		name string
+		in   string
+		gpus []gpu.GPU
+		want error
+		msg  string
+	}{
+		{
+			"unknown index", "[9]", node(),
+			&UnknownIDError{ID: "9", Indices: []int{0, 1, 2, 3}},
+			`--gpus names GPU "9": this node has GPUs 0-3 (see metax-ctk device list)`,
+		},
+		{
+			"unknown uuid, gaps", "GPU-eeee",
+			[]gpu.GPU{{Index: 5}, {Index: 0}, {Index: 1}, {Index: 7}},
+			&UnknownIDError{ID: "GPU-eeee", Indices: []int{0, 1, 5, 7}},
+			`--gpus names GPU "GPU-eeee": this node has GPUs 0-1, 5, 7 (see metax-ctk device list)`,
+		},
+		{
+			"an index is written one way", "[00]", node(),
+			&UnknownIDError{ID: "00", Indices: []int{0, 1, 2, 3}},
+			`--gpus names GPU "00": this node has GPUs 0-3 (see metax-ctk device list)`,
+		},
+		{
+			"an unknown address is nobody's", "0000:00:00.0",
+			[]gpu.GPU{{Index: 0}},
+			&UnknownIDError{ID: "0000:00:00.0", Indices: []int{0}},
+			`--gpus names GPU "0000:00:00.0": this node has only GPU 0 (see metax-ctk device list)`,
+		},
+		{
+			"no GPU at all", "[0]", nil,
+			&UnknownIDError{ID: "0"},
+			`--gpus names GPU "0": this node has no GPU`,
+		},
+		{
+			"index of one, serial of another", "[1]", node(),
+			&AmbiguousIDError{ID: "1", GPUs: []string{
+				"GPU 1 at 0000:0f:00.0 with serial number SN1", "GPU 3 at 0000:36:00.0 with serial number 1",
+			}},
+			`--gpus names GPU "1": that may be GPU 1 at 0000:0f:00.0 with serial number SN1 or ` +
+				`GPU 3 at 0000:36:00.0 with serial number 1; name it by UUID or PCI address (see metax-ctk device list)`,
+		},
+		{
+			"one GPU by two names", "[0,GPU-AAAA]", node(),
+			&SameGPUError{First: "0", Second: "GPU-AAAA", GPU: "GPU 0 at 0000:0e:00.0 with serial number SN0"},
+			`--gpus names GPU "0" and GPU "GPU-AAAA": both are GPU 0 at 0000:0e:00.0 with serial number SN0; name it once`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := Parse(tt.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Resolve(tt.gpus)
+			if err == nil {
+				t.Fatalf("resolved to %v", got)
+			}
+			if d := cmp.Diff(tt.want, err); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+			if d := cmp.Diff(tt.msg, err.Error()); d != "" {
+				t.Errorf("message -want +got:\n%s", d)
+			}
+		})
+	}
+}
+
+// Two GPUs that a broken driver gives one UUID cannot be told apart by it.
+func TestResolveSameUUID(t *testing.T) {
+	gpus := []gpu.GPU{{Index: 0, UUID: "GPU-a"}, {Index: 1, UUID: "GPU-a"}}
+	_, err := Request{IDs: []string{"GPU-a"}}.Resolve(gpus)
+	var e *AmbiguousIDError
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v, want an AmbiguousIDError", err)
+	}
+}

@@ -1,0 +1,112 @@
+package topology
+
+import (
+	"fmt"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// Locality is how near two GPUs sit on the host, whatever link joins them. The
+// values are the weights of the allocation specification, section 2.
+type Locality uint8
+
+// The localities, farthest first.
+const (
+	LocalityUnknown Locality = iota
+	OtherNUMA                // different NUMA nodes
+	SameNUMA                 // one NUMA node, different host bridges
+	SameHostBridge           // one host bridge, different root ports
+	SeveralBridges           // a common bridge further up than the nearest switch
+	SameSwitch               // one PCIe switch or bridge
+)
+
+// Graph is the complete graph of a node's GPUs: for each pair the class of its
+// link, its bandwidth and its locality. Vertices are GPU indices, 0 to Len()-1.
+type Graph struct {
+	n     int
+	kind  []Kind // n×n, symmetric; the diagonal is MX
+	local []Locality
+	gbps  []float64 // n×n, GB/s, 0 unknown
+}
+
+// New builds the Graph of a Node. A pair takes the best kind among its rows in
+// node.Links that are up; a pair without such a row takes its class from PCIe
+// and NUMA. A row whose word is none of mx-smi's counts as Unknown and is named
+// in warnings.
+func New(node gpu.Node) (g *Graph, warnings []string) {
+	n := len(node.GPUs)
+	g = &Graph{n: n, kind: make([]Kind, n*n), local: make([]Locality, n*n), gbps: make([]float64, n*n)}
+	for i := range n {
+		g.kind[i*n+i], g.local[i*n+i] = MX, SameSwitch
+		for j := range i {
+			local := locality(node.GPUs[i], node.GPUs[j])
+			g.set(i, j, local.kind(), local)
+		}
+	}
+	stated := make([]bool, n*n)
+	for _, l := range node.Links {
+		if l.Down || l.A == l.B || l.A < 0 || l.B < 0 || l.A >= n || l.B >= n {
+			continue
+		}
+		k, ok := ParseKind(l.Kind)
+		if !ok {
+			warnings = append(warnings, fmt.Sprintf("link %d-%d has kind %q, which is not known here: ranked as unknown", l.A, l.B, l.Kind))
+		}
+		at := g.at(l.A, l.B)
+		if stated[at] {
+			k = max(k, g.kind[at])
+		}
+		stated[at], stated[g.at(l.B, l.A)] = true, true
+		g.set(l.A, l.B, k, g.local[at])
+		if b := max(l.GBps, g.gbps[at]); b > 0 {
+			g.gbps[at], g.gbps[g.at(l.B, l.A)] = b, b
+		}
+	}
+	return g, warnings
+}
+
+// Len is the number of GPUs.
+func (g *Graph) Len() int { return g.n }
+
+// Kind is the class of the link between GPUs i and j; MX for i == j.
+func (g *Graph) Kind(i, j int) Kind { return g.kind[g.at(i, j)] }
+
+// Locality is how near GPUs i and j sit on the host.
+func (g *Graph) Locality(i, j int) Locality { return g.local[g.at(i, j)] }
+
+// Bandwidth is the stated bandwidth between GPUs i and j in GB/s, 0 if unknown.
+func (g *Graph) Bandwidth(i, j int) float64 { return g.gbps[g.at(i, j)] }
+
+// Domains returns the sets of GPUs that are connected by links of class MX,
+// each ascending, in the order of their first member. GPUs without such a link
+// are in none.
+func (g *Graph) Domains() [][]int {
+	var domains [][]int
+	seen := make([]bool, g.n)
+	for i := range g.n {
+		if seen[i] {
+			continue
+		}
+		seen[i] = true
+		domain := []int{i}
+		for at := 0; at < len(domain); at++ {
+			for j := range g.n {
+				if !seen[j] && g.Kind(domain[at], j) == MX {
+					seen[j] = true
+					domain = append(domain, j)
+				}
+			}
+		}
+		if len(domain) > 1 {
+			domains = append(domains, sorted(domain))
+		}
+	}
+	return domains
+}
+
+func (g *Graph) at(i, j int) int { return i*g.n + j }
+
+func (g *Graph) set(i, j int, k Kind, l Locality) {
+	g.kind[g.at(i, j)], g.kind[g.at(j, i)] = k, k
+	g.local[g.at(i, j)], g.local[g.at(j, i)] = l, l
+}

@@ -1,0 +1,174 @@
+package topology
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Measures of every picture, in pixels.
+const (
+	margin   = 24
+	header   = 84 // from the upper edge to the first box
+	minWidth = 680
+)
+
+// SVG writes the node as a self-contained picture: GPUs as cards below their
+// PCIe switches and NUMA nodes, MetaXLink as lines between them. Up to two rows
+// of eight GPUs face each other with every link drawn; more stand in a grid,
+// where a bus joins each MetaXLink domain.
+func SVG(w io.Writer, v View) error {
+	s, err := v.scene()
+	if err != nil {
+		return err
+	}
+	root := places(s.gpus)
+	var body canvas
+	var width, bottom int
+	if decks, ok := face(root); ok {
+		width, bottom = s.drawFacing(&body, decks)
+	} else {
+		width, bottom = s.drawGrid(&body, root)
+	}
+	bottom = s.legend(&body, width, bottom+16)
+
+	var c canvas
+	height := bottom + margin
+	fmt.Fprintf(&c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-labelledby="topology-title topology-desc" font-family="%s" font-size="12" fill="%s">`+"\n", width, height, sans, ink)
+	name := title(v.Node)
+	fmt.Fprintf(&c, `<title id="topology-title">%s</title>`+"\n", escape("GPU topology of "+name))
+	fmt.Fprintf(&c, `<desc id="topology-desc">%s</desc>`+"\n", escape(s.inWords()))
+	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", busyFill, "#d3d8e1")
+	c.rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, paper, paperEdge))
+	c.text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
+	facts := count(s.gpus) + ", " + software(v.Node)
+	c.text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, soft), fit(facts, (width-2*margin)/8))
+	c.Write(body.Bytes())
+	c.WriteString("</svg>\n")
+	return write(w, "SVG", c.Bytes())
+}
+
+// inWords describes the picture for those who do not see it.
+func (s *scene) inWords() string {
+	var words []string
+	say := func(format string, a ...any) { words = append(words, fmt.Sprintf(format, a...)+".") }
+	say("%s", count(s.gpus))
+	for i, d := range s.domains {
+		say("MetaXLink domain %d: GPU %s, %s", i+1, ranges(d.gpus), d.describe())
+	}
+	if len(s.domains) == 0 {
+		say("No MetaXLink")
+	}
+	for _, m := range s.marks() {
+		say("%s: GPU %s", m.word, ranges(m.gpus))
+	}
+	if len(s.down) > 0 {
+		say("MetaXLink down: %s", s.downPairs())
+	}
+	return strings.Join(words, " ")
+}
+
+// mark is a state that some GPUs are in, and its sign.
+type mark struct {
+	word string
+	gpus []int
+	sign func(c *canvas, x, y int)
+}
+
+func (s *scene) marks() (all []mark) {
+	sick := make([]bool, len(s.gpus))
+	for i, g := range s.gpus {
+		sick[i] = !g.Healthy
+	}
+	for _, m := range []mark{
+		{"picked", marked(s.picked), (*canvas).signPicked},
+		{"busy", marked(s.busy), (*canvas).signBusy},
+		{"unhealthy", marked(sick), (*canvas).signSick},
+	} {
+		if len(m.gpus) > 0 {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func (s *scene) downPairs() string {
+	var pairs []string
+	for _, l := range s.down {
+		pairs = append(pairs, fmt.Sprintf("%d-%d", l[0], l[1]))
+	}
+	return strings.Join(pairs, ", ")
+}
+
+// maxListed is how many MetaXLink domains the legend names one by one.
+const maxListed = 4
+
+// legend explains what occurs in the picture, in rows from y on; it returns the
+// y where it ends.
+func (s *scene) legend(c *canvas, width, y int) int {
+	x := margin
+	row := func() {
+		if x > margin {
+			x, y = margin, y+26
+		}
+	}
+	item := func(text string, sign func(x, y int)) {
+		text = fit(text, (width-2*margin-40)/8)
+		need := 32 + textWidth(text, 12)
+		if x+need > width-margin {
+			row()
+		}
+		sign(x+12, y+10)
+		c.text(x+32, y+14, "", text)
+		x += need + 20
+	}
+	if len(s.domains) <= maxListed {
+		for i, d := range s.domains {
+			row()
+			item(fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, ranges(d.gpus), d.describe()), func(x, y int) {
+				c.line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="4" stroke-linecap="round"`, domainColor(i+1)))
+			})
+		}
+	} else {
+		item(s.manyDomains(), func(x, y int) {
+			for i := range 3 {
+				c.line(x-12+i*8, y, x-4+i*8, y, fmt.Sprintf(`stroke="%s" stroke-width="4"`, domainColor(i+1)))
+			}
+		})
+	}
+	row()
+	if len(s.down) > 0 {
+		item("MetaXLink down: "+s.downPairs(), func(x, y int) {
+			c.line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, sickEdge))
+			c.signDown(x, y)
+		})
+	}
+	for _, m := range s.marks() {
+		item(m.word+": GPU "+ranges(m.gpus), func(x, y int) { m.sign(c, x, y) })
+	}
+	if len(s.domains) == 0 && len(s.gpus) > 1 {
+		item("no MetaXLink", func(x, y int) {
+			c.line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="1 5" stroke-linecap="round"`, wire))
+		})
+	}
+	return y + 20
+}
+
+func (s *scene) manyDomains() string {
+	size := len(s.domains[0].gpus)
+	whole := true
+	for _, d := range s.domains {
+		if len(d.gpus) != size {
+			size = 0
+		}
+		whole = whole && d.links == d.pairs()
+	}
+	text := fmt.Sprintf("%d MetaXLink domains", len(s.domains))
+	if size > 0 {
+		text += fmt.Sprintf(" of %d GPUs", size)
+	}
+	if whole {
+		text += ", each a full mesh"
+	}
+	return text + "; equal numbers are one domain"
+}

@@ -1,0 +1,242 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// field is the space that the rows of cards face, where MetaXLink is drawn.
+type field struct {
+	*scene
+	cards       []card
+	row, column []int // by GPU
+	height      int // between the decks; the cards stand a little further apart
+	links       []fieldLink
+	depth       [2]int // how far the arcs of each row reach
+}
+
+// fieldLink is a MetaXLink between two cards, up or down.
+type fieldLink struct {
+	a, b   int
+	up     bool
+	xa, xb int // where it leaves the cards
+}
+
+// plan finds the links and how much room they need.
+func (f *field) plan(rows int) {
+	across := false
+	for a := range f.gpus {
+		for b := a + 1; b < len(f.gpus); b++ {
+			up := f.graph.Kind(a, b) == MX
+			if !up && !slices.Contains(f.down, [2]int{a, b}) {
+				continue
+			}
+			f.links = append(f.links, fieldLink{a: a, b: b, up: up})
+			if f.row[a] != f.row[b] {
+				across = true
+				continue
+			}
+			f.depth[f.row[a]] = max(f.depth[f.row[a]], f.arc(a, b))
+		}
+	}
+	const label, badge = 34, 44
+	switch {
+	case across:
+		f.height = max(180, f.depth[0]+f.depth[1]+40)
+	case rows == 2:
+		f.height = badge
+		for _, d := range f.depth {
+			if d > 0 {
+				f.height += d + label
+			}
+		}
+	case f.depth[0] > 0:
+		f.height = f.depth[0] + label
+	}
+}
+
+// arc is how far the link between two cards of one row reaches into the field.
+func (f *field) arc(a, b int) int {
+	return 12 + 20*max(f.column[a]-f.column[b], f.column[b]-f.column[a])
+}
+
+// draw draws links, the names of the domains, and how the rows meet otherwise.
+func (f *field) draw(c *canvas, width int) {
+	f.ports()
+	top, bottom := f.span()
+	strong := func(l fieldLink) bool { return l.up && f.picked[l.a] && f.picked[l.b] }
+	slices.SortStableFunc(f.links, func(x, y fieldLink) int {
+		rank := func(l fieldLink) int {
+			if strong(l) || !l.up {
+				return 1
+			}
+			return 0
+		}
+		return rank(x) - rank(y)
+	})
+	anyPicked := slices.Contains(f.picked, true)
+	c.open(`fill="none" stroke-linecap="round"`)
+	for _, l := range f.links {
+		style := `stroke-width="2" stroke-opacity="0.75"`
+		switch {
+		case strong(l):
+			style = `stroke-width="4"`
+		case anyPicked:
+			style = `stroke-width="2" stroke-opacity="0.28"`
+		}
+		color, kind := sickEdge, "MetaXLink, down"
+		if l.up {
+			color, kind = domainColor(f.domainOf[l.a]), "MetaXLink"
+			if gbps := f.graph.Bandwidth(l.a, l.b); gbps > 0 {
+				kind = fmt.Sprintf("MetaXLink, %g GB/s", gbps)
+			}
+		} else {
+			style = `stroke-width="2" stroke-dasharray="5 5"`
+		}
+		c.open(fmt.Sprintf(`stroke="%s" %s`, color, style))
+		c.title(fmt.Sprintf("GPU %d to GPU %d: %s", l.a, l.b, kind))
+		x, y := f.curve(c, l)
+		c.close()
+		if !l.up {
+			c.signDown(x, y)
+		}
+	}
+	c.close()
+	f.names(c, top, bottom)
+	f.badge(c, (top+bottom)/2, width)
+}
+
+// curve draws a link as a cubic Bézier and returns its middle.
+func (f *field) curve(c *canvas, l fieldLink) (x, y int) {
+	ya, yb := f.edge(l.a), f.edge(l.b)
+	ca, cb := ya, yb
+	if f.row[l.a] == f.row[l.b] {
+		reach := f.arc(l.a, l.b) * 4 / 3
+		if f.row[l.a] == 1 {
+			reach = -reach
+		}
+		ca, cb = ya+reach, yb+reach
+	} else {
+		ca, cb = ya+(yb-ya)*55/100, yb-(yb-ya)*55/100
+	}
+	c.path("", "M%d %dC%d %d %d %d %d %d", l.xa, ya, l.xa, ca, l.xb, cb, l.xb, yb)
+	return (l.xa + l.xb) / 2, (ya + 3*ca + 3*cb + yb) / 8
+}
+
+// edge is the y of the card's edge that faces the field.
+func (f *field) edge(i int) int {
+	if f.row[i] == 1 {
+		return f.cards[i].y
+	}
+	return f.cards[i].y + f.cards[i].h
+}
+
+// ports deals the ends of a card's links along its edge so that no two of them
+// cross at the card: to the near left, the far left, across from left to right,
+// the far right, the near right.
+func (f *field) ports() {
+	for i := range f.gpus {
+		type end struct {
+			x    *int
+			rank [2]int
+		}
+		var ends []end
+		for n := range f.links {
+			l := &f.links[n]
+			x, other := &l.xa, l.b
+			switch i {
+			case l.a:
+			case l.b:
+				x, other = &l.xb, l.a
+			default:
+				continue
+			}
+			away := f.column[other] - f.column[i]
+			switch {
+			case f.row[other] != f.row[i]:
+				ends = append(ends, end{x, [2]int{1, f.cards[other].x}})
+			case away < 0:
+				ends = append(ends, end{x, [2]int{0, -away}})
+			default:
+				ends = append(ends, end{x, [2]int{2, -away}})
+			}
+		}
+		slices.SortFunc(ends, func(p, q end) int {
+			return cmp.Or(p.rank[0]-q.rank[0], p.rank[1]-q.rank[1])
+		})
+		k := f.cards[i]
+		step := min(16, (k.w-24)/max(1, len(ends)-1))
+		for n, e := range ends {
+			*e.x = k.x + k.w/2 + (2*n-len(ends)+1)*step/2
+		}
+	}
+}
+
+// span returns the y of the field's edges, which are the cards'.
+func (f *field) span() (top, bottom int) {
+	for i := range f.gpus {
+		if f.row[i] == 0 {
+			top = f.edge(i)
+		} else {
+			bottom = f.edge(i)
+		}
+	}
+	return top, max(bottom, top+f.height)
+}
+
+// names labels the domains.
+func (f *field) names(c *canvas, top, bottom int) {
+	var taken []card
+	for i, d := range f.domains {
+		sum, rows := 0, [2]int{}
+		for _, g := range d.gpus {
+			sum += f.cards[g].x + f.cards[g].w/2
+			rows[f.row[g]]++
+		}
+		x, y := sum/len(d.gpus), (top+bottom)/2
+		switch {
+		case rows[1] == 0:
+			y = top + f.depth[0] + 18
+		case rows[0] == 0:
+			y = bottom - f.depth[1] - 18
+		}
+		text := fmt.Sprintf("MetaXLink domain %d", i+1)
+		w := pillWidth(text)
+		for slices.ContainsFunc(taken, func(t card) bool {
+			return t.y == y && max(t.x, x)-min(t.x, x) < (t.w+w)/2
+		}) {
+			y += 22
+		}
+		c.pill(x, y, cardFill, domainColor(i+1), domainColor(i+1), text)
+		taken = append(taken, card{x: x, y: y, w: w})
+	}
+}
+
+// badge says how the rows meet if not by MetaXLink.
+func (f *field) badge(c *canvas, y, width int) {
+	k, ok := f.between()
+	if !ok {
+		return
+	}
+	y += (f.depth[0] - f.depth[1]) / 2
+	c.line(2*margin, y, width-2*margin, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="2 6" stroke-linecap="round"`, wire))
+	c.pill(width/2, y, paper, wire, soft, fit(k.String()+": "+k.Meaning(), width/9))
+}
+
+// between is the one kind of link that all pairs across the field have, if that
+// is so and it is no MetaXLink.
+func (f *field) between() (k Kind, ok bool) {
+	for a := range f.gpus {
+		for b := range f.gpus {
+			if f.row[a] != 0 || f.row[b] != 1 {
+				continue
+			}
+			if ok && f.graph.Kind(a, b) != k {
+				return k, false
+			}
+			k, ok = f.graph.Kind(a, b), true
+		}
+	}
+	return k, ok && k != MX
+}
