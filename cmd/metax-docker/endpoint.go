@@ -99,8 +99,7 @@ func currentContext(path string) (string, error) {
 // contextHost reads the address from the context's metadata, which docker keeps
 // in a directory named by the digest of the context's name.
 func contextHost(dir, name string) (string, error) {
-	digest := sha256.Sum256([]byte(name))
-	path := filepath.Join(dir, "contexts", "meta", hex.EncodeToString(digest[:]), "meta.json")
+	path := filepath.Join(dir, "contexts", "meta", digest(name), "meta.json")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("read docker context %q: %w (docker context ls)", name, err)
@@ -115,4 +114,9 @@ func contextHost(dir, name string) (string, error) {
 		return normalise(host), nil
 	}
 	return defaultEndpoint, nil
+}
+
+func digest(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:])
 }

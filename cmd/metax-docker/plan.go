@@ -66,7 +66,11 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if cmd.Flags.True("privileged") && !req.All {
 		w.warn("--privileged shows the container every GPU of the host, not only the %d chosen", len(chosen))
 	}
-	g := given{GPUs: chosen, Root: at.Root}
+	root, err := filepath.Abs(at.Root)
+	if err != nil {
+		return nil, fmt.Errorf("resolve root %q: %w", at.Root, err)
+	}
+	g := given{GPUs: chosen, Root: root}
 	if node.Shared != nil {
 		g.Shared = *node.Shared
 	}

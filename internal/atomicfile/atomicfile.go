@@ -17,7 +17,7 @@ import (
 // Write puts data into path with the given permission bits, and reports whether
 // it had to: a regular file that has this content and these bits already is not
 // touched, so that nobody who watches it wakes up. Missing directories are made
-// with mode 0755. A symbolic link at path is replaced, not followed.
+// with mode 0755, whatever the umask. A symbolic link at path is replaced, not followed.
 func Write(path string, data []byte, perm fs.FileMode) (changed bool, err error) {
 	if same(path, data, perm) {
 		return false, nil
@@ -33,7 +33,7 @@ func Write(path string, data []byte, perm fs.FileMode) (changed bool, err error)
 
 func replace(path string, data []byte, perm fs.FileMode) (err error) {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makeDir(dir); err != nil {
 		return err
 	}
 	// The name begins with a dot and does not end as the target does: programs
@@ -51,6 +51,28 @@ func replace(path string, data []byte, perm fs.FileMode) (err error) {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// makeDir makes dir and what is missing above it. Others must be able to reach
+// what is written there, so the umask does not count.
+func makeDir(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && !info.IsDir():
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: errors.New("not a directory")}
+	case err == nil || !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := makeDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+		_, err := os.Stat(dir) // somebody else was faster, or a link leads nowhere
+		return err
+	} else if err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
 }
 
 func fill(f *os.File, data []byte, perm fs.FileMode) (err error) {

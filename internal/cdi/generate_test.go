@@ -234,7 +234,7 @@ func TestRefused(t *testing.T) {
 		{"a UUID that is another name", func(n *gpu.Node) { n.GPUs[1].UUID = "all" }, Options{}, ErrSpec, "defined twice"},
 		{"a node that is no device path", func(n *gpu.Node) { n.GPUs[0].Nodes[0] = "/dev/../etc/shadow" }, Options{}, gpu.ErrNode, "/dev/../etc/shadow"},
 		{"a driver path with a detour", func(n *gpu.Node) { n.Driver.Path = "/opt/../etc" }, Options{}, ErrSpec, `"/opt/../etc"`},
-		{"a driver path with a newline", func(n *gpu.Node) { n.Driver.Path = "/opt/mx\ndriver" }, Options{}, ErrSpec, "no text"},
+		{"a driver path with a newline", func(n *gpu.Node) { n.Driver.Path = "/opt/mx\ndriver" }, Options{}, gpu.ErrNode, "control characters"},
 		{"a vendor that is none", func(*gpu.Node) {}, Options{Vendor: "metax tech"}, ErrSpec, `vendor "metax tech"`},
 		{"a class that is none", func(*gpu.Node) {}, Options{Class: "gpu/x"}, ErrSpec, `class "gpu/x"`},
 		{"a root that is relative", func(*gpu.Node) {}, Options{EngineRoot: "tree"}, ErrSpec, `"tree/dev/mxcd"`},

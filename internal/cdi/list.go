@@ -18,7 +18,8 @@ type Listing struct {
 	// Files are the spec files of the kind, and those whose kind cannot be told,
 	// in ascending priority.
 	Files []File `json:"files"`
-	// Devices are the devices of the kind, by name.
+	// Devices are the devices of the kind, those of the files that win first, in
+	// the order of the file.
 	Devices []Device `json:"devices"`
 }
 

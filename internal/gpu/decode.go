@@ -1,12 +1,12 @@
 package gpu
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // MaxGPUs bounds a Node that is read from outside; the largest MetaX system
@@ -18,16 +18,12 @@ var ErrNode = errors.New("invalid node")
 
 // DecodeNode reads a Node's JSON form and checks it. GPUs may come in any order
 // and are put in BDF order (by index where a BDF is missing), links with a > b
-// are turned round. Unknown fields
-// are ignored, because the form only ever grows.
+// are turned round. Unknown fields are ignored, because the form only ever
+// grows.
 func DecodeNode(data []byte) (Node, error) {
 	var n Node
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&n); err != nil {
+	if err := json.Unmarshal(data, &n); err != nil {
 		return Node{}, fmt.Errorf("read node JSON: %w", err)
-	}
-	if dec.More() {
-		return Node{}, fmt.Errorf("read node JSON: %w: more than one value", ErrNode)
 	}
 	if err := n.Check(); err != nil {
 		return Node{}, err
@@ -47,6 +43,11 @@ func (n Node) Check() error {
 	if len(n.GPUs) > MaxGPUs {
 		return bad("%d GPUs; at most %d", len(n.GPUs), MaxGPUs)
 	}
+	for _, text := range n.texts() {
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			return bad("%q has control characters", text)
+		}
+	}
 	index := map[int]bool{}
 	bdf := map[BDF]bool{}
 	uuid := map[string]BDF{}
@@ -59,6 +60,12 @@ func (n Node) Check() error {
 		}
 		if g.NUMA < NUMAUnknown {
 			return bad("GPU %s has NUMA node %d", g.BDF, g.NUMA)
+		}
+		if g.MemoryMiB < 0 {
+			return bad("GPU %s has %d MiB of memory", g.BDF, g.MemoryMiB)
+		}
+		if g.LinkDomain < 0 {
+			return bad("GPU %s has link domain %d", g.BDF, g.LinkDomain)
 		}
 		if g.Serial != "" && !ValidSerial(g.Serial) {
 			return bad("GPU %s has serial number %q", g.BDF, g.Serial)
@@ -89,6 +96,25 @@ func (n Node) Check() error {
 		}
 	}
 	return nil
+}
+
+// texts are the strings of a Node that have no form of their own. They end up
+// in terminals and logs.
+func (n Node) texts() []string {
+	texts := append([]string{n.Name}, n.Warnings...)
+	if n.Driver != nil {
+		texts = append(texts, n.Driver.Version, n.Driver.Path)
+	}
+	if n.MACA != nil {
+		texts = append(texts, n.MACA.Version, n.MACA.Path)
+	}
+	for _, g := range n.GPUs {
+		texts = append(texts, g.Model, g.PCIeRoot)
+	}
+	for _, l := range n.Links {
+		texts = append(texts, l.Kind)
+	}
+	return texts
 }
 
 func checkPaths(paths []string) error {

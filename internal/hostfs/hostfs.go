@@ -27,7 +27,8 @@ var (
 
 // Root is a host's file system below a directory.
 type Root struct {
-	dir string // absolute and clean
+	dir    string   // absolute and clean
+	handle *os.File // O_PATH; closed with the Root by the garbage collector
 }
 
 // New opens dir as the root of a host; the empty string is "/".
@@ -39,14 +40,11 @@ func New(dir string) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve root %q: %w", dir, err)
 	}
-	info, err := os.Stat(abs)
+	handle, err := os.OpenFile(abs, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open root: %w", err)
 	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("open root %q: not a directory", dir)
-	}
-	return &Root{dir: abs}, nil
+	return &Root{dir: abs, handle: handle}, nil
 }
 
 // Dir is the root's own path, absolute and clean.
@@ -137,29 +135,42 @@ func (r *Root) Resolve(path string) (string, error) {
 const readFlags = unix.O_RDONLY | unix.O_NONBLOCK
 
 // open opens what path leads to. Below the machine's own "/" the kernel follows
-// links by the same rules, without the price of doing it by handle.
+// links by the rules that we want; below another root openat2 makes it, and on a
+// kernel without that (before 5.6) the library walks handle by handle.
 func (r *Root) open(path string, flags int) (*os.File, error) {
 	flags |= unix.O_CLOEXEC
 	if r.Real() {
 		return os.OpenFile(r.Join(path), flags, 0)
 	}
-	f, err := pathrs.OpenInRoot(r.dir, filepath.Clean("/"+path))
-	if err == nil && flags&unix.O_PATH == 0 {
-		handle := f
-		defer handle.Close()
-		f, err = pathrs.Reopen(handle, flags)
-	}
+	f, err := r.openBelow(filepath.Clean("/"+path), flags)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: r.Join(path), Err: cause(err)}
 	}
 	return f, nil
 }
 
-// cause strips the path that the library added, since ours is put there.
+func (r *Root) openBelow(path string, flags int) (*os.File, error) {
+	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(int(r.handle.Fd()), path, &how)
+	if err == nil {
+		return os.NewFile(uintptr(fd), r.Join(path)), nil
+	}
+	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EAGAIN) {
+		return nil, err
+	}
+	// No openat2, a seccomp filter that forbids it, or a race with a rename.
+	handle, err := pathrs.OpenatInRoot(r.handle, path)
+	if err != nil || flags&unix.O_PATH != 0 {
+		return handle, err
+	}
+	defer handle.Close()
+	return pathrs.Reopen(handle, flags)
+}
+
+// cause strips the paths that the library added, since ours is put there.
 func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
+	for p := (*fs.PathError)(nil); errors.As(err, &p); {
+		err = p.Err
 	}
 	return err
 }

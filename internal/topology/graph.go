@@ -52,15 +52,17 @@ func New(node gpu.Node) (g *Graph, warnings []string) {
 		if !ok {
 			warnings = append(warnings, fmt.Sprintf("link %d-%d has kind %q, which is not known here: ranked as unknown", l.A, l.B, l.Kind))
 		}
-		at := g.at(l.A, l.B)
-		if stated[at] {
-			k = max(k, g.kind[at])
+		at, back := g.at(l.A, l.B), g.at(l.B, l.A)
+		gbps := l.GBps
+		if stated[at] && k == g.kind[at] {
+			gbps = max(gbps, g.gbps[at])
 		}
-		stated[at], stated[g.at(l.B, l.A)] = true, true
+		if stated[at] && k < g.kind[at] {
+			continue
+		}
+		stated[at], stated[back] = true, true
 		g.set(l.A, l.B, k, g.local[at])
-		if b := max(l.GBps, g.gbps[at]); b > 0 {
-			g.gbps[at], g.gbps[g.at(l.B, l.A)] = b, b
-		}
+		g.gbps[at], g.gbps[back] = gbps, gbps
 	}
 	return g, warnings
 }
@@ -74,7 +76,8 @@ func (g *Graph) Kind(i, j int) Kind { return g.kind[g.at(i, j)] }
 // Locality is how near GPUs i and j sit on the host.
 func (g *Graph) Locality(i, j int) Locality { return g.local[g.at(i, j)] }
 
-// Bandwidth is the stated bandwidth between GPUs i and j in GB/s, 0 if unknown.
+// Bandwidth is the stated bandwidth in GB/s of the link of that Kind between GPUs
+// i and j, 0 if unknown.
 func (g *Graph) Bandwidth(i, j int) float64 { return g.gbps[g.at(i, j)] }
 
 // Domains returns the sets of GPUs that are connected by links of class MX,

@@ -19,6 +19,16 @@ const (
 
 var kindNames = [numKinds]string{"NA", "SYS", "NODE", "PHB", "PXB", "PIX", "MX"}
 
+var kindMeanings = [numKinds]string{
+	"link not known",
+	"PCIe and the interconnect between NUMA nodes",
+	"PCIe and the interconnect between host bridges of one NUMA node",
+	"PCIe through one host bridge",
+	"several PCIe bridges, no host bridge",
+	"at most one PCIe bridge or switch",
+	"MetaXLink",
+}
+
 // Kinds lists all kinds, best first.
 func Kinds() []Kind { return []Kind{MX, PIX, PXB, PHB, NODE, SYS, Unknown} }
 
@@ -46,13 +56,8 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // Meaning is one line of the legend.
 func (k Kind) Meaning() string {
-	return [numKinds]string{
-		"link not known",
-		"PCIe and the interconnect between NUMA nodes",
-		"PCIe and the interconnect between host bridges of one NUMA node",
-		"PCIe through one host bridge",
-		"several PCIe bridges, no host bridge",
-		"at most one PCIe bridge or switch",
-		"MetaXLink",
-	}[min(k, MX)]
+	if k < numKinds {
+		return kindMeanings[k]
+	}
+	return kindMeanings[Unknown]
 }

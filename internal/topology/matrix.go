@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strings"
+	"strconv"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // Matrix writes the class of every pair in the form of "mx-smi topo -m": a
 // header row, a row per GPU with X for itself, the NUMA node ("NA" where it is
-// unknown), and a legend of the words that occur. Where a GPU is picked, busy or
-// unhealthy a last column "Use" says so; without one the text reads back as
-// mx-smi's does.
+// unknown), and a legend of the words that occur. What reads mx-smi's matrix
+// reads this one; a GPU that is picked, busy or unhealthy is called so at the
+// end of its row, where it is in nobody's way.
 func Matrix(w io.Writer, v View) error {
 	s, err := v.scene()
 	if err != nil {
@@ -20,26 +22,21 @@ func Matrix(w io.Writer, v View) error {
 	const numaHeader = "Node Affinity"
 	n := len(s.gpus)
 	width := max(8, len(fmt.Sprintf("GPU%d", max(n-1, 0)))+2)
-	use := false
-	for i := range n {
-		use = use || len(s.status(i)) > 0
-	}
 	var b bytes.Buffer
 	line := func(cells []string, numa, marks string) {
 		for _, c := range cells {
 			fmt.Fprintf(&b, "%-*s", width, c)
 		}
-		if !use {
-			b.WriteString(numa + "\n")
-			return
+		if marks != "" {
+			numa = fmt.Sprintf("%-*s%s", len(numaHeader)+2, numa, marks)
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s%s", len(numaHeader)+2, numa, marks), " ") + "\n")
+		b.WriteString(numa + "\n")
 	}
 	cells := make([]string, n+1)
 	for i := range n {
 		cells[i+1] = fmt.Sprintf("GPU%d", i)
 	}
-	line(cells, numaHeader, "Use")
+	line(cells, numaHeader, "")
 	var seen [numKinds]bool
 	for i, g := range s.gpus {
 		cells[0] = fmt.Sprintf("GPU%d", i)
@@ -53,10 +50,10 @@ func Matrix(w io.Writer, v View) error {
 			}
 		}
 		numa := Unknown.String()
-		if g.NUMA >= 0 {
-			numa = fmt.Sprint(g.NUMA)
+		if g.NUMA != gpu.NUMAUnknown {
+			numa = strconv.Itoa(g.NUMA)
 		}
-		line(cells, numa, strings.Join(s.status(i), ", "))
+		line(cells, numa, s.statusWords(i))
 	}
 	b.WriteString("\nLegend:\n  X    = the GPU itself\n")
 	for _, k := range Kinds() {

@@ -128,8 +128,12 @@ func bare() gpu.Node {
 		n.GPUs = append(n.GPUs, gpu.GPU{Index: i, NUMA: i / 2, Healthy: true})
 	}
 	n.Links = []gpu.Link{
-		{A: 0, B: 1, Kind: "PIX"}, {A: 0, B: 2, Kind: "SYS"}, {A: 0, B: 3, Kind: "NA"},
-		{A: 1, B: 2, Kind: "SYS"}, {A: 1, B: 3, Kind: "SYS"}, {A: 2, B: 3, Kind: "MX"},
+		{A: 0, B: 1, Kind: "PIX"},
+		{A: 0, B: 2, Kind: "SYS"},
+		{A: 0, B: 3, Kind: "NA"},
+		{A: 1, B: 2, Kind: "SYS"},
+		{A: 1, B: 3, Kind: "SYS"},
+		{A: 2, B: 3, Kind: "MX"},
 	}
 	return n
 }
@@ -149,5 +153,23 @@ func superpod(t testing.TB, size int) gpu.Node {
 	for i := 0; i < 64; i += size {
 		mesh(&n, 0, sequence(i, i+size)...)
 	}
+	return n
+}
+
+// cascade is a host without MetaXLink: two switches below a third, a switch on
+// the other NUMA node, and beside it a GPU of which little is known.
+func cascade(t testing.TB) gpu.Node {
+	n := build(
+		t, "c500-8-pcie", "MXC500",
+		side{0, "pci0000:00", "0000:05:00.0", []string{"0000:10:00.0", "0000:11:00.0"}},
+		side{0, "pci0000:00", "0000:08:00.0", []string{"0000:20:00.0", "0000:21:00.0"}},
+		side{1, "pci0000:80", "0000:85:00.0", []string{"0000:90:00.0", "0000:91:00.0"}},
+		side{1, "", "", []string{"0000:a0:00.0"}},
+	)
+	for i := range 4 {
+		above := []gpu.BDF{bdf(t, "0000:00:01.0"), bdf(t, "0000:02:00.0"), bdf(t, fmt.Sprintf("0000:03:%02x.0", i/2))}
+		n.GPUs[i].PCIePath = append(above, n.GPUs[i].PCIePath[1:]...)
+	}
+	n.GPUs[6].PCIePath = nil
 	return n
 }

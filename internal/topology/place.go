@@ -117,26 +117,25 @@ type landmark struct {
 	bridge gpu.BDF
 }
 
-// landmarks labels the bridges that are worth showing.
+// landmarks labels the bridges that are worth showing. Several bridges below one
+// are the ports of a switch; several GPUs may also share a plain port.
 func landmarks(gpus []gpu.GPU) map[landmark]string {
-	next := map[landmark]gpu.BDF{} // what comes below, when seen once
+	next := map[landmark]gpu.BDF{} // what comes below
 	label := map[landmark]string{}
 	for _, g := range gpus {
 		way := chain(g)
 		for i, b := range way {
-			at, below := landmark{g.PCIeRoot, b}, g.BDF
+			at, below, what := landmark{g.PCIeRoot, b}, g.BDF, "PCIe bridge "
 			if i+1 < len(way) {
-				below = way[i+1]
+				below, what = way[i+1], "PCIe switch "
 			}
-			if before, seen := next[at]; seen && before != below {
-				label[at] = "PCIe bridge " + b.String()
+			if g.PCIeSwitch != nil && *g.PCIeSwitch == b {
+				label[at] = "PCIe switch " + b.String()
+			}
+			if before, seen := next[at]; seen && before != below && label[at] == "" {
+				label[at] = what + b.String()
 			}
 			next[at] = below
-		}
-	}
-	for _, g := range gpus {
-		if g.PCIeSwitch != nil {
-			label[landmark{g.PCIeRoot, *g.PCIeSwitch}] = "PCIe switch " + g.PCIeSwitch.String()
 		}
 	}
 	return label

@@ -9,7 +9,6 @@ import (
 // Measures of every picture, in pixels.
 const (
 	margin   = 24
-	header   = 84 // from the upper edge to the first box
 	minWidth = 680
 )
 
@@ -26,11 +25,11 @@ func SVG(w io.Writer, v View) error {
 	var body canvas
 	var width, bottom int
 	if decks, ok := face(root); ok {
-		width, bottom = s.drawFacing(&body, decks)
+		width, bottom = s.drawFacing(&body, root, decks)
 	} else {
 		width, bottom = s.drawGrid(&body, root)
 	}
-	bottom = s.legend(&body, width, bottom+16)
+	bottom = s.legend(&body, width, bottom)
 
 	var c canvas
 	height := bottom + margin
@@ -43,6 +42,9 @@ func SVG(w io.Writer, v View) error {
 	c.text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
 	facts := count(s.gpus) + ", " + software(v.Node)
 	c.text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, soft), fit(facts, (width-2*margin)/8))
+	if missing := s.notKnown(); missing != "" {
+		c.text(margin, 82, fmt.Sprintf(`font-size="13" fill="%s"`, soft), missing)
+	}
 	c.Write(body.Bytes())
 	c.WriteString("</svg>\n")
 	return write(w, "SVG", c.Bytes())
@@ -59,45 +61,21 @@ func (s *scene) inWords() string {
 	if len(s.domains) == 0 {
 		say("No MetaXLink")
 	}
-	for _, m := range s.marks() {
-		say("%s: GPU %s", m.word, ranges(m.gpus))
+	for _, m := range s.marks {
+		say("GPU %s: %s", ranges(m.gpus()), m.word)
 	}
 	if len(s.down) > 0 {
-		say("MetaXLink down: %s", s.downPairs())
+		say("MetaXLink down: %s", pairs(s.down))
 	}
 	return strings.Join(words, " ")
 }
 
-// mark is a state that some GPUs are in, and its sign.
-type mark struct {
-	word string
-	gpus []int
-	sign func(c *canvas, x, y int)
-}
-
-func (s *scene) marks() (all []mark) {
-	sick := make([]bool, len(s.gpus))
-	for i, g := range s.gpus {
-		sick[i] = !g.Healthy
+// header is the height of the title's lines, down to the first box.
+func (s *scene) header() int {
+	if s.notKnown() != "" {
+		return 102
 	}
-	for _, m := range []mark{
-		{"picked", marked(s.picked), (*canvas).signPicked},
-		{"busy", marked(s.busy), (*canvas).signBusy},
-		{"unhealthy", marked(sick), (*canvas).signSick},
-	} {
-		if len(m.gpus) > 0 {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-func (s *scene) downPairs() string {
-	var pairs []string
-	for _, l := range s.down {
-		pairs = append(pairs, fmt.Sprintf("%d-%d", l[0], l[1]))
-	}
-	return strings.Join(pairs, ", ")
+	return 84
 }
 
 // maxListed is how many MetaXLink domains the legend names one by one.
@@ -106,25 +84,23 @@ const maxListed = 4
 // legend explains what occurs in the picture, in rows from y on; it returns the
 // y where it ends.
 func (s *scene) legend(c *canvas, width, y int) int {
-	x := margin
-	row := func() {
-		if x > margin {
-			x, y = margin, y+26
-		}
-	}
+	end := y // stays if there is nothing to explain
+	y += 16
+	x, fresh := margin, true // fresh: what comes next starts a row
 	item := func(text string, sign func(x, y int)) {
 		text = fit(text, (width-2*margin-40)/8)
 		need := 32 + textWidth(text, 12)
-		if x+need > width-margin {
-			row()
+		if x > margin && (fresh || x+need > width-margin) {
+			x, y = margin, y+26
 		}
+		fresh, end = false, y+20
 		sign(x+12, y+10)
 		c.text(x+32, y+14, "", text)
 		x += need + 20
 	}
 	if len(s.domains) <= maxListed {
 		for i, d := range s.domains {
-			row()
+			fresh = true
 			item(fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, ranges(d.gpus), d.describe()), func(x, y int) {
 				c.line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="4" stroke-linecap="round"`, domainColor(i+1)))
 			})
@@ -136,22 +112,30 @@ func (s *scene) legend(c *canvas, width, y int) int {
 			}
 		})
 	}
-	row()
+	fresh = true
 	if len(s.down) > 0 {
-		item("MetaXLink down: "+s.downPairs(), func(x, y int) {
+		item("MetaXLink down: "+pairs(s.down), func(x, y int) {
 			c.line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, sickEdge))
-			c.signDown(x, y)
+			c.sign(x, y, 100, signDown)
 		})
 	}
-	for _, m := range s.marks() {
-		item(m.word+": GPU "+ranges(m.gpus), func(x, y int) { m.sign(c, x, y) })
+	for _, k := range Kinds() {
+		if s.named[k] {
+			item(k.String()+": "+k.Meaning(), func(x, y int) {
+				c.rect(x-12, y-6, 24, 12, 4, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+			})
+		}
+	}
+	fresh = true
+	for _, m := range s.marks {
+		item(m.word+": GPU "+ranges(m.gpus()), func(x, y int) { c.sign(x, y, 100, m.sign) })
 	}
 	if len(s.domains) == 0 && len(s.gpus) > 1 {
 		item("no MetaXLink", func(x, y int) {
 			c.line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="1 5" stroke-linecap="round"`, wire))
 		})
 	}
-	return y + 20
+	return end
 }
 
 func (s *scene) manyDomains() string {
@@ -161,7 +145,7 @@ func (s *scene) manyDomains() string {
 		if len(d.gpus) != size {
 			size = 0
 		}
-		whole = whole && d.links == d.pairs()
+		whole = whole && len(d.apart) == 0
 	}
 	text := fmt.Sprintf("%d MetaXLink domains", len(s.domains))
 	if size > 0 {

@@ -80,26 +80,39 @@ func pillWidth(s string) int { return textWidth(s, 11) + 20 }
 // font itself is the viewer's.
 func textWidth(s string, size int) int { return cells(s) * size * 63 / 100 }
 
-// The signs, about 12 pixels wide, centred on x, y.
+// A sign is a disc of 18 pixels with a white glyph, drawn around the origin.
+type sign func(c *canvas)
 
-func (c *canvas) signPicked(x, y int) {
-	c.dot(x, y, 9, fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="2"`, pickEdge, cardFill))
-	c.path(`fill="none" stroke="#ffffff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"`, "M%d %dl3 3l5 -6", x-4, y)
+// sign draws it around x, y at a size in percent.
+func (c *canvas) sign(x, y, percent int, draw sign) {
+	scale := ""
+	if percent != 100 {
+		scale = fmt.Sprintf(" scale(0.%02d)", percent)
+	}
+	c.open(fmt.Sprintf(`transform="translate(%d %d)%s" fill="none" stroke="#ffffff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"`, x, y, scale))
+	draw(c)
+	c.close()
 }
 
-func (c *canvas) signBusy(x, y int) {
-	c.rect(x-5, y-1, 10, 7, 1, fmt.Sprintf(`fill="%s"`, busyEdge))
-	c.path(fmt.Sprintf(`fill="none" stroke="%s" stroke-width="2"`, busyEdge), "M%d %dv-2a3 3 0 0 1 6 0v2", x-3, y-1)
+func signPicked(c *canvas) {
+	c.dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, pickEdge))
+	c.path("", "M-4 0l3 3l5 -6")
 }
 
-func (c *canvas) signSick(x, y int) {
-	c.path(fmt.Sprintf(`fill="%s" stroke="%[1]s" stroke-width="2" stroke-linejoin="round"`, sickEdge), "M%d %dl6 11h-12z", x, y-6)
-	c.path(`stroke="#ffffff" stroke-width="2" stroke-linecap="round"`, "M%d %dv3M%[1]d %dv0", x, y-2, y+3)
+func signBusy(c *canvas) {
+	c.dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, busyEdge))
+	c.path("", "M-2 -1v-1a2 2 0 0 1 4 0v1")
+	c.rect(-4, -1, 8, 5, 1, `fill="#ffffff" stroke="none"`)
 }
 
-func (c *canvas) signDown(x, y int) {
-	c.dot(x, y, 7, fmt.Sprintf(`fill="%s" stroke="%s"`, paper, sickEdge))
-	c.path(fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-linecap="round"`, sickEdge), "M%d %dl6 6m0 -6l-6 6", x-3, y-3)
+func signUnhealthy(c *canvas) {
+	c.dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, sickEdge))
+	c.path("", "M0 -4v4M0 4v0")
+}
+
+func signDown(c *canvas) {
+	c.dot(0, 0, 7, fmt.Sprintf(`fill="#ffffff" stroke="%s"`, sickEdge))
+	c.path(fmt.Sprintf(`stroke="%s"`, sickEdge), "M-3 -3l6 6m0 -6l-6 6")
 }
 
 // escape makes s safe as text and as an attribute's value.

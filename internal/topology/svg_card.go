@@ -8,11 +8,12 @@ import (
 // card is where a GPU stands in a picture.
 type card struct{ x, y, w, h int }
 
-// The size of a card with everything on it.
+// The measures of a card with everything on it.
 const (
-	cardWidth  = 146
-	cardHeight = 96
-	cardGap    = 14
+	cardWidth = 146
+	cardHead  = 32 // the line with the index
+	cardLine  = 15
+	cardGap   = 14
 )
 
 // ground draws a card's plate, which alone tells picked, busy and unhealthy
@@ -38,51 +39,53 @@ func (s *scene) ground(c *canvas, i int, k card, radius int) {
 	c.rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="%d"%s`, fill, edge, line, dash))
 }
 
-// fullCard draws a GPU with all its names.
+// fullCard draws a GPU with the facts that are known of its kin.
 func (s *scene) fullCard(c *canvas, i int, k card) {
-	g := s.gpus[i]
 	c.open(`font-size="11"`)
 	c.title(s.caption(i))
 	s.ground(c, i, k, 10)
-	x := k.x + 12
-	c.text(x, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
-	s.chip(c, i, k)
-	const room = 18 // characters that fit a line
-	kind := strings.Trim(clean(g.Model)+" · "+memory(g.MemoryMiB), " ·")
-	c.text(x, k.y+42, "", fit(orUnknown(kind, "model unknown"), room))
-	c.open(fmt.Sprintf(`font-family="%s" fill="%s"`, mono, soft))
-	c.text(x, k.y+58, "", orUnknown(address(g.BDF), "address unknown"))
-	c.text(x, k.y+73, "", fit(orUnknown(deviceNodes(g), "no device nodes"), room))
-	if g.UUID != "" {
-		c.text(x, k.y+88, `font-size="10"`, short(g.UUID))
+	c.text(k.x+12, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
+	if marks := s.status(i); len(marks) > 0 {
+		m := marks[len(marks)-1]
+		c.text(k.x+k.w-10, k.y+23, fmt.Sprintf(`text-anchor="end" font-weight="600" fill="%s"`, m.color), m.word)
 	}
-	c.close()
+	s.signs(c, i, k.x+k.w-3, k.y+2, 100)
+	const room = 18 // characters that fit a line
+	font := ""
+	for n, text := range s.cardLines(i) {
+		c.text(k.x+12, k.y+cardHead+10+n*cardLine, font, fit(text, room))
+		font = fmt.Sprintf(`font-family="%s" fill="%s"`, mono, soft)
+	}
 	c.close()
 }
 
-// chip says in a word and a sign why a GPU is not free, or that it is picked.
-func (s *scene) chip(c *canvas, i int, k card) {
-	word, color := "", ""
-	sign := (*canvas).signPicked
-	switch {
-	case !s.gpus[i].Healthy:
-		word, color, sign = "unhealthy", sickEdge, (*canvas).signSick
-	case s.busy[i]:
-		word, color, sign = "busy", busyEdge, (*canvas).signBusy
-	case s.picked[i]:
-		word, color = "picked", pickEdge
-	default:
-		return
+// cardLines is what a card says below the index.
+func (s *scene) cardLines(i int) (lines []string) {
+	for _, f := range s.known {
+		text := f.say(s.gpus[i])
+		if last := len(lines) - 1; f.beside && last >= 0 {
+			lines[last] += " · " + text
+			continue
+		}
+		lines = append(lines, text)
 	}
-	right := k.x + k.w - 10
-	c.text(right, k.y+22, fmt.Sprintf(`text-anchor="end" font-weight="600" fill="%s"`, color), word)
-	if word == "picked" {
-		sign(c, k.x+k.w-2, k.y+2)
-		return
+	return lines
+}
+
+// cardHeight is enough for every line that a card of this node has.
+func (s *scene) cardHeight() int {
+	lines := 0
+	if len(s.gpus) > 0 {
+		lines = len(s.cardLines(0))
 	}
-	sign(c, right-textWidth(word, 11)-11, k.y+18)
-	if s.picked[i] {
-		c.signPicked(k.x+k.w-2, k.y+2)
+	return cardHead + lines*cardLine + 4
+}
+
+// signs sets a GPU's signs in a row that starts on the right at x, y.
+func (s *scene) signs(c *canvas, i, x, y, percent int) {
+	for _, m := range s.status(i) {
+		c.sign(x, y, percent, m.sign)
+		x -= 20 * percent / 100
 	}
 }
 
@@ -90,17 +93,10 @@ func (s *scene) chip(c *canvas, i int, k card) {
 func (s *scene) caption(i int) string {
 	g := s.gpus[i]
 	words := []string{fmt.Sprintf("GPU %d", i)}
-	for _, w := range append([]string{g.Model, address(g.BDF), memory(g.MemoryMiB), string(g.UUID), g.Serial, strings.Join(g.Nodes, " ")}, s.status(i)...) {
+	for _, w := range []string{g.Model, memory(g.MemoryMiB), address(g), strings.Join(g.Nodes, " "), string(g.UUID), g.Serial, s.statusWords(i)} {
 		if w != "" {
 			words = append(words, w)
 		}
 	}
 	return strings.Join(words, ", ")
-}
-
-func orUnknown(s, unknown string) string {
-	if s == "" {
-		return unknown
-	}
-	return s
 }

@@ -11,7 +11,7 @@ type field struct {
 	*scene
 	cards       []card
 	row, column []int // by GPU
-	height      int // between the decks; the cards stand a little further apart
+	height      int   // between the decks; the cards stand a little further apart
 	links       []fieldLink
 	depth       [2]int // how far the arcs of each row reach
 }
@@ -23,13 +23,20 @@ type fieldLink struct {
 	xa, xb int // where it leaves the cards
 }
 
-// plan finds the links and how much room they need.
-func (f *field) plan(rows int) {
+// newField finds the links and how much room they need.
+func newField(s *scene, decks []deck) *field {
+	n := len(s.gpus)
+	f := &field{scene: s, cards: make([]card, n), row: make([]int, n), column: make([]int, n)}
+	for row, d := range decks {
+		for column, gpu := range d.root.leaves() {
+			f.row[gpu], f.column[gpu] = row, column
+		}
+	}
 	across := false
-	for a := range f.gpus {
-		for b := a + 1; b < len(f.gpus); b++ {
-			up := f.graph.Kind(a, b) == MX
-			if !up && !slices.Contains(f.down, [2]int{a, b}) {
+	for a := range n {
+		for b := a + 1; b < n; b++ {
+			up := s.graph.Kind(a, b) == MX
+			if !up && !slices.Contains(s.down, [2]int{a, b}) {
 				continue
 			}
 			f.links = append(f.links, fieldLink{a: a, b: b, up: up})
@@ -44,7 +51,7 @@ func (f *field) plan(rows int) {
 	switch {
 	case across:
 		f.height = max(180, f.depth[0]+f.depth[1]+40)
-	case rows == 2:
+	case len(decks) == 2:
 		f.height = badge
 		for _, d := range f.depth {
 			if d > 0 {
@@ -54,6 +61,7 @@ func (f *field) plan(rows int) {
 	case f.depth[0] > 0:
 		f.height = f.depth[0] + label
 	}
+	return f
 }
 
 // arc is how far the link between two cards of one row reaches into the field.
@@ -64,47 +72,60 @@ func (f *field) arc(a, b int) int {
 // draw draws links, the names of the domains, and how the rows meet otherwise.
 func (f *field) draw(c *canvas, width int) {
 	f.ports()
-	top, bottom := f.span()
-	strong := func(l fieldLink) bool { return l.up && f.picked[l.a] && f.picked[l.b] }
-	slices.SortStableFunc(f.links, func(x, y fieldLink) int {
-		rank := func(l fieldLink) int {
-			if strong(l) || !l.up {
-				return 1
-			}
-			return 0
-		}
-		return rank(x) - rank(y)
-	})
-	anyPicked := slices.Contains(f.picked, true)
+	// What matters most comes last, on top.
+	slices.SortStableFunc(f.links, func(x, y fieldLink) int { return f.weight(x) - f.weight(y) })
 	c.open(`fill="none" stroke-linecap="round"`)
 	for _, l := range f.links {
-		style := `stroke-width="2" stroke-opacity="0.75"`
-		switch {
-		case strong(l):
-			style = `stroke-width="4"`
-		case anyPicked:
-			style = `stroke-width="2" stroke-opacity="0.28"`
-		}
 		color, kind := sickEdge, "MetaXLink, down"
 		if l.up {
 			color, kind = domainColor(f.domainOf[l.a]), "MetaXLink"
 			if gbps := f.graph.Bandwidth(l.a, l.b); gbps > 0 {
 				kind = fmt.Sprintf("MetaXLink, %g GB/s", gbps)
 			}
-		} else {
-			style = `stroke-width="2" stroke-dasharray="5 5"`
 		}
-		c.open(fmt.Sprintf(`stroke="%s" %s`, color, style))
+		c.open(fmt.Sprintf(`stroke="%s" %s`, color, f.stroke(l)))
 		c.title(fmt.Sprintf("GPU %d to GPU %d: %s", l.a, l.b, kind))
 		x, y := f.curve(c, l)
 		c.close()
 		if !l.up {
-			c.signDown(x, y)
+			c.sign(x, y, 100, signDown)
 		}
 	}
 	c.close()
+	top, bottom := f.span()
 	f.names(c, top, bottom)
 	f.badge(c, (top+bottom)/2, width)
+}
+
+// weight ranks links for drawing: 2 joins two picked GPUs, 1 is down.
+func (f *field) weight(l fieldLink) int {
+	switch {
+	case !l.up:
+		return 1
+	case f.picked[l.a] && f.picked[l.b]:
+		return 2
+	}
+	return 0
+}
+
+// stroke is a link's line. Links step back where others are picked, and where
+// there are many.
+func (f *field) stroke(l fieldLink) string {
+	const many = 40
+	opacity := "0.75"
+	switch picked := slices.Contains(f.picked, true); {
+	case f.weight(l) == 1:
+		return `stroke-width="2" stroke-dasharray="5 5"`
+	case f.weight(l) == 2:
+		return `stroke-width="4"`
+	case picked && len(f.links) > many:
+		opacity = "0.2"
+	case picked:
+		opacity = "0.35"
+	case len(f.links) > many:
+		opacity = "0.5"
+	}
+	return fmt.Sprintf(`stroke-width="2" stroke-opacity="%s"`, opacity)
 }
 
 // curve draws a link as a cubic Bézier and returns its middle.

@@ -1,5 +1,209 @@
 package topology
 
+import "fmt"
+
+// grid is a picture of many GPUs: tiles in lines from left to right, grouped as
+// the tree groups them, with room below each line for the buses.
+type grid struct {
+	*scene
+	tileSize
+	tiles []card // by GPU
+	line  []int  // by GPU
+	lines int
+	runs  []run
+	boxes []numaBox
+	buses []bus
+	lanes []int // by line: how many buses run one below the other
+	right int   // x where the longest line ends
+}
+
+// tileSize is how large GPUs are drawn, and how many stand in a line.
+type tileSize struct {
+	perLine, width, height, gap int
+	large                       bool // with the address, below labelled switches
+}
+
+// maxLarge is how many GPUs still get large tiles.
+const maxLarge = 128
+
+// The grid's measures.
+const (
+	gridPad   = 14 // from a NUMA node's edge to the tiles
+	gridLabel = 24 // a NUMA node's label
+	runPad    = 5  // from a run's edge to its tiles
+	runLabel  = 18
+	laneStep  = 18 // between buses
+)
+
+// run is a stretch of GPUs on one line that hang from one place.
+type run struct {
+	label        string // empty on all lines but its first, and where there is no switch
+	line, x0, x1 int
+}
+
+// numaBox is the frame of a NUMA node: some of one line, or several lines whole.
+type numaBox struct {
+	label               string
+	first, last, x0, x1 int
+}
+
 func (s *scene) drawGrid(c *canvas, root *place) (width, bottom int) {
-	return minWidth, header
+	g := &grid{scene: s, tiles: make([]card, len(s.gpus)), line: make([]int, len(s.gpus))}
+	g.tileSize = tileSize{perLine: 8, width: 116, height: 46, gap: 8, large: true}
+	if len(s.gpus) > maxLarge {
+		g.tileSize = tileSize{perLine: 32, width: 34, height: 24, gap: 5}
+	}
+	g.flow(root)
+	left := margin + g.route()
+	top, ends := g.stack(s.header())
+	for i := range g.tiles {
+		g.tiles[i].x += left
+		g.tiles[i].y = top[g.line[i]]
+	}
+	g.frames(c, left, top, ends)
+	g.drawBuses(c, left)
+	for i, k := range g.tiles {
+		g.tile(c, i, k)
+	}
+	g.busNames(c)
+	return max(left+g.right+margin, minWidth), ends[g.lines-1]
+}
+
+// flow gives each tile its line and x, counted from the left of the grid. A NUMA
+// node that does not fit in what is left of a line starts a new one, and so does
+// a switch.
+func (g *grid) flow(root *place) {
+	x, column, line := 0, 0, 0
+	next := func(indent int) { x, column, line = indent, 0, line+1 }
+	for _, numa := range root.inside {
+		if column > 0 && column+len(numa.leaves()) > g.perLine {
+			next(0)
+		}
+		box := numaBox{label: numa.label, first: line, x0: x}
+		x += gridPad
+		for i, b := range numa.blocks("") {
+			if i > 0 && column+len(b.gpus) > g.perLine {
+				next(gridPad)
+			}
+			for len(b.gpus) > 0 {
+				if column == g.perLine {
+					next(gridPad)
+				}
+				fits := min(len(b.gpus), g.perLine-column)
+				r := run{label: b.label, line: line, x0: x}
+				for _, gpu := range b.gpus[:fits] {
+					g.tiles[gpu], g.line[gpu] = card{x: x, w: g.width, h: g.height}, line
+					x += g.width + g.gap
+				}
+				r.x1 = x - g.gap
+				box.x1 = max(box.x1, r.x1+gridPad)
+				g.runs = append(g.runs, r)
+				b.label, b.gpus, column = "", b.gpus[fits:], column+fits
+			}
+			x += 2 * runPad
+		}
+		box.last = line
+		g.boxes = append(g.boxes, box)
+		g.right = max(g.right, box.x1)
+		g.lines = line + 1
+		x = box.x1 + gridPad
+		if box.last > box.first {
+			next(0)
+		}
+	}
+}
+
+// block is a stretch of GPUs that hang from one place.
+type block struct {
+	label string
+	gpus  []int
+}
+
+// blocks lists what hangs below p from left to right; the GPUs that hang from p
+// itself get the label.
+func (p *place) blocks(label string) (all []block) {
+	direct := false
+	for _, q := range p.inside {
+		switch {
+		case q.gpu == noGPU:
+			all = append(all, q.blocks(q.label)...)
+		case direct:
+			last := &all[len(all)-1]
+			last.gpus = append(last.gpus, q.gpu)
+		default:
+			all = append(all, block{label, []int{q.gpu}})
+		}
+		direct = q.gpu != noGPU
+	}
+	return all
+}
+
+// stack gives each line the y of its tiles and of its end.
+func (g *grid) stack(y int) (top, ends []int) {
+	starts := make([]bool, g.lines)
+	for _, b := range g.boxes {
+		starts[b.first] = true
+	}
+	for line := range g.lines {
+		if starts[line] {
+			if line > 0 {
+				y += gridPad
+			}
+			y += gridLabel
+		}
+		if g.large {
+			y += runLabel
+		}
+		y += runPad
+		top = append(top, y)
+		y += g.height + gridPad + laneStep*g.lanes[line]
+		ends = append(ends, y)
+	}
+	return top, ends
+}
+
+// frames draws the NUMA nodes and what the GPUs hang from.
+func (g *grid) frames(c *canvas, left int, top, ends []int) {
+	above := runPad + gridLabel
+	if g.large {
+		above += runLabel
+	}
+	for _, b := range g.boxes {
+		y := top[b.first] - above
+		c.rect(left+b.x0, y, b.x1-b.x0, ends[b.last]-y, 12, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
+		c.text(left+b.x0+gridPad, y+17, fmt.Sprintf(`font-weight="600" fill="%s"`, soft), fit(b.label, (b.x1-b.x0-gridPad)/7))
+	}
+	for _, r := range g.runs {
+		y, h := top[r.line]-runPad, g.height+2*runPad
+		if g.large {
+			y, h = y-runLabel+4, h+runLabel-4
+		}
+		w := r.x1 - r.x0
+		c.rect(left+r.x0-runPad, y, w+2*runPad, h, 8, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+		if g.large {
+			c.text(left+r.x0+2, y+13, `font-size="10"`, fit(r.label, w/6))
+		}
+	}
+}
+
+// tile draws a GPU with its index and, if there is room, its address.
+func (g *grid) tile(c *canvas, i int, k card) {
+	c.open(`font-weight="700"`)
+	c.title(g.caption(i))
+	if !g.large {
+		g.ground(c, i, k, 5)
+		c.text(k.x+k.w/2, k.y+16, `text-anchor="middle" font-size="11"`, fmt.Sprint(i))
+		g.signs(c, i, k.x+k.w-3, k.y+2, 60)
+		c.close()
+		return
+	}
+	g.ground(c, i, k, 8)
+	c.text(k.x+9, k.y+19, `font-size="13"`, fmt.Sprintf("GPU %d", i))
+	under := address(g.gpus[i])
+	if under == "" {
+		under = clean(g.gpus[i].Model)
+	}
+	c.text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, mono, soft), fit(under, 14))
+	g.signs(c, i, k.x+k.w-14, k.y+14, 90)
+	c.close()
 }

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
 // Tree writes the node as a tree with one line per GPU: NUMA nodes, host
-// bridges, PCIe switches, GPUs; then the MetaXLink domains. A level that the
-// Node does not know is left out, a fact missing for one GPU only is "?".
+// bridges, PCIe switches, GPUs; then the MetaXLink domains. What is known of no
+// GPU is said once, what is missing of a single one in its place.
 func Tree(w io.Writer, v View) error {
 	s, err := v.scene()
 	if err != nil {
@@ -17,22 +18,25 @@ func Tree(w io.Writer, v View) error {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s, %s\n", title(v.Node), count(s.gpus), software(v.Node))
-	cols := columns(s)
-	if len(cols.unknown) > 0 && len(s.gpus) > 0 {
-		fmt.Fprintf(&b, "not known: %s\n", strings.Join(cols.unknown, ", "))
+	if missing := s.notKnown(); missing != "" {
+		b.WriteString(missing + "\n")
 	}
 	var lines []branch
-	root := places(s.gpus)
-	root.branches("", &lines)
+	places(s.gpus).branches("", &lines)
 	label := 0
 	for _, l := range lines {
 		if l.gpu != noGPU {
 			label = max(label, cells(l.text))
 		}
 	}
+	columns := s.columns()
 	for _, l := range lines {
 		if l.gpu != noGPU {
-			l.text = strings.TrimRight(pad(l.text, label)+cols.row(l.gpu), " ")
+			l.text = pad(l.text, label)
+			for _, c := range columns {
+				l.text += "  " + pad(c.cells[l.gpu], c.width)
+			}
+			l.text = strings.TrimRight(l.text, " ")
 		}
 		b.WriteString(l.text + "\n")
 	}
@@ -61,56 +65,32 @@ func (p *place) branches(stem string, lines *[]branch) {
 	}
 }
 
-// table holds what a tree says of each GPU beside its label.
-type table struct {
-	cells   [][]string // by column, by GPU; columns that are empty throughout left out
-	widths  []int
-	unknown []string // what is known of no GPU
+// column is what the tree says of each GPU beside its label.
+type column struct {
+	cells []string // by GPU
+	width int
 }
 
-func columns(s *scene) table {
-	var t table
-	add := func(what, missing string, cell func(i int) string) {
-		column, width := make([]string, len(s.gpus)), 0
-		for i := range s.gpus {
-			column[i] = cell(i)
-			width = max(width, cells(column[i]))
+func (s *scene) columns() []column {
+	columns := make([]column, len(s.known)+2)
+	for i, g := range s.gpus {
+		var row []string
+		for _, f := range s.known {
+			row = append(row, f.say(g))
 		}
-		if width == 0 {
-			if what != "" {
-				t.unknown = append(t.unknown, what)
-			}
-			return
+		link := ""
+		switch {
+		case s.domainOf[i] > 0:
+			link = fmt.Sprintf("MX %d", s.domainOf[i])
+		case len(s.domains) > 0:
+			link = "no MetaXLink"
 		}
-		for i := range column {
-			if column[i] == "" {
-				column[i] = missing
-				width = max(width, cells(missing))
-			}
+		for c, cell := range append(row, link, s.statusWords(i)) {
+			columns[c].cells = append(columns[c].cells, cell)
+			columns[c].width = max(columns[c].width, cells(cell))
 		}
-		t.cells, t.widths = append(t.cells, column), append(t.widths, width)
 	}
-	add("models", "?", func(i int) string { return clean(s.gpus[i].Model) })
-	add("PCI addresses", "?", func(i int) string { return address(s.gpus[i].BDF) })
-	add("memory", "?", func(i int) string { return memory(s.gpus[i].MemoryMiB) })
-	add("UUIDs", "?", func(i int) string { return short(s.gpus[i].UUID) })
-	add("device nodes", "no device nodes", func(i int) string { return deviceNodes(s.gpus[i]) })
-	add("", "no MetaXLink", func(i int) string {
-		if s.domainOf[i] == 0 {
-			return ""
-		}
-		return fmt.Sprintf("MX %d", s.domainOf[i])
-	})
-	add("", "", func(i int) string { return strings.Join(s.status(i), ", ") })
-	return t
-}
-
-func (t table) row(i int) string {
-	var b strings.Builder
-	for c, column := range t.cells {
-		b.WriteString("  " + pad(column[i], t.widths[c]))
-	}
-	return b.String()
+	return slices.DeleteFunc(columns, func(c column) bool { return c.width == 0 })
 }
 
 // linkLines says how MetaXLink joins the GPUs.
@@ -124,7 +104,7 @@ func (s *scene) linkLines(b *bytes.Buffer) {
 	for i, d := range s.domains {
 		fmt.Fprintf(b, "MX %d: GPU %s, %s\n", i+1, ranges(d.gpus), d.describe())
 	}
-	for _, l := range s.down {
-		fmt.Fprintf(b, "MetaXLink %d-%d is down\n", l[0], l[1])
+	if len(s.down) > 0 {
+		fmt.Fprintf(b, "MetaXLink down: %s\n", pairs(s.down))
 	}
 }

@@ -27,21 +27,23 @@ var ErrView = errors.New("invalid view")
 type scene struct {
 	gpus         []gpu.GPU
 	graph        *Graph
-	picked, busy []bool   // by GPU
-	domains      []domain // MetaXLink domains
-	domainOf     []int    // by GPU: the number of its domain, from 1, or 0
-	down         [][2]int // pairs that a MetaXLink would join if it were up, a < b
+	picked, busy []bool         // by GPU
+	domains      []domain       // MetaXLink domains
+	domainOf     []int          // by GPU: the number of its domain, from 1, or 0
+	down         [][2]int       // pairs that a MetaXLink would join if it were up, a < b
+	marks        []mark         // those that occur
+	known        []fact         // what is known of at least one GPU
+	unknown      []string       // what is known of none
+	named        [numKinds]bool // kinds that a picture names without saying what they mean
 }
 
-// domain is a set of GPUs joined by MetaXLink. It is a full mesh when links is
-// the number of its pairs.
+// domain is a set of GPUs joined by MetaXLink, if not each to each.
 type domain struct {
-	gpus             []int // ascending
-	links            int   // pairs joined by a link that is up
+	gpus             []int    // ascending
+	links            int      // pairs joined by a link that is up
+	apart            [][2]int // the other pairs
 	minGBps, maxGBps float64
 }
-
-func (d domain) pairs() int { return len(d.gpus) * (len(d.gpus) - 1) / 2 }
 
 func (v View) scene() (*scene, error) {
 	n := len(v.Node.GPUs)
@@ -53,12 +55,14 @@ func (v View) scene() (*scene, error) {
 		return nil, fmt.Errorf("%w: graph of %d GPUs, node of %d", ErrView, s.graph.Len(), n)
 	}
 	var err error
-	if s.picked, err = marks("picked", v.Picked, n); err != nil {
+	if s.picked, err = set("picked", v.Picked, n); err != nil {
 		return nil, err
 	}
-	if s.busy, err = marks("busy", v.Busy, n); err != nil {
+	if s.busy, err = set("busy", v.Busy, n); err != nil {
 		return nil, err
 	}
+	s.setMarks()
+	s.setFacts()
 	for i, gpus := range s.graph.Domains() {
 		s.domains = append(s.domains, s.domain(gpus))
 		for _, g := range gpus {
@@ -69,15 +73,15 @@ func (v View) scene() (*scene, error) {
 	return s, nil
 }
 
-func marks(what string, indices []int, n int) ([]bool, error) {
-	marked := make([]bool, n)
+func set(what string, indices []int, n int) ([]bool, error) {
+	on := make([]bool, n)
 	for _, i := range indices {
 		if i < 0 || i >= n {
-			return nil, fmt.Errorf("%w: GPU %d is %s, the node has %d", ErrView, i, what, n)
+			return nil, fmt.Errorf("%w: GPU %d is %s, but the node has %d GPUs", ErrView, i, what, n)
 		}
-		marked[i] = true
+		on[i] = true
 	}
-	return marked, nil
+	return on, nil
 }
 
 func (s *scene) domain(gpus []int) domain {
@@ -85,6 +89,7 @@ func (s *scene) domain(gpus []int) domain {
 	for i, a := range gpus {
 		for _, b := range gpus[i+1:] {
 			if s.graph.Kind(a, b) != MX {
+				d.apart = append(d.apart, [2]int{a, b})
 				continue
 			}
 			gbps := s.graph.Bandwidth(a, b)
@@ -110,20 +115,6 @@ func (s *scene) downLinks(links []gpu.Link) [][2]int {
 	}
 	slices.SortFunc(down, func(x, y [2]int) int { return slices.Compare(x[:], y[:]) })
 	return slices.Compact(down)
-}
-
-// status says in words what marks a GPU bears.
-func (s *scene) status(i int) (words []string) {
-	if s.picked[i] {
-		words = append(words, "picked")
-	}
-	if s.busy[i] {
-		words = append(words, "busy")
-	}
-	if !s.gpus[i].Healthy {
-		words = append(words, "unhealthy")
-	}
-	return words
 }
 
 // write hands a finished picture to w.

@@ -77,14 +77,13 @@ func ranges(indices []int) string {
 	return b.String()
 }
 
-// marked lists the indices of the set marks.
-func marked(marks []bool) (indices []int) {
-	for i, m := range marks {
-		if m {
-			indices = append(indices, i)
-		}
+// pairs lists pairs of GPUs: "0-2, 1-3".
+func pairs(list [][2]int) string {
+	var words []string
+	for _, p := range list {
+		words = append(words, fmt.Sprintf("%d-%d", p[0], p[1]))
 	}
-	return indices
+	return strings.Join(words, ", ")
 }
 
 // software names the driver and MXMACA with their versions.
@@ -133,57 +132,27 @@ func count(gpus []gpu.GPU) string {
 	return fmt.Sprintf("%d GPUs", len(gpus))
 }
 
-func memory(mib int) string {
-	switch {
-	case mib <= 0:
-		return ""
-	case mib%1024 == 0:
-		return fmt.Sprintf("%d GiB", mib/1024)
-	}
-	return fmt.Sprintf("%d MiB", mib)
-}
-
-func address(b gpu.BDF) string {
-	if b == (gpu.BDF{}) {
-		return ""
-	}
-	return b.String()
-}
-
-// deviceNodes names a GPU's device nodes without their directories.
-func deviceNodes(g gpu.GPU) string {
-	var names []string
-	for _, n := range g.Nodes {
-		names = append(names, clean(n[strings.LastIndexByte(n, '/')+1:]))
-	}
-	return strings.Join(names, " ")
-}
-
-// short is as much of a UUID as tells the GPUs of a node apart at a glance.
-func short(u gpu.UUID) string {
-	const shown = len("GPU-3fd4ee8f")
-	if len(u) <= shown {
-		return clean(string(u))
-	}
-	return clean(string(u[:shown])) + "…"
-}
-
 // describe says how the GPUs of a domain are joined.
 func (d domain) describe() string {
+	const few = 3
 	s := "full mesh"
-	if d.links < d.pairs() {
-		s = fmt.Sprintf("%d of %d links", d.links, d.pairs())
-	} else if d.links == 1 {
+	switch missing := len(d.apart); {
+	case missing > few:
+		s = fmt.Sprintf("%d of %d links", d.links, d.links+missing)
+	case missing > 0:
+		s = fmt.Sprintf("%d of %d links (not %s)", d.links, d.links+missing, pairs(d.apart))
+	case d.links == 1:
 		s = "1 link"
 	}
-	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	switch {
 	case d.maxGBps <= 0:
 		return s
 	case d.minGBps <= 0:
-		return s + ", up to " + number(d.maxGBps) + " GB/s"
+		return fmt.Sprintf("%s, up to %g GB/s", s, d.maxGBps)
 	case d.minGBps < d.maxGBps:
-		return s + ", " + number(d.minGBps) + " to " + number(d.maxGBps) + " GB/s"
+		return fmt.Sprintf("%s, %g to %g GB/s", s, d.minGBps, d.maxGBps)
+	case d.links == 1:
+		return fmt.Sprintf("%s, %g GB/s", s, d.maxGBps)
 	}
-	return s + ", " + number(d.maxGBps) + " GB/s each"
+	return fmt.Sprintf("%s, %g GB/s each", s, d.maxGBps)
 }

@@ -81,7 +81,11 @@ func (w Where) discover(ctx context.Context) (gpu.Node, error) {
 			return gpu.Node{}, fmt.Errorf("read recorded node: %w", err)
 		}
 	}
-	return host.Discover(ctx)
+	node, err := host.Discover(ctx)
+	if err == nil && w.Run == nil && host.Recorded == nil {
+		node.Warnings = append(node.Warnings, "to know MetaXLink from now on, record the node: metax-ctk cdi generate")
+	}
+	return node, err
 }
 
 // Record writes the node to its host's RecordPath.

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+// TestEveryCommand holds every command to what its users rely on: help with an
+// example, and the output option where it prints.
+func TestEveryCommand(t *testing.T) {
+	seen := 0
+	var walk func(path []string, commands []*cli.Command)
+	walk = func(path []string, commands []*cli.Command) {
+		for _, c := range commands {
+			path := append(append([]string(nil), path...), c.Name)
+			walk(path, c.Subcommands)
+			if len(c.Subcommands) > 0 {
+				continue
+			}
+			seen++
+			help := output(t, append(path, "--help")...)
+			if !strings.Contains(help, "Example") || !strings.Contains(help, "metax-ctk "+strings.Join(path, " ")) {
+				t.Errorf("%v --help has no example of itself:\n%s", path, help)
+			}
+			if c.Name != "completion" && define(c.Flags, "o") == nil {
+				t.Errorf("%v has no -o", path)
+			}
+			if c.Usage == "" {
+				t.Errorf("%v has no usage line", path)
+			}
+		}
+	}
+	walk(nil, toolkit{}.app().Commands)
+	if seen < 10 {
+		t.Errorf("only %d commands seen", seen)
+	}
+}
+
+func TestPermute(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{"m pick 4 --policy binpack", "m pick --policy binpack -- 4"},
+		{"m pick --policy=binpack 4 -o json", "m pick --policy=binpack -o json -- 4"},
+		{"m topology print --node c550-8 --format svg", "m --node c550-8 topology print --format svg"},
+		{"m pick 2 --explain --free 0,1", "m pick --explain --free 0,1 -- 2"},
+		{"m sim create c500-8 -- -odd", "m sim create -- c500-8 -odd"},
+		{"m pick -1", "m pick -- -1"},
+		{"m pick 4 --help", "m pick --help -- 4"},
+		{"m --generate-bash-completion", "m --generate-bash-completion"},
+		{"m cdi --generate-bash-completion", "m cdi --generate-bash-completion"},
+		{"m version version", "m version -- version"},
+	} {
+		got, err := permute(toolkit{}.app(), strings.Fields(tc.in))
+		if err != nil || strings.Join(got, " ") != tc.want {
+			t.Errorf("%s: got %q, %v, want %q", tc.in, strings.Join(got, " "), err, tc.want)
+		}
+	}
+	for _, in := range []string{"m pick 4 --polcy x", "m device list --policy spread", "m pick 4 --policy"} {
+		if got, err := permute(toolkit{}.app(), strings.Fields(in)); exitCode(err) != exitUsage {
+			t.Errorf("%s: got %q, %v, want a usage error", in, got, err)
+		}
+	}
+}

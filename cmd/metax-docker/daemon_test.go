@@ -1,0 +1,133 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// serve answers on a socket with net/http, as the daemon does.
+func serve(t *testing.T, h http.HandlerFunc) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "d.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: h}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return socket
+}
+
+func TestDaemonInfo(t *testing.T) {
+	socket := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != "GET" || r.URL.Path != "/info" {
+			t.Errorf("asked for %s %s", r.Method, r.URL)
+		}
+		w.Write([]byte(`{"ID":"x","CDISpecDirs":["/etc/cdi"],"DiscoveredDevices":[{"Source":"cdi","ID":"a/b=0"}]}`))
+		w.(http.Flusher).Flush() // a long answer has no length either
+	})
+	got, err := daemonInfo(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := info{CDISpecDirs: []string{"/etc/cdi"}, DiscoveredDevices: []struct{ Source, ID string }{{"cdi", "a/b=0"}}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDaemonInfoErrors(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"refused":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"no JSON":   func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) },
+		"half JSON": func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"ID":`)) },
+		"hung up":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			socket := serve(t, h)
+			if i, err := daemonInfo(socket); err == nil || !strings.Contains(err.Error(), socket) {
+				t.Errorf("got %v, %v", i, err)
+			}
+		})
+	}
+}
+
+func TestLists(t *testing.T) {
+	dir := t.TempDir()
+	const spec = `{"cdiVersion":"0.7.0","kind":"metax-tech.com/gpu","devices":[{"name":"0"},{"name":"GPU-1"}]}`
+	if err := os.WriteFile(filepath.Join(dir, "metax-tech.com-gpu.json"), []byte(spec), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	discovered := []struct{ Source, ID string }{{"cdi", "metax-tech.com/gpu=0"}}
+	for name, tc := range map[string]struct {
+		info  info
+		names []string
+		want  bool
+	}{
+		"CDI off":              {info{}, []string{"metax-tech.com/gpu=0"}, false},
+		"discovered":           {info{DiscoveredDevices: discovered}, []string{"metax-tech.com/gpu=0"}, true},
+		"one of two":           {info{DiscoveredDevices: discovered}, []string{"metax-tech.com/gpu=0", "metax-tech.com/gpu=1"}, false},
+		"its word counts":      {info{DiscoveredDevices: discovered, CDISpecDirs: []string{dir}}, []string{"metax-tech.com/gpu=GPU-1"}, false},
+		"old daemon":           {info{CDISpecDirs: []string{"/nowhere", dir}}, []string{"metax-tech.com/gpu=GPU-1"}, true},
+		"old daemon, unlisted": {info{CDISpecDirs: []string{dir}}, []string{"metax-tech.com/gpu=7"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := tc.info.lists(tc.names); err != nil || got != tc.want {
+				t.Errorf("got %v, %v; want %v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	home := t.TempDir()
+	write := func(path, text string) {
+		path = filepath.Join(home, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".docker/config.json", `{"currentContext":"lab","auths":{}}`)
+	write(".docker/contexts/meta/"+digest("lab")+"/meta.json", `{"Endpoints":{"docker":{"Host":"ssh://lab"}}}`)
+	write("other/config.json", `{}`)
+	for name, tc := range map[string]struct {
+		a    asked
+		env  map[string]string
+		want string
+	}{
+		"current context":       {asked{}, nil, "ssh://lab"},
+		"config option":         {asked{ConfigDir: filepath.Join(home, "other")}, nil, defaultEndpoint},
+		"DOCKER_CONFIG":         {asked{}, map[string]string{"DOCKER_CONFIG": filepath.Join(home, "other")}, defaultEndpoint},
+		"DOCKER_HOST":           {asked{}, map[string]string{"DOCKER_HOST": "tcp://x:1"}, "tcp://x:1"},
+		"host option":           {asked{Host: "/run/d.sock"}, map[string]string{"DOCKER_HOST": "tcp://x:1"}, "unix:///run/d.sock"},
+		"context over the env":  {asked{Context: "default"}, map[string]string{"DOCKER_HOST": "tcp://x:1"}, defaultEndpoint},
+		"DOCKER_CONTEXT":        {asked{}, map[string]string{"DOCKER_CONTEXT": "default"}, defaultEndpoint},
+		"address without words": {asked{Host: "10.0.0.1:2375"}, nil, "tcp://10.0.0.1:2375"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.a.Getenv = func(k string) string {
+				if k == "HOME" {
+					return home
+				}
+				return tc.env[k]
+			}
+			if got, _, err := endpoint(tc.a); err != nil || got != tc.want {
+				t.Errorf("got %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+	_, _, err := endpoint(asked{Context: "gone", Getenv: func(string) string { return home }})
+	if err == nil || !strings.Contains(err.Error(), `"gone"`) {
+		t.Errorf("unknown context: %v", err)
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected outputs in the scripts")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"metax-docker": main})
+}
+
+// TestScripts runs the wrapper with a client that prints its command line; what
+// real engines make of such lines is tested in test/e2e.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			client := filepath.Join(e.WorkDir, "bin", "client")
+			e.Setenv("PATH", filepath.Dir(client)+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			e.Setenv("METAX_CTK_DOCKER", "client")
+			e.Setenv("METAX_CTK_NODE", "c500-8")
+			if err := hostTree(filepath.Join(e.WorkDir, "node")); err != nil {
+				return err
+			}
+			// A socket that nobody listens on: the daemon does not answer.
+			e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "docker.sock"))
+			if err := os.MkdirAll(filepath.Dir(client), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(client, []byte("#!/bin/sh\n"+
+				"case \"$*\" in\n"+
+				"'run --help') echo '      --novel string   A flag of tomorrow'; exit ;;\n"+
+				"*exit7*) exit 7 ;;\n"+
+				"esac\n"+
+				"for word; do printf '[%s]' \"$word\"; done\necho\n"), 0o755)
+		},
+	})
+}
+
+// exits runs a command and demands one exit code: exits CODE COMMAND...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := "0"
+	if err != nil {
+		code = err.Error()[len("exit status "):]
+	}
+	if code != args[0] {
+		ts.Fatalf("%v: exit code %s, want %s", args[1:], code, args[0])
+	}
+}
+
+// hostTree writes a simulated host, as metax-ctk sim create does.
+func hostTree(dir string) error {
+	node, err := sim.Node("c500-8")
+	if err != nil {
+		return err
+	}
+	tree, err := sim.HostTree(node)
+	if err != nil {
+		return err
+	}
+	return tree.Write(dir)
+}

@@ -1,0 +1,101 @@
+package topology
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// views are the nodes that every picture is checked on.
+func views(t testing.TB) map[string]View {
+	return map[string]View{
+		"c500-8":          {Node: quads(t), Picked: []int{7, 4, 5, 6}, Busy: []int{1, 0}},
+		"c500-8-pcie":     {Node: cascade(t), Picked: []int{0, 1}},
+		"c550-8":          {Node: oam(t), Picked: []int{2, 3}},
+		"c500-4-degraded": {Node: degraded(t), Picked: []int{0, 3}, Busy: []int{1, 3}},
+		"bare":            {Node: bare()},
+		"superpod-64":     {Node: superpod(t, 8), Picked: sequence(8, 12), Busy: []int{0, 1, 2}},
+	}
+}
+
+// renderers are the pictures by the ending of their golden files.
+var renderers = map[string]func(io.Writer, View) error{"matrix": Matrix, "tree": Tree, "svg": SVG}
+
+func render(t testing.TB, draw func(io.Writer, View) error, v View) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := draw(&b, v); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	for name, view := range views(t) {
+		for ending, draw := range renderers {
+			t.Run(name+"."+ending, func(t *testing.T) {
+				file := filepath.Join("testdata", name+"."+ending)
+				got := render(t, draw, view)
+				if *update {
+					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(string(want), got); diff != "" {
+					t.Errorf("%s (-want +got):\n%s\nIf that is meant: go test ./internal/topology -update", file, diff)
+				}
+			})
+		}
+	}
+}
+
+// What a View says in another order is the same picture, and drawing leaves the
+// View alone.
+func TestRenderersAreDeterministic(t *testing.T) {
+	for name, view := range views(t) {
+		other := view
+		other.Graph, _ = New(view.Node)
+		other.Picked = reversed(view.Picked)
+		other.Busy = reversed(view.Busy)
+		for ending, draw := range renderers {
+			first := render(t, draw, view)
+			if diff := cmp.Diff(first, render(t, draw, other)); diff != "" {
+				t.Errorf("%s.%s (-first +second):\n%s", name, ending, diff)
+			}
+		}
+	}
+}
+
+func reversed(s []int) []int {
+	var r []int
+	for i := range s {
+		r = append(r, s[len(s)-1-i])
+	}
+	return append(r, s...) // a mark said twice is one mark
+}
+
+// Nodes without GPUs and with one have pictures too.
+func TestRenderersOnSmallNodes(t *testing.T) {
+	one := gpu.NewNode("one")
+	one.GPUs = []gpu.GPU{{Index: 0, NUMA: gpu.NUMAUnknown, Healthy: true}}
+	for _, node := range []gpu.Node{gpu.NewNode("none"), one} {
+		for ending, draw := range renderers {
+			if render(t, draw, View{Node: node}) == "" {
+				t.Errorf("%s.%s is empty", node.Name, ending)
+			}
+		}
+	}
+}

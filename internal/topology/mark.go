@@ -1,0 +1,58 @@
+package topology
+
+import (
+	"slices"
+	"strings"
+)
+
+// mark is a state that some GPUs are in: its word, its sign and its colour.
+type mark struct {
+	word  string
+	on    []bool // by GPU
+	sign  sign
+	color string
+}
+
+func (m mark) gpus() (indices []int) {
+	for i, on := range m.on {
+		if on {
+			indices = append(indices, i)
+		}
+	}
+	return indices
+}
+
+func (s *scene) setMarks() {
+	unhealthy := make([]bool, len(s.gpus))
+	for i, g := range s.gpus {
+		unhealthy[i] = !g.Healthy
+	}
+	for _, m := range []mark{
+		{"picked", s.picked, signPicked, pickEdge},
+		{"busy", s.busy, signBusy, busyEdge},
+		{"unhealthy", unhealthy, signUnhealthy, sickEdge},
+	} {
+		if slices.Contains(m.on, true) {
+			s.marks = append(s.marks, m)
+		}
+	}
+}
+
+// status lists the marks that a GPU bears; what speaks against it comes last.
+func (s *scene) status(i int) (marks []mark) {
+	for _, m := range s.marks {
+		if m.on[i] {
+			marks = append(marks, m)
+		}
+	}
+	return marks
+}
+
+// statusWords is status in words, "picked, busy".
+func (s *scene) statusWords(i int) string {
+	var words []string
+	for _, m := range s.status(i) {
+		words = append(words, m.word)
+	}
+	return strings.Join(words, ", ")
+}

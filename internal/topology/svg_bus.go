@@ -1,0 +1,171 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// bus is the stretch of a MetaXLink domain along one line of a grid.
+type bus struct {
+	number int // of the domain, from 1
+	line   int
+	x0, x1 int // the middles of its first and last tile
+	lane   int // how far below the tiles, from 0
+	trunk  int // the trunk that joins the domain's lines, from 0 nearest the tiles, or noTrunk
+}
+
+const (
+	noTrunk   = -1
+	maxTrunks = 10 // with more of them the numbers alone say what belongs together
+	trunkStep = 14
+)
+
+// route makes the buses and gives them lanes, and trunks in a gutter on the left
+// where a domain stands on several lines. It returns the gutter's width.
+func (g *grid) route() (gutter int) {
+	var free []int // by trunk: the first line that it is free on
+	for i, d := range g.domains {
+		first := len(g.buses)
+		for _, gpu := range d.gpus {
+			g.join(first, i+1, gpu)
+		}
+		own := g.buses[first:]
+		if len(own) == 1 {
+			continue
+		}
+		slices.SortFunc(own, func(a, b bus) int { return a.line - b.line })
+		trunk := slices.IndexFunc(free, func(line int) bool { return line <= own[0].line })
+		if trunk < 0 {
+			trunk, free = len(free), append(free, 0)
+		}
+		free[trunk] = own[len(own)-1].line + 1
+		for j := range own {
+			own[j].trunk = trunk
+		}
+	}
+	if len(free) > maxTrunks {
+		free = nil
+		for j := range g.buses {
+			g.buses[j].trunk = noTrunk
+		}
+	}
+	g.assignLanes()
+	if len(free) == 0 {
+		return 0
+	}
+	return len(free)*trunkStep + 6
+}
+
+// join lengthens the domain's bus on the GPU's line, new if need be.
+func (g *grid) join(first, number, gpu int) {
+	x := g.tiles[gpu].x + g.width/2
+	for j := first; j < len(g.buses); j++ {
+		if b := &g.buses[j]; b.line == g.line[gpu] {
+			b.x0, b.x1 = min(b.x0, x), max(b.x1, x)
+			return
+		}
+	}
+	g.buses = append(g.buses, bus{number: number, line: g.line[gpu], x0: x, x1: x, trunk: noTrunk})
+}
+
+// assignLanes puts buses of one line that would touch one below the other. A bus
+// with a trunk reaches to the left of everything.
+func (g *grid) assignLanes() {
+	g.lanes = make([]int, g.lines)
+	start := func(b bus) int {
+		if b.trunk != noTrunk {
+			return 0
+		}
+		return b.x0
+	}
+	order := make([]*bus, len(g.buses))
+	for j := range g.buses {
+		order[j] = &g.buses[j]
+	}
+	slices.SortStableFunc(order, func(a, b *bus) int {
+		return cmp.Or(a.line-b.line, start(*a)-start(*b), a.number-b.number)
+	})
+	var ends []int // by lane of the current line
+	for j, b := range order {
+		if j == 0 || order[j-1].line != b.line {
+			ends = nil
+		}
+		b.lane = slices.IndexFunc(ends, func(x int) bool { return x < start(*b) })
+		if b.lane < 0 {
+			b.lane, ends = len(ends), append(ends, 0)
+		}
+		ends[b.lane] = b.x1
+		g.lanes[b.line] = max(g.lanes[b.line], len(ends))
+	}
+}
+
+// busY is where a bus runs, given the y of its line's tiles.
+func (g *grid) busY(b bus, tiles int) int {
+	return tiles + g.height + gridPad + b.lane*laneStep
+}
+
+func (g *grid) drawBuses(c *canvas, left int) {
+	anyPicked := slices.Contains(g.picked, true)
+	tilesY := make([]int, g.lines)
+	for i, k := range g.tiles {
+		tilesY[g.line[i]] = k.y
+	}
+	reached := make([]int, len(g.domains)+1) // by domain: the y that its trunk has come to
+	c.open(`fill="none" stroke-width="4" stroke-linecap="round"`)
+	for j := range g.buses {
+		b := &g.buses[j]
+		y := g.busY(*b, tilesY[b.line])
+		b.x0, b.x1 = b.x0+left, b.x1+left
+		c.open(fmt.Sprintf(`stroke="%s"`, domainColor(b.number)))
+		c.title(fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", b.number, ranges(g.domains[b.number-1].gpus), g.domains[b.number-1].describe()))
+		for _, i := range g.domains[b.number-1].gpus {
+			if g.line[i] != b.line {
+				continue
+			}
+			style := ""
+			if anyPicked && !g.picked[i] {
+				style = `stroke-width="2"`
+			}
+			x := g.tiles[i].x + g.width/2
+			c.line(x, tilesY[b.line]+g.height, x, y, style)
+		}
+		from := b.x0
+		if b.trunk != noTrunk {
+			from = left - 10 - b.trunk*trunkStep
+			if reached[b.number] > 0 {
+				c.line(from, reached[b.number], from, y, "")
+			}
+			reached[b.number] = y
+		}
+		c.line(from, y, b.x1, y, "")
+		c.close()
+	}
+	c.close()
+}
+
+// busNames numbers the buses, and marks the GPUs that have a link that is down.
+func (g *grid) busNames(c *canvas) {
+	for _, b := range g.buses {
+		k := g.tiles[g.domains[b.number-1].gpus[0]]
+		for _, i := range g.domains[b.number-1].gpus {
+			if g.line[i] == b.line {
+				k = g.tiles[i]
+			}
+		}
+		text := fmt.Sprintf("MX %d", b.number)
+		w := textWidth(text, 10) + 12
+		x, y := (b.x0+b.x1)/2, g.busY(b, k.y)
+		c.rect(x-w/2, y-8, w, 16, 8, fmt.Sprintf(`fill="%s"`, domainColor(b.number)))
+		c.text(x, y+4, `text-anchor="middle" font-size="10" font-weight="600" fill="#ffffff"`, text)
+	}
+	hurt := make([]bool, len(g.gpus))
+	for _, l := range g.down {
+		hurt[l[0]], hurt[l[1]] = true, true
+	}
+	for i, k := range g.tiles {
+		if hurt[i] {
+			c.sign(k.x+k.w-10, k.y+k.h, 100, signDown)
+		}
+	}
+}

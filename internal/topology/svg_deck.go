@@ -1,0 +1,165 @@
+package topology
+
+import (
+	"fmt"
+	"strings"
+)
+
+// deck is a row of GPUs with the PCIe tree they hang from. The trees stand on
+// the outside, so that the cards of two decks face each other.
+type deck struct {
+	root  *place // what is inside stands side by side
+	boxed bool   // those are NUMA nodes, each drawn as a box
+	flip  bool   // the tree is below the cards
+
+	items         []item
+	width, height int // the NUMA nodes' boxes included
+}
+
+// item is a place with its horizontal extent, relative to the deck.
+type item struct {
+	*place
+	level  int // 0 for the deck's outermost
+	x0, x1 int
+}
+
+// arrange gives each item its place in the row.
+func (d *deck) arrange(cards int) {
+	d.width = d.row(d.root, 0, 0)
+	bars := 0
+	for _, it := range d.items {
+		if it.gpu == noGPU {
+			bars = max(bars, it.level+1)
+		}
+	}
+	d.height = d.barFrom(bars) + cards
+	if d.boxed {
+		d.height += boxPad
+	}
+}
+
+// row lays out what is inside p from x on, parents before children, and returns
+// the x where it ends.
+func (d *deck) row(p *place, level, x int) int {
+	inner := 0
+	if d.boxed && level == 0 {
+		inner = boxPad
+	}
+	for i, q := range p.inside {
+		if i > 0 {
+			x += cardGap
+			if q.gpu == noGPU || p.inside[i-1].gpu == noGPU {
+				x += apart
+			}
+		}
+		at := len(d.items)
+		d.items = append(d.items, item{place: q, level: level, x0: x})
+		if q.gpu == noGPU {
+			x = d.row(q, level+1, x+inner) + inner
+		} else {
+			x += cardWidth
+		}
+		d.items[at].x1 = x
+	}
+	return x
+}
+
+// barFrom is how far from the deck's outer edge the bars of a level begin. The
+// outermost level of a boxed deck is the boxes and takes no bar; a lower deck
+// needs no label where one box holds both.
+func (d *deck) barFrom(level int) int {
+	from := level * (barHeight + wireLen)
+	if d.boxed {
+		from -= barHeight + wireLen
+	}
+	if d.boxed || !d.flip {
+		from += boxLabel
+	}
+	return from
+}
+
+// cardFrom is how far from the outer edge the cards begin.
+func (d *deck) cardFrom(cards int) int {
+	if d.boxed {
+		return d.height - cards - boxPad
+	}
+	return d.height - cards
+}
+
+// outline draws the boxes, bars and wires of a deck. Heights are counted from
+// the outer edge, whichever way that is.
+type outline struct {
+	*scene
+	deck
+	c     *canvas
+	outer int // y of the outer edge
+	dx    int
+}
+
+// y turns a distance from the outer edge of something h high into its upper y.
+func (o outline) y(from, h int) int {
+	if o.flip {
+		return o.outer - from - h
+	}
+	return o.outer + from
+}
+
+func (o outline) group(it item) {
+	x0, w := it.x0+o.dx, it.x1-it.x0
+	if o.boxed && it.level == 0 {
+		o.c.rect(x0, o.y(0, o.height), w, o.height, 14, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
+		o.c.text(x0+boxPad, o.y(8, 13)+11, fmt.Sprintf(`font-weight="600" fill="%s"`, soft), fit(it.label, w/8))
+		return
+	}
+	from := o.barFrom(it.level)
+	o.wire(it)
+	o.c.rect(x0, o.y(from, barHeight), w, barHeight, 6, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+	label := it.label
+	if k, ok := o.kindInside(it.place); ok {
+		label += " (" + k.String() + ")"
+		o.named[k] = true
+	}
+	if textWidth(label, 11) > w-8 {
+		label = strings.TrimPrefix(strings.TrimPrefix(label, "PCIe "), "host ")
+	}
+	o.c.text(x0+w/2, o.y(from, barHeight)+15, `text-anchor="middle" font-size="11"`, fit(label, w/6))
+}
+
+// kindInside is the kind that joins the places in p to one another, if all pairs
+// share it and it is not MetaXLink, which is drawn.
+func (o outline) kindInside(p *place) (kind Kind, ok bool) {
+	for i, q := range p.inside {
+		for _, a := range q.leaves() {
+			for _, other := range p.inside[i+1:] {
+				for _, b := range other.leaves() {
+					k := o.graph.Kind(a, b)
+					if k == MX || ok && k != kind {
+						return k, false
+					}
+					kind, ok = k, true
+				}
+			}
+		}
+	}
+	return kind, ok
+}
+
+func (o outline) hang(it item) card {
+	o.wire(it)
+	h := o.cardHeight()
+	return card{it.x0 + o.dx, o.y(o.cardFrom(h), h), it.x1 - it.x0, h}
+}
+
+// wire joins an item to the bar that it hangs from.
+func (o outline) wire(it item) {
+	above := it.level - 1
+	if above < 0 || o.boxed && above == 0 {
+		return
+	}
+	from, to := o.barFrom(above)+barHeight, o.barFrom(it.level)
+	if it.gpu != noGPU {
+		to = o.cardFrom(o.cardHeight())
+	}
+	x := it.x0 + o.dx + (it.x1-it.x0)/2
+	o.c.line(x, o.y(from, 0), x, o.y(to, 0), fmt.Sprintf(`stroke="%s" stroke-width="3"`, wire))
+}

@@ -1,0 +1,108 @@
+package topology
+
+import (
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+func TestClean(t *testing.T) {
+	for in, want := range map[string]string{
+		"MXC500 · 64 GiB":  "MXC500 · 64 GiB",
+		"沐曦 C500":          "沐曦 C500",
+		"\x1b[31mred\a\n":  "�[31mred��",
+		"left\u202eright":  "left�right",
+		"zero\u200bwidth":  "zero�width",
+		"bad \xff byte":    "bad � byte",
+		"nul\x00 del\x7f ": "nul� del� ",
+	} {
+		if got := clean(in); got != want {
+			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestFit(t *testing.T) {
+	for _, test := range []struct {
+		in, want string
+		columns  int
+	}{
+		{"MXC500", "MXC500", 6},
+		{"MXC500", "MXC5…", 5},
+		{"沐曦C500", "沐曦C500", 8},
+		{"沐曦C500", "沐曦C…", 6},
+		{"沐曦C500", "沐曦…", 5},
+		{"沐曦C500", "沐…", 4},
+		{"", "", 0},
+		{"MXC500", "…", 1},
+	} {
+		if got := fit(test.in, test.columns); got != test.want {
+			t.Errorf("fit(%q, %d) = %q, want %q", test.in, test.columns, got, test.want)
+		}
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for want, in := range map[string][]int{
+		"":          nil,
+		"3":         {3},
+		"0,1":       {0, 1},
+		"0-2":       {0, 1, 2},
+		"0,2-5,7,8": {0, 2, 3, 4, 5, 7, 8},
+	} {
+		if got := ranges(in); got != want {
+			t.Errorf("ranges(%v) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	for want, links := range map[string][]gpu.Link{
+		"full mesh":                  {{A: 0, B: 1}, {A: 0, B: 2}, {A: 1, B: 2}},
+		"full mesh, 64 GB/s each":    {{A: 0, B: 1, GBps: 64}, {A: 0, B: 2, GBps: 64}, {A: 1, B: 2, GBps: 64}},
+		"full mesh, 32.5 to 64 GB/s": {{A: 0, B: 1, GBps: 32.5}, {A: 0, B: 2, GBps: 64}, {A: 1, B: 2, GBps: 64}},
+		"full mesh, up to 64 GB/s":   {{A: 0, B: 1, GBps: 64}, {A: 0, B: 2}, {A: 1, B: 2, GBps: 64}},
+		"2 of 3 links (not 0-2)":     {{A: 0, B: 1}, {A: 1, B: 2}},
+		"1 link, 64 GB/s":            {{A: 0, B: 1, GBps: 64}},
+		"4 of 10 links":              {{A: 0, B: 1}, {A: 1, B: 2}, {A: 2, B: 3}, {A: 3, B: 4}},
+	} {
+		n := c500(t, "")
+		for _, l := range links {
+			l.Kind = "MX"
+			n.Links = append(n.Links, l)
+		}
+		s, err := View{Node: n}.scene()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.domains[0].describe(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for want, models := range map[string][]string{
+		"no GPU":     nil,
+		"1 × MXC500": {"MXC500"},
+		"2 × MXC500": {"MXC500", "MXC500"},
+		"2 GPUs":     {"MXC500", "MXC550"},
+		"1 GPU":      {""},
+	} {
+		var gpus []gpu.GPU
+		for _, m := range models {
+			gpus = append(gpus, gpu.GPU{Model: m})
+		}
+		if got := count(gpus); got != want {
+			t.Errorf("count(%q) = %q, want %q", models, got, want)
+		}
+	}
+}
+
+func TestMemory(t *testing.T) {
+	for mib, want := range map[int]string{0: "", -1: "", 65536: "64 GiB", 65535: "65535 MiB", 1024: "1 GiB"} {
+		if got := memory(mib); got != want {
+			t.Errorf("memory(%d) = %q, want %q", mib, got, want)
+		}
+	}
+}
