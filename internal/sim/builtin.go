@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"fmt"
+)
+
+// Driver, MXMACA and models of the hosts whose mx-smi output is published.
+const (
+	c500, c500Driver, c500MACA = "MXC500", "3.4.4", "3.3.0.15"
+	c550, c550Driver, c550MACA = "MXC550", "2.15.9", "2.32.0.6"
+)
+
+// builtin returns the built-in nodes. Matrices, GPU addresses, NUMA nodes and
+// versions are those of published hosts where the comment names one; what lies
+// between a GPU and the host bridge is published for none and made up so that
+// it yields the matrix.
+func builtin() []plan {
+	return []plan{
+		{
+			// Eight C500 of PCIe form in two MetaXLink quads, each below one switch;
+			// both switches on NUMA node 0. Matrix, addresses and card1…card8 of a
+			// real host: MetaX's best-practice page in ms-swift, mx-smi 2.2.9.
+			name: "c500-8", model: c500, driver: c500Driver, maca: c500MACA,
+			slots: twoSwitches(0), domains: groups(8, 4),
+		},
+		{
+			// The same with the second quad on NUMA node 1. Matrix of the release
+			// guide of vLLM-metax 0.25, which prints no addresses.
+			name: "c500-8-sys", model: c500, driver: c500Driver, maca: c500MACA,
+			slots: twoSwitches(1), domains: groups(8, 4),
+		},
+		{
+			// Eight C500 without MetaXLink bridges, as a published text describes
+			// them: PIX for (0,1) and (6,7), PXB for the other pairs of a side that
+			// it names, NODE across. The pairs that it does not name are PXB here.
+			name: "c500-8-pcie", model: c500, driver: c500Driver, maca: c500MACA,
+			slots: []slot{
+				{0, "05:03.0 07:00.0 08:00.0 09:00.0 0a:00.0 0b:00.0"},
+				{0, "05:03.0 07:00.0 08:00.0 09:00.0 0a:01.0 0c:00.0"},
+				{0, "05:03.0 07:00.0 08:01.0 0e:00.0 0f:00.0 10:00.0"},
+				{0, "05:03.0 07:00.0 08:02.0 12:00.0 13:00.0 14:00.0"},
+				{0, "40:03.0 41:00.0 42:00.0 43:00.0 44:00.0 45:00.0"},
+				{0, "40:03.0 41:00.0 42:01.0 47:00.0 48:00.0 49:00.0"},
+				{0, "40:03.0 41:00.0 42:02.0 4b:00.0 4c:00.0 4d:00.0"},
+				{0, "40:03.0 41:00.0 42:02.0 4b:00.0 4c:01.0 4e:00.0"},
+			},
+		},
+		{
+			// c500-8 as it may be found in the field: the link between 1 and 2 is
+			// lost, so that the pair has PCIe only, and 6 is unavailable.
+			name: "c500-8-degraded", model: c500, driver: c500Driver, maca: c500MACA,
+			slots: twoSwitches(0), domains: groups(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6},
+		},
+		{
+			// One quad with the link between 0 and 3 lost. The driver met the second
+			// GPU first, and a fifth card has been taken out: card numbers are
+			// neither in the order of addresses nor without a gap.
+			name: "c500-4-degraded", model: c500, driver: c500Driver, maca: c500MACA,
+			slots: twoSwitches(0)[:4], domains: groups(4, 4), lost: [][2]int{{0, 3}}, probed: []int{1, 0, -1, 2, 3},
+		},
+		{
+			// A workstation: one card below a root port, no other display, and a
+			// firmware that says nothing of NUMA.
+			name: "c500-1", model: c500, driver: c500Driver, maca: c500MACA,
+			slots: []slot{{-1, "00:01.0 01:00.0"}}, screenless: true,
+		},
+		{
+			// Eight C550 of OAM form, all joined by MetaXLink, two on each of the
+			// NUMA nodes 0, 2, 4, 6. Matrix and addresses of a real host, mx-smi 2.2.4.
+			name: "c550-8", model: c550, driver: c550Driver, maca: c550MACA,
+			slots: oam(0x0f, 0x34, 0x48, 0x5a, 0x87, 0xae, 0xc2, 0xd7), domains: groups(8, 8),
+		},
+		{
+			// Sixty-four C550 in one system. No matrix of such a system is published,
+			// nor how the boards are wired to one another beyond the words
+			// "dragonfly" and "mesh": this is eight boards of eight fully meshed
+			// cards (which takes all seven ports of a card), a board per NUMA node,
+			// and nothing but PCIe between them.
+			name: "superpod-64", model: c550, driver: c550Driver, maca: c550MACA,
+			slots: grid(8, 2, 4), domains: groups(64, 8),
+		},
+	}
+}
+
+// twoSwitches are four GPUs below a switch on NUMA node 0, and four below
+// another. A network card has the port between the third and the fourth.
+func twoSwitches(second int) []slot {
+	return []slot{
+		{0, "0a:03.0 0c:00.0 0d:00.0 0e:00.0"},
+		{0, "0a:03.0 0c:00.0 0d:01.0 0f:00.0"},
+		{0, "0a:03.0 0c:00.0 0d:02.0 10:00.0"},
+		{0, "0a:03.0 0c:00.0 0d:04.0 12:00.0"},
+		{second, "31:03.0 33:00.0 34:00.0 35:00.0"},
+		{second, "31:03.0 33:00.0 34:01.0 36:00.0"},
+		{second, "31:03.0 33:00.0 34:02.0 37:00.0"},
+		{second, "31:03.0 33:00.0 34:03.0 38:00.0"},
+	}
+}
+
+// oam are GPUs on the given buses, each below a switch and a host bridge of its
+// own, two to every other NUMA node.
+func oam(buses ...int) []slot {
+	var slots []slot
+	for i, b := range buses {
+		slots = append(slots, slot{i / 2 * 2, fmt.Sprintf("%02x:01.0 %02x:00.0 %02x:00.0 %02x:00.0", b-3, b-2, b-1, b)})
+	}
+	return slots
+}
+
+// groups cuts 0…n-1 into sets of size.
+func groups(n, size int) [][]int {
+	var sets [][]int
+	for first := 0; first < n; first += size {
+		var set []int
+		for i := first; i < first+size; i++ {
+			set = append(set, i)
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}

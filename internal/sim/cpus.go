@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// maxNUMA is how many NUMA nodes Linux can be built for.
+const maxNUMA = 1024
+
+// cpus are the processors of a host: two threads on each core, cores numbered
+// through the NUMA nodes, second threads after all first ones. With two NUMA
+// nodes that is 0-31,64-95 for the first, with eight 0-15,128-143, as on the
+// hosts whose matrices are published.
+type cpus struct {
+	nodes int // NUMA nodes
+	cores int // in each
+}
+
+// newCPUs is a machine with room for the NUMA nodes that the GPUs name: at
+// least two, and an even number, as boards have sockets in pairs.
+func newCPUs(n gpu.Node) (cpus, error) {
+	last := 0
+	for _, g := range n.GPUs {
+		last = max(last, g.NUMA)
+	}
+	if last >= maxNUMA {
+		return cpus{}, fmt.Errorf("%w: NUMA node %d; Linux has 0 to %d", ErrHost, last, maxNUMA-1)
+	}
+	c := cpus{nodes: (last/2 + 1) * 2, cores: 32}
+	if c.nodes > 4 {
+		c.cores = 16
+	}
+	return c, nil
+}
+
+// list is the processors of a NUMA node in the kernel's list form; all of them
+// where the node is not known.
+func (c cpus) list(numa int) string {
+	all := c.nodes * c.cores
+	if numa == gpu.NUMAUnknown {
+		return fmt.Sprintf("0-%d", 2*all-1)
+	}
+	first, last := numa*c.cores, (numa+1)*c.cores-1
+	return fmt.Sprintf("%d-%d,%d-%d", first, last, all+first, all+last)
+}
+
+// numa adds what sysfs has of the NUMA nodes.
+func (h *host) numa() {
+	for k := range h.cpus.nodes {
+		dir := fmt.Sprintf("sys/devices/system/node/node%d", k)
+		h.file(dir+"/cpulist", h.cpus.list(k)+"\n")
+		distance := strings.Repeat("20 ", k) + "10" + strings.Repeat(" 20", h.cpus.nodes-k-1)
+		h.file(dir+"/distance", distance+"\n")
+	}
+	for _, name := range []string{"online", "possible"} {
+		h.file("sys/devices/system/node/"+name, fmt.Sprintf("0-%d\n", h.cpus.nodes-1))
+		h.file("sys/devices/system/cpu/"+name, h.cpus.list(gpu.NUMAUnknown)+"\n")
+	}
+}

@@ -1,0 +1,214 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// ErrHost reports a Node that no host can have.
+var ErrHost = errors.New("impossible host")
+
+// fabric is the PCI hierarchy of a host: what its GPUs say of it, and some
+// other cards on ports that they leave free.
+type fabric struct {
+	functions map[gpu.BDF]function
+	gpus      []function // by index
+	// devices has a bit for each device number in use on a bus; a bus is the
+	// address of its device 0.
+	devices map[gpu.BDF]uint32
+}
+
+// newFabric arranges the GPUs of a Node. A GPU of which less is known than its
+// whole chain of bridges gets a short one that agrees with what is known.
+func newFabric(n gpu.Node) (*fabric, error) {
+	f := &fabric{functions: map[gpu.BDF]function{}, devices: map[gpu.BDF]uint32{}}
+	for _, g := range n.GPUs {
+		if err := f.addGPU(g); err != nil {
+			return nil, fmt.Errorf("GPU %d: %w", g.Index, err)
+		}
+	}
+	if !slices.ContainsFunc(n.GPUs, func(g gpu.GPU) bool { return slices.Contains(g.Nodes, "/dev/dri/card0") }) {
+		if err := f.addDisplay(); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.addNetwork(); err != nil {
+		return nil, err
+	}
+	for _, fn := range f.functions {
+		for _, b := range fn.bridges {
+			if bridge := f.functions[b]; fn.bdf.Bus > bridge.subordinate {
+				bridge.subordinate = fn.bdf.Bus
+				f.functions[b] = bridge
+			}
+		}
+	}
+	return f, nil
+}
+
+// all lists the functions in the order of their addresses.
+func (f *fabric) all() []function {
+	var all []function
+	for _, fn := range f.functions {
+		all = append(all, fn)
+	}
+	slices.SortFunc(all, func(a, b function) int { return a.bdf.Compare(b.bdf) })
+	return all
+}
+
+func (f *fabric) addGPU(g gpu.GPU) error {
+	if g.BDF == (gpu.BDF{}) {
+		return fmt.Errorf(`%w: no PCI address, and sysfs goes by them; give it a "bdf"`, ErrHost)
+	}
+	root, bridges, err := f.chain(g)
+	if err != nil {
+		return err
+	}
+	for i, b := range bridges {
+		next := g.BDF
+		if i+1 < len(bridges) {
+			next = bridges[i+1]
+		}
+		bridge := function{part: switchPort, bdf: b, root: root, bridges: bridges[:i:i], numa: g.NUMA, secondary: next.Bus}
+		if i == 0 {
+			bridge.part = rootPort
+		}
+		if err := f.addBridge(bridge); err != nil {
+			return err
+		}
+	}
+	physical := function{part: gpuPart(g.Model), bdf: g.BDF, root: root, bridges: bridges, numa: g.NUMA}
+	if len(g.Nodes) == 0 {
+		physical.driver = "" // the driver did not take it
+	}
+	if err := f.add(physical); err != nil {
+		return err
+	}
+	f.gpus = append(f.gpus, physical)
+	for _, b := range g.VFs {
+		// Bound to no driver, as before it is handed to a guest.
+		virtual := physical
+		virtual.bdf, virtual.driver = b, ""
+		if err := f.add(virtual); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chain is the way from the host bridge to the GPU. Where the Node states only
+// the switch, it gets a root port and gives the GPU a port of its own; where
+// it does not state the host bridge, that is the one of the first bus.
+func (f *fabric) chain(g gpu.GPU) (root string, bridges []gpu.BDF, err error) {
+	bridges = g.PCIePath
+	if up := g.PCIeSwitch; len(bridges) == 0 && up != nil {
+		port := gpu.BDF{Domain: up.Domain, Bus: up.Bus - 1, Device: 1}
+		down, ok := f.free(gpu.BDF{Domain: up.Domain, Bus: up.Bus + 1})
+		if up.Bus == 0 || !ok {
+			return "", nil, fmt.Errorf(`%w: no room around the switch %s; give the whole "pciePath"`, ErrHost, up)
+		}
+		bridges = []gpu.BDF{port, *up, down}
+	}
+	root = g.PCIeRoot
+	if root == "" {
+		root = hostBridge(append(slices.Clone(bridges), g.BDF)[0])
+	}
+	bus, err := gpu.ParseBDF(strings.TrimPrefix(root, "pci") + ":00.0")
+	if err != nil || hostBridge(bus) != root {
+		return "", nil, fmt.Errorf(`%w: host bridge %q; want the form "pci0000:0a"`, ErrHost, root)
+	}
+	f.devices[bus] |= 1 // the host bridge itself
+	return root, bridges, nil
+}
+
+func (f *fabric) addBridge(b function) error {
+	if b.secondary == 0 {
+		return fmt.Errorf("%w: bridge %s leads to bus 00", ErrHost, b.bdf)
+	}
+	have, ok := f.functions[b.bdf]
+	switch {
+	case !ok:
+		return f.add(b)
+	case have.secondary == 0:
+		return fmt.Errorf("%w: %s is a bridge and something else", ErrHost, b.bdf)
+	case have.dir() != b.dir():
+		return fmt.Errorf("%w: %s is at %s and at %s", ErrHost, b.bdf, have.dir(), b.dir())
+	case have.secondary != b.secondary:
+		return fmt.Errorf("%w: bridge %s leads to bus %02x and to bus %02x", ErrHost, b.bdf, have.secondary, b.secondary)
+	}
+	return nil
+}
+
+func (f *fabric) add(fn function) error {
+	if have, ok := f.functions[fn.bdf]; ok {
+		return fmt.Errorf("%w: %s is at %s and at %s", ErrHost, fn.bdf, have.dir(), fn.dir())
+	}
+	f.functions[fn.bdf] = fn
+	f.devices[gpu.BDF{Domain: fn.bdf.Domain, Bus: fn.bdf.Bus}] |= 1 << fn.bdf.Device
+	return nil
+}
+
+// free is the first address on a bus that nothing has.
+func (f *fabric) free(bus gpu.BDF) (gpu.BDF, bool) {
+	bus.Device = uint8(bits.TrailingZeros32(^f.devices[bus]))
+	return bus, bus.Device < 32
+}
+
+// addDisplay puts the board's own display beside the first GPU's root port. It
+// is why card numbers do not begin at 0.
+func (f *fabric) addDisplay() error {
+	for _, g := range f.gpus {
+		if len(g.bridges) > 0 {
+			return f.attach(f.functions[g.bridges[0]], display)
+		}
+	}
+	return nil
+}
+
+// addNetwork puts a network card beside the GPUs below each switch.
+func (f *fabric) addNetwork() error {
+	seen := map[gpu.BDF]bool{}
+	for _, g := range f.gpus {
+		if len(g.bridges) == 0 {
+			continue
+		}
+		port := g.bridges[len(g.bridges)-1]
+		bus := gpu.BDF{Domain: port.Domain, Bus: port.Bus}
+		if seen[bus] {
+			continue
+		}
+		seen[bus] = true
+		if err := f.attach(f.functions[port], network); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attach puts a card on a new port beside the given one, where the bus has a
+// device number and the domain a bus left.
+func (f *fabric) attach(beside function, card part) error {
+	port := beside
+	addr, ok := f.free(gpu.BDF{Domain: port.bdf.Domain, Bus: port.bdf.Bus})
+	if !ok {
+		return nil
+	}
+	for b := int(port.bdf.Bus) + 1; b < 256; b++ {
+		bus := gpu.BDF{Domain: port.bdf.Domain, Bus: uint8(b)}
+		if _, used := f.devices[bus]; used {
+			continue
+		}
+		port.bdf, port.secondary = addr, bus.Bus
+		if err := f.add(port); err != nil {
+			return err
+		}
+		below := append(slices.Clone(port.bridges), port.bdf)
+		return f.add(function{part: card, bdf: bus, root: port.root, bridges: below, numa: port.numa})
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// gridPrefix begins the name of a node that is made to measure.
+const gridPrefix = "sim:"
+
+// ErrSize reports a made-to-measure node that cannot be.
+var ErrSize = errors.New("bad size")
+
+// The bounds of a grid. One PCI domain per NUMA node has 256 buses; a switch
+// takes two, one more for each GPU and one for its network card, and two stay
+// for the root and the display. A bus has 32 device numbers: on the root's one
+// is the bridge's own and one the display's, on a switch's one is the card's.
+const (
+	maxGrid     = 1024
+	maxSwitches = 30
+	maxOnSwitch = 31
+	maxBuses    = 254
+)
+
+func gridPlan(size string) (plan, error) {
+	bad := func(format string, a ...any) (plan, error) {
+		return plan{}, fmt.Errorf("%w: %s", ErrSize, fmt.Sprintf(format, a...))
+	}
+	parts := strings.Split(size, "x")
+	var dim [3]int
+	for i, s := range parts {
+		v, err := strconv.Atoi(s)
+		if len(parts) != len(dim) || err != nil || v < 1 || strconv.Itoa(v) != s {
+			return bad("want three numbers from 1: NUMA nodes x switches in each x GPUs on each, such as %s2x2x4", gridPrefix)
+		}
+		dim[i] = v
+	}
+	numas, switches, each := dim[0], dim[1], dim[2]
+	switch {
+	case numas > maxGrid:
+		return bad("%d NUMA nodes; at most %d", numas, maxGrid)
+	case switches > maxSwitches:
+		return bad("%d switches in a NUMA node; at most %d", switches, maxSwitches)
+	case each > maxOnSwitch:
+		return bad("%d GPUs on a switch; at most %d", each, maxOnSwitch)
+	case numas*switches*each > maxGrid:
+		return bad("%d GPUs; at most %d", numas*switches*each, maxGrid)
+	case switches*(each+3) > maxBuses:
+		return bad("%d switches of %d GPUs take more PCI buses than a NUMA node has", switches, each)
+	}
+	p := plan{model: c500, driver: c500Driver, maca: c500MACA, slots: grid(numas, switches, each)}
+	if each > 1 {
+		p.domains = groups(numas*switches*each, each)
+	}
+	return p, nil
+}
+
+// grid is a PCI domain for each NUMA node, in it a root port for each switch.
+func grid(numas, switches, each int) []slot {
+	var slots []slot
+	for numa := range numas {
+		bus := 1
+		for s := range switches {
+			up, down := bus, bus+1
+			for g := range each {
+				slots = append(slots, slot{numa, fmt.Sprintf("%04x:00:%02x.0 %04x:%02x:00.0 %04x:%02x:%02x.0 %04x:%02x:00.0",
+					numa, s+1, numa, up, numa, down, g, numa, down+1+g)})
+			}
+			bus = down + each + 2 // and one for the network card
+		}
+	}
+	return slots
+}

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// device makes a character device with its owner and mode, or the file that
+// stands for it once the kernel has refused the first.
+func (w *writer) device(dir *os.Root, name string, d Device) (err error) {
+	if w.unprivileged {
+		return write(dir, name, placeholder(d))
+	}
+	handle, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, handle.Close()) }()
+	in := int(handle.Fd())
+	err = unix.Mknodat(in, name, unix.S_IFCHR, int(unix.Mkdev(d.Major, d.Minor)))
+	switch {
+	case errors.Is(err, unix.EPERM):
+		w.unprivileged = true
+		return write(dir, name, placeholder(d))
+	case err != nil:
+		return &fs.PathError{Op: "mknod", Path: name, Err: err}
+	}
+	return own(in, name, d)
+}
+
+// own gives a new device its owner and mode through a handle on the node
+// itself, so that nothing that was put in its place is touched.
+func own(in int, name string, d Device) error {
+	node, err := unix.Openat(in, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer unix.Close(node)
+	if err := unix.Fchownat(node, "", int(d.UID), int(d.GID), unix.AT_EMPTY_PATH); err != nil {
+		return &fs.PathError{Op: "chown", Path: name, Err: err}
+	}
+	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", node), d.Perm); err != nil {
+		return &fs.PathError{Op: "chmod", Path: name, Err: err}
+	}
+	return nil
+}
+
+func placeholder(d Device) File {
+	return File{Data: string(hostfs.Placeholder(hostfs.Device(d)))}
+}

@@ -1,0 +1,128 @@
+package sim
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+//go:embed mx-smi.sh
+var mxSMIBody string
+
+// mxSMI is the node's mx-smi: a shell script that begins with the node's facts.
+// The layouts are those of mx-smi 2.2.9 where one is published (-L, topo, the
+// table); the sections of --show-… follow the general form and the field names
+// that other programs are known to look for.
+func (h *host) mxSMI() string {
+	nics := h.nics()
+	graph, _ := topology.New(withNICs(h.node, nics)) // a kind of link that is not known shows as NA
+	var b strings.Builder
+	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
+	line("#!/bin/sh")
+	line("home=%s driver=%s", quote(h.node.Driver.Path), quote(h.node.Driver.Version))
+	link, home := "/opt/maca", "/opt/maca" // an image may bring its own
+	if m := h.node.MACA; m != nil {
+		link, home = m.Path, m.Path+"-"+m.Version
+	}
+	line("maca_path=%s maca_home=%s", quote(link), quote(home))
+	line("nics=%s", quote(strings.Join(nicNames(nics), " ")))
+
+	line("gpus() {")
+	gpus := len(h.node.GPUs)
+	for i, g := range h.node.GPUs {
+		render, ok := renderNode(g)
+		if !ok {
+			// Without a render node the tool cannot see the GPU, but its column
+			// counts.
+			render = "none"
+		}
+		state := "Available"
+		if !g.Healthy {
+			state = "Unavailable"
+		}
+		numa := fmt.Sprint(g.NUMA)
+		if g.NUMA == gpu.NUMAUnknown {
+			numa = "NA"
+		}
+		line("gpu %s %s %s %s %s %d %s %s %s '%s' '%s'", render, quote(orNA(g.Model)), g.BDF, quote(orNA(string(g.UUID))), quote(g.Serial),
+			g.MemoryMiB, state, numa, h.cpus.list(g.NUMA), words(graph, i, 0, gpus), words(graph, i, gpus, graph.Len()))
+	}
+	line("}")
+	line("each_nic() {")
+	for k, name := range nicNames(nics) {
+		line("\"$1\" %s '%s' '%s'", name, words(graph, gpus+k, 0, gpus), words(graph, gpus+k, gpus, graph.Len()))
+	}
+	line(":\n}")
+	line("each_kind() {")
+	line("\"$1\" X 'the device itself'")
+	for _, k := range topology.Kinds() {
+		line("\"$1\" %s %s", k, quote(k.Meaning()))
+	}
+	line("}")
+	return b.String() + mxSMIBody
+}
+
+// words are the cells from first to end of row i of the matrix.
+func words(g *topology.Graph, i, first, end int) string {
+	cells := make([]string, 0, end-first)
+	for j := first; j < end; j++ {
+		if i == j {
+			cells = append(cells, "X")
+		} else {
+			cells = append(cells, g.Kind(i, j).String())
+		}
+	}
+	return strings.Join(cells, " ")
+}
+
+// withNICs is n with network cards in the place of further GPUs: how near they
+// are to the GPUs is told by PCIe and NUMA in the same way.
+func withNICs(n gpu.Node, nics []function) gpu.Node {
+	n.GPUs = n.GPUs[:len(n.GPUs):len(n.GPUs)]
+	for _, f := range nics {
+		n.GPUs = append(n.GPUs, gpu.GPU{Index: len(n.GPUs), BDF: f.bdf, NUMA: f.numa, PCIeRoot: f.root, PCIePath: f.bridges})
+	}
+	return n
+}
+
+// nics are the host's network cards, in the order of their names.
+func (h *host) nics() []function {
+	var nics []function
+	for _, f := range h.fabric.all() {
+		if f.part == network {
+			nics = append(nics, f)
+		}
+	}
+	return nics
+}
+
+func nicNames(nics []function) []string {
+	names := make([]string, len(nics))
+	for k := range nics {
+		names[k] = fmt.Sprintf("mlx5_%d", k)
+	}
+	return names
+}
+
+func renderNode(g gpu.GPU) (string, bool) {
+	for _, node := range g.Nodes {
+		if name := path.Base(node); strings.HasPrefix(name, "renderD") {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func orNA(s string) string {
+	if s == "" {
+		return "NA"
+	}
+	return s
+}
+
+// quote makes s one word of a shell script.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

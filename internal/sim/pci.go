@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// part is what a PCI function is, apart from where.
+type part struct {
+	vendor, device uint16
+	subsystem      uint16 // of the same vendor
+	class          uint32 // 24 bits: base class, sub-class, interface
+	driver         string // "" is none
+}
+
+// The parts of a host. MetaX's vendor and device ids have been seen on hosts;
+// the class is inferred from lspci's words "Display controller".
+var (
+	rootPort   = part{vendor: 0x8086, device: 0x352a, class: 0x060400, driver: "pcieport"}
+	switchPort = part{vendor: 0x1000, device: 0xc030, class: 0x060400, driver: "pcieport"}
+	network    = part{vendor: 0x15b3, device: 0x1021, subsystem: 0x0041, class: 0x020000, driver: "mlx5_core"}
+	display    = part{vendor: 0x1a03, device: 0x2000, subsystem: 0x2000, class: 0x030000, driver: "ast"}
+)
+
+// deviceIDs has the models whose PCI device id is known; another model gets the
+// id 0, which is nobody's.
+var deviceIDs = map[string]uint16{"MXC550": 0x4000, "MXC500": 0x4001, "MXC280": 0x4081, "MXN260": 0x4083}
+
+func gpuPart(model string) part {
+	return part{vendor: 0x9999, device: deviceIDs[model], subsystem: 0x0001, class: 0x038000, driver: module}
+}
+
+// function is a PCI function in its place.
+type function struct {
+	part
+	bdf     gpu.BDF
+	root    string    // the host bridge, "pci0000:0a"
+	bridges []gpu.BDF // from the root port down
+	numa    int
+	// secondary and subordinate are the first and the last bus below a bridge;
+	// secondary is 0 for what is none.
+	secondary, subordinate uint8
+}
+
+// dir is the function's directory in the tree.
+func (f function) dir() string {
+	dir := "sys/devices/" + f.root
+	for _, b := range f.bridges {
+		dir += "/" + b.String()
+	}
+	return dir + "/" + f.bdf.String()
+}
+
+// pci adds what sysfs has of a PCI function, as far as anybody looks for it: a
+// large node has thousands of functions.
+func (h *host) pci(f function) {
+	dir := f.dir()
+	put := func(name, format string, a ...any) { h.file(path.Join(dir, name), fmt.Sprintf(format, a...)+"\n") }
+	put("vendor", "0x%04x", f.vendor)
+	put("device", "0x%04x", f.device)
+	put("class", "0x%06x", f.class)
+	put("numa_node", "%d", f.numa)
+	if f.secondary > 0 {
+		put("secondary_bus_number", "%d", f.secondary)
+		put("subordinate_bus_number", "%d", f.subordinate)
+	} else {
+		put("subsystem_vendor", "0x%04x", f.vendor)
+		put("subsystem_device", "0x%04x", f.subsystem)
+		put("local_cpulist", "%s", h.cpus.list(f.numa))
+		for _, which := range []string{"current", "max"} {
+			put(which+"_link_speed", "32.0 GT/s PCIe")
+			put(which+"_link_width", "16")
+		}
+	}
+	alias := fmt.Sprintf("pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X",
+		f.vendor, f.device, f.vendor, f.subsystem, f.class>>16, f.class>>8&0xff, f.class&0xff)
+	uevent := fmt.Sprintf("PCI_CLASS=%X\nPCI_ID=%04X:%04X\nPCI_SUBSYS_ID=%04X:%04X\nPCI_SLOT_NAME=%s\nMODALIAS=%s",
+		f.class, f.vendor, f.device, f.vendor, f.subsystem, f.bdf, alias)
+	if f.driver != "" {
+		uevent = "DRIVER=" + f.driver + "\n" + uevent
+		h.link(dir+"/driver", "sys/bus/pci/drivers/"+f.driver)
+		h.link(fmt.Sprintf("sys/bus/pci/drivers/%s/%s", f.driver, f.bdf), dir)
+	}
+	put("uevent", "%s", uevent)
+	h.file(dir+"/config", f.config())
+	h.link(dir+"/subsystem", "sys/bus/pci")
+	h.link("sys/bus/pci/devices/"+f.bdf.String(), dir)
+}
+
+// config is the standard header of the configuration space, by which lspci and
+// hwloc know a function.
+func (f function) config() string {
+	header := make([]byte, 64)
+	binary.LittleEndian.PutUint16(header[0x00:], f.vendor)
+	binary.LittleEndian.PutUint16(header[0x02:], f.device)
+	binary.LittleEndian.PutUint16(header[0x04:], 0x0006) // memory and bus master on
+	binary.LittleEndian.PutUint32(header[0x08:], f.class<<8|0x01)
+	if f.secondary > 0 {
+		header[0x0e] = 1 // a bridge's header
+		header[0x18], header[0x19], header[0x1a] = f.bdf.Bus, f.secondary, f.subordinate
+	} else {
+		binary.LittleEndian.PutUint16(header[0x2c:], f.vendor)
+		binary.LittleEndian.PutUint16(header[0x2e:], f.subsystem)
+	}
+	return string(header)
+}
+
+// virtual adds the SR-IOV facts of a GPU, and the links between it and its
+// virtual functions, which are next to it.
+func (h *host) virtual(f function, vfs []gpu.BDF) {
+	h.file(f.dir()+"/sriov_totalvfs", "8\n")
+	h.file(f.dir()+"/sriov_numvfs", fmt.Sprintf("%d\n", len(vfs)))
+	for k, b := range vfs {
+		vf := path.Join(f.dir(), "..", b.String())
+		h.link(vf+"/physfn", f.dir())
+		h.link(fmt.Sprintf("%s/virtfn%d", f.dir(), k), vf)
+	}
+}

@@ -1,0 +1,69 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+func run(ctx context.Context, path string, args ...string) ([]byte, error) {
+	out, err := exec.CommandContext(ctx, path, args...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("run %s %v: %w", path, args, err)
+	}
+	return out, nil
+}
+
+// TestRoundTrip discovers the host of each node, by the real reader of sysfs
+// and the simulated mx-smi: the very same Node must come out, without a warning.
+func TestRoundTrip(t *testing.T) {
+	virtual := node(t, "c500-1")
+	virtual.GPUs[0].VFs = []gpu.BDF{bdf(t, "0000:01:00.1"), bdf(t, "0000:01:00.2")}
+	open := node(t, "sim:1x1x2")
+	open.GPUs[0].GIDs, open.Shared.GIDs = nil, nil
+	open.GPUs[1].GIDs = []uint32{44, 104} // card and render node have groups of their own
+	open.Shared.Nodes = append(open.Shared.Nodes, "/dev/mxnd", "/dev/mxgd")
+	bridged := node(t, "sim:2x1x1")
+	for i, path := range [][]string{{"0000:00:01.0", "0000:01:00.0"}, nil} {
+		g := &bridged.GPUs[i]
+		g.PCIePath, g.PCIeSwitch = nil, nil
+		for _, b := range path {
+			g.PCIePath = append(g.PCIePath, bdf(t, b))
+		}
+		if path != nil {
+			g.PCIeSwitch = &g.PCIePath[1]
+		}
+	}
+	nodes := []gpu.Node{virtual, open, bridged, node(t, "sim:2x2x4")}
+	for _, name := range sim.Names() {
+		nodes = append(nodes, node(t, name))
+	}
+	for i, want := range nodes {
+		t.Run(fmt.Sprint(i, " ", want.Name), func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "host")
+			if err := hostTree(t, want).Write(dir); err != nil {
+				t.Fatal(err)
+			}
+			root, err := hostfs.New(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("discovered (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

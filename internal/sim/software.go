@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// system adds what the host says of itself.
+func (h *host) system() {
+	h.file("etc/hostname", h.node.Name+"\n")
+	h.file("etc/os-release", "ID=sim\nNAME=\"Simulated MetaX node\"\nPRETTY_NAME=\"Simulated MetaX node\"\n")
+	h.file("proc/sys/kernel/random/boot_id", dashed(identity(h.node.Name, -1))+"\n")
+
+	// Programs need these where /dev and /sys of the tree are mounted over those
+	// of a machine.
+	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
+		h.add("dev/"+name, Device{Major: 1, Minor: minor, Perm: 0o666})
+	}
+	h.add("dev/tty", Device{Major: 5, Perm: 0o666, GID: 5})
+	for _, mountPoint := range []string{"dev/pts", "dev/shm", "sys/fs/cgroup"} {
+		h.add(mountPoint, Dir{})
+	}
+
+	if h.loaded() {
+		bus := "sys/bus/pci/drivers/" + module
+		h.link(bus+"/module", "sys/module/"+module)
+		h.link("sys/module/"+module+"/drivers/pci:"+module, bus)
+		h.file("sys/module/"+module+"/initstate", "live\n")
+		if d := h.node.Driver; d != nil && d.Version != "" {
+			h.file("sys/module/"+module+"/version", d.Version+"\n")
+		}
+		h.file("proc/modules", fmt.Sprintf("%s 1605632 %d - Live 0x0000000000000000 (OE)\n", module, len(h.node.GPUs)))
+	}
+	devices := fmt.Sprintf("Character devices:\n%3d drm\n", drmMajor)
+	if s := h.node.Shared; s != nil && len(s.Nodes) > 0 {
+		devices += fmt.Sprintf("%3d mxcd\n", sharedMajor)
+	}
+	h.file("proc/devices", devices+"\nBlock devices:\n")
+}
+
+// loaded tells whether the kernel driver must be: something of it shows.
+func (h *host) loaded() bool {
+	return h.node.Driver != nil || h.node.Shared != nil ||
+		slices.ContainsFunc(h.node.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
+}
+
+// library is a shared library of the user-space software.
+type library struct {
+	path   string // below the software's directory; the last element is the SONAME
+	needed []string
+}
+
+// The libraries stand for the many of a real installation: one in each of the
+// directories that the vendor's images name in LD_LIBRARY_PATH, and some that
+// need one another across them.
+var (
+	driverLibraries = []library{{"lib/libmxsml.so", nil}}
+	macaLibraries   = []library{
+		{"lib/libmcruntime.so", []string{"libmxc-runtime64.so"}},
+		{"lib/libmxc-runtime64.so", nil},
+		{"lib/libmccl.so", []string{"libmcruntime.so", "libucp.so.0"}},
+		{"mxgpu_llvm/lib/libmxomp.so", nil},
+		{"ompi/lib/libmpi.so.40", []string{"libucp.so.0"}},
+		{"ucx/lib/libucp.so.0", nil},
+	}
+)
+
+// software adds the driver's user part and MXMACA.
+func (h *host) software() error {
+	if d := h.node.Driver; d != nil && d.Path != "" {
+		home := inTree(d.Path)
+		if err := h.libraries(home, driverLibraries); err != nil {
+			return err
+		}
+		h.add(home+"/bin/mx-smi", File{Data: h.mxSMI(), Perm: 0o755})
+		h.add("usr/bin/mx-smi", Link(path.Join(d.Path, "bin/mx-smi")))
+	}
+	if m := h.node.MACA; m != nil && m.Path != "" {
+		home := inTree(m.Path)
+		if m.Version != "" {
+			// The vendor's package installs beside the usual path and links it by
+			// an absolute path, which leads astray whoever follows it outside
+			// the host's root.
+			h.add(home, Link(m.Path+"-"+m.Version))
+			home += "-" + m.Version
+			h.file(home+"/Version.txt", "Version:"+m.Version+"\n")
+		}
+		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + quote("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
+		return h.libraries(home, macaLibraries)
+	}
+	return nil
+}
+
+func (h *host) libraries(home string, libs []library) error {
+	for _, l := range libs {
+		data, err := sharedLibrary(path.Base(l.path), l.needed...)
+		if err != nil {
+			return err
+		}
+		h.add(path.Join(home, l.path), File{Data: data, Perm: 0o755})
+	}
+	return nil
+}
+
+// inTree is a host's absolute path as a path of the tree.
+func inTree(p string) string { return strings.TrimPrefix(p, "/") }

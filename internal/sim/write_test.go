@@ -1,0 +1,217 @@
+package sim_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+var small = sim.Tree{
+	"dev/dri/renderD128": sim.Device{Major: 226, Minor: 128, Perm: 0o660, GID: 44},
+	"dev/mxcd":           sim.Device{Major: 511, Perm: 0o666},
+	"etc/os-release":     sim.File{Data: "ID=debian\n"},
+	"opt/bin/tool":       sim.File{Data: "#!/bin/sh\n", Perm: 0o755},
+	"opt/maca":           sim.Link("/opt/maca-1"),
+	"opt/maca-1/lib":     sim.Dir{},
+	"run/closed":         sim.Dir{Perm: 0o500},
+	"run/closed/file":    sim.File{Data: "x", Perm: 0o400},
+	"up":                 sim.Link("../../.."),
+}
+
+// checkSmall tells how what stands below dir differs from small.
+func checkSmall(t *testing.T, dir string) {
+	t.Helper()
+	host, err := hostfs.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := sim.Tree{}
+	for p, e := range small {
+		info, err := os.Lstat(filepath.Join(dir, p))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		perm := uint32(info.Mode().Perm())
+		switch e := e.(type) {
+		case sim.Device:
+			d, err := host.Device(p)
+			if err != nil {
+				t.Error(err)
+			}
+			got[p] = sim.Device(d)
+		case sim.Link:
+			target, err := os.Readlink(filepath.Join(dir, p))
+			if err != nil {
+				t.Error(err)
+			}
+			got[p] = sim.Link(target)
+		case sim.Dir:
+			if e.Perm == 0 && perm == 0o755 {
+				perm = 0
+			}
+			got[p] = sim.Dir{Perm: perm}
+		case sim.File:
+			data, err := os.ReadFile(filepath.Join(dir, p))
+			if err != nil {
+				t.Error(err)
+			}
+			if e.Perm == 0 && perm == 0o644 {
+				perm = 0
+			}
+			got[p] = sim.File{Data: string(data), Perm: perm}
+		}
+	}
+	if diff := cmp.Diff(small, got); diff != "" {
+		t.Errorf("on disk (-want +got):\n%s", diff)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	dir := filepath.Join(t.TempDir(), "new")
+	if err := small.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	checkSmall(t, dir)
+
+	empty := t.TempDir()
+	if err := small.Write(empty); err != nil {
+		t.Fatal(err)
+	}
+	checkSmall(t, empty)
+}
+
+// TestWriteUnprivileged writes as a user who may make no device: in a child
+// process that is nobody where this one is root.
+func TestWriteUnprivileged(t *testing.T) {
+	const child = "SIM_TEST_WRITE_DIR"
+	if dir := os.Getenv(child); dir != "" {
+		if err := small.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	const nobody = 65534
+	base := shared(t)
+	dir := filepath.Join(base, "tree")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(base, "test")
+	if err := copyFile(exe, self); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.run=^TestWriteUnprivileged$")
+	cmd.Dir = "/"
+	cmd.Env = []string{child + "=" + dir}
+	if os.Getuid() == 0 {
+		if err := os.Chown(base, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "dev/dri/renderD128"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(data), hostfs.PlaceholderTag) {
+		t.Errorf("dev/dri/renderD128 holds %q; want a placeholder", data)
+	}
+	checkSmall(t, dir)
+}
+
+// shared is a temporary directory that other users can reach: those that
+// T.TempDir makes are below one that is closed to them.
+func shared(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func copyFile(to, from string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o755)
+}
+
+func TestWriteRefuses(t *testing.T) {
+	full := t.TempDir()
+	mine := filepath.Join(full, "mine")
+	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, dir string
+		tree      sim.Tree
+		want      string
+	}{
+		{"not empty", full, small, "directory is not empty (it holds \"mine\")"},
+		{"a file", mine, small, "not a directory"},
+		{"no parent", filepath.Join(full, "a/b"), small, "no such file"},
+		{"escaping", filepath.Join(full, "new"), sim.Tree{"../mine": sim.File{}}, "leads out of the root"},
+		{"absolute", filepath.Join(full, "new"), sim.Tree{"/mine": sim.File{}}, "is absolute"},
+		{"below a link", filepath.Join(full, "new"), sim.Tree{"up": sim.Link(".."), "up/mine": sim.File{}}, "not a directory"},
+		{"nil entry", filepath.Join(full, "new"), sim.Tree{"a": nil}, "no entry"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.tree.Write(tt.dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Write(%s) = %v; want %q", tt.dir, err, tt.want)
+			}
+			names, err := filepath.Glob(full + "/*")
+			if diff := cmp.Diff([]string{mine}, names); diff != "" || err != nil {
+				t.Errorf("left behind (-want +got):\n%s%v", diff, err)
+			}
+		})
+	}
+}
+
+// TestWriteUndone fails in the middle: the name is longer than a file system
+// takes.
+func TestWriteUndone(t *testing.T) {
+	tree := sim.Tree{"a/b": sim.File{}, "c": sim.Link("a"), "d/" + strings.Repeat("x", 300): sim.File{}}
+	for _, tt := range []struct {
+		name, dir string
+		made      bool
+	}{
+		{"new directory", filepath.Join(t.TempDir(), "new"), true},
+		{"empty directory", t.TempDir(), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tree.Write(tt.dir); !errors.Is(err, syscall.ENAMETOOLONG) {
+				t.Fatalf("Write = %v; want ENAMETOOLONG", err)
+			}
+			names, err := os.ReadDir(tt.dir)
+			if tt.made != errors.Is(err, fs.ErrNotExist) || len(names) > 0 {
+				t.Errorf("left behind: %v, %v", names, err)
+			}
+		})
+	}
+}
