@@ -1,0 +1,25 @@
+// Package alloc is the picker: which GPUs of a node a job gets, given which are
+// free. The answer is the best set there is by a policy's key, and the same on
+// every machine: no clock, no randomness, no map order takes part.
+//
+// It is pure and knows GPUs only as the vertices of a topology.Graph. Who holds
+// which GPU, leases, and what a person typed are the business of others.
+//
+// The terms, for a set X of GPUs and a class c of link:
+//
+//   - X fits c if a ring collective over all of X can run on links of class c or
+//     better: X has at most one GPU, or is a pair so linked, or has a
+//     Hamiltonian cycle of such links.
+//   - The class of X is the best c that X fits.
+//   - The capability of X counts, class by class from the best, how many
+//     disjoint sets of 8, of 4 and of 2 GPUs (all powers of two) that fit the
+//     class X could still serve at once. The worst class of the node is left
+//     out, because every set fits it.
+//   - The weight of X sums over its pairs what a link of their class is worth,
+//     its locality how near they sit on the host. The cut is the weight between
+//     X and the GPUs that stay free.
+//
+// A policy is an order of these quantities; sets are compared by the first one
+// in which they differ, and by the order of their indices if they differ in
+// none.
+package alloc

@@ -1,0 +1,124 @@
+package alloc
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// ErrUnmet is what every error is that says: the request is sound, but no set of
+// free GPUs meets it now. Those are *InsufficientError, *RequiredError,
+// *SizeError and *ScopeError.
+var ErrUnmet = errors.New("the request for GPUs cannot be met")
+
+// InsufficientError reports that fewer GPUs are free than asked for.
+type InsufficientError struct {
+	Need, Free int
+}
+
+func (e *InsufficientError) Error() string {
+	return fmt.Sprintf("%s asked for, %d free", count(e.Need), e.Free)
+}
+
+// Is makes the error an ErrUnmet.
+func (e *InsufficientError) Is(target error) bool { return target == ErrUnmet }
+
+// RequiredError reports required GPUs that are not free.
+type RequiredError struct {
+	GPUs []int // those not free, ascending
+	// Best is the answer if they were not required; nil if there is none.
+	Best []int
+}
+
+func (e *RequiredError) Error() string {
+	noun := "GPU"
+	if len(e.GPUs) > 1 {
+		noun = "GPUs"
+	}
+	s := fmt.Sprintf("required but not free: %s %s", noun, join(e.GPUs))
+	if e.Best != nil {
+		s += fmt.Sprintf("; without that demand, the best are %s", join(e.Best))
+	}
+	return s
+}
+
+// Is makes the error an ErrUnmet.
+func (e *RequiredError) Is(target error) bool { return target == ErrUnmet }
+
+// SizeError reports a number of GPUs that the size rule refuses.
+type SizeError struct {
+	N int
+	// Nearest is the recommended number nearest to N that can be had, the greater
+	// of two equally near; 0 if there is none.
+	Nearest int
+}
+
+func (e *SizeError) Error() string {
+	s := fmt.Sprintf("%s asked for; only 1, 2, 4 or 8 are allowed", count(e.N))
+	if e.Nearest > 0 {
+		s += fmt.Sprintf(", and %d can be had", e.Nearest)
+	}
+	return s
+}
+
+// Is makes the error an ErrUnmet.
+func (e *SizeError) Is(target error) bool { return target == ErrUnmet }
+
+// ScopeError reports that no set of N free GPUs lies within the scope.
+type ScopeError struct {
+	N     int
+	Scope Scope
+	// Most is the greatest number below N that the scope does hold; 0 if none.
+	Most int
+	// Best is the answer without the scope, and Class its class.
+	Best  []int
+	Class topology.Kind
+}
+
+func (e *ScopeError) Error() string {
+	s := fmt.Sprintf("no %s free %s", count(e.N), scopeWords[e.Scope])
+	if e.Most > 0 {
+		s += fmt.Sprintf(", at most %d", e.Most)
+	}
+	return s + fmt.Sprintf("; without that demand, the best are %s (class %v)", join(e.Best), e.Class)
+}
+
+// Is makes the error an ErrUnmet.
+func (e *ScopeError) Is(target error) bool { return target == ErrUnmet }
+
+// ArgumentError reports a Request that makes no sense on any state of the node.
+type ArgumentError struct {
+	Reason string
+}
+
+func (e *ArgumentError) Error() string { return "pick GPUs: " + e.Reason }
+
+// TooLargeError reports a node with more GPUs than any solver here takes.
+type TooLargeError struct {
+	GPUs, Max int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("pick GPUs: the node has %d; nodes of more than %d are not supported", e.GPUs, e.Max)
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 GPU"
+	}
+	return strconv.Itoa(n) + " GPUs"
+}
+
+func join(gpus []int) string {
+	var b strings.Builder
+	for i, g := range gpus {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(g))
+	}
+	return b.String()
+}

@@ -1,0 +1,291 @@
+package alloc
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+func TestErrors(t *testing.T) {
+	quads := New(named(t, "two quads, SYS"))
+	mesh := New(named(t, "mesh over 4 NUMA"))
+	cube := New(named(t, "cube mesh"))
+	pcie := New(named(t, "PCIe only"))
+	bare := New(named(t, "bare matrix"))
+	large := New(graph(t, build(17, 1, 0, domains(17, "NODE", "NODE"))))
+	none := New(graph(t, build(0, 1, 0, nil)))
+	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	for _, c := range []struct {
+		name string
+		p    *Picker
+		r    Request
+		want error
+		text string
+	}{
+		{
+			"none asked", quads,
+			Request{N: 0, Free: all},
+			&ArgumentError{"0 GPUs asked for; want at least 1"},
+			"pick GPUs: 0 GPUs asked for; want at least 1",
+		},
+		{
+			"a negative number", quads,
+			Request{N: -1, Free: all},
+			&ArgumentError{"-1 GPUs asked for; want at least 1"},
+			"pick GPUs: -1 GPUs asked for; want at least 1",
+		},
+		{
+			"an unknown free GPU", quads,
+			Request{N: 1, Free: []int{0, 8}},
+			&ArgumentError{"free GPU 8 is not on the node, which has 8"},
+			"pick GPUs: free GPU 8 is not on the node, which has 8",
+		},
+		{
+			"a negative GPU", quads,
+			Request{N: 1, Free: []int{-1}},
+			&ArgumentError{"free GPU -1 is not on the node, which has 8"},
+			"pick GPUs: free GPU -1 is not on the node, which has 8",
+		},
+		{
+			"a free GPU twice", quads,
+			Request{N: 1, Free: []int{2, 0, 2}},
+			&ArgumentError{"free GPU 2 is named twice"},
+			"pick GPUs: free GPU 2 is named twice",
+		},
+		{
+			"a required GPU twice", quads,
+			Request{N: 2, Free: all, Required: []int{1, 1}},
+			&ArgumentError{"required GPU 1 is named twice"},
+			"pick GPUs: required GPU 1 is named twice",
+		},
+		{
+			"an unknown required GPU", quads,
+			Request{N: 2, Free: all, Required: []int{9}},
+			&ArgumentError{"required GPU 9 is not on the node, which has 8"},
+			"pick GPUs: required GPU 9 is not on the node, which has 8",
+		},
+		{
+			"more required than asked", quads,
+			Request{N: 1, Free: all, Required: []int{1, 2}},
+			&ArgumentError{"1 GPUs asked for, but 2 required"},
+			"pick GPUs: 1 GPUs asked for, but 2 required",
+		},
+		{
+			"no such policy", quads,
+			Request{N: 1, Free: all, Policy: 9},
+			&ArgumentError{"policy unknown (9)"},
+			"pick GPUs: policy unknown (9)",
+		},
+		{
+			"no such scope", quads,
+			Request{N: 1, Free: all, Scope: 9},
+			&ArgumentError{"scope unknown (9)"},
+			"pick GPUs: scope unknown (9)",
+		},
+		{
+			"no such size rule", quads,
+			Request{N: 1, Free: all, Sizes: 9},
+			&ArgumentError{"size rule unknown (9)"},
+			"pick GPUs: size rule unknown (9)",
+		},
+		{
+			"a node too large", large,
+			Request{N: 1, Free: []int{0}},
+			&TooLargeError{GPUs: 17, Max: 16},
+			"pick GPUs: the node has 17; nodes of more than 16 are not supported",
+		},
+
+		{
+			"more than there are", quads,
+			Request{N: 9, Free: all},
+			&InsufficientError{Need: 9, Free: 8},
+			"9 GPUs asked for, 8 free",
+		},
+		{
+			"far more than there are", quads,
+			Request{N: 1e9, Free: all, Sizes: Enforce},
+			&InsufficientError{Need: 1e9, Free: 8},
+			"1000000000 GPUs asked for, 8 free",
+		},
+		{
+			"nothing free", quads,
+			Request{N: 1},
+			&InsufficientError{Need: 1, Free: 0},
+			"1 GPU asked for, 0 free",
+		},
+		{
+			"no GPU at all", none,
+			Request{N: 1},
+			&InsufficientError{Need: 1, Free: 0},
+			"1 GPU asked for, 0 free",
+		},
+
+		{
+			"required but busy", quads,
+			Request{N: 2, Free: []int{0, 1, 2, 4}, Required: []int{2, 3}},
+			&RequiredError{GPUs: []int{3}, Best: []int{0, 2}},
+			"required but not free: GPU 3; without that demand, the best are 0,2",
+		},
+		{
+			"required but busy, and too few besides", quads,
+			Request{N: 2, Free: []int{4}, Required: []int{1, 2}},
+			&RequiredError{GPUs: []int{1, 2}},
+			"required but not free: GPUs 1,2",
+		},
+		{
+			"required but busy, the others out of scope", quads,
+			Request{N: 2, Free: []int{0, 4}, Required: []int{1}, Scope: Link},
+			&RequiredError{GPUs: []int{1}},
+			"required but not free: GPU 1",
+		},
+
+		{
+			"3 of 8", quads,
+			Request{N: 3, Free: all, Sizes: Enforce},
+			&SizeError{N: 3, Nearest: 4},
+			"3 GPUs asked for; only 1, 2, 4 or 8 are allowed, and 4 can be had",
+		},
+		{
+			"3 of 3", quads,
+			Request{N: 3, Free: []int{0, 1, 2}, Sizes: Enforce},
+			&SizeError{N: 3, Nearest: 2},
+			"3 GPUs asked for; only 1, 2, 4 or 8 are allowed, and 2 can be had",
+		},
+		{
+			"3 of 3, all required", quads,
+			Request{N: 3, Free: []int{0, 1, 2}, Required: []int{0, 1, 2}, Sizes: Enforce},
+			&SizeError{N: 3},
+			"3 GPUs asked for; only 1, 2, 4 or 8 are allowed",
+		},
+		{
+			"6 within a link domain", quads,
+			Request{N: 6, Free: all, Scope: Link, Sizes: Enforce},
+			&SizeError{N: 6, Nearest: 4},
+			"6 GPUs asked for; only 1, 2, 4 or 8 are allowed, and 4 can be had",
+		},
+		{
+			"7 of 7", quads,
+			Request{N: 7, Free: all[:7], Sizes: Enforce},
+			&SizeError{N: 7, Nearest: 4},
+			"7 GPUs asked for; only 1, 2, 4 or 8 are allowed, and 4 can be had",
+		},
+
+		{
+			"5 by MetaXLink in quads", quads,
+			Request{N: 5, Free: all, Scope: Link},
+			&ScopeError{N: 5, Scope: Link, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
+			"no 5 GPUs free in one MetaXLink ring, at most 4; without that demand, the best are 0,1,2,3,4 (class SYS)",
+		},
+		{
+			"5 under a switch of four", quads,
+			Request{N: 5, Free: all, Scope: Switch},
+			&ScopeError{N: 5, Scope: Switch, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
+			"no 5 GPUs free under one PCIe switch, at most 4; without that demand, the best are 0,1,2,3,4 (class SYS)",
+		},
+		{
+			"a NUMA node of two, whatever the links", mesh,
+			Request{N: 3, Free: all, Scope: NUMA},
+			&ScopeError{N: 3, Scope: NUMA, Most: 2, Best: []int{0, 1, 2}, Class: topology.MX},
+			"no 3 GPUs free on one NUMA node, at most 2; without that demand, the best are 0,1,2 (class MX)",
+		},
+		{
+			"three of a ring of four", cube,
+			Request{N: 3, Free: []int{0, 1, 5, 4}, Scope: Link},
+			&ScopeError{N: 3, Scope: Link, Most: 2, Best: []int{0, 1, 4}, Class: topology.SYS},
+			"no 3 GPUs free in one MetaXLink ring, at most 2; without that demand, the best are 0,1,4 (class SYS)",
+		},
+		{
+			"NODE between two NUMA nodes, which is a contradiction", New(named(t, "quad and 4 unlinked")),
+			Request{N: 5, Free: all, Scope: NUMA},
+			&ScopeError{N: 5, Scope: NUMA, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.NODE},
+			"no 5 GPUs free on one NUMA node, at most 4; without that demand, the best are 0,1,2,3,4 (class NODE)",
+		},
+		{
+			"required across NUMA nodes", quads,
+			Request{N: 4, Free: all, Required: []int{0, 4}, Scope: NUMA},
+			&ScopeError{N: 4, Scope: NUMA, Best: []int{0, 1, 4, 5}, Class: topology.SYS},
+			"no 4 GPUs free on one NUMA node; without that demand, the best are 0,1,4,5 (class SYS)",
+		},
+		{
+			"no MetaXLink at all", pcie,
+			Request{N: 2, Free: all, Scope: Link},
+			&ScopeError{N: 2, Scope: Link, Most: 1, Best: []int{0, 1}, Class: topology.PIX},
+			"no 2 GPUs free in one MetaXLink ring, at most 1; without that demand, the best are 0,1 (class PIX)",
+		},
+		{
+			"a place that is not known", bare,
+			Request{N: 2, Free: []int{0, 1}, Scope: NUMA},
+			&ScopeError{N: 2, Scope: NUMA, Most: 1, Best: []int{0, 1}, Class: topology.MX},
+			"no 2 GPUs free on one NUMA node, at most 1; without that demand, the best are 0,1 (class MX)",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, err := c.p.Pick(c.r)
+			if diff := cmp.Diff(c.want, err); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.text, err.Error()); diff != "" {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(Answer{}, a); diff != "" {
+				t.Errorf("an answer beside the error (-want +got):\n%s", diff)
+			}
+			var argument *ArgumentError
+			var large *TooLargeError
+			sound := !errors.As(err, &argument) && !errors.As(err, &large)
+			if errors.Is(err, ErrUnmet) != sound {
+				t.Errorf("ErrUnmet is %v of it", !sound)
+			}
+		})
+	}
+}
+
+// TestScopes checks answers that the scope changes or just allows.
+func TestScopes(t *testing.T) {
+	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	for _, c := range []struct {
+		node string
+		r    Request
+		want []int
+	}{
+		{"two quads, SYS", Request{N: 4, Free: all, Scope: Link}, []int{0, 1, 2, 3}},
+		{"two quads, SYS", Request{N: 4, Free: all, Scope: Switch}, []int{0, 1, 2, 3}},
+		{"two quads, SYS", Request{N: 1, Free: []int{6}, Scope: Switch}, []int{6}},
+		{"two quads, SYS", Request{N: 8, Free: all, Scope: Node}, all},
+		// by MetaXLink alone, a pair across NUMA nodes would leave more behind
+		{"mesh over 4 NUMA", Request{N: 2, Free: []int{1, 2, 4, 7, 6}, Scope: NUMA}, []int{6, 7}},
+		{"cube mesh", Request{N: 8, Free: all, Scope: Link}, all},
+		// the class of a bare matrix tells the place of GPUs that nothing else does
+		{"bare matrix", Request{N: 2, Free: all, Scope: Switch}, []int{4, 5}},
+		{"bare matrix", Request{N: 2, Free: all[:4], Scope: NUMA}, []int{2, 3}},
+	} {
+		a, err := New(named(t, c.node)).Pick(c.r)
+		if diff := cmp.Diff(c.want, a.GPUs); diff != "" || err != nil {
+			t.Errorf("%s, %+v: %v (-want +got):\n%s", c.node, c.r, err, diff)
+		}
+	}
+}
+
+func TestSizeWarning(t *testing.T) {
+	p := New(named(t, "two quads"))
+	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	for _, c := range []struct {
+		n     int
+		sizes SizeRule
+		want  []string
+	}{
+		{3, Warn, []string{"3 GPUs asked for; MetaX recommends 1, 2, 4 or 8"}},
+		{3, Off, nil},
+		{1, Warn, nil},
+		{8, Warn, nil},
+		{8, Enforce, nil},
+	} {
+		a, err := p.Pick(Request{N: c.n, Free: all, Sizes: c.sizes})
+		if diff := cmp.Diff(c.want, a.Warnings); diff != "" || err != nil || len(a.GPUs) != c.n {
+			t.Errorf("%d, %v: %v, %v (-want +got):\n%s", c.n, c.sizes, a.GPUs, err, diff)
+		}
+	}
+}

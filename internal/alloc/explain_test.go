@@ -1,0 +1,84 @@
+package alloc
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestExplanation shows one pick for each component that can decide, in both
+// forms.
+func TestExplanation(t *testing.T) {
+	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	for _, c := range []struct {
+		decided string // also the golden file's name
+		node    string
+		r       Request
+	}{
+		{"class", "MX quad, PIX quad", Request{N: 4, Free: []int{1, 2, 3, 4, 5, 6, 7}}},
+		{"capability", "four pairs", Request{N: 4, Free: []int{2, 3, 4, 5, 7}}},
+		{"weight", "cube mesh", Request{N: 4, Free: []int{1, 2, 3, 4, 5, 6, 7}}},
+		{"rest", "two quads", Request{N: 1, Free: []int{0, 1, 4}}},
+		{"cut", "four pairs", Request{N: 2, Free: []int{0, 2, 3, 6, 7}}},
+		{"locality", "mesh over 4 NUMA", Request{N: 2, Free: []int{1, 2, 3, 4, 7}}},
+		{"order", "two quads", Request{N: 4, Free: all}},
+		{"binpack", "degraded quads", Request{N: 3, Free: []int{0, 1, 2, 3, 5, 6, 7}, Policy: Binpack}},
+		{"only", "two quads", Request{N: 8, Free: all}},
+	} {
+		t.Run(c.decided, func(t *testing.T) {
+			c.r.Explain = true
+			a, err := New(named(t, c.node)).Pick(c.r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := a.Explanation
+			switch c.decided {
+			case "only":
+				if e.RunnerUp != nil || e.DecidedBy != 0 {
+					t.Errorf("runner-up %v by %v", e.RunnerUp, e.DecidedBy)
+				}
+			case "binpack":
+				if e.DecidedBy != ByRest {
+					t.Errorf("decided by %v", e.DecidedBy)
+				}
+			default:
+				if e.DecidedBy.String() != c.decided {
+					t.Errorf("decided by %v", e.DecidedBy)
+				}
+			}
+			golden(t, c.decided+".txt", []byte(e.Text()))
+			form, err := json.MarshalIndent(e, "", " ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, c.decided+".json", append(form, '\n'))
+		})
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", "explain", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got) {
+		t.Errorf("%s (-want +got):\n%s", file, cmp.Diff(string(want), string(got)))
+	}
+}

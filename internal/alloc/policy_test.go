@@ -1,0 +1,65 @@
+package alloc
+
+import "testing"
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want Policy
+	}{{"spread", Spread}, {"compact", Spread}, {"binpack", Binpack}, {"preserve", Binpack}} {
+		if got, err := ParsePolicy(c.in); err != nil || got != c.want {
+			t.Errorf("ParsePolicy(%q) = %v, %v; want %v", c.in, got, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		in   string
+		want Scope
+	}{{"any", Any}, {"link", Link}, {"switch", Switch}, {"numa", NUMA}, {"node", Node}} {
+		if got, err := ParseScope(c.in); err != nil || got != c.want || got.String() != c.in {
+			t.Errorf("ParseScope(%q) = %v, %v; want %v", c.in, got, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		in   string
+		want SizeRule
+	}{{"warn", Warn}, {"off", Off}, {"enforce", Enforce}} {
+		if got, err := ParseSizeRule(c.in); err != nil || got != c.want || got.String() != c.in {
+			t.Errorf("ParseSizeRule(%q) = %v, %v; want %v", c.in, got, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		parse func(string) error
+		want  string
+	}{
+		{func(s string) error { _, err := ParsePolicy(s); return err }, `policy "Spread\n" is not known; want spread (or compact), binpack (or preserve)`},
+		{func(s string) error { _, err := ParseScope(s); return err }, `scope "Spread\n" is not known; want any, link, switch, numa, node`},
+		{func(s string) error { _, err := ParseSizeRule(s); return err }, `size rule "Spread\n" is not known; want warn, off, enforce`},
+	} {
+		if err := c.parse("Spread\n"); err == nil || err.Error() != c.want {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+		if err := c.parse(""); err == nil {
+			t.Error("the empty string is taken")
+		}
+	}
+}
+
+// FuzzParse holds every name that is taken against its printed form.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"spread", "compact", "link", "warn", "", "any "} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if p, err := ParsePolicy(s); err == nil {
+			if again, err := ParsePolicy(p.String()); err != nil || again != p {
+				t.Errorf("policy %q prints as %q, which reads as %v, %v", s, p, again, err)
+			}
+		}
+		if c, err := ParseScope(s); err == nil && c.String() != s {
+			t.Errorf("scope %q prints as %q", s, c)
+		}
+		if r, err := ParseSizeRule(s); err == nil && r.String() != s {
+			t.Errorf("size rule %q prints as %q", s, r)
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package alloc
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// Request asks for N of the free GPUs. GPUs are named by their index in the
+// Graph; the order of the lists means nothing.
+type Request struct {
+	N        int
+	Free     []int // GPUs that may be given out
+	Required []int // GPUs that the answer must hold
+	Policy   Policy
+	Scope    Scope
+	Sizes    SizeRule
+	Explain  bool // fill Answer.Explanation, at about twice the price
+}
+
+// Answer is the best set of GPUs for a Request.
+type Answer struct {
+	GPUs   []int // indices, ascending
+	Policy Policy
+	// Class is the worst link that a ring over the GPUs needs; MX for a single
+	// GPU, which needs none.
+	Class topology.Kind
+	// Exact says that no better set exists.
+	Exact bool
+	// Method names the algorithm that found it: "table".
+	Method string
+	// Warnings are one line each, for a person.
+	Warnings    []string
+	Explanation *Explanation // nil unless asked for
+}
+
+// question is a Request that makes sense: n is positive, and the lists are
+// ascending and name each GPU of the graph at most once.
+type question struct {
+	n              int
+	free, required []int
+	policy         Policy
+	scope          Scope
+	explain        bool
+}
+
+// check turns r into a question about a graph of so many GPUs. The error is an
+// *ArgumentError.
+func (r Request) check(gpus int) (question, error) {
+	bad := func(format string, a ...any) (question, error) {
+		return question{}, &ArgumentError{Reason: fmt.Sprintf(format, a...)}
+	}
+	switch {
+	case r.N <= 0:
+		return bad("%d GPUs asked for; want at least 1", r.N)
+	case r.Policy >= numPolicies:
+		return bad("policy %v", r.Policy)
+	case r.Scope >= numScopes:
+		return bad("scope %v", r.Scope)
+	case r.Sizes >= numSizeRules:
+		return bad("size rule %v", r.Sizes)
+	case len(r.Required) > r.N:
+		return bad("%d GPUs asked for, but %d required", r.N, len(r.Required))
+	}
+	q := question{
+		n: r.N, free: slices.Clone(r.Free), required: slices.Clone(r.Required),
+		policy: r.Policy, scope: r.Scope, explain: r.Explain,
+	}
+	slices.Sort(q.free)
+	slices.Sort(q.required)
+	for _, list := range []struct {
+		name string
+		gpus []int
+	}{{"free", q.free}, {"required", q.required}} {
+		for i, g := range list.gpus {
+			switch {
+			case g < 0 || g >= gpus:
+				return bad("%s GPU %d is not on the node, which has %d", list.name, g, gpus)
+			case i > 0 && list.gpus[i-1] == g:
+				return bad("%s GPU %d is named twice", list.name, g)
+			}
+		}
+	}
+	return q, nil
+}
+
+// missing returns the required GPUs that are not free.
+func (q question) missing() []int {
+	return slices.DeleteFunc(slices.Clone(q.required), func(g int) bool {
+		_, free := slices.BinarySearch(q.free, g)
+		return free
+	})
+}
