@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
@@ -20,21 +24,49 @@ type deps struct {
 	Run      mxsmi.Run
 }
 
-// toolkit carries deps to the commands.
-type toolkit struct{ deps }
+// toolkit carries deps and settings to the commands.
+type toolkit struct {
+	deps
+	settings config.Config
+}
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, d deps) int {
-	t := toolkit{d}
-	app := t.app()
-	args, err := permute(app, args)
-	if err == nil {
-		err = app.RunContext(ctx, args)
-	}
+	err := execute(ctx, args, d)
 	if err != nil && err.Error() != "" {
 		fmt.Fprintf(d.Err, "metax-ctk: %v\n", err)
 	}
 	return exitCode(err)
+}
+
+func execute(ctx context.Context, args []string, d deps) error {
+	settings, err := settings()
+	if err != nil {
+		return usageError{err}
+	}
+	app := toolkit{d, settings}.app()
+	if args, err = permute(app, args); err != nil {
+		return err
+	}
+	return app.RunContext(ctx, args)
+}
+
+// settings reads the configuration file. The environment is urfave/cli's to
+// read, so that help can name the variables.
+func settings() (config.Config, error) {
+	text, err := os.ReadFile(config.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return config.Config{}, fmt.Errorf("read configuration: %w", err)
+	}
+	return config.Load(config.Path, text, func(string) string { return "" })
+}
+
+// setting is the value of a string option, or else the configured one.
+func setting(c *cli.Context, option string, configured config.Value) string {
+	if c.IsSet(option) {
+		return c.String(option)
+	}
+	return configured.Text
 }
 
 func (t toolkit) app() *cli.App {
@@ -101,7 +133,9 @@ func group(c *cli.Context) error {
 
 // where returns the node that the global flags name.
 func (t toolkit) where(c *cli.Context) where.Where {
-	return where.Where{Node: c.String("node"), Root: c.String("root"), Run: t.Run}
+	return where.Where{
+		Node: setting(c, "node", t.settings.Node), Root: setting(c, "root", t.settings.Root), Run: t.Run,
+	}
 }
 
 // node loads the node and prints its warnings to standard error.
@@ -124,7 +158,7 @@ func (t toolkit) warn(lines ...string) {
 func arguments(c *cli.Context, least, most int) ([]string, error) {
 	args := c.Args().Slice()
 	if len(args) < least || len(args) > most {
-		return nil, usagef("%s takes %s; got %d arguments; see metax-ctk %s --help", c.Command.Name, takes(c, most), len(args), c.Command.FullName())
+		return nil, usagef("%s takes %s; got %s; see metax-ctk %s --help", c.Command.Name, takes(c, most), plural(len(args), "argument"), c.Command.FullName())
 	}
 	return args, nil
 }

@@ -107,7 +107,7 @@ func (t toolkit) cdiOptions(c *cli.Context) (cdi.Options, error) {
 		NoGroups: c.Bool("no-groups"), EngineRoot: c.String("engine-root"),
 	}
 	if opt.EngineRoot == "" {
-		host, err := hostfs.New(c.String("root"))
+		host, err := hostfs.New(t.where(c).Root)
 		if err != nil {
 			return cdi.Options{}, err
 		}
@@ -131,7 +131,7 @@ func (t toolkit) cdiList(c *cli.Context) error {
 	if _, err := arguments(c, 0, 0); err != nil {
 		return err
 	}
-	host, err := hostfs.New(c.String("root"))
+	host, err := hostfs.New(t.where(c).Root)
 	if err != nil {
 		return err
 	}

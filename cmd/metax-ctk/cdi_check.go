@@ -35,21 +35,25 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	host, err := hostfs.New(c.String("root"))
+	host, err := hostfs.New(t.where(c).Root)
 	if err != nil {
 		return err
 	}
-	found := checked{Files: args, Problems: []cdi.Problem{}, Drift: []cdi.Difference{}}
+	found := checked{Files: []string{}, Problems: []cdi.Problem{}, Drift: []cdi.Difference{}}
 	kind := opt.Vendor + "/" + opt.Class
+	files, err := given(args)
+	if err != nil {
+		return err
+	}
 	if len(args) == 0 {
 		listing := cdi.List(host, specDirs(c), kind)
 		found.Problems = append(found.Problems, listing.Problems()...)
 		for _, f := range listing.Files {
 			if f.Kind == kind {
-				found.Files = append(found.Files, host.Join(f.Path))
+				files = append(files, specFile{host, f.Path})
 			}
 		}
-		if len(found.Files) == 0 {
+		if len(files) == 0 {
 			found.Problems = append(found.Problems, cdi.Problem{
 				Code: cdi.CodeFile, Subject: kind,
 				Message: "no spec of this kind in " + strings.Join(specDirs(c), ", ") + "; write one: metax-ctk cdi generate",
@@ -60,10 +64,11 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 	if !t.where(c).IsHost() {
 		checkable = nil // the files of another node are not here
 	}
-	for _, file := range found.Files {
-		have, err := loadSpec(file)
+	for _, file := range files {
+		found.Files = append(found.Files, file.String())
+		have, err := cdi.Load(file.host, file.path)
 		if errors.Is(err, cdi.ErrSpec) {
-			found.Problems = append(found.Problems, cdi.Problem{Code: cdi.CodeFile, Subject: file, Message: err.Error()})
+			found.Problems = append(found.Problems, cdi.Problem{Code: cdi.CodeFile, Subject: file.String(), Message: err.Error()})
 			continue
 		} else if err != nil {
 			return err
@@ -101,15 +106,16 @@ func (t toolkit) cdiDiff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	host, err := hostfs.New(c.String("root"))
+	host, err := hostfs.New(t.where(c).Root)
 	if err != nil {
 		return err
 	}
-	file := host.Join(cdi.Path(opt.Vendor, opt.Class, cdi.JSON))
-	if len(args) == 1 {
-		file = args[0]
+	files, err := given(args)
+	if err != nil {
+		return err
 	}
-	have, err := loadSpec(file)
+	files = append(files, specFile{host, cdi.Path(opt.Vendor, opt.Class, cdi.JSON)})
+	have, err := cdi.Load(files[0].host, files[0].path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; write one: metax-ctk cdi generate", err)
 	} else if err != nil {
@@ -151,15 +157,28 @@ func printDrift(w io.Writer, drift []cdi.Difference) error {
 	return nil
 }
 
-// loadSpec reads a spec file by its path on this machine.
-func loadSpec(path string) (*specs.Spec, error) {
+// specFile is a spec file of a host.
+type specFile struct {
+	host *hostfs.Root
+	path string
+}
+
+func (f specFile) String() string { return f.host.Join(f.path) }
+
+// given are the files that the command line names: paths on this machine,
+// whatever the node's root is.
+func given(args []string) ([]specFile, error) {
 	here, err := hostfs.New("/")
 	if err != nil {
 		return nil, err
 	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
+	var files []specFile
+	for _, arg := range args {
+		path, err := filepath.Abs(arg)
+		if err != nil {
+			return nil, fmt.Errorf("resolve %q: %w", arg, err)
+		}
+		files = append(files, specFile{here, path})
 	}
-	return cdi.Load(here, abs)
+	return files, nil
 }

@@ -50,14 +50,16 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	}
 	path := c.String("output")
 	if path == "" {
-		host, err := hostfs.New(c.String("root"))
+		host, err := hostfs.New(t.where(c).Root)
 		if err != nil {
 			return err
 		}
-		path = host.Join(cdi.Path(opt.Vendor, opt.Class, format))
+		if path, err = host.Place(cdi.Path(opt.Vendor, opt.Class, format)); err != nil {
+			return err
+		}
 	}
 	if !t.where(c).IsHost() && !c.IsSet("output") {
-		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", c.String("node"))
+		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
 	}
 	done := generated{Path: path, Version: spec.Version, Kind: spec.Kind, Devices: len(spec.Devices)}
 	if done.Changed, err = cdi.Write(path, spec, format); err != nil {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// execute runs the vendor's tool with no input, a short environment and an end:
+// runTool runs the vendor's tool with no input, a short environment and an end:
 // whoever asks has a deadline in ctx, and a tool that ignores its end is left
 // behind after a second.
-func execute(ctx context.Context, path string, args ...string) ([]byte, error) {
+func runTool(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
 	cmd.WaitDelay = time.Second

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 )
@@ -38,16 +39,18 @@ func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{e
 
 func exitCode(err error) int {
 	var usage usageError
+	var argument *alloc.ArgumentError
+	var large *alloc.TooLargeError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &argument), errors.Is(err, where.ErrUnknown):
 		return exitUsage
 	case errors.Is(err, discover.ErrNoGPU):
 		return exitNoGPU
 	case errors.Is(err, errProblems):
 		return exitProblems
-	case errors.Is(err, alloc.ErrUnmet):
+	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large):
 		return exitUnmet
 	}
 	return exitFailed

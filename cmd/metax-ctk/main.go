@@ -12,5 +12,5 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Run: execute}))
+	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Run: runTool}))
 }

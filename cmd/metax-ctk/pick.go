@@ -92,7 +92,7 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 		return alloc.Answer{}, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
 	}
 	req := alloc.Request{N: n, Free: node.Healthy(), Explain: c.Bool("explain")}
-	if req.Policy, err = alloc.ParsePolicy(c.String("policy")); err != nil {
+	if req.Policy, err = alloc.ParsePolicy(setting(c, "policy", t.settings.Policy)); err != nil {
 		return alloc.Answer{}, usageError{err}
 	}
 	if req.Scope, err = alloc.ParseScope(c.String("scope")); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
@@ -134,13 +135,23 @@ func (w *wrapper) choose(node gpu.Node, req request.Request, policy alloc.Policy
 	for i, index := range indices {
 		chosen[i] = node.GPUs[index]
 		if len(chosen[i].Nodes) == 0 {
-			return nil, fmt.Errorf("GPU %d (%s) has no device nodes, so it cannot be given: is its driver loaded? (metax-ctk device list)", index, chosen[i].BDF)
+			return nil, fmt.Errorf("GPU %d cannot be given, it has no device nodes: %s", index, reason(node, chosen[i], "is its driver loaded?"))
 		}
 		if !chosen[i].Healthy {
-			w.warn("GPU %d (%s) is unavailable by the driver's word", index, chosen[i].BDF)
+			w.warn("GPU %d is unavailable: %s", index, reason(node, chosen[i], "mx-smi says so"))
 		}
 	}
 	return chosen, nil
+}
+
+// reason is what discovery had to say of a GPU, or else otherwise.
+func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
+	for _, line := range node.Warnings {
+		if strings.Contains(line, g.BDF.String()) {
+			return line
+		}
+	}
+	return fmt.Sprintf("%s (%s)", otherwise, g.BDF)
 }
 
 // socket returns the path of the daemon's socket, empty for a client that has

@@ -131,6 +131,27 @@ func (r *Root) Resolve(path string) (string, error) {
 	return filepath.Join("/", rel), nil
 }
 
+// Place returns a path on this machine at which a file of the host may be
+// written: directories that are missing are made (mode 0755), and links on the
+// way, but not the last element, are followed as the host would, so that a link
+// to "/run" in a tree leads to the tree's own.
+func (r *Root) Place(path string) (string, error) {
+	path = filepath.Clean("/" + path)
+	if r.Real() {
+		return path, nil
+	}
+	dir, err := pathrs.MkdirAllHandle(r.handle, filepath.Dir(path), 0o755)
+	if err != nil {
+		return "", fmt.Errorf("make directory of %s: %w", r.Join(path), cause(err))
+	}
+	defer dir.Close()
+	real, err := procfs.ProcSelfFdReadlink(dir)
+	if err != nil {
+		return "", fmt.Errorf("resolve directory of %s: %w", r.Join(path), err)
+	}
+	return filepath.Join(real, filepath.Base(path)), nil
+}
+
 // readFlags never block: a FIFO in a captured or hostile tree must not hang us.
 const readFlags = unix.O_RDONLY | unix.O_NONBLOCK
 

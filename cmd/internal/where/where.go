@@ -27,6 +27,9 @@ const Host = "host"
 // boot and the next.
 const RecordPath = "/run/metax-container-toolkit/node.json"
 
+// ErrUnknown reports a WHERE that is no node.
+var ErrUnknown = errors.New("no such node")
+
 // Where names a node.
 type Where struct {
 	Node string // Host, a built-in node, "sim:AxBxC", or a file
@@ -45,7 +48,7 @@ func (w Where) Load(ctx context.Context) (gpu.Node, error) {
 		return w.discover(ctx)
 	}
 	if w.Root != "" && w.Root != "/" {
-		return gpu.Node{}, fmt.Errorf("node %q with root %q: a root goes with the node %q only", w.Node, w.Root, Host)
+		return gpu.Node{}, fmt.Errorf("%w: node %q with root %q: a root goes with the node %q only", ErrUnknown, w.Node, w.Root, Host)
 	}
 	node, err := sim.Node(w.Node)
 	if err == nil {
@@ -53,7 +56,7 @@ func (w Where) Load(ctx context.Context) (gpu.Node, error) {
 	}
 	data, fileErr := readFile(w.Node)
 	if errors.Is(fileErr, fs.ErrNotExist) {
-		return gpu.Node{}, fmt.Errorf("%w; nor is there a file of that name", err)
+		return gpu.Node{}, fmt.Errorf("%w: %w; nor is there a file of that name", ErrUnknown, err)
 	} else if fileErr != nil {
 		return gpu.Node{}, fmt.Errorf("read node file: %w", fileErr)
 	}
@@ -94,7 +97,11 @@ func (w Where) Record(node []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = atomicfile.Write(root.Join(RecordPath), node, 0o644)
+	path, err := root.Place(RecordPath)
+	if err != nil {
+		return err
+	}
+	_, err = atomicfile.Write(path, node, 0o644)
 	return err
 }
 
