@@ -1,0 +1,292 @@
+package discover_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+// names are the simulated nodes that the tests go through.
+func names() []string { return append(sim.Names(), "sim:2x2x4", "sim:1x1x1") }
+
+func node(t testing.TB, name string) gpu.Node {
+	t.Helper()
+	n, err := sim.Node(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// hostTree is the host of a simulated node.
+func hostTree(t testing.TB, name string) sim.Tree {
+	t.Helper()
+	return mustTree(t, node(t, name))
+}
+
+func mustTree(t testing.TB, n gpu.Node) sim.Tree {
+	t.Helper()
+	tree, err := sim.HostTree(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func write(t testing.TB, tree sim.Tree) *hostfs.Root {
+	t.Helper()
+	dir := t.TempDir()
+	if err := tree.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	root, err := hostfs.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// run runs the simulated mx-smi.
+func run(ctx context.Context, path string, args ...string) ([]byte, error) {
+	return exec.CommandContext(ctx, "sh", append([]string{path}, args...)...).Output()
+}
+
+// mustDiscover returns the node without its warnings, and the warnings with
+// paths as the host has them.
+func mustDiscover(t testing.TB, h discover.Host) (gpu.Node, []string) {
+	t.Helper()
+	n, err := h.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	warnings := n.Warnings
+	for i := range warnings {
+		warnings[i] = strings.ReplaceAll(warnings[i], h.Root.Dir(), "")
+	}
+	n.Warnings = nil
+	return n, warnings
+}
+
+// wantWarnings checks that there are as many warnings as wanted, and that each
+// holds the text wanted of it.
+func wantWarnings(t *testing.T, want, got []string) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Fatalf("warnings are %q, want %q", got, want)
+	}
+	for i := range want {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("warning is %q, want one with %q", got[i], want[i])
+		}
+	}
+}
+
+// A simulated host is found as it was described: by its mx-smi, and by a record
+// of it.
+func TestDiscoverSimulated(t *testing.T) {
+	for _, name := range names() {
+		t.Run(name, func(t *testing.T) {
+			want, root := node(t, name), write(t, hostTree(t, name))
+			got, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("by mx-smi: %s", diff)
+			}
+			again, err := discover.Host{Root: root, Recorded: &got}.Discover(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, again); diff != "" {
+				t.Errorf("by record: %s", diff)
+			}
+		})
+	}
+}
+
+// Without the vendor's tool a node still works, by what the kernel knows.
+func TestDiscoverWithoutTool(t *testing.T) {
+	plain := func(name string) gpu.Node {
+		n := node(t, name)
+		n.Links = nil
+		for i := range n.GPUs {
+			g := &n.GPUs[i]
+			g.UUID, g.Serial, g.MemoryMiB, g.LinkDomain, g.Healthy = "", "", 0, 0, true
+		}
+		return n
+	}
+	const unknown = "MetaXLink is not known, links are PCIe and NUMA only: "
+	for _, name := range []string{"c500-1", "c500-8-degraded", "c550-8"} {
+		t.Run(name, func(t *testing.T) {
+			root := write(t, hostTree(t, name))
+			got, warnings := mustDiscover(t, discover.Host{Root: root})
+			if diff := cmp.Diff(plain(name), got); diff != "" {
+				t.Error(diff)
+			}
+			wantWarnings(t, []string{unknown + "mx-smi is not asked here, and no node is recorded"}, warnings)
+
+			bare := plain(name) // a record made where the tool was not asked either
+			_, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &bare})
+			wantWarnings(t, []string{unknown + "mx-smi had told nothing when the node was recorded"}, warnings)
+		})
+	}
+	t.Run("not installed", func(t *testing.T) {
+		tree := hostTree(t, "c500-1")
+		maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasSuffix(p, "bin/mx-smi") })
+		got, warnings := mustDiscover(t, discover.Host{Root: write(t, tree), Run: run})
+		if diff := cmp.Diff(plain("c500-1"), got); diff != "" {
+			t.Error(diff)
+		}
+		wantWarnings(t, []string{unknown + "there is no mx-smi at /opt/mxdriver/bin/mx-smi or /usr/bin/mx-smi"}, warnings)
+	})
+	t.Run("fails", func(t *testing.T) {
+		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
+		got, warnings := mustDiscover(t, discover.Host{Root: write(t, hostTree(t, "c500-1")), Run: fail})
+		if diff := cmp.Diff(plain("c500-1"), got); diff != "" {
+			t.Error(diff)
+		}
+		wantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes"}, warnings)
+	})
+}
+
+// The tool of a host tree is the tree's, wherever its links lead.
+func TestDiscoverTool(t *testing.T) {
+	for name, change := range map[string]func(sim.Tree){
+		"as installed": func(sim.Tree) {},
+		"in /usr/bin only": func(tree sim.Tree) {
+			tree["usr/bin/mx-smi"] = tree["opt/mxdriver/bin/mx-smi"]
+			delete(tree, "opt/mxdriver/bin/mx-smi")
+		},
+		"by an absolute link": func(tree sim.Tree) {
+			tree["opt/tools/mx-smi"] = tree["opt/mxdriver/bin/mx-smi"]
+			tree["opt/mxdriver/bin/mx-smi"] = sim.Link("/opt/tools/mx-smi")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := hostTree(t, "c500-1")
+			change(tree)
+			root := write(t, tree)
+			var paths []string
+			note := func(_ context.Context, path string, _ ...string) ([]byte, error) {
+				paths = append(paths, path)
+				return nil, errors.New("not run")
+			}
+			mustDiscover(t, discover.Host{Root: root, Run: note})
+			if len(paths) == 0 || !strings.HasPrefix(paths[0], root.Dir()+"/") || !strings.HasSuffix(paths[0], "/mx-smi") {
+				t.Errorf("ran %q, want the mx-smi below %s", paths, root.Dir())
+			}
+		})
+	}
+}
+
+func TestDiscoverNoGPU(t *testing.T) {
+	noGPUs := func(loaded bool) sim.Tree {
+		tree := hostTree(t, "c500-1")
+		for _, g := range node(t, "c500-1").GPUs {
+			delete(tree, "sys/bus/pci/devices/"+g.BDF.String())
+		}
+		if !loaded {
+			maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasPrefix(p, "sys/module/") })
+		}
+		return tree
+	}
+	unread := noGPUs(true)
+	unread["sys/bus/pci/devices/0000:01:00.0"] = sim.Dir{}
+	for _, test := range []struct {
+		name string
+		tree sim.Tree
+		want string
+	}{
+		{"no sysfs", sim.Tree{}, "this host shows no PCI bus"},
+		{"module loaded", noGPUs(true), "no PCI function of vendor 9999 that is a display controller or accelerator in /sys/bus/pci/devices (compare lspci -d 9999:); though the kernel module metax is loaded"},
+		{"module not loaded", noGPUs(false), "the kernel module metax is not loaded either"},
+		{"functions that could not be read", unread, "skip /sys/bus/pci/devices/0000:01:00.0: open"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := discover.Host{Root: write(t, test.tree), Run: run}.Discover(t.Context())
+			if !errors.Is(err, discover.ErrNoGPU) || !strings.Contains(fmt.Sprint(err), test.want) {
+				t.Errorf("error is %v, want ErrNoGPU with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestDiscoverModuleNotLoaded(t *testing.T) {
+	tree := hostTree(t, "c500-1")
+	maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool {
+		return strings.HasPrefix(p, "sys/module/") || strings.HasSuffix(p, "/driver") ||
+			strings.Contains(p, "/drm/") || strings.HasPrefix(p, "dev/")
+	})
+	got, warnings := mustDiscover(t, discover.Host{Root: write(t, tree)})
+	want := node(t, "c500-1").GPUs[0]
+	want.UUID, want.Serial, want.MemoryMiB, want.Nodes, want.GIDs, want.Healthy = "", "", 0, nil, nil, false
+	if diff := cmp.Diff([]gpu.GPU{want}, got.GPUs); diff != "" {
+		t.Error(diff)
+	}
+	wantWarnings(t, []string{
+		"GPU 0000:01:00.0 cannot be used", "shared control device is missing",
+		"the kernel module metax is not loaded: modprobe metax", "MetaXLink is not known",
+	}, warnings)
+}
+
+// What a tool says on its way out stays within one line, and the Node readable.
+func TestDiscoverWarningsAreLines(t *testing.T) {
+	fail := func(context.Context, string, ...string) ([]byte, error) {
+		return nil, errors.New("exit status 1: \x1b[2J\nhelp")
+	}
+	n, err := discover.Host{Root: write(t, hostTree(t, "c500-1")), Run: fail}.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gpu.DecodeNode(data); err != nil || len(n.Warnings) == 0 {
+		t.Errorf("%d warnings, %v", len(n.Warnings), err)
+	}
+}
+
+func TestDiscoverCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := func(context.Context, string, ...string) ([]byte, error) { cancel(); return nil, ctx.Err() }
+	if _, err := (discover.Host{Root: write(t, hostTree(t, "c500-1")), Run: stop}).Discover(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want context.Canceled", err)
+	}
+}
+
+func TestDiscoverName(t *testing.T) {
+	for text, want := range map[string]string{
+		"gpu-7\n": "gpu-7", "# set by the installer\n\n  gpu-7  \n": "gpu-7", "": "", "a b\n": "", "a\x1b\n": "",
+	} {
+		tree := hostTree(t, "c500-1")
+		tree["etc/hostname"] = sim.File{Data: text}
+		if got, _ := mustDiscover(t, discover.Host{Root: write(t, tree)}); got.Name != want {
+			t.Errorf("%q gives the name %q, want %q", text, got.Name, want)
+		}
+	}
+}
+
+func BenchmarkDiscover(b *testing.B) {
+	root := write(b, hostTree(b, "c500-8"))
+	b.ReportAllocs()
+	for b.Loop() {
+		n, err := discover.Host{Root: root}.Discover(b.Context())
+		if err != nil || len(n.GPUs) != 8 {
+			b.Fatal(len(n.GPUs), err)
+		}
+	}
+}

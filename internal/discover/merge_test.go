@@ -1,0 +1,232 @@
+package discover_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// tool answers as the mx-smi of a host would that has the GPUs listed, in this
+// order, with this matrix.
+func tool(list []string, matrix string) func(context.Context, string, ...string) ([]byte, error) {
+	return func(_ context.Context, _ string, args ...string) ([]byte, error) {
+		var b strings.Builder
+		switch args[0] {
+		case "-L":
+			for i, address := range list {
+				fmt.Fprintf(&b, "GPU#%d MXC500 %s Available (UUID: GPU-%s)\n", i, address, strings.NewReplacer(":", "-", ".", "-").Replace(address))
+			}
+		case "topo":
+			return []byte(matrix), nil
+		case "--show-memory":
+			for i, address := range list {
+				fmt.Fprintf(&b, "GPU#%d MXC500 %s\n vram total : 1024 KB\n", i, address)
+			}
+		case "--show-sn":
+			for i, address := range list {
+				fmt.Fprintf(&b, "GPU#%d MXC500 %s\n", i, address)
+			}
+		}
+		return []byte(b.String()), nil
+	}
+}
+
+// four is c500-4-degraded's addresses; below one switch, so that PCIe alone
+// makes every pair PIX.
+var four = []string{"0000:0e:00.0", "0000:0f:00.0", "0000:10:00.0", "0000:12:00.0"}
+
+func TestDiscoverLinks(t *testing.T) {
+	root := write(t, hostTree(t, "c500-4-degraded"))
+	backward := slices.Clone(four)
+	slices.Reverse(backward)
+	const header = "GPU0 GPU1 GPU2 GPU3\n"
+	for _, test := range []struct {
+		name    string
+		list    []string
+		matrix  string
+		want    []gpu.Link
+		domains []int
+	}{
+		{
+			"rows for what PCIe does not say", four,
+			header + "GPU0 X MX PIX PIX\nGPU1 MX X PIX PIX\nGPU2 PIX PIX X MX\nGPU3 PIX PIX MX X",
+			[]gpu.Link{{A: 0, B: 1, Kind: "MX"}, {A: 2, B: 3, Kind: "MX"}},
+			[]int{1, 1, 2, 2},
+		},
+		{
+			"the tool disagrees with the kernel", four,
+			header + "GPU0 X SYS PIX PIX\nGPU1 SYS X PIX PXB\nGPU2 PIX PIX X PIX\nGPU3 PIX PXB PIX X",
+			[]gpu.Link{{A: 0, B: 1, Kind: "SYS"}, {A: 1, B: 3, Kind: "PXB"}},
+			[]int{0, 0, 0, 0},
+		},
+		{
+			"what the tool does not know stays PCIe's", four,
+			header + "GPU0 X NA NA NA\nGPU1 NA X NA NA\nGPU2 NA NA X NA\nGPU3 NA NA NA X",
+			nil,
+			[]int{0, 0, 0, 0},
+		},
+		{
+			"the tool's numbers are its own", backward,
+			header + "GPU0 X MX PIX PIX\nGPU1 MX X PIX PIX\nGPU2 PIX PIX X SYS\nGPU3 PIX PIX SYS X",
+			[]gpu.Link{{A: 0, B: 1, Kind: "SYS"}, {A: 2, B: 3, Kind: "MX"}},
+			[]int{0, 0, 1, 1},
+		},
+		{
+			"domains go by their first member", four,
+			header + "GPU0 X PIX PIX PIX\nGPU1 PIX X PIX MX\nGPU2 PIX PIX X PIX\nGPU3 PIX MX PIX X",
+			[]gpu.Link{{A: 1, B: 3, Kind: "MX"}},
+			[]int{0, 1, 0, 1},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, warnings := mustDiscover(t, discover.Host{Root: root, Run: tool(test.list, test.matrix)})
+			if diff := cmp.Diff(test.want, got.Links); diff != "" {
+				t.Error(diff)
+			}
+			var domains []int
+			for _, g := range got.GPUs {
+				domains = append(domains, g.LinkDomain)
+				if want := "GPU-" + strings.NewReplacer(":", "-", ".", "-").Replace(g.BDF.String()); string(g.UUID) != want {
+					t.Errorf("GPU %s has the UUID %s, want %s", g.BDF, g.UUID, want)
+				}
+			}
+			if diff := cmp.Diff(test.domains, domains); diff != "" {
+				t.Error(diff)
+			}
+			wantWarnings(t, nil, warnings)
+		})
+	}
+}
+
+// GPUs that only one of kernel and tool knows.
+func TestDiscoverDisagreement(t *testing.T) {
+	root := write(t, hostTree(t, "c500-4-degraded"))
+	for _, test := range []struct {
+		name     string
+		list     []string
+		warnings []string
+	}{
+		{"the tool knows fewer", four[:3], []string{"mx-smi does not know GPU 0000:12:00.0"}},
+		{"the tool knows more", append(slices.Clone(four), "0000:99:00.0"), []string{"mx-smi knows GPU 0000:99:00.0, the kernel does not: left out"}},
+		{"the tool knows none of ours", []string{"0000:99:00.0"}, []string{
+			"mx-smi knows GPU 0000:99:00.0", "does not know GPU 0000:0e", "does not know GPU 0000:0f", "does not know GPU 0000:10", "does not know GPU 0000:12",
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			matrix := "GPU0 GPU1 GPU2 GPU3 GPU4\nGPU0 X MX PIX PIX MX\nGPU1 MX X PIX PIX MX\nGPU2 PIX PIX X PIX MX\nGPU3 PIX PIX PIX X MX\nGPU4 MX MX MX MX X"
+			got, warnings := mustDiscover(t, discover.Host{Root: root, Run: tool(test.list, matrix)})
+			if len(got.GPUs) != 4 {
+				t.Fatalf("found %d GPUs, want the kernel's 4", len(got.GPUs))
+			}
+			var want []gpu.Link
+			if len(test.list) > 1 {
+				want = []gpu.Link{{A: 0, B: 1, Kind: "MX"}}
+			}
+			if diff := cmp.Diff(want, got.Links); diff != "" {
+				t.Error(diff)
+			}
+			warnings = slices.DeleteFunc(warnings, func(w string) bool { return strings.HasPrefix(w, "mx-smi topo -m: ") })
+			wantWarnings(t, test.warnings, warnings)
+		})
+	}
+}
+
+// A virtual function that the tool lists is a part of a GPU, nothing to warn of.
+func TestDiscoverVF(t *testing.T) {
+	host := node(t, "c500-1")
+	host.GPUs[0].VFs = []gpu.BDF{{Bus: 1, Function: 1}, {Bus: 1, Function: 2}}
+	root := write(t, mustTree(t, host))
+	list := []string{"0000:01:00.0", "0000:01:00.1", "0000:01:00.2"}
+	matrix := "GPU0 GPU1 GPU2\nGPU0 X PIX PIX\nGPU1 PIX X PIX\nGPU2 PIX PIX X"
+	got, warnings := mustDiscover(t, discover.Host{Root: root, Run: tool(list, matrix)})
+	if len(got.GPUs) != 1 || !slices.Equal(got.GPUs[0].VFs, host.GPUs[0].VFs) || got.Links != nil {
+		t.Errorf("got %v, %v", got.GPUs, got.Links)
+	}
+	wantWarnings(t, nil, warnings)
+}
+
+func TestDiscoverRecorded(t *testing.T) {
+	root := write(t, hostTree(t, "c500-4-degraded"))
+	full := node(t, "c500-4-degraded")
+	record := func(change func(*gpu.Node)) *gpu.Node {
+		n := full
+		n.GPUs, n.Links = slices.Clone(full.GPUs), slices.Clone(full.Links)
+		change(&n)
+		return &n
+	}
+	for _, test := range []struct {
+		name     string
+		record   *gpu.Node
+		want     func(*gpu.Node) // changes the full node
+		warnings []string
+	}{
+		{
+			"a GPU is new", record(func(n *gpu.Node) { n.GPUs, n.Links = n.GPUs[:3], n.Links[:2] }),
+			func(n *gpu.Node) {
+				g := &n.GPUs[3]
+				g.UUID, g.Serial, g.MemoryMiB, g.LinkDomain = "", "", 0, 0
+				n.Links = n.Links[:2]
+			},
+			[]string{"the recorded node does not know GPU 0000:12:00.0"},
+		},
+		{
+			"a GPU is another", record(func(n *gpu.Node) { n.GPUs[3].BDF.Bus = 0x99 }),
+			func(n *gpu.Node) {
+				g := &n.GPUs[3]
+				g.UUID, g.Serial, g.MemoryMiB, g.LinkDomain = "", "", 0, 0
+				n.Links = slices.DeleteFunc(n.Links, func(l gpu.Link) bool { return l.B == 3 })
+			},
+			[]string{"the recorded node knows GPU 0000:99:00.0, the kernel does not", "the recorded node does not know GPU 0000:12:00.0"},
+		},
+		{
+			"a GPU was unavailable", record(func(n *gpu.Node) { n.GPUs[1].Healthy = false }),
+			func(n *gpu.Node) { n.GPUs[1].Healthy = false }, nil,
+		},
+		{
+			"a GPU had no device nodes then", record(func(n *gpu.Node) { n.GPUs[1].Healthy, n.GPUs[1].Nodes = false, nil }),
+			func(*gpu.Node) {}, nil,
+		},
+		{
+			"device nodes and places are today's", record(func(n *gpu.Node) {
+				n.GPUs[1].Nodes, n.GPUs[1].GIDs = []string{"/dev/dri/card9", "/dev/dri/renderD199"}, []uint32{1}
+				n.GPUs[1].NUMA, n.GPUs[1].PCIeRoot, n.GPUs[1].PCIePath, n.GPUs[1].PCIeSwitch = 7, "", nil, nil
+			}),
+			func(*gpu.Node) {}, nil,
+		},
+		{
+			"a link down stays recorded", record(func(n *gpu.Node) { n.Links[0].Down = true }),
+			func(n *gpu.Node) { n.Links[0].Down = true }, nil,
+		},
+		{
+			"a measured link stays recorded", record(func(n *gpu.Node) {
+				n.Links = append(n.Links, gpu.Link{A: 3, B: 0, Kind: "PIX", GBps: 40})
+			}),
+			func(n *gpu.Node) { n.Links = slices.Insert(n.Links, 2, gpu.Link{A: 0, B: 3, Kind: "PIX", GBps: 40}) }, nil,
+		},
+		{
+			"a link of a kind that is new", record(func(n *gpu.Node) { n.Links = append(n.Links, gpu.Link{A: 0, B: 3, Kind: "OPT"}) }),
+			func(*gpu.Node) {},
+			[]string{`the recorded node has a link of kind "OPT" between GPUs 0000:0e:00.0 and 0000:12:00.0`},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := fmt.Sprint(*test.record)
+			want := *record(test.want)
+			got, warnings := mustDiscover(t, discover.Host{Root: root, Recorded: test.record})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			wantWarnings(t, test.warnings, warnings)
+			if after := fmt.Sprint(*test.record); before != after {
+				t.Errorf("the record was changed: %s", cmp.Diff(before, after))
+			}
+		})
+	}
+}

@@ -1,0 +1,239 @@
+package mxsmi
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// sample returns the text of a file in testdata. Real output, where its first
+// lines do not say otherwise.
+func sample(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func bdf(t testing.TB, s string) gpu.BDF {
+	t.Helper()
+	b, err := gpu.ParseBDF(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestParseListSample(t *testing.T) {
+	got, err := ParseList(sample(t, "list.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := List{
+		Version: "2.2.9",
+		GPUs: []Listed{
+			{0, "MXC500", bdf(t, "0000:08:00.0"), "Available", "GPU-e702f06b-bbd6-bc06-5196-90a5554a24ba"},
+			{7, "MXC500", bdf(t, "0000:3c:00.0"), "Available", "GPU-0e715b45-bcef-1500-e2db-752724095700"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParseList(t *testing.T) {
+	a, b := bdf(t, "0000:08:00.0"), bdf(t, "0000:09:00.0")
+	for _, test := range []struct {
+		name, text string
+		want       []Listed
+		warnings   []string // a part of each
+	}{
+		{
+			"blanks, tabs and carriage returns", " \tGPU#0\tMXC500 0000:08:00.0\tAvailable(UUID:\tGPU-a )\r\n",
+			[]Listed{{0, "MXC500", a, "Available", "GPU-a"}},
+			nil,
+		},
+		{
+			"upper-case address", "GPU#0 MXC500 0000:0E:00.0 Available (UUID: GPU-a)",
+			[]Listed{{0, "MXC500", bdf(t, "0000:0e:00.0"), "Available", "GPU-a"}},
+			nil,
+		},
+		{
+			"sliced GPUs are apart", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\n  SGPU#0 GPU#0 (UUID: GPU-a)",
+			[]Listed{{0, "MXC500", a, "Available", "GPU-a"}},
+			nil,
+		},
+		{
+			"no state", "GPU#0 MXC500 0000:08:00.0 (UUID: GPU-a)",
+			[]Listed{{0, "MXC500", a, "", "GPU-a"}},
+			nil,
+		},
+		{
+			"unavailable", "GPU#0 MXC500 0000:08:00.0 Unavailable (UUID: GPU-a)",
+			[]Listed{{0, "MXC500", a, "Unavailable", "GPU-a"}},
+			nil,
+		},
+		{
+			"unavailable in other words", "GPU#0 MXC500 0000:08:00.0 Not Available(MetaX Sysfs File Unaccessible)",
+			[]Listed{{0, "MXC500", a, "Not Available(MetaX Sysfs File Unaccessible)", ""}},
+			[]string{`has the state "Not Available(MetaX Sysfs File Unaccessible)", taken as unavailable`, "GPU 0000:08:00.0 has no UUID"},
+		},
+		{
+			"no address", "GPU#0 MXC500 Available (UUID: GPU-a)",
+			nil,
+			[]string{"line 1: leave out a GPU: GPU#0 has no PCI address"},
+		},
+		{
+			"no model", "GPU#0 0000:08:00.0 Available (UUID: GPU-a)",
+			[]Listed{{0, "", a, "Available", "GPU-a"}},
+			[]string{`has the model name ""`},
+		},
+		{
+			"index is no number", "GPU#-1 MXC500 0000:08:00.0 Available (UUID: GPU-a)\nGPU#1e9 MXC500 0000:08:00.0 Available (UUID: GPU-a)",
+			nil,
+			[]string{`line 1: leave out a GPU: "GPU#-1"`, `line 2: leave out a GPU: "GPU#1e9"`},
+		},
+		{
+			"UUID with a control character", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a\x1b[2J)",
+			[]Listed{{0, "MXC500", a, "Available", ""}},
+			[]string{`leave out the UUID of GPU 0000:08:00.0: parse "GPU-a\x1b[2J"`},
+		},
+		{
+			"UUID ended by a control character", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a\v)",
+			[]Listed{{0, "MXC500", a, "Available", ""}},
+			[]string{`parse "GPU-a\v"`},
+		},
+		{
+			"UUID with a newline", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a\nb)",
+			[]Listed{{0, "MXC500", a, "Available", ""}},
+			[]string{`no closing bracket ends " GPU-a"`},
+		},
+		{
+			"UUID with a bracket", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a) (UUID: GPU-b)",
+			[]Listed{{0, "MXC500", a, "Available", ""}},
+			[]string{"leave out the UUID of GPU 0000:08:00.0"},
+		},
+		{
+			"something behind the UUID", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a) DIE1",
+			[]Listed{{0, "MXC500", a, "Available", ""}},
+			[]string{"leave out the UUID of GPU 0000:08:00.0"},
+		},
+		{
+			"one UUID on two GPUs", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\nGPU#1 MXC500 0000:09:00.0 Available (UUID: GPU-A)",
+			[]Listed{{0, "MXC500", a, "Available", ""}, {1, "MXC500", b, "Available", ""}},
+			[]string{"leave out the UUID GPU-a: GPUs 0000:08:00.0 and 0000:09:00.0 have it"},
+		},
+		{
+			"no UUID on two GPUs", "GPU#0 MXC500 0000:08:00.0 Available\nGPU#1 MXC500 0000:09:00.0 Available",
+			[]Listed{{0, "MXC500", a, "Available", ""}, {1, "MXC500", b, "Available", ""}},
+			[]string{"0000:08:00.0 has no UUID", "0000:09:00.0 has no UUID"},
+		},
+		{
+			"one address twice", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\nGPU#1 MXC500 0000:08:00.0 Available (UUID: GPU-b)\nGPU#2 MXC500 0000:09:00.0 Available (UUID: GPU-c)",
+			[]Listed{{2, "MXC500", b, "Available", "GPU-c"}},
+			[]string{"leave out GPU#0 0000:08:00.0: its PCI address is listed 2 times", "leave out GPU#1"},
+		},
+		{
+			"one index twice", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\nGPU#0 MXC500 0000:09:00.0 Available (UUID: GPU-b)",
+			nil,
+			[]string{"leave out GPU#0 0000:08:00.0: its index is listed 2 times", "leave out GPU#0 0000:09:00.0"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := ParseList(test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.GPUs) == 0 {
+				got.GPUs = nil
+			}
+			if diff := cmp.Diff(test.want, got.GPUs); diff != "" {
+				t.Error(diff)
+			}
+			wantWarnings(t, test.warnings, got.Warnings)
+		})
+	}
+}
+
+func TestParseListSliced(t *testing.T) {
+	got, err := ParseList("GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\n  SGPU#0 GPU#0 half (UUID: GPU-b)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"SGPU#0 GPU#0 half (UUID: GPU-b)"}, got.Sliced); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestListedAvailable(t *testing.T) {
+	for state, want := range map[string]bool{"": true, "Available": true, "Unavailable": false, "available": false, "Not Available": false} {
+		if got := (Listed{State: state}).Available(); got != want {
+			t.Errorf("state %q: available is %v, want %v", state, got, want)
+		}
+	}
+}
+
+func TestParseListNothing(t *testing.T) {
+	for _, text := range []string{"", "mx-smi  version: 2.2.9\n", "No devices were found\n", "SGPU#0 GPU#0\n"} {
+		if got, err := ParseList(text); err == nil {
+			t.Errorf("%q gives %v, want an error", text, got)
+		}
+	}
+}
+
+// wantWarnings checks that there are as many warnings as wanted, and that each
+// holds the text wanted of it.
+func wantWarnings(t *testing.T, want, got []string) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Fatalf("warnings are %q, want %q", got, want)
+	}
+	for i := range want {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("warning is %q, want one with %q", got[i], want[i])
+		}
+	}
+}
+
+func FuzzParseList(f *testing.F) {
+	f.Add(sample(f, "list.txt"))
+	f.Add("GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a\nGPU#1 MXC500 0000:08:00.0 (UUID: GPU-a)\nSGPU#")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := ParseList(text)
+		if err != nil {
+			return
+		}
+		index, address, uuid := map[int]bool{}, map[gpu.BDF]bool{}, map[string]bool{}
+		for _, l := range list.GPUs {
+			key := strings.ToLower(string(l.UUID))
+			if index[l.Index] || address[l.BDF] || key != "" && uuid[key] {
+				t.Errorf("GPU#%d %s %s shares an identity with another GPU", l.Index, l.BDF, l.UUID)
+			}
+			index[l.Index], address[l.BDF], uuid[key] = true, true, true
+			if _, err := gpu.ParseUUID(string(l.UUID)); l.UUID != "" && err != nil {
+				t.Error(err)
+			}
+			if strings.ContainsFunc(l.Model, func(r rune) bool { return r < ' ' || r > '~' }) {
+				t.Errorf("model %q", l.Model)
+			}
+		}
+		oneLine(t, list.Warnings)
+	})
+}
+
+// oneLine checks that no warning carries a control character on.
+func oneLine(t *testing.T, warnings []string) {
+	t.Helper()
+	for _, w := range warnings {
+		if strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			t.Errorf("warning %q has control characters", w)
+		}
+	}
+}

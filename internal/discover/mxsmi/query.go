@@ -1,0 +1,198 @@
+package mxsmi
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// query collects the answers of one Read.
+type query struct {
+	ctx      context.Context
+	reader   Reader
+	gpus     map[gpu.BDF]*gpu.GPU
+	warnings []string
+}
+
+func (q *query) warn(format string, a ...any) {
+	q.warnings = append(q.warnings, fmt.Sprintf(format, a...))
+}
+
+func (q *query) ask(args ...string) (string, error) {
+	if err := q.ctx.Err(); err != nil {
+		return "", fmt.Errorf("mx-smi %s was not asked any more: %w", strings.Join(args, " "), err)
+	}
+	out, err := q.reader.Run(q.ctx, q.reader.Path, args...)
+	return string(out), err
+}
+
+func (q *query) gpu(b gpu.BDF) *gpu.GPU {
+	if q.gpus[b] == nil {
+		q.gpus[b] = &gpu.GPU{BDF: b, NUMA: gpu.NUMAUnknown, Healthy: true}
+	}
+	return q.gpus[b]
+}
+
+// list asks `mx-smi -L`, and returns which GPU each of the tool's numbers means;
+// nil if that is not known.
+func (q *query) list() map[int]gpu.BDF {
+	text, err := q.ask("-L")
+	var list List
+	if err == nil {
+		list, err = ParseList(text)
+	}
+	if err != nil {
+		q.warn("UUIDs and health are not known: %v", err)
+		return nil
+	}
+	for _, w := range list.Warnings {
+		q.warn("mx-smi -L: %s", w)
+	}
+	numbers := map[int]gpu.BDF{}
+	for _, l := range list.GPUs {
+		g := q.gpu(l.BDF)
+		g.Model, g.UUID, g.Healthy = l.Model, l.UUID, l.Available()
+		numbers[l.Index] = l.BDF
+	}
+	return numbers
+}
+
+func (q *query) serials() {
+	log, err := q.sections("--show-sn")
+	if err != nil {
+		q.warn("serial numbers are not known: %v", err)
+		return
+	}
+	for _, s := range log.Sections {
+		serial, err := s.Serial()
+		if err != nil {
+			q.warn("mx-smi --show-sn: leave out the serial number of GPU %s: %v", s.BDF, err)
+			continue
+		}
+		switch g := q.gpu(s.BDF); {
+		case g.Serial == "":
+			g.Serial = serial
+		case serial != "" && serial != g.Serial:
+			q.warn("mx-smi --show-sn: GPU %s has two serial numbers, %s and %s; the first counts", s.BDF, g.Serial, serial)
+		}
+	}
+}
+
+// memory asks the query that is made for it, and where that does not tell, the
+// one that lists the hardware.
+func (q *query) memory() {
+	var failed error
+	for _, arg := range []string{"--show-memory", "--show-hwinfo"} {
+		log, err := q.sections(arg)
+		if err != nil {
+			failed = err
+			continue
+		}
+		told := false
+		for _, s := range log.Sections {
+			mib, err := s.MemoryMiB()
+			if err != nil {
+				q.warn("mx-smi %s: leave out the memory of GPU %s: %v", arg, s.BDF, err)
+			}
+			if mib > 0 {
+				told = true
+				q.gpu(s.BDF).MemoryMiB = mib
+			}
+		}
+		if told {
+			return
+		}
+	}
+	if failed != nil {
+		q.warn("memory sizes are not known: %v", failed)
+		return
+	}
+	q.warn("memory sizes are not known: mx-smi --show-memory and --show-hwinfo do not tell")
+}
+
+func (q *query) sections(arg string) (Log, error) {
+	text, err := q.ask(arg)
+	if err != nil {
+		return Log{}, err
+	}
+	log, err := ParseSections(text)
+	if err != nil {
+		return Log{}, fmt.Errorf("mx-smi %s: %w", arg, err)
+	}
+	for _, w := range log.Warnings {
+		q.warn("mx-smi %s: %s", arg, w)
+	}
+	return log, nil
+}
+
+// links asks `mx-smi topo -m`. Without the list, its numbers mean nothing.
+func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
+	const unknown = "MetaXLink is not known, links are PCIe and NUMA only: "
+	switch {
+	case numbers == nil:
+		q.warn(unknown + "without mx-smi -L the numbers in its matrix mean nothing")
+		return nil
+	case len(numbers) < 2:
+		return nil
+	}
+	text, err := q.ask("topo", "-m")
+	var m Matrix
+	if err == nil {
+		m, err = ParseMatrix(text)
+	}
+	if err != nil {
+		q.warn(unknown+"%v", err)
+		return nil
+	}
+	for _, w := range m.Warnings {
+		q.warn("mx-smi topo -m: %s", w)
+	}
+	for _, n := range slices.Sorted(maps.Keys(numbers)) {
+		if !slices.Contains(m.GPUs, n) {
+			q.warn("mx-smi topo -m: GPU#%d (%s) is not in the matrix", n, numbers[n])
+		}
+	}
+	links := map[[2]gpu.BDF]topology.Kind{}
+	for i, n := range m.GPUs {
+		a, ok := numbers[n]
+		if !ok {
+			q.warn("mx-smi topo -m: GPU%d is in the matrix and not in the list", n)
+			continue
+		}
+		for j, o := range m.GPUs[:i] {
+			if b, ok := numbers[o]; ok && m.Kinds[i][j] != topology.Unknown {
+				links[[2]gpu.BDF{a, b}] = m.Kinds[i][j]
+			}
+		}
+	}
+	return links
+}
+
+// node puts the answers in the order of addresses.
+func (q *query) node(links map[[2]gpu.BDF]topology.Kind) gpu.Node {
+	node := gpu.NewNode("")
+	node.Warnings = q.warnings
+	at := map[gpu.BDF]int{}
+	for _, b := range slices.SortedFunc(maps.Keys(q.gpus), gpu.BDF.Compare) {
+		g := *q.gpus[b]
+		g.Index = len(node.GPUs)
+		at[b] = g.Index
+		node.GPUs = append(node.GPUs, g)
+	}
+	for pair, kind := range links {
+		a, b := at[pair[0]], at[pair[1]]
+		node.Links = append(node.Links, gpu.Link{A: min(a, b), B: max(a, b), Kind: kind.String()})
+	}
+	slices.SortFunc(node.Links, func(x, y gpu.Link) int {
+		if x.A != y.A {
+			return x.A - y.A
+		}
+		return x.B - y.B
+	})
+	return node
+}

@@ -1,0 +1,57 @@
+package mxsmi
+
+import (
+	"context"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// Run runs a program to its end and returns its standard output. It ends the
+// program when ctx ends, and fails for any exit code but 0; the error says what
+// was run.
+type Run func(ctx context.Context, path string, args ...string) ([]byte, error)
+
+// DefaultTimeout bounds all queries of a Reader together. The tool wakes
+// sleeping GPUs, which takes seconds.
+const DefaultTimeout = 10 * time.Second
+
+// Paths are where the tool is installed on a host, in order of preference.
+func Paths() []string { return []string{"/opt/mxdriver/bin/mx-smi", "/usr/bin/mx-smi"} }
+
+// Find returns the path of the host's mx-smi as this process sees it.
+func Find(host *hostfs.Root) (path string, ok bool) {
+	for _, candidate := range Paths() {
+		if at, err := host.Resolve(candidate); err == nil {
+			return host.Join(at), true
+		}
+	}
+	return "", false
+}
+
+// Reader asks a host's mx-smi.
+type Reader struct {
+	Run  Run
+	Path string // of the tool, as Run sees it
+	// Timeout bounds all queries together; 0 is DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Read returns what the tool knows as a Node: for each GPU its address, UUID,
+// serial number, model, memory and health, in the order of addresses, and a link
+// for every pair whose kind the tool names. A query that fails is a warning;
+// what it would have told stays empty.
+func (r Reader) Read(ctx context.Context) gpu.Node {
+	timeout := r.Timeout
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	q := query{ctx: ctx, reader: r, gpus: map[gpu.BDF]*gpu.GPU{}}
+	links := q.links(q.list())
+	q.serials()
+	q.memory()
+	return q.node(links)
+}

@@ -1,0 +1,91 @@
+package sysfs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// pf makes a GPU of a physical function.
+func (r *reader) pf(f function) (gpu.GPU, error) {
+	device, err := parseID("device", f.device, 16)
+	if err != nil {
+		return gpu.GPU{}, err
+	}
+	g := gpu.GPU{BDF: f.bdf, Model: model(device)}
+	if g.NUMA, err = parseNUMA(f.numa); err != nil {
+		r.warn("NUMA node of GPU %s is not known: %s/%v", f.bdf, f.dir, err)
+	}
+	if f.place != "" {
+		if g.PCIeRoot, g.PCIePath, err = parsePlace(f.place, f.bdf); err != nil {
+			r.warn("place of GPU %s on the PCIe bus is not known: %v", f.bdf, err)
+		}
+		g.PCIeSwitch = nearestSwitch(g.PCIePath)
+	}
+	r.nodes(&g, f)
+	return g, nil
+}
+
+// nodes finds the GPU's own device nodes. A GPU that lacks one is kept, and not
+// healthy.
+func (r *reader) nodes(g *gpu.GPU, f function) {
+	var missing []string
+	has := map[string]bool{}
+	sortDRM(f.drm)
+	for _, n := range f.drm {
+		kind, _, _ := parseDRM(n.name)
+		has[kind] = true
+		node := "/dev/dri/" + n.name
+		gid, open, err := r.device(node, n.dev)
+		if err != nil {
+			missing = append(missing, err.Error())
+			continue
+		}
+		g.Nodes = append(g.Nodes, node)
+		if !open {
+			g.GIDs = append(g.GIDs, gid)
+		}
+	}
+	for _, kind := range []string{cardNode, renderNode} {
+		if !has[kind] {
+			missing = append(missing, fmt.Sprintf("no %s* in %s/drm", kind, f.dir))
+		}
+	}
+	g.GIDs = ascending(g.GIDs)
+	g.Healthy = len(missing) == 0
+	if !g.Healthy {
+		r.warn("GPU %s cannot be used: %s%s", f.bdf, strings.Join(missing, "; "), driverState(f.driver))
+	}
+}
+
+// driverState is what to add to the reasons why a GPU has no nodes.
+func driverState(driver string) string {
+	switch {
+	case driver == "":
+		return "; no driver is bound to it (modprobe metax)"
+	case !strings.EqualFold(driver, "metax"):
+		return fmt.Sprintf("; driver %q is bound to it, not metax", driver)
+	}
+	return ""
+}
+
+// device checks a device node: that it exists, is a character device and has
+// the numbers ("226:1") that sysfs gives it, if it gives any. It returns the
+// node's group and whether the node is open to everyone anyway.
+func (r *reader) device(node, numbers string) (gid uint32, open bool, err error) {
+	d, err := r.host.Device(node)
+	if err != nil {
+		return 0, false, err
+	}
+	if is := fmt.Sprintf("%d:%d", d.Major, d.Minor); numbers != "" && is != numbers {
+		return 0, false, fmt.Errorf("%s has the device numbers %s, sysfs says %q", node, is, numbers)
+	}
+	return d.GID, d.World(), nil
+}
+
+func ascending(gids []uint32) []uint32 {
+	slices.Sort(gids)
+	return slices.Compact(gids)
+}

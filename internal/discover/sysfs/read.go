@@ -1,0 +1,165 @@
+package sysfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// DevicesDir holds one link for each PCI function, named by its address.
+const DevicesDir = "/sys/bus/pci/devices"
+
+// function is what sysfs holds of one PCI function, as text.
+type function struct {
+	bdf    gpu.BDF
+	dir    string    // /sys/bus/pci/devices/<BDF>
+	class  string    // <dir>/class, "0x038000"
+	device string    // <dir>/device, "0x4001"
+	numa   string    // <dir>/numa_node, "0" or "-1"; empty where absent
+	place  string    // where <dir> leads, "/sys/devices/pci0000:0a/…/<BDF>"
+	driver string    // the last element of where <dir>/driver leads; empty if no driver is bound
+	isVF   bool      // <dir>/physfn exists
+	physfn string    // where <dir>/physfn leads
+	drm    []drmNode // <dir>/drm/*
+}
+
+// drmNode is one minor of the DRM subsystem.
+type drmNode struct {
+	name string // the directory's name, "card1"
+	dev  string // <dir>/drm/<name>/dev, "226:1"; empty where absent
+}
+
+// reader reads functions and keeps account of what it could not read.
+type reader struct {
+	host     *hostfs.Root
+	warnings []string
+}
+
+func (r *reader) warn(format string, a ...any) {
+	r.warnings = append(r.warnings, fmt.Sprintf(format, a...))
+}
+
+// functions returns the PCI functions of vendor 0x9999 in the order of their
+// addresses.
+func (r *reader) functions() ([]function, error) {
+	names, err := r.host.ReadDir(DevicesDir)
+	if err != nil {
+		return nil, err
+	}
+	var found []function
+	for _, name := range names {
+		dir := path.Join(DevicesDir, name)
+		bdf, err := gpu.ParseBDF(name)
+		if err != nil {
+			r.warn("skip an entry of %s: %v", DevicesDir, err)
+			continue
+		}
+		vendor, err := r.vendor(dir) // the one file that is read for every function of the host
+		if err != nil {
+			r.warn("skip %s: %v", dir, err)
+			continue
+		}
+		if vendor != metax {
+			continue
+		}
+		f, err := r.function(bdf, dir)
+		if err != nil {
+			r.warn("skip %s: %v", dir, err)
+			continue
+		}
+		found = append(found, f)
+	}
+	slices.SortFunc(found, func(a, b function) int { return a.bdf.Compare(b.bdf) })
+	return found, nil
+}
+
+func (r *reader) vendor(dir string) (uint64, error) {
+	text, err := r.text(path.Join(dir, "vendor"))
+	if err != nil {
+		return 0, err
+	}
+	return parseID("vendor", text, 16)
+}
+
+// function reads one function. What every function has must be there; the rest
+// may be absent, and is then empty.
+func (r *reader) function(bdf gpu.BDF, dir string) (function, error) {
+	f := function{bdf: bdf, dir: dir}
+	var err error
+	if f.class, err = r.text(path.Join(dir, "class")); err != nil {
+		return f, err
+	}
+	if f.device, err = r.text(path.Join(dir, "device")); err != nil {
+		return f, err
+	}
+	names, err := r.host.ReadDir(dir)
+	if err != nil {
+		return f, err
+	}
+	has := func(name string) bool { return slices.Contains(names, name) }
+	if has("numa_node") {
+		f.numa = r.optional(path.Join(dir, "numa_node"))
+	}
+	if f.place, err = r.host.Resolve(dir); err != nil {
+		r.warn("place of GPU %s on the PCIe bus is not known: %v", bdf, err)
+	}
+	if has("driver") {
+		f.driver = path.Base(r.target(path.Join(dir, "driver")))
+	}
+	if f.isVF = has("physfn"); f.isVF {
+		f.physfn = r.target(path.Join(dir, "physfn"))
+	}
+	if has("drm") {
+		f.drm = r.drm(path.Join(dir, "drm"))
+	}
+	return f, nil
+}
+
+func (r *reader) drm(dir string) []drmNode {
+	names, err := r.host.ReadDir(dir)
+	if err != nil {
+		r.warn("%v", err)
+		return nil
+	}
+	nodes := make([]drmNode, 0, len(names))
+	for _, name := range names {
+		if _, _, ok := parseDRM(name); !ok {
+			continue
+		}
+		dev, err := r.text(path.Join(dir, name, "dev"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			r.warn("%v", err)
+		}
+		nodes = append(nodes, drmNode{name, dev})
+	}
+	return nodes
+}
+
+func (r *reader) text(path string) (string, error) {
+	data, err := r.host.ReadFile(path)
+	return strings.TrimSpace(string(data)), err
+}
+
+// optional is the text of a file that exists; failing to read it is a warning.
+func (r *reader) optional(path string) string {
+	text, err := r.text(path)
+	if err != nil {
+		r.warn("%v", err)
+	}
+	return text
+}
+
+// target is where a link leads; a link that leads nowhere is a warning.
+func (r *reader) target(link string) string {
+	to, err := r.host.Resolve(link)
+	if err != nil {
+		r.warn("follow %s: %v", link, err)
+	}
+	return to
+}
