@@ -32,10 +32,11 @@ type GPU struct {
 	// Healthy is false for a GPU that must not be handed out unasked: the
 	// vendor's tool calls it unavailable, or it has no device nodes.
 	Healthy bool `json:"healthy"`
-	// Nodes are the GPU's own device nodes, as absolute paths on the host.
+	// Nodes are the GPU's own device nodes, as absolute paths on the host; none
+	// if one of them is missing or not its own.
 	Nodes []string `json:"nodes,omitempty"`
 	// GIDs are the numeric groups that own those of Nodes that are not open to
-	// everyone, ascending.
+	// everyone, ascending, and never group 0.
 	GIDs []uint32 `json:"gids,omitempty"`
 	// VFs are the SR-IOV virtual functions that this GPU is split into.
 	VFs []BDF `json:"vfs,omitempty"`

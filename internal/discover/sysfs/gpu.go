@@ -28,8 +28,9 @@ func (r *reader) pf(f function) (gpu.GPU, error) {
 	return g, nil
 }
 
-// nodes finds the GPU's own device nodes. A GPU that lacks one is kept, and not
-// healthy.
+// nodes finds the GPU's own device nodes: all of them, or none. A GPU that lacks
+// one is kept without any and not healthy, because half a GPU in a container
+// helps nobody.
 func (r *reader) nodes(g *gpu.GPU, f function) {
 	var missing []string
 	has := map[string]bool{}
@@ -44,9 +45,7 @@ func (r *reader) nodes(g *gpu.GPU, f function) {
 			continue
 		}
 		g.Nodes = append(g.Nodes, node)
-		if !open {
-			g.GIDs = append(g.GIDs, gid)
-		}
+		g.GIDs = appendGroup(g.GIDs, gid, open)
 	}
 	for _, kind := range []string{cardNode, renderNode} {
 		if !has[kind] {
@@ -56,6 +55,7 @@ func (r *reader) nodes(g *gpu.GPU, f function) {
 	g.GIDs = ascending(g.GIDs)
 	g.Healthy = len(missing) == 0
 	if !g.Healthy {
+		g.Nodes, g.GIDs = nil, nil
 		r.warn("GPU %s cannot be used: %s%s", f.bdf, strings.Join(missing, "; "), driverState(f.driver))
 	}
 }
@@ -83,6 +83,16 @@ func (r *reader) device(node, numbers string) (gid uint32, open bool, err error)
 		return 0, false, fmt.Errorf("%s has the device numbers %s, sysfs says %q", node, is, numbers)
 	}
 	return d.GID, d.World(), nil
+}
+
+// appendGroup adds the group of a node that is not open to everyone. Group 0 is
+// left out: a node of root's alone is root's alone, and no container joins that
+// group for it.
+func appendGroup(gids []uint32, gid uint32, open bool) []uint32 {
+	if open || gid == 0 {
+		return gids
+	}
+	return append(gids, gid)
 }
 
 func ascending(gids []uint32) []uint32 {

@@ -214,8 +214,8 @@ func TestReadTrouble(t *testing.T) {
 				tree[devices+addr] = tree[devices+"0000:0f:00.0"]
 			},
 			func(g *gpu.GPU) {
-				g.PCIeRoot, g.PCIePath, g.PCIeSwitch, g.Healthy = "", nil, nil, false
-				g.Nodes = []string{"/dev/dri/card1", "/dev/dri/renderD128"}
+				g.PCIeRoot, g.PCIePath, g.PCIeSwitch = "", nil, nil
+				noNodes(g)
 			},
 			[]string{"does not end in " + addr, "both claim /dev/dri/card1", "both claim /dev/dri/renderD128"},
 		},
@@ -239,12 +239,12 @@ func TestReadTrouble(t *testing.T) {
 		},
 		{
 			"no render node", func(tree sim.Tree) { delete(tree, first+"/drm/renderD129/dev") },
-			func(g *gpu.GPU) { g.Nodes, g.Healthy = g.Nodes[:1], false },
+			noNodes,
 			[]string{"GPU " + addr + " cannot be used: no renderD* in /sys/bus/pci/devices/" + addr + "/drm"},
 		},
 		{
 			"a node missing in /dev", func(tree sim.Tree) { delete(tree, "dev/dri/card2") },
-			func(g *gpu.GPU) { g.Nodes, g.Healthy = g.Nodes[1:], false },
+			noNodes,
 			[]string{"GPU " + addr + " cannot be used: open /dev/dri/card2: no such file or directory"},
 		},
 		{
@@ -257,14 +257,14 @@ func TestReadTrouble(t *testing.T) {
 		},
 		{
 			"a file where a device should be", func(tree sim.Tree) { tree["dev/dri/card2"] = sim.File{Data: "card"} },
-			func(g *gpu.GPU) { g.Nodes, g.Healthy = g.Nodes[1:], false },
+			noNodes,
 			[]string{"stat /dev/dri/card2: not a character device"},
 		},
 		{
 			"a device with another's numbers", func(tree sim.Tree) {
 				tree["dev/dri/card2"] = sim.Device{Major: 226, Minor: 1, Perm: 0o660, GID: video}
 			},
-			func(g *gpu.GPU) { g.Nodes, g.Healthy = g.Nodes[1:], false },
+			noNodes,
 			[]string{`/dev/dri/card2 has the device numbers 226:1, sysfs says "226:2"`},
 		},
 		{
@@ -294,7 +294,7 @@ func TestReadTrouble(t *testing.T) {
 				test.want(&want[0])
 			}
 			if test.name == "a link to another function" {
-				want[1].Healthy = false
+				noNodes(&want[1])
 			}
 			tree := host()
 			test.change(tree)

@@ -91,10 +91,11 @@ func (r *reader) assign(vfs []function, gpus []gpu.GPU) {
 	}
 }
 
-// unique makes GPUs unhealthy that claim a device node of another: a container
-// would get what is not its own.
+// unique takes the nodes from GPUs that claim one of another's: a container would
+// get what is not its own.
 func (r *reader) unique(gpus []gpu.GPU) {
 	owner := map[string]int{}
+	var wrong []int
 	for i := range gpus {
 		for _, node := range gpus[i].Nodes {
 			j, taken := owner[node]
@@ -102,9 +103,12 @@ func (r *reader) unique(gpus []gpu.GPU) {
 				owner[node] = i
 				continue
 			}
-			gpus[i].Healthy, gpus[j].Healthy = false, false
+			wrong = append(wrong, i, j)
 			r.warn("GPUs %s and %s cannot be used: both claim %s", gpus[j].BDF, gpus[i].BDF, node)
 		}
+	}
+	for _, i := range wrong {
+		gpus[i].Healthy, gpus[i].Nodes, gpus[i].GIDs = false, nil, nil
 	}
 }
 
@@ -117,9 +121,7 @@ func (r *reader) shared() *gpu.Shared {
 		switch {
 		case err == nil:
 			s.Nodes = append(s.Nodes, node)
-			if !open {
-				s.GIDs = append(s.GIDs, gid)
-			}
+			s.GIDs = appendGroup(s.GIDs, gid, open)
 		case node == "/dev/mxcd":
 			r.warn("compute will not work, the shared control device is missing: %v", err)
 		case !errors.Is(err, fs.ErrNotExist):
