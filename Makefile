@@ -30,11 +30,11 @@ test:
 
 # A short run of every fuzz target there is.
 fuzz:
-	@set -e; for dir in $$(grep -rl '^func Fuzz' --include='*_test.go' cmd internal | xargs -n1 dirname | sort -u); do \
+	@set -e; log=$$(mktemp); trap 'rm -f $$log' EXIT; \
+	for dir in $$(grep -rl '^func Fuzz' --include='*_test.go' cmd internal | xargs -n1 dirname | sort -u); do \
 	  for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
 	    echo "fuzz $$dir $$target"; \
-	    $(GO) test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) >$$dir.fuzzlog 2>&1 || { cat $$dir.fuzzlog; rm -f $$dir.fuzzlog; exit 1; }; \
-	    rm -f $$dir.fuzzlog; \
+	    $(GO) test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x >$$log 2>&1 || { cat $$log; exit 1; }; \
 	  done; \
 	done
 
@@ -51,6 +51,7 @@ bench: build
 # Writes the pages and pictures in docs that are made from the commands.
 docs:
 	$(GO) test ./cmd/metax-ctk -run TestReference -update
+	$(GO) test ./docs -run TestExamples -update
 
 install: build
 	install -d $(DESTDIR)$(PREFIX)/bin

@@ -157,7 +157,7 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 // socket returns the path of the daemon's socket, empty for a client that has
 // no daemon, or an error for a daemon on another host.
 func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
-	switch filepath.Base(w.client) {
+	switch filepath.Base(w.settings.DockerClient.Text) {
 	case "podman", "nerdctl":
 		return "", nil
 	}

@@ -22,6 +22,8 @@ const (
 	exitNotFound      = 127
 )
 
+var errSelf = errors.New("is metax-docker itself")
+
 // deps is everything that the program takes from its surroundings.
 type deps struct {
 	Args     []string // the words after the program's name
@@ -39,6 +41,7 @@ type wrapper struct {
 	deps
 	settings config.Config
 	client   string // path of the docker-compatible client
+	missing  error  // why there is no client; printing a command needs none
 }
 
 // run ends in the client; it returns an exit code only where it did not get
@@ -60,11 +63,11 @@ func (w *wrapper) run() (int, error) {
 	if w.settings, err = config.Load(config.Path, text, w.Getenv); err != nil {
 		return exitOurs, err
 	}
-	if w.client, err = w.find(); err != nil {
-		return exitNotFound, err
-	}
+	w.client, w.missing = w.find()
 	cmd, err := w.scan()
-	if err != nil {
+	if err != nil && errors.Is(err, w.missing) {
+		return unusable(err), err
+	} else if err != nil {
 		return exitOurs, fmt.Errorf("%w\nrun 'metax-docker run --help' for the options", err)
 	}
 	if wantsHelp(cmd, w.Args) {
@@ -99,7 +102,7 @@ func (w *wrapper) find() (string, error) {
 	self, err1 := os.Stat("/proc/self/exe")
 	other, err2 := os.Stat(path)
 	if err1 == nil && err2 == nil && os.SameFile(self, other) {
-		return "", fmt.Errorf("the docker client %s (from %s) is metax-docker itself; name docker's path in METAX_CTK_DOCKER", path, client.Origin)
+		return "", fmt.Errorf("the docker client %s (from %s) %w; name docker's path in METAX_CTK_DOCKER", path, client.Origin, errSelf)
 	}
 	return path, nil
 }
@@ -115,6 +118,9 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 		return cmd, err
 	}
 	// A client without help is a client whose tables are docker's.
+	if w.missing != nil {
+		return cmd, w.missing
+	}
 	if text, err := w.Output(w.client, "run", "--help"); err == nil {
 		client.Run = client.Run.Merge(dockerargs.ParseHelp(text))
 	}
@@ -126,13 +132,21 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 
 // become replaces the process by the client.
 func (w *wrapper) become(args []string) (int, error) {
+	if w.missing != nil {
+		return unusable(w.missing), w.missing
+	}
 	// The client sees the name that it would have had without us.
 	argv := append([]string{filepath.Base(w.client)}, args...)
 	err := w.Exec(w.client, argv, w.Env)
-	if errors.Is(err, fs.ErrNotExist) {
-		return exitNotFound, fmt.Errorf("run %s: %w", w.client, err)
+	return unusable(err), fmt.Errorf("run %s: %w", w.client, err)
+}
+
+// unusable is the exit code for a client that cannot be run.
+func unusable(err error) int {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, errSelf) {
+		return exitNotFound
 	}
-	return exitNotExecutable, fmt.Errorf("run %s: %w", w.client, err)
+	return exitNotExecutable
 }
 
 // wantsHelp tells whether docker is about to print the help of itself, run or

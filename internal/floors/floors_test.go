@@ -19,7 +19,7 @@ var floors = map[string]int{
 	"internal/gpu": 0, "internal/topology": 0, "internal/alloc": 0, "internal/request": 0,
 	"internal/hostfs": 1, "internal/atomicfile": 1,
 	"internal/cdi": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2, "internal/sim": 2,
-	"cmd": 3,
+	"cmd": 3, "docs": 3,
 }
 
 // What a package's own files may not import, by prefix of the package.

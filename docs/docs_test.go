@@ -1,0 +1,135 @@
+// Package docs keeps what the pages show equal to what the programs do.
+package docs
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the outputs that the pages show")
+
+// pages are all that a person writes; cli.md is made from the commands.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{"../*.md", "*.md", "zh/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) < 15 {
+		t.Fatalf("only %d pages found", len(files))
+	}
+	return files
+}
+
+var (
+	consoles = regexp.MustCompile("(?s)```console\n(.*?)```")
+	commands = regexp.MustCompile(`(?m)^\$ (.*)\n`)
+	example  = regexp.MustCompile("(?s)```json\n(\\{\n  \"apiVersion\".*?)```")
+	links    = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+)
+
+// TestExamples runs every "$ command" of a console block and compares what it
+// prints, standard error first, with the lines below it. The commands of a page
+// share a folder, in which mini.json is the page's own example of a node;
+// /tmp/node stands for a new place.
+func TestExamples(t *testing.T) {
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+"/", "../cmd/...")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	seen := 0
+	for _, page := range pages(t) {
+		t.Run(page, func(t *testing.T) {
+			text := readFile(t, page)
+			dir := t.TempDir()
+			if m := example.FindStringSubmatch(text); m != nil {
+				if err := os.WriteFile(filepath.Join(dir, "mini.json"), []byte(m[1]), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// A page about metax-docker has a node to show it on.
+			env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir}
+			if filepath.Base(page) == "metax-docker.md" {
+				env = append(env, "METAX_CTK_NODE=c500-8")
+			}
+			fresh := consoles.ReplaceAllStringFunc(text, func(block string) string {
+				body := consoles.FindStringSubmatch(block)[1]
+				var out strings.Builder
+				code := "0"
+				for _, m := range commands.FindAllStringSubmatch(body, -1) {
+					seen++
+					command := m[1]
+					out.WriteString("$ " + command + "\n")
+					if command == "echo $?" {
+						out.WriteString(code + "\n")
+						continue
+					}
+					node := filepath.Join(dir, "node")
+					c := exec.Command("sh", "-c", strings.ReplaceAll(command, "/tmp/node", node))
+					c.Dir, c.Env = dir, env
+					var stdout, stderr strings.Builder
+					c.Stdout, c.Stderr = &stdout, &stderr
+					code = "0"
+					if err := c.Run(); err != nil {
+						code = strings.TrimPrefix(err.Error(), "exit status ")
+					}
+					out.WriteString(strings.ReplaceAll(stderr.String()+stdout.String(), node, "/tmp/node"))
+				}
+				return "```console\n" + out.String() + "```"
+			})
+			if *update {
+				if err := os.WriteFile(page, []byte(fresh), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if d := cmp.Diff(text, fresh); d != "" {
+				t.Errorf("not what the programs print (make docs):\n%s", d)
+			}
+		})
+	}
+	if seen < 30 {
+		t.Errorf("only %d commands seen", seen)
+	}
+}
+
+// TestLinks follows every link between the pages.
+func TestLinks(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, m := range links.FindAllStringSubmatch(readFile(t, page), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+		}
+	}
+}
+
+// TestTwins demands that every page is there in both languages.
+func TestTwins(t *testing.T) {
+	for _, page := range pages(t) {
+		if name := filepath.Base(page); filepath.Dir(page) == "." && name != "cli.md" {
+			if _, err := os.Stat(filepath.Join("zh", name)); err != nil {
+				t.Errorf("%s has no Chinese twin: %v", name, err)
+			}
+		}
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
