@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+)
+
+// TestBench measures on Docker 28 and asserts nothing. METAX_E2E_BENCH names the file that
+// the figures go to; test/bench/run sets it.
+func TestBench(t *testing.T) {
+	file := os.Getenv("METAX_E2E_BENCH")
+	if file == "" {
+		t.Skip("measures nothing without METAX_E2E_BENCH: start with test/bench/run")
+	}
+	if err := goBuild("../bench", fixed.bin, "./cmd/..."); err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t, "sid", sandbox.V2)
+	h.must(t, nil, "inside", "place")
+	h.must(t, nil, "metax-ctk", "cdi", "generate")
+	h.write(t, "/etc/docker/daemon.json",
+		`{"bridge": "none", "iptables": false, "ip6tables": false, "storage-driver": "overlay2", "cgroup-parent": "`+h.Cgroup()+`"}`)
+	var version string
+	h.daemon(t, func(ctx context.Context) (err error) {
+		version, err = dockerVersion(ctx, h.Path("/run/docker.sock"))
+		return err
+	}, "dockerd")
+	assertVersion(t, "docker", version, "28.")
+	h.must(t, nil, "docker", "load", "--quiet", "--input", imageFile)
+
+	// Not h.run: how long this takes is what it is about.
+	cmd := h.Command(t.Context(), nil, "inside", "measure", imageRef, "/probe", "exit", "0")
+	cmd.Stderr = os.Stderr
+	figures, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, figures, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+)
+
+func TestDocker(t *testing.T) {
+	const unresolvable = "unresolvable CDI devices"
+	rows := []struct {
+		suite   string
+		layout  sandbox.Layout
+		version string
+		feature string // "cdi" of daemon.json's features, empty where it is not set
+		cdi     bool
+		unknown string
+	}{
+		{"sid", sandbox.Hybrid, "28.", "", true, unresolvable},
+		{"sid", sandbox.V2, "28.", "", true, unresolvable},
+		{"trixie", sandbox.Hybrid, "26.1.", "true", true, unresolvable},
+		{"trixie", sandbox.V2, "26.1.", "true", true, unresolvable},
+		{"trixie", sandbox.V1, "26.1.", "", false, `could not select device driver "cdi"`},
+		{"bookworm", sandbox.Hybrid, "20.10.", "", false, "is not an absolute path"},
+		{"bookworm", sandbox.V1, "20.10.", "", false, "is not an absolute path"},
+		{"bookworm", sandbox.V2, "20.10.", "", false, "is not an absolute path"},
+	}
+	for _, row := range rows {
+		t.Run(fmt.Sprintf("%s/%s/cdi=%t", row.suite, row.layout, row.cdi), func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, row.suite, row.layout)
+			config := map[string]any{
+				"bridge": "none", "iptables": false, "ip6tables": false,
+				"storage-driver": "overlay2", "cgroup-parent": h.Cgroup(),
+			}
+			if row.feature != "" {
+				config["features"] = map[string]bool{"cdi": row.feature == "true"}
+			}
+			text, err := json.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.write(t, "/etc/docker/daemon.json", string(text))
+
+			var version string
+			h.daemon(t, func(ctx context.Context) (err error) {
+				version, err = dockerVersion(ctx, h.Path("/run/docker.sock"))
+				return err
+			}, "dockerd")
+			assertVersion(t, "docker", version, row.version)
+			h.must(t, nil, "docker", "load", "--quiet", "--input", imageFile)
+			auto := "flags"
+			if row.cdi {
+				auto = "cdi"
+			}
+			wrapper{host: h, client: "docker", cdi: row.cdi, auto: auto, unknown: row.unknown}.journey(t)
+		})
+	}
+}
+
+// dockerVersion asks the daemon, not the client that happens to be in the PATH.
+func dockerVersion(ctx context.Context, socket string) (string, error) {
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker/version", nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	var answer struct{ Version string }
+	err = json.NewDecoder(response.Body).Decode(&answer)
+	return answer.Version, err
+}

@@ -1,0 +1,279 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/machine"
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+)
+
+const (
+	// nodeDir is where a host's simulated node stands.
+	nodeDir = "/node"
+	// videoGID owns the device nodes, as group video does on Debian.
+	videoGID = 44
+	// nodeGPUs is how many GPUs the simulated node has.
+	nodeGPUs = 8
+	// patience bounds any one command; it is no assertion about speed.
+	patience = 2 * time.Minute
+)
+
+// host is one machine of the matrix: a sandbox with engines and a simulated node.
+type host struct {
+	*sandbox.Sandbox
+	gpus []gpuFacts
+}
+
+// gpuFacts is what the tests need of a GPU in Node JSON.
+type gpuFacts struct {
+	Index int      `json:"index"`
+	UUID  string   `json:"uuid"`
+	Nodes []string `json:"nodes"`
+}
+
+var hosts atomic.Int32
+
+// newHost makes a machine from the engines of a Debian suite, whose node's CDI spec is
+// generated with the options. It ends with the test.
+func newHost(t *testing.T, suite string, layout sandbox.Layout, options ...string) *host {
+	t.Helper()
+	sb, err := sandbox.Start(sandbox.Config{
+		Root:   filepath.Join(fixed.roots, suite),
+		Bin:    fixed.bin,
+		Layout: layout,
+		Cgroup: fmt.Sprintf("metax-e2e-%d-%d", os.Getpid(), hosts.Add(1)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := sb.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	h := &host{Sandbox: sb}
+	h.write(t, "/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
+	h.write(t, "/etc/group", "root:x:0:\nvideo:x:44:\n")
+	h.write(t, "/etc/hosts", "127.0.0.1 localhost\n")
+	h.write(t, "/etc/resolv.conf", "")
+	h.fitRuntimes(t)
+	h.simulate(t, options)
+	return h
+}
+
+// simulate makes the node and its CDI spec. Its device nodes are root's and group video's
+// alone, as a distribution's udev rules make them.
+func (h *host) simulate(t *testing.T, options []string) {
+	t.Helper()
+	h.must(t, nil, "metax-ctk", "sim", "create", "c500-8", nodeDir)
+	dev := h.Path(nodeDir + "/dev")
+	err := filepath.WalkDir(dev, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type()&fs.ModeDevice == 0 {
+			return err
+		}
+		return errors.Join(os.Chown(path, 0, videoGID), os.Chmod(path, 0o660))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	generate := []string{"metax-ctk", "--root", nodeDir, "cdi", "generate", "--output", "/run/cdi/metax-tech.com-gpu.json"}
+	h.must(t, nil, append(generate, options...)...)
+	var node struct {
+		GPUs []gpuFacts `json:"gpus"`
+	}
+	h.decode(t, &node, "metax-ctk", "--root", nodeDir, "device", "list", "-o", "json")
+	if len(node.GPUs) != nodeGPUs {
+		t.Fatalf("the simulated node has %d GPUs, want %d", len(node.GPUs), nodeGPUs)
+	}
+	h.gpus = node.GPUs
+}
+
+// pick asks the product for n GPUs and returns their indices.
+func (h *host) pick(t *testing.T, n int) []int {
+	t.Helper()
+	var picked struct {
+		GPUs []int `json:"gpus"`
+	}
+	h.decode(t, &picked, "metax-ctk", "--root", nodeDir, "pick", fmt.Sprint(n), "-o", "json")
+	if len(picked.GPUs) != n {
+		t.Fatalf("pick %d gave %d GPUs", n, len(picked.GPUs))
+	}
+	return picked.GPUs
+}
+
+// cdiNames are the qualified CDI names of GPUs, by UUID as the product names them.
+func (h *host) cdiNames(gpus []int) []string {
+	var names []string
+	for _, g := range gpus {
+		names = append(names, "metax-tech.com/gpu="+h.gpus[g].UUID)
+	}
+	return names
+}
+
+// number is the device number of a node of the simulated machine.
+func (h *host) number(t *testing.T, path string) (major, minor uint32) {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(h.Path(nodeDir+path), &st); err != nil {
+		t.Fatalf("stat %s of the simulated node: %v", path, err)
+	}
+	return unix.Major(st.Rdev), unix.Minor(st.Rdev)
+}
+
+// numbers are the device numbers of all GPUs' own nodes, as arguments for the probe.
+func (h *host) numbers(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	for _, gpu := range h.gpus {
+		for _, path := range gpu.Nodes {
+			major, minor := h.number(t, path)
+			list = append(list, fmt.Sprintf("%d:%d", major, minor))
+		}
+	}
+	return list
+}
+
+// fitRuntimes puts the tests' low-level runtime in front of runc and crun where this machine
+// cannot give what engines ask for, and says so.
+func (h *host) fitRuntimes(t *testing.T) {
+	t.Helper()
+	raise, bare := machine.CanRaise(), machine.BareV2(h.Path("/sys/fs/cgroup"))
+	if raise && !bare {
+		return
+	}
+	t.Logf("low-level runtime in front of runc and crun: CAP_SYS_RESOURCE=%t, cgroup v2 without controllers=%t", raise, bare)
+	shim, err := os.ReadFile(filepath.Join(fixed.bin, "lowlevel"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/usr/sbin/runc", "/usr/bin/crun"} {
+		at := h.Path(path)
+		if err := errors.Join(os.Rename(at, at+".real"), os.WriteFile(at, shim, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (h *host) write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := h.WriteFile(path, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// result is how a command ended.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("exit code %d\nstdout: %s\nstderr: %s", r.code, r.stdout, r.stderr)
+}
+
+// run runs a command inside to its end.
+func (h *host) run(t *testing.T, env []string, argv ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := h.Command(ctx, env, argv[0], argv[1:]...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatalf("run %s: %v", strings.Join(argv, " "), err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("%s does not end\n%s", strings.Join(argv, " "), stderr.String())
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// must runs a command that has to succeed and returns its standard output.
+func (h *host) must(t *testing.T, env []string, argv ...string) string {
+	t.Helper()
+	r := h.run(t, env, argv...)
+	if r.code != 0 {
+		t.Fatalf("%s: %v", strings.Join(argv, " "), r)
+	}
+	return r.stdout
+}
+
+func (h *host) decode(t *testing.T, value any, argv ...string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(h.must(t, nil, argv...)), value); err != nil {
+		t.Fatalf("read the output of %s: %v", strings.Join(argv, " "), err)
+	}
+}
+
+// daemon starts a process that serves until the test ends, and waits until ready answers.
+// Its log is shown if the test fails.
+func (h *host) daemon(t *testing.T, ready func(context.Context) error, argv ...string) {
+	t.Helper()
+	cmd := h.Command(context.Background(), nil, argv[0], argv[1:]...)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait() // how it ended is in its log
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		if pid, err := sandbox.Inner(context.Background(), cmd); err == nil {
+			syscall.Kill(pid, syscall.SIGTERM)
+		}
+		select {
+		case <-ended:
+		case <-time.After(15 * time.Second):
+			t.Errorf("%s does not stop", argv[0])
+			cmd.Process.Kill()
+			<-ended
+		}
+		if t.Failed() {
+			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+			t.Logf("end of the log of %s:\n%s", argv[0], strings.Join(lines[max(0, len(lines)-40):], "\n"))
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ended:
+			t.Fatalf("%s ended before it was ready", argv[0])
+		case <-ctx.Done():
+			t.Fatalf("%s is not ready: %v", argv[0], err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// assertVersion states which engine a row tests, so that no row tests another by accident.
+func assertVersion(t *testing.T, engine, got, want string) {
+	t.Helper()
+	t.Logf("engine: %s %s", engine, got)
+	if !strings.HasPrefix(got, want) {
+		t.Fatalf("%s is %s, this row wants %s*: its root is stale, or the row is", engine, got, want)
+	}
+}

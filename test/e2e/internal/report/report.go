@@ -1,0 +1,62 @@
+// Package report is what the probe tells about the container it runs in, and where. It is
+// the contract between the probe and the tests, and nothing else.
+package report
+
+import "errors"
+
+// The probe writes into a directory of the machine that is mounted at Dir. Its standard
+// output would be the engine's to carry, and a loaded Docker loses that of a process that
+// ends at once.
+const (
+	Dir = "/report"
+	// Look is the file with a Report as JSON.
+	Look = "look.json"
+	// Waiting is the file that appears once a probe waits for SIGTERM.
+	Waiting = "waiting"
+)
+
+// Report is one look around.
+type Report struct {
+	UID    int   `json:"uid"`
+	Groups []int `json:"groups"`
+	// Nodes are the character devices below /dev, pseudo terminals aside, sorted by path.
+	Nodes []Node `json:"nodes"`
+	// Made are the nodes that the probe was asked to make, in that order.
+	Made []Node `json:"made"`
+	// Driver are the files of /opt/mxdriver/bin.
+	Driver []string `json:"driver"`
+	// DriverWrite is the errno name of creating a file in /opt/mxdriver: EROFS where it is
+	// mounted read-only, empty where it worked.
+	DriverWrite string `json:"driverWrite"`
+}
+
+// Node is one character device and what became of opening it.
+type Node struct {
+	Path  string `json:"path"`
+	Major uint32 `json:"major"`
+	Minor uint32 `json:"minor"`
+	// Mode are the permission bits, in octal, and Owner is "UID:GID".
+	Mode  string `json:"mode,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	// Mknod is the errno name of making the node, empty where it worked.
+	Mknod string `json:"mknod,omitempty"`
+	// Open is the errno name of opening it for reading and writing, empty where it worked.
+	Open string `json:"open,omitempty"`
+}
+
+// Verdict tells a device rule from everything else. The device cgroup answers before the
+// driver is asked: a node without a driver says ENXIO where it is allowed, and EPERM where
+// it is not. EACCES is the mode of the node.
+func (n Node) Verdict() error {
+	switch {
+	case n.Mknod != "":
+		return errors.New("mknod: " + n.Mknod)
+	case n.Open == "EPERM", n.Open == "EACCES":
+		return errors.New("open: " + n.Open)
+	}
+	return nil
+}
+
+// TermCode is the exit code of a probe that waits and is told to end: no shell, engine or
+// kernel answers SIGTERM with it.
+const TermCode = 77
