@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,6 +24,30 @@ type info struct {
 	DiscoveredDevices []struct{ Source, ID string }
 	// CDISpecDirs are the directories that it reads; none where CDI is off.
 	CDISpecDirs []string
+}
+
+// answer is what a daemon said, or why it said nothing.
+type answer struct {
+	info info
+	err  error
+}
+
+// errNoDaemon is the answer of no daemon.
+var errNoDaemon = errors.New("there is no daemon to ask")
+
+// ask asks the daemon behind the socket in the background; an empty path is a
+// client that has no daemon.
+func ask(socket string) <-chan answer {
+	said := make(chan answer, 1)
+	if socket == "" {
+		said <- answer{err: errNoDaemon}
+		return said
+	}
+	go func() {
+		i, err := daemonInfo(socket)
+		said <- answer{i, err}
+	}()
+	return said
 }
 
 // daemonInfo asks the daemon behind the socket. It speaks the one sentence of

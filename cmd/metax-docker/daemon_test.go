@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // serve answers on a socket with net/http, as the daemon does.
@@ -129,5 +132,32 @@ func TestEndpoint(t *testing.T) {
 	_, _, err := endpoint(asked{Context: "gone", Getenv: func(string) string { return home }})
 	if err == nil || !strings.Contains(err.Error(), `"gone"`) {
 		t.Errorf("unknown context: %v", err)
+	}
+}
+
+func TestInject(t *testing.T) {
+	g := given{GPUs: []gpu.GPU{{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}}}, Root: "/"}
+	cdi, flags := []string{"--device=metax-tech.com/gpu=GPU-1"}, []string{"--device=/dev/dri/card1:/dev/dri/card1:rw"}
+	listed := answer{info: info{DiscoveredDevices: []struct{ Source, ID string }{{"cdi", "metax-tech.com/gpu=GPU-1"}}}}
+	for name, tc := range map[string]struct {
+		way    string
+		daemon answer
+		want   []string
+	}{
+		"auto, listed":        {injectAuto, listed, cdi},
+		"auto, not listed":    {injectAuto, answer{}, flags},
+		"auto, no answer":     {injectAuto, answer{err: errNoDaemon}, flags},
+		"CDI, listed":         {injectCDI, listed, cdi},
+		"CDI, no answer":      {injectCDI, answer{err: errNoDaemon}, cdi},
+		"CDI, not listed":     {injectCDI, answer{}, nil},
+		"flags, nobody asked": {injectFlags, answer{err: errNoDaemon}, flags},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := wrapper{deps: deps{Err: t.Output()}}
+			got, err := w.inject(g, config.Value{Text: tc.way}, tc.daemon)
+			if d := cmp.Diff(tc.want, got); d != "" || (err != nil) != (tc.want == nil) {
+				t.Errorf("error %v\n%s", err, d)
+			}
+		})
 	}
 }

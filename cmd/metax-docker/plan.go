@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
@@ -37,20 +38,11 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 		return nil, err
 	}
 
+	if inject.Text == injectFlags {
+		socket = "" // no answer would change anything
+	}
 	// The daemon is asked while the node is read: both take a few milliseconds.
-	type answer struct {
-		info info
-		err  error
-	}
-	daemon := make(chan answer, 1)
-	if inject.Text == injectAuto && socket != "" {
-		go func() {
-			i, err := daemonInfo(socket)
-			daemon <- answer{i, err}
-		}()
-	} else {
-		daemon <- answer{}
-	}
+	daemon := ask(socket)
 
 	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() && !o.DryRun {
@@ -78,21 +70,27 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if node.Driver != nil {
 		g.Driver = node.Driver.Path
 	}
-	if inject.Text == injectCDI {
-		return g.cdi(), nil
-	}
-	d := <-daemon
-	if d.err != nil {
-		// docker is about to say what is wrong with its daemon; flags are right
-		// for every daemon.
+	return w.inject(g, inject, <-daemon)
+}
+
+// inject turns what is given into docker's options, by the way that was asked
+// for. Of a daemon that does not answer docker is about to say more; flags are
+// right for every daemon.
+func (w *wrapper) inject(g given, way config.Value, daemon answer) ([]string, error) {
+	if daemon.err != nil {
+		if way.Text == injectCDI {
+			return g.cdi(), nil
+		}
 		return g.flags(), nil
 	}
-	byCDI, err := d.info.lists(g.cdiNames())
-	if err != nil {
-		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", err)
-	}
-	if byCDI {
+	listed, err := daemon.info.lists(g.cdiNames())
+	switch {
+	case listed:
 		return g.cdi(), nil
+	case way.Text == injectCDI:
+		return nil, fmt.Errorf("the docker daemon does not list %s: run metax-ctk cdi generate; Docker 25 to 28.1 needs \"features\": {\"cdi\": true} and a restart, an older one knows no CDI: --inject=flags", strings.Join(g.cdiNames(), ", "))
+	case err != nil:
+		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", err)
 	}
 	return g.flags(), nil
 }

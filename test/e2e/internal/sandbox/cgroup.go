@@ -26,6 +26,15 @@ const (
 
 const cgroupDir = "/sys/fs/cgroup"
 
+// Available tells why this machine cannot show the layout, nil if it can.
+func (l Layout) Available() error {
+	if l == V2 {
+		return nil
+	}
+	_, err := v1Hierarchies()
+	return err
+}
+
 // mount mounts the layout on dir. Hierarchies belong to the kernel, not to the namespace:
 // these are the machine's own, mounted again.
 func (l Layout) mount(dir string) error {
@@ -60,7 +69,7 @@ func (l Layout) mount(dir string) error {
 
 // errPureV2 reports a machine that cannot show version 1: its controllers are all in use by
 // the unified hierarchy, and a controller is in one hierarchy at a time.
-var errPureV2 = errors.New("this machine has no cgroup v1 hierarchy, so only rows of layout v2 can run here: -run '/./v2'")
+var errPureV2 = errors.New("this machine has no cgroup v1 hierarchy, so only rows of layout v2 can run here")
 
 // v1Hierarchies lists the mount options of the machine's version 1 hierarchies.
 func v1Hierarchies() ([]string, error) {
