@@ -97,23 +97,24 @@ func specDirFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "spec-dir", Usage: "look in `DIR`, as the engine does, below the root; repeatable, the last one wins (default: /etc/cdi, /var/run/cdi)"}
 }
 
-func (t toolkit) cdiOptions(c *cli.Context) (cdi.Options, error) {
+// cdiOptions returns the node's host and the options that shape its spec.
+func (t toolkit) cdiOptions(c *cli.Context) (*hostfs.Root, cdi.Options, error) {
 	names, err := cdi.ParseNames(c.StringSlice("device-name-strategy")...)
 	if err != nil {
-		return cdi.Options{}, usageError{err}
+		return nil, cdi.Options{}, usageError{err}
+	}
+	host, err := hostfs.New(t.where(c).Root)
+	if err != nil {
+		return nil, cdi.Options{}, err
 	}
 	opt := cdi.Options{
 		Vendor: c.String("vendor"), Class: c.String("class"), Names: names,
 		NoGroups: c.Bool("no-groups"), EngineRoot: c.String("engine-root"),
 	}
 	if opt.EngineRoot == "" {
-		host, err := hostfs.New(t.where(c).Root)
-		if err != nil {
-			return cdi.Options{}, err
-		}
 		opt.EngineRoot = host.Dir()
 	}
-	return opt, nil
+	return host, opt, nil
 }
 
 // wanted makes the spec that the node would get.
@@ -126,7 +127,6 @@ func (t toolkit) wanted(c *cli.Context, opt cdi.Options) (gpu.Node, *specs.Spec,
 	return node, spec, err
 }
 
-// print the devices of a listing, one a line, or the whole of it by -o.
 func (t toolkit) cdiList(c *cli.Context) error {
 	if _, err := arguments(c, 0, 0); err != nil {
 		return err

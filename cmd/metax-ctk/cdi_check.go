@@ -31,11 +31,7 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opt, err := t.cdiOptions(c)
-	if err != nil {
-		return err
-	}
-	host, err := hostfs.New(t.where(c).Root)
+	host, opt, err := t.cdiOptions(c)
 	if err != nil {
 		return err
 	}
@@ -102,11 +98,7 @@ func (t toolkit) cdiDiff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	opt, err := t.cdiOptions(c)
-	if err != nil {
-		return err
-	}
-	host, err := hostfs.New(t.where(c).Root)
+	host, opt, err := t.cdiOptions(c)
 	if err != nil {
 		return err
 	}

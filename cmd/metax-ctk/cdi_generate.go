@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // generated is what generate did, as -o prints it.
@@ -24,7 +23,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	if _, err := arguments(c, 0, 0); err != nil {
 		return err
 	}
-	opt, err := t.cdiOptions(c)
+	host, opt, err := t.cdiOptions(c)
 	if err != nil {
 		return err
 	}
@@ -32,6 +31,9 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	format, err := specFormat(c)
 	if err != nil {
 		return err
+	}
+	if !t.where(c).IsHost() && !c.IsSet("output") {
+		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
 	}
 	node, spec, err := t.wanted(c, opt)
 	var incomplete *cdi.IncompleteError
@@ -50,16 +52,9 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	}
 	path := c.String("output")
 	if path == "" {
-		host, err := hostfs.New(t.where(c).Root)
-		if err != nil {
-			return err
-		}
 		if path, err = host.Place(cdi.Path(opt.Vendor, opt.Class, format)); err != nil {
 			return err
 		}
-	}
-	if !t.where(c).IsHost() && !c.IsSet("output") {
-		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
 	}
 	done := generated{Path: path, Version: spec.Version, Kind: spec.Kind, Devices: len(spec.Devices)}
 	if done.Changed, err = cdi.Write(path, spec, format); err != nil {

@@ -26,7 +26,7 @@ type Host struct {
 	// Run runs the host's mx-smi. Where it must not be run, Run is nil.
 	Run mxsmi.Run
 	// Recorded is the Node that an earlier Discover found; it stands in for
-	// mx-smi where Run is nil. May be nil.
+	// mx-smi where Run is nil or tells nothing. May be nil.
 	Recorded *gpu.Node
 	// Timeout bounds all runs of mx-smi together; 0 is mxsmi.DefaultTimeout.
 	Timeout time.Duration
@@ -83,30 +83,37 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// vendor adds what only the vendor's tool knows.
+// vendor adds what only the vendor's tool knows, or what it said before.
 func (h Host) vendor(ctx context.Context, node *gpu.Node) {
 	const unlinked = "MetaXLink is not known, links are PCIe and NUMA only: "
 	warn := func(s string) { node.Warnings = append(node.Warnings, s) }
-	switch {
-	case h.Run != nil:
-		path, ok := mxsmi.Find(h.Root)
-		if !ok {
-			warn(unlinked + "there is no mx-smi at " + strings.Join(mxsmi.Paths(), " or "))
-			return
+	why, asked := "mx-smi is not asked here, and no node is recorded", false
+	if h.Run != nil {
+		var path string
+		if path, asked = mxsmi.Find(h.Root); asked {
+			told := mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.Read(ctx)
+			node.Warnings = append(node.Warnings, told.Warnings...)
+			if len(told.GPUs) > 0 {
+				merge(node, told, "mx-smi")
+				return
+			}
+			why = "mx-smi told nothing"
+		} else {
+			why = "there is no mx-smi at " + strings.Join(mxsmi.Paths(), " or ")
 		}
-		told := mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.Read(ctx)
-		node.Warnings = append(node.Warnings, told.Warnings...)
-		if len(told.GPUs) > 0 {
-			merge(node, told, "mx-smi")
-		}
-	case h.Recorded != nil:
-		if !isTold(*h.Recorded) {
-			warn(unlinked + "mx-smi had told nothing when the node was recorded")
-		}
-		merge(node, recall(*h.Recorded, *node), "the recorded node")
-	default:
-		warn(unlinked + "mx-smi is not asked here, and no node is recorded")
 	}
+	switch {
+	case h.Recorded == nil:
+		if !asked { // else the reader has said already what is not known
+			warn(unlinked + why)
+		}
+		return
+	case !isTold(*h.Recorded):
+		warn(unlinked + "mx-smi had told nothing when the node was recorded")
+	case h.Run != nil:
+		warn("UUIDs, health and MetaXLink are as recorded before: " + why)
+	}
+	merge(node, recall(*h.Recorded, *node), "the recorded node")
 }
 
 // hostname is what /etc/hostname says; a Node may go without a name.

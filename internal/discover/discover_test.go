@@ -160,6 +160,15 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		}
 		wantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes"}, warnings)
 	})
+	t.Run("fails, but was recorded", func(t *testing.T) {
+		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
+		want := node(t, "c500-8")
+		got, warnings := mustDiscover(t, discover.Host{Root: write(t, hostTree(t, "c500-8")), Run: fail, Recorded: &want})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		wantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes", "as recorded before: mx-smi told nothing"}, warnings)
+	})
 }
 
 // The tool of a host tree is the tree's, wherever its links lead.

@@ -72,23 +72,30 @@ func (w Where) discover(ctx context.Context) (gpu.Node, error) {
 		return gpu.Node{}, err
 	}
 	host := discover.Host{Root: root, Run: w.Run}
-	if w.Run == nil {
-		record, err := root.ReadFile(RecordPath)
-		if err == nil {
-			node, err := gpu.DecodeNode(record)
-			if err != nil {
-				return gpu.Node{}, fmt.Errorf("read recorded node %s: %w; write it anew: metax-ctk cdi generate", root.Join(RecordPath), err)
-			}
-			host.Recorded = &node
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return gpu.Node{}, fmt.Errorf("read recorded node: %w", err)
-		}
+	record, err := recorded(root)
+	switch {
+	case err == nil:
+		host.Recorded = record
+	case w.Run == nil && !errors.Is(err, fs.ErrNotExist):
+		return gpu.Node{}, fmt.Errorf("read recorded node: %w; write it anew: metax-ctk cdi generate", err)
 	}
 	node, err := host.Discover(ctx)
 	if err == nil && w.Run == nil && host.Recorded == nil {
 		node.Warnings = append(node.Warnings, "to know MetaXLink from now on, record the node: metax-ctk cdi generate")
 	}
 	return node, err
+}
+
+func recorded(root *hostfs.Root) (*gpu.Node, error) {
+	text, err := root.ReadFile(RecordPath)
+	if err != nil {
+		return nil, err
+	}
+	node, err := gpu.DecodeNode(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", root.Join(RecordPath), err)
+	}
+	return &node, nil
 }
 
 // Record writes the node to its host's RecordPath.
