@@ -1,0 +1,49 @@
+package stopwatch
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTimeTakesTurns(t *testing.T) {
+	var order []string
+	note := func(name string) Case {
+		return Case{
+			Name:    name,
+			Prepare: func() error { order = append(order, "p"+name); return nil },
+			Run:     func() (int64, error) { order = append(order, name); return 5, nil },
+		}
+	}
+	readings, err := Time(2, note("a"), note("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Fields("pa a pb b pb b pa a pa a pb b"); !slices.Equal(want, order) {
+		t.Errorf("order %v, want %v", order, want)
+	}
+	if s := readings.Memory("b"); s.Runs != 2 || s.Median != 5 {
+		t.Errorf("the warm-up counts, or the memory is lost: %+v", s)
+	}
+}
+
+func TestAdded(t *testing.T) {
+	r := Readings{"with": {{Wall: 5}, {Wall: 9}, {Wall: 20}}, "without": {{Wall: 4}, {Wall: 7}, {Wall: 1}}}
+	if s := r.Added("with", "without"); s.Median != 2 || s.P90 != 19 {
+		t.Errorf("got %+v, want the median of 1, 2 and 19", s)
+	}
+}
+
+func TestTimeStopsAtAFailure(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]Case{
+		"prepare": {Name: "x", Prepare: func() error { return broken }},
+		"run":     {Name: "x", Run: func() (int64, error) { return 0, broken }},
+		"process": Process("x", nil, "/nowhere/at/all"),
+	} {
+		if _, err := Time(1, c); err == nil || !strings.Contains(err.Error(), `"x"`) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

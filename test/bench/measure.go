@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
+)
+
+// source is the repository, as seen from this module.
+const source = "../.."
+
+// measure does all measurements, one after the other.
+func measure() (Results, error) {
+	machine, err := thisMachine()
+	if err != nil {
+		return Results{}, err
+	}
+	commit, err := commit()
+	if err != nil {
+		return Results{}, err
+	}
+	figures, err := programs()
+	if err != nil {
+		return Results{}, err
+	}
+	engine, err := withEngine()
+	if err != nil {
+		return Results{}, err
+	}
+	benchmarks, err := inProcess()
+	if err != nil {
+		return Results{}, err
+	}
+	if err := errors.Join(figures.Add(engine.Figures), figures.Add(benchmarks)); err != nil {
+		return Results{}, err
+	}
+	return Results{
+		Machine: machine, Docker: engine.Docker, Shim: engine.Shim,
+		Commit: commit, Date: time.Now().UTC().Format(time.DateOnly),
+		Figures: figures,
+	}, nil
+}
+
+// withEngine has test/e2e make a machine with a docker daemon, and cmd/inside measure there,
+// with the programs that "make build" has made.
+func withEngine() (figure.Engine, error) {
+	bin, err := filepath.Abs(filepath.Join(source, "bin"))
+	if err != nil {
+		return figure.Engine{}, err
+	}
+	dir, err := os.MkdirTemp("", "metax-bench-")
+	if err != nil {
+		return figure.Engine{}, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "engine.json")
+	cmd := exec.Command("../e2e/run", "-run", "^TestBench$")
+	cmd.Env = append(os.Environ(), "METAX_E2E_BIN="+bin, "METAX_E2E_BENCH="+file)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return figure.Engine{}, fmt.Errorf("measure with docker: %w", err)
+	}
+	return loadEngine(file)
+}
+
+// programs are the size of each program, and of how many packages it is made.
+func programs() (figure.Set, error) {
+	set := figure.Set{}
+	for _, name := range []string{"metax-docker", "metax-ctk"} {
+		info, err := os.Stat(filepath.Join(source, "bin", name))
+		if err != nil {
+			return nil, fmt.Errorf("find what is to be measured: %w (make build)", err)
+		}
+		cmd := exec.Command("go", "list", "-deps", "./cmd/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		list, err := output(cmd)
+		if err != nil {
+			return nil, err
+		}
+		set["program/"+name+"/size"] = figure.Summarise(figure.Bytes, []float64{float64(info.Size())})
+		set["program/"+name+"/packages"] = figure.Summarise(figure.Count, []float64{float64(len(strings.Fields(list)))})
+	}
+	return set, nil
+}
+
+// commit names what is measured; "+" stands for changes that are in no commit.
+func commit() (string, error) {
+	head, err := output(exec.Command("git", "rev-parse", "--short=12", "HEAD"))
+	if err != nil {
+		return "", err
+	}
+	changes, err := output(exec.Command("git", "status", "--porcelain", "--", "cmd", "internal", "go.mod", "go.sum"))
+	if err != nil {
+		return "", err
+	}
+	if head = strings.TrimSpace(head); changes != "" {
+		head += "+"
+	}
+	return head, nil
+}
+
+// output runs a command in the repository's root.
+func output(cmd *exec.Cmd) (string, error) {
+	cmd.Dir, cmd.Stderr = source, os.Stderr
+	text, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("run %s: %w", strings.Join(cmd.Args, " "), err)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"path"
+	"strings"
+	"text/template"
+)
+
+//go:embed performance.md.tmpl performance.zh.md.tmpl
+var templates embed.FS
+
+// page is a page of results in one language.
+type page struct {
+	path        string // of the page
+	template    string
+	met, missed string // the verdicts on a goal
+}
+
+var pages = []page{
+	{source + "/docs/performance.md", "performance.md.tmpl", "met", "**missed**"},
+	{source + "/docs/zh/performance.md", "performance.zh.md.tmpl", "达到", "**未达到**"},
+}
+
+// goals are the most that a figure's median may be, in the figure's unit.
+var goals = map[string]float64{
+	"wrapper/none":                  3e6,
+	"wrapper/gpus":                  10e6,
+	"engine/cdi/added":              10e6,
+	"engine/flags/added":            10e6,
+	"go/internal/discover/Discover": 5e6,
+	"toolkit/generate/8":            20e6,
+	"memory/generate/8":             30 << 20,
+	pickSearch:                      1e3,
+	pickSearch + "/allocs":          0,
+	pickAnswer:                      1e3,
+	pickAnswer + "/allocs":          0,
+}
+
+const (
+	pickSearch = "go/internal/alloc/PickMask/8/quads/spread"
+	pickAnswer = "go/internal/alloc/Pick/8/quads/explain=false"
+)
+
+// render makes the page. The same results give the same bytes.
+func (p page) render(r Results) ([]byte, error) {
+	t := tables{p, r}
+	parsed, err := template.New(p.template).Option("missingkey=error").Funcs(template.FuncMap{
+		"goal": t.goal, "row": t.row, "median": t.median,
+	}).ParseFS(templates, p.template)
+	if err != nil {
+		return nil, err
+	}
+	var page bytes.Buffer
+	if err := parsed.Execute(&page, r); err != nil {
+		return nil, fmt.Errorf("write %s: %w", path.Base(p.path), err)
+	}
+	return page.Bytes(), nil
+}
+
+// tables makes a page's lines of figures.
+type tables struct {
+	page
+	Results
+}
+
+// goal is a line of the table of goals: what, median, interval, 90th percentile, goal, verdict.
+func (t tables) goal(name, what string) (string, error) {
+	s, ok := t.Figures[name]
+	most, known := goals[name]
+	if !ok || !known {
+		return "", fmt.Errorf("no figure and goal %q", name)
+	}
+	verdict := t.met
+	if s.Median > most {
+		verdict = t.missed
+	}
+	bound := s.Unit.Exact(most)
+	if most > 0 {
+		bound = "≤ " + bound
+	}
+	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P90), bound, verdict), nil
+}
+
+// row is a line of any other table: what, median, interval, 90th percentile, runs.
+func (t tables) row(name, what string) (string, error) {
+	s, ok := t.Figures[name]
+	if !ok {
+		return "", fmt.Errorf("no figure %q", name)
+	}
+	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P90), fmt.Sprint(s.Runs)), nil
+}
+
+// median is a figure for use in a sentence.
+func (t tables) median(name string) (string, error) {
+	s, ok := t.Figures[name]
+	if !ok {
+		return "", fmt.Errorf("no figure %q", name)
+	}
+	return s.Unit.String(s.Median), nil
+}
+
+func line(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |" }
