@@ -36,12 +36,12 @@ func TestDaemonInfo(t *testing.T) {
 		w.Write([]byte(`{"ID":"x","CDISpecDirs":["/etc/cdi"],"DiscoveredDevices":[{"Source":"cdi","ID":"a/b=0"}]}`))
 		w.(http.Flusher).Flush() // a long answer has no length either
 	})
-	got, err := daemonInfo(socket)
-	if err != nil {
-		t.Fatal(err)
+	got := told(socket)
+	if got.err != nil {
+		t.Fatal(got.err)
 	}
 	want := info{CDISpecDirs: []string{"/etc/cdi"}, DiscoveredDevices: []struct{ Source, ID string }{{"cdi", "a/b=0"}}}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got.info); d != "" {
 		t.Error(d)
 	}
 }
@@ -55,10 +55,75 @@ func TestDaemonInfoErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			socket := serve(t, h)
-			if i, err := daemonInfo(socket); err == nil || !strings.Contains(err.Error(), socket) {
-				t.Errorf("got %v, %v", i, err)
+			if a := told(socket); a.err == nil || !strings.Contains(a.err.Error(), socket) {
+				t.Errorf("got %v", a)
 			}
 		})
+	}
+}
+
+// TestAsk tells which questions a daemon is asked, and what is made of the
+// answers, for a GPU that the spec on disk defines.
+func TestAsk(t *testing.T) {
+	const name = "metax-tech.com/gpu=0"
+	for _, tc := range []struct {
+		name    string
+		version string // of the daemon's API
+		config  string // daemon.json
+		command string // of the daemon
+		listed  bool   // whether its info lists the device
+		asked   string
+		want    bool
+	}{
+		{"new, files say so", "1.50", "{}", "dockerd", false, "/_ping", true},
+		{"new, another GPU", "1.51", "{}", "/usr/bin/dockerd", true, "/_ping /info", true},
+		{"CDI is optional", "1.45", "{}", "dockerd", false, "/_ping /info", false},
+		{"no CDI yet", "1.41", "{}", "dockerd", false, "/_ping", false},
+		{"CDI in daemon.json", "1.50", `{"features":{"cdi":false}}`, "dockerd", false, "/info", false},
+		{"CDI on the command line", "1.50", "{}", "dockerd\x00--feature\x00cdi=false", false, "/info", false},
+		{"configured elsewhere", "1.50", "{}", "dockerd\x00--config-file=/x", false, "/info", false},
+		{"somebody else's pid", "1.50", "{}", "sleep\x001", true, "/info", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var asked []string
+			socket := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				asked = append(asked, r.URL.Path)
+				w.Header().Set("Api-Version", tc.version)
+				if r.URL.Path == "/info" && tc.listed {
+					w.Write([]byte(`{"DiscoveredDevices":[{"ID":"` + name + `"}]}`))
+				} else {
+					w.Write([]byte("{}"))
+				}
+			})
+			dir := t.TempDir()
+			device := "0"
+			if tc.name == "new, another GPU" {
+				device = "1"
+			}
+			for file, text := range map[string]string{
+				"daemon.json": tc.config, "pid": "42\n", "42/cmdline": tc.command,
+				"metax-tech.com-gpu.json": `{"kind":"metax-tech.com/gpu","devices":[{"name":"` + device + `"}]}`,
+			} {
+				path := filepath.Join(dir, file)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := <-ask(socket, setup{
+				sockets: []string{socket}, config: filepath.Join(dir, "daemon.json"),
+				pidFile: filepath.Join(dir, "pid"), proc: dir, specDirs: []string{dir},
+			})
+			got, err := a.lists([]string{name})
+			if a.err != nil || err != nil || got != tc.want || strings.Join(asked, " ") != tc.asked {
+				t.Errorf("asked %q, answer %t, errors %v, %v; want %q, %t", asked, got, a.err, err, tc.asked, tc.want)
+			}
+		})
+	}
+	if a := <-ask("/nowhere/docker.sock", dockerSetup); a.err == nil {
+		t.Error("a daemon that is not there has answered")
 	}
 }
 

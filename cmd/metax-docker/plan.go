@@ -42,7 +42,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 		socket = "" // no answer would change anything
 	}
 	// The daemon is asked while the node is read: both take a few milliseconds.
-	daemon := ask(socket)
+	daemon := ask(socket, dockerSetup)
 
 	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() && !o.DryRun {
@@ -83,7 +83,7 @@ func (w *wrapper) inject(g given, way config.Value, daemon answer) ([]string, er
 		}
 		return g.flags(), nil
 	}
-	listed, err := daemon.info.lists(g.cdiNames())
+	listed, err := daemon.lists(g.cdiNames())
 	switch {
 	case listed:
 		return g.cdi(), nil
