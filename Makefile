@@ -22,11 +22,13 @@ check:
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
+	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
 	CGO_ENABLED=1 $(GO) test -race ./...
 	$(MAKE) fuzz
 
 test:
 	$(GO) test ./...
+	cd test/bench && $(GO) test ./...
 
 # A short run of every fuzz target there is.
 fuzz:
