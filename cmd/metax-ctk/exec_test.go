@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRunTool(t *testing.T) {
+	tool := func(script string) string {
+		path := filepath.Join(t.TempDir(), "tool")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Run("output", func(t *testing.T) {
+		t.Setenv("LD_PRELOAD", "") // nothing of our environment reaches it
+		t.Setenv("SECRET", "x")
+		out, err := runTool(t.Context(), tool(`echo "$1:$SECRET:$LC_ALL"`), "-L")
+		if err != nil || string(out) != "-L::C\n" {
+			t.Errorf("got %q, %v", out, err)
+		}
+	})
+	t.Run("failure", func(t *testing.T) {
+		_, err := runTool(t.Context(), tool("echo no device >&2; echo more >&2; exit 3"))
+		if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), `"no device"`) || strings.Contains(err.Error(), "more") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("deadline", func(t *testing.T) {
+		mark := filepath.Join(t.TempDir(), "alive")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		// A child that outlives the tool would hold its output open, and write.
+		_, err := runTool(ctx, tool("(sleep 2; echo > "+mark+") & sleep 60"))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(2500 * time.Millisecond)
+		if _, err := os.Stat(mark); err == nil {
+			t.Error("a child of the tool lived on")
+		}
+	})
+}
