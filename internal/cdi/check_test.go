@@ -125,9 +125,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckHook(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("a hook made here does not belong to root")
-	}
+	needsRoot(t, "a hook made here does not belong to root")
 	const path = "/usr/bin/hook"
 	for _, tc := range []struct {
 		name string
@@ -207,5 +205,17 @@ func TestProblemString(t *testing.T) {
 		if got := p.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// needsRoot skips a test without root; in CI that is a failure.
+func needsRoot(t *testing.T, why string) {
+	t.Helper()
+	switch {
+	case os.Geteuid() == 0:
+	case os.Getenv("CI") != "":
+		t.Fatal("needs root: " + why)
+	default:
+		t.Skip("needs root: " + why)
 	}
 }

@@ -102,9 +102,7 @@ func TestInject(t *testing.T) {
 // A simulated tree stands somewhere else on the host, and where it belongs in
 // the container.
 func TestInjectBelowRoot(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("device nodes are made by root")
-	}
+	needsRoot(t, "device nodes are made by root")
 	root := t.TempDir()
 	dir := written(t, twoGPUs(), Options{EngineRoot: root}, JSON)
 	for path, number := range map[string]uint64{
