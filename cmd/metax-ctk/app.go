@@ -40,11 +40,17 @@ func run(ctx context.Context, args []string, d deps) int {
 }
 
 func execute(ctx context.Context, args []string, d deps) error {
-	settings, err := settings()
-	if err != nil {
-		return usageError{err}
-	}
+	settings, bad := settings()
 	app := toolkit{d, settings}.app()
+	if bad != nil {
+		// Help, version and completion are there in any case.
+		for _, c := range app.Commands {
+			if c.Name != "version" && c.Name != "completion" {
+				c.Before = func(*cli.Context) error { return usageError{bad} }
+			}
+		}
+	}
+	var err error
 	if args, err = permute(app, args); err != nil {
 		return err
 	}
@@ -79,7 +85,8 @@ func (t toolkit) app() *cli.App {
    metax-ctk cdi generate
 
 Exit codes: 0 done; 1 failed; 2 usage or bad configuration; 3 no MetaX GPU or
-driver here; 4 check or diff found problems; 5 the pick cannot be met.`,
+driver here; 4 check or diff found problems; 5 the pick cannot be met;
+130 interrupted.`,
 		Version:                   version(),
 		HideVersion:               true,
 		Writer:                    t.Out,
@@ -158,7 +165,7 @@ func (t toolkit) warn(lines ...string) {
 func arguments(c *cli.Context, least, most int) ([]string, error) {
 	args := c.Args().Slice()
 	if len(args) < least || len(args) > most {
-		return nil, usagef("%s takes %s; got %s; see metax-ctk %s --help", c.Command.Name, takes(c, most), plural(len(args), "argument"), c.Command.FullName())
+		return nil, usagef("%s takes %s; got %s; see %s --help", c.Command.Name, takes(c, most), plural(len(args), "argument"), c.Command.HelpName)
 	}
 	return args, nil
 }

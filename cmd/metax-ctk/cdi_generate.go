@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 )
 
@@ -37,9 +39,12 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	}
 	node, spec, err := t.wanted(c, opt)
 	var incomplete *cdi.IncompleteError
-	if errors.As(err, &incomplete) {
+	switch {
+	case errors.As(err, &incomplete):
 		return fmt.Errorf("%w; nothing was written (--force writes the others)", err)
-	} else if err != nil {
+	case errors.Is(err, cdi.ErrNoDevices):
+		return fmt.Errorf("%w; is the driver loaded? (metax-ctk device list)", err)
+	case err != nil:
 		return err
 	}
 	if c.String("output") == "-" {
@@ -57,7 +62,13 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		}
 	}
 	done := generated{Path: path, Version: spec.Version, Kind: spec.Kind, Devices: len(spec.Devices)}
-	if done.Changed, err = cdi.Write(path, spec, format); err != nil {
+	done.Changed, err = cdi.Write(path, spec, format)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; run it as root, or write elsewhere: --output FILE", err)
+	case errors.Is(err, atomicfile.ErrNotRegular):
+		return fmt.Errorf("%w; to write to standard output: --output -", err)
+	case err != nil:
 		return err
 	}
 	if t.where(c).IsHost() {

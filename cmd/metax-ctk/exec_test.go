@@ -32,6 +32,12 @@ func TestRunTool(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("too much", func(t *testing.T) {
+		_, err := runTool(t.Context(), tool("while :; do printf '%065536d' 0; done"))
+		if err == nil || !strings.Contains(err.Error(), "printed more than") {
+			t.Errorf("got %v", err)
+		}
+	})
 	t.Run("deadline", func(t *testing.T) {
 		mark := filepath.Join(t.TempDir(), "alive")
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

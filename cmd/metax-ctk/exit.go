@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -18,6 +19,8 @@ const (
 	exitNoGPU    = 3
 	exitProblems = 4
 	exitUnmet    = 5
+	// exitInterrupted is what a shell gives for a program that SIGINT ended.
+	exitInterrupted = 130
 )
 
 // usageError is a wrong command line.
@@ -46,6 +49,8 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &usage), errors.As(err, &argument), errors.Is(err, where.ErrUnknown):
 		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
 	case errors.Is(err, discover.ErrNoGPU):
 		return exitNoGPU
 	case errors.Is(err, errProblems):

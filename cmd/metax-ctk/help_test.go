@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
 // TestEveryCommand holds every command to what its users rely on: help with an
@@ -38,6 +41,30 @@ func TestEveryCommand(t *testing.T) {
 	}
 }
 
+// TestNoNull holds JSON to lists that are empty instead of missing: programs loop
+// over them.
+func TestNoNull(t *testing.T) {
+	commands := [][]string{
+		{"device", "list", "-o", "json"},
+		{"topology", "print", "-o", "json"},
+		{"pick", "1", "-o", "json"},
+		{"pick", "1", "--explain", "-o", "json"},
+		{"cdi", "generate", "--output", "-"},
+		{"sim", "list", "-o", "json"},
+	}
+	for _, name := range sim.Names() {
+		for _, command := range commands {
+			if command[0] == "pick" && name == "superpod-64" {
+				continue // pick takes nodes of up to 16 GPUs
+			}
+			text := output(t, append([]string{"--node", name}, command...)...)
+			if !json.Valid([]byte(text)) || strings.Contains(text, "null") {
+				t.Errorf("--node %s %v: not JSON, or with a null:\n%s", name, command, text)
+			}
+		}
+	}
+}
+
 func TestPermute(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
 		{"m pick 4 --policy binpack", "m pick --policy binpack -- 4"},
@@ -50,13 +77,20 @@ func TestPermute(t *testing.T) {
 		{"m --generate-bash-completion", "m --generate-bash-completion"},
 		{"m cdi --generate-bash-completion", "m cdi --generate-bash-completion"},
 		{"m version version", "m version -- version"},
+		{"m - --generate-bash-completion", "m --generate-bash-completion"},
+		{"m pick 4 - --generate-bash-completion", "m pick --generate-bash-completion"},
+		{"m sim create c500-8 --generate-bash-completion", "m sim create --generate-bash-completion"},
+		{"m pick 4 --policy spread - --node x --generate-bash-completion", "m --node x pick --policy spread --generate-bash-completion"},
 	} {
 		got, err := permute(toolkit{}.app(), strings.Fields(tc.in))
 		if err != nil || strings.Join(got, " ") != tc.want {
 			t.Errorf("%s: got %q, %v, want %q", tc.in, strings.Join(got, " "), err, tc.want)
 		}
 	}
-	for _, in := range []string{"m pick 4 --polcy x", "m device list --policy spread", "m pick 4 --policy"} {
+	for _, in := range []string{
+		"m pick 4 --polcy x", "m device list --policy spread", "m pick 4 --policy",
+		"m pick 4 --policy --generate-bash-completion", "m sim create -- c500-8 --generate-bash-completion",
+	} {
 		if got, err := permute(toolkit{}.app(), strings.Fields(in)); exitCode(err) != exitUsage {
 			t.Errorf("%s: got %q, %v, want a usage error", in, got, err)
 		}

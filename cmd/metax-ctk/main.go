@@ -11,6 +11,6 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal kills, whatever we wait for
 	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Run: runTool}))
 }

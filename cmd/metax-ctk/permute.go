@@ -7,10 +7,17 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
+// completeWord ends the command line by which a shell asks urfave/cli what may
+// follow.
+const completeWord = "--generate-bash-completion"
+
 // permute reorders a command line for urfave/cli, which wants every option
 // before the arguments of the command that defines it: options may then stand
 // anywhere, global ones also behind the command. Words behind "--" stay
 // arguments, and so does a negative number that is no option.
+//
+// When a shell asks what may follow, arguments are left out: urfave/cli would not
+// answer behind one, but run the command.
 func permute(app *cli.App, args []string) ([]string, error) {
 	type level struct {
 		name  string
@@ -22,15 +29,22 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	var positional []string
 
 	words := args[1:]
+	completing := len(words) > 0 && words[len(words)-1] == completeWord
+	if completing {
+		words = words[:len(words)-1]
+	}
 	for len(words) > 0 {
 		word := words[0]
 		words = words[1:]
 		if word == "--" {
+			if completing {
+				return nil, usagef("no option or command follows %q", word)
+			}
 			positional = append(positional, words...)
 			break
 		}
-		if completing := word == "--generate-bash-completion"; completing || !isOption(word) {
-			if c := find(commands, word); c != nil && len(positional) == 0 && !completing {
+		if !isOption(word) {
+			if c := find(commands, word); c != nil && len(positional) == 0 {
 				levels = append(levels, level{name: word, flags: c.Flags})
 				commands = c.Subcommands
 			} else {
@@ -71,8 +85,8 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	for _, l := range levels {
 		out = append(append(out, l.name), l.words...)
 	}
-	if len(positional) == 1 && positional[0] == "--generate-bash-completion" {
-		return append(out, positional...), nil
+	if completing {
+		return append(out, completeWord), nil
 	}
 	if len(positional) > 0 {
 		out = append(append(out, "--"), positional...)

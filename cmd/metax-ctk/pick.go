@@ -39,19 +39,19 @@ Examples:
    metax-ctk pick 4
    metax-ctk pick 2 --free 0,1,4,5,6 --explain
    metax-ctk --node c550-8 pick 4 --require 2 --policy binpack -o json`,
-		Flags:  append(pickFlags(), outputFlag()),
+		Flags: append(pickFlags(),
+			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"}, outputFlag()),
 		Action: t.pick,
 	}
 }
 
 func pickFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "free", Usage: "pick among these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas (default: all healthy ones)"},
+		&cli.StringFlag{Name: "free", Usage: "pick among these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: all healthy ones)"},
 		&cli.StringFlag{Name: "require", Usage: "the answer holds these `IDS`"},
 		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact) or binpack (preserve)"},
 		&cli.StringFlag{Name: "scope", Value: "any", Usage: "all GPUs under one `SCOPE`: link, switch, numa, node; or any"},
 		&cli.StringFlag{Name: "sizes", Value: "warn", Usage: "for a number other than 1, 2, 4, 8: off, warn or enforce"},
-		&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
 	}
 }
 
@@ -128,8 +128,15 @@ func (t toolkit) graph(node gpu.Node) *topology.Graph {
 
 // indices resolves a list of GPU names that an option was given.
 func indices(node gpu.Node, option, list string) ([]int, error) {
-	if strings.TrimSpace(list) == "" {
+	switch strings.TrimSpace(list) {
+	case "":
 		return nil, nil
+	case "all":
+		every := make([]int, len(node.GPUs))
+		for i := range every {
+			every[i] = i
+		}
+		return every, nil
 	}
 	req, err := request.Parse("[" + strings.Trim(list, "[]") + "]")
 	if err != nil {

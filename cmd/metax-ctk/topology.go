@@ -62,7 +62,13 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	if view.Busy, err = indices(node, "--busy", c.String("busy")); err != nil {
 		return err
 	}
-	if count := c.String("pick"); count != "" {
+	count := c.String("pick")
+	for _, name := range []string{"free", "require", "scope", "sizes"} {
+		if count == "" && c.IsSet(name) {
+			return usagef("--%s goes with --pick N", name)
+		}
+	}
+	if count != "" {
 		if !c.IsSet("free") {
 			if err := c.Set("free", join(without(node.Healthy(), view.Busy))); err != nil {
 				return err

@@ -94,12 +94,15 @@ func (a answer) lists(names []string) (bool, error) {
 
 // told is the daemon's own info.
 func told(socket string) (a answer) {
-	_, body, err := get(socket, "/info")
+	header, body, err := get(socket, "/info")
 	if err == nil {
 		err = json.Unmarshal(body, &a.info)
 	}
 	if err != nil {
 		a.err = fmt.Errorf("ask the docker daemon at %s: %w", socket, err)
+	}
+	if version, ok := minor(header); ok && version >= apiDefault && a.info.DiscoveredDevices == nil {
+		a.info.CDISpecDirs = nil // it would list what it finds there, and found nothing
 	}
 	return a
 }
@@ -107,16 +110,28 @@ func told(socket string) (a answer) {
 // apiVersion is y of the API version 1.y that the daemon speaks.
 func apiVersion(socket string) (int, error) {
 	header, _, err := get(socket, "/_ping")
-	if err == nil {
-		for line := range strings.Lines(header) {
-			name, value, _ := strings.Cut(line, ":")
-			if minor, ok := strings.CutPrefix(strings.TrimSpace(value), "1."); ok && strings.EqualFold(name, "Api-Version") {
-				return strconv.Atoi(minor)
-			}
-		}
-		err = errors.New("it does not tell its API version")
+	if err != nil {
+		return 0, fmt.Errorf("ask the docker daemon at %s: %w", socket, err)
 	}
-	return 0, fmt.Errorf("ask the docker daemon at %s: %w", socket, err)
+	version, ok := minor(header)
+	if !ok {
+		return 0, fmt.Errorf("ask the docker daemon at %s: it does not tell its API version", socket)
+	}
+	return version, nil
+}
+
+// minor finds y of the line "Api-Version: 1.y".
+func minor(header string) (int, bool) {
+	for line := range strings.Lines(header) {
+		name, value, _ := strings.Cut(line, ":")
+		text, ok := strings.CutPrefix(strings.TrimSpace(value), "1.")
+		if !ok || !strings.EqualFold(name, "Api-Version") {
+			continue
+		}
+		y, err := strconv.Atoi(text)
+		return y, err == nil
+	}
+	return 0, false
 }
 
 // get speaks the one sentence of HTTP that this takes, because net/http would

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
@@ -77,6 +78,7 @@ func TestAsk(t *testing.T) {
 	}{
 		{"new, files say so", "1.50", "{}", "dockerd", false, "/_ping", true},
 		{"new, another GPU", "1.51", "{}", "/usr/bin/dockerd", true, "/_ping /info", true},
+		{"new, found nothing", "1.51", `{"cdi-spec-dirs":[]}`, "dockerd", false, "/info", false},
 		{"CDI is optional", "1.45", "{}", "dockerd", false, "/_ping /info", false},
 		{"no CDI yet", "1.41", "{}", "dockerd", false, "/_ping", false},
 		{"CDI in daemon.json", "1.50", `{"features":{"cdi":false}}`, "dockerd", false, "/info", false},
@@ -86,16 +88,20 @@ func TestAsk(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var asked []string
+			dir := t.TempDir()
+			dirs := dir
+			if tc.name == "CDI is optional" {
+				dirs = "/nowhere" // on, but not in these directories
+			}
 			socket := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				asked = append(asked, r.URL.Path)
 				w.Header().Set("Api-Version", tc.version)
 				if r.URL.Path == "/info" && tc.listed {
 					w.Write([]byte(`{"DiscoveredDevices":[{"ID":"` + name + `"}]}`))
 				} else {
-					w.Write([]byte("{}"))
+					w.Write([]byte(`{"CDISpecDirs":["` + dirs + `"]}`))
 				}
 			})
-			dir := t.TempDir()
 			device := "0"
 			if tc.name == "new, another GPU" {
 				device = "1"
@@ -194,7 +200,13 @@ func TestEndpoint(t *testing.T) {
 			}
 		})
 	}
-	_, _, err := endpoint(asked{Context: "gone", Getenv: func(string) string { return home }})
+	// Docker warns of a file that it cannot read, and takes the default.
+	write("broken/config.json", "{")
+	got, _, err := endpoint(asked{ConfigDir: filepath.Join(home, "broken"), Getenv: func(string) string { return "" }})
+	if err != nil || got != defaultEndpoint {
+		t.Errorf("broken configuration: got %q, %v", got, err)
+	}
+	_, _, err = endpoint(asked{Context: "gone", Getenv: func(string) string { return home }})
 	if err == nil || !strings.Contains(err.Error(), `"gone"`) {
 		t.Errorf("unknown context: %v", err)
 	}
@@ -209,13 +221,13 @@ func TestInject(t *testing.T) {
 		daemon answer
 		want   []string
 	}{
-		"auto, listed":        {injectAuto, listed, cdi},
-		"auto, not listed":    {injectAuto, answer{}, flags},
-		"auto, no answer":     {injectAuto, answer{err: errNoDaemon}, flags},
-		"CDI, listed":         {injectCDI, listed, cdi},
-		"CDI, no answer":      {injectCDI, answer{err: errNoDaemon}, cdi},
-		"CDI, not listed":     {injectCDI, answer{}, nil},
-		"flags, nobody asked": {injectFlags, answer{err: errNoDaemon}, flags},
+		"auto, listed":        {dockerargs.InjectAuto, listed, cdi},
+		"auto, not listed":    {dockerargs.InjectAuto, answer{}, flags},
+		"auto, no answer":     {dockerargs.InjectAuto, answer{err: errNoDaemon}, flags},
+		"CDI, listed":         {dockerargs.InjectCDI, listed, cdi},
+		"CDI, no answer":      {dockerargs.InjectCDI, answer{err: errNoDaemon}, cdi},
+		"CDI, not listed":     {dockerargs.InjectCDI, answer{}, nil},
+		"flags, nobody asked": {dockerargs.InjectFlags, answer{err: errNoDaemon}, flags},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := wrapper{deps: deps{Err: t.Output()}}

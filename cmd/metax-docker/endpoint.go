@@ -4,10 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 )
@@ -35,21 +34,13 @@ func endpoint(a asked) (address, origin string, err error) {
 			return normalise(host), "DOCKER_HOST", nil
 		}
 	}
-	dir := a.ConfigDir
-	if dir == "" {
-		dir = a.Getenv("DOCKER_CONFIG")
-	}
-	if dir == "" {
-		dir = filepath.Join(a.Getenv("HOME"), ".docker")
-	}
+	dir := a.configDir()
 	context, origin := a.Context, "--context"
 	if context == "" {
 		context, origin = a.Getenv("DOCKER_CONTEXT"), "DOCKER_CONTEXT"
 	}
 	if context == "" {
-		if context, err = currentContext(filepath.Join(dir, "config.json")); err != nil {
-			return "", "", err
-		}
+		context = currentContext(dir)
 		origin = "the current docker context"
 	}
 	if context == "" || context == "default" {
@@ -80,20 +71,44 @@ func localSocket(address, origin string) (string, error) {
 	return path, nil
 }
 
-func currentContext(path string) (string, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	} else if err != nil {
-		return "", fmt.Errorf("read docker's configuration: %w", err)
+// configDir is docker's configuration directory, empty where there is none to
+// be found.
+func (a asked) configDir() string {
+	if a.ConfigDir != "" {
+		return a.ConfigDir
+	}
+	if dir := a.Getenv("DOCKER_CONFIG"); dir != "" {
+		return dir
+	}
+	home := a.Getenv("HOME")
+	if home == "" {
+		if u, err := user.Current(); err == nil {
+			home = u.HomeDir
+		}
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".docker")
+}
+
+// currentContext is the context that docker's configuration names. A file that
+// cannot be read counts as none, as it does for docker, which says so itself.
+func currentContext(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return ""
 	}
 	var config struct {
 		CurrentContext string `json:"currentContext"`
 	}
 	if err := json.Unmarshal(data, &config); err != nil {
-		return "", fmt.Errorf("read docker's configuration %s: %w", path, err)
+		return ""
 	}
-	return config.CurrentContext, nil
+	return config.CurrentContext
 }
 
 // contextHost reads the address from the context's metadata, which docker keeps

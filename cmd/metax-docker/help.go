@@ -10,12 +10,12 @@ for run and create:
   --gpus-policy POLICY   spread (compact): keep the job under one link domain
                          binpack (preserve): and damage what remains least
   --gpus-explain         say on standard error why these GPUs
-  --inject cdi|flags     give the GPUs by CDI, or by plain --device options
-                         (default: CDI where the daemon lists them)
+  --inject WAY           cdi, flags (plain --device options), or auto, the
+                         default: CDI where the daemon lists the GPUs
   --dry-run              print the docker command instead of running it
 
 Example:
-  metax-docker run --rm --gpus=4 IMAGE mx-smi -L
+  metax-docker run --rm --gpus=4 IMAGE /opt/mxdriver/bin/mx-smi -L
 
 Environment: METAX_CTK_DOCKER names another docker-compatible client (podman,
 nerdctl), METAX_CTK_GPUS_POLICY and METAX_CTK_INJECT set the defaults,

@@ -11,16 +11,7 @@ import (
 	"strconv"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-)
-
-// cdiKind is the kind of the toolkit's CDI devices.
-const cdiKind = "metax-tech.com/gpu"
-
-// The ways of giving GPUs to a container.
-const (
-	injectAuto  = "auto"
-	injectCDI   = "cdi"
-	injectFlags = "flags"
+	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
 // given is what a container gets.
@@ -66,7 +57,7 @@ func (g given) cdi() []string {
 func (g given) cdiNames() []string {
 	names := make([]string, len(g.GPUs))
 	for i, one := range g.GPUs {
-		names[i] = cdiKind + "=" + one.Name()
+		names[i] = request.CDIKind + "=" + one.Name()
 	}
 	return names
 }

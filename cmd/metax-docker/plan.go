@@ -21,7 +21,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	o := cmd.Options
 	req, err := request.Parse(o.GPUs)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--gpus: %w", err)
 	}
 	w.settings.Policy.Set(o.Policy, "--gpus-policy")
 	w.settings.DockerInject.Set(o.Inject, "--inject")
@@ -30,7 +30,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 		return nil, fmt.Errorf("%w (from %s)", err, w.settings.Policy.Origin)
 	}
 	inject := w.settings.DockerInject
-	if inject.Text != injectAuto && inject.Text != injectCDI && inject.Text != injectFlags {
+	if inject.Text != dockerargs.InjectAuto && inject.Text != dockerargs.InjectCDI && inject.Text != dockerargs.InjectFlags {
 		return nil, fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags", inject.Text, inject.Origin)
 	}
 	socket, err := w.socket(cmd.Global)
@@ -38,7 +38,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 		return nil, err
 	}
 
-	if inject.Text == injectFlags {
+	if inject.Text == dockerargs.InjectFlags {
 		socket = "" // no answer would change anything
 	}
 	// The daemon is asked while the node is read: both take a few milliseconds.
@@ -63,6 +63,9 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve root %q: %w", at.Root, err)
 	}
+	if strings.Contains(root, ":") {
+		return nil, fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", root, w.settings.Root.Origin)
+	}
 	g := given{GPUs: chosen, Root: root}
 	if node.Shared != nil {
 		g.Shared = *node.Shared
@@ -78,7 +81,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 // right for every daemon.
 func (w *wrapper) inject(g given, way config.Value, daemon answer) ([]string, error) {
 	if daemon.err != nil {
-		if way.Text == injectCDI {
+		if way.Text == dockerargs.InjectCDI {
 			return g.cdi(), nil
 		}
 		return g.flags(), nil
@@ -87,7 +90,7 @@ func (w *wrapper) inject(g given, way config.Value, daemon answer) ([]string, er
 	switch {
 	case listed:
 		return g.cdi(), nil
-	case way.Text == injectCDI:
+	case way.Text == dockerargs.InjectCDI:
 		return nil, fmt.Errorf("the docker daemon does not list %s: run metax-ctk cdi generate; Docker 25 to 28.1 needs \"features\": {\"cdi\": true} and a restart, an older one knows no CDI: --inject=flags", strings.Join(g.cdiNames(), ", "))
 	case err != nil:
 		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", err)
@@ -99,7 +102,7 @@ func (w *wrapper) inject(g given, way config.Value, daemon answer) ([]string, er
 func (w *wrapper) choose(node gpu.Node, req request.Request, policy alloc.Policy, explain bool) ([]gpu.GPU, error) {
 	selection, err := req.Resolve(node.GPUs)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--gpus: %w", err)
 	}
 	healthy := node.Healthy()
 	indices := selection.Explicit
@@ -118,7 +121,10 @@ func (w *wrapper) choose(node gpu.Node, req request.Request, policy alloc.Policy
 		}
 		graph, warnings := topology.New(node)
 		answer, err := alloc.New(graph).Pick(alloc.Request{N: selection.Count, Free: healthy, Policy: policy, Explain: explain})
-		if err != nil {
+		var short *alloc.InsufficientError
+		if errors.As(err, &short) {
+			return nil, fmt.Errorf("%w: ask for fewer (metax-ctk device list)", err)
+		} else if err != nil {
 			return nil, err
 		}
 		for _, line := range append(warnings, answer.Warnings...) {

@@ -85,8 +85,10 @@ func (w *wrapper) run() (int, error) {
 	args := cmd.Rewrite(flags...)
 	if cmd.Options.DryRun {
 		name := w.settings.DockerClient.Text
-		_, err := fmt.Fprintln(w.Out, dockerargs.Quote(append([]string{name}, args...)))
-		return 0, err
+		if _, err := fmt.Fprintln(w.Out, dockerargs.Quote(append([]string{name}, args...))); err != nil {
+			return exitOurs, fmt.Errorf("print the command: %w", err)
+		}
+		return 0, nil
 	}
 	return w.become(args)
 }

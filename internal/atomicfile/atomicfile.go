@@ -14,11 +14,18 @@ import (
 	"path/filepath"
 )
 
+// ErrNotRegular reports that there is something else than a regular file.
+var ErrNotRegular = errors.New("a directory, a link or a device is in the way")
+
 // Write puts data into path with the given permission bits, and reports whether
 // it had to: a regular file that has this content and these bits already is not
 // touched, so that nobody who watches it wakes up. Missing directories are made
-// with mode 0755, whatever the umask. A symbolic link at path is replaced, not followed.
+// with mode 0755, whatever the umask. Something else than a regular file at path
+// is left alone, with ErrNotRegular: a link may be somebody's /dev/stdout.
 func Write(path string, data []byte, perm fs.FileMode) (changed bool, err error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return false, fmt.Errorf("write %s: %w", path, ErrNotRegular)
+	}
 	if same(path, data, perm) {
 		return false, nil
 	}

@@ -2,6 +2,7 @@ package atomicfile_test
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,33 +117,30 @@ func TestWriteDirectories(t *testing.T) {
 	}
 }
 
-// A link is replaced, and what it led to is left alone; also where the content
-// is the same already.
+// A link is somebody's: neither it nor what it leads to is touched.
 func TestWriteLink(t *testing.T) {
-	for name, old := range map[string]string{"same content": "one", "other content": "two"} {
+	for name, target := range map[string]string{"to a file": "target", "leading nowhere": "none"} {
 		t.Run(name, func(t *testing.T) {
-			target := filepath.Join(t.TempDir(), "target")
-			if err := os.WriteFile(target, []byte(old), 0o644); err != nil {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, "target"), []byte("one"), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			before := stat(t, target)
-			path := filepath.Join(t.TempDir(), "spec.json")
+			path := filepath.Join(dir, "spec.json")
 			if err := os.Symlink(target, path); err != nil {
 				t.Fatal(err)
 			}
-			write(t, path, "one", 0o644, true)
-			if got, err := os.ReadFile(target); err != nil || string(got) != old || !os.SameFile(before, stat(t, target)) {
-				t.Errorf("the link's target holds %q, %v; want %q", got, err, old)
+			changed, err := atomicfile.Write(path, []byte("two"), 0o644)
+			if changed || !errors.Is(err, atomicfile.ErrNotRegular) || !strings.Contains(err.Error(), path) {
+				t.Errorf("changed %v, error %v; want ErrNotRegular that names %s", changed, err, path)
+			}
+			if to, err := os.Readlink(path); err != nil || to != target {
+				t.Errorf("the link leads to %q, %v", to, err)
+			}
+			if got, err := os.ReadFile(filepath.Join(dir, "target")); err != nil || string(got) != "one" {
+				t.Errorf("the file holds %q, %v", got, err)
 			}
 		})
 	}
-	t.Run("leading nowhere", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "spec.json")
-		if err := os.Symlink("none", path); err != nil {
-			t.Fatal(err)
-		}
-		write(t, path, "one", 0o644, true)
-	})
 }
 
 func TestWriteFails(t *testing.T) {

@@ -201,6 +201,7 @@ func TestProblemString(t *testing.T) {
 		"/dev/mxcd: no such device node":              {CodeNode, "/dev/mxcd", nil, "no such device node"},
 		"/dev/x: no such device node (device 0, all)": {CodeNode, "/dev/x", []string{"0", "all"}, "no such device node"},
 		"odd": {CodeFile, "", nil, "odd"},
+		"/c\uFFFD[32m\uFFFD- x\uFFFD: bad\uFFFD (device \uFFFD, \uFFFD)": {CodeText, "/c\x1b[32m\n- x\u202e", []string{"\x7f", "\xff"}, "bad\u0085"},
 	} {
 		if got := p.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	specs "tags.cncf.io/container-device-interface/specs-go"
@@ -31,7 +32,8 @@ func Load(host *hostfs.Root, path string) (*specs.Spec, error) {
 }
 
 // Decode reads one spec, JSON or YAML, and validates it. A field that CDI does
-// not have, a key that occurs twice, and anything after the spec are errors.
+// not have, a key that occurs twice, and anything after the spec are errors; the
+// message is one line of printable text, whatever the data says.
 func Decode(data []byte) (*specs.Spec, error) {
 	spec, more, err := decode(data)
 	if err == nil && more {
@@ -57,12 +59,23 @@ func decode(data []byte) (spec *specs.Spec, more bool, err error) {
 	case errors.Is(err, io.EOF), err == nil && spec == nil:
 		return nil, false, fmt.Errorf("%w: empty", ErrSpec)
 	case err != nil:
-		return nil, false, fmt.Errorf("%w: %w", ErrSpec, err)
+		return nil, false, refused(err)
 	}
-	if err := Validate(spec); err != nil {
-		return nil, false, err
+	if err := validate(spec); err != nil {
+		return nil, false, refused(err)
 	}
 	return spec, !errors.Is(dec.Decode(new(yaml.Node)), io.EOF), nil
+}
+
+// refused is an ErrSpec with the reason in one line; the YAML parser gives a list
+// of lines, and quotes what it read.
+func refused(err error) error {
+	reason := err.Error()
+	var list *yaml.TypeError
+	if errors.As(err, &list) {
+		reason = strings.Join(list.Errors, "; ")
+	}
+	return fmt.Errorf("%w: %s", ErrSpec, oneLine(reason))
 }
 
 // kindOf returns the kind that a file states, also if nothing else in it is

@@ -26,6 +26,8 @@ var badSpecs = []struct{ name, data, says string }{
 	{"unknown field", strings.Replace(least, `"kind"`, `"gpus": 3, "kind"`, 1), "field gpus not found"},
 	{"unknown field in edits", strings.Replace(least, `"env"`, `"envs"`, 1), "field envs not found"},
 	{"field in another case", strings.Replace(least, `"kind"`, `"Kind"`, 1), "field Kind not found"},
+	{"two unknown fields", strings.Replace(least, `"kind"`, "\"a\": 1,\n\"b\": 2, \"kind\"", 1), "line 1: field a not found in type specs.Spec; line 2: field b not found"},
+	{"escapes in a key", strings.Replace(least, `"kind"`, `"\u001b[2J\n\u202e": 1, "kind"`, 1), "field \uFFFD[2J\uFFFD\uFFFD not found"},
 	{"key twice", strings.Replace(least, `"kind"`, `"kind": "v.org/b", "kind"`, 1), "already defined"},
 	{"text after it", least + " x", "something stands after the spec"},
 	{"a second spec", least + "\n---\n" + least, "something stands after the spec"},
@@ -58,6 +60,9 @@ func TestDecodeRefuses(t *testing.T) {
 			spec, err := Decode([]byte(tc.data))
 			if !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), tc.says) || spec != nil {
 				t.Errorf("spec %v, error %v; want one that says %q", spec, err, tc.says)
+			}
+			if d := cmp.Diff(oneLine(err.Error()), err.Error()); d != "" {
+				t.Errorf("not one printable line:\n%s", d)
 			}
 		})
 	}

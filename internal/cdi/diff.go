@@ -34,7 +34,8 @@ type Difference struct {
 	Want json.RawMessage `json:"want,omitempty"`
 }
 
-// String is the difference in one line that begins with "+", "-" or "~".
+// String is the difference in one line of printable text that begins with "+",
+// "-" or "~".
 func (d Difference) String() string {
 	var where []string
 	if d.Device != "" {
@@ -48,7 +49,7 @@ func (d Difference) String() string {
 	if d.Op == Changed {
 		line += fmt.Sprintf(": %s → %s", d.Have, d.Want)
 	}
-	return line
+	return oneLine(line)
 }
 
 // Diff tells what would have to happen to have for it to say the same as want;

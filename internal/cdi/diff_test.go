@@ -64,6 +64,16 @@ func TestDiff(t *testing.T) {
 			`~ mounts /m: {"hostPath":"/a","containerPath":"/m"} → {"hostPath":"/b","containerPath":"/m"}`,
 			"- netDevices eth0",
 		}},
+		{
+			"text that would forge lines", editsOf(specs.ContainerEdits{
+				Env:    []string{"A=\x7f\u202e"},
+				Mounts: []*specs.Mount{{HostPath: "/a", ContainerPath: "/c\x1b[32m\n- device 7"}},
+			}), editsOf(specs.ContainerEdits{Env: []string{"A="}}),
+			[]string{
+				"~ env A: \"A=\uFFFD\uFFFD\" → \"A=\"",
+				"- mounts /c\uFFFD[32m\uFFFD- device 7",
+			},
+		},
 		{"order alone", editsOf(specs.ContainerEdits{Env: []string{"A=1", "B=1"}}), editsOf(specs.ContainerEdits{Env: []string{"B=1", "A=1"}}), nil},
 		{"a variable twice", editsOf(specs.ContainerEdits{Env: []string{"A=1"}}), editsOf(specs.ContainerEdits{Env: []string{"A=1", "A=1"}}), []string{"+ env A #2"}},
 		{

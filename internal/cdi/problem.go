@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Problem is something wrong with a spec, or with the files of a kind.
@@ -35,7 +36,7 @@ const (
 	CodeShadowed   = "shadowed"   // a name whose definition another file overrides
 )
 
-// String is the problem in one line.
+// String is the problem in one line of printable text.
 func (p Problem) String() string {
 	s := p.Message
 	if p.Subject != "" {
@@ -44,7 +45,19 @@ func (p Problem) String() string {
 	if len(p.Devices) > 0 {
 		s += " (device " + strings.Join(p.Devices, ", ") + ")"
 	}
-	return s
+	return oneLine(s)
+}
+
+// oneLine makes text that quotes a spec safe to show: what is not printable,
+// such as a new line, a terminal's escape character or a change of writing
+// direction, becomes U+FFFD, so that a file cannot forge lines of ours.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
 }
 
 // problems collects, once for all devices that share it.

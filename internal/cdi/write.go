@@ -57,8 +57,8 @@ func ours(path, kind string) error {
 		return err
 	}
 	data, err := host.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrNotRegular) {
+		return nil // what is no file is not for us to judge
 	}
 	if err != nil {
 		return err

@@ -12,11 +12,12 @@ type Options struct {
 	Policy  string // --gpus-policy, how to pick them; "" is the default
 	Explain bool   // --gpus-explain, say why these
 	DryRun  bool   // --dry-run, print the docker command instead of running it
-	Inject  string // --inject, InjectCDI or InjectFlags; "" leaves the choice
+	Inject  string // --inject, InjectAuto, InjectCDI or InjectFlags; "" is none given
 }
 
 // The ways to put a GPU into a container that --inject knows.
 const (
+	InjectAuto  = "auto" // the best that the engine has
 	InjectCDI   = "cdi"
 	InjectFlags = "flags"
 )
@@ -66,8 +67,8 @@ func readOptions(flags Flags) (o Options, err error) {
 		case "dry-run":
 			o.DryRun, err = readBool(option, f.Value)
 		case "inject":
-			if o.Inject = f.Value; o.Inject != InjectCDI && o.Inject != InjectFlags {
-				err = badValue(option, f.Value, InjectCDI+" or "+InjectFlags)
+			if o.Inject = f.Value; o.Inject != InjectAuto && o.Inject != InjectCDI && o.Inject != InjectFlags {
+				err = badValue(option, f.Value, InjectAuto+", "+InjectCDI+" or "+InjectFlags)
 			}
 		}
 		if err != nil {

@@ -237,7 +237,7 @@ func TestScanRefuses(t *testing.T) {
 		{"run --gpus=1 --dry-run --dry-run=0 img", &OptionError{Option: "--dry-run"}, "--dry-run is given twice; give it once"},
 		{"run --gpus=1 --dry-run=x img", &OptionError{Option: "--dry-run"}, `invalid argument "x" for --dry-run: want true or false`},
 		{"run --gpus=1 --gpus-explain= img", &OptionError{Option: "--gpus-explain"}, `invalid argument "" for --gpus-explain: want true or false`},
-		{"run --gpus=1 --inject=hook img", &OptionError{Option: "--inject"}, `invalid argument "hook" for --inject: want cdi or flags`},
+		{"run --gpus=1 --inject=hook img", &OptionError{Option: "--inject"}, `invalid argument "hook" for --inject: want auto, cdi or flags`},
 		{"run --dry-run img", &WithoutGPUsError{Option: "--dry-run"}, "--dry-run goes with --gpus only; add for example --gpus=1"},
 		{"run --inject=cdi img --gpus=1", &WithoutGPUsError{Option: "--inject"}, "--inject goes with --gpus only; add for example --gpus=1"},
 		{"create --gpus-policy=spread", &WithoutGPUsError{Option: "--gpus-policy"}, "--gpus-policy goes with --gpus only; add for example --gpus=1"},

@@ -140,7 +140,11 @@ func (r *Root) Place(path string) (string, error) {
 	if r.Real() {
 		return path, nil
 	}
+	// Others must reach what is written there, whatever the umask, which is the
+	// whole process's: nothing else is made meanwhile.
+	umask := unix.Umask(0o022)
 	dir, err := pathrs.MkdirAllHandle(r.handle, filepath.Dir(path), 0o755)
+	unix.Umask(umask)
 	if err != nil {
 		return "", fmt.Errorf("make directory of %s: %w", r.Join(path), cause(err))
 	}

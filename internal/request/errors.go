@@ -14,7 +14,9 @@ var (
 	ErrDriver = errors.New("not a MetaX driver")
 )
 
-// ValueError reports a value of --gpus that asks for nothing this package knows.
+// ValueError reports a value that asks for nothing this package knows. Like the
+// other errors here it does not name the option, of which there are several:
+// the caller puts it in front.
 type ValueError struct {
 	Value string // as it was given
 	Err   error  // what is wrong with it
@@ -28,7 +30,7 @@ func (e *ValueError) Error() string {
 	if len(e.Value) > shown {
 		value = fmt.Sprintf("%q…", strings.ToValidUTF8(e.Value[:shown], ""))
 	}
-	return fmt.Sprintf("invalid --gpus value %s: %v; %s", value, e.Err, e.Hint)
+	return fmt.Sprintf("invalid value %s: %v; %s", value, e.Err, e.Hint)
 }
 
 // Unwrap gives the reason.
@@ -49,7 +51,7 @@ func (e *UnknownIDError) Error() string {
 	default:
 		has = fmt.Sprintf("GPUs %s (see metax-ctk device list)", ranges(e.Indices))
 	}
-	return fmt.Sprintf("--gpus names GPU %q: this node has %s", e.ID, has)
+	return fmt.Sprintf("GPU %q: this node has %s", e.ID, has)
 }
 
 // AmbiguousIDError reports an ID that several GPUs answer to, such as a number
@@ -60,7 +62,7 @@ type AmbiguousIDError struct {
 }
 
 func (e *AmbiguousIDError) Error() string {
-	return fmt.Sprintf("--gpus names GPU %q: that may be %s; name it by UUID or PCI address (see metax-ctk device list)",
+	return fmt.Sprintf("GPU %q: that may be %s; name it by UUID or PCI address (see metax-ctk device list)",
 		e.ID, strings.Join(e.GPUs, " or "))
 }
 
@@ -71,7 +73,7 @@ type SameGPUError struct {
 }
 
 func (e *SameGPUError) Error() string {
-	return fmt.Sprintf("--gpus names GPU %q and GPU %q: both are %s; name it once", e.First, e.Second, e.GPU)
+	return fmt.Sprintf("GPU %q and GPU %q: both are %s; name it once", e.First, e.Second, e.GPU)
 }
 
 // ranges writes ascending numbers as "0-3, 5".

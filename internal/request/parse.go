@@ -16,9 +16,9 @@ const maxLen = 16 << 10
 
 // What to write instead, at the end of a message.
 const (
-	hintForms = "write for example --gpus=2, --gpus=all or --gpus=[0,2]"
-	hintCount = "write for example --gpus=2; in brackets, as in --gpus=[0], it names a GPU"
-	hintList  = "write for example --gpus=[0,2]; metax-ctk device list shows what there is"
+	hintForms = "write all, a number, or IDs as in [0,2]"
+	hintCount = "write all, or a number from 1 on; in brackets, as in [0], it names a GPU"
+	hintList  = "write for example [0,2]; metax-ctk device list shows what there is"
 )
 
 // Parse reads a value of --gpus:
@@ -55,7 +55,7 @@ func Parse(s string) (Request, error) {
 	}
 	fields, err := csv.NewReader(strings.NewReader(s)).Read()
 	if err != nil {
-		return v.fail(`write for example --gpus='"device=0,2"'`, "a quote that does not enclose a whole field")
+		return v.fail(`write for example '"device=0,2"'`, "a quote that does not enclose a whole field")
 	}
 	return v.fields(fields)
 }
@@ -125,7 +125,7 @@ func (v value) combine(bare, ids []string, count string, keys []string) (Request
 	}
 	switch {
 	case ids != nil && (hasCount || len(bare) > 0):
-		return v.fail("write either --gpus=2 or --gpus=device=0,2", "a count and devices together")
+		return v.fail("write either 2 or device=0,2", "a count and devices together")
 	case hasCount && len(bare) > 0:
 		return v.fail(hintForms, "a count and %q together", bare[0])
 	case hasCount && count == "all", len(ids) == 1 && ids[0] == "all":
@@ -157,7 +157,7 @@ func (v value) count(s string) (Request, error) {
 	n, err := strconv.Atoi(s)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return v.fail("write --gpus=["+s+"] for a serial number", "%s is too large for a number of GPUs", s)
+		return v.fail("write ["+s+"] for a serial number", "%s is too large for a number of GPUs", s)
 	case err != nil:
 		return v.fail(hintCount, "%q is not a whole number of GPUs", s)
 	case n < 1:
@@ -187,11 +187,11 @@ func (v value) list(items []string) (Request, error) {
 		case id == "":
 			return v.fail(hintList, "a GPU without a name in the list")
 		case id == "all":
-			return v.fail("write --gpus=all for every GPU", "all stands for every GPU and not in a list")
+			return v.fail("write all alone, or name the GPUs", "all stands for every GPU and not in a list")
 		case isSlice(id):
 			return Request{}, &ValueError{
 				Value: string(v), Err: ErrSlice,
-				Hint: "ask for the whole GPU, for example --gpus=1",
+				Hint: "ask for whole GPUs, for example 1 or [0]",
 			}
 		case !isID(id):
 			return v.fail(hintList, "%q cannot be an index, UUID, PCI address or serial number", id)

@@ -163,8 +163,8 @@ func TestParseRefuses(t *testing.T) {
 
 func TestValueErrorMessage(t *testing.T) {
 	_, err := Parse("0")
-	want := `invalid --gpus value "0": the number of GPUs is at least 1; ` +
-		`write for example --gpus=2; in brackets, as in --gpus=[0], it names a GPU`
+	want := `invalid value "0": the number of GPUs is at least 1; ` +
+		`write all, or a number from 1 on; in brackets, as in [0], it names a GPU`
 	if d := cmp.Diff(want, err.Error()); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

@@ -75,42 +75,42 @@ func TestResolveRefuses(t *testing.T) {
 		{
 			"unknown index", "[9]", node(),
 			&UnknownIDError{ID: "9", Indices: []int{0, 1, 2, 3}},
-			`--gpus names GPU "9": this node has GPUs 0-3 (see metax-ctk device list)`,
+			`GPU "9": this node has GPUs 0-3 (see metax-ctk device list)`,
 		},
 		{
 			"unknown uuid, gaps", "GPU-eeee",
 			[]gpu.GPU{{Index: 5}, {Index: 0}, {Index: 1}, {Index: 7}},
 			&UnknownIDError{ID: "GPU-eeee", Indices: []int{0, 1, 5, 7}},
-			`--gpus names GPU "GPU-eeee": this node has GPUs 0-1, 5, 7 (see metax-ctk device list)`,
+			`GPU "GPU-eeee": this node has GPUs 0-1, 5, 7 (see metax-ctk device list)`,
 		},
 		{
 			"an index is written one way", "[00]", node(),
 			&UnknownIDError{ID: "00", Indices: []int{0, 1, 2, 3}},
-			`--gpus names GPU "00": this node has GPUs 0-3 (see metax-ctk device list)`,
+			`GPU "00": this node has GPUs 0-3 (see metax-ctk device list)`,
 		},
 		{
 			"an unknown address is nobody's", "0000:00:00.0",
 			[]gpu.GPU{{Index: 0}},
 			&UnknownIDError{ID: "0000:00:00.0", Indices: []int{0}},
-			`--gpus names GPU "0000:00:00.0": this node has only GPU 0 (see metax-ctk device list)`,
+			`GPU "0000:00:00.0": this node has only GPU 0 (see metax-ctk device list)`,
 		},
 		{
 			"no GPU at all", "[0]", nil,
 			&UnknownIDError{ID: "0"},
-			`--gpus names GPU "0": this node has no GPU`,
+			`GPU "0": this node has no GPU`,
 		},
 		{
 			"index of one, serial of another", "[1]", node(),
 			&AmbiguousIDError{ID: "1", GPUs: []string{
 				"GPU 1 at 0000:0f:00.0 with serial number SN1", "GPU 3 at 0000:36:00.0 with serial number 1",
 			}},
-			`--gpus names GPU "1": that may be GPU 1 at 0000:0f:00.0 with serial number SN1 or ` +
+			`GPU "1": that may be GPU 1 at 0000:0f:00.0 with serial number SN1 or ` +
 				`GPU 3 at 0000:36:00.0 with serial number 1; name it by UUID or PCI address (see metax-ctk device list)`,
 		},
 		{
 			"one GPU by two names", "[0,GPU-AAAA]", node(),
 			&SameGPUError{First: "0", Second: "GPU-AAAA", GPU: "GPU 0 at 0000:0e:00.0 with serial number SN0"},
-			`--gpus names GPU "0" and GPU "GPU-AAAA": both are GPU 0 at 0000:0e:00.0 with serial number SN0; name it once`,
+			`GPU "0" and GPU "GPU-AAAA": both are GPU 0 at 0000:0e:00.0 with serial number SN0; name it once`,
 		},
 	}
 	for _, tt := range tests {

@@ -84,7 +84,7 @@ func (g *Graph) Bandwidth(i, j int) float64 { return g.gbps[g.at(i, j)] }
 // each ascending, in the order of their first member. GPUs without such a link
 // are in none.
 func (g *Graph) Domains() [][]int {
-	var domains [][]int
+	domains := [][]int{} // in JSON an empty list, not null
 	seen := make([]bool, g.n)
 	for i := range g.n {
 		if seen[i] {

@@ -140,8 +140,8 @@ func TestDomains(t *testing.T) {
 		node gpu.Node
 		want [][]int
 	}{
-		"no GPU":       {gpu.NewNode(""), nil},
-		"no MetaXLink": {c500(t, ""), nil},
+		"no GPU":       {gpu.NewNode(""), [][]int{}},
+		"no MetaXLink": {c500(t, ""), [][]int{}},
 		"two quads":    {quads(t), [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}},
 		"one mesh":     {oam(t), [][]int{{0, 1, 2, 3, 4, 5, 6, 7}}},
 		"a chain, in odd order, and a pair": {
