@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 )
+
+// control is the device node that every container with a GPU needs.
+const control = "/dev/mxcd"
 
 // generated is what generate did, as -o prints it.
 type generated struct {
@@ -46,6 +50,9 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		return fmt.Errorf("%w; is the driver loaded? (metax-ctk device list)", err)
 	case err != nil:
 		return err
+	}
+	if missing := node.Shared == nil || !slices.Contains(node.Shared.Nodes, control); missing && t.where(c).IsHost() && !opt.Partial {
+		return fmt.Errorf("%s is not there, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
 	}
 	if c.String("output") == "-" {
 		text, err := cdi.Encode(spec, format)

@@ -94,7 +94,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node) {
 			told := mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.Read(ctx)
 			node.Warnings = append(node.Warnings, told.Warnings...)
 			if len(told.GPUs) > 0 {
-				merge(node, told, "mx-smi")
+				merge(node, told, "mx-smi", true)
 				return
 			}
 			why = "mx-smi told nothing"
@@ -113,7 +113,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node) {
 	case h.Run != nil:
 		warn("UUIDs, health and MetaXLink are as recorded before: " + why)
 	}
-	merge(node, recall(*h.Recorded, *node), "the recorded node")
+	merge(node, recall(*h.Recorded, *node), "the recorded node", false)
 }
 
 // hostname is what /etc/hostname says; a Node may go without a name.

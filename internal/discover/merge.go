@@ -9,8 +9,9 @@ import (
 )
 
 // merge lays over node, whose GPUs the kernel found, what source told of the
-// same GPUs. GPUs that only one of the two knows are warnings.
-func merge(node *gpu.Node, told gpu.Node, source string) {
+// same GPUs. GPUs that only one of the two knows are warnings; one that the live
+// tool does not know, as a card that fell off the bus, is not healthy.
+func merge(node *gpu.Node, told gpu.Node, source string, live bool) {
 	warn := func(format string, a ...any) {
 		node.Warnings = append(node.Warnings, fmt.Sprintf(format, a...))
 	}
@@ -26,9 +27,10 @@ func merge(node *gpu.Node, told gpu.Node, source string) {
 			warn("%s knows GPU %s, the kernel does not: left out", source, t.BDF)
 		}
 	}
-	for i, g := range node.GPUs {
-		if !known[i] {
+	for i := range node.GPUs {
+		if g := &node.GPUs[i]; !known[i] {
 			warn("%s does not know GPU %s", source, g.BDF)
+			g.Healthy = g.Healthy && !live
 		}
 	}
 	plain := graph(*node)

@@ -9,12 +9,17 @@ import (
 )
 
 // pf makes a GPU of a physical function.
-func (r *reader) pf(f function) (gpu.GPU, error) {
-	device, err := parseID("device", f.device, 16)
-	if err != nil {
-		return gpu.GPU{}, err
+func (r *reader) pf(f function) gpu.GPU {
+	g := gpu.GPU{BDF: f.bdf}
+	if f.device != "" {
+		device, err := parseID("device", f.device, 16)
+		if err == nil {
+			g.Model = model(device)
+		} else {
+			f.unread = append(f.unread, err)
+		}
 	}
-	g := gpu.GPU{BDF: f.bdf, Model: model(device)}
+	var err error
 	if g.NUMA, err = parseNUMA(f.numa); err != nil {
 		r.warn("NUMA node of GPU %s is not known: %s/%v", f.bdf, f.dir, err)
 	}
@@ -25,14 +30,18 @@ func (r *reader) pf(f function) (gpu.GPU, error) {
 		g.PCIeSwitch = nearestSwitch(g.PCIePath)
 	}
 	r.nodes(&g, f)
-	return g, nil
+	return g
 }
 
 // nodes finds the GPU's own device nodes: all of them, or none. A GPU that lacks
-// one is kept without any and not healthy, because half a GPU in a container
-// helps nobody.
+// one, or that sysfs tells only a part of, is kept without any and not healthy:
+// half a GPU in a container helps nobody, and without it the GPUs behind it
+// would take other indices.
 func (r *reader) nodes(g *gpu.GPU, f function) {
 	var missing []string
+	for _, err := range f.unread {
+		missing = append(missing, err.Error())
+	}
 	has := map[string]bool{}
 	sortDRM(f.drm)
 	for _, n := range f.drm {

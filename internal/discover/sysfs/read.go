@@ -19,14 +19,15 @@ const DevicesDir = "/sys/bus/pci/devices"
 type function struct {
 	bdf    gpu.BDF
 	dir    string    // /sys/bus/pci/devices/<BDF>
-	class  string    // <dir>/class, "0x038000"
-	device string    // <dir>/device, "0x4001"
+	class  string    // <dir>/class, "0x038000"; empty where it cannot be read
+	device string    // <dir>/device, "0x4001"; empty where it cannot be read
 	numa   string    // <dir>/numa_node, "0" or "-1"; empty where absent
 	place  string    // where <dir> leads, "/sys/devices/pci0000:0a/…/<BDF>"
 	driver string    // the last element of where <dir>/driver leads; empty if no driver is bound
 	isVF   bool      // <dir>/physfn exists
 	physfn string    // where <dir>/physfn leads
 	drm    []drmNode // <dir>/drm/*
+	unread []error   // why what every function has could not be read
 }
 
 // drmNode is one minor of the DRM subsystem.
@@ -65,15 +66,9 @@ func (r *reader) functions() ([]function, error) {
 			r.warn("skip %s: %v", dir, err)
 			continue
 		}
-		if vendor != metax {
-			continue
+		if vendor == metax {
+			found = append(found, r.function(bdf, dir))
 		}
-		f, err := r.function(bdf, dir)
-		if err != nil {
-			r.warn("skip %s: %v", dir, err)
-			continue
-		}
-		found = append(found, f)
 	}
 	slices.SortFunc(found, func(a, b function) int { return a.bdf.Compare(b.bdf) })
 	return found, nil
@@ -87,20 +82,25 @@ func (r *reader) vendor(dir string) (uint64, error) {
 	return parseID("vendor", text, 16)
 }
 
-// function reads one function. What every function has must be there; the rest
-// may be absent, and is then empty.
-func (r *reader) function(bdf gpu.BDF, dir string) (function, error) {
+// function reads one function. What every function has is noted as unread where
+// it cannot be read; the rest may be absent, and is then empty.
+func (r *reader) function(bdf gpu.BDF, dir string) function {
 	f := function{bdf: bdf, dir: dir}
-	var err error
-	if f.class, err = r.text(path.Join(dir, "class")); err != nil {
-		return f, err
+	need := func(name string) string {
+		file := path.Join(dir, name)
+		text, err := r.text(file)
+		if err == nil && text == "" {
+			err = fmt.Errorf("%s is empty", file)
+		}
+		if err != nil {
+			f.unread = append(f.unread, err)
+		}
+		return text
 	}
-	if f.device, err = r.text(path.Join(dir, "device")); err != nil {
-		return f, err
-	}
+	f.class, f.device = need("class"), need("device")
 	names, err := r.host.ReadDir(dir)
 	if err != nil {
-		return f, err
+		f.unread = append(f.unread, err)
 	}
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if has("numa_node") {
@@ -118,7 +118,7 @@ func (r *reader) function(bdf gpu.BDF, dir string) (function, error) {
 	if has("drm") {
 		f.drm = r.drm(path.Join(dir, "drm"))
 	}
-	return f, nil
+	return f
 }
 
 func (r *reader) drm(dir string) []drmNode {

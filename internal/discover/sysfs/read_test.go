@@ -153,23 +153,23 @@ func TestReadTrouble(t *testing.T) {
 		},
 		{
 			"no class", func(tree sim.Tree) { delete(tree, first+"/class") },
-			nil,
-			[]string{"skip /sys/bus/pci/devices/" + addr + ": open /sys/bus/pci/devices/" + addr + "/class"},
+			noNodes,
+			[]string{"GPU " + addr + " cannot be used: open /sys/bus/pci/devices/" + addr + "/class"},
 		},
 		{
 			"class is garbage", func(tree sim.Tree) { tree[first+"/class"] = sim.File{Data: "0x3000000"} },
-			nil,
-			[]string{"skip /sys/bus/pci/devices/" + addr + `: class is "0x3000000"`},
+			noNodes,
+			[]string{"GPU " + addr + ` cannot be used: class is "0x3000000"`},
 		},
 		{
 			"no device", func(tree sim.Tree) { delete(tree, first+"/device") },
-			nil,
-			[]string{"skip /sys/bus/pci/devices/" + addr},
+			func(g *gpu.GPU) { noNodes(g); g.Model = "" },
+			[]string{"GPU " + addr + " cannot be used"},
 		},
 		{
 			"device is garbage", func(tree sim.Tree) { tree[first+"/device"] = sim.File{Data: "0x"} },
-			nil,
-			[]string{"skip /sys/bus/pci/devices/" + addr + `: device is "0x"`},
+			func(g *gpu.GPU) { noNodes(g); g.Model = "" },
+			[]string{"GPU " + addr + ` cannot be used: device is "0x"`},
 		},
 		{
 			"an unknown device", func(tree sim.Tree) { tree[first+"/device"] = sim.File{Data: "0x4fff"} },

@@ -34,8 +34,9 @@ type Report struct {
 }
 
 // Read reads sysfs and /dev. It fails only if there is no list of PCI functions
-// at all; everything else that is missing or wrong is a warning, and a function
-// without the files that every PCI function has is left out.
+// at all; everything else that is missing or wrong is a warning. A function
+// whose vendor cannot be read is left out. One of MetaX's counts as a GPU unless
+// it is known to be none, so that a file that cannot be read moves no index.
 func Read(host *hostfs.Root) (Report, error) {
 	r := &reader{host: host}
 	functions, err := r.functions()
@@ -46,20 +47,15 @@ func Read(host *hostfs.Root) (Report, error) {
 	var vfs []function
 	for _, f := range functions {
 		class, err := parseID("class", f.class, 24)
-		if err != nil {
-			r.warn("skip %s: %v", f.dir, err)
-			continue
+		if err != nil && f.class != "" {
+			f.unread = append(f.unread, err)
 		}
 		switch {
-		case !isGPU(class):
+		case err == nil && !isGPU(class):
 		case f.isVF:
 			vfs = append(vfs, f)
 		default:
-			g, err := r.pf(f)
-			if err != nil {
-				r.warn("skip %s: %v", f.dir, err)
-				continue
-			}
+			g := r.pf(f)
 			g.Index = len(report.GPUs)
 			report.GPUs = append(report.GPUs, g)
 		}

@@ -1,0 +1,51 @@
+package discover_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+)
+
+// A card that fell off the bus is in sysfs still, and no longer in mx-smi's list.
+// It is not handed out; the record of an earlier look takes nothing away.
+func TestLostCard(t *testing.T) {
+	root := write(t, hostTree(t, "c500-8"))
+	whole, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := func(ctx context.Context, path string, args ...string) ([]byte, error) {
+		if args[0] != "-L" {
+			return nil, errors.New("not asked here")
+		}
+		out, err := run(ctx, path, args...)
+		var kept strings.Builder
+		for line := range strings.Lines(string(out)) {
+			if !strings.Contains(line, "0000:10:00.0") {
+				kept.WriteString(line)
+			}
+		}
+		return []byte(kept.String()), err
+	}
+	got, err := discover.Host{Root: root, Run: lost}.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := whole
+	record.GPUs = append(record.GPUs[:2:2], record.GPUs[3:]...)
+	again, err := discover.Host{Root: root, Recorded: &record}.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range whole.GPUs {
+		if want := i != 2; got.GPUs[i].Healthy != want {
+			t.Errorf("by mx-smi GPU %d is healthy: %t, want %t", i, !want, want)
+		}
+		if !again.GPUs[i].Healthy {
+			t.Errorf("by a record without it GPU %d is not healthy", i)
+		}
+	}
+}
