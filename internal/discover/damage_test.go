@@ -15,12 +15,14 @@ import (
 )
 
 // Whatever single thing of a host is damaged: the node is found as before, or a
-// warning or the error says what is wrong. The other GPU is never lost.
+// warning or the error says what is wrong. The other GPU is never lost,
+// and where the tool can be asked, it keeps its index.
 func TestDiscoverDamage(t *testing.T) {
 	const name = "sim:1x1x2"
 	want, tree := node(t, name), hostTree(t, name)
 	root := write(t, tree)
 	other := want.GPUs[1]
+	addresses := []string{want.GPUs[0].BDF.String(), other.BDF.String()}
 	saved := filepath.Join(t.TempDir(), "saved")
 	for _, path := range slices.Sorted(maps.Keys(tree)) {
 		if isOthers(path, other) {
@@ -59,6 +61,13 @@ func TestDiscoverDamage(t *testing.T) {
 				}
 				if err := got.Check(); err != nil {
 					t.Error(err)
+				}
+				live, err := discover.Host{Root: root, Recorded: &want, Run: tool(addresses, "GPU0 GPU1\nGPU0 X MX\nGPU1 MX X")}.Discover(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if g, _ := live.Lookup(other.BDF); g.Index != other.Index || !g.Healthy {
+					t.Errorf("by the tool, the other GPU is %+v", g)
 				}
 				if g, _ := got.Lookup(other.BDF); g.UUID != other.UUID || !g.Healthy {
 					t.Errorf("the other GPU is %+v", g)

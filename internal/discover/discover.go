@@ -26,7 +26,7 @@ type Host struct {
 	// Run runs the host's mx-smi. Where it must not be run, Run is nil.
 	Run mxsmi.Run
 	// Recorded is the Node that an earlier Discover found; it stands in for
-	// mx-smi where Run is nil or tells nothing. May be nil.
+	// mx-smi where Run is nil, and for what it does not tell. May be nil.
 	Recorded *gpu.Node
 	// Timeout bounds all runs of mx-smi together; 0 is mxsmi.DefaultTimeout.
 	Timeout time.Duration
@@ -34,9 +34,10 @@ type Host struct {
 
 // Discover returns the host's GPUs in the order of their addresses. Addresses,
 // device nodes, NUMA and PCIe places are the kernel's; UUIDs, serial numbers,
-// models, memory, health and MetaXLink are the tool's, or the record's. It fails
-// with ErrNoGPU if the host has no GPU; all else that is missing is a warning in
-// the Node.
+// models, memory, health and MetaXLink are the tool's, or the record's. A GPU
+// that only the tool lists is there without device nodes, so that those behind
+// it keep their indices. It fails with ErrNoGPU if the kernel shows no GPU; all
+// else that is missing is a warning in the Node.
 func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	kernel, err := sysfs.Read(h.Root)
 	switch {
@@ -52,7 +53,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	if !kernel.Loaded {
 		node.Warnings = append(node.Warnings, "the kernel module metax is not loaded: modprobe metax")
 	}
-	h.vendor(ctx, &node)
+	h.vendor(ctx, &node, kernel.Strays)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
 	}
@@ -83,9 +84,9 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// vendor adds what only the vendor's tool knows, or what it said before.
-func (h Host) vendor(ctx context.Context, node *gpu.Node) {
-	const unlinked = "MetaXLink is not known, links are PCIe and NUMA only: "
+// vendor adds what only the vendor's tool knows, or what it said before. Strays
+// are functions that are no GPUs, even if it lists them.
+func (h Host) vendor(ctx context.Context, node *gpu.Node, strays []gpu.BDF) {
 	warn := func(s string) { node.Warnings = append(node.Warnings, s) }
 	why, asked := "mx-smi is not asked here, and no node is recorded", false
 	if h.Run != nil {
@@ -94,7 +95,11 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node) {
 			told := mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.Read(ctx)
 			node.Warnings = append(node.Warnings, told.Warnings...)
 			if len(told.GPUs) > 0 {
-				merge(node, told, "mx-smi", true)
+				compare(node, told.Listed, strays)
+				if h.Recorded != nil {
+					complete(&told, recall(*h.Recorded, *node), node)
+				}
+				merge(node, told.Node, "mx-smi")
 				return
 			}
 			why = "mx-smi told nothing"
@@ -105,15 +110,25 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node) {
 	switch {
 	case h.Recorded == nil:
 		if !asked { // else the reader has said already what is not known
-			warn(unlinked + why)
+			warn(mxsmi.Unlinked + why)
 		}
 		return
 	case !isTold(*h.Recorded):
-		warn(unlinked + "mx-smi had told nothing when the node was recorded")
-	case h.Run != nil:
-		warn("UUIDs, health and MetaXLink are as recorded before: " + why)
+		warn(mxsmi.Unlinked + "mx-smi had told nothing when the node was recorded")
+	default:
+		if h.Run != nil {
+			warn("UUIDs, health and MetaXLink are as recorded before: " + why)
+		}
+		if isUnlinked(*h.Recorded) {
+			warn(mxsmi.Unlinked + notThen)
+		}
 	}
-	merge(node, recall(*h.Recorded, *node), "the recorded node", false)
+	merge(node, recall(*h.Recorded, *node), "the recorded node")
+	for _, g := range node.GPUs {
+		if _, ok := h.Recorded.Lookup(g.BDF); !ok {
+			warn("the recorded node does not know GPU " + g.BDF.String())
+		}
+	}
 }
 
 // hostname is what /etc/hostname says; a Node may go without a name.

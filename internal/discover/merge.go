@@ -9,28 +9,20 @@ import (
 )
 
 // merge lays over node, whose GPUs the kernel found, what source told of the
-// same GPUs. GPUs that only one of the two knows are warnings; one that the live
-// tool does not know, as a card that fell off the bus, is not healthy.
-func merge(node *gpu.Node, told gpu.Node, source string, live bool) {
+// same GPUs. A GPU that only source knows is left out, with a warning.
+func merge(node *gpu.Node, told gpu.Node, source string) {
 	warn := func(format string, a ...any) {
 		node.Warnings = append(node.Warnings, fmt.Sprintf(format, a...))
 	}
 	to := map[int]int{} // index in told → index in node
-	known := make([]bool, len(node.GPUs))
 	for _, t := range told.GPUs {
 		at := slices.IndexFunc(node.GPUs, func(g gpu.GPU) bool { return g.BDF == t.BDF })
 		switch {
 		case at >= 0:
-			to[t.Index], known[at] = at, true
+			to[t.Index] = at
 			facts(&node.GPUs[at], t)
 		case !isVF(*node, t.BDF):
 			warn("%s knows GPU %s, the kernel does not: left out", source, t.BDF)
-		}
-	}
-	for i := range node.GPUs {
-		if g := &node.GPUs[i]; !known[i] {
-			warn("%s does not know GPU %s", source, g.BDF)
-			g.Healthy = g.Healthy && !live
 		}
 	}
 	plain := graph(*node)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
 // tool answers as the mx-smi of a host would that has the GPUs listed, in this
@@ -111,26 +112,52 @@ func TestDiscoverDisagreement(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		list     []string
+		healthy  []int // of the GPUs in the order of addresses
+		links    []gpu.Link
 		warnings []string
 	}{
-		{"the tool knows fewer", four[:3], []string{"mx-smi does not know GPU 0000:12:00.0"}},
-		{"the tool knows more", append(slices.Clone(four), "0000:99:00.0"), []string{"mx-smi knows GPU 0000:99:00.0, the kernel does not: left out"}},
-		{"the tool knows none of ours", []string{"0000:99:00.0"}, []string{
-			"mx-smi knows GPU 0000:99:00.0", "does not know GPU 0000:0e", "does not know GPU 0000:0f", "does not know GPU 0000:10", "does not know GPU 0000:12",
-		}},
+		{
+			"the tool knows fewer", four[:3],
+			[]int{0, 1, 2},
+			[]gpu.Link{{A: 0, B: 1, Kind: "MX"}},
+			[]string{"GPU 0000:12:00.0 cannot be used: mx-smi does not list it"},
+		},
+		{
+			"the tool knows more, behind", append(slices.Clone(four), "0000:99:00.0"),
+			[]int{0, 1, 2, 3},
+			[]gpu.Link{{A: 0, B: 1, Kind: "MX"}, {A: 0, B: 4, Kind: "MX"}, {A: 1, B: 4, Kind: "MX"}, {A: 2, B: 4, Kind: "MX"}, {A: 3, B: 4, Kind: "MX"}},
+			[]string{"GPU 0000:99:00.0 cannot be used: mx-smi lists it, the kernel does not"},
+		},
+		{
+			"the tool knows more, before", append(slices.Clone(four), "0000:02:00.0"),
+			[]int{1, 2, 3, 4},
+			[]gpu.Link{{A: 0, B: 1, Kind: "MX"}, {A: 0, B: 2, Kind: "MX"}, {A: 0, B: 3, Kind: "MX"}, {A: 0, B: 4, Kind: "MX"}, {A: 1, B: 2, Kind: "MX"}},
+			[]string{"GPU 0000:02:00.0 cannot be used: mx-smi lists it, the kernel does not"},
+		},
+		{
+			"no GPU has the address zero", append(slices.Clone(four), "0000:00:00.0"),
+			[]int{0, 1, 2, 3},
+			[]gpu.Link{{A: 0, B: 1, Kind: "MX"}},
+			[]string{"mx-smi knows GPU 0000:00:00.0, the kernel does not: left out"},
+		},
+		{
+			"the tool knows none of ours",
+			[]string{"0000:99:00.0"},
+			nil, nil,
+			[]string{"GPU 0000:0e:00.0 cannot", "GPU 0000:0f:00.0 cannot", "GPU 0000:10:00.0 cannot", "GPU 0000:12:00.0 cannot", "GPU 0000:99:00.0 cannot"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			matrix := "GPU0 GPU1 GPU2 GPU3 GPU4\nGPU0 X MX PIX PIX MX\nGPU1 MX X PIX PIX MX\nGPU2 PIX PIX X PIX MX\nGPU3 PIX PIX PIX X MX\nGPU4 MX MX MX MX X"
 			got, warnings := mustDiscover(t, discover.Host{Root: root, Run: tool(test.list, matrix)})
-			if len(got.GPUs) != 4 {
-				t.Fatalf("found %d GPUs, want the kernel's 4", len(got.GPUs))
-			}
-			var want []gpu.Link
-			if len(test.list) > 1 {
-				want = []gpu.Link{{A: 0, B: 1, Kind: "MX"}}
-			}
-			if diff := cmp.Diff(want, got.Links); diff != "" {
+			if diff := cmp.Diff(test.links, got.Links); diff != "" {
 				t.Error(diff)
+			}
+			if diff := cmp.Diff(test.healthy, got.Healthy()); diff != "" {
+				t.Error(diff)
+			}
+			if err := got.Check(); err != nil || !slices.IsSortedFunc(got.GPUs, func(a, b gpu.GPU) int { return a.BDF.Compare(b.BDF) }) {
+				t.Errorf("GPUs are %v: %v", got.GPUs, err)
 			}
 			warnings = slices.DeleteFunc(warnings, func(w string) bool { return strings.HasPrefix(w, "mx-smi topo -m: ") })
 			wantWarnings(t, test.warnings, warnings)
@@ -150,6 +177,27 @@ func TestDiscoverVF(t *testing.T) {
 		t.Errorf("got %v, %v", got.GPUs, got.Links)
 	}
 	wantWarnings(t, nil, warnings)
+}
+
+// A virtual function of which it is not known whose it is adds no GPU either.
+func TestDiscoverStrayVF(t *testing.T) {
+	host := node(t, "c500-1")
+	host.GPUs[0].VFs = []gpu.BDF{{Bus: 1, Function: 1}}
+	tree := mustTree(t, host)
+	damaged := 0
+	for path := range tree {
+		if strings.HasSuffix(path, "/physfn") {
+			tree[path], damaged = sim.Link("nowhere"), damaged+1
+		}
+	}
+	if damaged != 1 {
+		t.Fatalf("%d physfn in the tree", damaged)
+	}
+	list := []string{"0000:01:00.0", "0000:01:00.1"}
+	got, _ := mustDiscover(t, discover.Host{Root: write(t, tree), Run: tool(list, "GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX X")})
+	if len(got.GPUs) != 1 || !got.GPUs[0].Healthy {
+		t.Errorf("got %v", got.GPUs)
+	}
 }
 
 func TestDiscoverRecorded(t *testing.T) {

@@ -132,10 +132,9 @@ func (q *query) sections(arg string) (Log, error) {
 
 // links asks `mx-smi topo -m`. Without the list, its numbers mean nothing.
 func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
-	const unknown = "MetaXLink is not known, links are PCIe and NUMA only: "
 	switch {
 	case numbers == nil:
-		q.warn(unknown + "without mx-smi -L the numbers in its matrix mean nothing")
+		q.warn(Unlinked + "without mx-smi -L the numbers in its matrix mean nothing")
 		return nil
 	case len(numbers) < 2:
 		return nil
@@ -146,7 +145,7 @@ func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
 		m, err = ParseMatrix(text)
 	}
 	if err != nil {
-		q.warn(unknown+"%v", err)
+		q.warn(Unlinked+"%v", err)
 		return nil
 	}
 	for _, w := range m.Warnings {

@@ -2,6 +2,8 @@ package mxsmi
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -38,11 +40,23 @@ type Reader struct {
 	Timeout time.Duration
 }
 
-// Read returns what the tool knows as a Node: for each GPU its address, UUID,
-// serial number, model, memory and health, in the order of addresses, and a link
-// for every pair whose kind the tool names. A query that fails is a warning;
-// what it would have told stays empty.
-func (r Reader) Read(ctx context.Context) gpu.Node {
+// Unlinked begins the warning of a Node whose MetaXLink is not known.
+const Unlinked = "MetaXLink is not known, links are PCIe and NUMA only: "
+
+// Answer is what the tool told.
+type Answer struct {
+	// Node has for each GPU its address, UUID, serial number, model, memory and
+	// health, in the order of addresses, and a link for every pair whose kind
+	// the tool names.
+	gpu.Node
+	// Listed are the addresses of the GPUs in `mx-smi -L`, ascending; none if
+	// the list could not be read. Other queries may have told of further GPUs.
+	Listed []gpu.BDF
+}
+
+// Read asks for all that is needed. A query that fails is a warning; what it
+// would have told stays empty, and a GPU's health good.
+func (r Reader) Read(ctx context.Context) Answer {
 	timeout := r.Timeout
 	if timeout == 0 {
 		timeout = DefaultTimeout
@@ -50,8 +64,9 @@ func (r Reader) Read(ctx context.Context) gpu.Node {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	q := query{ctx: ctx, reader: r, gpus: map[gpu.BDF]*gpu.GPU{}}
-	links := q.links(q.list())
+	numbers := q.list()
+	links := q.links(numbers)
 	q.serials()
 	q.memory()
-	return q.node(links)
+	return Answer{Node: q.node(links), Listed: slices.SortedFunc(maps.Values(numbers), gpu.BDF.Compare)}
 }

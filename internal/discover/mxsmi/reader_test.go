@@ -127,9 +127,12 @@ func TestReader(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tool, a, b := twoGPUs(), a, b
 			test.change(tool)
-			want := gpu.NewNode("")
+			want := Answer{Node: gpu.NewNode("")}
 			want.Links = test.want(&a, &b)
 			want.GPUs = append(want.GPUs, a, b)
+			if _, ok := tool["-L"]; ok {
+				want.Listed = []gpu.BDF{a.BDF, b.BDF}
+			}
 			got := Reader{Run: tool.run, Path: "mx-smi"}.Read(t.Context())
 			warnings := got.Warnings
 			got.Warnings = nil

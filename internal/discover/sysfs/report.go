@@ -24,6 +24,9 @@ type Report struct {
 	// Shared are the device nodes common to all GPUs that exist: /dev/mxcd,
 	// /dev/mxnd, /dev/mxgd; nil if there is none.
 	Shared *gpu.Shared
+	// Strays are virtual functions that belong to none of GPUs, and were left
+	// out.
+	Strays []gpu.BDF
 	// Loaded tells whether the kernel module is there: /sys/module/metax.
 	Loaded bool
 	// Version is the driver's version, from /sys/module/metax/version; empty
@@ -60,7 +63,7 @@ func Read(host *hostfs.Root) (Report, error) {
 			report.GPUs = append(report.GPUs, g)
 		}
 	}
-	r.assign(vfs, report.GPUs)
+	report.Strays = r.assign(vfs, report.GPUs)
 	r.unique(report.GPUs)
 	if len(report.GPUs) > 0 {
 		report.Shared = r.shared()
@@ -70,21 +73,25 @@ func Read(host *hostfs.Root) (Report, error) {
 	return report, nil
 }
 
-// assign records virtual functions at the GPUs that they are a part of.
-func (r *reader) assign(vfs []function, gpus []gpu.GPU) {
+// assign records virtual functions at the GPUs that they are a part of, and
+// returns those that are a part of none.
+func (r *reader) assign(vfs []function, gpus []gpu.GPU) (strays []gpu.BDF) {
 	for _, f := range vfs {
 		parent, err := parsePhysFn(f.physfn)
 		if err != nil {
+			strays = append(strays, f.bdf)
 			r.warn("leave out virtual function %s: %v", f.dir, err)
 			continue
 		}
 		at := slices.IndexFunc(gpus, func(g gpu.GPU) bool { return g.BDF == parent })
 		if at < 0 {
+			strays = append(strays, f.bdf)
 			r.warn("leave out virtual function %s: its physical function %s is not a GPU here", f.dir, parent)
 			continue
 		}
 		gpus[at].VFs = append(gpus[at].VFs, f.bdf)
 	}
+	return strays
 }
 
 // unique takes the nodes from GPUs that claim one of another's: a container would

@@ -1,0 +1,104 @@
+package discover_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// without is the simulated mx-smi in which these queries fail.
+func without(queries ...string) func(context.Context, string, ...string) ([]byte, error) {
+	return func(ctx context.Context, path string, args ...string) ([]byte, error) {
+		if slices.Contains(queries, args[0]) {
+			return nil, errors.New("exit status 1")
+		}
+		return run(ctx, path, args...)
+	}
+}
+
+// Whatever part of the tool fails, what was recorded stays known.
+func TestDiscoverPartly(t *testing.T) {
+	const name = "c500-8-degraded"
+	want, root := node(t, name), write(t, hostTree(t, name))
+	const prefix = "mx-smi does not tell everything now, as recorded before are: "
+	for _, test := range []struct {
+		name    string
+		queries []string
+		taken   string
+	}{
+		{"no list", []string{"-L"}, "UUIDs, models, health, MetaXLink"},
+		{"no matrix", []string{"topo"}, "MetaXLink"},
+		{"no serial numbers", []string{"--show-sn"}, "serial numbers"},
+		{"no memory", []string{"--show-memory", "--show-hwinfo"}, "memory sizes"},
+		{"serial numbers alone", []string{"-L", "topo", "--show-memory", "--show-hwinfo"}, "UUIDs, models, memory sizes, health, MetaXLink"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, warnings := mustDiscover(t, discover.Host{Root: root, Run: without(test.queries...), Recorded: &want})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if !slices.Contains(warnings, prefix+test.taken) {
+				t.Errorf("warnings are %q, want one with %q", warnings, test.taken)
+			}
+		})
+	}
+}
+
+// A card that took another's place, or moved, takes nothing of the other.
+func TestDiscoverPartlyAnotherCard(t *testing.T) {
+	const name = "sim:1x1x2"
+	now, root := node(t, name), write(t, hostTree(t, name))
+	for _, test := range []struct {
+		name   string
+		failed string
+		record func(*gpu.Node)
+		uuids  [2]gpu.UUID
+		links  int
+	}{
+		{"the same", "-L", func(*gpu.Node) {}, [2]gpu.UUID{now.GPUs[0].UUID, now.GPUs[1].UUID}, len(now.Links)},
+		{"another serial number", "-L", func(n *gpu.Node) { n.GPUs[0].Serial = "OTHER" }, [2]gpu.UUID{"", now.GPUs[1].UUID}, 0},
+		{"moved", "-L", func(n *gpu.Node) {
+			n.GPUs[0].Serial, n.GPUs[1].Serial = n.GPUs[1].Serial, n.GPUs[0].Serial
+		}, [2]gpu.UUID{}, 0},
+		{"another UUID", "topo", func(n *gpu.Node) { n.GPUs[0].UUID = "GPU-other" }, [2]gpu.UUID{now.GPUs[0].UUID, now.GPUs[1].UUID}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			record := node(t, name)
+			test.record(&record)
+			got, _ := mustDiscover(t, discover.Host{Root: root, Run: without(test.failed), Recorded: &record})
+			if uuids := [2]gpu.UUID{got.GPUs[0].UUID, got.GPUs[1].UUID}; uuids != test.uuids || len(got.Links) != test.links {
+				t.Errorf("UUIDs %q, links %v; want %q, %d links", uuids, got.Links, test.uuids, test.links)
+			}
+		})
+	}
+}
+
+// A record that was made without the matrix says so when it is used; one of a
+// host that has no MetaXLink does not.
+func TestDiscoverRecordedUnlinked(t *testing.T) {
+	for name, record := range map[string]func(context.Context, string, ...string) ([]byte, error){
+		"without the matrix": without("topo"), "with it": run,
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := write(t, hostTree(t, "c500-8-pcie"))
+			recorded, err := discover.Host{Root: root, Run: record}.Discover(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range []discover.Host{{Root: root, Recorded: &recorded}, {Root: root, Recorded: &recorded, Run: without("topo")}} {
+				_, warnings := mustDiscover(t, h)
+				said := slices.ContainsFunc(warnings, func(w string) bool { return strings.HasSuffix(w, "not known when the node was recorded") })
+				if said != (name == "without the matrix") {
+					t.Errorf("warnings are %q", warnings)
+				}
+			}
+		})
+	}
+}
