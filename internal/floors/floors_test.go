@@ -17,8 +17,9 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // packages on a lower floor, and those that it holds (discover → discover/sysfs).
 var floors = map[string]int{
 	"internal/gpu": 0, "internal/topology": 0, "internal/alloc": 0, "internal/request": 0,
-	"internal/hostfs": 1, "internal/atomicfile": 1,
-	"internal/cdi": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2, "internal/sim": 2,
+	"internal/hostfs": 1, "internal/atomicfile": 1, "internal/dockerd": 1,
+	"internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2,
+	"internal/occupancy": 2, "internal/sim": 2,
 	"cmd": 3, "docs": 3,
 }
 
@@ -30,9 +31,13 @@ var forbidden = map[string][]string{
 	"internal":            {"github.com/urfave/cli/v2", "os/exec"},
 }
 
-// What a whole program must never link, by its package.
+// What a whole program must never link, by its package: packages, with those
+// below them.
 var unlinked = map[string][]string{
-	"cmd/metax-docker": {"github.com/urfave/cli/v2", "net/http", "crypto/tls", "tags.cncf.io/container-device-interface/pkg/cdi", "github.com/containerd/containerd/v2"},
+	"cmd/metax-docker": {
+		"github.com/urfave/cli/v2", "net/http", "crypto/tls", "tags.cncf.io/container-device-interface/pkg/cdi",
+		"github.com/containerd/containerd/v2", "google.golang.org/grpc",
+	},
 }
 
 var pure = []string{"os", "net", "net/http", "log", "log/slog", "time", "syscall", "os/exec"}
@@ -124,8 +129,9 @@ func TestUnlinked(t *testing.T) {
 			t.Errorf("%s is not there", program)
 		}
 		for _, name := range names {
-			if slices.Contains(p.Deps, name) {
-				t.Errorf("%s links %s: %s", program, name, strings.Join(chain(byPath, p.ImportPath, name), " → "))
+			i := slices.IndexFunc(p.Deps, func(dep string) bool { return inside(dep, name) })
+			if i >= 0 {
+				t.Errorf("%s links %s: %s", program, name, strings.Join(chain(byPath, p.ImportPath, p.Deps[i]), " → "))
 			}
 		}
 	}

@@ -1,0 +1,138 @@
+package dockerd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Summary is a container as the daemon lists it.
+type Summary struct {
+	ID     string   `json:"Id"`
+	Names  []string // each with a slash in front
+	Image  string
+	Labels map[string]string
+	State  string // "running", "exited", …
+	// Created is in seconds since 1970.
+	Created int64
+}
+
+// Name is the container's own name. Those that other containers have for it by
+// links contain a slash.
+func (s Summary) Name() string {
+	for _, name := range s.Names {
+		if name, ok := strings.CutPrefix(name, "/"); ok && !strings.Contains(name, "/") {
+			return name
+		}
+	}
+	return ""
+}
+
+// Container is what the daemon tells of one container.
+type Container struct {
+	ID   string `json:"Id"`
+	Name string // with a slash in front
+	// Created is in the form of RFC 3339.
+	Created string
+	State   struct {
+		Status string // as Summary.State
+		// StartedAt and FinishedAt are in the form of RFC 3339, in the year 1 where
+		// that never happened.
+		StartedAt  string
+		FinishedAt string
+		Pid        int // 0 unless there is a process
+	}
+	Config struct {
+		Image  string
+		Labels map[string]string
+	}
+	HostConfig struct {
+		Devices        []Device
+		DeviceRequests []DeviceRequest
+		RestartPolicy  struct{ Name string }
+		Privileged     bool
+	}
+}
+
+// Device is a device of the host by its path.
+type Device struct{ PathOnHost string }
+
+// DeviceRequest asks one of the daemon's device drivers for devices; its driver
+// "cdi" takes qualified CDI names.
+type DeviceRequest struct {
+	Driver    string
+	DeviceIDs []string
+}
+
+// Containers returns all containers, also those that do not run.
+func (d Daemon) Containers(ctx context.Context) ([]Summary, error) {
+	_, body, err := d.Get(ctx, "/containers/json?all=1")
+	if err != nil {
+		return nil, err
+	}
+	list, err := decodeList(body)
+	if err != nil {
+		return nil, fmt.Errorf("read the container list of the docker daemon at %s: %w", d.Socket, err)
+	}
+	return list, nil
+}
+
+// Inspect returns the container with the ID, the beginning of an ID, or the
+// name, and ErrNotFound if there is none.
+func (d Daemon) Inspect(ctx context.Context, idOrName string) (Container, error) {
+	_, body, err := d.Get(ctx, "/containers/"+escape(strings.TrimPrefix(idOrName, "/"))+"/json")
+	if err != nil {
+		return Container{}, fmt.Errorf("inspect container %q: %w", idOrName, err)
+	}
+	c, err := decodeContainer(body)
+	if err != nil {
+		return Container{}, fmt.Errorf("inspect container %q: read the answer of the docker daemon at %s: %w", idOrName, d.Socket, err)
+	}
+	return c, nil
+}
+
+var (
+	errNoList = errors.New("no list")
+	errNoID   = errors.New("a container without an ID")
+)
+
+func decodeList(body []byte) ([]Summary, error) {
+	var list []Summary
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, err
+	}
+	if list == nil {
+		return nil, errNoList
+	}
+	for _, s := range list {
+		if s.ID == "" {
+			return nil, errNoID
+		}
+	}
+	return list, nil
+}
+
+func decodeContainer(body []byte) (Container, error) {
+	var c Container
+	err := json.Unmarshal(body, &c)
+	if err == nil && c.ID == "" {
+		err = errNoID
+	}
+	return c, err
+}
+
+// escape makes text one segment of a path, or a value in a query.
+func escape(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
+	var out strings.Builder
+	for i := range len(text) {
+		if c := text[i]; strings.IndexByte(plain, c) >= 0 {
+			out.WriteByte(c)
+		} else {
+			fmt.Fprintf(&out, "%%%02X", c)
+		}
+	}
+	return out.String()
+}

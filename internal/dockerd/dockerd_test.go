@@ -1,0 +1,179 @@
+package dockerd_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+)
+
+func TestGet(t *testing.T) {
+	socket := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Api-Version", "1.51")
+		io.WriteString(w, r.Proto+" "+r.Method+" "+r.URL.String())
+		w.(http.Flusher).Flush() // a long answer has no length either
+	})
+	header, body, err := dockerd.Daemon{Socket: socket}.Get(t.Context(), "/info?x=%7B")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("HTTP/1.0 GET /info?x=%7B", string(body)); diff != "" {
+		t.Error(diff)
+	}
+	if y, ok := header.APIVersion(); y != 51 || !ok {
+		t.Errorf("API version 1.%d, %t", y, ok)
+	}
+}
+
+func TestAPIVersion(t *testing.T) {
+	for version, want := range map[string]int{"1.51": 51, "1.0": 0, "": -1, "2.0": -1, "1.": -1, "1.x": -1, "1.-1": -1, "1.99999999": -1} {
+		socket := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/_ping" {
+				t.Errorf("asked for %s", r.URL)
+			}
+			w.Header().Set("Api-Version", version)
+		})
+		got, err := dockerd.Daemon{Socket: socket}.APIVersion(t.Context())
+		if (err != nil) != (want < 0) || err == nil && got != want {
+			t.Errorf("%q is %d, %v; want %d", version, got, err, want)
+		}
+	}
+}
+
+// A daemon that ends, hangs or is not one never gives part of an answer.
+func TestGetTrouble(t *testing.T) {
+	const ok = "HTTP/1.0 200 OK\r\n"
+	for name, tc := range map[string]struct {
+		text string
+		is   error
+		says string
+	}{
+		"nothing":          {"", io.ErrUnexpectedEOF, "hangs up"},
+		"half a header":    {ok + "Api-Vers", io.ErrUnexpectedEOF, "Api-Vers"},
+		"short body":       {ok + "Content-Length: 3\r\n\r\n[]", io.ErrUnexpectedEOF, "2 bytes"},
+		"long body":        {ok + "Content-Length: 1\r\n\r\n[]", io.ErrUnexpectedEOF, "2 bytes"},
+		"no length":        {ok + "Content-Length: x\r\n\r\n[]", io.ErrUnexpectedEOF, "x"},
+		"chunks":           {ok + "Transfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n", nil, "chunked"},
+		"not HTTP":         {"SSH-2.0-x 200\r\n\r\n", nil, "SSH-2.0"},
+		"no status":        {"HTTP/1.0\r\n\r\n", nil, "HTTP/1.0"},
+		"another status":   {"HTTP/1.0 403 Forbidden\r\n\r\n", nil, "403 Forbidden"},
+		"with a message":   {"HTTP/1.0 500 x\r\n\r\n" + `{"message":"no space"}`, nil, "no space"},
+		"not found":        {"HTTP/1.0 404 x\r\n\r\n" + `{"message":"No such container: x"}`, dockerd.ErrNotFound, "No such"},
+		"the answer later": {"HTTP/1.1 100 Continue\r\n\r\n" + ok + "\r\n[]", nil, "100"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			socket := say(t, tc.text, false)
+			_, body, err := dockerd.Daemon{Socket: socket}.Get(t.Context(), "/x")
+			fails(t, body, err, tc.is, socket, tc.says)
+		})
+	}
+}
+
+// fails checks for an error and no answer beside it.
+func fails(t *testing.T, body []byte, err, is error, says ...string) {
+	t.Helper()
+	if err == nil || body != nil || is != nil && !errors.Is(err, is) {
+		t.Fatalf("got %q, %v; want error %v", body, err, is)
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%q does not say %q", err, s)
+		}
+	}
+}
+
+func TestGetTooLong(t *testing.T) {
+	socket := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		for block := make([]byte, 1<<20); ; {
+			if _, err := w.Write(block); err != nil {
+				return
+			}
+		}
+	})
+	_, body, err := dockerd.Daemon{Socket: socket}.Get(t.Context(), "/x")
+	fails(t, body, err, nil, socket, "longer than 64 MiB")
+}
+
+// Whatever has come when the daemon falls silent is not the answer, though it
+// looks like one.
+func TestGetSilence(t *testing.T) {
+	for _, text := range []string{"", "HTTP/1.0 200 OK\r\n", "HTTP/1.0 200 OK\r\n\r\n[]", "HTTP/1.0 404 x\r\n\r\n"} {
+		socket := say(t, text, true)
+		_, body, err := dockerd.Daemon{Socket: socket, Patience: 10 * time.Millisecond}.Get(t.Context(), "/x")
+		fails(t, body, err, os.ErrDeadlineExceeded, socket, "silent for 10ms")
+
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, body, err = dockerd.Daemon{Socket: socket}.Get(ctx, "/x")
+		cancel()
+		fails(t, body, err, context.DeadlineExceeded, socket)
+	}
+}
+
+// A daemon that never stops talking is ended by the context.
+func TestGetEndless(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	socket := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		for sent := 0; ; sent++ {
+			if _, err := io.WriteString(w, "[]\n"); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			if sent == 3 {
+				cancel(cause)
+			}
+		}
+	})
+	_, body, err := dockerd.Daemon{Socket: socket, Patience: time.Minute}.Get(ctx, "/x")
+	fails(t, body, err, cause, socket)
+	_, body, err = dockerd.Daemon{Socket: socket}.Get(ctx, "/x")
+	fails(t, body, err, cause, socket)
+}
+
+func TestGetNobody(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.sock")
+	_, body, err := dockerd.Daemon{Socket: missing}.Get(t.Context(), "/x")
+	fails(t, body, err, fs.ErrNotExist, missing)
+
+	l, left := listen(t)
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	_, body, err = dockerd.Daemon{Socket: left}.Get(t.Context(), "/x")
+	fails(t, body, err, syscall.ECONNREFUSED, left)
+}
+
+func TestGetDenied(t *testing.T) {
+	_, socket := listen(t)
+	if err := os.Chmod(socket, 0); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if os.Geteuid() == 0 {
+			// Root may do all; this thread becomes nobody, and ends with the goroutine.
+			runtime.LockOSThread()
+			if err := unix.Setfsuid(65534); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		if _, _, err := (dockerd.Daemon{Socket: socket}).Get(t.Context(), "/x"); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), socket) {
+			t.Errorf("got %v", err)
+		}
+	}()
+	<-done
+}

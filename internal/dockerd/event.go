@@ -1,0 +1,61 @@
+package dockerd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Event is something that happened to a container or another thing of the
+// daemon's.
+type Event struct {
+	Action string // "create", "start", "die", "destroy", …
+	Actor  struct {
+		ID string
+		// Attributes of a container are its labels and some more.
+		Attributes map[string]string
+	}
+}
+
+// Events returns what happened until now, oldest first, so far as the daemon
+// remembers: some hundred events of all kinds, none from before its own start.
+// The filters are docker's, such as "type": "container"; the values of one are
+// alternatives, but all labels have to be there.
+func (d Daemon) Events(ctx context.Context, filters map[string][]string) ([]Event, error) {
+	text, err := json.Marshal(filters)
+	if err != nil {
+		return nil, fmt.Errorf("write event filters: %w", err)
+	}
+	// Without an end, or with one to come, the answer would not end either.
+	_, body, err := d.Get(ctx, "/events?until="+timestamp(time.Now())+"&filters="+escape(string(text)))
+	if err != nil {
+		return nil, err
+	}
+	events, err := decodeEvents(body)
+	if err != nil {
+		return nil, fmt.Errorf("read the events of the docker daemon at %s: %w", d.Socket, err)
+	}
+	return events, nil
+}
+
+// timestamp is a time as docker takes it: seconds since 1970, and nine digits.
+func timestamp(t time.Time) string { return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond()) }
+
+// decodeEvents reads JSON objects one after another.
+func decodeEvents(body []byte) ([]Event, error) {
+	var events []Event
+	for dec := json.NewDecoder(bytes.NewReader(body)); ; {
+		var e Event
+		switch err := dec.Decode(&e); {
+		case errors.Is(err, io.EOF):
+			return events, nil
+		case err != nil:
+			return nil, err
+		}
+		events = append(events, e)
+	}
+}

@@ -1,0 +1,83 @@
+package dockerd
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// What is taken for an answer ends as it was sent, and has the length that it
+// says.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"HTTP/1.0 200 OK\r\nApi-Version: 1.51\r\nContent-Length: 2\r\n\r\nOK",
+		"HTTP/1.0 404 Not Found\r\n\r\n{\"message\":\"no\"}",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"\r\n\r\n", "HTTP/1.0 200\r\n\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		header, body, err := parse(text)
+		if err != nil {
+			if body != nil || header != "" {
+				t.Errorf("%q and %q beside %v", header, body, err)
+			}
+			return
+		}
+		if !bytes.HasPrefix(text, []byte("HTTP/1.")) || !bytes.HasSuffix(text, append([]byte("\r\n\r\n"), body...)) {
+			t.Errorf("body %q of %q", body, text)
+		}
+		if _, ok := header.Field("Content-Length"); ok {
+			if _, _, err := parse(append(bytes.Clone(text), 'x')); err == nil {
+				t.Error("an answer longer than it says is taken")
+			}
+		}
+		if y, ok := header.APIVersion(); y < 0 || !ok && y != 0 {
+			t.Errorf("API version 1.%d", y)
+		}
+	})
+}
+
+// No answer that is read is also read when it ends early.
+func FuzzDecode(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		body = bytes.TrimRight(body, " \t\r\n")
+		if len(body) == 0 {
+			return
+		}
+		early := body[:len(body)-1]
+		if list, err := decodeList(body); err == nil {
+			for _, s := range list {
+				if s.ID == "" {
+					t.Errorf("%q has a container without an ID", body)
+				}
+			}
+			if _, err := decodeList(early); err == nil {
+				t.Errorf("a list is read from %q, too", early)
+			}
+		}
+		if c, err := decodeContainer(body); err == nil {
+			if _, err := decodeContainer(early); err == nil || c.ID == "" {
+				t.Errorf("container %q; one is read from %q, too: %v", c.ID, early, err)
+			}
+		}
+		if _, err := decodeEvents(body); err == nil {
+			if _, err := decodeEvents(early); err == nil {
+				t.Errorf("events are read from %q, too", early)
+			}
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package containerd
+
+import (
+	"strings"
+
+	"github.com/containerd/containerd/v2/core/containers"
+
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// The labels by which those who use containerd name their containers.
+const (
+	podNamespaceLabel = "io.kubernetes.pod.namespace"
+	podLabel          = "io.kubernetes.pod.name"
+	containerLabel    = "io.kubernetes.container.name"
+	nerdctlLabel      = "nerdctl/name"
+)
+
+// facts returns what a record tells about its container. What was seen before is
+// good if it is of the same container: an ID such as "trainer" can be used again.
+func facts(record containers.Container, devices occupancy.Devices, seen occupancy.Facts) (occupancy.Facts, error) {
+	if !seen.Created.IsZero() && seen.Created.Equal(record.CreatedAt) {
+		return seen, nil
+	}
+	var f occupancy.Facts
+	if record.Spec != nil && len(record.Spec.GetValue()) > 0 {
+		var err error
+		if f, err = devices.Bundle(record.Spec.GetValue()); err != nil {
+			return occupancy.Facts{}, err
+		}
+	}
+	if lease := record.Labels[occupancy.LeaseLabel]; lease != "" {
+		f.Lease = lease
+	}
+	f.Name, f.Image, f.Created = name(record.Labels), record.Image, record.CreatedAt
+	return f, nil
+}
+
+// name is what people call the container, empty if only its ID is known: for
+// Kubernetes "namespace/pod/container", without the last for the pod itself.
+func name(labels map[string]string) string {
+	if labels[podLabel] == "" {
+		return labels[nerdctlLabel]
+	}
+	parts := []string{labels[podNamespaceLabel], labels[podLabel]}
+	if c := labels[containerLabel]; c != "" {
+		parts = append(parts, c)
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,61 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// engine is what a Container of this source carries as its Engine.
+const engine = "containerd"
+
+// source is one containerd.
+type source struct{ address string }
+
+// New returns the source that asks the containerd whose socket is at address, a
+// path of this machine.
+func New(address string) occupancy.Source { return source{address} }
+
+func (s source) Name() (name, endpoint string) { return engine, s.address }
+
+// Look lists the containers of every namespace. Its error wraps
+// occupancy.ErrAbsent where there is no such socket. What one namespace or task
+// withholds makes the Sight partial; a container whose task does not tell how it
+// is counts as running.
+func (s source) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight, error) {
+	conn, err := dial(ctx, s.address)
+	if err != nil {
+		return occupancy.Sight{}, err
+	}
+	defer conn.Close() // gRPC may never come to take it
+	client, err := open(s.address, conn)
+	if err != nil {
+		return occupancy.Sight{}, fmt.Errorf("connect to %s: %w", s.address, err)
+	}
+	defer client.Close()
+	names, err := client.NamespaceService().List(ctx)
+	if err != nil {
+		return occupancy.Sight{Partial: true}, fmt.Errorf("list namespaces at %s: %w", s.address, err)
+	}
+	slices.Sort(names)
+	found := make([][]occupancy.Container, len(names))
+	errs := make([]error, len(names))
+	tasks := client.TaskService()
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() {
+			n := namespace{name: name, records: client.ContainerService(), tasks: tasks}
+			found[i], errs[i] = n.look(ctx, q)
+		})
+	}
+	wg.Wait()
+	err = errors.Join(errs...)
+	if err != nil {
+		err = fmt.Errorf("ask containerd at %s: %w", s.address, err)
+	}
+	return occupancy.Sight{Containers: slices.Concat(found...), Partial: err != nil}, err
+}

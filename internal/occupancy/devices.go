@@ -1,0 +1,103 @@
+package occupancy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+)
+
+// Number is a device number.
+type Number struct{ Major, Minor uint32 }
+
+// Devices tells which GPUs of a node a device means. Nodes that the GPUs share
+// mean none.
+type Devices struct {
+	gpus    []gpu.GPU
+	root    string
+	byPath  map[string]gpu.BDF // on this machine
+	numbers map[Number]gpu.BDF
+}
+
+// NewDevices returns the devices of the node whose files are below root.
+func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
+	d := Devices{gpus: node.GPUs, root: root.Dir(), byPath: map[string]gpu.BDF{}, numbers: map[Number]gpu.BDF{}}
+	for _, g := range node.GPUs {
+		for _, path := range g.Nodes {
+			d.byPath[root.Join(path)] = g.BDF
+			if device, err := root.Device(path); err == nil {
+				d.numbers[Number{device.Major, device.Minor}] = g.BDF
+			}
+		}
+	}
+	return d
+}
+
+// Real tells whether the node is this machine, so that a device number means one
+// of its GPUs wherever it appears.
+func (d Devices) Real() bool { return d.root == "/" }
+
+// CDI returns the GPUs of a qualified CDI device name: none for another kind, or
+// for a name that the node does not have.
+func (d Devices) CDI(name string) []gpu.BDF {
+	id, ok := strings.CutPrefix(name, request.CDIKind+"=")
+	if !ok {
+		return nil
+	}
+	if id == "all" {
+		return d.bdfs(func(gpu.GPU) bool { return true })
+	}
+	req, err := request.Parse("[" + id + "]")
+	if err != nil {
+		return nil
+	}
+	selection, err := req.Resolve(d.gpus)
+	if err != nil {
+		return nil
+	}
+	return d.bdfs(func(g gpu.GPU) bool { return slices.Contains(selection.Explicit, g.Index) })
+}
+
+// Path returns the GPUs whose nodes are at a path of this machine, or below it.
+func (d Devices) Path(path string) []gpu.BDF {
+	path = filepath.Clean(path)
+	below := strings.TrimSuffix(path, "/") + "/"
+	var found []gpu.BDF
+	for at, bdf := range d.byPath {
+		if at == path || strings.HasPrefix(at, below) {
+			found = append(found, bdf)
+		}
+	}
+	return Sorted(found)
+}
+
+// Number returns the GPU that a device number means.
+func (d Devices) Number(n Number) (gpu.BDF, bool) {
+	bdf, ok := d.numbers[n]
+	return bdf, ok
+}
+
+// Indices returns the GPUs with these indices; one that the node does not have
+// is left out.
+func (d Devices) Indices(indices ...int) []gpu.BDF {
+	return d.bdfs(func(g gpu.GPU) bool { return slices.Contains(indices, g.Index) })
+}
+
+func (d Devices) bdfs(want func(gpu.GPU) bool) []gpu.BDF {
+	var out []gpu.BDF
+	for _, g := range d.gpus {
+		if want(g) {
+			out = append(out, g.BDF)
+		}
+	}
+	return out
+}
+
+// Sorted returns the BDFs ascending and each once. It may reuse its argument.
+func Sorted(bdfs []gpu.BDF) []gpu.BDF {
+	slices.SortFunc(bdfs, gpu.BDF.Compare)
+	return slices.Compact(bdfs)
+}

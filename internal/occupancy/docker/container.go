@@ -1,0 +1,157 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// parallel is how many containers are inspected at a time.
+const parallel = 8
+
+// entry is a container of the list on its way into the Sight.
+type entry struct {
+	occupancy.Container
+	known bool  // its facts were known before
+	err   error // of its inspection
+}
+
+// enough tells whether the list and what was known say all that there is to say.
+func (e *entry) enough() bool {
+	return e.known && (len(e.GPUs) == 0 || !e.ended() && e.State != occupancy.Created)
+}
+
+// ended tells whether the container has run and does not now.
+func (e *entry) ended() bool { return e.State == occupancy.Exited || e.State == occupancy.Dead }
+
+// containers returns the listed containers in their order, without those that
+// have gone since and those that could not be inspected; of these, it returns
+// the first error.
+func (s Source) containers(ctx context.Context, list []dockerd.Summary, q occupancy.Question) ([]occupancy.Container, error) {
+	entries := make([]entry, len(list))
+	var first, last []*entry
+	for i, summary := range list {
+		e := &entries[i]
+		*e = newEntry(summary, q.Seen)
+		switch {
+		case e.enough():
+		case !e.known && e.ended():
+			last = append(last, e) // they hold a GPU least of all, and there may be thousands
+		default:
+			first = append(first, e)
+		}
+	}
+	s.inspectAll(ctx, slices.Concat(first, last), q.Devices)
+
+	var found []occupancy.Container
+	var err error
+	for _, e := range entries {
+		switch {
+		case e.err == nil:
+			found = append(found, e.Container)
+		case errors.Is(e.err, dockerd.ErrNotFound):
+		case err == nil:
+			err = e.err
+		}
+	}
+	return found, err
+}
+
+// newEntry is what the list tells of a container, with the facts if docker told
+// them before: containerd, which knows the same container by the same ID, has
+// another time for when it was made.
+func newEntry(listed dockerd.Summary, seen map[string]occupancy.Facts) entry {
+	created := time.Unix(listed.Created, 0).UTC()
+	facts, known := seen[occupancy.Key(engine, "", listed.ID)]
+	if known = known && facts.Created.Equal(created); !known {
+		facts = occupancy.Facts{Created: created}
+	}
+	facts.Name = listed.Name() // the one thing about it that people can change
+	return entry{known: known, Container: occupancy.Container{
+		Engine: engine, ID: listed.ID, Facts: facts, State: state(listed.State),
+	}}
+}
+
+// inspectAll inspects the containers in their order, some at a time.
+func (s Source) inspectAll(ctx context.Context, open []*entry, devices occupancy.Devices) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(parallel, len(open)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(open)); i = next.Add(1) - 1 {
+				s.inspect(ctx, open[i], devices)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// inspect completes the entry. The state is newer than the list's then, and of
+// one moment with the rest.
+func (s Source) inspect(ctx context.Context, e *entry, devices occupancy.Devices) {
+	inspected, err := s.daemon.Inspect(ctx, e.ID)
+	if err != nil {
+		e.err = err
+		return
+	}
+	c := whole(inspected, devices)
+	if e.known {
+		c.Facts = e.Facts
+	}
+	e.Container = c
+}
+
+// whole is all that docker knows of a container.
+func whole(c dockerd.Container, devices occupancy.Devices) occupancy.Container {
+	policy := c.HostConfig.RestartPolicy.Name
+	// Of a time that cannot be read follows no more than another inspection next time.
+	created, _ := time.Parse(time.RFC3339Nano, c.Created)
+	return occupancy.Container{
+		Engine: engine, ID: c.ID,
+		Facts: occupancy.Facts{
+			Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Lease: c.Config.Labels[occupancy.LeaseLabel],
+			GPUs: gpus(c, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),
+		},
+		State: state(c.State.Status), Started: c.State.StartedAt, Init: c.State.Pid,
+		Keeps: policy == "always" || policy == "unless-stopped",
+	}
+}
+
+// gpus are those that the container asked for, by CDI name or by path. A name of
+// our kind means our GPUs whichever of docker's drivers it was given to.
+func gpus(c dockerd.Container, devices occupancy.Devices) []gpu.BDF {
+	var found []gpu.BDF
+	for _, request := range c.HostConfig.DeviceRequests {
+		for _, name := range request.DeviceIDs {
+			found = append(found, devices.CDI(name)...)
+		}
+	}
+	for _, device := range c.HostConfig.Devices {
+		found = append(found, devices.Path(device.PathOnHost)...)
+		// /dev/dri/by-path has links, as docker follows them.
+		if path, err := filepath.EvalSymlinks(device.PathOnHost); err == nil {
+			found = append(found, devices.Path(path)...)
+		}
+	}
+	return occupancy.Sorted(found)
+}
+
+// state is docker's word for a state. What docker does not say today may be a
+// container that lives.
+func state(word string) occupancy.ContainerState {
+	switch s := occupancy.ContainerState(word); s {
+	case occupancy.Created, occupancy.Running, occupancy.Paused, occupancy.Restarting,
+		occupancy.Removing, occupancy.Exited, occupancy.Dead:
+		return s
+	}
+	return occupancy.Running
+}

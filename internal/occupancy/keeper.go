@@ -1,0 +1,133 @@
+package occupancy
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// Store keeps the State.
+type Store interface {
+	// Read returns the state as it was last written; it takes no lock.
+	Read() (State, error)
+	// Update calls change under the lock of all writers and writes what it leaves
+	// behind, unless it fails.
+	Update(ctx context.Context, change func(*State) error) error
+}
+
+// Keeper answers who holds which GPU, and gives GPUs away.
+type Keeper struct {
+	Store Store
+	// Sources are the places to look, given the state as it is.
+	Sources func(State) []Source
+	// Life tells what has become of a client.
+	Life func(Client) Life
+	// Uptime is the time since the host started, by a clock that is never set.
+	Uptime func() time.Duration
+	// Now is the time of day, for people.
+	Now     func() time.Time
+	Devices Devices
+	// Ignore names programs, containers and images that look at GPUs without
+	// using them.
+	Ignore []string
+}
+
+// Report is what is so.
+type Report struct {
+	State   State
+	Holders []Holder
+	Looks   []Look
+	// Closed are the leases that are over and still stand in the state file.
+	Closed []Closed
+}
+
+// Held returns those of the holders who have the GPU, nil if nobody has: leases
+// first, then containers, then processes.
+func Held(holders []Holder, bdf gpu.BDF) []Holder {
+	var out []Holder
+	for _, h := range holders {
+		if slices.Contains(h.GPUs, bdf) {
+			out = append(out, h)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Holder) int { return a.rank() - b.rank() })
+	return out
+}
+
+func (h Holder) rank() int {
+	switch {
+	case h.Lease != nil:
+		return 0
+	case h.Container != nil:
+		return 1
+	}
+	return 2
+}
+
+// Report looks at everything and changes nothing. It needs no right to write.
+func (k *Keeper) Report(ctx context.Context) (Report, error) {
+	state, err := k.Store.Read()
+	if err != nil {
+		return Report{}, err
+	}
+	r := k.round(ctx, state)
+	state.Leases, state.Queue = slices.Clone(state.Leases), slices.Clone(state.Queue)
+	closed := state.settle(r)
+	return Report{state, state.holders(r, k.Ignore), r.looks, closed}, nil
+}
+
+// round finds out what is so, in the order that round demands.
+func (k *Keeper) round(ctx context.Context, state State) *round {
+	r := &round{before: state, lives: map[Client]Life{}, lost: state.New}
+	q := Question{Devices: k.Devices, Seen: make(map[string]Facts, len(state.Seen)), Lost: r.lost}
+	for _, t := range state.Queue {
+		r.lives[t.Client] = k.Life(t.Client)
+	}
+	for _, l := range state.Leases {
+		life := k.Life(l.Client)
+		r.lives[l.Client] = life
+		if life == Ended && l.Container == "" {
+			q.Ended = append(q.Ended, l)
+		}
+	}
+	for key, known := range state.Seen {
+		q.Seen[key] = known.Facts
+	}
+	if r.lost {
+		// Here too clients come before engines: one that makes its container and
+		// ends meanwhile is seen by either.
+		others := func(s Source) bool { engine, _ := s.Name(); return engine != Processes }
+		r.clients = lookAll(ctx, slices.DeleteFunc(k.Sources(state), others), q)
+		q.Lost = false
+	}
+	r.asked = k.Uptime()
+	r.looks = lookAll(ctx, k.Sources(state), q)
+	r.uptime, r.now = k.Uptime(), k.Now()
+	return r
+}
+
+// update settles the state under the lock and hands it to change with those who
+// hold GPUs then. Where the state is lost between reading and locking, it is
+// looked at again.
+func (k *Keeper) update(ctx context.Context, change func(*State, *round, []Holder, []Closed) error) ([]Look, error) {
+	for {
+		before, err := k.Store.Read()
+		if err != nil {
+			return nil, err
+		}
+		r := k.round(ctx, before)
+		again := false
+		err = k.Store.Update(ctx, func(s *State) error {
+			if again = s.New && !r.lost; again {
+				return errAgain
+			}
+			closed := s.settle(r)
+			return change(s, r, s.holders(r, k.Ignore), closed)
+		})
+		if !again {
+			return r.looks, err
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// record is a state with the file that it came from.
+type record struct {
+	state occupancy.State
+	data  []byte // the file; nil for a new state
+	// foreign is the file as a tree where it has fields that State has not.
+	foreign any
+	// known is the part of foreign that State has.
+	known any
+}
+
+// damage says why a file is not a state, as a sentence's end.
+type damage string
+
+func (d damage) Error() string { return string(d) }
+
+// decode reads a state file. Its error is a damage or a *NewerError without a
+// path. A state of another boot counts as none.
+func decode(data []byte, boot string) (record, error) {
+	r := record{data: data}
+	strict := json.NewDecoder(bytes.NewReader(data))
+	strict.DisallowUnknownFields()
+	err := strict.Decode(&r.state)
+	if _, end := strict.Token(); err != nil || !errors.Is(end, io.EOF) || r.state.APIVersion != occupancy.APIVersion {
+		if r, err = decodeForeign(data); err != nil {
+			return record{}, err
+		}
+	}
+	if r.state.Boot != boot {
+		return record{state: occupancy.NewState(boot)}, nil
+	}
+	if r.state.Leases == nil {
+		r.state.Leases = []occupancy.Lease{}
+	}
+	if err := check(r.state, boot); err != nil {
+		return record{}, damage(err.Error())
+	}
+	return r, nil
+}
+
+// decodeForeign reads a file that is not just a State as this program has it: one
+// with more in it, of another version, or damaged.
+func decodeForeign(data []byte) (record, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return record{}, damage(err.Error())
+	}
+	switch head.APIVersion {
+	case occupancy.APIVersion:
+	case "":
+		return record{}, damage("it states no apiVersion")
+	default:
+		return record{}, &NewerError{Version: head.APIVersion}
+	}
+	r := record{data: data}
+	if err := json.Unmarshal(data, &r.state); err != nil {
+		return record{}, damage(err.Error())
+	}
+	known, err := json.Marshal(r.state)
+	if err != nil {
+		return record{}, damage(err.Error())
+	}
+	if r.foreign, err = tree(data); err != nil {
+		return record{}, damage(err.Error())
+	}
+	if r.known, err = tree(known); err != nil {
+		return record{}, damage(err.Error())
+	}
+	return r, nil
+}
+
+// encode returns the file for the state as it is now, with what was foreign in
+// the old one.
+func (r record) encode(boot string) ([]byte, error) {
+	if err := check(r.state, boot); err != nil {
+		return nil, fmt.Errorf("refuse to write a state that cannot be read: %w", err)
+	}
+	data, err := json.MarshalIndent(r.state, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode state: %w", err)
+	}
+	if r.foreign != nil {
+		now, err := tree(data)
+		if err != nil {
+			return nil, fmt.Errorf("encode state: %w", err)
+		}
+		carry(r.foreign, r.known, now)
+		if reflect.DeepEqual(now, r.foreign) {
+			return r.data, nil // another order of fields is no change
+		}
+		if data, err = json.MarshalIndent(now, "", "  "); err != nil {
+			return nil, fmt.Errorf("encode state: %w", err)
+		}
+	}
+	if len(data) >= maxState {
+		return nil, fmt.Errorf("refuse to write a state that cannot be read: it has %d bytes", len(data))
+	}
+	return append(data, '\n'), nil
+}
+
+// check tells whether the state keeps to what State promises.
+func check(s occupancy.State, boot string) error {
+	switch {
+	case s.APIVersion != occupancy.APIVersion:
+		return fmt.Errorf("its apiVersion is %q, not %q", s.APIVersion, occupancy.APIVersion)
+	case s.Kind != occupancy.StateKind:
+		return fmt.Errorf("its kind is %q, not %q", s.Kind, occupancy.StateKind)
+	case s.Boot != boot:
+		return fmt.Errorf("its boot is %q, not %q", s.Boot, boot)
+	}
+	last := ""
+	for _, l := range s.Leases {
+		switch {
+		case l.ID <= last:
+			return fmt.Errorf("lease %q stands after %q", l.ID, last)
+		case len(l.GPUs) == 0:
+			return fmt.Errorf("lease %q has no GPU", l.ID)
+		}
+		last = l.ID
+	}
+	for i, t := range s.Queue {
+		if t.ID == "" || i > 0 && t.Seq <= s.Queue[i-1].Seq {
+			return fmt.Errorf("ticket %q is out of order", t.ID)
+		}
+	}
+	return nil
+}

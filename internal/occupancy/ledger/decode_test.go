@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+func TestHolderOf(t *testing.T) {
+	const locks = `1: POSIX  ADVISORY  WRITE 10 00:1a:42 0 EOF
+2: FLOCK  ADVISORY  WRITE 11 00:1a:421 0 EOF
+3: FLOCK  ADVISORY  WRITE 12 00:1b:42 0 EOF
+4: FLOCK  ADVISORY  WRITE 4711 00:1a:42 0 EOF
+4: -> FLOCK  ADVISORY  WRITE 13 00:1a:42 0 EOF
+5: -> FLOCK  ADVISORY  WRITE 14 00:1a:43 0 EOF
+6: FLOCK  ADVISORY  WRITE -1 00:1a:44 0 EOF
+7: LEASE  ACTIVE    READ 15 00:1a:45 0 EOF
+8: FLOCK
+`
+	for file, want := range map[string]int{"00:1a:42": 4711, "00:1b:42": 12, "00:1a:43": 0, "00:1a:44": 0, "00:1a:45": 0, "EOF": 0} {
+		if got := holderOf(locks, file); got != want {
+			t.Errorf("%s is locked by %d, want %d", file, got, want)
+		}
+	}
+}
+
+func TestDecodeLarge(t *testing.T) {
+	want := large()
+	data, err := record{state: want}.encode("boot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode(data, "boot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.New = false
+	if d := cmp.Diff(want, got.state); d != "" {
+		t.Error(d)
+	}
+	if got.foreign != nil {
+		t.Error("our own file has foreign fields")
+	}
+}
+
+// The reader takes anything. What it accepts it writes so that it reads the same
+// again, and with everything in it that it does not know.
+func FuzzDecode(f *testing.F) {
+	s := large()
+	s.Leases, s.Seen = s.Leases[:2], nil
+	data, err := record{state: s}.encode("boot")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add(data[:len(data)/2])
+	f.Add(bytes.Replace(data, []byte(`"rev"`), []byte(`"share": 1e400, "Rev"`), 1))
+	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "boot", "new": {"a": [1]}, "queue": [{"id": "a", "seq": 1, "new": null}], "seen": {"x": {"y": 1}}}`))
+	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "boot", "Next": 0, "next": 1, "ſeen": {}}`))
+	f.Add([]byte(`{"apiVersion": "metax-ctk/v2"}`))
+	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "other"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := decode(data, "boot")
+		var damaged damage
+		var newer *NewerError
+		if err != nil {
+			if !errors.As(err, &damaged) && !errors.As(err, &newer) {
+				t.Fatalf("error is %T: %v", err, err)
+			}
+			return
+		}
+		if r.state.New {
+			if d := cmp.Diff(occupancy.NewState("boot"), r.state); d != "" {
+				t.Fatal(d)
+			}
+			return
+		}
+		// As if something had changed: the text itself is not to be had back.
+		r.data = nil
+		one, err := r.encode("boot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one == nil {
+			return // foreign fields, and nothing changed
+		}
+		again, err := decode(one, "boot")
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, one)
+		}
+		if a, b := plain(t, r.state), plain(t, again.state); a != b {
+			t.Fatal(cmp.Diff(a, b))
+		}
+		again.data = one
+		two, err := again.encode("boot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.foreign == nil { // the order of fields is that of State again
+			one, two = compact(t, one), compact(t, two)
+		}
+		if d := cmp.Diff(string(one), string(two)); d != "" {
+			t.Fatal(d)
+		}
+		written, err := tree(one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, _ := r.foreign.(map[string]any)
+		for key := range old {
+			if _, ok := written.(map[string]any)[key]; !ok && !like(key, r.known.(map[string]any)) {
+				t.Fatalf("field %q is lost in\n%s", key, one)
+			}
+		}
+	})
+}
+
+// compact returns the same JSON with its fields in the order of their names.
+func compact(t *testing.T, data []byte) []byte {
+	t.Helper()
+	v, err := tree(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = json.Marshal(v); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// plain is the state alone as JSON.
+func plain(t *testing.T, s occupancy.State) string {
+	t.Helper()
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

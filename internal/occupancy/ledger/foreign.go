@@ -1,0 +1,78 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Versions add fields and never change the meaning of one, so a program may
+// write a file that a newer one of the same version will read again. What it
+// does not know it must not drop: carry puts it back.
+
+// tree reads JSON with its numbers as they are written.
+func tree(data []byte) (any, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var t any
+	err := dec.Decode(&t)
+	return t, err
+}
+
+// carry copies into the tree now what was in old, but not in known, the part of
+// old that the program knows. Elements of arrays are the same where their ids
+// are; what belongs to an element that is no more goes with it.
+func carry(old, known, now any) {
+	switch now := now.(type) {
+	case map[string]any:
+		old, _ := old.(map[string]any)
+		known, _ := known.(map[string]any)
+		for key, value := range old {
+			_, isKnown := known[key]
+			_, isNow := now[key]
+			switch {
+			case isKnown && isNow:
+				carry(value, known[key], now[key])
+			case !isKnown && !like(key, known) && !like(key, now):
+				now[key] = value
+			}
+		}
+	case []any:
+		old, known := byID(old), byID(known)
+		for _, element := range now {
+			id := idOf(element)
+			carry(old[id], known[id], element)
+		}
+	}
+}
+
+// like tells whether the JSON decoder takes key for one of those in m.
+func like(key string, m map[string]any) bool {
+	if _, ok := m[key]; ok {
+		return true
+	}
+	for other := range m {
+		if strings.EqualFold(key, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// byID returns the objects of an array by their ids.
+func byID(array any) map[string]any {
+	elements, _ := array.([]any)
+	m := make(map[string]any, len(elements))
+	for _, e := range elements {
+		if id := idOf(e); id != "" {
+			m[id] = e
+		}
+	}
+	return m
+}
+
+func idOf(element any) string {
+	object, _ := element.(map[string]any)
+	id, _ := object["id"].(string)
+	return id
+}

@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	dirMode   = 0o2775
+	lockMode  = 0o660
+	stateMode = 0o664
+)
+
+// Init makes the directory and the lock, or repairs their owner, group and mode.
+// Root gives them to the group gid; with -1 the group stays what it is. Others
+// make them their own, where they may, as in a simulated tree. There is no state
+// file until the first Update: an empty one would say that nobody holds a GPU.
+func (l *Ledger) Init(gid int) error {
+	if err := l.make(gid); err != nil {
+		return l.explain("make "+l.dir, err)
+	}
+	return nil
+}
+
+// make is Init without words. Only the last step lets the group in and marks the
+// directory as done, so that one that was interrupted can be told.
+func (l *Ledger) make(gid int) (err error) {
+	if err := makeParent(filepath.Dir(l.dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(l.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	handle, _, err := l.openDir()
+	if err != nil {
+		return err
+	}
+	defer handle.Close()
+	// What O_PATH opened cannot be changed; "." is the same directory for sure.
+	dir, err := openat(handle, ".", unix.O_RDONLY|unix.O_DIRECTORY|careful, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	if err := own(dir, gid); err != nil {
+		return err
+	}
+	lock, _, err := lockFile(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := own(lock, gid); err != nil {
+		return err
+	}
+	if err := permit(lock, lockMode); err != nil {
+		return err
+	}
+	return permit(dir, dirMode)
+}
+
+// own gives an open file to root and the group, if root does it.
+func own(f *os.File, gid int) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		return &fs.PathError{Op: "stat", Path: f.Name(), Err: err}
+	}
+	if stat.Uid == 0 && (gid < 0 || int(stat.Gid) == gid) {
+		return nil
+	}
+	if err := unix.Fchown(int(f.Fd()), 0, max(gid, -1)); err != nil {
+		return &fs.PathError{Op: "chown", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
+// permit gives an open file its mode bits.
+func permit(f *os.File, mode uint32) error {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		return &fs.PathError{Op: "stat", Path: f.Name(), Err: err}
+	}
+	if stat.Mode&0o7777 == mode {
+		return nil
+	}
+	if err := unix.Fchmod(int(f.Fd()), mode); err != nil {
+		return &fs.PathError{Op: "chmod", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
+// makeParent makes a directory and what is missing above it, open to all
+// whatever the umask.
+func makeParent(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: unix.ENOTDIR}
+	} else if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := makeParent(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+		_, err := os.Stat(dir) // somebody else was faster, or a link leads nowhere
+		return err
+	} else if err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
+}

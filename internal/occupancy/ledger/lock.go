@@ -1,0 +1,182 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Patience is how long Update waits for other writers. Each of them holds the
+// lock for about a millisecond.
+const Patience = 10 * time.Second
+
+// LockError reports that another process holds the lock for too long.
+type LockError struct {
+	Path    string
+	PID     int    // of the holder; 0 if it is not known
+	Command string // the kernel's short name for it
+	Err     error  // of the context
+}
+
+func (e *LockError) Error() string {
+	who := "another process"
+	if e.PID != 0 {
+		who = fmt.Sprintf("process %d (%s)", e.PID, e.Command)
+	}
+	return fmt.Sprintf("lock %s: %s holds it: %v; wait for that process, or end it", e.Path, who, e.Err)
+}
+
+func (e *LockError) Unwrap() error { return e.Err }
+
+// lock takes the lock of all writers. Closing the file gives it back.
+func (l *Ledger) lock(ctx context.Context, dir *os.File) (*os.File, error) {
+	for {
+		f, err := openLock(dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := flock(ctx, f); err != nil {
+			return nil, err
+		}
+		// Who removes the file, as an UnsafeError may have told them to, makes two
+		// locks of one; only the one that can be found counts.
+		if current(dir, f) {
+			return f, nil
+		}
+		f.Close()
+	}
+}
+
+// openLock opens the lock file, and makes it where it is missing.
+func openLock(dir *os.File) (*os.File, error) {
+	f, stat, err := lockFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	switch euid := os.Geteuid(); {
+	case stat.Mode&0o007 != 0:
+		// Reading is enough to take a lock, and to keep it from everybody.
+		err = &UnsafeError{f.Name(), "can be opened by everybody", "chmod o= " + f.Name()}
+	case euid == 0 || euid == int(stat.Uid):
+		err = permit(f, lockMode) // the umask took part of it away
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// lockFile opens or makes the lock file, whatever its mode.
+func lockFile(dir *os.File) (*os.File, unix.Stat_t, error) {
+	f, stat, err := openRegular(dir, lockName, unix.O_RDWR|unix.O_CREAT, lockMode)
+	if err == nil && stat.Nlink > 1 {
+		// It may be somebody's file, which the group must not be given.
+		f.Close()
+		err = &UnsafeError{f.Name(), fmt.Sprintf("has %d names", stat.Nlink), "rm " + f.Name()}
+	}
+	return f, stat, err
+}
+
+// current tells whether f is what the directory calls the lock.
+func current(dir, f *os.File) bool {
+	var mine, named unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &mine) == nil &&
+		unix.Fstatat(int(dir.Fd()), lockName, &named, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+		mine.Ino == named.Ino && mine.Dev == named.Dev
+}
+
+// flock locks the file, or closes it. The kernel queues those who wait in the
+// order in which they came; trying again and again would let a newcomer pass
+// them, and starve the unlucky where many wait. A thread that waits cannot be
+// called back, so where the context ends first it is left behind, and gives the
+// lock away should it still get it.
+func flock(ctx context.Context, f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+		if err != nil {
+			f.Close()
+			return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
+		}
+		return nil
+	}
+	file := identity(f)
+	ctx, cancel := context.WithTimeoutCause(ctx, Patience, errPatience)
+	defer cancel()
+	locked := make(chan error)
+	go func() {
+		err := error(unix.EINTR)
+		for errors.Is(err, unix.EINTR) {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		}
+		select {
+		case locked <- err:
+		case <-ctx.Done():
+			f.Close()
+		}
+	}()
+	select {
+	case err := <-locked:
+		if err != nil {
+			f.Close()
+			return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
+		}
+		return nil
+	case <-ctx.Done():
+		pid, command := holder(file)
+		return &LockError{f.Name(), pid, command, context.Cause(ctx)}
+	}
+}
+
+var errPatience = fmt.Errorf("waited %v: %w", Patience, context.DeadlineExceeded)
+
+// identity is how /proc/locks names an open file.
+func identity(f *os.File) string {
+	var stat unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &stat) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%02x:%02x:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev), stat.Ino)
+}
+
+// holder finds out who has the lock on a file, if that can be told from here.
+func holder(file string) (pid int, command string) {
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return 0, ""
+	}
+	pid = holderOf(string(locks), file)
+	if pid == 0 {
+		return 0, ""
+	}
+	name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return 0, "" // it has ended
+	}
+	return pid, strings.TrimSpace(string(name))
+}
+
+// holderOf returns the pid that has a flock lock on the file in the text of
+// /proc/locks, 0 if there is none. A line is
+//
+//	1: FLOCK  ADVISORY  WRITE 4711 00:1a:42 0 EOF
+//
+// and with "->" before FLOCK it is of one that waits.
+func holderOf(locks, file string) int {
+	for line := range strings.Lines(locks) {
+		fields := strings.Fields(line)
+		if len(fields) >= 6 && fields[1] == "FLOCK" && fields[5] == file {
+			pid, _ := strconv.Atoi(fields[4])
+			return max(pid, 0)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,173 @@
+package ledger_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
+)
+
+// hold starts a process that holds the lock until release is called.
+func hold(t *testing.T, dir string) (cmd *exec.Cmd, release func()) {
+	t.Helper()
+	cmd = child("hold", dir)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("child printed %q, %v", line, err)
+	}
+	return cmd, func() {
+		if err := in.Close(); err != nil {
+			t.Error(err)
+		}
+		var exit *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != failed {
+			t.Errorf("child: %v", err)
+		}
+	}
+}
+
+// Who waits in vain learns for whom.
+func TestLockHeld(t *testing.T) {
+	l, dir := fresh(t)
+	cmd, release := hold(t, dir)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	err := l.Update(ctx, func(*occupancy.State) error {
+		t.Error("called without the lock")
+		return nil
+	})
+	var held *ledger.LockError
+	if !errors.As(err, &held) || !errors.Is(err, context.DeadlineExceeded) || held.PID != cmd.Process.Pid {
+		t.Fatalf("error is %v, want a LockError of process %d", err, cmd.Process.Pid)
+	}
+	want := fmt.Sprintf("change leases: lock %s: process %d (%s) holds it: context deadline exceeded; wait for that process, or end it",
+		filepath.Join(dir, "lock"), cmd.Process.Pid, held.Command)
+	if d := cmp.Diff(want, err.Error()); d != "" || held.Command == "" {
+		t.Error(d)
+	}
+	check(t, l, holding("a")) // reading does not wait
+	release()
+	update(t, l, add("b"))
+	check(t, l, holding("a", "b"))
+}
+
+// Goroutines exclude each other as processes do, and one that waits gets on as
+// soon as the lock is free.
+func TestLockWaits(t *testing.T) {
+	l, dir := fresh(t)
+	_, release := hold(t, dir)
+	errs := make(chan error)
+	for i := range 3 {
+		go func() { errs <- l.Update(context.Background(), add(fmt.Sprint("b", i))) }()
+	}
+	release()
+	for range 3 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	check(t, l, holding("a", "b0", "b1", "b2"))
+}
+
+// A lock that was removed while somebody waited for it is no lock: they queue up
+// at the one that took its place.
+func TestLockRemoved(t *testing.T) {
+	l, dir := fresh(t)
+	lock := filepath.Join(dir, "lock")
+	waits, holds := make(chan error, 1), make(chan error, 1)
+	entered := make(chan struct{})
+	var ran, over atomic.Bool
+	waiter := func(s *occupancy.State) error {
+		ran.Store(true)
+		if !over.Load() {
+			t.Error("two have the lock")
+		}
+		return add("b")(s)
+	}
+	holder := func(s *occupancy.State) error {
+		close(entered)
+		for !ran.Load() && !queued(t, lock) {
+			time.Sleep(time.Millisecond)
+		}
+		over.Store(true)
+		return add("c")(s)
+	}
+	err := l.Update(context.Background(), func(*occupancy.State) error {
+		go func() { waits <- l.Update(context.Background(), waiter) }()
+		for !queued(t, lock) {
+			time.Sleep(time.Millisecond)
+		}
+		if err := os.Remove(lock); err != nil {
+			return err
+		}
+		go func() { holds <- l.Update(context.Background(), holder) }()
+		<-entered
+		return nil
+	})
+	if err := errors.Join(err, <-waits, <-holds); err != nil {
+		t.Fatal(err)
+	}
+	check(t, l, holding("a", "b", "c"))
+}
+
+// queued tells whether somebody waits for the lock.
+func queued(t *testing.T, lock string) bool {
+	t.Helper()
+	file := fmt.Sprintf(":%d 0 EOF", info(t, lock).Sys().(*syscall.Stat_t).Ino)
+	for line := range strings.Lines(text(t, "/proc/locks")) {
+		if strings.Contains(line, "-> FLOCK") && strings.HasSuffix(line, file+"\n") {
+			return true
+		}
+	}
+	return false
+}
+
+// Of what many processes write at the same time nothing is lost.
+func TestManyWriters(t *testing.T) {
+	const writers, times = 16, 50
+	l, dir := empty(t)
+	want := holding()
+	want.Next = writers * times
+	var running []*exec.Cmd
+	for w := range writers {
+		id := fmt.Sprintf("%02d", w)
+		want.Leases = append(want.Leases, lease(id))
+		want.Leases[w].Rev = times
+		cmd := child("count", dir, id, fmt.Sprint(times))
+		cmd.Stderr = new(strings.Builder)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, cmd)
+	}
+	for _, cmd := range running {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("child %v: %v\n%s", cmd.Args[1:], err, cmd.Stderr)
+		}
+	}
+	check(t, l, want)
+	names(t, dir, "leases.json", "lock")
+}

@@ -1,0 +1,97 @@
+package procfs_test
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// asChild makes this program a child that opens the files named in the variable,
+// says so, and stays until its input ends.
+const asChild = "PROCFS_TEST_OPEN"
+
+// leaderEnds makes the child's first thread end before that.
+const leaderEnds = "PROCFS_TEST_LEADER_ENDS"
+
+func TestMain(m *testing.M) {
+	if names, ok := os.LookupEnv(asChild); ok {
+		stay(strings.Split(names, ":"))
+	}
+	os.Exit(m.Run())
+}
+
+func init() {
+	if os.Getenv(leaderEnds) != "" {
+		runtime.LockOSThread() // main stays on the first thread
+	}
+}
+
+func stay(names []string) {
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		if _, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
+			os.Exit(3)
+		}
+	}
+	wait := func() {
+		os.Stdout.WriteString("ready\n")
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}
+	if os.Getenv(leaderEnds) == "" {
+		wait()
+	}
+	go wait()
+	unix.Syscall(unix.SYS_EXIT, 0, 0, 0) // the thread, not the process
+}
+
+// child is a running child; it ends with the test.
+type child struct {
+	*exec.Cmd
+	stdin io.Closer
+}
+
+// start runs this program as a child that has the files open.
+func start(t testing.TB, open []string, env []string, args ...string) *child {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(append(os.Environ(), asChild+"="+strings.Join(open, ":")), env...)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{cmd, stdin}
+	t.Cleanup(func() {
+		stdin.Close()
+		cmd.Wait()
+	})
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "ready\n" {
+		t.Fatalf("the child says %q, %v", line, err)
+	}
+	return c
+}
+
+// die ends the child and leaves it a zombie.
+func (c *child) die(t *testing.T) {
+	t.Helper()
+	c.stdin.Close()
+	var info unix.Siginfo
+	if err := unix.Waitid(unix.P_PID, c.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+}

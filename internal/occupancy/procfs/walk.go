@@ -1,0 +1,177 @@
+package procfs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// finds are what one walk over all processes came upon.
+type finds struct {
+	processes []occupancy.Process
+	claimants []occupancy.Claimant
+	monitors  []monitor
+	refused   int   // processes that this user may not look into
+	hidden    bool  // whether /proc does not even show others' processes
+	err       error // why the walk ended early
+}
+
+// monitor is a conmon that may be believed.
+type monitor struct {
+	order
+	client occupancy.Client
+	uid    uint32
+	init   int // pid of the container's first process, 0 if it has none
+}
+
+// walk is a walk under way. Its buffers serve every process in turn.
+type walk struct {
+	finds
+	ctx      context.Context
+	proc     *Proc
+	question occupancy.Question
+	dir      int    // open directory of all processes
+	self     string // our pid, there
+	families []family
+	text     [16 << 10]byte
+	names    [16 << 10]byte
+	link     [unix.PathMax]byte
+	words    []byte // a command line
+}
+
+// family is a process with its parent, to find the children of monitors.
+type family struct {
+	pid, parent int
+	start       uint64
+}
+
+// maxCommand is how much of a command line is read, in bytes; the labels of a
+// lease stand at its beginning.
+const maxCommand = 128 << 10
+
+// walk looks at all processes.
+func (p *Proc) walk(ctx context.Context, q occupancy.Question) finds {
+	dir, err := openAt(unix.AT_FDCWD, p.dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return finds{err: fmt.Errorf("open %s: %w", p.dir, err)}
+	}
+	defer unix.Close(dir)
+	w := walk{ctx: ctx, proc: p, question: q, dir: dir, finds: finds{hidden: true}}
+	w.self, _ = os.Readlink(p.dir + "/self") // without it we are seen as any other
+	err = eachName(dir, make([]byte, 32<<10), func(name string) bool {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid <= 0 {
+			return true
+		}
+		if pid == 1 {
+			w.hidden = false
+		}
+		if name != w.self {
+			w.visit(pid, name)
+		}
+		w.err = ctx.Err()
+		return w.err == nil
+	})
+	if w.err == nil && err != nil {
+		w.err = fmt.Errorf("list %s: %w", p.dir, err)
+	}
+	w.adopt()
+	w.claimants = firsts(w.claimants)
+	return w.finds
+}
+
+// visit looks at one process. That it ends meanwhile is nothing to tell of.
+func (w *walk) visit(pid int, name string) {
+	text, err := readAt(w.dir, name+"/stat", w.text[:])
+	if err != nil {
+		if refused(err) {
+			w.refused++
+		}
+		return
+	}
+	s, ok := parseStat(text)
+	if !ok || s.flags&kernelThread != 0 {
+		return
+	}
+	w.families = append(w.families, family{pid, s.parent, s.start})
+	command := string(s.command)
+	if w.question.Lost || command == monitorName {
+		w.listen(pid, name, command, s.start)
+	}
+	found, err := w.opened(name, s)
+	if refused(err) {
+		w.refused++
+	}
+	if len(found) > 0 {
+		w.processes = append(w.processes, w.process(pid, name, command, found))
+	}
+}
+
+// process puts together what people want to know of a process with GPUs.
+func (w *walk) process(pid int, name, command string, gpus []gpu.BDF) occupancy.Process {
+	p := occupancy.Process{PID: pid, Command: command, GPUs: occupancy.Sorted(gpus)}
+	if s, ok := w.status(name); ok {
+		p.UID = s.uid
+	}
+	if text, err := readAt(w.dir, name+"/cgroup", w.text[:]); err == nil {
+		p.Container = parseCgroup(string(text))
+	}
+	return p
+}
+
+func (w *walk) status(name string) (status, bool) {
+	text, err := readAt(w.dir, name+"/status", w.text[:])
+	if err != nil || len(text) == len(w.text) {
+		return status{}, false // a number cut short would be another
+	}
+	return parseStatus(text)
+}
+
+// listen takes down what a process says of itself, if it is one to be believed.
+func (w *walk) listen(pid int, name, command string, start uint64) {
+	if w.words == nil {
+		w.words = make([]byte, maxCommand)
+	}
+	words, err := readAt(w.dir, name+"/cmdline", w.words)
+	if err != nil {
+		return
+	}
+	if len(words) == len(w.words) {
+		words = words[:bytes.LastIndexByte(words, 0)+1]
+	}
+	var said claim
+	var claims, monitors bool
+	var order order
+	if w.question.Lost {
+		said, claims = parseClaim(words)
+	}
+	if command == monitorName {
+		order, monitors = parseMonitor(words)
+	}
+	if !claims && !monitors {
+		return
+	}
+	s, ok := w.status(name)
+	if !ok || !w.proc.believed(s) {
+		return
+	}
+	namespace, err := w.proc.namespace()
+	if err != nil {
+		return // nobody could follow a client that Life does not see
+	}
+	client := occupancy.Client{PID: pid, Start: start, PIDNamespace: namespace}
+	if monitors {
+		w.monitors = append(w.monitors, monitor{order: order, client: client, uid: s.uid})
+	}
+	// In a namespace below ours there are containers, whose root is nobody here.
+	if gpus := w.question.Devices.Indices(said.gpus...); claims && s.depth == 1 && len(gpus) > 0 {
+		w.claimants = append(w.claimants, occupancy.Claimant{Client: client, UID: s.uid, Lease: said.lease, GPUs: gpus})
+	}
+}

@@ -1,0 +1,76 @@
+package occupancy
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Collect brings the state in line with what is so and returns the leases that
+// were over. A state that is lost stays so while an engine does not answer.
+func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, err error) {
+	looks, err = k.update(ctx, func(s *State, r *round, _ []Holder, c []Closed) error {
+		closed = c
+		return s.silent(r, Look.silent)
+	})
+	var silent *silentError
+	if errors.As(err, &silent) {
+		err = nil
+	}
+	return closed, looks, err
+}
+
+// Release takes leases from the state, all or none, on behalf of a user. One of
+// another user, or one that is in use, needs force: *ForceError. An unknown one
+// is *UnknownLeaseError. A container that goes on with a GPU goes on holding it.
+func (k *Keeper) Release(ctx context.Context, ids []string, who User, force bool) (released []Lease, err error) {
+	_, err = k.update(ctx, func(s *State, r *round, holders []Holder, closed []Closed) error {
+		if err := s.silent(r, Look.silent); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			l := s.Lease(id)
+			if l == nil {
+				// What is over anyway has been released.
+				if i := slices.IndexFunc(closed, func(c Closed) bool { return c.Lease.ID == id }); i >= 0 {
+					released = append(released, closed[i].Lease)
+					continue
+				}
+				return &UnknownLeaseError{id}
+			}
+			e := ForceError{Lease: *l, Others: l.User == nil || l.User.UID != who.UID}
+			if i := slices.IndexFunc(holders, func(h Holder) bool { return h.Lease != nil && h.Lease.ID == id }); i >= 0 && holders[i].State() != "expiring" {
+				e.Holder = holders[i]
+			}
+			if !force && (e.Others || e.Holder.Lease != nil) {
+				return &e
+			}
+			released = append(released, *l)
+		}
+		for _, l := range released {
+			s.drop(l.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return released, nil
+}
+
+// silent is the error for a state that is lost while one of those who could tell
+// what was in it does not: the clients, or an engine that is asked.
+func (s *State) silent(r *round, asked func(Look) bool) error {
+	if !s.New {
+		return nil
+	}
+	for _, l := range r.clients {
+		if errors.Is(l.Err, errLate) {
+			return &silentError{l}
+		}
+	}
+	if i := slices.IndexFunc(r.looks, asked); i >= 0 {
+		return &silentError{r.looks[i]}
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package occupancy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// round is what was found out before the lock was taken. The order in which it
+// was matters: first the state was read, then its clients were looked at, and
+// only then the engines. So a client that is dead here and whose container is
+// not in the looks has none, and will have none but for Grace.
+type round struct {
+	before State
+	lives  map[Client]Life
+	looks  []Look
+	// clients are the looks for Claimants where there is no state, before the
+	// others, as lives are.
+	clients []Look
+	asked   time.Duration // the uptime when the looks began
+	uptime  time.Duration // and when they came back
+	now     time.Time     // the same for people
+	lost    bool          // whether Claimants were asked for
+}
+
+// absent tells whether the lease's container is known not to be there, and over
+// whether it has been there. A rebuilt lease may not know its engine: then all
+// have to say so.
+func (r *round) absent(l Lease) (absent, over bool) {
+	asked := 0
+	for _, look := range r.looks {
+		if look.Engine == Processes || l.Engine != "" && (look.Engine != l.Engine || look.Endpoint != l.Endpoint) {
+			continue
+		}
+		asked++
+		over = over || slices.Contains(look.Over, l.ID)
+		if look.silent() || l.Engine != "" && look.Err != nil {
+			return false, over
+		}
+	}
+	return asked > 0, over
+}
+
+// silent tells whether the look is that of an engine which may have containers
+// that it does not show. That some processes cannot be seen is another matter.
+func (l Look) silent() bool { return l.Engine != Processes && !l.complete() && !isAbsent(l) }
+
+// sight is a container with where it was seen.
+type sight struct {
+	Container
+	endpoint string
+}
+
+// containers merges what the engines list. Docker's word on a container counts
+// more than containerd's, which knows neither names nor policies.
+func (r *round) containers() map[string]sight {
+	all := map[string]sight{}
+	for _, l := range r.looks {
+		for _, c := range l.Containers {
+			key := c.Key()
+			if old, ok := all[key]; ok {
+				gpus := Sorted(slices.Concat(c.GPUs, old.GPUs))
+				if old.Engine == "docker" {
+					old.GPUs = gpus
+					all[key] = old
+					continue
+				}
+				c.GPUs = gpus
+			}
+			all[key] = sight{c, l.Endpoint}
+		}
+	}
+	return all
+}
+
+// Closed is a lease that was taken from the state, and why.
+type Closed struct {
+	Lease Lease
+	Why   string
+}
+
+// settle brings the leases in line with what was seen.
+func (s *State) settle(r *round) []Closed {
+	all := r.containers()
+	if s.New {
+		s.rebuild(r, all)
+	}
+	var closed []Closed
+	for _, l := range slices.Clone(s.Leases) {
+		old := r.before.Lease(l.ID)
+		if old == nil || old.Rev != l.Rev {
+			continue // newer than what was seen
+		}
+		next, why := r.follow(l, all)
+		switch {
+		case why != "":
+			s.drop(l.ID)
+			closed = append(closed, Closed{l, why})
+		case next != nil:
+			s.put(*next)
+		}
+	}
+	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return r.lives[t.Client] == Ended })
+	s.remember(r, all)
+	return closed
+}
+
+// follow returns the lease as it has to be from now on, nil if that is as it is,
+// or why it is over.
+func (r *round) follow(l Lease, all map[string]sight) (next *Lease, why string) {
+	if c, ok := match(l, all); ok {
+		switch {
+		case c.holds():
+			if l.Bound && l.Container == c.ID && l.Gone == 0 {
+				return nil, ""
+			}
+			l.Bound, l.Container, l.Gone = true, c.ID, 0
+			if l.Engine == "" {
+				l.Engine, l.Endpoint = c.Engine, c.endpoint
+			}
+			return &l, ""
+		case l.Verb == VerbStart && (r.lives[l.Client] != Ended || !l.Bound && c.Started == l.Started):
+			// What has ended may be somebody else's start, before that of the client.
+			return r.pending(l)
+		}
+		return nil, "its container has " + string(c.State)
+	}
+	absent, over := r.absent(l)
+	switch {
+	case over:
+		return nil, "its container has come and gone"
+	case !absent:
+		return nil, ""
+	case l.Container != "":
+		return nil, "its container is gone"
+	}
+	return r.pending(l)
+}
+
+// pending is follow for a lease without a container that holds.
+func (r *round) pending(l Lease) (next *Lease, why string) {
+	switch {
+	case r.lives[l.Client] != Ended:
+		if l.Gone == 0 {
+			return nil, ""
+		}
+		l.Gone = 0
+		return &l, ""
+	case l.Gone == 0:
+		l.Gone = max(r.uptime, 1)
+		return &l, ""
+	case r.asked-l.Gone < Grace:
+		return nil, ""
+	}
+	return nil, "its client ended without a container"
+}
+
+// match finds the lease's container: the one that it is bound to, or else the
+// one that has its label and, as a label proves nothing, at least one of its
+// GPUs.
+func match(l Lease, all map[string]sight) (sight, bool) {
+	var found []sight
+	for _, c := range all {
+		if l.Container != "" {
+			if c.ID == l.Container && (c.Engine == l.Engine || len(c.ID) == 64) {
+				return c, true
+			}
+			continue
+		}
+		if c.Lease == l.ID && (c.Privileged || overlap(c.GPUs, l.GPUs)) {
+			found = append(found, c)
+		}
+	}
+	if len(found) == 0 {
+		return sight{}, false
+	}
+	return slices.MinFunc(found, func(a, b sight) int {
+		switch {
+		case a.holds() != b.holds() && a.holds():
+			return -1
+		case a.holds() != b.holds():
+			return 1
+		}
+		return strings.Compare(a.Key(), b.Key())
+	}), true
+}
+
+// rebuild makes leases of what is known without the state: the command lines of
+// clients that are still on their way, and the labels of containers. Clients come
+// first, so that no label of somebody else's takes their place; whose label is
+// theirs is found by match.
+func (s *State) rebuild(r *round, all map[string]sight) {
+	// No lease before can have had this Rev.
+	rev := int(r.uptime)
+	for _, l := range r.clients {
+		for _, c := range l.Claimants {
+			if !validID(c.Lease) || len(c.GPUs) == 0 || s.Lease(c.Lease) != nil {
+				continue
+			}
+			s.put(Lease{
+				ID: c.Lease, Rev: rev, GPUs: c.GPUs, Verb: VerbRun,
+				Client: c.Client, User: &User{UID: c.UID}, Since: r.now,
+			})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		c := all[key]
+		if !validID(c.Lease) || len(c.GPUs) == 0 || !c.holds() || s.Lease(c.Lease) != nil {
+			continue
+		}
+		s.put(Lease{
+			ID: c.Lease, Rev: rev, GPUs: c.GPUs, Engine: c.Engine, Endpoint: c.endpoint, Verb: VerbRun,
+			Since: c.Created, Container: c.ID, Bound: true,
+		})
+	}
+}
+
+// remember keeps what the engines listed, and what those listed before that did
+// not answer now.
+func (s *State) remember(r *round, all map[string]sight) {
+	seen := make(map[string]Known, len(all))
+	if slices.ContainsFunc(r.looks, Look.silent) {
+		maps.Copy(seen, s.Seen)
+	}
+	for key, c := range all {
+		seen[key] = Known{c.Facts, len(c.GPUs) > 0 && c.holds() && !s.late(c.Container)}
+	}
+	s.Seen = seen
+	if len(seen) == 0 {
+		s.Seen = nil
+	}
+}
+
+// validID tells whether a label can be the ID of a lease.
+func validID(id string) bool {
+	if len(id) != idLength {
+		return false
+	}
+	for _, c := range id {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package occupancy
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Patience is what a source that hangs may cost.
+const Patience = 200 * time.Millisecond
+
+// ErrAbsent reports a source that this machine does not have, such as an engine
+// that is not installed.
+var ErrAbsent = errors.New("not on this machine")
+
+// Processes is the name of the source for device files that processes hold open.
+const Processes = "processes"
+
+// Question is what a source is asked.
+type Question struct {
+	Devices Devices
+	// Seen are facts already known; a source need not find them out again.
+	Seen map[string]Facts
+	// Ended are leases whose client is gone and of which no container is known.
+	Ended []Lease
+	// Lost asks for Claimants: there is no state file.
+	Lost bool
+}
+
+// Sight is what a source saw.
+type Sight struct {
+	// Containers are all of the engine's, with GPUs or without, so that facts can
+	// be kept; those without GPUs need no state.
+	Containers []Container
+	Processes  []Process
+	Claimants  []Claimant
+	// Over are the IDs of leases of Question.Ended whose container the engine
+	// knows to have been there and to be gone.
+	Over []string
+	// Partial is true where the source may have missed something, so that what it
+	// does not show may still be there.
+	Partial bool
+}
+
+// Source is one place to look for holders of GPUs.
+type Source interface {
+	// Name is the engine or "processes", and the endpoint: what a Lease carries
+	// as Engine and Endpoint.
+	Name() (engine, endpoint string)
+	// Look returns what is there now, with what could be seen also beside an
+	// error. It keeps to the context's deadline so far as the system lets it.
+	Look(ctx context.Context, q Question) (Sight, error)
+}
+
+// Look is what one source came back with.
+type Look struct {
+	Engine, Endpoint string
+	Sight
+	Err error
+}
+
+// complete tells whether what the look does not show is not there.
+func (l Look) complete() bool { return l.Err == nil && !l.Partial }
+
+// lookAll asks all sources at once. One that does not come back in time is left
+// to itself.
+func lookAll(ctx context.Context, sources []Source, q Question) []Look {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	looks := make([]Look, len(sources))
+	type answer struct {
+		i int
+		Sight
+		err error
+	}
+	answers := make(chan answer, len(sources))
+	for i, s := range sources {
+		looks[i].Engine, looks[i].Endpoint = s.Name()
+		looks[i].Err = errLate
+		go func() {
+			sight, err := s.Look(ctx, q)
+			answers <- answer{i, sight, err}
+		}()
+	}
+	// A source that minds its deadline is about to say what it has.
+	late := time.NewTimer(Patience + Patience/4)
+	defer late.Stop()
+	for range sources {
+		select {
+		case a := <-answers:
+			looks[a.i].Sight, looks[a.i].Err = a.Sight, a.err
+			// With a sight, the error says whose answer is missing.
+			if errors.Is(a.err, context.DeadlineExceeded) && len(a.Containers) == 0 {
+				looks[a.i].Err = errLate
+			}
+		case <-late.C:
+			return looks
+		}
+	}
+	return looks
+}
+
+// errLate is the error of a source that hangs.
+var errLate = errors.New("no answer within " + Patience.String())

@@ -1,0 +1,99 @@
+package occupancy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// The version and kind that the state file states.
+const (
+	APIVersion = "metax-ctk/v1"
+	StateKind  = "Leases"
+)
+
+// Ticket is the place of a request that waits for GPUs.
+type Ticket struct {
+	// ID is the ID of the lease that the request will take.
+	ID string `json:"id"`
+	// Seq orders the tickets by arrival.
+	Seq int `json:"seq"`
+	// Count is how many GPUs it waits for.
+	Count int `json:"count"`
+	// GPUs are the ones it waits for, empty for any.
+	GPUs   []gpu.BDF `json:"gpus,omitempty"`
+	Client Client    `json:"client"`
+	User   *User     `json:"user,omitempty"`
+	Since  time.Time `json:"since"`
+}
+
+// State is what the state file holds.
+type State struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Boot is the id of the boot that the rest is about.
+	Boot string `json:"boot"`
+	// Next is the Seq of the next ticket.
+	Next   int      `json:"next,omitempty"`
+	Leases []Lease  `json:"leases"`          // ascending by ID
+	Queue  []Ticket `json:"queue,omitempty"` // ascending by Seq
+	// Seen are the containers that engines listed last, by Container.Key.
+	Seen map[string]Known `json:"seen,omitempty"`
+	// Lost says why there is nothing before this state, in a sentence's end:
+	// empty for a state that was read, or for the first after a boot.
+	Lost string `json:"-"`
+	// New is true for a state that was not read from a file.
+	New bool `json:"-"`
+}
+
+// NewState returns a State without leases.
+func NewState(boot string) State {
+	return State{APIVersion: APIVersion, Kind: StateKind, Boot: boot, Leases: []Lease{}, New: true}
+}
+
+// Lease returns the lease with the ID, nil if there is none.
+func (s *State) Lease(id string) *Lease {
+	if i, ok := s.find(id); ok {
+		return &s.Leases[i]
+	}
+	return nil
+}
+
+// put adds a lease or replaces the one with its ID.
+func (s *State) put(l Lease) {
+	i, ok := s.find(l.ID)
+	if ok {
+		l.Rev = s.Leases[i].Rev + 1
+		s.Leases[i] = l
+		return
+	}
+	l.Rev++
+	s.Leases = slices.Insert(s.Leases, i, l)
+}
+
+func (s *State) drop(id string) {
+	s.Leases = slices.DeleteFunc(s.Leases, func(l Lease) bool { return l.ID == id })
+}
+
+func (s *State) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(s.Leases, id, func(l Lease, id string) int {
+		switch {
+		case l.ID < id:
+			return -1
+		case l.ID > id:
+			return 1
+		}
+		return 0
+	})
+}
+
+// ticket returns the place of a ticket in the queue, -1 if there is none.
+func (s *State) ticket(id string) int {
+	return slices.IndexFunc(s.Queue, func(t Ticket) bool { return t.ID == id })
+}
+
+// leave takes a ticket out of the queue.
+func (s *State) leave(id string) {
+	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return t.ID == id })
+}

@@ -1,0 +1,235 @@
+package occupancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+var errAgain = errors.New("the state was lost meanwhile")
+
+// silentError reports that the state is lost, and that one who could tell what was
+// in it does not answer. Nothing is given away, and no new state begun, before it
+// does.
+type silentError struct{ look Look }
+
+func (e *silentError) Error() string {
+	return fmt.Sprintf("the leases are lost, and %s cannot be asked what they were: %v", e.look.Engine, e.look.Err)
+}
+
+func (e *silentError) Unwrap() error { return ErrBusy }
+
+// How often a request that waits looks again: at the state file alone while
+// others are before it, at everything when it is its turn.
+const (
+	queuePause = 100 * time.Millisecond
+	turnPause  = 100 * time.Millisecond
+)
+
+// Claim asks for GPUs.
+type Claim struct {
+	// Leases are what is to be taken, all or none: complete but for GPUs.
+	Leases []Lease
+	// Choose returns the GPUs of each lease, given who holds which. It is called
+	// under the lock and has to be quick. An error that is ErrBusy may be waited
+	// out. Reserved GPUs are kept for requests that came earlier.
+	Choose func(holders []Holder, reserved []gpu.BDF) ([][]gpu.BDF, error)
+	// Count and GPUs say what is waited for: so many, or these.
+	Count int
+	GPUs  []gpu.BDF
+	// Share takes GPUs that others hold; it waits for nobody.
+	Share bool
+	// Own are containers whose GPUs count as free: those to be started.
+	Own []string
+	// Wait is how long to wait for GPUs to come free; 0 is not at all.
+	Wait time.Duration
+	// Waiting is told once, before the wait begins, what it is for.
+	Waiting func(error)
+}
+
+// Taken is what a claim came to.
+type Taken struct {
+	Leases []Lease
+	Looks  []Look
+	// Lost says why there was no state before; what engines and clients knew of it
+	// is in it again.
+	Lost string
+}
+
+// Take gives GPUs to the claim. Errors of Choose come back as they are, or in a
+// WaitError; those of the store are *ledger errors.
+func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
+	begin := k.Uptime()
+	told := false
+	for {
+		taken, busy, err := k.try(ctx, c)
+		if err != nil || busy == nil {
+			return taken, err
+		}
+		waited := k.Uptime() - begin
+		switch {
+		case busy.expiring && waited < 2*Grace:
+			// The daemon may still make a container of it; it does not take long.
+		case c.Wait == 0:
+			return taken, busy.err
+		case waited >= c.Wait:
+			return taken, errors.Join(&WaitError{busy.err}, k.leave(ctx, c))
+		case !told && c.Waiting != nil:
+			told = true
+			c.Waiting(busy.err)
+		}
+		if err := k.pause(ctx, c, busy, c.Wait-waited); err != nil {
+			return taken, errors.Join(err, k.leave(context.WithoutCancel(ctx), c))
+		}
+	}
+}
+
+// busy is why a claim cannot be met yet.
+type busy struct {
+	err      error
+	expiring bool // a lease is about to expire, or an engine to answer
+	queued   bool // others are before it
+}
+
+// try is one transaction.
+func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err error) {
+	var refused error
+	taken.Looks, err = k.update(ctx, func(s *State, r *round, holders []Holder, _ []Closed) error {
+		if err := s.silent(r, c.asks); err != nil {
+			return err
+		}
+		taken.Lost = s.Lost
+		reserved, before := s.ahead(c)
+		expiring := slices.ContainsFunc(s.Leases, func(l Lease) bool {
+			return l.Gone != 0 && (len(c.GPUs) == 0 || overlap(l.GPUs, c.GPUs))
+		})
+		holders = slices.DeleteFunc(holders, c.own)
+		var chosen [][]gpu.BDF
+		if before > 0 {
+			refused = &QueueError{before}
+		} else {
+			chosen, refused = c.Choose(holders, reserved)
+		}
+		switch {
+		case refused == nil:
+			s.leave(c.Leases[0].ID)
+			for i, l := range c.Leases {
+				l.GPUs, l.Since = Sorted(slices.Clone(chosen[i])), r.now
+				s.put(l)
+				taken.Leases = append(taken.Leases, *s.Lease(l.ID))
+			}
+		case errors.Is(refused, ErrBusy):
+			b = &busy{refused, expiring && before == 0, before > 0}
+			if c.Wait > 0 && s.ticket(c.Leases[0].ID) < 0 {
+				s.join(c, r.now)
+			}
+		default:
+			s.leave(c.Leases[0].ID)
+		}
+		return nil
+	})
+	var silent *silentError
+	switch {
+	case errors.As(err, &silent):
+		return taken, &busy{err: silent, expiring: true}, nil
+	case err != nil:
+		return taken, nil, err
+	case b == nil:
+		return taken, nil, refused
+	}
+	return taken, b, nil
+}
+
+// asks tells whether the look is that of the engine which the claim is for, and
+// which does not answer.
+func (c Claim) asks(l Look) bool {
+	return l.silent() && l.Engine == c.Leases[0].Engine && l.Endpoint == c.Leases[0].Endpoint
+}
+
+// own tells whether the holder is one of the containers to be started.
+func (c Claim) own(h Holder) bool {
+	return h.Container != nil && slices.Contains(c.Own, h.Container.ID) ||
+		h.Lease != nil && h.Lease.Container != "" && slices.Contains(c.Own, h.Lease.Container)
+}
+
+// ahead returns the GPUs that requests which came earlier wait for by name, and
+// the number of requests that the claim has to let go first: those that wait for
+// any GPUs, as each that comes free may help them, and those that wait for one
+// that the claim names.
+func (s *State) ahead(c Claim) (reserved []gpu.BDF, before int) {
+	if c.Share {
+		return nil, 0
+	}
+	for _, t := range s.Queue {
+		if t.ID == c.Leases[0].ID {
+			break
+		}
+		if len(t.GPUs) == 0 || overlap(t.GPUs, c.GPUs) {
+			before++
+		}
+		reserved = append(reserved, t.GPUs...)
+	}
+	return reserved, before
+}
+
+// join puts the claim at the end of the queue.
+func (s *State) join(c Claim, now time.Time) {
+	l := c.Leases[0]
+	s.Queue = append(s.Queue, Ticket{
+		ID: l.ID, Seq: s.Next, Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User, Since: now,
+	})
+	s.Next++
+}
+
+// leave takes the claim out of the queue. A state that is lost has none, and must
+// not be begun by writing it.
+func (k *Keeper) leave(ctx context.Context, c Claim) error {
+	left := errors.New("not in the queue")
+	err := k.Store.Update(ctx, func(s *State) error {
+		if s.ticket(c.Leases[0].ID) < 0 {
+			return left
+		}
+		s.leave(c.Leases[0].ID)
+		return nil
+	})
+	if errors.Is(err, left) {
+		return nil
+	}
+	return err
+}
+
+// pause waits until it is worth to try again. While others are before the claim
+// the state file tells all there is to know, but for clients that died.
+func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, most time.Duration) error {
+	d := turnPause
+	if b.queued {
+		d = queuePause
+	}
+	if most > 0 {
+		d = min(d, most)
+	}
+	for begin := k.Uptime(); ; {
+		timer := time.NewTimer(d)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+		if !b.queued || most > 0 && k.Uptime()-begin >= most {
+			return nil
+		}
+		s, err := k.Store.Read()
+		if err != nil {
+			return err
+		}
+		s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return k.Life(t.Client) == Ended })
+		if _, before := s.ahead(c); before == 0 {
+			return nil
+		}
+	}
+}
