@@ -1,24 +1,18 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 )
 
 // daemonPatience bounds what a daemon that does not answer may cost; docker
 // itself will then say what is wrong with it.
 const daemonPatience = 2 * time.Second
-
-// maxAnswer bounds an answer in bytes.
-const maxAnswer = 8 << 20
 
 // The API versions of the first Docker that knows CDI, 25.0, and of the first
 // that has it on by default and lists its devices, 28.2. (Before 1.44 there is
@@ -45,8 +39,12 @@ type answer struct {
 	assumed string
 }
 
-// errNoDaemon is the answer of no daemon.
-var errNoDaemon = errors.New("there is no daemon to ask")
+var (
+	// errNoDaemon is the answer of no daemon.
+	errNoDaemon = errors.New("there is no daemon to ask")
+	// errSilent is the answer of a daemon that hangs.
+	errSilent = errors.New("no answer within " + daemonPatience.String())
+)
 
 // ask asks the daemon behind the socket in the background; an empty path is a
 // client that has no daemon. To answer /info the daemon runs its runtimes for
@@ -94,14 +92,16 @@ func (a answer) lists(names []string) (bool, error) {
 
 // told is the daemon's own info.
 func told(socket string) (a answer) {
-	header, body, err := get(socket, "/info")
-	if err == nil {
-		err = json.Unmarshal(body, &a.info)
-	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), daemonPatience, errSilent)
+	defer cancel()
+	header, body, err := dockerd.Daemon{Socket: socket}.Get(ctx, "/info")
 	if err != nil {
-		a.err = fmt.Errorf("ask the docker daemon at %s: %w", socket, err)
+		return answer{err: err}
 	}
-	if version, ok := minor(header); ok && version >= apiDefault && a.info.DiscoveredDevices == nil {
+	if err := json.Unmarshal(body, &a.info); err != nil {
+		a.err = fmt.Errorf("read the info of the docker daemon at %s: %w", socket, err)
+	}
+	if version, ok := header.APIVersion(); ok && version >= apiDefault && a.info.DiscoveredDevices == nil {
 		a.info.CDISpecDirs = nil // it would list what it finds there, and found nothing
 	}
 	return a
@@ -109,54 +109,7 @@ func told(socket string) (a answer) {
 
 // apiVersion is y of the API version 1.y that the daemon speaks.
 func apiVersion(socket string) (int, error) {
-	header, _, err := get(socket, "/_ping")
-	if err != nil {
-		return 0, fmt.Errorf("ask the docker daemon at %s: %w", socket, err)
-	}
-	version, ok := minor(header)
-	if !ok {
-		return 0, fmt.Errorf("ask the docker daemon at %s: it does not tell its API version", socket)
-	}
-	return version, nil
-}
-
-// minor finds y of the line "Api-Version: 1.y".
-func minor(header string) (int, bool) {
-	for line := range strings.Lines(header) {
-		name, value, _ := strings.Cut(line, ":")
-		text, ok := strings.CutPrefix(strings.TrimSpace(value), "1.")
-		if !ok || !strings.EqualFold(name, "Api-Version") {
-			continue
-		}
-		y, err := strconv.Atoi(text)
-		return y, err == nil
-	}
-	return 0, false
-}
-
-// get speaks the one sentence of HTTP that this takes, because net/http would
-// cost more time at every start of the program than the question does.
-func get(socket, path string) (header string, body []byte, err error) {
-	conn, err := net.DialTimeout("unix", socket, daemonPatience)
-	if err != nil {
-		return "", nil, err
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(daemonPatience)); err != nil {
-		return "", nil, err
-	}
-	// HTTP/1.0: the answer is not chunked and ends with the connection.
-	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.0\r\nHost: docker\r\n\r\n"); err != nil {
-		return "", nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(bufio.NewReader(conn), maxAnswer))
-	if err != nil {
-		return "", nil, err
-	}
-	head, body, ok := bytes.Cut(text, []byte("\r\n\r\n"))
-	status, header, _ := strings.Cut(string(head), "\r\n")
-	if words := strings.Fields(status); !ok || len(words) < 2 || words[1] != "200" {
-		return "", nil, fmt.Errorf("it says %.80q", status)
-	}
-	return header, body, nil
+	ctx, cancel := context.WithTimeoutCause(context.Background(), daemonPatience, errSilent)
+	defer cancel()
+	return dockerd.Daemon{Socket: socket}.APIVersion(ctx)
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"syscall"
@@ -14,8 +15,8 @@ func main() {
 		Args: os.Args[1:], Env: os.Environ(), Getenv: os.Getenv,
 		Out: os.Stdout, Err: os.Stderr,
 		Exec: syscall.Exec,
-		Output: func(path string, args ...string) (string, error) {
-			out, err := exec.Command(path, args...).Output()
+		Output: func(ctx context.Context, path string, args ...string) (string, error) {
+			out, err := exec.CommandContext(ctx, path, args...).Output()
 			return string(out), err
 		},
 	}

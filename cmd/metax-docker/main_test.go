@@ -41,10 +41,15 @@ func TestScripts(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(client), 0o755); err != nil {
 				return err
 			}
+			if err := os.Symlink(client, filepath.Join(filepath.Dir(client), "podman")); err != nil {
+				return err
+			}
 			return os.WriteFile(client, []byte("#!/bin/sh\n"+
 				"case \"$*\" in\n"+
 				"'run --help') echo '      --novel string   A flag of tomorrow'; exit ;;\n"+
 				"*exit7*) exit 7 ;;\n"+
+				// The project is its own answer.
+				"compose*config\\ --format\\ json) exec cat \"$3\" ;;\n"+
 				"esac\n"+
 				"for word; do printf '[%s]' \"$word\"; done\necho\n"), 0o755)
 		},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -12,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
-	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // plan picks the GPUs and returns docker's options that give them.
@@ -33,16 +32,19 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if inject.Text != dockerargs.InjectAuto && inject.Text != dockerargs.InjectCDI && inject.Text != dockerargs.InjectFlags {
 		return nil, fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags", inject.Text, inject.Origin)
 	}
+	if err := forged(cmd.Flags); err != nil {
+		return nil, err
+	}
 	socket, err := w.socket(cmd.Global)
 	if err != nil {
 		return nil, err
 	}
-
+	asked := socket
 	if inject.Text == dockerargs.InjectFlags {
-		socket = "" // no answer would change anything
+		asked = "" // no answer would change anything
 	}
 	// The daemon is asked while the node is read: both take a few milliseconds.
-	daemon := ask(socket, dockerSetup)
+	daemon := ask(asked, dockerSetup)
 
 	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() && !o.DryRun {
@@ -52,7 +54,12 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := w.choose(node, req, policy, o.Explain)
+	chooser, err := newChooser(node, req, policy)
+	if err != nil {
+		return nil, err
+	}
+	chooser.share, chooser.explain, w.explains = o.Share, o.Explain, o.Explain
+	chosen, lease, err := w.obtain(cmd, chooser, at, socket)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +80,14 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if node.Driver != nil {
 		g.Driver = node.Driver.Path
 	}
-	return w.inject(g, inject, <-daemon)
+	options, err := w.inject(g, inject, <-daemon)
+	if err != nil {
+		return nil, err
+	}
+	if lease != nil {
+		options = append(options, w.labels(*lease, chosen)...)
+	}
+	return options, nil
 }
 
 // inject turns what is given into docker's options, by the way that was asked
@@ -98,54 +112,82 @@ func (w *wrapper) inject(g given, way config.Value, daemon answer) ([]string, er
 	return g.flags(), nil
 }
 
-// choose returns the GPUs that the request means on this node.
-func (w *wrapper) choose(node gpu.Node, req request.Request, policy alloc.Policy, explain bool) ([]gpu.GPU, error) {
-	selection, err := req.Resolve(node.GPUs)
-	if err != nil {
-		return nil, fmt.Errorf("--gpus: %w", err)
+// obtain chooses the GPUs among the free ones of this node and takes the lease of
+// them: none for a dry run, nor for a node elsewhere, of which all are free.
+func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at where.Where, socket string) ([]gpu.GPU, *occupancy.Lease, error) {
+	o := cmd.Options
+	var holders []occupancy.Holder
+	if at.IsHost() {
+		if err := w.keep(c.node, at.Root, socket); err != nil {
+			return nil, nil, err
+		}
 	}
-	healthy := node.Healthy()
-	indices := selection.Explicit
+	var indices []int
+	var lease *occupancy.Lease
+	var err error
 	switch {
-	case selection.All:
-		if len(healthy) == 0 {
-			return nil, errors.New("no healthy GPU on this node (metax-ctk device list)")
+	case o.DryRun:
+		if at.IsHost() {
+			report, err := w.keeping.Report(context.Background())
+			if err != nil {
+				return nil, nil, err
+			}
+			holders = report.Holders
 		}
-		if left := len(node.GPUs) - len(healthy); left > 0 {
-			w.warn("%d of %d GPUs are left out: unavailable (metax-ctk device list)", left, len(node.GPUs))
-		}
-		indices = healthy
-	case selection.Count > 0:
-		for _, line := range node.Warnings {
-			w.warn("%s", line)
-		}
-		graph, warnings := topology.New(node)
-		answer, err := alloc.New(graph).Pick(alloc.Request{N: selection.Count, Free: healthy, Policy: policy, Explain: explain})
-		var short *alloc.InsufficientError
-		if errors.As(err, &short) {
-			return nil, fmt.Errorf("%w: ask for fewer (metax-ctk device list)", err)
-		} else if err != nil {
-			return nil, err
-		}
-		for _, line := range append(warnings, answer.Warnings...) {
-			w.warn("%s", line)
-		}
-		indices = answer.GPUs
-		if explain && answer.Explanation != nil {
-			fmt.Fprint(w.Err, answer.Explanation.Text())
-		}
+		indices, err = c.choose(holders, nil)
+	default:
+		indices, lease, err = w.lease(cmd, c, socket)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, line := range c.warnings {
+		w.warn("%s", line)
+	}
+	fmt.Fprint(w.Err, c.explanation)
 	chosen := make([]gpu.GPU, len(indices))
 	for i, index := range indices {
-		chosen[i] = node.GPUs[index]
-		if len(chosen[i].Nodes) == 0 {
-			return nil, fmt.Errorf("GPU %d cannot be given, it has no device nodes: %s", index, reason(node, chosen[i], "is its driver loaded?"))
+		chosen[i] = c.node.GPUs[index]
+		if err := givable(c.node, chosen[i]); err != nil {
+			return nil, nil, err
 		}
 		if !chosen[i].Healthy {
-			w.warn("GPU %d is unavailable: %s", index, reason(node, chosen[i], "mx-smi says so"))
+			w.warn("GPU %d is unavailable: %s", index, reason(c.node, chosen[i], "mx-smi says so"))
 		}
 	}
-	return chosen, nil
+	return chosen, lease, nil
+}
+
+// givable reports a GPU that has no device nodes to give.
+func givable(node gpu.Node, g gpu.GPU) error {
+	if len(g.Nodes) > 0 {
+		return nil
+	}
+	return fmt.Errorf("GPU %d cannot be given, it has no device nodes: %s", g.Index, reason(node, g, "is its driver loaded?"))
+}
+
+// lease takes the lease of one container.
+func (w *wrapper) lease(cmd dockerargs.Command, c *chooser, socket string) ([]int, *occupancy.Lease, error) {
+	engine, endpoint := w.engine(socket)
+	draft, err := w.draft(cmd.Verb, engine, endpoint, c.share)
+	if err != nil {
+		return nil, nil, err
+	}
+	var indices []int
+	leases, err := w.take(occupancy.Claim{
+		Leases: []occupancy.Lease{draft},
+		Choose: func(holders []occupancy.Holder, reserved []gpu.BDF) (_ [][]gpu.BDF, err error) {
+			if indices, err = c.choose(holders, reserved); err != nil {
+				return nil, err
+			}
+			return [][]gpu.BDF{c.bdfs(indices)}, nil
+		},
+		Count: max(c.selection.Count, len(c.names())), GPUs: c.names(), Share: c.share, Wait: cmd.Options.Wait,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return indices, &leases[0], nil
 }
 
 // reason is what discovery had to say of a GPU, or else otherwise.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
 // docker's own exit codes for what goes wrong before the container runs.
@@ -33,7 +36,7 @@ type deps struct {
 	// Exec replaces the process; it returns only if that failed.
 	Exec func(path string, argv, env []string) error
 	// Output runs a program and returns what it prints.
-	Output func(path string, args ...string) (string, error)
+	Output func(ctx context.Context, path string, args ...string) (string, error)
 }
 
 // wrapper is one run of the program.
@@ -42,6 +45,9 @@ type wrapper struct {
 	settings config.Config
 	client   string // path of the docker-compatible client
 	missing  error  // why there is no client; printing a command needs none
+	keeping  keeping.Keeping
+	leases   []occupancy.Lease // taken for the command that is about to run
+	explains bool              // whether everything is to be said
 }
 
 // run ends in the client; it returns an exit code only where it did not get
@@ -64,11 +70,20 @@ func (w *wrapper) run() (int, error) {
 		return exitOurs, err
 	}
 	w.client, w.missing = w.find()
+	if code, ours, err := w.compose(); ours {
+		return code, err
+	}
 	cmd, err := w.scan()
 	if err != nil && errors.Is(err, w.missing) {
 		return unusable(err), err
 	} else if err != nil {
 		return exitOurs, fmt.Errorf("%w\nrun 'metax-docker run --help' for the options", err)
+	}
+	if (cmd.Verb == "start" || cmd.Verb == "restart") && !cmd.Flags.Has("help") {
+		if err := w.start(cmd); err != nil {
+			return exitOurs, err
+		}
+		return w.finish(cmd, nil)
 	}
 	if wantsHelp(cmd, w.Args) {
 		fmt.Fprint(w.Out, help)
@@ -80,8 +95,14 @@ func (w *wrapper) run() (int, error) {
 	}
 	flags, err := w.plan(cmd)
 	if err != nil {
+		w.giveBack()
 		return exitOurs, err
 	}
+	return w.finish(cmd, flags)
+}
+
+// finish runs the command, or prints it.
+func (w *wrapper) finish(cmd dockerargs.Command, flags []string) (int, error) {
 	args := cmd.Rewrite(flags...)
 	if cmd.Options.DryRun {
 		name := w.settings.DockerClient.Text
@@ -90,7 +111,9 @@ func (w *wrapper) run() (int, error) {
 		}
 		return 0, nil
 	}
-	return w.become(args)
+	code, err := w.become(args)
+	w.giveBack()
+	return code, err
 }
 
 // find returns the path of the client.
@@ -123,10 +146,10 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 	if w.missing != nil {
 		return cmd, w.missing
 	}
-	if text, err := w.Output(w.client, "run", "--help"); err == nil {
+	if text, err := w.Output(context.Background(), w.client, "run", "--help"); err == nil {
 		client.Run = client.Run.Merge(dockerargs.ParseHelp(text))
 	}
-	if text, err := w.Output(w.client, "--help"); err == nil {
+	if text, err := w.Output(context.Background(), w.client, "--help"); err == nil {
 		client.Global = client.Global.Merge(dockerargs.ParseHelp(text))
 	}
 	return dockerargs.Scan(w.Args, client)
@@ -154,7 +177,7 @@ func unusable(err error) int {
 // wantsHelp tells whether docker is about to print the help of itself, run or
 // create, so that ours belongs before it.
 func wantsHelp(cmd dockerargs.Command, args []string) bool {
-	if cmd.Verb != "" {
+	if cmd.Verb == "run" || cmd.Verb == "create" {
 		return cmd.Flags.True("help")
 	}
 	return len(args) == 0 || slices.Contains([]string{"help", "help run", "help create", "--help", "-h"}, strings.Join(args, " "))

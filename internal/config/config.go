@@ -39,6 +39,9 @@ type Config struct {
 	DockerInject Value
 	// Policy is the picker's policy.
 	Policy Value
+	// Ignore names, with commas, the programs, containers and images that look at
+	// GPUs without using them.
+	Ignore Value
 	// Node and Root choose the node, as the options --node and --root do.
 	Node, Root Value
 }
@@ -52,7 +55,8 @@ type file struct {
 		Inject string `toml:"inject"`
 	} `toml:"docker"`
 	GPUs struct {
-		Policy string `toml:"policy"`
+		Policy string   `toml:"policy"`
+		Ignore []string `toml:"ignore"`
 	} `toml:"gpus"`
 }
 
@@ -75,6 +79,7 @@ func Load(path string, text []byte, getenv func(string) string) (Config, error) 
 		{&c.DockerClient, "docker", f.Docker.Client, "METAX_CTK_DOCKER"},
 		{&c.DockerInject, "auto", f.Docker.Inject, "METAX_CTK_INJECT"},
 		{&c.Policy, "spread", f.GPUs.Policy, "METAX_CTK_GPUS_POLICY"},
+		{&c.Ignore, "mx-smi,mx-exporter", strings.Join(f.GPUs.Ignore, ","), "METAX_CTK_GPUS_IGNORE"},
 		{&c.Node, "host", f.Node, "METAX_CTK_NODE"},
 		{&c.Root, "/", f.Root, "METAX_CTK_ROOT"},
 	} {

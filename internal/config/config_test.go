@@ -18,6 +18,7 @@ func TestLoadPrecedence(t *testing.T) {
 		DockerClient: Value{"podman", "c.toml"},
 		DockerInject: Value{"cdi", "METAX_CTK_INJECT"},
 		Policy:       Value{"spread", "default"},
+		Ignore:       Value{"mx-smi,mx-exporter", "default"},
 		Node:         Value{"host", "default"},
 		Root:         Value{"/host", "c.toml"},
 	}

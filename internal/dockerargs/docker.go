@@ -4,7 +4,7 @@ package dockerargs
 // whether its help shows it or not, and those of create with those of run. A
 // flag that the client at hand lacks does no harm: it refuses the flag itself.
 // The caller must not change the tables.
-func Docker() Client { return Client{Global: dockerGlobal, Run: dockerRun} }
+func Docker() Client { return Client{Global: dockerGlobal, Run: dockerRun, Start: dockerStart} }
 
 // dockerGlobal are the flags before the command (docker/cli, cli/flags and
 // cmd/docker). -h is deprecated there, but taken.
@@ -21,6 +21,19 @@ var dockerGlobal = Table{
 	{Name: "tlskey", Value: true},
 	{Name: "tlsverify"},
 	{Name: "version", Short: 'v'},
+}
+
+// dockerStart are the flags of start with those of restart.
+var dockerStart = Table{
+	{Name: "attach", Short: 'a'},
+	{Name: "checkpoint", Value: true},
+	{Name: "checkpoint-dir", Value: true},
+	{Name: "detach-keys", Value: true},
+	{Name: "help"},
+	{Name: "interactive", Short: 'i'},
+	{Name: "signal", Short: 's', Value: true},
+	{Name: "time", Value: true},
+	{Name: "timeout", Short: 't', Value: true},
 }
 
 // dockerRun are the flags of run and create (docker/cli,

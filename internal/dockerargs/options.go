@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Options are what metax-docker understands besides docker's own flags.
@@ -13,6 +14,10 @@ type Options struct {
 	Explain bool   // --gpus-explain, say why these
 	DryRun  bool   // --dry-run, print the docker command instead of running it
 	Inject  string // --inject, InjectAuto, InjectCDI or InjectFlags; "" is none given
+	Share   bool   // --gpus-share, also GPUs that others hold
+	// Wait is --gpus-wait: how long to wait for GPUs to come free, 0 for not at
+	// all.
+	Wait time.Duration
 }
 
 // The ways to put a GPU into a container that --inject knows.
@@ -28,7 +33,17 @@ var options = Table{
 	{Name: "gpus", Value: true},
 	{Name: "gpus-explain"},
 	{Name: "gpus-policy", Value: true},
+	{Name: "gpus-share"},
+	{Name: "gpus-wait", Value: true},
 	{Name: "inject", Value: true},
+}
+
+// startOptions are those of them that go with start and restart, where the
+// container says which GPUs.
+var startOptions = Table{
+	{Name: "dry-run"},
+	{Name: "gpus-share"},
+	{Name: "gpus-wait", Value: true},
 }
 
 // optionsBeside are the options that a client with these flags leaves to us:
@@ -64,6 +79,10 @@ func readOptions(flags Flags) (o Options, err error) {
 			o.Policy = f.Value
 		case "gpus-explain":
 			o.Explain, err = readBool(option, f.Value)
+		case "gpus-share":
+			o.Share, err = readBool(option, f.Value)
+		case "gpus-wait":
+			o.Wait, err = readWait(option, f.Value)
 		case "dry-run":
 			o.DryRun, err = readBool(option, f.Value)
 		case "inject":
@@ -84,4 +103,12 @@ func readBool(option, value string) (bool, error) {
 		return false, badValue(option, value, "true or false")
 	}
 	return on, nil
+}
+
+func readWait(option, value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 {
+		return 0, badValue(option, value, "a time such as 30s, 10m or 2h")
+	}
+	return d, nil
 }

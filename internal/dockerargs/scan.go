@@ -6,8 +6,8 @@ import "errors"
 type Command struct {
 	// Global are the flags before the command: host, context and so on.
 	Global Flags
-	// Verb is "run" or "create", also under "container"; "" is any other
-	// command, or one that the client will refuse before it gets there.
+	// Verb is "run", "create", "start" or "restart", also under "container"; "" is
+	// any other command, or one that the client will refuse before it gets there.
 	Verb string
 	// Flags are the client's flags under Verb, as far as they could be read.
 	Flags Flags
@@ -17,6 +17,9 @@ type Command struct {
 	HasImage bool
 	// Rest are the words after the image: the command in the container.
 	Rest []string
+	// Names are the containers of start and restart; none where the client will
+	// refuse the line, and Flags and Options with them.
+	Names []string
 	// TakesGPU tells whether --gpus is given. Without it, the command is the
 	// client's alone: Options are empty and Rewrite changes nothing.
 	TakesGPU bool
@@ -42,7 +45,7 @@ func Scan(args []string, client Client) (Command, error) {
 }
 
 // lacksGPUs tells whether there are options of ours, but not --gpus.
-func (c Command) lacksGPUs() bool { return len(c.own) > 0 && !c.TakesGPU }
+func (c Command) lacksGPUs() bool { return len(c.own) > 0 && !c.TakesGPU && !c.starts() }
 
 // scan is Scan with the given options of ours.
 func scan(args []string, client Client, ours Table) (Command, error) {
@@ -51,6 +54,9 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 	var err error
 	if cmd.Verb, cmd.Global, err = verb(&l); err != nil || cmd.Verb == "" {
 		return cmd.settle(err, true)
+	}
+	if cmd.starts() {
+		return cmd.start(&l, client)
 	}
 	l.known = []Table{ours, client.Run, client.Global}
 	read, _, err := l.flags()
@@ -77,7 +83,46 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 	return cmd.settle(err, false)
 }
 
-// verb reads up to and with run or create.
+// starts tells whether the command starts containers that are there already.
+func (c Command) starts() bool { return c.Verb == "start" || c.Verb == "restart" }
+
+// start reads on after start or restart, where flags may stand between the names.
+func (c Command) start(l *lexer, client Client) (Command, error) {
+	l.known = []Table{startOptions, client.Start, client.Global}
+	for l.next < len(l.words) {
+		read, dashes, err := l.flags()
+		for _, f := range read {
+			if startOptions.Has(f.Name) && l.words[f.At][1] == '-' {
+				c.own = append(c.own, f)
+			} else {
+				c.Flags = append(c.Flags, f)
+			}
+		}
+		if n := len(read); errors.Is(err, errNoValue) && startOptions.Has(read[n-1].Name) {
+			return Command{}, missingValue("--" + read[n-1].Name)
+		}
+		if err != nil {
+			// The client refuses it, unless it knows more than docker.
+			c.Names = nil
+			return c.settle(err, false)
+		}
+		if dashes {
+			c.Names = append(c.Names, l.words[l.next:]...)
+			break
+		}
+		if l.next < len(l.words) {
+			c.Names = append(c.Names, l.words[l.next])
+			l.next++
+		}
+	}
+	var err error
+	if c.Options, err = readOptions(c.own); err != nil {
+		return Command{}, err
+	}
+	return c, nil
+}
+
+// verb reads up to and with one of the commands.
 func verb(l *lexer) (verb string, global Flags, err error) {
 	for under := ""; ; under = "container" {
 		read, dashes, err := l.flags()
@@ -89,7 +134,7 @@ func verb(l *lexer) (verb string, global Flags, err error) {
 		word := l.words[l.next]
 		l.next++
 		switch {
-		case word == "run" || word == "create":
+		case word == "run" || word == "create" || word == "start" || word == "restart":
 			return word, global, nil
 		case word != "container" || under != "":
 			return "", global, nil

@@ -12,6 +12,8 @@ type Client struct {
 	Global Table
 	// Run are the flags of run and create.
 	Run Table
+	// Start are the flags of start and restart.
+	Start Table
 }
 
 // Spec is one flag.

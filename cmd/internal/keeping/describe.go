@@ -1,0 +1,211 @@
+package keeping
+
+import (
+	"cmp"
+	"errors"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// Describe puts a report about the node in the form that is printed.
+func Describe(node gpu.Node, report occupancy.Report) Occupancy {
+	d := describer{node, map[uint32]string{}}
+	o := Occupancy{
+		APIVersion: occupancy.APIVersion, Kind: OccupancyKind, GPUs: make([]GPU, 0, len(node.GPUs)),
+		Containers: d.containers(report.Looks), Queue: d.queue(report.State), Sources: Sources(report.Looks), Lost: report.State.Lost,
+	}
+	for _, g := range node.GPUs {
+		row := GPU{Index: g.Index, UUID: g.UUID, BDF: g.BDF, Healthy: g.Healthy, Holders: []Holder{}}
+		for _, h := range occupancy.Held(report.Holders, g.BDF) {
+			row.Holders = append(row.Holders, d.holder(h, g.BDF))
+		}
+		o.GPUs = append(o.GPUs, row)
+	}
+	return o
+}
+
+// DescribeLeases puts the leases of a report in the form that is printed.
+func DescribeLeases(node gpu.Node, report occupancy.Report) Leases {
+	d := describer{node, map[uint32]string{}}
+	out := Leases{
+		APIVersion: occupancy.APIVersion, Kind: LeasesKind, Leases: []Lease{},
+		Queue: d.queue(report.State), Sources: Sources(report.Looks), Lost: report.State.Lost,
+	}
+	for _, h := range report.Holders {
+		if h.Lease != nil {
+			l := d.lease(*h.Lease, h.State())
+			if h.Container != nil {
+				l.Container, l.Name = h.Container.ID, h.Container.Name
+			}
+			out.Leases = append(out.Leases, l)
+		}
+	}
+	out.Leases = append(out.Leases, DescribeClosed(node, report.Closed)...)
+	slices.SortFunc(out.Leases, func(a, b Lease) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// DescribeClosed puts leases that are over in the form that is printed.
+func DescribeClosed(node gpu.Node, closed []occupancy.Closed) []Lease {
+	d := describer{node, map[uint32]string{}}
+	out := []Lease{}
+	for _, c := range closed {
+		l := d.lease(c.Lease, Over)
+		l.Why = c.Why
+		out = append(out, l)
+	}
+	return out
+}
+
+// Sources says how each look went.
+func Sources(looks []occupancy.Look) []Source {
+	out := []Source{}
+	for _, l := range looks {
+		s := Source{Engine: l.Engine, Endpoint: l.Endpoint, Status: OK}
+		// Of processes at least our own can be seen.
+		seen := len(l.Containers) > 0 || l.Engine == "processes"
+		switch {
+		case errors.Is(l.Err, occupancy.ErrAbsent):
+			s.Status = Absent
+		case l.Err != nil && !seen:
+			s.Status = Failed
+		case l.Err != nil || l.Partial:
+			s.Status = Partial
+		}
+		if l.Err != nil {
+			s.Message = strings.ReplaceAll(l.Err.Error(), "\n", "; ")
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b Source) int {
+		return cmp.Or(cmp.Compare(a.Engine, b.Engine), cmp.Compare(a.Endpoint, b.Endpoint))
+	})
+	return out
+}
+
+// describer knows the node, and the users that it has looked up.
+type describer struct {
+	node  gpu.Node
+	users map[uint32]string
+}
+
+func (d describer) holder(h occupancy.Holder, bdf gpu.BDF) Holder {
+	out := Holder{State: h.State(), Sources: []string{}, Processes: []Process{}}
+	if h.Lease != nil {
+		l := d.lease(*h.Lease, out.State)
+		out.Lease, out.User, out.Since = &l, l.User, l.Since
+		if slices.Contains(h.Lease.GPUs, bdf) {
+			out.Sources = append(out.Sources, occupancy.FromLease)
+		}
+	}
+	if h.Container != nil {
+		c := d.container(*h.Container)
+		out.Container = &c
+		// A privileged container has the GPUs of its lease, if it has one.
+		if slices.Contains(h.Container.GPUs, bdf) || h.Container.Privileged && len(out.Sources) > 0 {
+			out.Sources = append(out.Sources, occupancy.FromContainer)
+		}
+		if h.Lease == nil {
+			out.Since = c.Created
+		}
+	}
+	for _, p := range h.Processes {
+		if slices.Contains(p.GPUs, bdf) {
+			out.Processes = append(out.Processes, Process{p.PID, p.Command, d.user(p.UID)})
+		}
+	}
+	if len(out.Processes) > 0 {
+		out.Sources = append(out.Sources, occupancy.FromProcess)
+		if h.Lease == nil {
+			out.User = out.Processes[0].User
+		}
+	}
+	return out
+}
+
+func (d describer) lease(l occupancy.Lease, state string) Lease {
+	out := Lease{
+		ID: l.ID, GPUs: d.indices(l.GPUs), BDFs: l.GPUs, State: state, Shared: l.Shared, Verb: l.Verb, Engine: l.Engine,
+		Endpoint: l.Endpoint, Container: l.Container, PID: l.Client.PID, User: d.name(l.User), Since: l.Since,
+	}
+	if l.User != nil {
+		out.UID = &l.User.UID
+	}
+	return out
+}
+
+func (d describer) container(c occupancy.Container) Container {
+	return Container{
+		Engine: c.Engine, Namespace: c.Namespace, ID: c.ID, Name: c.Name, Image: c.Image, Lease: c.Lease,
+		GPUs: d.indices(c.GPUs), Privileged: c.Privileged, State: c.State, Created: c.Created,
+	}
+}
+
+// containers are those of the looks that have GPUs or name a lease. What docker
+// and containerd both list is docker's, which comes first.
+func (d describer) containers(looks []occupancy.Look) []Container {
+	var found []occupancy.Container
+	for _, l := range looks {
+		found = append(found, l.Containers...)
+	}
+	slices.SortStableFunc(found, func(a, b occupancy.Container) int {
+		return cmp.Or(cmp.Compare(a.Key(), b.Key()), -cmp.Compare(a.Engine, b.Engine))
+	})
+	found = slices.CompactFunc(found, func(a, b occupancy.Container) bool { return a.Key() == b.Key() })
+	out := []Container{}
+	for _, c := range found {
+		if len(c.GPUs) > 0 || c.Lease != "" {
+			out = append(out, d.container(c))
+		}
+	}
+	return out
+}
+
+func (d describer) queue(s occupancy.State) []Waiting {
+	out := []Waiting{}
+	for _, t := range s.Queue {
+		out = append(out, Waiting{
+			ID: t.ID, Count: t.Count, GPUs: d.indices(t.GPUs), PID: t.Client.PID, User: d.name(t.User), Since: t.Since,
+		})
+	}
+	return out
+}
+
+// indices are those of the GPUs that the node has.
+func (d describer) indices(bdfs []gpu.BDF) []int {
+	out := []int{}
+	for _, bdf := range bdfs {
+		if g, ok := d.node.Lookup(bdf); ok {
+			out = append(out, g.Index)
+		}
+	}
+	return out
+}
+
+func (d describer) name(u *occupancy.User) string {
+	switch {
+	case u == nil:
+		return ""
+	case u.Name != "":
+		return u.Name
+	}
+	return d.user(u.UID)
+}
+
+// user is the name of a user, or the number of one who has none.
+func (d describer) user(uid uint32) string {
+	name, ok := d.users[uid]
+	if !ok {
+		name = strconv.FormatUint(uint64(uid), 10)
+		if account, err := user.LookupId(name); err == nil {
+			name = account.Username
+		}
+		d.users[uid] = name
+	}
+	return name
+}

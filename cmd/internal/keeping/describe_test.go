@@ -1,0 +1,177 @@
+package keeping
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+var (
+	bdf0, bdf1, bdf2 = gpu.BDF{Bus: 0x0e}, gpu.BDF{Bus: 0x0f}, gpu.BDF{Bus: 0x10}
+	lost             = gpu.BDF{Bus: 0xff} // not on the node
+	day              = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	long             = strings.Repeat("1", 64)
+)
+
+func node() gpu.Node {
+	n := gpu.NewNode("test")
+	for i, bdf := range []gpu.BDF{bdf0, bdf1, bdf2} {
+		n.GPUs = append(n.GPUs, gpu.GPU{Index: i, BDF: bdf, Healthy: i != 2})
+	}
+	return n
+}
+
+func TestDescribe(t *testing.T) {
+	uid := uint32(4242)
+	lease := occupancy.Lease{
+		ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{bdf0, bdf1, lost}, Engine: "docker", Endpoint: "/d.sock", Verb: "run",
+		Client: occupancy.Client{PID: 7}, User: &occupancy.User{UID: uid, Name: "alice"}, Since: day, Container: long, Bound: true,
+	}
+	trainer := occupancy.Container{Engine: "docker", ID: long, State: occupancy.Running, Facts: occupancy.Facts{
+		Name: "trainer", Image: "train", Lease: lease.ID, GPUs: []gpu.BDF{bdf0, bdf1}, Created: day,
+	}}
+	twin := trainer
+	twin.Engine, twin.Namespace, twin.Name = "containerd", "moby", ""
+	idle := occupancy.Container{Engine: "containerd", Namespace: "k8s.io", ID: "idle", Facts: occupancy.Facts{Name: "idle"}}
+	exited := occupancy.Container{Engine: "containerd", Namespace: "k8s.io", ID: "old", State: occupancy.Exited, Facts: occupancy.Facts{GPUs: []gpu.BDF{bdf2}}}
+	late := occupancy.Container{Engine: "containerd", Namespace: "k8s.io", ID: "late", State: occupancy.Created, Facts: occupancy.Facts{Lease: "bbbbbbbbbbbb", Privileged: true}}
+	process := occupancy.Process{PID: 99, UID: uid, Command: "python3", Container: long, GPUs: []gpu.BDF{bdf1, bdf2}}
+	report := occupancy.Report{
+		State: occupancy.State{Lost: "it is damaged", Queue: []occupancy.Ticket{
+			{ID: "eeeeeeeeeeee", Count: 4, Client: occupancy.Client{PID: 8}, User: &occupancy.User{UID: uid}, Since: day},
+		}},
+		Holders: []occupancy.Holder{
+			{GPUs: []gpu.BDF{bdf0, bdf1, bdf2, lost}, Lease: &lease, Container: &trainer, Processes: []occupancy.Process{process}},
+			{GPUs: []gpu.BDF{bdf2}, Processes: []occupancy.Process{{PID: 5, UID: uid, Command: "sh", GPUs: []gpu.BDF{bdf2}}}},
+		},
+		Looks: []occupancy.Look{
+			{Engine: "docker", Endpoint: "/d.sock", Sight: occupancy.Sight{Containers: []occupancy.Container{trainer}}},
+			{Engine: "containerd", Endpoint: "/c.sock", Sight: occupancy.Sight{Containers: []occupancy.Container{twin, idle, exited, late}}},
+		},
+	}
+
+	l := Lease{
+		ID: lease.ID, GPUs: []int{0, 1}, BDFs: lease.GPUs, State: "running", Verb: "run", Engine: "docker", Endpoint: "/d.sock",
+		Container: long, PID: 7, UID: &uid, User: "alice", Since: day,
+	}
+	c := Container{
+		Engine: "docker", ID: long, Name: "trainer", Image: "train", Lease: lease.ID, GPUs: []int{0, 1},
+		State: occupancy.Running, Created: day,
+	}
+	holder := func(processes []Process, sources ...string) Holder {
+		return Holder{State: "running", Sources: sources, Lease: &l, Container: &c, Processes: processes, User: "alice", Since: day}
+	}
+	python := []Process{{99, "python3", "4242"}}
+	want := Occupancy{
+		APIVersion: "metax-ctk/v1", Kind: "Occupancy", Lost: "it is damaged",
+		GPUs: []GPU{
+			{Index: 0, BDF: bdf0, Healthy: true, Holders: []Holder{holder([]Process{}, "lease", "container")}},
+			{Index: 1, BDF: bdf1, Healthy: true, Holders: []Holder{holder(python, "lease", "container", "process")}},
+			{Index: 2, BDF: bdf2, Holders: []Holder{
+				holder(python, "process"), // it took more than it was given
+				{State: "open", Sources: []string{"process"}, Processes: []Process{{5, "sh", "4242"}}, User: "4242"},
+			}},
+		},
+		Containers: []Container{
+			c,
+			{Engine: "containerd", Namespace: "k8s.io", ID: "late", Lease: "bbbbbbbbbbbb", GPUs: []int{}, Privileged: true, State: occupancy.Created},
+			{Engine: "containerd", Namespace: "k8s.io", ID: "old", GPUs: []int{2}, State: occupancy.Exited},
+		},
+		Queue: []Waiting{{ID: "eeeeeeeeeeee", Count: 4, GPUs: []int{}, PID: 8, User: "4242", Since: day}},
+		Sources: []Source{
+			{Engine: "containerd", Endpoint: "/c.sock", Status: OK},
+			{Engine: "docker", Endpoint: "/d.sock", Status: OK},
+		},
+	}
+	got := Describe(node(), report)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatal(d)
+	}
+
+	// What is read back from it are the facts that were put in.
+	text, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Occupancy
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []occupancy.Container{trainer, exited, late} {
+		if d := cmp.Diff(c.Facts, back.Facts(c.Key())); d != "" {
+			t.Errorf("%s: %s", c.Key(), d)
+		}
+	}
+	if d := cmp.Diff(occupancy.Facts{}, back.Facts(idle.Key())); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPrivileged counts a container that asked for no GPU among those that tell
+// of its lease's.
+func TestPrivileged(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		holder occupancy.Holder
+		want   string
+	}{
+		{"its lease", occupancy.Holder{Lease: &occupancy.Lease{GPUs: []gpu.BDF{bdf0}}, Container: &occupancy.Container{Facts: occupancy.Facts{Privileged: true}}}, "lease+container"},
+		{"another GPU", occupancy.Holder{Lease: &occupancy.Lease{GPUs: []gpu.BDF{bdf1}}, Container: &occupancy.Container{Facts: occupancy.Facts{Privileged: true}}}, ""},
+		{"without privilege", occupancy.Holder{Lease: &occupancy.Lease{GPUs: []gpu.BDF{bdf0}}, Container: &occupancy.Container{}}, "lease"},
+	} {
+		tc.holder.GPUs = []gpu.BDF{bdf0}
+		got := Describe(node(), occupancy.Report{Holders: []occupancy.Holder{tc.holder}})
+		if have := strings.Join(got.GPUs[0].Holders[0].Sources, "+"); have != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, have, tc.want)
+		}
+	}
+}
+
+func TestDescribeLeases(t *testing.T) {
+	lease := func(id string) occupancy.Lease { return occupancy.Lease{ID: id, GPUs: []gpu.BDF{bdf0}} }
+	a, b := lease("aaaaaaaaaaaa"), lease("bbbbbbbbbbbb")
+	got := DescribeLeases(node(), occupancy.Report{
+		Holders: []occupancy.Holder{{Lease: &b, Container: &occupancy.Container{ID: "c", Facts: occupancy.Facts{Name: "n"}, State: occupancy.Created}}, {Processes: []occupancy.Process{{}}}},
+		Closed:  []occupancy.Closed{{Lease: a, Why: "its container is gone"}},
+	})
+	want := []Lease{
+		{ID: a.ID, GPUs: []int{0}, BDFs: a.GPUs, State: "over", Why: "its container is gone"},
+		{ID: b.ID, GPUs: []int{0}, BDFs: b.GPUs, State: "created", Container: "c", Name: "n"},
+	}
+	if d := cmp.Diff(want, got.Leases); d != "" {
+		t.Error(d)
+	}
+	if text, err := json.Marshal(DescribeLeases(node(), occupancy.Report{})); err != nil || strings.Contains(string(text), "null") {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestSources(t *testing.T) {
+	some := occupancy.Sight{Containers: []occupancy.Container{{}}}
+	failure := errors.New("first\nsecond")
+	for _, tc := range []struct {
+		name string
+		look occupancy.Look
+		want Source
+	}{
+		{"all", occupancy.Look{Engine: "docker", Sight: some}, Source{Status: OK}},
+		{"not there", occupancy.Look{Engine: "docker", Err: fmt.Errorf("no docker: %w", occupancy.ErrAbsent)}, Source{Status: Absent, Message: "no docker: not on this machine"}},
+		{"nothing", occupancy.Look{Engine: "docker", Sight: occupancy.Sight{Partial: true}, Err: failure}, Source{Status: Failed, Message: "first; second"}},
+		{"some", occupancy.Look{Engine: "docker", Sight: some, Err: failure}, Source{Status: Partial, Message: "first; second"}},
+		{"some, without a reason", occupancy.Look{Engine: "docker", Sight: occupancy.Sight{Partial: true}}, Source{Status: Partial}},
+		{"our own processes", occupancy.Look{Engine: "processes", Err: failure}, Source{Status: Partial, Message: "first; second"}},
+	} {
+		tc.want.Engine = tc.look.Engine
+		if d := cmp.Diff([]Source{tc.want}, Sources([]occupancy.Look{tc.look})); d != "" {
+			t.Errorf("%s: %s", tc.name, d)
+		}
+	}
+}

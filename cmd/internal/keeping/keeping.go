@@ -1,0 +1,151 @@
+// Package keeping puts the keeper of leases together for a node of this machine:
+// the state file, the engines, the processes. It is what metax-ctk and
+// metax-docker have in common, so that both see the same holders.
+package keeping
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/docker"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+)
+
+// Dir is where the leases of a host are.
+const Dir = "/run/metax-container-toolkit/leases"
+
+// DockerSocket is where docker listens unless told otherwise.
+const DockerSocket = "/var/run/docker.sock"
+
+// ContainerdSocket is where containerd listens unless told otherwise.
+const ContainerdSocket = "/run/containerd/containerd.sock"
+
+// Config says whose leases and where to look.
+type Config struct {
+	Node gpu.Node
+	Root string // directory that stands for the host's "/"
+	// Socket is that of the docker daemon in use, empty for docker's own.
+	Socket string
+	// Ignore names, with commas, who only looks at GPUs.
+	Ignore string
+	// Containerd are the sources for containerd; it is not linked here, because
+	// its client is slow to start.
+	Containerd func(*procfs.Proc, occupancy.State) []occupancy.Source
+}
+
+// Keeping is a Keeper with its parts.
+type Keeping struct {
+	*occupancy.Keeper
+	Ledger *ledger.Ledger
+	Proc   *procfs.Proc
+	Boot   string
+}
+
+// New returns the keeper for the node.
+func New(c Config) (Keeping, error) {
+	root, err := hostfs.New(c.Root)
+	if err != nil {
+		return Keeping{}, err
+	}
+	// In a tree that cannot be written, what is not there stays away.
+	dir, err := root.Place(Dir)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		dir, err = root.Join(Dir), nil
+	}
+	if err != nil {
+		return Keeping{}, err
+	}
+	gid := group(c.Socket)
+	proc := procfs.New("/proc", gid)
+	boot, err := proc.BootID()
+	if err != nil {
+		return Keeping{}, err
+	}
+	book := ledger.New(dir, boot)
+	book.DefaultGID = gid
+	k := Keeping{Ledger: book, Proc: proc, Boot: boot}
+	k.Keeper = &occupancy.Keeper{
+		Store: book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
+		Devices: occupancy.NewDevices(c.Node, root),
+		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
+		Sources: func(s occupancy.State) []occupancy.Source {
+			var all []occupancy.Source
+			for _, socket := range sockets(c.Socket, s) {
+				all = append(all, docker.New(socket))
+			}
+			all = append(all, proc.Sources()...)
+			return append(all, c.Containerd(proc, s)...)
+		},
+	}
+	return k, nil
+}
+
+// Return gives leases back that came to nothing.
+func (k Keeping) Return(ctx context.Context, leases []occupancy.Lease) error {
+	return k.Ledger.Update(ctx, func(s *occupancy.State) error {
+		s.Leases = slices.DeleteFunc(s.Leases, func(l occupancy.Lease) bool {
+			return slices.ContainsFunc(leases, func(mine occupancy.Lease) bool { return mine.ID == l.ID && mine.Rev == l.Rev })
+		})
+		return nil
+	})
+}
+
+// sockets are those of the daemon in use, of docker's own, and of the leases.
+func sockets(used string, s occupancy.State) []string {
+	all := []string{Resolve(DockerSocket)}
+	if used != "" {
+		all = append(all, Resolve(used))
+	}
+	for _, l := range s.Leases {
+		if l.Engine == "docker" && l.Endpoint != "" {
+			all = append(all, l.Endpoint)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Resolve is the one name of a socket that may have several.
+func Resolve(socket string) string {
+	if real, err := filepath.EvalSymlinks(socket); err == nil {
+		return real
+	}
+	// The daemon is down; its directory may be a link all the same.
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(socket)); err == nil {
+		return filepath.Join(dir, filepath.Base(socket))
+	}
+	return socket
+}
+
+// group is the one that may talk to docker, which may take leases too; -1 where
+// there is none.
+func group(socket string) int {
+	if socket == "" {
+		socket = DockerSocket
+	}
+	if info, err := os.Stat(socket); err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			return int(st.Gid)
+		}
+	}
+	// Docker is installed and does not run yet.
+	if g, err := user.LookupGroup("docker"); err == nil {
+		if gid, err := strconv.Atoi(g.Gid); err == nil {
+			return gid
+		}
+	}
+	return -1
+}

@@ -1,0 +1,169 @@
+package keeping
+
+import (
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// The kinds that the documents of metax-ctk ps and metax-ctk lease list state.
+const (
+	OccupancyKind = "Occupancy"
+	LeasesKind    = "LeaseList"
+)
+
+// Occupancy is who holds which GPU, as metax-ctk ps prints it. Lists are never
+// nil. GPUs of the node are named by index in all of them.
+type Occupancy struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	GPUs       []GPU  `json:"gpus"` // by index
+	// Containers are all with GPUs or with the label of a lease, also those that
+	// hold nothing now, by Key.
+	Containers []Container `json:"containers"`
+	Queue      []Waiting   `json:"queue"` // by arrival
+	Sources    []Source    `json:"sources"`
+	// Lost says why the leases had to be rebuilt, empty if they had not.
+	Lost string `json:"lost,omitempty"`
+}
+
+// GPU is a GPU of the node and those who hold it.
+type GPU struct {
+	Index   int      `json:"index"`
+	UUID    gpu.UUID `json:"uuid,omitempty"`
+	BDF     gpu.BDF  `json:"bdf,omitzero"`
+	Healthy bool     `json:"healthy"`
+	Holders []Holder `json:"holders"`
+}
+
+// Holder is one who holds the GPU that it stands with.
+type Holder struct {
+	State string `json:"state"` // occupancy.Holder.State
+	// Sources are the origins that tell of this GPU: occupancy.FromLease and so on.
+	Sources   []string   `json:"sources"`
+	Lease     *Lease     `json:"lease,omitempty"`
+	Container *Container `json:"container,omitempty"`
+	Processes []Process  `json:"processes"` // those that have this GPU open, by PID
+	// User is the lease's or else that of the processes, a name or a number.
+	User string `json:"user,omitempty"`
+	// Since is when the lease was taken, or else the container made.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// Lease is a lease.
+type Lease struct {
+	ID   string `json:"id"`
+	GPUs []int  `json:"gpus"`
+	// BDFs are the addresses of all its GPUs, also of those that the node has lost.
+	BDFs      []gpu.BDF `json:"bdfs"`
+	State     string    `json:"state"` // occupancy.Holder.State, or Over
+	Shared    bool      `json:"shared"`
+	Verb      string    `json:"verb"`
+	Engine    string    `json:"engine,omitempty"`
+	Endpoint  string    `json:"endpoint,omitempty"`
+	Container string    `json:"container,omitempty"` // its ID
+	Name      string    `json:"name,omitempty"`      // of the container, if it was seen
+	// PID is the client's.
+	PID   int       `json:"pid,omitempty"`
+	UID   *uint32   `json:"uid,omitempty"` // nil if not known
+	User  string    `json:"user,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	// Why says of a lease that is Over what ended it.
+	Why string `json:"why,omitempty"`
+}
+
+// Over is the state of a lease that has ended and still stands in the state
+// file.
+const Over = "over"
+
+// Container is a container of some engine.
+type Container struct {
+	Engine    string `json:"engine,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	ID        string `json:"id"`
+	Name      string `json:"name,omitempty"`
+	Image     string `json:"image,omitempty"`
+	// Lease is the label that it has: a claim.
+	Lease      string                   `json:"lease,omitempty"`
+	GPUs       []int                    `json:"gpus"` // whose devices it was given
+	Privileged bool                     `json:"privileged"`
+	State      occupancy.ContainerState `json:"state,omitempty"`
+	Created    time.Time                `json:"created,omitzero"`
+}
+
+// Process is a process that has a GPU open.
+type Process struct {
+	PID     int    `json:"pid"`
+	Command string `json:"command"`
+	User    string `json:"user"`
+}
+
+// Waiting is a request that waits for GPUs.
+type Waiting struct {
+	ID    string    `json:"id"`    // of the lease to be
+	Count int       `json:"count"` // how many GPUs it waits for
+	GPUs  []int     `json:"gpus"`  // which, empty for any
+	PID   int       `json:"pid"`
+	User  string    `json:"user,omitempty"`
+	Since time.Time `json:"since"`
+}
+
+// Status is how a source answered.
+type Status string
+
+// The statuses. A source that is Absent is not on this machine; one that is
+// Partial showed what it could.
+const (
+	OK      Status = "ok"
+	Absent  Status = "absent"
+	Partial Status = "partial"
+	Failed  Status = "failed"
+)
+
+// Source is a place that was looked at.
+type Source struct {
+	Engine   string `json:"engine"`
+	Endpoint string `json:"endpoint,omitempty"`
+	Status   Status `json:"status"`
+	// Message is what went wrong, in one line.
+	Message string `json:"message,omitempty"`
+}
+
+// String names the source for a message.
+func (s Source) String() string {
+	if s.Endpoint != "" {
+		return s.Engine + " at " + s.Endpoint
+	}
+	return s.Engine
+}
+
+// Leases are the leases in the state file, as metax-ctk lease list prints them.
+type Leases struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Leases     []Lease   `json:"leases"` // by ID
+	Queue      []Waiting `json:"queue"`
+	Sources    []Source  `json:"sources"`
+	Lost       string    `json:"lost,omitempty"`
+}
+
+// Facts are those of the container with a key of occupancy.Container.Key. A
+// container that is not among the containers has no GPUs.
+func (o Occupancy) Facts(key string) occupancy.Facts {
+	for _, c := range o.Containers {
+		if occupancy.Key(c.Engine, c.Namespace, c.ID) != key {
+			continue
+		}
+		f := occupancy.Facts{Name: c.Name, Image: c.Image, Lease: c.Lease, Privileged: c.Privileged, Created: c.Created}
+		for _, g := range o.GPUs {
+			for _, index := range c.GPUs {
+				if g.Index == index {
+					f.GPUs = append(f.GPUs, g.BDF)
+				}
+			}
+		}
+		return f
+	}
+	return occupancy.Facts{}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// chooser finds the GPUs that a request means, given who holds which.
+type chooser struct {
+	node      gpu.Node
+	selection request.Selection
+	policy    alloc.Policy
+	share     bool
+	explain   bool
+	picker    *alloc.Picker
+	// What the last choice has to tell, once the lock is gone.
+	warnings    []string
+	explanation string
+}
+
+func newChooser(node gpu.Node, req request.Request, policy alloc.Policy) (*chooser, error) {
+	selection, err := req.Resolve(node.GPUs)
+	if err != nil {
+		return nil, fmt.Errorf("--gpus: %w", err)
+	}
+	for _, index := range selection.Explicit {
+		if err := givable(node, node.GPUs[index]); err != nil {
+			return nil, err
+		}
+	}
+	c := &chooser{node: node, selection: selection, policy: policy}
+	healthy := node.Healthy()
+	switch {
+	case selection.All:
+		if len(healthy) == 0 {
+			return nil, errors.New("no healthy GPU on this node (metax-ctk device list)")
+		}
+		if left := len(node.GPUs) - len(healthy); left > 0 {
+			c.warnings = append(c.warnings, fmt.Sprintf("%d of %d GPUs are left out: unavailable (metax-ctk device list)", left, len(node.GPUs)))
+		}
+	case selection.Count > 0:
+		graph, warnings := topology.New(node)
+		c.warnings = append(slices.Clone(node.Warnings), warnings...)
+		c.picker = alloc.New(graph)
+		// The tables are made now, not under the lock; and a request that the whole
+		// node could not meet needs none.
+		answer, err := c.pick(healthy, nil)
+		if err != nil {
+			return nil, err
+		}
+		c.warnings = append(c.warnings, answer.Warnings...)
+	}
+	return c, nil
+}
+
+// pick chooses among the free ones, with all of the required.
+func (c *chooser) pick(free, required []int) (alloc.Answer, error) {
+	answer, err := c.picker.Pick(alloc.Request{N: c.selection.Count, Free: free, Required: required, Policy: c.policy, Explain: c.explain})
+	var short *alloc.InsufficientError
+	if errors.As(err, &short) {
+		return answer, fmt.Errorf("%w: ask for fewer (metax-ctk device list)", err)
+	}
+	return answer, err
+}
+
+// names are the GPUs that the request names, none for one that only counts.
+func (c *chooser) names() []gpu.BDF {
+	switch {
+	case c.selection.All:
+		return c.bdfs(c.node.Healthy())
+	case c.selection.Count > 0:
+		return nil
+	}
+	return c.bdfs(c.selection.Explicit)
+}
+
+func (c *chooser) bdfs(indices []int) []gpu.BDF {
+	out := make([]gpu.BDF, len(indices))
+	for i, index := range indices {
+		out[i] = c.node.GPUs[index].BDF
+	}
+	return out
+}
+
+// choose returns the indices of the GPUs. Reserved ones are for requests that
+// came earlier.
+func (c *chooser) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([]int, error) {
+	healthy := c.node.Healthy()
+	var free, busy []int
+	for _, i := range healthy {
+		if bdf := c.node.GPUs[i].BDF; occupancy.Held(holders, bdf) != nil || slices.Contains(reserved, bdf) {
+			busy = append(busy, i)
+		} else {
+			free = append(free, i)
+		}
+	}
+	full := &occupancy.FullError{Want: c.selection.Count, Free: len(free), Held: len(busy), Of: len(healthy)}
+	switch {
+	case c.selection.All && (c.share || len(busy) == 0):
+		return healthy, nil
+	case c.selection.All:
+		full.Want = len(healthy)
+		return nil, full
+	case c.selection.Count > 0:
+		var required []int
+		if c.selection.Count > len(free) {
+			if !c.share {
+				return nil, full
+			}
+			free, required = healthy, free
+		}
+		answer, err := c.pick(free, required)
+		if err == nil && answer.Explanation != nil {
+			c.explanation = explanation(answer, busy)
+		}
+		return answer.GPUs, err
+	}
+	if c.share {
+		return c.selection.Explicit, nil
+	}
+	for _, i := range c.selection.Explicit {
+		bdf := c.node.GPUs[i].BDF
+		if held := occupancy.Held(holders, bdf); held != nil {
+			return nil, &occupancy.HeldError{GPU: i, Holder: held[0]}
+		} else if slices.Contains(reserved, bdf) {
+			return nil, &occupancy.QueueError{Waiting: 1}
+		}
+	}
+	return c.selection.Explicit, nil
+}
+
+func explanation(answer alloc.Answer, busy []int) string {
+	text := answer.Explanation.Text()
+	if len(busy) > 0 {
+		words := make([]string, len(busy))
+		for i, b := range busy {
+			words[i] = fmt.Sprint(b)
+		}
+		text += "held: " + strings.Join(words, ",") + " (metax-ctk ps)\n"
+	}
+	return text
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/compose"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// project is a compose project on its way to docker.
+type project struct {
+	*compose.Project
+	cmd      dockerargs.Compose
+	requests map[string]compose.Request // by service, copies too
+	said     string                     // what compose had to say of the project
+	there    []resident
+}
+
+// compose runs docker compose with GPUs for the services that ask for some. It
+// says false for a line that is docker's alone.
+func (w *wrapper) compose() (code int, ours bool, err error) {
+	cmd, ok, err := w.scanCompose()
+	if err != nil {
+		return exitOurs, true, err
+	}
+	if !ok || w.engineName() != "docker" || w.missing != nil {
+		return 0, false, nil
+	}
+	if len(cmd.Words) == 0 && cmd.Verb == "run" {
+		return 0, false, nil
+	}
+	p, err := w.project(cmd)
+	if err != nil {
+		return exitOurs, true, err
+	}
+	if p == nil || len(p.requests) == 0 {
+		return 0, false, nil
+	}
+	if err := w.expand(p); err != nil {
+		return exitOurs, true, err
+	}
+	var given map[string]compose.Given
+	switch dockerargs.ComposeRoleOf(cmd.Verb) {
+	case dockerargs.ComposeMakes, dockerargs.ComposeRuns:
+		given, err = w.assign(p)
+	case dockerargs.ComposeStart:
+		err = w.startServices(p)
+	}
+	code = exitOurs
+	if err == nil {
+		code, err = w.hand(p, given)
+	}
+	w.giveBack()
+	return code, true, err
+}
+
+// hand writes the project with its GPUs and becomes docker.
+func (w *wrapper) hand(p *project, given map[string]compose.Given) (int, error) {
+	for _, service := range p.asking() {
+		if err := p.Give(service, given[service]); err != nil {
+			return exitOurs, err
+		}
+	}
+	text, err := p.JSON()
+	if err != nil {
+		return exitOurs, err
+	}
+	file, err := w.projectFile(text)
+	if err != nil {
+		return exitOurs, err
+	}
+	directory, err := w.projectDirectory(p.cmd)
+	if err != nil {
+		return exitOurs, err
+	}
+	fmt.Fprint(w.Err, p.said)
+	return w.become(p.cmd.Rewrite(dockerargs.Place{
+		Name: p.Name, Directory: directory, File: file, Copies: p.Copies,
+		Scaled: func(service string) bool { _, ok := p.requests[service]; return ok },
+	}))
+}
+
+// scanCompose reads the command line; a flag that the tables do not know is
+// looked up in the help of the command.
+func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
+	cmd, ok, err := dockerargs.ScanCompose(w.Args, dockerargs.Docker(), nil)
+	var unknown *dockerargs.UnknownFlagError
+	if !errors.As(err, &unknown) {
+		return cmd, ok, err
+	}
+	if w.missing != nil {
+		return cmd, false, nil
+	}
+	help := []string{"compose", "--help"}
+	if cmd.Verb != "" {
+		help = slices.Insert(help, 1, cmd.Verb)
+	}
+	text, err := w.Output(context.Background(), w.client, help...)
+	if err != nil {
+		return cmd, false, nil // docker says what is wrong
+	}
+	cmd, ok, err = dockerargs.ScanCompose(w.Args, dockerargs.Docker(), dockerargs.ParseHelp(text))
+	if errors.As(err, &unknown) {
+		return cmd, false, nil
+	}
+	return cmd, ok, err
+}
+
+// project reads the project of the line, with the services of all profiles, as
+// docker has to know what there is to know what is not to be. It is nil where
+// compose has none to print: docker says so itself, or needs none.
+func (w *wrapper) project(cmd dockerargs.Compose) (*project, error) {
+	var printed []byte
+	var said string
+	var err error
+	// Old versions lack --all-resources, and do without; and what another profile
+	// lacks is of no matter now.
+	for _, flags := range [][]string{{"--profile", "*", "--all-resources"}, {"--profile", "*"}, nil} {
+		if printed, said, err = w.config(cmd, flags, "--format", "json"); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, nil
+	}
+	model, err := compose.Read(printed)
+	if err != nil {
+		return nil, err
+	}
+	p := &project{Project: model, cmd: cmd, said: said}
+	if p.requests, err = model.Requests(); err != nil {
+		return nil, err
+	}
+	for _, service := range p.asking() {
+		for _, key := range []string{occupancy.LeaseLabel, occupancy.GPUsLabel} {
+			if _, ok := p.Label(service, key); ok {
+				return nil, fmt.Errorf("service %q: label %q: metax-docker sets this label itself", service, key)
+			}
+		}
+	}
+	return p, nil
+}
+
+// config has compose print something of the project, with flags of compose's
+// besides those of the line, and options of config's.
+func (w *wrapper) config(cmd dockerargs.Compose, flags []string, options ...string) (printed []byte, said string, err error) {
+	run := exec.Command(w.client, cmd.Config(flags, options)...)
+	var out, told bytes.Buffer
+	run.Env, run.Stdout, run.Stderr = w.Env, &out, &told
+	if fromInput(cmd) {
+		if err := rewind(); err != nil {
+			return nil, "", err
+		}
+		run.Stdin = os.Stdin
+		defer func() { err = errors.Join(err, rewind()) }()
+	}
+	err = run.Run()
+	return out.Bytes(), told.String(), err
+}
+
+// expand gives each container of the services that ask for GPUs its own service.
+func (w *wrapper) expand(p *project) error {
+	scale := compose.Scale{Want: map[string]int{}, Keep: true}
+	role := dockerargs.ComposeRoleOf(p.cmd.Verb)
+	if role == dockerargs.ComposeMakes {
+		scale.Keep = p.cmd.Verb == "watch"
+	}
+	words := p.cmd.Values("scale")
+	if p.cmd.Verb == "scale" {
+		words, scale.Keep = p.cmd.Words, true
+	}
+	for _, word := range words {
+		service, number, _ := strings.Cut(word, "=")
+		_, asks := p.requests[service]
+		n, err := strconv.Atoi(number)
+		if !asks || err != nil || n < 0 {
+			continue // compose has a word for it
+		}
+		if p.cmd.Verb == "scale" {
+			return fmt.Errorf("service %q has GPUs, so each of its containers is a service: metax-docker compose up --detach --no-recreate --scale %s %s", service, word, service)
+		}
+		scale.Want[service] = n
+	}
+	socket, err := w.socket(p.cmd.Global)
+	if err != nil {
+		return err
+	}
+	if p.there, err = residents(socket, p.Name); err != nil {
+		return err
+	}
+	for _, r := range p.there {
+		scale.There = append(scale.There, r.service)
+	}
+	originals := p.asking()
+	if err := p.Expand(originals, scale); err != nil {
+		return err
+	}
+	for _, service := range originals {
+		for _, copied := range p.Copies(service) {
+			p.requests[copied] = p.requests[service]
+		}
+	}
+	return nil
+}
+
+// asking are the services that ask for GPUs, ascending.
+func (p *project) asking() []string {
+	var out []string
+	for _, service := range p.Services() {
+		if _, ok := p.requests[service]; ok {
+			out = append(out, service)
+		}
+	}
+	return out
+}
+
+// engineName is the engine behind the client, by the client's name.
+func (w *wrapper) engineName() string {
+	switch name := filepath.Base(w.settings.DockerClient.Text); name {
+	case "podman", "nerdctl":
+		return name
+	}
+	return "docker"
+}

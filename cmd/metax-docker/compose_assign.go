@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/compose"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// assign finds GPUs for the services that are about to get a container, under
+// leases, and returns what every service gets: those with a container what it
+// has.
+func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
+	o := p.cmd.Options
+	w.settings.Policy.Set(o.Policy, "--gpus-policy")
+	w.settings.DockerInject.Set(o.Inject, "--inject")
+	w.explains = o.Explain
+	inject := w.settings.DockerInject
+	if inject.Text != dockerargs.InjectAuto && inject.Text != dockerargs.InjectCDI && inject.Text != dockerargs.InjectFlags {
+		return nil, fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags", inject.Text, inject.Origin)
+	}
+	socket, err := w.socket(p.cmd.Global)
+	if err != nil {
+		return nil, err
+	}
+	asked := socket
+	if inject.Text == dockerargs.InjectFlags {
+		asked = ""
+	}
+	daemon := ask(asked, dockerSetup)
+	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	if !at.IsHost() {
+		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
+	}
+	node, err := at.Load(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	if err := w.keep(node, at.Root, socket); err != nil {
+		return nil, err
+	}
+	if err := w.inspect(p, socket); err != nil {
+		return nil, err
+	}
+	starting, err := w.starting(p)
+	if err != nil {
+		return nil, err
+	}
+	state, err := w.keeping.Store.Read()
+	if err != nil {
+		return nil, err
+	}
+	c, err := w.newComposer(p, node, starting, state)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.claim(p, c, socket); err != nil {
+		return nil, err
+	}
+	for _, line := range c.warnings {
+		w.warn("%s", line)
+	}
+	fmt.Fprint(w.Err, c.explanation)
+	root, err := filepath.Abs(at.Root)
+	if err != nil {
+		return nil, fmt.Errorf("resolve root %q: %w", at.Root, err)
+	}
+	if strings.Contains(root, ":") {
+		return nil, fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", root, w.settings.Root.Origin)
+	}
+	g := given{Root: root}
+	if node.Shared != nil {
+		g.Shared = *node.Shared
+	}
+	if node.Driver != nil {
+		g.Driver = node.Driver.Path
+	}
+	return w.givenTo(c, g, <-daemon)
+}
+
+// givenTo is what each of the services gets, by one way for all.
+func (w *wrapper) givenTo(c *composer, g given, daemon answer) (map[string]compose.Given, error) {
+	var all []int
+	for _, s := range c.settled {
+		all = append(all, s.gpus...)
+		if s.labels != nil {
+			continue
+		}
+		for _, i := range s.gpus {
+			one := c.node.GPUs[i]
+			if err := givable(c.node, one); err != nil {
+				return nil, err
+			}
+			if !one.Healthy {
+				w.warn("GPU %d is unavailable: %s", i, reason(c.node, one, "mx-smi says so"))
+			}
+		}
+	}
+	slices.Sort(all)
+	for _, i := range slices.Compact(all) {
+		g.GPUs = append(g.GPUs, c.node.GPUs[i])
+	}
+	if len(g.GPUs) == 0 {
+		return nil, nil
+	}
+	options, err := w.inject(g, w.settings.DockerInject, daemon)
+	if err != nil {
+		return nil, err
+	}
+	cdi := slices.Contains(options, "--device="+g.cdiNames()[0])
+	out := map[string]compose.Given{}
+	for _, s := range c.settled {
+		g.GPUs = nil
+		for _, i := range s.gpus {
+			g.GPUs = append(g.GPUs, c.node.GPUs[i])
+		}
+		options := g.flags()
+		if cdi {
+			options = g.cdi()
+		}
+		if s.labels == nil {
+			options = append(options, w.labels(s.lease, g.GPUs)...)
+		}
+		if out[s.service], err = compose.Options(options); err != nil {
+			return nil, err
+		}
+		if s.labels != nil {
+			given := out[s.service]
+			given.Labels = s.labels
+			out[s.service] = given
+		}
+	}
+	return out, nil
+}
+
+// starting are the services with GPUs that the line starts, ascending.
+func (w *wrapper) starting(p *project) ([]string, error) {
+	names, err := w.chosen(p)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(p.Closure(names, p.cmd.Flags.True("no-deps")), func(service string) bool {
+		_, asks := p.requests[service]
+		return !asks || p.Empty(service)
+	}), nil
+}
+
+// chosen are the services that the line names with all copies of each, or for a
+// run the first; or else those that the profiles leave.
+func (w *wrapper) chosen(p *project) (out []string, err error) {
+	names := p.cmd.Words
+	switch {
+	case p.cmd.Verb == "run":
+		return names, nil
+	case len(names) == 0 && !slices.ContainsFunc(p.Services(), p.Conditional):
+		return p.Services(), nil
+	case len(names) == 0:
+		printed, _, err := w.config(p.cmd, nil, "--services")
+		if err != nil {
+			return nil, fmt.Errorf("have compose list the services: %w", err)
+		}
+		names = strings.Fields(string(printed))
+	}
+	for _, name := range names {
+		name, _, _ = strings.Cut(name, "=") // scale a=2
+		out = append(out, p.Copies(name)...)
+	}
+	return out, nil
+}
+
+// claim settles who gets what, under a lease for each service that gets a
+// container. A service that has its GPUs keeps the lease that its container
+// names, as long as compose may make another container of it.
+func (w *wrapper) claim(p *project, c *composer, socket string) error {
+	for {
+		var err error
+		if p.cmd.DryRun() {
+			var report occupancy.Report
+			if report, err = w.keeping.Report(context.Background()); err == nil {
+				_, err = c.choose(report.Holders, nil)
+			}
+		} else {
+			err = w.claimOnce(p, c, socket)
+		}
+		var displaced *displacedError
+		if !errors.As(err, &displaced) {
+			return err
+		}
+		c.wants[displaced.want].before, c.wants[displaced.want].labels = nil, nil
+	}
+}
+
+func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
+	engine, endpoint := w.engine(socket)
+	verb := occupancy.VerbRun
+	if p.cmd.Verb == occupancy.VerbCreate {
+		verb = occupancy.VerbCreate
+	}
+	claim := occupancy.Claim{Share: true, Wait: p.cmd.Options.Wait, Own: c.replaced}
+	for i := range c.wants {
+		want := &c.wants[i]
+		draft, err := w.draft(verb, engine, endpoint, want.share)
+		if err != nil {
+			return err
+		}
+		draft.ID = occupancy.LeaseID(w.keeping.Boot, draft.Client, i)
+		if want.before != nil {
+			draft.ID, draft.Verb, draft.Started = want.labels[occupancy.LeaseLabel], occupancy.VerbStart, want.started
+		}
+		want.lease = draft
+		claim.Leases = append(claim.Leases, draft)
+		claim.Share = claim.Share && want.share
+		claim.GPUs = append(claim.GPUs, bdfs(c.node, want.selection.Explicit)...)
+		claim.Count += c.size(*want)
+	}
+	var renewed [][]gpu.BDF
+	for _, s := range c.living {
+		if s.leased {
+			continue
+		}
+		draft, err := w.draft(verb, engine, endpoint, false)
+		if err != nil {
+			return err
+		}
+		draft.ID, draft.Container, draft.Bound = s.labels[occupancy.LeaseLabel], s.container, true
+		claim.Leases = append(claim.Leases, draft)
+		renewed = append(renewed, bdfs(c.node, s.gpus))
+	}
+	if len(claim.Leases) == 0 {
+		_, err := c.choose(nil, nil)
+		return err
+	}
+	if slices.ContainsFunc(c.wants, func(w want) bool { return w.selection.Count > 0 }) {
+		claim.GPUs = nil // any that come free help
+	}
+	claim.GPUs = occupancy.Sorted(claim.GPUs)
+	claim.Choose = func(holders []occupancy.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
+		chosen, err := c.choose(holders, reserved)
+		return append(chosen, renewed...), err
+	}
+	_, err := w.take(claim)
+	// Those of containers that run are not to be given back.
+	w.leases = slices.DeleteFunc(w.leases, func(l occupancy.Lease) bool { return l.Bound })
+	return err
+}
+
+func bdfs(node gpu.Node, indices []int) []gpu.BDF {
+	out := make([]gpu.BDF, len(indices))
+	for i, index := range indices {
+		out[i] = node.GPUs[index].BDF
+	}
+	return out
+}
+
+// policyOf is the policy of a service, or else the one of the line.
+func (w *wrapper) policyOf(r compose.Request) (alloc.Policy, error) {
+	text, origin := w.settings.Policy.Text, w.settings.Policy.Origin
+	if r.Policy != "" {
+		text, origin = r.Policy, "the option policy of the project"
+	}
+	policy, err := alloc.ParsePolicy(text)
+	if err != nil {
+		return policy, fmt.Errorf("%w (from %s)", err, origin)
+	}
+	return policy, nil
+}

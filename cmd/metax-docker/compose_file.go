@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// projectsDir is where root's projects are, below the root of the node.
+const projectsDir = "/run/metax-container-toolkit/compose"
+
+// projectFile writes the project for docker to read, to a file of this process
+// alone: another line about the same project has other GPUs to tell of. The
+// process becomes docker, which does not remove the file; the next one does.
+func (w *wrapper) projectFile(text []byte) (string, error) {
+	dir, err := w.projectFiles()
+	if err != nil {
+		return "", fmt.Errorf("find a place for the project: %w", err)
+	}
+	sweep(dir)
+	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+".json")
+	// It may hold what an environment has of secrets.
+	if _, err := atomicfile.Write(path, text, 0o600); err != nil {
+		return "", fmt.Errorf("write the project for docker: %w", err)
+	}
+	return path, nil
+}
+
+// projectFiles makes the directory for projects, which nobody else may enter.
+func (w *wrapper) projectFiles() (string, error) {
+	root, err := hostfs.New(w.settings.Root.Text)
+	if err != nil {
+		return "", err
+	}
+	var dir string
+	switch runtime := w.Getenv("XDG_RUNTIME_DIR"); {
+	case os.Getuid() == 0 || !root.Real():
+		if dir, err = root.Place(projectsDir); err != nil {
+			return "", err
+		}
+	case filepath.IsAbs(runtime):
+		dir = filepath.Join(runtime, "metax-container-toolkit", "compose")
+	default:
+		dir = filepath.Join(os.TempDir(), "metax-container-toolkit-"+strconv.Itoa(os.Getuid()))
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(st.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s is not a directory of this user's own: remove it", dir)
+	}
+	return dir, nil
+}
+
+// settling is how long a project stays in any case: docker may be about to read
+// it in a process that cannot be seen from here.
+const settling = time.Minute
+
+// sweep removes the projects of processes that have ended.
+func sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // the write tells
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(strings.TrimSuffix(entry.Name(), ".json"))
+		info, gone := entry.Info()
+		if err == nil && gone == nil && time.Since(info.ModTime()) > settling && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			// Another process may have been faster.
+			os.Remove(filepath.Join(dir, entry.Name()))
+		}
+	}
+}
+
+// composeFiles are the names of project files that compose looks for.
+var composeFiles = []string{"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"}
+
+// projectDirectory is the directory that compose takes for the project's, by its
+// own rules.
+func (w *wrapper) projectDirectory(cmd dockerargs.Compose) (string, error) {
+	if dir, ok := cmd.Project.Last("project-directory"); ok && dir != "" {
+		return filepath.Abs(dir)
+	}
+	if dir, ok := cmd.Project.Last("workdir"); ok && dir != "" {
+		return filepath.Abs(dir)
+	}
+	for _, f := range cmd.Project {
+		if f.Name == "file" && f.Value == "-" {
+			return os.Getwd()
+		} else if f.Name == "file" {
+			return absDir(f.Value)
+		}
+	}
+	if files := w.Getenv("COMPOSE_FILE"); files != "" {
+		separator := w.Getenv("COMPOSE_PATH_SEPARATOR")
+		if separator == "" {
+			separator = string(os.PathListSeparator)
+		}
+		first, _, _ := strings.Cut(files, separator)
+		return absDir(first)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the project's directory: %w", err)
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		for _, name := range composeFiles {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				return dir, nil
+			}
+		}
+		if dir == "/" {
+			return here, nil // .env names the files
+		}
+	}
+}
+
+func absDir(file string) (string, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", fmt.Errorf("find the project's directory: %w", err)
+	}
+	return filepath.Dir(path), nil
+}

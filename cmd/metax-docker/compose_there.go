@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/docker"
+)
+
+// The labels by which compose knows its containers.
+const (
+	composeProject = "com.docker.compose.project"
+	composeService = "com.docker.compose.service"
+	composeOneOff  = "com.docker.compose.oneoff"
+)
+
+// resident is a container that a service has.
+type resident struct {
+	service string
+	id      string
+	labels  map[string]string
+	// container is what else is known of it, once it was asked for.
+	container occupancy.Container
+}
+
+// lives tells whether the container has its GPUs whatever comes.
+func (r resident) lives() bool {
+	switch r.container.State {
+	case occupancy.Running, occupancy.Paused, occupancy.Restarting:
+		return true
+	}
+	return false
+}
+
+// residents are the containers of a project's services, ascending by service.
+func residents(socket, project string) ([]resident, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
+	defer cancel()
+	list, err := dockerd.Daemon{Socket: socket}.Containers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []resident
+	for _, c := range list {
+		if c.Labels[composeProject] == project && c.Labels[composeOneOff] != "True" {
+			out = append(out, resident{service: c.Labels[composeService], id: c.ID, labels: c.Labels})
+		}
+	}
+	slices.SortFunc(out, func(a, b resident) int { return slices.Compare([]string{a.service, a.id}, []string{b.service, b.id}) })
+	return out, nil
+}
+
+// inspect finds out which GPUs the containers of the services have.
+func (w *wrapper) inspect(p *project, socket string) error {
+	source := docker.New(socket)
+	for i, r := range p.there {
+		if _, ok := p.requests[r.service]; !ok {
+			continue
+		}
+		c, err := source.Container(context.Background(), r.id, w.keeping.Devices)
+		if err != nil {
+			return fmt.Errorf("look at the container of service %q: %w", r.service, err)
+		}
+		p.there[i].container = c
+	}
+	return nil
+}
+
+// resident returns the container of a service.
+func (p *project) resident(service string) (resident, bool) {
+	i := slices.IndexFunc(p.there, func(r resident) bool { return r.service == service })
+	if i < 0 {
+		return resident{}, false
+	}
+	return p.there[i], true
+}
+
+// startServices takes back the GPUs of the containers that are about to be
+// started.
+func (w *wrapper) startServices(p *project) error {
+	services, err := w.chosen(p)
+	if err != nil {
+		return err
+	}
+	start := dockerargs.Command{Global: p.cmd.Global, Verb: p.cmd.Verb, Options: p.cmd.Options}
+	start.Options.DryRun = p.cmd.DryRun()
+	for _, service := range p.Closure(services, p.cmd.Verb == "restart") {
+		for _, r := range p.there {
+			if r.service == service {
+				start.Names = append(start.Names, r.id)
+			}
+		}
+	}
+	return w.start(start)
+}
+
+// indices are the GPUs as the node numbers them, nil if one is not there.
+func indices(node gpu.Node, bdfs []gpu.BDF) []int {
+	var out []int
+	for _, bdf := range bdfs {
+		at := slices.IndexFunc(node.GPUs, func(g gpu.GPU) bool { return g.BDF == bdf })
+		if at < 0 {
+			return nil
+		}
+		out = append(out, at)
+	}
+	slices.Sort(out)
+	return out
+}

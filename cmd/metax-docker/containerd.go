@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+)
+
+// containerdSocket is where containerd listens unless told otherwise.
+const containerdSocket = "/run/containerd/containerd.sock"
+
+// dockers is the namespace of docker's containers, of which docker tells more.
+const dockers = "moby"
+
+// containerd are the sources for containerd without its client, which takes
+// longer to start than all that this program does. The directories of its tasks
+// say whether there is one that nobody knows yet; only then metax-ctk is asked.
+func (w *wrapper) containerd(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
+	running, err := proc.Tasks()
+	addresses := []string{containerdSocket}
+	for _, t := range running {
+		addresses = append(addresses, t.Address)
+	}
+	for _, l := range s.Leases {
+		if l.Engine == "containerd" {
+			addresses = append(addresses, l.Endpoint)
+		}
+	}
+	slices.Sort(addresses)
+	var sources []occupancy.Source
+	for _, address := range slices.Compact(addresses) {
+		own := slices.DeleteFunc(slices.Clone(running), func(t procfs.Task) bool { return t.Address != address || t.Namespace == dockers })
+		sources = append(sources, tasks{address, own, err, w.askToolkit})
+	}
+	return sources
+}
+
+// tasks is one containerd.
+type tasks struct {
+	address string
+	running []procfs.Task
+	err     error
+	ask     func(context.Context) (keeping.Occupancy, error)
+}
+
+func (t tasks) Name() (engine, endpoint string) { return "containerd", t.address }
+
+// Look returns the running containers. What metax-ctk does not tell of one has
+// no GPU of ours.
+func (t tasks) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight, error) {
+	if len(t.running) == 0 {
+		return occupancy.Sight{Partial: t.err != nil}, t.err
+	}
+	var told *keeping.Occupancy
+	var sight occupancy.Sight
+	for _, task := range t.running {
+		c := occupancy.Container{Engine: "containerd", Namespace: task.Namespace, ID: task.ID, State: occupancy.Running}
+		facts, known := q.Seen[c.Key()]
+		known = known && len(c.ID) == 64 // a name may be another container's by now
+		if !known && told == nil {
+			answer, err := t.ask(ctx)
+			if err != nil {
+				sight.Partial = true
+				return sight, fmt.Errorf("ask metax-ctk for containers that are new: %w", err)
+			}
+			told = &answer
+		}
+		if !known {
+			facts = told.Facts(c.Key())
+		}
+		c.Facts = facts
+		sight.Containers = append(sight.Containers, c)
+	}
+	if t.err != nil {
+		sight.Partial = true
+	}
+	return sight, t.err
+}
+
+// askToolkit runs metax-ctk, which links containerd's client.
+func (w *wrapper) askToolkit(ctx context.Context) (told keeping.Occupancy, err error) {
+	path, err := toolkit()
+	if err != nil {
+		return told, err
+	}
+	text, err := w.Output(ctx, path, "--root", w.settings.Root.Text, "ps", "--source", "containerd", "-o", "json")
+	if err != nil {
+		return told, err
+	}
+	if err := json.Unmarshal([]byte(text), &told); err != nil {
+		return told, fmt.Errorf("read the answer of %s: %w", path, err)
+	}
+	for _, s := range told.Sources {
+		if s.Status == keeping.Failed || s.Status == keeping.Partial {
+			return told, errors.New(s.Message)
+		}
+	}
+	return told, nil
+}
+
+// toolkit is the metax-ctk that was installed with this program.
+func toolkit() (string, error) {
+	if self, err := os.Readlink("/proc/self/exe"); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "metax-ctk")
+		if _, err := os.Stat(beside); err == nil {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath("metax-ctk")
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New("metax-ctk is not installed beside metax-docker")
+	}
+	return path, err
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+// engine is the engine behind the client, as leases name it.
+func (w *wrapper) engine(socket string) (name, endpoint string) {
+	switch filepath.Base(w.settings.DockerClient.Text) {
+	case "podman":
+		return "podman", ""
+	case "nerdctl":
+		return "containerd", containerdSocket
+	}
+	return "docker", keeping.Resolve(socket)
+}
+
+// keep opens the leases of the node.
+func (w *wrapper) keep(node gpu.Node, root, socket string) error {
+	k, err := keeping.New(keeping.Config{
+		Node: node, Root: root, Socket: socket, Ignore: w.settings.Ignore.Text, Containerd: w.containerd,
+	})
+	if err != nil {
+		return fmt.Errorf("open the leases: %w", err)
+	}
+	w.keeping = k
+	return nil
+}
+
+// draft is a lease of ours but for its GPUs.
+func (w *wrapper) draft(verb, engine, endpoint string, share bool) (occupancy.Lease, error) {
+	client, err := w.keeping.Proc.Self()
+	if err != nil {
+		return occupancy.Lease{}, err
+	}
+	return occupancy.Lease{
+		ID: occupancy.LeaseID(w.keeping.Boot, client, 0), Engine: engine, Endpoint: endpoint,
+		Verb: verb, Client: client, User: me(), Shared: share,
+	}, nil
+}
+
+// take gives the GPUs to the claim, and says what is to be said.
+func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
+	c.Waiting = func(err error) {
+		fmt.Fprintf(w.Err, "metax-docker: waiting up to %s: %v\n", c.Wait, err)
+	}
+	taken, err := w.keeping.Take(context.Background(), c)
+	if taken.Lost != "" {
+		w.warn("the leases are rebuilt from what engines and clients know: %s", taken.Lost)
+	}
+	for _, look := range taken.Looks {
+		if look.Err != nil && !errors.Is(look.Err, occupancy.ErrAbsent) && (w.explains || !quiet(look)) {
+			w.warn("%s", blind(look))
+		}
+	}
+	var waited *occupancy.WaitError
+	switch {
+	case err == nil:
+		w.leases = taken.Leases
+	case errors.Is(err, occupancy.ErrBusy) && c.Wait == 0 && !errors.As(err, &waited):
+		err = fmt.Errorf("%w; --gpus-wait=10m waits for them", err)
+	}
+	return taken.Leases, err
+}
+
+// quiet tells whether a source is one that only root may look into, and that
+// gives no sign of having what it hides: nobody wants to read of it every time.
+func quiet(l occupancy.Look) bool {
+	return l.Engine == occupancy.Processes || errors.Is(l.Err, fs.ErrPermission) && len(l.Containers) == 0 && l.Engine != "docker"
+}
+
+// blind says what a source that failed keeps from us.
+func blind(l occupancy.Look) string {
+	name := l.Engine
+	if l.Endpoint != "" {
+		name += " at " + l.Endpoint
+	}
+	return fmt.Sprintf("not everything that holds a GPU is seen: %s: %v", name, l.Err)
+}
+
+// giveBack returns the leases of a command that does not come to run.
+func (w *wrapper) giveBack() {
+	if len(w.leases) == 0 {
+		return
+	}
+	if err := w.keeping.Return(context.Background(), w.leases); err != nil {
+		w.warn("the lease expires by itself: %v", err)
+	}
+	w.leases = nil
+}
+
+// labels are the options that tie a container to its lease. An engine that keeps
+// labels to itself gets them as annotations too, which stand in the bundle.
+func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
+	indices := make([]string, len(gpus))
+	for i, g := range gpus {
+		indices[i] = strconv.Itoa(g.Index)
+	}
+	pairs := []string{occupancy.LeaseLabel + "=" + lease.ID, occupancy.GPUsLabel + "=" + strings.Join(indices, ",")}
+	var out []string
+	for _, pair := range pairs {
+		out = append(out, "--label="+pair)
+		if lease.Engine == "podman" {
+			out = append(out, "--annotation="+pair)
+		}
+	}
+	return out
+}
+
+// forged reports a label that only we may give.
+func forged(flags dockerargs.Flags) error {
+	for _, f := range flags {
+		name, _, _ := strings.Cut(f.Value, "=")
+		if (f.Name == "label" || f.Name == "annotation") && (name == occupancy.LeaseLabel || name == occupancy.GPUsLabel) {
+			return fmt.Errorf("--%s %q: metax-docker sets this label itself", f.Name, f.Value)
+		}
+	}
+	return nil
+}
+
+// me is the user who runs this program.
+func me() *occupancy.User {
+	u := &occupancy.User{UID: uint32(os.Getuid())}
+	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		u.Name = account.Username
+	}
+	return u
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/docker"
+)
+
+// start takes back the GPUs of the containers that are about to be started, or
+// fails naming who holds them. What docker would refuse is left to docker.
+func (w *wrapper) start(cmd dockerargs.Command) error {
+	socket, err := w.socket(cmd.Global)
+	if err != nil || socket == "" || len(cmd.Names) == 0 {
+		return nil // containers elsewhere, or of an engine without a daemon
+	}
+	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	if !at.IsHost() {
+		return nil
+	}
+	source := docker.New(socket)
+	// A node without GPUs has nothing to lease, and docker starts what it can.
+	node, err := at.Load(context.Background())
+	if err != nil {
+		return nil
+	}
+	if err := w.keep(node, at.Root, socket); err != nil {
+		return err
+	}
+	claim := occupancy.Claim{Share: cmd.Options.Share, Wait: cmd.Options.Wait}
+	var want [][]gpu.BDF
+	for _, name := range cmd.Names {
+		ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
+		c, err := source.Container(ctx, name, w.keeping.Devices)
+		cancel()
+		if err != nil && !dockersOwn(err) {
+			return fmt.Errorf("%s %s: cannot tell its GPUs: %w", cmd.Verb, name, err)
+		}
+		if err != nil || len(c.GPUs) == 0 || c.State == occupancy.Running || c.State == occupancy.Paused || slices.Contains(claim.Own, c.ID) {
+			continue
+		}
+		lease, err := w.draft(occupancy.VerbStart, "docker", "", cmd.Options.Share)
+		if err != nil {
+			return err
+		}
+		_, lease.Endpoint = source.Name()
+		lease.ID = occupancy.LeaseID(w.keeping.Boot, lease.Client, len(want))
+		lease.Container, lease.Started = c.ID, c.Started
+		claim.Leases = append(claim.Leases, lease)
+		claim.Own = append(claim.Own, c.ID)
+		claim.GPUs = append(claim.GPUs, c.GPUs...)
+		want = append(want, c.GPUs)
+	}
+	if len(want) == 0 || cmd.Options.DryRun {
+		return nil
+	}
+	claim.GPUs = occupancy.Sorted(claim.GPUs)
+	claim.Count = len(claim.GPUs)
+	claim.Choose = func(holders []occupancy.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
+		for i, bdf := range claim.GPUs {
+			g, ok := node.Lookup(bdf)
+			if held := occupancy.Held(holders, bdf); held != nil && !claim.Share {
+				return nil, &occupancy.HeldError{GPU: g.Index, Holder: held[0]}
+			} else if slices.Contains(reserved, bdf) && !claim.Share {
+				return nil, &occupancy.QueueError{Waiting: 1}
+			}
+			if !ok {
+				return nil, fmt.Errorf("GPU %s of the container is not there any more (metax-ctk device list)", claim.GPUs[i])
+			}
+		}
+		return want, nil
+	}
+	_, err = w.take(claim)
+	if errors.Is(err, occupancy.ErrBusy) {
+		return fmt.Errorf("%s %s: %w; --gpus-share starts it all the same", cmd.Verb, strings.Join(cmd.Names, " "), err)
+	}
+	return err
+}
+
+// dockersOwn tells whether docker is about to meet the same error, and says it
+// better.
+func dockersOwn(err error) bool {
+	return errors.Is(err, dockerd.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ECONNREFUSED)
+}

@@ -1,0 +1,138 @@
+package compose
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/request"
+)
+
+// Given is what a service gets in the place of its request.
+type Given struct {
+	Names   []string // qualified CDI names
+	Devices []string // PATH-ON-HOST:PATH:PERMISSIONS
+	Volumes []string // PATH-ON-HOST:PATH:ro
+	Groups  []string
+	Labels  map[string]string
+}
+
+// Options reads the options of docker run that give the same.
+func Options(options []string) (Given, error) {
+	var g Given
+	for _, option := range options {
+		name, value, _ := strings.Cut(option, "=")
+		switch {
+		case name == "--device" && strings.HasPrefix(value, request.CDIKind+"="):
+			g.Names = append(g.Names, value)
+		case name == "--device" && strings.Count(value, ":") == 2:
+			g.Devices = append(g.Devices, value)
+		case name == "--volume" && strings.Count(value, ":") == 2:
+			g.Volumes = append(g.Volumes, value)
+		case name == "--group-add":
+			g.Groups = append(g.Groups, value)
+		case name == "--label":
+			if g.Labels == nil {
+				g.Labels = map[string]string{}
+			}
+			key, text, _ := strings.Cut(value, "=")
+			g.Labels[key] = text
+		default:
+			return Given{}, fmt.Errorf("option %q has no counterpart in compose", option)
+		}
+	}
+	return g, nil
+}
+
+// Give puts GPUs into the service in the place of what it asked for. CDI names
+// go under deploy with the driver cdi, which every version of compose hands on;
+// devices that are CDI names are for the newest only.
+func (p *Project) Give(name string, g Given) error {
+	service := p.services[name]
+	if service == nil {
+		return fmt.Errorf("no service %q", name)
+	}
+	if err := withdraw(service); err != nil {
+		return fmt.Errorf("service %q: %w", name, err)
+	}
+	if len(g.Names) > 0 {
+		inner := service
+		for _, key := range []string{"deploy", "resources", "reservations"} {
+			next := toObject(inner[key])
+			if next == nil {
+				next = object{}
+				inner[key] = next
+			}
+			inner = next
+		}
+		inner["devices"] = append(list(inner, "devices"), object{
+			"driver": "cdi", "device_ids": anys(g.Names), "capabilities": []any{"gpu"},
+		})
+	}
+	for _, device := range g.Devices {
+		part := strings.Split(device, ":")
+		service["devices"] = append(list(service, "devices"), object{"source": part[0], "target": part[1], "permissions": part[2]})
+	}
+	for _, volume := range g.Volumes {
+		part := strings.Split(volume, ":")
+		service["volumes"] = append(list(service, "volumes"), object{
+			"type": "bind", "source": part[0], "target": part[1], "read_only": part[2] == "ro",
+		})
+	}
+	groups := list(service, "group_add")
+	for _, group := range g.Groups {
+		if !slices.Contains(groups, any(group)) {
+			groups = append(groups, group)
+		}
+	}
+	if len(groups) > 0 {
+		service["group_add"] = groups
+	}
+	for _, key := range slices.Sorted(maps.Keys(g.Labels)) {
+		labels, ok := service["labels"].(object)
+		if !ok {
+			labels = object{}
+			service["labels"] = labels
+		}
+		labels[key] = g.Labels[key]
+	}
+	return nil
+}
+
+// withdraw takes the requests of ours out of the service.
+func withdraw(service object) error {
+	for _, place := range []struct {
+		in  object
+		key string
+		all bool
+	}{
+		{toObject(toObject(toObject(service["deploy"])["resources"])["reservations"]), "devices", false},
+		{service, "gpus", true},
+	} {
+		var left []any
+		for _, value := range list(place.in, place.key) {
+			ours, err := entry{object: toObject(value)}.isOurs(place.all)
+			if err != nil {
+				return err
+			}
+			if !ours {
+				left = append(left, value)
+			}
+		}
+		if left != nil {
+			place.in[place.key] = left
+		} else if place.in[place.key] != nil {
+			delete(place.in, place.key)
+		}
+	}
+	return nil
+}
+
+func anys(words []string) []any {
+	out := make([]any, len(words))
+	for i, word := range words {
+		out[i] = word
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/request"
+)
+
+// Request is what each container of a service asks for.
+type Request struct {
+	request.Request
+	// Policy is the option "policy", empty for none.
+	Policy string
+	// Share is the option "share": also GPUs that others hold.
+	Share bool
+}
+
+// Requests returns what the services ask for, those that ask for no GPU of ours
+// left out. Requests to drivers of others stay theirs.
+func (p *Project) Requests() (map[string]Request, error) {
+	found := map[string]Request{}
+	for _, name := range p.Services() {
+		entries, err := reservations(p.services[name])
+		if err != nil {
+			return nil, fmt.Errorf("service %q: %w", name, err)
+		}
+		entries = slices.DeleteFunc(entries, func(e entry) bool { return !e.ours })
+		switch len(entries) {
+		case 0:
+			continue
+		case 1:
+		default:
+			return nil, fmt.Errorf("service %q: %d requests for GPUs: write one", name, len(entries))
+		}
+		r, err := entries[0].request()
+		if err != nil {
+			return nil, fmt.Errorf("service %q: %w", name, err)
+		}
+		found[name] = r
+	}
+	return found, nil
+}
+
+// entry is one request for devices of any driver.
+type entry struct {
+	object
+	ours bool
+}
+
+var errMixed = errors.New("GPUs of MetaX and other devices in one list of device_ids: write two requests")
+
+// reservations are the requests of a service, under deploy and under gpus.
+func reservations(service object) ([]entry, error) {
+	var out []entry
+	for _, place := range []struct {
+		list []any
+		all  bool // every entry is about GPUs
+	}{{list(service, "deploy", "resources", "reservations", "devices"), false}, {list(service, "gpus"), true}} {
+		for _, value := range place.list {
+			e := entry{object: toObject(value)}
+			var err error
+			if e.ours, err = e.isOurs(place.all); err != nil {
+				return nil, err
+			}
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// isOurs tells whether the request is for GPUs of MetaX.
+func (e entry) isOurs(gpus bool) (bool, error) {
+	driver, _ := e.object["driver"].(string)
+	qualified, others := 0, 0
+	ids := e.ids()
+	for _, id := range ids {
+		kind, _, ok := strings.Cut(id, "=")
+		switch {
+		case ok && kind == request.CDIKind:
+			qualified++
+		case ok && strings.Contains(kind, "/"):
+			others++
+		}
+	}
+	switch {
+	case qualified > 0 && others > 0:
+		return false, errMixed
+	case driver == "cdi":
+		return qualified > 0, nil
+	case driver == "metax" || driver == "metax-tech.com":
+		return true, nil
+	case driver != "" || others > 0:
+		return false, nil
+	}
+	capabilities, _ := e.object["capabilities"].([]any)
+	return gpus || qualified > 0 || slices.Contains(capabilities, any("gpu")), nil
+}
+
+func (e entry) ids() []string {
+	values, _ := e.object["device_ids"].([]any)
+	var ids []string
+	for _, value := range values {
+		ids = append(ids, fmt.Sprint(value))
+	}
+	return ids
+}
+
+// request reads an entry of ours. Compose writes a count of -1 for all, and
+// leaves one of 0 out.
+func (e entry) request() (r Request, err error) {
+	text := ""
+	ids := e.ids()
+	switch count := e.object["count"].(type) {
+	case nil:
+		text = "0"
+	case string:
+		text = count
+	default:
+		if text = fmt.Sprint(count); text == "-1" {
+			text = "all"
+		}
+	}
+	if len(ids) > 0 {
+		text = "[" + strings.Join(ids, ",") + "]"
+		if slices.Equal(ids, []string{"all"}) || slices.Equal(ids, []string{request.CDIKind + "=all"}) {
+			text = "all"
+		}
+	}
+	if r.Request, err = request.Parse(text); err != nil {
+		return r, err
+	}
+	options, _ := e.object["options"].(object)
+	for key, value := range options {
+		switch word := fmt.Sprint(value); key {
+		case "policy":
+			r.Policy = word
+		case "share":
+			if r.Share, err = strconv.ParseBool(word); err != nil {
+				return r, fmt.Errorf("option share is %q: true or false", word)
+			}
+		}
+	}
+	return r, nil
+}
+
+func toObject(value any) object {
+	o, _ := value.(object)
+	return o
+}
+
+// list returns the list at a path of keys, nil where there is none.
+func list(o object, path ...string) []any {
+	for _, key := range path[:len(path)-1] {
+		o = toObject(o[key])
+	}
+	l, _ := o[path[len(path)-1]].([]any)
+	return l
+}
