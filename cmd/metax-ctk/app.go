@@ -81,6 +81,7 @@ func (t toolkit) app() *cli.App {
 		Usage: "see, pick and describe the MetaX GPUs of a node",
 		Description: `Examples:
    metax-ctk topology print
+   metax-ctk ps
    metax-ctk --node c500-8 pick 4 --explain
    metax-ctk cdi generate
 
@@ -105,9 +106,13 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 				Name: "root", Value: "/", EnvVars: []string{"METAX_CTK_ROOT"},
 				Usage: "`DIR` that stands for the host's root directory",
 			},
+			&cli.StringFlag{
+				Name: "gpus-ignore", EnvVars: []string{"METAX_CTK_GPUS_IGNORE"},
+				Usage: "`NAMES`, with commas, of programs, containers and images that look at GPUs without using them (default: mx-smi,mx-exporter)",
+			},
 		},
 		Commands: []*cli.Command{
-			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.cdiCommand(),
+			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.psCommand(), t.leaseCommand(), t.cdiCommand(),
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},
 	}

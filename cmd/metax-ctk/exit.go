@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
 // The exit codes of the design; scripts and units rely on them.
@@ -55,7 +56,7 @@ func exitCode(err error) int {
 		return exitNoGPU
 	case errors.Is(err, errProblems):
 		return exitProblems
-	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large):
+	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large), errors.Is(err, occupancy.ErrBusy):
 		return exitUnmet
 	}
 	return exitFailed

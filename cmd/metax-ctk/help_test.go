@@ -49,6 +49,8 @@ func TestNoNull(t *testing.T) {
 		{"topology", "print", "-o", "json"},
 		{"pick", "1", "-o", "json"},
 		{"pick", "1", "--explain", "-o", "json"},
+		{"ps", "-o", "json"},
+		{"lease", "list", "-o", "json"},
 		{"cdi", "generate", "--output", "-"},
 		{"sim", "list", "-o", "json"},
 	}

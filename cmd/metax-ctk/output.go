@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
@@ -32,7 +33,11 @@ func (t toolkit) print(c *cli.Context, value any, table func(io.Writer) error) e
 	var err error
 	switch c.String("output-format") {
 	case "json":
-		text, err = encodeJSON(value)
+		encode := encodeJSON
+		if c.Bool("watch") {
+			encode = encodeLine
+		}
+		text, err = encode(value)
 	case "yaml":
 		text, err = yaml.Marshal(value)
 	default:
@@ -50,16 +55,28 @@ func encodeJSON(value any) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// columns writes rows as a table; the first is the head. Empty cells become "-".
+// columns writes rows as a table; the first is the head. Empty cells become "-",
+// and what could disturb a terminal U+FFFD.
 func columns(w io.Writer, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
-			if cell == "" {
+			if row[i] = printable(cell); cell == "" {
 				row[i] = "-"
 			}
 		}
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
 	return tw.Flush()
+}
+
+// printable makes words of others safe to show: what is not printable, such as a
+// new line or a terminal's escape character, becomes U+FFFD.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
@@ -23,6 +24,7 @@ type picked struct {
 	Exact       bool               `json:"exact"`
 	Method      string             `json:"method"`
 	Explanation *alloc.Explanation `json:"explanation,omitempty"`
+	Held        []int              `json:"held,omitempty"` // those that were left out because somebody holds them
 }
 
 func (t toolkit) pickCommand() *cli.Command {
@@ -33,12 +35,17 @@ func (t toolkit) pickCommand() *cli.Command {
 		Description: `The answer is the best set there is, and the same for the same question.
 Policy "spread" (or "compact") keeps the job under as few link domains as
 possible; "binpack" (or "preserve") does so too and then damages what remains
-least.
+least. GPUs that somebody holds (metax-ctk ps) are left out, unless --free says
+what to pick among. A pick takes nothing: metax-docker does, under a lease.
 
 Examples:
    metax-ctk pick 4
    metax-ctk pick 2 --free 0,1,4,5,6 --explain
-   metax-ctk --node c550-8 pick 4 --require 2 --policy binpack -o json`,
+   metax-ctk pick 4 --free all
+   metax-ctk --node c550-8 pick 4 --require 2 --policy binpack -o json
+
+Exit codes: 0 done; 1 it cannot be found out which GPUs are held; 2 usage;
+3 no MetaX GPU here; 5 the request cannot be met.`,
 		Flags: append(pickFlags(),
 			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"}, outputFlag()),
 		Action: t.pick,
@@ -47,7 +54,7 @@ Examples:
 
 func pickFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "free", Usage: "pick among these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: all healthy ones)"},
+		&cli.StringFlag{Name: "free", Usage: "pick among these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that nobody holds)"},
 		&cli.StringFlag{Name: "require", Usage: "the answer holds these `IDS`"},
 		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact) or binpack (preserve)"},
 		&cli.StringFlag{Name: "scope", Value: "any", Usage: "all GPUs under one `SCOPE`: link, switch, numa, node; or any"},
@@ -64,14 +71,20 @@ func (t toolkit) pick(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	graph := t.graph(node)
-	answer, err := t.answer(c, node, graph, args[0])
+	var holders []occupancy.Holder
+	if !c.IsSet("free") {
+		if holders, err = t.holders(c, node); err != nil {
+			return fmt.Errorf("%w; --free all picks among all GPUs, held and unhealthy ones too", err)
+		}
+	}
+	answer, err := t.answer(c, node, t.graph(node), args[0], holders)
 	if err != nil {
 		return err
 	}
 	result := picked{
 		GPUs: answer.GPUs, UUIDs: make([]gpu.UUID, len(answer.GPUs)), Policy: answer.Policy.String(),
 		Class: answer.Class, Exact: answer.Exact, Method: answer.Method, Explanation: answer.Explanation,
+		Held: held(node, holders),
 	}
 	for i, index := range answer.GPUs {
 		result.UUIDs[i] = node.GPUs[index].UUID
@@ -80,18 +93,23 @@ func (t toolkit) pick(c *cli.Context) error {
 		if _, err := fmt.Fprintln(w, join(result.GPUs)); err != nil || result.Explanation == nil {
 			return err
 		}
-		_, err := io.WriteString(w, result.Explanation.Text())
+		text := result.Explanation.Text()
+		if len(result.Held) > 0 {
+			text += "held: " + join(result.Held) + " (metax-ctk ps)\n"
+		}
+		_, err := io.WriteString(w, text)
 		return err
 	})
 }
 
-// answer picks count GPUs of the node as the command's options say.
-func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string) (alloc.Answer, error) {
+// answer picks count GPUs of the node as the command's options say, and without
+// --free none that the holders have.
+func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) (alloc.Answer, error) {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
 		return alloc.Answer{}, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
 	}
-	req := alloc.Request{N: n, Free: node.Healthy(), Explain: c.Bool("explain")}
+	req := alloc.Request{N: n, Free: without(node.Healthy(), held(node, holders)), Explain: c.Bool("explain")}
 	if req.Policy, err = alloc.ParsePolicy(setting(c, "policy", t.settings.Policy)); err != nil {
 		return alloc.Answer{}, usageError{err}
 	}
@@ -111,12 +129,31 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 			return alloc.Answer{}, err
 		}
 	}
+	if !c.IsSet("free") {
+		if err := busy(node, req, holders); err != nil {
+			return alloc.Answer{}, err
+		}
+	}
 	answer, err := alloc.New(graph).Pick(req)
 	if err != nil {
 		return alloc.Answer{}, err
 	}
 	t.warn(answer.Warnings...)
 	return answer, nil
+}
+
+// busy is the error of a request that fails because of the holders.
+func busy(node gpu.Node, req alloc.Request, holders []occupancy.Holder) error {
+	for _, i := range req.Required {
+		if others := occupancy.Held(holders, node.GPUs[i].BDF); others != nil {
+			return &occupancy.HeldError{GPU: i, Holder: others[0]}
+		}
+	}
+	all := len(node.Healthy())
+	if left := len(req.Free); req.N > left && left < all {
+		return &occupancy.FullError{Want: req.N, Free: left, Held: all - left, Of: all}
+	}
+	return nil
 }
 
 // graph builds the node's graph and prints its warnings.

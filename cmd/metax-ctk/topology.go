@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -17,7 +18,9 @@ func (t toolkit) topologyCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "print",
 			Usage: "print the topology as a matrix, a tree or a picture",
-			Description: `Examples:
+			Description: `GPUs that somebody holds (metax-ctk ps) are marked as busy.
+
+Examples:
    metax-ctk topology print
    metax-ctk topology print --format tree --pick 4
    metax-ctk --node c550-8 topology print --format svg --pick 2 > node.svg`,
@@ -30,7 +33,7 @@ func topologyFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "format", Value: "matrix", Usage: "matrix, tree or svg"},
 		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
-		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as busy, and pick among the others"},
+		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as busy, and pick among the others; none for no mark (default: those that somebody holds)"},
 	}
 }
 
@@ -59,8 +62,18 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		return err
 	}
 	view := topology.View{Node: node, Graph: t.graph(node)}
-	if view.Busy, err = indices(node, "--busy", c.String("busy")); err != nil {
-		return err
+	var holders []occupancy.Holder
+	switch {
+	case !c.IsSet("busy"):
+		// The topology is true whoever holds what.
+		if holders, err = t.holders(c, node); err != nil {
+			t.warn(printable(err.Error()))
+		}
+		view.Busy = held(node, holders)
+	case c.String("busy") != "none":
+		if view.Busy, err = indices(node, "--busy", c.String("busy")); err != nil {
+			return err
+		}
 	}
 	count := c.String("pick")
 	for _, name := range []string{"free", "require", "scope", "sizes"} {
@@ -69,12 +82,12 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		}
 	}
 	if count != "" {
-		if !c.IsSet("free") {
+		if !c.IsSet("free") && c.IsSet("busy") {
 			if err := c.Set("free", join(without(node.Healthy(), view.Busy))); err != nil {
 				return err
 			}
 		}
-		answer, err := t.answer(c, node, view.Graph, count)
+		answer, err := t.answer(c, node, view.Graph, count, holders)
 		if err != nil {
 			return err
 		}

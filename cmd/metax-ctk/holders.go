@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/containerd"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+)
+
+// keeping opens the leases of the node, which must be a host.
+func (t toolkit) keeping(c *cli.Context, node gpu.Node) (keeping.Keeping, error) {
+	k, err := keeping.New(keeping.Config{
+		Node: node, Root: t.where(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), Containerd: containerds,
+	})
+	if err != nil {
+		return k, fmt.Errorf("open the leases: %w", err)
+	}
+	return k, nil
+}
+
+// containerds are those that are installed, that run something, or that leases
+// name; without any, the one that is not there.
+func containerds(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
+	addresses := containerd.Addresses("/")
+	// What cannot be listed belongs to a containerd whose socket says so too.
+	tasks, _ := proc.Tasks()
+	for _, task := range tasks {
+		addresses = append(addresses, task.Address)
+	}
+	for _, l := range s.Leases {
+		if l.Engine == "containerd" && l.Endpoint != "" {
+			addresses = append(addresses, l.Endpoint)
+		}
+	}
+	if len(addresses) == 0 {
+		addresses = []string{keeping.ContainerdSocket}
+	}
+	slices.Sort(addresses)
+	var sources []occupancy.Source
+	for _, address := range slices.Compact(addresses) {
+		sources = append(sources, containerd.New(address))
+	}
+	return sources
+}
+
+// report looks who holds the GPUs of the node; nobody does where it is no host.
+// It looks at the named sources only, unless there are none.
+func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (occupancy.Report, error) {
+	if !t.where(c).IsHost() {
+		return occupancy.Report{}, nil
+	}
+	k, err := t.keeping(c, node)
+	if err != nil {
+		return occupancy.Report{}, err
+	}
+	keeper := k.Keeper
+	if len(only) > 0 {
+		keeper = narrow(keeper, only)
+	}
+	report, err := keeper.Report(c.Context)
+	if err == nil && len(only) > 0 {
+		report = strip(report, slices.Contains(only, leaseSource))
+	}
+	return report, err
+}
+
+// holders are those of the report, with warnings of what it could not see.
+func (t toolkit) holders(c *cli.Context, node gpu.Node) ([]occupancy.Holder, error) {
+	report, err := t.report(c, node)
+	if err != nil {
+		return nil, fmt.Errorf("find out which GPUs are held: %w", err)
+	}
+	t.warnLost(report.State.Lost)
+	t.warnBlind(report.Looks)
+	return report.Holders, nil
+}
+
+func (t toolkit) warnLost(why string) {
+	if why != "" {
+		t.warn(printable("the leases are rebuilt from what engines and clients know: " + why))
+	}
+}
+
+// warnBlind says what sources that failed keep from us.
+func (t toolkit) warnBlind(looks []occupancy.Look) {
+	for _, s := range keeping.Sources(looks) {
+		if s.Status == keeping.Failed || s.Status == keeping.Partial {
+			t.warn(printable(fmt.Sprintf("GPUs that look free may be held: %s: %s", s, s.Message)))
+		}
+	}
+}
+
+// held are the indices of the GPUs that somebody holds.
+func held(node gpu.Node, holders []occupancy.Holder) []int {
+	var out []int
+	for _, g := range node.GPUs {
+		if occupancy.Held(holders, g.BDF) != nil {
+			out = append(out, g.Index)
+		}
+	}
+	return out
+}
+
+// onHost reports a command about leases for a node that has none.
+func (t toolkit) onHost(c *cli.Context) error {
+	if at := t.where(c); !at.IsHost() {
+		return usagef("node %q is no host, and only hosts have leases", at.Node)
+	}
+	return nil
+}
+
+// leaseSource names the leases among the sources.
+const leaseSource = "lease"
+
+// sourceNames are what --source takes.
+var sourceNames = []string{leaseSource, "docker", "containerd", "podman", "cri-o", "processes"}
+
+func sourceFlag() cli.Flag {
+	return &cli.StringSliceFlag{
+		Name: "source", Usage: "look only at `NAME`: " + strings.Join(sourceNames, ", ") + "; repeatable",
+		Action: func(_ *cli.Context, names []string) error {
+			for _, name := range names {
+				if !slices.Contains(sourceNames, name) {
+					return usagef("unknown source %q: %s", name, strings.Join(sourceNames, ", "))
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// narrow returns the keeper with only the named sources.
+func narrow(k *occupancy.Keeper, only []string) *occupancy.Keeper {
+	narrowed := *k
+	narrowed.Sources = func(s occupancy.State) []occupancy.Source {
+		return slices.DeleteFunc(k.Sources(s), func(source occupancy.Source) bool {
+			engine, _ := source.Name()
+			return !slices.Contains(only, engine)
+		})
+	}
+	if !slices.Contains(only, leaseSource) {
+		narrowed.Store = lenient{k.Store}
+	}
+	return &narrowed
+}
+
+// lenient is a store of which only the hints count, so that it may be broken.
+type lenient struct{ occupancy.Store }
+
+func (l lenient) Read() (occupancy.State, error) {
+	s, err := l.Store.Read()
+	if err != nil {
+		s = occupancy.NewState("")
+	}
+	s.New, s.Lost = false, ""
+	return s, nil
+}
+
+// strip leaves what was seen now, and the leases only if they were asked for.
+func strip(r occupancy.Report, leases bool) occupancy.Report {
+	seen := r.Holders
+	r.Holders = nil
+	for _, h := range seen {
+		if !leases {
+			h.Lease, h.GPUs = nil, nil
+			if h.Container != nil {
+				h.GPUs = append(h.GPUs, h.Container.GPUs...)
+			}
+			for _, p := range h.Processes {
+				h.GPUs = append(h.GPUs, p.GPUs...)
+			}
+			h.GPUs = occupancy.Sorted(h.GPUs)
+		}
+		if !h.Stale && len(h.GPUs) > 0 {
+			r.Holders = append(r.Holders, h)
+		}
+	}
+	if !leases {
+		r.State.Queue, r.Closed = nil, nil
+	}
+	return r
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+func (t toolkit) leaseCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "lease",
+		Usage: "the leases under which metax-docker gives GPUs away",
+		Subcommands: []*cli.Command{
+			{
+				Name:  "list",
+				Usage: "list the leases, and the requests that wait",
+				Description: `Leases that are over and still stand in the file are marked: whoever takes or
+releases a lease next, or lease gc, takes them out.
+
+Example:
+   metax-ctk lease list
+
+Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here.`,
+				Flags: []cli.Flag{outputFlag()}, Action: t.leaseList,
+			},
+			{
+				Name:      "release",
+				Usage:     "give up leases, all or none",
+				ArgsUsage: "ID...",
+				Description: `A lease of another user, or one that is in use, needs --force. A container
+that goes on with a GPU goes on holding it.
+
+Examples:
+   metax-ctk lease release 6f1d2c9a04be
+   metax-ctk lease release 6f1d2c9a04be --force
+
+Exit codes: 0 done; 1 there is no such lease, it needs --force, or the leases
+cannot be written; 2 usage; 3 no MetaX GPU here.`,
+				Flags: []cli.Flag{
+					&cli.BoolFlag{Name: "force", Usage: "also a lease of another user, or one that is in use"},
+					outputFlag(),
+				},
+				Action: t.leaseRelease,
+			},
+			{
+				Name:  "gc",
+				Usage: "take out the leases that are over",
+				Description: `This is never needed: every command that takes a lease does it too. A lease
+whose engine does not answer stays.
+
+Example:
+   metax-ctk lease gc
+
+Exit codes: 0 done, or nothing to do; 1 the leases cannot be written; 3 no MetaX
+GPU here.`,
+				Flags: []cli.Flag{outputFlag()}, Action: t.leaseGC,
+			},
+			t.leaseInitCommand(),
+		},
+	}
+}
+
+func (t toolkit) leaseRelease(c *cli.Context) error {
+	ids, err := arguments(c, 1, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	node, k, err := t.writable(c)
+	if err != nil {
+		return err
+	}
+	slices.Sort(ids)
+	leases, err := k.Release(c.Context, slices.Compact(ids), occupancy.User{UID: uint32(os.Getuid())}, c.Bool("force"))
+	if err != nil {
+		return err
+	}
+	closed := make([]occupancy.Closed, len(leases))
+	for i, l := range leases {
+		closed[i].Lease = l
+	}
+	return t.printReleased(c, keeping.DescribeClosed(node, closed))
+}
+
+func (t toolkit) leaseGC(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	node, k, err := t.writable(c)
+	if err != nil {
+		return err
+	}
+	closed, looks, err := k.Collect(c.Context)
+	if err != nil {
+		return err
+	}
+	for _, s := range keeping.Sources(looks) {
+		if s.Status == keeping.Failed || s.Status == keeping.Partial {
+			t.warn(printable(fmt.Sprintf("leases that are over may stay: %s: %s", s, s.Message)))
+		}
+	}
+	return t.printReleased(c, keeping.DescribeClosed(node, closed))
+}
+
+// writable opens the leases of the node for a command that changes them.
+func (t toolkit) writable(c *cli.Context) (gpu.Node, keeping.Keeping, error) {
+	if err := t.onHost(c); err != nil {
+		return gpu.Node{}, keeping.Keeping{}, err
+	}
+	node, err := t.node(c)
+	if err != nil {
+		return gpu.Node{}, keeping.Keeping{}, err
+	}
+	k, err := t.keeping(c, node)
+	return node, k, err
+}
+
+// printReleased prints the leases that are no more.
+func (t toolkit) printReleased(c *cli.Context, leases []keeping.Lease) error {
+	released := struct {
+		Released []keeping.Lease `json:"released"`
+	}{leases}
+	return t.print(c, released, func(w io.Writer) error {
+		if len(leases) == 0 {
+			_, err := fmt.Fprintln(w, "nothing to do")
+			return err
+		}
+		for _, l := range leases {
+			line := "released " + l.ID + " (" + gpusOf(l) + ")"
+			if l.Why != "" {
+				line += ": " + l.Why
+			}
+			if _, err := fmt.Fprintln(w, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+)
+
+func (t toolkit) psCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "ps",
+		Usage: "who holds which GPU",
+		Description: `What leases, the containers of every engine and the processes with open
+device files tell, all together; SOURCE says which of them told of a holder.
+A source that this machine does not have is skipped; one that does not answer
+within 0.2 s costs no more than that.
+
+STATE is free or unhealthy, or how the holder stands: pending (a lease whose
+container is not there yet), expiring (its client has ended), a container's
+state, unknown (its engine does not answer), or open (a process alone).
+
+Examples:
+   metax-ctk ps
+   metax-ctk ps --source docker --source processes
+   metax-ctk ps --watch
+   metax-ctk ps -o json | jq '.gpus[] | select(.holders == []) | .index'
+
+Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here;
+130 interrupted.`,
+		Flags: []cli.Flag{
+			sourceFlag(),
+			&cli.BoolFlag{Name: "watch", Usage: "print again and again, until interrupted; JSON in one line each"},
+			&cli.DurationFlag{
+				Name: "interval", Value: 2 * time.Second, Usage: "with --watch: wait `TIME` in between",
+				Action: func(_ *cli.Context, d time.Duration) error {
+					if d < 100*time.Millisecond {
+						return usagef("--interval %s: want at least 100ms", d)
+					}
+					return nil
+				},
+			},
+			outputFlag(),
+		},
+		Action: t.ps,
+	}
+}
+
+func (t toolkit) ps(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	if c.Bool("watch") {
+		return t.watch(c, c.Duration("interval"), t.psOnce)
+	}
+	return t.psOnce(c)
+}
+
+func (t toolkit) psOnce(c *cli.Context) error {
+	node, err := t.node(c)
+	if err != nil {
+		return err
+	}
+	report, err := t.report(c, node, c.StringSlice("source")...)
+	if err != nil {
+		return fmt.Errorf("find out which GPUs are held: %w", err)
+	}
+	t.warnLost(report.State.Lost)
+	told := keeping.Describe(node, report)
+	return t.print(c, told, func(w io.Writer) error { return psTable(w, told) })
+}
+
+// psTable writes a row for each GPU and holder, and below what else there is to
+// say.
+func psTable(w io.Writer, o keeping.Occupancy) error {
+	rows := [][]string{{"GPU", "STATE", "HOLDER", "CONTAINER", "ENGINE", "USER", "SINCE", "SOURCE"}}
+	for _, g := range o.GPUs {
+		if len(g.Holders) == 0 {
+			state := "free"
+			if !g.Healthy {
+				state = "unhealthy"
+			}
+			rows = append(rows, []string{strconv.Itoa(g.Index), state, "", "", "", "", "", ""})
+		}
+		for _, h := range g.Holders {
+			container, engine := containerOf(h)
+			rows = append(rows, []string{
+				strconv.Itoa(g.Index), stateOf(g, h), holderOf(h), container, engine, h.User, clock(h.Since), strings.Join(h.Sources, "+"),
+			})
+		}
+	}
+	if err := columns(w, rows); err != nil {
+		return err
+	}
+	if err := queueTable(w, o.Queue); err != nil {
+		return err
+	}
+	return sourceNote(w, o.Sources)
+}
+
+func stateOf(g keeping.GPU, h keeping.Holder) string {
+	state := h.State
+	if h.Lease != nil && h.Lease.Shared {
+		state += ", shared"
+	}
+	if !g.Healthy {
+		state += ", unhealthy"
+	}
+	return state
+}
+
+// holderOf names the holder by what is most firm about it.
+func holderOf(h keeping.Holder) string {
+	switch {
+	case h.Lease != nil:
+		return "lease " + h.Lease.ID
+	case h.Container != nil:
+		name, _ := containerOf(h)
+		return "container " + name
+	case len(h.Processes) > 0:
+		return fmt.Sprintf("process %d (%s)", h.Processes[0].PID, h.Processes[0].Command)
+	}
+	return ""
+}
+
+// containerOf names the holder's container, and its engine.
+func containerOf(h keeping.Holder) (name, engine string) {
+	switch {
+	case h.Container != nil && h.Container.Name != "":
+		return h.Container.Name, h.Container.Engine
+	case h.Container != nil:
+		return shortID(h.Container.ID), h.Container.Engine
+	case h.Lease != nil:
+		return shortID(h.Lease.Container), h.Lease.Engine
+	}
+	return "", ""
+}
+
+// queueTable writes the requests that wait, if there are any.
+func queueTable(w io.Writer, queue []keeping.Waiting) error {
+	if len(queue) == 0 {
+		return nil
+	}
+	rows := [][]string{{"WAITING", "GPUS", "PROCESS", "USER", "SINCE"}}
+	for i, q := range queue {
+		which := join(q.GPUs)
+		if which == "" {
+			which = "any " + strconv.Itoa(q.Count)
+		}
+		rows = append(rows, []string{strconv.Itoa(i + 1), which, strconv.Itoa(q.PID), q.User, clock(q.Since)})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return columns(w, rows)
+}
+
+// sourceNote says in one line what was not looked at, and why. An engine counts
+// as absent if it is nowhere.
+func sourceNote(w io.Writer, sources []keeping.Source) error {
+	var absent, rest []string
+	for _, s := range sources {
+		switch s.Status {
+		case keeping.Absent:
+			there := slices.ContainsFunc(sources, func(o keeping.Source) bool { return o.Engine == s.Engine && o.Status != keeping.Absent })
+			if !there && !slices.Contains(absent, s.Engine) {
+				absent = append(absent, s.Engine)
+			}
+		case keeping.Partial:
+			rest = append(rest, fmt.Sprintf("seen in part: %s: %s", s, s.Message))
+		case keeping.Failed:
+			rest = append(rest, fmt.Sprintf("not seen: %s: %s", s, s.Message))
+		}
+	}
+	if len(absent) > 0 {
+		rest = slices.Insert(rest, 0, "not here: "+strings.Join(absent, ", "))
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", printable(strings.Join(rest, "; ")))
+	return err
+}
+
+// clock is a time for people, empty for none.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// shortID is an ID as engines show it to people.
+func shortID(id string) string {
+	if len(id) == 64 {
+		return id[:12]
+	}
+	return id
+}

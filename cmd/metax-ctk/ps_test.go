@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+)
+
+// TestOccupancyJSON decodes what ps prints as metax-docker does.
+func TestOccupancyJSON(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "node")
+	output(t, "sim", "create", "c500-8", root)
+	end, err := hold(filepath.Join(root, "dev/dri/renderD129"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	// Without a state file, clients of other tests would count, too.
+	boot, err := procfs.New("/proc", -1).BootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output(t, "--root", root, "lease", "init")
+	state, err := json.Marshal(occupancy.NewState(boot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, keeping.Dir, "leases.json"), state, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := output(t, "--root", root, "ps", "-o", "json")
+	for i := 0; i < patience && late(text); i++ {
+		text = output(t, "--root", root, "ps", "-o", "json")
+	}
+	if strings.Contains(text, "null") {
+		t.Errorf("a null:\n%s", text)
+	}
+	var got keeping.Occupancy
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []keeping.Holder{{
+		State: "open", Sources: []string{occupancy.FromProcess}, User: me.Username,
+		Processes: []keeping.Process{{Command: "sleep", User: me.Username}},
+	}}
+	if d := cmp.Diff(want, got.GPUs[1].Holders, cmpopts.IgnoreFields(keeping.Process{}, "PID")); d != "" {
+		t.Error(d)
+	}
+	for i, g := range got.GPUs {
+		if i != g.Index || !g.Healthy || i != 1 && len(g.Holders) > 0 {
+			t.Errorf("GPU %d: %+v", i, g)
+		}
+	}
+	var engines []string
+	for _, s := range got.Sources {
+		engines = append(engines, s.Engine)
+	}
+	if d := cmp.Diff([]string{"containerd", "cri-o", "docker", "podman", "processes"}, slices.Compact(engines)); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{occupancy.APIVersion, keeping.OccupancyKind}, []string{got.APIVersion, got.Kind}); d != "" {
+		t.Error(d)
+	}
+}
+
+// rounds ends a watch after so many writes.
+type rounds struct {
+	text   bytes.Buffer
+	left   int
+	cancel func()
+}
+
+func (r *rounds) Write(p []byte) (int, error) {
+	if r.left--; r.left == 0 {
+		r.cancel()
+	}
+	return r.text.Write(p)
+}
+
+func TestWatch(t *testing.T) {
+	for _, tc := range []struct {
+		format string
+		writes int // until the end of the second round
+		sep    string
+	}{{"json", 4, "\n"}, {"yaml", 4, "---\n"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		out := rounds{left: tc.writes, cancel: cancel}
+		var errs bytes.Buffer
+		args := []string{"metax-ctk", "--node", "c500-1", "ps", "--watch", "--interval", "100ms", "-o", tc.format}
+		if code := run(ctx, args, deps{Out: &out, Err: &errs}); code != exitInterrupted || errs.Len() > 0 {
+			t.Errorf("%s: exit code %d: %s", tc.format, code, &errs)
+		}
+		docs := slices.DeleteFunc(strings.Split(out.text.String(), tc.sep), func(s string) bool { return s == "" })
+		if len(docs) != 2 || docs[0] != docs[1] || !strings.Contains(docs[0], keeping.OccupancyKind) {
+			t.Errorf("%s: got %q", tc.format, docs)
+		}
+	}
+}
+
+func TestBetween(t *testing.T) {
+	for _, tc := range []struct {
+		format   string
+		round    int
+		terminal bool
+		want     string
+	}{
+		{"table", 0, true, "\x1b[H\x1b[2J"},
+		{"table", 1, true, "\x1b[H\x1b[2J"},
+		{"table", 0, false, ""},
+		{"table", 1, false, "\n"},
+		{"json", 1, true, ""},
+		{"yaml", 0, true, "---\n"},
+	} {
+		if got := string(between(tc.format, tc.round, tc.terminal)); got != tc.want {
+			t.Errorf("%+v: got %q", tc, got)
+		}
+	}
+}
+
+func TestPsTable(t *testing.T) {
+	o := keeping.Occupancy{
+		GPUs: []keeping.GPU{
+			{Index: 0, Healthy: true, Holders: []keeping.Holder{
+				{
+					State: "pending", Sources: []string{"lease"}, User: "eve\x1b[2J",
+					Lease: &keeping.Lease{ID: "aaaaaaaaaaaa", Shared: true, Container: strings.Repeat("5", 64), Engine: "podman"},
+				},
+				{State: "running", Container: &keeping.Container{ID: strings.Repeat("6", 64), Engine: "containerd"}},
+			}},
+			{Index: 1, Holders: []keeping.Holder{
+				{State: "open", Sources: []string{"process"}, Processes: []keeping.Process{{PID: 7, Command: "a\nb"}}},
+			}},
+			{Index: 2},
+		},
+		Sources: []keeping.Source{
+			{Engine: "docker", Endpoint: "/a", Status: keeping.Absent},
+			{Engine: "docker", Endpoint: "/b", Status: keeping.OK},
+			{Engine: "podman", Status: keeping.Absent},
+			{Engine: "podman", Status: keeping.Absent},
+			{Engine: "processes", Status: keeping.Partial, Message: "some"},
+			{Engine: "containerd", Endpoint: "/c", Status: keeping.Failed, Message: "no answer"},
+		},
+	}
+	const want = `GPU  STATE            HOLDER                  CONTAINER     ENGINE      USER     SINCE  SOURCE
+0    pending, shared  lease aaaaaaaaaaaa      555555555555  podman      eve�[2J  -      lease
+0    running          container 666666666666  666666666666  containerd  -        -      -
+1    open, unhealthy  process 7 (a�b)         -             -           -        -      process
+2    unhealthy        -                       -             -           -        -      -
+
+not here: podman; seen in part: processes: some; not seen: containerd at /c: no answer
+`
+	var got strings.Builder
+	if err := psTable(&got, o); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestStrip leaves of a report what the sources that were asked for say now.
+func TestStrip(t *testing.T) {
+	a, b := gpu.BDF{Bus: 1}, gpu.BDF{Bus: 2}
+	lease := &occupancy.Lease{ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{a, b}}
+	container := &occupancy.Container{ID: "c", Facts: occupancy.Facts{GPUs: []gpu.BDF{a}}}
+	process := []occupancy.Process{{PID: 1, GPUs: []gpu.BDF{b}}}
+	report := func() occupancy.Report {
+		return occupancy.Report{
+			State: occupancy.State{Queue: []occupancy.Ticket{{ID: "t"}}},
+			Holders: []occupancy.Holder{
+				{GPUs: []gpu.BDF{a, b}, Lease: lease},
+				{GPUs: []gpu.BDF{a, b}, Lease: lease, Container: container},
+				{GPUs: []gpu.BDF{a, b}, Lease: lease, Processes: process},
+				{GPUs: []gpu.BDF{b}, Stale: true, Container: container},
+			},
+			Closed: []occupancy.Closed{{Why: "over"}},
+		}
+	}
+	want := report()
+	want.Holders = want.Holders[:3]
+	if d := cmp.Diff(want, strip(report(), true)); d != "" {
+		t.Error(d)
+	}
+	want = occupancy.Report{Holders: []occupancy.Holder{
+		{GPUs: []gpu.BDF{a}, Container: container}, {GPUs: []gpu.BDF{b}, Processes: process},
+	}}
+	if d := cmp.Diff(want, strip(report(), false)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestClock(t *testing.T) {
+	if got := clock(time.Time{}); got != "" {
+		t.Errorf("no time: %q", got)
+	}
+}
+
+// TestContainerds asks each containerd that a lease names, once, and at least one.
+func TestContainerds(t *testing.T) {
+	proc := procfs.New("/proc", -1)
+	if len(containerds(proc, occupancy.State{})) == 0 {
+		t.Error("no containerd is asked")
+	}
+	lease := occupancy.Lease{Engine: "containerd", Endpoint: "/elsewhere/c.sock"}
+	other := occupancy.Lease{Engine: "docker", Endpoint: "/elsewhere/d.sock"}
+	asked := map[string]int{}
+	for _, s := range containerds(proc, occupancy.State{Leases: []occupancy.Lease{lease, lease, other}}) {
+		_, endpoint := s.Name()
+		asked[endpoint]++
+	}
+	if asked[lease.Endpoint] != 1 || asked[other.Endpoint] != 0 {
+		t.Errorf("asked %v", asked)
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+)
+
+// interrupted ends what runs until it is interrupted; that is no failure, and
+// says nothing.
+type interrupted struct{}
+
+func (interrupted) Error() string { return "" }
+
+func (interrupted) Is(target error) bool { return target == context.Canceled }
+
+// watch repeats a command that prints, with a pause in between, until the context
+// ends. A terminal is cleared before each round.
+func (t toolkit) watch(c *cli.Context, pause time.Duration, once func(*cli.Context) error) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for round := 0; ; round++ {
+		select {
+		case <-c.Context.Done():
+			return interrupted{}
+		case <-timer.C:
+		}
+		if _, err := t.Out.Write(between(c.String("output-format"), round, isTerminal(t.Out))); err != nil {
+			return err
+		}
+		if err := once(c); err != nil {
+			if c.Context.Err() != nil {
+				return interrupted{}
+			}
+			return err
+		}
+		timer.Reset(pause)
+	}
+}
+
+// between is what stands before a round's output.
+func between(format string, round int, terminal bool) []byte {
+	switch {
+	case format == "table" && terminal:
+		return []byte("\x1b[H\x1b[2J")
+	case format == "table" && round > 0:
+		return []byte("\n")
+	case format == "yaml":
+		return []byte("---\n")
+	}
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+func encodeLine(value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	return append(text, '\n'), err
+}
