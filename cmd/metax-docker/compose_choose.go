@@ -109,11 +109,12 @@ func (w *wrapper) newComposer(p *project, node gpu.Node, starting []string, stat
 // names that of another, and whether the lease is there.
 func (r resident) lease(state occupancy.State) (labels map[string]string, leased bool) {
 	id, gpus := r.labels[occupancy.LeaseLabel], r.labels[occupancy.GPUsLabel]
-	if id == "" || gpus == "" {
+	if !occupancy.ValidID(id) || gpus == "" {
 		return nil, false
 	}
 	l := state.Lease(id)
-	if l != nil && l.Container != r.id && !slices.Equal(l.GPUs, r.container.GPUs) {
+	mine := l != nil && l.Container == "" && l.User != nil && l.User.UID == me().UID
+	if l != nil && l.Container != r.id && !mine {
 		return nil, false
 	}
 	return map[string]string{occupancy.LeaseLabel: id, occupancy.GPUsLabel: gpus}, l != nil

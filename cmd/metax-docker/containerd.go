@@ -50,7 +50,7 @@ type tasks struct {
 	address string
 	running []procfs.Task
 	err     error
-	ask     func(context.Context) (keeping.Occupancy, error)
+	ask     func(ctx context.Context, address string) (keeping.Occupancy, error)
 }
 
 func (t tasks) Name() (engine, endpoint string) { return "containerd", t.address }
@@ -68,7 +68,7 @@ func (t tasks) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight,
 		facts, known := q.Seen[c.Key()]
 		known = known && len(c.ID) == 64 // a name may be another container's by now
 		if !known && told == nil {
-			answer, err := t.ask(ctx)
+			answer, err := t.ask(ctx, t.address)
 			if err != nil {
 				sight.Partial = true
 				return sight, fmt.Errorf("ask metax-ctk for containers that are new: %w", err)
@@ -87,8 +87,9 @@ func (t tasks) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight,
 	return sight, t.err
 }
 
-// askToolkit runs metax-ctk, which links containerd's client.
-func (w *wrapper) askToolkit(ctx context.Context) (told keeping.Occupancy, err error) {
+// askToolkit runs metax-ctk, which links containerd's client, for what the
+// containerd at the address knows.
+func (w *wrapper) askToolkit(ctx context.Context, address string) (told keeping.Occupancy, err error) {
 	path, err := toolkit()
 	if err != nil {
 		return told, err
@@ -101,11 +102,15 @@ func (w *wrapper) askToolkit(ctx context.Context) (told keeping.Occupancy, err e
 		return told, fmt.Errorf("read the answer of %s: %w", path, err)
 	}
 	for _, s := range told.Sources {
-		if s.Status == keeping.Failed || s.Status == keeping.Partial {
-			return told, errors.New(s.Message)
+		switch {
+		case s.Endpoint != address:
+		case s.Status == keeping.OK:
+			return told, nil
+		default: // an absent one whose tasks go on is not one without tasks
+			return told, fmt.Errorf("containerd at %s: %s: %s", address, s.Status, s.Message)
 		}
 	}
-	return told, nil
+	return told, fmt.Errorf("metax-ctk knows no containerd at %s", address)
 }
 
 // toolkit is the metax-ctk that was installed with this program.

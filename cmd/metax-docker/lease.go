@@ -79,7 +79,7 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 // quiet tells whether a source is one that only root may look into, and that
 // gives no sign of having what it hides: nobody wants to read of it every time.
 func quiet(l occupancy.Look) bool {
-	return l.Engine == occupancy.Processes || errors.Is(l.Err, fs.ErrPermission) && len(l.Containers) == 0 && l.Engine != "docker"
+	return errors.Is(l.Err, fs.ErrPermission) && len(l.Containers) == 0 && l.Engine != "docker"
 }
 
 // blind says what a source that failed keeps from us.
@@ -89,6 +89,24 @@ func blind(l occupancy.Look) string {
 		name += " at " + l.Endpoint
 	}
 	return fmt.Sprintf("not everything that holds a GPU is seen: %s: %v", name, l.Err)
+}
+
+// stillOurs reports leases that were lost between taking them and now, when no
+// command line named them yet.
+func (w *wrapper) stillOurs() error {
+	if len(w.leases) == 0 {
+		return nil
+	}
+	s, err := w.keeping.Ledger.Read()
+	if err != nil {
+		return err
+	}
+	for _, mine := range w.leases {
+		if l := s.Lease(mine.ID); l == nil || l.Client != mine.Client {
+			return fmt.Errorf("lease %s is not there any more, somebody removed it or its file: run the command again", mine.ID)
+		}
+	}
+	return nil
 }
 
 // giveBack returns the leases of a command that does not come to run.
@@ -103,7 +121,8 @@ func (w *wrapper) giveBack() {
 }
 
 // labels are the options that tie a container to its lease. An engine that keeps
-// labels to itself gets them as annotations too, which stand in the bundle.
+// labels to itself gets that of the lease as an annotation too, which stands in
+// the bundle.
 func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
 	indices := make([]string, len(gpus))
 	for i, g := range gpus {
@@ -113,9 +132,9 @@ func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
 	var out []string
 	for _, pair := range pairs {
 		out = append(out, "--label="+pair)
-		if lease.Engine == "podman" {
-			out = append(out, "--annotation="+pair)
-		}
+	}
+	if lease.Engine == "podman" {
+		out = append(out, "--annotation="+pairs[0])
 	}
 	return out
 }

@@ -59,6 +59,8 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 		return nil, err
 	}
 	chooser.share, chooser.explain, w.explains = o.Share, o.Explain, o.Explain
+	// Nothing that takes long stands between the lease and docker.
+	engine := <-daemon
 	chosen, lease, err := w.obtain(cmd, chooser, at, socket)
 	if err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if node.Driver != nil {
 		g.Driver = node.Driver.Path
 	}
-	options, err := w.inject(g, inject, <-daemon)
+	options, err := w.inject(g, inject, engine)
 	if err != nil {
 		return nil, err
 	}

@@ -111,6 +111,9 @@ func (w *wrapper) finish(cmd dockerargs.Command, flags []string) (int, error) {
 		}
 		return 0, nil
 	}
+	if err := w.stillOurs(); err != nil {
+		return exitOurs, err
+	}
 	code, err := w.become(args)
 	w.giveBack()
 	return code, err

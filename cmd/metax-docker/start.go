@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
@@ -28,7 +29,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if !at.IsHost() {
 		return nil
 	}
-	source := docker.New(socket)
+	source := docker.New(keeping.Resolve(socket))
 	// A node without GPUs has nothing to lease, and docker starts what it can.
 	node, err := at.Load(context.Background())
 	if err != nil {
@@ -39,6 +40,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	}
 	claim := occupancy.Claim{Share: cmd.Options.Share, Wait: cmd.Options.Wait}
 	var want [][]gpu.BDF
+	first := map[gpu.BDF]string{} // who of the named has the GPU
 	for _, name := range cmd.Names {
 		ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
 		c, err := source.Container(ctx, name, w.keeping.Devices)
@@ -46,8 +48,18 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		if err != nil && !dockersOwn(err) {
 			return fmt.Errorf("%s %s: cannot tell its GPUs: %w", cmd.Verb, name, err)
 		}
-		if err != nil || len(c.GPUs) == 0 || c.State == occupancy.Running || c.State == occupancy.Paused || slices.Contains(claim.Own, c.ID) {
+		// One that runs has its GPUs, but between stop and start of a restart it
+		// does not run.
+		runs := (c.State == occupancy.Running || c.State == occupancy.Paused) && cmd.Verb == "start"
+		if err != nil || len(c.GPUs) == 0 || runs || slices.Contains(claim.Own, c.ID) {
 			continue
+		}
+		for _, bdf := range c.GPUs {
+			g, ok := node.Lookup(bdf)
+			if other := first[bdf]; other != "" && ok && !claim.Share {
+				return fmt.Errorf("%s %s: GPU %d is that of %s, too; --gpus-share starts both", cmd.Verb, name, g.Index, other)
+			}
+			first[bdf] = name
 		}
 		lease, err := w.draft(occupancy.VerbStart, "docker", "", cmd.Options.Share)
 		if err != nil {
@@ -55,6 +67,10 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		}
 		_, lease.Endpoint = source.Name()
 		lease.ID = occupancy.LeaseID(w.keeping.Boot, lease.Client, len(want))
+		claim.Spare = append(claim.Spare, lease.ID)
+		if occupancy.ValidID(c.Lease) {
+			lease.ID = c.Lease // compose looks for it when it makes the container anew
+		}
 		lease.Container, lease.Started = c.ID, c.Started
 		claim.Leases = append(claim.Leases, lease)
 		claim.Own = append(claim.Own, c.ID)

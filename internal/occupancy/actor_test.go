@@ -195,11 +195,12 @@ func (a *actor) run(o order) {
 
 // exec is what docker's client does from here on, which is the same process.
 func (a *actor) exec(o order) {
-	w, d := a.w, a.deal
+	d := a.deal
 	a.gate("exec")
 	id := d.Container
 	if o.verb != VerbStart {
 		a.proc.lease, a.proc.gpus = d.ID, d.GPUs
+		a.sleep(o.pull)
 		a.gate("create")
 		b := a.ask(&call{make: &box{label: d.ID, gpus: d.GPUs, policy: o.policy, remove: o.remove}}, o.delay)
 		if b == nil || o.verb == VerbCreate {
@@ -216,7 +217,17 @@ func (a *actor) exec(o order) {
 	case <-b.stopped:
 	case <-a.dead:
 	}
-	_ = w
+}
+
+// sleep is what a client does while an image is on its way.
+func (a *actor) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-a.dead:
+		runtime.Goexit()
+	}
 }
 
 // ask sends a request and waits for the answer.
@@ -243,7 +254,7 @@ type order struct {
 	share, detach, policy, remove bool
 	box                           int
 	turn                          int
-	wait, delay, delay2           time.Duration
+	wait, pull, delay, delay2     time.Duration
 }
 
 // choose is a picker: the first GPUs that are free, from some GPU on.

@@ -67,7 +67,11 @@ func (d Devices) Bundle(config []byte) (Facts, error) {
 		if device.Type != "c" && device.Type != "u" {
 			continue
 		}
-		if bdf, ok := d.Number(Number{uint32(device.Major), uint32(device.Minor)}); ok {
+		n := Number{uint32(device.Major), uint32(device.Minor)}
+		if int64(n.Major) != device.Major || int64(n.Minor) != device.Minor {
+			continue // what is cut off would mean another device
+		}
+		if bdf, ok := d.Number(n); ok {
 			found = append(found, bdf)
 		}
 	}

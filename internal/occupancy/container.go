@@ -47,6 +47,9 @@ type Facts struct {
 // Known is what stays known of a container while its engine does not answer.
 type Known struct {
 	Facts
+	// Engine and Endpoint name the source that told of it.
+	Engine   string `json:"engine,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
 	// Held is whether it held its GPUs when it was last seen.
 	Held bool `json:"held,omitempty"`
 }

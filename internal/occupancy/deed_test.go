@@ -27,7 +27,7 @@ func (w *world) do(o op) {
 		w.order(o)
 	case doCollect:
 		w.logf("%d collects", w.spawn(o.a%2 == 0, func(a *actor) {
-			if _, _, err := a.keeper().Collect(a.ctx); err != nil && !errors.Is(err, a.ctx.Err()) {
+			if _, _, err := a.keeper().Collect(a.ctx); err != nil && !errors.Is(err, ErrBusy) && !errors.Is(err, a.ctx.Err()) {
 				w.fail("E collect by %d: %v", a.n, err)
 			}
 		}).n)
@@ -197,6 +197,7 @@ func (w *world) order(o op) {
 		wait:  []time.Duration{0, 0, 3 * time.Second, time.Minute}[bit(4)],
 		delay: time.Duration(o.b%20) * 100 * time.Millisecond, delay2: time.Duration(o.b>>4%20) * 100 * time.Millisecond,
 	}
+	u.pull = []time.Duration{0, 0, 3 * time.Second, 20 * time.Second}[bit(4)]
 	if bit(3) == 0 {
 		u.named = someGPUs(1 + o.b%15)
 		u.count = len(u.named)

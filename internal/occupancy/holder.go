@@ -68,6 +68,9 @@ func (h Holder) String() string {
 	switch {
 	case h.Container != nil:
 		words = append(words, "container "+plain(first(h.Container.Name, short(h.Container.ID)))+" ("+h.Container.Engine+")")
+		if h.State() == string(Created) {
+			words[0] += " that has not been started"
+		}
 	case h.Lease != nil && h.Lease.Container != "":
 		words = append(words, "container "+short(h.Lease.Container))
 	case h.Lease == nil && len(h.Processes) > 0:
@@ -116,20 +119,19 @@ func (s *State) holders(r *round, ignore []string) []Holder {
 }
 
 // late tells whether a container was made after its lease had expired: nobody
-// waits for it to start, and metax-docker start takes its GPUs anew.
+// waits for it to start, and metax-docker start takes its GPUs anew. An image that
+// was made of such a container has the label, too; a container of it counts once
+// it runs.
 func (s *State) late(c Container) bool {
-	return c.State == Created && validID(c.Lease) && s.Lease(c.Lease) == nil
+	return c.State == Created && ValidID(c.Lease) && s.Lease(c.Lease) == nil
 }
 
-// stale adds the containers that held GPUs when their engine last answered, if
-// some engine does not answer now.
+// stale adds the containers that held GPUs when their engine last answered, if it
+// does not answer now.
 func (s *State) stale(out []Holder, r *round, all map[string]sight, attached map[string]int, ignore []string) []Holder {
-	if !slices.ContainsFunc(r.looks, Look.silent) {
-		return out
-	}
 	for _, key := range slices.Sorted(maps.Keys(s.Seen)) {
 		known := s.Seen[key]
-		if _, ok := all[key]; ok || !known.Held || ignored(ignore, known.Name, image(known.Image)) {
+		if _, ok := attached[key]; ok || !known.Held || !r.mute(known) || all[key].Engine == known.Engine || ignored(ignore, known.Name, image(known.Image)) {
 			continue
 		}
 		if slices.ContainsFunc(s.Leases, func(l Lease) bool { return l.Container != "" && strings.HasSuffix(key, l.Container) }) {
@@ -138,7 +140,7 @@ func (s *State) stale(out []Holder, r *round, all map[string]sight, attached map
 		attached[key] = len(out)
 		out = append(out, Holder{
 			GPUs: slices.Clone(known.GPUs), Stale: true,
-			Container: &Container{ID: key[strings.LastIndexByte(key, '/')+1:], Facts: known.Facts, State: Running},
+			Container: &Container{Engine: known.Engine, ID: key[strings.LastIndexByte(key, '/')+1:], Facts: known.Facts, State: Running},
 		})
 	}
 	return out

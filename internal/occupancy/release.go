@@ -7,14 +7,16 @@ import (
 )
 
 // Collect brings the state in line with what is so and returns the leases that
-// were over. A state that is lost stays so while an engine does not answer.
+// were over. A state that is lost stays so while an engine does not answer, which
+// is an error.
 func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, err error) {
+	lost := false
 	looks, err = k.update(ctx, func(s *State, r *round, _ []Holder, c []Closed) error {
-		closed = c
+		closed, lost = c, s.Lost != ""
 		return s.silent(r, Look.silent)
 	})
 	var silent *silentError
-	if errors.As(err, &silent) {
+	if errors.As(err, &silent) && !lost {
 		err = nil
 	}
 	return closed, looks, err

@@ -1,6 +1,7 @@
 package occupancy
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -35,7 +36,9 @@ func (r *round) absent(l Lease) (absent, over bool) {
 		}
 		asked++
 		over = over || slices.Contains(look.Over, l.ID)
-		if look.silent() || l.Engine != "" && look.Err != nil {
+		// Without its daemon no container comes into being, but one that was there
+		// may go on.
+		if look.silent() || isAbsent(look) && l.Container != "" {
 			return false, over
 		}
 	}
@@ -45,6 +48,13 @@ func (r *round) absent(l Lease) (absent, over bool) {
 // silent tells whether the look is that of an engine which may have containers
 // that it does not show. That some processes cannot be seen is another matter.
 func (l Look) silent() bool { return l.Engine != Processes && !l.complete() && !isAbsent(l) }
+
+// mute tells whether the source that told of a container does not answer now.
+func (r *round) mute(k Known) bool {
+	return slices.ContainsFunc(r.looks, func(l Look) bool {
+		return l.silent() && l.Engine == k.Engine && l.Endpoint == k.Endpoint
+	})
+}
 
 // sight is a container with where it was seen.
 type sight struct {
@@ -71,7 +81,16 @@ func (r *round) containers() map[string]sight {
 			all[key] = sight{c, l.Endpoint}
 		}
 	}
+	if slices.ContainsFunc(r.looks, func(l Look) bool { return l.Engine == "docker" && l.complete() }) {
+		maps.DeleteFunc(all, func(_ string, c sight) bool { return c.orphan() })
+	}
 	return all
+}
+
+// orphan tells whether a task was made for a docker daemon that was killed before
+// it started it, so that no container of docker's knows of it.
+func (c sight) orphan() bool {
+	return c.Engine == "containerd" && c.Namespace == "moby" && c.State == Created
 }
 
 // Closed is a lease that was taken from the state, and why.
@@ -101,7 +120,7 @@ func (s *State) settle(r *round) []Closed {
 			s.put(*next)
 		}
 	}
-	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return r.lives[t.Client] == Ended })
+	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return r.lives[t.Client] == Ended || t.Until != 0 && t.Until < r.uptime })
 	s.remember(r, all)
 	return closed
 }
@@ -124,7 +143,7 @@ func (r *round) follow(l Lease, all map[string]sight) (next *Lease, why string) 
 			// What has ended may be somebody else's start, before that of the client.
 			return r.pending(l)
 		}
-		return nil, "its container has " + string(c.State)
+		return nil, "its container is " + string(c.State)
 	}
 	absent, over := r.absent(l)
 	switch {
@@ -134,6 +153,8 @@ func (r *round) follow(l Lease, all map[string]sight) (next *Lease, why string) 
 		return nil, ""
 	case l.Container != "":
 		return nil, "its container is gone"
+	case l.Engine == "podman" && r.lives[l.Client] == Ended:
+		return nil, "its client ended without a container" // no daemon goes on
 	}
 	return r.pending(l)
 }
@@ -156,19 +177,21 @@ func (r *round) pending(l Lease) (next *Lease, why string) {
 	return nil, "its client ended without a container"
 }
 
-// match finds the lease's container: the one that it is bound to, or else the
-// one that has its label and, as a label proves nothing, at least one of its
-// GPUs.
+// match finds the lease's container: the one that it is bound to, or else one
+// that has its label and, as a label proves nothing, at least one of its GPUs.
+// Compose makes a container anew by making the next before it ends the last: the
+// lease of one that does not hold any more goes on to one that does.
 func match(l Lease, all map[string]sight) (sight, bool) {
 	var found []sight
 	for _, c := range all {
-		if l.Container != "" {
-			if c.ID == l.Container && (c.Engine == l.Engine || len(c.ID) == 64) {
-				return c, true
-			}
-			continue
-		}
-		if c.Lease == l.ID && (c.Privileged || overlap(c.GPUs, l.GPUs)) {
+		bound := l.Container != "" && c.ID == l.Container && (c.Engine == l.Engine || len(c.ID) == 64)
+		switch {
+		case bound && c.holds():
+			return c, true
+		case bound:
+			found = append(found, c)
+		case l.Container != "" && !c.holds() || !l.of(c):
+		case c.Lease == l.ID && (c.Privileged || overlap(c.GPUs, l.GPUs)):
 			found = append(found, c)
 		}
 	}
@@ -182,8 +205,16 @@ func match(l Lease, all map[string]sight) (sight, bool) {
 		case a.holds() != b.holds():
 			return 1
 		}
-		return strings.Compare(a.Key(), b.Key())
+		// Whoever copies a label comes later.
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Key(), b.Key()))
 	}), true
+}
+
+// of tells whether the lease can be that of a container of this engine; docker's
+// are containerd's, too.
+func (l Lease) of(c sight) bool {
+	return l.Engine == "" || c.Engine == l.Engine && c.endpoint == l.Endpoint ||
+		l.Engine == "docker" && c.Engine == "containerd" && c.Namespace == "moby"
 }
 
 // rebuild makes leases of what is known without the state: the command lines of
@@ -195,7 +226,7 @@ func (s *State) rebuild(r *round, all map[string]sight) {
 	rev := int(r.uptime)
 	for _, l := range r.clients {
 		for _, c := range l.Claimants {
-			if !validID(c.Lease) || len(c.GPUs) == 0 || s.Lease(c.Lease) != nil {
+			if !ValidID(c.Lease) || len(c.GPUs) == 0 || s.Lease(c.Lease) != nil {
 				continue
 			}
 			s.put(Lease{
@@ -206,7 +237,7 @@ func (s *State) rebuild(r *round, all map[string]sight) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		c := all[key]
-		if !validID(c.Lease) || len(c.GPUs) == 0 || !c.holds() || s.Lease(c.Lease) != nil {
+		if !ValidID(c.Lease) || len(c.GPUs) == 0 || !c.holds() || s.Lease(c.Lease) != nil {
 			continue
 		}
 		s.put(Lease{
@@ -220,11 +251,16 @@ func (s *State) rebuild(r *round, all map[string]sight) {
 // not answer now.
 func (s *State) remember(r *round, all map[string]sight) {
 	seen := make(map[string]Known, len(all))
-	if slices.ContainsFunc(r.looks, Look.silent) {
-		maps.Copy(seen, s.Seen)
+	for key, known := range s.Seen {
+		if r.mute(known) {
+			seen[key] = known
+		}
 	}
 	for key, c := range all {
-		seen[key] = Known{c.Facts, len(c.GPUs) > 0 && c.holds() && !s.late(c.Container)}
+		if old, ok := seen[key]; ok && old.Engine != c.Engine {
+			continue // whoever knows more of it does not answer now
+		}
+		seen[key] = Known{c.Facts, c.Engine, c.endpoint, len(c.GPUs) > 0 && c.holds() && !s.late(c.Container)}
 	}
 	s.Seen = seen
 	if len(seen) == 0 {
@@ -232,8 +268,8 @@ func (s *State) remember(r *round, all map[string]sight) {
 	}
 }
 
-// validID tells whether a label can be the ID of a lease.
-func validID(id string) bool {
+// ValidID tells whether a label can be the ID of a lease.
+func ValidID(id string) bool {
 	if len(id) != idLength {
 		return false
 	}

@@ -26,6 +26,9 @@ type Ticket struct {
 	Client Client    `json:"client"`
 	User   *User     `json:"user,omitempty"`
 	Since  time.Time `json:"since"`
+	// Until is the uptime at which the request has given up waiting, for one whose
+	// client cannot be seen to end.
+	Until time.Duration `json:"until"`
 }
 
 // State is what the state file holds.

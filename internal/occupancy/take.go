@@ -18,7 +18,7 @@ var errAgain = errors.New("the state was lost meanwhile")
 type silentError struct{ look Look }
 
 func (e *silentError) Error() string {
-	return fmt.Sprintf("the leases are lost, and %s cannot be asked what they were: %v", e.look.Engine, e.look.Err)
+	return fmt.Sprintf("%s cannot be asked who holds GPUs: %v", e.look.Engine, e.look.Err)
 }
 
 func (e *silentError) Unwrap() error { return ErrBusy }
@@ -45,6 +45,9 @@ type Claim struct {
 	Share bool
 	// Own are containers whose GPUs count as free: those to be started.
 	Own []string
+	// Spare are IDs for leases whose own, taken from a container's label, turns
+	// out to be in use; none where all IDs are the client's.
+	Spare []string
 	// Wait is how long to wait for GPUs to come free; 0 is not at all.
 	Wait time.Duration
 	// Waiting is told once, before the wait begins, what it is for.
@@ -67,6 +70,9 @@ func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
 	told := false
 	for {
 		taken, busy, err := k.try(ctx, c)
+		if err != nil && ctx.Err() != nil {
+			err = errors.Join(err, k.leave(context.WithoutCancel(ctx), c))
+		}
 		if err != nil || busy == nil {
 			return taken, err
 		}
@@ -82,7 +88,7 @@ func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
 			told = true
 			c.Waiting(busy.err)
 		}
-		if err := k.pause(ctx, c, busy, c.Wait-waited); err != nil {
+		if err := k.pause(ctx, c, busy, waited); err != nil {
 			return taken, errors.Join(err, k.leave(context.WithoutCancel(ctx), c))
 		}
 	}
@@ -92,7 +98,7 @@ func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
 type busy struct {
 	err      error
 	expiring bool // a lease is about to expire, or an engine to answer
-	queued   bool // others are before it
+	before   int  // requests that have to go first
 }
 
 // try is one transaction.
@@ -107,6 +113,12 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 		expiring := slices.ContainsFunc(s.Leases, func(l Lease) bool {
 			return l.Gone != 0 && (len(c.GPUs) == 0 || overlap(l.GPUs, c.GPUs))
 		})
+		switch i := slices.IndexFunc(r.looks, c.asks); {
+		case c.has(holders):
+			reserved, before = nil, 0
+		case len(c.Own) > 0 && i >= 0:
+			return &silentError{r.looks[i]} // it may hide that they have their GPUs
+		}
 		holders = slices.DeleteFunc(holders, c.own)
 		var chosen [][]gpu.BDF
 		if before > 0 {
@@ -119,13 +131,12 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 			s.leave(c.Leases[0].ID)
 			for i, l := range c.Leases {
 				l.GPUs, l.Since = Sorted(slices.Clone(chosen[i])), r.now
-				s.put(l)
-				taken.Leases = append(taken.Leases, *s.Lease(l.ID))
+				taken.Leases = append(taken.Leases, s.give(l, c, i))
 			}
 		case errors.Is(refused, ErrBusy):
-			b = &busy{refused, expiring && before == 0, before > 0}
+			b = &busy{refused, expiring && before == 0, before}
 			if c.Wait > 0 && s.ticket(c.Leases[0].ID) < 0 {
-				s.join(c, r.now)
+				s.join(c, r)
 			}
 		default:
 			s.leave(c.Leases[0].ID)
@@ -156,10 +167,26 @@ func (c Claim) own(h Holder) bool {
 		h.Lease != nil && h.Lease.Container != "" && slices.Contains(c.Own, h.Lease.Container)
 }
 
+// give puts the ith lease of a claim into the state. Of two that start the same
+// container at once each has its own, which lasts as long as its client.
+func (s *State) give(l Lease, c Claim, i int) Lease {
+	if old := s.Lease(l.ID); old != nil && len(c.Spare) > 0 && old.Client != l.Client {
+		l.ID = c.Spare[i]
+	}
+	s.put(l)
+	return *s.Lease(l.ID)
+}
+
+// has tells whether the containers to be started hold all of their GPUs already,
+// so that nobody can be before them.
+func (c Claim) has(holders []Holder) bool {
+	return len(c.Own) > 0 && !slices.ContainsFunc(c.GPUs, func(g gpu.BDF) bool {
+		return !slices.ContainsFunc(holders, func(h Holder) bool { return c.own(h) && slices.Contains(h.GPUs, g) })
+	})
+}
+
 // ahead returns the GPUs that requests which came earlier wait for by name, and
-// the number of requests that the claim has to let go first: those that wait for
-// any GPUs, as each that comes free may help them, and those that wait for one
-// that the claim names.
+// the number of requests that the claim has to let go first.
 func (s *State) ahead(c Claim) (reserved []gpu.BDF, before int) {
 	if c.Share {
 		return nil, 0
@@ -168,7 +195,7 @@ func (s *State) ahead(c Claim) (reserved []gpu.BDF, before int) {
 		if t.ID == c.Leases[0].ID {
 			break
 		}
-		if len(t.GPUs) == 0 || overlap(t.GPUs, c.GPUs) {
+		if t.blocks(c) {
 			before++
 		}
 		reserved = append(reserved, t.GPUs...)
@@ -177,10 +204,11 @@ func (s *State) ahead(c Claim) (reserved []gpu.BDF, before int) {
 }
 
 // join puts the claim at the end of the queue.
-func (s *State) join(c Claim, now time.Time) {
+func (s *State) join(c Claim, r *round) {
 	l := c.Leases[0]
 	s.Queue = append(s.Queue, Ticket{
-		ID: l.ID, Seq: s.Next, Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User, Since: now,
+		ID: l.ID, Seq: s.Next, Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
+		Since: r.now, Until: r.uptime + c.Wait + Grace,
 	})
 	s.Next++
 }
@@ -203,16 +231,19 @@ func (k *Keeper) leave(ctx context.Context, c Claim) error {
 }
 
 // pause waits until it is worth to try again. While others are before the claim
-// the state file tells all there is to know, but for clients that died.
-func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, most time.Duration) error {
-	d := turnPause
-	if b.queued {
-		d = queuePause
-	}
-	if most > 0 {
-		d = min(d, most)
-	}
-	for begin := k.Uptime(); ; {
+// the state file tells all there is to know, but for clients that died; those at
+// the end of a long queue read it less often, and a long wait looks less often.
+func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, waited time.Duration) error {
+	most := c.Wait - waited
+	begin := k.Uptime()
+	for before := b.before; ; {
+		d := min(max(turnPause, waited/20), 10*turnPause)
+		if before > 0 {
+			d = queuePause * time.Duration(min(before, 10))
+		}
+		if most > 0 {
+			d = min(d, most)
+		}
 		timer := time.NewTimer(d)
 		select {
 		case <-ctx.Done():
@@ -220,16 +251,38 @@ func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, most time.Duration
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if !b.queued || most > 0 && k.Uptime()-begin >= most {
+		if before == 0 || most > 0 && k.Uptime()-begin >= most {
 			return nil
 		}
 		s, err := k.Store.Read()
 		if err != nil {
 			return err
 		}
-		s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return k.Life(t.Client) == Ended })
-		if _, before := s.ahead(c); before == 0 {
+		if before = k.before(&s, c); before == 0 {
 			return nil
 		}
 	}
 }
+
+// before is the number of requests that the claim has to let go first, none once
+// those whose client died are all there is. Only the first that lives is sure to.
+func (k *Keeper) before(s *State, c Claim) (before int) {
+	if c.Share {
+		return 0
+	}
+	for _, t := range s.Queue {
+		switch {
+		case t.ID == c.Leases[0].ID:
+			return before
+		case !t.blocks(c), before == 0 && k.Life(t.Client) == Ended:
+		default:
+			before++
+		}
+	}
+	return before
+}
+
+// blocks tells whether the claim has to let the earlier request go first: it
+// waits for any GPUs, so each that comes free may help it, or for one that the
+// claim names.
+func (t Ticket) blocks(c Claim) bool { return len(t.GPUs) == 0 || overlap(t.GPUs, c.GPUs) }

@@ -184,13 +184,14 @@ func (w *world) lose(damage bool) {
 }
 
 // forget is what it means that the state is lost: all that is left are labels and
-// devices. Of two labels that are alike one is a lie, and a privileged container
-// does not show which devices are its own.
+// devices. A forged one may take the place of the lease then, once its client does
+// not speak for it any more, and a privileged container does not show which
+// devices are its own.
 func (w *world) forget() {
 	w.losses++
 	for _, b := range w.docker.list {
 		d := w.deals[b.label]
-		if d != nil && slices.ContainsFunc(w.docker.list, func(o *box) bool { return o != b && o.label == b.label }) {
+		if d != nil && b.forged {
 			d.void = true
 		}
 		if b.privileged && b.deal != nil {

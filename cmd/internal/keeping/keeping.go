@@ -68,7 +68,7 @@ func New(c Config) (Keeping, error) {
 	if err != nil {
 		return Keeping{}, err
 	}
-	gid := group(c.Socket)
+	gid := group(DockerSocket)
 	proc := procfs.New("/proc", gid)
 	boot, err := proc.BootID()
 	if err != nil {

@@ -18,7 +18,7 @@ func (w *walk) adopt() {
 		m := &w.monitors[i]
 		var oldest uint64
 		for _, f := range w.families {
-			if f.parent == m.client.PID && (m.init == 0 || f.start < oldest) {
+			if f.parent == m.client.PID && (m.init == 0 || f.start < oldest || f.start == oldest && f.pid < m.init) {
 				m.init, oldest = f.pid, f.start
 			}
 		}

@@ -62,7 +62,13 @@ type child struct {
 // start runs this program as a child that has the files open.
 func start(t testing.TB, open []string, env []string, args ...string) *child {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
+	return startAs(t, os.Args[0], open, env, args...)
+}
+
+// startAs is start with another path to this program, or to a copy.
+func startAs(t testing.TB, program string, open []string, env []string, args ...string) *child {
+	t.Helper()
+	cmd := exec.Command(program, args...)
 	cmd.Env = append(append(os.Environ(), asChild+"="+strings.Join(open, ":")), env...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -92,6 +98,40 @@ func (c *child) die(t *testing.T) {
 	c.stdin.Close()
 	var info unix.Siginfo
 	if err := unix.Waitid(unix.P_PID, c.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asNobody calls f as a user who may not look into root's processes. It is a
+// thread that is the user, so nothing f does may be left to others.
+func asNobody(t *testing.T, f func()) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		skip(t, "only root has processes of its own and can give them up")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // else a walk is
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and the thread ends with the goroutine
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETFSUID, 65534, 0, 0); errno != 0 {
+			done <- errno
+			return
+		}
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var rights [2]unix.CapUserData
+		if err := unix.Capget(&header, &rights[0]); err != nil {
+			done <- err
+			return
+		}
+		rights[0].Effective &^= 1 << unix.CAP_SYS_PTRACE
+		if err := unix.Capset(&header, &rights[0]); err != nil {
+			done <- err
+			return
+		}
+		f()
+		done <- nil
+	}()
+	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 }

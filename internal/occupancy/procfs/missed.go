@@ -1,8 +1,8 @@
 package procfs
 
 import (
-	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
@@ -12,9 +12,9 @@ func (f finds) missed() error {
 	case f.err != nil:
 		return f.err
 	case f.hidden:
-		return errors.New("processes of other users are hidden" + remedy())
+		return fmt.Errorf("processes of other users are hidden%s: %w", remedy(), fs.ErrPermission)
 	case f.refused > 0:
-		return fmt.Errorf("%s cannot be looked into%s", count(f.refused, "process", "processes"), remedy())
+		return fmt.Errorf("%s cannot be looked into%s: %w", count(f.refused, "process", "processes"), remedy(), fs.ErrPermission)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -208,24 +207,13 @@ func TestCanceled(t *testing.T) {
 }
 
 func TestOtherUsers(t *testing.T) {
-	if os.Getuid() != 0 {
-		skip(t, "only root has processes of its own and can give them up")
-	}
 	kid := start(t, []string{"/dev/zero"}, nil)
 	d := real(t)
 	var sight occupancy.Sight
 	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and the thread ends with the goroutine
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETFSUID, 65534, 0, 0); errno != 0 {
-			err = errno
-			return
-		}
+	asNobody(t, func() {
 		sight, err = look(t, procfs.New("/proc", -1), "processes", occupancy.Question{Devices: d})
-	}()
-	<-done
+	})
 	if err == nil || !sight.Partial || !strings.Contains(err.Error(), " processes cannot be looked into") {
 		t.Errorf("error is %v, partial %v", err, sight.Partial)
 	}

@@ -3,12 +3,10 @@ package procfs_test
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
 )
@@ -91,19 +89,73 @@ func TestTasksRefused(t *testing.T) {
 	}
 	var got []procfs.Task
 	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and the thread ends with the goroutine
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETFSUID, 65534, 0, 0); errno == 0 {
-			got, err = procfs.New(dir, -1).Tasks()
-		}
-	}()
-	<-done
+	asNobody(t, func() { got, err = procfs.New(dir, -1).Tasks() })
 	if err == nil || !strings.HasPrefix(err.Error(), "look for containers of containerd: open "+state+": permission denied") {
 		t.Errorf("error is %v", err)
 	}
 	if len(got) != 1 || got[0].ID != "f" {
 		t.Errorf("%v; want those of the other", got)
+	}
+}
+
+// The first shim that is believed and names a socket names that of all who work
+// in the same state directory.
+func TestTasksAddress(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	cwd := filepath.Join(state, v2, "ns", "one")
+	write(t, filepath.Join(cwd, "config.json"), "")
+	at := func(pid int, command string, uid int, address ...string) fake {
+		return fake{pid: pid, command: command, uid: uid, cwd: cwd, argv: append([]string{"x"}, address...)}
+	}
+	own := os.Getuid()
+	for name, test := range map[string]struct {
+		processes []fake
+		want      string
+	}{
+		"nobody to be believed": {[]fake{at(20, "containerd-shim", own+1, "-address", "/a")}, ""},
+		"no shim":               {[]fake{at(20, "sh", own, "-address", "/a")}, ""},
+		"none named":            {[]fake{at(20, "containerd-shim", own)}, filepath.Join(state, "containerd.sock")},
+		"by others": {[]fake{
+			at(20, "sh", own, "-address", "/a"), at(21, "containerd-shim", own+1, "-address", "/b"),
+			at(22, "containerd-shim", own), at(23, "containerd-shim", own, "-address=/c"),
+		}, "/c"},
+	} {
+		var want []procfs.Task
+		if test.want != "" {
+			want = []procfs.Task{{test.want, "ns", "one"}}
+		}
+		got, err := procfs.New(tree(t, test.processes...), -1).Tasks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// A shim that does not show where it works may stand for containers that nobody
+// sees, unless its containerd is one that is looked at anyway.
+func TestTasksClosed(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "containerd-shim")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link(t, self, program)
+	for range 2 {
+		startAs(t, program, nil, nil, "-address", "/run/containerd/containerd.sock")
+	}
+	tasks := func() (err error) {
+		asNobody(t, func() { _, err = procfs.New("/proc", -1).Tasks() })
+		return err
+	}
+	if err := tasks(); err != nil && strings.Contains(err.Error(), "find the containers") {
+		t.Errorf("of a containerd that is known: %v", err)
+	}
+	startAs(t, program, nil, nil, "-address", "/nowhere.sock")
+	want := "look for containers of containerd: find the containers of /nowhere.sock: permission denied"
+	if err := tasks(); err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %q", err, want)
 	}
 }

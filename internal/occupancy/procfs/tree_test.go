@@ -30,6 +30,8 @@ type fake struct {
 	argv    []string
 	root    string   // target of /proc/PID/root, "/" unless given
 	cwd     string   // target of /proc/PID/cwd
+	exe     string   // target of /proc/PID/exe
+	mounts  string   // target of /proc/PID/ns/mnt
 	open    []string // targets of /proc/PID/fd/N
 }
 
@@ -38,7 +40,7 @@ type fake struct {
 func tree(t *testing.T, processes ...fake) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "proc")
-	for _, f := range append(processes, fake{pid: 1, command: "init"}, fake{pid: os.Getpid(), command: "test"}) {
+	for _, f := range append(processes, fake{pid: 1, command: "init"}, fake{pid: os.Getpid(), command: "test", mounts: ourMounts}) {
 		f.write(t, dir)
 	}
 	own := strconv.Itoa(os.Getpid())
@@ -46,6 +48,9 @@ func tree(t *testing.T, processes ...fake) (dir string) {
 	write(t, filepath.Join(dir, own, "ns", "pid"), "")
 	return dir
 }
+
+// ourMounts is the mount namespace that made-up processes share with us.
+const ourMounts = "mnt:[1]"
 
 func (f fake) write(t *testing.T, dir string) {
 	t.Helper()
@@ -68,6 +73,20 @@ func (f fake) write(t *testing.T, dir string) {
 	link(t, f.root, filepath.Join(at, "root"))
 	if f.cwd != "" {
 		link(t, f.cwd, filepath.Join(at, "cwd"))
+	}
+	if f.exe != "" {
+		link(t, f.exe, filepath.Join(at, "exe"))
+	}
+	if err := os.Mkdir(filepath.Join(at, "ns"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if f.mounts != "" {
+		link(t, f.mounts, filepath.Join(at, "ns", "mnt"))
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chown(at, f.uid, f.uid); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Mkdir(filepath.Join(at, "fd"), 0o755); err != nil {
 		t.Fatal(err)

@@ -3,9 +3,6 @@ package procfs
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -31,14 +28,14 @@ type monitor struct {
 	init   int // pid of the container's first process, 0 if it has none
 }
 
-// walk is a walk under way. Its buffers serve every process in turn.
+// walk is a part of a walk under way. Its buffers serve every process in turn.
 type walk struct {
 	finds
 	ctx      context.Context
 	proc     *Proc
 	question occupancy.Question
 	dir      int    // open directory of all processes
-	self     string // our pid, there
+	mounts   string // our mount namespace, empty if it is not known
 	families []family
 	text     [16 << 10]byte
 	names    [16 << 10]byte
@@ -55,37 +52,6 @@ type family struct {
 // maxCommand is how much of a command line is read, in bytes; the labels of a
 // lease stand at its beginning.
 const maxCommand = 128 << 10
-
-// walk looks at all processes.
-func (p *Proc) walk(ctx context.Context, q occupancy.Question) finds {
-	dir, err := openAt(unix.AT_FDCWD, p.dir, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return finds{err: fmt.Errorf("open %s: %w", p.dir, err)}
-	}
-	defer unix.Close(dir)
-	w := walk{ctx: ctx, proc: p, question: q, dir: dir, finds: finds{hidden: true}}
-	w.self, _ = os.Readlink(p.dir + "/self") // without it we are seen as any other
-	err = eachName(dir, make([]byte, 32<<10), func(name string) bool {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid <= 0 {
-			return true
-		}
-		if pid == 1 {
-			w.hidden = false
-		}
-		if name != w.self {
-			w.visit(pid, name)
-		}
-		w.err = ctx.Err()
-		return w.err == nil
-	})
-	if w.err == nil && err != nil {
-		w.err = fmt.Errorf("list %s: %w", p.dir, err)
-	}
-	w.adopt()
-	w.claimants = firsts(w.claimants)
-	return w.finds
-}
 
 // visit looks at one process. That it ends meanwhile is nothing to tell of.
 func (w *walk) visit(pid int, name string) {
@@ -104,6 +70,9 @@ func (w *walk) visit(pid int, name string) {
 	command := string(s.command)
 	if w.question.Lost || command == monitorName {
 		w.listen(pid, name, command, s.start)
+	}
+	if w.attends(name, command) {
+		return
 	}
 	found, err := w.opened(name, s)
 	if refused(err) {
@@ -167,10 +136,10 @@ func (w *walk) listen(pid int, name, command string, start uint64) {
 		return // nobody could follow a client that Life does not see
 	}
 	client := occupancy.Client{PID: pid, Start: start, PIDNamespace: namespace}
-	if monitors {
+	// In a namespace below ours there are containers, whose root is nobody here.
+	if monitors && s.depth == 1 {
 		w.monitors = append(w.monitors, monitor{order: order, client: client, uid: s.uid})
 	}
-	// In a namespace below ours there are containers, whose root is nobody here.
 	if gpus := w.question.Devices.Indices(said.gpus...); claims && s.depth == 1 && len(gpus) > 0 {
 		w.claimants = append(w.claimants, occupancy.Claimant{Client: client, UID: s.uid, Lease: said.lease, GPUs: gpus})
 	}

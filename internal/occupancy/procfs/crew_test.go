@@ -1,0 +1,59 @@
+package procfs_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+)
+
+// However many walk, they find the same, in the same order.
+func TestCrew(t *testing.T) {
+	q := occupancy.Question{Devices: real(t), Seen: map[string]occupancy.Facts{}, Lost: true}
+	var all []fake
+	for i := range 300 {
+		f := fake{pid: 20000 + i, command: "some", parent: 20000 + i - i%10, start: 1000 + i%3}
+		switch {
+		case i%10 == 0:
+			id := fmt.Sprintf("%064x", i/20) // two monitors each
+			f = conmon(f.pid, id, "/none", "--full-attach")
+			q.Seen[id] = occupancy.Facts{Name: id[60:]}
+		case i%7 == 0:
+			f.open = []string{"/dev/full"}
+		case i%7 == 1:
+			f.uid = os.Getuid()
+			f.argv = []string{"docker", "run", "--label=" + occupancy.LeaseLabel + fmt.Sprintf("=%012x", i/20), "--label=" + occupancy.GPUsLabel + "=1"}
+		}
+		all = append(all, f)
+	}
+	p := procfs.New(tree(t, all...), -1)
+	looks := func(procs int) (sights []occupancy.Sight) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+		for _, s := range p.Sources() {
+			sight, err := s.Look(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sights = append(sights, sight)
+		}
+		return sights
+	}
+	alone := looks(1)
+	if n := []int{len(alone[0].Processes), len(alone[0].Claimants), len(alone[1].Containers)}; !slices.Equal(n, []int{38, 15, 15}) {
+		t.Fatalf("alone %v are found", n)
+	}
+	if !slices.IsSortedFunc(alone[0].Processes, func(a, b occupancy.Process) int { return a.PID - b.PID }) {
+		t.Error("processes are not ascending")
+	}
+	for range 20 {
+		if diff := cmp.Diff(alone, looks(4)); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
