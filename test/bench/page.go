@@ -33,6 +33,8 @@ var goals = map[string]float64{
 	"go/internal/discover/Discover": 5e6,
 	"toolkit/generate/8":            20e6,
 	"memory/generate/8":             30 << 20,
+	"leases/run/100":                15e6,
+	"leases/lock/100":               5e6,
 	pickSearch:                      1e3,
 	pickSearch + "/allocs":          0,
 	pickAnswer:                      1e3,
@@ -48,7 +50,7 @@ const (
 func (p page) render(r Results) ([]byte, error) {
 	t := tables{p, r}
 	parsed, err := template.New(p.template).Option("missingkey=error").Funcs(template.FuncMap{
-		"goal": t.goal, "row": t.row, "median": t.median,
+		"goal": t.goal, "row": t.row, "tail": t.tail, "median": t.median,
 	}).ParseFS(templates, p.template)
 	if err != nil {
 		return nil, err
@@ -91,6 +93,16 @@ func (t tables) row(name, what string) (string, error) {
 		return "", fmt.Errorf("no figure %q", name)
 	}
 	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P90), fmt.Sprint(s.Runs)), nil
+}
+
+// tail is a line of a table about the slow ones: what, median, interval, 99th percentile,
+// worst, runs.
+func (t tables) tail(name, what string) (string, error) {
+	s, ok := t.Figures[name]
+	if !ok {
+		return "", fmt.Errorf("no figure %q", name)
+	}
+	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P99), s.Unit.String(s.Worst), fmt.Sprint(s.Runs)), nil
 }
 
 // median is a figure for use in a sentence.

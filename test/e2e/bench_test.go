@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"os"
 	"testing"
 
@@ -21,15 +20,7 @@ func TestBench(t *testing.T) {
 	h := newHost(t, "sid", sandbox.V2)
 	h.must(t, nil, "inside", "place")
 	h.must(t, nil, "metax-ctk", "cdi", "generate")
-	h.write(t, "/etc/docker/daemon.json",
-		`{"bridge": "none", "iptables": false, "ip6tables": false, "storage-driver": "overlay2", "cgroup-parent": "`+h.Cgroup()+`"}`)
-	var version string
-	h.daemon(t, func(ctx context.Context) (err error) {
-		version, err = dockerVersion(ctx, h.Path("/run/docker.sock"))
-		return err
-	}, "dockerd")
-	assertVersion(t, "docker", version, "28.")
-	h.must(t, nil, "docker", "load", "--quiet", "--input", imageFile)
+	h.docker(t, "28.", nil)
 
 	// Not h.run: how long this takes is what it is about.
 	cmd := h.Command(t.Context(), nil, "inside", "measure", imageRef, "/probe", "exit", "0")

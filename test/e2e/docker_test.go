@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"testing"
@@ -34,26 +35,11 @@ func TestDocker(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%s/cdi=%t", row.suite, row.layout, row.cdi), func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, row.suite, row.layout)
-			config := map[string]any{
-				"bridge": "none", "iptables": false, "ip6tables": false,
-				"storage-driver": "overlay2", "cgroup-parent": h.Cgroup(),
-			}
+			config := map[string]any{}
 			if row.feature != "" {
 				config["features"] = map[string]bool{"cdi": row.feature == "true"}
 			}
-			text, err := json.Marshal(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h.write(t, "/etc/docker/daemon.json", string(text))
-
-			var version string
-			h.daemon(t, func(ctx context.Context) (err error) {
-				version, err = dockerVersion(ctx, h.Path("/run/docker.sock"))
-				return err
-			}, "dockerd")
-			assertVersion(t, "docker", version, row.version)
-			h.must(t, nil, "docker", "load", "--quiet", "--input", imageFile)
+			h.docker(t, row.version, config)
 			auto := "flags"
 			if row.cdi {
 				auto = "cdi"
@@ -61,6 +47,36 @@ func TestDocker(t *testing.T) {
 			wrapper{host: h, client: "docker", cdi: row.cdi, auto: auto, unknown: row.unknown}.journey(t)
 		})
 	}
+}
+
+// docker starts a docker daemon of that version with the test image, configured as it has to
+// be in a sandbox and further by config; options are words for its command line.
+func (h *host) docker(t *testing.T, version string, config map[string]any, options ...string) *daemon {
+	t.Helper()
+	h.configure(t, config)
+	var got string
+	d := h.daemon(t, func(ctx context.Context) (err error) {
+		got, err = dockerVersion(ctx, h.Path("/run/docker.sock"))
+		return err
+	}, append([]string{"dockerd"}, options...)...)
+	assertVersion(t, "docker", got, version)
+	h.must(t, nil, "docker", "load", "--quiet", "--input", imageFile)
+	return d
+}
+
+// configure writes the configuration of the docker daemon.
+func (h *host) configure(t *testing.T, config map[string]any) {
+	t.Helper()
+	all := map[string]any{
+		"bridge": "none", "iptables": false, "ip6tables": false,
+		"storage-driver": "overlay2", "cgroup-parent": h.Cgroup(),
+	}
+	maps.Copy(all, config)
+	text, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.write(t, "/etc/docker/daemon.json", string(text))
 }
 
 // dockerVersion asks the daemon, not the client that happens to be in the PATH.

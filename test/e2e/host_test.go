@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -197,17 +196,26 @@ func (h *host) run(t *testing.T, env []string, argv ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	r, err := h.try(ctx, env, argv...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// try is run for a goroutine, which must not end the test.
+func (h *host) try(ctx context.Context, env []string, argv ...string) (result, error) {
 	cmd := h.Command(ctx, env, argv[0], argv[1:]...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatalf("run %s: %v", strings.Join(argv, " "), err)
+		return result{}, fmt.Errorf("run %s: %w", strings.Join(argv, " "), err)
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("%s does not end\n%s", strings.Join(argv, " "), stderr.String())
+		return result{}, fmt.Errorf("%s does not end\n%s", strings.Join(argv, " "), stderr.String())
 	}
-	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}, nil
 }
 
 // must runs a command that has to succeed and returns its standard output.
@@ -224,54 +232,6 @@ func (h *host) decode(t *testing.T, value any, argv ...string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(h.must(t, nil, argv...)), value); err != nil {
 		t.Fatalf("read the output of %s: %v", strings.Join(argv, " "), err)
-	}
-}
-
-// daemon starts a process that serves until the test ends, and waits until ready answers.
-// Its log is shown if the test fails.
-func (h *host) daemon(t *testing.T, ready func(context.Context) error, argv ...string) {
-	t.Helper()
-	cmd := h.Command(context.Background(), nil, argv[0], argv[1:]...)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		cmd.Wait() // how it ended is in its log
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		if pid, err := sandbox.Inner(context.Background(), cmd); err == nil {
-			syscall.Kill(pid, syscall.SIGTERM)
-		}
-		select {
-		case <-ended:
-		case <-time.After(15 * time.Second):
-			t.Errorf("%s does not stop", argv[0])
-			cmd.Process.Kill()
-			<-ended
-		}
-		if t.Failed() {
-			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-			t.Logf("end of the log of %s:\n%s", argv[0], strings.Join(lines[max(0, len(lines)-40):], "\n"))
-		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for {
-		err := ready(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ended:
-			t.Fatalf("%s ended before it was ready", argv[0])
-		case <-ctx.Done():
-			t.Fatalf("%s is not ready: %v", argv[0], err)
-		case <-time.After(20 * time.Millisecond):
-		}
 	}
 }
 

@@ -41,6 +41,9 @@ func run(m *testing.M) int {
 		return refuse(err)
 	}
 	defer os.RemoveAll(bin)
+	if err := os.Chmod(bin, 0o755); err != nil { // other users run what is in it, too
+		return refuse(err)
+	}
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
 	go func() {

@@ -46,14 +46,7 @@ func TestPodman(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%s/%s", row.suite, row.layout, row.runtime), func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, row.suite, row.layout, row.options...)
-			h.write(t, "/etc/containers/containers.conf", fmt.Sprintf(containersConf, row.runtime))
-			h.write(t, "/etc/containers/policy.json", `{"default":[{"type":"insecureAcceptAnything"}]}`)
-
-			version := h.must(t, nil, "podman", "version", "--format", "{{.Client.Version}}")
-			assertVersion(t, "podman", strings.TrimSpace(version), row.version)
-			runtime := h.must(t, nil, "podman", "info", "--format", "{{.Host.OCIRuntime.Name}}, {{.Host.OCIRuntime.Version}}")
-			assertVersion(t, "runtime", runtime, row.runtime+",")
-			h.must(t, nil, "podman", "load", "--quiet", "--input", imageFile)
+			h.podman(t, row.version, row.runtime)
 			wrapper{
 				host: h, client: "podman", unknown: "unresolvable CDI devices",
 				// Podman has no daemon that would list what it knows of CDI.
@@ -63,4 +56,16 @@ func TestPodman(t *testing.T) {
 			}.journey(t)
 		})
 	}
+}
+
+// podman fits Podman to the sandbox, with the test image, and asserts its version.
+func (h *host) podman(t *testing.T, version, runtime string) {
+	t.Helper()
+	h.write(t, "/etc/containers/containers.conf", fmt.Sprintf(containersConf, runtime))
+	h.write(t, "/etc/containers/policy.json", `{"default":[{"type":"insecureAcceptAnything"}]}`)
+	got := h.must(t, nil, "podman", "version", "--format", "{{.Client.Version}}")
+	assertVersion(t, "podman", strings.TrimSpace(got), version)
+	got = h.must(t, nil, "podman", "info", "--format", "{{.Host.OCIRuntime.Name}}, {{.Host.OCIRuntime.Version}}")
+	assertVersion(t, "runtime", got, runtime+",")
+	h.must(t, nil, "podman", "load", "--quiet", "--input", imageFile)
 }

@@ -75,7 +75,8 @@ func (w wrapper) journey(t *testing.T) {
 	})
 	t.Run("way", func(t *testing.T) { w.prints(t, w.inbox(t), w.auto) })
 	t.Run("four GPUs", func(t *testing.T) {
-		w.sees(t, w.look(t, "--gpus=4"), w.pick(t, 4))
+		want := w.pick(t, 4) // of those that are free
+		w.sees(t, w.look(t, "--gpus=4"), want)
 	})
 	t.Run("all GPUs", func(t *testing.T) {
 		w.sees(t, w.look(t, "--gpus", "all"), []int{0, 1, 2, 3, 4, 5, 6, 7})
@@ -106,6 +107,7 @@ func (w wrapper) journey(t *testing.T) {
 		})
 	}
 	t.Run("create and start", func(t *testing.T) {
+		want := w.pick(t, 2)
 		in := w.inbox(t)
 		argv := w.lookArgv(t, in, "--gpus=2")
 		argv[1] = "create"
@@ -114,7 +116,7 @@ func (w wrapper) journey(t *testing.T) {
 			t.Error("create has run the probe")
 		}
 		w.must(t, w.env(), "metax-docker", "start", "--attach", id)
-		w.sees(t, in.report(t), w.pick(t, 2))
+		w.sees(t, in.report(t), want)
 	})
 	t.Run("exit code", func(t *testing.T) {
 		if r := w.run(t, w.env(), w.argv(w.inbox(t), []string{"--gpus=1"}, "exit", "42")...); r.code != 42 {

@@ -41,7 +41,7 @@ func measure(container []string) error {
 		return err
 	}
 	engine := figure.Engine{Docker: strings.TrimSpace(version), Shim: hasShim(), Figures: figure.Set{}}
-	for _, part := range []func([]string) (figure.Set, error){memory, shim, wrapper, initialisation, containers, toolkit} {
+	for _, part := range []func([]string) (figure.Set, error){memory, shim, wrapper, initialisation, containers, leases, rush, toolkit} {
 		set, err := part(container)
 		if err == nil {
 			err = engine.Figures.Add(set)

@@ -25,24 +25,32 @@ const (
 // wrapper is the time that metax-docker takes until it becomes the client, beside that of
 // the client alone; and what the daemon takes of it.
 func wrapper(container []string) (figure.Set, error) {
+	forget, err := settle("/")
+	if err != nil {
+		return nil, err
+	}
+	forgetBelow, err := settle(nodeDir)
+	if err != nil {
+		return nil, err
+	}
 	restore, err := bareRunc()
 	if err != nil {
 		return nil, err
 	}
 	run := func(name string, options []string, env ...string) stopwatch.Case {
 		argv := append([]string{"metax-docker", "run", "--rm", "--gpus=4"}, options...)
-		return stopwatch.Process(name, append(env, noClient), append(argv, container...)...)
+		return after(forget, stopwatch.Process(name, append(env, noClient), append(argv, container...)...))
 	}
 	r, err := stopwatch.Time(wrapperRounds,
 		stopwatch.Process("client", nil, "/e2e/nothing"),
 		stopwatch.Process("none", []string{noClient}, "metax-docker", "ps"),
 		run("gpus", nil),
 		run("gpus-flags", []string{"--inject=flags"}),
-		run("gpus-root", nil, "METAX_CTK_ROOT="+nodeDir),
+		after(forgetBelow, run("gpus-root", nil, "METAX_CTK_ROOT="+nodeDir)),
 		stopwatch.Case{Name: "info", Run: info},
 		stopwatch.Process("runc", nil, "runc", "--version"),
 	)
-	if err = errors.Join(err, restore()); err != nil {
+	if err = errors.Join(err, restore(), forget(), forgetBelow()); err != nil {
 		return nil, err
 	}
 	set := figure.Set{

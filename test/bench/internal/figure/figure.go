@@ -1,4 +1,4 @@
-// Package figure holds measured figures: many runs in, a median and a 90th percentile out.
+// Package figure holds measured figures: many runs in, a median and the slow ones out.
 // It neither measures nor judges.
 package figure
 
@@ -26,6 +26,8 @@ type Summary struct {
 	Runs   int     `json:"runs"`
 	Median float64 `json:"median"`
 	P90    float64 `json:"p90"`
+	P99    float64 `json:"p99"`
+	Worst  float64 `json:"worst"`
 	// Low and High bound the true median with 95 % confidence, whatever the distribution.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -54,6 +56,8 @@ func Summarise(unit Unit, values []float64) Summary {
 		Unit: unit, Runs: n,
 		Median: (v[(n-1)/2] + v[n/2]) / 2,
 		P90:    v[int(math.Ceil(0.9*float64(n)))-1],
+		P99:    v[int(math.Ceil(0.99*float64(n)))-1],
+		Worst:  v[n-1],
 		Low:    v[low], High: v[n-1-low],
 	}
 }

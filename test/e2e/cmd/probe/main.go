@@ -5,6 +5,13 @@
 //	probe exit CODE                exit with CODE
 //	probe wait                     say that it waits; on SIGTERM exit with 77
 //	probe pause                    stay until killed: the first process of a pod
+//	probe hold NAME TIME           claim the GPUs that are here, alone, for the time
+//	probe open NODE FILE           hold the node open until killed; then make the file
+//
+// and on a machine whose few programs cannot do it:
+//
+//	probe bind FROM TO             mount the tree FROM on TO as well
+//	probe as UID:GID[,GID] CMD ... become that user, then CMD
 package main
 
 import (
@@ -32,7 +39,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("want look, exit, wait or pause")
+		return fmt.Errorf("want a verb: see the program's comment")
 	}
 	switch verb, args := args[0], args[1:]; verb {
 	case "look":
@@ -55,6 +62,14 @@ func run(args []string) error {
 		term := make(chan os.Signal, 1)
 		signal.Notify(term, syscall.SIGTERM, syscall.SIGINT)
 		<-term
+	case "hold":
+		return hold(args)
+	case "open":
+		return stay(args)
+	case "bind":
+		return bind(args)
+	case "as":
+		return as(args)
 	default:
 		return fmt.Errorf("unknown verb %q", verb)
 	}

@@ -92,7 +92,12 @@ func (p *Pod) Start(ctx context.Context, c Container) (*Running, error) {
 		Metadata: &api.ContainerMetadata{Name: c.Name},
 		Image:    &api.ImageSpec{Image: c.Image},
 		Command:  c.Command,
-		Linux:    &api.LinuxContainerConfig{SecurityContext: &api.LinuxContainerSecurityContext{NamespaceOptions: p.config.Linux.SecurityContext.NamespaceOptions}},
+		Labels: map[string]string{ // as the kubelet names a container
+			"io.kubernetes.pod.namespace":  p.config.Metadata.Namespace,
+			"io.kubernetes.pod.name":       p.config.Metadata.Name,
+			"io.kubernetes.container.name": c.Name,
+		},
+		Linux: &api.LinuxContainerConfig{SecurityContext: &api.LinuxContainerSecurityContext{NamespaceOptions: p.config.Linux.SecurityContext.NamespaceOptions}},
 	}
 	if c.User != 0 {
 		config.Linux.SecurityContext.RunAsUser = &api.Int64Value{Value: c.User}

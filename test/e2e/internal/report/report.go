@@ -13,6 +13,12 @@ const (
 	Look = "look.json"
 	// Waiting is the file that appears once a probe waits for SIGTERM.
 	Waiting = "waiting"
+	// Held, with the probe's name after it, is the file that lists the GPUs that a
+	// probe found; Violation, with more, one that says which GPU has another owner.
+	Held      = "held-"
+	Violation = "violation-"
+	// Lock, with a GPU's card after it, is the file that whoever has it locks.
+	Lock = "lock-"
 )
 
 // Report is one look around.

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
+)
+
+const lockRounds = 200
+
+// lock is the time for which a start keeps others from the leases: from opening the lock's
+// file until closing it, as the kernel tells whoever watches that file. The lock is held
+// within; a start opens the file once.
+func lock(container []string) (figure.Set, error) {
+	restore, err := settle("/")
+	if err != nil {
+		return nil, err
+	}
+	w, err := watchFile(leasesDir + "/lock")
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	argv := take(container)
+	var values []float64
+	for range lockRounds {
+		if err := restore(); err != nil {
+			return nil, err
+		}
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Env = append(os.Environ(), noClient)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("run %q: %w\n%s", argv, err, text)
+		}
+		opened, err := w.next(syscall.IN_OPEN)
+		if err != nil {
+			return nil, err
+		}
+		closed, err := w.next(syscall.IN_CLOSE)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, float64(closed.Sub(opened)))
+	}
+	return figure.Set{"leases/lock/100": figure.Summarise(figure.Nanoseconds, values)}, restore()
+}
+
+// watch tells when a file is opened and closed.
+type watch struct {
+	fd     int
+	events chan event
+}
+
+type event struct {
+	mask uint32
+	at   time.Time
+}
+
+func watchFile(path string) (watch, error) {
+	fd, err := syscall.InotifyInit1(syscall.IN_CLOEXEC)
+	if err != nil {
+		return watch{}, fmt.Errorf("watch %s: %w", path, err)
+	}
+	if _, err := syscall.InotifyAddWatch(fd, path, syscall.IN_OPEN|syscall.IN_CLOSE); err != nil {
+		return watch{}, errors.Join(fmt.Errorf("watch %s: %w", path, err), syscall.Close(fd))
+	}
+	w := watch{fd, make(chan event, 16)}
+	go w.listen()
+	return w, nil
+}
+
+// listen takes the time of each event. The thread is its own, so that it wakes as soon as
+// the kernel lets it.
+func (w watch) listen() {
+	runtime.LockOSThread()
+	defer close(w.events)
+	// One without a name is all there is of a file.
+	buffer := make([]byte, syscall.SizeofInotifyEvent)
+	for {
+		n, err := syscall.Read(w.fd, buffer)
+		at := time.Now()
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil || n < len(buffer):
+			return
+		default:
+			w.events <- event{binary.NativeEndian.Uint32(buffer[4:]), at}
+		}
+	}
+}
+
+// next returns when the next event came, which has to be this one.
+func (w watch) next(mask uint32) (time.Time, error) {
+	select {
+	case e, ok := <-w.events:
+		if !ok || e.mask&mask == 0 {
+			return time.Time{}, fmt.Errorf("watch the lock: got event %#x, want %#x", e.mask, mask)
+		}
+		return e.at, nil
+	case <-time.After(time.Second):
+		return time.Time{}, fmt.Errorf("watch the lock: no event %#x", mask)
+	}
+}
+
+func (w watch) close() { syscall.Close(w.fd) }

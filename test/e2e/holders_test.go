@@ -1,0 +1,398 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/cri"
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+)
+
+// outsider is somebody who has GPUs without metax-docker.
+type outsider struct {
+	name string
+	gpus []int
+	// engine and container are what is told of its container, empty for none. A
+	// container may be known by its name or its ID.
+	engine, container string
+	sources           []string
+	// begin makes it, and returns how to end it.
+	begin func(t *testing.T) (end func())
+}
+
+const (
+	fromContainer = "container"
+	fromProcess   = "process"
+)
+
+// TestHolders asserts that whoever has a GPU without having asked metax-docker for
+// it is seen, named and let alone, and that the GPU is free after that.
+func TestHolders(t *testing.T) {
+	t.Run("sid", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, "sid", sandbox.Hybrid)
+		h.plant(t)
+		containerd := h.containerd(t)
+		h.podman(t, "5.", "runc")
+		h.docker(t, "28.", nil, "--containerd=/run/containerd/containerd.sock")
+		o := onlookers{desk{host: h, client: "docker", root: nodeDir}}
+		pod, err := containerd.Pod(t.Context(), h.Cgroup())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.each(t, slices.Concat(o.docker(), o.dockerCDI(), o.ctr(), o.cri(pod), o.podman(true), o.processes()))
+	})
+	t.Run("sid/no docker", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, "sid", sandbox.V2)
+		h.plant(t)
+		h.containerd(t)
+		o := onlookers{desk{host: h, client: "podman", root: nodeDir}}
+		o.each(t, slices.Concat(o.ctr(), o.processes()))
+	})
+	t.Run("trixie", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, "trixie", sandbox.V1)
+		h.docker(t, "26.1.", nil)
+		h.podman(t, "5.4.", "crun")
+		o := onlookers{desk{host: h, client: "docker", root: nodeDir}}
+		o.each(t, slices.Concat(o.docker(), o.podman(true)))
+	})
+	t.Run("bookworm", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, "bookworm", sandbox.Hybrid, "--no-groups")
+		h.plant(t)
+		h.docker(t, "20.10.", nil)
+		h.podman(t, "4.3.", "runc")
+		o := onlookers{desk{host: h, client: "docker", root: nodeDir}}
+		o.each(t, slices.Concat(o.docker(), o.podman(true), o.processes()))
+	})
+	t.Run("sid/real root", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t, "sid", sandbox.Hybrid)
+		h.plant(t)
+		h.replant(t)
+		containerd := h.containerd(t)
+		h.podman(t, "5.", "runc")
+		h.docker(t, "28.", nil, "--containerd=/run/containerd/containerd.sock")
+		o := onlookers{desk{host: h, client: "docker", root: "/"}}
+		pod, err := containerd.Pod(t.Context(), h.Cgroup())
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.each(t, slices.Concat(o.docker(), o.dockerCDI(), o.ctr(), o.cri(pod), o.podman(true), o.processes(), o.inside()))
+		t.Run("privileged and idle", func(t *testing.T) {
+			o.must(t, nil, "docker", "run", "--detach", "--network=none", "--privileged", "--name=idle", imageRef)
+			o.must(t, nil, "podman", "run", "--detach", "--network=none", "--privileged", "--name=idle", "--cgroup-parent="+o.Cgroup(), imageRef)
+			o.holds(t)
+		})
+	})
+}
+
+// containerd starts a containerd with the test image, for ctr and the CRI.
+func (h *host) containerd(t *testing.T) *cri.Client {
+	t.Helper()
+	h.write(t, "/etc/containerd/config.toml", containerd2)
+	client, err := cri.Dial(h.Path("/run/containerd/containerd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	var name, version string
+	h.daemon(t, func(ctx context.Context) (err error) {
+		name, version, err = client.Version(ctx)
+		return err
+	}, "containerd")
+	assertVersion(t, name, version, "2.")
+	h.must(t, nil, "ctr", "--namespace", "k8s.io", "images", "import", imageFile)
+	return client
+}
+
+// openable is the GPU whose card has the number of /dev/full here, a device with a
+// driver behind it that nobody else opens. The simulated nodes have none, so that
+// they can be given and never opened.
+const openable = 5
+
+// plant makes the node of that GPU, and tells sysfs.
+func (h *host) plant(t *testing.T) {
+	t.Helper()
+	path := h.gpus[openable].Nodes[0]
+	at := h.Path(nodeDir + path)
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mknod(at, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 7))); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	number := filepath.Join("drm", filepath.Base(path), "dev")
+	err := filepath.WalkDir(h.Path(nodeDir+"/sys"), func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, number) {
+			return err
+		}
+		told++
+		return os.WriteFile(file, []byte("1:7\n"), 0o644)
+	})
+	if err != nil || told == 0 {
+		t.Fatalf("%d files of the simulated sysfs end in %s: %v", told, number, err)
+	}
+}
+
+// replant makes the simulated node the machine's own: /sys, /dev and /opt are its.
+func (h *host) replant(t *testing.T) {
+	t.Helper()
+	bind := func(from, to string) {
+		t.Helper()
+		h.must(t, nil, "probe", "bind", from, to)
+	}
+	h.write(t, "/dev/mxcd", "")
+	for _, dir := range []string{"/dev/dri", "/opt", nodeDir + "/sys/fs/cgroup"} {
+		if err := os.MkdirAll(h.Path(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bind("/sys/fs/cgroup", nodeDir+"/sys/fs/cgroup")
+	for _, path := range []string{"/dev/dri", "/dev/mxcd", "/opt", "/sys"} {
+		bind(nodeDir+path, path)
+	}
+	h.must(t, nil, "metax-ctk", "cdi", "generate", "--output", "/run/cdi/metax-tech.com-gpu.json")
+}
+
+// onlookers see what others do on a machine.
+type onlookers struct{ desk }
+
+// each begins, sees and ends one after another.
+func (o onlookers) each(t *testing.T, all []outsider) {
+	for _, who := range all {
+		t.Run(who.name, func(t *testing.T) {
+			o.free(t)
+			end := who.begin(t)
+			ended := false
+			defer func() {
+				if !ended {
+					end()
+				}
+			}()
+			o.seen(t, who)
+			if t.Failed() {
+				return
+			}
+			end()
+			ended = true
+			o.free(t)
+			o.must(t, o.env(), "metax-docker", "run", "--dry-run", "--gpus="+list(who.gpus), imageRef)
+		})
+	}
+}
+
+// list is a value for --gpus that names these GPUs.
+func list(gpus []int) string {
+	return strings.ReplaceAll(fmt.Sprint(gpus), " ", ",")
+}
+
+// seen asserts that everybody knows of who has GPUs.
+func (o onlookers) seen(t *testing.T, who outsider) {
+	t.Helper()
+	var all occupancy
+	// An engine under load may be too late with its answer once.
+	until(t, func() (bool, string) {
+		all = o.ps(t)
+		return slices.Equal(all.held(), who.gpus), fmt.Sprintf("the GPUs %v are held, want %v\n%v", all.held(), who.gpus, all)
+	})
+	for _, gpu := range who.gpus {
+		holders := all.GPUs[gpu].Holders
+		if len(holders) != 1 {
+			t.Errorf("GPU %d has %d holders\n%v", gpu, len(holders), all)
+			continue
+		}
+		h := holders[0]
+		if !slices.Equal(h.Sources, who.sources) {
+			t.Errorf("GPU %d is told by %v, want %v\n%v", gpu, h.Sources, who.sources, all)
+		}
+		switch {
+		case who.container == "" && h.Container != nil:
+			t.Errorf("GPU %d is held by a container\n%v", gpu, all)
+		case who.container == "":
+		case h.Container == nil || h.Container.Engine != who.engine || h.Container.Name != who.container && h.Container.ID != who.container:
+			t.Errorf("GPU %d is not held by container %s of %s\n%v", gpu, who.container, who.engine, all)
+		}
+		name := who.container
+		if name == "" {
+			name = "process"
+		} else if len(name) == 64 {
+			name = name[:12]
+		}
+		words := []string{fmt.Sprintf("GPU %d is held by ", gpu), name, "(metax-ctk ps)"}
+		one := list([]int{gpu})
+		o.refused(t, []string{"--dry-run", "--gpus=" + one}, words...)
+		o.refused(t, []string{"--gpus=" + one}, words...)
+	}
+	o.refused(t, []string{"--dry-run", "--gpus=all"}, fmt.Sprintf("%d of 8 are held (metax-ctk ps)", len(who.gpus)))
+}
+
+// container is an outsider made and ended by the commands of an engine.
+func (o onlookers) container(engine, name string, gpus []int, options ...string) outsider {
+	id := "outsider-" + strings.ReplaceAll(name, " ", "-")
+	return outsider{
+		name: engine + " " + name, gpus: gpus, engine: engine, container: id, sources: []string{fromContainer},
+		begin: func(t *testing.T) func() {
+			argv := []string{engine, "run", "--detach", "--network=none", "--name=" + id}
+			if engine == "podman" {
+				argv = append(argv, "--cgroup-parent="+o.Cgroup())
+			}
+			o.must(t, nil, append(append(argv, options...), imageRef)...)
+			return func() { o.must(t, nil, engine, "rm", "--force", id) }
+		},
+	}
+}
+
+// node is the path of a GPU's node on this machine.
+func (o onlookers) node(gpu, n int) string { return filepath.Join(o.root, o.gpus[gpu].Nodes[n]) }
+
+func (o onlookers) docker() []outsider {
+	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	return []outsider{
+		o.container("docker", "card", []int{2}, "--device="+o.node(2, 0)),
+		o.container("docker", "renderD", []int{4}, "--device="+o.node(4, 1)+":/dev/dri/renderD128:r"),
+		o.container("docker", "two nodes", []int{1, 6}, "--device="+o.node(6, 0), "--device="+o.node(1, 1)),
+		o.container("docker", "directory", all, "--device="+filepath.Join(o.root, "/dev/dri")),
+	}
+}
+
+func (o onlookers) dockerCDI() []outsider {
+	return []outsider{
+		o.container("docker", "CDI", []int{3}, "--device=metax-tech.com/gpu=3"),
+		o.container("docker", "CDI by UUID", []int{0, 7}, "--device="+o.cdiNames([]int{0})[0], "--device="+o.cdiNames([]int{7})[0]),
+		o.container("docker", "CDI all", []int{0, 1, 2, 3, 4, 5, 6, 7}, "--device=metax-tech.com/gpu=all"),
+	}
+}
+
+func (o onlookers) podman(cdi bool) []outsider {
+	list := []outsider{
+		o.container("podman", "card", []int{2}, "--device="+o.node(2, 0)),
+		o.container("podman", "directory", []int{0, 1, 2, 3, 4, 5, 6, 7}, "--device="+filepath.Join(o.root, "/dev/dri")),
+	}
+	if cdi {
+		list = append(list, o.container("podman", "CDI", []int{3}, "--device=metax-tech.com/gpu=3"))
+	}
+	return list
+}
+
+func (o onlookers) ctr() []outsider {
+	run := func(name string, gpus []int, devices ...string) outsider {
+		id := "outsider-" + name
+		return outsider{
+			name: "ctr " + name, gpus: gpus, engine: "containerd", container: id, sources: []string{fromContainer},
+			begin: func(t *testing.T) func() {
+				argv := []string{"ctr", "--namespace", "k8s.io", "run", "--detach", "--cgroup", o.Cgroup() + "/" + id}
+				for _, device := range devices {
+					argv = append(argv, "--device", device)
+				}
+				o.must(t, nil, append(argv, imageRef, id)...)
+				return func() {
+					o.must(t, nil, "ctr", "--namespace", "k8s.io", "task", "delete", "--force", id)
+					o.must(t, nil, "ctr", "--namespace", "k8s.io", "container", "delete", id)
+				}
+			},
+		}
+	}
+	return []outsider{
+		run("CDI", []int{1}, "metax-tech.com/gpu=1"),
+		run("two", []int{0, 7}, o.cdiNames([]int{7})[0], "metax-tech.com/gpu=0"),
+		run("card", []int{2}, o.node(2, 0)),
+	}
+}
+
+func (o onlookers) cri(pod *cri.Pod) []outsider {
+	who := outsider{name: "CRI", gpus: []int{2, 4}, engine: "containerd", container: "default/e2e/outsider", sources: []string{fromContainer}}
+	who.begin = func(t *testing.T) func() {
+		running, err := pod.Start(t.Context(), cri.Container{
+			Name: "outsider", Image: imageRef, Command: []string{"/probe", "pause"}, CDI: o.cdiNames(who.gpus),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := running.Stop(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return []outsider{who}
+}
+
+// processes are those outside of all containers.
+func (o onlookers) processes() []outsider {
+	return []outsider{{
+		name: "process", gpus: []int{openable}, sources: []string{fromProcess},
+		begin: func(t *testing.T) func() {
+			in := o.inbox(t)
+			return o.process(t, in, "probe", "open", o.node(openable, 0), filepath.Join(in.dir, report.Waiting))
+		},
+	}}
+}
+
+// process starts a command inside that says when it waits, and returns how to end it.
+func (o onlookers) process(t *testing.T, in inbox, argv ...string) (end func()) {
+	t.Helper()
+	cmd := o.Command(context.Background(), nil, argv[0], argv[1:]...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := sandbox.Inner(t.Context(), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end = func() {
+		syscall.Kill(pid, syscall.SIGKILL)
+		cmd.Wait()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience/4)
+	defer cancel()
+	if err := in.waiting(ctx); err != nil {
+		end()
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	return end
+}
+
+// inside are processes in containers, whose mount namespaces have other paths; the
+// numbers of the devices tell.
+func (o onlookers) inside() []outsider {
+	run := func(name string, sources []string, options ...string) outsider {
+		id := "inside-" + name
+		return outsider{
+			name: "inside " + name, gpus: []int{openable}, engine: "docker", container: id, sources: sources,
+			begin: func(t *testing.T) func() {
+				in := o.inbox(t)
+				argv := []string{"docker", "run", "--detach", "--network=none", "--name=" + id, "--volume=" + in.dir + ":" + report.Dir}
+				argv = append(argv, options...)
+				o.must(t, nil, append(argv, imageRef, "/probe", "open", o.gpus[openable].Nodes[0], filepath.Join(report.Dir, report.Waiting))...)
+				ctx, cancel := context.WithTimeout(t.Context(), patience/4)
+				defer cancel()
+				end := func() { o.must(t, nil, "docker", "rm", "--force", id) }
+				if err := in.waiting(ctx); err != nil {
+					end()
+					t.Fatal(err)
+				}
+				return end
+			},
+		}
+	}
+	return []outsider{
+		run("privileged", []string{fromProcess}, "--privileged"),
+		run("given", []string{fromContainer, fromProcess}, "--device="+o.node(openable, 0)),
+	}
+}
