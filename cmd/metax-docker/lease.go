@@ -70,10 +70,27 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 	switch {
 	case err == nil:
 		w.leases = taken.Leases
+		if err := nobodyThere(taken); err != nil {
+			w.giveBack()
+			return nil, err
+		}
 	case errors.Is(err, occupancy.ErrBusy) && c.Wait == 0 && !errors.As(err, &waited):
 		err = fmt.Errorf("%w; --gpus-wait=10m waits for them", err)
 	}
 	return taken.Leases, err
+}
+
+// nobodyThere reports that the daemon which is to make the container is not
+// there: nothing would ever tell what became of the lease.
+func nobodyThere(t occupancy.Taken) error {
+	for _, lease := range t.Leases {
+		for _, look := range t.Looks {
+			if look.Engine == lease.Engine && look.Endpoint == lease.Endpoint && lease.Engine == "docker" && errors.Is(look.Err, occupancy.ErrAbsent) {
+				return fmt.Errorf("there is no docker daemon at %s: start docker, or name the daemon in DOCKER_HOST", look.Endpoint)
+			}
+		}
+	}
+	return nil
 }
 
 // quiet tells whether a source is one that only root may look into, and that

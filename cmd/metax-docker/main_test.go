@@ -2,6 +2,9 @@ package main
 
 import (
 	"flag"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,6 +39,11 @@ func TestScripts(t *testing.T) {
 			if err := hostTree(filepath.Join(e.WorkDir, "node")); err != nil {
 				return err
 			}
+			live, err := daemon(e)
+			if err != nil {
+				return err
+			}
+			e.Setenv("DOCKER_LIVE", "unix://"+live)
 			// A socket that nobody listens on: the daemon does not answer.
 			e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "docker.sock"))
 			if err := os.MkdirAll(filepath.Dir(client), 0o755); err != nil {
@@ -69,6 +77,33 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("%v: exit code %s, want %s", args[1:], code, args[0])
 	}
+}
+
+// daemon is a docker daemon without containers; its socket has a short path, as
+// sockets must.
+func daemon(e *testscript.Env) (socket string, err error) {
+	dir, err := os.MkdirTemp("", "d")
+	if err != nil {
+		return "", err
+	}
+	socket = filepath.Join(dir, "docker.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return "", err
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/containers/json" {
+			http.NotFound(w, r)
+			return
+		}
+		io.WriteString(w, "[]")
+	})}
+	go s.Serve(l)
+	e.Defer(func() {
+		s.Close()
+		os.RemoveAll(dir)
+	})
+	return socket, nil
 }
 
 // hostTree writes a simulated host, as metax-ctk sim create does.

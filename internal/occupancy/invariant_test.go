@@ -13,6 +13,9 @@ func (w *world) written(a *actor, before, after State) {
 		}
 		a.deal.Lease, a.deal.losses = l, w.losses
 		w.deals[l.ID] = a.deal
+		if b := w.docker.box(a.deal.box); b != nil && b.alive() {
+			a.deal.rivals = true // it runs already, and may end before it is started again
+		}
 		w.logf("%d takes %v under %s for %s %.12s", a.n, l.GPUs, l.ID, l.Verb, l.Container)
 		w.queued(a, before, l)
 	}

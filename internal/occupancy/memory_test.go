@@ -92,6 +92,8 @@ func newBench(t *testing.T, s State, looks ...Look) *bench {
 		Store: &b.memory, Now: time.Now, Life: func(c Client) Life { return b.lives[c] },
 		Uptime: func() time.Duration { return time.Hour + time.Since(begin) },
 		Sources: func(State) []Source {
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			var out []Source
 			for _, l := range b.looks {
 				out = append(out, told{look: l})
@@ -100,6 +102,13 @@ func newBench(t *testing.T, s State, looks ...Look) *bench {
 		},
 	}
 	return b
+}
+
+// see changes what there is to see.
+func (b *bench) see(looks ...Look) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.looks = looks
 }
 
 // wants is a claim of leaseB for so many GPUs, or for these.

@@ -92,14 +92,14 @@ func TestModel(t *testing.T) {
 	for i := range runs {
 		seed := *modelSeed + uint64(i)
 		ops := script(seed)
-		broken, log, sum := play(t, ops)
+		broken, _, sum := play(t, ops)
 		if broken == "" && i%20 == 0 {
 			if _, _, again := play(t, ops); again != sum {
 				t.Fatalf("I5 seed %d came out in two ways", seed)
 			}
 		}
 		if broken != "" {
-			ops, log = shrink(t, ops, broken)
+			ops, log := shrink(t, ops, broken)
 			t.Fatalf("seed %d: %s\nshrunk to %d ops:\n%s", seed, broken, len(ops), strings.Join(log, "\n"))
 		}
 	}

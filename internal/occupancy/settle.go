@@ -36,9 +36,8 @@ func (r *round) absent(l Lease) (absent, over bool) {
 		}
 		asked++
 		over = over || slices.Contains(look.Over, l.ID)
-		// Without its daemon no container comes into being, but one that was there
-		// may go on.
-		if look.silent() || isAbsent(look) && l.Container != "" {
+		// Containers may go on without their daemon.
+		if look.silent() || l.Engine != "" && look.Err != nil {
 			return false, over
 		}
 	}

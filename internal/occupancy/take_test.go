@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,26 +94,35 @@ func TestTakeWaits(t *testing.T) {
 		b := newBench(t, stateOf(lease(bound, func(l *Lease) { l.GPUs = gpus(0, 1, 2) })), dockerSees(labeled(Running)))
 		var order []string
 		told := 0
+		var mu sync.Mutex
+		b.lives = map[Client]Life{} // nobody is seen to end
 		wait := func(id string, client Client, count int) {
 			c := wants(count)
 			c.Leases = []Lease{{ID: id, Client: client, Engine: "docker", Endpoint: sock}}
-			c.Wait, c.Waiting = time.Hour, func(error) { told++ }
+			c.Wait, c.Waiting = time.Hour, func(error) {
+				mu.Lock()
+				defer mu.Unlock()
+				told++
+			}
 			if _, err := b.Take(t.Context(), c); err != nil {
 				t.Error(err)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			order = append(order, id)
 		}
 		for i, id := range []string{"111111111111", "222222222222", "333333333333"} {
 			client := Client{PID: i + 20, PIDNamespace: 1}
-			b.lives[client] = Alive
 			go wait(id, client, []int{2, 1, 1}[i])
 			time.Sleep(time.Second)
 		}
+		synctest.Wait()
 		if len(order) > 0 || told != 3 || len(b.state.Queue) != 3 {
 			t.Errorf("served %v, told %d, queue %v", order, told, b.state.Queue)
 		}
-		b.looks = []Look{dockerSees()}
+		b.see(dockerSees())
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if diff := cmp.Diff([]string{"111111111111", "222222222222", "333333333333"}, order); diff != "" {
 			t.Error(diff)
 		}

@@ -286,11 +286,9 @@ func (l leasing) down(t *testing.T) {
 	l.daemon.stop(t)
 	l.holds(t, 0, 1)
 	l.refused(t, []string{"--gpus=[1]", "--inject=flags"}, "GPU 1 is held by")
-	r := l.metax(t, l.runArgs([]string{"--gpus=6", "--inject=flags"})...)
-	// Docker says this in its own way: it wants the daemon's word on what a device is.
-	l.failed(t, r, "docker: unknown server OS")
+	l.refused(t, []string{"--gpus=6", "--inject=flags"}, "there is no docker daemon at")
+	l.holds(t, 0, 1) // and nothing for the one that failed
 	l.daemon.start(t)
-	// The failed client's GPUs come back at the latest now.
 	until(t, func() (bool, string) {
 		l.must(t, nil, "metax-ctk", "--root", l.root, "lease", "gc")
 		o := l.ps(t)
