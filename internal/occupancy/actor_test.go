@@ -73,6 +73,8 @@ func (a *actor) end() {
 	a.proc.exit()
 	close(a.dead)
 	a.cancel()
+	a.w.mu.Lock()
+	defer a.w.mu.Unlock()
 	a.w.gates = slices.DeleteFunc(a.w.gates, func(g *gate) bool { return g.actor == a })
 }
 
@@ -124,6 +126,8 @@ func (a *actor) uptime() time.Duration {
 		a.stopUptime = false
 		a.gate("uptime")
 	}
+	a.w.mu.Lock() // a timer may have woken it, and not the scheduler
+	defer a.w.mu.Unlock()
 	return a.w.uptime()
 }
 

@@ -200,7 +200,7 @@ func (w *world) quiet(step func(*actor)) {
 			w.fail("I3 lease %s stays without a container: %+v", l.ID, l)
 		}
 	}
-	time.Sleep(2 * time.Second)
+	w.nap(2 * time.Second)
 	step(w.spawn(false, collect))
 	s := w.load()
 	if len(s.Leases) > 0 || len(s.Queue) > 0 || len(s.Seen) > 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	modelRuns = flag.Int("model.runs", 1500, "how many sequences the model goes through")
+	modelRuns = flag.Int("model.runs", 2000, "how many sequences the model goes through")
 	modelSeed = flag.Uint64("model.seed", 1, "the seed of the first")
 )
 
@@ -85,7 +85,7 @@ func script(seed uint64) []op {
 }
 
 func TestModel(t *testing.T) {
-	runs := *modelRuns
+	runs := *modelRuns / slowness
 	if testing.Short() {
 		runs /= 10
 	}
@@ -150,6 +150,8 @@ func play(t *testing.T, ops []op) (broken string, log []string, sum string) {
 
 // ripe are the gates that may open, in an order that no goroutine decides.
 func (w *world) ripe() []*gate {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var out []*gate
 	for _, g := range w.gates {
 		if g.ready == nil || g.ready() {
@@ -166,7 +168,9 @@ func (w *world) ripe() []*gate {
 }
 
 func (w *world) pass(g *gate) {
+	w.mu.Lock()
 	w.gates = slices.DeleteFunc(w.gates, func(o *gate) bool { return o == g })
+	w.mu.Unlock()
 	w.logf("%d: %s", g.actor.n, g.at)
 	close(g.open)
 	synctest.Wait()
@@ -185,6 +189,12 @@ func (w *world) finish(a *actor) {
 	}
 }
 
+// nap is a sleep in which others may wake up.
+func (w *world) nap(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // sleep lets time pass, and the daemon finish what is due.
 func (w *world) sleep(d time.Duration) {
 	for end := time.Now().Add(d); ; {
@@ -195,8 +205,7 @@ func (w *world) sleep(d time.Duration) {
 				next, due = r.due, r
 			}
 		}
-		time.Sleep(time.Until(next))
-		synctest.Wait()
+		w.nap(time.Until(next))
 		if due == nil {
 			return
 		}

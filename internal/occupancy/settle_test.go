@@ -144,6 +144,7 @@ func TestSettle(t *testing.T) {
 		"start: it ran":                                 {lease: lease(starting), life: Ended, looks: []Look{dockerSees(labeled(Exited, restarted))}, why: "its container is exited"},
 		"start: it was seen to run":                     {lease: lease(starting, bound), life: Ended, looks: []Look{dockerSees(labeled(Exited))}, why: "its container is exited"},
 		"start: of a container without a label":         {lease: lease(starting), life: Ended, looks: []Look{dockerSees(labeled(Running, unlabeled))}, want: new(lease(starting, bound))},
+		"start: somebody else has its ID for a label":   {lease: lease(starting), life: Alive, looks: []Look{dockerSees(labeled(Exited, unlabeled), labeled(Created, named(boxB)))}},
 		"start: it is gone":                             {lease: lease(starting), life: Alive, looks: []Look{dockerSees()}, why: "its container is gone"},
 		"rebuilt: every engine has to say so":           {lease: lease(rebuilt, goneAt(1)), life: Ended, looks: []Look{dockerSees(), {Engine: "containerd", Err: errLate}}},
 		"rebuilt: but not an absent one, nor processes": {lease: lease(rebuilt, goneAt(1)), life: Ended, looks: []Look{dockerSees(), noPodman, someProcs}, why: "its client ended without a container"},

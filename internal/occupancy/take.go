@@ -163,8 +163,10 @@ func (c Claim) asks(l Look) bool {
 
 // own tells whether the holder is one of the containers to be started.
 func (c Claim) own(h Holder) bool {
-	return h.Container != nil && slices.Contains(c.Own, h.Container.ID) ||
-		h.Lease != nil && h.Lease.Container != "" && slices.Contains(c.Own, h.Lease.Container)
+	if h.Container != nil {
+		return slices.Contains(c.Own, h.Container.ID)
+	}
+	return h.Lease != nil && h.Lease.Container != "" && slices.Contains(c.Own, h.Lease.Container)
 }
 
 // give puts the ith lease of a claim into the state. Of two that start the same

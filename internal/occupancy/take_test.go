@@ -259,3 +259,25 @@ func TestClientsAreAskedBeforeEngines(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What a lease has gone on to is not what it was bound to.
+func TestOwn(t *testing.T) {
+	c := Claim{Own: []string{boxA}}
+	l, mine, other := lease(bound), labeled(Exited), labeled(Running, named(boxB))
+	for name, h := range map[string]struct {
+		Holder
+		want bool
+	}{
+		"its container":             {Holder{Container: &mine}, true},
+		"its lease and container":   {Holder{Lease: &l, Container: &mine}, true},
+		"its lease alone":           {Holder{Lease: &l}, true},
+		"its lease, another's box":  {Holder{Lease: &l, Container: &other}, false},
+		"another's container":       {Holder{Container: &other}, false},
+		"a lease without container": {Holder{Lease: new(lease())}, false},
+		"a process":                 {Holder{}, false},
+	} {
+		if got := c.own(h.Holder); got != h.want {
+			t.Errorf("%s: own is %v", name, got)
+		}
+	}
+}

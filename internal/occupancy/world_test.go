@@ -14,7 +14,7 @@ import (
 // world is the host of the model: a clock, processes, engines and a state file.
 // All of it is touched by one goroutine at a time, which the scheduler chooses.
 type world struct {
-	mu     sync.Mutex // of gates alone: sources come to theirs side by side
+	mu     sync.Mutex // of gates and bootAt: some come there side by side
 	gates  []*gate
 	actors []*actor
 
@@ -223,5 +223,7 @@ func (w *world) reboot() {
 	w.docker.restart()
 	w.forget()
 	w.boot = "boot-" + strconv.Itoa(w.losses+1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.bootAt = time.Now().Add(-time.Second)
 }
