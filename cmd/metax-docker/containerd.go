@@ -26,7 +26,7 @@ const dockers = "moby"
 // longer to start than all that this program does. The directories of its tasks
 // say whether there is one that nobody knows yet; only then metax-ctk is asked.
 func (w *wrapper) containerd(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
-	running, err := proc.Tasks()
+	running, err := w.tasks(proc)
 	addresses := []string{containerdSocket}
 	for _, t := range running {
 		addresses = append(addresses, t.Address)
@@ -43,6 +43,34 @@ func (w *wrapper) containerd(proc *procfs.Proc, s occupancy.State) []occupancy.S
 		sources = append(sources, tasks{address, own, err, w.askToolkit})
 	}
 	return sources
+}
+
+// listed is what containerd's directories told.
+type listed struct {
+	tasks []procfs.Task
+	err   error
+}
+
+// listAhead has the tasks listed while the node is read, since both take some
+// milliseconds. What starts meanwhile is seen no later than what starts just after
+// a look.
+func (w *wrapper) listAhead() {
+	ahead := make(chan listed, 1)
+	w.ahead = ahead
+	go func() {
+		tasks, err := keeping.Proc().Tasks()
+		ahead <- listed{tasks, err}
+	}()
+}
+
+// tasks lists what runs: the first time what was listed ahead.
+func (w *wrapper) tasks(proc *procfs.Proc) ([]procfs.Task, error) {
+	if ahead := w.ahead; ahead != nil {
+		w.ahead = nil
+		l := <-ahead
+		return l.tasks, l.err
+	}
+	return proc.Tasks()
 }
 
 // tasks is one containerd.

@@ -7,10 +7,14 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"syscall"
 )
 
 func main() {
+	// The program becomes docker within milliseconds; only one that waits for GPUs
+	// lives long enough to collect garbage.
+	debug.SetGCPercent(800)
 	d := deps{
 		Args: os.Args[1:], Env: os.Environ(), Getenv: os.Getenv,
 		Out: os.Stdout, Err: os.Stderr,

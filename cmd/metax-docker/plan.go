@@ -50,6 +50,9 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if !at.IsHost() && !o.DryRun {
 		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
+	if at.IsHost() {
+		w.listAhead()
+	}
 	node, err := at.Load(context.Background())
 	if err != nil {
 		return nil, err

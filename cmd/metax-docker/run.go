@@ -48,6 +48,7 @@ type wrapper struct {
 	keeping  keeping.Keeping
 	leases   []occupancy.Lease // taken for the command that is about to run
 	explains bool              // whether everything is to be said
+	ahead    <-chan listed     // containerd's tasks, once
 }
 
 // run ends in the client; it returns an exit code only where it did not get

@@ -68,14 +68,13 @@ func New(c Config) (Keeping, error) {
 	if err != nil {
 		return Keeping{}, err
 	}
-	gid := group(DockerSocket)
-	proc := procfs.New("/proc", gid)
+	proc := Proc()
 	boot, err := proc.BootID()
 	if err != nil {
 		return Keeping{}, err
 	}
 	book := ledger.New(dir, boot)
-	book.DefaultGID = gid
+	book.DefaultGID = group()
 	k := Keeping{Ledger: book, Proc: proc, Boot: boot}
 	k.Keeper = &occupancy.Keeper{
 		Store: book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
@@ -130,13 +129,13 @@ func Resolve(socket string) string {
 	return socket
 }
 
+// Proc is the view of this machine's processes.
+func Proc() *procfs.Proc { return procfs.New("/proc", group()) }
+
 // group is the one that may talk to docker, which may take leases too; -1 where
 // there is none.
-func group(socket string) int {
-	if socket == "" {
-		socket = DockerSocket
-	}
-	if info, err := os.Stat(socket); err == nil {
+func group() int {
+	if info, err := os.Stat(DockerSocket); err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
 			return int(st.Gid)
 		}

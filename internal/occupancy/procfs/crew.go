@@ -54,6 +54,9 @@ func (p *Proc) walk(ctx context.Context, q occupancy.Question) finds {
 	others.Wait()
 	w := together(crew)
 	w.hidden = hidden
+	if len(w.monitors) > 0 {
+		w.relate(pids)
+	}
 	w.adopt()
 	w.claimants = firsts(w.claimants)
 	return w.finds
@@ -95,7 +98,6 @@ func together(crew []*walk) *walk {
 		all.processes = append(all.processes, w.processes...)
 		all.claimants = append(all.claimants, w.claimants...)
 		all.monitors = append(all.monitors, w.monitors...)
-		all.families = append(all.families, w.families...)
 		all.refused += w.refused
 		all.err = cmp.Or(all.err, w.err)
 	}

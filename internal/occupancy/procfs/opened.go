@@ -9,14 +9,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// opened returns the GPUs whose device files a process has open. Its threads
-// share their files; only where the first of them has ended and others go on,
-// the files have to be looked for there.
-func (w *walk) opened(name string, s stat) ([]gpu.BDF, error) {
-	if !s.ended() {
-		return w.files(name+"/fd", nil)
-	}
-	if s.threads < 2 {
+// closed returns the GPUs of a process that shows no open file, given why. The
+// threads of a process share their files; only where the first of them has ended
+// and others go on, the files have to be looked for there. A kernel thread has
+// none, and refuses nothing that could be seen.
+func (w *walk) closed(name string, why error) ([]gpu.BDF, error) {
+	s, ok := w.stat(name)
+	switch {
+	case !ok || s.flags&kernelThread != 0:
+		return nil, nil
+	case !s.ended():
+		return nil, why
+	case s.threads < 2:
 		return nil, nil
 	}
 	dir, err := openAt(w.dir, name+"/task", unix.O_RDONLY|unix.O_DIRECTORY)
@@ -35,21 +39,23 @@ func (w *walk) opened(name string, s stat) ([]gpu.BDF, error) {
 	var errs []error
 	for _, thread := range threads {
 		var err error
-		found, err = w.files(name+"/task/"+thread+"/fd", found)
+		found, _, err = w.files(name+"/task/"+thread+"/fd", found)
 		errs = append(errs, err)
 	}
 	return found, errors.Join(errs...)
 }
 
-// files appends the GPUs of the open files in a directory of descriptors.
-func (w *walk) files(path string, found []gpu.BDF) ([]gpu.BDF, error) {
+// files appends the GPUs of the open files in a directory of descriptors, and
+// returns how many it came upon.
+func (w *walk) files(path string, found []gpu.BDF) (_ []gpu.BDF, open int, _ error) {
 	dir, err := openAt(w.dir, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return found, err
+		return found, 0, err
 	}
 	defer unix.Close(dir)
 	var denied error
 	err = eachName(dir, w.names[:], func(name string) bool {
+		open++
 		n, err := unix.Readlinkat(dir, name, w.link[:])
 		if err != nil {
 			// Root without the right to trace sees the names, but not more.
@@ -64,7 +70,7 @@ func (w *walk) files(path string, found []gpu.BDF) ([]gpu.BDF, error) {
 	if denied != nil {
 		err = denied
 	}
-	return found, err
+	return found, open, err
 }
 
 // meant returns the GPUs that an open file means, told by its device number, or

@@ -126,8 +126,8 @@ func TestProcesses(t *testing.T) {
 		t,
 		fake{pid: 300, command: "py) (thon 3", uid: 1000, cgroup: "0::/system.slice/docker-" + id + ".scope\n", open: []string{"/dev/null", "/dev/full", "/dev/zero"}},
 		fake{pid: 30, command: "smi", open: []string{"socket:[1]", "/dev/zero", "pipe:[/dev/zero]", "/etc/passwd"}},
-		fake{pid: 31, command: "kworker/0:1", flags: 0x04208060, open: []string{"/dev/zero"}},
-		fake{pid: 32, command: "zombie", state: "Z", open: []string{"/dev/zero"}},
+		fake{pid: 31, command: "kworker/0:1", flags: 0x04208060}, // neither has any file
+		fake{pid: 32, command: "zombie", state: "Z"},
 		fake{pid: 33, command: "idle"},
 		fake{pid: 35, command: "waits"},
 	)

@@ -3,6 +3,8 @@ package procfs
 import (
 	"bytes"
 	"context"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -53,33 +55,52 @@ type family struct {
 // lease stand at its beginning.
 const maxCommand = 128 << 10
 
-// visit looks at one process. That it ends meanwhile is nothing to tell of.
+// visit looks at one process. That it ends meanwhile is nothing to tell of. Its
+// short name is asked for alone: for all that stat tells the kernel adds up the
+// threads, of which shims have many.
 func (w *walk) visit(pid int, name string) {
-	text, err := readAt(w.dir, name+"/stat", w.text[:])
+	text, err := readAt(w.dir, name+"/comm", w.text[:])
 	if err != nil {
 		if refused(err) {
 			w.refused++
 		}
 		return
 	}
-	s, ok := parseStat(text)
-	if !ok || s.flags&kernelThread != 0 {
-		return
-	}
-	w.families = append(w.families, family{pid, s.parent, s.start})
-	command := string(s.command)
+	command := strings.TrimSuffix(string(text), "\n")
 	if w.question.Lost || command == monitorName {
-		w.listen(pid, name, command, s.start)
+		w.listen(pid, name, command)
 	}
 	if w.attends(name, command) {
 		return
 	}
-	found, err := w.opened(name, s)
+	found, open, err := w.files(name+"/fd", nil)
+	if open == 0 {
+		found, err = w.closed(name, err)
+	}
 	if refused(err) {
 		w.refused++
 	}
 	if len(found) > 0 {
 		w.processes = append(w.processes, w.process(pid, name, command, found))
+	}
+}
+
+// stat is what the kernel tells of a process.
+func (w *walk) stat(name string) (stat, bool) {
+	text, err := readAt(w.dir, name+"/stat", w.text[:])
+	if err != nil {
+		return stat{}, false
+	}
+	return parseStat(text)
+}
+
+// relate notes who is whose child.
+func (w *walk) relate(pids []string) {
+	for _, name := range pids {
+		pid, err := strconv.Atoi(name)
+		if s, ok := w.stat(name); ok && err == nil && s.flags&kernelThread == 0 {
+			w.families = append(w.families, family{pid, s.parent, s.start})
+		}
 	}
 }
 
@@ -104,7 +125,7 @@ func (w *walk) status(name string) (status, bool) {
 }
 
 // listen takes down what a process says of itself, if it is one to be believed.
-func (w *walk) listen(pid int, name, command string, start uint64) {
+func (w *walk) listen(pid int, name, command string) {
 	if w.words == nil {
 		w.words = make([]byte, maxCommand)
 	}
@@ -131,11 +152,15 @@ func (w *walk) listen(pid int, name, command string, start uint64) {
 	if !ok || !w.proc.believed(s) {
 		return
 	}
+	life, ok := w.stat(name)
+	if !ok {
+		return
+	}
 	namespace, err := w.proc.namespace()
 	if err != nil {
 		return // nobody could follow a client that Life does not see
 	}
-	client := occupancy.Client{PID: pid, Start: start, PIDNamespace: namespace}
+	client := occupancy.Client{PID: pid, Start: life.start, PIDNamespace: namespace}
 	// In a namespace below ours there are containers, whose root is nobody here.
 	if monitors && s.depth == 1 {
 		w.monitors = append(w.monitors, monitor{order: order, client: client, uid: s.uid})
