@@ -33,7 +33,7 @@ var goals = map[string]float64{
 	"go/internal/discover/Discover": 5e6,
 	"toolkit/generate/8":            20e6,
 	"memory/generate/8":             30 << 20,
-	"leases/run/100":                15e6,
+	"leases/take/100":               15e6,
 	"leases/lock/100":               5e6,
 	pickSearch:                      1e3,
 	pickSearch + "/allocs":          0,
