@@ -58,13 +58,18 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	c := Compose{words: args}
 	l := lexer{words: args, known: []Table{client.Global}}
 	var err error
-	if c.Global, _, err = l.flags(); err != nil || l.next == len(args) || args[l.next] != "compose" {
+	var dashes bool
+	// After "--" no flag of ours could be put before the command.
+	if c.Global, dashes, err = l.flags(); err != nil || dashes || l.next == len(args) || args[l.next] != "compose" {
 		return Compose{}, false, nil
 	}
 	l.next++
 	l.known = []Table{composeProject, more}
-	if c.Project, _, err = l.flags(); err != nil || l.next == len(args) {
+	if c.Project, dashes, err = l.flags(); err != nil || l.next == len(args) {
 		return c, false, unknownOnly(err)
+	}
+	if dashes {
+		return Compose{}, false, nil
 	}
 	c.verb, c.Verb = l.next, args[l.next]
 	l.next++

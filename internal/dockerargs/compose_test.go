@@ -128,7 +128,7 @@ func TestComposeRoles(t *testing.T) {
 
 func FuzzScanCompose(f *testing.F) {
 	for _, line := range []string{
-		"compose up -d a", "compose -f x up -dt 5 --scale a=2 a -- b", "compose run -it a sh", "compose logs -fn 1 a", "compose up --attach a -t5",
+		"compose up -d a", "compose -f x up -dt 5 --scale a=2 a -- b", "compose run -it a sh", "compose logs -fn 1 a", "compose up --attach a -t5", "compose -- up", "-- compose up",
 	} {
 		f.Add(line)
 	}
