@@ -189,7 +189,7 @@ func match(l Lease, all map[string]sight) (sight, bool) {
 			return c, true
 		case bound:
 			found = append(found, c)
-		case l.Verb == VerbStart && !l.Bound: // only a forged label can be in its place
+		case l.Verb == VerbStart && l.Container != "" && !l.Bound: // only a forged label can be in its place
 		case l.Container != "" && !c.holds() || !l.of(c):
 		case c.Lease == l.ID && (c.Privileged || overlap(c.GPUs, l.GPUs)):
 			found = append(found, c)

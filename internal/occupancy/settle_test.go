@@ -121,6 +121,7 @@ func TestSettle(t *testing.T) {
 		"released when half removed":                    {lease: lease(bound), life: Ended, looks: []Look{dockerSees(labeled(Dead, keeps))}, why: "its container is dead"},
 		"released when it is gone":                      {lease: lease(bound), life: Alive, looks: []Look{dockerSees(), noPodman}, why: "its container is gone"},
 		"bound follows the ID before the label":         {lease: lease(bound), life: Ended, looks: []Look{dockerSees(labeled(Running), labeled(Running, named(boxB)))}},
+		"start: compose makes it anew":                  {lease: lease(func(l *Lease) { l.Verb = VerbStart }), life: Ended, looks: []Look{dockerSees(labeled(Created))}, want: new(lease(bound, func(l *Lease) { l.Verb = VerbStart }))},
 		"bound goes on to what is made anew":            {lease: lease(bound), life: Ended, looks: []Look{dockerSees(labeled(Exited), labeled(Created, named(boxB)))}, want: new(lease(bound, func(l *Lease) { l.Container = boxB }))},
 		"bound goes on to nothing that has ended":       {lease: lease(bound), life: Ended, looks: []Look{dockerSees(labeled(Exited, named(boxB)))}, why: "its container is gone"},
 		"bound follows the ID without a label":          {lease: lease(bound), life: Ended, looks: []Look{dockerSees(labeled(Running, unlabeled, on()))}},
