@@ -120,7 +120,7 @@ func (t toolkit) onHost(c *cli.Context) error {
 const leaseSource = "lease"
 
 // sourceNames are what --source takes.
-var sourceNames = []string{leaseSource, "docker", "containerd", "podman", "cri-o", "processes"}
+var sourceNames = []string{leaseSource, "docker", "containerd", "podman", "cri-o", occupancy.Processes}
 
 func sourceFlag() cli.Flag {
 	return &cli.StringSliceFlag{

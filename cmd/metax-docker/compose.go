@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,7 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if err != nil {
 		return exitOurs, true, err
 	}
-	if !ok || w.engineName() != "docker" || w.missing != nil {
+	if !ok || w.engine() != "docker" || w.missing != nil {
 		return 0, false, nil
 	}
 	if len(cmd.Words) == 0 && cmd.Verb == "run" {
@@ -105,7 +104,7 @@ func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
 	if cmd.Verb != "" {
 		help = slices.Insert(help, 1, cmd.Verb)
 	}
-	text, err := w.Output(context.Background(), w.client, help...)
+	text, err := w.output(context.Background(), w.client, help...)
 	if err != nil {
 		return cmd, false, nil // docker says what is wrong
 	}
@@ -164,7 +163,7 @@ func (w *wrapper) config(cmd dockerargs.Compose, flags []string, options ...stri
 		run.Stdin = os.Stdin
 		defer func() { err = errors.Join(err, rewind()) }()
 	}
-	err = run.Run()
+	err = w.Run(run)
 	return out.Bytes(), told.String(), err
 }
 
@@ -222,13 +221,4 @@ func (p *project) asking() []string {
 		}
 	}
 	return out
-}
-
-// engineName is the engine behind the client, by the client's name.
-func (w *wrapper) engineName() string {
-	switch name := filepath.Base(w.settings.DockerClient.Text); name {
-	case "podman", "nerdctl":
-		return name
-	}
-	return "docker"
 }

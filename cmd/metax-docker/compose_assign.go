@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
-	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
@@ -20,28 +17,22 @@ import (
 // leases, and returns what every service gets: those with a container what it
 // has.
 func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
-	o := p.cmd.Options
-	w.settings.Policy.Set(o.Policy, "--gpus-policy")
-	w.settings.DockerInject.Set(o.Inject, "--inject")
-	w.explains = o.Explain
-	inject := w.settings.DockerInject
-	if inject.Text != dockerargs.InjectAuto && inject.Text != dockerargs.InjectCDI && inject.Text != dockerargs.InjectFlags {
-		return nil, fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags", inject.Text, inject.Origin)
+	if err := w.heed(p.cmd.Options); err != nil {
+		return nil, err
 	}
-	socket, err := w.socket(p.cmd.Global)
+	socket, daemon, err := w.daemon(p.cmd.Global)
 	if err != nil {
 		return nil, err
 	}
-	asked := socket
-	if inject.Text == dockerargs.InjectFlags {
-		asked = ""
-	}
-	daemon := ask(asked, dockerSetup)
 	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() {
 		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
 	node, err := at.Load(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	g, err := newGiven(node, w.settings.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -70,20 +61,6 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 		w.warn("%s", line)
 	}
 	fmt.Fprint(w.Err, c.explanation)
-	root, err := filepath.Abs(at.Root)
-	if err != nil {
-		return nil, fmt.Errorf("resolve root %q: %w", at.Root, err)
-	}
-	if strings.Contains(root, ":") {
-		return nil, fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", root, w.settings.Root.Origin)
-	}
-	g := given{Root: root}
-	if node.Shared != nil {
-		g.Shared = *node.Shared
-	}
-	if node.Driver != nil {
-		g.Driver = node.Driver.Path
-	}
 	return w.givenTo(c, g, <-daemon)
 }
 
@@ -200,7 +177,6 @@ func (w *wrapper) claim(p *project, c *composer, socket string) error {
 }
 
 func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
-	engine, endpoint := w.engine(socket)
 	verb := occupancy.VerbRun
 	if p.cmd.Verb == occupancy.VerbCreate {
 		verb = occupancy.VerbCreate
@@ -208,11 +184,10 @@ func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
 	claim := occupancy.Claim{Share: true, Wait: p.cmd.Options.Wait, Own: c.replaced}
 	for i := range c.wants {
 		want := &c.wants[i]
-		draft, err := w.draft(verb, engine, endpoint, want.share)
+		draft, err := w.draft(i, verb, socket, want.share)
 		if err != nil {
 			return err
 		}
-		draft.ID = occupancy.LeaseID(w.keeping.Boot, draft.Client, i)
 		if want.before != nil {
 			draft.ID, draft.Verb, draft.Started = want.labels[occupancy.LeaseLabel], occupancy.VerbStart, want.started
 		}
@@ -227,7 +202,7 @@ func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
 		if s.leased {
 			continue
 		}
-		draft, err := w.draft(verb, engine, endpoint, false)
+		draft, err := w.draft(0, verb, socket, false)
 		if err != nil {
 			return err
 		}
@@ -259,17 +234,4 @@ func bdfs(node gpu.Node, indices []int) []gpu.BDF {
 		out[i] = node.GPUs[index].BDF
 	}
 	return out
-}
-
-// policyOf is the policy of a service, or else the one of the line.
-func (w *wrapper) policyOf(r compose.Request) (alloc.Policy, error) {
-	text, origin := w.settings.Policy.Text, w.settings.Policy.Origin
-	if r.Policy != "" {
-		text, origin = r.Policy, "the option policy of the project"
-	}
-	policy, err := alloc.ParsePolicy(text)
-	if err != nil {
-		return policy, fmt.Errorf("%w (from %s)", err, origin)
-	}
-	return policy, nil
 }

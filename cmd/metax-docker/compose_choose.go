@@ -68,7 +68,7 @@ func (w *wrapper) newComposer(p *project, node gpu.Node, starting []string, stat
 		if err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)
 		}
-		policy, err := w.policyOf(r)
+		policy, err := w.policy(r.Policy)
 		if err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)
 		}

@@ -16,9 +16,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
 )
 
-// containerdSocket is where containerd listens unless told otherwise.
-const containerdSocket = "/run/containerd/containerd.sock"
-
 // dockers is the namespace of docker's containers, of which docker tells more.
 const dockers = "moby"
 
@@ -27,7 +24,7 @@ const dockers = "moby"
 // say whether there is one that nobody knows yet; only then metax-ctk is asked.
 func (w *wrapper) containerd(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 	running, err := w.tasks(proc)
-	addresses := []string{containerdSocket}
+	addresses := []string{keeping.ContainerdSocket}
 	for _, t := range running {
 		addresses = append(addresses, t.Address)
 	}
@@ -122,7 +119,7 @@ func (w *wrapper) askToolkit(ctx context.Context, address string) (told keeping.
 	if err != nil {
 		return told, err
 	}
-	text, err := w.Output(ctx, path, "--root", w.settings.Root.Text, "ps", "--source", "containerd", "-o", "json")
+	text, err := w.output(ctx, path, "--root", w.settings.Root.Text, "ps", "--source", "containerd", "-o", "json")
 	if err != nil {
 		return told, err
 	}

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
@@ -22,6 +24,25 @@ type given struct {
 	Driver string
 	// Root is where the node's "/" is on this machine.
 	Root string
+}
+
+// newGiven is what every container on the node gets, without GPUs yet.
+func newGiven(node gpu.Node, root config.Value) (given, error) {
+	path, err := filepath.Abs(root.Text)
+	if err != nil {
+		return given{}, fmt.Errorf("resolve root %q: %w", root.Text, err)
+	}
+	if strings.Contains(path, ":") {
+		return given{}, fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", path, root.Origin)
+	}
+	g := given{Root: path}
+	if node.Shared != nil {
+		g.Shared = *node.Shared
+	}
+	if node.Driver != nil {
+		g.Driver = node.Driver.Path
+	}
+	return g, nil
 }
 
 // flags are docker's options for it, by plain devices and volumes.

@@ -17,15 +17,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
-// engine is the engine behind the client, as leases name it.
-func (w *wrapper) engine(socket string) (name, endpoint string) {
+// engine is the engine behind the client, by the client's name.
+func (w *wrapper) engine() string {
 	switch filepath.Base(w.settings.DockerClient.Text) {
 	case "podman":
-		return "podman", ""
+		return "podman"
 	case "nerdctl":
-		return "containerd", containerdSocket
+		return "containerd"
 	}
-	return "docker", keeping.Resolve(socket)
+	return "docker"
 }
 
 // keep opens the leases of the node.
@@ -40,16 +40,23 @@ func (w *wrapper) keep(node gpu.Node, root, socket string) error {
 	return nil
 }
 
-// draft is a lease of ours but for its GPUs.
-func (w *wrapper) draft(verb, engine, endpoint string, share bool) (occupancy.Lease, error) {
+// draft is the nth lease of ours but for its GPUs.
+func (w *wrapper) draft(n int, verb, socket string, share bool) (occupancy.Lease, error) {
 	client, err := w.keeping.Proc.Self()
 	if err != nil {
 		return occupancy.Lease{}, err
 	}
-	return occupancy.Lease{
-		ID: occupancy.LeaseID(w.keeping.Boot, client, 0), Engine: engine, Endpoint: endpoint,
+	l := occupancy.Lease{
+		ID: occupancy.LeaseID(w.keeping.Boot, client, n), Engine: w.engine(),
 		Verb: verb, Client: client, User: me(), Shared: share,
-	}, nil
+	}
+	switch l.Engine {
+	case "docker":
+		l.Endpoint = keeping.Resolve(socket)
+	case "containerd":
+		l.Endpoint = keeping.ContainerdSocket
+	}
+	return l, nil
 }
 
 // take gives the GPUs to the claim, and says what is to be said.

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -18,11 +17,7 @@ func main() {
 	d := deps{
 		Args: os.Args[1:], Env: os.Environ(), Getenv: os.Getenv,
 		Out: os.Stdout, Err: os.Stderr,
-		Exec: syscall.Exec,
-		Output: func(ctx context.Context, path string, args ...string) (string, error) {
-			out, err := exec.CommandContext(ctx, path, args...).Output()
-			return string(out), err
-		},
+		Exec: syscall.Exec, Run: (*exec.Cmd).Run,
 	}
 	os.Exit(run(d))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
@@ -22,30 +21,20 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--gpus: %w", err)
 	}
-	w.settings.Policy.Set(o.Policy, "--gpus-policy")
-	w.settings.DockerInject.Set(o.Inject, "--inject")
-	policy, err := alloc.ParsePolicy(w.settings.Policy.Text)
-	if err != nil {
-		return nil, fmt.Errorf("%w (from %s)", err, w.settings.Policy.Origin)
+	if err := w.heed(o); err != nil {
+		return nil, err
 	}
-	inject := w.settings.DockerInject
-	if inject.Text != dockerargs.InjectAuto && inject.Text != dockerargs.InjectCDI && inject.Text != dockerargs.InjectFlags {
-		return nil, fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags", inject.Text, inject.Origin)
+	policy, err := w.policy("")
+	if err != nil {
+		return nil, err
 	}
 	if err := forged(cmd.Flags); err != nil {
 		return nil, err
 	}
-	socket, err := w.socket(cmd.Global)
+	socket, daemon, err := w.daemon(cmd.Global)
 	if err != nil {
 		return nil, err
 	}
-	asked := socket
-	if inject.Text == dockerargs.InjectFlags {
-		asked = "" // no answer would change anything
-	}
-	// The daemon is asked while the node is read: both take a few milliseconds.
-	daemon := ask(asked, dockerSetup)
-
 	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() && !o.DryRun {
 		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
@@ -57,11 +46,15 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	g, err := newGiven(node, w.settings.Root)
+	if err != nil {
+		return nil, err
+	}
 	chooser, err := newChooser(node, req, policy)
 	if err != nil {
 		return nil, err
 	}
-	chooser.share, chooser.explain, w.explains = o.Share, o.Explain, o.Explain
+	chooser.share, chooser.explain = o.Share, o.Explain
 	// Nothing that takes long stands between the lease and docker.
 	engine := <-daemon
 	chosen, lease, err := w.obtain(cmd, chooser, at, socket)
@@ -71,21 +64,8 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 	if cmd.Flags.True("privileged") && !req.All {
 		w.warn("--privileged shows the container every GPU of the host, not only the %d chosen", len(chosen))
 	}
-	root, err := filepath.Abs(at.Root)
-	if err != nil {
-		return nil, fmt.Errorf("resolve root %q: %w", at.Root, err)
-	}
-	if strings.Contains(root, ":") {
-		return nil, fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", root, w.settings.Root.Origin)
-	}
-	g := given{GPUs: chosen, Root: root}
-	if node.Shared != nil {
-		g.Shared = *node.Shared
-	}
-	if node.Driver != nil {
-		g.Driver = node.Driver.Path
-	}
-	options, err := w.inject(g, inject, engine)
+	g.GPUs = chosen
+	options, err := w.inject(g, w.settings.DockerInject, engine)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +73,46 @@ func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
 		options = append(options, w.labels(*lease, chosen)...)
 	}
 	return options, nil
+}
+
+// heed puts what the line says of the ways to pick and to inject over what the
+// configuration says.
+func (w *wrapper) heed(o dockerargs.Options) error {
+	w.explains = o.Explain
+	w.settings.Policy.Set(o.Policy, "--gpus-policy")
+	w.settings.DockerInject.Set(o.Inject, "--inject")
+	switch way := w.settings.DockerInject; way.Text {
+	case dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags:
+		return nil
+	default:
+		return fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags", way.Text, way.Origin)
+	}
+}
+
+// policy is the one that a service of a project names, or else the one of the
+// line.
+func (w *wrapper) policy(named string) (alloc.Policy, error) {
+	text, origin := w.settings.Policy.Text, w.settings.Policy.Origin
+	if named != "" {
+		text, origin = named, "the option policy of the project"
+	}
+	policy, err := alloc.ParsePolicy(text)
+	if err != nil {
+		return policy, fmt.Errorf("%w (from %s)", err, origin)
+	}
+	return policy, nil
+}
+
+// daemon returns the socket of the daemon and asks it what it can do, while the
+// node is read: both take a few milliseconds.
+func (w *wrapper) daemon(global dockerargs.Flags) (socket string, said <-chan answer, err error) {
+	if socket, err = w.socket(global); err != nil {
+		return "", nil, err
+	}
+	if w.settings.DockerInject.Text == dockerargs.InjectFlags {
+		return socket, ask("", dockerSetup), nil // no answer would change anything
+	}
+	return socket, ask(socket, dockerSetup), nil
 }
 
 // inject turns what is given into docker's options, by the way that was asked
@@ -173,8 +193,7 @@ func givable(node gpu.Node, g gpu.GPU) error {
 
 // lease takes the lease of one container.
 func (w *wrapper) lease(cmd dockerargs.Command, c *chooser, socket string) ([]int, *occupancy.Lease, error) {
-	engine, endpoint := w.engine(socket)
-	draft, err := w.draft(cmd.Verb, engine, endpoint, c.share)
+	draft, err := w.draft(0, cmd.Verb, socket, c.share)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -208,8 +227,7 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 // socket returns the path of the daemon's socket, empty for a client that has
 // no daemon, or an error for a daemon on another host.
 func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
-	switch filepath.Base(w.settings.DockerClient.Text) {
-	case "podman", "nerdctl":
+	if w.engine() != "docker" {
 		return "", nil
 	}
 	host, _ := global.Last("host")

@@ -35,8 +35,8 @@ type deps struct {
 	Out, Err io.Writer
 	// Exec replaces the process; it returns only if that failed.
 	Exec func(path string, argv, env []string) error
-	// Output runs a program and returns what it prints.
-	Output func(ctx context.Context, path string, args ...string) (string, error)
+	// Run runs another program to its end.
+	Run func(*exec.Cmd) error
 }
 
 // wrapper is one run of the program.
@@ -112,12 +112,7 @@ func (w *wrapper) finish(cmd dockerargs.Command, flags []string) (int, error) {
 		}
 		return 0, nil
 	}
-	if err := w.stillOurs(); err != nil {
-		return exitOurs, err
-	}
-	code, err := w.become(args)
-	w.giveBack()
-	return code, err
+	return w.become(args)
 }
 
 // find returns the path of the client.
@@ -136,6 +131,15 @@ func (w *wrapper) find() (string, error) {
 	return path, nil
 }
 
+// output runs a program and returns what it prints.
+func (w *wrapper) output(ctx context.Context, path string, args ...string) (string, error) {
+	var out strings.Builder
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env, cmd.Stdout = w.Env, &out
+	err := w.Run(cmd)
+	return out.String(), err
+}
+
 // scan reads the command line; a flag that docker's table does not know is
 // looked up in the client's own help.
 func (w *wrapper) scan() (dockerargs.Command, error) {
@@ -150,19 +154,24 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 	if w.missing != nil {
 		return cmd, w.missing
 	}
-	if text, err := w.Output(context.Background(), w.client, "run", "--help"); err == nil {
+	if text, err := w.output(context.Background(), w.client, "run", "--help"); err == nil {
 		client.Run = client.Run.Merge(dockerargs.ParseHelp(text))
 	}
-	if text, err := w.Output(context.Background(), w.client, "--help"); err == nil {
+	if text, err := w.output(context.Background(), w.client, "--help"); err == nil {
 		client.Global = client.Global.Merge(dockerargs.ParseHelp(text))
 	}
 	return dockerargs.Scan(w.Args, client)
 }
 
-// become replaces the process by the client.
+// become replaces the process by the client, which has the leases then; if it
+// does not come to that, they are given back.
 func (w *wrapper) become(args []string) (int, error) {
+	defer w.giveBack()
 	if w.missing != nil {
 		return unusable(w.missing), w.missing
+	}
+	if err := w.stillOurs(); err != nil {
+		return exitOurs, err
 	}
 	// The client sees the name that it would have had without us.
 	argv := append([]string{filepath.Base(w.client)}, args...)

@@ -61,12 +61,10 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 			}
 			first[bdf] = name
 		}
-		lease, err := w.draft(occupancy.VerbStart, "docker", "", cmd.Options.Share)
+		lease, err := w.draft(len(want), occupancy.VerbStart, socket, cmd.Options.Share)
 		if err != nil {
 			return err
 		}
-		_, lease.Endpoint = source.Name()
-		lease.ID = occupancy.LeaseID(w.keeping.Boot, lease.Client, len(want))
 		claim.Spare = append(claim.Spare, lease.ID)
 		if occupancy.ValidID(c.Lease) {
 			lease.ID = c.Lease // compose looks for it when it makes the container anew

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // ErrNotRegular reports that there is something else than a regular file.
@@ -40,7 +41,7 @@ func Write(path string, data []byte, perm fs.FileMode) (changed bool, err error)
 
 func replace(path string, data []byte, perm fs.FileMode) (err error) {
 	dir := filepath.Dir(path)
-	if err := makeDir(dir); err != nil {
+	if err := MakeDir(dir); err != nil {
 		return err
 	}
 	// The name begins with a dot and does not end as the target does: programs
@@ -60,17 +61,18 @@ func replace(path string, data []byte, perm fs.FileMode) (err error) {
 	return os.Rename(tmp.Name(), path)
 }
 
-// makeDir makes dir and what is missing above it. Others must be able to reach
-// what is written there, so the umask does not count.
-func makeDir(dir string) error {
+// MakeDir makes dir and what is missing above it, with mode 0755. Others must be
+// able to reach what is written there, so the umask does not count. A directory
+// that is there stays as it is.
+func MakeDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():
-		return &fs.PathError{Op: "mkdir", Path: dir, Err: errors.New("not a directory")}
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
 	case err == nil || !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := makeDir(filepath.Dir(dir)); err != nil {
+	if err := MakeDir(filepath.Dir(dir)); err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {

@@ -113,17 +113,8 @@ func (c *Compose) read(l *lexer, ours Table, first bool) error {
 		l.next++
 	}
 	for l.next < len(l.words) {
-		read, dashes, err := l.flags()
-		for _, f := range read {
-			if ours.Has(f.Name) && l.words[f.At][1] == '-' {
-				c.own = append(c.own, f)
-			} else {
-				c.Flags = append(c.Flags, f)
-			}
-		}
-		if n := len(read); errors.Is(err, errNoValue) && ours.Has(read[n-1].Name) {
-			return missingValue("--" + read[n-1].Name)
-		}
+		own, flags, dashes, err := l.split(ours)
+		c.own, c.Flags = append(c.own, own...), append(c.Flags, flags...)
 		if err != nil {
 			return err
 		}

@@ -48,6 +48,23 @@ func (l *lexer) flags() (flags Flags, dashes bool, err error) {
 	return flags, false, nil
 }
 
+// split reads as flags does, and tells the flags that are ours, which have no
+// letters, from the client's. One of ours without its value is an *OptionError.
+func (l *lexer) split(ours Table) (own, client Flags, dashes bool, err error) {
+	read, dashes, err := l.flags()
+	for i, f := range read {
+		switch {
+		case !ours.Has(f.Name) || l.words[f.At][1] != '-':
+			client = append(client, f)
+		case i == len(read)-1 && errors.Is(err, errNoValue):
+			return own, client, false, missingValue("--" + f.Name)
+		default:
+			own = append(own, f)
+		}
+	}
+	return own, client, dashes, err
+}
+
 // long reads --name, --name=value or --name value.
 func (l *lexer) long(text string) (Flags, error) {
 	if text[0] == '-' || text[0] == '=' {

@@ -59,17 +59,7 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 		return cmd.start(&l, client)
 	}
 	l.known = []Table{ours, client.Run, client.Global}
-	read, _, err := l.flags()
-	for i, f := range read {
-		if !ours.Has(f.Name) || args[f.At][1] != '-' { // ours have no letters
-			cmd.Flags = append(cmd.Flags, f)
-			continue
-		}
-		if i == len(read)-1 && errors.Is(err, errNoValue) {
-			return Command{}, missingValue("--" + f.Name)
-		}
-		cmd.own = append(cmd.own, f)
-	}
+	cmd.own, cmd.Flags, _, err = l.split(ours)
 	if cmd.TakesGPU = cmd.own.Has("gpus"); cmd.TakesGPU {
 		var bad error
 		if cmd.Options, bad = readOptions(cmd.own); bad != nil {
@@ -90,17 +80,8 @@ func (c Command) starts() bool { return c.Verb == "start" || c.Verb == "restart"
 func (c Command) start(l *lexer, client Client) (Command, error) {
 	l.known = []Table{startOptions, client.Start, client.Global}
 	for l.next < len(l.words) {
-		read, dashes, err := l.flags()
-		for _, f := range read {
-			if startOptions.Has(f.Name) && l.words[f.At][1] == '-' {
-				c.own = append(c.own, f)
-			} else {
-				c.Flags = append(c.Flags, f)
-			}
-		}
-		if n := len(read); errors.Is(err, errNoValue) && startOptions.Has(read[n-1].Name) {
-			return Command{}, missingValue("--" + read[n-1].Name)
-		}
+		own, flags, dashes, err := l.split(startOptions)
+		c.own, c.Flags = append(c.own, own...), append(c.Flags, flags...)
 		if err != nil {
 			// The client refuses it, unless it knows more than docker.
 			c.Names = nil
@@ -143,8 +124,13 @@ func verb(l *lexer) (verb string, global Flags, err error) {
 }
 
 // settle decides what an error of the lexer is to the caller: faults are the
-// client's to report, and so are unknown flags where nothing is ours.
+// client's to report but for those of our options, and so are unknown flags where
+// nothing is ours.
 func (c Command) settle(err error, global bool) (Command, error) {
+	var option *OptionError
+	if errors.As(err, &option) {
+		return Command{}, option
+	}
 	var unknown *UnknownFlagError
 	if errors.As(err, &unknown) && mentioned(c.words) {
 		unknown.Global = global

@@ -66,7 +66,8 @@ type Container struct {
 	// Started is the engine's own word for when the container last started, to be
 	// compared with itself only.
 	Started string
-	// Init is the pid of the container's first process, 0 if it has none.
+	// Init is the pid of the container's first process, 0 if it has none or that is
+	// not known.
 	Init int
 }
 

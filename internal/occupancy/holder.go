@@ -1,6 +1,7 @@
 package occupancy
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -147,37 +148,43 @@ func (s *State) stale(out []Holder, r *round, all map[string]sight, attached map
 }
 
 // processes adds the processes to the holders whose container they are in, or as
-// holders of their own.
+// holders of their own. Of a container that no cgroup tells only the first process
+// is known to be in it.
 func (s *State) processes(out []Holder, r *round, all map[string]sight, attached map[string]int, ignore []string) []Holder {
 	var found []Process
 	for _, l := range r.looks {
 		found = append(found, l.Processes...)
 	}
 	slices.SortFunc(found, func(a, b Process) int { return a.PID - b.PID })
+	inits := map[int]string{} // pid → container key; no process is 0
+	for key, c := range all {
+		inits[c.Init] = key
+	}
 	for _, p := range found {
 		if ignored(ignore, p.Command, "") {
 			continue
 		}
+		key := cmp.Or(p.Container, inits[p.PID])
 		at := -1
-		if p.Container != "" {
-			if i, ok := attached[p.Container]; ok {
+		if key != "" {
+			if i, ok := attached[key]; ok {
 				at = i
 			} else {
-				at = slices.IndexFunc(out, func(h Holder) bool { return h.Lease != nil && h.Lease.Container == p.Container })
+				at = slices.IndexFunc(out, func(h Holder) bool { return h.Lease != nil && h.Lease.Container == key })
 			}
 		}
 		if at < 0 {
 			h := Holder{}
-			facts := s.Seen[p.Container].Facts // of an engine that does not answer
-			if c, ok := all[p.Container]; ok && p.Container != "" {
+			facts := s.Seen[key].Facts // of an engine that does not answer
+			if c, ok := all[key]; ok {
 				facts = c.Facts
 				h.Container = &c.Container
 			}
 			if ignored(ignore, facts.Name, image(facts.Image)) {
 				continue
 			}
-			if p.Container != "" {
-				attached[p.Container] = len(out)
+			if key != "" {
+				attached[key] = len(out)
 			}
 			at = len(out)
 			out = append(out, h)

@@ -33,6 +33,13 @@ func TestHolders(t *testing.T) {
 	inside := Process{PID: 11, Command: "train", Container: boxA, GPUs: gpus(0, 1)}
 	exporter := labeled(Running, unlabeled, func(c *Container) { c.Name, c.Image = "x", "reg.example:5000/metax/mx-exporter:1@sha256:0" })
 	privileged := labeled(Running, unlabeled, on(), func(c *Container) { c.Privileged = true })
+	// containerd's own client gives its containers names for IDs, which no cgroup
+	// tells from others; of their processes the first is known.
+	ctr := func(change ...func(*Container)) Container {
+		return labeled(Running, append(change, unlabeled, named("train"), func(c *Container) {
+			c.Engine, c.Namespace, c.Init = "containerd", "default", 9
+		})...)
+	}
 	seen := func(held bool, c Container) map[string]Known {
 		return map[string]Known{boxA: {c.Facts, "docker", sock, held}}
 	}
@@ -95,6 +102,17 @@ func TestHolders(t *testing.T) {
 		"two processes of a container that nobody knows": {
 			looks: []Look{procs(inside, Process{PID: 12, Command: "b", Container: boxA, GPUs: gpus(3)})},
 			want:  []row{{gpus(0, 1, 3), "process 11 (train)", "open", []string{"process"}}},
+		},
+		"the first process of a container by name": {
+			looks: []Look{containerdSees(ctr()), procs(python, Process{PID: 10, Command: "sh", GPUs: gpus(3)})},
+			want:  []row{{gpus(0, 2), "container job (containerd)", "running", []string{"container", "process"}}, {gpus(3), "process 10 (sh)", "open", []string{"process"}}},
+		},
+		"the first process of an ignored container by name": {
+			looks: []Look{containerdSees(ctr(func(c *Container) { c.Name = "mx-exporter" })), procs(python)},
+		},
+		"a process in another container than the first of its number": {
+			looks: []Look{containerdSees(ctr()), procs(Process{PID: 9, Command: "b", Container: boxB, GPUs: gpus(3)})},
+			want:  []row{{gpus(0), "container job (containerd)", "running", []string{"container"}}, {gpus(3), "process 9 (b)", "open", []string{"process"}}},
 		},
 		"an ignored program":   {looks: []Look{procs(Process{PID: 1, Command: "mx-smi", GPUs: gpus(0, 1, 2, 3)})}},
 		"an ignored image":     {looks: []Look{dockerSees(exporter)}},

@@ -36,7 +36,7 @@ func (w *world) queued(a *actor, before State, l Lease) {
 			return
 		}
 		if w.life(t.Client) == Alive && t.Until >= w.uptime() && (len(t.GPUs) == 0 || overlap(t.GPUs, l.GPUs)) {
-			w.fail("I6 %d is served before ticket %d of %d", a.n, t.Seq, t.Client.PID)
+			w.fail("I6 %d is served before ticket %s of %d", a.n, t.ID, t.Client.PID)
 		}
 	}
 }

@@ -60,6 +60,33 @@ func (k *Keeper) Release(ctx context.Context, ids []string, who User, force bool
 	return released, nil
 }
 
+// Return gives leases back that came to nothing, but for those that have changed
+// since.
+func (k *Keeper) Return(ctx context.Context, leases []Lease) error {
+	return k.remove(ctx, func(s *State) {
+		s.Leases = slices.DeleteFunc(s.Leases, func(l Lease) bool {
+			return slices.ContainsFunc(leases, func(mine Lease) bool { return mine.ID == l.ID && mine.Rev == l.Rev })
+		})
+	})
+}
+
+// remove takes leases or tickets out of the state. A state that is lost has none,
+// and must not be begun by writing it.
+func (k *Keeper) remove(ctx context.Context, from func(*State)) error {
+	nothing := errors.New("nothing to remove")
+	err := k.Store.Update(ctx, func(s *State) error {
+		before := len(s.Leases) + len(s.Queue)
+		if from(s); len(s.Leases)+len(s.Queue) == before {
+			return nothing
+		}
+		return nil
+	})
+	if errors.Is(err, nothing) {
+		return nil
+	}
+	return err
+}
+
 // silent is the error for a state that is lost while one of those who could tell
 // what was in it does not: the clients, or an engine that is asked.
 func (s *State) silent(r *round, asked func(Look) bool) error {

@@ -73,6 +73,41 @@ func TestReleaseLeavesTheContainer(t *testing.T) {
 	}
 }
 
+// What came to nothing is given back, but not what has changed since; and a state
+// that is lost is not begun by it.
+func TestReturn(t *testing.T) {
+	other := lease(func(l *Lease) { l.ID, l.GPUs = leaseB, gpus(1) })
+	lost := NewState("boot")
+	lost.Lost = "it was damaged"
+	for name, c := range map[string]struct {
+		state  State
+		left   []string
+		writes int
+	}{
+		"as it was":     {stateOf(lease(), other), []string{leaseB}, 1},
+		"changed since": {stateOf(lease(func(l *Lease) { l.Rev++ }), other), []string{leaseA, leaseB}, 0},
+		"gone already":  {stateOf(other), []string{leaseB}, 0},
+		"lost":          {lost, nil, 0},
+	} {
+		b := newBench(t, c.state)
+		if err := b.Return(t.Context(), []Lease{lease()}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var left []string
+		for _, l := range b.state.Leases {
+			left = append(left, l.ID)
+		}
+		if diff := cmp.Diff(c.left, left); diff != "" || b.writes != c.writes || b.state.New != c.state.New {
+			t.Errorf("%s: %d writes, new %v, left: %s", name, b.writes, b.state.New, diff)
+		}
+	}
+	b := newBench(t, stateOf(lease()))
+	b.err = errors.New("broken")
+	if err := b.Return(t.Context(), []Lease{lease()}); !errors.Is(err, b.err) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestCollect(t *testing.T) {
 	b := newBench(t, stateOf(lease(bound)), dockerSees())
 	r, err := b.Report(t.Context())

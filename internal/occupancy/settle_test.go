@@ -203,7 +203,7 @@ func TestGraceEndsBeforeTheLook(t *testing.T) {
 
 func TestSettleQueue(t *testing.T) {
 	s := stateOf()
-	s.Queue = []Ticket{{ID: leaseA, Client: clientA}, {ID: leaseB, Seq: 1, Client: clientB}, {ID: "cccccccccccc", Seq: 2}}
+	s.Queue = []Ticket{{ID: leaseA, Client: clientA}, {ID: leaseB, Client: clientB}, {ID: "cccccccccccc"}}
 	s.settle(&round{lives: map[Client]Life{clientA: Ended, clientB: Alive}})
 	var left []string
 	for _, q := range s.Queue {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Patience is what a source that hangs may cost.
+// Patience is what a source that hangs may cost. One that minds its deadline has
+// the last fifth of it to say what it has.
 const Patience = 200 * time.Millisecond
 
 // ErrAbsent reports a source that this machine does not have, such as an engine
@@ -44,7 +45,7 @@ type Sight struct {
 
 // Source is one place to look for holders of GPUs.
 type Source interface {
-	// Name is the engine or "processes", and the endpoint: what a Lease carries
+	// Name is the engine or Processes, and the endpoint: what a Lease carries
 	// as Engine and Endpoint.
 	Name() (engine, endpoint string)
 	// Look returns what is there now, with what could be seen also beside an
@@ -65,7 +66,7 @@ func (l Look) complete() bool { return l.Err == nil && !l.Partial }
 // lookAll asks all sources at once. One that does not come back in time is left
 // to itself.
 func lookAll(ctx context.Context, sources []Source, q Question) []Look {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience/5*4)
 	defer cancel()
 	looks := make([]Look, len(sources))
 	type answer struct {
@@ -82,8 +83,7 @@ func lookAll(ctx context.Context, sources []Source, q Question) []Look {
 			answers <- answer{i, sight, err}
 		}()
 	}
-	// A source that minds its deadline is about to say what it has.
-	late := time.NewTimer(Patience + Patience/4)
+	late := time.NewTimer(Patience)
 	defer late.Stop()
 	for range sources {
 		select {

@@ -17,8 +17,6 @@ const (
 type Ticket struct {
 	// ID is the ID of the lease that the request will take.
 	ID string `json:"id"`
-	// Seq orders the tickets by arrival.
-	Seq int `json:"seq"`
 	// Count is how many GPUs it waits for.
 	Count int `json:"count"`
 	// GPUs are the ones it waits for, empty for any.
@@ -36,11 +34,9 @@ type State struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Boot is the id of the boot that the rest is about.
-	Boot string `json:"boot"`
-	// Next is the Seq of the next ticket.
-	Next   int      `json:"next,omitempty"`
+	Boot   string   `json:"boot"`
 	Leases []Lease  `json:"leases"`          // ascending by ID
-	Queue  []Ticket `json:"queue,omitempty"` // ascending by Seq
+	Queue  []Ticket `json:"queue,omitempty"` // in the order of arrival
 	// Seen are the containers that engines listed last, by Container.Key.
 	Seen map[string]Known `json:"seen,omitempty"`
 	// Lost says why there is nothing before this state, in a sentence's end:

@@ -23,12 +23,9 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return ErrBusy }
 
-// How often a request that waits looks again: at the state file alone while
-// others are before it, at everything when it is its turn.
-const (
-	queuePause = 100 * time.Millisecond
-	turnPause  = 100 * time.Millisecond
-)
+// pulse is how soon a request that waits looks again: at the state file alone
+// while others are before it, at everything when it is its turn.
+const pulse = 100 * time.Millisecond
 
 // Claim asks for GPUs.
 type Claim struct {
@@ -209,27 +206,14 @@ func (s *State) ahead(c Claim) (reserved []gpu.BDF, before int) {
 func (s *State) join(c Claim, r *round) {
 	l := c.Leases[0]
 	s.Queue = append(s.Queue, Ticket{
-		ID: l.ID, Seq: s.Next, Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
+		ID: l.ID, Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
 		Since: r.now, Until: r.uptime + c.Wait + Grace,
 	})
-	s.Next++
 }
 
-// leave takes the claim out of the queue. A state that is lost has none, and must
-// not be begun by writing it.
+// leave takes the claim out of the queue.
 func (k *Keeper) leave(ctx context.Context, c Claim) error {
-	left := errors.New("not in the queue")
-	err := k.Store.Update(ctx, func(s *State) error {
-		if s.ticket(c.Leases[0].ID) < 0 {
-			return left
-		}
-		s.leave(c.Leases[0].ID)
-		return nil
-	})
-	if errors.Is(err, left) {
-		return nil
-	}
-	return err
+	return k.remove(ctx, func(s *State) { s.leave(c.Leases[0].ID) })
 }
 
 // pause waits until it is worth to try again. While others are before the claim
@@ -239,9 +223,9 @@ func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, waited time.Durati
 	most := c.Wait - waited
 	begin := k.Uptime()
 	for before := b.before; ; {
-		d := min(max(turnPause, waited/20), 10*turnPause)
+		d := min(max(pulse, waited/20), 10*pulse)
 		if before > 0 {
-			d = queuePause * time.Duration(min(before, 10))
+			d = pulse * time.Duration(min(before, 10))
 		}
 		if most > 0 {
 			d = min(d, most)

@@ -68,7 +68,7 @@ func Sources(looks []occupancy.Look) []Source {
 	for _, l := range looks {
 		s := Source{Engine: l.Engine, Endpoint: l.Endpoint, Status: OK}
 		// Of processes at least our own can be seen.
-		seen := len(l.Containers) > 0 || l.Engine == "processes"
+		seen := len(l.Containers) > 0 || l.Engine == occupancy.Processes
 		switch {
 		case errors.Is(l.Err, occupancy.ErrAbsent):
 			s.Status = Absent

@@ -4,7 +4,6 @@
 package keeping
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -68,13 +67,14 @@ func New(c Config) (Keeping, error) {
 	if err != nil {
 		return Keeping{}, err
 	}
-	proc := Proc()
+	gid := group()
+	proc := procfs.New("/proc", gid)
 	boot, err := proc.BootID()
 	if err != nil {
 		return Keeping{}, err
 	}
 	book := ledger.New(dir, boot)
-	book.DefaultGID = group()
+	book.DefaultGID = gid
 	k := Keeping{Ledger: book, Proc: proc, Boot: boot}
 	k.Keeper = &occupancy.Keeper{
 		Store: book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
@@ -90,16 +90,6 @@ func New(c Config) (Keeping, error) {
 		},
 	}
 	return k, nil
-}
-
-// Return gives leases back that came to nothing.
-func (k Keeping) Return(ctx context.Context, leases []occupancy.Lease) error {
-	return k.Ledger.Update(ctx, func(s *occupancy.State) error {
-		s.Leases = slices.DeleteFunc(s.Leases, func(l occupancy.Lease) bool {
-			return slices.ContainsFunc(leases, func(mine occupancy.Lease) bool { return mine.ID == l.ID && mine.Rev == l.Rev })
-		})
-		return nil
-	})
 }
 
 // sockets are those of the daemon in use, of docker's own, and of the leases.

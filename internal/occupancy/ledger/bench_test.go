@@ -26,7 +26,7 @@ func BenchmarkUpdate(b *testing.B) {
 	for b.Loop() {
 		begin := time.Now()
 		err := l.Update(context.Background(), func(s *occupancy.State) error {
-			s.Next++
+			s.Leases[0].Rev++
 			return nil
 		})
 		if err != nil {

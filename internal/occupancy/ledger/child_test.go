@@ -45,7 +45,6 @@ var children = map[string]func(l *ledger.Ledger, args []string) error{
 		times, err := strconv.Atoi(args[1])
 		for i := 0; i < times && err == nil; i++ {
 			err = l.Update(context.Background(), func(s *occupancy.State) error {
-				s.Next++
 				if l := s.Lease(args[0]); l != nil {
 					l.Rev++
 					return nil

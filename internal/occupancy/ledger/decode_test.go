@@ -61,7 +61,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(data[:len(data)/2])
 	f.Add(bytes.Replace(data, []byte(`"rev"`), []byte(`"share": 1e400, "Rev"`), 1))
 	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "boot", "new": {"a": [1]}, "queue": [{"id": "a", "seq": 1, "new": null}], "seen": {"x": {"y": 1}}}`))
-	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "boot", "Next": 0, "next": 1, "ſeen": {}}`))
+	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "boot", "Queue": null, "queue": [{"id": "a"}], "ſeen": {}}`))
+	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "boot", "Next": 0, "next": 1}`))
 	f.Add([]byte(`{"apiVersion": "metax-ctk/v2"}`))
 	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "other"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strings"
 )
 
@@ -27,13 +28,14 @@ func carry(old, known, now any) {
 	case map[string]any:
 		old, _ := old.(map[string]any)
 		known, _ := known.(map[string]any)
+		ours := maps.Clone(now)
 		for key, value := range old {
 			_, isKnown := known[key]
 			_, isNow := now[key]
 			switch {
 			case isKnown && isNow:
 				carry(value, known[key], now[key])
-			case !isKnown && !like(key, known) && !like(key, now):
+			case !isKnown && !like(key, known) && !like(key, ours):
 				now[key] = value
 			}
 		}

@@ -34,7 +34,7 @@ func TestForeignFields(t *testing.T) {
 	}
 	for range 2 {
 		update(t, l, func(s *occupancy.State) error {
-			s.Next++
+			s.Leases[0].Rev++
 			s.Leases[0].Container = ""
 			s.Leases = s.Leases[:1]
 			delete(s.Seen, "y")
@@ -63,7 +63,21 @@ func TestForeignFields(t *testing.T) {
 		t.Error("a number was written anew")
 	}
 	// The decoder takes "Container" for ours, so it is not foreign.
-	if s := read(t, l); len(s.Leases) != 2 || s.Next != 2 || s.Leases[0].Container != "" {
+	if s := read(t, l); len(s.Leases) != 2 || s.Leases[0].Rev != 3 || s.Leases[0].Container != "" {
 		t.Errorf("read %+v", s)
 	}
+}
+
+// What an earlier program wrote and this one does without is as foreign.
+func TestOldFields(t *testing.T) {
+	l, _ := fresh(t)
+	put(t, l.Path(), `{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "`+boot+`", "next": 9,
+  "leases": [{"id": "a", "rev": 1, "gpus": ["0000:0e:00.0"], "engine": "docker", "verb": "run"}],
+  "queue": [{"id": "d", "seq": 7, "count": 1}, {"id": "c", "seq": 8, "count": 2}]}`)
+	want := holding("a")
+	want.Queue = []occupancy.Ticket{{ID: "d", Count: 1}, {ID: "c", Count: 2}}
+	check(t, l, want)
+	update(t, l, add("b"))
+	want.Leases = append(want.Leases, lease("b"))
+	check(t, l, want)
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
 const (
@@ -29,7 +31,7 @@ func (l *Ledger) Init(gid int) error {
 // make is Init without words. Only the last step lets the group in and marks the
 // directory as done, so that one that was interrupted can be told.
 func (l *Ledger) make(gid int) (err error) {
-	if err := makeParent(filepath.Dir(l.dir)); err != nil {
+	if err := atomicfile.MakeDir(filepath.Dir(l.dir)); err != nil {
 		return err
 	}
 	if err := os.Mkdir(l.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -94,24 +96,4 @@ func permit(f *os.File, mode uint32) error {
 		return &fs.PathError{Op: "chmod", Path: f.Name(), Err: err}
 	}
 	return nil
-}
-
-// makeParent makes a directory and what is missing above it, open to all
-// whatever the umask.
-func makeParent(dir string) error {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return &fs.PathError{Op: "mkdir", Path: dir, Err: unix.ENOTDIR}
-	} else if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := makeParent(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		_, err := os.Stat(dir) // somebody else was faster, or a link leads nowhere
-		return err
-	} else if err != nil {
-		return err
-	}
-	return os.Chmod(dir, 0o755)
 }

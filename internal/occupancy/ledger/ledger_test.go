@@ -207,7 +207,7 @@ func TestDamaged(t *testing.T) {
 		"no ID":            {state(`, "leases": [{"gpus": ["0000:0e:00.0"]}]`), `lease "" stands after ""`},
 		"twice":            {state(`, "leases": [{"id": "a", "gpus": ["0000:0e:00.0"]}, {"id": "a", "gpus": ["0000:0e:00.0"]}]`), `lease "a" stands after "a"`},
 		"unsorted":         {state(`, "leases": [{"id": "b", "gpus": ["0000:0e:00.0"]}, {"id": "a", "gpus": ["0000:0e:00.0"]}]`), `lease "a" stands after "b"`},
-		"queue":            {state(`, "queue": [{"id": "a", "seq": 2}, {"id": "b", "seq": 2}]`), `ticket "b" is out of order`},
+		"queue":            {state(`, "queue": [{"id": "a"}, {"count": 2}]`), `ticket 2 of the queue has no ID`},
 		"too large":        {whole + strings.Repeat(" ", 16<<20), "bytes, more than 16777216"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func (r *round) walk(ctx context.Context, q occupancy.Question) finds {
 // is lost.
 type processes struct{ round *round }
 
-func (processes) Name() (engine, endpoint string) { return "processes", "" }
+func (processes) Name() (engine, endpoint string) { return occupancy.Processes, "" }
 
 // Look returns the processes that have device files of GPUs open, but for our
 // own. It fails beside what it saw where some processes may not be looked into,
