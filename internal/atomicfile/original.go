@@ -23,7 +23,8 @@ var (
 type Original struct {
 	Path string
 	Data []byte
-	info fs.FileInfo
+	info fs.FileInfo // mode and owner
+	last fs.FileInfo // which file is there
 }
 
 // Read reads a regular file of at most max bytes. A link is not followed and
@@ -46,15 +47,31 @@ func Read(path string, max int64) (*Original, error) {
 	case info.Size() > max:
 		return nil, fmt.Errorf("read %s: %w: over %d bytes", path, ErrTooLarge, max)
 	}
-	// One more byte than the file should have: a file that grows is seen to.
-	buf := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
-	if _, err := buf.ReadFrom(io.LimitReader(f, max+1)); err != nil {
+	data, err := content(f, info.Size(), max)
+	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, cause(err))
 	}
-	if int64(buf.Len()) > max {
-		return nil, fmt.Errorf("read %s: %w: over %d bytes", path, ErrTooLarge, max)
+	return &Original{path, data, info, info}, nil
+}
+
+// content reads a file, which should have size bytes, in one go if it has.
+func content(f *os.File, size, max int64) ([]byte, error) {
+	data := make([]byte, size+1)
+	n, err := f.Read(data)
+	if int64(n) == size || errors.Is(err, io.EOF) {
+		return data[:n], nil
 	}
-	return &Original{path, buf.Bytes(), info}, nil
+	if err != nil {
+		return nil, err
+	}
+	rest, err := io.ReadAll(io.LimitReader(f, max+1-int64(n)))
+	if err != nil {
+		return nil, err
+	}
+	if int64(n+len(rest)) > max {
+		return nil, fmt.Errorf("%w: over %d bytes", ErrTooLarge, max)
+	}
+	return append(data[:n], rest...), nil
 }
 
 // Replace puts data where the original is, as a new file with the same mode and
@@ -75,7 +92,7 @@ func (o *Original) Replace(data []byte) error {
 func (o *Original) replace(data []byte) (err error) {
 	if now, err := os.Lstat(o.Path); err != nil {
 		return cause(err)
-	} else if !os.SameFile(o.info, now) {
+	} else if !o.unchanged(now) {
 		return ErrChanged
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(o.Path), "."+filepath.Base(o.Path)+".*.tmp")
@@ -87,38 +104,41 @@ func (o *Original) replace(data []byte) (err error) {
 			err = errors.Join(err, os.Remove(tmp.Name()))
 		}
 	}()
-	if err := o.fill(tmp, data); err != nil {
+	made, err := o.fill(tmp, data)
+	if err != nil {
 		return err
 	}
 	if err := os.Rename(tmp.Name(), o.Path); err != nil {
 		return err
 	}
-	info, err := os.Lstat(o.Path)
-	if err != nil {
-		return nil // it is there; only a second Replace will notice
-	}
-	o.Data, o.info = data, info
+	o.Data, o.last = data, made
 	return nil
+}
+
+// unchanged tells whether the file is the one that was read, or written last. The
+// number of an inode alone is soon given to another file.
+func (o *Original) unchanged(now fs.FileInfo) bool {
+	return now.Mode().IsRegular() && os.SameFile(o.last, now) &&
+		now.Size() == o.last.Size() && now.ModTime().Equal(o.last.ModTime())
 }
 
 // fill writes the content, then gives the file its owner, then its mode, since a
 // change of owner may take bits of the mode away.
-func (o *Original) fill(f *os.File, data []byte) (err error) {
+func (o *Original) fill(f *os.File, data []byte) (made fs.FileInfo, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if _, err := f.Write(data); err != nil {
-		return err
+		return nil, err
 	}
-	owner := o.info.Sys().(*syscall.Stat_t)
-	mine, err := f.Stat()
-	if err != nil {
-		return err
+	if made, err = f.Stat(); err != nil {
+		return nil, err
 	}
-	if st := mine.Sys().(*syscall.Stat_t); st.Uid != owner.Uid || st.Gid != owner.Gid {
-		if err := f.Chown(int(owner.Uid), int(owner.Gid)); err != nil {
-			return err
+	is, want := made.Sys().(*syscall.Stat_t), o.info.Sys().(*syscall.Stat_t)
+	if is.Uid != want.Uid || is.Gid != want.Gid {
+		if err := f.Chown(int(want.Uid), int(want.Gid)); err != nil {
+			return nil, err
 		}
 	}
-	return f.Chmod(o.info.Mode())
+	return made, f.Chmod(o.info.Mode())
 }
 
 // cause strips the path that the error has already, since ours is put there.

@@ -103,7 +103,7 @@ func (s scope) checkHost(found *problems, pl place) {
 		})
 	}
 	for _, h := range s.Hooks {
-		at(h.Path, func(host *hostfs.Root, p string) { s.checkHook(found, h, host, p) })
+		s.checkHook(found, h, pl)
 	}
 }
 
@@ -142,7 +142,19 @@ func isLink(host *hostfs.Root, p string) bool {
 	return err == nil && real != path.Join(dir, path.Base(p))
 }
 
-func (s scope) checkHook(found *problems, h *specs.Hook, host *hostfs.Root, p string) {
+// checkHook looks at a program. It is the engine's and not the node's: one that
+// is not below the engine's root is this machine's own.
+func (s scope) checkHook(found *problems, h *specs.Hook, pl place) {
+	host := pl.host
+	p, ok := pl.find(h.Path)
+	if !ok {
+		var err error
+		if host, err = hostfs.New("/"); err != nil {
+			found.add(CodeHook, s.device, h.Path, "%v", err)
+			return
+		}
+		p = h.Path
+	}
 	file, err := host.Stat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

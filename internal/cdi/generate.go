@@ -85,7 +85,7 @@ func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
 		return nil, err
 	}
 	spec := &specs.Spec{
-		Kind:           cmp.Or(opt.Vendor, DefaultVendor) + "/" + cmp.Or(opt.Class, DefaultClass),
+		Kind:           Kind(cmp.Or(opt.Vendor, DefaultVendor), cmp.Or(opt.Class, DefaultClass)),
 		Devices:        devices,
 		ContainerEdits: common(node),
 	}

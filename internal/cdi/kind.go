@@ -1,12 +1,6 @@
 package cdi
 
-import (
-	"fmt"
-	"path"
-	"strings"
-
-	"tags.cncf.io/container-device-interface/pkg/parser"
-)
+import "path"
 
 // The two halves of the kind of MetaX GPUs, "metax-tech.com/gpu".
 const (
@@ -31,24 +25,9 @@ func Path(vendor, class string, format Format) string {
 	return path.Join(DynamicDir, vendor+"-"+class+"."+string(format))
 }
 
+// Kind is the kind of a vendor's class, "metax-tech.com/gpu".
+func Kind(vendor, class string) string { return vendor + "/" + class }
+
 // Qualified is the name by which engines are asked for a device,
 // "metax-tech.com/gpu=0".
 func Qualified(kind, device string) string { return kind + "=" + device }
-
-func checkKind(vendor, class string) error {
-	if err := parser.ValidateVendorName(vendor); err != nil {
-		return fmt.Errorf("vendor %q: letters, digits and inner \"_-.\" only, a letter first", vendor)
-	}
-	if err := parser.ValidateClassName(class); err != nil {
-		return fmt.Errorf("class %q: letters, digits and inner \"_-.\" only, a letter first", class)
-	}
-	return nil
-}
-
-func splitKind(kind string) (vendor, class string, err error) {
-	vendor, class, ok := strings.Cut(kind, "/")
-	if !ok {
-		return "", "", fmt.Errorf("kind %q: want vendor/class", kind)
-	}
-	return vendor, class, checkKind(vendor, class)
-}

@@ -58,18 +58,16 @@ type file struct {
 		Policy string   `toml:"policy"`
 		Ignore []string `toml:"ignore"`
 	} `toml:"gpus"`
+	Runtime runtimeSection `toml:"runtime"`
 }
 
 // Load merges the default, the contents of the configuration file at path (nil
 // where there is none), and the environment. A key that is not known is an
 // error that names it and its line.
 func Load(path string, text []byte, getenv func(string) string) (Config, error) {
-	var f file
-	if text != nil {
-		dec := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
-		if err := dec.Decode(&f); err != nil {
-			return Config{}, fmt.Errorf("read configuration %s: %w", path, explain(err))
-		}
+	f, err := decode(path, text)
+	if err != nil {
+		return Config{}, err
 	}
 	var c Config
 	for _, s := range []struct {
@@ -88,6 +86,17 @@ func Load(path string, text []byte, getenv func(string) string) (Config, error) 
 		s.to.Set(getenv(s.envVar), s.envVar)
 	}
 	return c, nil
+}
+
+// decode reads the file; nil text is a file that is not there.
+func decode(path string, text []byte) (f file, err error) {
+	if text != nil {
+		dec := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
+		if err := dec.Decode(&f); err != nil {
+			return file{}, fmt.Errorf("read configuration %s: %w", path, explain(err))
+		}
+	}
+	return f, nil
 }
 
 // explain turns the library's multi-line report into one line.

@@ -1,6 +1,7 @@
 package hostfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -64,19 +65,22 @@ func (r *Root) ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
+	info, err := f.Stat()
+	if err != nil {
 		return nil, fmt.Errorf("stat %s: %w", r.Join(path), err)
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read %s: %w", r.Join(path), ErrNotRegular)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-	if err != nil {
+	// The size is a hint: files of sysfs and proc have another than they say.
+	var data bytes.Buffer
+	data.Grow(int(min(info.Size(), MaxFile)) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(f, MaxFile+1)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", r.Join(path), cause(err))
 	}
-	if len(data) > MaxFile {
+	if data.Len() > MaxFile {
 		return nil, fmt.Errorf("read %s: %w: over %d bytes", r.Join(path), ErrTooLarge, MaxFile)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // ReadDir returns the names in a directory, sorted.

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestKilledAtEveryCall kills a create before each of its system calls. The
+// bundle has its old configuration or the new one, never a part, and a create
+// that comes later makes it right and leaves nothing else behind.
+func TestKilledAtEveryCall(t *testing.T) {
+	dir := scene(t, asking)
+	path := dir + "/bundle/config.json"
+	if out, err := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	edited := read(t, path)
+	if edited == asking {
+		t.Fatal("nothing to be killed at")
+	}
+	seen := map[string]int{}
+	for n := 0; ; n++ {
+		if err := os.RemoveAll(dir + "/bundle"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, asking)
+		over := killedAt(t, n, dir)
+		switch got := read(t, path); got {
+		case asking, edited:
+			seen[got]++
+		default:
+			t.Fatalf("killed before call %d: a configuration of %d bytes, neither of %d nor %d:\n%s", n, len(got), len(asking), len(edited), got)
+		}
+		for range 2 { // the engine tries again, and is killed again
+			if !over {
+				killedAt(t, n, dir)
+			}
+		}
+		if out, err := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x").CombinedOutput(); err != nil {
+			t.Fatalf("killed before call %d: a later create fails: %v\n%s", n, err, out)
+		}
+		if read(t, path) != edited {
+			t.Fatalf("killed before call %d: a later create makes %s", n, read(t, path))
+		}
+		if names := list(t, dir+"/bundle"); names != "config.json" {
+			t.Fatalf("killed before call %d: %s is left behind", n, names)
+		}
+		if over {
+			break
+		}
+	}
+	// With fewer stops the test does not look where it should.
+	if seen[asking] < 20 || seen[edited] < 2 {
+		t.Errorf("killed %d times before and %d times after the change", seen[asking], seen[edited])
+	}
+}
+
+// killedAt runs a create that is killed before its system call number n, and
+// tells whether it has become the low-level runtime before that.
+func killedAt(t *testing.T, n int, dir string) (over bool) {
+	t.Helper()
+	// Only the thread that started a child can trace it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	program, err := exec.LookPath("traced")
+	if err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	pid, err := syscall.ForkExec(program, []string{"traced", "create", "--bundle", dir + "/bundle", "x"}, &syscall.ProcAttr{
+		Env: append(os.Environ(), "GOGC=off"), Files: []uintptr{null.Fd(), null.Fd(), null.Fd()},
+		Sys: &syscall.SysProcAttr{Ptrace: true},
+	})
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("cannot trace a child: ", err)
+		}
+		t.Skip("cannot trace a child: ", err)
+	}
+	defer func() {
+		unix.Kill(pid, unix.SIGKILL)
+		for { // until the process itself is gone
+			if _, err := wait(-1, new(unix.WaitStatus)); err != nil {
+				return
+			}
+		}
+	}()
+	var status unix.WaitStatus
+	if _, err := wait(pid, &status); err != nil || !status.Stopped() {
+		t.Fatalf("child did not stop: %v, status %x", err, status)
+	}
+	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
+	if err := unix.PtraceSetOptions(pid, options); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.PtraceCont(pid, 0); err != nil {
+		t.Fatal(err)
+	}
+	began, inside, threads := false, false, map[int]bool{pid: true}
+	for {
+		tid, err := wait(-1, &status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !status.Stopped() {
+			if tid == pid {
+				t.Fatalf("child ended with status %x before call %d", status, n)
+			}
+			continue
+		}
+		signal, resume := status.StopSignal(), unix.PtraceCont
+		switch {
+		case status.TrapCause() == unix.PTRACE_EVENT_EXEC:
+			return true
+		case signal == unix.SIGTRAP|0x80:
+			signal = 0
+			if inside = !inside; inside {
+				if n--; n < 0 {
+					return false
+				}
+			}
+		case signal == unix.SIGTRAP: // a thread was made
+			signal = 0
+		case signal == unix.SIGSTOP && !threads[tid]: // and begins
+			threads[tid], signal = true, 0
+		case signal == unix.SIGSTOP && tid == pid:
+			began, signal = true, 0
+		}
+		// All that counts is done by the first thread.
+		if began && tid == pid {
+			resume = unix.PtraceSyscall
+		}
+		if err := resume(tid, int(signal)); err != nil && !errors.Is(err, unix.ESRCH) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wait waits for a child of this thread.
+func wait(pid int, status *unix.WaitStatus) (int, error) {
+	for {
+		tid, err := unix.Wait4(pid, status, unix.WALL|unix.WNOTHREAD, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return tid, err
+		}
+	}
+}
+
+// list is the names in a directory.
+func list(t *testing.T, dir string) string {
+	t.Helper()
+	names, err := namesIn(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func namesIn(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " "), err
+}
+
+// TestNoSpace: where the bundle cannot be written, the container does not start,
+// and the configuration is the one that the engine wrote.
+func TestNoSpace(t *testing.T) {
+	for name, want := range map[string]string{"crowded": "no space left on device", "frozen": "read-only file system"} {
+		for config, asks := range map[string]bool{asking: true, quiet: false} {
+			dir := scene(t, config)
+			cmd := exec.Command(name, "create", "--bundle", dir+"/bundle", "x")
+			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+			out, err := cmd.CombinedOutput()
+			if errors.Is(err, fs.ErrPermission) {
+				if os.Getenv("CI") != "" {
+					t.Fatal("needs root, for a mount namespace")
+				}
+				t.Skip("needs root, for a mount namespace")
+			}
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", name, err, out)
+			}
+			said, left, _ := strings.Cut(string(out), "\nleft: ")
+			if asks && (!strings.HasPrefix(said, "metax-runtime: ") || !strings.HasSuffix(said, want) || strings.Contains(said, "\n")) {
+				t.Errorf("%s: %q, want one line that ends with %q", name, said, want)
+			} else if !asks && said != "metax-runtime: start "+dir+"/bin/runc: became it" {
+				t.Errorf("%s: %q, want that it becomes the low-level runtime", name, said)
+			}
+			if left = strings.ReplaceAll(left, " filler", ""); left != "config.json "+config {
+				t.Errorf("%s: left %q", name, left)
+			}
+		}
+	}
+}
+
+// within runs the program in a bundle that is prepared, and prints what it left.
+func within(prepare func(dir string) error) {
+	d := tested()
+	dir := d.Args[2]
+	d.Exec = func(string, []string, []string) error { return errors.New("became it") }
+	if err := prepare(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	run(d)
+	names, _ := namesIn(dir)
+	text, _ := os.ReadFile(dir + "/config.json")
+	fmt.Printf("left: %s %s", names, text)
+}
+
+// crowd mounts a full file system with the bundle's configuration.
+func crowd(dir string) error {
+	text, err := os.ReadFile(dir + "/config.json")
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=64k"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(dir+"/config.json", text, 0o640); err != nil {
+		return err
+	}
+	err = os.WriteFile(dir+"/filler", make([]byte, 128<<10), 0o640)
+	if !errors.Is(err, unix.ENOSPC) {
+		return fmt.Errorf("the file system is not full: %w", err)
+	}
+	return nil
+}
+
+func freeze(dir string) error {
+	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+		return err
+	}
+	return unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+}

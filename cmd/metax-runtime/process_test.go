@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	quiet  = `{"ociVersion": "1.0.2", "linux": {}}`
+	asking = `{"ociVersion": "1.0.2", "linux": {}, "annotations": {"metax-tech.com/gpu": "0,1"}}`
+)
+
+// scene is a trusted directory with settings and a bundle.
+func scene(t *testing.T, config string) (dir string) {
+	t.Helper()
+	dir = trusted(t)
+	if err := settle(dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(configVariable, dir+"/config.toml")
+	write(t, dir+"/bundle/config.json", config)
+	return dir
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestSameProcess: the engine's child is the low-level runtime, so that one that
+// hangs is the engine's to kill, and one that is killed leaves nothing behind.
+func TestSameProcess(t *testing.T) {
+	for name, config := range map[string]string{"quiet": quiet, "asking": asking} {
+		t.Run(name, func(t *testing.T) {
+			dir := scene(t, config)
+			t.Setenv("STUB_PID", "1")
+			var out strings.Builder
+			cmd := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x")
+			cmd.Stdout = &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pid := cmd.Process.Pid
+			if err := cmd.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			if want := fmt.Sprintf("\npid %d\n", pid); !strings.HasSuffix(out.String(), want) {
+				t.Errorf("%q, want at its end %q", out.String(), want)
+			}
+		})
+	}
+}
+
+// TestInherits: what a process has besides its command line and environment
+// (limits, signals, descriptors, directory) reaches the low-level runtime as if we
+// had not been there. Of ignored signals Go's runtime keeps only these two, in
+// runc as well; crun sets all to their defaults for a container.
+func TestInherits(t *testing.T) {
+	for name, config := range map[string]string{"quiet": quiet, "asking": asking} {
+		t.Run(name, func(t *testing.T) { testInherits(t, scene(t, config)) })
+	}
+}
+
+func testInherits(t *testing.T, dir string) {
+	const show = "#!/bin/sh\nulimit -Sa; ulimit -Ha; umask; pwd\n" +
+		// Read without a child, for which the shell would block signals.
+		"while read -r key value; do case $key in Uid:|Gid:|Groups:|Sig[BIC]*|Cap*|NoNewPrivs:|Seccomp:|THP*) echo \"$key $value\" ;; esac; done </proc/$$/status\n" +
+		"ls -l /proc/$$/fd\ncat /proc/$$/oom_score_adj /proc/$$/timerslack_ns\n"
+	if err := os.WriteFile(dir+"/bin/runc", []byte(show), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var got [2]string
+	for i, program := range []string{dir + "/bin/runc", "metax-runtime"} {
+		out, err := exec.Command("sh", "-c", "ulimit -Sn 99; trap '' HUP INT; umask 027; cd "+dir+"; exec 3</dev/null 7</dev/zero\n"+
+			program+" create --bundle "+dir+"/bundle x </dev/null 2>&1; exit $?").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", program, err, out)
+		}
+		var lines []string
+		for line := range strings.Lines(string(out)) {
+			// Descriptors without the time at which they were looked at.
+			if words := strings.Fields(line); len(words) > 3 && words[len(words)-2] == "->" {
+				line, _, _ = strings.Cut(strings.Join(words[len(words)-3:], " "), "pipe:")
+			}
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		got[i] = strings.Join(lines, "\n")
+	}
+	if d := cmp.Diff(got[0], got[1]); d != "" {
+		t.Error(d)
+	}
+	if !strings.Contains(got[0], " 99\n") || !strings.Contains(got[0], "7 -> /dev/zero") {
+		t.Errorf("the runtime does not see what is compared:\n%s", got[0])
+	}
+}
+
+// TestMajorChanges: a device node that has another number than before gets into
+// the container with the one that it has now, also into a bundle that has the
+// earlier one.
+func TestMajorChanges(t *testing.T) {
+	dir := scene(t, asking)
+	node := dir + "/dev/renderD128"
+	write(t, dir+"/cdi/gpu.json", strings.ReplaceAll(gpuSpec, "/dev/null", node))
+	if err := os.Mkdir(dir+"/dev", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, minor := range []int{3, 5} {
+		os.Remove(node)
+		if err := syscall.Mknod(node, syscall.S_IFCHR|0o666, 1<<8|minor); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
+			t.Skip("cannot make a device node: ", err)
+		}
+		if out, err := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		got := numbers(t, dir+"/bundle/config.json")
+		want := map[string]string{"/dev/dri/renderD128": fmt.Sprintf("1:%d", minor), "/dev/dri/renderD129": "1:5", "/dev/mxcd": "1:7"}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	}
+}

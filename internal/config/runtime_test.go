@@ -1,0 +1,77 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLoadRuntime(t *testing.T) {
+	usual := []string{"runc", "crun"}
+	for name, tc := range map[string]struct {
+		text string
+		want Runtime
+	}{
+		"empty":         {"", Runtime{Runtimes: usual}},
+		"other section": {"[docker]\nclient = 'podman'\n", Runtime{Runtimes: usual}},
+		"empty section": {"[runtime]\n", Runtime{Runtimes: usual}},
+		"everything": {
+			"[runtime]\nruntimes = ['crun', '/opt/x/runc']\nspec-dirs = ['/a', '/b']\n" +
+				"accept-environment = true\naccept-environment-unprivileged = true\n",
+			Runtime{[]string{"crun", "/opt/x/runc"}, []string{"/a", "/b"}, true, true},
+		},
+		"environment of the privileged": {"runtime.accept-environment = true\n", Runtime{Runtimes: usual, AcceptEnvironment: true}},
+		"environment of the rest":       {"runtime.accept-environment-unprivileged = true\n", Runtime{Runtimes: usual, AcceptEnvironmentUnprivileged: true}},
+		"no spec directories":           {"[runtime]\nspec-dirs = []\n", Runtime{Runtimes: usual, SpecDirs: []string{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := LoadRuntime("c.toml", []byte(tc.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Error(d)
+			}
+			if _, err := Load("c.toml", []byte(tc.text), func(string) string { return "" }); err != nil {
+				t.Errorf("the other programs refuse it: %v", err)
+			}
+		})
+	}
+	if got, err := LoadRuntime("c.toml", nil); err != nil || cmp.Diff(Runtime{Runtimes: usual}, got) != "" {
+		t.Errorf("without a file: %+v, %v", got, err)
+	}
+}
+
+func TestLoadRuntimeErrors(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"unknown key":           {"[runtime]\nruntime = 'x'\n", `read configuration c.toml: line 2: unknown key "runtime.runtime"`},
+		"unknown key elsewhere": {"[docker]\nclint = 'x'\n", `read configuration c.toml: line 2: unknown key "docker.clint"`},
+		"wrong type":            {"[runtime]\nruntimes = 'runc'\n", "read configuration c.toml: line 2"},
+		"text for a switch":     {"[runtime]\naccept-environment = 'no'\n", "read configuration c.toml: line 2"},
+		"no runtime":            {"[runtime]\nruntimes = []\n", "read configuration c.toml: runtime.runtimes names no runtime"},
+		"relative runtime":      {"[runtime]\nruntimes = ['runc', './crun']\n", `runtime.runtimes: "./crun" is neither a name nor an absolute path`},
+		"empty runtime":         {"[runtime]\nruntimes = ['']\n", `runtime.runtimes: "" is neither`},
+		"relative directory":    {"[runtime]\nspec-dirs = ['/a', 'b']\n", `read configuration c.toml: runtime.spec-dirs: "b" is not an absolute path`},
+		"empty directory":       {"[runtime]\nspec-dirs = ['']\n", `"" is not an absolute path`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := LoadRuntime("c.toml", []byte(tc.text))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("error of several lines: %q", err)
+			}
+		})
+	}
+}
+
+func BenchmarkLoadRuntime(b *testing.B) {
+	text := []byte("[docker]\nclient = 'podman'\n[runtime]\nruntimes = ['crun', '/opt/x/runc']\nspec-dirs = ['/a', '/b']\n")
+	for b.Loop() {
+		if _, err := LoadRuntime("c.toml", text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package maca_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+const home = "opt/maca-3.3.0.15"
+
+// all are the directories of the simulated installation.
+var all = []string{"/opt/mxdriver/lib", "/opt/maca/lib", "/opt/maca/mxgpu_llvm/lib", "/opt/maca/ompi/lib", "/opt/maca/ucx/lib"}
+
+// dev are the links that a simulated host lacks in any case: that of a developer.
+var dev = []maca.Link{{"libmpi.so", "/opt/maca/ompi/lib/libmpi.so.40"}, {"libucp.so", "/opt/maca/ucx/lib/libucp.so.0"}}
+
+func TestFind(t *testing.T) {
+	move := func(from, to string) func(sim.Tree) {
+		return func(tree sim.Tree) { tree[home+to] = tree[home+from]; delete(tree, home+from) }
+	}
+	for _, test := range []struct {
+		name    string
+		edit    func(sim.Tree)
+		want    maca.Software
+		warning string // a part of the only one
+	}{
+		{"as installed", func(sim.Tree) {}, maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev}, ""},
+		{
+			"no SONAME link", move("/lib/libmcruntime.so", "/lib/libmcruntime.so.3.3.0"),
+			maca.Software{
+				Version: "3.3.0.15", Dir: "/" + home, Libraries: all,
+				Links: append([]maca.Link{{"libmcruntime.so", "/opt/maca/lib/libmcruntime.so.3.3.0"}}, dev...),
+			},
+			"",
+		},
+		{
+			"a SONAME that is a path", func(tree sim.Tree) {
+				f := tree[home+"/lib/libmccl.so"].(sim.File)
+				f.Data = strings.Replace(f.Data, "libmccl.so\x00", "../mccl.so\x00", 1)
+				tree[home+"/lib/libmccl.so"] = f
+			},
+			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
+			"",
+		},
+		{
+			"a text for the linker", func(tree sim.Tree) {
+				tree[home+"/lib/libx.so"] = sim.File{Data: "INPUT(-lmccl)"}
+			},
+			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
+			"",
+		},
+		{
+			"cut off", func(tree sim.Tree) {
+				f := tree[home+"/lib/libmccl.so"].(sim.File)
+				f.Data = f.Data[:80]
+				tree[home+"/lib/libmccl.so"] = f
+			},
+			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
+			"/opt/maca/lib/libmccl.so:",
+		},
+		{
+			"a directory", func(tree sim.Tree) { tree[home+"/lib/libx.so"] = sim.Dir{} },
+			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
+			"libx.so: not a regular file",
+		},
+		{
+			"a link that leads nowhere", func(tree sim.Tree) { tree[home+"/lib/libx.so"] = sim.Link("libx.so.1") },
+			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
+			"libx.so: no such file",
+		},
+		{"not linked", func(tree sim.Tree) {
+			delete(tree, "opt/maca")
+			for p, e := range tree {
+				if rest, ok := strings.CutPrefix(p, home); ok {
+					tree["opt/maca"+rest] = e
+					delete(tree, p)
+				}
+			}
+		}, maca.Software{Version: "3.3.0.15", Dir: "/opt/maca", Libraries: all, Links: dev}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := maca.Find(host(t, test.edit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			warnings := strings.Join(got.Warnings, "\n")
+			got.Warnings = nil
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if (test.warning == "") != (warnings == "") || !strings.Contains(warnings, test.warning) || strings.Contains(warnings, "\n") {
+				t.Errorf("warnings are %q, want one with %q", warnings, test.warning)
+			}
+		})
+	}
+}
+
+func TestFindNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		edit func(sim.Tree)
+		none bool
+		says string
+	}{
+		"none":         {func(tree sim.Tree) { delete(tree, "opt/maca") }, true, "no MXMACA on this host: /opt/maca"},
+		"broken":       {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/opt/maca-4") }, true, "no MXMACA on this host: /opt/maca"},
+		"a loop":       {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("maca") }, false, "too many"},
+		"a file":       {func(tree sim.Tree) { tree["opt/maca"] = sim.File{} }, true, "not a directory"},
+		"the root":     {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/") }, false, "/opt/maca leads to /, which is not in /opt"},
+		"out of /opt":  {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/usr/bin") }, false, "/opt/maca leads to /usr/bin, which is not in /opt"},
+		"/opt itself":  {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/opt") }, false, "/opt/maca leads to /opt, which is not in /opt"},
+		"deeper below": {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/" + home + "/lib") }, false, "which is not in /opt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := maca.Find(host(t, test.edit))
+			if err == nil || errors.Is(err, maca.ErrNone) != test.none || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error is %v, want one that says %q", err, test.says)
+			}
+		})
+	}
+}
+
+// host is a simulated host after an edit.
+func host(t *testing.T, edit func(sim.Tree)) *hostfs.Root {
+	t.Helper()
+	node, err := sim.Node("c500-8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := sim.HostTree(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range tree {
+		if !strings.HasPrefix(p, "opt/") && !strings.HasPrefix(p, "usr/") {
+			delete(tree, p)
+		}
+	}
+	edit(tree)
+	dir := t.TempDir()
+	if err := tree.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	h, err := hostfs.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}

@@ -1,0 +1,74 @@
+package hostfs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Node is a device node or a FIFO.
+type Node struct {
+	// Type is "c", "b" or "p".
+	Type string
+	// Major and Minor are 0 for a FIFO.
+	Major, Minor uint32
+	// Mode are the permission bits with set-uid, set-gid and sticky, as stat(2)
+	// has them.
+	Mode uint32
+}
+
+// ErrNotNode reports what is neither a device nor a FIFO.
+var ErrNotNode = errors.New("not a device node")
+
+// Node describes the device node or FIFO at path itself: a link there is not
+// followed, as engines do not. Placeholders count as in Device.
+func (r *Root) Node(path string) (Node, error) {
+	st, err := r.lstat(path)
+	if err != nil {
+		return Node{}, err
+	}
+	n := Node{Mode: st.Mode &^ unix.S_IFMT}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFCHR:
+		n.Type = "c"
+	case unix.S_IFBLK:
+		n.Type = "b"
+	case unix.S_IFIFO:
+		n.Type = "p"
+		return n, nil
+	case unix.S_IFREG:
+		if r.Real() {
+			break
+		}
+		d, err := r.Device(path)
+		if err == nil {
+			return Node{Type: "c", Major: d.Major, Minor: d.Minor, Mode: d.Perm}, nil
+		}
+	}
+	if n.Type == "" {
+		return Node{}, fmt.Errorf("stat %s: %w", r.Join(path), ErrNotNode)
+	}
+	n.Major, n.Minor = unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev))
+	return n, nil
+}
+
+func (r *Root) lstat(path string) (unix.Stat_t, error) {
+	var st unix.Stat_t
+	if r.Real() {
+		if err := unix.Lstat(r.Join(path), &st); err != nil {
+			return st, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
+		}
+		return st, nil
+	}
+	f, err := r.open(path, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return st, err
+	}
+	defer f.Close()
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return st, fmt.Errorf("stat %s: %w", r.Join(path), err)
+	}
+	return st, nil
+}

@@ -1,0 +1,152 @@
+package jsontree
+
+import (
+	"iter"
+	"strconv"
+)
+
+// Kind is the kind of a value.
+type Kind uint8
+
+// The kinds of values; Absent is that of the zero Value.
+const (
+	Absent Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// String is the kind as a message names it.
+func (k Kind) String() string {
+	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "a list", "an object"}[k]
+}
+
+// Value is a value in a Tree, or none: every method of the zero Value answers
+// that there is nothing, so that a path may be followed without a look at each
+// step.
+type Value struct {
+	tree *Tree
+	n    uint32
+}
+
+// Root is the whole value.
+func (t *Tree) Root() Value { return Value{t, 0} }
+
+// Text is the text that was parsed; it is not to be changed.
+func (t *Tree) Text() []byte { return t.text }
+
+func (v Value) node() node {
+	if v.tree == nil {
+		return node{}
+	}
+	return v.tree.nodes[v.n]
+}
+
+// Kind tells what the value is.
+func (v Value) Kind() Kind { return v.node().kind }
+
+// Span is where the value stands in the text.
+func (v Value) Span() (start, end int) {
+	n := v.node()
+	return int(n.start), int(n.end)
+}
+
+// Raw is the value as it stands in the text; it is not to be changed.
+func (v Value) Raw() []byte {
+	if v.tree == nil {
+		return nil
+	}
+	n := v.node()
+	return v.tree.text[n.start:n.end:n.end]
+}
+
+// Text is what a string says; "" of anything else.
+func (v Value) Text() string {
+	if v.Kind() != String {
+		return ""
+	}
+	return v.node().text(v.tree.text)
+}
+
+// Plain tells whether a string stands in the text as it is: printable ASCII, no
+// escapes.
+func (v Value) Plain() bool { return v.node().plain }
+
+// True tells whether the value is true.
+func (v Value) True() bool { return v.Kind() == Bool && v.Raw()[0] == 't' }
+
+// Int is a number that is written as an integer and fits.
+func (v Value) Int() (n int64, ok bool) {
+	if v.Kind() != Number {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(v.Raw()), 10, 64)
+	return n, err == nil
+}
+
+// Elements are the elements of an array.
+func (v Value) Elements() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if v.Kind() != Array || v.empty() {
+			return
+		}
+		for i := v.n + 1; i != 0; i = v.tree.nodes[i].next {
+			if !yield(Value{v.tree, i}) {
+				return
+			}
+		}
+	}
+}
+
+// Members are the names (as strings) and values of an object.
+func (v Value) Members() iter.Seq2[Value, Value] {
+	return func(yield func(name, value Value) bool) {
+		if v.Kind() != Object || v.empty() {
+			return
+		}
+		for i := v.n + 1; i != 0; i = v.tree.nodes[i].next {
+			if !yield(Value{v.tree, i}, Value{v.tree, i + 1}) {
+				return
+			}
+		}
+	}
+}
+
+// empty tells whether an array or object has nothing in it: then the node after
+// it begins behind it.
+func (v Value) empty() bool {
+	next := int(v.n) + 1
+	return next == len(v.tree.nodes) || v.tree.nodes[next].start >= v.node().end
+}
+
+// At follows names from object to object; the result is absent if one is missing.
+func (v Value) At(names ...string) Value {
+	for _, name := range names {
+		v = v.member(name)
+	}
+	return v
+}
+
+func (v Value) member(name string) Value {
+	for key, value := range v.Members() {
+		if key.Is(name) {
+			return value
+		}
+	}
+	return Value{}
+}
+
+// Is tells whether a string says s.
+func (v Value) Is(s string) bool {
+	n := v.node()
+	switch {
+	case n.kind != String:
+		return false
+	case n.plain:
+		return string(v.tree.text[n.start+1:n.end-1]) == s
+	}
+	return v.Text() == s
+}

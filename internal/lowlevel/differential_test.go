@@ -1,0 +1,171 @@
+package lowlevel
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// realRuntimes are runc and crun of the engines that test/e2e has unpacked, and
+// those of this machine. Each is a command that takes the runtime's arguments.
+func realRuntimes(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir := os.Getenv("METAX_E2E_CACHE"); dir != "" {
+		cache = dir
+	} else {
+		cache = filepath.Join(cache, "metax-ctk-e2e")
+	}
+	for _, name := range []string{"runc", "crun"} {
+		if path, err := exec.LookPath(name); err == nil {
+			found[name] = []string{path}
+		}
+		paths, _ := filepath.Glob(filepath.Join(cache, "roots-*", "*", "usr", "bin", name))
+		for _, path := range paths {
+			root := strings.TrimSuffix(path, "/usr/bin/"+name)
+			loader, _ := filepath.Glob(root + "/lib*/ld-linux-*.so.*")
+			libraries, _ := filepath.Glob(root + "/usr/lib/*-linux-gnu*")
+			if strings.HasSuffix(root, ".part") || len(loader) == 0 || len(libraries) == 0 {
+				continue
+			}
+			found[filepath.Base(root)+" "+name] = []string{loader[0], "--library-path", strings.Join(libraries, ":"), path}
+		}
+	}
+	if len(found) == 0 {
+		t.Skip("no runc or crun on this machine, nor engines unpacked by test/e2e/run")
+	}
+	return found
+}
+
+// helpFlag is a flag in the help of runc ("--bundle value, -b value") or crun
+// ("-b, --bundle=DIR").
+var helpFlag = regexp.MustCompile(`(?:^|[\s,])(--?[a-zA-Z?][a-z-]*)(=[A-Z]+| value|)`)
+
+// TestFlagsOfRealRuntimes reads the flags of every runtime from its own help and
+// demands that Scan knows them and whether they take a value.
+func TestFlagsOfRealRuntimes(t *testing.T) {
+	for name, command := range realRuntimes(t) {
+		for _, verb := range []string{"", "create", "run"} {
+			t.Run(strings.TrimSpace(name+" "+verb), func(t *testing.T) {
+				args := append(command[1:len(command):len(command)], strings.Fields(verb+" --help")...)
+				out, err := exec.Command(command[0], args...).CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				seen := 0
+				for line := range strings.Lines(string(out)) {
+					indent := len(line) - len(strings.TrimLeft(line, " "))
+					if line = line[indent:]; indent > 8 || !strings.HasPrefix(line, "-") {
+						continue
+					}
+					line, _, _ = strings.Cut(line, "   ")
+					valued := regexp.MustCompile(`=[A-Z]+| value`).MatchString(line)
+					for _, m := range helpFlag.FindAllStringSubmatch(line, -1) {
+						seen++
+						checkFlag(t, verb, m[1], valued)
+					}
+				}
+				if seen < 6 {
+					t.Errorf("found %d flags only in the help:\n%s", seen, out)
+				}
+			})
+		}
+	}
+}
+
+// checkFlag tries a flag before the word after which all is known.
+func checkFlag(t *testing.T, verb, flag string, valued bool) {
+	t.Helper()
+	if name := strings.TrimLeft(flag, "-"); asksHelp(name) || has(" version v V ", name) {
+		return
+	}
+	args := []string{flag, "delete", "create", "last"}
+	if flag == "--rootless" { // which runsc has without a value
+		args[1] = "true"
+	}
+	if verb != "" {
+		args = []string{verb, flag, "delete", "last"}
+	}
+	c := Scan(args)
+	switch {
+	case verb == "" && valued && c.Verb != "create",
+		verb == "" && !valued && c.Verb != "delete":
+		t.Errorf("%s: the verb of %q is %q", flag, args, c.Verb)
+	case verb != "" && valued && c.ID != "last",
+		verb != "" && !valued && c.ID != "delete":
+		t.Errorf("%s: the id of %q is %q", flag, args, c.ID)
+	}
+}
+
+// TestBundlesOfRealRuntimes runs command lines and demands that the runtime
+// stumbles over the bundle that Scan names, and says so in the log that Scan
+// names. Every bundle asks for a namespace of its own that no kernel has.
+func TestBundlesOfRealRuntimes(t *testing.T) {
+	if os.Geteuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("needs root, as runc does")
+		}
+		t.Skip("needs root, as runc does")
+	}
+	both := []string{
+		"create x", "create --bundle B x", "create --bundle=B x", "create -b B x", "create -b B -b C x", "run -b B x",
+		"create --bundle B -- x", "-- create --bundle B x", "--log /L --log-format json create --bundle B x",
+		"--log=/L create --pid-file P --bundle B x", "--root R --log M --log /L create --bundle C --no-pivot x",
+		"--log /L create --preserve-fds 0 --bundle create create", "create --pid-file --bundle --bundle B x",
+		"--systemd-cgroup --debug --log /L run --no-new-keyring --bundle B x",
+	}
+	lines := map[string][]string{
+		"runc": append([]string{"create -bundle B x", "create -bundle=B x", "-log /L create -b=B x", "create x --bundle B", "run -d -b B x"}, both...),
+		"crun": append([]string{"create -bB x", "run -db B x", "create -b B -f other.json x", "create -b B --config C/other.json x", "--cgroup-manager cgroupfs create -b B x"}, both...),
+	}
+	for name, command := range realRuntimes(t) {
+		kind := name[strings.LastIndexByte(name, ' ')+1:]
+		for _, line := range lines[kind] {
+			t.Run(name+" "+line, func(t *testing.T) {
+				dir := t.TempDir()
+				for _, bundle := range []string{".", "B", "C", "create", "--bundle"} {
+					writeBundle(t, filepath.Join(dir, bundle), "config.json", bundle)
+					writeBundle(t, filepath.Join(dir, bundle), "other.json", bundle+"/other")
+				}
+				words := append([]string{"--root", filepath.Join(dir, "state")}, strings.Fields(strings.ReplaceAll(line, "/L", dir+"/L"))...)
+				cmd := exec.Command(command[0], append(command[1:len(command):len(command)], words...)...)
+				cmd.Dir = dir
+				out, err := cmd.CombinedOutput()
+				if err == nil {
+					t.Fatalf("a container in an unknown namespace starts:\n%s", out)
+				}
+				c := Scan(words)
+				mark := map[string]string{"config.json": "", "other.json": "/other"}[filepath.Base(c.File())]
+				mark = filepath.Dir(c.File()) + mark
+				if c.Log != "" {
+					if out, err = os.ReadFile(c.Log); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if want := "of-" + mark + "-end"; !strings.Contains(string(out), want) {
+					t.Errorf("Scan gives %+v, but the runtime does not speak of %s:\n%s", c, want, out)
+				}
+			})
+		}
+	}
+}
+
+func writeBundle(t *testing.T, dir, file, mark string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`{"ociVersion":"1.0.2","process":{"cwd":"/","args":["true"],"user":{"uid":0,"gid":0}},`+
+		`"root":{"path":"/none"},"mounts":[],"linux":{"namespaces":[{"type":"of-%s-end"}]}}`, mark)
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

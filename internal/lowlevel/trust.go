@@ -1,0 +1,127 @@
+package lowlevel
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// ErrUntrusted reports a file that others than root and ourselves can replace.
+var ErrUntrusted = errors.New("cannot be trusted")
+
+// maxLinks is how many links a path may lead over, as in the kernel.
+const maxLinks = 40
+
+// Trust returns what is at an absolute path, links followed, if nobody but root
+// and this process's user can put something else there: the file and every
+// directory on the way have such an owner, and neither their group nor others may
+// write to them. Otherwise the error wraps ErrUntrusted and names what is wrong.
+func Trust(path string) (fs.FileInfo, error) {
+	// Walking by name is sound: what was passed already cannot be exchanged by
+	// whom we fear.
+	done, rest := "/", elements(path)
+	for links := 0; ; {
+		info, err := os.Lstat(done)
+		if err != nil {
+			return nil, cause(err)
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if links++; links > maxLinks {
+				return nil, syscall.ELOOP
+			}
+			target, err := os.Readlink(done)
+			if err != nil {
+				return nil, cause(err)
+			}
+			rest = append(elements(target), rest...)
+			done = filepath.Dir(done)
+			if strings.HasPrefix(target, "/") {
+				done = "/"
+			}
+			continue
+		}
+		if err := check(done, info); err != nil {
+			return nil, err
+		}
+		if len(rest) == 0 {
+			return info, nil
+		}
+		if !info.IsDir() {
+			return nil, syscall.ENOTDIR
+		}
+		if rest[0] == ".." {
+			done = filepath.Dir(done)
+		} else {
+			done = filepath.Join(done, rest[0])
+		}
+		rest = rest[1:]
+	}
+}
+
+// elements are the names in a path, ".." among them.
+func elements(path string) []string {
+	var names []string
+	for name := range strings.SplitSeq(path, "/") {
+		if name != "" && name != "." {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// check judges one file or directory, which is no link.
+func check(path string, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("%w: %q has no owner", ErrUntrusted, path)
+	}
+	switch {
+	case !trustedOwner(st.Uid):
+		return fmt.Errorf("%w: %q belongs to user %d", ErrUntrusted, path, st.Uid)
+	case st.Mode&0o022 != 0:
+		return fmt.Errorf("%w: group or others may write to %q (mode %04o)", ErrUntrusted, path, st.Mode&0o7777)
+	}
+	return nil
+}
+
+func trustedOwner(uid uint32) bool {
+	return uid == 0 || int64(uid) == int64(os.Geteuid()) || uid == overflow() && mapped()
+}
+
+// overflow is the id that owners without one in this user namespace seem to
+// have; the host's root among them.
+func overflow() uint32 {
+	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
+	if err != nil {
+		return 65534
+	}
+	id, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
+	if err != nil {
+		return 65534
+	}
+	return uint32(id)
+}
+
+// mapped tells whether this user namespace has not all ids, so that the overflow
+// id stands for the ones that it lacks, and not for itself.
+func mapped() bool {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(text))
+	return len(fields) != 3 || fields[0] != "0" || fields[1] != "0" || fields[2] != "4294967295"
+}
+
+// cause strips the path, which stands beside it already.
+func cause(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package oci
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	cdispecs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+)
+
+// ErrEdits reports edits that cannot be applied.
+var ErrEdits = errors.New("unusable CDI edits")
+
+// Looker finds out what device node is at a path of the host, without following
+// a link there; hostfs.Root.Node is one.
+type Looker func(hostPath string) (hostfs.Node, error)
+
+// Apply edits the config as the CDI library does, so that a container is the same
+// whoever gave it the device, but for this: what is there already is not added
+// again, so that applying edits twice is the same as once; and device-list mounts
+// are taken out, because their work is done. After an error the config is as it
+// was.
+func (c *Config) Apply(e *cdispecs.ContainerEdits, look Looker) error {
+	if slices.Contains(e.DeviceNodes, nil) || slices.Contains(e.Mounts, nil) ||
+		slices.Contains(e.Hooks, nil) || slices.Contains(e.NetDevices, nil) {
+		return fmt.Errorf("%w: a list has an empty entry", ErrEdits)
+	}
+	var p patch
+	if err := c.applyDevices(&p, e.DeviceNodes, look); err != nil {
+		return err
+	}
+	if err := c.applyHooks(&p, e.Hooks); err != nil {
+		return err
+	}
+	c.applyEnv(&p, e.Env)
+	c.applyMounts(&p, e.Mounts)
+	c.applyGroups(&p, e.AdditionalGIDs)
+	for _, d := range e.NetDevices {
+		var o object
+		o.optText("name", d.Name)
+		p.set(o.end(), "linux", "netDevices", d.HostInterfaceName)
+	}
+	if e.IntelRdt != nil {
+		p.set(encodeRdt(e.IntelRdt), "linux", "intelRdt")
+	}
+	if len(p.names) == 0 {
+		return nil
+	}
+	start, end := c.root().Span()
+	text := append(make([]byte, 0, len(c.text)+8192), c.text[:start]...)
+	c.text = append(p.append(text, c.text, c.root()), c.text[end:]...)
+	c.tree = nil
+	return nil
+}
+
+// applyEnv sets variables: in the place of the last one of the same name, or at
+// the end.
+func (c *Config) applyEnv(p *patch, env []string) {
+	if len(env) == 0 {
+		return
+	}
+	old := c.at("process", "env")
+	l := listOf(old, func(jsontree.Value) string { return "" })
+	added := len(l.items)
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		at, n := -1, 0
+		for o := range old.Elements() {
+			if names(o, name) {
+				at = n
+			}
+			n++
+		}
+		for i, o := range l.items[added:] {
+			if o.key == name {
+				at = added + i
+			}
+		}
+		if raw := jsontree.AppendString(nil, v); at < 0 {
+			l.add(name, raw)
+		} else {
+			l.items[at].raw = raw
+		}
+	}
+	l.save(p, "process", "env")
+}
+
+// names tells whether a variable has this name.
+func names(variable jsontree.Value, name string) bool {
+	if variable.Plain() { // most are, and there may be hundreds
+		raw := variable.Raw()
+		if len(raw) < len(name)+2 || string(raw[1:1+len(name)]) != name {
+			return false
+		}
+		return raw[1+len(name)] == '=' || len(raw) == len(name)+2
+	}
+	is, _, _ := strings.Cut(variable.Text(), "=")
+	return is == name
+}
+
+// applyMounts replaces mounts by their destination. If there is any, all are
+// sorted by how deep they are, and are otherwise left in their order.
+func (c *Config) applyMounts(p *patch, mounts []*cdispecs.Mount) {
+	l := &list{old: c.at("mounts")}
+	for v := range l.old.Elements() {
+		if _, ok := deviceList(v); !ok {
+			l.add(v.At("destination").Text(), v.Raw())
+		}
+	}
+	for _, m := range mounts {
+		l.remove(m.ContainerPath)
+		l.add(m.ContainerPath, encodeMount(m))
+	}
+	if len(mounts) > 0 {
+		slices.SortStableFunc(l.items, func(a, b item) int { return cmp.Compare(depth(a.key), depth(b.key)) })
+	}
+	l.save(p, "mounts")
+}
+
+func depth(dir string) int { return strings.Count(path.Clean(dir), "/") }
+
+// applyHooks appends hooks to their stages, unless they are there.
+func (c *Config) applyHooks(p *patch, hooks []*cdispecs.Hook) error {
+	var stages [len(hookStages)]*list
+	for _, h := range hooks {
+		i := slices.Index(hookStages[:], h.HookName)
+		if i < 0 {
+			return fmt.Errorf("%w: no hook stage %q", ErrEdits, h.HookName)
+		}
+		if stages[i] == nil {
+			stages[i] = listOf(c.at("hooks", h.HookName), hookKey)
+		}
+		raw := encodeHook(h)
+		key := string(raw)
+		if !slices.ContainsFunc(stages[i].items, func(it item) bool { return it.key == key }) {
+			stages[i].add(key, raw)
+		}
+	}
+	for i, l := range stages {
+		if l != nil {
+			l.save(p, "hooks", hookStages[i])
+		}
+	}
+	return nil
+}
+
+// applyGroups adds groups that the process is not in; the group of root is never
+// given.
+func (c *Config) applyGroups(p *patch, gids []uint32) {
+	if len(gids) == 0 {
+		return
+	}
+	l := listOf(c.at("process", "user", "additionalGids"), func(v jsontree.Value) string {
+		return strconv.FormatUint(uint64(id(v)), 10)
+	})
+	for _, gid := range gids {
+		key := strconv.FormatUint(uint64(gid), 10)
+		if gid != 0 && !slices.ContainsFunc(l.items, func(i item) bool { return i.key == key }) {
+			l.add(key, []byte(key))
+		}
+	}
+	l.save(p, "process", "user", "additionalGids")
+}

@@ -1,0 +1,75 @@
+package oci_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/oci"
+)
+
+// large is docker's config.json with as many variables as make it 40 kB.
+func large(b *testing.B, more string) []byte {
+	b.Helper()
+	text := engineConfig(b, "docker")
+	var env bytes.Buffer
+	for i := 0; len(text)+env.Len()+len(more) < 40_000; i++ {
+		fmt.Fprintf(&env, `"SERVICE_%d_PORT_8080_TCP_ADDR=10.96.%d.17",`, i, i%256)
+	}
+	env.WriteString(more)
+	return bytes.Replace(text, []byte(`"env":[`), append([]byte(`"env":[`), env.Bytes()...), 1)
+}
+
+const asks = `"METAX_VISIBLE_DEVICES=all",`
+
+func BenchmarkQuiet(b *testing.B) {
+	text := large(b, "")
+	for b.Loop() {
+		if !oci.Quiet(text) {
+			b.Fatal("a request")
+		}
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	text := large(b, asks)
+	for b.Loop() {
+		if _, err := oci.Parse(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkBundle is all that this package does for a start with eight GPUs.
+func BenchmarkBundle(b *testing.B) {
+	dir := b.TempDir()
+	text := large(b, asks)
+	edits := gpus(8)
+	path := filepath.Join(dir, "config.json")
+	for b.Loop() {
+		// Included, since a timer that is stopped costs more than that.
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			b.Fatal(err)
+		}
+		bundle, err := oci.Open(dir)
+		if err != nil {
+			b.Fatal(err)
+		}
+		config, err := bundle.Config()
+		if err != nil {
+			b.Fatal(err)
+		}
+		names, err := config.Request(oci.Policy{Environment: true, Unprivileged: true})
+		if err != nil || len(names) != 1 {
+			b.Fatal(names, err)
+		}
+		if err := config.Apply(edits, look(b)); err != nil {
+			b.Fatal(err)
+		}
+		if err := bundle.Flush(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
