@@ -26,12 +26,15 @@ has no device nodes yet, nothing is written (--force writes the others).
 What mx-smi said is recorded below the root, at
 /run/metax-container-toolkit/node.json, for metax-docker.
 
+With --class maca it is the spec of the host's MXMACA software: device "host".
+
 Examples:
    metax-ctk cdi generate
+   metax-ctk cdi generate --class maca
    metax-ctk cdi generate --output - --format yaml
    metax-ctk --root /host cdi generate --engine-root /`,
 				Flags: append(specFlags(),
-					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, or - for standard output (default: " + cdi.Path(cdi.DefaultVendor, cdi.DefaultClass, cdi.JSON) + " below the root)"},
+					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, or - for standard output (default: /var/run/cdi/<vendor>-<class>.json below the root)"},
 					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: as the file is named, else json)"},
 					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
 					outputFlag()),
@@ -80,7 +83,7 @@ Example:
 func kindFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "vendor", Value: cdi.DefaultVendor, Usage: "the `VENDOR` of the CDI kind"},
-		&cli.StringFlag{Name: "class", Value: cdi.DefaultClass, Usage: "the `CLASS` of the CDI kind"},
+		&cli.StringFlag{Name: "class", Value: cdi.DefaultClass, Usage: "the `CLASS` of the CDI kind; maca is the host's MXMACA"},
 	}
 }
 
@@ -89,6 +92,7 @@ func specFlags() []cli.Flag {
 	return append(kindFlags(),
 		&cli.StringSliceFlag{Name: "device-name-strategy", Usage: "name devices by `NAMES`: index, uuid, bdf, all; repeatable or with commas (default: all of them)"},
 		&cli.StringFlag{Name: "engine-root", Usage: "`DIR` below which the engine finds the node's files (default: the root)"},
+		hookFlag(),
 		&cli.BoolFlag{Name: "no-groups", Usage: "leave out the groups of device nodes, which need CDI 0.7 (Podman 4 reads less)"},
 	)
 }
@@ -117,14 +121,19 @@ func (t toolkit) cdiOptions(c *cli.Context) (*hostfs.Root, cdi.Options, error) {
 	return host, opt, nil
 }
 
-// wanted makes the spec that the node would get.
-func (t toolkit) wanted(c *cli.Context, opt cdi.Options) (gpu.Node, *specs.Spec, error) {
+// wanted makes the spec that the node would get, of its MXMACA or of its GPUs;
+// the latter with the node that they were found on.
+func (t toolkit) wanted(c *cli.Context, host *hostfs.Root, opt cdi.Options) (*gpu.Node, *specs.Spec, error) {
+	if opt.Class == cdi.SoftwareClass {
+		spec, err := t.wantedSoftware(c, host, opt)
+		return nil, spec, err
+	}
 	node, err := t.node(c)
 	if err != nil {
-		return gpu.Node{}, nil, err
+		return nil, nil, err
 	}
 	spec, err := cdi.Generate(node, opt)
-	return node, spec, err
+	return &node, spec, err
 }
 
 func (t toolkit) cdiList(c *cli.Context) error {
@@ -135,7 +144,7 @@ func (t toolkit) cdiList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	kind := c.String("vendor") + "/" + c.String("class")
+	kind := cdi.Kind(c.String("vendor"), c.String("class"))
 	if c.Bool("all-kinds") {
 		kind = ""
 	}

@@ -36,7 +36,7 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 		return err
 	}
 	found := checked{Files: []string{}, Problems: []cdi.Problem{}, Drift: []cdi.Difference{}}
-	kind := opt.Vendor + "/" + opt.Class
+	kind := cdi.Kind(opt.Vendor, opt.Class)
 	files, err := given(args)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 			return err
 		}
 		found.Problems = append(found.Problems, cdi.Check(have, checkable, opt.EngineRoot)...)
-		drift, err := t.drift(c, have, opt)
+		drift, err := t.drift(c, host, have, opt)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (t toolkit) cdiDiff(c *cli.Context) error {
 	} else if err != nil {
 		return err
 	}
-	drift, err := t.drift(c, have, opt)
+	drift, err := t.drift(c, host, have, opt)
 	if err != nil {
 		return err
 	}
@@ -128,12 +128,15 @@ func (t toolkit) cdiDiff(c *cli.Context) error {
 
 // drift compares a spec with the one that the node would get. Unless it is said
 // how devices are named, they are named as the spec at hand does.
-func (t toolkit) drift(c *cli.Context, have *specs.Spec, opt cdi.Options) ([]cdi.Difference, error) {
+func (t toolkit) drift(c *cli.Context, host *hostfs.Root, have *specs.Spec, opt cdi.Options) ([]cdi.Difference, error) {
 	if !c.IsSet("device-name-strategy") {
 		opt.Names = cdi.NamesOf(have)
 	}
+	if !c.IsSet("class") && have.Kind == cdi.Kind(opt.Vendor, cdi.SoftwareClass) {
+		opt.Class = cdi.SoftwareClass
+	}
 	opt.Partial = true
-	_, want, err := t.wanted(c, opt)
+	_, want, err := t.wanted(c, host, opt)
 	if err != nil {
 		return nil, err
 	}

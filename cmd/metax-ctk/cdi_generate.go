@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // control is the device node that every container with a GPU needs.
@@ -41,7 +42,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	if !t.where(c).IsHost() && !c.IsSet("output") {
 		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
 	}
-	node, spec, err := t.wanted(c, opt)
+	node, spec, err := t.wanted(c, host, opt)
 	var incomplete *cdi.IncompleteError
 	switch {
 	case errors.As(err, &incomplete):
@@ -51,7 +52,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	case err != nil:
 		return err
 	}
-	if missing := node.Shared == nil || !slices.Contains(node.Shared.Nodes, control); missing && t.where(c).IsHost() && !opt.Partial {
+	if node != nil && uncontrolled(*node) && t.where(c).IsHost() && !opt.Partial {
 		return fmt.Errorf("%s is not there, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
 	}
 	if c.String("output") == "-" {
@@ -78,7 +79,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	case err != nil:
 		return err
 	}
-	if t.where(c).IsHost() {
+	if node != nil && t.where(c).IsHost() {
 		record, err := encodeJSON(node)
 		if err == nil {
 			err = t.where(c).Record(record)
@@ -95,6 +96,11 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		_, err := fmt.Fprintf(w, "%s: %s, %d devices of kind %s, CDI %s\n", done.Path, what, done.Devices, done.Kind, done.Version)
 		return err
 	})
+}
+
+// uncontrolled tells whether a node lacks what every container needs.
+func uncontrolled(node gpu.Node) bool {
+	return node.Shared == nil || !slices.Contains(node.Shared.Nodes, control)
 }
 
 // specFormat is the notation that --format says, or else the output's name.

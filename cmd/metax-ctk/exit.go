@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
@@ -52,7 +53,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, discover.ErrNoGPU):
+	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, maca.ErrNone):
 		return exitNoGPU
 	case errors.Is(err, errProblems):
 		return exitProblems
