@@ -16,16 +16,17 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // The floors, by package below the module. A package may import its own module's
 // packages on a lower floor, and those that it holds (discover → discover/sysfs).
 var floors = map[string]int{
-	"internal/gpu": 0, "internal/topology": 0, "internal/alloc": 0, "internal/request": 0,
-	"internal/hostfs": 1, "internal/atomicfile": 1, "internal/dockerd": 1,
+	"internal/gpu": 0, "internal/topology": 0, "internal/alloc": 0, "internal/request": 0, "internal/jsontree": 0,
+	"internal/hostfs": 1, "internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1,
 	"internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2,
-	"internal/occupancy": 2, "internal/sim": 2,
-	"cmd": 3, "docs": 3,
+	"internal/hook": 2, "internal/lowlevel": 2, "internal/occupancy": 2, "internal/oci": 2, "internal/sim": 2,
+	"cmd": 3, "docs": 3, "test/exploits": 3,
 }
 
 // What a package's own files may not import, by prefix of the package.
 var forbidden = map[string][]string{
 	"internal/gpu": pure, "internal/topology": pure, "internal/alloc": pure, "internal/request": pure,
+	"internal/jsontree":   pure,
 	"internal/dockerargs": {"os", "net", "net/http", "os/exec"},
 	"internal/config":     {"os", "net", "net/http", "os/exec"},
 	"internal":            {"github.com/urfave/cli/v2", "os/exec"},
@@ -38,6 +39,16 @@ var unlinked = map[string][]string{
 		"github.com/urfave/cli/v2", "net/http", "crypto/tls", "tags.cncf.io/container-device-interface/pkg/cdi",
 		"github.com/containerd/containerd/v2", "google.golang.org/grpc",
 	},
+	"cmd/metax-hook":    hardened,
+	"cmd/metax-runtime": hardened,
+}
+
+// hardened is what may not be in a program that runs with privilege beside a
+// stranger's files: nothing that listens, asks, watches or runs C.
+var hardened = []string{
+	"net", "os/user", "os/exec", "plugin", "runtime/cgo", "github.com/urfave/cli/v2",
+	"tags.cncf.io/container-device-interface/pkg/cdi", "github.com/fsnotify/fsnotify",
+	"github.com/containerd/containerd/v2", "google.golang.org/grpc", "github.com/godbus/dbus",
 }
 
 var pure = []string{"os", "net", "net/http", "log", "log/slog", "time", "syscall", "os/exec"}

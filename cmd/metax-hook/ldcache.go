@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/hook/ldcache"
+	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
+)
+
+// updateLdcache makes the container's dynamic linker know the libraries in the
+// given folders: --folder DIR. A container or a host in which that cannot be
+// done starts without.
+var updateLdcache = action{
+	options: []string{"folder"},
+	capabilities: []privilege.Capability{
+		unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH,
+	},
+	run: func(j *job, options map[string][]string) error {
+		root, err := j.root()
+		if err != nil {
+			return err
+		}
+		err = ldcache.Update(root, options["folder"], execute, j.warn)
+		for _, skip := range []error{ldcache.ErrNoLoader, ldcache.ErrNoLdconfig, ldcache.ErrOldKernel} {
+			if errors.Is(err, skip) {
+				j.warn("update-ldcache skipped: " + err.Error())
+				return nil
+			}
+		}
+		return err
+	},
+}
+
+var errLate = errors.New("it does not end, killed")
+
+// execute runs a program as a child of the calling thread, which the caller has
+// locked. The child dies with the thread.
+func execute(p ldcache.Program) error {
+	out := p.Output.Fd()
+	pidfd := -1
+	pid, err := syscall.ForkExec(p.Path, p.Args, &syscall.ProcAttr{
+		Env: []string{}, Files: []uintptr{out, out, out},
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, PidFD: &pidfd},
+	})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.Path, err)
+	}
+	handle := os.NewFile(uintptr(pidfd), "pidfd") // nil if the kernel gave none
+	defer handle.Close()
+	deadline := time.AfterFunc(p.Within, func() {
+		// By its handle, so that no other process of that number is meant.
+		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // gone is fine
+	})
+	var status syscall.WaitStatus
+	for {
+		_, err = syscall.Wait4(pid, &status, 0, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	inTime := deadline.Stop()
+	switch {
+	case err != nil:
+		return fmt.Errorf("wait for %s: %w", p.Path, err)
+	case !inTime:
+		return fmt.Errorf("%w after %v", errLate, p.Within)
+	case status.Signaled():
+		return fmt.Errorf("it was killed by signal %d", status.Signal())
+	case status.ExitStatus() != 0:
+		return fmt.Errorf("exit status %d", status.ExitStatus())
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+// Command metax-hook is the OCI hook: what has to be done to a container while
+// it starts. Its command line is one or more actions with their options, done in
+// order; the runtime sends the container's state on standard input.
+//
+// It runs with privilege on files that an image made. So it is static, takes
+// nothing from its environment, gives up what it does not need before it looks
+// at anything, and has one handle on the container's root and no other way in.
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/hook"
+	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
+)
+
+// buildVersion is set by the linker.
+var buildVersion = "unknown"
+
+func main() {
+	os.Clearenv()
+	if len(os.Args) == 2 && os.Args[1] == "--version" {
+		os.Stdout.WriteString("metax-hook " + buildVersion + "\n")
+		return
+	}
+	os.Exit(run(os.Args[1:], &job{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+func run(args []string, j *job) int {
+	// One line is all that an engine shows of a hook that failed, so warnings are
+	// for one that did not.
+	if err := perform(args, j); err != nil {
+		j.say(err.Error())
+		return 1
+	}
+	for _, warning := range j.warnings {
+		j.say("warning: " + warning)
+	}
+	return 0
+}
+
+func perform(args []string, j *job) error {
+	actions := table()
+	options := map[string][]string{}
+	for name, a := range actions {
+		options[name] = a.options
+	}
+	steps, warnings, err := hook.Parse(args, options)
+	if err != nil {
+		return err
+	}
+	for _, warning := range warnings {
+		j.warn(warning)
+	}
+	var capabilities []privilege.Capability
+	for _, step := range steps {
+		capabilities = append(capabilities, actions[step.Action].capabilities...)
+	}
+	if err := privilege.Drop(capabilities...); err != nil {
+		return err
+	}
+	return j.run(steps)
+}
+
+// say prints one line.
+func (j *job) say(text string) {
+	text = strings.Join(strings.Fields(text), " ")
+	_, _ = j.err.Write([]byte("metax-hook: " + text + "\n")) // there is nobody else to tell
+}
+
+// warn keeps what is to be said if all goes well.
+func (j *job) warn(text string) { j.warnings = append(j.warnings, text) }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/hook"
+	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/oci"
+)
+
+// precreate is the stage that some engines have before OCI's own: config.json
+// comes on standard input and goes, with the edits that its annotations ask for,
+// to standard output, byte for byte as it came if they ask for none. --spec-dir
+// DIR names the CDI spec directories, in place of the usual ones.
+var precreate = action{
+	options:      []string{"spec-dir"},
+	capabilities: []privilege.Capability{unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH},
+	run: func(j *job, options map[string][]string) error {
+		text, err := hook.ReadInput(j.in, oci.MaxConfig, hook.Patience)
+		if err != nil {
+			return err
+		}
+		if text, err = edited(text, options["spec-dir"]); err != nil {
+			return err
+		}
+		if _, err := j.out.Write(text); err != nil {
+			return fmt.Errorf("write config.json: %w", err)
+		}
+		return nil
+	},
+}
+
+func edited(text []byte, dirs []string) ([]byte, error) {
+	if oci.Quiet(text) {
+		return text, nil
+	}
+	config, err := oci.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	edits, err := requested(config, oci.Policy{}, dirs)
+	if err != nil {
+		return nil, err
+	}
+	if edits == nil {
+		return text, nil
+	}
+	host, err := hostfs.New("/")
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Apply(edits, host.Node); err != nil {
+		return nil, err
+	}
+	return config.Bytes(), nil
+}

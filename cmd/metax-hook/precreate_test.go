@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// specs writes a CDI spec whose only device is /dev/null under another name.
+func specs(t *testing.T, edits string) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := fmt.Sprintf(`{"cdiVersion": "0.7.0", "kind": "metax-tech.com/gpu", "devices": [{"name": "0", "containerEdits": %s}]}`, edits)
+	if err := os.WriteFile(filepath.Join(dir, "gpu.json"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+const nullAsGPU = `{"deviceNodes": [{"path": "/dev/dri/card0", "hostPath": "/dev/null", "permissions": "rw"}], "env": ["MACA=1"],
+	"mounts": [{"hostPath": "/opt", "containerPath": "/opt/maca", "options": ["bind", "ro"]}], "additionalGids": [44]}`
+
+// precreated runs the action as main does, but for the privileges.
+func precreated(t *testing.T, config, dir string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	j := &job{in: strings.NewReader(config), out: &out, err: os.Stderr}
+	err := precreate.run(j, map[string][]string{"spec-dir": {dir}})
+	return out.String(), err
+}
+
+func TestPrecreateWithoutRequest(t *testing.T) {
+	dir := specs(t, nullAsGPU)
+	for _, config := range []string{
+		"{}", " {\n\t\"process\" : {} , \"unknown\": [ 1.50, 1e3, \"\\u00e4\\/\" ] }\n\n", `{"annotations":{}}`,
+		`{"annotations":{"metax-tech.com/gpu":"none","other":"metax-tech.com/gpu"}}`,
+		`{"process":{"env":["METAX_VISIBLE_DEVICES=all"]}}`,
+	} {
+		if got, err := precreated(t, config, dir); err != nil || got != config {
+			t.Errorf("%q comes out as %q, %v", config, got, err)
+		}
+	}
+}
+
+func TestPrecreate(t *testing.T) {
+	dir := specs(t, nullAsGPU)
+	const config = `{"ociVersion": "1.0.2", "unknown": 1.50, "annotations": {"metax-tech.com/gpu": "0"}, "process": {"user": {"uid": 0, "gid": 0}}, "linux": {}}`
+	once, err := precreated(t, config, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Unknown json.RawMessage
+		Process struct {
+			Env  []string
+			User struct{ AdditionalGids []int }
+		}
+		Mounts []struct{ Destination string }
+		Linux  struct {
+			Devices []struct {
+				Path         string
+				Major, Minor int
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(once), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := got
+	want.Unknown = json.RawMessage("1.50")
+	want.Process.Env, want.Process.User.AdditionalGids = []string{"MACA=1"}, []int{44}
+	want.Mounts = []struct{ Destination string }{{"/opt/maca"}}
+	want.Linux.Devices = []struct {
+		Path         string
+		Major, Minor int
+	}{{"/dev/dri/card0", 1, 3}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if twice, err := precreated(t, once, dir); err != nil || twice != once {
+		t.Errorf("the second time: %v, %s", err, cmp.Diff(once, twice))
+	}
+}
+
+// Nothing comes out that an engine could take for a config.
+func TestPrecreateTrouble(t *testing.T) {
+	dir := specs(t, nullAsGPU)
+	gone := specs(t, `{"deviceNodes": [{"path": "/dev/dri/card0", "hostPath": "/dev/none"}]}`)
+	for name, tt := range map[string]struct{ config, dir, says string }{
+		"no JSON":      {`{"annotations": {"metax-tech.com/gpu": "0"}`, dir, "config.json"},
+		"unknown GPU":  {`{"annotations": {"metax-tech.com/gpu": "7"}}`, dir, "metax-tech.com/gpu=7"},
+		"malformed":    {`{"annotations": {"metax-tech.com/gpu": "0,,1"}}`, dir, "metax-tech.com/gpu"},
+		"missing node": {`{"annotations": {"metax-tech.com/gpu": "0"}}`, gone, "/dev/none"},
+		"no specs":     {`{"annotations": {"metax-tech.com/gpu": "0"}}`, t.TempDir(), "metax-tech.com/gpu=0"},
+		"too large":    {`{"x": "` + strings.Repeat("x", 16<<20) + `"}`, dir, "standard input"},
+	} {
+		if got, err := precreated(t, tt.config, tt.dir); err == nil || got != "" || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %.60q, %v", name, got, err)
+		}
+	}
+}

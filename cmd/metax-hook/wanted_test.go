@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	cdispecs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/hook/devcgroup"
+	"github.com/metax-ctk/container-toolkit/internal/oci"
+)
+
+func config(t *testing.T, text string) *oci.Config {
+	t.Helper()
+	c, err := oci.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// edits are what a spec gives: /dev/null and /dev/zero, under other names.
+func edits() *cdispecs.ContainerEdits {
+	return &cdispecs.ContainerEdits{
+		Env: []string{"A=1", "B=2"},
+		DeviceNodes: []*cdispecs.DeviceNode{
+			{Path: "/dev/one", HostPath: "/dev/null", Permissions: "rwm"},
+			{Path: "/dev/zero", Permissions: "r"},
+			{Path: "/dev/two", HostPath: "/dev/null"},
+		},
+		Mounts: []*cdispecs.Mount{{HostPath: "/opt", ContainerPath: "/opt/maca", Options: []string{"ro", "bind", "rprivate"}}},
+		Hooks: []*cdispecs.Hook{{
+			HookName: "createContainer", Path: "/usr/bin/metax-hook",
+			Args: []string{"metax-hook", "create-symlinks", "--link", "a::/b", "update-ldcache", "--folder", "/c"},
+		}},
+	}
+}
+
+func TestWants(t *testing.T) {
+	for name, tt := range map[string]struct {
+		config                 string
+		nodes, mounts, missing int
+	}{
+		"all":                    {`{}`, 3, 1, 2},
+		"a variable is there":    {`{"process": {"env": ["A=1", "B=3"]}}`, 3, 1, 1},
+		"a node is there":        {`{"linux": {"devices": [{"path": "/dev/one", "type": "c", "major": 1, "minor": 3}]}}`, 2, 1, 2},
+		"it has another number":  {`{"linux": {"devices": [{"path": "/dev/one", "type": "c", "major": 1, "minor": 4}]}}`, 3, 1, 2},
+		"the mount is there":     {`{"mounts": [{"destination": "/opt/maca/", "source": "/opt"}]}`, 3, 0, 2},
+		"another mount is there": {`{"mounts": [{"destination": "/opt/maca", "source": "/srv"}]}`, 3, 1, 2},
+		"an engine gave it all": {`{"mounts": [{"destination": "/opt/maca", "source": "/opt"}], "linux": {"devices": [
+			{"path": "/dev/one", "type": "c", "major": 1, "minor": 3}, {"path": "/dev/two", "type": "c", "major": 1, "minor": 3},
+			{"path": "/dev/zero", "type": "c", "major": 1, "minor": 5}]}}`, 0, 0, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := wants(edits(), config(t, tt.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []int{len(w.nodes), len(w.mounts), len(w.missing)}
+			if diff := cmp.Diff([]int{tt.nodes, tt.mounts, tt.missing}, got); diff != "" {
+				t.Errorf("nodes, mounts, missing variables: %s", diff)
+			}
+			if want := tt.nodes+tt.mounts == 0; w.nothing() != want {
+				t.Errorf("nothing: %t, want %t", w.nothing(), want)
+			}
+			actions := []string{"create-symlinks", "--link", "a::/b", "update-ldcache", "--folder", "/c"}
+			if diff := cmp.Diff(actions, w.actions); diff != "" {
+				t.Errorf("actions: %s", diff)
+			}
+		})
+	}
+}
+
+func TestWantsRefused(t *testing.T) {
+	for name, change := range map[string]func(*cdispecs.ContainerEdits){
+		"network device":    func(e *cdispecs.ContainerEdits) { e.NetDevices = []*cdispecs.LinuxNetDevice{{}} },
+		"cache allocation":  func(e *cdispecs.ContainerEdits) { e.IntelRdt = &cdispecs.IntelRdt{} },
+		"block device":      func(e *cdispecs.ContainerEdits) { e.DeviceNodes[0].Type = "b" },
+		"FIFO":              func(e *cdispecs.ContainerEdits) { e.DeviceNodes[0].Type = "p" },
+		"writable mount":    func(e *cdispecs.ContainerEdits) { e.Mounts[0].Options = []string{"bind"} },
+		"both":              func(e *cdispecs.ContainerEdits) { e.Mounts[0].Options = []string{"ro", "rw"} },
+		"mount of memory":   func(e *cdispecs.ContainerEdits) { e.Mounts[0].Type = "tmpfs" },
+		"propagated mount":  func(e *cdispecs.ContainerEdits) { e.Mounts[0].Options = []string{"ro", "rshared"} },
+		"another's hook":    func(e *cdispecs.ContainerEdits) { e.Hooks[0].Path = "/usr/bin/other-hook" },
+		"hook without args": func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = nil },
+		"later stage":       func(e *cdispecs.ContainerEdits) { e.Hooks[0].HookName = "poststart" },
+		"action of ours that is no hook of a container": func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = []string{"metax-hook", "prestart"} },
+		"option of a newer version":                     func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = append(e.Hooks[0].Args, "--new", "x") },
+	} {
+		e := edits()
+		change(e)
+		if _, err := wants(e, config(t, `{}`)); !errors.Is(err, errEngine) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The numbers are those of the nodes that were taken, once each; no rule ever
+// allows to make a node.
+func TestTake(t *testing.T) {
+	w, err := wants(edits(), config(t, `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mounts = nil // taking nodes alone needs no directory
+	if os.Getuid() != 0 && os.Getenv("CI") == "" {
+		t.Skip("needs root, to take files of the host")
+	}
+	list, err := w.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer list.close()
+	want := []devcgroup.Rule{{Major: 1, Minor: 3}, {Major: 1, Minor: 5, ReadOnly: true}}
+	if diff := cmp.Diff(want, list.rules()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRootfs(t *testing.T) {
+	for path, want := range map[string]string{"rootfs": "/b/rootfs", "./x/y": "/b/x/y", "/abs": "/abs"} {
+		if got, err := rootfs("/b", path); err != nil || got != want {
+			t.Errorf("%q: %q, %v", path, got, err)
+		}
+	}
+	for _, path := range []string{"", ".", "..", "../x", "x/../..", "./"} {
+		if got, err := rootfs("/b", path); err == nil {
+			t.Errorf("%q: %q", path, got)
+		}
+	}
+}

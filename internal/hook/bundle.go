@@ -1,0 +1,72 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+)
+
+// MaxConfig is the size in bytes beyond which a bundle's config.json is refused.
+const MaxConfig = 16 << 20
+
+// Root opens the root of the container whose bundle this is: what root.path of
+// its config.json names, relative to the bundle or absolute. The bundle and the
+// root are directories and no links; config.json is a regular file. In a user
+// namespace that hides the bundle, the mounts tell.
+func Root(bundle string) (*inroot.Root, error) {
+	path, err := rootPath(bundle)
+	if hidden(err) {
+		return mounted()
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := inroot.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open container of bundle %s: %w", bundle, err)
+	}
+	return root, nil
+}
+
+func rootPath(bundle string) (string, error) {
+	dir, err := os.OpenFile(bundle, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("open bundle: %w", err)
+	}
+	held := inroot.At(dir)
+	defer held.Close()
+	// A link is not followed, not even inside the bundle.
+	if info, err := held.Lstat("config.json"); err != nil {
+		return "", fmt.Errorf("read bundle %s: %w", bundle, err)
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("read bundle %s: config.json: %w", bundle, inroot.ErrNotRegular)
+	}
+	data, err := held.ReadFile("config.json", MaxConfig)
+	if err != nil {
+		return "", fmt.Errorf("read bundle %s: %w", bundle, err)
+	}
+	var config struct {
+		Root *struct {
+			Path string `json:"path"`
+		} `json:"root"`
+	}
+	if err := json.Unmarshal(data, &config); err != nil {
+		return "", fmt.Errorf("parse config.json of bundle %s: %w", bundle, err)
+	}
+	if config.Root == nil || config.Root.Path == "" {
+		return "", fmt.Errorf("parse config.json of bundle %s: it has no root.path", bundle)
+	}
+	path := config.Root.Path
+	if !filepath.IsAbs(path) {
+		if filepath.Clean(path) == "." || !filepath.IsLocal(path) {
+			return "", fmt.Errorf("parse config.json of bundle %s: root.path %q is not below the bundle", bundle, path)
+		}
+		path = filepath.Join(bundle, path)
+	}
+	return path, nil
+}

@@ -1,0 +1,153 @@
+package devcgroup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+)
+
+// Version is a cgroup version.
+type Version int
+
+// The versions.
+const (
+	V1 Version = 1
+	V2 Version = 2
+)
+
+// Group is a cgroup that may hold device rules.
+type Group struct {
+	Version Version
+	Dir     string // where it is mounted
+}
+
+// Process says where a process stands: the text of its /proc/PID/cgroup.
+type Process string
+
+// ErrOutside reports a container's cgroup that this process's cgroup namespace
+// does not hold.
+var ErrOutside = errors.New("the container's cgroup is out of reach")
+
+// Find returns the cgroups whose device rules are the container's alone, in
+// both versions where a machine has both, outer ones first: the one that its
+// first process is in, and those above it up to the last that bears the
+// container's id in its name, as the scope does that systemd makes around a
+// runtime's own group. A container that was left in the cgroup of this very
+// process, self, has none. Mounts is the text of /proc/self/mountinfo.
+func Find(container, self Process, id string, mounts io.Reader) ([]Group, error) {
+	table, err := mountinfo.GetMountsFromReader(mounts, func(m *mountinfo.Info) (skip, stop bool) {
+		return m.FSType != "cgroup" && m.FSType != "cgroup2", false
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the mount table: %w", err)
+	}
+	var list []Group
+	for _, version := range []Version{V1, V2} {
+		at, ok := container.path(version)
+		if own, _ := self.path(version); !ok || own == at {
+			continue
+		}
+		if strings.HasPrefix(at, "/../") {
+			return nil, fmt.Errorf("%w: %s", ErrOutside, at)
+		}
+		for _, name := range alone(at, id) {
+			if dir, ok := locate(table, version, name); ok {
+				list = append(list, Group{version, dir})
+			}
+		}
+	}
+	return list, nil
+}
+
+// path returns the process's cgroup in the hierarchy that rules over devices.
+// A line is ID:CONTROLLERS:PATH; the one of version 2 has no controllers.
+func (p Process) path(v Version) (string, bool) {
+	for line := range strings.Lines(string(p)) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(fields) != 3 || !strings.HasPrefix(fields[2], "/") {
+			continue
+		}
+		switch v {
+		case V1:
+			if slices.Contains(strings.Split(fields[1], ","), "devices") {
+				return fields[2], true
+			}
+		case V2:
+			if fields[0] == "0" && fields[1] == "" {
+				return fields[2], true
+			}
+		}
+	}
+	return "", false
+}
+
+// Rootless tells whether this process is in a user namespace, where nobody can
+// set device rules, so that no container made there has any.
+func Rootless() (bool, error) {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return false, fmt.Errorf("read our id map: %w", err)
+	}
+	return !slices.Equal(strings.Fields(string(text)), []string{"0", "0", "4294967295"}), nil
+}
+
+// alone lists the cgroups on the way to at that are the container's alone.
+func alone(at, id string) []string {
+	list := []string{at}
+	for above := path.Dir(at); id != "" && strings.Contains(above, id); above = path.Dir(above) {
+		list = append(list, above)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// locate returns the directory of a cgroup. A hierarchy may be mounted several
+// times, also from below its root, and some mounts may hide others.
+func locate(table []*mountinfo.Info, v Version, name string) (string, bool) {
+	for _, m := range table {
+		switch v {
+		case V1:
+			if m.FSType != "cgroup" || !slices.Contains(strings.Split(m.VFSOptions, ","), "devices") {
+				continue
+			}
+		case V2:
+			if m.FSType != "cgroup2" {
+				continue
+			}
+		}
+		below, err := filepath.Rel(m.Root, name)
+		if err != nil || below == ".." || strings.HasPrefix(below, "../") {
+			continue
+		}
+		dir := filepath.Join(m.Mountpoint, below)
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir, true
+		}
+	}
+	return "", false
+}
+
+// Allow adds the rules to what the group allows. Its parents are not asked: one
+// that denies still denies in version 2, and makes this fail in version 1.
+func (g Group) Allow(rules []Rule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	var err error
+	if g.Version == V1 {
+		err = allowByFile(g.Dir, rules)
+	} else {
+		err = allowByProgram(g.Dir, rules)
+	}
+	if err != nil {
+		return fmt.Errorf("widen the device cgroup %s: %w", g.Dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package devcgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFind(t *testing.T) {
+	root := t.TempDir()
+	dir := func(name string) string { return filepath.Join(root, name) }
+	for _, name := range []string{
+		"devices/docker/c0ffee", "unified/docker/c0ffee", "unified/machine.slice/libpod-c0ffee.scope/container", "inner/c0ffee", "devices/user", "unified/user",
+	} {
+		if err := os.MkdirAll(dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount := func(root, at, fstype, options string) string {
+		return fmt.Sprintf("30 20 0:26 %s %s rw - %s none %s\n", root, dir(at), fstype, options)
+	}
+	v1 := mount("/", "cpu", "cgroup", "rw,cpu") + mount("/", "devices", "cgroup", "rw,devices")
+	v2 := mount("/", "unified", "cgroup2", "rw,nsdelegate")
+	const self = "7:devices:/user\n0::/user\n"
+	for name, tt := range map[string]struct {
+		container, mounts string
+		want              []Group
+	}{
+		"version 1":                  {"7:devices:/docker/c0ffee\n", v1, []Group{{V1, dir("devices/docker/c0ffee")}}},
+		"controllers together":       {"7:cpu,devices:/docker/c0ffee\n", v1, []Group{{V1, dir("devices/docker/c0ffee")}}},
+		"version 2":                  {"0::/docker/c0ffee\n", v2, []Group{{V2, dir("unified/docker/c0ffee")}}},
+		"both":                       {"7:devices:/docker/c0ffee\n0::/docker/c0ffee\n", v2 + v1, []Group{{V1, dir("devices/docker/c0ffee")}, {V2, dir("unified/docker/c0ffee")}}},
+		"version 1 is not mounted":   {"7:devices:/docker/c0ffee\n0::/docker/c0ffee\n", v2, []Group{{V2, dir("unified/docker/c0ffee")}}},
+		"a group in a scope":         {"0::/machine.slice/libpod-c0ffee.scope/container\n", v2, []Group{{V2, dir("unified/machine.slice/libpod-c0ffee.scope")}, {V2, dir("unified/machine.slice/libpod-c0ffee.scope/container")}}},
+		"ours":                       {self, v1 + v2, nil},
+		"mounted from below":         {"0::/docker/c0ffee\n", mount("/docker", "inner", "cgroup2", "rw"), []Group{{V2, dir("inner/c0ffee")}}},
+		"mounted from elsewhere":     {"0::/docker/c0ffee\n", mount("/dock", "inner", "cgroup2", "rw"), nil},
+		"the first mount is hidden":  {"0::/docker/c0ffee\n", mount("/", "hidden", "cgroup2", "rw") + v2, []Group{{V2, dir("unified/docker/c0ffee")}}},
+		"a controller's name inside": {"7:devicesque:/docker/c0ffee\n8:name=devices:/docker/c0ffee\n", v1, nil},
+		"no sense":                   {"7\n0::\n0::docker\n::\n", v1 + v2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Find(Process(tt.container), self, "c0ffee", strings.NewReader(tt.mounts))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if _, err := Find("0::/../docker/c0ffee\n", self, "c0ffee", strings.NewReader(v2)); !errors.Is(err, ErrOutside) {
+		t.Errorf("outside of our namespace: %v", err)
+	}
+	if _, err := Find("0::/docker/c0ffee\n", self, "", strings.NewReader("nonsense\n")); err == nil {
+		t.Error("a mount table that is none is no error")
+	}
+}
+
+func TestRootless(t *testing.T) {
+	for flags, want := range map[uintptr]string{0: "false <nil>", syscall.CLONE_NEWUSER: "true <nil>"} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), rootlessVar+"=yes", atOnce)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		if flags != 0 {
+			ids := func(id int) []syscall.SysProcIDMap {
+				return []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}}
+			}
+			cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = ids(os.Getuid()), ids(os.Getgid())
+		}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Skipf("no user namespace can be made here: %v", err)
+		}
+		if string(out) != want {
+			t.Errorf("with flags %#x: %s, want %s", flags, out, want)
+		}
+	}
+}

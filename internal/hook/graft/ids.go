@@ -1,0 +1,69 @@
+package graft
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+)
+
+// IDs maps a container's user or group ids to ours, as its user namespace does.
+type IDs []span
+
+type span struct{ inside, outside, size uint32 }
+
+// UIDs are the process's user ids.
+func (p *Process) UIDs() (IDs, error) { return p.ids("uid_map") }
+
+// GIDs are the process's group ids.
+func (p *Process) GIDs() (IDs, error) { return p.ids("gid_map") }
+
+func (p *Process) ids(name string) (IDs, error) {
+	text, err := p.read(name)
+	if err != nil {
+		return nil, err
+	}
+	return ParseIDs(text)
+}
+
+// ParseIDs reads a uid_map or gid_map of /proc.
+func ParseIDs(text []byte) (IDs, error) {
+	var list IDs
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		var s span
+		if _, err := fmt.Sscan(lines.Text(), &s.inside, &s.outside, &s.size); err != nil {
+			return nil, fmt.Errorf("read the id map %q: %w", text, err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// Host returns our id for the container's, and whether there is one.
+func (m IDs) Host(id uint32) (uint32, bool) {
+	for _, s := range m {
+		if id >= s.inside && id-s.inside < s.size {
+			return s.outside + id - s.inside, true
+		}
+	}
+	return 0, false
+}
+
+// Foreign tells whether the container's ids are others than ours.
+func (m IDs) Foreign() bool {
+	for _, s := range m {
+		if s.inside != s.outside {
+			return true
+		}
+	}
+	return false
+}
+
+// Container returns the container's id for ours, and whether there is one.
+func (m IDs) Container(id uint32) (uint32, bool) {
+	for _, s := range m {
+		if id >= s.outside && id-s.outside < s.size {
+			return s.inside + id - s.outside, true
+		}
+	}
+	return 0, false
+}

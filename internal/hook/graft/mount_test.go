@@ -1,0 +1,272 @@
+package graft_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
+)
+
+var kernels = map[string]graft.Kernel{
+	"this kernel":            {},
+	"without mount_setattr":  {NoAttributes: true},
+	"without open_tree":      {NoTree: true, NoAttributes: true},
+	"open_tree is forbidden": {NoTree: true},
+}
+
+// The node opens, nothing of the host can be changed, and the host sees nothing.
+func TestMount(t *testing.T) {
+	needRoot(t)
+	for name, kernel := range kernels {
+		for _, userns := range []bool{false, true} {
+			for _, pivot := range []bool{false, true} {
+				if pivot && kernel.NoTree {
+					continue // TestMountOld
+				}
+				t.Run(fmt.Sprintf("%s/userns=%t/pivoted=%t", name, userns, pivot), func(t *testing.T) {
+					node, dir := host(t)
+					before := mounts(t)
+					c := start(t, plan{Pivot: pivot, Look: []string{"/dev/dri/renderD128", "/opt/maca", "/opt/maca/lib.so", "/etc/one.so"}}, userns)
+					if got := c.hook(t, order{
+						Kernel: kernel,
+						Nodes:  map[string]string{"/dev/dri/renderD128": node},
+						Binds:  map[string]string{"/opt/maca": dir, "/etc/one.so": filepath.Join(dir, "lib.so")},
+					}); got != "" {
+						t.Fatal(got)
+					}
+					chmod := "EROFS"
+					want := map[string]sight{
+						"/dev/dri/renderD128": {"c 226:128", "ro nosuid noexec", "ENXIO", chmod, "", "EPERM"},
+						"/opt/maca":           {"dir", "ro nosuid nodev", "", chmod, "EROFS", "EPERM"},
+						"/opt/maca/lib.so":    {"file", "ro nosuid nodev", "EROFS", chmod, "", "EPERM"},
+						"/etc/one.so":         {"file", "ro nosuid nodev", "EROFS", chmod, "", "EPERM"},
+					}
+					if diff := cmp.Diff(want, c.look(t)); diff != "" {
+						t.Error(diff)
+					}
+					if diff := cmp.Diff(before, mounts(t)); diff != "" {
+						t.Errorf("the machine's mounts: %s", diff)
+					}
+					var st unix.Stat_t
+					at := filepath.Join(c.Rootfs, "opt/maca")
+					if err := unix.Stat(at, &st); err != nil {
+						t.Fatal(err)
+					}
+					if owner := map[bool]uint32{true: firstID}[userns]; st.Uid != owner || st.Gid != owner {
+						t.Errorf("%s is %d:%d, want the container's root, %d", at, st.Uid, st.Gid, owner)
+					}
+				})
+			}
+		}
+	}
+}
+
+func mounts(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Submounts come along only deep, and then read-only as well.
+func TestMountDeep(t *testing.T) {
+	needRoot(t)
+	for name, kernel := range kernels {
+		for _, deep := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/deep=%t", name, deep), func(t *testing.T) {
+				node, dir := host(t)
+				sub := filepath.Join(dir, "sub")
+				if err := os.Mkdir(sub, 0o777); err != nil {
+					t.Fatal(err)
+				}
+				if err := unix.Mount("none", sub, "tmpfs", 0, ""); err != nil {
+					t.Fatal(err)
+				}
+				defer unix.Unmount(sub, unix.MNT_DETACH)
+				if err := os.WriteFile(filepath.Join(sub, "deep"), nil, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				c := start(t, plan{Look: []string{"/opt/maca/sub", "/opt/maca/sub/deep"}}, false)
+				_ = node
+				if got := c.hook(t, order{Kernel: kernel, Deep: deep, Binds: map[string]string{"/opt/maca": dir}}); got != "" {
+					t.Fatal(got)
+				}
+				seen := c.look(t)
+				if got := seen["/opt/maca/sub"].Mkdir; got != "EROFS" {
+					t.Errorf("a directory below is made: %s", got)
+				}
+				want := map[bool]string{true: "file", false: "ENOENT"}[deep && !kernel.NoAttributes && !kernel.NoTree]
+				if got := seen["/opt/maca/sub/deep"].Kind; got != want {
+					t.Errorf("the file below is %s, want %s", got, want)
+				}
+			})
+		}
+	}
+}
+
+func TestMountOld(t *testing.T) {
+	needRoot(t)
+	node, _ := host(t)
+	c := start(t, plan{Pivot: true}, false)
+	got := c.hook(t, order{Kernel: graft.Kernel{NoTree: true}, Nodes: map[string]string{"/dev/dri/renderD128": node}})
+	if !strings.Contains(got, graft.ErrOld.Error()) {
+		t.Errorf("says %q", got)
+	}
+}
+
+// A node that is there with this number stays as it is: the image's own, or the
+// host's in a /dev that is a volume. One with another number is covered.
+func TestMountThere(t *testing.T) {
+	needRoot(t)
+	node, _ := host(t)
+	root := rootfs(t, false)
+	at := filepath.Join(root, "etc/gpu")
+	other := filepath.Join(root, "etc/other")
+	if err := unix.Mknod(at, unix.S_IFCHR|0o600, int(unix.Mkdev(226, 128))); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mknod(other, unix.S_IFCHR|0o600, int(unix.Mkdev(226, 129))); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, plan{Rootfs: root, Look: []string{"/etc/gpu", "/etc/other", "/vol/renderD128"}, Volumes: map[string]string{"/vol": filepath.Dir(node)}}, false)
+	if got := c.hook(t, order{Nodes: map[string]string{"/etc/gpu": node, "/etc/other": node, "/vol/renderD128": node}}); got != "" {
+		t.Fatal(got)
+	}
+	seen := c.look(t)
+	for path, want := range map[string]string{"/etc/gpu": "", "/etc/other": "ro nosuid noexec", "/vol/renderD128": ""} {
+		if seen[path].Kind != "c 226:128" || seen[path].Mount != want {
+			t.Errorf("%s is %q, mounted %q; want %q", path, seen[path].Kind, seen[path].Mount, want)
+		}
+	}
+}
+
+func TestMountRefused(t *testing.T) {
+	needRoot(t)
+	node, dir := host(t)
+	volume, memory := t.TempDir(), t.TempDir()
+	if err := unix.Mount("none", memory, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(memory, unix.MNT_DETACH)
+	for name, tt := range map[string]struct {
+		plan  plan
+		image func(root string) error
+		at    string
+		want  error
+	}{
+		"in a volume":               {plan: plan{Volumes: map[string]string{"/vol": volume}}, at: "/vol/maca", want: graft.ErrVolume},
+		"a link into a volume":      {plan: plan{Volumes: map[string]string{"/vol": volume}}, image: link("/vol", "opt/x"), at: "/opt/x/maca", want: graft.ErrVolume},
+		"the host's memory":         {plan: plan{Volumes: map[string]string{"/vol": memory}}, at: "/vol/maca", want: graft.ErrVolume},
+		"/proc":                     {plan: plan{Volumes: map[string]string{"/proc": "/proc"}}, at: "/proc/self/attr", want: graft.ErrKernelFiles},
+		"a link into /proc":         {plan: plan{Volumes: map[string]string{"/proc": "/proc"}}, image: link("/proc/1/attr", "opt/maca"), at: "/opt/maca", want: graft.ErrKernelFiles},
+		"shared propagation":        {plan: plan{Shared: true}, at: "/etc", want: graft.ErrShared},
+		"new, shared propagation":   {plan: plan{Shared: true}, at: "/opt/maca", want: graft.ErrShared},
+		"a file for a directory":    {image: func(root string) error { return os.WriteFile(filepath.Join(root, "opt/maca"), nil, 0o644) }, at: "/opt/maca", want: graft.ErrKind},
+		"a file on the way":         {image: func(root string) error { return os.WriteFile(filepath.Join(root, "opt/x"), nil, 0o644) }, at: "/opt/x/maca", want: unix.ENOTDIR},
+		"a link that leads nowhere": {image: link("nowhere", "opt/maca"), at: "/opt/maca", want: unix.ENOTDIR},
+		"a link that leads round":   {image: link("maca", "opt/maca"), at: "/opt/maca", want: unix.ELOOP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			needRoot(t)
+			tt.plan.Rootfs = rootfs(t, false)
+			if tt.image != nil {
+				if err := tt.image(tt.plan.Rootfs); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := start(t, tt.plan, false)
+			got := c.hook(t, order{Binds: map[string]string{tt.at: dir}})
+			if !strings.Contains(got, tt.want.Error()) || !strings.Contains(got, tt.at) {
+				t.Errorf("says %q, want %v", got, tt.want)
+			}
+		})
+	}
+	for _, dir := range []string{volume, memory} {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("the volume has %v, %v", left, err)
+		}
+	}
+	c := start(t, plan{}, false)
+	if got := c.hook(t, order{Nodes: map[string]string{"/etc": node}}); !strings.Contains(got, graft.ErrKind.Error()) {
+		t.Errorf("a node on a directory: %q", got)
+	}
+}
+
+func link(target, at string) func(root string) error {
+	return func(root string) error { return os.Symlink(target, filepath.Join(root, at)) }
+}
+
+// Links of the image are followed in the image, and memory of its own is its own.
+func TestMountInside(t *testing.T) {
+	needRoot(t)
+	node, dir := host(t)
+	root := rootfs(t, false)
+	if err := os.Symlink("/../../etc", filepath.Join(root, "opt/link")); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, plan{Rootfs: root, Tmpfs: []string{"/mem"}, Look: []string{"/etc/maca", "/mem/dri/renderD128"}}, false)
+	if got := c.hook(t, order{Nodes: map[string]string{"/mem/dri/renderD128": node}, Binds: map[string]string{"/opt/link/maca": dir}}); got != "" {
+		t.Fatal(got)
+	}
+	seen := c.look(t)
+	if seen["/etc/maca"].Kind != "dir" || seen["/mem/dri/renderD128"].Kind != "c 226:128" {
+		t.Errorf("sees %+v", seen)
+	}
+}
+
+func TestSourceRefused(t *testing.T) {
+	needRoot(t)
+	node, dir := host(t)
+	for name, kernel := range kernels {
+		for what, take := range map[string]func() (*graft.Source, error){
+			"no node":          func() (*graft.Source, error) { return kernel.Node(filepath.Join(dir, "none")) },
+			"a file as a node": func() (*graft.Source, error) { return kernel.Node(filepath.Join(dir, "lib.so")) },
+			"a relative path":  func() (*graft.Source, error) { return kernel.Node("dev/null") },
+			"a node as a file": func() (*graft.Source, error) { return kernel.Bind(node, false, false) },
+			"no directory":     func() (*graft.Source, error) { return kernel.Bind(filepath.Join(dir, "none"), false, false) },
+		} {
+			if s, err := take(); err == nil {
+				s.Close()
+				t.Errorf("%s: %s is taken", name, what)
+			}
+		}
+	}
+}
+
+func TestOpenRefused(t *testing.T) {
+	needRoot(t)
+	c := start(t, plan{}, false)
+	for name, tt := range map[string]struct {
+		o    order
+		want error
+	}{
+		"no pid":                {order{Pid: -1}, graft.ErrProcess},
+		"our own namespace":     {order{Pid: os.Getpid(), Rootfs: c.Rootfs}, graft.ErrNamespace},
+		"no such process":       {order{Pid: 1 << 22}, unix.ENOENT},
+		"the machine's root":    {order{Pid: c.cmd.Process.Pid, Rootfs: "/"}, os.ErrInvalid},
+		"a relative root":       {order{Pid: c.cmd.Process.Pid, Rootfs: "rootfs"}, os.ErrInvalid},
+		"a root that is a link": {order{Pid: c.cmd.Process.Pid, Rootfs: "/proc/self/cwd"}, unix.ENOTDIR},
+	} {
+		got := run(t, tt.o)
+		if tt.want == os.ErrInvalid {
+			if !strings.Contains(got, "open the container's root") {
+				t.Errorf("%s: %q", name, got)
+			}
+		} else if !strings.Contains(got, tt.want.Error()) {
+			t.Errorf("%s: %q, want %v", name, got, tt.want)
+		}
+	}
+	// This process is older than the container: to it, that pid is a newcomer.
+	if p, err := graft.Open(c.cmd.Process.Pid); err == nil {
+		p.Close()
+		t.Error("a process younger than the hook is taken")
+	}
+}

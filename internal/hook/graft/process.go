@@ -1,0 +1,127 @@
+package graft
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	// ErrProcess reports a pid that is not the one of a container being made.
+	ErrProcess = errors.New("not the process of a container that is being made")
+	// ErrNamespace reports a container that shares its mount namespace with us.
+	ErrNamespace = errors.New("the container has no mount namespace of its own")
+)
+
+// Process is a handle on a process: once it is there, the pid may be used anew
+// and the handle will not mean the newcomer.
+type Process struct {
+	dir *os.File // /proc/PID
+	pid int
+}
+
+// Open takes the container's process by the pid that the runtime tells. A process
+// that is younger than this one is not the one that the runtime meant.
+func Open(pid int) (*Process, error) {
+	if pid <= 0 {
+		return nil, fmt.Errorf("open process %d: %w", pid, ErrProcess)
+	}
+	dir, err := os.OpenFile(filepath.Join("/proc", strconv.Itoa(pid)), unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open process %d: %w", pid, err)
+	}
+	p := &Process{dir, pid}
+	born, err := p.born()
+	if err == nil {
+		var self uint64
+		if self, err = ownBirth(); err == nil && born > self {
+			err = fmt.Errorf("%w: it began after this hook", ErrProcess)
+		}
+	}
+	if err != nil {
+		dir.Close()
+		return nil, fmt.Errorf("open process %d: %w", pid, err)
+	}
+	return p, nil
+}
+
+// Close gives the handle back.
+func (p *Process) Close() error { return p.dir.Close() }
+
+// Cgroup is the text of the process's /proc/PID/cgroup.
+func (p *Process) Cgroup() (string, error) {
+	text, err := p.read("cgroup")
+	return string(text), err
+}
+
+// born is when the process began, in clock ticks after the machine.
+func (p *Process) born() (uint64, error) {
+	text, err := p.read("stat")
+	if err != nil {
+		return 0, err
+	}
+	return startTime(text)
+}
+
+func ownBirth() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0, err
+	}
+	return startTime(text)
+}
+
+// startTime is field 22 of a stat file. The name, field 2, may contain anything
+// in its parentheses.
+func startTime(stat []byte) (uint64, error) {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 20 {
+		return 0, fmt.Errorf("read its start time: %w", ErrProcess)
+	}
+	return strconv.ParseUint(string(fields[19]), 10, 64)
+}
+
+func (p *Process) open(name string) (*os.File, error) {
+	fd, err := unix.Openat(int(p.dir.Fd()), name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s of process %d: %w", name, p.pid, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+func (p *Process) read(name string) ([]byte, error) {
+	f, err := p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of process %d: %w", name, p.pid, err)
+	}
+	return text, nil
+}
+
+// namespace opens the process's mount namespace, which must not be ours.
+func (p *Process) namespace() (*os.File, error) {
+	ns, err := p.open("ns/mnt")
+	if err != nil {
+		return nil, err
+	}
+	var own, st unix.Stat_t
+	err = errors.Join(unix.Stat("/proc/self/ns/mnt", &own), unix.Fstat(int(ns.Fd()), &st))
+	if err == nil && own.Dev == st.Dev && own.Ino == st.Ino {
+		err = ErrNamespace
+	}
+	if err != nil {
+		ns.Close()
+		return nil, fmt.Errorf("enter process %d: %w", p.pid, err)
+	}
+	return ns, nil
+}

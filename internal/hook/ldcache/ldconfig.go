@@ -1,0 +1,105 @@
+package ldcache
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// candidates are where hosts have ldconfig. On Ubuntu the usual name is a script
+// and the program is ".real".
+var candidates = []string{
+	"/sbin/ldconfig.real", "/sbin/ldconfig", "/usr/sbin/ldconfig.real", "/usr/sbin/ldconfig",
+	"/usr/bin/ldconfig", "/run/current-system/sw/bin/ldconfig",
+}
+
+// hostLdconfig opens the host's ldconfig, a static program that nobody but root
+// can have written. The host's own links are trusted.
+func hostLdconfig(host string) (*os.File, error) {
+	for _, path := range candidates {
+		f, err := os.OpenFile(filepath.Join(host, path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		if trusted(f) && static(f) {
+			return f, nil
+		}
+		f.Close()
+	}
+	return nil, fmt.Errorf("%w (looked at %q)", ErrNoLdconfig, candidates)
+}
+
+func trusted(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || st.Uid == unmapped())
+}
+
+// unmapped is the owner that files have whose owner our user namespace does not
+// know, the host's root among them; 0 outside of one.
+func unmapped() uint32 {
+	whole := []byte("0 0 4294967295")
+	mapped, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil || bytes.Equal(bytes.Join(bytes.Fields(mapped), []byte(" ")), whole) {
+		return 0
+	}
+	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
+	var uid uint32
+	if _, scanErr := fmt.Sscan(string(text), &uid); err != nil || scanErr != nil {
+		return 0
+	}
+	return uid
+}
+
+// static tells a 64-bit program of this machine's byte order that asks for no
+// dynamic linker. A whole reader of ELF files would double the hook's size.
+func static(f *os.File) bool {
+	var header elf.Header64
+	order := binary.NativeEndian
+	read := func(into any, at int64) bool {
+		buf := make([]byte, binary.Size(into))
+		_, err := f.ReadAt(buf, at)
+		return err == nil && binary.Read(bytes.NewReader(buf), order, into) == nil
+	}
+	if !read(&header, 0) || !bytes.HasPrefix(header.Ident[:], []byte(elf.ELFMAG)) || header.Ident[elf.EI_CLASS] != byte(elf.ELFCLASS64) {
+		return false
+	}
+	for i := range int64(header.Phnum) {
+		var program elf.Prog64
+		if !read(&program, int64(header.Phoff)+i*int64(header.Phentsize)) || program.Type == uint32(elf.PT_INTERP) {
+			return false
+		}
+	}
+	return header.Phnum > 0
+}
+
+// copyProgram puts the program into a directory, executable by us alone.
+func copyProgram(program *os.File, dir int, name string) error {
+	info, err := program.Stat()
+	if err != nil {
+		return fmt.Errorf("copy ldconfig: %w", err)
+	}
+	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o500)
+	if err != nil {
+		return fmt.Errorf("copy ldconfig: %w", err)
+	}
+	defer unix.Close(fd)
+	var offset int64
+	for offset < info.Size() {
+		n, err := unix.Sendfile(fd, int(program.Fd()), &offset, int(info.Size()-offset))
+		if err != nil || n == 0 {
+			return fmt.Errorf("copy ldconfig: %w", &fs.PathError{Op: "sendfile", Path: program.Name(), Err: err})
+		}
+	}
+	return nil
+}

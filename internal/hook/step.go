@@ -1,0 +1,58 @@
+package hook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Step is one action of a command line, with its options' values in order.
+type Step struct {
+	Action  string
+	Options map[string][]string // by name without dashes
+}
+
+// Parse splits a command line, ACTION [--option VALUE]… [ACTION …]…, into steps.
+// known has each action's options, all of which take a value and may be repeated.
+//
+// A CDI spec may be newer than this program: an action or an option that is not
+// known is left out, with a warning, as far as the next known action. What is
+// wrong in an old spec too, such as an option without its value, is an error.
+func Parse(args []string, known map[string][]string) (steps []Step, warnings []string, err error) {
+	var step *Step // nil: before the first action, or in one that is not known
+	isAction := func(word string) bool { _, ok := known[word]; return ok }
+	skipping := false
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		name, value, joined := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		switch {
+		case isAction(word):
+			steps = append(steps, Step{Action: word, Options: map[string][]string{}})
+			step, skipping = &steps[len(steps)-1], false
+		case skipping:
+		case !strings.HasPrefix(word, "--"):
+			if step != nil && word == "" {
+				return nil, nil, fmt.Errorf("parse arguments: empty word after %s", step.Action)
+			}
+			warnings = append(warnings, fmt.Sprintf("action %q is not known to this version, skipped", word))
+			step, skipping = nil, true
+		case step == nil:
+			return nil, nil, fmt.Errorf("parse arguments: option %q stands before the action", word)
+		case !slices.Contains(known[step.Action], name):
+			warnings = append(warnings, fmt.Sprintf("option %q of %s is not known to this version, ignored", "--"+name, step.Action))
+			if !joined && len(args) > 0 && !strings.HasPrefix(args[0], "--") && !isAction(args[0]) {
+				args = args[1:] // its value
+			}
+		default:
+			if !joined {
+				if len(args) == 0 {
+					return nil, nil, fmt.Errorf("parse arguments: option %q has no value", word)
+				}
+				value, args = args[0], args[1:]
+			}
+			step.Options[name] = append(step.Options[name], value)
+		}
+	}
+	return steps, warnings, nil
+}
