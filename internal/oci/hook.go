@@ -1,7 +1,6 @@
 package oci
 
 import (
-
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
