@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -45,27 +46,38 @@ func TestContainerd(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%s/cdi=%t", row.suite, row.layout, row.cdi), func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, row.suite, row.layout)
-			h.write(t, "/etc/containerd/config.toml", row.config)
-			client, err := cri.Dial(h.Path("/run/containerd/containerd.sock"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { client.Close() })
-
-			var name, version string
-			h.daemon(t, func(ctx context.Context) (err error) {
-				name, version, err = client.Version(ctx)
-				return err
-			}, "containerd")
-			assertVersion(t, name, version, row.version)
-			h.must(t, nil, "ctr", "--namespace", "k8s.io", "images", "import", imageFile)
-			pod, err := client.Pod(t.Context(), h.Cgroup())
-			if err != nil {
-				t.Fatal(err)
-			}
-			row.journey(containerd{h, pod}, t)
+			row.journey(h.criPod(t, row.version, row.config), t)
 		})
 	}
+}
+
+// containerd starts a containerd of that version with the test image, for ctr and the CRI.
+func (h *host) containerd(t *testing.T, want, config string) *cri.Client {
+	t.Helper()
+	h.write(t, "/etc/containerd/config.toml", config)
+	client, err := cri.Dial(h.Path("/run/containerd/containerd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	var name, version string
+	h.daemon(t, func(ctx context.Context) (err error) {
+		name, version, err = client.Version(ctx)
+		return err
+	}, "containerd")
+	assertVersion(t, name, version, want)
+	h.must(t, nil, "ctr", "--namespace", "k8s.io", "images", "import", imageFile)
+	return client
+}
+
+// criPod starts a containerd with a pod in it.
+func (h *host) criPod(t *testing.T, want, config string) containerd {
+	t.Helper()
+	pod, err := h.containerd(t, want, config).Pod(t.Context(), h.Cgroup())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return containerd{h, pod}
 }
 
 // containerd is a running containerd with a pod in it.
@@ -99,7 +111,11 @@ func (c containerd) off(t *testing.T) {
 func (c containerd) start(t *testing.T, in inbox, want cri.Container, probe ...string) (*cri.Running, error) {
 	t.Helper()
 	want.Image, want.Command = imageRef, append([]string{"/probe"}, probe...)
-	want.Mounts = map[string]string{report.Dir: in.dir}
+	want.Mounts = maps.Clone(want.Mounts)
+	if want.Mounts == nil {
+		want.Mounts = map[string]string{}
+	}
+	want.Mounts[report.Dir] = in.dir
 	return c.pod.Start(t.Context(), want)
 }
 

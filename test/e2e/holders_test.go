@@ -42,7 +42,7 @@ func TestHolders(t *testing.T) {
 		t.Parallel()
 		h := newHost(t, "sid", sandbox.Hybrid)
 		h.plant(t)
-		containerd := h.containerd(t)
+		containerd := h.containerd(t, "2.", containerd2)
 		h.podman(t, "5.", "runc")
 		h.docker(t, "28.", nil, "--containerd=/run/containerd/containerd.sock")
 		o := onlookers{desk{host: h, client: "docker", root: nodeDir}}
@@ -56,7 +56,7 @@ func TestHolders(t *testing.T) {
 		t.Parallel()
 		h := newHost(t, "sid", sandbox.V2)
 		h.plant(t)
-		h.containerd(t)
+		h.containerd(t, "2.", containerd2)
 		o := onlookers{desk{host: h, client: "podman", root: nodeDir}}
 		o.each(t, slices.Concat(o.ctr(), o.processes()))
 	})
@@ -82,7 +82,7 @@ func TestHolders(t *testing.T) {
 		h := newHost(t, "sid", sandbox.Hybrid)
 		h.plant(t)
 		h.replant(t)
-		containerd := h.containerd(t)
+		containerd := h.containerd(t, "2.", containerd2)
 		h.podman(t, "5.", "runc")
 		h.docker(t, "28.", nil, "--containerd=/run/containerd/containerd.sock")
 		o := onlookers{desk{host: h, client: "docker", root: "/"}}
@@ -97,25 +97,6 @@ func TestHolders(t *testing.T) {
 			o.holds(t)
 		})
 	})
-}
-
-// containerd starts a containerd with the test image, for ctr and the CRI.
-func (h *host) containerd(t *testing.T) *cri.Client {
-	t.Helper()
-	h.write(t, "/etc/containerd/config.toml", containerd2)
-	client, err := cri.Dial(h.Path("/run/containerd/containerd.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close() })
-	var name, version string
-	h.daemon(t, func(ctx context.Context) (err error) {
-		name, version, err = client.Version(ctx)
-		return err
-	}, "containerd")
-	assertVersion(t, name, version, "2.")
-	h.must(t, nil, "ctr", "--namespace", "k8s.io", "images", "import", imageFile)
-	return client
 }
 
 // openable is the GPU whose card has the number of /dev/full here, a device with a

@@ -130,6 +130,21 @@ func (h *host) cdiNames(gpus []int) []string {
 	return names
 }
 
+// without does something while a node of the simulated machine is away.
+func (h *host) without(t *testing.T, path string, do func()) {
+	t.Helper()
+	at := h.Path(nodeDir + path)
+	if err := os.Rename(at, at+".away"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := os.Rename(at+".away", at); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	do()
+}
+
 // number is the device number of a node of the simulated machine.
 func (h *host) number(t *testing.T, path string) (major, minor uint32) {
 	t.Helper()

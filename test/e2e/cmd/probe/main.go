@@ -99,6 +99,9 @@ func look(make []string) error {
 		}
 		r.DriverWrite = errno(os.Mkdir("/opt/mxdriver/probe", 0o755))
 	}
+	if err := software(&r); err != nil {
+		return err
+	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -109,19 +112,19 @@ func look(make []string) error {
 // nodes opens every character device below /dev but pseudo terminals.
 func nodes() ([]report.Node, error) {
 	var list []report.Node
-	err := filepath.WalkDir("/dev", func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir("/dev", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if path == "/dev/pts" {
 			return filepath.SkipDir
 		}
-		if entry.Type()&fs.ModeCharDevice == 0 {
-			return nil
-		}
 		var st unix.Stat_t
-		if err := unix.Stat(path, &st); err != nil {
+		if err := unix.Lstat(path, &st); err != nil { // the entry says what lies below a mount
 			return fmt.Errorf("stat %s: %w", path, err)
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFCHR {
+			return nil
 		}
 		list = append(list, report.Node{
 			Path: path, Major: unix.Major(st.Rdev), Minor: unix.Minor(st.Rdev),

@@ -74,6 +74,9 @@ type Container struct {
 	Command []string
 	// CDI are qualified names of CDI devices.
 	CDI []string
+	// Annotations are the container's, which reach the low-level runtime where the engine
+	// is configured so.
+	Annotations map[string]string
 	// Mounts are directories of the engine's file system by their path in the container.
 	Mounts map[string]string
 	// User is the numeric user and group, 0 for the image's own.
@@ -92,6 +95,8 @@ func (p *Pod) Start(ctx context.Context, c Container) (*Running, error) {
 		Metadata: &api.ContainerMetadata{Name: c.Name},
 		Image:    &api.ImageSpec{Image: c.Image},
 		Command:  c.Command,
+
+		Annotations: c.Annotations,
 		Labels: map[string]string{ // as the kubelet names a container
 			"io.kubernetes.pod.namespace":  p.config.Metadata.Namespace,
 			"io.kubernetes.pod.name":       p.config.Metadata.Name,

@@ -34,6 +34,36 @@ type Report struct {
 	// DriverWrite is the errno name of creating a file in /opt/mxdriver: EROFS where it is
 	// mounted read-only, empty where it worked.
 	DriverWrite string `json:"driverWrite"`
+	// Env is the environment, sorted.
+	Env []string `json:"env"`
+	// Mounts are the mounts below /opt, sorted by path.
+	Mounts []Mount `json:"mounts"`
+	// Cache are the libraries below /opt and /usr/lib that the dynamic linker's cache
+	// names, sorted; none where there is no cache.
+	Cache []string `json:"cache"`
+	// Loads is the file that the dynamic linker loads for the library Wanted, empty where
+	// it finds none or where there is no dynamic linker.
+	Loads string `json:"loads"`
+	// Links are the links in /opt, such as "/opt/maca → /opt/maca-3".
+	Links []string `json:"links"`
+}
+
+// Wanted is a library of MXMACA that needs others of it.
+const Wanted = "libmccl.so"
+
+// Linker is the dynamic linker of an image that has one, and CLibrary something for it to
+// link.
+const (
+	Linker   = "/lib64/ld-linux-x86-64.so.2"
+	CLibrary = "/lib/x86_64-linux-gnu/libc.so.6"
+)
+
+// Mount is one mount of the container.
+type Mount struct {
+	Path string `json:"path"`
+	// Options are those of the mount that say what may be done there: ro or rw,
+	// nosuid, nodev.
+	Options []string `json:"options"`
 }
 
 // Node is one character device and what became of opening it.
