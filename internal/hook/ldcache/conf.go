@@ -16,6 +16,7 @@ const (
 	maxConfFile  = 64 << 10 // bytes
 	maxConfFiles = 512
 	maxConfDirs  = 1024
+	maxConfLines = 4096
 	maxNames     = 4096 // in a directory that a pattern goes through
 	maxListed    = 256  // directories that patterns go through
 )
@@ -30,6 +31,7 @@ type reader struct {
 	warn        func(string)
 	seen        map[string]bool
 	directories []string
+	lines       int
 	listed      int
 }
 
@@ -74,6 +76,9 @@ func (r *reader) line(file, line string) error {
 	if len(words) == 0 || words[0] == "hwcap" {
 		return nil
 	}
+	if r.lines++; r.lines > maxConfLines {
+		return fmt.Errorf("%w: more than %d lines", ErrTooMuch, maxConfLines)
+	}
 	if words[0] == "include" {
 		for _, pattern := range words[1:] {
 			if !path.IsAbs(pattern) {
@@ -89,7 +94,7 @@ func (r *reader) line(file, line string) error {
 	directory, _, _ := strings.Cut(strings.TrimSpace(line), "=")
 	directory = strings.TrimSpace(directory)
 	if checkFolder(path.Clean(directory)) != nil || !path.IsAbs(directory) {
-		r.warn(fmt.Sprintf("%s: %q is left out", file, directory))
+		r.warn(fmt.Sprintf("%s: %.80q is left out", file, directory))
 		return nil
 	}
 	if len(r.directories) == maxConfDirs {

@@ -77,6 +77,9 @@ func runHere(root *inroot.Root, ldconfig *os.File, directories []string, execute
 	if err := privilege.Shed(unix.CAP_DAC_READ_SEARCH); err != nil {
 		return nil, err
 	}
+	if err := privilege.Forbid(outward...); err != nil {
+		return nil, err
+	}
 	// -X: no links in directories that it cannot write; -i: no file of the image
 	// that tells it what the libraries are.
 	err = execute(Program{
@@ -176,9 +179,25 @@ func furnish(dir int, ldconfig *os.File, directories []string) error {
 	return nil
 }
 
+// outward are the calls by which a program that has been taken over could reach
+// out of the jail: to others by a socket (a network namespace would take longer to
+// make than all the rest), to files outside by their handles, to other processes,
+// to further namespaces and mounts, and to the wide and seldom used parts of the
+// kernel. ldconfig has no use for any.
+var outward = []uint32{
+	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR,
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
+	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
+	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP,
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT,
+}
+
 // settle takes the thread into new namespaces, where the tree is all there is.
 func settle(tree, tool, output int) (string, error) {
-	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID
+	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID
 	if err := unix.Unshare(spaces); err != nil {
 		return "", fmt.Errorf("make namespaces: %w", err)
 	}

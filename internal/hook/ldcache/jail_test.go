@@ -126,9 +126,15 @@ func inJail(t *testing.T, p Program, proc *os.File) {
 	if _, err := syscall.Wait4(pid, &ended, 0, nil); err != nil || ended.ExitStatus() != 0 {
 		t.Errorf("ldconfig: %v, %v", ended, err)
 	}
+	// It reaches nobody by a socket, and no file by its handle.
+	if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); !errors.Is(err, unix.EPERM) {
+		t.Errorf("a socket: %d, %v", fd, err)
+	}
+	if fd, err := unix.OpenByHandleAt(unix.AT_FDCWD, unix.NewFileHandle(1, make([]byte, 8)), unix.O_RDONLY); !errors.Is(err, unix.EPERM) {
+		t.Errorf("a file by its handle: %d, %v", fd, err)
+	}
 }
 
-// What ldconfig must not do in the container, and what comes of its faults.
 func TestUpdateFails(t *testing.T) {
 	needRoot(t)
 	boom := errors.New("boom")
