@@ -60,7 +60,7 @@ func (r *round) spoil(ctx context.Context, random *rand.Rand) {
 				r.count("state files damaged")
 			}
 			if random.IntN(2) == 0 {
-				f.Truncate(int64(random.IntN(400)))
+				f.Truncate(int64(len(garbage) + random.IntN(400))) // what tells it stays
 			}
 			f.Close()
 		}
