@@ -68,11 +68,7 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 	if taken.Lost != "" {
 		w.warn("the leases are rebuilt from what engines and clients know: %s", taken.Lost)
 	}
-	for _, look := range taken.Looks {
-		if look.Err != nil && !errors.Is(look.Err, occupancy.ErrAbsent) && (w.explains || !quiet(look)) {
-			w.warn("%s", blind(look))
-		}
-	}
+	w.unseen(taken.Looks)
 	var waited *occupancy.WaitError
 	switch {
 	case err == nil:
@@ -85,6 +81,15 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 		err = fmt.Errorf("%w; --gpus-wait=10m waits for them", err)
 	}
 	return taken.Leases, err
+}
+
+// unseen says which sources kept something from us.
+func (w *wrapper) unseen(looks []occupancy.Look) {
+	for _, look := range looks {
+		if look.Err != nil && !errors.Is(look.Err, occupancy.ErrAbsent) && (w.explains || !quiet(look)) {
+			w.warn("%s", blind(look))
+		}
+	}
 }
 
 // nobodyThere reports that the daemon which is to make the container is not

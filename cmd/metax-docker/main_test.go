@@ -39,11 +39,13 @@ func TestScripts(t *testing.T) {
 			if err := hostTree(filepath.Join(e.WorkDir, "node")); err != nil {
 				return err
 			}
-			live, err := daemon(e)
-			if err != nil {
-				return err
+			for name, status := range map[string]int{"DOCKER_LIVE": http.StatusOK, "DOCKER_SICK": http.StatusInternalServerError} {
+				socket, err := daemon(e, status)
+				if err != nil {
+					return err
+				}
+				e.Setenv(name, "unix://"+socket)
 			}
-			e.Setenv("DOCKER_LIVE", "unix://"+live)
 			// A socket that nobody listens on: the daemon does not answer.
 			e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "docker.sock"))
 			if err := os.MkdirAll(filepath.Dir(client), 0o755); err != nil {
@@ -79,9 +81,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// daemon is a docker daemon without containers; its socket has a short path, as
-// sockets must.
-func daemon(e *testscript.Env) (socket string, err error) {
+// daemon is a docker daemon without containers, which lists them with the given
+// status; its socket has a short path, as sockets must.
+func daemon(e *testscript.Env, status int) (socket string, err error) {
 	dir, err := os.MkdirTemp("", "d")
 	if err != nil {
 		return "", err
@@ -96,6 +98,7 @@ func daemon(e *testscript.Env) (socket string, err error) {
 			http.NotFound(w, r)
 			return
 		}
+		w.WriteHeader(status)
 		io.WriteString(w, "[]")
 	})}
 	go s.Serve(l)

@@ -157,6 +157,7 @@ func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at where.Where, soc
 			if err != nil {
 				return nil, nil, err
 			}
+			w.unseen(report.Looks)
 			holders = report.Holders
 		}
 		indices, err = c.choose(holders, nil)

@@ -53,8 +53,16 @@ type Container struct {
 		DeviceRequests []DeviceRequest
 		RestartPolicy  struct{ Name string }
 		Privileged     bool
+		// Annotations are those that the daemon passes on to the runtime.
+		Annotations map[string]string
 	}
+	// Mounts are those of all of the daemon's ways to ask for one.
+	Mounts []Mount
 }
+
+// Mount is a mount by the path on the host, empty if it has none, and the one in
+// the container.
+type Mount struct{ Source, Destination string }
 
 // Device is a device of the host by its path.
 type Device struct{ PathOnHost string }

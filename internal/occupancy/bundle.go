@@ -3,19 +3,18 @@ package occupancy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // bundle is the part of an OCI bundle's config.json that tells which devices the
-// container has.
+// container has, or asks for.
 type bundle struct {
 	Annotations map[string]string `json:"annotations"`
-	Mounts      []struct {
-		Source string `json:"source"`
-	} `json:"mounts"`
-	Linux *struct {
+	Mounts      []Mount           `json:"mounts"` // by any case of its names
+	Linux       *struct {
 		Devices []struct {
 			Type  string `json:"type"`
 			Major int64  `json:"major"`
@@ -41,27 +40,31 @@ func (r rule) everything() bool {
 	return r.Allow && (r.Type == "" || r.Type == "a") && r.Major == nil && r.Minor == nil && strings.Contains(r.Access, "rw")
 }
 
+// privileged tells whether the container has the devices of the whole host.
+func (b *bundle) privileged() bool {
+	return b.Linux != nil && b.Linux.Resources != nil && slices.ContainsFunc(b.Linux.Resources.Devices, rule.everything)
+}
+
 // Bundle returns the facts that the text of a bundle's config.json tells: the
 // GPUs, and the lease of an annotation. A privileged container has the devices
-// of the whole host and asked for none of them; what it uses, its processes
-// tell.
+// of the whole host, and of them those count that it asks for by name; what else
+// it uses, its processes tell.
 func (d Devices) Bundle(config []byte) (Facts, error) {
 	var b bundle
 	if err := json.Unmarshal(config, &b); err != nil {
 		return Facts{}, fmt.Errorf("read OCI bundle configuration: %w", err)
 	}
-	facts := Facts{Lease: b.Annotations[LeaseLabel]}
-	if b.Linux == nil {
-		return facts, nil
+	facts := Facts{Lease: b.Annotations[LeaseLabel], Privileged: b.privileged()}
+	found := d.Asked(b.Annotations, b.Mounts)
+	if b.Linux != nil && !facts.Privileged {
+		found = append(found, d.given(b)...)
 	}
-	if b.Linux.Resources != nil {
-		for _, r := range b.Linux.Resources.Devices {
-			if r.everything() {
-				facts.Privileged = true
-				return facts, nil
-			}
-		}
-	}
+	facts.GPUs = Sorted(found)
+	return facts, nil
+}
+
+// given are the GPUs whose nodes the container gets.
+func (d Devices) given(b bundle) []gpu.BDF {
 	var found []gpu.BDF
 	for _, device := range b.Linux.Devices {
 		if device.Type != "c" && device.Type != "u" {
@@ -81,6 +84,5 @@ func (d Devices) Bundle(config []byte) (Facts, error) {
 			found = append(found, bdf)
 		}
 	}
-	facts.GPUs = Sorted(found)
-	return facts, nil
+	return found
 }

@@ -35,10 +35,11 @@ type Facts struct {
 	Image string `json:"image,omitempty"`
 	// Lease is the value of LeaseLabel: a claim, which anybody can make.
 	Lease string `json:"lease,omitempty"`
-	// GPUs are those whose devices the engine gave it, ascending.
+	// GPUs are those whose devices the engine gave it, and those that it asks the
+	// runtime shim or a hook for, ascending.
 	GPUs []gpu.BDF `json:"gpus,omitempty"`
-	// Privileged containers have the devices of the whole host, so GPUs says
-	// nothing of what they were given.
+	// Privileged containers have the devices of the whole host; GPUs are those
+	// that they ask for by name.
 	Privileged bool `json:"privileged,omitempty"`
 	// Created is when, by the engine's clock; for people only.
 	Created time.Time `json:"created,omitzero"`

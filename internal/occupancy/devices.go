@@ -41,14 +41,15 @@ func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
 func (d Devices) Real() bool { return d.root == "/" }
 
 // CDI returns the GPUs of a qualified CDI device name: none for another kind, or
-// for a name that the node does not have.
+// for a name that the node does not have. A name of the spec means what it means
+// there, though it may be another GPU's serial number.
 func (d Devices) CDI(name string) []gpu.BDF {
 	id, ok := strings.CutPrefix(name, request.CDIKind+"=")
 	if !ok {
 		return nil
 	}
-	if id == "all" {
-		return d.bdfs(func(gpu.GPU) bool { return true })
+	if found := d.named(id); found != nil {
+		return found
 	}
 	req, err := request.Parse("[" + id + "]")
 	if err != nil {

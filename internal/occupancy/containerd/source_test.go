@@ -92,6 +92,9 @@ func TestLook(t *testing.T) {
 	annotated.Annotations = map[string]string{occupancy.LeaseLabel: "by annotation"}
 	privileged := m.spec(t, 0, 1, 2, 3)
 	privileged.Linux.Resources = &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: true, Access: "rwm"}}}
+	asks, lists := m.spec(t), m.spec(t, 0)
+	asks.Annotations = map[string]string{"metax-tech.com/gpu": "1,3", "cdi.k8s.io/plugin": "metax-tech.com/gpu=2,nvidia.com/gpu=0"}
+	lists.Mounts = append(lists.Mounts, specs.Mount{Source: "/dev/null", Destination: "/var/run/metax-container-devices/3"})
 	pod := map[string]string{"io.kubernetes.pod.namespace": "ml", "io.kubernetes.pod.name": "train-0"}
 	inPod := map[string]string{"io.kubernetes.pod.namespace": "ml", "io.kubernetes.pod.name": "train-0", "io.kubernetes.container.name": "main"}
 	without := record(t, "without a bundle", nil, nil)
@@ -110,6 +113,8 @@ func TestLook(t *testing.T) {
 				record(t, "of unknown state", m.spec(t, 0), nil),
 				record(t, "to be started again", m.spec(t, 0), map[string]string{"containerd.io/restart.status": "running"}),
 				record(t, "privileged", privileged, nil),
+				record(t, "asks by annotation", asks, nil),
+				record(t, "asks by mount", lists, map[string]string{"metax-tech.com/gpu": "all"}),
 				record(t, "lease alone", m.spec(t), map[string]string{occupancy.LeaseLabel: "claim"}),
 				without,
 			},
@@ -126,6 +131,7 @@ func TestLook(t *testing.T) {
 			"default/of unknown state": {},
 			"default/lease alone":      {Pid: 108, Status: task.Status_RUNNING},
 			"default/privileged":       {Pid: 109, Status: task.Status_RUNNING},
+			"default/asks by mount":    {Pid: 110, Status: task.Status_CREATED},
 		},
 	}
 	facts := func(name, lease string, gpus ...int) occupancy.Facts {
@@ -143,6 +149,8 @@ func TestLook(t *testing.T) {
 	open := container("default", "privileged", facts("", ""), "", 0)
 	open.Privileged = true
 	want := occupancy.Sight{Containers: []occupancy.Container{
+		container("default", "asks by annotation", facts("", "", 1, 2, 3), occupancy.Exited, 0),
+		container("default", "asks by mount", facts("", "", 0, 3), occupancy.Created, 110),
 		container("default", "created", facts("", "by label", 0), occupancy.Created, 105),
 		container("default", "lease alone", facts("", "claim"), occupancy.Running, 108),
 		container("default", "never started", facts("trainer", "", 0), occupancy.Exited, 0),

@@ -126,10 +126,15 @@ func whole(c dockerd.Container, devices occupancy.Devices) occupancy.Container {
 	}
 }
 
-// gpus are those that the container asked for, by CDI name or by path. A name of
-// our kind means our GPUs whichever of docker's drivers it was given to.
+// gpus are those that the container asked docker for, by CDI name or by path, and
+// those that it asks the runtime for. A name of our kind means our GPUs whichever
+// of docker's drivers it was given to.
 func gpus(c dockerd.Container, devices occupancy.Devices) []gpu.BDF {
-	var found []gpu.BDF
+	mounts := make([]occupancy.Mount, len(c.Mounts))
+	for i, m := range c.Mounts {
+		mounts[i] = occupancy.Mount(m)
+	}
+	found := devices.Asked(c.HostConfig.Annotations, mounts)
 	for _, request := range c.HostConfig.DeviceRequests {
 		for _, name := range request.DeviceIDs {
 			found = append(found, devices.CDI(name)...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"slices"
@@ -53,6 +54,11 @@ func TestLookGPUs(t *testing.T) {
 		"shared node":    {paths(m.root.Join("/dev/mxcd"), "/dev/null"), nil},
 		"both":           {and(paths(at(3)), "DeviceRequests", cdi("metax-tech.com/gpu=1")["DeviceRequests"]), m.gpus(1, 3)},
 		"privileged":     {object{"Privileged": true}, nil},
+		"annotation":     {annotated("metax-tech.com/gpu", "2,"+string(m.node.GPUs[5].UUID)), m.gpus(2, 5)},
+		"CDI annotation": {annotated("cdi.k8s.io/x", "metax-tech.com/gpu=all"), all},
+		"malformed":      {annotated("metax-tech.com/gpu", "2,,5"), nil},
+		"all ways":       {and(and(paths(at(3)), "DeviceRequests", cdi("metax-tech.com/gpu=1")["DeviceRequests"]), "Annotations", object{"metax-tech.com/gpu": "0,1"}), m.gpus(0, 1, 3)},
+		"no annotations": {object{"Annotations": nil}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &daemon{containers: []made{{id("a"), "a", "running", nil, tc.host, false}}}
@@ -67,6 +73,61 @@ func TestLookGPUs(t *testing.T) {
 				t.Errorf("privileged is %t", got)
 			}
 		})
+	}
+}
+
+// TestLookMounts tells which GPUs a container asks the runtime for by its mounts.
+func TestLookMounts(t *testing.T) {
+	m := newMachine(t)
+	const list = "/var/run/metax-container-devices/"
+	mount := func(kind, source, destination string) object {
+		return object{"Type": kind, "Source": source, "Destination": destination, "Mode": "", "RW": true, "Propagation": "rprivate"}
+	}
+	for name, tc := range map[string]struct {
+		mounts []object
+		want   []gpu.BDF
+	}{
+		"none":      {[]object{}, nil},
+		"some":      {[]object{mount("bind", "/dev/null", list+"2"), mount("bind", "/data", "/data"), mount("bind", "/dev/null", list+"6")}, m.gpus(2, 6)},
+		"a volume":  {[]object{mount("volume", "/var/lib/docker/volumes/x/_data", list+"2")}, nil},
+		"elsewhere": {[]object{mount("bind", "/dev/null", "/etc/motd")}, nil},
+		"no source": {[]object{{"Type": "tmpfs", "Destination": list + "2"}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			labels := map[string]string{"metax-tech.com/gpu": "all"} // no label asks for anything
+			d := &daemon{containers: []made{{id("a"), "a", "created", labels, object{}, false}}, mounts: map[string][]object{id("a"): tc.mounts}}
+			s := serve(t, d)
+			sight, err := s.Look(t.Context(), occupancy.Question{Devices: m.devices})
+			if err != nil || sight.Partial || len(sight.Containers) != 1 {
+				t.Fatalf("got %v, %v", sight, err)
+			}
+			one, err := s.Container(t.Context(), "a", m.devices)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []occupancy.Container{sight.Containers[0], one} {
+				if diff := cmp.Diff(tc.want, c.GPUs); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}
+
+// An answer that is no container is an error, as for dockerd.
+func TestLookTrouble(t *testing.T) {
+	for _, text := range []string{"", "null", "{}", `{"Id":"a"`, `[{"Id":"a"}]`, `{"Id":"a","Mounts":{}}`, `{"Id":"a","HostConfig":{"Annotations":[]}}`} {
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/containers/json" {
+				io.WriteString(w, `[{"Id":"`+id("a")+`","State":"running"}]`)
+				return
+			}
+			io.WriteString(w, text)
+		}))
+		sight, err := s.Look(t.Context(), occupancy.Question{})
+		if err == nil || !strings.Contains(err.Error(), id("a")) || !sight.Partial || len(sight.Containers) != 0 {
+			t.Errorf("%q is %v, %v", text, sight, err)
+		}
 	}
 }
 

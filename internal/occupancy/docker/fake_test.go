@@ -40,6 +40,7 @@ func id(s string) string { return strings.Repeat("0", 64-len(s)) + s }
 // daemon answers in the form of Docker 28; see dockerd's testdata.
 type daemon struct {
 	containers []made
+	mounts     map[string][]object // by the container's ID
 	events     []object
 	// inspect is called before a container is told of.
 	inspect func(r *http.Request, id string)
@@ -84,7 +85,9 @@ func (d *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			encode.Encode(object{"message": "No such container: " + name})
 			return
 		}
-		encode.Encode(d.containers[i].inspection())
+		inspection := d.containers[i].inspection()
+		inspection["Mounts"] = d.mounts[d.containers[i].id]
+		encode.Encode(inspection)
 	default:
 		w.WriteHeader(http.StatusBadRequest)
 	}
@@ -160,6 +163,11 @@ func (m machine) gpus(indices ...int) []gpu.BDF { return m.devices.Indices(indic
 // cdi asks for devices by CDI name.
 func cdi(names ...string) object {
 	return object{"DeviceRequests": []object{{"Driver": "cdi", "Count": 0, "DeviceIDs": names, "Capabilities": nil, "Options": nil}}}
+}
+
+// annotated asks the runtime by an annotation.
+func annotated(key, value string) object {
+	return object{"Annotations": object{key: value}}
 }
 
 // paths asks for devices by path.

@@ -63,6 +63,36 @@ func TestContainers(t *testing.T) {
 	}
 }
 
+// TestContainersAsk tells what a container is given by the runtime shim or a hook:
+// of an edited bundle, of one that is not edited yet, and where a prestart hook
+// leaves it as it is.
+func TestContainersAsk(t *testing.T) {
+	const devices = `"linux": {"devices": [{"path": "/dev/dri/card0", "type": "c", "major": 1, "minor": 5}]}`
+	for name, test := range map[string]struct {
+		text string
+		want []gpu.BDF
+	}{
+		"edited":             {`{"annotations": {"metax-tech.com/gpu": "0"}, ` + devices + `}`, []gpu.BDF{gpu0}},
+		"edited, of a mount": {`{"mounts": [], ` + devices + `}`, []gpu.BDF{gpu0}},
+		"not edited":         {`{"annotations": {"metax-tech.com/gpu": "all"}, "linux": {}}`, []gpu.BDF{gpu0, gpu1}},
+		"a mount":            {`{"mounts": [{"source": "/dev/null", "destination": "/var/run/metax-container-devices/1"}], "linux": {}}`, []gpu.BDF{gpu1}},
+		"more than given":    {`{"annotations": {"cdi.k8s.io/x": "metax-tech.com/gpu=1"}, ` + devices + `}`, []gpu.BDF{gpu0, gpu1}},
+		"a word for nothing": {`{"annotations": {"metax-tech.com/gpu": "none"}, "linux": {}}`, nil},
+	} {
+		root := t.TempDir()
+		write(t, filepath.Join(root, "config.json"), test.text)
+		m := conmon(20, idA, "/", "--full-attach")
+		m.root = root
+		got, err := engine(t, procfs.New(tree(t, m), -1), "podman", nil)
+		if err != nil || len(got.Containers) != 1 {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		if diff := cmp.Diff(test.want, got.Containers[0].GPUs); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestNoContainers(t *testing.T) {
 	p := procfs.New(tree(t), -1)
 	for _, name := range []string{"podman", "cri-o"} {

@@ -1,0 +1,83 @@
+package occupancy
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"tags.cncf.io/container-device-interface/pkg/parser"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+)
+
+// How a container asks the runtime shim or a hook for GPUs, beside the annotation
+// that is called like the CDI kind. Package oci has the same grammar, for those
+// who serve it.
+const (
+	cdiAnnotations = "cdi.k8s.io/"
+	deviceList     = "/var/run/metax-container-devices/"
+)
+
+// Mount is a mount of a container, by the host's path and the container's.
+type Mount struct{ Source, Destination string }
+
+// Asked returns the GPUs that a container asks the runtime shim or a hook for,
+// ascending. Whether one of them was there to give them cannot be told from the
+// container, so that this counts: a GPU that is held in vain shows, and one that
+// is given away twice does not. An annotation or mount that is malformed counts
+// for nothing, as whoever serves them starts no such container; and so does a name
+// that the node does not have. What the environment asks for is not looked at.
+func (d Devices) Asked(annotations map[string]string, mounts []Mount) []gpu.BDF {
+	var found []gpu.BDF
+	for key, value := range annotations {
+		switch {
+		case strings.HasPrefix(key, cdiAnnotations):
+			found = append(found, d.qualified(value)...)
+		case key == request.CDIKind:
+			found = append(found, d.listed(value)...)
+		}
+	}
+	for _, m := range mounts {
+		if path.Clean(m.Source) != "/dev/null" {
+			continue
+		}
+		if name, ok := strings.CutPrefix(path.Clean(m.Destination), deviceList); ok {
+			found = append(found, d.named(name)...)
+		}
+	}
+	return Sorted(found)
+}
+
+// qualified reads a comma list of CDI names of any kind.
+func (d Devices) qualified(list string) []gpu.BDF {
+	var found []gpu.BDF
+	for name := range strings.SplitSeq(list, ",") {
+		if !parser.IsQualifiedName(name) {
+			return nil
+		}
+		if id, ok := strings.CutPrefix(name, request.CDIKind+"="); ok {
+			found = append(found, d.named(id)...)
+		}
+	}
+	return found
+}
+
+// listed reads a comma list of names of GPUs.
+func (d Devices) listed(list string) []gpu.BDF {
+	var found []gpu.BDF
+	for name := range strings.SplitSeq(list, ",") {
+		if parser.ValidateDeviceName(name) != nil {
+			return nil
+		}
+		found = append(found, d.named(name)...)
+	}
+	return found
+}
+
+// named returns the GPUs that have a name in the node's CDI spec.
+func (d Devices) named(name string) []gpu.BDF {
+	return d.bdfs(func(g gpu.GPU) bool {
+		return name == "all" || name == strconv.Itoa(g.Index) || name == g.BDF.String() || name == string(g.UUID)
+	})
+}
