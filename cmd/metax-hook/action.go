@@ -34,6 +34,7 @@ type job struct {
 	told     *hook.State  // once read
 	below    *inroot.Root // once opened
 	warnings []string
+	unsaid   int // warnings beyond these
 }
 
 // run does the steps in order, up to the first that fails.

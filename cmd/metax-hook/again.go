@@ -43,6 +43,7 @@ func (j *job) again(state *hook.State, args []string) error {
 	}()
 	const most = 1 << 16 // bytes; the child says a line or two
 	said, err := io.ReadAll(io.LimitReader(from, most))
+	_, _ = io.Copy(io.Discard, from) // a child that says more is not held up
 	ended, werr := child.Wait()
 	if err := errors.Join(err, werr); err != nil {
 		return fmt.Errorf("run the hooks of the CDI spec: %w", err)

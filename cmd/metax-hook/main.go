@@ -8,6 +8,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -36,6 +37,9 @@ func run(args []string, j *job) int {
 	}
 	for _, warning := range j.warnings {
 		j.say("warning: " + warning)
+	}
+	if j.unsaid > 0 {
+		j.say(fmt.Sprintf("warning: and %d more", j.unsaid))
 	}
 	return 0
 }
@@ -69,5 +73,15 @@ func (j *job) say(text string) {
 	_, _ = j.err.Write([]byte("metax-hook: " + text + "\n")) // there is nobody else to tell
 }
 
+// maxWarnings is how many are kept. An image could be the reason of millions, and
+// a runtime keeps all that a hook says in memory.
+const maxWarnings = 16
+
 // warn keeps what is to be said if all goes well.
-func (j *job) warn(text string) { j.warnings = append(j.warnings, text) }
+func (j *job) warn(text string) {
+	if len(j.warnings) == maxWarnings {
+		j.unsaid++
+		return
+	}
+	j.warnings = append(j.warnings, text)
+}

@@ -37,16 +37,13 @@ func runPrestart(j *job, options map[string][]string) error {
 	if err != nil {
 		return err
 	}
-	bundle, err := oci.Open(state.Bundle)
-	if err != nil {
+	text, err := hook.ReadConfig(state.Bundle)
+	if err != nil || oci.Quiet(text) {
 		return err
 	}
-	if bundle.Quiet() {
-		return nil
-	}
-	config, err := bundle.Config()
+	config, err := oci.Parse(text)
 	if err != nil {
-		return err
+		return fmt.Errorf("bundle %s: %w", state.Bundle, err)
 	}
 	edits, err := requested(config, oci.Policy{NoMounts: true}, options["spec-dir"])
 	if err != nil || edits == nil {

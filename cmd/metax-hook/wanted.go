@@ -55,6 +55,9 @@ func wants(edits *cdispecs.ContainerEdits, config *oci.Config) (*wanted, error) 
 		if node.Type != "" && node.Type != "c" && node.Type != "u" {
 			return nil, fmt.Errorf("device node %s of type %q: %w", node.Path, node.Type, errEngine)
 		}
+		if node.Permissions != "" && !strings.Contains(node.Permissions, "r") {
+			return nil, fmt.Errorf("device node %s with permissions %q: %w", node.Path, node.Permissions, errEngine)
+		}
 		if !made(node, config.Devices()) {
 			w.nodes = append(w.nodes, node)
 		}

@@ -33,22 +33,32 @@ func Root(bundle string) (*inroot.Root, error) {
 	return root, nil
 }
 
-func rootPath(bundle string) (string, error) {
+// ReadConfig returns the text of a bundle's config.json. Neither the bundle nor the
+// file may be a link.
+func ReadConfig(bundle string) ([]byte, error) {
 	dir, err := os.OpenFile(bundle, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", fmt.Errorf("open bundle: %w", err)
+		return nil, fmt.Errorf("open bundle: %w", err)
 	}
 	held := inroot.At(dir)
 	defer held.Close()
 	// A link is not followed, not even inside the bundle.
 	if info, err := held.Lstat("config.json"); err != nil {
-		return "", fmt.Errorf("read bundle %s: %w", bundle, err)
+		return nil, fmt.Errorf("read bundle %s: %w", bundle, err)
 	} else if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("read bundle %s: config.json: %w", bundle, inroot.ErrNotRegular)
+		return nil, fmt.Errorf("read bundle %s: config.json: %w", bundle, inroot.ErrNotRegular)
 	}
 	data, err := held.ReadFile("config.json", MaxConfig)
 	if err != nil {
-		return "", fmt.Errorf("read bundle %s: %w", bundle, err)
+		return nil, fmt.Errorf("read bundle %s: %w", bundle, err)
+	}
+	return data, nil
+}
+
+func rootPath(bundle string) (string, error) {
+	data, err := ReadConfig(bundle)
+	if err != nil {
+		return "", err
 	}
 	var config struct {
 		Root *struct {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,9 @@ func Parse(args []string, known map[string][]string) (steps []Step, warnings []s
 			}
 			step.Options[name] = append(step.Options[name], value)
 		}
+	}
+	if len(steps)+len(warnings) == 0 {
+		return nil, nil, errors.New("parse arguments: there is no action")
 	}
 	return steps, warnings, nil
 }

@@ -7,7 +7,7 @@ type Call struct {
 	// Verb is the OCI command, such as "create"; empty if there is none, or if
 	// the line only asks for help or the version.
 	Verb string
-	// ID is the container that create or run makes: the first word after the verb
+	// ID is the container that create, run or restore makes: the first word after the verb
 	// that belongs to no flag. With other verbs it, Bundle and Config are as if
 	// nothing followed.
 	ID string
@@ -25,11 +25,12 @@ type Call struct {
 // an unknown flag and the first of them is taken for the flag's value.
 const verbs = " checkpoint create delete events exec features kill list pause ps restore resume run spec start state update "
 
-// Flags that take a value, long and short: the global ones, and those of create
-// and run. Every other flag is taken for one without, unless it has a "=".
+// Flags that take a value, long and short: the global ones, and those of create,
+// run and restore. Every other flag is taken for one without, unless it has a "=".
 const (
 	globalValues = " cgroup-manager criu debug-log debug-log-format log log-format log-level platform root rootless l r "
-	createValues = " bundle config console console-socket exec-fd pass-fd pid-file pidfd-socket preserve-fds user-log b c f p "
+	createValues = " bundle config console console-socket exec-fd pass-fd pid-file pidfd-socket preserve-fds user-log b c f p " +
+		"empty-ns image-path lsm-mount-context lsm-profile manage-cgroups-mode status-fd work-path "
 )
 
 // Scan reads a command line without its first word, the program. It follows the
@@ -82,7 +83,7 @@ func Scan(args []string) Call {
 }
 
 // Makes tells whether the call makes a container out of a bundle.
-func (c Call) Makes() bool { return c.Verb == "create" || c.Verb == "run" }
+func (c Call) Makes() bool { return has(" create run restore ", c.Verb) }
 
 // File is the path of the configuration of the container that the call makes.
 func (c Call) File() string {

@@ -45,8 +45,9 @@ func TestScan(t *testing.T) {
 		"--root=/run/runc --systemd-cgroup --criu /usr/sbin/criu create --bundle /c --pid-file /p " + id: plain("create", id, "/c"),
 		"--root /run/crio state " + id:                                                                   plain("state", "", "."),
 		// By hand, and by other runtimes' rules.
-		"create " + id:                                            plain("create", id, "."),
-		"create -b /b " + id:                                      plain("create", id, "/b"),
+		"create " + id:       plain("create", id, "."),
+		"create -b /b " + id: plain("create", id, "/b"),
+		"restore --image-path /i --work-path /w --detach --bundle /b --empty-ns network " + id: plain("restore", id, "/b"),
 		"create -b=/b " + id:                                      plain("create", id, "/b"),
 		"create -b/b " + id:                                       plain("create", id, "/b"),
 		"run -db /b " + id:                                        plain("run", id, "/b"),

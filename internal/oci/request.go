@@ -21,6 +21,10 @@ const (
 	visibleDevices = "METAX_VISIBLE_DEVICES"
 )
 
+// maxNames is how many devices a container may ask for; a full Node has 64 GPUs,
+// and "all" is one name.
+const maxNames = 1024
+
 // ErrRequest reports a request for devices that is malformed.
 var ErrRequest = errors.New("malformed device request")
 
@@ -59,6 +63,9 @@ func (c *Config) Request(p Policy) ([]string, error) {
 			return nil, err
 		}
 	}
+	if len(r.names) > maxNames {
+		return nil, fmt.Errorf("%w: more than %d devices", ErrRequest, maxNames)
+	}
 	return r.names, nil
 }
 
@@ -69,7 +76,7 @@ type request struct {
 
 func (r *request) add(name string) {
 	r.gpu = r.gpu || strings.HasPrefix(name, gpuKind+"=")
-	if !slices.Contains(r.names, name) {
+	if len(r.names) <= maxNames && !slices.Contains(r.names, name) {
 		r.names = append(r.names, name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -137,12 +138,22 @@ func TestRequestRefuses(t *testing.T) {
 		{ask{mounts: []string{list + "a/b"}}, `"a/b"`},
 		{ask{mounts: []string{list + "-"}}, `"-"`},
 		{ask{env: []string{"METAX_VISIBLE_DEVICES=0;1"}}, `variable METAX_VISIBLE_DEVICES: "0;1"`},
+		{ask{annotations: []string{"metax-tech.com/gpu=" + numbers(1025)}}, "more than 1024 devices"},
 	} {
 		names, err := tc.config(t).Request(oci.Policy{Environment: true, Unprivileged: true})
 		if !errors.Is(err, oci.ErrRequest) || names != nil || !strings.Contains(err.Error(), tc.says) || len(err.Error()) > 300 || strings.ContainsAny(err.Error(), "\n\x1b") {
 			t.Errorf("%v: %v, %v; want one that says %q", tc.ask, names, err, tc.says)
 		}
 	}
+}
+
+// numbers is a list of so many devices.
+func numbers(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strconv.Itoa(i)
+	}
+	return strings.Join(list, ",")
 }
 
 // Device-list mounts are not for the container to see; other mounts of /dev/null

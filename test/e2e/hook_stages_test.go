@@ -238,6 +238,50 @@ func TestHookPrestart(t *testing.T) {
 			}
 			b.given(t, userns)
 		})
+		t.Run("read-only root", func(t *testing.T) {
+			if userns {
+				b.chmod(t, 0o666)
+				defer b.chmod(t, 0o660)
+			}
+			b := b.host.bundle(t, b.runtime, userns)
+			b.hook("prestart", hook...)
+			b.config["root"] = object{"path": "rootfs", "readonly": true}
+			b.config["process"].(object)["args"] = look() // no node can be made there
+			b.config["annotations"] = object{"metax-tech.com/gpu": "1,3"}
+			if r := b.start(t); r.code != 0 {
+				t.Fatal(r)
+			}
+			b.given(t, userns, 1, 3)
+		})
+		t.Run("killed", func(t *testing.T) {
+			// The container either starts right or not at all.
+			if userns {
+				b.chmod(t, 0o666)
+				defer b.chmod(t, 0o660)
+			}
+			ends := map[bool]int{}
+			for _, after := range []string{"1ms", "2ms", "3ms", "4ms", "6ms", "10ms", "1m"} {
+				b := b.host.bundle(t, b.runtime, userns)
+				b.hook("prestart", append([]string{sandbox.BinDir + "/stage", "killed", after}, hook...)...)
+				b.config["annotations"] = object{"metax-tech.com/gpu": "1,3"}
+				before := b.mounts(t)
+				r := b.start(t)
+				_, err := os.Stat(filepath.Join(b.in.path, report.Look))
+				started := err == nil
+				if ends[started]++; started {
+					b.given(t, userns, 1, 3)
+				}
+				if started != (r.code == 0) {
+					t.Errorf("started: %t, and the runtime says %v", started, r)
+				}
+				if diff := cmp.Diff(before, b.mounts(t)); diff != "" {
+					t.Errorf("the machine's mounts: %s", diff)
+				}
+			}
+			if ends[true] == 0 || ends[false] == 0 {
+				t.Errorf("started: %v; that says nothing", ends)
+			}
+		})
 		t.Run("unknown GPU", func(t *testing.T) {
 			b := b.host.bundle(t, b.runtime, userns)
 			b.hook("prestart", hook...)
@@ -269,6 +313,16 @@ func TestHookPrestart(t *testing.T) {
 			}
 		})
 	})
+}
+
+// mounts are those of the machine.
+func (b *bundle) mounts(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(b.Path("/proc/1/mountinfo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // id gives the container another name, for the next start.

@@ -18,7 +18,7 @@ func TestShimLease(t *testing.T) {
 		"--containerd=/run/containerd/containerd.sock")
 	o := onlookers{desk{host: h, client: "docker", root: nodeDir}}
 	o.each(t, slices.Concat(o.shimDocker(), o.shimCtr(), o.shimPodman(t)))
-	s := shimLeasing{o.desk}
+	s := shimLeasing(o)
 	for _, part := range []struct {
 		name string
 		run  func(*testing.T)

@@ -200,6 +200,18 @@ func TestAllowV2Many(t *testing.T) {
 	}
 }
 
+// A jump would not reach over more: a block device might be taken for a GPU.
+func TestAllowV2TooMany(t *testing.T) {
+	g := group(t, V2)
+	attach(t, g, unix.BPF_F_ALLOW_MULTI, filter())
+	if err := g.Allow(make([]Rule, maxRules+1)); !errors.Is(err, ErrProgram) {
+		t.Errorf("%v, want ErrProgram", err)
+	}
+	if list := prologue(make([]Rule, maxRules)); int(list[6].Off) != len(list)-7 {
+		t.Errorf("%d instructions, and the jump over them goes %d far", len(list), list[6].Off)
+	}
+}
+
 func TestAllowGone(t *testing.T) {
 	needRoot(t)
 	for _, v := range []Version{V1, V2} {

@@ -21,6 +21,9 @@ func allowByProgram(dir string, rules []Rule) error {
 		return err
 	}
 	defer group.Close()
+	if len(rules) > maxRules {
+		return fmt.Errorf("%w: more than %d devices at once", ErrProgram, maxRules)
+	}
 	before := prologue(rules)
 	for range rounds {
 		var ids []uint32

@@ -54,11 +54,15 @@ func Find(container, self Process, id string, mounts io.Reader) ([]Group, error)
 		if own, _ := self.path(version); !ok || own == at {
 			continue
 		}
-		if strings.HasPrefix(at, "/../") {
-			return nil, fmt.Errorf("%w: %s", ErrOutside, at)
+		if !slices.ContainsFunc(table, version.is) {
+			continue // nobody here could have set rules
 		}
 		for _, name := range alone(at, id) {
-			if dir, ok := locate(table, version, name); ok {
+			dir, ok := locate(table, version, name)
+			if strings.HasPrefix(at+"/", "/../") || !ok && len(list) == 0 {
+				return nil, fmt.Errorf("%w: %s", ErrOutside, name)
+			}
+			if ok { // where version 1 rules, version 2 need not
 				list = append(list, Group{version, dir})
 			}
 		}
@@ -98,29 +102,37 @@ func Rootless() (bool, error) {
 	return !slices.Equal(strings.Fields(string(text)), []string{"0", "0", "4294967295"}), nil
 }
 
-// alone lists the cgroups on the way to at that are the container's alone.
+// alone lists the cgroups on the way to at that are the container's alone. One
+// above it bears the id as a name, or as the end of one that an engine made; a word
+// somewhere in a name may as well be that of a slice, which is everybody's.
 func alone(at, id string) []string {
-	list := []string{at}
-	for above := path.Dir(at); id != "" && strings.Contains(above, id); above = path.Dir(above) {
+	list, count := []string{at}, 1
+	for above := path.Dir(at); above != "/" && above != "."; above = path.Dir(above) {
 		list = append(list, above)
+		name := strings.TrimSuffix(path.Base(above), ".scope")
+		if name == id && path.Base(at) != id || id != "" && strings.HasSuffix(name, "-"+id) {
+			count = len(list)
+		}
 	}
+	list = list[:count]
 	slices.Reverse(list)
 	return list
+}
+
+// is tells whether a mount is one of the hierarchy that rules over devices.
+func (v Version) is(m *mountinfo.Info) bool {
+	if v == V1 {
+		return m.FSType == "cgroup" && slices.Contains(strings.Split(m.VFSOptions, ","), "devices")
+	}
+	return m.FSType == "cgroup2"
 }
 
 // locate returns the directory of a cgroup. A hierarchy may be mounted several
 // times, also from below its root, and some mounts may hide others.
 func locate(table []*mountinfo.Info, v Version, name string) (string, bool) {
 	for _, m := range table {
-		switch v {
-		case V1:
-			if m.FSType != "cgroup" || !slices.Contains(strings.Split(m.VFSOptions, ","), "devices") {
-				continue
-			}
-		case V2:
-			if m.FSType != "cgroup2" {
-				continue
-			}
+		if !v.is(m) {
+			continue
 		}
 		below, err := filepath.Rel(m.Root, name)
 		if err != nil || below == ".." || strings.HasPrefix(below, "../") {

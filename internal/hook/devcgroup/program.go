@@ -44,6 +44,10 @@ const (
 	minor
 )
 
+// maxRules is how many a prologue has at most: a jump leads over all of them, and
+// reaches 32767 instructions far.
+const maxRules = 4096
+
 func regs(dst, src uint8) uint8 { return dst | src<<4 }
 
 // prologue allows what the rules say and leaves everything else to what follows.

@@ -11,9 +11,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
+// ErrNotMounted reports a container's root that no runtime has prepared.
+var ErrNotMounted = errors.New("nothing is mounted there")
+
 // Container is the mount namespace of a container, entered.
 type Container struct {
 	root    *inroot.Root
+	slash   *os.File // the root directory of the container's process
 	pivoted bool
 	uid     int // who the container's root is to us
 	gid     int
@@ -44,15 +48,12 @@ func (p *Process) Enter(rootfs string, do func(*Container) error) error {
 		return err
 	}
 	defer c.proc.Close()
-	var own unix.Stat_t
-	if err := unix.Stat("/", &own); err != nil {
-		return fmt.Errorf("stat our root: %w", err)
-	}
+	defer c.slash.Close()
 	done := make(chan error)
 	go func() {
 		// Never unlocked, so that the thread dies with the goroutine.
 		runtime.LockOSThread()
-		done <- c.inside(ns, rootfs, own, do)
+		done <- c.inside(ns, rootfs, do)
 	}()
 	return <-done
 }
@@ -73,7 +74,15 @@ func (c *Container) prepare(p *Process) error {
 	if gid, ok := gids.Host(0); ok {
 		c.gid = int(gid)
 	}
+	if c.slash, err = p.root(); err != nil {
+		return err
+	}
+	if c.pivoted, err = elsewhere(c.slash); err != nil {
+		c.slash.Close()
+		return err
+	}
 	if c.proc, err = os.OpenFile("/proc", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+		c.slash.Close()
 		return fmt.Errorf("open /proc: %w", err)
 	}
 	mounts, err := c.mounts()
@@ -82,10 +91,20 @@ func (c *Container) prepare(p *Process) error {
 		return nil
 	}
 	c.proc.Close()
+	c.slash.Close()
 	return err
 }
 
-func (c *Container) inside(ns *os.File, rootfs string, own unix.Stat_t, do func(*Container) error) error {
+// elsewhere tells whether a directory is another than our own root.
+func elsewhere(dir *os.File) (bool, error) {
+	var own, st unix.Stat_t
+	if err := errors.Join(unix.Stat("/", &own), unix.Fstat(int(dir.Fd()), &st)); err != nil {
+		return false, fmt.Errorf("stat the container's root: %w", err)
+	}
+	return st.Dev != own.Dev || st.Ino != own.Ino, nil
+}
+
+func (c *Container) inside(ns *os.File, rootfs string, do func(*Container) error) error {
 	// A thread that shares its root and directory with others may not leave them.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("leave the process's directory: %w", err)
@@ -93,11 +112,11 @@ func (c *Container) inside(ns *os.File, rootfs string, own unix.Stat_t, do func(
 	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("enter the container's mount namespace: %w", err)
 	}
-	var now unix.Stat_t
-	if err := unix.Stat("/", &now); err != nil {
-		return fmt.Errorf("stat the container's root: %w", err)
+	// An engine may run in a changed root. A namespace knows nothing of that: its
+	// own root is what a thread that enters it gets.
+	if err := errors.Join(unix.Fchdir(int(c.slash.Fd())), unix.Chroot(".")); err != nil {
+		return fmt.Errorf("enter the root of the container's process: %w", err)
 	}
-	c.pivoted = now.Dev != own.Dev || now.Ino != own.Ino
 	var err error
 	if c.pivoted {
 		var dir *os.File
@@ -114,7 +133,26 @@ func (c *Container) inside(ns *os.File, rootfs string, own unix.Stat_t, do func(
 	if c.table, err = c.mounts(); err != nil {
 		return err
 	}
+	if err := c.atMount(); err != nil {
+		return fmt.Errorf("open the container's root: %w", err)
+	}
 	return do(c)
+}
+
+// atMount fails if the container's root is not where something is mounted, as
+// every runtime has it before it pivots: then the path leads to another directory
+// than the container will have, and what we put there would be lost or the host's.
+func (c *Container) atMount() error {
+	m, err := c.mount(c.root.Dir())
+	if err != nil {
+		return err
+	}
+	name := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(int(c.proc.Fd()), handlePath(int(c.root.Dir().Fd())), name)
+	if err == nil && string(name[:n]) != m.Mountpoint {
+		err = ErrNotMounted
+	}
+	return err
 }
 
 // asRoot does something as the container's root, so that what it makes on the

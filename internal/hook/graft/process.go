@@ -108,6 +108,15 @@ func (p *Process) read(name string) ([]byte, error) {
 	return text, nil
 }
 
+// root opens the process's root directory.
+func (p *Process) root() (*os.File, error) {
+	fd, err := unix.Openat(int(p.dir.Fd()), "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the root of process %d: %w", p.pid, err)
+	}
+	return os.NewFile(uintptr(fd), "root"), nil
+}
+
 // namespace opens the process's mount namespace, which must not be ours.
 func (p *Process) namespace() (*os.File, error) {
 	ns, err := p.open("ns/mnt")

@@ -66,7 +66,7 @@ func TestConfigured(t *testing.T) {
 }
 
 func TestConfiguredTooMuch(t *testing.T) {
-	for _, text := range []string{strings.Repeat("/a\n", maxConfDirs+1), strings.Repeat("include /*x\n", maxListed+1)} {
+	for _, text := range []string{strings.Repeat("/a\n", maxConfDirs+1), strings.Repeat("include /*x\n", maxListed+1), strings.Repeat("a\n", maxConfLines+1)} {
 		if got, err := configured(tree(t, map[string]string{"etc/ld.so.conf": text}), func(string) {}); !errors.Is(err, ErrTooMuch) {
 			t.Errorf("%.20q: %d directories, %v; want ErrTooMuch", text, len(got), err)
 		}

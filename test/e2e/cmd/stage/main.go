@@ -4,19 +4,24 @@
 // In the container, stage nodes FILE CMD... writes what stands in /dev/dri and what opening
 // it says, and becomes CMD. It looks at every name: where a node is a mount on a file, as in
 // every user namespace, the directory says that it is a file.
+//
+// As a hook, stage killed DURATION HOOK... is that hook, which is killed if it takes longer.
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -45,15 +50,31 @@ type Finding struct {
 
 func main() {
 	var err error
-	if os.Args[1] == "nodes" {
+	switch os.Args[1] {
+	case "nodes":
 		err = nodes(os.Args[2], os.Args[3:])
-	} else {
+	case "killed":
+		err = killed(os.Args[2], os.Args[3:])
+	default:
 		err = run(os.Args[1])
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stage:", err)
 		os.Exit(1)
 	}
+}
+
+// killed runs another hook in its own place, and kills it after a while.
+func killed(after string, argv []string) error {
+	while, err := time.ParseDuration(after)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), while)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
 }
 
 func nodes(out string, argv []string) error {
