@@ -22,9 +22,9 @@ PASS
 		t.Fatal(err)
 	}
 	want := figure.Set{
-		"p/Pick/8/quads":        {Unit: figure.Nanoseconds, Runs: 2, Median: 11.5, P90: 12.5, P99: 12.5, Worst: 12.5, Low: 10.5, High: 12.5},
-		"p/Pick/8/quads/allocs": {Unit: figure.Count, Runs: 2, Median: 2, P90: 2, P99: 2, Worst: 2, Low: 2, High: 2},
-		"p/Scan":                {Unit: figure.Nanoseconds, Runs: 1, Median: 7, P90: 7, P99: 7, Worst: 7, Low: 7, High: 7},
+		"p/Pick/8/quads":        {Unit: figure.Nanoseconds, Runs: 2, Median: 11.5, P95: 12.5, P99: 12.5, Worst: 12.5, Low: 10.5, High: 12.5},
+		"p/Pick/8/quads/allocs": {Unit: figure.Count, Runs: 2, Median: 2, P95: 2, P99: 2, Worst: 2, Low: 2, High: 2},
+		"p/Scan":                {Unit: figure.Nanoseconds, Runs: 1, Median: 7, P95: 7, P99: 7, Worst: 7, Low: 7, High: 7},
 		"p/Scan/allocs":         {Unit: figure.Count, Runs: 1},
 	}
 	if !maps.Equal(want, got) {

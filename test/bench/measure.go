@@ -47,18 +47,29 @@ func measure() (Results, error) {
 	}, nil
 }
 
+// peers are NVIDIA's shim and hook, which do to any CDI kind what ours do.
+const peers = "github.com/NVIDIA/nvidia-container-toolkit/cmd/{nvidia-container-runtime,nvidia-cdi-hook}@" + peersVersion
+
+const peersVersion = "v1.17.8"
+
 // withEngine has test/e2e make a machine with a docker daemon, and cmd/inside measure there,
-// with the programs that "make build" has made.
+// with the programs that "make build" has made and those of peers.
 func withEngine() (figure.Engine, error) {
-	bin, err := filepath.Abs(filepath.Join(source, "bin"))
-	if err != nil {
-		return figure.Engine{}, err
-	}
 	dir, err := os.MkdirTemp("", "metax-bench-")
 	if err != nil {
 		return figure.Engine{}, err
 	}
 	defer os.RemoveAll(dir)
+	bin := filepath.Join(dir, "bin")
+	if err := os.CopyFS(bin, os.DirFS(filepath.Join(source, "bin"))); err != nil {
+		return figure.Engine{}, fmt.Errorf("find what is to be measured: %w (make build)", err)
+	}
+	// In C a part of them asks the driver, so they are built as their makers do, but stripped.
+	install := exec.Command("bash", "-c", "go install -trimpath -ldflags='-s -w' "+peers)
+	install.Env = append(os.Environ(), "GOBIN="+bin, "CGO_ENABLED=1", "GOFLAGS=")
+	if _, err := output(install); err != nil {
+		return figure.Engine{}, err
+	}
 	file := filepath.Join(dir, "engine.json")
 	cmd := exec.Command("../e2e/run", "-run", "^TestBench$")
 	cmd.Env = append(os.Environ(), "METAX_E2E_BIN="+bin, "METAX_E2E_BENCH="+file)
@@ -72,7 +83,7 @@ func withEngine() (figure.Engine, error) {
 // programs are the size of each program, and of how many packages it is made.
 func programs() (figure.Set, error) {
 	set := figure.Set{}
-	for _, name := range []string{"metax-docker", "metax-ctk"} {
+	for _, name := range []string{"metax-docker", "metax-ctk", "metax-runtime", "metax-hook"} {
 		info, err := os.Stat(filepath.Join(source, "bin", name))
 		if err != nil {
 			return nil, fmt.Errorf("find what is to be measured: %w (make build)", err)

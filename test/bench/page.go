@@ -35,6 +35,16 @@ var goals = map[string]float64{
 	"memory/generate/8":             30 << 20,
 	"leases/take/100":               15e6,
 	"leases/lock/100":               5e6,
+	"create/none":                   1e6,
+	"create/four":                   2e6,
+	"runtime/none":                  1e6,
+	"runtime/four":                  2e6,
+	"hook/prestart":                 8e6,
+	"hook/ours/ldcache":             5e6,
+	"runtime/four/memory":           12 << 20,
+	"hook/ours/ldcache/memory":      12 << 20,
+	"program/metax-runtime/size":    6 << 20,
+	"program/metax-hook/size":       6 << 20,
 	pickSearch:                      1e3,
 	pickSearch + "/allocs":          0,
 	pickAnswer:                      1e3,
@@ -68,7 +78,7 @@ type tables struct {
 	Results
 }
 
-// goal is a line of the table of goals: what, median, interval, 90th percentile, goal, verdict.
+// goal is a line of the table of goals: what, median, interval, 95th percentile, goal, verdict.
 func (t tables) goal(name, what string) (string, error) {
 	s, ok := t.Figures[name]
 	most, known := goals[name]
@@ -83,16 +93,16 @@ func (t tables) goal(name, what string) (string, error) {
 	if most > 0 {
 		bound = "≤ " + bound
 	}
-	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P90), bound, verdict), nil
+	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P95), bound, verdict), nil
 }
 
-// row is a line of any other table: what, median, interval, 90th percentile, runs.
+// row is a line of any other table: what, median, interval, 95th percentile, runs.
 func (t tables) row(name, what string) (string, error) {
 	s, ok := t.Figures[name]
 	if !ok {
 		return "", fmt.Errorf("no figure %q", name)
 	}
-	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P90), fmt.Sprint(s.Runs)), nil
+	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P95), fmt.Sprint(s.Runs)), nil
 }
 
 // tail is a line of a table about the slow ones: what, median, interval, 99th percentile,

@@ -4,6 +4,7 @@
 //	inside place                    put that node in the place of the machine's own, and make
 //	                                further nodes
 //	inside measure IMAGE COMMAND…   print the figures as JSON; COMMAND ends at once
+//	inside peak COMMAND…            print the command's peak memory, in bytes
 //
 // Between the two, dockerd has to be started and the image loaded.
 package main
@@ -31,6 +32,8 @@ func run(args []string) error {
 		return errors.Join(place(), grow())
 	case len(args) > 2 && args[0] == "measure":
 		return measure(args[1:])
+	case len(args) > 1 && args[0] == "peak":
+		return takePeak(args[1:])
 	}
 	return errors.New("want: place, or: measure IMAGE COMMAND…")
 }
@@ -41,7 +44,7 @@ func measure(container []string) error {
 		return err
 	}
 	engine := figure.Engine{Docker: strings.TrimSpace(version), Shim: hasShim(), Figures: figure.Set{}}
-	for _, part := range []func([]string) (figure.Set, error){memory, shim, wrapper, initialisation, containers, leases, rush, toolkit} {
+	for _, part := range []func([]string) (figure.Set, error){memory, shim, runtimes, wrapper, initialisation, containers, leases, rush, toolkit} {
 		set, err := part(container)
 		if err == nil {
 			err = engine.Figures.Add(set)

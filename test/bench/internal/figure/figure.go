@@ -25,7 +25,7 @@ type Summary struct {
 	Unit   Unit    `json:"unit"`
 	Runs   int     `json:"runs"`
 	Median float64 `json:"median"`
-	P90    float64 `json:"p90"`
+	P95    float64 `json:"p95"`
 	P99    float64 `json:"p99"`
 	Worst  float64 `json:"worst"`
 	// Low and High bound the true median with 95 % confidence, whatever the distribution.
@@ -55,7 +55,7 @@ func Summarise(unit Unit, values []float64) Summary {
 	return Summary{
 		Unit: unit, Runs: n,
 		Median: (v[(n-1)/2] + v[n/2]) / 2,
-		P90:    v[int(math.Ceil(0.9*float64(n)))-1],
+		P95:    v[int(math.Ceil(0.95*float64(n)))-1],
 		P99:    v[int(math.Ceil(0.99*float64(n)))-1],
 		Worst:  v[n-1],
 		Low:    v[low], High: v[n-1-low],

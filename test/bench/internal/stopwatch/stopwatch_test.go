@@ -30,7 +30,7 @@ func TestTimeTakesTurns(t *testing.T) {
 
 func TestAdded(t *testing.T) {
 	r := Readings{"with": {{Wall: 5}, {Wall: 9}, {Wall: 20}}, "without": {{Wall: 4}, {Wall: 7}, {Wall: 1}}}
-	if s := r.Added("with", "without"); s.Median != 2 || s.P90 != 19 {
+	if s := r.Added("with", "without"); s.Median != 2 || s.P95 != 19 {
 		t.Errorf("got %+v, want the median of 1, 2 and 19", s)
 	}
 }

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/stopwatch"
+)
+
+const (
+	createRounds = 80
+	becomeRounds = 200
+	hookRounds   = 100
+
+	nothing = "/e2e/nothing"
+	ours    = "/e2e/metax-runtime"
+	theirs  = "/e2e/nvidia-container-runtime"
+
+	cachePath = "/etc/ld.so.cache"
+)
+
+// annotations ask ours for four GPUs, and variable theirs.
+var (
+	annotations = map[string]string{"metax-tech.com/gpu": "0,1,2,3"}
+	variable    = []string{"NVIDIA_VISIBLE_DEVICES=metax-tech.com/gpu=0,metax-tech.com/gpu=1,metax-tech.com/gpu=2,metax-tech.com/gpu=3"}
+)
+
+// runtimes is what the two shims and the hooks cost whoever starts a container: ours and, on the
+// same bundles and the same CDI spec, those of NVIDIA's toolkit.
+func runtimes(image []string) (figure.Set, error) {
+	if _, err := output("metax-ctk", "cdi", "generate"); err != nil {
+		return nil, err
+	}
+	b, err := dockerBundle(image)
+	if err != nil {
+		return nil, err
+	}
+	if err := grownRoot(); err != nil {
+		return nil, err
+	}
+	restore, err := bareRunc()
+	if err != nil {
+		return nil, err
+	}
+	set := figure.Set{}
+	for _, part := range []func(*bundle) (figure.Set, error){becoming, creating, late, linking} {
+		some, err := part(b)
+		if err = errors.Join(err, set.Add(some)); err != nil {
+			return nil, errors.Join(err, restore())
+		}
+	}
+	return set, restore()
+}
+
+// lowLevel is what both shims are to become.
+func lowLevel(path string) error {
+	return errors.Join(
+		put("/etc/metax-container-toolkit/config.toml", fmt.Sprintf("[runtime]\nruntimes = [%q]\n", path)),
+		put("/etc/nvidia-container-runtime/config.toml", fmt.Sprintf(
+			"[nvidia-container-runtime]\nmode = \"cdi\"\nruntimes = [%q]\nlog-level = \"error\"\n[nvidia-container-runtime.modes.cdi]\nspec-dirs = [\"/etc/cdi\", \"/var/run/cdi\"]\n", path)),
+	)
+}
+
+func put(path, text string) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
+}
+
+// becoming is the time until a shim has become the low-level runtime, by one that ends at once.
+func becoming(b *bundle) (figure.Set, error) {
+	bare, four, asked, err := b.texts()
+	if err != nil {
+		return nil, err
+	}
+	if err := lowLevel(nothing); err != nil {
+		return nil, err
+	}
+	create := func(name, program string, config []byte) stopwatch.Case {
+		c := stopwatch.Process(name, nil, program, "create", "--bundle", bundleDir, container)
+		c.Prepare = write(config)
+		return c
+	}
+	r, err := stopwatch.Time(becomeRounds,
+		create("client", nothing, bare),
+		stopwatch.Process("least", nil, "/e2e/become", nothing),
+		create("none", ours, bare), create("four", ours, four),
+		create("theirs/none", theirs, bare), create("theirs/four", theirs, asked),
+		stopwatch.Process("state", nil, ours, "state", container),
+	)
+	if err != nil {
+		return nil, err
+	}
+	set := figure.Set{"runtime/client": r.Wall("client")}
+	for _, name := range []string{"least", "none", "four", "state", "theirs/none", "theirs/four"} {
+		set["runtime/"+name] = r.Added(name, "client")
+	}
+	for name, program := range map[string]string{"four": ours, "theirs/four": theirs} {
+		text := map[string][]byte{ours: four, theirs: asked}[program]
+		if set["runtime/"+name+"/memory"], err = peak(write(text), nil, program, "create", "--bundle", bundleDir, container); err != nil {
+			return nil, err
+		}
+	}
+	set["runtime/floor"], err = peak(write(bare), nil, nothing)
+	return set, err
+}
+
+// texts are the configurations without a request, with one to us, and with one to them.
+func (b *bundle) texts() (bare, four, asked []byte, err error) {
+	bare, err1 := b.text(nil, nil)
+	four, err2 := b.text(annotations, nil)
+	asked, err3 := b.text(nil, variable)
+	return bare, four, asked, errors.Join(err1, err2, err3)
+}
+
+// creating is the time of "runc create" itself. What the four GPUs take of it in runc is no matter
+// of a shim: with them it is compared with runc on the bundle that the shim has made.
+func creating(b *bundle) (figure.Set, error) {
+	bare, four, asked, err := b.texts()
+	if err != nil {
+		return nil, err
+	}
+	edited, err := b.edited(four, ours)
+	if err != nil {
+		return nil, err
+	}
+	if err := lowLevel(runc); err != nil {
+		return nil, err
+	}
+	r, err := stopwatch.Time(createRounds,
+		created("bare", runc, bare), created("edited", runc, edited),
+		created("none", ours, bare), created("four", ours, four),
+		created("theirs/none", theirs, bare), created("theirs/four", theirs, asked),
+	)
+	if err = errors.Join(err, gone()); err != nil {
+		return nil, err
+	}
+	return figure.Set{
+		"create/bare": r.Wall("bare"), "create/edited": r.Wall("edited"),
+		"create/none": r.Added("none", "bare"), "create/four": r.Added("four", "edited"),
+		"create/theirs/none": r.Added("theirs/none", "bare"), "create/theirs/four": r.Added("theirs/four", "edited"),
+	}, nil
+}
+
+// edited is what a shim makes of a configuration.
+func (b *bundle) edited(config []byte, shim string) ([]byte, error) {
+	if err := errors.Join(lowLevel(nothing), write(config)()); err != nil {
+		return nil, err
+	}
+	if _, err := output(shim, "create", "--bundle", bundleDir, container); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(bundleDir, "config.json"))
+	if err == nil && !bytes.Contains(text, []byte("/dev/dri/renderD")) {
+		err = fmt.Errorf("%s has not given the GPUs", shim)
+	}
+	return text, err
+}
+
+// created is a case that makes a container, which the next one removes.
+func created(name, program string, config []byte) stopwatch.Case {
+	return stopwatch.Case{
+		Name:    name,
+		Prepare: func() error { return errors.Join(gone(), write(config)()) },
+		Run: func() (int64, error) {
+			cmd := exec.Command(program, "create", "--bundle", bundleDir, container)
+			var said bytes.Buffer
+			// The container keeps its standard streams; a pipe of ours would wait for it.
+			file, err := os.Create("/run/bench-said")
+			if err != nil {
+				return 0, err
+			}
+			defer file.Close()
+			cmd.Stderr = file
+			if err := cmd.Run(); err != nil {
+				text, _ := os.ReadFile(file.Name())
+				said.Write(text)
+				return 0, fmt.Errorf("run %s create: %w\n%s", program, err, said.String())
+			}
+			return 0, nil
+		},
+	}
+}
+
+// gone removes the container, if there is one.
+func gone() error {
+	_ = exec.Command(runc, "delete", "--force", container).Run()
+	if _, err := os.Stat("/run/runc/" + container); err == nil {
+		return errors.New("the container cannot be removed")
+	}
+	return nil
+}
+
+// late is the time that a prestart hook adds, beside one that does nothing.
+func late(b *bundle) (figure.Set, error) {
+	idle, err1 := b.text(annotations, nil, nothing)
+	busy, err2 := b.text(annotations, nil, "/e2e/metax-hook", "prestart")
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	r, err := stopwatch.Time(createRounds, created("idle", runc, idle), created("busy", runc, busy))
+	if err = errors.Join(err, gone()); err != nil {
+		return nil, err
+	}
+	return figure.Set{"hook/prestart": r.Added("busy", "idle")}, nil
+}
+
+// linking is the time of the hooks for libraries, on a container's root with many of them.
+func linking(b *bundle) (figure.Set, error) {
+	text, err := b.text(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := write(text)(); err != nil {
+		return nil, err
+	}
+	links := []string{"create-symlinks"}
+	for i := range libraries {
+		links = append(links, "--link", fmt.Sprintf("%s/libmc%02d.so::/usr/lib/links/libmc%02d.so.1", libraryDir, i, i))
+	}
+	folder := []string{"--folder", libraryDir}
+	hook := append([]string{"/e2e/metax-hook"}, "update-ldcache")
+	peer := []string{"/e2e/nvidia-cdi-hook", "update-ldcache", "--ldconfig-path", "/sbin/ldconfig"}
+	// An image's own cache, without the libraries; where there is none, theirs does nothing.
+	if _, err := output("ldconfig", "-r", glibcRoot); err != nil {
+		return nil, err
+	}
+	cache, err := os.ReadFile(glibcRoot + cachePath)
+	if err != nil {
+		return nil, err
+	}
+	fresh := func() error {
+		// Without what another left, each has the same to do.
+		for _, path := range []string{"/etc/ld.so.conf.d", "/usr/lib/links"} {
+			if err := os.RemoveAll(glibcRoot + path); err != nil {
+				return err
+			}
+		}
+		return errors.Join(os.MkdirAll(glibcRoot+"/etc/ld.so.conf.d", 0o755), os.WriteFile(glibcRoot+cachePath, cache, 0o644))
+	}
+	bare := stopwatch.Case{Name: "ldconfig", Run: hooked("ldconfig", "-r", glibcRoot), Prepare: func() error {
+		return errors.Join(fresh(), put(glibcRoot+"/etc/ld.so.conf.d/00-metax.conf", libraryDir+"\n"))
+	}}
+	ready := func(name string, argv ...string) stopwatch.Case {
+		return stopwatch.Case{Name: name, Prepare: fresh, Run: hooked(argv...)}
+	}
+	r, err := stopwatch.Time(hookRounds,
+		bare,
+		ready("ours/ldcache", append(hook, folder...)...),
+		ready("theirs/ldcache", append(peer, folder...)...),
+		ready("ours/links", append([]string{"/e2e/metax-hook"}, links...)...),
+		ready("theirs/links", append([]string{"/e2e/nvidia-cdi-hook"}, links...)...),
+		ready("ours/both", append(append([]string{"/e2e/metax-hook"}, links...), append([]string{"update-ldcache"}, folder...)...)...),
+	)
+	if err != nil {
+		return nil, err
+	}
+	set := figure.Set{"hook/ldconfig": r.Wall("ldconfig"), "hook/ours/both": r.Wall("ours/both")}
+	for who, argv := range map[string][]string{"ours": hook, "theirs": peer} {
+		set["hook/"+who+"/ldcache"] = r.Added(who+"/ldcache", "ldconfig")
+		set["hook/"+who+"/links"] = r.Wall(who + "/links")
+		if set["hook/"+who+"/ldcache/memory"], err = peak(fresh, state(), append(argv[:len(argv):len(argv)], folder...)...); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+// state is what a runtime tells a hook.
+func state() []byte {
+	return fmt.Appendf(nil, `{"ociVersion": "1.0.2", "id": %q, "status": "creating", "pid": %d, "bundle": %q}`, container, os.Getpid(), bundleDir)
+}
+
+// hooked runs a hook as a runtime does, with the container's state on its standard input, and
+// looks whether it has done anything.
+func hooked(argv ...string) func() (int64, error) {
+	return func() (int64, error) {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Stdin = bytes.NewReader(state())
+		cmd.Dir = glibcRoot
+		said, err := cmd.CombinedOutput()
+		if err != nil {
+			return 0, fmt.Errorf("run %q: %w\n%s", argv, err, said)
+		}
+		cache, err := os.ReadFile(glibcRoot + cachePath)
+		_, linked := os.Lstat(glibcRoot + "/usr/lib/links/libmc59.so.1")
+		if !bytes.Contains(cache, []byte("libmc59.so")) && linked != nil {
+			return 0, fmt.Errorf("%q has done nothing (%v)\n%s", argv, err, said)
+		}
+		return 0, nil
+	}
+}
