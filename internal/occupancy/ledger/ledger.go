@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,15 +23,16 @@ type Ledger struct {
 	// -1 for none.
 	DefaultGID int
 
-	dir  string
-	boot string
+	dir      string
+	boot     string
+	patience time.Duration
 }
 
 var _ occupancy.Store = (*Ledger)(nil)
 
 // New returns the ledger in dir. A state of another boot than this is no state.
 func New(dir, boot string) *Ledger {
-	return &Ledger{DefaultGID: -1, dir: filepath.Clean(dir), boot: boot}
+	return &Ledger{DefaultGID: -1, dir: filepath.Clean(dir), boot: boot, patience: Patience}
 }
 
 // Path is where the state file stands.

@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Patience is how long Update waits for other writers. Each of them holds the
-// lock for about a millisecond.
+// Patience is how long Update waits for one other writer; each holds the lock for
+// about a millisecond. Where many wait, every writer who comes before has as much:
+// on a busy machine two hundred starts at once may take longer in all.
 const Patience = 10 * time.Second
 
 // LockError reports that another process holds the lock for too long.
@@ -43,7 +44,7 @@ func (l *Ledger) lock(ctx context.Context, dir *os.File) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := flock(ctx, f); err != nil {
+		if err := flock(ctx, f, l.patience); err != nil {
 			return nil, err
 		}
 		// Who removes the file, as an UnsafeError may have told them to, makes two
@@ -99,7 +100,7 @@ func current(dir, f *os.File) bool {
 // them, and starve the unlucky where many wait. A thread that waits cannot be
 // called back, so where the context ends first it is left behind, and gives the
 // lock away should it still get it.
-func flock(ctx context.Context, f *os.File) error {
+func flock(ctx context.Context, f *os.File, patience time.Duration) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 		if err != nil {
@@ -109,8 +110,8 @@ func flock(ctx context.Context, f *os.File) error {
 		return nil
 	}
 	file := identity(f)
-	ctx, cancel := context.WithTimeoutCause(ctx, Patience, errPatience)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	locked := make(chan error)
 	go func() {
 		err := error(unix.EINTR)
@@ -123,20 +124,29 @@ func flock(ctx context.Context, f *os.File) error {
 			f.Close()
 		}
 	}()
-	select {
-	case err := <-locked:
-		if err != nil {
-			f.Close()
-			return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
+	before, _ := holder(file)
+	again := time.NewTicker(patience)
+	defer again.Stop()
+	for {
+		select {
+		case err := <-locked:
+			if err != nil {
+				f.Close()
+				return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
+			}
+			return nil
+		case <-again.C:
+			pid, _ := holder(file)
+			if pid == before {
+				cancel(fmt.Errorf("waited %v: %w", patience, context.DeadlineExceeded))
+			}
+			before = pid
+		case <-ctx.Done():
+			pid, command := holder(file)
+			return &LockError{f.Name(), pid, command, context.Cause(ctx)}
 		}
-		return nil
-	case <-ctx.Done():
-		pid, command := holder(file)
-		return &LockError{f.Name(), pid, command, context.Cause(ctx)}
 	}
 }
-
-var errPatience = fmt.Errorf("waited %v: %w", Patience, context.DeadlineExceeded)
 
 // identity is how /proc/locks names an open file.
 func identity(f *os.File) string {

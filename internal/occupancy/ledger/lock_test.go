@@ -74,6 +74,65 @@ func TestLockHeld(t *testing.T) {
 	check(t, l, holding("a", "b"))
 }
 
+// Patience is with one writer, not with all who come before: here the first and the
+// second together have the lock for longer.
+func TestLockQueue(t *testing.T) {
+	const patience = 3 * time.Second
+	l, dir := fresh(t)
+	l.SetPatience(patience)
+	lock := filepath.Join(dir, "lock")
+	start := func(seconds string) *exec.Cmd {
+		t.Helper()
+		cmd := exec.Command("flock", lock, "sleep", seconds)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+		return cmd
+	}
+	first := start("2")
+	for !locked(t, lock, first.Process.Pid) {
+		time.Sleep(time.Millisecond)
+	}
+	start("2")
+	for !queued(t, lock) {
+		time.Sleep(time.Millisecond)
+	}
+	begin := time.Now()
+	update(t, l, add("b"))
+	if waited := time.Since(begin); waited < patience {
+		t.Errorf("waited %v only, which shows nothing", waited)
+	}
+	check(t, l, holding("a", "b"))
+
+	stuck := start("5")
+	for !locked(t, lock, stuck.Process.Pid) {
+		time.Sleep(time.Millisecond)
+	}
+	l.SetPatience(patience / 10)
+	var held *ledger.LockError
+	err := l.Update(context.Background(), add("c"))
+	if !errors.As(err, &held) || held.PID != stuck.Process.Pid || !strings.Contains(err.Error(), "waited 300ms: context deadline exceeded") {
+		t.Errorf("error is %v, want a LockError of process %d", err, stuck.Process.Pid)
+	}
+}
+
+// locked tells whether a process has the lock.
+func locked(t *testing.T, lock string, pid int) bool {
+	t.Helper()
+	end := fmt.Sprintf(":%d 0 EOF\n", info(t, lock).Sys().(*syscall.Stat_t).Ino)
+	for line := range strings.Lines(text(t, "/proc/locks")) {
+		if !strings.Contains(line, "->") && strings.Contains(line, fmt.Sprintf(" %d ", pid)) && strings.HasSuffix(line, end) {
+			return true
+		}
+	}
+	return false
+}
+
 // Goroutines exclude each other as processes do, and one that waits gets on as
 // soon as the lock is free.
 func TestLockWaits(t *testing.T) {
