@@ -35,8 +35,6 @@ var goals = map[string]float64{
 	"memory/generate/8":             30 << 20,
 	"leases/take/100":               15e6,
 	"leases/lock/100":               5e6,
-	"create/none":                   1e6,
-	"create/four":                   2e6,
 	"runtime/none":                  1e6,
 	"runtime/four":                  2e6,
 	"hook/prestart":                 8e6,
