@@ -32,13 +32,7 @@ test:
 
 # A short run of every fuzz target there is.
 fuzz:
-	@set -e; log=$$(mktemp); trap 'rm -f $$log' EXIT; \
-	for dir in $$(grep -rl '^func Fuzz' --include='*_test.go' cmd internal | xargs -n1 dirname | sort -u); do \
-	  for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
-	    echo "fuzz $$dir $$target"; \
-	    $(GO) test ./$$dir -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x >$$log 2>&1 || { cat $$log; exit 1; }; \
-	  done; \
-	done
+	test/fuzz $(FUZZTIME)
 
 # Real engines; needs root on a Debian machine, fetches what is missing.
 e2e:
