@@ -21,7 +21,11 @@ var buildVersion = "unknown"
 
 func main() {
 	os.Clearenv()
-	if len(os.Args) == 2 && os.Args[1] == "--version" {
+	switch strings.Join(os.Args[1:], " ") {
+	case "--help", "-h":
+		os.Stdout.WriteString(help)
+		return
+	case "--version":
 		os.Stdout.WriteString("metax-hook " + buildVersion + "\n")
 		return
 	}
