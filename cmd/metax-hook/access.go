@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/metax-ctk/container-toolkit/internal/hook/devcgroup"
+	"github.com/moby/sys/userns"
+
 	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
@@ -35,8 +36,8 @@ func (j *job) mayOpen(list gifts, process *graft.Process, user oci.User) error {
 			continue
 		}
 		err = fmt.Errorf("device node %s: %w", g.at, err)
-		if rootless, look := devcgroup.Rootless(); look != nil || !rootless {
-			return errors.Join(err, look)
+		if !userns.RunningInUserNS() {
+			return err
 		}
 		j.warn(err.Error())
 	}

@@ -16,14 +16,12 @@ type action struct {
 	run          func(j *job, options map[string][]string) error
 }
 
-// table has the actions by name. It is a function because actions may run others.
-func table() map[string]action {
-	return map[string]action{
-		"create-symlinks": createSymlinks,
-		"update-ldcache":  updateLdcache,
-		"prestart":        prestart,
-		"precreate":       precreate,
-	}
+// actions are all that there are, by name.
+var actions = map[string]action{
+	"create-symlinks": createSymlinks,
+	"update-ldcache":  updateLdcache,
+	"prestart":        prestart,
+	"precreate":       precreate,
 }
 
 // job is one run of the hook for one container.
@@ -39,7 +37,6 @@ type job struct {
 
 // run does the steps in order, up to the first that fails.
 func (j *job) run(steps []hook.Step) error {
-	actions := table()
 	for _, step := range steps {
 		if err := actions[step.Action].run(j, step.Options); err != nil {
 			return fmt.Errorf("%s: %w", step.Action, err)
@@ -61,8 +58,7 @@ func (j *job) state() (*hook.State, error) {
 	return state, nil
 }
 
-// root is the container's root, as the state's bundle names it. An action that
-// knows better, and runs others on its container, puts it there first.
+// root is the container's root, as the state's bundle names it; it is opened once.
 func (j *job) root() (*inroot.Root, error) {
 	if j.below != nil {
 		return j.below, nil

@@ -7,7 +7,7 @@ import (
 
 // The help names every action and option that there is.
 func TestHelp(t *testing.T) {
-	for name, a := range table() {
+	for name, a := range actions {
 		_, line, ok := strings.Cut(help, "\n  "+name+" ")
 		if !ok {
 			t.Errorf("no line about %s", name)

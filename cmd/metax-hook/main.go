@@ -49,7 +49,6 @@ func run(args []string, j *job) int {
 }
 
 func perform(args []string, j *job) error {
-	actions := table()
 	options := map[string][]string{}
 	for name, a := range actions {
 		options[name] = a.options

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
+	"github.com/moby/sys/userns"
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook"
@@ -53,23 +53,11 @@ func runPrestart(j *job, options map[string][]string) error {
 	if err != nil || wanted.nothing() {
 		return err
 	}
-	rootfs, err := rootfs(state.Bundle, config.Rootfs())
+	rootfs, err := hook.Rootfs(state.Bundle, config.Rootfs())
 	if err != nil {
 		return err
 	}
 	return j.give(state, rootfs, wanted, config)
-}
-
-// rootfs is the container's root as the host sees it: an absolute path, or one
-// below the bundle.
-func rootfs(bundle, path string) (string, error) {
-	if filepath.IsAbs(path) {
-		return path, nil
-	}
-	if !filepath.IsLocal(path) || filepath.Clean(path) == "." {
-		return "", fmt.Errorf("find the container's root: root.path %q is not below the bundle %s", path, bundle)
-	}
-	return filepath.Join(bundle, path), nil
 }
 
 // give brings what is wanted into the container whose process the state names.
@@ -110,11 +98,12 @@ func (j *job) give(state *hook.State, rootfs string, wanted *wanted, config *oci
 	return allow(process, state.ID, taken.rules())
 }
 
-// allow widens the device cgroup. A container that is made without privilege over
-// the machine has none: nobody there could have set its rules.
+// allow widens the device cgroup. A container that is made in a user namespace,
+// without privilege over the machine, has none: nobody there could have set its
+// rules.
 func allow(process *graft.Process, id string, rules []devcgroup.Rule) error {
-	if rootless, err := devcgroup.Rootless(); err != nil || rootless {
-		return err
+	if userns.RunningInUserNS() {
+		return nil
 	}
 	cgroup, err := process.Cgroup()
 	if err != nil {

@@ -121,16 +121,3 @@ func TestTake(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-func TestRootfs(t *testing.T) {
-	for path, want := range map[string]string{"rootfs": "/b/rootfs", "./x/y": "/b/x/y", "/abs": "/abs"} {
-		if got, err := rootfs("/b", path); err != nil || got != want {
-			t.Errorf("%q: %q, %v", path, got, err)
-		}
-	}
-	for _, path := range []string{"", ".", "..", "../x", "x/../..", "./"} {
-		if got, err := rootfs("/b", path); err == nil {
-			t.Errorf("%q: %q", path, got)
-		}
-	}
-}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/cdi/registry"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -14,7 +14,7 @@ import (
 
 // edit gives a container what its configuration asks for.
 func edit(path string, settings config.Runtime) error {
-	bundle, err := oci.OpenFile(path)
+	bundle, err := oci.Open(path)
 	if err != nil || bundle.Quiet() {
 		return err
 	}
@@ -48,8 +48,7 @@ func edit(path string, settings config.Runtime) error {
 	return bundle.Flush()
 }
 
-// sweep removes what an edit that was killed left beside the configuration: a
-// temporary file, named as atomicfile names them.
+// sweep removes what an edit that was killed left beside the configuration.
 func sweep(path string) error {
 	dir, name := filepath.Split(path)
 	entries, err := os.ReadDir(dir + ".")
@@ -57,7 +56,7 @@ func sweep(path string) error {
 		return fmt.Errorf("list the bundle: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "."+name+".") && strings.HasSuffix(e.Name(), ".tmp") && e.Type().IsRegular() {
+		if atomicfile.IsLeft(e.Name(), name) && e.Type().IsRegular() {
 			if err := os.Remove(dir + e.Name()); err != nil {
 				return fmt.Errorf("clean the bundle: %w", err)
 			}

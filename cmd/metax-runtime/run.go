@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/lowlevel"
 )
 
@@ -61,7 +62,7 @@ func (d deps) become(call lowlevel.Call) error {
 // settings reads the configuration file, which nobody but root may be able to
 // write: it says what is run.
 func (d deps) settings() (config.Runtime, error) {
-	_, err := lowlevel.Trust(d.Config)
+	_, err := hostfs.Trust(d.Config)
 	var text []byte
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

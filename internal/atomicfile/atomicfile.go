@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -39,14 +40,19 @@ func Write(path string, data []byte, perm fs.FileMode) (changed bool, err error)
 	return true, nil
 }
 
-func replace(path string, data []byte, perm fs.FileMode) (err error) {
-	dir := filepath.Dir(path)
-	if err := MakeDir(dir); err != nil {
+func replace(path string, data []byte, perm fs.FileMode) error {
+	if err := MakeDir(filepath.Dir(path)); err != nil {
 		return err
 	}
+	return swap(path, func(f *os.File) error { return fill(f, data, perm) })
+}
+
+// swap puts a new file in the place of path; fill writes and closes it. After an
+// error nothing has changed.
+func swap(path string, fill func(*os.File) error) (err error) {
 	// The name begins with a dot and does not end as the target does: programs
 	// that read a whole directory by suffix do not see it.
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*.tmp")
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
 	}
@@ -55,10 +61,17 @@ func replace(path string, data []byte, perm fs.FileMode) (err error) {
 			err = errors.Join(err, os.Remove(tmp.Name()))
 		}
 	}()
-	if err := fill(tmp, data, perm); err != nil {
+	if err := fill(tmp); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// IsLeft tells by its name whether a file beside the one called base is what a
+// writer left that was killed, so that whoever knows that nobody is writing may
+// remove it.
+func IsLeft(name, base string) bool {
+	return strings.HasPrefix(name, "."+base+".") && strings.HasSuffix(name, ".tmp")
 }
 
 // MakeDir makes dir and what is missing above it, with mode 0755. Others must be

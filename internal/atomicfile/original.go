@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -89,30 +88,21 @@ func (o *Original) Replace(data []byte) error {
 	return nil
 }
 
-func (o *Original) replace(data []byte) (err error) {
+func (o *Original) replace(data []byte) error {
 	if now, err := os.Lstat(o.Path); err != nil {
 		return cause(err)
 	} else if !o.unchanged(now) {
 		return ErrChanged
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(o.Path), "."+filepath.Base(o.Path)+".*.tmp")
-	if err != nil {
+	var made fs.FileInfo
+	err := swap(o.Path, func(f *os.File) (err error) {
+		made, err = o.fill(f, data)
 		return err
+	})
+	if err == nil {
+		o.Data, o.last = data, made
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	made, err := o.fill(tmp, data)
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), o.Path); err != nil {
-		return err
-	}
-	o.Data, o.last = data, made
-	return nil
+	return err
 }
 
 // unchanged tells whether the file is the one that was read, or written last. The

@@ -1,12 +1,16 @@
 package cdi
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 
+	"go.yaml.in/yaml/v3"
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
-	"github.com/metax-ctk/container-toolkit/internal/cdi/yamlspec"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -45,7 +49,43 @@ func Decode(data []byte) (*specs.Spec, error) {
 // decode reads as the library does: the YAML parser for JSON too, no unknown
 // fields, and no look at what follows the first document; more tells whether
 // something does.
-func decode(data []byte) (spec *specs.Spec, more bool, err error) { return yamlspec.First(data) }
+func decode(data []byte) (spec *specs.Spec, more bool, err error) {
+	if len(data) > MaxSpec {
+		return nil, false, fmt.Errorf("%w: over %d bytes", ErrSpec, MaxSpec)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	err = dec.Decode(&spec)
+	switch {
+	case errors.Is(err, io.EOF), err == nil && spec == nil:
+		return nil, false, fmt.Errorf("%w: empty", ErrSpec)
+	case err != nil:
+		return nil, false, refused(err)
+	}
+	if err := specfile.Validate(spec); err != nil {
+		return nil, false, refused(err)
+	}
+	return spec, !errors.Is(dec.Decode(new(yaml.Node)), io.EOF), nil
+}
 
-// kindOf returns the kind that a file states, empty if it states none.
-func kindOf(data []byte) string { return yamlspec.Kind(data) }
+// refused is an ErrSpec with the reason in one line; the YAML parser gives a list
+// of lines, and quotes what it read.
+func refused(err error) error {
+	reason := err.Error()
+	var list *yaml.TypeError
+	if errors.As(err, &list) {
+		reason = strings.Join(list.Errors, "; ")
+	}
+	return fmt.Errorf("%w: %s", ErrSpec, oneLine(reason))
+}
+
+// kindOf returns the kind that a file states, also if nothing else in it is
+// understood, as in the spec of another vendor that is newer than this library;
+// empty if it states none.
+func kindOf(data []byte) string {
+	var head struct{ Kind string }
+	if err := yaml.Unmarshal(data, &head); err != nil {
+		return ""
+	}
+	return head.Kind
+}

@@ -1,6 +1,10 @@
 package cdi
 
-import "path"
+import (
+	"path"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
+)
 
 // The two halves of the kind of MetaX GPUs, "metax-tech.com/gpu".
 const (
@@ -8,16 +12,15 @@ const (
 	DefaultClass  = "gpu"
 )
 
-// Where engines look for specs unless they are told otherwise; a file in
-// DynamicDir wins over one in StaticDir. DynamicDir does not survive a reboot.
+// Where engines look for specs; see specfile.
 const (
-	StaticDir  = "/etc/cdi"
-	DynamicDir = "/var/run/cdi"
+	StaticDir  = specfile.StaticDir
+	DynamicDir = specfile.DynamicDir
 )
 
 // Dirs returns the directories where engines look for specs, in ascending
 // priority.
-func Dirs() []string { return []string{StaticDir, DynamicDir} }
+func Dirs() []string { return specfile.Dirs() }
 
 // Path is where the spec of a kind belongs, "/var/run/cdi/<vendor>-<class>.json":
 // one file for one kind.

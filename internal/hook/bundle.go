@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,10 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
-
-// MaxConfig is the size in bytes beyond which a bundle's config.json is refused.
-const MaxConfig = 16 << 20
 
 // Root opens the root of the container whose bundle this is: what root.path of
 // its config.json names, relative to the bundle or absolute. The bundle and the
@@ -48,7 +46,7 @@ func ReadConfig(bundle string) ([]byte, error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read bundle %s: config.json: %w", bundle, inroot.ErrNotRegular)
 	}
-	data, err := held.ReadFile("config.json", MaxConfig)
+	data, err := held.ReadFile("config.json", hostfs.MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read bundle %s: %w", bundle, err)
 	}
@@ -60,23 +58,23 @@ func rootPath(bundle string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var config struct {
-		Root *struct {
-			Path string `json:"path"`
-		} `json:"root"`
-	}
-	if err := json.Unmarshal(data, &config); err != nil {
+	config, err := jsontree.Parse(data)
+	if err != nil {
 		return "", fmt.Errorf("parse config.json of bundle %s: %w", bundle, err)
 	}
-	if config.Root == nil || config.Root.Path == "" {
+	return Rootfs(bundle, config.Root().At("root", "path").Text())
+}
+
+// Rootfs is where a container's root is, by the root.path of its config.json: an
+// absolute path, or one below the bundle.
+func Rootfs(bundle, path string) (string, error) {
+	switch {
+	case path == "":
 		return "", fmt.Errorf("parse config.json of bundle %s: it has no root.path", bundle)
+	case filepath.IsAbs(path):
+		return path, nil
+	case filepath.Clean(path) == "." || !filepath.IsLocal(path):
+		return "", fmt.Errorf("parse config.json of bundle %s: root.path %q is not below the bundle", bundle, path)
 	}
-	path := config.Root.Path
-	if !filepath.IsAbs(path) {
-		if filepath.Clean(path) == "." || !filepath.IsLocal(path) {
-			return "", fmt.Errorf("parse config.json of bundle %s: root.path %q is not below the bundle", bundle, path)
-		}
-		path = filepath.Join(bundle, path)
-	}
-	return path, nil
+	return filepath.Join(bundle, path), nil
 }

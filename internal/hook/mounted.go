@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
+	"github.com/moby/sys/userns"
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
@@ -75,19 +76,8 @@ func rootAmong(table io.Reader, cwd string) (string, error) {
 	return "", fmt.Errorf("%w: it may be any of %s", ErrNoRoot, strings.Join(found, ", "))
 }
 
-// inUserNamespace tells whether this process is in a user namespace that is not
-// the machine's first: its root is not the machine's.
-func inUserNamespace() bool {
-	text, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil {
-		return false
-	}
-	fields := strings.Fields(string(text))
-	return !slices.Equal(fields, []string{"0", "0", "4294967295"})
-}
-
 // hidden tells whether an error is that of a bundle which this process may not
 // read for the reason that mounted is there.
 func hidden(err error) bool {
-	return errors.Is(err, unix.EACCES) && inUserNamespace()
+	return errors.Is(err, unix.EACCES) && userns.RunningInUserNS()
 }

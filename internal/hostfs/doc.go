@@ -3,6 +3,7 @@
 // host tree. Symbolic links below it are followed as after a chroot, so that an
 // absolute link never leads out.
 //
-// It reads, and says where to write. Writing is the business of atomicfile and
+// It reads, says whom a file of this machine's can be trusted from, and where to
+// write. Writing is the business of atomicfile and
 // sim; what a file means is the business of discover.
 package hostfs

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -80,20 +81,8 @@ func hex4(text []byte) (r rune, ok bool) {
 	if len(text) < 4 {
 		return 0, false
 	}
-	for _, c := range text[:4] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	n, err := strconv.ParseUint(string(text[:4]), 16, 32)
+	return rune(n), err == nil
 }
 
 // unquote returns what a valid string with its quotes stands for. As

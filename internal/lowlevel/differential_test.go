@@ -39,6 +39,9 @@ func realRuntimes(t *testing.T) map[string][]string {
 			found[filepath.Base(root)+" "+name] = []string{loader[0], "--library-path", strings.Join(libraries, ":"), path}
 		}
 	}
+	if len(found) == 0 && os.Getenv("METAX_E2E_ROOTS") != "" {
+		t.Fatal("no runc or crun in the engines unpacked in " + cache)
+	}
 	if len(found) == 0 {
 		t.Skip("no runc or crun on this machine, nor engines unpacked by test/e2e/run")
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // directories are where a name is searched, in this order: the host's own, then
@@ -97,9 +99,9 @@ func usable(path string) error {
 	}
 	// Most places that are searched are empty, which costs one look.
 	if _, err := os.Lstat(path); err != nil {
-		return cause(err)
+		return errors.Unwrap(err) // the path stands beside it
 	}
-	info, err := Trust(path)
+	info, err := hostfs.Trust(path)
 	switch {
 	case err != nil:
 		return err

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // childVariable makes the test binary print what Find makes of its arguments.
@@ -42,7 +44,7 @@ func trusted(t *testing.T) string {
 		if base == "" {
 			continue
 		}
-		if _, err := Trust(base); err != nil {
+		if _, err := hostfs.Trust(base); err != nil {
 			continue
 		}
 		dir, err := os.MkdirTemp(base, "lowlevel-test-")
@@ -54,6 +56,9 @@ func trusted(t *testing.T) string {
 			t.Fatal(err)
 		}
 		return dir
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("no directory here that only root and this user can write")
 	}
 	t.Skip("no directory here that only root and this user can write")
 	return ""
@@ -273,7 +278,7 @@ func TestFindInUserNamespace(t *testing.T) {
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 1000, Size: 1}},
 		}
 		out, err := cmd.CombinedOutput()
-		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
+		if os.Getenv("CI") == "" && (errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC)) {
 			t.Skip("no user namespaces here")
 		}
 		must(t, err)

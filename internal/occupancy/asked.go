@@ -11,14 +11,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
-// How a container asks the runtime shim or a hook for GPUs, beside the annotation
-// that is called like the CDI kind. Package oci has the same grammar, for those
-// who serve it.
-const (
-	cdiAnnotations = "cdi.k8s.io/"
-	deviceList     = "/var/run/metax-container-devices/"
-)
-
 // Mount is a mount of a container, by the host's path and the container's.
 type Mount struct{ Source, Destination string }
 
@@ -32,7 +24,7 @@ func (d Devices) Asked(annotations map[string]string, mounts []Mount) []gpu.BDF 
 	var found []gpu.BDF
 	for key, value := range annotations {
 		switch {
-		case strings.HasPrefix(key, cdiAnnotations):
+		case strings.HasPrefix(key, request.CDIAnnotations):
 			found = append(found, d.qualified(value)...)
 		case key == request.CDIKind:
 			found = append(found, d.listed(value)...)
@@ -42,7 +34,7 @@ func (d Devices) Asked(annotations map[string]string, mounts []Mount) []gpu.BDF 
 		if path.Clean(m.Source) != "/dev/null" {
 			continue
 		}
-		if name, ok := strings.CutPrefix(path.Clean(m.Destination), deviceList); ok {
+		if name, ok := strings.CutPrefix(path.Clean(m.Destination), request.DeviceList); ok {
 			found = append(found, d.named(name)...)
 		}
 	}

@@ -53,7 +53,7 @@ func BenchmarkBundle(b *testing.B) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			b.Fatal(err)
 		}
-		bundle, err := oci.Open(dir)
+		bundle, err := oci.Open(filepath.Join(dir, "config.json"))
 		if err != nil {
 			b.Fatal(err)
 		}

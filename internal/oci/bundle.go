@@ -2,13 +2,13 @@ package oci
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // MaxConfig is the size in bytes beyond which a config.json is not read.
-const MaxConfig = 16 << 20
+const MaxConfig = hostfs.MaxFile
 
 // Bundle is a config.json on disk.
 type Bundle struct {
@@ -16,13 +16,10 @@ type Bundle struct {
 	config *Config
 }
 
-// Open reads dir/config.json; see OpenFile.
-func Open(dir string) (*Bundle, error) { return OpenFile(filepath.Join(dir, "config.json")) }
-
-// OpenFile reads a config.json that may have another name. It must be a regular
+// Open reads a config.json, which may have another name. It must be a regular
 // file, not a link, of at most MaxConfig bytes (atomicfile.ErrNotRegular,
 // atomicfile.ErrTooLarge). It is not parsed yet.
-func OpenFile(path string) (*Bundle, error) {
+func Open(path string) (*Bundle, error) {
 	file, err := atomicfile.Read(path, MaxConfig)
 	if err != nil {
 		return nil, err

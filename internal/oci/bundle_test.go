@@ -32,7 +32,7 @@ func bundle(t *testing.T, text []byte) (dir, path string) {
 // edit does what the shim does with a bundle.
 func edit(t *testing.T, dir string, e *cdispecs.ContainerEdits) error {
 	t.Helper()
-	b, err := oci.Open(dir)
+	b, err := oci.Open(filepath.Join(dir, "config.json"))
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func TestFlushUnchanged(t *testing.T) {
 		}
 		untouched()
 	}
-	b, err := oci.Open(dir)
+	b, err := oci.Open(filepath.Join(dir, "config.json"))
 	if err != nil || b.Quiet() != true {
 		t.Errorf("quiet: %v, %v", b.Quiet(), err)
 	}
@@ -120,7 +120,7 @@ func TestFlushUnchanged(t *testing.T) {
 
 func TestFlushTwice(t *testing.T) {
 	dir, path := bundle(t, []byte(`{}`))
-	b, err := oci.Open(dir)
+	b, err := oci.Open(filepath.Join(dir, "config.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,19 +51,6 @@ func (c *Config) root() jsontree.Value {
 // none; a relative one begins at the bundle.
 func (c *Config) Rootfs() string { return c.at("root", "path").Text() }
 
-// ReadOnly tells whether the container's root is read-only.
-func (c *Config) ReadOnly() bool { return c.at("root", "readonly").True() }
-
-// UserNamespace tells whether the container has, or joins, a user namespace.
-func (c *Config) UserNamespace() bool {
-	for ns := range c.at("linux", "namespaces").Elements() {
-		if ns.At("type").Is("user") {
-			return true
-		}
-	}
-	return false
-}
-
 // User is who the container's process runs as.
 type User struct {
 	UID, GID       uint32

@@ -118,10 +118,10 @@ func TestApplyRuleTakenBack(t *testing.T) {
 
 func TestAccessors(t *testing.T) {
 	type facts struct {
-		Rootfs                       string
-		ReadOnly, UserNS, Privileged bool
-		User                         oci.User
-		Env, Devices, Mounts         int
+		Rootfs               string
+		Privileged           bool
+		User                 oci.User
+		Env, Devices, Mounts int
 	}
 	for name, want := range map[string]facts{
 		"docker": {
@@ -130,7 +130,7 @@ func TestAccessors(t *testing.T) {
 		},
 		"containerd": {Rootfs: "rootfs", Env: 4, Mounts: 12, User: oci.User{UID: 1000, GID: 3000, AdditionalGIDs: []uint32{2000, 3000}}},
 		"podman": {
-			Rootfs: "/home/u/.local/share/containers/storage/overlay/5c/merged", UserNS: true, Env: 5, Mounts: 10,
+			Rootfs: "/home/u/.local/share/containers/storage/overlay/5c/merged", Env: 5, Mounts: 10,
 			User: oci.User{AdditionalGIDs: []uint32{0, 1, 2, 3}},
 		},
 		"crio": {
@@ -139,7 +139,7 @@ func TestAccessors(t *testing.T) {
 		},
 	} {
 		c := parse(t, engineConfig(t, name))
-		got := facts{c.Rootfs(), c.ReadOnly(), c.UserNamespace(), c.Privileged(), c.User(), len(c.Env()), len(c.Devices()), len(c.Mounts())}
+		got := facts{c.Rootfs(), c.Privileged(), c.User(), len(c.Env()), len(c.Devices()), len(c.Mounts())}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -151,9 +151,6 @@ func TestAccessors(t *testing.T) {
 	want := oci.Mount{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}}
 	if diff := cmp.Diff(want, c.Mounts()[0]); diff != "" {
 		t.Error(diff)
-	}
-	if !parse(t, []byte(`{"root":{"readonly":true}}`)).ReadOnly() {
-		t.Error("read-only root is not seen")
 	}
 }
 

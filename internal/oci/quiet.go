@@ -1,6 +1,10 @@
 package oci
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
 
 // marker is what a text must contain if a container asks for something in a
 // certain way. The search is for the part that begins with a rare letter, which
@@ -63,23 +67,6 @@ func hidesHex(digits []byte) bool {
 	if len(digits) < 4 || digits[0] != '0' || digits[1] != '0' {
 		return false
 	}
-	c, ok := unhex(digits[2], digits[3])
-	return ok && (c == '/' || c == '.' || c == '-' || c == '_' || c == '=' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
-}
-
-func unhex(digits ...byte) (c byte, ok bool) {
-	for _, d := range digits {
-		switch {
-		case '0' <= d && d <= '9':
-			d -= '0'
-		case 'a' <= d && d <= 'f':
-			d -= 'a' - 10
-		case 'A' <= d && d <= 'F':
-			d -= 'A' - 10
-		default:
-			return 0, false
-		}
-		c = c<<4 | d
-	}
-	return c, true
+	c, err := strconv.ParseUint(string(digits[2:4]), 16, 8)
+	return err == nil && strings.IndexByte("/.-_=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", byte(c)) >= 0
 }

@@ -10,14 +10,13 @@ import (
 	"tags.cncf.io/container-device-interface/pkg/parser"
 
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
-// How a container asks for devices.
+// How a container asks for devices, beside what request says.
 const (
-	cdiPrefix      = "cdi.k8s.io/"
-	gpuKind        = "metax-tech.com/gpu" // also the annotation
+	gpuKind        = request.CDIKind // also the annotation
 	macaKind       = "metax-tech.com/maca"
-	deviceListDir  = "/var/run/metax-container-devices"
 	visibleDevices = "METAX_VISIBLE_DEVICES"
 )
 
@@ -45,7 +44,7 @@ type Policy struct {
 // text, then mounts, then the environment, which counts only if nothing else
 // says a word about GPUs. Errors are ErrRequest and name where it stands.
 func (c *Config) Request(p Policy) ([]string, error) {
-	var r request
+	var r asked
 	for key, value := range c.at("annotations").Members() {
 		if err := r.annotation(key, value); err != nil {
 			return nil, err
@@ -69,22 +68,23 @@ func (c *Config) Request(p Policy) ([]string, error) {
 	return r.names, nil
 }
 
-type request struct {
+// asked is what has been asked for so far.
+type asked struct {
 	names []string
 	gpu   bool // GPUs have been asked for, or refused by name
 }
 
-func (r *request) add(name string) {
+func (r *asked) add(name string) {
 	r.gpu = r.gpu || strings.HasPrefix(name, gpuKind+"=")
 	if len(r.names) <= maxNames && !slices.Contains(r.names, name) {
 		r.names = append(r.names, name)
 	}
 }
 
-func (r *request) annotation(key, value jsontree.Value) error {
+func (r *asked) annotation(key, value jsontree.Value) error {
 	name := key.Text()
 	switch {
-	case strings.HasPrefix(name, cdiPrefix):
+	case strings.HasPrefix(name, request.CDIAnnotations):
 		for device := range strings.SplitSeq(value.Text(), ",") {
 			if !parser.IsQualifiedName(device) {
 				return malformed("annotation "+shown(name), device, "not a qualified CDI device name, vendor/class=device")
@@ -106,30 +106,30 @@ func (r *request) annotation(key, value jsontree.Value) error {
 
 // mount reads a device-list mount, which an engine's volume can be, and an
 // image's label or variable cannot.
-func (r *request) mount(m jsontree.Value) error {
+func (r *asked) mount(m jsontree.Value) error {
 	device, ok := deviceList(m)
 	if !ok {
 		return nil
 	}
 	if parser.ValidateDeviceName(device) != nil {
-		return malformed("mount below "+deviceListDir, device, "not a device name")
+		return malformed("mount below "+request.DeviceList, device, "not a device name")
 	}
 	r.add(gpuKind + "=" + device)
 	return nil
 }
 
-// deviceList returns what stands below deviceListDir in a mount of /dev/null.
+// deviceList returns what stands below request.DeviceList in a mount of /dev/null.
 func deviceList(m jsontree.Value) (device string, ok bool) {
 	source, destination := m.At("source"), m.At("destination")
 	if source.Kind() != jsontree.String || destination.Kind() != jsontree.String || path.Clean(source.Text()) != "/dev/null" {
 		return "", false
 	}
-	return strings.CutPrefix(path.Clean(destination.Text()), deviceListDir+"/")
+	return strings.CutPrefix(path.Clean(destination.Text()), request.DeviceList)
 }
 
 // environment reads the last METAX_VISIBLE_DEVICES, which is the one that a
 // process gets to see.
-func (r *request) environment(env jsontree.Value) error {
+func (r *asked) environment(env jsontree.Value) error {
 	value := ""
 	for v := range env.Elements() {
 		if v, ok := strings.CutPrefix(v.Text(), visibleDevices+"="); ok {
@@ -141,7 +141,7 @@ func (r *request) environment(env jsontree.Value) error {
 
 // words reads a comma list of device names of a kind; nothing, or one of the
 // words for it, asks for nothing.
-func (r *request) words(where, kind, list string, nothing ...string) error {
+func (r *asked) words(where, kind, list string, nothing ...string) error {
 	if list == "" || slices.Contains(nothing, list) {
 		return nil
 	}

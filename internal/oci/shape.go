@@ -21,7 +21,7 @@ type field struct {
 	shape *shape
 }
 
-// All that is read or edited. The tables hold no function and no map, so that
+// All that is read or edited, and what else decides who the container is. The tables hold no function and no map, so that
 // they cost nothing when a program starts.
 var (
 	anyShape    = shape{}

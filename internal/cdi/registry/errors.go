@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ErrNotJSON reports a spec that is not plain JSON, where nothing else can be
-// read (Registry.Read).
-var ErrNotJSON = errors.New("not plain JSON, which is all that can be read here")
+// ErrNotJSON reports a spec that cannot be read here: another notation, which would
+// take a parser that makes every start longer, or one that engines reject.
+var ErrNotJSON = errors.New("not a valid spec in plain JSON, which is all that is read at a start (metax-ctk cdi check FILE says more; metax-ctk cdi generate writes JSON)")
 
-// Fault is a spec file, or a spec directory, that cannot be used.
+// Fault is a spec file, or a spec directory, that cannot be read.
 type Fault struct {
 	Path string
 	Err  error
@@ -22,7 +22,7 @@ type UnresolvedError struct {
 	Names []string
 	// Dirs are the directories that were searched.
 	Dirs []string
-	// Faults are the files that cannot be used, and so might have defined them.
+	// Faults are the files that cannot be read, and so might have defined them.
 	Faults []Fault
 	// Conflicts are, for a name that two files of one directory define, these
 	// files.
@@ -44,7 +44,7 @@ func (e *UnresolvedError) Error() string {
 	}
 	fmt.Fprintf(&s, " in %s (metax-ctk cdi list shows what there is)", strings.Join(e.Dirs, ", "))
 	for _, f := range e.Faults {
-		fmt.Fprintf(&s, "; %s cannot be used: %v", f.Path, f.Err)
+		fmt.Fprintf(&s, "; %s cannot be read: %v", f.Path, f.Err)
 	}
 	return s.String()
 }

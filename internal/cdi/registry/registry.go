@@ -12,16 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// The directories that engines search unless they are told otherwise.
-var defaultDirs = []string{"/etc/cdi", "/var/run/cdi"}
-
 // Registry resolves CDI device names.
 type Registry struct {
-	// Read reads and validates a spec that is not plain JSON, as yamlspec.Read
-	// does. Without it such a spec is an error (ErrNotJSON) if it could define
-	// what is asked for, rather than passed over: an engine would read it.
-	Read func(data []byte) (*specs.Spec, error)
-
 	host *hostfs.Root
 	dirs []string
 }
@@ -30,15 +22,16 @@ type Registry struct {
 // priority; none: those of engines.
 func New(host *hostfs.Root, dirs ...string) *Registry {
 	if len(dirs) == 0 {
-		dirs = defaultDirs
+		dirs = specfile.Dirs()
 	}
 	return &Registry{host: host, dirs: dirs}
 }
 
 // Resolve returns what the qualified names bring, in their order, and before the
 // first device of a spec what the spec brings as a whole. If a name is not to be
-// found, the error is an *UnresolvedError. A file that cannot be used matters
-// only then.
+// found, the error is an *UnresolvedError. A file that cannot be read matters only
+// then; one that could define what is asked for and is not plain JSON is an error
+// (ErrNotJSON) in any case, because an engine might read it.
 func (r *Registry) Resolve(names []string) (*specs.ContainerEdits, error) {
 	s := newSearch(names)
 	for priority, dir := range r.dirs {
@@ -53,7 +46,6 @@ func (r *Registry) Resolve(names []string) (*specs.ContainerEdits, error) {
 		}
 	}
 	if missing != nil {
-		r.searchSkipped(s)
 		return nil, &UnresolvedError{missing, r.dirs, s.faults, s.conflicts}
 	}
 	return s.edits(names), nil
@@ -88,41 +80,12 @@ func (r *Registry) searchFile(s *search, file string, priority int) error {
 		return nil
 	}
 	if !s.concerns(data) {
-		s.skipped = append(s.skipped, file)
 		return nil
 	}
-	spec, err := r.read(data)
-	if errors.Is(err, ErrNotJSON) {
-		return fmt.Errorf("read CDI spec %s: %w", file, err)
-	}
-	if err != nil {
-		s.faults = append(s.faults, Fault{file, err})
-		return nil
+	spec, ok := specfile.JSON(data)
+	if !ok {
+		return fmt.Errorf("read CDI spec %s: %w", file, ErrNotJSON)
 	}
 	s.take(file, priority, spec)
 	return nil
-}
-
-func (r *Registry) read(data []byte) (*specs.Spec, error) {
-	if spec, ok := specfile.JSON(data); ok {
-		return spec, nil
-	}
-	if r.Read == nil {
-		return nil, ErrNotJSON
-	}
-	return r.Read(data)
-}
-
-// searchSkipped looks for what is wrong with files that do not state the kind:
-// one may have been meant to.
-func (r *Registry) searchSkipped(s *search) {
-	for _, file := range s.skipped {
-		data, err := r.host.ReadFile(file)
-		if err == nil {
-			_, err = r.read(data)
-		}
-		if err != nil && !errors.Is(err, ErrNotJSON) {
-			s.faults = append(s.faults, Fault{file, err})
-		}
-	}
 }

@@ -12,7 +12,6 @@ type search struct {
 	kinds     [][]byte
 	found     map[string]definition // by name, for every name that is wanted
 	conflicts map[string][]string   // the files, by name
-	skipped   []string
 	faults    []Fault
 }
 

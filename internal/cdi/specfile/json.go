@@ -14,7 +14,7 @@ import (
 // JSON reads and validates a spec that is plain JSON. It is not ok for anything
 // that engines, which read all specs as YAML, might understand in another way or
 // reject: no JSON, an unknown field, a key that occurs twice, null, a character
-// that YAML knows differently. Only yamlspec can tell about such a spec.
+// that YAML knows differently. Only cdi.Decode can tell about such a spec.
 func JSON(data []byte) (spec *specs.Spec, ok bool) {
 	if len(data) == 0 || data[0] != '{' || len(data) > MaxSpec {
 		return nil, false

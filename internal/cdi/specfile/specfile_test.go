@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
-	"github.com/metax-ctk/container-toolkit/internal/cdi/yamlspec"
 )
 
 const full = `{"cdiVersion":"1.1.0","kind":"v.org/c","annotations":{"a":"b"},"devices":[{"name":"d0","annotations":{},"containerEdits":{
@@ -34,7 +34,7 @@ func same(t *testing.T, data []byte) bool {
 		}
 		return false
 	}
-	want, err := yamlspec.Read(data)
+	want, err := cdi.Decode(data)
 	if err != nil {
 		t.Fatalf("engines reject it: %v\n%q", err, data)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tags.cncf.io/container-device-interface/pkg/parser"
@@ -16,6 +15,17 @@ import (
 // MaxSpec is the size in bytes beyond which a spec is not read; that of the
 // largest Node takes less than half.
 const MaxSpec = hostfs.MaxFile
+
+// Where engines look for specs unless they are told otherwise; a file in
+// DynamicDir wins over one in StaticDir. DynamicDir does not survive a reboot.
+const (
+	StaticDir  = "/etc/cdi"
+	DynamicDir = "/var/run/cdi"
+)
+
+// Dirs returns the directories where engines look for specs, in ascending
+// priority.
+func Dirs() []string { return []string{StaticDir, DynamicDir} }
 
 // ErrSpec reports a spec that engines reject.
 var ErrSpec = errors.New("invalid CDI spec")
@@ -108,16 +118,4 @@ func noHoles(e *specs.ContainerEdits) error {
 func empty(e *specs.ContainerEdits) bool {
 	return len(e.Env)+len(e.DeviceNodes)+len(e.NetDevices)+len(e.Hooks)+len(e.Mounts)+len(e.AdditionalGIDs) == 0 &&
 		e.IntelRdt == nil
-}
-
-// OneLine makes text that quotes a spec safe to show: what is not printable,
-// such as a new line, a terminal's escape character or a change of writing
-// direction, becomes U+FFFD, so that a file cannot forge lines of ours.
-func OneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) {
-			return r
-		}
-		return '\uFFFD'
-	}, s)
 }

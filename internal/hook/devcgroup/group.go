@@ -92,16 +92,6 @@ func (p Process) path(v Version) (string, bool) {
 	return "", false
 }
 
-// Rootless tells whether this process is in a user namespace, where nobody can
-// set device rules, so that no container made there has any.
-func Rootless() (bool, error) {
-	text, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil {
-		return false, fmt.Errorf("read our id map: %w", err)
-	}
-	return !slices.Equal(strings.Fields(string(text)), []string{"0", "0", "4294967295"}), nil
-}
-
 // alone lists the cgroups on the way to at that are the container's alone. One
 // above it bears the id as a name, or as the end of one that an engine made; a word
 // somewhere in a name may as well be that of a slice, which is everybody's.

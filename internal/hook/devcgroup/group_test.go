@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,27 +85,6 @@ func TestAlone(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tt.want, alone(tt.at, tt.id)); diff != "" {
 			t.Errorf("%s of %q: %s", tt.at, tt.id, diff)
-		}
-	}
-}
-
-func TestRootless(t *testing.T) {
-	for flags, want := range map[uintptr]string{0: "false <nil>", syscall.CLONE_NEWUSER: "true <nil>"} {
-		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), rootlessVar+"=yes", atOnce)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
-		if flags != 0 {
-			ids := func(id int) []syscall.SysProcIDMap {
-				return []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}}
-			}
-			cmd.SysProcAttr.UidMappings, cmd.SysProcAttr.GidMappings = ids(os.Getuid()), ids(os.Getgid())
-		}
-		out, err := cmd.Output()
-		if err != nil {
-			t.Skipf("no user namespace can be made here: %v", err)
-		}
-		if string(out) != want {
-			t.Errorf("with flags %#x: %s, want %s", flags, out, want)
 		}
 	}
 }

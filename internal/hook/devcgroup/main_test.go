@@ -22,16 +22,9 @@ const (
 
 	// atOnce keeps the race detector from waiting a second at every exit.
 	atOnce = "GORACE=atexit_sleep_ms=0"
-
-	rootlessVar = "DEVCGROUP_TEST_ROOTLESS"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(rootlessVar) != "" {
-		rootless, err := Rootless()
-		fmt.Print(rootless, err)
-		os.Exit(0)
-	}
 	if what := os.Getenv(openVar); what != "" {
 		opener(strings.Split(what, "\n"))
 	}

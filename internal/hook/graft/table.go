@@ -1,8 +1,6 @@
 package graft
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +9,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
 // table is a mount table by the mounts' ids.
@@ -93,10 +93,9 @@ func (c *Container) mountID(f *os.File) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the mount of %s: %w", f.Name(), err)
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), "mnt_id:"); ok {
-			return strconv.Atoi(strings.TrimSpace(value))
-		}
+	id, err := inroot.MountID(text)
+	if err != nil {
+		return 0, fmt.Errorf("read the mount of %s: %w", f.Name(), err)
 	}
-	return 0, fmt.Errorf("read the mount of %s: %w", f.Name(), unix.ENOSYS)
+	return id, nil
 }

@@ -97,7 +97,13 @@ func mountID(f *os.File) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for line := range bytes.Lines(data) {
+	return MountID(data)
+}
+
+// MountID returns the mount that an open file is on, from the text of its fdinfo in
+// /proc.
+func MountID(fdinfo []byte) (int, error) {
+	for line := range bytes.Lines(fdinfo) {
 		if value, ok := bytes.CutPrefix(line, []byte("mnt_id:")); ok {
 			return strconv.Atoi(string(bytes.TrimSpace(value)))
 		}

@@ -184,6 +184,9 @@ func TestHostLdconfig(t *testing.T) {
 	needRoot(t)
 	program, err := hostLdconfig("/")
 	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
 		t.Skip("this machine has no glibc:", err)
 	}
 	defer program.Close()

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // candidates are where hosts have ldconfig. On Ubuntu the usual name is a script
@@ -42,23 +44,7 @@ func trusted(f *os.File) bool {
 		return false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && (st.Uid == 0 || st.Uid == unmapped())
-}
-
-// unmapped is the owner that files have whose owner our user namespace does not
-// know, the host's root among them; 0 outside of one.
-func unmapped() uint32 {
-	whole := []byte("0 0 4294967295")
-	mapped, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil || bytes.Equal(bytes.Join(bytes.Fields(mapped), []byte(" ")), whole) {
-		return 0
-	}
-	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
-	var uid uint32
-	if _, scanErr := fmt.Sscan(string(text), &uid); err != nil || scanErr != nil {
-		return 0
-	}
-	return uid
+	return ok && hostfs.IsRoot(st.Uid)
 }
 
 // static tells a 64-bit program of this machine's byte order that asks for no

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -177,7 +176,7 @@ func sweep(dir *os.File) error {
 		return err
 	}
 	for _, name := range names {
-		if !strings.HasPrefix(name, "."+stateName+".") || !strings.HasSuffix(name, ".tmp") {
+		if !atomicfile.IsLeft(name, stateName) {
 			continue
 		}
 		if err := unix.Unlinkat(int(dir.Fd()), name, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {

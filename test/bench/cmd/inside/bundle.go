@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,25 +83,17 @@ func cgroup() string {
 // text is the configuration with further annotations and variables, and a program that runs
 // as a prestart hook.
 func (b *bundle) text(annotations map[string]string, env []string, hook ...string) ([]byte, error) {
-	config := map[string]any{}
-	for k, v := range b.config {
-		config[k] = v
-	}
+	config := maps.Clone(b.config)
 	all := map[string]any{}
 	if old, ok := config["annotations"].(map[string]any); ok {
-		for k, v := range old {
-			all[k] = v
-		}
+		maps.Copy(all, old)
 	}
-	for k, v := range annotations {
-		all[k] = v
+	for name, value := range annotations {
+		all[name] = value
 	}
 	config["annotations"] = all
-	process := map[string]any{}
 	old, _ := config["process"].(map[string]any)
-	for k, v := range old {
-		process[k] = v
-	}
+	process := maps.Clone(old)
 	list, _ := process["env"].([]any)
 	list = list[:len(list):len(list)]
 	for _, v := range env {
@@ -147,10 +140,9 @@ func grownRoot() error {
 		files[libraryDir+"/"+name] = bytes.ReplaceAll(model, []byte("libmccl.so"), []byte(name))
 	}
 	for to, from := range map[string]string{
-		"/probe":                           "/e2e/probe",
-		"/lib64/ld-linux-x86-64.so.2":      "/lib64/ld-linux-x86-64.so.2",
-		"/lib/x86_64-linux-gnu/libc.so.6":  "/usr/lib/x86_64-linux-gnu/libc.so.6",
-		"/usr/lib/x86_64-linux-gnu/libz.1": "/usr/lib/x86_64-linux-gnu/libc.so.6",
+		"/probe":                          "/e2e/probe",
+		"/lib64/ld-linux-x86-64.so.2":     "/lib64/ld-linux-x86-64.so.2",
+		"/lib/x86_64-linux-gnu/libc.so.6": "/usr/lib/x86_64-linux-gnu/libc.so.6",
 	} {
 		if files[to], err = os.ReadFile(from); err != nil {
 			return err

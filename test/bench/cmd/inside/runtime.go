@@ -167,7 +167,6 @@ func created(name, program string, config []byte) stopwatch.Case {
 		Prepare: func() error { return errors.Join(gone(), write(config)()) },
 		Run: func() (int64, error) {
 			cmd := exec.Command(program, "create", "--bundle", bundleDir, container)
-			var said bytes.Buffer
 			// The container keeps its standard streams; a pipe of ours would wait for it.
 			file, err := os.Create("/run/bench-said")
 			if err != nil {
@@ -176,9 +175,8 @@ func created(name, program string, config []byte) stopwatch.Case {
 			defer file.Close()
 			cmd.Stderr = file
 			if err := cmd.Run(); err != nil {
-				text, _ := os.ReadFile(file.Name())
-				said.Write(text)
-				return 0, fmt.Errorf("run %s create: %w\n%s", program, err, said.String())
+				said, _ := os.ReadFile(file.Name())
+				return 0, fmt.Errorf("run %s create: %w\n%s", program, err, said)
 			}
 			return 0, nil
 		},

@@ -1,4 +1,4 @@
-package lowlevel
+package hostfs
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/moby/sys/userns"
 )
 
 // ErrUntrusted reports a file that others than root and ourselves can replace.
@@ -89,39 +91,22 @@ func check(path string, info fs.FileInfo) error {
 	return nil
 }
 
-func trustedOwner(uid uint32) bool {
-	return uid == 0 || int64(uid) == int64(os.Geteuid()) || uid == overflow() && mapped()
-}
+func trustedOwner(uid uint32) bool { return int64(uid) == int64(os.Geteuid()) || IsRoot(uid) }
 
-// overflow is the id that owners without one in this user namespace seem to
-// have; the host's root among them.
+// IsRoot tells whether a file's owner is the host's root: in a user namespace that
+// does not know it, root is the id that stands for all that are not known.
+func IsRoot(uid uint32) bool { return uid == 0 || userns.RunningInUserNS() && uid == overflow() }
+
+// overflow is the id that owners without one in this user namespace seem to have.
 func overflow() uint32 {
+	const usual = 65534
 	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil {
-		return 65534
+		return usual
 	}
 	id, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
 	if err != nil {
-		return 65534
+		return usual
 	}
 	return uint32(id)
-}
-
-// mapped tells whether this user namespace has not all ids, so that the overflow
-// id stands for the ones that it lacks, and not for itself.
-func mapped() bool {
-	text, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil {
-		return false
-	}
-	fields := strings.Fields(string(text))
-	return len(fields) != 3 || fields[0] != "0" || fields[1] != "0" || fields[2] != "4294967295"
-}
-
-// cause strips the path, which stands beside it already.
-func cause(err error) error {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
