@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -81,35 +82,45 @@ func TestLockQueue(t *testing.T) {
 	l, dir := fresh(t)
 	l.SetPatience(patience)
 	lock := filepath.Join(dir, "lock")
-	start := func(seconds string) *exec.Cmd {
+	// Each has the lock until it is released: how long it takes to come so far on a
+	// busy machine does not count.
+	start := func() (cmd *exec.Cmd, release func()) {
 		t.Helper()
-		cmd := exec.Command("flock", lock, "sleep", seconds)
-		if err := cmd.Start(); err != nil {
+		cmd = exec.Command("flock", lock, "cat")
+		stdin, err := cmd.StdinPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
+		release = sync.OnceFunc(func() { stdin.Close() })
 		t.Cleanup(func() {
+			release()
 			if err := cmd.Wait(); err != nil {
 				t.Error(err)
 			}
 		})
-		return cmd
+		return cmd, release
 	}
-	first := start("2")
+	first, one := start()
 	for !locked(t, lock, first.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
-	start("2")
+	_, two := start()
 	for !queued(t, lock) {
 		time.Sleep(time.Millisecond)
 	}
 	begin := time.Now()
+	time.AfterFunc(patience*2/3, one)
+	time.AfterFunc(patience*4/3, two)
 	update(t, l, add("b"))
 	if waited := time.Since(begin); waited < patience {
 		t.Errorf("waited %v only, which shows nothing", waited)
 	}
 	check(t, l, holding("a", "b"))
 
-	stuck := start("5")
+	stuck, _ := start()
 	for !locked(t, lock, stuck.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
