@@ -44,6 +44,8 @@ type Config struct {
 	Ignore Value
 	// Node and Root choose the node, as the options --node and --root do.
 	Node, Root Value
+	// MACA is the section [maca].
+	MACA MACA
 }
 
 // file is the shape of the configuration file.
@@ -58,6 +60,7 @@ type file struct {
 		Policy string   `toml:"policy"`
 		Ignore []string `toml:"ignore"`
 	} `toml:"gpus"`
+	MACA    macaSection    `toml:"maca"`
 	Runtime runtimeSection `toml:"runtime"`
 }
 
@@ -80,11 +83,13 @@ func Load(path string, text []byte, getenv func(string) string) (Config, error) 
 		{&c.Ignore, "mx-smi,mx-exporter", strings.Join(f.GPUs.Ignore, ","), "METAX_CTK_GPUS_IGNORE"},
 		{&c.Node, "host", f.Node, "METAX_CTK_NODE"},
 		{&c.Root, "/", f.Root, "METAX_CTK_ROOT"},
+		{&c.MACA.Check, "", f.MACA.Check, "METAX_CTK_MACA_CHECK"},
 	} {
-		s.to.Set(s.def, "default")
+		*s.to = Value{s.def, "default"}
 		s.to.Set(s.inFile, path)
 		s.to.Set(getenv(s.envVar), s.envVar)
 	}
+	c.MACA.Labels, c.MACA.Requirements = f.MACA.Labels, f.MACA.Requirements
 	return c, nil
 }
 

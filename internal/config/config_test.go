@@ -21,6 +21,7 @@ func TestLoadPrecedence(t *testing.T) {
 		Ignore:       Value{"mx-smi,mx-exporter", "default"},
 		Node:         Value{"host", "default"},
 		Root:         Value{"/host", "c.toml"},
+		MACA:         MACA{Check: Value{"", "default"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -1,6 +1,9 @@
 package dockerargs
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // UnknownFlagError reports a flag that is not in the tables, so that the word
 // after it may be its value or something else. Merge the client's own help (see
@@ -22,15 +25,19 @@ func (e *UnknownFlagError) Error() string {
 	return "unknown flag: " + flag + ` (if it takes a value, write them as one word with "=")`
 }
 
-// WithoutGPUsError reports an option of the wrapper's that says how --gpus is
-// met on a command line without --gpus. The client may have a flag of that name:
+// WithoutGPUsError reports an option of the wrapper's that says how --gpus or
+// --maca is met, on a command line without. The client may have a flag of that name:
 // as with UnknownFlagError, scan again with its own tables.
 type WithoutGPUsError struct {
 	Option string // "--dry-run"
 }
 
 func (e *WithoutGPUsError) Error() string {
-	return e.Option + " goes with --gpus only; add for example --gpus=1"
+	with := "--gpus or --maca"
+	if strings.HasPrefix(e.Option, "--gpus-") {
+		with = "--gpus"
+	}
+	return e.Option + " goes with " + with + " only; add for example --gpus=1"
 }
 
 // OptionError reports a wrong use of one of the wrapper's options.

@@ -18,6 +18,20 @@ type Options struct {
 	// Wait is --gpus-wait: how long to wait for GPUs to come free, 0 for not at
 	// all.
 	Wait time.Duration
+	MACA MACA
+	// MACACheck is --maca-check, MACACheckOff, MACACheckWarn or MACACheckStrict;
+	// "" is none given.
+	MACACheck string
+}
+
+// MACA is what --maca and --maca-force ask for: the host's MXMACA software.
+type MACA struct {
+	// Given is true with either option.
+	Given bool
+	// Force is --maca-force: also where the image has its own.
+	Force bool
+	// Version is --maca=VERSION or --maca-force=VERSION; "" is the host's default.
+	Version string
 }
 
 // The ways to put a GPU into a container that --inject knows.
@@ -27,7 +41,15 @@ const (
 	InjectFlags = "flags"
 )
 
-// options are the flags behind Options.
+// What --maca-check does about an MXMACA that does not fit the host's driver.
+const (
+	MACACheckOff    = "off"
+	MACACheckWarn   = "warn"
+	MACACheckStrict = "strict" // refuses it
+)
+
+// options are the flags behind Options. The versions behind --maca and
+// --maca-force are optional, so they stand in the flag's own word.
 var options = Table{
 	{Name: "dry-run"},
 	{Name: "gpus", Value: true},
@@ -36,6 +58,9 @@ var options = Table{
 	{Name: "gpus-share"},
 	{Name: "gpus-wait", Value: true},
 	{Name: "inject", Value: true},
+	{Name: "maca"},
+	{Name: "maca-check", Value: true},
+	{Name: "maca-force"},
 }
 
 // startOptions are those of them that go with start and restart, where the
@@ -89,12 +114,44 @@ func readOptions(flags Flags) (o Options, err error) {
 			if o.Inject = f.Value; o.Inject != InjectAuto && o.Inject != InjectCDI && o.Inject != InjectFlags {
 				err = badValue(option, f.Value, InjectAuto+", "+InjectCDI+" or "+InjectFlags)
 			}
+		case "maca", "maca-force":
+			err = o.MACA.read(f)
+		case "maca-check":
+			if o.MACACheck = f.Value; o.MACACheck != MACACheckOff && o.MACACheck != MACACheckWarn && o.MACACheck != MACACheckStrict {
+				err = badValue(option, f.Value, MACACheckOff+", "+MACACheckWarn+" or "+MACACheckStrict)
+			}
 		}
 		if err != nil {
 			return Options{}, err
 		}
 	}
 	return o, nil
+}
+
+// read takes in --maca or --maca-force, alone, with a version, or as a switch:
+// --maca=false is as good as none.
+func (m *MACA) read(f Flag) error {
+	option := "--" + f.Name
+	if on, err := strconv.ParseBool(f.Value); err == nil && len(f.Value) > 1 {
+		m.Given, m.Force = m.Given || on, m.Force || on && f.Name == "maca-force"
+		return nil
+	}
+	if !isVersion(f.Value) {
+		return badValue(option, f.Value, "a version such as "+option+"=3.3.0.15")
+	}
+	if m.Version != "" && m.Version != f.Value {
+		return &OptionError{option, "--maca=" + m.Version + " and --maca-force=" + f.Value + " name two versions; name one"}
+	}
+	m.Given, m.Force, m.Version = true, m.Force || f.Name == "maca-force", f.Value
+	return nil
+}
+
+// isVersion tells whether s may be the version of an installation, which is part
+// of a directory's name.
+func isVersion(s string) bool {
+	return s != "" && len(s) <= 64 && s[0] != '.' && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune(`/:\,="'`, r)
+	})
 }
 
 func readBool(option, value string) (bool, error) {

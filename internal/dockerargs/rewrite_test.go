@@ -67,7 +67,8 @@ func TestRewriteSharesNothing(t *testing.T) {
 func FuzzScan(f *testing.F) {
 	for _, line := range []string{
 		"run --gpus=4 img", "run -it --rm img sh", "container run -dp 80:80 --gpus 2 -- img", "--host x create --dry-run img",
-		"run --gpus 1 --inject=cdi --gpus-policy=spread --gpus-explain img --gpus 3", "run -e= -itz ---x", "ps -a", "run --gpus",
+		"run --gpus 1 --inject=cdi --gpus-policy=spread --gpus-explain img --gpus 3", "run -e= -itz ---x",
+		"run --maca=3.3 -e A=b --maca-force -- img --maca", "create --maca=false img", "start --dry-run a b", "run --gpus 1 -a", "ps -a", "run --gpus",
 	} {
 		f.Add(strings.Join(strings.Fields(line), "\x00"))
 	}
@@ -81,14 +82,19 @@ func FuzzScan(f *testing.F) {
 			}
 			return
 		}
-		if !cmd.TakesGPU {
+		if cmd.starts() {
+			return
+		}
+		if !cmd.Gives() {
 			if d := cmp.Diff(args, cmd.Rewrite("IN"), cmpopts.EquateEmpty()); d != "" {
-				t.Fatalf("%q changed without --gpus:\n%s", args, d)
+				t.Fatalf("%q changed with nothing to give:\n%s", args, d)
 			}
 			return
 		}
-		out := cmd.Rewrite("--device=x")
+		out := cmd.RewriteWith([]string{"--device=x"}, []string{"--env=y"})
+		added := 1
 		if cmd.HasImage {
+			added = 2
 			// Everything from the image on is untouched, and ends both lines.
 			tail := append([]string{cmd.Image}, cmd.Rest...)
 			for _, line := range [][]string{args, out} {
@@ -102,8 +108,8 @@ func FuzzScan(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q, rewritten to %q: %v", args, out, err)
 		}
-		if again.TakesGPU || again.HasImage != cmd.HasImage || again.Image != cmd.Image || again.Verb != cmd.Verb ||
-			!cmp.Equal(again.Rest, cmd.Rest, cmpopts.EquateEmpty()) || len(again.Flags) != len(cmd.Flags)+1 {
+		if again.Gives() || again.HasImage != cmd.HasImage || again.Image != cmd.Image || again.Verb != cmd.Verb ||
+			!cmp.Equal(again.Rest, cmd.Rest, cmpopts.EquateEmpty()) || len(again.Flags) != len(cmd.Flags)+added {
 			t.Fatalf("%q and its rewriting %q scan differently:\n%#v\n%#v", args, out, cmd, again)
 		}
 	})

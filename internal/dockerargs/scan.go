@@ -1,6 +1,9 @@
 package dockerargs
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Command is a command line as the client will read it.
 type Command struct {
@@ -20,32 +23,49 @@ type Command struct {
 	// Names are the containers of start and restart; none where the client will
 	// refuse the line, and Flags and Options with them.
 	Names []string
-	// TakesGPU tells whether --gpus is given. Without it, the command is the
-	// client's alone: Options are empty and Rewrite changes nothing.
+	// TakesGPU tells whether --gpus is given.
 	TakesGPU bool
-	Options  Options
+	// Options are those of ours. Where neither --gpus nor --maca nor --maca-force
+	// is given, the command is the client's alone: they are empty and Rewrite
+	// changes nothing.
+	Options Options
 
 	words []string
 	own   Flags // where the words of Options stand
+	end   int   // where the flags end: at the image, or at the "--" before it
 }
 
-// Scan reads args, the words after the client's name. Without --gpus, or with a
-// fault that the client reports itself, it succeeds; the errors are
+// Gives tells whether anything of ours goes into the container.
+func (c Command) Gives() bool { return c.TakesGPU || c.own.Has("maca") || c.own.Has("maca-force") }
+
+// Scan reads args, the words after the client's name. Without --gpus or --maca,
+// or with a fault that the client reports itself, it succeeds; the errors are
 // *UnknownFlagError, *WithoutGPUsError and *OptionError.
 func Scan(args []string, client Client) (Command, error) {
 	cmd, err := scan(args, client, options)
-	if err == nil && cmd.lacksGPUs() {
+	if err == nil && cmd.lacks() {
 		// Then what looks like ours may be a flag of the client's.
 		cmd, err = scan(args, client, optionsBeside(client.Run))
 	}
-	if err == nil && cmd.lacksGPUs() {
-		return Command{}, &WithoutGPUsError{Option: "--" + cmd.own[0].Name}
+	if err == nil && cmd.lacks() {
+		return Command{}, &WithoutGPUsError{Option: cmd.option()}
 	}
 	return cmd, err
 }
 
-// lacksGPUs tells whether there are options of ours, but not --gpus.
-func (c Command) lacksGPUs() bool { return len(c.own) > 0 && !c.TakesGPU && !c.starts() }
+// lacks tells whether there are options of ours, but not the one that they go
+// with.
+func (c Command) lacks() bool { return c.option() != "" && !c.starts() }
+
+// option is an option of ours that lacks the one that it goes with.
+func (c Command) option() string {
+	for _, f := range c.own {
+		if !c.Gives() || !c.TakesGPU && strings.HasPrefix(f.Name, "gpus-") {
+			return "--" + f.Name
+		}
+	}
+	return ""
+}
 
 // scan is Scan with the given options of ours.
 func scan(args []string, client Client, ours Table) (Command, error) {
@@ -59,8 +79,13 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 		return cmd.start(&l, client)
 	}
 	l.known = []Table{ours, client.Run, client.Global}
-	cmd.own, cmd.Flags, _, err = l.split(ours)
-	if cmd.TakesGPU = cmd.own.Has("gpus"); cmd.TakesGPU {
+	var dashes bool
+	cmd.own, cmd.Flags, dashes, err = l.split(ours)
+	if cmd.end = l.next; dashes {
+		cmd.end--
+	}
+	cmd.TakesGPU = cmd.own.Has("gpus")
+	if cmd.Gives() {
 		var bad error
 		if cmd.Options, bad = readOptions(cmd.own); bad != nil {
 			return Command{}, bad
@@ -140,17 +165,26 @@ func (c Command) settle(err error, global bool) (Command, error) {
 }
 
 // Rewrite returns the command line without the options of ours and with inject
-// where --gpus stood. Every other word stays as it was and where it was. The
-// result shares nothing with args.
-func (c Command) Rewrite(inject ...string) []string {
-	out := make([]string, 0, len(c.words)+len(inject))
+// where --gpus stood, or else the first of them. Every other word stays as it
+// was and where it was. The result shares nothing with args.
+func (c Command) Rewrite(inject ...string) []string { return c.RewriteWith(inject, nil) }
+
+// RewriteWith is Rewrite with further flags behind all others, for those that
+// have to win over the user's. A line without an image, which the client refuses,
+// gets none.
+func (c Command) RewriteWith(inject, last []string) []string {
+	out := make([]string, 0, len(c.words)+len(inject)+len(last))
 	next := 0
-	for _, f := range c.own {
+	for i, f := range c.own {
 		out = append(out, c.words[next:f.At]...)
-		if f.Name == "gpus" {
+		if f.Name == "gpus" || i == 0 && !c.TakesGPU {
 			out = append(out, inject...)
 		}
 		next = f.At + f.Words
+	}
+	if c.HasImage {
+		out = append(append(out, c.words[next:c.end]...), last...)
+		next = c.end
 	}
 	return append(out, c.words[next:]...)
 }

@@ -169,6 +169,8 @@ func TestScanLeavesAlone(t *testing.T) {
 		"run img --gpus=1",
 		"run -- img --gpus=1",
 		"run --name --gpus img",
+		"run img --maca",
+		"run --name --maca img",
 		"run -e --gpus=1 img",
 		"run -l--gpus=1 img",
 		"run --name",
@@ -238,8 +240,15 @@ func TestScanRefuses(t *testing.T) {
 		{"run --gpus=1 --dry-run=x img", &OptionError{Option: "--dry-run"}, `invalid argument "x" for --dry-run: want true or false`},
 		{"run --gpus=1 --gpus-explain= img", &OptionError{Option: "--gpus-explain"}, `invalid argument "" for --gpus-explain: want true or false`},
 		{"run --gpus=1 --inject=hook img", &OptionError{Option: "--inject"}, `invalid argument "hook" for --inject: want auto, cdi or flags`},
-		{"run --dry-run img", &WithoutGPUsError{Option: "--dry-run"}, "--dry-run goes with --gpus only; add for example --gpus=1"},
-		{"run --inject=cdi img --gpus=1", &WithoutGPUsError{Option: "--inject"}, "--inject goes with --gpus only; add for example --gpus=1"},
+		{"run --dry-run img", &WithoutGPUsError{Option: "--dry-run"}, "--dry-run goes with --gpus or --maca only; add for example --gpus=1"},
+		{"run --inject=cdi img --gpus=1", &WithoutGPUsError{Option: "--inject"}, "--inject goes with --gpus or --maca only; add for example --gpus=1"},
+		{"run --maca-check=strict img", &WithoutGPUsError{Option: "--maca-check"}, "--maca-check goes with --gpus or --maca only; add for example --gpus=1"},
+		{"run --maca --gpus-share img", &WithoutGPUsError{Option: "--gpus-share"}, "--gpus-share goes with --gpus only; add for example --gpus=1"},
+		{"run --maca --maca img", &OptionError{Option: "--maca"}, "--maca is given twice; give it once"},
+		{"run --maca=../x img", &OptionError{Option: "--maca"}, `invalid argument "../x" for --maca: want a version such as --maca=3.3.0.15`},
+		{"run --maca-force= img", &OptionError{Option: "--maca-force"}, `invalid argument "" for --maca-force: want a version such as --maca-force=3.3.0.15`},
+		{"run --maca=3.3 --maca-force=3.4 img", &OptionError{Option: "--maca-force"}, "--maca=3.3 and --maca-force=3.4 name two versions; name one"},
+		{"run --maca --maca-check=loud img", &OptionError{Option: "--maca-check"}, `invalid argument "loud" for --maca-check: want off, warn or strict`},
 		{"create --gpus-policy=spread", &WithoutGPUsError{Option: "--gpus-policy"}, "--gpus-policy goes with --gpus only; add for example --gpus=1"},
 		{
 			"run --bogus --gpus=1 img", &UnknownFlagError{Flag: "--bogus"},
@@ -267,6 +276,54 @@ func TestScanRefuses(t *testing.T) {
 				t.Errorf("-want +got:\n%s", d)
 			}
 		})
+	}
+}
+
+func TestScanMACA(t *testing.T) {
+	for in, want := range map[string]Options{
+		"run --maca img":                                     {MACA: MACA{Given: true}},
+		"run --maca=3.3.0.15-c600u img":                      {MACA: MACA{Given: true, Version: "3.3.0.15-c600u"}},
+		"run --maca=1 img":                                   {MACA: MACA{Given: true, Version: "1"}},
+		"run --maca-force img":                               {MACA: MACA{Given: true, Force: true}},
+		"run --maca-force=3.3 img":                           {MACA: MACA{Given: true, Force: true, Version: "3.3"}},
+		"run --maca=3.3 --maca-force img":                    {MACA: MACA{Given: true, Force: true, Version: "3.3"}},
+		"run --maca-force=3.3 --maca=3.3 img":                {MACA: MACA{Given: true, Force: true, Version: "3.3"}},
+		"run --maca=false img":                               {},
+		"run --maca=false --maca-force=false img":            {},
+		"run --maca --maca-force=false img":                  {MACA: MACA{Given: true}},
+		"run --maca=true --dry-run --inject=flags img":       {MACA: MACA{Given: true}, DryRun: true, Inject: InjectFlags},
+		"create --maca --maca-check strict img":              {MACA: MACA{Given: true}, MACACheck: MACACheckStrict},
+		"run --gpus=1 --maca-check=off img":                  {GPUs: "1", MACACheck: MACACheckOff},
+		"run --gpus 2 --maca --gpus-explain --rm -- img x y": {GPUs: "2", Explain: true, MACA: MACA{Given: true}},
+	} {
+		cmd, err := Scan(words(in), Docker())
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		if d := cmp.Diff(want, cmd.Options); d != "" || !cmd.Gives() || cmd.Image != "img" || cmd.TakesGPU != (want.GPUs != "") {
+			t.Errorf("%s: gives %t, takes GPU %t, image %q, -want +got:\n%s", in, cmd.Gives(), cmd.TakesGPU, cmd.Image, d)
+		}
+	}
+}
+
+// The flags that have to win stand behind the user's, and before what ends them.
+func TestRewriteWith(t *testing.T) {
+	for in, want := range map[string]string{
+		"run --maca -e A=b img c":            "run IN -e A=b LAST img c",
+		"run -e A=b --maca img":              "run -e A=b IN LAST img",
+		"run --rm --maca -it -- img --maca":  "run --rm IN -it LAST -- img --maca",
+		"run --maca --gpus=1 --rm img":       "run IN --rm LAST img",
+		"run --gpus 1 --maca-force --rm img": "run IN --rm LAST img",
+		"run --maca --dry-run img":           "run IN LAST img",
+	} {
+		cmd, err := Scan(words(in), Docker())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, join(cmd.RewriteWith([]string{"IN"}, []string{"LAST"}))); d != "" {
+			t.Errorf("%s: -want +got:\n%s", in, d)
+		}
 	}
 }
 

@@ -1,0 +1,31 @@
+package config
+
+// MACA is the section [maca]: how the version of MXMACA that a container runs on
+// is held against the host's driver.
+type MACA struct {
+	// Check is "off", "warn" or "strict". Unset, it is "warn" for a container that
+	// asks for MXMACA, and nothing is looked at for one that does not.
+	Check Value
+	// Labels are the labels of an image that may state the version of its MXMACA,
+	// the first that is there counts; none means the usual ones.
+	Labels []string
+	// Requirements replace the table that the program ships; nil means that one.
+	Requirements []Requirement
+}
+
+// Requirement is one row of the table [[maca.requirements]].
+type Requirement struct {
+	// MACA is the beginning of a version by whole components, "3" or "3.7".
+	MACA string `toml:"maca"`
+	// Driver is the least version of the driver that it needs.
+	Driver string `toml:"driver"`
+	// Why is for the message.
+	Why string `toml:"why"`
+}
+
+// macaSection is the section's shape in the file.
+type macaSection struct {
+	Check        string        `toml:"check"`
+	Labels       []string      `toml:"labels"`
+	Requirements []Requirement `toml:"requirements"`
+}

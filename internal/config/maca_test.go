@@ -1,0 +1,40 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLoadMACA(t *testing.T) {
+	unset := Value{"", "default"}
+	for name, tc := range map[string]struct {
+		text, env string
+		want      MACA
+	}{
+		"no section":     {"", "", MACA{Check: unset}},
+		"a check":        {"maca.check = 'strict'\n", "", MACA{Check: Value{"strict", "c.toml"}}},
+		"environment":    {"maca.check = 'strict'\n", "off", MACA{Check: Value{"off", "METAX_CTK_MACA_CHECK"}}},
+		"labels":         {"maca.labels = ['org.example.maca']\n", "", MACA{Check: unset, Labels: []string{"org.example.maca"}}},
+		"requirements":   {"[[maca.requirements]]\nmaca = '3'\ndriver = '3.0'\nwhy = 'so'\n[[maca.requirements]]\nmaca = '2.32'\ndriver = '2.12'\n", "", MACA{Check: unset, Requirements: []Requirement{{"3", "3.0", "so"}, {"2.32", "2.12", ""}}}},
+		"an empty table": {"maca.requirements = []\n", "", MACA{Check: unset, Requirements: []Requirement{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Load("c.toml", []byte(tc.text), func(k string) string {
+				if k == "METAX_CTK_MACA_CHECK" {
+					return tc.env
+				}
+				return ""
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(tc.want, got.MACA); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	if _, err := Load("c.toml", []byte("[[maca.requirements]]\nmaca = '3'\ndrivr = '3.0'\n"), func(string) string { return "" }); err == nil {
+		t.Error("an unknown key of a row is accepted")
+	}
+}
