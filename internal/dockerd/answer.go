@@ -14,6 +14,14 @@ import (
 // ErrNotFound reports something that the daemon does not have.
 var ErrNotFound = errors.New("not found")
 
+// StatusError is a refusal of the daemon's that has no error of its own.
+type StatusError struct {
+	Status  string // "500"
+	Message string // what the daemon says of it
+}
+
+func (e *StatusError) Error() string { return fmt.Sprintf("it says %.200q", e.Message) }
+
 // Header is the lines of an answer's header after the first.
 type Header string
 
@@ -52,9 +60,9 @@ func (d Daemon) APIVersion(ctx context.Context) (y int, err error) {
 	return y, nil
 }
 
-// parse takes the answer apart and fails for any status but 200. It fails, too,
-// where the answer is shorter than it says.
-func parse(text []byte) (Header, []byte, error) {
+// parse takes the answer apart and fails for any status but the one of success.
+// It fails, too, where the answer is shorter than it says.
+func (q request) parse(text []byte) (Header, []byte, error) {
 	head, body, ok := bytes.Cut(text, []byte("\r\n\r\n"))
 	switch {
 	case len(text) == 0:
@@ -64,7 +72,8 @@ func parse(text []byte) (Header, []byte, error) {
 	}
 	status, fields, _ := strings.Cut(string(head), "\r\n")
 	header := Header(fields)
-	if length, ok := header.Field("Content-Length"); ok {
+	// An answer to HEAD says the length of the one to GET.
+	if length, ok := header.Field("Content-Length"); ok && q.method != "HEAD" && q.enough == 0 {
 		if n, err := strconv.Atoi(length); err != nil || n != len(body) {
 			return "", nil, fmt.Errorf("it sends %d bytes of %.20q: %w", len(body), length, io.ErrUnexpectedEOF)
 		}
@@ -72,14 +81,18 @@ func parse(text []byte) (Header, []byte, error) {
 	if encoding, ok := header.Field("Transfer-Encoding"); ok {
 		return "", nil, fmt.Errorf("it answers with an encoding that was not asked for: %.20q", encoding)
 	}
+	success := q.status
+	if success == "" {
+		success = "200"
+	}
 	words := strings.Fields(status)
 	switch {
 	case len(words) < 2 || !strings.HasPrefix(words[0], "HTTP/1."):
 		return "", nil, fmt.Errorf("it says %.80q", status)
 	case words[1] == "404":
 		return "", nil, fmt.Errorf("%w: it says %.200q", ErrNotFound, reason(status, body))
-	case words[1] != "200":
-		return "", nil, fmt.Errorf("it says %.200q", reason(status, body))
+	case words[1] != success:
+		return "", nil, &StatusError{Status: words[1], Message: reason(status, body)}
 	}
 	return header, body, nil
 }

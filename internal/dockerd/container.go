@@ -76,7 +76,20 @@ type DeviceRequest struct {
 
 // Containers returns all containers, also those that do not run.
 func (d Daemon) Containers(ctx context.Context) ([]Summary, error) {
-	_, body, err := d.Get(ctx, "/containers/json?all=1")
+	return d.list(ctx, "/containers/json?all=1")
+}
+
+// Labelled returns all containers that have a label of the name.
+func (d Daemon) Labelled(ctx context.Context, name string) ([]Summary, error) {
+	filters, err := json.Marshal(map[string][]string{"label": {name}})
+	if err != nil {
+		return nil, fmt.Errorf("write container filters: %w", err)
+	}
+	return d.list(ctx, "/containers/json?all=1&filters="+escape(string(filters)))
+}
+
+func (d Daemon) list(ctx context.Context, path string) ([]Summary, error) {
+	_, body, err := d.Get(ctx, path)
 	if err != nil {
 		return nil, err
 	}

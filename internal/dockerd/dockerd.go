@@ -32,7 +32,31 @@ type Daemon struct {
 // the system's own (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNREFUSED) where
 // there is nobody to ask. The error names the socket.
 func (d Daemon) Get(ctx context.Context, path string) (Header, []byte, error) {
-	text, err := d.exchange(ctx, path)
+	return d.ask(ctx, request{method: "GET", path: path})
+}
+
+// request is what is sent, and what is expected.
+type request struct {
+	method, path string
+	body         []byte // JSON, if any
+	// status is the one of success, 200 if empty.
+	status string
+	// enough is after how many bytes the rest of an answer is not waited for; 0
+	// takes it whole, and fails where it is longer than maxAnswer.
+	enough int64
+}
+
+func (q request) text() string {
+	head := q.method + " " + q.path + " HTTP/1.0\r\nHost: docker\r\n" // 1.0: the answer is not chunked and ends with the connection
+	if q.body != nil {
+		head += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(q.body))
+	}
+	return head + "\r\n" + string(q.body)
+}
+
+// ask is Get for any request.
+func (d Daemon) ask(ctx context.Context, q request) (Header, []byte, error) {
+	text, err := d.exchange(ctx, q)
 	var op *net.OpError
 	switch {
 	case err == nil:
@@ -46,7 +70,7 @@ func (d Daemon) Get(ctx context.Context, path string) (Header, []byte, error) {
 	var header Header
 	var body []byte
 	if err == nil {
-		header, body, err = parse(text)
+		header, body, err = q.parse(text)
 	}
 	if err != nil {
 		return "", nil, fmt.Errorf("ask the docker daemon at %s: %w", d.Socket, err)
@@ -55,9 +79,9 @@ func (d Daemon) Get(ctx context.Context, path string) (Header, []byte, error) {
 }
 
 // exchange sends the request and returns all that comes until the daemon closes
-// the connection. It is this end that closes it when the context is done, and
-// that is an error: a part is never taken for the whole.
-func (d Daemon) exchange(ctx context.Context, path string) (text []byte, err error) {
+// the connection, or enough of it. It is this end that closes it when the context
+// is done, and that is an error: a part is never taken for the whole.
+func (d Daemon) exchange(ctx context.Context, q request) (text []byte, err error) {
 	dialer := net.Dialer{Timeout: d.Patience}
 	conn, err := dialer.DialContext(ctx, "unix", d.Socket)
 	if err != nil {
@@ -67,9 +91,11 @@ func (d Daemon) exchange(ctx context.Context, path string) (text []byte, err err
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	p := patient{conn, d.Patience}
-	// HTTP/1.0: the answer is not chunked and ends with the connection.
-	if _, err := io.WriteString(p, "GET "+path+" HTTP/1.0\r\nHost: docker\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(p, q.text()); err != nil {
 		return nil, err
+	}
+	if q.enough > 0 {
+		return io.ReadAll(io.LimitReader(p, q.enough))
 	}
 	text, err = io.ReadAll(io.LimitReader(p, maxAnswer+1))
 	if err == nil && len(text) > maxAnswer {

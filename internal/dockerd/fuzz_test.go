@@ -1,6 +1,7 @@
 package dockerd
 
 import (
+	"archive/tar"
 	"bytes"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		header, body, err := parse(text)
+		header, body, err := request{method: "GET"}.parse(text)
 		if err != nil {
 			if body != nil || header != "" {
 				t.Errorf("%q and %q beside %v", header, body, err)
@@ -30,7 +31,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("body %q of %q", body, text)
 		}
 		if _, ok := header.Field("Content-Length"); ok {
-			if _, _, err := parse(append(bytes.Clone(text), 'x')); err == nil {
+			if _, _, err := (request{method: "GET"}).parse(append(bytes.Clone(text), 'x')); err == nil {
 				t.Error("an answer longer than it says is taken")
 			}
 		}
@@ -74,10 +75,48 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("container %q; one is read from %q, too: %v", c.ID, early, err)
 			}
 		}
+		if i, err := decodeImage(body); err == nil {
+			if _, err := decodeImage(early); err == nil || i.ID == "" {
+				t.Errorf("image %q; one is read from %q, too: %v", i.ID, early, err)
+			}
+		}
 		if _, err := decodeEvents(body); err == nil {
 			if _, err := decodeEvents(early); err == nil {
 				t.Errorf("events are read from %q, too", early)
 			}
+		}
+	})
+}
+
+// What is unpacked is no more than was asked for, and whole.
+func FuzzArchive(f *testing.F) {
+	const max = 16
+	for _, header := range []tar.Header{
+		{Typeflag: tar.TypeReg, Name: "f", Size: max},
+		{Typeflag: tar.TypeReg, Name: "f", Size: max + 1},
+		{Typeflag: tar.TypeDir, Name: "d/"},
+		{Typeflag: tar.TypeSymlink, Name: "l", Linkname: "/etc/shadow"},
+	} {
+		var text bytes.Buffer
+		w := tar.NewWriter(&text)
+		if err := w.WriteHeader(&header); err != nil {
+			f.Fatal(err)
+		}
+		if _, err := w.Write(make([]byte, header.Size)); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, archive []byte) {
+		data, err := unpack(archive, max)
+		if len(data) > max || err != nil && data != nil {
+			t.Errorf("%d bytes, %v", len(data), err)
+		}
+		if err != nil {
+			return
+		}
+		if header, err := tar.NewReader(bytes.NewReader(archive)).Next(); err != nil || header.Typeflag != tar.TypeReg || header.Size != int64(len(data)) {
+			t.Errorf("%d bytes of %+v, %v", len(data), header, err)
 		}
 	})
 }

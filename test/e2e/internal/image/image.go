@@ -15,16 +15,26 @@ import (
 	"strings"
 )
 
-// Image is a container image of one layer.
+// Image is a container image of one layer. All paths are absolute.
 type Image struct {
 	// Ref is its name and tag, such as "localhost/probe:1".
 	Ref string
-	// Files are its executables: absolute path to content.
+	// Files are its executables: path to content.
 	Files map[string][]byte
-	// Dirs are further directories, absolute.
+	// Dirs are further directories.
 	Dirs []string
+	// Links are its symbolic links: path to what the link says.
+	Links map[string]string
+	// FIFOs are its named pipes.
+	FIFOs []string
 	// Cmd is what it runs by default.
 	Cmd []string
+	// Env are the variables that it sets, as NAME=VALUE; PATH is / unless it is among them.
+	Env []string
+	// Labels are what it says of itself.
+	Labels map[string]string
+	// Volumes are the directories that it wants a volume on.
+	Volumes []string
 }
 
 // WriteTo writes the archive. The same image gives the same bytes.
@@ -38,7 +48,7 @@ func (i Image) WriteTo(w io.Writer) (int64, error) {
 		"architecture": runtime.GOARCH,
 		"os":           "linux",
 		"created":      "1970-01-01T00:00:00Z",
-		"config":       map[string]any{"Env": []string{"PATH=/"}, "Cmd": i.Cmd},
+		"config":       i.config(),
 		"rootfs":       map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
 	})
 	if err != nil {
@@ -52,9 +62,9 @@ func (i Image) WriteTo(w io.Writer) (int64, error) {
 		return 0, err
 	}
 	archive, err := pack([]entry{
-		{"manifest.json", 0o644, manifest},
-		{configName, 0o644, config},
-		{layerName, 0o644, layer},
+		{name: "manifest.json", mode: 0o644, data: manifest},
+		{name: configName, mode: 0o644, data: config},
+		{name: layerName, mode: 0o644, data: layer},
 	})
 	if err != nil {
 		return 0, err
@@ -62,13 +72,39 @@ func (i Image) WriteTo(w io.Writer) (int64, error) {
 	return archive.WriteTo(w)
 }
 
+// config is what a container of the image starts from.
+func (i Image) config() map[string]any {
+	env := i.Env
+	if !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "PATH=") }) {
+		env = append([]string{"PATH=/"}, env...)
+	}
+	config := map[string]any{"Env": env, "Cmd": i.Cmd}
+	if len(i.Labels) > 0 {
+		config["Labels"] = i.Labels
+	}
+	if len(i.Volumes) > 0 {
+		volumes := map[string]struct{}{}
+		for _, path := range i.Volumes {
+			volumes[path] = struct{}{}
+		}
+		config["Volumes"] = volumes
+	}
+	return config
+}
+
 func (i Image) layer() ([]byte, error) {
 	var entries []entry
 	for _, dir := range slices.Sorted(slices.Values(i.Dirs)) {
-		entries = append(entries, entry{strings.TrimPrefix(dir, "/") + "/", 0o755, nil})
+		entries = append(entries, entry{name: inside(dir) + "/", mode: 0o755, kind: tar.TypeDir})
 	}
 	for _, path := range slices.Sorted(maps.Keys(i.Files)) {
-		entries = append(entries, entry{strings.TrimPrefix(path, "/"), 0o755, i.Files[path]})
+		entries = append(entries, entry{name: inside(path), mode: 0o755, data: i.Files[path]})
+	}
+	for _, path := range slices.Sorted(maps.Keys(i.Links)) {
+		entries = append(entries, entry{name: inside(path), mode: 0o777, kind: tar.TypeSymlink, link: i.Links[path]})
+	}
+	for _, path := range slices.Sorted(slices.Values(i.FIFOs)) {
+		entries = append(entries, entry{name: inside(path), mode: 0o644, kind: tar.TypeFifo})
 	}
 	layer, err := pack(entries)
 	if err != nil {
@@ -77,22 +113,26 @@ func (i Image) layer() ([]byte, error) {
 	return layer.Bytes(), nil
 }
 
-// entry is a file of a tar archive, or a directory if its name ends in a slash.
+func inside(path string) string { return strings.TrimPrefix(path, "/") }
+
+// entry is one member of a tar archive, a regular file unless kind says otherwise.
 type entry struct {
 	name string
 	mode int64
 	data []byte
+	kind byte
+	link string
 }
 
 func pack(entries []entry) (*bytes.Buffer, error) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	for _, e := range entries {
-		kind := byte(tar.TypeReg)
-		if strings.HasSuffix(e.name, "/") {
-			kind = tar.TypeDir
+		if e.kind == 0 {
+			e.kind = tar.TypeReg
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: kind, Name: e.name, Mode: e.mode, Size: int64(len(e.data))}); err != nil {
+		header := &tar.Header{Typeflag: e.kind, Name: e.name, Linkname: e.link, Mode: e.mode, Size: int64(len(e.data))}
+		if err := w.WriteHeader(header); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(e.data); err != nil {

@@ -1,0 +1,161 @@
+package dockerd
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+var (
+	// ErrUnsafe reports a daemon that must not be asked for a file: to pack it,
+	// Docker 19.03.0 loads libraries from the container and runs them as root
+	// (CVE-2019-14271).
+	ErrUnsafe = errors.New("a docker daemon of version 19.03.0 would run the image's code to read its files, update it")
+	// ErrNotRegular reports something else than a regular file.
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrTooLarge reports a file of more bytes than its reader wants.
+	ErrTooLarge = errors.New("file too large")
+)
+
+// overhead bounds in bytes what comes beside the contents of a file: the answer's
+// header, and those of the archive.
+const overhead = 64 << 10
+
+// PathStat is what the daemon tells of a path in a container.
+type PathStat struct {
+	Name string      `json:"name"`
+	Size int64       `json:"size"` // bytes
+	Mode fs.FileMode `json:"mode"`
+	// LinkTarget is where a link leads to, from the container's root and over all
+	// further links, so far as there is anything.
+	LinkTarget string `json:"linkTarget"`
+}
+
+// Stat describes what is at an absolute path of the container; a link there is
+// not followed, those on the way are, inside. It fails with ErrNotFound if there
+// is nothing, or the container is gone; with syscall.ELOOP or syscall.ENOTDIR
+// where the daemon cannot follow.
+func (m Made) Stat(ctx context.Context, path string) (PathStat, error) {
+	header, _, err := m.daemon.ask(ctx, request{method: "HEAD", path: m.archive(path)})
+	if err != nil {
+		return PathStat{}, fmt.Errorf("stat %q in container %.12s: %w", path, m.ID, m.why(ctx, path, err))
+	}
+	stat, err := decodePathStat(header)
+	if err != nil {
+		return PathStat{}, fmt.Errorf("stat %q in container %.12s: read the answer of the docker daemon at %s: %w", path, m.ID, m.daemon.Socket, err)
+	}
+	return stat, nil
+}
+
+// why finds out what a refused HEAD was about: the answer to it has no text, the
+// one to the same question by GET has.
+func (m Made) why(ctx context.Context, path string, refused error) error {
+	if status := (*StatusError)(nil); !errors.As(refused, &status) || m.safe() != nil {
+		return refused
+	}
+	_, _, err := m.daemon.ask(ctx, request{method: "GET", path: m.archive(path), enough: overhead})
+	said := (*StatusError)(nil)
+	switch {
+	case err == nil:
+		return refused
+	case !errors.As(err, &said):
+		return err
+	case strings.Contains(said.Message, "too many links"), strings.Contains(said.Message, syscall.ELOOP.Error()):
+		return fmt.Errorf("%w: %w", syscall.ELOOP, err)
+	case strings.Contains(said.Message, syscall.ENOTDIR.Error()):
+		return fmt.Errorf("%w: %w", syscall.ENOTDIR, err)
+	}
+	return err
+}
+
+// File returns the contents of a regular file of at most max bytes. It fails with
+// ErrNotFound as Stat does, ErrNotRegular (also for a link), ErrTooLarge, or
+// ErrUnsafe where asking would be dangerous. No more is read than it takes to know.
+func (m Made) File(ctx context.Context, path string, max int64) ([]byte, error) {
+	data, err := m.file(ctx, path, max)
+	if err != nil {
+		return nil, fmt.Errorf("read %q in container %.12s: %w", path, m.ID, err)
+	}
+	return data, nil
+}
+
+func (m Made) file(ctx context.Context, path string, max int64) ([]byte, error) {
+	if err := m.safe(); err != nil {
+		return nil, err
+	}
+	_, body, err := m.daemon.ask(ctx, request{method: "GET", path: m.archive(path), enough: max + overhead})
+	if err != nil {
+		return nil, err
+	}
+	return unpack(body, max)
+}
+
+func (m Made) archive(path string) string {
+	return "/containers/" + escape(m.ID) + "/archive?path=" + escape(path)
+}
+
+// safe fails for the daemon that must not be asked, and for one that does not say
+// what it is.
+func (m Made) safe() error {
+	_, version, ok := strings.Cut(m.server, "/")
+	if !ok {
+		return fmt.Errorf("%w: it says it is %.80q", ErrUnsafe, m.server)
+	}
+	// A release candidate is as bad.
+	if strings.HasPrefix(version, "19.03.0") {
+		return fmt.Errorf("%w: it is %.80q", ErrUnsafe, m.server)
+	}
+	return nil
+}
+
+// unpack returns the one file in an archive, which may end early behind it.
+func unpack(archive []byte, max int64) ([]byte, error) {
+	r := tar.NewReader(bytes.NewReader(archive))
+	header, err := r.Next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("read archive: %w", io.ErrUnexpectedEOF)
+	case err != nil:
+		return nil, fmt.Errorf("read archive: %w", err)
+	case header.Typeflag != tar.TypeReg:
+		return nil, fmt.Errorf("%w: type %q of the archive", ErrNotRegular, header.Typeflag)
+	case header.Size > max:
+		return nil, fmt.Errorf("%w: %d bytes, over %d", ErrTooLarge, header.Size, max)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, max+1))
+	if err != nil {
+		return nil, fmt.Errorf("read archive: %w", err)
+	}
+	if _, err := r.Next(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: more than one in the archive, or its end is missing", ErrNotRegular)
+	}
+	return data, nil
+}
+
+func decodePathStat(header Header) (PathStat, error) {
+	const field = "X-Docker-Container-Path-Stat"
+	var stat PathStat
+	value, ok := header.Field(field)
+	if !ok {
+		return stat, fmt.Errorf("it has no %s", field)
+	}
+	text, err := base64.StdEncoding.DecodeString(value)
+	if err != nil {
+		return stat, fmt.Errorf("%s: %w", field, err)
+	}
+	if err := json.Unmarshal(text, &stat); err != nil {
+		return stat, fmt.Errorf("%s: %w", field, err)
+	}
+	if stat.Name == "" {
+		return stat, fmt.Errorf("%s names nothing", field)
+	}
+	return stat, nil
+}

@@ -1,0 +1,98 @@
+package dockerd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Draft is a container that is to be made and never started.
+type Draft struct {
+	Name     string
+	Image    string // its ID, or a reference
+	Platform string // docker's; empty leaves it to the daemon
+	Labels   map[string]string
+	// Covered are directories for which the image wants volumes and gets none: the
+	// daemon would copy into each whatever the image has there.
+	Covered []string
+}
+
+// Made is a container of ours. Whoever has made it removes it.
+type Made struct {
+	ID     string
+	daemon Daemon
+	server string // the program that the daemon says it is
+}
+
+// ErrExists reports that another container has the name.
+var ErrExists = errors.New("the name is taken")
+
+// Create makes a container that has neither network nor log nor volumes, and
+// whose program does not exist. It fails with ErrNotFound where there is no such
+// image (none is pulled), and with ErrExists.
+func (d Daemon) Create(ctx context.Context, draft Draft) (Made, error) {
+	body, err := json.Marshal(draft.config())
+	if err != nil {
+		return Made{}, fmt.Errorf("create container %q: %w", draft.Name, err)
+	}
+	path := "/containers/create?name=" + escape(draft.Name)
+	if draft.Platform != "" {
+		path += "&platform=" + escape(draft.Platform)
+	}
+	header, body, err := d.ask(ctx, request{method: "POST", path: path, body: body, status: "201"})
+	if refused := (*StatusError)(nil); errors.As(err, &refused) && refused.Status == "409" {
+		err = fmt.Errorf("%w: %w", ErrExists, err)
+	}
+	if err != nil {
+		return Made{}, fmt.Errorf("create container %q: %w", draft.Name, err)
+	}
+	var said struct {
+		ID string `json:"Id"`
+	}
+	if err = json.Unmarshal(body, &said); err == nil && said.ID == "" {
+		err = errNoID
+	}
+	if err != nil {
+		return Made{}, fmt.Errorf("create container %q: read the answer of the docker daemon at %s: %w", draft.Name, d.Socket, err)
+	}
+	server, _ := header.Field("Server")
+	return Made{ID: said.ID, daemon: d, server: server}, nil
+}
+
+// config is the draft in docker's words.
+func (draft Draft) config() map[string]any {
+	mounts := []map[string]string{}
+	for _, dir := range slices.Sorted(slices.Values(draft.Covered)) {
+		mounts = append(mounts, map[string]string{"Type": "tmpfs", "Target": dir})
+	}
+	labels := maps.Clone(draft.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	return map[string]any{
+		"Image": draft.Image, "Labels": labels,
+		// An image without a program of its own makes no container without one.
+		"Entrypoint": []string{"/never-started"}, "Cmd": []string{},
+		"NetworkDisabled": true,
+		"HostConfig": map[string]any{
+			"NetworkMode": "none", "LogConfig": map[string]any{"Type": "none"}, "Mounts": mounts,
+		},
+	}
+}
+
+// Remove removes the container; ErrNotFound says that somebody else has.
+func (m Made) Remove(ctx context.Context) error { return m.daemon.Remove(ctx, m.ID) }
+
+// Remove removes a container that does not run, by ID or name, with the volumes
+// that it alone has. It fails with ErrNotFound if there is none.
+func (d Daemon) Remove(ctx context.Context, idOrName string) error {
+	path := "/containers/" + escape(strings.TrimPrefix(idOrName, "/")) + "?v=1&force=0"
+	if _, _, err := d.ask(ctx, request{method: "DELETE", path: path, status: "204"}); err != nil {
+		return fmt.Errorf("remove container %q: %w", idOrName, err)
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package hostfs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Entry is what stands at a path, which may be a link.
+type Entry struct {
+	Mode fs.FileMode // type and permission bits
+	Size int64       // bytes
+	// Target is what a link says, which need not be where it leads.
+	Target string
+}
+
+// Lstat describes what stands at a path. Links on the way are followed, one there
+// is not, also on a kernel without openat2.
+func (r *Root) Lstat(path string) (Entry, error) {
+	path = filepath.Clean("/" + path)
+	dir, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer dir.Close()
+	base := filepath.Base(path)
+	if base == "/" {
+		base = "."
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(dir.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return Entry{}, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
+	}
+	e := Entry{Mode: mode(st.Mode), Size: st.Size}
+	if e.Mode&fs.ModeSymlink != 0 {
+		target := make([]byte, unix.PathMax)
+		n, err := unix.Readlinkat(int(dir.Fd()), base, target)
+		if err != nil {
+			return Entry{}, &os.PathError{Op: "read link", Path: r.Join(path), Err: err}
+		}
+		e.Target = string(target[:n])
+	}
+	return e, nil
+}
+
+// mode is stat(2)'s in Go's bits, without set-uid, set-gid and sticky.
+func mode(bits uint32) fs.FileMode {
+	m := fs.FileMode(bits & 0o777)
+	switch bits & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		m |= fs.ModeDir
+	case unix.S_IFLNK:
+		m |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		m |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		m |= fs.ModeSocket
+	case unix.S_IFCHR:
+		m |= fs.ModeDevice | fs.ModeCharDevice
+	case unix.S_IFBLK:
+		m |= fs.ModeDevice
+	default:
+		m |= fs.ModeIrregular
+	}
+	return m
+}

@@ -1,0 +1,154 @@
+package image
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+)
+
+const (
+	// format is raised when facts mean something else, or come from other paths.
+	format = "metax-ctk/image-facts/v1"
+	// maxKept is how many images are kept.
+	maxKept = 256
+	// maxFacts bounds a file in bytes.
+	maxFacts = 1 << 20
+	// suffix ends the files that are the cache's.
+	suffix = ".image.json"
+)
+
+// Cache keeps facts as one file for each image, below a directory that nobody but
+// its user should be able to write to. An empty Dir keeps nothing.
+type Cache struct{ Dir string }
+
+// Key is what facts hold for: an image never changes, but what is asked may.
+type Key struct {
+	ID       string   `json:"id"`
+	Platform string   `json:"platform"`
+	Labels   []string `json:"labels"` // the names that versions were looked for by
+}
+
+// entry is a file of the cache.
+type entry struct {
+	Format string `json:"format"`
+	Key    Key    `json:"key"`
+	Facts  Facts  `json:"facts"`
+}
+
+// file is the key's path: the digest of all of it, as an ID is no file name.
+func (c Cache) file(key Key) string {
+	h := sha256.New()
+	for _, text := range append([]string{format, key.ID, key.Platform}, key.Labels...) {
+		fmt.Fprintf(h, "%d:%s,", len(text), text)
+	}
+	return filepath.Join(c.Dir, hex.EncodeToString(h.Sum(nil))+suffix)
+}
+
+// Get returns facts that were put. A file that is damaged, or is of somebody
+// else's making, counts as none. Facts come without Env and Labels.
+func (c Cache) Get(key Key) (Facts, bool) {
+	if c.Dir == "" {
+		return Facts{}, false
+	}
+	file, err := atomicfile.Read(c.file(key), maxFacts)
+	if err != nil {
+		return Facts{}, false
+	}
+	var e entry
+	decoder := json.NewDecoder(bytes.NewReader(file.Data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&e); err != nil || decoder.More() || !e.holds(key) {
+		return Facts{}, false
+	}
+	return e.Facts, true
+}
+
+// holds tells whether the entry is the key's and could have been written by Put.
+func (e entry) holds(key Key) bool {
+	same := slices.Equal(e.Key.Labels, key.Labels)
+	e.Key.Labels, key.Labels = nil, nil
+	return same && e.Format == format && reflect.DeepEqual(e.Key, key) &&
+		e.Facts.ID == key.ID && e.Facts.Platform == key.Platform &&
+		(e.Facts.MACA == nil || e.Facts.MACA.Dir != "")
+}
+
+// Put keeps facts for the key, in place of what is there. Of more than some
+// hundred the oldest are removed.
+func (c Cache) Put(key Key, facts Facts) error {
+	if c.Dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(entry{format, key, facts})
+	if err != nil {
+		return fmt.Errorf("keep facts of image %q: %w", key.ID, err)
+	}
+	if len(text) > maxFacts {
+		return fmt.Errorf("keep facts of image %q: %w: %d bytes", key.ID, ErrTooLarge, len(text))
+	}
+	if _, err := atomicfile.Write(c.file(key), append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("keep facts of image %q: %w", key.ID, err)
+	}
+	return c.prune()
+}
+
+// prune removes the oldest files beyond maxKept, and what killed writers have
+// left. Another process may do the same.
+func (c Cache) prune() error {
+	list, err := os.ReadDir(c.Dir)
+	if err != nil {
+		return fmt.Errorf("list kept facts: %w", err)
+	}
+	type kept struct {
+		name string
+		time time.Time
+	}
+	var files []kept
+	var old []string
+	for _, e := range list {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue // gone, or nothing of ours
+		}
+		switch name := e.Name(); {
+		case isKept(name):
+			files = append(files, kept{name, info.ModTime()})
+		case isLeft(name) && time.Since(info.ModTime()) > time.Hour:
+			old = append(old, name)
+		}
+	}
+	slices.SortFunc(files, func(a, b kept) int { return cmp.Or(b.time.Compare(a.time), strings.Compare(a.name, b.name)) })
+	for _, f := range files[min(len(files), maxKept):] {
+		old = append(old, f.name)
+	}
+	for _, name := range old {
+		if err := os.Remove(filepath.Join(c.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove old facts: %w", err)
+		}
+	}
+	return nil
+}
+
+// isKept tells a file of the cache by its name.
+func isKept(name string) bool {
+	digest, ok := strings.CutSuffix(name, suffix)
+	return ok && len(digest) == 2*sha256.Size && strings.Trim(digest, "0123456789abcdef") == ""
+}
+
+// isLeft tells what a killed writer of a file of the cache has left.
+func isLeft(name string) bool {
+	base, _, ok := strings.Cut(strings.TrimPrefix(name, "."), suffix+".")
+	return ok && isKept(base+suffix) && atomicfile.IsLeft(name, base+suffix)
+}

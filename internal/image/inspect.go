@@ -1,0 +1,283 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"syscall"
+)
+
+// pathVariable names another place of an MXMACA than Path.
+const pathVariable = "MACA_PATH"
+
+// inspection is one look into an image.
+type inspection struct {
+	*walker
+	facts  Facts
+	labels []string
+}
+
+// Inspect looks into the image with the ID. env and labels are the image's own;
+// labelNames are the labels that tell a version of MXMACA, those to be believed
+// first in front. It fails only where something could not be found out: whatever
+// is wrong with the image itself is among the facts.
+func Inspect(ctx context.Context, id string, env []string, labels map[string]string, files Files, labelNames []string) (Facts, error) {
+	i := &inspection{newWalker(files), Facts{ID: id, Env: env, Labels: labels}, labelNames}
+	if err := i.look(ctx); err != nil {
+		return Facts{}, fmt.Errorf("inspect image %q: %w", id, err)
+	}
+	return i.facts, nil
+}
+
+func (i *inspection) look(ctx context.Context) error {
+	found, err := i.usual(ctx)
+	if err != nil {
+		return err
+	}
+	other, err := i.named(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case found == nil:
+		found = other
+	case other != nil && other.Dir != found.Dir:
+		i.warn("the image has one MXMACA at %q and another at %s=%q; the first counts", found.Dir, pathVariable, other.Path)
+	}
+	i.facts.MACA = found
+	told := i.told()
+	if found == nil {
+		for _, t := range told {
+			i.warn("%s of the image says MXMACA %s, but the image has none", t.from, t.version)
+		}
+		return nil
+	}
+	own, err := i.version(ctx, found.Dir)
+	if err != nil {
+		return err
+	}
+	i.choose(append(own, told...))
+	return nil
+}
+
+// usual looks at Path, and whether something may be mounted there.
+func (i *inspection) usual(ctx context.Context) (*Install, error) {
+	p, err := i.follow(ctx, Path)
+	if err != nil {
+		return nil, err
+	}
+	if why := unusable(p); why != "" {
+		i.facts.Unusable = Path + " of the image " + why
+		i.warn("%s", i.facts.Unusable)
+		return nil, nil
+	}
+	i.facts.Place = p.path
+	if !i.odd(p) && len(p.links) > 0 && p.kind == existing && !below(p.path, path.Dir(Path)) {
+		i.warn("%s of the image is a link that leads out of %s, to %q", Path, path.Dir(Path), p.path)
+	}
+	if p.kind == missing {
+		if len(p.links) > 0 {
+			i.warn("%s of the image leads over a link to %q, which is not there", Path, p.path)
+		}
+		return nil, nil
+	}
+	there, err := i.installed(ctx, p.path)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		i.facts.Empty = true
+		return nil, nil
+	}
+	return &Install{Path: Path, Dir: p.path}, nil
+}
+
+// odd warns of a directory above Path that is a link.
+func (i *inspection) odd(p place) bool {
+	for _, l := range p.links {
+		if l.path == path.Dir(Path) {
+			i.warn("%s of the image is a link, to %q", l.path, l.target)
+			return true
+		}
+	}
+	return false
+}
+
+// named looks at the image's MACA_PATH, if that is another path.
+func (i *inspection) named(ctx context.Context) (*Install, error) {
+	at := lookup(i.facts.Env, pathVariable)
+	if at == "" || path.Clean(at) == Path {
+		return nil, nil
+	}
+	if !path.IsAbs(at) {
+		i.warn("%s of the image is %q, which is not absolute", pathVariable, at)
+		return nil, nil
+	}
+	p, err := i.follow(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if why := unusable(p); why != "" {
+		i.warn("%s=%q of the image %s", pathVariable, at, why)
+		return nil, nil
+	}
+	there := false
+	if p.isDir() {
+		if there, err = i.installed(ctx, p.path); err != nil {
+			return nil, err
+		}
+	}
+	if !there {
+		i.warn("%s=%q of the image leads to no MXMACA", pathVariable, at)
+		return nil, nil
+	}
+	return &Install{Path: path.Clean(at), Dir: p.path}, nil
+}
+
+// unusable says why nothing can be, or be put, where a path leads; empty if it can.
+func unusable(p place) string {
+	switch {
+	case p.kind == circle:
+		return fmt.Sprintf("leads in a circle, or over too many links: see %q", p.path)
+	case p.kind == blocked:
+		return fmt.Sprintf("cannot be reached: %q is not a directory", p.path)
+	case p.kind == existing && !p.stat.Mode.IsDir():
+		return fmt.Sprintf("is not a directory: %q is %s", p.path, describe(p.stat.Mode))
+	case isSystem(p.path):
+		return fmt.Sprintf("leads to %q, which is the system's", p.path)
+	}
+	return ""
+}
+
+// installed tells whether a directory, by its path without links, holds an MXMACA.
+func (i *inspection) installed(ctx context.Context, dir string) (bool, error) {
+	text, err := i.within(ctx, dir, versionFile)
+	if err != nil || text.isFile() {
+		return err == nil, err
+	}
+	lib, err := i.within(ctx, dir, "lib")
+	return lib.isDir(), err
+}
+
+// within follows a name in a directory. What leads out of it is nothing that the
+// directory has.
+func (i *inspection) within(ctx context.Context, dir, name string) (place, error) {
+	p, err := i.follow(ctx, path.Join(dir, name))
+	if err == nil && p.kind == existing && !below(p.path, dir) {
+		p.kind = missing
+	}
+	return p, err
+}
+
+// version returns what the installation says itself: one version, or none and a
+// warning that tells why.
+func (i *inspection) version(ctx context.Context, dir string) ([]telling, error) {
+	file := path.Join(dir, versionFile)
+	p, err := i.within(ctx, dir, versionFile)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.kind == missing && len(p.links) == 0:
+		i.warn("the image has no %q", file)
+		return nil, nil
+	case p.kind == missing:
+		i.warn("%q of the image is a link to %q, which is not read", file, p.path)
+		return nil, nil
+	case p.kind != existing:
+		i.warn("%q of the image leads in a circle or over a file: see %q", file, p.path)
+		return nil, nil
+	case !p.isFile():
+		i.warn("%q of the image is %s, not a file", file, describe(p.stat.Mode))
+		return nil, nil
+	case p.stat.Size > maxVersionFile:
+		i.warn("%q of the image has %d bytes, which is no version", file, p.stat.Size)
+		return nil, nil
+	}
+	text, err := i.files.File(ctx, p.path, maxVersionFile)
+	if errors.Is(err, ErrNotRegular) || errors.Is(err, ErrTooLarge) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
+		// It has just been a small file, and an image does not change.
+		return nil, fmt.Errorf("the engine contradicts itself: %w", err)
+	} else if err != nil {
+		return nil, err
+	}
+	version, err := parseVersionFile(text)
+	if err != nil {
+		i.warn("%q of the image tells no version: %v", file, err)
+		return nil, nil
+	}
+	return []telling{{versionFile, version}}, nil
+}
+
+// telling is something that names a version.
+type telling struct{ from, version string }
+
+// told are the versions that the image's labels and environment name.
+func (i *inspection) told() []telling {
+	var all []telling
+	add := func(from, version string) {
+		switch {
+		case version == "":
+		case isVersion(version):
+			all = append(all, telling{from, version})
+		default:
+			i.warn("%s of the image is %.80q, which is no version", from, version)
+		}
+	}
+	for _, name := range i.labels {
+		add("label "+name, strings.TrimSpace(i.facts.Labels[name]))
+	}
+	add("environment "+versionVariable, strings.TrimSpace(lookup(i.facts.Env, versionVariable)))
+	return all
+}
+
+// choose takes the first version, and names those that differ from it.
+func (i *inspection) choose(all []telling) {
+	if len(all) == 0 {
+		i.warn("the version of the image's MXMACA is not known")
+		return
+	}
+	first := all[0]
+	i.facts.MACA.Version, i.facts.MACA.VersionFrom = first.version, first.from
+	for _, other := range all[1:] {
+		if !agree(first.version, other.version) {
+			i.warn("%s of the image says MXMACA %s and %s says %s; the first counts", first.from, first.version, other.from, other.version)
+		}
+	}
+}
+
+func (i *inspection) warn(format string, a ...any) {
+	i.facts.Warnings = append(i.facts.Warnings, fmt.Sprintf(format, a...))
+}
+
+// lookup returns the value of a variable, the last if there are several.
+func lookup(env []string, name string) (value string) {
+	for _, text := range env {
+		if v, ok := strings.CutPrefix(text, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// describe names a type of file.
+func describe(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode.IsRegular():
+		return "a file"
+	case mode&fs.ModeSymlink != 0:
+		return "a link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something unknown"
+}

@@ -1,0 +1,134 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"syscall"
+)
+
+const (
+	// maxLinks is how many links a path may lead over, as in the kernel.
+	maxLinks = 40
+	// maxSteps is how many components may be looked at for one path: a link may
+	// consist of thousands.
+	maxSteps = 200
+)
+
+// kind is what a path leads to.
+type kind int
+
+const (
+	missing  kind = iota // nothing
+	circle               // links without end
+	blocked              // a file stands where a directory would have to
+	existing             // something: see the Stat
+)
+
+// place is where a path leads.
+type place struct {
+	kind kind
+	// path has no links in it. For a circle it is the link at which following was
+	// given up, for what is blocked the file in the way.
+	path string
+	stat Stat
+	// links are those on the way, by their own paths, in order.
+	links []link
+}
+
+type link struct{ path, target string }
+
+func (p place) isDir() bool  { return p.kind == existing && p.stat.Mode.IsDir() }
+func (p place) isFile() bool { return p.kind == existing && p.stat.Mode.IsRegular() }
+
+// walker follows paths in one image and asks for none twice.
+type walker struct {
+	files Files
+	known map[string]known
+}
+
+type known struct {
+	stat Stat
+	err  error
+}
+
+func newWalker(files Files) *walker { return &walker{files, map[string]known{}} }
+
+func (w *walker) stat(ctx context.Context, path string) (Stat, error) {
+	if k, ok := w.known[path]; ok {
+		return k.stat, k.err
+	}
+	stat, err := w.files.Stat(ctx, path)
+	w.known[path] = known{stat, err}
+	return stat, err
+}
+
+// follow returns where a path leads, with the image's root for "/" and for what
+// is above it. An error is only what could not be found out.
+func (w *walker) follow(ctx context.Context, name string) (place, error) {
+	p := place{kind: existing, path: "/", stat: Stat{Mode: fs.ModeDir}}
+	rest := elements(name)
+	for steps := 0; len(rest) > 0; steps++ {
+		next := path.Join(p.path, rest[0])
+		up := rest[0] == ".."
+		rest = rest[1:]
+		if steps >= maxSteps {
+			p.kind, p.path = circle, next
+			return p, nil
+		}
+		if up { // to a directory that has been passed
+			p.path, p.stat = next, Stat{Mode: fs.ModeDir}
+			continue
+		}
+		stat, err := w.stat(ctx, next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			p.kind, p.path = missing, path.Join(next, path.Join(rest...))
+			return p, nil
+		case errors.Is(err, syscall.ELOOP):
+			p.kind, p.path = circle, next
+			return p, nil
+		case errors.Is(err, syscall.ENOTDIR):
+			p.kind, p.path = blocked, next
+			return p, nil
+		case err != nil:
+			return place{}, err
+		}
+		if stat.Mode&fs.ModeSymlink != 0 {
+			p.links = append(p.links, link{next, stat.Target})
+			if len(p.links) > maxLinks {
+				p.kind, p.path = circle, next
+				return p, nil
+			}
+			if strings.HasPrefix(stat.Target, "/") {
+				p.path, p.stat = "/", Stat{Mode: fs.ModeDir}
+			}
+			rest = append(elements(stat.Target), rest...)
+			continue
+		}
+		p.path, p.stat = next, stat
+		if len(rest) > 0 && !stat.Mode.IsDir() {
+			p.kind = blocked
+			return p, nil
+		}
+	}
+	return p, nil
+}
+
+// elements are the names in a path, ".." among them.
+func elements(path string) []string {
+	var names []string
+	for name := range strings.SplitSeq(path, "/") {
+		if name != "" && name != "." {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// below tells whether a path is inside a directory, or the directory itself.
+func below(name, dir string) bool {
+	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
+}
