@@ -5,7 +5,9 @@ const help = `metax-hook: the OCI hook of the MetaX container toolkit
 Container runtimes call it while a container starts, with the container's state
 on standard input. Its command line is one or more actions, done in order:
 
-  create-symlinks --link TARGET::PATH ...   links, as the container sees them
+  create-symlinks --link TARGET::PATH ...   links, as the container sees them, in
+                                            the place of other links
+      and --new-link TARGET::PATH ...       where nothing stands yet
   update-ldcache --folder DIR ...           libraries for the dynamic linker
   prestart [--spec-dir DIR ...]             the GPUs and the MXMACA that the
                                             container's annotations ask for

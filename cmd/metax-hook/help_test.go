@@ -1,9 +1,13 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
+
+// paragraph is where the text about the next action begins.
+var paragraph = regexp.MustCompile(`\n  \w`)
 
 // The help names every action and option that there is.
 func TestHelp(t *testing.T) {
@@ -13,7 +17,10 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no line about %s", name)
 			continue
 		}
-		line, _, _ = strings.Cut(line, "\n")
+		line, _, _ = strings.Cut(line, "\n\n")
+		if next := paragraph.FindStringIndex(line); next != nil {
+			line = line[:next[0]]
+		}
 		for _, option := range a.options {
 			if !strings.Contains(line, "--"+option+" ") {
 				t.Errorf("%s: no word of --%s", name, option)

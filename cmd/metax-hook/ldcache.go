@@ -15,7 +15,7 @@ import (
 
 // updateLdcache makes the container's dynamic linker know the libraries in the
 // given folders: --folder DIR. A container or a host in which that cannot be
-// done starts without.
+// done, and a container whose files nobody can write, start without.
 var updateLdcache = action{
 	options: []string{"folder"},
 	capabilities: []privilege.Capability{
@@ -27,7 +27,7 @@ var updateLdcache = action{
 			return err
 		}
 		err = ldcache.Update(root, options["folder"], execute, j.warn)
-		for _, skip := range []error{ldcache.ErrNoLoader, ldcache.ErrNoLdconfig, ldcache.ErrOldKernel} {
+		for _, skip := range []error{ldcache.ErrNoLoader, ldcache.ErrNoLdconfig, ldcache.ErrOldKernel, unix.EROFS} {
 			if errors.Is(err, skip) {
 				j.warn("update-ldcache skipped: " + err.Error())
 				return nil

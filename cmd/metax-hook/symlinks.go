@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -10,31 +13,85 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
 )
 
-// createSymlinks makes links in the container: --link TARGET::PATH. The image's
-// own files are not replaced; a library that it has itself is for it to know.
+// createSymlinks makes links in the container. --link TARGET::PATH is a must: it
+// replaces another link, but no file; a library that the image has itself is for
+// it to know. --new-link TARGET::PATH is an offer, such as a program's name: it
+// replaces nothing, and no container fails for it. Where nobody can write, a
+// container starts without either.
 var createSymlinks = action{
-	options:      []string{"link"},
+	options:      []string{"link", "new-link"},
 	capabilities: []privilege.Capability{unix.CAP_DAC_OVERRIDE},
 	run: func(j *job, options map[string][]string) error {
-		links := make([]link.Link, 0, len(options["link"]))
-		for _, text := range options["link"] {
-			l, err := link.Parse(text)
-			if err != nil {
-				return err
-			}
-			links = append(links, l)
+		links, err := parseLinks(options["link"])
+		if err != nil {
+			return err
+		}
+		offers, err := parseLinks(options["new-link"])
+		if err != nil {
+			return err
 		}
 		root, err := j.root()
 		if err != nil {
 			return err
 		}
+		var unmade, taken omitted
 		for _, l := range links {
-			if _, err := l.Make(root); errors.Is(err, inroot.ErrNotLink) {
+			switch _, err := l.Make(root); {
+			case errors.Is(err, inroot.ErrNotLink):
 				j.warn(err.Error())
-			} else if err != nil {
+			case errors.Is(err, unix.EROFS):
+				unmade.add(l, err)
+			case err != nil:
 				return err
 			}
 		}
+		for _, l := range offers {
+			switch _, err := l.Offer(root); {
+			case errors.Is(err, fs.ErrExist):
+				taken.add(l, err)
+			case err != nil:
+				unmade.add(l, err)
+			}
+		}
+		if len(taken.paths) > 0 {
+			j.warn("left as the image has it: " + taken.String())
+		}
+		if len(unmade.paths) > 0 {
+			j.warn(fmt.Sprintf("no link at %s: %v", &unmade, unmade.first))
+		}
 		return nil
 	},
+}
+
+func parseLinks(texts []string) ([]link.Link, error) {
+	links := make([]link.Link, 0, len(texts))
+	for _, text := range texts {
+		l, err := link.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, l)
+	}
+	return links, nil
+}
+
+// omitted are links that are not made, for one line about all of them.
+type omitted struct {
+	paths []string
+	first error
+}
+
+func (o *omitted) add(l link.Link, err error) {
+	if o.paths = append(o.paths, l.Path); o.first == nil {
+		o.first = err
+	}
+}
+
+// String names some of the paths.
+func (o *omitted) String() string {
+	const some = 4
+	if len(o.paths) <= some {
+		return strings.Join(o.paths, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(o.paths[:some], ", "), len(o.paths)-some)
 }

@@ -62,9 +62,13 @@ func wants(edits *cdispecs.ContainerEdits, config *oci.Config) (*wanted, error) 
 			w.nodes = append(w.nodes, node)
 		}
 	}
-	for _, m := range edits.Mounts {
+	for i, m := range edits.Mounts {
 		if err := bindable(m); err != nil {
 			return nil, fmt.Errorf("mount on %s: %w", m.ContainerPath, err)
+		}
+		again := func(o *cdispecs.Mount) bool { return same(o.ContainerPath, m.ContainerPath) }
+		if slices.ContainsFunc(edits.Mounts[i+1:], again) {
+			continue // of several devices' mounts on one place, engines take the last
 		}
 		there := func(o oci.Mount) bool { return same(o.Destination, m.ContainerPath) && same(o.Source, m.HostPath) }
 		if !slices.ContainsFunc(config.Mounts(), there) {

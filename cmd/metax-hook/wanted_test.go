@@ -73,6 +73,21 @@ func TestWants(t *testing.T) {
 	}
 }
 
+// Two devices bring the driver's user part both: it is mounted once, the last one.
+func TestWantsOneMount(t *testing.T) {
+	e := edits()
+	first := *e.Mounts[0]
+	first.HostPath, first.ContainerPath = "/srv", "/opt/maca/"
+	e.Mounts = append([]*cdispecs.Mount{&first}, e.Mounts...)
+	w, err := wants(e, config(t, `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(w.mounts) != 1 || w.mounts[0].HostPath != "/opt" {
+		t.Errorf("mounts are %+v", w.mounts)
+	}
+}
+
 func TestWantsRefused(t *testing.T) {
 	for name, change := range map[string]func(*cdispecs.ContainerEdits){
 		"network device":    func(e *cdispecs.ContainerEdits) { e.NetDevices = []*cdispecs.LinuxNetDevice{{}} },

@@ -2,24 +2,50 @@ package cdi
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	oci "github.com/opencontainers/runtime-spec/specs-go"
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // installed is an installation that needs all that a spec can take up.
 func installed() Software {
 	return Software{
-		Path: "/opt/maca", Dir: "/opt/maca-3.3.0.15", Version: "3.3.0.15",
-		Libraries: []string{"/opt/maca/lib", "/opt/maca/ucx/lib"},
+		Path: "/opt/maca", Dir: "/opt/maca-3.3.0.15", Version: "3.3.0.15", Default: true, Driver: "/opt/mxdriver",
+		Libraries: []string{"/opt/mxdriver/lib", "/opt/maca/lib", "/opt/maca/ucx/lib"},
 		Links:     []Link{{Name: "libucp.so", Target: "/opt/maca/ucx/lib/libucp.so.0"}},
+		Programs:  []string{"mxcc", "macainfo"},
 	}
+}
+
+// other is a further one on the same host, of another version.
+func other(version string) Software {
+	s := installed()
+	s.Dir, s.Version, s.Default = "/opt/maca-"+version, version, false
+	return s
+}
+
+func names(spec *specs.Spec) []string {
+	var list []string
+	for _, d := range spec.Devices {
+		list = append(list, d.Name)
+	}
+	return list
 }
 
 const hook = "/usr/bin/metax-hook"
 
 func TestGenerateSoftware(t *testing.T) {
-	spec, err := GenerateSoftware(installed(), hook, Options{})
+	plain := other("2.32.0.6")
+	plain.Libraries, plain.Links, plain.Programs = plain.Libraries[:1], nil, nil
+	spec, err := GenerateSoftware([]Software{installed(), plain}, hook, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +59,7 @@ func TestGenerateSoftware(t *testing.T) {
 }
 
 func TestGenerateSoftwareBelowRoot(t *testing.T) {
-	spec, err := GenerateSoftware(installed(), hook, Options{EngineRoot: "/node", Vendor: "v.org", Class: "c"})
+	spec, err := GenerateSoftware([]Software{installed()}, hook, Options{EngineRoot: "/node", Vendor: "v.org", Class: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,16 +67,20 @@ func TestGenerateSoftwareBelowRoot(t *testing.T) {
 		t.Errorf("kind %s, %d devices", spec.Kind, len(spec.Devices))
 	}
 	for _, d := range spec.Devices {
-		m, h := d.ContainerEdits.Mounts[0], d.ContainerEdits.Hooks[0]
-		if m.HostPath != "/node/opt/maca-3.3.0.15" || m.ContainerPath != "/opt/maca-3.3.0.15" || h.Path != hook {
-			t.Errorf("%s: mount of %s to %s, hook %s", d.Name, m.HostPath, m.ContainerPath, h.Path)
+		var mounts []string
+		for _, m := range d.ContainerEdits.Mounts {
+			mounts = append(mounts, m.HostPath+" "+m.ContainerPath)
+		}
+		want := []string{"/node/opt/maca-3.3.0.15 /opt/maca-3.3.0.15", "/node/opt/mxdriver /opt/mxdriver"}
+		if diff := cmp.Diff(want, mounts); diff != "" || d.ContainerEdits.Hooks[0].Path != hook {
+			t.Errorf("%s: hook %s, mounts %s", d.Name, d.ContainerEdits.Hooks[0].Path, diff)
 		}
 	}
 }
 
 // The hook has only as much to do as the installation demands.
 func TestSoftwareActions(t *testing.T) {
-	plain := Software{Path: "/opt/maca", Dir: "/opt/maca"}
+	plain := Software{Path: "/opt/maca", Dir: "/opt/maca", Default: true}
 	for name, tc := range map[string]struct {
 		edit func(*Software)
 		want []string
@@ -68,6 +98,27 @@ func TestSoftwareActions(t *testing.T) {
 			func(s *Software) { s.Links = []Link{{"libx.so.1", "/opt/maca/lib/libx.so.1.2"}} },
 			[]string{"create-symlinks", "--link", "/opt/maca/lib/libx.so.1.2::" + LinkDir + "/libx.so.1", "update-ldcache", "--folder", LinkDir},
 		},
+		"the driver": {
+			func(s *Software) { s.Driver = "/opt/mxdriver" },
+			[]string{"create-symlinks", "--new-link", "/opt/mxdriver/bin/mx-smi::/usr/bin/mx-smi"},
+		},
+		"programs": {
+			func(s *Software) { s.Dir, s.Programs = "/opt/maca-3", []string{"mxcc", "macainfo", "mxcc"} },
+			[]string{
+				"create-symlinks", "--link", "/opt/maca-3::/opt/maca", "--new-link", "/opt/maca/bin/macainfo::/usr/bin/macainfo",
+				"--new-link", "/opt/maca/bin/mxcc::/usr/bin/mxcc",
+			},
+		},
+		"the driver's mx-smi": {
+			func(s *Software) { s.Driver, s.Programs = "/opt/mxdriver", []string{"mx-smi", "mxcc"} },
+			[]string{
+				"create-symlinks", "--new-link", "/opt/mxdriver/bin/mx-smi::/usr/bin/mx-smi", "--new-link", "/opt/maca/bin/mxcc::/usr/bin/mxcc",
+			},
+		},
+		"an mx-smi without a driver": {
+			func(s *Software) { s.Programs = []string{"mx-smi"} },
+			[]string{"create-symlinks", "--new-link", "/opt/maca/bin/mx-smi::/usr/bin/mx-smi"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plain
@@ -76,7 +127,7 @@ func TestSoftwareActions(t *testing.T) {
 				t.Error(diff)
 			}
 			// No hook at all where there is nothing to do, so that none is needed.
-			spec, err := GenerateSoftware(s, "", Options{})
+			spec, err := GenerateSoftware([]Software{s}, "", Options{})
 			if tc.want == nil {
 				if err != nil || len(spec.Devices[0].ContainerEdits.Hooks) != 0 {
 					t.Errorf("%v, %v", spec, err)
@@ -93,7 +144,7 @@ func TestSoftwareVersions(t *testing.T) {
 	for version, want := range map[string]int{"": 1, "3.3.0.15": 2, "3.8.0.3-c600u": 2, "host": 1, "3/4": 1, "-3": 1, "3+4": 1} {
 		s := installed()
 		s.Version = version
-		spec, err := GenerateSoftware(s, hook, Options{})
+		spec, err := GenerateSoftware([]Software{s}, hook, Options{})
 		if err != nil || len(spec.Devices) != want {
 			t.Errorf("version %q: %v, %v; want %d devices", version, spec, err, want)
 		}
@@ -102,14 +153,126 @@ func TestSoftwareVersions(t *testing.T) {
 
 func TestGenerateSoftwareRefuses(t *testing.T) {
 	for name, edit := range map[string]func(*Software){
-		"relative directory": func(s *Software) { s.Dir = "opt" },
-		"detour":             func(s *Software) { s.Dir = "/opt/../opt" },
-		"control characters": func(s *Software) { s.Links[0].Name = "a\nb" },
+		"relative directory":  func(s *Software) { s.Dir = "opt" },
+		"detour":              func(s *Software) { s.Dir = "/opt/../opt" },
+		"control characters":  func(s *Software) { s.Links[0].Name = "a\nb" },
+		"a library elsewhere": func(s *Software) { s.Links[0].Name = "../../etc/x" },
+		"a program elsewhere": func(s *Software) { s.Programs = []string{"../../etc/x"} },
+		"a directory":         func(s *Software) { s.Programs = []string{".."} },
+		"no name":             func(s *Software) { s.Programs = []string{""} },
+		"two links in one":    func(s *Software) { s.Programs = []string{"a::b"} },
+		"no installation":     func(s *Software) { s.Default, s.Version = false, "" },
 	} {
 		s := installed()
 		edit(&s)
-		if _, err := GenerateSoftware(s, hook, Options{}); !errors.Is(err, ErrSpec) {
+		if _, err := GenerateSoftware([]Software{s}, hook, Options{}); !errors.Is(err, ErrSpec) {
 			t.Errorf("%s: error is %v, want ErrSpec", name, err)
+		}
+	}
+}
+
+// Two that each want to be the default are a mistake of the caller.
+func TestTwoDefaults(t *testing.T) {
+	second := installed()
+	second.Version = "2"
+	if _, err := GenerateSoftware([]Software{installed(), second}, hook, Options{}); !errors.Is(err, ErrSpec) {
+		t.Errorf("error is %v, want ErrSpec", err)
+	}
+}
+
+// Each installation is a device by its version, if that is a name that nobody else
+// has; the default is one in any case.
+func TestSeveralVersions(t *testing.T) {
+	unnamed := installed()
+	unnamed.Version = ""
+	for name, tc := range map[string]struct {
+		list     []Software
+		want     []string
+		nameless int
+	}{
+		"two":                  {[]Software{installed(), other("2.32.0.6")}, []string{"host", "3.3.0.15", "2.32.0.6"}, 0},
+		"the default is last":  {[]Software{other("2"), installed()}, []string{"2", "host", "3.3.0.15"}, 0},
+		"no default":           {[]Software{other("2"), other("1")}, []string{"2", "1"}, 0},
+		"unknown":              {[]Software{installed(), other("")}, []string{"host", "3.3.0.15"}, 1},
+		"the default unknown":  {[]Software{unnamed, other("2")}, []string{"host", "2"}, 0},
+		"twice":                {[]Software{other("2"), installed(), other("2")}, []string{"2", "host", "3.3.0.15"}, 1},
+		"the default's":        {[]Software{other("3.3.0.15"), installed()}, []string{"host", "3.3.0.15"}, 1},
+		"the default's device": {[]Software{installed(), other("host")}, []string{"host", "3.3.0.15"}, 1},
+		"no name of a device":  {[]Software{installed(), other("3+4")}, []string{"host", "3.3.0.15"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, err := GenerateSoftware(tc.list, hook, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, names(spec)); diff != "" {
+				t.Errorf("devices: %s", diff)
+			}
+			if got := Nameless(tc.list); len(got) != tc.nameless {
+				t.Errorf("nameless are %v, want %d", got, tc.nameless)
+			}
+			for _, d := range spec.Devices {
+				e := d.ContainerEdits
+				if dir := e.Mounts[0].ContainerPath; !slices.Contains(e.Hooks[0].Args, dir+"::/opt/maca") {
+					t.Errorf("%s: mount of %s, hook %q", d.Name, dir, e.Hooks[0].Args)
+				}
+			}
+		})
+	}
+}
+
+// However many programs there are and however long their names, a process can have
+// the command line.
+func TestManyPrograms(t *testing.T) {
+	s := installed()
+	for i := range 5000 {
+		s.Programs = append(s.Programs, fmt.Sprintf("%0255d", i))
+	}
+	s.Programs = append(s.Programs, "zzz")
+	args := s.actions()
+	bytes, offers := 0, 0
+	for _, a := range args {
+		bytes += len(a) + 1
+		if a == "--new-link" {
+			offers++
+		}
+		if strings.HasSuffix(a, "/zzz") {
+			t.Error("the last one has a name")
+		}
+	}
+	if offers != MaxPrograms+1 || bytes > 256<<10 {
+		t.Errorf("%d programs, %d bytes", offers, bytes)
+	}
+}
+
+// A GPU and MXMACA bring the driver's user part both, and a container has one mount
+// of it.
+func TestInjectBothKinds(t *testing.T) {
+	n := gpu.NewNode("")
+	n.Driver = &gpu.Driver{Path: "/opt/mxdriver"}
+	n.GPUs = []gpu.GPU{{BDF: gpu.BDF{Bus: 1}, Nodes: []string{"/dev/null"}}}
+	dir := written(t, n, Options{}, JSON)
+	spec, err := GenerateSoftware([]Software{installed()}, hook, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(filepath.Join(dir, "maca.json"), spec, JSON); err != nil {
+		t.Fatal(err)
+	}
+	for _, devices := range [][]string{{"gpu=0", "maca=host"}, {"maca=host", "gpu=0"}, {"maca=3.3.0.15", "gpu=0", "maca=host"}} {
+		var got oci.Spec
+		for i := range devices {
+			devices[i] = "metax-tech.com/" + devices[i]
+		}
+		inject(t, dir, &got, devices...)
+		mounts := map[string]int{}
+		for _, m := range got.Mounts {
+			mounts[m.Destination+" of "+m.Source+" "+strings.Join(m.Options, ",")]++
+		}
+		const how = " bind,ro,nosuid,nodev,rprivate"
+		want := map[string]int{"/opt/mxdriver of /opt/mxdriver" + how: 1, "/opt/maca-3.3.0.15 of /opt/maca-3.3.0.15" + how: 1}
+		if diff := cmp.Diff(want, mounts); diff != "" {
+			t.Errorf("%q: %s", devices, diff)
 		}
 	}
 }

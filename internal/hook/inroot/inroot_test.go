@@ -211,6 +211,18 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s leads to %q, %v", path, target, err)
 		}
 	}
+	for path, want := range map[string]made{
+		"ok": {false, nil}, "brand new": {true, nil}, "inside/brand new": {true, nil}, "dirlink": {false, fs.ErrExist}, "dangling": {false, fs.ErrExist},
+		"file": {false, fs.ErrExist}, "real": {false, fs.ErrExist}, "none/x": {false, fs.ErrNotExist}, "dirlink/x": {false, fs.ErrNotExist},
+	} {
+		changed, err := r.SymlinkNew("target", path)
+		if changed != want.Changed || !errors.Is(err, want.Err) || (err == nil) != (want.Err == nil) {
+			t.Errorf("new link %s: %v, %v, want %+v", path, changed, err, want)
+		}
+	}
+	if target, err := os.Readlink(filepath.Join(dir, "dangling")); err != nil || target != "none" {
+		t.Errorf("the link that was there leads to %q, %v", target, err)
+	}
 	unix.Umask(0o022)
 	for path, ok := range map[string]bool{"x/y/z": true, "real": true, "inside/y": true, "/": true, "file/x": false, "file": false, "dangling": false, "dangling/x": false, "dirlink/x": false} {
 		d, err := r.MkdirAll(path, 0o755)

@@ -135,32 +135,45 @@ func fill(dir *os.File, name string, data []byte, perm fs.FileMode) (err error) 
 // this target already is left alone, one that has another is replaced, and
 // anything else stays, with ErrNotLink.
 func (r *Root) Symlink(target, path string) (changed bool, err error) {
+	return r.symlink(target, path, true)
+}
+
+// SymlinkNew is Symlink where nothing stands yet: whatever else is at path, also
+// a link that leads nowhere, stays, with fs.ErrExist.
+func (r *Root) SymlinkNew(target, path string) (changed bool, err error) {
+	return r.symlink(target, path, false)
+}
+
+func (r *Root) symlink(target, path string, replace bool) (changed bool, err error) {
 	path = clean(path)
 	parent, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false, fmt.Errorf("link %s: %w", path, cause(err))
 	}
 	defer parent.Close()
-	changed, err = symlink(parent, filepath.Base(path), target)
+	changed, err = symlink(parent, filepath.Base(path), target, replace)
 	if err != nil {
 		return false, fmt.Errorf("link %s: %w", path, err)
 	}
 	return changed, nil
 }
 
-func symlink(dir *os.File, name, target string) (changed bool, err error) {
+func symlink(dir *os.File, name, target string, replace bool) (changed bool, err error) {
 	// What is not there is made without a detour; nothing is replaced by that.
 	err = unix.Symlinkat(target, int(dir.Fd()), name)
 	if err == nil || !errors.Is(err, unix.EEXIST) {
 		return err == nil, err
 	}
-	switch old, err := readlinkat(dir, name); {
-	case errors.Is(err, unix.EINVAL):
+	old, err := readlinkat(dir, name)
+	switch notLink := errors.Is(err, unix.EINVAL); {
+	case err == nil && old == target:
+		return false, nil
+	case !replace && (err == nil || notLink):
+		return false, fs.ErrExist
+	case notLink:
 		return false, ErrNotLink
 	case err != nil:
 		return false, err
-	case old == target:
-		return false, nil
 	}
 	tmp, err := temporary(name)
 	if err != nil {

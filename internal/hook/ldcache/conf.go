@@ -36,11 +36,11 @@ type reader struct {
 }
 
 // configured returns the directories that the container's own ld.so.conf names,
-// in order. What it includes that is not there counts for nothing; what cannot be
-// read is left out with a warning.
-func configured(root *inroot.Root, warn func(string)) ([]string, error) {
-	r := reader{root: root, warn: warn, seen: map[string]bool{path.Join(confDir, confName): true}}
-	if err := r.file("/etc/ld.so.conf"); err != nil {
+// in order; it stands in the directory etc. What it includes that is not there
+// counts for nothing; what cannot be read is left out with a warning.
+func configured(root *inroot.Root, etc string, warn func(string)) ([]string, error) {
+	r := reader{root: root, warn: warn, seen: map[string]bool{path.Join(etc, confDir, confName): true}}
+	if err := r.file(path.Join(etc, "ld.so.conf")); err != nil {
 		return nil, err
 	}
 	return r.directories, nil

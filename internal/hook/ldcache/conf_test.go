@@ -57,7 +57,7 @@ func TestConfigured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var warnings []string
-			got, err := configured(tree(t, c.files), func(w string) { warnings = append(warnings, w) })
+			got, err := configured(tree(t, c.files), "/etc", func(w string) { warnings = append(warnings, w) })
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil || len(warnings) != c.warnings {
 				t.Errorf("%v, %q, (-want +got):\n%s", err, warnings, diff)
 			}
@@ -67,7 +67,7 @@ func TestConfigured(t *testing.T) {
 
 func TestConfiguredTooMuch(t *testing.T) {
 	for _, text := range []string{strings.Repeat("/a\n", maxConfDirs+1), strings.Repeat("include /*x\n", maxListed+1), strings.Repeat("a\n", maxConfLines+1)} {
-		if got, err := configured(tree(t, map[string]string{"etc/ld.so.conf": text}), func(string) {}); !errors.Is(err, ErrTooMuch) {
+		if got, err := configured(tree(t, map[string]string{"etc/ld.so.conf": text}), "/etc", func(string) {}); !errors.Is(err, ErrTooMuch) {
 			t.Errorf("%.20q: %d directories, %v; want ErrTooMuch", text, len(got), err)
 		}
 	}
@@ -90,7 +90,7 @@ func FuzzConfigured(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "etc/ld.so.conf"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got, err := configured(root, func(string) {})
+		got, err := configured(root, "/etc", func(string) {})
 		if err != nil && !errors.Is(err, ErrTooMuch) {
 			t.Error(err)
 		}

@@ -1,5 +1,7 @@
 // Package ldcache makes a container's dynamic linker know libraries: it writes
-// the container's /etc/ld.so.cache with the host's ldconfig.
+// the container's /etc/ld.so.cache, or where else the linker of the image looks for
+// it, with the host's ldconfig. Where musl does the linking for programs that were
+// made for glibc, it writes musl's search path.
 //
 // Nothing of the image is executed, and ldconfig, which was not written for
 // hostile files, can do no harm: it sees the container's files read-only, in a

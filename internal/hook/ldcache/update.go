@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,8 +17,9 @@ import (
 )
 
 const (
+	// cachePath is the usual cache of glibc's dynamic linker, and confDir is beside it.
 	cachePath = "/etc/ld.so.cache"
-	confDir   = "/etc/ld.so.conf.d"
+	confDir   = "ld.so.conf.d"
 	// confName sorts before what images have, so that the folders' libraries are
 	// found before others of the same name; it is fixed, so that a container that
 	// starts again has one.
@@ -29,8 +31,8 @@ const (
 )
 
 var (
-	// ErrNoLoader reports a container without glibc's dynamic linker, which alone
-	// reads the cache: musl, or static programs only.
+	// ErrNoLoader reports a container without a dynamic linker for glibc's programs:
+	// musl alone, or static programs only.
 	ErrNoLoader = errors.New("the container has no dynamic linker of glibc")
 	// ErrNoLdconfig reports a host whose ldconfig cannot be used.
 	ErrNoLdconfig = errors.New("the host has no static ldconfig of root's")
@@ -50,38 +52,64 @@ type Program struct {
 }
 
 // Update puts the libraries of the given folders, as far as the container has
-// them, and of those that its own configuration names, into its cache. execute
+// them, and of those that its own configuration names, into its cache: that of
+// each dynamic linker of glibc that it has. Where programs for glibc are served by
+// musl, which has no cache, the folders go to the end of its search path. execute
 // starts a program as a child of the calling thread and waits for it; warn is
 // told of configuration that is left out.
+//
+// So a program finds a library in this order: the RPATH or RUNPATH that it was
+// built with, and the LD_LIBRARY_PATH of the image or of whoever starts it, as the
+// linker weighs them; the folders, in the order given; the directories of the
+// image's ld.so.conf; those that are part of the linker, such as /usr/lib64. A
+// library that the image has in /usr/lib too is the folders' one, and the image's
+// own by LD_LIBRARY_PATH. With musl it is the image's own in any case.
 func Update(root *inroot.Root, folders []string, execute func(Program) error, warn func(string)) error {
 	for _, folder := range folders {
 		if err := checkFolder(folder); err != nil {
 			return err
 		}
 	}
-	if !hasLoader(root) {
+	caches, paths := linkers(root)
+	if len(caches)+len(paths) == 0 {
 		return ErrNoLoader
 	}
-	ldconfig, err := hostLdconfig("/")
-	if err != nil {
-		return err
-	}
-	defer ldconfig.Close()
 	var present []string
 	for _, folder := range folders {
 		if info, err := root.Stat(folder); err == nil && info.IsDir() {
 			present = append(present, folder)
 		}
 	}
-	directories, err := configured(root, warn)
+	for _, name := range paths {
+		if err := extend(root, name, present, warn); err != nil {
+			return err
+		}
+	}
+	if len(caches) == 0 {
+		return nil
+	}
+	ldconfig, err := hostLdconfig("/")
 	if err != nil {
 		return err
 	}
-	cache, err := build(root, ldconfig, append(present[:len(present):len(present)], directories...), execute)
-	if err != nil {
-		return err
+	defer ldconfig.Close()
+	for _, name := range caches {
+		directories, err := configured(root, path.Dir(name), warn)
+		if err != nil {
+			return err
+		}
+		cache, err := build(root, ldconfig, slices.Concat(present, directories, builtIn(root, name)), execute)
+		if err != nil {
+			return err
+		}
+		err = write(root.OneMount(), name, present, cache)
+		if name != cachePath && errors.Is(err, inroot.ErrOtherMount) {
+			warn(err.Error()) // a linker on a volume, which keeps its cache there
+		} else if err != nil {
+			return err
+		}
 	}
-	return write(root.OneMount(), present, cache)
+	return nil
 }
 
 func checkFolder(folder string) error {
@@ -92,43 +120,28 @@ func checkFolder(folder string) error {
 	return nil
 }
 
-// loaders are the names that programs have for glibc's dynamic linker.
-var loaders = []string{
-	"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib64/ld-linux-loongarch-lp64d.so.1",
-	"/lib/ld-linux-riscv64-lp64d.so.1", "/lib64/ld64.so.2", "/lib/ld64.so.1", "/lib/ld-linux.so.2",
-}
-
-func hasLoader(root *inroot.Root) bool {
-	for _, loader := range loaders {
-		if info, err := root.Stat(loader); err == nil && info.Mode().IsRegular() {
-			return true
-		}
-	}
-	return false
-}
-
-// write puts the result into the container. The file in ld.so.conf.d is for an
-// ldconfig that somebody runs there later.
-func write(root *inroot.Root, folders []string, cache []byte) error {
+// write puts the result into the container, as the cache of this name. The file in
+// ld.so.conf.d is for an ldconfig that somebody runs there later.
+func write(root *inroot.Root, name string, folders []string, cache []byte) error {
+	etc := path.Dir(name)
 	if len(folders) > 0 {
-		dir, err := root.MkdirAll(confDir, 0o755)
-		if err != nil {
+		if err := put(root, path.Join(etc, confDir, confName), []byte(strings.Join(folders, "\n")+"\n")); err != nil {
 			return err
 		}
-		below := inroot.At(dir).OneMount()
-		defer below.Close()
-		if _, err := below.Replace(confName, []byte(strings.Join(folders, "\n")+"\n"), 0o644); err != nil {
-			return fmt.Errorf("in %s: %w", confDir, err)
-		}
 	}
-	dir, err := root.MkdirAll(path.Dir(cachePath), 0o755)
+	return put(root, name, cache)
+}
+
+// put writes a file, in a directory that is made if need be.
+func put(root *inroot.Root, name string, data []byte) error {
+	dir, err := root.MkdirAll(path.Dir(name), 0o755)
 	if err != nil {
 		return err
 	}
 	below := inroot.At(dir).OneMount()
 	defer below.Close()
-	if _, err := below.Replace(path.Base(cachePath), cache, 0o644); err != nil {
-		return fmt.Errorf("in %s: %w", path.Dir(cachePath), err)
+	if _, err := below.Replace(path.Base(name), data, 0o644); err != nil {
+		return fmt.Errorf("in %s: %w", path.Dir(name), err)
 	}
 	return nil
 }

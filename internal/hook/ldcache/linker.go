@@ -1,0 +1,108 @@
+package ldcache
+
+import (
+	"bytes"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+)
+
+// maxLoader is the size in bytes beyond which a dynamic linker is not looked into;
+// one with all its symbols has a fourth of it.
+const maxLoader = 8 << 20
+
+// loaders are the names that programs have for glibc's dynamic linker, and what
+// musl calls the same machine.
+var loaders = []struct{ name, arch string }{
+	{"/lib64/ld-linux-x86-64.so.2", "x86_64"},
+	{"/lib/ld-linux-x86-64.so.2", "x86_64"},
+	{"/lib/ld-linux-aarch64.so.1", "aarch64"},
+	{"/lib64/ld-linux-loongarch-lp64d.so.1", "loongarch64"},
+	{"/lib/ld-linux-riscv64-lp64d.so.1", "riscv64"},
+	{"/lib64/ld64.so.2", "powerpc64le"},
+	{"/lib/ld64.so.1", "s390x"},
+	{"/lib/ld-linux.so.2", "i386"},
+}
+
+// linkers returns the files by which the dynamic linkers of a container find
+// libraries: the caches of glibc's, which stand where each was built to look, and
+// the search paths of musl's, where that serves programs for glibc. Of a linker
+// nothing is executed: its file is read.
+func linkers(root *inroot.Root) (caches, paths []string) {
+	add := func(list []string, name string) []string {
+		if slices.Contains(list, name) {
+			return list
+		}
+		return append(list, name)
+	}
+	for _, loader := range loaders {
+		info, err := root.Stat(loader.name)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		// One that cannot be read tells as much as one without the name.
+		data, _ := root.ReadFile(loader.name, maxLoader)
+		switch cache := named(data); {
+		case cache != "":
+			caches = add(caches, cache)
+		case hasMusl(root, loader.arch):
+			paths = add(paths, "/etc/ld-musl-"+loader.arch+".path")
+		default:
+			caches = add(caches, cachePath)
+		}
+	}
+	return caches, paths
+}
+
+// named returns the name of the cache that a dynamic linker of glibc has in
+// itself, as a string of C: the first that can be one; empty if there is none.
+func named(loader []byte) string {
+	end := []byte("/ld.so.cache\x00")
+	for {
+		i := bytes.Index(loader, end)
+		if i < 0 {
+			return ""
+		}
+		text := loader[:i+len(end)-1]
+		loader = loader[i+len(end):]
+		begin := bytes.LastIndexByte(text, 0) + 1
+		if len(text)-begin >= unix.PathMax {
+			continue
+		}
+		if name := string(text[begin:]); checkFolder(name) == nil {
+			return name
+		}
+	}
+}
+
+// hasMusl tells whether programs for glibc are, in this container, served by musl:
+// by a linker of theirs that is another program, or musl's under another name.
+func hasMusl(root *inroot.Root, arch string) bool {
+	info, err := root.Stat("/lib/ld-musl-" + arch + ".so.1")
+	return err == nil && info.Mode().IsRegular()
+}
+
+// builtIn returns the directories that are part of the container's dynamic linker
+// and may not be part of the host's ldconfig, which knows those of the host's own:
+// lib64 where glibc is there, and what is beside a cache elsewhere. Without them the
+// cache would lack most of the image's libraries, or have those of the container's
+// other C library in their place.
+func builtIn(root *inroot.Root, cache string) (list []string) {
+	prefix := path.Dir(path.Dir(cache))
+	candidates := []string{path.Join(prefix, "lib"), path.Join(prefix, "lib64")}
+	if prefix == "/" {
+		if _, err := root.Stat("/lib64/libc.so.6"); err != nil {
+			return nil
+		}
+		candidates = []string{"/lib64", "/usr/lib64"}
+	}
+	for _, dir := range candidates {
+		if info, err := root.Stat(dir); err == nil && info.IsDir() {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
