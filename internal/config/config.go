@@ -90,6 +90,11 @@ func Load(path string, text []byte, getenv func(string) string) (Config, error) 
 		s.to.Set(getenv(s.envVar), s.envVar)
 	}
 	c.MACA.Labels, c.MACA.Requirements = f.MACA.Labels, f.MACA.Requirements
+	for _, rule := range c.MACA.Rules() {
+		if err := rule.Validate(); err != nil {
+			return Config{}, fmt.Errorf("read configuration %s: maca.requirements: %w", path, err)
+		}
+	}
 	return c, nil
 }
 

@@ -1,5 +1,7 @@
 package config
 
+import "github.com/metax-ctk/container-toolkit/internal/compat"
+
 // MACA is the section [maca]: how the version of MXMACA that a container runs on
 // is held against the host's driver.
 type MACA struct {
@@ -21,6 +23,18 @@ type Requirement struct {
 	Driver string `toml:"driver"`
 	// Why is for the message.
 	Why string `toml:"why"`
+}
+
+// Rules are the table that counts.
+func (m MACA) Rules() []compat.Rule {
+	if m.Requirements == nil {
+		return compat.Defaults()
+	}
+	rules := []compat.Rule{}
+	for _, r := range m.Requirements {
+		rules = append(rules, compat.Rule(r))
+	}
+	return rules
 }
 
 // macaSection is the section's shape in the file.

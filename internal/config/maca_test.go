@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +35,14 @@ func TestLoadMACA(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Load("c.toml", []byte("[[maca.requirements]]\nmaca = '3'\ndrivr = '3.0'\n"), func(string) string { return "" }); err == nil {
-		t.Error("an unknown key of a row is accepted")
+	for text, want := range map[string]string{
+		"maca = '3'\ndrivr = '3.0'\n":  `unknown key "maca.requirements.drivr"`,
+		"maca = '3'\n":                 "maca.requirements",
+		"maca = 'new'\ndriver = '3'\n": `"new"`,
+	} {
+		_, err := Load("c.toml", []byte("[[maca.requirements]]\n"+text), func(string) string { return "" })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error is %v, want one with %q", text, err, want)
+		}
 	}
 }

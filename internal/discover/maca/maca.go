@@ -1,6 +1,7 @@
 // Package maca reads what stands below /opt of a host: the driver's user-space
-// part and the MXMACA software. It looks at paths and versions only; what of it
-// goes into a container is the business of cdi.
+// part and the MXMACA software, of which there may be several versions. It tells
+// where they are, which libraries they hold and which those lack; what of it goes
+// into a container is the business of cdi.
 package maca
 
 import (
@@ -17,8 +18,11 @@ import (
 const (
 	DriverPath = "/opt/mxdriver" // bin/mx-smi, lib/libmxsml.so
 	Path       = "/opt/maca"     // a link to /opt/maca-<version>
+	N100Path   = "/opt/mxn100"   // the software of the N100
 	// VersionFile says "Version:3.3.0.15" in its first line.
-	VersionFile = "/opt/maca/Version.txt"
+	VersionFile = Path + "/" + versionName
+
+	versionName = "Version.txt"
 )
 
 // Report is what the host has.
@@ -34,34 +38,38 @@ type Report struct {
 // Read looks for the driver's user-space part and the MXMACA software. Neither
 // is a must: a host may leave MXMACA to the images.
 func Read(host *hostfs.Root) Report {
-	var r Report
-	if names, err := host.ReadDir(DriverPath); err == nil && len(names) > 0 {
-		r.Driver = DriverPath
-	}
+	r := Report{Driver: driver(host)}
 	if !host.Exists(Path) {
 		if names, _ := host.ReadDir(path.Dir(Path)); slices.Contains(names, path.Base(Path)) {
 			r.Warnings = append(r.Warnings, Path+" is a link that leads nowhere")
 		}
 		return r
 	}
-	r.MACA = &gpu.MACA{Path: Path}
-	text, err := host.ReadFile(VersionFile)
-	if err == nil {
-		r.MACA.Version, err = parseVersion(string(text))
-	}
+	version, err := versionOf(host, Path)
 	if err != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("MXMACA version is not known: %v", err))
+		r.Warnings = append(r.Warnings, unknownVersion(err))
 	}
+	r.MACA = &gpu.MACA{Path: Path, Version: version}
 	return r
 }
 
+// driver is DriverPath where there is something in it, or else empty.
+func driver(host *hostfs.Root) string {
+	if names, err := host.ReadDir(DriverPath); err == nil && len(names) > 0 {
+		return DriverPath
+	}
+	return ""
+}
+
+func unknownVersion(err error) string { return fmt.Sprintf("MXMACA version is not known: %v", err) }
+
 // parseVersion returns the text behind the last colon of the first line:
 // "Version:3.8.0.3-c600u" is "3.8.0.3-c600u".
-func parseVersion(text string) (string, error) {
+func parseVersion(file, text string) (string, error) {
 	line, _, _ := strings.Cut(text, "\n")
 	version := strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:])
 	if version == "" || len(version) > 64 || strings.ContainsFunc(version, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s begins with the line %.80q; want Version:<version>", VersionFile, line)
+		return "", fmt.Errorf("%s begins with the line %.80q; want Version:<version>", file, line)
 	}
 	return version, nil
 }

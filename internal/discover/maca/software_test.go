@@ -20,6 +20,13 @@ var all = []string{"/opt/mxdriver/lib", "/opt/maca/lib", "/opt/maca/mxgpu_llvm/l
 // dev are the links that a simulated host lacks in any case: that of a developer.
 var dev = []maca.Link{{"libmpi.so", "/opt/maca/ompi/lib/libmpi.so.40"}, {"libucp.so", "/opt/maca/ucx/lib/libucp.so.0"}}
 
+// installed is the simulated installation, at its usual place or another.
+func installed(dir string, links []maca.Link) maca.Software {
+	return maca.Software{
+		Version: "3.3.0.15", Dir: dir, Default: true, Driver: "/opt/mxdriver", Libraries: all, Links: links, Programs: []string{"macainfo"},
+	}
+}
+
 func TestFind(t *testing.T) {
 	move := func(from, to string) func(sim.Tree) {
 		return func(tree sim.Tree) { tree[home+to] = tree[home+from]; delete(tree, home+from) }
@@ -30,13 +37,10 @@ func TestFind(t *testing.T) {
 		want    maca.Software
 		warning string // a part of the only one
 	}{
-		{"as installed", func(sim.Tree) {}, maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev}, ""},
+		{"as installed", func(sim.Tree) {}, installed("/"+home, dev), ""},
 		{
 			"no SONAME link", move("/lib/libmcruntime.so", "/lib/libmcruntime.so.3.3.0"),
-			maca.Software{
-				Version: "3.3.0.15", Dir: "/" + home, Libraries: all,
-				Links: append([]maca.Link{{"libmcruntime.so", "/opt/maca/lib/libmcruntime.so.3.3.0"}}, dev...),
-			},
+			installed("/"+home, append([]maca.Link{{"libmcruntime.so", "/opt/maca/lib/libmcruntime.so.3.3.0"}}, dev...)),
 			"",
 		},
 		{
@@ -45,14 +49,14 @@ func TestFind(t *testing.T) {
 				f.Data = strings.Replace(f.Data, "libmccl.so\x00", "../mccl.so\x00", 1)
 				tree[home+"/lib/libmccl.so"] = f
 			},
-			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
+			installed("/"+home, dev),
 			"",
 		},
 		{
 			"a text for the linker", func(tree sim.Tree) {
 				tree[home+"/lib/libx.so"] = sim.File{Data: "INPUT(-lmccl)"}
 			},
-			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
+			installed("/"+home, dev),
 			"",
 		},
 		{
@@ -61,18 +65,18 @@ func TestFind(t *testing.T) {
 				f.Data = f.Data[:80]
 				tree[home+"/lib/libmccl.so"] = f
 			},
-			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
-			"/opt/maca/lib/libmccl.so:",
+			installed("/"+home, dev),
+			"/opt/maca-3.3.0.15/lib/libmccl.so:",
 		},
 		{
 			"a directory", func(tree sim.Tree) { tree[home+"/lib/libx.so"] = sim.Dir{} },
-			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
+			installed("/"+home, dev),
 			"libx.so: not a regular file",
 		},
 		{
 			"a link that leads nowhere", func(tree sim.Tree) { tree[home+"/lib/libx.so"] = sim.Link("libx.so.1") },
-			maca.Software{Version: "3.3.0.15", Dir: "/" + home, Libraries: all, Links: dev},
-			"libx.so: no such file",
+			installed("/"+home, dev),
+			"libx.so leads nowhere: no such file",
 		},
 		{"not linked", func(tree sim.Tree) {
 			delete(tree, "opt/maca")
@@ -82,7 +86,7 @@ func TestFind(t *testing.T) {
 					delete(tree, p)
 				}
 			}
-		}, maca.Software{Version: "3.3.0.15", Dir: "/opt/maca", Libraries: all, Links: dev}, ""},
+		}, installed("/opt/maca", dev), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := maca.Find(host(t, test.edit))
@@ -125,8 +129,8 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
-// host is a simulated host after an edit.
-func host(t *testing.T, edit func(sim.Tree)) *hostfs.Root {
+// simulated are the files of a simulated host that matter here.
+func simulated(t testing.TB) sim.Tree {
 	t.Helper()
 	node, err := sim.Node("c500-8")
 	if err != nil {
@@ -141,7 +145,12 @@ func host(t *testing.T, edit func(sim.Tree)) *hostfs.Root {
 			delete(tree, p)
 		}
 	}
-	edit(tree)
+	return tree
+}
+
+// write is the host of a tree.
+func write(t testing.TB, tree sim.Tree) *hostfs.Root {
+	t.Helper()
 	dir := t.TempDir()
 	if err := tree.Write(dir); err != nil {
 		t.Fatal(err)
@@ -151,4 +160,12 @@ func host(t *testing.T, edit func(sim.Tree)) *hostfs.Root {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// host is a simulated host after an edit.
+func host(t *testing.T, edit func(sim.Tree)) *hostfs.Root {
+	t.Helper()
+	tree := simulated(t)
+	edit(tree)
+	return write(t, tree)
 }

@@ -3,17 +3,11 @@ package sysfs
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-)
-
-// The files that tell of the driver as a whole.
-const (
-	moduleDir     = "/sys/module/metax"
-	moduleVersion = "/sys/module/metax/version"
 )
 
 // Report is what the kernel says of a node.
@@ -27,10 +21,15 @@ type Report struct {
 	// Strays are virtual functions that belong to none of GPUs, and were left
 	// out.
 	Strays []gpu.BDF
+	// Whole are the GPUs of which /sys/bus/pci/devices/<BDF>/model says that
+	// they are not in slice mode, and that have no slices: whoever says
+	// otherwise speaks of another day. Virtual functions are another matter.
+	Whole []gpu.BDF
 	// Loaded tells whether the kernel module is there: /sys/module/metax.
 	Loaded bool
-	// Version is the driver's version, from /sys/module/metax/version; empty
-	// if it is not known.
+	// Version is the version of the driver that is loaded, from
+	// /sys/module/metax/version or else the module's file; empty if it is not
+	// known.
 	Version string
 	// Warnings say what could not be read or contradicts itself, one line each.
 	Warnings []string
@@ -48,6 +47,7 @@ func Read(host *hostfs.Root) (Report, error) {
 	}
 	report := Report{GPUs: []gpu.GPU{}}
 	var vfs []function
+	index := map[gpu.BDF]int{} // of a virtual function on its GPU
 	for _, f := range functions {
 		class, err := parseID("class", f.class, 24)
 		if err != nil && f.class != "" {
@@ -60,22 +60,29 @@ func Read(host *hostfs.Root) (Report, error) {
 		default:
 			g := r.pf(f)
 			g.Index = len(report.GPUs)
+			maps.Copy(index, f.virtfn)
 			report.GPUs = append(report.GPUs, g)
 		}
 	}
-	report.Strays = r.assign(vfs, report.GPUs)
+	report.Strays = r.assign(vfs, index, report.GPUs)
 	r.unique(report.GPUs)
+	r.uniqueSlices(report.GPUs)
 	if len(report.GPUs) > 0 {
 		report.Shared = r.shared()
 	}
-	report.Loaded, report.Version = r.module()
-	report.Warnings = r.warnings
+	report.Loaded = r.host.Exists(moduleDir)
+	if report.Loaded {
+		report.Version = r.module(nil).Version
+	}
+	report.Whole, report.Warnings = r.whole, r.warnings
 	return report, nil
 }
 
 // assign records virtual functions at the GPUs that they are a part of, and
-// returns those that are a part of none.
-func (r *reader) assign(vfs []function, gpus []gpu.GPU) (strays []gpu.BDF) {
+// returns those that are a part of none. Index has their numbers where the
+// links of their GPUs tell.
+func (r *reader) assign(vfs []function, index map[gpu.BDF]int, gpus []gpu.GPU) (strays []gpu.BDF) {
+	var rest []func()
 	for _, f := range vfs {
 		parent, err := parsePhysFn(f.physfn)
 		if err != nil {
@@ -90,28 +97,64 @@ func (r *reader) assign(vfs []function, gpus []gpu.GPU) (strays []gpu.BDF) {
 			continue
 		}
 		gpus[at].VFs = append(gpus[at].VFs, f.bdf)
+		if _, numbered := index[f.bdf]; numbered {
+			r.vf(&gpus[at], f, index)
+		} else {
+			rest = append(rest, func() { r.vf(&gpus[at], f, index) })
+		}
+	}
+	for _, record := range rest {
+		record() // under a number that is left
 	}
 	return strays
 }
 
 // unique takes the nodes from GPUs that claim one of another's: a container would
-// get what is not its own.
+// get what is not its own. So it is with slices, of which the sGPUs of one GPU
+// have that GPU's nodes in common.
 func (r *reader) unique(gpus []gpu.GPU) {
-	owner := map[string]int{}
-	var wrong []int
-	for i := range gpus {
-		for _, node := range gpus[i].Nodes {
-			j, taken := owner[node]
+	type claim struct{ gpu, slice int } // slice is -1 for the GPU itself
+	owner := map[string]claim{}
+	var wrong []claim
+	name := func(c claim) string {
+		if c.slice < 0 {
+			return gpus[c.gpu].BDF.String()
+		}
+		return sliceLabel(gpus[c.gpu], gpus[c.gpu].Slices[c.slice])
+	}
+	take := func(c claim, nodes []string) {
+		for _, node := range nodes {
+			other, taken := owner[node]
 			if !taken {
-				owner[node] = i
+				owner[node] = c
 				continue
 			}
-			wrong = append(wrong, i, j)
-			r.warn("GPUs %s and %s cannot be used: both claim %s", gpus[j].BDF, gpus[i].BDF, node)
+			wrong = append(wrong, c, other)
+			r.warn("GPUs %s and %s cannot be used: both claim %s", name(other), name(c), node)
 		}
 	}
-	for _, i := range wrong {
-		gpus[i].Healthy, gpus[i].Nodes, gpus[i].GIDs = false, nil, nil
+	for i, g := range gpus {
+		take(claim{i, -1}, g.Nodes)
+		for k, s := range g.Slices {
+			own := s.Nodes
+			if s.Kind == gpu.SliceSGPU {
+				own = slices.DeleteFunc(slices.Clone(own), func(n string) bool { return slices.Contains(g.Nodes, n) })
+			}
+			take(claim{i, k}, own)
+		}
+	}
+	for _, c := range wrong {
+		g := &gpus[c.gpu]
+		if c.slice >= 0 {
+			g.Slices[c.slice].Nodes, g.Slices[c.slice].GIDs = nil, nil
+			continue
+		}
+		g.Healthy, g.Nodes, g.GIDs = false, nil, nil
+		for k, s := range g.Slices {
+			if s.Kind == gpu.SliceSGPU {
+				g.Slices[k].Nodes, g.Slices[k].GIDs = nil, nil
+			}
+		}
 	}
 }
 
@@ -136,26 +179,4 @@ func (r *reader) shared() *gpu.Shared {
 	}
 	s.GIDs = ascending(s.GIDs)
 	return s
-}
-
-// module reads about the kernel module. A module without a version has no such
-// file.
-func (r *reader) module() (loaded bool, version string) {
-	if !r.host.Exists(moduleDir) {
-		return false, ""
-	}
-	version, err := r.text(moduleVersion)
-	switch {
-	case err != nil:
-		r.warn("driver version is not known: %v", err)
-	case !isVersion(version):
-		r.warn("driver version is not known: %s is %.40q", moduleVersion, version)
-		version = ""
-	}
-	return true, version
-}
-
-// isVersion accepts one printable word of a sane length.
-func isVersion(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }

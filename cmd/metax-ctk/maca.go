@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+func (t toolkit) macaCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "maca",
+		Usage: "the MXMACA software of the host",
+		Subcommands: []*cli.Command{
+			{
+				Name:  "list",
+				Usage: "list what is installed: MXMACA versions, the driver's programs and libraries",
+				Description: `The default is where /opt/maca leads. What a container can be given is marked.
+Exit code 3 if there is no MXMACA.
+
+Example:
+   metax-ctk maca list
+   metax-ctk maca list -o json | jq -r '.installations[].version'`,
+				Flags:  []cli.Flag{outputFlag(), macaPathFlag()},
+				Action: t.macaList,
+			},
+			{
+				Name:      "check",
+				Usage:     "check an installation of MXMACA, and say what an image must bring for it",
+				ArgsUsage: "[VERSION]",
+				Description: `Without VERSION, the default is checked. Problems are libraries that are missing,
+links that lead nowhere, files that are no sound libraries, an unknown version, and
+a driver that is too old for it. Nothing of MXMACA is run. Exit code 4 if there is
+a problem, 3 if there is no MXMACA.
+
+Example:
+   metax-ctk maca check
+   metax-ctk maca check 3.3.0.15 -o json`,
+				Flags:  []cli.Flag{outputFlag(), macaPathFlag()},
+				Action: t.macaCheck,
+			},
+		},
+	}
+}
+
+func macaPathFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "maca-path", EnvVars: []string{"MACA_PATH"},
+		Usage: "look at the MXMACA in `DIR`, too",
+	}
+}
+
+// macaInstall is an installation as -o prints it.
+type macaInstall struct {
+	Kind    maca.Kind `json:"kind"`
+	Version string    `json:"version"` // empty if not known
+	Path    string    `json:"path"`
+	Dir     string    `json:"dir"`
+	Default bool      `json:"default"`
+	// Givable tells whether a container can be given it; else Doubt says why not.
+	Givable bool   `json:"givable"`
+	Doubt   string `json:"doubt,omitempty"`
+	// Libraries are its own; of those and the driver's are the other numbers.
+	Libraries int `json:"libraries"`
+	Missing   int `json:"missing"`
+	Problems  int `json:"problems"`
+}
+
+// installations finds what is installed. The files of another node are not here.
+func (t toolkit) installations(c *cli.Context) (*hostfs.Root, maca.Listing, error) {
+	if !t.where(c).IsHost() {
+		return nil, maca.Listing{}, usagef("the files of node %q are not on this host, so it has no MXMACA to look at", t.where(c).Node)
+	}
+	host, err := hostfs.New(t.where(c).Root)
+	if err != nil {
+		return nil, maca.Listing{}, err
+	}
+	return host, maca.List(host, c.String("maca-path")), nil
+}
+
+func (t toolkit) macaList(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	host, listing, err := t.installations(c)
+	if err != nil {
+		return err
+	}
+	t.warnPlain(listing.Warnings)
+	found := struct {
+		Installations []macaInstall `json:"installations"`
+	}{[]macaInstall{}}
+	for _, i := range listing.Installs {
+		t.warnPlain(i.Warnings)
+		found.Installations = append(found.Installations, described(i, maca.Inspect(host, i)))
+	}
+	err = t.print(c, found, func(w io.Writer) error { return macaTable(w, found.Installations) })
+	if err == nil && len(listing.MACA()) == 0 {
+		_, err = listing.Choose("")
+	}
+	return err
+}
+
+// described puts an installation and its libraries into words for programs.
+func described(i maca.Install, looked maca.Inspection) macaInstall {
+	m := macaInstall{
+		Kind: i.Kind, Version: i.Version, Path: i.Path, Dir: i.Dir, Default: i.Default, Givable: i.Doubt == "", Doubt: i.Doubt,
+		Missing: len(looked.Missing), Problems: len(looked.Problems),
+	}
+	for _, l := range looked.Libraries {
+		if i.Kind == maca.KindDriver || !strings.HasPrefix(l.Path, maca.DriverPath+"/") {
+			m.Libraries++
+		}
+	}
+	return m
+}
+
+func macaTable(w io.Writer, installs []macaInstall) error {
+	if len(installs) == 0 {
+		return nil
+	}
+	rows := [][]string{{"KIND", "VERSION", "PATH", "DIR", "DEFAULT", "LIBRARIES", "MISSING", "PROBLEMS", "FOR CONTAINERS"}}
+	for _, i := range installs {
+		row := []string{
+			string(i.Kind), i.Version, i.Path, i.Dir, "", strconv.Itoa(i.Libraries), strconv.Itoa(i.Missing), strconv.Itoa(i.Problems), "yes",
+		}
+		if i.Default {
+			row[4] = "yes"
+		}
+		if !i.Givable {
+			row[8] = "no: " + i.Doubt
+		}
+		rows = append(rows, row)
+	}
+	return columns(w, rows)
+}
+
+// warnPlain warns with words that may quote a file.
+func (t toolkit) warnPlain(lines []string) {
+	for _, line := range lines {
+		t.warn(printable(line))
+	}
+}
+
+// ofVersion is a version in a sentence.
+func ofVersion(version string) string {
+	if version == "" {
+		return "of unknown version"
+	}
+	return fmt.Sprintf("%.80s", version)
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
+)
+
+// macaChecked is what check found, as -o prints it.
+type macaChecked struct {
+	OK      bool        `json:"ok"`
+	MACA    macaInstall `json:"maca"`
+	Machine string      `json:"machine"` // "EM_X86_64", empty without libraries
+	Driver  macaDriver  `json:"driver"`
+	// Compat is what the rules say of both versions.
+	Compat compat.Verdict `json:"compat"`
+	// Problems are what makes the exit code 4.
+	Problems []macaProblem `json:"problems"`
+	// Image is what an image must bring: libraries that are the host system's.
+	Image []macaDemand `json:"image"`
+}
+
+type macaDriver struct {
+	Version string `json:"version"` // empty if not known
+	File    string `json:"file"`    // where the version is from
+	Loaded  bool   `json:"loaded"`
+}
+
+type macaProblem struct {
+	Kind    string   `json:"kind"`
+	Message string   `json:"message"`
+	By      []string `json:"by"` // the libraries that are concerned, by path
+}
+
+type macaDemand struct {
+	Name     string   `json:"name"`
+	Versions []string `json:"versions"`
+	By       []string `json:"by"`
+}
+
+func (t toolkit) macaCheck(c *cli.Context) error {
+	args, err := arguments(c, 0, 1)
+	if err != nil {
+		return err
+	}
+	host, listing, err := t.installations(c)
+	if err != nil {
+		return err
+	}
+	install, err := listing.Choose(strings.Join(args, ""))
+	if err != nil {
+		return err
+	}
+	driver := sysfs.ReadModule(host, map[string]sysfs.Unpack{".zst": unzstd})
+	t.warnPlain(driver.Warnings)
+	found := macaCheckOf(install, maca.Inspect(host, install), driver, t.settings.MACA.Rules())
+	for _, w := range listing.Warnings {
+		found.problem("broken", w, nil)
+	}
+	found.OK = len(found.Problems) == 0
+	if err := t.print(c, found, func(w io.Writer) error { return found.table(w) }); err != nil {
+		return err
+	}
+	if !found.OK {
+		return errProblems
+	}
+	return nil
+}
+
+// macaCheckOf judges what was found. That nobody knows whether the driver fits is
+// no problem; that it does not is one.
+func macaCheckOf(i maca.Install, looked maca.Inspection, driver sysfs.Module, rules []compat.Rule) *macaChecked {
+	found := &macaChecked{
+		MACA:     described(i, looked),
+		Machine:  looked.Machine,
+		Driver:   macaDriver{driver.Version, driver.File, driver.Loaded},
+		Compat:   compat.Check(rules, i.Version, driver.Version),
+		Problems: []macaProblem{},
+		Image:    []macaDemand{},
+	}
+	for _, w := range i.Warnings {
+		found.problem("version", w, nil)
+	}
+	if i.Doubt != "" {
+		found.problem("place", i.Doubt, nil)
+	}
+	if len(looked.Libraries) == 0 {
+		found.problem("libraries", "no shared library in "+i.Path, nil)
+	}
+	for _, m := range looked.Missing {
+		found.problem("missing", "no library "+m.Name+" on this host", m.By)
+	}
+	for _, p := range looked.Problems {
+		found.problem(p.Kind, p.Text, nil)
+	}
+	if found.Compat.State == compat.Mismatch {
+		found.problem("driver", found.Compat.Reason, nil)
+	}
+	for _, d := range looked.Image {
+		found.Image = append(found.Image, macaDemand{d.Name, append([]string{}, d.Versions...), d.By})
+	}
+	return found
+}
+
+func (m *macaChecked) problem(kind, message string, by []string) {
+	m.Problems = append(m.Problems, macaProblem{kind, message, append([]string{}, by...)})
+}
+
+func (m *macaChecked) table(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "MXMACA %s in %s, libraries: %d\n", ofVersion(m.MACA.Version), m.MACA.Dir, m.MACA.Libraries)
+	fmt.Fprintf(&b, "driver: %s\n", m.Compat.Reason)
+	if !m.Driver.Loaded {
+		fmt.Fprintf(&b, "driver: the kernel module metax is not loaded\n")
+	}
+	for _, d := range m.Image {
+		fmt.Fprintf(&b, "an image must bring: %s\n", strings.TrimSpace(d.Name+" "+strings.Join(d.Versions, " ")))
+	}
+	for _, p := range m.Problems {
+		fmt.Fprintf(&b, "problem: %s%s\n", p.Message, neededBy(p.By))
+	}
+	if m.OK {
+		fmt.Fprintln(&b, "no problem found")
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, printable(strings.TrimSuffix(line, "\n"))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neededBy names the libraries that something is missing for, a few of them.
+func neededBy(by []string) string {
+	const shown = 3
+	switch {
+	case len(by) == 0:
+		return ""
+	case len(by) > shown:
+		return fmt.Sprintf("; needed by %s and %d more", strings.Join(by[:shown], ", "), len(by)-shown)
+	}
+	return "; needed by " + strings.Join(by, ", ")
+}
+
+// unzstd unpacks a module as the kernels of some distributions have it.
+func unzstd(r io.Reader) (io.ReadCloser, error) {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(128<<20))
+	if err != nil {
+		return nil, err
+	}
+	return z.IOReadCloser(), nil
+}

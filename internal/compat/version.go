@@ -1,0 +1,81 @@
+package compat
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a version may look like. Those of the vendor have three or four
+// components, and suffixes such as "-c600u".
+const (
+	maxText       = 64
+	maxComponents = 8
+)
+
+// ErrVersion reports a text that is no version.
+var ErrVersion = errors.New("not a version")
+
+// Version is a version of MXMACA or of the driver. The zero Version is none.
+type Version struct {
+	text       string
+	components []uint64
+}
+
+// Parse reads "3.8.0.3-c600u": components between dots, and behind the first "-"
+// a suffix that says nothing about order. It fails with ErrVersion.
+func Parse(text string) (Version, error) {
+	bad := func(why string) (Version, error) {
+		return Version{}, fmt.Errorf("%w: %.80q %s", ErrVersion, text, why)
+	}
+	if len(text) > maxText {
+		return bad("is too long")
+	}
+	numbers, suffix, _ := strings.Cut(text, "-")
+	if strings.ContainsFunc(suffix, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return bad("has a suffix with odd characters")
+	}
+	v := Version{text: text}
+	for word := range strings.SplitSeq(numbers, ".") {
+		if len(v.components) == maxComponents {
+			return bad("has too many components")
+		}
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return bad("has a component that is no number")
+		}
+		v.components = append(v.components, n)
+	}
+	return v, nil
+}
+
+// String is the text that the Version was read from, with its suffix.
+func (v Version) String() string { return v.text }
+
+// Compare orders versions by their components as numbers: 3.10 is behind 3.9, and
+// 3.4 equals 3.4.0. Suffixes do not count.
+func (v Version) Compare(other Version) int {
+	for i := range max(len(v.components), len(other.components)) {
+		if c := cmp.Compare(v.component(i), other.component(i)); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (v Version) component(i int) uint64 {
+	if i < len(v.components) {
+		return v.components[i]
+	}
+	return 0
+}
+
+// Begins tells whether v begins with all of the prefix's components: 3.7.1 does
+// with 3 and 3.7, and 3.71 with 3 only.
+func (v Version) Begins(prefix Version) bool {
+	return len(prefix.components) > 0 && len(v.components) >= len(prefix.components) &&
+		slices.Equal(v.components[:len(prefix.components)], prefix.components)
+}

@@ -1,0 +1,56 @@
+package maca
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// regular opens a regular file. It looks first: to open a device may do things.
+func regular(host *hostfs.Root, name string) (*os.File, error) {
+	info, err := host.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode.IsRegular() {
+		return nil, fmt.Errorf("open %s: %w", host.Join(name), hostfs.ErrNotRegular)
+	}
+	return host.Open(name)
+}
+
+// head returns the first bytes of a regular file, at most limit.
+func head(host *hostfs.Root, name string, limit int) ([]byte, error) {
+	f, err := regular(host, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data := make([]byte, limit)
+	n, err := io.ReadFull(f, data)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("read %s: %w", host.Join(name), err)
+	}
+	return data[:n], nil
+}
+
+// within tells whether a clean path is dir or below it.
+func within(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// versionOf reads the version that an installation's Version.txt tells. Only the
+// beginning is read: the first line is all that counts.
+func versionOf(host *hostfs.Root, dir string) (string, error) {
+	const limit = 4 << 10
+	name := path.Join(dir, versionName)
+	text, err := head(host, name, limit)
+	if err != nil {
+		return "", err
+	}
+	return parseVersion(host.Join(name), string(text))
+}
