@@ -6,7 +6,7 @@ PREFIX   ?= /usr/local
 DESTDIR  ?=
 GO       ?= go
 FUZZTIME ?= 5s
-PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook
+PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook metax-mxsml
 TOOL     := $(GO) tool -modfile=tools/go.mod
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
@@ -21,6 +22,7 @@ import (
 type deps struct {
 	In       io.Reader
 	Out, Err io.Writer
+	Library  mxsml.Run // nil if there is no metax-mxsml
 	Run      mxsmi.Run
 }
 
@@ -112,7 +114,8 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 			},
 		},
 		Commands: []*cli.Command{
-			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.psCommand(), t.leaseCommand(), t.cdiCommand(),
+			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.psCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
+			t.macaCommand(),
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},
 	}
@@ -146,7 +149,7 @@ func group(c *cli.Context) error {
 // where returns the node that the global flags name.
 func (t toolkit) where(c *cli.Context) where.Where {
 	return where.Where{
-		Node: setting(c, "node", t.settings.Node), Root: setting(c, "root", t.settings.Root), Run: t.Run,
+		Node: setting(c, "node", t.settings.Node), Root: setting(c, "root", t.settings.Root), Library: t.Library, Run: t.Run,
 	}
 }
 

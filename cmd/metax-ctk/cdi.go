@@ -20,13 +20,14 @@ func (t toolkit) cdiCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name:  "generate",
-				Usage: "write the CDI spec of the node",
-				Description: `A file that says the same already is not touched. While a GPU on the PCI bus
+				Usage: "write the CDI specs of the node",
+				Description: `One file for each kind: metax-tech.com/gpu for whole GPUs, sgpu for slices and
+virtual functions, maca for the host's MXMACA software. --class or --output
+writes one of them only. A file that says the same already is not touched;
+that of a kind of which nothing is left is removed. While a GPU on the PCI bus
 has no device nodes yet, nothing is written (--force writes the others).
 What mx-smi said is recorded below the root, at
 /run/metax-container-toolkit/node.json, for metax-docker.
-
-With --class maca it is the spec of the host's MXMACA software: device "host".
 
 Examples:
    metax-ctk cdi generate
@@ -57,8 +58,8 @@ Examples:
 				Name:      "check",
 				Usage:     "check the spec: its form, the files that it names, and drift from the node",
 				ArgsUsage: "[FILE]",
-				Description: `Without FILE, everything that engines find of the kind. Exit code 4 means
-that something was found.
+				Description: `Without FILE, everything that engines find of the node's kinds, or of the one
+that --class names. Exit code 4 means that something was found.
 
 Examples:
    metax-ctk cdi check
@@ -83,7 +84,7 @@ Example:
 func kindFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "vendor", Value: cdi.DefaultVendor, Usage: "the `VENDOR` of the CDI kind"},
-		&cli.StringFlag{Name: "class", Value: cdi.DefaultClass, Usage: "the `CLASS` of the CDI kind; maca is the host's MXMACA"},
+		&cli.StringFlag{Name: "class", Value: cdi.DefaultClass, Usage: "the `CLASS` of the CDI kind: gpu, sgpu (slices), maca (the host's MXMACA)"},
 	}
 }
 
@@ -121,19 +122,31 @@ func (t toolkit) cdiOptions(c *cli.Context) (*hostfs.Root, cdi.Options, error) {
 	return host, opt, nil
 }
 
-// wanted makes the spec that the node would get, of its MXMACA or of its GPUs;
-// the latter with the node that they were found on.
+// wanted makes the spec that the node would get, with the node that it was made
+// of; the host's software is none of a node's.
 func (t toolkit) wanted(c *cli.Context, host *hostfs.Root, opt cdi.Options) (*gpu.Node, *specs.Spec, error) {
+	return t.wantedOf(c, nil, host, opt)
+}
+
+// wantedOf is wanted for a node that is known already, unless it is nil.
+func (t toolkit) wantedOf(c *cli.Context, node *gpu.Node, host *hostfs.Root, opt cdi.Options) (*gpu.Node, *specs.Spec, error) {
 	if opt.Class == cdi.SoftwareClass {
 		spec, err := t.wantedSoftware(c, host, opt)
 		return nil, spec, err
 	}
-	node, err := t.node(c)
-	if err != nil {
-		return nil, nil, err
+	if node == nil {
+		found, err := t.node(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		node = &found
 	}
-	spec, err := cdi.Generate(node, opt)
-	return &node, spec, err
+	generate := cdi.Generate
+	if opt.Class == cdi.SliceClass {
+		generate = cdi.GenerateSlices
+	}
+	spec, err := generate(*node, opt)
+	return node, spec, err
 }
 
 func (t toolkit) cdiList(c *cli.Context) error {

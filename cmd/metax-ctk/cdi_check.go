@@ -6,11 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
@@ -36,25 +38,12 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 		return err
 	}
 	found := checked{Files: []string{}, Problems: []cdi.Problem{}, Drift: []cdi.Difference{}}
-	kind := cdi.Kind(opt.Vendor, opt.Class)
 	files, err := given(args)
 	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		listing := cdi.List(host, specDirs(c), kind)
-		found.Problems = append(found.Problems, listing.Problems()...)
-		for _, f := range listing.Files {
-			if f.Kind == kind {
-				files = append(files, specFile{host, f.Path})
-			}
-		}
-		if len(files) == 0 {
-			found.Problems = append(found.Problems, cdi.Problem{
-				Code: cdi.CodeFile, Subject: kind,
-				Message: "no spec of this kind in " + strings.Join(specDirs(c), ", ") + "; write one: metax-ctk cdi generate",
-			})
-		}
+		files = append(files, found.listed(c, host, opt.Vendor)...)
 	}
 	checkable := host
 	if !t.where(c).IsHost() {
@@ -71,7 +60,13 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 		}
 		found.Problems = append(found.Problems, cdi.Check(have, checkable, opt.EngineRoot)...)
 		drift, err := t.drift(c, host, have, opt)
-		if err != nil {
+		switch {
+		case len(args) == 0 && (errors.Is(err, maca.ErrNone) || errors.Is(err, cdi.ErrNoSlices)):
+			found.Problems = append(found.Problems, cdi.Problem{
+				Code: cdi.CodeFile, Subject: file.String(),
+				Message: err.Error() + "; metax-ctk cdi generate removes the spec",
+			})
+		case err != nil:
 			return err
 		}
 		found.Drift = append(found.Drift, drift...)
@@ -91,6 +86,38 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 		return errProblems
 	}
 	return err
+}
+
+// listed returns the spec files of the kinds that are to be checked. One of whole
+// GPUs, or of the class that is named, has to be there.
+func (found *checked) listed(c *cli.Context, host *hostfs.Root, vendor string) []specFile {
+	classes := []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
+	if c.IsSet("class") {
+		classes = []string{c.String("class")}
+	}
+	var files []specFile
+	for _, class := range classes {
+		kind := cdi.Kind(vendor, class)
+		listing := cdi.List(host, specDirs(c), kind)
+		for _, p := range listing.Problems() {
+			// A file whose kind cannot be told is listed with every kind.
+			if !slices.ContainsFunc(found.Problems, func(o cdi.Problem) bool { return o.String() == p.String() }) {
+				found.Problems = append(found.Problems, p)
+			}
+		}
+		for _, f := range listing.Files {
+			if f.Kind == kind {
+				files = append(files, specFile{host, f.Path})
+			}
+		}
+		if len(files) == 0 && class == classes[0] {
+			found.Problems = append(found.Problems, cdi.Problem{
+				Code: cdi.CodeFile, Subject: kind,
+				Message: "no spec of this kind in " + strings.Join(specDirs(c), ", ") + "; write one: metax-ctk cdi generate",
+			})
+		}
+	}
+	return files
 }
 
 func (t toolkit) cdiDiff(c *cli.Context) error {
@@ -132,8 +159,10 @@ func (t toolkit) drift(c *cli.Context, host *hostfs.Root, have *specs.Spec, opt 
 	if !c.IsSet("device-name-strategy") {
 		opt.Names = cdi.NamesOf(have)
 	}
-	if !c.IsSet("class") && have.Kind == cdi.Kind(opt.Vendor, cdi.SoftwareClass) {
-		opt.Class = cdi.SoftwareClass
+	for _, class := range []string{cdi.SliceClass, cdi.SoftwareClass} {
+		if !c.IsSet("class") && have.Kind == cdi.Kind(opt.Vendor, class) {
+			opt.Class = class
+		}
 	}
 	opt.Partial = true
 	_, want, err := t.wanted(c, host, opt)

@@ -11,19 +11,32 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
 )
 
 // control is the device node that every container with a GPU needs.
 const control = "/dev/mxcd"
 
-// generated is what generate did, as -o prints it.
+// generated is what became of one spec, as -o prints it.
 type generated struct {
 	Path    string `json:"path"`
 	Changed bool   `json:"changed"`
-	Version string `json:"cdiVersion"`
+	// Removed tells that the node has nothing of the kind any more.
+	Removed bool   `json:"removed,omitempty"`
+	Version string `json:"cdiVersion,omitempty"`
 	Kind    string `json:"kind"`
 	Devices int    `json:"devices"`
+}
+
+// generation is what generate did: the spec that was asked for, or the GPUs', and
+// the others that the node calls for.
+type generation struct {
+	generated
+	Others []generated `json:"others,omitempty"`
 }
 
 func (t toolkit) cdiGenerate(c *cli.Context) error {
@@ -39,7 +52,8 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if !t.where(c).IsHost() && !c.IsSet("output") {
+	here := t.where(c).IsHost()
+	if !here && !c.IsSet("output") {
 		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
 	}
 	node, spec, err := t.wanted(c, host, opt)
@@ -52,7 +66,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	case err != nil:
 		return err
 	}
-	if node != nil && uncontrolled(*node) && t.where(c).IsHost() && !opt.Partial {
+	if node != nil && uncontrolled(*node) && here && !opt.Partial {
 		return fmt.Errorf("%s is not there, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
 	}
 	if c.String("output") == "-" {
@@ -63,23 +77,11 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		_, err = t.Out.Write(text)
 		return err
 	}
-	path := c.String("output")
-	if path == "" {
-		if path, err = host.Place(cdi.Path(opt.Vendor, opt.Class, format)); err != nil {
-			return err
-		}
-	}
-	done := generated{Path: path, Version: spec.Version, Kind: spec.Kind, Devices: len(spec.Devices)}
-	done.Changed, err = cdi.Write(path, spec, format)
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w; run it as root, or write elsewhere: --output FILE", err)
-	case errors.Is(err, atomicfile.ErrNotRegular):
-		return fmt.Errorf("%w; to write to standard output: --output -", err)
-	case err != nil:
+	var done generation
+	if done.generated, err = write(host, c.String("output"), spec, opt, format); err != nil {
 		return err
 	}
-	if node != nil && t.where(c).IsHost() {
+	if node != nil && here {
 		record, err := encodeJSON(node)
 		if err == nil {
 			err = t.where(c).Record(record)
@@ -88,14 +90,91 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 			t.warn(fmt.Sprintf("metax-docker will know PCIe and NUMA only: record the node: %v", err))
 		}
 	}
-	return t.print(c, done, func(w io.Writer) error {
-		what := "unchanged"
-		if done.Changed {
-			what = "written"
+	if !c.IsSet("class") && !c.IsSet("output") {
+		if done.Others, err = t.others(c, *node, host, opt, format); err != nil {
+			return err
 		}
-		_, err := fmt.Fprintf(w, "%s: %s, %d devices of kind %s, CDI %s\n", done.Path, what, done.Devices, done.Kind, done.Version)
-		return err
+	}
+	return t.print(c, done, func(w io.Writer) error {
+		for _, g := range append([]generated{done.generated}, done.Others...) {
+			if _, err := fmt.Fprintln(w, g); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// String is one line about it.
+func (g generated) String() string {
+	what := "unchanged"
+	switch {
+	case g.Removed:
+		return fmt.Sprintf("%s: removed, nothing of kind %s is here any more", g.Path, g.Kind)
+	case g.Changed:
+		what = "written"
+	}
+	return fmt.Sprintf("%s: %s, %d devices of kind %s, CDI %s", g.Path, what, g.Devices, g.Kind, g.Version)
+}
+
+// others writes the specs of what the node has besides whole GPUs, and removes
+// those of what it has no more. What cannot be found out of the software is a
+// warning: the GPUs are there all the same.
+func (t toolkit) others(c *cli.Context, node gpu.Node, host *hostfs.Root, opt cdi.Options, format cdi.Format) ([]generated, error) {
+	var all []generated
+	for _, class := range []string{cdi.SliceClass, cdi.SoftwareClass} {
+		opt.Class = class
+		_, spec, err := t.wantedOf(c, &node, host, opt)
+		var done generated
+		switch {
+		case errors.Is(err, maca.ErrNone), errors.Is(err, cdi.ErrNoSlices):
+			if done, err = remove(host, opt, format); err != nil {
+				return all, err
+			} else if !done.Removed {
+				continue
+			}
+		case err != nil:
+			t.warn(fmt.Sprintf("no spec of kind %s: %v", cdi.Kind(opt.Vendor, class), err))
+			continue
+		default:
+			if done, err = write(host, "", spec, opt, format); err != nil {
+				return all, err
+			}
+		}
+		all = append(all, done)
+	}
+	return all, nil
+}
+
+// write puts a spec where it belongs, unless a path is given.
+func write(host *hostfs.Root, path string, spec *specs.Spec, opt cdi.Options, format cdi.Format) (generated, error) {
+	var err error
+	if path == "" {
+		if path, err = host.Place(cdi.Path(opt.Vendor, opt.Class, format)); err != nil {
+			return generated{}, err
+		}
+	}
+	done := generated{Path: path, Version: spec.Version, Kind: spec.Kind, Devices: len(spec.Devices)}
+	done.Changed, err = cdi.Write(path, spec, format)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return done, fmt.Errorf("%w; run it as root, or write elsewhere: --output FILE", err)
+	case errors.Is(err, atomicfile.ErrNotRegular):
+		return done, fmt.Errorf("%w; to write to standard output: --output -", err)
+	}
+	return done, err
+}
+
+// remove takes away the spec of a kind that the node has nothing of.
+func remove(host *hostfs.Root, opt cdi.Options, format cdi.Format) (generated, error) {
+	done := generated{Kind: cdi.Kind(opt.Vendor, opt.Class)}
+	var err error
+	if done.Path, err = host.Place(cdi.Path(opt.Vendor, opt.Class, format)); err != nil {
+		return done, err
+	}
+	done.Removed, err = cdi.Remove(done.Path, done.Kind)
+	done.Changed = done.Removed
+	return done, err
 }
 
 // uncontrolled tells whether a node lacks what every container needs.

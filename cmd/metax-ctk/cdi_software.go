@@ -25,25 +25,37 @@ func hookFlag() cli.Flag {
 	}
 }
 
-// wantedSoftware makes the spec of the host's MXMACA.
+// wantedSoftware makes the spec of the host's MXMACA, with a device for each
+// version.
 func (t toolkit) wantedSoftware(c *cli.Context, host *hostfs.Root, opt cdi.Options) (*specs.Spec, error) {
 	if !t.where(c).IsHost() {
 		return nil, usagef("the files of node %q are not on this host, so it has no MXMACA to give", t.where(c).Node)
 	}
-	found, err := maca.Find(host)
+	all, warnings, err := maca.All(host)
+	t.warn(warnings...)
 	if err != nil {
 		return nil, err
 	}
-	t.warn(found.Warnings...)
-	software := cdi.Software{Path: maca.Path, Dir: found.Dir, Version: found.Version, Libraries: found.Libraries}
-	for _, l := range found.Links {
-		software.Links = append(software.Links, cdi.Link(l))
+	var list []cdi.Software
+	for _, found := range all {
+		t.warn(found.Warnings...)
+		s := cdi.Software{
+			Path: maca.Path, Dir: found.Dir, Version: found.Version, Default: found.Default,
+			Driver: found.Driver, Libraries: found.Libraries, Programs: found.Programs,
+		}
+		for _, l := range found.Links {
+			s.Links = append(s.Links, cdi.Link(l))
+		}
+		list = append(list, s)
+	}
+	for _, s := range cdi.Nameless(list) {
+		t.warn(fmt.Sprintf("MXMACA in %s is left out: its version %q does not tell it from the others", s.Dir, s.Version))
 	}
 	hook, err := hookPath(c.String("hook"))
 	if err != nil {
 		return nil, err
 	}
-	spec, err := cdi.GenerateSoftware(software, hook, opt)
+	spec, err := cdi.GenerateSoftware(list, hook, opt)
 	if errors.Is(err, cdi.ErrNoHook) {
 		return nil, fmt.Errorf("%w: there is no %s beside metax-ctk; install it, or name it: --hook PATH", err, hookName)
 	}

@@ -18,7 +18,9 @@ func (t toolkit) deviceCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "list",
 			Usage: "list the GPUs",
-			Description: `JSON and YAML print the whole node, in the form that --node reads.
+			Description: `JSON and YAML print the whole node, in the form that --node reads. A GPU whose
+health is "sgpu: ..." or "sriov: ..." is divided, and never given as a whole
+(metax-ctk sgpu list).
 
 Example:
    metax-ctk device list -o json > node.json
@@ -54,8 +56,13 @@ func deviceTable(w io.Writer, node gpu.Node) error {
 		if g.LinkDomain > 0 {
 			row[7] = "domain " + strconv.Itoa(g.LinkDomain)
 		}
-		if !g.Healthy {
+		switch parts := g.Parts(); {
+		case !g.Healthy && parts != "":
+			row[8] = "unavailable, " + parts
+		case !g.Healthy:
 			row[8] = "unavailable"
+		case parts != "":
+			row[8] = parts
 		}
 		names := make([]string, len(g.Nodes))
 		for i, n := range g.Nodes {

@@ -4,19 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 )
 
 // maxToolOutput bounds what the vendor's tool may print, in bytes: its matrix of
 // a thousand GPUs takes about as much.
 const maxToolOutput = 8 << 20
 
-// runTool runs the vendor's tool with no input, a short environment and an end:
-// whoever asks has a deadline in ctx, and at its end the tool is killed.
+// runTool runs the vendor's tool; it is a mxsmi.Run.
 func runTool(ctx context.Context, path string, args ...string) ([]byte, error) {
+	out, err := runChild(ctx, path, args...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// mxsmlVariable names another metax-mxsml than the one beside this program, by an
+// absolute path, or "off" for none.
+const mxsmlVariable = "METAX_CTK_MXSML"
+
+// libraryRun returns what runs metax-mxsml; nil if it is not there.
+func libraryRun() mxsml.Run {
+	path := os.Getenv(mxsmlVariable)
+	if self, err := os.Executable(); path == "" && err == nil {
+		path = filepath.Join(filepath.Dir(self), "metax-mxsml")
+	}
+	if info, err := os.Stat(path); err != nil || !filepath.IsAbs(path) || !info.Mode().IsRegular() {
+		return nil
+	}
+	return func(ctx context.Context, args ...string) ([]byte, error) { return runChild(ctx, path, args...) }
+}
+
+// runChild runs a program with no input, a short environment and an end: whoever
+// asks has a deadline in ctx, and at its end the program is killed. What it
+// printed is returned also where it fails.
+func runChild(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
 	cmd.WaitDelay = time.Second
@@ -25,8 +55,11 @@ func runTool(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var stdout, stderr capped
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	err := await(ctx, cmd.Run)
 	switch {
+	case errors.Is(err, errStuck):
+		// It may write to its buffers yet: they are out of bounds.
+		return nil, fmt.Errorf("run %s %s: %w", path, strings.Join(args, " "), err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("no answer in time: %w", ctx.Err())
 	case ctx.Err() != nil:
@@ -39,7 +72,32 @@ func runTool(ctx context.Context, path string, args ...string) ([]byte, error) {
 	case err == nil:
 		return stdout.text, nil
 	}
-	return nil, fmt.Errorf("run %s %s: %w", path, strings.Join(args, " "), err)
+	return stdout.text, fmt.Errorf("run %s %s: %w", path, strings.Join(args, " "), err)
+}
+
+// errStuck reports a program that even the kernel cannot end: it waits in a driver.
+var errStuck = errors.New("it cannot be ended")
+
+// patienceWithKernel is how long a program has from its end by SIGKILL until it is
+// gone, in which its output is closed too.
+const patienceWithKernel = 3 * time.Second
+
+// await returns what run does, or errStuck some time after the end of ctx. A
+// program that hangs in its driver would hang us as well.
+func await(ctx context.Context, run func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- run() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patienceWithKernel):
+		return fmt.Errorf("%w: %w", errStuck, ctx.Err())
+	}
 }
 
 // capped keeps what is written to it up to maxToolOutput bytes; beyond, it fails

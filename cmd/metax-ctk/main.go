@@ -12,5 +12,5 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal kills, whatever we wait for
-	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Run: runTool}))
+	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Library: libraryRun(), Run: runTool}))
 }

@@ -120,12 +120,12 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 		return alloc.Answer{}, usageError{err}
 	}
 	if c.IsSet("free") {
-		if req.Free, err = indices(node, "--free", c.String("free")); err != nil {
+		if req.Free, err = whole(node, "--free", c.String("free")); err != nil {
 			return alloc.Answer{}, err
 		}
 	}
 	if c.IsSet("require") {
-		if req.Required, err = indices(node, "--require", c.String("require")); err != nil {
+		if req.Required, err = whole(node, "--require", c.String("require")); err != nil {
 			return alloc.Answer{}, err
 		}
 	}
@@ -140,6 +140,26 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 	}
 	t.warn(answer.Warnings...)
 	return answer, nil
+}
+
+// whole resolves a list of GPU names that an option was given, of GPUs that may
+// be picked: one that is divided is left out of "all", and refused by name.
+func whole(node gpu.Node, option, list string) ([]int, error) {
+	named, err := indices(node, option, list)
+	if err != nil {
+		return nil, err
+	}
+	var picked []int
+	for _, i := range named {
+		how, divided := node.GPUs[i].Divided()
+		switch {
+		case !divided:
+			picked = append(picked, i)
+		case strings.TrimSpace(list) != "all":
+			return nil, refusef("%s: GPU %d is not given as a whole: %s (metax-ctk sgpu list)", option, i, how)
+		}
+	}
+	return picked, nil
 }
 
 // busy is the error of a request that fails because of the holders.
@@ -182,6 +202,9 @@ func indices(node gpu.Node, option, list string) ([]int, error) {
 	selection, err := req.Resolve(node.GPUs)
 	if err != nil {
 		return nil, usagef("%s: %w", option, err)
+	}
+	if selection.Slices != nil {
+		return nil, usagef("%s: %s are slices; want whole GPUs", option, req)
 	}
 	return selection.Explicit, nil
 }

@@ -87,8 +87,11 @@ func psTable(w io.Writer, o keeping.Occupancy) error {
 	for _, g := range o.GPUs {
 		if len(g.Holders) == 0 {
 			state := "free"
-			if !g.Healthy {
+			switch {
+			case !g.Healthy:
 				state = "unhealthy"
+			case g.Parts != "":
+				state = g.Parts
 			}
 			rows = append(rows, []string{strconv.Itoa(g.Index), state, "", "", "", "", "", ""})
 		}
@@ -115,6 +118,9 @@ func stateOf(g keeping.GPU, h keeping.Holder) string {
 	}
 	if !g.Healthy {
 		state += ", unhealthy"
+	}
+	if g.Parts != "" {
+		state += ", " + g.Parts
 	}
 	return state
 }

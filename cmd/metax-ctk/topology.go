@@ -18,7 +18,8 @@ func (t toolkit) topologyCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "print",
 			Usage: "print the topology as a matrix, a tree or a picture",
-			Description: `GPUs that somebody holds (metax-ctk ps) are marked as busy.
+			Description: `GPUs that somebody holds (metax-ctk ps) are marked as busy, those that are given
+in slices (metax-ctk sgpu list) as divided.
 
 Examples:
    metax-ctk topology print

@@ -67,6 +67,17 @@ func swap(path string, fill func(*os.File) error) (err error) {
 	return os.Rename(tmp.Name(), path)
 }
 
+// Remove takes a file away for good, and reports whether there was one.
+func Remove(path string) (removed bool, err error) {
+	switch err := os.Remove(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, syncDir(filepath.Dir(path))
+}
+
 // IsLeft tells by its name whether a file beside the one called base is what a
 // writer left that was killed, so that whoever knows that nobody is writing may
 // remove it.

@@ -30,14 +30,18 @@ type Options struct {
 	Partial bool
 }
 
-// ErrNoDevices reports a node none of whose GPUs has device nodes.
-var ErrNoDevices = errors.New("no GPU with device nodes")
+var (
+	// ErrNoDevices reports a node none of whose GPUs has device nodes.
+	ErrNoDevices = errors.New("no GPU with device nodes")
+	// ErrDivided reports a node whose GPUs are all given in slices.
+	ErrDivided = errors.New("no GPU is given as a whole: all are divided into slices")
+)
 
 // IncompleteError reports GPUs that are on the PCI bus but have no device
 // nodes, as while the driver still comes up.
 type IncompleteError struct {
 	GPUs  []gpu.GPU // those without nodes
-	Total int       // number of GPUs of the node
+	Total int       // number of GPUs that a spec of its kind is about
 }
 
 func (e *IncompleteError) Error() string {
@@ -48,19 +52,28 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("%d of %d GPUs have no device nodes: %s", len(e.GPUs), e.Total, strings.Join(names, ", "))
 }
 
-// Incomplete returns the GPUs of a node that have no device nodes.
+// Incomplete returns the GPUs of a node that would be given as a whole but have
+// no device nodes.
 func Incomplete(node gpu.Node) []gpu.GPU {
-	return slices.DeleteFunc(slices.Clone(node.GPUs), func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
+	return slices.DeleteFunc(whole(node), func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
 }
 
-// Generate makes the spec of a node. A GPU brings its own device nodes; with
-// any GPU come the nodes that all share and, read-only, the driver's user part.
+// whole are the GPUs of a node that are not divided.
+func whole(node gpu.Node) []gpu.GPU {
+	return slices.DeleteFunc(slices.Clone(node.GPUs), func(g gpu.GPU) bool {
+		_, divided := g.Divided()
+		return divided
+	})
+}
+
+// Generate makes the spec of a node's whole GPUs; those that are divided are in
+// that of GenerateSlices. A GPU brings its own device nodes; with any GPU come the nodes that all share and, read-only, the driver's user part.
 // Device nodes carry no numbers: the engine looks them up when it injects, so
 // that the spec stays true across a reload of the driver. The result depends on
 // nothing but the arguments.
 //
-// It fails with *IncompleteError (unless opt.Partial), ErrNoDevices, ErrNames,
-// gpu.ErrNode or ErrSpec.
+// It fails with *IncompleteError (unless opt.Partial), ErrNoDevices, ErrDivided,
+// ErrNames, gpu.ErrNode or ErrSpec.
 func Generate(node gpu.Node, opt Options) (*specs.Spec, error) {
 	spec, err := generate(node, opt)
 	if err != nil {
@@ -73,14 +86,16 @@ func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
 	if err := node.Check(); err != nil {
 		return nil, err
 	}
-	missing := Incomplete(node)
-	if len(missing) == len(node.GPUs) {
+	gpus, missing := whole(node), Incomplete(node)
+	switch {
+	case len(gpus) == 0 && len(node.GPUs) > 0:
+		return nil, ErrDivided
+	case len(missing) == len(gpus):
 		return nil, ErrNoDevices
+	case len(missing) > 0 && !opt.Partial:
+		return nil, &IncompleteError{GPUs: missing, Total: len(gpus)}
 	}
-	if len(missing) > 0 && !opt.Partial {
-		return nil, &IncompleteError{GPUs: missing, Total: len(node.GPUs)}
-	}
-	devices, err := devices(node.GPUs, cmp.Or(opt.Names, AllNames))
+	devices, err := devices(gpus, cmp.Or(opt.Names, AllNames))
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +104,18 @@ func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
 		Devices:        devices,
 		ContainerEdits: common(node),
 	}
+	return spec, finish(spec, opt)
+}
+
+// finish applies the rules that hold for the spec of any devices.
+func finish(spec *specs.Spec, opt Options) error {
 	for _, apply := range []transform{groups(!opt.NoGroups), tidy, below(opt.EngineRoot), version} {
 		apply(spec)
 	}
-	return spec, sound(spec)
+	return sound(spec)
 }
 
-// devices are those of each GPU that has nodes, and "all".
+// devices are those of each of the GPUs that has nodes, and "all".
 func devices(gpus []gpu.GPU, names Names) ([]specs.Device, error) {
 	gpus = slices.SortedFunc(slices.Values(gpus), func(a, b gpu.GPU) int { return cmp.Compare(a.Index, b.Index) })
 	var list []specs.Device

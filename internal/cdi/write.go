@@ -49,6 +49,26 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 	return changed, nil
 }
 
+// Remove takes away the file that holds the spec of a kind, and reports whether
+// there was one. A file that holds anything else stays.
+func Remove(path, kind string) (removed bool, err error) {
+	host, err := hostfs.New("/")
+	if err != nil {
+		return false, err
+	}
+	data, err := host.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrNotRegular) {
+		return false, nil
+	}
+	if err == nil && kindOf(data) == kind {
+		removed, err = atomicfile.Remove(path)
+	}
+	if err != nil {
+		return removed, fmt.Errorf("remove CDI spec: %w", err)
+	}
+	return removed, nil
+}
+
 // ours tells whether path may be replaced by a spec of kind: it is free, or
 // holds that kind, or something that is no spec.
 func ours(path, kind string) error {

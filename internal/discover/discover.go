@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -23,20 +25,26 @@ var ErrNoGPU = errors.New("no MetaX GPU found")
 // Host discovers the node that a root directory shows.
 type Host struct {
 	Root *hostfs.Root
+	// Library runs metax-mxsml, which asks the host's libmxsml. It is asked first;
+	// where it is nil, or does not tell, mx-smi is asked.
+	Library mxsml.Run
 	// Run runs the host's mx-smi. Where it must not be run, Run is nil.
 	Run mxsmi.Run
 	// Recorded is the Node that an earlier Discover found; it stands in for
-	// mx-smi where Run is nil, and for what it does not tell. May be nil.
+	// both where they are nil, and for what they do not tell. May be nil.
 	Recorded *gpu.Node
-	// Timeout bounds all runs of mx-smi together; 0 is mxsmi.DefaultTimeout.
+	// Timeout bounds the run of metax-mxsml, and all runs of mx-smi together; 0
+	// are the defaults of their packages.
 	Timeout time.Duration
 }
 
 // Discover returns the host's GPUs in the order of their addresses. Addresses,
 // device nodes, NUMA and PCIe places are the kernel's; UUIDs, serial numbers,
-// models, memory, health and MetaXLink are the tool's, or the record's. A GPU
-// that only the tool lists is there without device nodes, so that those behind
-// it keep their indices. It fails with ErrNoGPU if the kernel shows no GPU; all
+// models, memory, health and MetaXLink are the library's, or mx-smi's, or the
+// record's. The first two give the same Node; only of slices, of a MetaXLink that
+// is switched off, and of why a GPU is not available, the library alone tells. A
+// GPU that only they list is there without device nodes, so that those behind it
+// keep their indices. It fails with ErrNoGPU if the kernel shows no GPU; all
 // else that is missing is a warning in the Node.
 func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	kernel, err := sysfs.Read(h.Root)
@@ -53,7 +61,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	if !kernel.Loaded {
 		node.Warnings = append(node.Warnings, "the kernel module metax is not loaded: modprobe metax")
 	}
-	h.vendor(ctx, &node, kernel.Strays)
+	driver := h.vendor(ctx, &node, kernel)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
 	}
@@ -65,6 +73,10 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	files := maca.Read(h.Root)
 	node.MACA = files.MACA
 	node.Warnings = append(node.Warnings, files.Warnings...)
+	if kernel.Version == "" && driver != "" {
+		node.Warnings = slices.DeleteFunc(node.Warnings, func(w string) bool { return strings.HasPrefix(w, unversioned) })
+		kernel.Version = driver
+	}
 	if kernel.Version != "" || files.Driver != "" {
 		node.Driver = &gpu.Driver{Version: kernel.Version, Path: files.Driver}
 	}
@@ -74,6 +86,10 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
+// unversioned begins the warning of package sysfs that is void if the library tells
+// the driver's version.
+const unversioned = "driver version is not known: "
+
 // oneLine makes a warning fit for a terminal: it may quote what a program said.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -82,53 +98,6 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// vendor adds what only the vendor's tool knows, or what it said before. Strays
-// are functions that are no GPUs, even if it lists them.
-func (h Host) vendor(ctx context.Context, node *gpu.Node, strays []gpu.BDF) {
-	warn := func(s string) { node.Warnings = append(node.Warnings, s) }
-	why, asked := "mx-smi is not asked here, and no node is recorded", false
-	if h.Run != nil {
-		var path string
-		if path, asked = mxsmi.Find(h.Root); asked {
-			told := mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.Read(ctx)
-			node.Warnings = append(node.Warnings, told.Warnings...)
-			if len(told.GPUs) > 0 {
-				compare(node, told.Listed, strays)
-				if h.Recorded != nil {
-					complete(&told, recall(*h.Recorded, *node), node)
-				}
-				merge(node, told.Node, "mx-smi")
-				return
-			}
-			why = "mx-smi told nothing"
-		} else {
-			why = "there is no mx-smi at " + strings.Join(mxsmi.Paths(), " or ")
-		}
-	}
-	switch {
-	case h.Recorded == nil:
-		if !asked { // else the reader has said already what is not known
-			warn(mxsmi.Unlinked + why)
-		}
-		return
-	case !isTold(*h.Recorded):
-		warn(mxsmi.Unlinked + "mx-smi had told nothing when the node was recorded")
-	default:
-		if h.Run != nil {
-			warn("UUIDs, health and MetaXLink are as recorded before: " + why)
-		}
-		if isUnlinked(*h.Recorded) {
-			warn(mxsmi.Unlinked + notThen)
-		}
-	}
-	merge(node, recall(*h.Recorded, *node), "the recorded node")
-	for _, g := range node.GPUs {
-		if _, ok := h.Recorded.Lookup(g.BDF); !ok {
-			warn("the recorded node does not know GPU " + g.BDF.String())
-		}
-	}
 }
 
 // hostname is what /etc/hostname says; a Node may go without a name.

@@ -10,18 +10,22 @@ import (
 
 // recall returns what of a record still holds on the node as the kernel finds
 // it now: a GPU that was unhealthy when it lacked device nodes may be well with
-// them.
-func recall(record, now gpu.Node) gpu.Node {
+// them, and one that is whole has no slices.
+func recall(record, now gpu.Node, whole []gpu.BDF) gpu.Node {
 	record.GPUs = slices.Clone(record.GPUs)
 	for i, then := range record.GPUs {
 		if g, ok := now.Lookup(then.BDF); ok && len(then.Nodes) < len(g.Nodes) {
 			record.GPUs[i].Healthy = true
 		}
+		if slices.Contains(whole, then.BDF) {
+			record.GPUs[i].Mode = ""
+			record.GPUs[i].Slices = slices.DeleteFunc(slices.Clone(then.Slices), func(s gpu.Slice) bool { return s.Kind == gpu.SliceSGPU })
+		}
 	}
 	return record
 }
 
-// isTold tells whether a record holds anything that only mx-smi can have told.
+// isTold tells whether a record holds anything that only the vendor's software can have told.
 func isTold(record gpu.Node) bool {
 	return len(record.Links) > 0 ||
 		slices.ContainsFunc(record.GPUs, func(g gpu.GPU) bool { return g.UUID != "" })
@@ -41,27 +45,27 @@ func isUnlinked(record gpu.Node) bool {
 // complete adds to what the tool told what only the record tells of the node's
 // GPUs, so that one query that fails loses nothing that was known. A card that
 // is not the one recorded at its address takes nothing from it.
-func complete(told *mxsmi.Answer, record gpu.Node, node *gpu.Node) {
-	f := filler{told: told, at: map[int]int{}}
+func complete(t *told, record gpu.Node, node *gpu.Node) {
+	f := filler{told: t, at: map[int]int{}}
 	for _, then := range record.GPUs {
 		if _, ok := node.Lookup(then.BDF); ok {
 			f.gpu(then)
 		}
 	}
-	if len(node.GPUs) > 1 && len(told.Links) == 0 {
+	if len(node.GPUs) > 1 && len(t.Links) == 0 {
 		f.links(record.Links)
 		if isUnlinked(record) {
 			node.Warnings = append(node.Warnings, mxsmi.Unlinked+notThen)
 		}
 	}
 	if len(f.taken) > 0 {
-		node.Warnings = append(node.Warnings, "mx-smi does not tell everything now, as recorded before are: "+strings.Join(f.taken, ", "))
+		node.Warnings = append(node.Warnings, t.source+" does not tell everything now, as recorded before are: "+strings.Join(f.taken, ", "))
 	}
 }
 
 // filler fills what the tool left empty.
 type filler struct {
-	told  *mxsmi.Answer
+	told  *told
 	at    map[int]int // index in the record → index in told, of the same card
 	taken []string    // the kinds of facts taken from the record
 }
@@ -81,7 +85,11 @@ func (f *filler) gpu(then gpu.GPU) {
 	fill(f, "serial numbers", &g.Serial, then.Serial)
 	fill(f, "models", &g.Model, then.Model)
 	fill(f, "memory sizes", &g.MemoryMiB, then.MemoryMiB)
-	if len(f.told.Listed) == 0 {
+	if len(g.Slices) == 0 && len(then.Slices) > 0 {
+		g.Slices = then.Slices
+		f.took("slices")
+	}
+	if len(f.told.listed) == 0 {
 		g.Healthy = then.Healthy
 		f.took("health")
 	}

@@ -80,7 +80,13 @@ func (n Node) Check() error {
 		if err := checkPaths(g.Nodes); err != nil {
 			return bad("GPU %s: %v", g.BDF, err)
 		}
+		if err := g.checkSlices(); err != nil {
+			return bad("GPU %s: %v", g.BDF, err)
+		}
 		index[g.Index], bdf[g.BDF] = true, true
+	}
+	if err := n.checkSliceNames(); err != nil {
+		return bad("%v", err)
 	}
 	if n.Shared != nil {
 		if err := checkPaths(n.Shared.Nodes); err != nil {
@@ -110,6 +116,9 @@ func (n Node) texts() []string {
 	}
 	for _, g := range n.GPUs {
 		texts = append(texts, g.Model, g.PCIeRoot)
+		for _, s := range g.Slices {
+			texts = append(texts, s.Alias)
+		}
 	}
 	for _, l := range n.Links {
 		texts = append(texts, l.Kind)
@@ -129,7 +138,7 @@ func checkPaths(paths []string) error {
 }
 
 // sort puts GPUs in BDF order, renumbers them and the links' ends with them,
-// and puts links in order.
+// and puts links and slices in order.
 func (n *Node) sort() {
 	order := func(a, b GPU) int { return a.BDF.Compare(b.BDF) }
 	if slices.ContainsFunc(n.GPUs, func(g GPU) bool { return g.BDF == BDF{} }) {
@@ -140,6 +149,7 @@ func (n *Node) sort() {
 	for i := range n.GPUs {
 		to[n.GPUs[i].Index] = i
 		n.GPUs[i].Index = i
+		SortSlices(n.GPUs[i].Slices)
 	}
 	for i, l := range n.Links {
 		l.A, l.B = to[l.A], to[l.B]

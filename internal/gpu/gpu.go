@@ -40,6 +40,23 @@ type GPU struct {
 	GIDs []uint32 `json:"gids,omitempty"`
 	// VFs are the SR-IOV virtual functions that this GPU is split into.
 	VFs []BDF `json:"vfs,omitempty"`
+	// Mode is ModeSGPU for a GPU that is given in slices only, or empty.
+	Mode string `json:"mode,omitempty"`
+	// Slices are the parts that the GPU is divided into, sGPUs before virtual
+	// functions, by index.
+	Slices []Slice `json:"slices,omitempty"`
+}
+
+// Divided tells whether the GPU is given in parts, so never as a whole, and how
+// it is divided.
+func (g GPU) Divided() (how string, divided bool) {
+	switch {
+	case g.Mode == ModeSGPU:
+		return "it is in slice mode", true
+	case len(g.VFs) > 0:
+		return "it has virtual functions", true
+	}
+	return "", false
 }
 
 // Name is the most durable name of the GPU that is known: its UUID, or else its

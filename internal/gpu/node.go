@@ -75,11 +75,11 @@ func (n Node) Lookup(b BDF) (GPU, bool) {
 	return GPU{}, false
 }
 
-// Healthy returns the indices of the GPUs that may be handed out.
+// Healthy returns the indices of the GPUs that may be handed out as a whole.
 func (n Node) Healthy() []int {
 	var free []int
 	for _, g := range n.GPUs {
-		if g.Healthy {
+		if _, divided := g.Divided(); g.Healthy && !divided {
 			free = append(free, g.Index)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 // The reasons a well-formed value is refused for, inside a ValueError.
 var (
-	// ErrSlice reports a request for a part of a GPU.
-	ErrSlice = errors.New("slices of a GPU (sGPU) cannot be given to a container")
+	// ErrMixed reports a request for whole GPUs and for slices.
+	ErrMixed = errors.New("whole GPUs and slices (sGPU) together")
 	// ErrDriver reports a request that is meant for another vendor's driver.
 	ErrDriver = errors.New("not a MetaX driver")
 )
@@ -74,6 +74,44 @@ type SameGPUError struct {
 
 func (e *SameGPUError) Error() string {
 	return fmt.Sprintf("GPU %q and GPU %q: both are %s; name it once", e.First, e.Second, e.GPU)
+}
+
+// UnknownSliceError reports an ID that no slice of the node answers to.
+type UnknownSliceError struct {
+	ID     string
+	Slices []string // the names of those that there are, in the order of the node
+}
+
+func (e *UnknownSliceError) Error() string {
+	const shown = 8
+	has := "no slice (metax-ctk sgpu create makes one)"
+	switch n := len(e.Slices); {
+	case n > shown:
+		has = fmt.Sprintf("%s and %d more (see metax-ctk sgpu list)", strings.Join(e.Slices[:shown], ", "), n-shown)
+	case n > 0:
+		has = strings.Join(e.Slices, ", ") + " (see metax-ctk sgpu list)"
+	}
+	return fmt.Sprintf("slice %q: this node has %s", e.ID, has)
+}
+
+// AmbiguousSliceError reports an ID that several slices answer to.
+type AmbiguousSliceError struct {
+	ID     string
+	Slices []string // what the slices are called, in the order of the node
+}
+
+func (e *AmbiguousSliceError) Error() string {
+	return fmt.Sprintf("slice %q: that may be %s (see metax-ctk sgpu list)", e.ID, strings.Join(e.Slices, " or "))
+}
+
+// SameSliceError reports two IDs that are one slice.
+type SameSliceError struct {
+	First, Second string // the IDs, in the order given
+	Slice         string // what the slice is called
+}
+
+func (e *SameSliceError) Error() string {
+	return fmt.Sprintf("slice %q and slice %q: both are %s; name it once", e.First, e.Second, e.Slice)
 }
 
 // ranges writes ascending numbers as "0-3, 5".

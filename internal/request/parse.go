@@ -16,9 +16,10 @@ const maxLen = 16 << 10
 
 // What to write instead, at the end of a message.
 const (
-	hintForms = "write all, a number, or IDs as in [0,2]"
-	hintCount = "write all, or a number from 1 on; in brackets, as in [0], it names a GPU"
-	hintList  = "write for example [0,2]; metax-ctk device list shows what there is"
+	hintForms  = "write all, a number, or IDs as in [0,2]"
+	hintCount  = "write all, or a number from 1 on; in brackets, as in [0], it names a GPU"
+	hintSlices = "write for example [sgpu:UUID]; metax-ctk sgpu list shows what there is"
+	hintList   = "write for example [0,2]; metax-ctk device list shows what there is"
 )
 
 // Parse reads a value of --gpus:
@@ -28,6 +29,9 @@ const (
 //	0,2  or  [0,2]       these: by index, UUID, PCI address, serial number or
 //	                     qualified CDI name; [2] is the GPU with index 2
 //	GPU-3fd4…            this one
+//	[sgpu:UUID]          this slice of a GPU, or several of them: by UUID, by the
+//	                     PCI address of a virtual function or by qualified CDI
+//	                     name, also in the angle brackets that the vendor prints
 //	count=2,device=…     docker's own grammar: comma-separated fields, quoted as
 //	                     in CSV, with the keys count, device, driver,
 //	                     capabilities and options
@@ -76,7 +80,7 @@ func (v value) fields(fields []string) (Request, error) {
 	for _, field := range fields {
 		field = strings.Trim(field, " ")
 		key, val, pair := strings.Cut(field, "=")
-		if !pair || key == CDIKind {
+		if !pair || key == CDIKind || key == SliceKind {
 			switch {
 			case last == "device":
 				ids = append(ids, field)
@@ -109,7 +113,7 @@ func (v value) fields(fields []string) (Request, error) {
 			}
 		default:
 			if strings.Contains(key, "/") {
-				return v.fail("write --device="+field+" for it", "%q is a CDI device, but not a %s", field, CDIKind)
+				return v.fail("write --device="+field+" for it", "%q is a CDI device, but neither %s nor %s", field, CDIKind, SliceKind)
 			}
 			return v.fail("the keys are count, device, driver and capabilities", "unknown key %q", key)
 		}
@@ -177,31 +181,41 @@ func (v value) driver(name string) error {
 	}
 }
 
-// list reads IDs and sees to it that they can be IDs and differ.
+// list reads IDs, of GPUs or of slices, and sees to it that they can be IDs and
+// differ.
 func (v value) list(items []string) (Request, error) {
-	ids := make([]string, 0, len(items))
+	var r Request
 	seen := make(map[string]bool, len(items))
 	for _, item := range items {
-		id := strings.TrimPrefix(strings.Trim(item, " "), CDIKind+"=")
+		item = strings.Trim(item, " ")
+		slice, isSlice := cutSlice(item)
+		id := strings.TrimPrefix(item, CDIKind+"=")
 		switch {
+		case isSlice && !isSliceID(slice):
+			return v.fail(hintSlices, "%q cannot be the UUID or PCI address of a slice", slice)
+		case isSlice:
+			id = slice
+			r.Slices = append(r.Slices, id)
 		case id == "":
 			return v.fail(hintList, "a GPU without a name in the list")
 		case id == "all":
 			return v.fail("write all alone, or name the GPUs", "all stands for every GPU and not in a list")
-		case isSlice(id):
-			return Request{}, &ValueError{
-				Value: string(v), Err: ErrSlice,
-				Hint: "ask for whole GPUs, for example 1 or [0]",
-			}
 		case !isID(id):
 			return v.fail(hintList, "%q cannot be an index, UUID, PCI address or serial number", id)
+		default:
+			r.IDs = append(r.IDs, id)
+		}
+		switch {
+		case len(r.IDs) > 0 && len(r.Slices) > 0:
+			return Request{}, &ValueError{Value: string(v), Err: ErrMixed, Hint: "ask for whole GPUs, as in [0,2], or for slices, as in [sgpu:UUID]"}
+		case seen[id] && isSlice:
+			return v.fail("name each slice once", "slice %q is given twice", id)
 		case seen[id]:
 			return v.fail("name each GPU once", "GPU %q is given twice", id)
 		}
 		seen[id] = true
-		ids = append(ids, id)
 	}
-	return Request{IDs: ids}, nil
+	return r, nil
 }
 
 // isID tells whether s may name a GPU: UUIDs and PCI addresses are made of
@@ -211,13 +225,28 @@ func isID(s string) bool {
 	return (c >= '0' && c <= '9' || c >= 'a' && c <= 'z') && gpu.ValidSerial(s)
 }
 
-// isSlice recognises the vendor's notation for a part of a GPU, sgpu:UUID, also
-// with the angle brackets that its manual prints around it.
-func isSlice(s string) bool {
-	const prefix = "sgpu:"
-	s = strings.TrimPrefix(s, "<")
-	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+// slicePrefix is the vendor's notation for a slice of a GPU.
+const slicePrefix = "sgpu:"
+
+// cutSlice takes a slice's ID out of "sgpu:ID", "<sgpu:ID>" or a CDI name of
+// SliceKind.
+func cutSlice(s string) (id string, ok bool) {
+	if inner, open := strings.CutPrefix(s, "<"); open {
+		if inner, ok = strings.CutSuffix(inner, ">"); ok {
+			s = inner
+		}
+	}
+	if id, ok = strings.CutPrefix(s, SliceKind+"="); ok {
+		return id, true
+	}
+	if len(s) >= len(slicePrefix) && strings.EqualFold(s[:len(slicePrefix)], slicePrefix) {
+		return s[len(slicePrefix):], true
+	}
+	return "", false
 }
+
+// isSliceID tells whether s may name a slice.
+func isSliceID(s string) bool { return gpu.ValidSliceUUID(s) || parseBDF(s) != gpu.BDF{} }
 
 // isCapability knows the words that people list after capabilities=.
 func isCapability(s string) bool {

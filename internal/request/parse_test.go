@@ -10,7 +10,12 @@ import (
 
 const uuid = "GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b"
 
+// slice may be the UUID of a slice; the form of a real one is not published.
+const slice = "SGPU-5b0c9a3e-7a8b-11ee-b962-0242ac120002"
+
 func ids(ids ...string) Request { return Request{IDs: ids} }
+
+func parts(ids ...string) Request { return Request{Slices: ids} }
 
 func TestParse(t *testing.T) {
 	tests := []struct {
@@ -64,6 +69,21 @@ func TestParse(t *testing.T) {
 		{"driver=cdi,device=metax-tech.com/gpu=0", ids("0")},
 		{`driver=cdi,"device=metax-tech.com/gpu=0,metax-tech.com/gpu=1"`, ids("0", "1")},
 		{"driver=cdi,device=metax-tech.com/gpu=0,metax-tech.com/gpu=1", ids("0", "1")},
+
+		{"sgpu:" + slice, parts(slice)},
+		{"SGPU:1", parts("1")},
+		{"[<sgpu:" + slice + ">]", parts(slice)},
+		{"[<sgpu:" + slice + ">, <sgpu:b>]", parts(slice, "b")},
+		{"[sgpu:b,sgpu:a]", parts("b", "a")},
+		{"sgpu:b, sgpu:a", parts("b", "a")},
+		{"[sgpu:all]", parts("all")},
+		{"sgpu:0000:0e:00.1", parts("0000:0e:00.1")},
+		{"[sgpu:0E:00.1]", parts("0E:00.1")},
+		{"metax-tech.com/sgpu=" + slice, parts(slice)},
+		{"[metax-tech.com/sgpu=0000:0e:00.1,sgpu:a]", parts("0000:0e:00.1", "a")},
+		{"device=sgpu:a,sgpu:b", parts("a", "b")},
+		{`"device=sgpu:a,metax-tech.com/sgpu=b",capabilities=utility`, parts("a", "b")},
+		{"driver=cdi,device=metax-tech.com/sgpu=a", parts("a")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.in, func(t *testing.T) {
@@ -119,15 +139,30 @@ func TestParseRefuses(t *testing.T) {
 		{in: "device=1,device=2", want: "twice"},
 		{in: "options=a=b", want: "options"},
 		{in: "foo=1", want: `unknown key "foo"`},
-		{in: "nvidia.com/gpu=0", want: "not a metax-tech.com/gpu"},
-		{in: "metax-tech.com/maca=host", want: "not a metax-tech.com/gpu"},
+		{in: "nvidia.com/gpu=0", want: "neither metax-tech.com/gpu nor metax-tech.com/sgpu"},
+		{in: "metax-tech.com/maca=host", want: "neither metax-tech.com/gpu nor metax-tech.com/sgpu"},
 		{in: `"device=0`, want: "quote"},
 		{in: `device="0"`, want: "quote"},
 		{in: "driver=nvidia,count=1", want: `driver "nvidia"`, is: ErrDriver},
 		{in: "driver=amd", want: `driver "amd"`, is: ErrDriver},
-		{in: "[<sgpu:GPU-1>]", want: "slices", is: ErrSlice},
-		{in: "[sgpu:GPU-1, sgpu:GPU-2]", want: "slices", is: ErrSlice},
-		{in: "SGPU:1", want: "slices", is: ErrSlice},
+		{in: "[sgpu:]", want: `"" cannot be the UUID`},
+		{in: "[<sgpu:a]", want: `"<sgpu:a" cannot be`},
+		{in: "[sgpu:a>]", want: `"a>" cannot be the UUID`},
+		{in: "sgpu:sgpu:a", want: `"sgpu:a" cannot be the UUID`},
+		{in: "[sgpu:-a]", want: `"-a" cannot be the UUID`},
+		{in: "[sgpu:a_b]", want: `"a_b" cannot be the UUID`},
+		{in: "sgpu:" + strings.Repeat("a", 94), want: "cannot be the UUID"},
+		{in: "sgpu:0000:0e:00.9", want: "cannot be the UUID or PCI address"},
+		{in: "[sgpu:a,,sgpu:b]", want: "without a name"},
+		{in: "[sgpu:a,sgpu:a]", want: `slice "a" is given twice`},
+		{in: "sgpu:a,metax-tech.com/sgpu=a", want: `slice "a" is given twice`},
+		{in: "[sgpu:a,0]", want: "together", is: ErrMixed},
+		{in: "[0,<sgpu:a>]", want: "together", is: ErrMixed},
+		{in: "metax-tech.com/gpu=0,metax-tech.com/sgpu=a", want: "together", is: ErrMixed},
+		{in: "[all,sgpu:a]", want: "not in a list"},
+		{in: "all,sgpu:a", want: "not in a list"},
+		{in: "count=2,sgpu:a", want: "together"},
+		{in: "2,device=sgpu:a", want: "together"},
 		{in: "0\n1", want: "does not print"},
 		{in: "0\x1b[31m", want: "does not print"},
 		{in: "GPU\u202e", want: "does not print"},
@@ -179,6 +214,8 @@ func TestString(t *testing.T) {
 		{Request{Count: 4}, "4"},
 		{ids("2"), "[2]"},
 		{ids("0", uuid), "[0," + uuid + "]"},
+		{parts(slice), "[sgpu:" + slice + "]"},
+		{parts("a", "0000:0e:00.1"), "[sgpu:a,sgpu:0000:0e:00.1]"},
 	}
 	for _, tt := range tests {
 		if got := tt.r.String(); got != tt.want {
@@ -190,7 +227,7 @@ func TestString(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"all", "2", "0,2", "[0,2]", uuid, "0000:0e:00.0", `"device=0,2",capabilities=utility`,
-		"count=all", "driver=cdi,device=metax-tech.com/gpu=0", "[<sgpu:GPU-1>]", "1e9", "-1", `""`, "[", "=",
+		"count=all", "driver=cdi,device=metax-tech.com/gpu=0", "[<sgpu:GPU-1>]", "[sgpu:a,0]", "device=sgpu:0e:00.1,metax-tech.com/sgpu=a", "1e9", "-1", `""`, "[", "=",
 	} {
 		f.Add(s)
 	}
@@ -204,7 +241,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		forms := 0
-		for _, set := range []bool{r.All, r.Count > 0, len(r.IDs) > 0} {
+		for _, set := range []bool{r.All, r.Count > 0, len(r.IDs) > 0, len(r.Slices) > 0} {
 			if set {
 				forms++
 			}

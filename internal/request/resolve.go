@@ -17,14 +17,26 @@ type Selection struct {
 	// Explicit are positions in the GPUs that were resolved against, each once,
 	// in BDF order. Healthy or not: they were asked for by name.
 	Explicit []int
+	// Slices are the slices that were named, each once, in BDF order of their
+	// GPUs.
+	Slices []SliceRef
 }
+
+// SliceRef is where a slice stands: at gpus[GPU].Slices[Slice] of the GPUs that
+// were resolved against.
+type SliceRef struct{ GPU, Slice int }
 
 // Resolve finds the GPUs that r names. An ID is looked for as index, UUID and
 // PCI address (upper and lower case alike; the domain 0000 may be left out) and
 // serial number at once, so that a number which is the index of one GPU and the
-// serial number of another is refused instead of guessed. Errors are
-// *UnknownIDError, *AmbiguousIDError and *SameGPUError.
+// serial number of another is refused instead of guessed. That a GPU is divided
+// does not matter here. Errors are *UnknownIDError, *AmbiguousIDError and
+// *SameGPUError, and of slices *UnknownSliceError, *AmbiguousSliceError and
+// *SameSliceError.
 func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
+	if len(r.Slices) > 0 {
+		return r.resolveSlices(gpus)
+	}
 	if len(r.IDs) == 0 {
 		return Selection{All: r.All, Count: r.Count}, nil
 	}

@@ -52,6 +52,15 @@ func builtin() []plan {
 			slots: twoSwitches(0), domains: groups(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6},
 		},
 		{
+			// c500-8 shared by small jobs: GPU 2 is in slice mode with two sGPUs, GPU
+			// 5 has two virtual functions that the driver has taken, the others are
+			// whole. No listing of such a host is published. How large a slice is
+			// only the vendor's library tells, so this node, which is what sysfs and
+			// mx-smi tell, does not say.
+			name: "c500-8-sgpu", model: c500, driver: c500Driver, maca: c500MACA,
+			slots: twoSwitches(0), domains: groups(8, 4), sliced: map[int]int{2: 2}, virtual: map[int]int{5: 2},
+		},
+		{
 			// One quad with the link between 0 and 3 lost. The driver met the second
 			// GPU first, and a fifth card has been taken out: card numbers are
 			// neither in the order of addresses nor without a gap.

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// drmNodes names the DRM nodes of each GPU, in the order of the GPUs.
-func (p plan) drmNodes() [][]string {
+// drmNodes names the DRM nodes of each GPU, in the order of the GPUs, and says
+// which minor numbers come next.
+func (p plan) drmNodes() (nodes [][]string, next minors) {
 	probed := p.probed
 	if probed == nil {
 		for i := range p.slots {
@@ -19,14 +20,14 @@ func (p plan) drmNodes() [][]string {
 	if p.screenless {
 		m.card = 0
 	}
-	nodes := make([][]string, len(p.slots))
+	nodes = make([][]string, len(p.slots))
 	for _, i := range probed {
-		card, render := m.next()
+		pair := m.pair()
 		if i >= 0 {
-			nodes[i] = []string{fmt.Sprintf("/dev/dri/card%d", card), fmt.Sprintf("/dev/dri/renderD%d", render)}
+			nodes[i] = pair
 		}
 	}
-	return nodes
+	return nodes, m
 }
 
 // minors hands out DRM minor numbers as Linux does: 0 to 63 to card nodes, 128
@@ -38,6 +39,12 @@ func (m *minors) next() (card, render int) {
 	render = m.take(&m.render, 192)
 	card = m.take(&m.card, 64)
 	return card, render
+}
+
+// pair are the device nodes of the next minors.
+func (m *minors) pair() []string {
+	card, render := m.next()
+	return []string{fmt.Sprintf("/dev/dri/card%d", card), fmt.Sprintf("/dev/dri/renderD%d", render)}
 }
 
 func (m *minors) take(next *int, end int) int {

@@ -91,9 +91,13 @@ func (f *fabric) addGPU(g gpu.GPU) error {
 	}
 	f.gpus = append(f.gpus, physical)
 	for _, b := range g.VFs {
-		// Bound to no driver, as before it is handed to a guest.
+		// Without device nodes it is bound to no driver, as before it is handed to
+		// a guest.
 		virtual := physical
 		virtual.bdf, virtual.driver = b, ""
+		if len(sliceAt(g, b).Nodes) > 0 {
+			virtual.driver = module
+		}
 		if err := f.add(virtual); err != nil {
 			return err
 		}

@@ -32,7 +32,8 @@ type host struct {
 	tree   Tree
 	cpus   cpus
 	fabric *fabric
-	err    error // the first path that was added twice
+	sgpus  uint32 // character devices of sGPUs so far
+	err    error  // the first path that was added twice
 }
 
 func newHost(n gpu.Node) (h *host, err error) {
@@ -67,7 +68,12 @@ func newHost(n gpu.Node) (h *host, err error) {
 func (h *host) devices() error {
 	for i, g := range h.node.GPUs {
 		f := h.fabric.gpus[i]
-		h.virtual(f, g.VFs)
+		if err := h.virtual(f, g); err != nil {
+			return fmt.Errorf("GPU %d: %w", i, err)
+		}
+		if err := h.sliced(f, g); err != nil {
+			return fmt.Errorf("GPU %d: %w", i, err)
+		}
 		for k, node := range g.Nodes {
 			if err := h.drm(f, node, owner(g.GIDs, k)); err != nil {
 				return fmt.Errorf("GPU %d: %w", i, err)

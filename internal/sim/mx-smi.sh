@@ -1,6 +1,8 @@
 # What the vendor's tool would print for the GPUs whose render node is there:
 # in a container, those that it was given, numbered from 0. Only builtins of a
-# POSIX shell are used, so that it runs in any image that has one.
+# POSIX shell are used, so that it runs in any image that has one; but to make
+# and remove slices, which is for the host tree that it lies in, takes mkdir
+# and rm.
 
 smi=2.2.9
 when='Wed Feb 11 16:37:10 2026'
@@ -57,6 +59,22 @@ banner() {
 
 list_line() {
 	printf '%-9s%-12s%-15s%s (UUID: %s)\n' "GPU#$1" "$3" "$4" "$8" "$5"
+	slices "$4" slice_line
+}
+
+# slices BDF VISIT calls "VISIT ID DIR" for each sGPU of a GPU.
+slices() {
+	for part in "$root/sys/bus/pci/devices/$1/sgpu"/sgpu*; do
+		if [ -r "$part/unique_id" ]; then
+			"$2" "${part##*/sgpu}" "$part"
+		fi
+	done
+}
+
+slice_line() {
+	name=
+	read -r name <"$2/unique_id"
+	printf '    %-9s(UUID: %s)\n' "SGPU#$1" "$name"
 }
 
 section() {
@@ -186,7 +204,12 @@ table_entry() {
 	MXN260*) cap=225W ;;
 	*) cap=350W ;;
 	esac
-	printf '| %-5s %10s | %-5s %9s | %-19s | %-9s %10s |\n' "$1" "MetaX ${3#MX}" "$1" Off "$4" '0%' Disabled
+	sliced=Disabled word=
+	if [ -r "$root/sys/bus/pci/devices/$4/model" ]; then
+		read -r word <"$root/sys/bus/pci/devices/$4/model"
+	fi
+	[ "$word" != sgpu ] || sliced=Enabled
+	printf '| %-5s %10s | %-5s %9s | %-19s | %-9s %10s |\n' "$1" "MetaX ${3#MX}" "$1" Off "$4" '0%' "$sliced"
 	printf '| %-16s | %-5s %9s | %-19s | %-20s |\n' "57W / $cap" 35C P0 "$used/$7 MiB" "$8"
 	printf '%s\n' '+------------------+-----------------+---------------------+----------------------+'
 }
@@ -229,6 +252,9 @@ usage() {
 		'  mx-smi --show-hwinfo       model, memory capacity and serial number' \
 		'  mx-smi --show-memory       memory in KB' \
 		'  mx-smi --show-sn           serial numbers' \
+		'  mx-smi sgpu -i GPU ...     --enable, --disable, --set-sched-class 0|1|2,' \
+		'                             --create [--vram 4G --compute 5 --alias X -n 1],' \
+		'                             --remove ID: change the slices of a host tree' \
 		'  mx-smi -v, --version       the version of the tool' \
 		'  mx-smi -h, --help          this text'
 }
@@ -272,6 +298,10 @@ case $* in
 --show-sn)
 	see
 	sections serial_section
+	;;
+'sgpu '*)
+	shift
+	sgpu "$@"
 	;;
 *) fail "unknown command or option: $* (mx-smi --help lists those that are simulated)" ;;
 esac

@@ -10,8 +10,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-//go:embed mx-smi.sh
-var mxSMIBody string
+// The parts of the script that are the same for every node; the slices' has only
+// functions, for the body to call.
+var (
+	//go:embed mx-smi.sh
+	mxSMIBody string
+	//go:embed mx-smi-sgpu.sh
+	mxSMISlices string
+)
 
 // mxSMI is the node's mx-smi: a shell script that begins with the node's facts.
 // The layouts are those of mx-smi 2.2.9 where one is published (-L, topo, the
@@ -63,7 +69,7 @@ func (h *host) mxSMI() string {
 		line("\"$1\" %s %s", k, quote(k.Meaning()))
 	}
 	line("}")
-	return b.String() + mxSMIBody
+	return b.String() + mxSMISlices + mxSMIBody
 }
 
 // words are the cells from first to end of row i of the matrix.

@@ -63,6 +63,9 @@ type plan struct {
 	// probed is the order in which the driver met the GPUs, which is the order
 	// of their card numbers; -1 is a card that has gone since. Empty is BDF order.
 	probed []int
+	// sliced has the number of sGPUs of each GPU in slice mode, virtual that of
+	// the virtual functions of each GPU that has some, by index.
+	sliced, virtual map[int]int
 	// screenless is a host without a display of its own, which has card0.
 	screenless bool
 }
@@ -88,7 +91,7 @@ func (p plan) node() (gpu.Node, error) {
 	n.Driver = &gpu.Driver{Version: p.driver, Path: "/opt/mxdriver"}
 	n.MACA = &gpu.MACA{Version: p.maca, Path: "/opt/maca"}
 	n.Shared = &gpu.Shared{Nodes: []string{"/dev/mxcd"}, GIDs: []uint32{video}}
-	drm := p.drmNodes()
+	drm, more := p.drmNodes()
 	for i, s := range p.slots {
 		g := gpu.GPU{
 			Index: i, UUID: uuid(p.name, i), Serial: serial(p.name, i),
@@ -99,6 +102,7 @@ func (p plan) node() (gpu.Node, error) {
 		if err := s.put(&g); err != nil {
 			return gpu.Node{}, fmt.Errorf("simulate %q: GPU %d: %w", p.name, i, err)
 		}
+		p.divide(&g, &more)
 		n.GPUs = append(n.GPUs, g)
 	}
 	n.Links = p.links()

@@ -25,7 +25,7 @@ func node(t testing.TB, name string) gpu.Node {
 }
 
 func TestNames(t *testing.T) {
-	want := []string{"c500-8", "c500-8-sys", "c500-8-pcie", "c500-8-degraded", "c500-4-degraded", "c500-1", "c550-8", "superpod-64"}
+	want := []string{"c500-8", "c500-8-sys", "c500-8-pcie", "c500-8-degraded", "c500-8-sgpu", "c500-4-degraded", "c500-1", "c550-8", "superpod-64"}
 	if diff := cmp.Diff(want, sim.Names()); diff != "" {
 		t.Errorf("Names (-want +got):\n%s", diff)
 	}
@@ -101,6 +101,7 @@ func TestMatrices(t *testing.T) {
 		"c500-8-sys":      strings.ReplaceAll(matrixNODE, "NODE", "SYS"),
 		"c500-8-pcie":     matrixPCIe,
 		"c500-8-degraded": matrixDegraded,
+		"c500-8-sgpu":     matrixNODE,
 		"c500-4-degraded": matrixQuad,
 		"c500-1":          "X\n",
 		"c550-8":          matrixOAM,

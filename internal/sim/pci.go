@@ -107,15 +107,3 @@ func (f function) config() string {
 	}
 	return string(header)
 }
-
-// virtual adds the SR-IOV facts of a GPU, and the links between it and its
-// virtual functions, which are next to it.
-func (h *host) virtual(f function, vfs []gpu.BDF) {
-	h.file(f.dir()+"/sriov_totalvfs", "8\n")
-	h.file(f.dir()+"/sriov_numvfs", fmt.Sprintf("%d\n", len(vfs)))
-	for k, b := range vfs {
-		vf := path.Join(f.dir(), "..", b.String())
-		h.link(vf+"/physfn", f.dir())
-		h.link(fmt.Sprintf("%s/virtfn%d", f.dir(), k), vf)
-	}
-}

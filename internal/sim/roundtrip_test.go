@@ -28,6 +28,17 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 func TestRoundTrip(t *testing.T) {
 	virtual := node(t, "c500-1")
 	virtual.GPUs[0].VFs = []gpu.BDF{bdf(t, "0000:01:00.1"), bdf(t, "0000:01:00.2")}
+	virtual.GPUs[0].Slices = []gpu.Slice{ // whose numbers are not in the order of addresses
+		{Kind: gpu.SliceVF, Index: 0, BDF: bdf(t, "0000:01:00.2")},
+		{Kind: gpu.SliceVF, Index: 3, BDF: bdf(t, "0000:01:00.1"), Nodes: []string{"/dev/dri/card5", "/dev/dri/renderD140"}, GIDs: []uint32{44}},
+	}
+	sliced := node(t, "c500-8-sgpu")
+	for k := range sliced.GPUs[2].Slices { // with devices of their own
+		s := &sliced.GPUs[2].Slices[k]
+		s.Index, s.QoS = 3+9*k, gpu.QoSBurstShare
+		s.Nodes = append(s.Nodes, fmt.Sprintf("/dev/metax/sgpu%d", k))
+	}
+	sliced.GPUs[0].Mode = gpu.ModeSGPU // without a slice
 	open := node(t, "sim:1x1x2")
 	open.GPUs[0].GIDs, open.Shared.GIDs = nil, nil
 	open.GPUs[1].GIDs = []uint32{44, 104} // card and render node have groups of their own
@@ -43,7 +54,7 @@ func TestRoundTrip(t *testing.T) {
 			g.PCIeSwitch = &g.PCIePath[1]
 		}
 	}
-	nodes := []gpu.Node{virtual, open, bridged, node(t, "sim:2x2x4")}
+	nodes := []gpu.Node{virtual, sliced, open, bridged, node(t, "sim:2x2x4")}
 	for _, name := range sim.Names() {
 		nodes = append(nodes, node(t, name))
 	}

@@ -39,6 +39,9 @@ func (h *host) system() {
 	if s := h.node.Shared; s != nil && len(s.Nodes) > 0 {
 		devices += fmt.Sprintf("%3d mxcd\n", sharedMajor)
 	}
+	if slices.ContainsFunc(h.node.GPUs, hasOwnNode) {
+		devices += fmt.Sprintf("%3d mxsgpu\n", slicedMajor)
+	}
 	h.file("proc/devices", devices+"\nBlock devices:\n")
 }
 

@@ -22,9 +22,19 @@ func views(t testing.TB) map[string]View {
 		"c500-8-pcie":     {Node: cascade(t), Picked: []int{0, 1}},
 		"c550-8":          {Node: oam(t), Picked: []int{2, 3}},
 		"c500-4-degraded": {Node: degraded(t), Picked: []int{0, 3}, Busy: []int{1, 3}},
+		"c500-8-sgpu":     {Node: divided(t), Picked: []int{4, 6}, Busy: []int{2}},
 		"bare":            {Node: bare()},
 		"superpod-64":     {Node: superpod(t, 8), Picked: sequence(8, 12), Busy: []int{0, 1, 2}},
 	}
+}
+
+// divided is quads with a GPU in slice mode, and one with virtual functions that
+// is unhealthy besides.
+func divided(t testing.TB) gpu.Node {
+	n := quads(t)
+	n.GPUs[2].Mode = gpu.ModeSGPU
+	n.GPUs[5].VFs, n.GPUs[5].Healthy = []gpu.BDF{{Bus: 0x36, Function: 1}}, false
+	return n
 }
 
 // renderers are the pictures by the ending of their golden files.

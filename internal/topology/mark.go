@@ -23,13 +23,15 @@ func (m mark) gpus() (indices []int) {
 }
 
 func (s *scene) setMarks() {
-	unhealthy := make([]bool, len(s.gpus))
+	divided, unhealthy := make([]bool, len(s.gpus)), make([]bool, len(s.gpus))
 	for i, g := range s.gpus {
+		_, divided[i] = g.Divided()
 		unhealthy[i] = !g.Healthy
 	}
 	for _, m := range []mark{
 		{"picked", s.picked, signPicked, pickEdge},
 		{"busy", s.busy, signBusy, busyEdge},
+		{"divided", divided, signDivided, partEdge},
 		{"unhealthy", unhealthy, signUnhealthy, sickEdge},
 	} {
 		if slices.Contains(m.on, true) {

@@ -23,6 +23,8 @@ const (
 	pickEdge  = "#12804a"
 	busyFill  = "#dfe3ea"
 	busyEdge  = "#475569"
+	partFill  = "#f2effc"
+	partEdge  = "#6d28d9"
 	sickFill  = "#fdf0ef"
 	sickEdge  = "#c0261c"
 
@@ -103,6 +105,12 @@ func signBusy(c *canvas) {
 	c.dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, busyEdge))
 	c.path("", "M-2 -1v-1a2 2 0 0 1 4 0v1")
 	c.rect(-4, -1, 8, 5, 1, `fill="#ffffff" stroke="none"`)
+}
+
+// signDivided is a card cut in four.
+func signDivided(c *canvas) {
+	c.dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, partEdge))
+	c.path("", "M0 -4v8M-4 0h8")
 }
 
 func signUnhealthy(c *canvas) {

@@ -16,10 +16,13 @@ const (
 	cardGap   = 14
 )
 
-// ground draws a card's plate, which alone tells picked, busy and unhealthy
-// apart from free.
+// ground draws a card's plate, which alone tells picked, busy, divided and
+// unhealthy apart from free.
 func (s *scene) ground(c *canvas, i int, k card, radius int) {
 	fill, edge, line := cardFill, barEdge, 1
+	if _, divided := s.gpus[i].Divided(); divided {
+		fill, edge = partFill, partEdge
+	}
 	if !s.gpus[i].Healthy {
 		fill, edge, line = sickFill, sickEdge, 2
 	}

@@ -20,7 +20,7 @@ func Describe(node gpu.Node, report occupancy.Report) Occupancy {
 		Containers: d.containers(report.Looks), Queue: d.queue(report.State), Sources: Sources(report.Looks), Lost: report.State.Lost,
 	}
 	for _, g := range node.GPUs {
-		row := GPU{Index: g.Index, UUID: g.UUID, BDF: g.BDF, Healthy: g.Healthy, Holders: []Holder{}}
+		row := GPU{Index: g.Index, UUID: g.UUID, BDF: g.BDF, Healthy: g.Healthy, Parts: g.Parts(), Holders: []Holder{}}
 		for _, h := range occupancy.Held(report.Holders, g.BDF) {
 			row.Holders = append(row.Holders, d.holder(h, g.BDF))
 		}

@@ -34,6 +34,8 @@ type GPU struct {
 	UUID    gpu.UUID `json:"uuid,omitempty"`
 	BDF     gpu.BDF  `json:"bdf,omitzero"`
 	Healthy bool     `json:"healthy"`
+	// Parts says how the GPU is divided, "sgpu: 2 slices"; nobody gets it as a whole.
+	Parts   string   `json:"parts,omitempty"`
 	Holders []Holder `json:"holders"`
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
@@ -34,6 +35,9 @@ var ErrUnknown = errors.New("no such node")
 type Where struct {
 	Node string // Host, a built-in node, "sim:AxBxC", or a file
 	Root string // directory that stands for the host's "/"
+	// Library runs metax-mxsml, which asks the vendor's library; nil means that it
+	// must not be run, or is not there.
+	Library mxsml.Run
 	// Run runs the vendor's mx-smi; nil means that it must not be run, and the
 	// recorded Node serves instead.
 	Run mxsmi.Run
@@ -71,7 +75,7 @@ func (w Where) discover(ctx context.Context) (gpu.Node, error) {
 	if err != nil {
 		return gpu.Node{}, err
 	}
-	host := discover.Host{Root: root, Run: w.Run}
+	host := discover.Host{Root: root, Library: w.Library, Run: w.Run}
 	record, err := recorded(root)
 	switch {
 	case err == nil:

@@ -30,6 +30,7 @@ func (r *reader) pf(f function) gpu.GPU {
 		g.PCIeSwitch = nearestSwitch(g.PCIePath)
 	}
 	r.nodes(&g, f)
+	r.divide(&g, f)
 	return g
 }
 
@@ -42,6 +43,19 @@ func (r *reader) nodes(g *gpu.GPU, f function) {
 	for _, err := range f.unread {
 		missing = append(missing, err.Error())
 	}
+	var absent []string
+	g.Nodes, g.GIDs, absent = r.drmNodes(f)
+	missing = append(missing, absent...)
+	g.Healthy = len(missing) == 0
+	if !g.Healthy {
+		g.Nodes, g.GIDs = nil, nil
+		r.warn("GPU %s cannot be used: %s%s", f.bdf, strings.Join(missing, "; "), driverState(f.driver))
+	}
+}
+
+// drmNodes finds the device nodes of a function's DRM minors, their groups, and
+// what is missing of them.
+func (r *reader) drmNodes(f function) (nodes []string, gids []uint32, missing []string) {
 	has := map[string]bool{}
 	sortDRM(f.drm)
 	for _, n := range f.drm {
@@ -53,20 +67,15 @@ func (r *reader) nodes(g *gpu.GPU, f function) {
 			missing = append(missing, err.Error())
 			continue
 		}
-		g.Nodes = append(g.Nodes, node)
-		g.GIDs = appendGroup(g.GIDs, gid, open)
+		nodes = append(nodes, node)
+		gids = appendGroup(gids, gid, open)
 	}
 	for _, kind := range []string{cardNode, renderNode} {
 		if !has[kind] {
 			missing = append(missing, fmt.Sprintf("no %s* in %s/drm", kind, f.dir))
 		}
 	}
-	g.GIDs = ascending(g.GIDs)
-	g.Healthy = len(missing) == 0
-	if !g.Healthy {
-		g.Nodes, g.GIDs = nil, nil
-		r.warn("GPU %s cannot be used: %s%s", f.bdf, strings.Join(missing, "; "), driverState(f.driver))
-	}
+	return nodes, ascending(gids), missing
 }
 
 // driverState is what to add to the reasons why a GPU has no nodes.

@@ -141,6 +141,14 @@ func parseDRM(name string) (kind string, minor int, ok bool) {
 	return "", 0, false
 }
 
+// parseNumbered splits "sgpu3" and "virtfn0" into the word and the number, which
+// is written without zeros in front.
+func parseNumbered(name, word string) (n int, ok bool) {
+	digits, found := strings.CutPrefix(name, word)
+	v, err := strconv.ParseUint(digits, 10, 12)
+	return int(v), found && err == nil && digits == strconv.FormatUint(v, 10)
+}
+
 // sortDRM puts card nodes before render nodes, each by number.
 func sortDRM(nodes []drmNode) {
 	slices.SortFunc(nodes, func(a, b drmNode) int {

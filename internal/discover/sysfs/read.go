@@ -27,7 +27,11 @@ type function struct {
 	isVF   bool      // <dir>/physfn exists
 	physfn string    // where <dir>/physfn leads
 	drm    []drmNode // <dir>/drm/*
+	mode   string    // <dir>/model, "native"; empty where absent
+	sgpu   *division // <dir>/sgpu; nil where absent
 	unread []error   // why what every function has could not be read
+
+	virtfn map[gpu.BDF]int // where <dir>/virtfn<k> lead, and k
 }
 
 // drmNode is one minor of the DRM subsystem.
@@ -39,6 +43,7 @@ type drmNode struct {
 // reader reads functions and keeps account of what it could not read.
 type reader struct {
 	host     *hostfs.Root
+	whole    []gpu.BDF
 	warnings []string
 }
 
@@ -118,6 +123,13 @@ func (r *reader) function(bdf gpu.BDF, dir string) function {
 	if has("drm") {
 		f.drm = r.drm(path.Join(dir, "drm"))
 	}
+	if has("model") {
+		f.mode = r.optional(path.Join(dir, "model"))
+	}
+	if has("sgpu") {
+		f.sgpu = r.division(f)
+	}
+	f.virtfn = r.virtfns(dir, names)
 	return f
 }
 

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+// The commands see a node through libmxsml as through mx-smi.
+func TestLibrary(t *testing.T) {
+	n, err := sim.Node("c500-8-degraded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := sim.HostTree(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	if err := tree.Write(root); err != nil {
+		t.Fatal(err)
+	}
+	lib := standin.Build(t, filepath.Join(root, "opt/mxdriver/lib"), n)
+	t.Setenv(mxsmlVariable, standin.Program(t, t.TempDir()))
+	discovered := func() (gpu.Node, string) {
+		var out, said bytes.Buffer
+		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
+		code := run(t.Context(), []string{"metax-ctk", "--root", root, "device", "list", "-o", "json"},
+			deps{In: strings.NewReader(""), Out: &out, Err: &said, Library: libraryRun(), Run: fail})
+		var got gpu.Node
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != 0 {
+			t.Fatalf("exit code %d, %v: %s", code, err, said.String())
+		}
+		return got, said.String()
+	}
+	got, said := discovered()
+	if len(got.GPUs) != 8 || got.GPUs[0].UUID != n.GPUs[0].UUID || said != "" {
+		t.Errorf("got %+v, said %s", got.GPUs, said)
+	}
+	standin.Tell(t, lib, n, "crash mxSmlInit 0")
+	if _, said = discovered(); !strings.Contains(said, "libmxsml tells nothing: ask "+lib+": it crashed: ") {
+		t.Errorf("said %s", said)
+	}
+	t.Setenv(mxsmlVariable, "off")
+	if _, said = discovered(); strings.Contains(said, "libmxsml") {
+		t.Errorf("it was asked: %s", said)
+	}
+}
+
+// A program that cannot even be killed does not hold us.
+func TestAwait(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	never := make(chan struct{})
+	defer close(never)
+	err := await(ctx, func() error { <-never; return nil })
+	if !errors.Is(err, errStuck) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	slow := func() error { <-ctx.Done(); return errors.New("killed") }
+	if err := await(ctx, slow); err == nil || err.Error() != "killed" {
+		t.Errorf("error is %v", err)
+	}
+	if err := await(t.Context(), func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLibraryRun(t *testing.T) {
+	for _, path := range []string{"off", "metax-mxsml", t.TempDir(), "/nonexistent"} {
+		t.Setenv(mxsmlVariable, path)
+		if libraryRun() != nil {
+			t.Errorf("%q can be run", path)
+		}
+	}
+	t.Setenv(mxsmlVariable, "")
+	if libraryRun() != nil {
+		t.Error("there is one beside the test")
+	}
+
+	script := filepath.Join(t.TempDir(), "metax-mxsml")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$@:$LD_LIBRARY_PATH\"; echo why >&2; exit 3"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(mxsmlVariable, script)
+	t.Setenv("LD_LIBRARY_PATH", "/x")
+	out, err := libraryRun()(t.Context(), "a", "b")
+	var exit interface{ ExitCode() int }
+	if string(out) != "a b:\n" || !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(err.Error(), `"why"`) {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+// A library that never comes back is ended with its program.
+func TestLibraryHangs(t *testing.T) {
+	n, err := sim.Node("c500-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib := standin.Build(t, t.TempDir(), n, "hang mxSmlInit 0")
+	t.Setenv(mxsmlVariable, standin.Program(t, t.TempDir()))
+	_, err = mxsml.Reader{Run: libraryRun(), Path: lib, Timeout: time.Second}.Read(t.Context())
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, p := range processes {
+		if line, err := os.ReadFile(p); err == nil && bytes.Contains(line, []byte(lib)) {
+			left = append(left, string(line))
+		}
+	}
+	if diff := cmp.Diff([]string(nil), left); diff != "" {
+		t.Error(diff)
+	}
+}

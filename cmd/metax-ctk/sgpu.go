@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+)
+
+func (t toolkit) sgpuCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "sgpu",
+		Usage: "slices of GPUs: sGPUs, and virtual functions",
+		Subcommands: []*cli.Command{
+			{
+				Name:  "list",
+				Usage: "list the slices",
+				Description: `Sizes of slices are known where the vendor's library can be asked. A slice is
+asked for by its UUID, or by its address: metax-docker run --gpus=[sgpu:UUID].
+
+Example:
+   metax-ctk sgpu list
+   metax-ctk --node c500-8-sgpu sgpu list -o json`,
+				Flags: []cli.Flag{outputFlag()}, Action: t.sgpuList,
+			},
+			{
+				Name:      "create",
+				Usage:     "cut slices from a GPU",
+				ArgsUsage: "GPU",
+				Description: `GPU is an index, UUID, BDF or serial number. A GPU in slice mode is never given
+as a whole; --enable switches one to it that nobody holds. All slices of a GPU
+have one QoS class, and it has at most 16. It is done with the vendor's library,
+or else with mx-smi, as root.
+
+Examples:
+   metax-ctk sgpu create 2 --compute 25 --vram 16G
+   metax-ctk sgpu create 0 --enable --compute 10 --vram 4096M --qos fixed-share --count 4
+   metax-ctk cdi generate
+
+Exit codes: 0 done; 1 it failed; 2 usage; 3 no MetaX GPU here; 5 the GPU has no
+room, is not in slice mode, or is held.`,
+				Flags: []cli.Flag{
+					&cli.IntFlag{Name: "compute", Usage: "`PERCENT` of the GPU's compute units, 1 to 100"},
+					&cli.StringFlag{Name: "vram", Usage: "device memory: `SIZE` is a number with G or M, such as 4G"},
+					&cli.StringFlag{Name: "qos", Usage: "`CLASS`: fixed-share, best-effort or burst-share (default: the one that the GPU has)"},
+					&cli.StringFlag{Name: "alias", Usage: "`NAME` for people"},
+					&cli.IntFlag{Name: "count", Value: 1, Usage: "so many equal slices"},
+					&cli.BoolFlag{Name: "enable", Usage: "switch the GPU to slice mode first, if it is not"},
+					outputFlag(),
+				},
+				Action: t.sgpuCreate,
+			},
+			{
+				Name:      "remove",
+				Usage:     "remove slices",
+				ArgsUsage: "SLICE...",
+				Description: `SLICE is a UUID. Who uses a slice cannot be told from who uses another one of
+its GPU: if anybody holds the GPU (metax-ctk ps), --force removes it all the same.
+
+Example:
+   metax-ctk sgpu remove SGPU-5b0c9a3e-7a8b-11ee-b962-0242ac120002
+   metax-ctk cdi generate
+
+Exit codes: 0 done; 1 it failed; 2 usage, or no such slice; 3 no MetaX GPU here;
+5 the GPU is held.`,
+				Flags: []cli.Flag{
+					&cli.BoolFlag{Name: "force", Usage: "remove slices of GPUs that are held, too"}, outputFlag(),
+				},
+				Action: t.sgpuRemove,
+			},
+		},
+	}
+}
+
+// nextSpec is what to do when slices have changed.
+const nextSpec = "next: metax-ctk cdi generate"
+
+// sliceRow is a slice with its GPU, as -o prints it.
+type sliceRow struct {
+	GPU     int      `json:"gpu"`
+	GPUUUID gpu.UUID `json:"gpuUUID,omitempty"`
+	gpu.Slice
+}
+
+func rowOf(g gpu.GPU, s gpu.Slice) sliceRow { return sliceRow{g.Index, g.UUID, s} }
+
+func (t toolkit) sgpuList(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	node, err := t.node(c)
+	if err != nil {
+		return err
+	}
+	rows := []sliceRow{}
+	for _, g := range node.GPUs {
+		for _, s := range g.Slices {
+			rows = append(rows, rowOf(g, s))
+		}
+	}
+	return t.print(c, rows, func(w io.Writer) error { return sliceTable(w, rows) })
+}
+
+func sliceTable(w io.Writer, slices []sliceRow) error {
+	rows := [][]string{{"GPU", "KIND", "INDEX", "NAME", "ALIAS", "COMPUTE", "MEMORY", "QOS", "NODES"}}
+	for _, s := range slices {
+		row := []string{strconv.Itoa(s.GPU), s.Kind, strconv.Itoa(s.Index), s.Name(), s.Alias, "", "", s.QoS, ""}
+		if s.ComputePercent > 0 {
+			row[5] = strconv.Itoa(s.ComputePercent) + "%"
+		}
+		if s.MemoryMiB > 0 {
+			row[6] = fmt.Sprintf("%d MiB", s.MemoryMiB)
+		}
+		names := make([]string, len(s.Nodes))
+		for i, n := range s.Nodes {
+			names[i] = strings.TrimPrefix(strings.TrimPrefix(n, "/dev/"), "dri/")
+		}
+		row[8] = strings.Join(names, ",")
+		rows = append(rows, row)
+	}
+	return columns(w, rows)
+}
+
+// onMachine reports a command that changes GPUs for a node that has none.
+func (t toolkit) onMachine(c *cli.Context) error {
+	if at := t.where(c); !at.IsHost() {
+		return usagef("node %q is no host, and only hosts have GPUs to cut", at.Node)
+	}
+	return nil
+}
+
+// refusal is an order for slices that the GPU cannot fulfil as it is.
+type refusal struct{ error }
+
+func refusef(format string, a ...any) error { return refusal{fmt.Errorf(format, a...)} }
+
+// Is makes it one of the errors of requests that cannot be met.
+func (refusal) Is(target error) bool { return target == alloc.ErrUnmet }
+
+// oneGPU resolves the name of a GPU that a command was given.
+func oneGPU(node gpu.Node, name string) (gpu.GPU, error) {
+	at, err := indices(node, "GPU", name)
+	if err == nil && (len(at) != 1 || name == "all") {
+		err = usagef("GPU %q: name one GPU", name)
+	}
+	if err != nil {
+		return gpu.GPU{}, err
+	}
+	return node.GPUs[at[0]], nil
+}
+
+// named resolves the names of slices that a command was given, which may go
+// without the word "sgpu:" in front.
+func named(node gpu.Node, names []string) ([]request.SliceRef, error) {
+	var list []string
+	for _, name := range names {
+		if strings.ContainsAny(name, "[],") {
+			return nil, usagef("%q is not the name of a slice; see metax-ctk sgpu list", name)
+		}
+		if !strings.HasPrefix(strings.ToLower(name), "sgpu:") && !strings.HasPrefix(name, request.SliceKind+"=") {
+			name = "sgpu:" + name
+		}
+		list = append(list, name)
+	}
+	req, err := request.Parse("[" + strings.Join(list, ",") + "]")
+	if err != nil {
+		return nil, usageError{err}
+	}
+	selection, err := req.Resolve(node.GPUs)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return selection.Slices, nil
+}

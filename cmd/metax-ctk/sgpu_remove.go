@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+)
+
+func (t toolkit) sgpuRemove(c *cli.Context) error {
+	args, err := arguments(c, 1, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	if err := t.onMachine(c); err != nil {
+		return err
+	}
+	node, err := t.node(c)
+	if err != nil {
+		return err
+	}
+	refs, err := named(node, args)
+	if err != nil {
+		return err
+	}
+	var holders []occupancy.Holder
+	if !c.Bool("force") {
+		if holders, err = t.holders(c, node); err != nil {
+			return err
+		}
+	}
+	var rows []sliceRow
+	for _, ref := range refs {
+		g := node.GPUs[ref.GPU]
+		s := g.Slices[ref.Slice]
+		if s.Kind != gpu.SliceSGPU {
+			return usagef("slice %q is a virtual function; mx-smi vm --disable-vf removes all of them", s.Name())
+		}
+		if held := occupancy.Held(holders, g.BDF); held != nil {
+			return fmt.Errorf("%w; --force removes its slices all the same", &occupancy.HeldError{GPU: g.Index, Holder: held[0]})
+		}
+		rows = append(rows, rowOf(g, s))
+	}
+	maker, err := t.slicer(c)
+	if err != nil {
+		return err
+	}
+	removed := []sliceRow{}
+	var failed error
+	for _, row := range rows {
+		if failed = maker.remove(c.Context, node.GPUs[row.GPU].BDF, row.Slice); failed != nil {
+			failed = fmt.Errorf("remove slice %s: %w", row.Name(), failed)
+			break
+		}
+		removed = append(removed, row)
+	}
+	if len(removed) == 0 {
+		return failed
+	}
+	result := struct {
+		Removed []sliceRow `json:"removed"`
+	}{removed}
+	if err := t.print(c, result, func(w io.Writer) error {
+		for _, row := range removed {
+			if _, err := fmt.Fprintf(w, "removed %s of GPU %d\n", row.Name(), row.GPU); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintln(w, nextSpec)
+		return err
+	}); err != nil {
+		return err
+	}
+	return failed
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/library"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// order is a command line.
+type order struct {
+	library string
+	action  func(*library.Library) (mxsml.Answer, error)
+}
+
+func parse(args []string) (order, error) {
+	if len(args) < 2 {
+		return order{}, errors.New("give a library and what to do")
+	}
+	o := order{library: args[0]}
+	if !filepath.IsAbs(o.library) {
+		return order{}, fmt.Errorf("%q is not an absolute path", o.library)
+	}
+	word, rest := args[1], args[2:]
+	if word == "sgpu" && len(rest) > 0 {
+		word, rest = "sgpu "+rest[0], rest[1:]
+	}
+	declare, ok := actions[word]
+	if !ok {
+		return order{}, fmt.Errorf("%q is nothing that can be done", word)
+	}
+	flags := flag.NewFlagSet(word, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	a := &arguments{}
+	o.action = declare(flags, a)
+	if err := flags.Parse(rest); err != nil {
+		return order{}, fmt.Errorf("%s: %w", word, err)
+	}
+	if flags.NArg() > 0 {
+		return order{}, fmt.Errorf("%s: there is no place for %q", word, flags.Arg(0))
+	}
+	if flags.Lookup("gpu") != nil && a.slice.BDF == (gpu.BDF{}) {
+		return order{}, fmt.Errorf("%s: which GPU? --gpu=BDF", word)
+	}
+	switch {
+	case word == "sgpu create":
+		return o, a.slice.Check()
+	case word == "sgpu remove" && !gpu.ValidSliceUUID(a.name):
+		return order{}, fmt.Errorf("%s: which slice? --slice=UUID or --slice=INDEX", word)
+	}
+	return o, nil
+}
+
+// arguments are those of all actions.
+type arguments struct {
+	details bool
+	slice   mxsml.SliceRequest
+	name    string
+}
+
+// actions declare their arguments and return what they do with them.
+var actions = map[string]func(*flag.FlagSet, *arguments) func(*library.Library) (mxsml.Answer, error){
+	"node": func(f *flag.FlagSet, a *arguments) func(*library.Library) (mxsml.Answer, error) {
+		f.BoolVar(&a.details, "details", false, "")
+		return func(l *library.Library) (mxsml.Answer, error) { return l.Node(a.details) }
+	},
+	"sgpu create": func(f *flag.FlagSet, a *arguments) func(*library.Library) (mxsml.Answer, error) {
+		f.TextVar(&a.slice.BDF, "gpu", gpu.BDF{}, "")
+		f.IntVar(&a.slice.Compute, "compute", 0, "")
+		f.IntVar(&a.slice.MemoryMiB, "memory", 0, "")
+		f.StringVar(&a.slice.QoS, "qos", "", "")
+		f.StringVar(&a.slice.Alias, "alias", "", "")
+		return func(l *library.Library) (mxsml.Answer, error) {
+			s, err := l.Create(a.slice)
+			return mxsml.Answer{Slice: &s}, err
+		}
+	},
+	"sgpu remove": func(f *flag.FlagSet, a *arguments) func(*library.Library) (mxsml.Answer, error) {
+		f.TextVar(&a.slice.BDF, "gpu", gpu.BDF{}, "")
+		f.StringVar(&a.name, "slice", "", "")
+		return func(l *library.Library) (mxsml.Answer, error) {
+			return mxsml.Answer{}, l.Remove(a.slice.BDF, a.name)
+		}
+	},
+	"sgpu enable":  mode(true),
+	"sgpu disable": mode(false),
+}
+
+func mode(sliced bool) func(*flag.FlagSet, *arguments) func(*library.Library) (mxsml.Answer, error) {
+	return func(f *flag.FlagSet, a *arguments) func(*library.Library) (mxsml.Answer, error) {
+		f.TextVar(&a.slice.BDF, "gpu", gpu.BDF{}, "")
+		return func(l *library.Library) (mxsml.Answer, error) {
+			return mxsml.Answer{}, l.SetMode(a.slice.BDF, sliced)
+		}
+	}
+}

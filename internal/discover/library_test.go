@@ -1,0 +1,323 @@
+package discover_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+const libraryPath = "/opt/mxdriver/lib/libmxsml.so"
+
+// ask is metax-mxsml, as metax-ctk runs it.
+func ask(t *testing.T) mxsml.Run {
+	t.Helper()
+	program := standin.Program(t, t.TempDir())
+	return func(ctx context.Context, args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(ctx, program, args...)
+		cmd.Env = []string{"LC_ALL=C"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		err := cmd.Run()
+		if err != nil {
+			err = fmt.Errorf("%w: %.40q", err, stderr.String())
+		}
+		return stdout.Bytes(), err
+	}
+}
+
+// withLibrary is the host of a node with a libmxsml that tells of another, or the
+// same.
+func withLibrary(t *testing.T, tree sim.Tree, told gpu.Node, faults ...string) (root *hostfs.Root, lib string) {
+	t.Helper()
+	root = write(t, tree)
+	return root, standin.Build(t, filepath.Dir(root.Join(libraryPath)), told, faults...)
+}
+
+// noTool fails the test if mx-smi is run.
+func noTool(t *testing.T) func(context.Context, string, ...string) ([]byte, error) {
+	return func(_ context.Context, path string, args ...string) ([]byte, error) {
+		t.Errorf("ran %s %q", path, args)
+		return nil, context.Canceled
+	}
+}
+
+// The library gives the same Node as mx-smi, byte for byte: the one that was
+// described, as TestDiscoverSimulated has it of mx-smi. Of slices it knows more.
+func TestLibrarySame(t *testing.T) {
+	library := ask(t)
+	for _, name := range names() {
+		t.Run(name, func(t *testing.T) {
+			root, _ := withLibrary(t, hostTree(t, name), node(t, name))
+			byLibrary, err := discover.Host{Root: root, Library: library, Run: noTool(t), Timeout: time.Minute}.Discover(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, g := range node(t, name).GPUs {
+				for k, s := range g.Slices {
+					alone(s.UUID, &byLibrary.GPUs[i].Slices[k].UUID)
+					alone(s.MemoryMiB, &byLibrary.GPUs[i].Slices[k].MemoryMiB)
+					alone(s.ComputePercent, &byLibrary.GPUs[i].Slices[k].ComputePercent)
+				}
+			}
+			want, _ := json.Marshal(node(t, name))
+			got, _ := json.Marshal(byLibrary)
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// alone forgets what the library alone tells.
+func alone[T comparable](want T, got *T) {
+	var none T
+	if want == none {
+		*got = none
+	}
+}
+
+// A library that fails leaves the answer to mx-smi, with one warning that says
+// which library and why; what is no libmxsml, with none.
+func TestLibraryFails(t *testing.T) {
+	library, want := ask(t), node(t, "c500-8")
+	tree := hostTree(t, "c500-8")
+	for _, test := range []struct {
+		fault, cause string // no cause, no warning
+		timeout      time.Duration
+	}{
+		{"crash mxSmlInit 0", "it crashed: ", 0},
+		{"abort mxSmlGetDeviceTopology 0", "it crashed: ", 0},
+		{"exit mxSmlInit 0", "it crashed: it ended the program", 0},
+		{"hang mxSmlGetDeviceCount 0", "no answer in time: context deadline exceeded", 2 * time.Second},
+		{"code mxSmlInit 8", "mxSmlInit failed: PermissionDenied (8)", 0},
+		{"count mxSmlGetDeviceCount 0", "it knows no GPU", 0},
+		{"count mxSmlGetDeviceCount 4000000000", "at most 64 devices are possible", 0},
+		{"overrun mxSmlGetMemoryInfo 16", "wrote more bytes than its structure has", 0},
+		{"without mxSmlGetDeviceInfo", "this libmxsml has no mxSmlGetDeviceInfo", 0},
+		{"without mxSmlInit", "", 0},
+		{"none", "", 0},
+	} {
+		t.Run(test.fault, func(t *testing.T) {
+			root, lib := withLibrary(t, tree, want, test.fault)
+			if function, ok := strings.CutPrefix(test.fault, "without "); ok {
+				standin.Without(t, lib, function)
+			} else if test.fault == "none" {
+				root = write(t, tree) // the simulated one, which has no functions
+			}
+			got, warnings := mustDiscover(t, discover.Host{Root: root, Library: library, Run: run, Timeout: test.timeout})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if test.cause == "" {
+				wantWarnings(t, nil, warnings)
+				return
+			}
+			wantWarnings(t, []string{test.cause}, warnings)
+			if !strings.HasPrefix(warnings[0], "libmxsml tells nothing: ask "+libraryPath+": ") {
+				t.Errorf("warning is %q", warnings[0])
+			}
+		})
+	}
+}
+
+// What the library does not tell is taken from the record, as what mx-smi does not.
+func TestLibraryPartly(t *testing.T) {
+	library, want := ask(t), node(t, "c500-8-degraded")
+	for function, taken := range map[string]string{
+		"mxSmlGetMemoryInfo": "memory sizes", "mxSmlGetDeviceTopology": "MetaXLink",
+	} {
+		root, lib := withLibrary(t, hostTree(t, want.Name), want)
+		standin.Without(t, lib, function)
+		got, warnings := mustDiscover(t, discover.Host{Root: root, Library: library, Run: noTool(t), Recorded: &want})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		wantWarnings(t, []string{"this libmxsml has no " + function, "libmxsml does not tell everything now, as recorded before are: " + taken}, warnings)
+	}
+}
+
+// Slices and links that are off, the library alone tells.
+func TestLibraryAlone(t *testing.T) {
+	library := ask(t)
+	plain := node(t, "sim:1x1x4")
+	tell := func(change func(*gpu.Node)) gpu.Node {
+		n := plain
+		n.GPUs, n.Links = slices.Clone(n.GPUs), slices.Clone(n.Links)
+		change(&n)
+		return n
+	}
+	sliced := tell(func(n *gpu.Node) {
+		n.GPUs[2].Mode = gpu.ModeSGPU
+		n.GPUs[2].Slices = []gpu.Slice{
+			{Kind: gpu.SliceSGPU, Index: 0, UUID: "GPU-s-0", ComputePercent: 25, MemoryMiB: 16384, QoS: gpu.QoSBurstShare},
+			{Kind: gpu.SliceSGPU, Index: 5, UUID: "GPU-s-5", Alias: "five", ComputePercent: 5, MemoryMiB: 128, QoS: gpu.QoSBurstShare},
+		}
+	})
+	// The kernel of such a host does not say that the GPU is whole.
+	tree := hostTree(t, plain.Name)
+	maps.DeleteFunc(tree, func(path string, _ sim.Entry) bool { return strings.HasSuffix(path, "/model") })
+	root, lib := withLibrary(t, tree, sliced)
+	for i := range sliced.GPUs[2].Slices {
+		s := &sliced.GPUs[2].Slices[i]
+		s.Nodes, s.GIDs = plain.GPUs[2].Nodes[1:], plain.GPUs[2].GIDs
+	}
+	got, warnings := mustDiscover(t, discover.Host{Root: root, Library: library})
+	if diff := cmp.Diff(sliced, got); diff != "" {
+		t.Error(diff)
+	}
+	wantWarnings(t, nil, warnings)
+	if diff := cmp.Diff([]int{0, 1, 3}, got.Healthy()); diff != "" {
+		t.Error(diff)
+	}
+	again, _ := mustDiscover(t, discover.Host{Root: root, Recorded: &got})
+	if diff := cmp.Diff(sliced, again); diff != "" {
+		t.Errorf("by record: %s", diff)
+	}
+
+	// It does once they are gone, and then a record counts for nothing.
+	native := write(t, hostTree(t, plain.Name))
+	again, _ = mustDiscover(t, discover.Host{Root: native, Recorded: &got})
+	if diff := cmp.Diff(plain, again); diff != "" {
+		t.Errorf("by an old record: %s", diff)
+	}
+
+	off := tell(func(n *gpu.Node) { n.Links[0].Down = true })
+	standin.Tell(t, lib, plain)
+	switchOff(t, lib)
+	got, warnings = mustDiscover(t, discover.Host{Root: root, Library: library})
+	for _, l := range got.Links {
+		if l.Down != (l.B == 3) {
+			t.Errorf("link %+v", l)
+		}
+	}
+	if len(got.Links) != len(off.Links) {
+		t.Errorf("links %+v", got.Links)
+	}
+	wantWarnings(t, []string{"the MetaXLink of GPU " + plain.GPUs[3].BDF.String() + " is down: disabled"}, warnings)
+}
+
+// A card that the library does not list any more is not handed out.
+func TestLibraryLostCard(t *testing.T) {
+	want := node(t, "c500-8")
+	less := want
+	less.GPUs, less.Links = slices.Clone(want.GPUs[:7]), nil
+	root, _ := withLibrary(t, hostTree(t, "c500-8"), less)
+	got, warnings := mustDiscover(t, discover.Host{Root: root, Library: ask(t)})
+	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6}, got.Healthy()); diff != "" {
+		t.Error(diff)
+	}
+	wantWarnings(t, []string{"GPU 0000:38:00.0 cannot be used: libmxsml does not list it"}, warnings)
+}
+
+// The driver's version is the kernel's word, or else the library's.
+func TestLibraryDriver(t *testing.T) {
+	want := node(t, "c500-1")
+	told := want
+	told.Driver = &gpu.Driver{Version: "9.9.9"}
+	tree := hostTree(t, "c500-1")
+	for _, version := range []string{"3.4.4", "9.9.9"} {
+		root, _ := withLibrary(t, tree, told)
+		got, warnings := mustDiscover(t, discover.Host{Root: root, Library: ask(t)})
+		if got.Driver.Version != version || got.Driver.Path != want.Driver.Path {
+			t.Errorf("got %+v, want %s", got.Driver, version)
+		}
+		wantWarnings(t, nil, warnings)
+		delete(tree, "sys/module/metax/version")
+	}
+}
+
+// Where the kernel lists the slices, the library says no more of them than it
+// does.
+func TestLibraryVirtual(t *testing.T) {
+	n := node(t, "sim:1x1x2")
+	n.GPUs[0].VFs = []gpu.BDF{n.GPUs[0].BDF, n.GPUs[0].BDF}
+	n.GPUs[0].VFs[0].Function, n.GPUs[0].VFs[1].Function = 1, 2
+	tree := mustTree(t, n)
+	told := n
+	told.GPUs = slices.Clone(n.GPUs)
+	told.GPUs[0].VFs = append(slices.Clone(n.GPUs[0].VFs), gpu.BDF{Bus: 0xee})
+	root, _ := withLibrary(t, tree, told)
+	got, _ := mustDiscover(t, discover.Host{Root: root, Library: ask(t)})
+	if len(got.GPUs) != 2 || !slices.Equal(got.GPUs[0].VFs, n.GPUs[0].VFs) || len(got.GPUs[0].Slices) != 2 {
+		t.Fatalf("got %+v", got.GPUs)
+	}
+	for k, s := range got.GPUs[0].Slices {
+		if s.Kind != gpu.SliceVF || s.BDF != n.GPUs[0].VFs[k] || s.UUID == "" || s.MemoryMiB == 0 {
+			t.Errorf("slice %+v", s)
+		}
+	}
+	plain := node(t, "sim:1x1x2")
+	root, _ = withLibrary(t, mustTree(t, plain), told) // the kernel shows none of them
+	got, _ = mustDiscover(t, discover.Host{Root: root, Library: ask(t)})
+	if diff := cmp.Diff(plain, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A UUID that the library gives to two slices is neither's; nor is one that the
+// kernel gives to one, and the library to another.
+func TestLibrarySliceTwins(t *testing.T) {
+	n := node(t, "c500-8-sgpu")
+	var cut []int
+	for i, g := range n.GPUs {
+		if g.Mode == gpu.ModeSGPU {
+			cut = append(cut, i)
+		}
+	}
+	told := n
+	told.GPUs = slices.Clone(n.GPUs)
+	other := (cut[0] + 1) % len(n.GPUs)
+	told.GPUs[other].Mode = gpu.ModeSGPU
+	told.GPUs[other].Slices = []gpu.Slice{{Kind: gpu.SliceSGPU, UUID: n.GPUs[cut[0]].Slices[0].UUID}}
+	told.GPUs[cut[0]].Slices = nil
+	root, _ := withLibrary(t, mustTree(t, n), told)
+	got, err := discover.Host{Root: root, Library: ask(t)}.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Check(); err != nil {
+		t.Error(err)
+	}
+	if got.GPUs[cut[0]].Slices[0].UUID != "" || !strings.Contains(strings.Join(got.Warnings, "\n"), "another one has it too") {
+		t.Errorf("got %+v, %q", got.GPUs[cut[0]].Slices, got.Warnings)
+	}
+}
+
+// switchOff switches off the MetaXLink of the device that the library numbers 0,
+// which has the greatest address.
+func switchOff(t *testing.T, lib string) {
+	t.Helper()
+	text, err := os.ReadFile(lib + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "device 0 ") })
+	words := strings.Fields(lines[at])
+	words[12] = "1"
+	lines[at] = strings.Join(words, " ")
+	if err := os.WriteFile(lib+".txt", []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,125 @@
+package mxsml
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// maxText is how long a text of an Answer may be, in bytes: all of the library's
+// buffers are shorter, and so are metax-mxsml's own lines.
+const maxText = 1024
+
+// Decode reads what metax-mxsml printed. Fields that are not known here are
+// passed over. What no library can mean is ErrFormat: more than there may be,
+// numbers that occur twice or name nothing, texts that are not printable. That
+// an address or a UUID is none is Node's to say.
+func Decode(data []byte) (Answer, error) {
+	var a Answer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return Answer{}, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if err := a.check(); err != nil {
+		return Answer{}, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return a, nil
+}
+
+func (a Answer) check() error {
+	if a.Version != Version {
+		return fmt.Errorf("version %.40q; want %q", a.Version, Version)
+	}
+	c := checker{ids: map[int]bool{}}
+	c.texts(a.Driver, a.MACA)
+	c.texts(a.Missing...)
+	c.texts(a.Warnings...)
+	if a.Failure != nil {
+		c.texts(a.Failure.Function, a.Failure.Text)
+	}
+	if a.Slice != nil {
+		c.slices([]Slice{*a.Slice})
+	}
+	c.most("devices", len(a.Devices), MaxDevices+MaxPFs)
+	c.most("warnings", len(a.Warnings), 1000)
+	for _, d := range a.Devices {
+		c.device(d)
+	}
+	c.most("links", len(a.Links), len(a.Devices)*len(a.Devices))
+	for _, l := range a.Links {
+		if l.A == l.B || !c.ids[l.A] || !c.ids[l.B] {
+			c.bad("a link between devices %d and %d", l.A, l.B)
+		}
+	}
+	return c.err
+}
+
+// checker keeps the first thing that is wrong.
+type checker struct {
+	ids map[int]bool
+	err error
+}
+
+func (c *checker) bad(format string, a ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, a...)
+	}
+}
+
+func (c *checker) most(what string, n, most int) {
+	if n > most {
+		c.bad("%d %s; at most %d", n, what, most)
+	}
+}
+
+func (c *checker) device(d Device) {
+	switch {
+	case d.ID < 0 || d.ID >= FirstPF+MaxPFs || d.ID >= MaxDevices && d.ID < FirstPF:
+		c.bad("a device %d", d.ID)
+	case c.ids[d.ID]:
+		c.bad("device %d occurs twice", d.ID)
+	case d.MemoryKiB < 0 || d.MemoryKiB > maxMemoryKiB:
+		c.bad("device %d has %d KiB of memory", d.ID, d.MemoryKiB)
+	}
+	c.ids[d.ID] = true
+	c.texts(d.BDF, d.UUID, d.Name, d.Mode, d.BoardSerial, d.ChipSerial, d.Reason, d.MetaXLink, d.QoS)
+	c.most("virtual functions", len(d.VFs), 2*MaxDevices)
+	c.slices(d.Slices)
+}
+
+// maxMemoryKiB is 64 TiB, which no GPU comes near; above, the number may be one
+// of another unit.
+const maxMemoryKiB = 1 << 36
+
+func (c *checker) slices(slices []Slice) {
+	c.most("slices", len(slices), gpu.MaxSlices)
+	seen := map[int]bool{}
+	for _, s := range slices {
+		if s.Index < 0 || s.Index >= gpu.MaxSlices || seen[s.Index] {
+			c.bad("a slice %d, or two of them", s.Index)
+		}
+		if s.ComputePercent < 0 || s.ComputePercent > 100 || s.MemoryMiB < 0 || s.MemoryMiB > maxMemoryKiB>>10 {
+			c.bad("a slice with %d %% of the compute units and %d MiB", s.ComputePercent, s.MemoryMiB)
+		}
+		seen[s.Index] = true
+		c.texts(s.UUID, s.Alias, s.QoS)
+	}
+}
+
+func (c *checker) texts(texts ...string) {
+	for _, text := range texts {
+		if len(text) > maxText || !Printable(text) {
+			c.bad("the text %.80q", text)
+		}
+	}
+}
+
+// Printable tells whether s is printable ASCII, or empty.
+func Printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package mxsml
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrUnusable reports a file that is no libmxsml.
+	ErrUnusable = errors.New("it is no libmxsml")
+	// ErrCrashed reports a library that ended the process that asked it.
+	ErrCrashed = errors.New("it crashed")
+	// ErrFormat reports an answer that cannot be one.
+	ErrFormat = errors.New("its answer is not understood")
+)
+
+// CodeError reports a function of the library that failed.
+type CodeError struct {
+	Function string // "mxSmlInit"
+	Code     uint32
+	// Text is what the library says of a code that has no name here.
+	Text string
+}
+
+func (e *CodeError) Error() string {
+	switch {
+	case e.Code < uint32(len(codes)):
+		return fmt.Sprintf("%s failed: %s (%d)", e.Function, codes[e.Code], e.Code)
+	case e.Text != "":
+		return fmt.Sprintf("%s failed: %q (%d)", e.Function, e.Text, e.Code)
+	}
+	return fmt.Sprintf("%s failed with code %d", e.Function, e.Code)
+}
+
+// Named tells whether the code has a name here.
+func (e *CodeError) Named() bool { return e.Code < uint32(len(codes)) }
+
+// NotSupported tells whether the device, or the driver, has no such thing.
+func (e *CodeError) NotSupported() bool { return e.Code == 3 }
+
+// codes are the names of the codes, without the prefix MXSML_.
+var codes = [...]string{
+	"Success", "Failure", "NoDevice", "OperationNotSupport", "SysfsError", "SysfsWriteError", "InvalidDeviceId",
+	"InvalidDieId", "PermissionDenied", "InvalidInput", "InsufficientSize", "Reserved3", "IOControlFailure",
+	"MmapFailure", "UnMmapFailure", "InvalidInputForMmap", "Reserved1", "Reserved2", "TargetVfNotFound",
+	"InvalidFrequency", "FlrNotReady", "OpenDeviceFileFailure", "CloseDeviceFileFailure", "BusyDevice",
+	"MmioNotEnough", "GetPciBridgeFailure", "LoadDllFailure",
+}
+
+// Failure is an error as metax-mxsml prints it.
+type Failure struct {
+	// Unusable stands for ErrUnusable.
+	Unusable bool `json:"unusable,omitempty"`
+	// Function and Code stand for a CodeError, if Function is not empty.
+	Function string `json:"function,omitempty"`
+	Code     uint32 `json:"code,omitempty"`
+	// Text is a CodeError's text, or the whole of another error's.
+	Text string `json:"text,omitempty"`
+}
+
+// Fail returns the printed form of an error.
+func Fail(err error) *Failure {
+	var code *CodeError
+	if errors.As(err, &code) {
+		return &Failure{Function: code.Function, Code: code.Code, Text: code.Text}
+	}
+	return &Failure{Unusable: errors.Is(err, ErrUnusable), Text: err.Error()}
+}
+
+// error is the error that the failure is the printed form of.
+func (f Failure) error() error {
+	switch {
+	case f.Unusable:
+		return ErrUnusable
+	case f.Function != "":
+		return &CodeError{Function: f.Function, Code: f.Code, Text: f.Text}
+	}
+	return errors.New(f.Text)
+}

@@ -1,0 +1,90 @@
+package library
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
+)
+
+// structures are those of the header, with the C names of their fields in order.
+var structures = []struct {
+	name   string
+	size   uintptr // that the comment states
+	here   any
+	fields string
+}{
+	{"device_info", 184, deviceInfo{}, "device_id kind bdf gpu_id node_id uuid brand mode name"},
+	{"virtual_ids", 516, virtualIDs{}, "number id"},
+	{"memory_info", 48, memoryInfo{}, "vis_total vis_used vram_total vram_used xtt_total xtt_used"},
+	{"link_info", 56, linkInfo{}, "speed width"},
+	{"link_remote", 36, linkRemote{}, "device_id bdf"},
+	{"sgpu_info", 124, sgpuInfo{}, "parent id vram_quota software_priority compute_quota minor queue_priority uuid"},
+	{"sgpu_memory", 24, sgpuMemory{}, "total used free"},
+	{"ecc_count", 20, eccCount{}, "sram_ce sram_ue dram_ce dram_ue retired"},
+	{"unavailable", 68, unavailable{}, "code reason"},
+}
+
+// Every structure has the size that gcc gives it, and every field its place.
+func TestLayout(t *testing.T) {
+	var program, want strings.Builder
+	program.WriteString("#include <stddef.h>\n#include <stdio.h>\n#include \"mxsml.h\"\nint main(void) {\n")
+	for _, s := range structures {
+		here := reflect.TypeOf(s.here)
+		if here.Size() != s.size {
+			t.Errorf("%s has %d bytes, its comment says %d", here, here.Size(), s.size)
+		}
+		fmt.Fprintf(&program, "printf(\"%s %%zu\\n\", sizeof(struct %[1]s));\n", s.name)
+		fmt.Fprintf(&want, "%s %d\n", s.name, here.Size())
+		for i, field := range strings.Fields(s.fields) {
+			fmt.Fprintf(&program, "printf(\"%s.%s %%zu %%zu\\n\", offsetof(struct %[1]s, %[2]s), sizeof(((struct %[1]s *)0)->%[2]s));\n", s.name, field)
+			fmt.Fprintf(&want, "%s.%s %d %d\n", s.name, field, here.Field(i).Offset, here.Field(i).Type.Size())
+		}
+	}
+	program.WriteString("}\n")
+	dir := standin.Source(t)
+	file, out := filepath.Join(dir, "layout.c"), filepath.Join(dir, "layout")
+	if err := os.WriteFile(file, []byte(program.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command("gcc", "-Wall", "-Werror", "-o", out, file).CombinedOutput(); err != nil {
+		standin.Missing(t, "compile layout.c", fmt.Errorf("%w\n%s", err, text))
+	}
+	got, err := exec.Command(out).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The stand-in has every function that is called, so that no test passes because
+// one is missing.
+func TestSymbols(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(standin.Source(t), "mxsml.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := functions{}
+	seen := map[any]bool{}
+	for _, s := range f.symbols() {
+		if !strings.Contains(string(source), s.name+"(") {
+			t.Errorf("the stand-in has no %s", s.name)
+		}
+		if seen[s.into] {
+			t.Errorf("%s has another function's place", s.name)
+		}
+		seen[s.into] = true
+	}
+	if fields := reflect.TypeOf(f).NumField(); len(seen) != fields {
+		t.Errorf("%d symbols for %d functions", len(seen), fields)
+	}
+}

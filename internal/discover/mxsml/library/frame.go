@@ -1,0 +1,93 @@
+package library
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+)
+
+// errOverrun reports a function that wrote behind the structure it was given: the
+// library has another idea of it.
+var errOverrun = errors.New("wrote more bytes than its structure has")
+
+// errText reports a text that does not end in its buffer, or is not printable.
+var errText = errors.New("gave a text that is none")
+
+const (
+	guardSize = 1024
+	guardByte = 0xa5
+)
+
+type guard [guardSize]byte
+
+func newGuard() (g guard) {
+	for i := range g {
+		g[i] = guardByte
+	}
+	return g
+}
+
+func (g *guard) intact() bool { return bytes.Count(g[:], []byte{guardByte}) == guardSize }
+
+// frame is what the library writes to, with a guard behind it.
+type frame[T any] struct {
+	value T
+	guard guard
+}
+
+// get calls a function that fills a T, if the library has it.
+func get[T any](l *Library, function string, has bool, call func(*T) uint32) (T, error) {
+	f := &frame[T]{guard: newGuard()}
+	if !has {
+		return f.value, fmt.Errorf("%w %s", ErrMissing, function)
+	}
+	code := call(&f.value)
+	if !f.guard.intact() {
+		l.spoilt = fmt.Errorf("%s %w", function, errOverrun)
+		return f.value, l.spoilt
+	}
+	return f.value, l.code(function, code)
+}
+
+// text calls a function that writes a text into a buffer of that size, if the
+// library has it.
+func text(l *Library, function string, has bool, size int, call func(*byte, *uint32) uint32) (string, error) {
+	if !has {
+		return "", fmt.Errorf("%w %s", ErrMissing, function)
+	}
+	g := newGuard()
+	buffer := append(make([]byte, size), g[:]...)
+	length := uint32(size)
+	code := call(&buffer[0], &length)
+	if !(*guard)(buffer[size:]).intact() {
+		l.spoilt = fmt.Errorf("%s %w", function, errOverrun)
+		return "", l.spoilt
+	}
+	if err := l.code(function, code); err != nil {
+		return "", err
+	}
+	return field(function, buffer[:size])
+}
+
+// field is the text in a buffer, up to its NUL.
+func field(what string, buffer []byte) (string, error) {
+	end := bytes.IndexByte(buffer, 0)
+	if end < 0 || !mxsml.Printable(string(buffer[:end])) {
+		return "", fmt.Errorf("%s %w: %.64q", what, errText, buffer)
+	}
+	return string(buffer[:end]), nil
+}
+
+// cString is the library's own text, as far as it is printable and at most 128
+// bytes.
+func cString(at *byte) string {
+	var s []byte
+	for at != nil && len(s) < 128 && *at >= ' ' && *at <= '~' {
+		s = append(s, *at)
+		at = (*byte)(unsafe.Add(unsafe.Pointer(at), 1))
+	}
+	return string(s)
+}

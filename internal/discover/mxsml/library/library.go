@@ -1,0 +1,91 @@
+package library
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ebitengine/purego"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+)
+
+// ErrMissing reports a function that the library does not have.
+var ErrMissing = errors.New("this libmxsml has no")
+
+// Library is an initialized libmxsml. Its methods are for one thread.
+type Library struct {
+	fn      functions
+	missing []string
+	// spoilt is why nothing of the library can be trusted any more.
+	spoilt error
+}
+
+// Open loads the library at an absolute path and initializes it. It fails with
+// mxsml.ErrUnusable for what is no libmxsml, with ErrMissing, and with a
+// *mxsml.CodeError.
+func Open(path string) (*Library, error) {
+	// Lazily, as MetaX's own programs do: what we do not call need not resolve.
+	handle, err := purego.Dlopen(path, purego.RTLD_LAZY|purego.RTLD_LOCAL)
+	if err != nil {
+		if !exports(path, "mxSmlInit") {
+			return nil, fmt.Errorf("load %s: %w", path, mxsml.ErrUnusable)
+		}
+		return nil, fmt.Errorf("load %s: %s", path, printable(err.Error()))
+	}
+	l := &Library{}
+	for _, s := range l.fn.symbols() {
+		at, err := purego.Dlsym(handle, s.name)
+		switch {
+		case err == nil:
+			purego.RegisterFunc(s.into, at)
+		case s.name == "mxSmlInit":
+			return nil, fmt.Errorf("load %s: %w", path, mxsml.ErrUnusable)
+		case s.need:
+			return nil, fmt.Errorf("load %s: %w %s", path, ErrMissing, s.name)
+		default:
+			l.missing = append(l.missing, s.name)
+		}
+	}
+	if err := l.code("mxSmlInit", l.fn.Init()); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// exports tells whether the file is a library with that function, for whatever
+// machine.
+func exports(path, function string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	return err == nil && slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == function && s.Section != elf.SHN_UNDEF })
+}
+
+// code makes an error of a function's result.
+func (l *Library) code(function string, code uint32) error {
+	if code == 0 {
+		return nil
+	}
+	err := &mxsml.CodeError{Function: function, Code: code}
+	if !err.Named() && l.fn.ErrorString != nil {
+		err.Text = cString(l.fn.ErrorString(code))
+	}
+	return err
+}
+
+// printable makes a text one printable line of a sane length.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, s)
+	return s[:min(len(s), 512)]
+}

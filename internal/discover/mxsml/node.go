@@ -1,0 +1,263 @@
+package mxsml
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// levels are the kinds of links by the library's number. That the board itself
+// (0) is as good as one switch is a guess. 7 is Ethernet, or not known in older
+// libraries; it says nothing of PCIe, so such a pair keeps the class of its place.
+var levels = [...]topology.Kind{
+	topology.PIX, topology.PIX, topology.PXB, topology.PHB, topology.NODE, topology.MX, topology.SYS, topology.Unknown, topology.Unknown,
+}
+
+// The states of a device's MetaXLink, by the library's number.
+var linkStates = [...]string{"enabled", "disabled", "disabled by SR-IOV", "disabled by the number of GPUs", "training failed"}
+
+// LinkState is the word for one of the library's numbers; empty for another.
+func LinkState(code uint32) string {
+	if code < uint32(len(linkStates)) {
+		return linkStates[code]
+	}
+	return ""
+}
+
+// Node says what the library told, as package mxsmi would: each GPU with
+// address, UUID, serial number, model, memory and health, in the order of
+// addresses, and a link for every pair whose kind the library names. Slices, and
+// links that are switched off, only the library knows. What cannot be meant is
+// left out, with a warning.
+func (a Answer) Node() gpu.Node {
+	b := builder{at: map[int]gpu.BDF{}, gpus: map[gpu.BDF]*gpu.GPU{}, disabled: map[int]string{}, down: map[int]bool{}}
+	b.warnings = append(b.warnings, a.Warnings...)
+	for _, what := range needed {
+		if slices.Contains(a.Missing, what.function) {
+			b.warn("%s: this libmxsml has no %s", what.fact, what.function)
+		}
+	}
+	owned := a.owned()
+	b.twins = a.twins()
+	for _, d := range a.Devices {
+		if _, part := owned[d.ID]; !part {
+			b.device(d)
+		}
+	}
+	b.virtual(a, owned)
+	return b.node(a)
+}
+
+// needed are the functions without which a fact of every GPU is not known.
+var needed = []struct{ function, fact string }{
+	{"mxSmlGetDeviceState", "health is not known"},
+	{"mxSmlGetMemoryInfo", "memory sizes are not known"},
+	{"mxSmlGetBoardSerial", "serial numbers of boards are not known"},
+}
+
+// owned are the virtual functions whose GPU is here too, with that GPU's ID. One
+// in a virtual machine is alone, and a GPU of its own there.
+func (a Answer) owned() map[int]int {
+	mode := map[int]string{}
+	for _, d := range a.Devices {
+		mode[d.ID] = d.Mode
+	}
+	owner := map[int]int{}
+	for _, d := range a.Devices {
+		for _, id := range d.VFs {
+			if mode[id] == ModeVF && d.Mode != ModeVF {
+				owner[id] = d.ID
+			}
+		}
+	}
+	return owner
+}
+
+// twins are how often an address or a UUID is told, in lower case. What two
+// devices have is neither's: which of them tells the truth cannot be known.
+func (a Answer) twins() map[string]int {
+	count := map[string]int{}
+	for _, d := range a.Devices {
+		count[strings.ToLower(d.BDF)]++
+		count[strings.ToLower(d.UUID)]++
+		for _, s := range d.Slices {
+			count[strings.ToLower(s.UUID)]++
+		}
+	}
+	return count
+}
+
+type builder struct {
+	twins    map[string]int
+	at       map[int]gpu.BDF // by ID
+	gpus     map[gpu.BDF]*gpu.GPU
+	disabled map[int]string // the state of a MetaXLink that is not enabled, by ID
+	down     map[int]bool   // those that take a link down
+	warnings []string
+}
+
+func (b *builder) warn(format string, a ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, a...))
+}
+
+func (b *builder) device(d Device) {
+	bdf, err := gpu.ParseBDF(d.BDF)
+	if err != nil || bdf == (gpu.BDF{}) {
+		b.warn("libmxsml: leave out device %d: its PCI address is %q", d.ID, d.BDF)
+		return
+	}
+	if b.twins[strings.ToLower(d.BDF)] > 1 {
+		b.warn("libmxsml: leave out device %d: another one has its PCI address %s too", d.ID, bdf)
+		return
+	}
+	g := &gpu.GPU{BDF: bdf, NUMA: gpu.NUMAUnknown, Healthy: true, Model: d.Name, MemoryMiB: int(d.MemoryKiB >> 10)}
+	b.at[d.ID], b.gpus[bdf] = bdf, g
+	b.identity(g, d)
+	if d.Limited || d.Available != nil && !*d.Available {
+		g.Healthy = false
+		if d.Reason != "" {
+			b.warn("GPU %s is not available: libmxsml says %q", bdf, d.Reason)
+		}
+	}
+	if d.MetaXLink != "" && d.MetaXLink != linkStates[0] {
+		b.disabled[d.ID] = d.MetaXLink
+	}
+	if d.Sliced || len(d.Slices) > 0 {
+		g.Mode = gpu.ModeSGPU
+	}
+	for _, s := range d.Slices {
+		s.QoS = d.QoS
+		if b.twins[strings.ToLower(s.UUID)] > 1 {
+			b.warn("libmxsml: leave out the UUID %q of slice %d of GPU %s: another one has it too", s.UUID, s.Index, bdf)
+			s.UUID = ""
+		}
+		g.Slices = append(g.Slices, s.slice(func(format string, a ...any) { b.warn("GPU "+bdf.String()+": "+format, a...) }))
+	}
+	gpu.SortSlices(g.Slices)
+}
+
+// identity takes the names of a card. The serial number is the board's, or else
+// the chip's.
+func (b *builder) identity(g *gpu.GPU, d Device) {
+	uuid, err := gpu.ParseUUID(d.UUID)
+	switch {
+	case d.UUID == "" && d.Limited:
+	case d.UUID == "":
+		b.warn("libmxsml: GPU %s has no UUID", g.BDF)
+	case err != nil:
+		b.warn("libmxsml: leave out the UUID of GPU %s: %v", g.BDF, err)
+	case b.twins[strings.ToLower(d.UUID)] > 1:
+		b.warn("libmxsml: leave out the UUID %s of GPU %s: another one has it too", d.UUID, g.BDF)
+	default:
+		g.UUID = uuid
+	}
+	for _, serial := range []string{d.BoardSerial, d.ChipSerial} {
+		switch {
+		case g.Serial != "" || serial == "":
+		case gpu.ValidSerial(serial):
+			g.Serial = serial
+		default:
+			b.warn("libmxsml: leave out the serial number of GPU %s: %q is none", g.BDF, serial)
+		}
+	}
+}
+
+// virtual makes slices of virtual functions, in the order of their addresses.
+func (b *builder) virtual(a Answer, owned map[int]int) {
+	var parts []Device
+	for _, d := range a.Devices {
+		if _, part := owned[d.ID]; part {
+			parts = append(parts, d)
+		}
+	}
+	address := func(d Device) gpu.BDF { bdf, _ := gpu.ParseBDF(d.BDF); return bdf }
+	slices.SortFunc(parts, func(x, y Device) int { return address(x).Compare(address(y)) })
+	count := map[int]int{}
+	for _, d := range parts {
+		owner := owned[d.ID]
+		g := b.gpus[b.at[owner]]
+		if g == nil || address(d) == (gpu.BDF{}) || b.twins[strings.ToLower(d.BDF)] > 1 {
+			b.warn("libmxsml: leave out virtual function %d: its PCI address is %q", d.ID, d.BDF)
+			continue
+		}
+		s := gpu.Slice{Kind: gpu.SliceVF, Index: count[owner], BDF: address(d), MemoryMiB: int(d.MemoryKiB >> 10)}
+		if gpu.ValidSliceUUID(d.UUID) && b.twins[strings.ToLower(d.UUID)] == 1 {
+			s.UUID = d.UUID
+		}
+		g.VFs, g.Slices = append(g.VFs, s.BDF), append(g.Slices, s)
+		count[owner]++
+	}
+}
+
+// node puts the GPUs in the order of addresses, and the links between them.
+func (b *builder) node(a Answer) gpu.Node {
+	node := gpu.NewNode("")
+	index := map[gpu.BDF]int{}
+	for _, bdf := range slices.SortedFunc(maps.Keys(b.gpus), gpu.BDF.Compare) {
+		g := *b.gpus[bdf]
+		g.Index = len(node.GPUs)
+		index[bdf] = g.Index
+		node.GPUs = append(node.GPUs, g)
+	}
+	links := map[[2]int]gpu.Link{}
+	for _, p := range a.Links {
+		from, ok1 := b.at[p.A]
+		to, ok2 := b.at[p.B]
+		if ok1 && ok2 {
+			b.link(links, p, min(index[from], index[to]), max(index[from], index[to]))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(b.down)) {
+		b.warn("the MetaXLink of GPU %s is down: %s", b.at[id], b.disabled[id])
+	}
+	for _, l := range links {
+		if l.Kind != topology.Unknown.String() {
+			node.Links = append(node.Links, l)
+		}
+	}
+	slices.SortFunc(node.Links, func(x, y gpu.Link) int {
+		if x.A != y.A {
+			return x.A - y.A
+		}
+		return x.B - y.B
+	})
+	if len(node.GPUs) > 1 && len(links) == 0 {
+		why := "mxSmlGetDeviceTopology told nothing"
+		if slices.Contains(a.Missing, "mxSmlGetDeviceTopology") {
+			why = "this libmxsml has no mxSmlGetDeviceTopology"
+		}
+		b.warn("%s", mxsmi.Unlinked+why)
+	}
+	node.Warnings = b.warnings
+	return node
+}
+
+// link adds a pair. The worse of two answers counts. A MetaXLink that one end has
+// switched off carries nothing.
+func (b *builder) link(links map[[2]int]gpu.Link, p Pair, from, to int) {
+	kind := topology.Unknown
+	if p.Level >= 0 && p.Level < len(levels) {
+		kind = levels[p.Level]
+	} else {
+		b.warn("libmxsml: %d is no level of a link known here, ranked as unknown: devices %d and %d", p.Level, p.A, p.B)
+	}
+	l := gpu.Link{A: from, B: to, Kind: kind.String()}
+	if before, ok := links[[2]int{from, to}]; ok {
+		if was, _ := topology.ParseKind(before.Kind); was < kind {
+			l.Kind = before.Kind
+		}
+	}
+	if l.Kind == topology.MX.String() {
+		for _, id := range []int{p.A, p.B} {
+			if b.disabled[id] != "" {
+				l.Down, b.down[id] = true, true
+			}
+		}
+	}
+	links[[2]int{from, to}] = l
+}

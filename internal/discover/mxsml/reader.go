@@ -1,0 +1,88 @@
+package mxsml
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// Run runs the program metax-mxsml to its end and returns its standard output,
+// also where it fails: the reason is in it, if the program came to print it. It
+// ends the program when ctx ends. It fails for any exit code but 0; such an error
+// has a method ExitCode, one of a program that could not be started has not.
+type Run func(ctx context.Context, args ...string) ([]byte, error)
+
+// DefaultTimeout bounds one run. The library wakes sleeping GPUs, which takes
+// seconds.
+const DefaultTimeout = 10 * time.Second
+
+// Paths are where the library is installed on a host, in order of preference:
+// MetaX's own programs look there, in this order.
+func Paths() []string {
+	return []string{"/opt/mxdriver/lib/libmxsml.so", "/opt/maca/lib/libmxsml.so", "/opt/mxn100/lib/libmxsml.so"}
+}
+
+// Find returns the path of the host's libmxsml as this process sees it.
+func Find(host *hostfs.Root) (path string, ok bool) {
+	for _, candidate := range Paths() {
+		if at, err := host.Resolve(candidate); err == nil {
+			return host.Join(at), true
+		}
+	}
+	return "", false
+}
+
+// Reader asks a host's libmxsml.
+type Reader struct {
+	Run  Run
+	Path string // of the library, as Run sees it; absolute
+	// Timeout bounds one run; 0 is DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Read asks for all that discovery needs. It fails with ErrUnusable for a file
+// that is no libmxsml, with ErrCrashed if the library ended the program, with
+// context.DeadlineExceeded if it did not answer in time, with a *CodeError if it
+// cannot say what GPUs there are, and with ErrFormat. What else it does not tell
+// is missing in the Answer.
+func (r Reader) Read(ctx context.Context) (Answer, error) { return r.ask(ctx, "node") }
+
+func (r Reader) ask(ctx context.Context, args ...string) (Answer, error) {
+	timeout := r.Timeout
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	a, err := r.answer(ctx, args)
+	if err != nil {
+		return Answer{}, fmt.Errorf("ask %s: %w", r.Path, err)
+	}
+	return a, nil
+}
+
+func (r Reader) answer(ctx context.Context, args []string) (Answer, error) {
+	out, failed := r.Run(ctx, append([]string{r.Path}, args...)...)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return Answer{}, fmt.Errorf("no answer in time: %w", ctx.Err())
+	case ctx.Err() != nil:
+		return Answer{}, ctx.Err()
+	}
+	a, err := Decode(out)
+	var exit interface{ ExitCode() int }
+	switch {
+	case err == nil && a.Failure != nil:
+		return Answer{}, a.Failure.error()
+	case errors.As(failed, &exit):
+		return Answer{}, fmt.Errorf("%w: %w", ErrCrashed, failed)
+	case failed != nil:
+		return Answer{}, failed
+	case len(out) == 0:
+		return Answer{}, fmt.Errorf("%w: it ended the program", ErrCrashed)
+	}
+	return a, err
+}

@@ -1,0 +1,144 @@
+package mxsml
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// ErrRequest reports a slice that no GPU can have.
+var ErrRequest = errors.New("not a slice")
+
+// The sizes of slices.
+const (
+	// StepMiB is what the memory of a slice is a multiple of.
+	StepMiB = 128
+	// MaxAlias is the length of the longest alias: the library's buffer with its
+	// end.
+	MaxAlias = 31
+)
+
+// SliceRequest is the order for an sGPU.
+type SliceRequest struct {
+	BDF       gpu.BDF // of the GPU to cut it from
+	Compute   int     // percent of its compute units, 1 to 100
+	MemoryMiB int     // a multiple of StepMiB
+	// QoS is one of gpu's constants; empty is what the GPU has. All slices of a
+	// GPU have the same.
+	QoS string
+	// Alias names the slice for people: letters, digits, "-", "_", "."; may be
+	// empty.
+	Alias string
+}
+
+// Check fails with ErrRequest if no GPU can have such a slice.
+func (r SliceRequest) Check() error {
+	_, known := classOf(r.QoS)
+	switch {
+	case r.Compute < 1 || r.Compute > 100:
+		return fmt.Errorf("%w: %d percent of the compute units; want 1 to 100", ErrRequest, r.Compute)
+	case r.MemoryMiB < StepMiB || r.MemoryMiB%StepMiB != 0 || r.MemoryMiB > maxMemoryKiB>>10:
+		return fmt.Errorf("%w: %d MiB of memory; want a multiple of %d", ErrRequest, r.MemoryMiB, StepMiB)
+	case r.QoS != "" && !known:
+		return fmt.Errorf("%w: QoS %q; want %s, %s or %s", ErrRequest, r.QoS, gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare)
+	case !validAlias(r.Alias):
+		return fmt.Errorf("%w: alias %q; want at most %d letters, digits, dashes, dots and underscores", ErrRequest, r.Alias, MaxAlias)
+	}
+	return nil
+}
+
+func validAlias(s string) bool {
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return len(s) <= MaxAlias
+}
+
+// classes are the words for the library's numbers of how slices share.
+var classes = [...]string{gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare}
+
+// QoS is the word for one of the library's numbers; empty for another number.
+func QoS(class uint32) string {
+	if class < uint32(len(classes)) {
+		return classes[class]
+	}
+	return ""
+}
+
+// Class is the library's number of a QoS that Check has passed.
+func Class(qos string) uint32 {
+	class, _ := classOf(qos)
+	return class
+}
+
+func classOf(qos string) (class uint32, ok bool) {
+	for i, word := range classes {
+		if word == qos {
+			return uint32(i), true
+		}
+	}
+	return 0, false
+}
+
+// Create makes a slice of a GPU that is in slice mode. It fails as Read does, and
+// with ErrRequest. Where it comes to no end, whether there is a new slice is not
+// known.
+func (r Reader) Create(ctx context.Context, s SliceRequest) (gpu.Slice, error) {
+	if err := s.Check(); err != nil {
+		return gpu.Slice{}, err
+	}
+	a, err := r.ask(ctx, "sgpu", "create", "--gpu="+s.BDF.String(), "--compute="+strconv.Itoa(s.Compute),
+		"--memory="+strconv.Itoa(s.MemoryMiB), "--qos="+s.QoS, "--alias="+s.Alias)
+	if err != nil {
+		return gpu.Slice{}, fmt.Errorf("create a slice of GPU %s: %w", s.BDF, err)
+	}
+	if a.Slice == nil {
+		return gpu.Slice{}, fmt.Errorf("create a slice of GPU %s: %w: no slice in it", s.BDF, ErrFormat)
+	}
+	return a.Slice.slice(func(string, ...any) {}), nil
+}
+
+// Remove removes the slice of a GPU that has this UUID or, in decimal, index.
+func (r Reader) Remove(ctx context.Context, bdf gpu.BDF, slice string) error {
+	if !gpu.ValidSliceUUID(slice) {
+		return fmt.Errorf("%w: %q is no UUID or index", ErrRequest, slice)
+	}
+	if _, err := r.ask(ctx, "sgpu", "remove", "--gpu="+bdf.String(), "--slice="+slice); err != nil {
+		return fmt.Errorf("remove slice %s of GPU %s: %w", slice, bdf, err)
+	}
+	return nil
+}
+
+// SetMode switches a GPU to slices, or back to be given as a whole.
+func (r Reader) SetMode(ctx context.Context, bdf gpu.BDF, sliced bool) error {
+	word := "disable"
+	if sliced {
+		word = "enable"
+	}
+	if _, err := r.ask(ctx, "sgpu", word, "--gpu="+bdf.String()); err != nil {
+		return fmt.Errorf("%s slices of GPU %s: %w", word, bdf, err)
+	}
+	return nil
+}
+
+// slice checks what the library tells of a slice. A UUID that cannot be one is
+// left out.
+func (s Slice) slice(warn func(format string, a ...any)) gpu.Slice {
+	out := gpu.Slice{
+		Kind: gpu.SliceSGPU, Index: s.Index, Alias: s.Alias, ComputePercent: s.ComputePercent, MemoryMiB: s.MemoryMiB,
+	}
+	if _, ok := classOf(s.QoS); ok {
+		out.QoS = s.QoS
+	}
+	if gpu.ValidSliceUUID(s.UUID) {
+		out.UUID = s.UUID
+	} else if s.UUID != "" {
+		warn("leave out the UUID %q of its slice %d", s.UUID, s.Index)
+	}
+	return out
+}

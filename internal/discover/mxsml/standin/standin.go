@@ -1,0 +1,142 @@
+package standin
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+//go:embed source
+var source embed.FS
+
+// Build puts a libmxsml.so that tells of the node, and LIBRARY.txt that it reads
+// and writes, into dir, which is made if need be. Faults are "KIND FUNCTION
+// NUMBER", as the head of mxsml.c lists them. Without gcc the test is skipped, and
+// fails in CI.
+func Build(t testing.TB, dir string, node gpu.Node, faults ...string) (lib string) {
+	t.Helper()
+	code, err := compiled()
+	if err != nil {
+		Missing(t, "compile the stand-in for libmxsml", err)
+	}
+	lib = filepath.Join(dir, "libmxsml.so")
+	write(t, lib, code, 0o755)
+	Tell(t, lib, node, faults...)
+	return lib
+}
+
+// Tell changes what a library tells, and forgets the slices made with it.
+func Tell(t testing.TB, lib string, node gpu.Node, faults ...string) {
+	t.Helper()
+	var text bytes.Buffer
+	text.WriteString(describe(node))
+	for _, f := range faults {
+		fmt.Fprintln(&text, "fault", f)
+	}
+	write(t, lib+".txt", text.Bytes(), 0o644)
+}
+
+// Without takes a function from a library: its name there becomes another one.
+func Without(t testing.TB, lib, function string) {
+	t.Helper()
+	code, err := os.ReadFile(lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := []byte("\x00" + function + "\x00")
+	if !bytes.Contains(code, name) {
+		t.Fatalf("%s has no %s", lib, function)
+	}
+	other := bytes.Clone(name)
+	other[len(other)-2] = '_'
+	write(t, lib, bytes.ReplaceAll(code, name, other), 0o755)
+}
+
+// Source writes the C source and its header into a directory of the test.
+func Source(t testing.TB) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, source); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "source")
+}
+
+// Program builds metax-mxsml into dir, which is made if need be.
+func Program(t testing.TB, dir string) (path string) {
+	t.Helper()
+	code, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "metax-mxsml")
+	write(t, path, code, 0o755)
+	return path
+}
+
+// compiled is the library, and program metax-mxsml; each is made once in a test
+// binary's life and leaves no file behind.
+var (
+	compiled = sync.OnceValues(func() ([]byte, error) {
+		return made("libmxsml.so", func(dir, out string) *exec.Cmd {
+			return exec.Command("gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread",
+				"-o", out, filepath.Join(dir, "source", "mxsml.c"), "-ldl")
+		})
+	})
+	program = sync.OnceValues(func() ([]byte, error) {
+		return made("metax-mxsml", func(_, out string) *exec.Cmd {
+			cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "github.com/metax-ctk/container-toolkit/cmd/metax-mxsml")
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+			return cmd
+		})
+	})
+)
+
+func made(name string, how func(dir, out string) *exec.Cmd) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "standin")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, source); err != nil {
+		return nil, err
+	}
+	out := filepath.Join(dir, name)
+	cmd := how(dir, out)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", cmd, err, text)
+	}
+	return os.ReadFile(out)
+}
+
+// Missing skips a test for which this machine lacks gcc; in CI, or if gcc is there, it
+// fails.
+func Missing(t testing.TB, what string, err error) {
+	t.Helper()
+	if _, absent := exec.LookPath("gcc"); absent == nil || os.Getenv("CI") != "" {
+		t.Fatalf("%s: %v", what, err)
+	}
+	t.Skipf("%s: %v", what, err)
+}
+
+// write replaces a file, so that a process that has the old one open keeps it.
+func write(t testing.TB, path string, data []byte, perm os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fresh := path + ".fresh"
+	if err := os.WriteFile(fresh, data, perm); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,199 @@
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ModeSGPU is the mode of a GPU that is cut into slices of the vendor's own kind.
+const ModeSGPU = "sgpu"
+
+// The kinds of slices.
+const (
+	SliceSGPU = "sgpu" // made by the driver, with a share of compute and memory
+	SliceVF   = "vf"   // an SR-IOV virtual function
+)
+
+// MaxSlices is how many sGPUs the driver makes of one GPU.
+const MaxSlices = 16
+
+// The ways in which the sGPUs of one GPU share its compute units. All slices of
+// a GPU have the same.
+const (
+	QoSBestEffort = "best-effort"
+	QoSFixedShare = "fixed-share"
+	QoSBurstShare = "burst-share"
+)
+
+// Slice is a part of a GPU that can be given by itself.
+type Slice struct {
+	// Kind is SliceSGPU or SliceVF.
+	Kind string `json:"kind"`
+	// Index numbers the slices of one kind on their GPU, from 0, as sysfs does:
+	// sgpu<k>, virtfn<k>.
+	Index int `json:"index"`
+	// UUID names a slice for its lifetime; empty if it is not known.
+	UUID string `json:"uuid,omitempty"`
+	// BDF is the PCI address of a virtual function.
+	BDF BDF `json:"bdf,omitzero"`
+	// Alias is the name that its maker gave it.
+	Alias string `json:"alias,omitempty"`
+	// ComputePercent is its share of the GPU's compute units, 1–100; 0 is not
+	// known.
+	ComputePercent int `json:"computePercent,omitempty"`
+	// MemoryMiB is its device memory in MiB; 0 is not known.
+	MemoryMiB int `json:"memoryMiB,omitempty"`
+	// QoS is one of the QoS constants; empty is not known.
+	QoS string `json:"qos,omitempty"`
+	// Nodes are the device nodes that a container with the slice needs besides
+	// those that all GPUs share; none if they are not there.
+	Nodes []string `json:"nodes,omitempty"`
+	// GIDs are the groups of those of Nodes that are not open to everyone.
+	GIDs []uint32 `json:"gids,omitempty"`
+}
+
+// Name is the most durable name of the slice that is known: its UUID, or the
+// address of a virtual function; empty if it has neither.
+func (s Slice) Name() string {
+	switch {
+	case s.UUID != "":
+		return s.UUID
+	case s.BDF != BDF{}:
+		return s.BDF.String()
+	}
+	return ""
+}
+
+// SortSlices puts slices in the order in which a GPU has them.
+func SortSlices(s []Slice) {
+	slices.SortStableFunc(s, func(a, b Slice) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.Index, b.Index)) // "sgpu" < "vf"
+	})
+}
+
+// Parts says in a word or two what the GPU is divided into, "sgpu: 2 slices" or
+// "sriov: 4 VFs"; empty if it is whole.
+func (g GPU) Parts() string {
+	count := func(n int, word string) string {
+		if n == 1 {
+			return "1 " + word
+		}
+		return itoa(n) + " " + word + "s"
+	}
+	var parts []string
+	if g.Mode == ModeSGPU {
+		n := 0
+		for _, s := range g.Slices {
+			if s.Kind == SliceSGPU {
+				n++
+			}
+		}
+		parts = append(parts, "sgpu: "+count(n, "slice"))
+	}
+	if len(g.VFs) > 0 {
+		parts = append(parts, "sriov: "+count(len(g.VFs), "VF"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// The bounds of slices that are read from outside. The driver makes 16 sGPUs and
+// 8 virtual functions of one GPU; what numbers it gives them is not published.
+const (
+	MaxVFs     = 256
+	maxIndex   = 4096
+	maxPercent = 100
+)
+
+// checkSlices tells what is wrong with the slices of one GPU. A slice of a GPU
+// that does not count as divided is an error: the GPU would be given as a whole
+// beside it.
+func (g GPU) checkSlices() error {
+	if g.Mode != "" && g.Mode != ModeSGPU {
+		return fmt.Errorf("mode %q; want %q or none", g.Mode, ModeSGPU)
+	}
+	type number struct {
+		kind  string
+		index int
+	}
+	seen := map[number]bool{}
+	count := map[string]int{}
+	for _, s := range g.Slices {
+		at := number{s.Kind, s.Index}
+		count[s.Kind]++
+		switch {
+		case s.Kind == SliceSGPU && g.Mode != ModeSGPU:
+			return fmt.Errorf("it has sGPUs, and its mode is not %q", ModeSGPU)
+		case s.Kind == SliceSGPU && s.BDF != BDF{}:
+			return fmt.Errorf("sGPU %d has a PCI address", s.Index)
+		case s.Kind == SliceVF && !slices.Contains(g.VFs, s.BDF):
+			return fmt.Errorf("slice %s is none of its virtual functions", s.BDF)
+		case s.Kind != SliceSGPU && s.Kind != SliceVF:
+			return fmt.Errorf("slice of kind %q; want %q or %q", s.Kind, SliceSGPU, SliceVF)
+		case s.Index < 0 || s.Index >= maxIndex || seen[at]:
+			return fmt.Errorf("slice of kind %q has index %d; indices are 0 to %d, each once", s.Kind, s.Index, maxIndex-1)
+		case count[SliceSGPU] > MaxSlices || count[SliceVF] > MaxVFs:
+			return fmt.Errorf("too many slices of kind %q; at most %d, and %d virtual functions", s.Kind, MaxSlices, MaxVFs)
+		}
+		seen[at] = true
+		if err := s.check(); err != nil {
+			return fmt.Errorf("slice %s %d: %w", s.Kind, s.Index, err)
+		}
+	}
+	return nil
+}
+
+func (s Slice) check() error {
+	switch {
+	case s.UUID != "" && !ValidSliceUUID(s.UUID):
+		return fmt.Errorf("%q is no UUID", s.UUID)
+	case s.ComputePercent < 0 || s.ComputePercent > maxPercent:
+		return fmt.Errorf("%d percent of compute", s.ComputePercent)
+	case s.MemoryMiB < 0:
+		return fmt.Errorf("%d MiB of memory", s.MemoryMiB)
+	case !slices.Contains([]string{"", QoSBestEffort, QoSFixedShare, QoSBurstShare}, s.QoS):
+		return fmt.Errorf("QoS class %q; want %q, %q or %q", s.QoS, QoSBestEffort, QoSFixedShare, QoSBurstShare)
+	}
+	return checkPaths(s.Nodes)
+}
+
+// checkSliceNames tells whether two slices of the node, on whichever GPU, have
+// one name.
+func (n Node) checkSliceNames() error {
+	uuid, bdf := map[string]bool{}, map[BDF]bool{}
+	for _, g := range n.GPUs {
+		bdf[g.BDF] = true
+	}
+	for _, g := range n.GPUs {
+		for _, s := range g.Slices {
+			key := strings.ToLower(s.UUID)
+			switch {
+			case s.UUID != "" && uuid[key]:
+				return fmt.Errorf("two slices have the UUID %s", s.UUID)
+			case s.BDF != BDF{} && bdf[s.BDF]:
+				return fmt.Errorf("PCI address %s occurs twice", s.BDF)
+			}
+			uuid[key] = true
+			if (s.BDF != BDF{}) {
+				bdf[s.BDF] = true
+			}
+		}
+	}
+	return nil
+}
+
+// ValidSliceUUID tells whether s may name a slice: letters, digits and dashes,
+// beginning with one of the former, at most as long as the vendor library's
+// field. The form is not published.
+func ValidSliceUUID(s string) bool {
+	if s == "" || len(s) >= 94 || !isAlnum(s[0]) {
+		return false
+	}
+	for i := range len(s) {
+		if !isAlnum(s[i]) && s[i] != '-' {
+			return false
+		}
+	}
+	return true
+}

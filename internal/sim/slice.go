@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// divide states in g how the plan divides it. Virtual functions have the
+// function numbers after the GPU's own.
+func (p plan) divide(g *gpu.GPU, more *minors) {
+	if n := p.sliced[g.Index]; n > 0 {
+		g.Mode = gpu.ModeSGPU
+		for k := range n {
+			g.Slices = append(g.Slices, gpu.Slice{
+				Kind: gpu.SliceSGPU, Index: k, UUID: p.sliceUUID(g.Index, k), Alias: fmt.Sprintf("part-%d", k),
+				QoS: gpu.QoSBestEffort, Nodes: slices.Clone(g.Nodes[1:]), GIDs: []uint32{video},
+			})
+		}
+	}
+	for k := range p.virtual[g.Index] {
+		b := g.BDF
+		b.Function += uint8(k) + 1
+		g.VFs = append(g.VFs, b)
+		g.Slices = append(g.Slices, gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: b, Nodes: more.pair(), GIDs: []uint32{video}})
+	}
+}
+
+// sliceUUID is made up: no document shows the UUID of an sGPU.
+func (p plan) sliceUUID(i, k int) string {
+	return "SGPU-" + dashed(identity(fmt.Sprintf("%s/%d", p.name, i), k))
+}
+
+// virtual adds the SR-IOV facts of a GPU, the links between it and its virtual
+// functions, which are next to it, and their device nodes.
+func (h *host) virtual(f function, g gpu.GPU) error {
+	h.file(f.dir()+"/sriov_totalvfs", "8\n")
+	h.file(f.dir()+"/sriov_numvfs", fmt.Sprintf("%d\n", len(g.VFs)))
+	for k, b := range g.VFs {
+		s := sliceAt(g, b)
+		if s.Kind == gpu.SliceVF {
+			k = s.Index
+		}
+		vf := h.fabric.functions[b]
+		h.link(vf.dir()+"/physfn", f.dir())
+		h.link(fmt.Sprintf("%s/virtfn%d", f.dir(), k), vf.dir())
+		for i, node := range s.Nodes {
+			if err := h.drm(vf, node, owner(s.GIDs, i)); err != nil {
+				return fmt.Errorf("virtual function %s: %w", b, err)
+			}
+		}
+	}
+	return nil
+}
+
+// sliceAt is the virtual function of a GPU with an address, if it is described.
+func sliceAt(g gpu.GPU, b gpu.BDF) gpu.Slice {
+	for _, s := range g.Slices {
+		if s.Kind == gpu.SliceVF && s.BDF == b {
+			return s
+		}
+	}
+	return gpu.Slice{}
+}
+
+// slicedMajor is the major number of the devices of sGPUs, of which a real one
+// is handed out at load time, and slicedName the name of the first below /dev,
+// which is not published.
+const (
+	slicedMajor = 510
+	slicedName  = "mxsgpu"
+)
+
+// sliced adds what the driver shows of slice mode. The names are those that the
+// vendor's library knows; what the files hold is published for none but model.
+// In "annotations" the simulated mx-smi keeps the size of a slice.
+func (h *host) sliced(f function, g gpu.GPU) error {
+	if f.driver == "" {
+		return nil
+	}
+	if g.Mode != gpu.ModeSGPU {
+		h.file(f.dir()+"/model", "native\n")
+		return nil
+	}
+	h.file(f.dir()+"/model", gpu.ModeSGPU+"\n")
+	dir := f.dir() + "/sgpu"
+	count, compute, memory, class := 0, 100, g.MemoryMiB, "0"
+	for _, s := range g.Slices {
+		if s.Kind != gpu.SliceSGPU {
+			continue
+		}
+		if at := slices.Index(classes, s.QoS); at >= 0 {
+			class = fmt.Sprint(at)
+		}
+		count++
+		compute -= s.ComputePercent
+		memory -= s.MemoryMiB
+		if err := h.sgpu(fmt.Sprintf("%s/sgpu%d", dir, s.Index), s, g); err != nil {
+			return fmt.Errorf("sGPU %d: %w", s.Index, err)
+		}
+	}
+	if memory < 0 {
+		return fmt.Errorf("%w: its sGPUs have more memory than it has", ErrHost)
+	}
+	h.file(dir+"/sched_class", class+"\n")
+	h.file(dir+"/available_devcnt", fmt.Sprintf("%d\n", gpu.MaxSlices-count))
+	h.file(dir+"/available_sched_quota", fmt.Sprintf("%d\n", max(compute, 0)))
+	h.file(dir+"/available_vram_quota", fmt.Sprintf("%d\n", memory))
+	h.file(dir+"/total_vram_quota", fmt.Sprintf("%d\n", g.MemoryMiB))
+	return nil
+}
+
+// classes are the QoS classes in the order of their numbers.
+var classes = []string{gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare}
+
+func (h *host) sgpu(dir string, s gpu.Slice, g gpu.GPU) error {
+	h.file(dir+"/unique_id", s.UUID+"\n")
+	h.file(dir+"/alias", s.Alias+"\n")
+	h.file(dir+"/annotations", fmt.Sprintf("compute=%d vram=%d\n", s.ComputePercent, s.MemoryMiB))
+	for k, node := range s.Nodes {
+		if slices.Contains(g.Nodes, node) {
+			continue
+		}
+		name, ok := strings.CutPrefix(node, "/dev/")
+		if !ok || strings.HasPrefix(name, "dri/") {
+			return fmt.Errorf("%w: device node %q is neither its GPU's nor its own", ErrHost, node)
+		}
+		h.char(char{dir: dir, class: slicedName, name: name, major: slicedMajor, minor: h.sgpus, gid: owner(s.GIDs, k)})
+		h.sgpus++
+	}
+	return nil
+}
+
+// hasOwnNode tells whether an sGPU of g has a device of its own.
+func hasOwnNode(g gpu.GPU) bool {
+	return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool {
+		return s.Kind == gpu.SliceSGPU && slices.ContainsFunc(s.Nodes, func(n string) bool {
+			return !slices.Contains(g.Nodes, n) && path.Dir(n) != "/dev/dri"
+		})
+	})
+}
