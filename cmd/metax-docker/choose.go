@@ -31,6 +31,11 @@ func newChooser(node gpu.Node, req request.Request, policy alloc.Policy) (*choos
 	if err != nil {
 		return nil, fmt.Errorf("--gpus: %w", err)
 	}
+	for _, ref := range selection.Slices {
+		if s := node.GPUs[ref.GPU].Slices[ref.Slice]; len(s.Nodes) == 0 {
+			return nil, fmt.Errorf("slice %s of GPU %d cannot be given, it has no device nodes (metax-ctk sgpu list)", s.Name(), ref.GPU)
+		}
+	}
 	for _, index := range selection.Explicit {
 		if err := givable(node, node.GPUs[index]); err != nil {
 			return nil, err
@@ -78,8 +83,28 @@ func (c *chooser) names() []gpu.BDF {
 		return c.bdfs(c.node.Healthy())
 	case c.selection.Count > 0:
 		return nil
+	case len(c.selection.Slices) > 0:
+		return c.bdfs(c.parents())
 	}
 	return c.bdfs(c.selection.Explicit)
+}
+
+// parents are the GPUs that the named slices are parts of, each once.
+func (c *chooser) parents() []int {
+	var parents []int
+	for _, ref := range c.selection.Slices {
+		parents = append(parents, ref.GPU)
+	}
+	return slices.Compact(parents) // they come in the order of their GPUs
+}
+
+// slices are the named slices.
+func (c *chooser) slices() []gpu.Slice {
+	var all []gpu.Slice
+	for _, ref := range c.selection.Slices {
+		all = append(all, c.node.GPUs[ref.GPU].Slices[ref.Slice])
+	}
+	return all
 }
 
 func (c *chooser) bdfs(indices []int) []gpu.BDF {
@@ -123,6 +148,9 @@ func (c *chooser) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([]int,
 		}
 		return answer.GPUs, err
 	}
+	if len(c.selection.Slices) > 0 {
+		return c.parents(), c.refuse(holders)
+	}
 	if c.share {
 		return c.selection.Explicit, nil
 	}
@@ -135,6 +163,17 @@ func (c *chooser) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([]int,
 		}
 	}
 	return c.selection.Explicit, nil
+}
+
+// refuse says who holds one of the named slices.
+func (c *chooser) refuse(holders []occupancy.Holder) error {
+	for _, ref := range c.selection.Slices {
+		name := c.node.GPUs[ref.GPU].Slices[ref.Slice].Name()
+		if held := occupancy.HeldSlice(holders, name); held != nil && !c.share {
+			return &occupancy.HeldError{GPU: ref.GPU, Slice: name, Holder: *held}
+		}
+	}
+	return nil
 }
 
 func explanation(answer alloc.Answer, busy []int) string {

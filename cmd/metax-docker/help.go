@@ -6,15 +6,22 @@ for run and create:
 
   --gpus WHICH           all | N | ID,ID | [ID,ID] | count=N | device=ID,ID
                          ID is an index, UUID, PCI address or serial number;
-                         N GPUs are picked so that they belong together
+                         N GPUs are picked so that they belong together;
+                         sgpu:UUID is a slice of one (metax-ctk sgpu list)
   --gpus-policy POLICY   spread (compact): keep the job under one link domain
                          binpack (preserve): and damage what remains least
   --gpus-explain         say on standard error why these GPUs
   --gpus-share           take GPUs that others hold, too; free ones first
   --gpus-wait TIME       wait up to 30s, 10m, 2h for GPUs to come free,
                          first come first served
+  --maca[=VERSION]       the host's MXMACA, or that version of it, if the image
+                         has none of its own; nothing of the image is run to
+                         find that out
+  --maca-force[=VERSION] the host's, whatever the image has
+  --maca-check HOW       if its MXMACA does not suit the host's driver: warn,
+                         the default with --maca, strict (refuse) or off
   --inject WAY           cdi, flags (plain --device options), or auto, the
-                         default: CDI where the daemon lists the GPUs
+                         default: CDI where the daemon lists what is given
   --dry-run              print the docker command instead of running it; no
                          lease is taken
 
@@ -25,10 +32,12 @@ GPUs back, or fail naming the holder; they know --gpus-share, --gpus-wait and
 
 Example:
   metax-docker run --rm --gpus=4 IMAGE /opt/mxdriver/bin/mx-smi -L
+  metax-docker run --rm --gpus=1 --maca ubuntu:24.04 mx-smi
 
 Environment: METAX_CTK_DOCKER names another docker-compatible client (podman,
 nerdctl), METAX_CTK_GPUS_POLICY and METAX_CTK_INJECT set the defaults,
 METAX_CTK_GPUS_IGNORE names programs and images that only look at GPUs,
+METAX_CTK_MACA_CHECK is --maca-check,
 METAX_CTK_ROOT and METAX_CTK_NODE choose a simulated node.
 Exit codes are docker's; 125 also when no such GPUs can be given.
 

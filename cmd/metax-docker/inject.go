@@ -19,6 +19,7 @@ import (
 // given is what a container gets.
 type given struct {
 	GPUs   []gpu.GPU
+	Slices []gpu.Slice
 	Shared gpu.Shared
 	// Driver is the directory of the driver's user-space part, empty for none.
 	Driver string
@@ -28,12 +29,9 @@ type given struct {
 
 // newGiven is what every container on the node gets, without GPUs yet.
 func newGiven(node gpu.Node, root config.Value) (given, error) {
-	path, err := filepath.Abs(root.Text)
+	path, err := rootOf(root)
 	if err != nil {
-		return given{}, fmt.Errorf("resolve root %q: %w", root.Text, err)
-	}
-	if strings.Contains(path, ":") {
-		return given{}, fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", path, root.Origin)
+		return given{}, err
 	}
 	g := given{Root: path}
 	if node.Shared != nil {
@@ -43,6 +41,18 @@ func newGiven(node gpu.Node, root config.Value) (given, error) {
 		g.Driver = node.Driver.Path
 	}
 	return g, nil
+}
+
+// rootOf is where the node's "/" is on this machine.
+func rootOf(root config.Value) (string, error) {
+	path, err := filepath.Abs(root.Text)
+	if err != nil {
+		return "", fmt.Errorf("resolve root %q: %w", root.Text, err)
+	}
+	if strings.Contains(path, ":") {
+		return "", fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", path, root.Origin)
+	}
+	return path, nil
 }
 
 // flags are docker's options for it, by plain devices and volumes.
@@ -55,6 +65,9 @@ func (g given) flags() []string {
 		for _, path := range one.Nodes {
 			device(path)
 		}
+	}
+	for _, path := range g.sliceNodes() {
+		device(path)
 	}
 	for _, path := range g.Shared.Nodes {
 		device(path)
@@ -76,16 +89,35 @@ func (g given) cdi() []string {
 }
 
 func (g given) cdiNames() []string {
-	names := make([]string, len(g.GPUs))
-	for i, one := range g.GPUs {
-		names[i] = request.CDIKind + "=" + one.Name()
+	var names []string
+	for _, one := range g.GPUs {
+		names = append(names, request.CDIKind+"="+one.Name())
+	}
+	for _, one := range g.Slices {
+		names = append(names, request.SliceKind+"="+one.Name())
 	}
 	return names
+}
+
+// sliceNodes are the nodes of all slices; those of one GPU have one in common.
+func (g given) sliceNodes() []string {
+	var all []string
+	for _, one := range g.Slices {
+		for _, path := range one.Nodes {
+			if !slices.Contains(all, path) {
+				all = append(all, path)
+			}
+		}
+	}
+	return all
 }
 
 func (g given) groups() []string {
 	gids := slices.Clone(g.Shared.GIDs)
 	for _, one := range g.GPUs {
+		gids = append(gids, one.GIDs...)
+	}
+	for _, one := range g.Slices {
 		gids = append(gids, one.GIDs...)
 	}
 	slices.Sort(gids)
@@ -103,14 +135,16 @@ func (i info) lists(names []string) (bool, error) {
 	for _, d := range i.DiscoveredDevices {
 		known[d.ID] = true
 	}
-	if i.DiscoveredDevices == nil {
-		for _, dir := range i.CDISpecDirs {
-			if err := specNames(filepath.Join(dir, "metax-tech.com-gpu.json"), known); err != nil {
-				return false, err
+	for _, name := range names {
+		kind, _, _ := strings.Cut(name, "=")
+		if i.DiscoveredDevices == nil && !known[kind] {
+			known[kind] = true
+			for _, dir := range i.CDISpecDirs {
+				if err := specNames(filepath.Join(dir, strings.ReplaceAll(kind, "/", "-")+".json"), known); err != nil {
+					return false, err
+				}
 			}
 		}
-	}
-	for _, name := range names {
 		if !known[name] {
 			return false, nil
 		}

@@ -2,69 +2,103 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
-// plan picks the GPUs and returns docker's options that give them.
-func (w *wrapper) plan(cmd dockerargs.Command) ([]string, error) {
+// plan finds out what the container gets, and returns docker's options that give
+// it. Nothing that takes long stands between the lease and docker.
+func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	o := cmd.Options
-	req, err := request.Parse(o.GPUs)
-	if err != nil {
-		return nil, fmt.Errorf("--gpus: %w", err)
+	if !cmd.TakesGPU && !o.MACA.Given {
+		return options{}, nil // --maca=false
+	}
+	var req request.Request
+	var err error
+	if cmd.TakesGPU {
+		if req, err = request.Parse(o.GPUs); err != nil {
+			return options{}, fmt.Errorf("--gpus: %w", err)
+		}
 	}
 	if err := w.heed(o); err != nil {
-		return nil, err
+		return options{}, err
 	}
 	policy, err := w.policy("")
 	if err != nil {
-		return nil, err
+		return options{}, err
 	}
 	if err := forged(cmd.Flags); err != nil {
-		return nil, err
+		return options{}, err
 	}
-	socket, daemon, err := w.daemon(cmd.Global)
+	socket, asked, err := w.daemon(cmd.Global)
 	if err != nil {
-		return nil, err
+		return options{}, err
 	}
+	daemon := sync.OnceValue(func() answer { return <-asked })
 	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
-	if !at.IsHost() && !o.DryRun {
-		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
+	if !at.IsHost() && (!o.DryRun || o.MACA.Given) {
+		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
-	if at.IsHost() {
+	if at.IsHost() && cmd.TakesGPU {
 		w.listAhead()
 	}
 	node, err := at.Load(context.Background())
+	if err != nil && (cmd.TakesGPU || !errors.Is(err, discover.ErrNoGPU)) {
+		return options{}, err
+	}
+	software, err := w.software(cmd, socket, node.Driver)
+	if err != nil {
+		return options{}, err
+	}
+	var all options
+	if cmd.TakesGPU {
+		c, err := newChooser(node, req, policy)
+		if err != nil {
+			return options{}, err
+		}
+		c.share, c.explain = o.Share, o.Explain
+		if all.here, err = w.gpus(cmd, c, at, socket, daemon); err != nil {
+			return options{}, err
+		}
+	}
+	if software != nil {
+		more, err := software.options(w.settings.DockerInject.Text, daemon)
+		if err != nil {
+			return options{}, err
+		}
+		all = options{append(all.here, more.here...), more.last}
+	}
+	return all, nil
+}
+
+// gpus takes the GPUs, and returns the options that give them.
+func (w *wrapper) gpus(cmd dockerargs.Command, c *chooser, at where.Where, socket string, daemon func() answer) ([]string, error) {
+	g, err := newGiven(c.node, w.settings.Root)
 	if err != nil {
 		return nil, err
 	}
-	g, err := newGiven(node, w.settings.Root)
+	engine := daemon()
+	chosen, lease, err := w.obtain(cmd, c, at, socket)
 	if err != nil {
 		return nil, err
 	}
-	chooser, err := newChooser(node, req, policy)
-	if err != nil {
-		return nil, err
+	if cmd.Flags.True("privileged") && !c.selection.All {
+		w.warn("--privileged shows the container every GPU of the host, not only what was chosen")
 	}
-	chooser.share, chooser.explain = o.Share, o.Explain
-	// Nothing that takes long stands between the lease and docker.
-	engine := <-daemon
-	chosen, lease, err := w.obtain(cmd, chooser, at, socket)
-	if err != nil {
-		return nil, err
+	if g.Slices = c.slices(); g.Slices == nil {
+		g.GPUs = chosen
 	}
-	if cmd.Flags.True("privileged") && !req.All {
-		w.warn("--privileged shows the container every GPU of the host, not only the %d chosen", len(chosen))
-	}
-	g.GPUs = chosen
 	options, err := w.inject(g, w.settings.DockerInject, engine)
 	if err != nil {
 		return nil, err
@@ -81,6 +115,12 @@ func (w *wrapper) heed(o dockerargs.Options) error {
 	w.explains = o.Explain
 	w.settings.Policy.Set(o.Policy, "--gpus-policy")
 	w.settings.DockerInject.Set(o.Inject, "--inject")
+	w.settings.MACA.Check.Set(o.MACACheck, "--maca-check")
+	switch check := w.settings.MACA.Check; check.Text {
+	case "", dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict:
+	default:
+		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict", check.Text, check.Origin)
+	}
 	switch way := w.settings.DockerInject; way.Text {
 	case dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags:
 		return nil
@@ -174,6 +214,9 @@ func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at where.Where, soc
 	chosen := make([]gpu.GPU, len(indices))
 	for i, index := range indices {
 		chosen[i] = c.node.GPUs[index]
+		if len(c.selection.Slices) > 0 {
+			continue // their parts can be given, they cannot
+		}
 		if err := givable(c.node, chosen[i]); err != nil {
 			return nil, nil, err
 		}
@@ -184,8 +227,11 @@ func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at where.Where, soc
 	return chosen, lease, nil
 }
 
-// givable reports a GPU that has no device nodes to give.
+// givable reports a GPU that has no device nodes to give, or is given in parts.
 func givable(node gpu.Node, g gpu.GPU) error {
+	if how, divided := g.Divided(); divided {
+		return fmt.Errorf("GPU %d cannot be given as a whole: %s; ask for one of its parts, as in --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
+	}
 	if len(g.Nodes) > 0 {
 		return nil
 	}
@@ -194,9 +240,13 @@ func givable(node gpu.Node, g gpu.GPU) error {
 
 // lease takes the lease of one container.
 func (w *wrapper) lease(cmd dockerargs.Command, c *chooser, socket string) ([]int, *occupancy.Lease, error) {
-	draft, err := w.draft(0, cmd.Verb, socket, c.share)
+	parts := c.slices()
+	draft, err := w.draft(0, cmd.Verb, socket, c.share || parts != nil)
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, s := range parts {
+		draft.Slices = append(draft.Slices, s.Name())
 	}
 	var indices []int
 	leases, err := w.take(occupancy.Claim{

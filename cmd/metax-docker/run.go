@@ -84,27 +84,27 @@ func (w *wrapper) run() (int, error) {
 		if err := w.start(cmd); err != nil {
 			return exitOurs, err
 		}
-		return w.finish(cmd, nil)
+		return w.finish(cmd, options{})
 	}
 	if wantsHelp(cmd, w.Args) {
 		fmt.Fprint(w.Out, help)
 		return w.become(cmd.Rewrite())
 	}
-	if !cmd.TakesGPU || !cmd.HasImage {
+	if !cmd.Gives() || !cmd.HasImage {
 		// What is wrong with a line that has no image docker says best.
 		return w.become(cmd.Rewrite())
 	}
-	flags, err := w.plan(cmd)
+	given, err := w.plan(cmd)
 	if err != nil {
 		w.giveBack()
 		return exitOurs, err
 	}
-	return w.finish(cmd, flags)
+	return w.finish(cmd, given)
 }
 
 // finish runs the command, or prints it.
-func (w *wrapper) finish(cmd dockerargs.Command, flags []string) (int, error) {
-	args := cmd.Rewrite(flags...)
+func (w *wrapper) finish(cmd dockerargs.Command, given options) (int, error) {
+	args := cmd.RewriteWith(given.here, given.last)
 	if cmd.Options.DryRun {
 		name := w.settings.DockerClient.Text
 		if _, err := fmt.Fprintln(w.Out, dockerargs.Quote(append([]string{name}, args...))); err != nil {

@@ -51,6 +51,12 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		// One that runs has its GPUs, but between stop and start of a restart it
 		// does not run.
 		runs := (c.State == occupancy.Running || c.State == occupancy.Paused) && cmd.Verb == "start"
+		// What has slices of a GPU does not hold it.
+		c.GPUs = slices.DeleteFunc(c.GPUs, func(bdf gpu.BDF) bool {
+			g, _ := node.Lookup(bdf)
+			_, divided := g.Divided()
+			return divided
+		})
 		if err != nil || len(c.GPUs) == 0 || runs || slices.Contains(claim.Own, c.ID) {
 			continue
 		}

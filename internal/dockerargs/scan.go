@@ -35,6 +35,18 @@ type Command struct {
 	end   int   // where the flags end: at the image, or at the "--" before it
 }
 
+// GlobalWords are the words of Global, for another command of the same client.
+func (c Command) GlobalWords() []string {
+	var out []string
+	next := 0
+	for _, f := range c.Global {
+		end := f.At + f.Words
+		out = append(out, c.words[max(f.At, min(next, end)):end]...) // letters of one word are several flags
+		next = max(next, end)
+	}
+	return out
+}
+
 // Gives tells whether anything of ours goes into the container.
 func (c Command) Gives() bool { return c.TakesGPU || c.own.Has("maca") || c.own.Has("maca-force") }
 

@@ -2,6 +2,7 @@ package occupancy
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,9 @@ func (d Devices) Asked(annotations map[string]string, mounts []Mount) []gpu.BDF 
 		case strings.HasPrefix(key, request.CDIAnnotations):
 			found = append(found, d.qualified(value)...)
 		case key == request.CDIKind:
-			found = append(found, d.listed(value)...)
+			found = append(found, d.listed(value, d.named)...)
+		case key == request.SliceKind:
+			found = append(found, d.listed(value, d.sliced)...)
 		}
 	}
 	for _, m := range mounts {
@@ -50,21 +53,32 @@ func (d Devices) qualified(list string) []gpu.BDF {
 		}
 		if id, ok := strings.CutPrefix(name, request.CDIKind+"="); ok {
 			found = append(found, d.named(id)...)
+		} else if id, ok := strings.CutPrefix(name, request.SliceKind+"="); ok {
+			found = append(found, d.sliced(id)...)
 		}
 	}
 	return found
 }
 
-// listed reads a comma list of names of GPUs.
-func (d Devices) listed(list string) []gpu.BDF {
+// listed reads a comma list of names of one kind.
+func (d Devices) listed(list string, named func(string) []gpu.BDF) []gpu.BDF {
 	var found []gpu.BDF
 	for name := range strings.SplitSeq(list, ",") {
 		if parser.ValidateDeviceName(name) != nil {
 			return nil
 		}
-		found = append(found, d.named(name)...)
+		found = append(found, named(name)...)
 	}
 	return found
+}
+
+// sliced returns the GPUs of which a slice has a name in the node's CDI spec.
+func (d Devices) sliced(name string) []gpu.BDF {
+	return d.bdfs(func(g gpu.GPU) bool {
+		return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool {
+			return name == s.UUID && name != "" || s.BDF != (gpu.BDF{}) && name == s.BDF.String()
+		})
+	})
 }
 
 // named returns the GPUs that have a name in the node's CDI spec.

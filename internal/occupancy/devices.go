@@ -14,7 +14,7 @@ import (
 type Number struct{ Major, Minor uint32 }
 
 // Devices tells which GPUs of a node a device means. Nodes that the GPUs share
-// mean none.
+// mean none; those of a slice, and its names, mean the GPU that it is a part of.
 type Devices struct {
 	gpus    []gpu.GPU
 	root    string
@@ -26,7 +26,11 @@ type Devices struct {
 func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
 	d := Devices{gpus: node.GPUs, root: root.Dir(), byPath: map[string]gpu.BDF{}, numbers: map[Number]gpu.BDF{}}
 	for _, g := range node.GPUs {
-		for _, path := range g.Nodes {
+		paths := slices.Clone(g.Nodes)
+		for _, s := range g.Slices {
+			paths = append(paths, s.Nodes...)
+		}
+		for _, path := range paths {
 			d.byPath[root.Join(path)] = g.BDF
 			if device, err := root.Device(path); err == nil {
 				d.numbers[Number{device.Major, device.Minor}] = g.BDF
@@ -44,6 +48,9 @@ func (d Devices) Real() bool { return d.root == "/" }
 // for a name that the node does not have. A name of the spec means what it means
 // there, though it may be another GPU's serial number.
 func (d Devices) CDI(name string) []gpu.BDF {
+	if id, ok := strings.CutPrefix(name, request.SliceKind+"="); ok {
+		return d.sliced(id)
+	}
 	id, ok := strings.CutPrefix(name, request.CDIKind+"=")
 	if !ok {
 		return nil

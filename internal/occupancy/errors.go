@@ -9,13 +9,17 @@ import (
 // ErrBusy is what a request fails with that could be met if others held less.
 var ErrBusy = errors.New("GPUs are held")
 
-// HeldError reports a GPU that was asked for by name and is held.
+// HeldError reports a GPU, or a slice, that was asked for by name and is held.
 type HeldError struct {
-	GPU    int // index
+	GPU    int    // index
+	Slice  string // its name, empty for the whole GPU
 	Holder Holder
 }
 
 func (e *HeldError) Error() string {
+	if e.Slice != "" {
+		return fmt.Sprintf("slice %s of GPU %d is held by %s (metax-ctk ps)", e.Slice, e.GPU, e.Holder)
+	}
 	return fmt.Sprintf("GPU %d is held by %s (metax-ctk ps)", e.GPU, e.Holder)
 }
 

@@ -208,3 +208,14 @@ func image(ref string) string {
 	ref, _, _ = strings.Cut(ref, ":")
 	return ref
 }
+
+// HeldSlice returns the holder of a slice, nil if no lease has it. A container
+// that came by it without one is not known to have this slice and not another.
+func HeldSlice(holders []Holder, name string) *Holder {
+	for _, h := range holders {
+		if h.Lease != nil && slices.Contains(h.Lease.Slices, name) {
+			return &h
+		}
+	}
+	return nil
+}

@@ -36,6 +36,9 @@ type Lease struct {
 	// nothing of a newer.
 	Rev  int       `json:"rev"`
 	GPUs []gpu.BDF `json:"gpus"`
+	// Slices are the parts of them that the container has, by name; none if it has
+	// the GPUs as a whole. Such a lease is Shared.
+	Slices []string `json:"slices,omitempty"`
 	// Shared leases may overlap with others.
 	Shared bool `json:"shared,omitempty"`
 	// Engine is empty in a rebuilt lease that does not know it.

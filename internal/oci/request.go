@@ -16,6 +16,7 @@ import (
 // How a container asks for devices, beside what request says.
 const (
 	gpuKind        = request.CDIKind // also the annotation
+	sgpuKind       = request.SliceKind
 	macaKind       = "metax-tech.com/maca"
 	visibleDevices = "METAX_VISIBLE_DEVICES"
 )
@@ -75,7 +76,7 @@ type asked struct {
 }
 
 func (r *asked) add(name string) {
-	r.gpu = r.gpu || strings.HasPrefix(name, gpuKind+"=")
+	r.gpu = r.gpu || strings.HasPrefix(name, gpuKind+"=") || strings.HasPrefix(name, sgpuKind+"=")
 	if len(r.names) <= maxNames && !slices.Contains(r.names, name) {
 		r.names = append(r.names, name)
 	}
@@ -94,6 +95,8 @@ func (r *asked) annotation(key, value jsontree.Value) error {
 	case name == gpuKind:
 		r.gpu = r.gpu || value.Is("none")
 		return r.words("annotation "+name, gpuKind, value.Text(), "none")
+	case name == sgpuKind:
+		return r.words("annotation "+name, sgpuKind, value.Text(), "none")
 	case name == macaKind:
 		word := value.Text()
 		if strings.Contains(word, ",") {

@@ -70,6 +70,7 @@ func TestRequest(t *testing.T) {
 		"gpu":           {ask: ask{annotations: []string{"metax-tech.com/gpu=0,GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b,0000:0e:00.0,0"}}, want: []string{gpu + "0", gpu + "GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b", gpu + "0000:0e:00.0"}},
 		"all and maca":  {ask: ask{annotations: []string{"metax-tech.com/gpu=all", "metax-tech.com/maca=host"}}, want: []string{gpu + "all", "metax-tech.com/maca=host"}},
 		"maca version":  {ask: ask{annotations: []string{"metax-tech.com/maca=3.3.0.15"}}, want: []string{"metax-tech.com/maca=3.3.0.15"}},
+		"slices":        {ask: ask{annotations: []string{"metax-tech.com/sgpu=s-1,0000:0e:00.1", "metax-tech.com/gpu="}}, want: []string{"metax-tech.com/sgpu=s-1", "metax-tech.com/sgpu=0000:0e:00.1"}},
 		"none":          {ask: ask{annotations: []string{"metax-tech.com/gpu=none", "metax-tech.com/maca="}}},
 		"empty":         {ask: ask{annotations: []string{"metax-tech.com/gpu=", "metax-tech.com/maca=none"}}},
 		"mounts":        {ask: ask{mounts: []string{list + "1", list + "0", list + "1", "/run/x"}}, want: []string{gpu + "1", gpu + "0"}},
@@ -89,6 +90,10 @@ func TestRequest(t *testing.T) {
 		"variable none":            {ask: ask{env: []string{"METAX_VISIBLE_DEVICES=none"}}, policy: all},
 		"variable void":            {ask: ask{env: []string{"METAX_VISIBLE_DEVICES=void"}}, policy: all},
 		"variable empty":           {ask: ask{env: []string{"METAX_VISIBLE_DEVICES="}}, policy: all},
+		"slice and variable": {
+			ask:    ask{annotations: []string{"metax-tech.com/sgpu=s-1"}, env: []string{"METAX_VISIBLE_DEVICES=0"}},
+			policy: all, want: []string{"metax-tech.com/sgpu=s-1"},
+		},
 		"maca and variable": {
 			ask:    ask{annotations: []string{"metax-tech.com/maca=host"}, env: []string{"METAX_VISIBLE_DEVICES=0"}},
 			policy: all, want: []string{"metax-tech.com/maca=host", gpu + "0"},
