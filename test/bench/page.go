@@ -35,6 +35,7 @@ var goals = map[string]float64{
 	"memory/generate/8":             30 << 20,
 	"leases/take/100":               15e6,
 	"leases/lock/100":               5e6,
+	"maca/added":                    15e6,
 	"runtime/none":                  1e6,
 	"runtime/four":                  2e6,
 	"hook/prestart":                 8e6,

@@ -21,6 +21,8 @@ func TestBench(t *testing.T) {
 	h.must(t, nil, "inside", "place")
 	h.must(t, nil, "metax-ctk", "cdi", "generate")
 	h.docker(t, "28.", nil)
+	macaArchive(t, debianImage, h.Path("/tmp/debian.tar"))
+	h.must(t, nil, "docker", "load", "--quiet", "--input", "/tmp/debian.tar")
 
 	// Not h.run: how long this takes is what it is about.
 	cmd := h.Command(t.Context(), nil, "inside", "measure", imageRef, "/probe", "exit", "0")

@@ -44,7 +44,7 @@ func measure(container []string) error {
 		return err
 	}
 	engine := figure.Engine{Docker: strings.TrimSpace(version), Shim: hasShim(), Figures: figure.Set{}}
-	for _, part := range []func([]string) (figure.Set, error){memory, shim, runtimes, wrapper, initialisation, containers, leases, rush, toolkit} {
+	for _, part := range []func([]string) (figure.Set, error){memory, shim, runtimes, wrapper, initialisation, containers, maca, leases, rush, toolkit} {
 		set, err := part(container)
 		if err == nil {
 			err = engine.Figures.Add(set)

@@ -63,7 +63,7 @@ func toolkit([]string) (figure.Set, error) {
 func generate(name, root string) stopwatch.Case {
 	c := stopwatch.Process(name, nil, "metax-ctk", "--root", root, "cdi", "generate")
 	c.Prepare = func() error {
-		for _, file := range []string{"var/run/cdi/metax-tech.com-gpu.json", "run/metax-container-toolkit/node.json"} {
+		for _, file := range []string{"var/run/cdi/metax-tech.com-gpu.json", "var/run/cdi/metax-tech.com-maca.json", "run/metax-container-toolkit/node.json"} {
 			if err := os.Remove(filepath.Join(root, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

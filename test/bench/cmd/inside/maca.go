@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/stopwatch"
+)
+
+const (
+	macaRounds = 60
+	// manyLibraries is how many libraries the host's MXMACA has.
+	manyLibraries = 60
+	macaHome      = "/opt/maca-3.3.0.15"
+)
+
+// maca is what the host's MXMACA adds to the start of a container of an image with a dynamic
+// linker: to metax-docker, which has looked into the image before, and to the whole.
+func maca([]string) (figure.Set, error) {
+	container := []string{"localhost/metax-e2e/debian:1", "/bin/busybox", "true"}
+	if err := install(); err != nil {
+		return nil, err
+	}
+	if _, err := output("metax-ctk", "cdi", "generate", "--class", "maca"); err != nil {
+		return nil, err
+	}
+	forget, err := settle("/")
+	if err != nil {
+		return nil, err
+	}
+	words := func(options ...string) []string {
+		argv := append([]string{"metax-docker", "run", "--rm", "--network=none", "--gpus=4"}, options...)
+		return append(argv, container...)
+	}
+	// The first look into the image is no start like others.
+	alone, err := dryRun(words("--maca"))
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(strings.Join(alone, " "), "metax-tech.com/maca=host") {
+		return nil, fmt.Errorf("want MXMACA by CDI, got %q", alone)
+	}
+	become := func(name string, options ...string) stopwatch.Case {
+		return after(forget, stopwatch.Process(name, []string{noClient}, words(options...)...))
+	}
+	r, err := stopwatch.Time(wrapperRounds, become("without"), become("with", "--maca"), become("flags", "--maca", "--inject=flags"))
+	if err = errors.Join(err, forget()); err != nil {
+		return nil, err
+	}
+	set := figure.Set{
+		"maca/wrapper":       r.Added("with", "without"),
+		"maca/wrapper/flags": r.Added("flags", "without"),
+	}
+	r, err = stopwatch.Time(macaRounds, stopwatch.Process("without", nil, words()...), stopwatch.Process("with", nil, words("--maca")...))
+	if err != nil {
+		return nil, err
+	}
+	set["maca/without"], set["maca/with"] = r.Wall("without"), r.Wall("with")
+	set["maca/added"] = r.Added("with", "without")
+	return set, nil
+}
+
+// install makes a full installation of the few files of the simulated one: copies of one
+// library under names of their own.
+func install() error {
+	dir := macaHome + "/lib"
+	text, err := os.ReadFile(filepath.Join(dir, "libmccl.so"))
+	if err != nil {
+		return err
+	}
+	for i := range manyLibraries {
+		name := fmt.Sprintf("libm%03d.so", i)
+		copied := strings.Replace(string(text), "libmccl.so", name, 1)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(copied), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
