@@ -85,9 +85,8 @@ func (f *filler) gpu(then gpu.GPU) {
 	fill(f, "serial numbers", &g.Serial, then.Serial)
 	fill(f, "models", &g.Model, then.Model)
 	fill(f, "memory sizes", &g.MemoryMiB, then.MemoryMiB)
-	if len(g.Slices) == 0 && len(then.Slices) > 0 {
-		g.Slices = then.Slices
-		f.took("slices")
+	if len(g.Slices) == 0 {
+		g.Slices = then.Slices // mx-smi never tells them
 	}
 	if len(f.told.listed) == 0 {
 		g.Healthy = then.Healthy
