@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/image"
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
 )
 
@@ -298,11 +300,47 @@ func (m maca) bad(t *testing.T) {
 			}
 		})
 	}
+	relink(t, "/opt/maca-"+hostVersion)
+	for target, says := range map[string]string{
+		"/": "/opt/maca of the image", "maca": "/opt/maca of the image", "../../../etc": "/opt/maca of the image",
+	} {
+		t.Run("image "+target, func(t *testing.T) {
+			m.astray(t, target)
+			for _, option := range []string{"--maca", "--maca-force"} {
+				r := m.run(t, []string{"METAX_CTK_ROOT=" + nodeDir, "HOME=/root"}, "metax-docker", "run", "--rm", option, macaRef("astray"), "/probe", "exit", "0")
+				if r.code != 125 || !strings.Contains(r.stderr, says) || !strings.Contains(r.stderr, "no place for the host's MXMACA") {
+					t.Errorf("%s: want exit code 125 and %q: %v", option, says, r)
+				}
+			}
+		})
+	}
+	t.Run("no such image", func(t *testing.T) {
+		if r := m.run(t, []string{"METAX_CTK_ROOT=" + nodeDir}, "metax-docker", "run", "--pull=never", "--maca", "localhost/nobody:1"); r.code != 125 || !strings.Contains(r.stderr, "localhost/nobody:1") {
+			t.Errorf("want exit code 125: %v", r)
+		}
+	})
 	t.Run("unknown version", func(t *testing.T) {
-		relink(t, "/opt/maca-"+hostVersion)
 		r := m.start(t, "metax-docker", debianImage, []string{"--maca=9.9"})
 		if r.code != 125 || !strings.Contains(r.stderr, hostVersion) || !strings.Contains(r.stderr, otherVersion) {
 			t.Errorf("want an error that lists what there is: %v", r)
 		}
 	})
+}
+
+// astray loads an image whose /opt/maca is a link to nowhere good.
+func (m maca) astray(t *testing.T, target string) {
+	t.Helper()
+	probe, err := os.ReadFile(filepath.Join(fixed.bin, "probe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if _, err := (image.Image{
+		Ref: macaRef("astray"), Files: map[string][]byte{"/probe": probe}, Dirs: []string{"/dev", "/etc", "/proc", "/sys", "/opt"},
+		Links: map[string]string{"/opt/maca": target},
+	}).WriteTo(&archive); err != nil {
+		t.Fatal(err)
+	}
+	m.write(t, "/tmp/astray.tar", archive.String())
+	m.must(t, nil, m.client, "load", "--quiet", "--input", "/tmp/astray.tar")
 }
