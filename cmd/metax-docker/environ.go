@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 )
@@ -12,54 +14,78 @@ import (
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // environ is the environment that a container gets without us.
-type environ map[string]string
+type environ struct {
+	values map[string]string
+	given  map[string]bool // those that the line or its files set
+}
 
 // newEnviron reads it as docker does: over the image's variables come those of
-// --env-file, over them those of --env. A name alone is the caller's variable, or
-// takes the image's away.
+// --env-file, over them those of --env. A name alone is the caller's variable;
+// where he has none, --env takes the image's away, and a file says nothing.
 func newEnviron(image []string, flags dockerargs.Flags, getenv func(string) (string, bool)) (environ, error) {
-	env := environ{}
+	env := environ{values: map[string]string{}, given: map[string]bool{}}
 	for _, line := range image {
 		if name, value, ok := strings.Cut(line, "="); ok {
-			env[name] = value
-		}
-	}
-	set := func(text string) {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok {
-			value, ok = getenv(name)
-		}
-		if delete(env, name); ok {
-			env[name] = value
+			env.values[name] = value
 		}
 	}
 	for _, f := range flags {
 		if f.Name != "env-file" {
 			continue
 		}
-		text, err := os.ReadFile(f.Value)
+		text, err := envFile(f.Value)
 		if err != nil {
-			return nil, fmt.Errorf("read --env-file: %w", err)
+			return environ{}, fmt.Errorf("read --env-file %s: %w", f.Value, err)
 		}
-		for line := range strings.Lines(string(text)) {
-			line = strings.TrimLeft(strings.TrimRight(line, "\r\n"), " \t")
+		for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+			line = strings.TrimLeftFunc(strings.TrimRight(line, "\r\n"), unicode.IsSpace)
 			if line != "" && line[0] != '#' {
-				set(line)
+				env.set(line, false, getenv)
 			}
 		}
 	}
 	for _, f := range flags {
 		if f.Name == "env" {
-			set(f.Value)
+			env.set(f.Value, true, getenv)
 		}
 	}
 	return env, nil
 }
 
+// errNotRegular reports a pipe or the like, of which nothing would be left for
+// docker.
+var errNotRegular = errors.New("it is no regular file, and can be read only once: write it to a file")
+
+// envFile reads a file of variables, which docker is about to read again.
+func envFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errNotRegular
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
+}
+
+func (e environ) set(text string, clears bool, getenv func(string) (string, bool)) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok {
+		if value, ok = getenv(name); !ok && !clears {
+			return
+		}
+	}
+	e.given[name] = true
+	if delete(e.values, name); ok {
+		e.values[name] = value
+	}
+}
+
 // with is the flag that gives a variable the directories besides those that it
 // has: before them, or behind. Of a PATH that is not set, the default is kept.
 func (e environ) with(name string, dirs []string, before bool) string {
-	have := e[name]
+	have := e.values[name]
 	if have == "" && name == "PATH" {
 		have = defaultPath
 	}

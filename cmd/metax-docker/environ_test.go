@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,7 +16,7 @@ import (
 
 func TestEnviron(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
-	const text = "# a comment\nA=file\r\n\tB=two words \n\nMINE\nGONE\nC==\n"
+	const text = "\ufeff# a comment\nA=file\r\n\t\v\u00a0B=two words \n\nMINE\nGONE\nC==\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -21,27 +25,33 @@ func TestEnviron(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		flags dockerargs.Flags
-		want  environ
+		want  map[string]string
+		given []string
 	}{
-		{"the image's", nil, environ{"A": "image", "GONE": "image", "D": "image"}},
+		{"the image's", nil, map[string]string{"A": "image", "GONE": "image", "D": "image"}, nil},
 		{
 			"a file",
 			dockerargs.Flags{{Name: "env-file", Value: file}},
-			environ{"A": "file", "B": "two words ", "MINE": "caller's", "C": "=", "D": "image"},
+			map[string]string{"A": "file", "B": "two words ", "MINE": "caller's", "C": "=", "D": "image", "GONE": "image"},
+			[]string{"A", "B", "C", "MINE"},
 		},
 		{
 			"flags win over files, the last over the first",
 			dockerargs.Flags{{Name: "env", Value: "A=one"}, {Name: "env", Value: "A=two"}, {Name: "env-file", Value: file}, {Name: "env", Value: "D"}},
-			environ{"A": "two", "B": "two words ", "MINE": "caller's", "C": "="},
+			map[string]string{"A": "two", "B": "two words ", "MINE": "caller's", "C": "=", "GONE": "image"},
+			[]string{"A", "B", "C", "D", "MINE"},
 		},
-		{"an empty value is one", dockerargs.Flags{{Name: "env", Value: "A="}, {Name: "env", Value: "GONE"}}, environ{"A": "", "D": "image"}},
+		{"an empty value is one", dockerargs.Flags{{Name: "env", Value: "A="}, {Name: "env", Value: "GONE"}}, map[string]string{"A": "", "D": "image"}, []string{"A", "GONE"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := newEnviron(image, tc.flags, getenv)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tc.want, got); d != "" {
+			if d := cmp.Diff(tc.want, got.values); d != "" {
+				t.Error(d)
+			}
+			if d := cmp.Diff(tc.given, slices.Sorted(maps.Keys(got.given))); d != "" {
 				t.Error(d)
 			}
 		})
@@ -49,10 +59,17 @@ func TestEnviron(t *testing.T) {
 	if _, err := newEnviron(nil, dockerargs.Flags{{Name: "env-file", Value: file + "x"}}, getenv); err == nil {
 		t.Error("a file that is not there is no error")
 	}
+	pipe := file + ".pipe"
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newEnviron(nil, dockerargs.Flags{{Name: "env-file", Value: pipe}}, getenv); !errors.Is(err, errNotRegular) {
+		t.Errorf("a pipe: %v", err)
+	}
 }
 
 func TestEnvironWith(t *testing.T) {
-	e := environ{"LD_LIBRARY_PATH": "/own/lib", "EMPTY": ""}
+	e := environ{values: map[string]string{"LD_LIBRARY_PATH": "/own/lib", "EMPTY": ""}}
 	dirs := []string{"/a", "/b"}
 	for _, tc := range []struct {
 		name   string
@@ -71,5 +88,21 @@ func TestEnvironWith(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"/a", "/b"}, dirs); d != "" {
 		t.Errorf("the directories changed: %s", d)
+	}
+}
+
+func TestMountPoints(t *testing.T) {
+	flags := dockerargs.Flags{
+		{Name: "volume", Value: "/a:/opt/maca/:ro"},
+		{Name: "volume", Value: "/anonymous"},
+		{Name: "volume", Value: "named:/b"},
+		{Name: "tmpfs", Value: "/c:size=1m"},
+		{Name: "mount", Value: "type=bind,source=/x,Target=/d"},
+		{Name: "mount", Value: "type=tmpfs,dst=/e"},
+		{Name: "env", Value: "/f:/f"},
+		{Name: "volume", Value: ""},
+	}
+	if d := cmp.Diff([]string{"/opt/maca", "/anonymous", "/b", "/c", "/d", "/e"}, mountPoints(flags)); d != "" {
+		t.Error(d)
 	}
 }

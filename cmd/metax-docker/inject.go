@@ -172,3 +172,44 @@ func specNames(path string, known map[string]bool) error {
 	}
 	return nil
 }
+
+// specDirs are the directories of specs that the daemon reads.
+func (i info) specDirs() []string {
+	if len(i.CDISpecDirs) > 0 {
+		return i.CDISpecDirs
+	}
+	return dockerSetup.specDirs
+}
+
+// stands tells whether a CDI device brings a directory of this machine: the last
+// of the specs that define it counts, which may be older than what it speaks of.
+func stands(dirs []string, name, dir string) bool {
+	kind, device, _ := strings.Cut(name, "=")
+	stands := false
+	for _, at := range dirs {
+		data, err := os.ReadFile(filepath.Join(at, strings.ReplaceAll(kind, "/", "-")+".json"))
+		if err != nil {
+			continue
+		}
+		var spec struct {
+			Kind    string
+			Devices []struct {
+				Name           string
+				ContainerEdits struct{ Mounts []struct{ HostPath string } }
+			}
+		}
+		if json.Unmarshal(data, &spec) != nil || spec.Kind != kind {
+			return false
+		}
+		for _, d := range spec.Devices {
+			if d.Name != device {
+				continue
+			}
+			stands = false
+			for _, m := range d.ContainerEdits.Mounts {
+				stands = stands || m.HostPath == dir
+			}
+		}
+	}
+	return stands
+}

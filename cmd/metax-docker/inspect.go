@@ -40,7 +40,7 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 		labels = versionLabels
 	}
 	pull, _ := cmd.Flags.Last("pull")
-	if pull == "always" && !cmd.Options.DryRun {
+	if (pull == "always" || pull == "newer") && !cmd.Options.DryRun {
 		if err := w.pull(cmd); err != nil {
 			return image.Facts{}, err
 		}
@@ -65,6 +65,9 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 	if errors.Is(err, image.ErrUninspectable) {
 		err = fmt.Errorf("%w; where the image has no MXMACA, give it the CDI device instead: --device %s=host", err, macaKind)
 	}
+	if err != nil && !errors.Is(err, image.ErrNotFound) && !errors.Is(err, image.ErrUninspectable) {
+		err = fmt.Errorf("look into image %s: %w (docker info says whether the daemon is well)", cmd.Image, err)
+	}
 	if err == nil && facts.Uncached != nil {
 		w.warn("the image will be looked at again the next time: %v", facts.Uncached)
 	}
@@ -73,12 +76,15 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 
 // images is the engine behind the client.
 func (w *wrapper) images(cmd dockerargs.Command, socket string) image.Source {
-	platform, _ := cmd.Flags.Last("platform")
+	platform, given := cmd.Flags.Last("platform")
+	if !given {
+		platform = w.Getenv("DOCKER_DEFAULT_PLATFORM")
+	}
 	switch w.engine() {
 	case "docker":
 		return image.Docker{Daemon: dockerd.Daemon{Socket: socket, Patience: enginePatience}, Platform: platform}
 	case "podman":
-		return image.Podman{Dir: w.cacheDir("podman"), Run: func(ctx context.Context, args ...string) ([]byte, error) {
+		return image.Podman{Dir: noteDir, Run: func(ctx context.Context, args ...string) ([]byte, error) {
 			return w.ask(ctx, append(cmd.GlobalWords(), args...))
 		}}
 	}
@@ -121,14 +127,29 @@ func (w *wrapper) pull(cmd dockerargs.Command) error {
 	return nil
 }
 
-// cacheDir is a directory of the user's for what is worth keeping; empty if it is
-// not said where that is.
+// Where root keeps things: not below a HOME that may be somebody else's, as it is
+// with sudo.
+const (
+	rootCache = "/var/cache/metax-container-toolkit"
+	// noteDir is for what is mounted, which no boot outlives. Podman mounts for root
+	// alone.
+	noteDir = "/run/metax-container-toolkit/podman"
+)
+
+// cacheDir is a directory of the user's own for what is worth keeping; empty if it
+// is not said where that is, or if it is another's.
 func (w *wrapper) cacheDir(name string) string {
-	base := w.Getenv("XDG_CACHE_HOME")
-	if home := w.Getenv("HOME"); base == "" && home != "" {
-		base = filepath.Join(home, ".cache")
+	if os.Geteuid() == 0 {
+		return filepath.Join(rootCache, name)
 	}
-	if !filepath.IsAbs(base) {
+	home, base := w.Getenv("HOME"), w.Getenv("XDG_CACHE_HOME")
+	if base == "" && home != "" {
+		base = filepath.Join(home, ".cache")
+	} else {
+		home = base
+	}
+	var stat unix.Stat_t
+	if !filepath.IsAbs(base) || unix.Stat(home, &stat) != nil || int(stat.Uid) != os.Geteuid() {
 		return ""
 	}
 	return filepath.Join(base, "metax-container-toolkit", name)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,12 +159,18 @@ func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
 		indices[i] = strconv.Itoa(g.Index)
 	}
 	pairs := []string{occupancy.LeaseLabel + "=" + lease.ID, occupancy.GPUsLabel + "=" + strings.Join(indices, ",")}
+	if len(lease.Slices) > 0 {
+		pairs = append(pairs, occupancy.SlicesLabel+"="+strings.Join(lease.Slices, ","))
+	}
 	var out []string
 	for _, pair := range pairs {
 		out = append(out, "--label="+pair)
 	}
 	if lease.Engine == "podman" {
 		out = append(out, "--annotation="+pairs[0])
+		for _, pair := range pairs[2:] {
+			out = append(out, "--annotation="+pair)
+		}
 	}
 	return out
 }
@@ -172,7 +179,7 @@ func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
 func forged(flags dockerargs.Flags) error {
 	for _, f := range flags {
 		name, _, _ := strings.Cut(f.Value, "=")
-		if (f.Name == "label" || f.Name == "annotation") && (name == occupancy.LeaseLabel || name == occupancy.GPUsLabel) {
+		if (f.Name == "label" || f.Name == "annotation") && slices.Contains([]string{occupancy.LeaseLabel, occupancy.GPUsLabel, occupancy.SlicesLabel}, name) {
 			return fmt.Errorf("--%s %q: metax-docker sets this label itself", f.Name, f.Value)
 		}
 	}

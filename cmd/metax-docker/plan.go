@@ -57,27 +57,21 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil && (cmd.TakesGPU || !errors.Is(err, discover.ErrNoGPU)) {
 		return options{}, err
 	}
-	software, err := w.software(cmd, socket, node.Driver)
+	all, err := w.software(cmd, socket, node.Driver, daemon)
 	if err != nil {
 		return options{}, err
 	}
-	var all options
 	if cmd.TakesGPU {
 		c, err := newChooser(node, req, policy)
 		if err != nil {
 			return options{}, err
 		}
 		c.share, c.explain = o.Share, o.Explain
-		if all.here, err = w.gpus(cmd, c, at, socket, daemon); err != nil {
-			return options{}, err
-		}
-	}
-	if software != nil {
-		more, err := software.options(w.settings.DockerInject.Text, daemon)
+		gpus, err := w.gpus(cmd, c, at, socket, daemon)
 		if err != nil {
 			return options{}, err
 		}
-		all = options{append(all.here, more.here...), more.last}
+		all.here = append(gpus, all.here...)
 	}
 	return all, nil
 }

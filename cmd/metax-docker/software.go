@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/image"
 )
 
 // macaKind is the CDI kind of the host's MXMACA; its devices are "host" and the
@@ -22,71 +23,86 @@ const macaKind = "metax-tech.com/maca"
 // and those that have to stand behind the user's.
 type options struct{ here, last []string }
 
-// software is the host's MXMACA, about to be given to a container.
+// software is the host's MXMACA for one container.
 type software struct {
 	host    *hostfs.Root
 	root    string // where the node's "/" is on this machine
 	version string // as the command line names it
-	driver  bool   // whether nothing else brings the driver's user part
-	own     bool   // whether the image's own has to give way
-	covers  bool   // whether something of the image's does, which only a mount can do
-	fixed   bool   // whether the user has set MACA_PATH
-	environ environ
+	install maca.Install
+	image   image.Facts
+	flags   dockerargs.Flags
+	gpus    bool // whether GPUs bring the driver's user part
 }
 
-// software finds out what the container gets of MXMACA, and whether the driver
-// suits what it will run on. The image's own is kept unless it is forced away; then
-// there is nothing to give, and nil is returned.
-func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Driver) (*software, error) {
-	o := cmd.Options.MACA
-	if check := w.settings.MACA.Check.Text; !o.Given && (check == "" || check == dockerargs.MACACheckOff) {
-		return nil, nil
+// software returns docker's options that give the container the host's MXMACA, if
+// that is to be, and holds against the driver what the container will run on. The
+// image's own is kept unless it is forced away.
+func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Driver, daemon func() answer) (options, error) {
+	o, check := cmd.Options.MACA, w.settings.MACA.Check.Text
+	if !o.Given {
+		if check != "" && check != dockerargs.MACACheckOff {
+			return options{}, w.checkOnly(cmd, socket, driver)
+		}
+		return options{}, nil
 	}
-	s := &software{version: o.Version, driver: !cmd.TakesGPU}
+	s := &software{version: o.Version, flags: cmd.Flags, gpus: cmd.TakesGPU}
 	var err error
 	if s.host, err = hostfs.New(w.settings.Root.Text); err != nil {
-		return nil, err
+		return options{}, err
 	}
 	if s.root, err = rootOf(w.settings.Root); err != nil {
-		return nil, err
+		return options{}, err
 	}
-	var install maca.Install
-	if o.Given {
-		if install, err = maca.List(s.host, "").Choose(o.Version); err != nil {
-			return nil, fmt.Errorf("--maca: %w (metax-ctk maca list)", err)
-		}
-		if install.Doubt != "" {
-			return nil, fmt.Errorf("--maca: this host's MXMACA cannot be given: %s", install.Doubt)
-		}
+	list := maca.List(s.host, "")
+	if s.install, err = list.Choose(o.Version); err != nil {
+		return options{}, fmt.Errorf("--maca: %w (metax-ctk maca list)", err)
 	}
-	facts, err := w.facts(cmd, socket)
-	if err != nil {
-		return nil, err
+	if s.install.Doubt != "" {
+		return options{}, fmt.Errorf("--maca: this host's MXMACA cannot be given: %s", s.install.Doubt)
 	}
-	kept := facts.MACA != nil && !o.Force
-	if o.Given && !kept && facts.Unusable != "" {
-		return nil, fmt.Errorf("image %s: %s: there is no place for the host's MXMACA", cmd.Image, facts.Unusable)
+	if _, err := list.Choose(cmd.Image); err == nil && len(cmd.Rest) > 0 {
+		return options{}, fmt.Errorf("the image is %q, which is a version of MXMACA: write them as one word, --maca=%s", cmd.Image, cmd.Image)
 	}
-	for _, line := range facts.Warnings {
+	if s.image, err = w.facts(cmd, socket); err != nil {
+		return options{}, err
+	}
+	kept := s.image.MACA != nil && !o.Force
+	if !kept && s.image.Unusable != "" {
+		return options{}, fmt.Errorf("image %s: %s: there is no place for the host's MXMACA", cmd.Image, s.image.Unusable)
+	}
+	for _, line := range s.image.Warnings {
 		w.warn("image %s: %s", cmd.Image, line)
 	}
+	if kept {
+		fmt.Fprintf(w.Err, "metax-docker: the image has MXMACA%s of its own in %s, which is kept (--maca-force gives the host's%s)\n", spaced(s.image.MACA.Version), s.image.MACA.Path, spaced(s.install.Version))
+		return options{}, w.suits(s.image.MACA.Version, driver)
+	}
+	for _, line := range s.install.Warnings {
+		w.warn("%s", line)
+	}
+	if err := w.suits(s.install.Version, driver); err != nil {
+		return options{}, err
+	}
+	if err := s.free(); err != nil {
+		return options{}, err
+	}
+	return s.options(w.settings.DockerInject.Text, w.lookup, daemon)
+}
+
+// checkOnly holds the image's own MXMACA against the driver for a line that wants
+// nothing else of it. Only a strict check stops it.
+func (w *wrapper) checkOnly(cmd dockerargs.Command, socket string, driver *gpu.Driver) error {
+	facts, err := w.facts(cmd, socket)
 	switch {
-	case kept:
-		if o.Given {
-			fmt.Fprintf(w.Err, "metax-docker: the image has MXMACA%s of its own in %s, which is kept (--maca-force gives the host's%s)\n", spaced(facts.MACA.Version), facts.MACA.Path, spaced(install.Version))
-		}
-		return nil, w.suits(facts.MACA.Version, driver)
-	case !o.Given:
-		return nil, nil // there is no MXMACA to check
+	case err != nil && w.settings.MACA.Check.Text == dockerargs.MACACheckStrict:
+		return fmt.Errorf("MXMACA cannot be checked (--maca-check=off starts it without): %w", err)
+	case err != nil:
+		w.warn("MXMACA is not checked: %v", err)
+		return nil
+	case facts.MACA == nil:
+		return nil
 	}
-	if err := w.suits(install.Version, driver); err != nil {
-		return nil, err
-	}
-	s.own = facts.MACA != nil
-	s.covers = s.own || facts.Empty
-	s.fixed = sets(cmd.Flags, "MACA_PATH")
-	s.environ, err = newEnviron(facts.Env, cmd.Flags, w.lookup)
-	return s, err
+	return w.suits(facts.MACA.Version, driver)
 }
 
 func spaced(version string) string {
@@ -98,8 +114,8 @@ func spaced(version string) string {
 
 // suits holds the MXMACA that the container will run on against the driver.
 func (w *wrapper) suits(version string, driver *gpu.Driver) error {
-	check := w.settings.MACA.Check
-	if check.Text == dockerargs.MACACheckOff {
+	check := w.settings.MACA.Check.Text
+	if check == dockerargs.MACACheckOff {
 		return nil
 	}
 	if driver == nil {
@@ -107,13 +123,23 @@ func (w *wrapper) suits(version string, driver *gpu.Driver) error {
 	}
 	verdict := compat.Check(w.settings.MACA.Rules(), version, driver.Version)
 	switch {
-	case verdict.State == compat.Mismatch && check.Text == dockerargs.MACACheckStrict:
+	case verdict.State == compat.Mismatch && check == dockerargs.MACACheckStrict:
 		return fmt.Errorf("%s (--maca-check=warn starts it all the same)", verdict.Reason)
 	case verdict.State == compat.Mismatch:
 		w.warn("%s", verdict.Reason)
-	case verdict.State == compat.Unknown && check.Text != "":
+	case verdict.State == compat.Unknown && check != "":
 		// Whoever asks for the check has to know that there was none.
 		w.warn("not checked: %s", verdict.Reason)
+	}
+	return nil
+}
+
+// free reports a mount of the user's in the place of one of ours.
+func (s *software) free() error {
+	for _, at := range mountPoints(s.flags) {
+		if at == maca.Path || at == s.install.Dir {
+			return fmt.Errorf("--maca: something else is to be mounted at %s: leave out one of the two", at)
+		}
 	}
 	return nil
 }
@@ -126,10 +152,13 @@ func (s *software) name() string {
 	return macaKind + "=" + s.version
 }
 
-// options gives it by the way that was asked for, or the best that there is.
-func (s *software) options(way string, daemon func() answer) (options, error) {
-	if s.covers || way == dockerargs.InjectFlags {
-		return s.flags()
+// options gives it by the way that was asked for, or the best that there is. Only
+// a mount can cover what the image has, or a volume that it wants there; and a
+// variable of the user's does not win over one of a spec.
+func (s *software) options(way string, lookup func(string) (string, bool), daemon func() answer) (options, error) {
+	cover := s.image.MACA != nil || s.image.Empty || slices.Contains(s.image.Volumes, maca.Path)
+	if cover || way == dockerargs.InjectFlags || sets(s.flags, "MACA_PATH") {
+		return s.plain(lookup)
 	}
 	cdi := options{here: []string{"--device=" + s.name()}}
 	said := daemon()
@@ -137,21 +166,26 @@ func (s *software) options(way string, daemon func() answer) (options, error) {
 		if way == dockerargs.InjectCDI {
 			return cdi, nil
 		}
-		return s.flags()
+		return s.plain(lookup)
 	}
-	// A spec that cannot be read has been told of with the GPUs.
-	if listed, err := said.lists([]string{s.name()}); listed && err == nil {
+	// A spec that cannot be read is told of with the GPUs.
+	listed, err := said.lists([]string{s.name()})
+	if listed && err == nil && stands(said.info.specDirs(), s.name(), filepath.Join(s.root, s.install.Dir)) {
 		return cdi, nil
 	}
 	if way == dockerargs.InjectCDI {
-		return options{}, fmt.Errorf("the docker daemon does not list %s: run metax-ctk cdi generate, or give it by --inject=flags", s.name())
+		return options{}, fmt.Errorf("the docker daemon does not list %s, or not for %s: run metax-ctk cdi generate, or give it by --inject=flags", s.name(), s.install.Dir)
 	}
-	return s.flags()
+	return s.plain(lookup)
 }
 
-// flags give it by volumes and variables. The image's own directories come first
+// plain gives it by volumes and variables. The image's own directories come first
 // in its searches, unless it is the image's MXMACA that is to give way.
-func (s *software) flags() (options, error) {
+func (s *software) plain(lookup func(string) (string, bool)) (options, error) {
+	env, err := newEnviron(s.image.Env, s.flags, lookup)
+	if err != nil {
+		return options{}, err
+	}
 	found, err := maca.FindVersion(s.host, s.version)
 	if err != nil {
 		return options{}, fmt.Errorf("--maca: %w", err)
@@ -167,26 +201,25 @@ func (s *software) flags() (options, error) {
 	programs := []string{path.Join(maca.Path, "bin")}
 	if found.Driver != "" {
 		programs = append([]string{path.Join(found.Driver, "bin")}, programs...)
-		if s.driver {
+		if !s.gpus && !slices.Contains(mountPoints(s.flags), found.Driver) {
 			mount(found.Driver, found.Driver)
 		}
 	}
-	if !s.fixed {
+	if !env.given["MACA_PATH"] {
 		o.last = append(o.last, "--env=MACA_PATH="+maca.Path)
 	}
-	o.last = append(o.last, s.environ.with("PATH", programs, s.own))
+	own := s.image.MACA != nil
+	o.last = append(o.last, env.with("PATH", programs, own))
 	if len(found.Libraries) > 0 {
-		o.last = append(o.last, s.environ.with("LD_LIBRARY_PATH", found.Libraries, s.own))
+		o.last = append(o.last, env.with("LD_LIBRARY_PATH", found.Libraries, own))
 	}
 	return o, nil
 }
 
-// sets tells whether the line gives a container a variable.
+// sets tells whether the line gives a container a variable, or a file of it may.
 func sets(flags dockerargs.Flags, name string) bool {
-	return slices.ContainsFunc(flags, func(f dockerargs.Flag) bool {
-		key, _, _ := strings.Cut(f.Value, "=")
-		return f.Name == "env" && key == name
-	})
+	env, err := newEnviron(nil, flags, func(string) (string, bool) { return "", true })
+	return err != nil || env.given[name]
 }
 
 // lookup is the caller's variable of that name.
@@ -197,4 +230,32 @@ func (w *wrapper) lookup(name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// mountPoints are where the line wants something mounted in the container.
+func mountPoints(flags dockerargs.Flags) []string {
+	var all []string
+	add := func(at string) {
+		if path.IsAbs(at) {
+			all = append(all, path.Clean(at))
+		}
+	}
+	for _, f := range flags {
+		switch f.Name {
+		case "volume":
+			words := strings.Split(f.Value, ":")
+			add(words[min(1, len(words)-1)])
+		case "tmpfs":
+			at, _, _ := strings.Cut(f.Value, ":")
+			add(at)
+		case "mount":
+			for field := range strings.SplitSeq(f.Value, ",") {
+				key, value, _ := strings.Cut(field, "=")
+				if slices.Contains([]string{"target", "destination", "dst"}, strings.ToLower(key)) {
+					add(value)
+				}
+			}
+		}
+	}
+	return all
 }

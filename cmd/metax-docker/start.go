@@ -41,6 +41,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	claim := occupancy.Claim{Share: cmd.Options.Share, Wait: cmd.Options.Wait}
 	var want [][]gpu.BDF
 	first := map[gpu.BDF]string{} // who of the named has the GPU
+	owner := map[string]string{}  // who of them has the slice
 	for _, name := range cmd.Names {
 		ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
 		c, err := source.Container(ctx, name, w.keeping.Devices)
@@ -52,15 +53,21 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		// does not run.
 		runs := (c.State == occupancy.Running || c.State == occupancy.Paused) && cmd.Verb == "start"
 		// What has slices of a GPU does not hold it.
-		c.GPUs = slices.DeleteFunc(c.GPUs, func(bdf gpu.BDF) bool {
+		whole := slices.DeleteFunc(slices.Clone(c.GPUs), func(bdf gpu.BDF) bool {
 			g, _ := node.Lookup(bdf)
 			_, divided := g.Divided()
 			return divided
 		})
-		if err != nil || len(c.GPUs) == 0 || runs || slices.Contains(claim.Own, c.ID) {
+		if err != nil || len(whole)+len(c.Slices) == 0 || runs || slices.Contains(claim.Own, c.ID) {
 			continue
 		}
-		for _, bdf := range c.GPUs {
+		for _, part := range c.Slices {
+			if other := owner[part]; other != "" && !claim.Share {
+				return fmt.Errorf("%s %s: slice %s is that of %s, too; --gpus-share starts both", cmd.Verb, name, part, other)
+			}
+			owner[part] = name
+		}
+		for _, bdf := range whole {
 			g, ok := node.Lookup(bdf)
 			if other := first[bdf]; other != "" && ok && !claim.Share {
 				return fmt.Errorf("%s %s: GPU %d is that of %s, too; --gpus-share starts both", cmd.Verb, name, g.Index, other)
@@ -76,9 +83,10 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 			lease.ID = c.Lease // compose looks for it when it makes the container anew
 		}
 		lease.Container, lease.Started = c.ID, c.Started
+		lease.Slices, lease.Shared = c.Slices, lease.Shared || len(c.Slices) > 0
 		claim.Leases = append(claim.Leases, lease)
 		claim.Own = append(claim.Own, c.ID)
-		claim.GPUs = append(claim.GPUs, c.GPUs...)
+		claim.GPUs = append(claim.GPUs, whole...)
 		want = append(want, c.GPUs)
 	}
 	if len(want) == 0 || cmd.Options.DryRun {
@@ -87,6 +95,13 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	claim.GPUs = occupancy.Sorted(claim.GPUs)
 	claim.Count = len(claim.GPUs)
 	claim.Choose = func(holders []occupancy.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
+		for _, l := range claim.Leases {
+			for _, part := range l.Slices {
+				if held := occupancy.HeldSlice(holders, part); held != nil && !claim.Share {
+					return nil, &occupancy.HeldError{GPU: parent(node, part), Slice: part, Holder: *held}
+				}
+			}
+		}
 		for i, bdf := range claim.GPUs {
 			g, ok := node.Lookup(bdf)
 			if held := occupancy.Held(holders, bdf); held != nil && !claim.Share {
@@ -105,6 +120,13 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		return fmt.Errorf("%s %s: %w; --gpus-share starts it all the same", cmd.Verb, strings.Join(cmd.Names, " "), err)
 	}
 	return err
+}
+
+// parent is the index of the GPU that a slice is a part of.
+func parent(node gpu.Node, name string) int {
+	return slices.IndexFunc(node.GPUs, func(g gpu.GPU) bool {
+		return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Name() == name })
+	})
 }
 
 // dockersOwn tells whether docker is about to meet the same error, and says it

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
@@ -57,10 +59,14 @@ func (c Cache) file(key Key) string {
 	return filepath.Join(c.Dir, hex.EncodeToString(h.Sum(nil))+suffix)
 }
 
-// Get returns facts that were put. A file that is damaged, or is of somebody
-// else's making, counts as none. Facts come without Env and Labels.
+// Get returns facts that were put. A file that is damaged, or is not the user's
+// own, counts as none. Facts come without Env and Labels.
 func (c Cache) Get(key Key) (Facts, bool) {
 	if c.Dir == "" {
+		return Facts{}, false
+	}
+	var stat unix.Stat_t
+	if err := unix.Lstat(c.file(key), &stat); err != nil || int(stat.Uid) != os.Geteuid() {
 		return Facts{}, false
 	}
 	file, err := atomicfile.Read(c.file(key), maxFacts)

@@ -32,6 +32,8 @@ type Facts struct {
 	// Env and Labels are the image's own. They are not kept in a Cache.
 	Env    []string          `json:"-"` // NAME=VALUE
 	Labels map[string]string `json:"-"`
+	// Volumes are the directories that the image wants volumes on; not kept either.
+	Volumes []string `json:"-"`
 	// Uncached is why the facts could not be kept for the next time; nil if they
 	// are, or were not to be.
 	Uncached error `json:"-"`

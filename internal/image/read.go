@@ -54,7 +54,7 @@ func Read(ctx context.Context, source Source, ref string, cache Cache, labelName
 		facts.Uncached = cache.Put(key, facts)
 		facts.Warnings = append(facts.Warnings, facts.left...)
 	}
-	facts.Env, facts.Labels = c.Env, c.Labels
+	facts.Env, facts.Labels, facts.Volumes = c.Env, c.Labels, c.Volumes
 	return facts, nil
 }
 

@@ -60,6 +60,16 @@ func (d Devices) Bundle(config []byte) (Facts, error) {
 		found = append(found, d.given(b)...)
 	}
 	facts.GPUs = Sorted(found)
+	evidence := Evidence{Annotations: b.Annotations}
+	if b.Linux != nil && !facts.Privileged {
+		for _, device := range b.Linux.Devices {
+			evidence.Numbers = append(evidence.Numbers, Number{uint32(device.Major), uint32(device.Minor)})
+		}
+		for _, m := range b.Mounts {
+			evidence.Paths = append(evidence.Paths, m.Source)
+		}
+	}
+	facts.Slices = d.Slices(evidence)
 	return facts, nil
 }
 

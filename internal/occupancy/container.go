@@ -12,6 +12,8 @@ import (
 const (
 	LeaseLabel = "metax-tech.com/lease" // the lease's ID
 	GPUsLabel  = "metax-tech.com/gpus"  // the indices of the GPUs, for people: "0,1"
+	// SlicesLabel has the names of slices, with commas, where it has some of GPUs.
+	SlicesLabel = "metax-tech.com/sgpus"
 )
 
 // ContainerState is the state of a container, in docker's words.
@@ -38,6 +40,9 @@ type Facts struct {
 	// GPUs are those whose devices the engine gave it, and those that it asks the
 	// runtime shim or a hook for, ascending.
 	GPUs []gpu.BDF `json:"gpus,omitempty"`
+	// Slices are the names of slices that it has, as far as its devices and what it
+	// asks for tell, and those of SlicesLabel; ascending.
+	Slices []string `json:"slices,omitempty"`
 	// Privileged containers have the devices of the whole host; GPUs are those
 	// that they ask for by name.
 	Privileged bool `json:"privileged,omitempty"`

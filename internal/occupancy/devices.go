@@ -20,11 +20,13 @@ type Devices struct {
 	root    string
 	byPath  map[string]gpu.BDF // on this machine
 	numbers map[Number]gpu.BDF
+	parts   parts
 }
 
 // NewDevices returns the devices of the node whose files are below root.
 func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
 	d := Devices{gpus: node.GPUs, root: root.Dir(), byPath: map[string]gpu.BDF{}, numbers: map[Number]gpu.BDF{}}
+	d.parts = newParts(node, root)
 	for _, g := range node.GPUs {
 		paths := slices.Clone(g.Nodes)
 		for _, s := range g.Slices {

@@ -209,11 +209,12 @@ func image(ref string) string {
 	return ref
 }
 
-// HeldSlice returns the holder of a slice, nil if no lease has it. A container
-// that came by it without one is not known to have this slice and not another.
+// HeldSlice returns who holds a slice, nil if nobody is known to. A container that
+// came by the node that slices have in common, and not through metax-docker, is
+// not known to have this one and not another.
 func HeldSlice(holders []Holder, name string) *Holder {
 	for _, h := range holders {
-		if h.Lease != nil && slices.Contains(h.Lease.Slices, name) {
+		if h.Lease != nil && slices.Contains(h.Lease.Slices, name) || h.Container != nil && slices.Contains(h.Container.Slices, name) {
 			return &h
 		}
 	}

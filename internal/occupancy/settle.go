@@ -69,13 +69,14 @@ func (r *round) containers() map[string]sight {
 		for _, c := range l.Containers {
 			key := c.Key()
 			if old, ok := all[key]; ok {
-				gpus := Sorted(slices.Concat(c.GPUs, old.GPUs))
-				if old.Engine == "docker" {
-					old.GPUs = gpus
+				gpus, parts := Sorted(slices.Concat(c.GPUs, old.GPUs)), slices.Concat(c.Slices, old.Slices)
+				slices.Sort(parts)
+				if parts = slices.Compact(parts); old.Engine == "docker" {
+					old.GPUs, old.Slices = gpus, parts
 					all[key] = old
 					continue
 				}
-				c.GPUs = gpus
+				c.GPUs, c.Slices = gpus, parts
 			}
 			all[key] = sight{c, l.Endpoint}
 		}
@@ -241,7 +242,7 @@ func (s *State) rebuild(r *round, all map[string]sight) {
 			continue
 		}
 		s.put(Lease{
-			ID: c.Lease, Rev: rev, GPUs: c.GPUs, Engine: c.Engine, Endpoint: c.endpoint, Verb: VerbRun,
+			ID: c.Lease, Rev: rev, GPUs: c.GPUs, Slices: c.Slices, Shared: len(c.Slices) > 0, Engine: c.Engine, Endpoint: c.endpoint, Verb: VerbRun,
 			Since: c.Created, Container: c.ID, Bound: true,
 		})
 	}

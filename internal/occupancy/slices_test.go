@@ -1,6 +1,7 @@
 package occupancy_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,11 +55,55 @@ func TestHeldSlice(t *testing.T) {
 		{Container: &occupancy.Container{ID: "c"}},
 		{Lease: &occupancy.Lease{ID: "whole"}},
 		{Lease: &occupancy.Lease{ID: "parts", Slices: []string{"a", "b"}, Shared: true}},
+		{Container: &occupancy.Container{ID: "d", Facts: occupancy.Facts{Slices: []string{"d"}}}},
+	}
+	if held := occupancy.HeldSlice(holders, "d"); held == nil || held.Container.ID != "d" {
+		t.Errorf("d is held by %+v", held)
 	}
 	if held := occupancy.HeldSlice(holders, "b"); held == nil || held.Lease.ID != "parts" {
 		t.Errorf("b is held by %+v", held)
 	}
 	if held := occupancy.HeldSlice(holders, "c"); held != nil {
 		t.Errorf("c is held by %+v", held)
+	}
+}
+
+// What is a slice's alone tells of it; what its neighbours have too tells nothing.
+func TestSlicesByEvidence(t *testing.T) {
+	node, err := sim.Node("c500-8-sgpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := hostfs.New("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := occupancy.NewDevices(node, root)
+	one, two, vf := node.GPUs[2].Slices[0], node.GPUs[2].Slices[1], node.GPUs[5].Slices[1]
+	for name, tc := range map[string]struct {
+		evidence occupancy.Evidence
+		want     []string
+	}{
+		"nothing":       {},
+		"CDI names":     {occupancy.Evidence{CDI: []string{"metax-tech.com/sgpu=" + two.UUID, "metax-tech.com/gpu=2", "metax-tech.com/sgpu=nobody"}}, []string{two.UUID}},
+		"a VF by path":  {occupancy.Evidence{Paths: []string{vf.Nodes[0], vf.Nodes[1], "/dev/null"}}, []string{vf.BDF.String()}},
+		"a node of all": {occupancy.Evidence{Paths: one.Nodes}, nil},
+		"annotations": {
+			occupancy.Evidence{Annotations: map[string]string{
+				"metax-tech.com/sgpu": one.UUID + ",x", "cdi.k8s.io/a": "metax-tech.com/sgpu=" + vf.BDF.String() + ",vendor/class=1", "metax-tech.com/gpu": two.UUID,
+			}},
+			[]string{vf.BDF.String(), one.UUID},
+		},
+		"the label": {occupancy.Evidence{Label: one.UUID + "," + two.UUID + ",forged"}, []string{two.UUID, one.UUID}},
+	} {
+		want := slices.Clone(tc.want)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, d.Slices(tc.evidence)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	facts, err := d.Bundle([]byte(`{"annotations": {"metax-tech.com/sgpus": "` + two.UUID + `"}, "linux": {}}`))
+	if err != nil || !slices.Equal(facts.Slices, []string{two.UUID}) {
+		t.Errorf("bundle: %+v, %v", facts, err)
 	}
 }

@@ -148,7 +148,33 @@ func (s sliced) lease(t *testing.T) {
 		if six.code != 0 {
 			t.Errorf("whole GPUs: %v", six)
 		}
-		stop(first)
+		// A container that has stopped gives its slice up, and takes it back when it is
+		// started again, if it is free.
+		id := strings.TrimSpace(first.stdout)
+		s.must(t, nil, "docker", "stop", "--time=0", id)
+		other := start(pair[0])
+		if other.code != 0 {
+			t.Fatalf("a slice whose container has stopped: %v", other)
+		}
+		if r := s.run(t, s.env(), "metax-docker", "start", id); r.code != 125 || !strings.Contains(r.stderr, "slice "+pair[0].name()) {
+			t.Errorf("want the start of a container whose slice is held to be refused: %v", r)
+		}
+		stop(other)
+		s.must(t, s.env(), "metax-docker", "start", id)
+		if r := start(pair[0]); r.code != 125 {
+			t.Errorf("want a slice that was taken back to be refused: %v", r)
+		}
+		// So is that of a container without a lease, where its name or its own node tells.
+		if s.cdi {
+			plain := s.run(t, nil, "docker", "run", "--detach", "--network=none", "--device=metax-tech.com/sgpu="+pair[0].name(), imageRef, "/probe", "pause")
+			stop(first)
+			if r := start(pair[0]); r.code != 125 {
+				t.Errorf("want a slice that plain docker gave to be refused: %v", r)
+			}
+			stop(plain)
+		} else {
+			stop(first)
+		}
 		again := start(pair[0])
 		if again.code != 0 {
 			t.Fatalf("a slice that has come free: %v", again)

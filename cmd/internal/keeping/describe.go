@@ -130,7 +130,7 @@ func (d describer) holder(h occupancy.Holder, bdf gpu.BDF) Holder {
 
 func (d describer) lease(l occupancy.Lease, state string) Lease {
 	out := Lease{
-		ID: l.ID, GPUs: d.indices(l.GPUs), BDFs: l.GPUs, State: state, Shared: l.Shared, Verb: l.Verb, Engine: l.Engine,
+		ID: l.ID, GPUs: d.indices(l.GPUs), BDFs: l.GPUs, Slices: l.Slices, State: state, Shared: l.Shared, Verb: l.Verb, Engine: l.Engine,
 		Endpoint: l.Endpoint, Container: l.Container, PID: l.Client.PID, User: d.name(l.User), Since: l.Since,
 	}
 	if l.User != nil {
@@ -142,7 +142,7 @@ func (d describer) lease(l occupancy.Lease, state string) Lease {
 func (d describer) container(c occupancy.Container) Container {
 	return Container{
 		Engine: c.Engine, Namespace: c.Namespace, ID: c.ID, Name: c.Name, Image: c.Image, Lease: c.Lease,
-		GPUs: d.indices(c.GPUs), Privileged: c.Privileged, State: c.State, Created: c.Created,
+		GPUs: d.indices(c.GPUs), Slices: c.Slices, Privileged: c.Privileged, State: c.State, Created: c.Created,
 	}
 }
 

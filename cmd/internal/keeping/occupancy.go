@@ -58,14 +58,16 @@ type Lease struct {
 	ID   string `json:"id"`
 	GPUs []int  `json:"gpus"`
 	// BDFs are the addresses of all its GPUs, also of those that the node has lost.
-	BDFs      []gpu.BDF `json:"bdfs"`
-	State     string    `json:"state"` // occupancy.Holder.State, or Over
-	Shared    bool      `json:"shared"`
-	Verb      string    `json:"verb"`
-	Engine    string    `json:"engine,omitempty"`
-	Endpoint  string    `json:"endpoint,omitempty"`
-	Container string    `json:"container,omitempty"` // its ID
-	Name      string    `json:"name,omitempty"`      // of the container, if it was seen
+	BDFs []gpu.BDF `json:"bdfs"`
+	// Slices are the parts of them that it is about; none if it is about them whole.
+	Slices    []string `json:"slices,omitempty"`
+	State     string   `json:"state"` // occupancy.Holder.State, or Over
+	Shared    bool     `json:"shared"`
+	Verb      string   `json:"verb"`
+	Engine    string   `json:"engine,omitempty"`
+	Endpoint  string   `json:"endpoint,omitempty"`
+	Container string   `json:"container,omitempty"` // its ID
+	Name      string   `json:"name,omitempty"`      // of the container, if it was seen
 	// PID is the client's.
 	PID   int       `json:"pid,omitempty"`
 	UID   *uint32   `json:"uid,omitempty"` // nil if not known
@@ -88,7 +90,8 @@ type Container struct {
 	Image     string `json:"image,omitempty"`
 	// Lease is the label that it has: a claim.
 	Lease      string                   `json:"lease,omitempty"`
-	GPUs       []int                    `json:"gpus"` // whose devices it was given
+	GPUs       []int                    `json:"gpus"`             // whose devices it was given
+	Slices     []string                 `json:"slices,omitempty"` // by name, as far as it is known
 	Privileged bool                     `json:"privileged"`
 	State      occupancy.ContainerState `json:"state,omitempty"`
 	Created    time.Time                `json:"created,omitzero"`
@@ -157,7 +160,7 @@ func (o Occupancy) Facts(key string) occupancy.Facts {
 		if occupancy.Key(c.Engine, c.Namespace, c.ID) != key {
 			continue
 		}
-		f := occupancy.Facts{Name: c.Name, Image: c.Image, Lease: c.Lease, Privileged: c.Privileged, Created: c.Created}
+		f := occupancy.Facts{Name: c.Name, Image: c.Image, Lease: c.Lease, Slices: c.Slices, Privileged: c.Privileged, Created: c.Created}
 		for _, g := range o.GPUs {
 			for _, index := range c.GPUs {
 				if g.Index == index {

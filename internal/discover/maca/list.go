@@ -143,6 +143,12 @@ func (l *Listing) add(host *hostfs.Root, name string) error {
 		i.Warnings = append(i.Warnings, unknownVersion(err))
 	}
 	i.name(host, name)
+	if usual(i.Dir) && host.Real() {
+		// It is the vendor's place, so it is given all the same.
+		if why := writable(host, i.Dir); why != "" {
+			i.Warnings = append(i.Warnings, "what a container gets may be another's: "+why)
+		}
+	}
 	l.Installs = append(l.Installs, i)
 	return nil
 }

@@ -41,6 +41,12 @@ func doubt(host *hostfs.Root, known, dir string) string {
 			return fmt.Sprintf("the name %q in its path would not survive in a specification", word)
 		}
 	}
+	return writable(host, dir)
+}
+
+// writable says which directory on the way others than root may write to; empty
+// if there is none.
+func writable(host *hostfs.Root, dir string) string {
 	for d := dir; ; d = path.Dir(d) {
 		info, err := host.Stat(d)
 		if err != nil {

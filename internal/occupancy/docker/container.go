@@ -119,7 +119,7 @@ func whole(c dockerd.Container, devices occupancy.Devices) occupancy.Container {
 		Engine: engine, ID: c.ID,
 		Facts: occupancy.Facts{
 			Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Lease: c.Config.Labels[occupancy.LeaseLabel],
-			GPUs: gpus(c, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),
+			GPUs: gpus(c, devices), Slices: parts(c, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),
 		},
 		State: state(c.State.Status), Started: c.State.StartedAt, Init: c.State.Pid,
 		Keeps: policy == "always" || policy == "unless-stopped",
@@ -148,6 +148,19 @@ func gpus(c dockerd.Container, devices occupancy.Devices) []gpu.BDF {
 		}
 	}
 	return occupancy.Sorted(found)
+}
+
+// parts are the slices that the container asked docker or the runtime for, and
+// those that metax-docker gave it by nodes that slices have in common.
+func parts(c dockerd.Container, devices occupancy.Devices) []string {
+	e := occupancy.Evidence{Annotations: c.HostConfig.Annotations, Label: c.Config.Labels[occupancy.SlicesLabel]}
+	for _, request := range c.HostConfig.DeviceRequests {
+		e.CDI = append(e.CDI, request.DeviceIDs...)
+	}
+	for _, device := range c.HostConfig.Devices {
+		e.Paths = append(e.Paths, device.PathOnHost)
+	}
+	return devices.Slices(e)
 }
 
 // state is docker's word for a state. What docker does not say today may be a

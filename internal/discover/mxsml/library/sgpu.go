@@ -155,7 +155,11 @@ func (l *Library) finish(device, index uint32, r mxsml.SliceRequest) (mxsml.Slic
 			return mxsml.Slice{}, err
 		}
 	}
-	return l.slice(device, index)
+	s, err := l.slice(device, index)
+	if err == nil {
+		err = l.spoilt
+	}
+	return s, err
 }
 
 // Remove removes the slice with this UUID or, in decimal, index.
