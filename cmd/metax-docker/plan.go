@@ -57,16 +57,18 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil && (cmd.TakesGPU || !errors.Is(err, discover.ErrNoGPU)) {
 		return options{}, err
 	}
+	var c *chooser
+	if cmd.TakesGPU {
+		if c, err = newChooser(node, req, policy); err != nil {
+			return options{}, err
+		}
+		c.share, c.explain = o.Share, o.Explain
+	}
 	all, err := w.software(cmd, socket, node.Driver, daemon)
 	if err != nil {
 		return options{}, err
 	}
 	if cmd.TakesGPU {
-		c, err := newChooser(node, req, policy)
-		if err != nil {
-			return options{}, err
-		}
-		c.share, c.explain = o.Share, o.Explain
 		gpus, err := w.gpus(cmd, c, at, socket, daemon)
 		if err != nil {
 			return options{}, err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -94,6 +96,8 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 func (w *wrapper) checkOnly(cmd dockerargs.Command, socket string, driver *gpu.Driver) error {
 	facts, err := w.facts(cmd, socket)
 	switch {
+	case errors.Is(err, context.Canceled):
+		return err
 	case err != nil && w.settings.MACA.Check.Text == dockerargs.MACACheckStrict:
 		return fmt.Errorf("MXMACA cannot be checked (--maca-check=off starts it without): %w", err)
 	case err != nil:

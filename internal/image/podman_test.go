@@ -76,7 +76,7 @@ func TestPodman(t *testing.T) {
 	}
 	want := image.Facts{
 		ID: imageID, Platform: "linux/amd64", MACA: install("/opt/maca-2", "2.0"), Place: "/opt/maca-2",
-		Env: []string{"A=b"}, Labels: map[string]string{"l": "2"},
+		Env: []string{"A=b"}, Labels: map[string]string{"l": "2"}, Volumes: []string{"/data"},
 	}
 	if diff := cmp.Diff(want, got, unexported); diff != "" {
 		t.Error(diff)
