@@ -43,7 +43,10 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 		return err
 	}
 	if len(args) == 0 {
-		files = append(files, found.listed(c, host, opt.Vendor)...)
+		files = append(files, found.listed(c, host, opt.Vendor, func() bool {
+			_, _, err := t.wanted(c, host, opt)
+			return errors.Is(err, cdi.ErrDivided)
+		})...)
 	}
 	checkable := host
 	if !t.where(c).IsHost() {
@@ -89,8 +92,8 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 }
 
 // listed returns the spec files of the kinds that are to be checked. One of whole
-// GPUs, or of the class that is named, has to be there.
-func (found *checked) listed(c *cli.Context, host *hostfs.Root, vendor string) []specFile {
+// GPUs has to be there, unless all are divided, or one of the class that is named.
+func (found *checked) listed(c *cli.Context, host *hostfs.Root, vendor string, divided func() bool) []specFile {
 	classes := []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
 	if c.IsSet("class") {
 		classes = []string{c.String("class")}
@@ -110,7 +113,7 @@ func (found *checked) listed(c *cli.Context, host *hostfs.Root, vendor string) [
 				files = append(files, specFile{host, f.Path})
 			}
 		}
-		if len(files) == 0 && class == classes[0] {
+		if len(files) == 0 && class == classes[0] && (c.IsSet("class") || !divided()) {
 			found.Problems = append(found.Problems, cdi.Problem{
 				Code: cdi.CodeFile, Subject: kind,
 				Message: "no spec of this kind in " + strings.Join(specDirs(c), ", ") + "; write one: metax-ctk cdi generate",

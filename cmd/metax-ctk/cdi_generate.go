@@ -56,9 +56,12 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	if !here && !c.IsSet("output") {
 		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
 	}
+	all := !c.IsSet("class") && !c.IsSet("output")
 	node, spec, err := t.wanted(c, host, opt)
 	var incomplete *cdi.IncompleteError
 	switch {
+	case all && errors.Is(err, cdi.ErrDivided):
+		// There are the parts to write.
 	case errors.As(err, &incomplete):
 		return fmt.Errorf("%w; nothing was written (--force writes the others)", err)
 	case errors.Is(err, cdi.ErrNoDevices):
@@ -78,7 +81,12 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		return err
 	}
 	var done generation
-	if done.generated, err = write(host, c.String("output"), spec, opt, format); err != nil {
+	if spec == nil {
+		done.generated, err = remove(host, opt, format)
+	} else {
+		done.generated, err = write(host, c.String("output"), spec, opt, format)
+	}
+	if err != nil {
 		return err
 	}
 	if node != nil && here {
@@ -90,7 +98,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 			t.warn(fmt.Sprintf("metax-docker will know PCIe and NUMA only: record the node: %v", err))
 		}
 	}
-	if !c.IsSet("class") && !c.IsSet("output") {
+	if all {
 		if done.Others, err = t.others(c, *node, host, opt, format); err != nil {
 			return err
 		}
@@ -111,6 +119,8 @@ func (g generated) String() string {
 	switch {
 	case g.Removed:
 		return fmt.Sprintf("%s: removed, nothing of kind %s is here any more", g.Path, g.Kind)
+	case g.Devices == 0:
+		return fmt.Sprintf("%s: not there, nothing of kind %s is here", g.Path, g.Kind)
 	case g.Changed:
 		what = "written"
 	}

@@ -55,9 +55,12 @@ func (t toolkit) wantedSoftware(c *cli.Context, host *hostfs.Root, opt cdi.Optio
 	if err != nil {
 		return nil, err
 	}
+	if !c.IsSet("hook") && !host.Real() && opt.EngineRoot == "/" && !host.Exists(hook) {
+		hook = "" // the engine sees the host's files, among which ours is not
+	}
 	spec, err := cdi.GenerateSoftware(list, hook, opt)
 	if errors.Is(err, cdi.ErrNoHook) {
-		return nil, fmt.Errorf("%w: there is no %s beside metax-ctk; install it, or name it: --hook PATH", err, hookName)
+		return nil, fmt.Errorf("%w: there is no %s beside metax-ctk that the engine would find; install it, or name it: --hook PATH", err, hookName)
 	}
 	return spec, err
 }
