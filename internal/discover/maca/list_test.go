@@ -181,7 +181,7 @@ func TestPrograms(t *testing.T) {
 		tree[bin+name] = e
 	}
 	tree["opt/maca-2.32/bin/x"] = run
-	got, err := maca.Find(write(t, tree))
+	got, err := maca.FindVersion(write(t, tree), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestFindUnreadable(t *testing.T) {
 	if err := os.Chmod(filepath.Join(h.Dir(), "opt/maca-3.3.0.15/lib/libof3.3.0.15.so.1"), 0); err != nil {
 		t.Fatal(err)
 	}
-	got, err := maca.Find(h)
+	got, err := maca.FindVersion(h, "")
 	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "permission denied") {
 		t.Errorf("%+v, %v", got, err)
 	}

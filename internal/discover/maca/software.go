@@ -42,14 +42,11 @@ type Software struct {
 	Warnings []string
 }
 
-// Find looks at the installation that Path leads to. It fails with ErrNone where
-// there is none; what leads out of /opt must be a directory that can be given to a
-// container under its own path.
-func Find(host *hostfs.Root) (Software, error) { return FindVersion(host, "") }
-
-// FindVersion looks at the installation of a version; the empty one is Find's. It
-// is the name behind "/opt/maca-", or what Version.txt says. It fails with ErrNone
-// where there is no MXMACA, and with ErrVersion where there is no such version.
+// FindVersion looks at the installation of a version: the name behind "/opt/maca-",
+// or what Version.txt says; the empty one is that of Path. What leads out of /opt
+// must be a directory that can be given to a container under its own path. It
+// fails with ErrNone where there is no MXMACA, and with ErrVersion where there is
+// no such version.
 func FindVersion(host *hostfs.Root, version string) (Software, error) {
 	list := List(host, "")
 	i, err := list.Choose(version)
