@@ -68,9 +68,6 @@ func (w *wrapper) newComposer(p *project, node gpu.Node, starting []string, stat
 		if err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)
 		}
-		if len(selection.Slices) > 0 {
-			return nil, fmt.Errorf("service %q: slices are given by their CDI device in a project: devices: [%s=%s]", service, request.SliceKind, r.Slices[0])
-		}
 		policy, err := w.policy(r.Policy)
 		if err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)

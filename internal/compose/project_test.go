@@ -144,7 +144,7 @@ func TestRequestForms(t *testing.T) {
 		{`[{}]`, "at least 1"}, // compose leaves a count of 0 out
 		{`[{"count": -2}]`, "at least 1"},
 		{`[{"count": 1, "options": {"share": "maybe"}}]`, "true or false"},
-		{`[{"device_ids": ["sgpu:1"]}]`, "ask for whole GPUs"},
+		{`[{"device_ids": ["sgpu:1"]}]`, "devices: [metax-tech.com/sgpu=1]"},
 	}
 	for _, tt := range tests {
 		requests, err := services(t, `"a": {"gpus": `+tt.gpus+`}`).Requests()

@@ -133,6 +133,9 @@ func (e entry) request() (r Request, err error) {
 	if r.Request, err = request.Parse(text); err != nil {
 		return r, err
 	}
+	if len(r.Slices) > 0 {
+		return r, fmt.Errorf("slices of GPUs are given to a service by their CDI devices: devices: [%s=%s]", request.SliceKind, r.Slices[0])
+	}
 	options, _ := e.object["options"].(object)
 	for key, value := range options {
 		switch word := fmt.Sprint(value); key {
