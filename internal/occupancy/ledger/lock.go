@@ -95,7 +95,7 @@ func current(dir, f *os.File) bool {
 		mine.Ino == named.Ino && mine.Dev == named.Dev
 }
 
-// flock locks the file, or closes it. The kernel queues those who wait in the
+// flock locks the file, or closes it. The kernel wakes those who wait in the
 // order in which they came; trying again and again would let a newcomer pass
 // them, and starve the unlucky where many wait. A thread that waits cannot be
 // called back, so where the context ends first it is left behind, and gives the
