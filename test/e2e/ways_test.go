@@ -74,7 +74,7 @@ func (h *host) ways(t *testing.T, runtime string, userns bool) ways {
 	}
 	for _, class := range []string{"gpu", "maca"} {
 		h.must(t, nil, "metax-ctk", "--root", nodeDir, "cdi", "generate", "--class", class,
-			"--engine-root", "/", "--output", "/run/cdi/metax-tech.com-"+class+".json")
+			"--engine-root", "/", "--hook", sandbox.BinDir+"/metax-hook", "--output", "/run/cdi/metax-tech.com-"+class+".json")
 	}
 	h.write(t, "/etc/metax-container-toolkit/config.toml", fmt.Sprintf("[runtime]\nruntimes = [%q]\n", runtime))
 	for _, stage := range []string{"precreate", "prestart"} {
