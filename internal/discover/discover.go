@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -58,7 +57,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	}
 	node := gpu.NewNode(hostname(h.Root))
 	node.GPUs, node.Shared, node.Warnings = kernel.GPUs, kernel.Shared, kernel.Warnings
-	if !kernel.Loaded {
+	if !kernel.Module.Loaded {
 		node.Warnings = append(node.Warnings, "the kernel module metax is not loaded: modprobe metax")
 	}
 	driver := h.vendor(ctx, &node, kernel)
@@ -73,12 +72,13 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	files := maca.Read(h.Root)
 	node.MACA = files.MACA
 	node.Warnings = append(node.Warnings, files.Warnings...)
-	if kernel.Version == "" && driver != "" {
-		node.Warnings = slices.DeleteFunc(node.Warnings, func(w string) bool { return strings.HasPrefix(w, unversioned) })
-		kernel.Version = driver
+	module := kernel.Module
+	if module.Version == "" && module.Loaded {
+		module = h.driver(module, driver)
+		node.Warnings = append(node.Warnings, module.Warnings...)
 	}
-	if kernel.Version != "" || files.Driver != "" {
-		node.Driver = &gpu.Driver{Version: kernel.Version, Path: files.Driver}
+	if module.Version != "" || files.Driver != "" {
+		node.Driver = &gpu.Driver{Version: module.Version, Path: files.Driver}
 	}
 	for i, w := range node.Warnings {
 		node.Warnings[i] = oneLine(w)
@@ -86,9 +86,20 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-// unversioned begins the warning of package sysfs that is void if the library tells
-// the driver's version.
-const unversioned = "driver version is not known: "
+// driver finds the version of a module that the kernel tells none of: told is what
+// the vendor's library says of it. Where that is not asked, the record serves, and
+// the module's file stays unread.
+func (h Host) driver(module sysfs.Module, told string) sysfs.Module {
+	switch {
+	case told != "":
+		return sysfs.Module{Loaded: true, Version: told}
+	case h.Run != nil || h.Library != nil:
+		return sysfs.ReadModule(h.Root, nil)
+	case h.Recorded != nil && h.Recorded.Driver != nil && h.Recorded.Driver.Version != "":
+		return sysfs.Module{Loaded: true, Version: h.Recorded.Driver.Version}
+	}
+	return module
+}
 
 // oneLine makes a warning fit for a terminal: it may quote what a program said.
 func oneLine(s string) string {
@@ -122,7 +133,7 @@ func hostname(host *hostfs.Root) string {
 // noGPU says what was looked for, and what may be the cause.
 func noGPU(kernel sysfs.Report) error {
 	hint := "the kernel module metax is not loaded either"
-	if kernel.Loaded {
+	if kernel.Module.Loaded {
 		hint = "though the kernel module metax is loaded"
 	}
 	if len(kernel.Warnings) > 0 {

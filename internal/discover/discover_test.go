@@ -140,7 +140,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 
 			bare := plain(name) // a record made where the tool was not asked either
 			_, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &bare})
-			wantWarnings(t, []string{unknown + "mx-smi had told nothing when the node was recorded"}, warnings)
+			wantWarnings(t, []string{unknown + "neither libmxsml nor mx-smi had told anything when the node was recorded"}, warnings)
 		})
 	}
 	t.Run("not installed", func(t *testing.T) {

@@ -244,6 +244,48 @@ func TestLibraryDriver(t *testing.T) {
 		}
 		wantWarnings(t, nil, warnings)
 		delete(tree, "sys/module/metax/version")
+		// The file of the module may be that of another driver than the one that runs.
+		tree["proc/sys/kernel/osrelease"] = sim.File{Data: "6.1\n"}
+		tree["lib/modules/6.1/modules.dep"] = sim.File{Data: "metax.ko:\n"}
+		tree["lib/modules/6.1/metax.ko"] = sim.File{Data: "damaged"}
+	}
+	// Where nobody may be asked, as at a start, the record serves and no file is read.
+	root := write(t, tree)
+	got, warnings := mustDiscover(t, discover.Host{Root: root, Recorded: &told})
+	if got.Driver.Version != "9.9.9" {
+		t.Errorf("by record %+v", got.Driver)
+	}
+	wantWarnings(t, nil, warnings)
+	none := told
+	none.Driver = nil
+	got, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &none})
+	if got.Driver.Version != "" {
+		t.Errorf("by nobody %+v", got.Driver)
+	}
+	wantWarnings(t, []string{"driver version is not known: "}, warnings)
+}
+
+// What the library tells of slices counts, also that there are none; of mx-smi,
+// which tells nothing of them, the record stays true.
+func TestLibrarySlicesGone(t *testing.T) {
+	plain := node(t, "c500-8")
+	tree := hostTree(t, plain.Name)
+	maps.DeleteFunc(tree, func(path string, _ sim.Entry) bool { return strings.HasSuffix(path, "/model") })
+	record := plain
+	record.GPUs = slices.Clone(plain.GPUs)
+	record.GPUs[3].Mode = gpu.ModeSGPU
+	record.GPUs[3].Slices = []gpu.Slice{{Kind: gpu.SliceSGPU, UUID: "S-0", Nodes: plain.GPUs[3].Nodes[1:], GIDs: plain.GPUs[3].GIDs}}
+	root, _ := withLibrary(t, tree, plain)
+	got, _ := mustDiscover(t, discover.Host{Root: root, Library: ask(t), Recorded: &record})
+	if diff := cmp.Diff(plain, got); diff != "" {
+		t.Errorf("by the library: %s", diff)
+	}
+	got, _ = mustDiscover(t, discover.Host{Root: root, Run: run, Recorded: &record})
+	if diff := cmp.Diff(record, got); diff != "" {
+		t.Errorf("by mx-smi: %s", diff)
+	}
+	if err := got.Check(); err != nil {
+		t.Error(err)
 	}
 }
 

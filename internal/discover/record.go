@@ -85,8 +85,8 @@ func (f *filler) gpu(then gpu.GPU) {
 	fill(f, "serial numbers", &g.Serial, then.Serial)
 	fill(f, "models", &g.Model, then.Model)
 	fill(f, "memory sizes", &g.MemoryMiB, then.MemoryMiB)
-	if len(g.Slices) == 0 {
-		g.Slices = then.Slices // mx-smi never tells them
+	if !f.told.slices {
+		g.Mode, g.Slices = then.Mode, then.Slices
 	}
 	if len(f.told.listed) == 0 {
 		g.Healthy = then.Healthy

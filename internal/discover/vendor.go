@@ -19,6 +19,7 @@ type told struct {
 	// could not tell.
 	listed []gpu.BDF
 	source string // its name, for people
+	slices bool   // whether it tells the slices of GPUs, if there are any
 	driver string // the driver's version, empty if the source does not tell it
 }
 
@@ -43,7 +44,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 		}
 		return ""
 	case !isTold(*h.Recorded):
-		warn(mxsmi.Unlinked + "mx-smi had told nothing when the node was recorded")
+		warn(mxsmi.Unlinked + "neither libmxsml nor mx-smi had told anything when the node was recorded")
 	default:
 		if h.Run != nil {
 			warn("UUIDs, health and MetaXLink are as recorded before: " + why)
@@ -87,7 +88,7 @@ func (h Host) askLibrary(ctx context.Context, node *gpu.Node) told {
 		return told{}
 	}
 	answer, err := mxsml.Reader{Run: h.Library, Path: path, Timeout: h.Timeout}.Read(ctx)
-	t := told{Node: answer.Node(), source: "libmxsml", driver: answer.Driver}
+	t := told{Node: answer.Node(), source: "libmxsml", slices: true, driver: answer.Driver}
 	if err == nil && len(t.GPUs) == 0 {
 		err = fmt.Errorf("ask %s: it knows no GPU", path)
 	}

@@ -32,44 +32,51 @@ type Module struct {
 	Warnings []string
 }
 
-// ReadModule reads of the kernel module metax what the kernel says, and else what
-// is in the file that modules.dep of the running kernel names: as it is, or packed
-// by gzip. For other suffixes, such as ".zst", unpack has who unpacks them; it may
-// be nil.
-func ReadModule(host *hostfs.Root, unpack map[string]Unpack) Module {
-	r := &reader{host: host}
-	m := r.module(unpack)
-	m.Warnings = r.warnings
+// running is what the kernel itself says of the module.
+func running(host *hostfs.Root) Module {
+	m := Module{Loaded: host.Exists(moduleDir)}
+	if !m.Loaded {
+		return m
+	}
+	switch text, err := host.ReadFile(moduleVersion); {
+	case err != nil:
+		m.unknown("%v", err) // a module without a version has no such file
+	case !isVersion(strings.TrimSpace(string(text))):
+		m.unknown("%s is %.40q", moduleVersion, strings.TrimSpace(string(text)))
+	default:
+		m.Version, m.File = strings.TrimSpace(string(text)), moduleVersion
+	}
 	return m
 }
 
-func (r *reader) module(unpack map[string]Unpack) Module {
-	m := Module{Loaded: r.host.Exists(moduleDir)}
-	version, err := r.text(moduleVersion)
-	switch {
-	case err == nil && isVersion(version):
-		m.Version, m.File = version, moduleVersion
-		return m
-	case err == nil:
-		r.warn("driver version is not known: %s is %.40q", moduleVersion, version)
-		return m
-	case !errors.Is(err, fs.ErrNotExist):
-		r.warn("driver version is not known: %v", err)
+func (m *Module) unknown(format string, a ...any) {
+	m.Warnings = []string{"driver version is not known: " + fmt.Sprintf(format, a...)}
+}
+
+// ReadModule returns what the kernel says of the module metax, and where that has
+// no version, the one in the file that modules.dep of the running kernel names: as
+// it is, or packed by gzip. For other suffixes, such as ".zst", unpack has who
+// unpacks them; it may be nil. The file is large: none to read at a container's
+// start.
+func ReadModule(host *hostfs.Root, unpack map[string]Unpack) Module {
+	m := running(host)
+	if m.Version != "" || host.Exists(moduleVersion) {
 		return m
 	}
-	// A module without a version has no such file.
+	r := &reader{host: host}
 	file, err := r.moduleFile()
+	var version string
 	if err == nil {
 		version, err = r.modinfo(file, unpack)
 	}
 	switch {
-	case err == nil && m.Loaded:
-		m.Version, m.File = version, file
-		r.warn("driver version is that of %s, which may be another than the one that is loaded", r.host.Join(file))
 	case err == nil:
-		m.Version, m.File = version, file
+		m.Version, m.File, m.Warnings = version, file, nil
+		if m.Loaded {
+			m.Warnings = []string{fmt.Sprintf("driver version is that of %s, which may be another than the one that is loaded", host.Join(file))}
+		}
 	case m.Loaded || !errors.Is(err, fs.ErrNotExist):
-		r.warn("driver version is not known: %v", err)
+		m.unknown("%v", err)
 	}
 	return m
 }

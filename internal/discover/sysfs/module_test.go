@@ -156,8 +156,8 @@ func TestReadNotLoaded(t *testing.T) {
 		}
 	}
 	got, err := read(t, tree)
-	if err != nil || got.Loaded || got.Version != "" {
-		t.Errorf("loaded %v, version %q, %v", got.Loaded, got.Version, err)
+	if err != nil || got.Module.Loaded || got.Module.Version != "" {
+		t.Errorf("loaded %v, version %q, %v", got.Module.Loaded, got.Module.Version, err)
 	}
 }
 

@@ -104,7 +104,7 @@ func TestRead(t *testing.T) {
 			},
 		},
 		Shared: &gpu.Shared{Nodes: []string{"/dev/mxcd"}, GIDs: []uint32{7}},
-		Loaded: true, Version: "3.4.4",
+		Module: sysfs.Module{Loaded: true, Version: "3.4.4", File: "/sys/module/metax/version"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -25,12 +25,9 @@ type Report struct {
 	// they are not in slice mode, and that have no slices: whoever says
 	// otherwise speaks of another day. Virtual functions are another matter.
 	Whole []gpu.BDF
-	// Loaded tells whether the kernel module is there: /sys/module/metax.
-	Loaded bool
-	// Version is the version of the driver that is loaded, from
-	// /sys/module/metax/version or else the module's file; empty if it is not
-	// known.
-	Version string
+	// Module is the kernel module of the driver, as far as the kernel itself tells of
+	// it.
+	Module Module
 	// Warnings say what could not be read or contradicts itself, one line each.
 	Warnings []string
 }
@@ -70,10 +67,7 @@ func Read(host *hostfs.Root) (Report, error) {
 	if len(report.GPUs) > 0 {
 		report.Shared = r.shared()
 	}
-	report.Loaded = r.host.Exists(moduleDir)
-	if report.Loaded {
-		report.Version = r.module(nil).Version
-	}
+	report.Module = running(host)
 	report.Whole, report.Warnings = r.whole, r.warnings
 	return report, nil
 }

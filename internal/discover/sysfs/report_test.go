@@ -85,7 +85,7 @@ func TestReadModule(t *testing.T) {
 		warnings []string
 	}{
 		{"loaded", sim.File{Data: "3.10.14\n"}, true, "3.10.14", nil},
-		{"no version", sim.Dir{}, true, "", []string{"driver version is not known: read /sys/module/metax/version"}},
+		{"no version", sim.Dir{}, true, "", []string{"driver version is not known: read "}},
 		{"garbage", sim.File{Data: "3.4\x1b[2J\n"}, true, "", []string{`/sys/module/metax/version is "3.4\x1b[2J"`}},
 		{"not loaded", nil, false, "", nil},
 	} {
@@ -98,10 +98,10 @@ func TestReadModule(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Loaded != test.loaded || got.Version != test.want {
-				t.Errorf("loaded %v, version %q; want %v, %q", got.Loaded, got.Version, test.loaded, test.want)
+			if got.Module.Loaded != test.loaded || got.Module.Version != test.want {
+				t.Errorf("loaded %v, version %q; want %v, %q", got.Module.Loaded, got.Module.Version, test.loaded, test.want)
 			}
-			wantWarnings(t, test.warnings, got.Warnings)
+			wantWarnings(t, test.warnings, got.Module.Warnings)
 		})
 	}
 }
