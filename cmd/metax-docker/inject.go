@@ -11,8 +11,12 @@ import (
 	"strconv"
 	"strings"
 
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi/registry"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
@@ -181,35 +185,14 @@ func (i info) specDirs() []string {
 	return dockerSetup.specDirs
 }
 
-// stands tells whether a CDI device brings a directory of this machine: the last
-// of the specs that define it counts, which may be older than what it speaks of.
-func stands(dirs []string, name, dir string) bool {
-	kind, device, _ := strings.Cut(name, "=")
-	stands := false
-	for _, at := range dirs {
-		data, err := os.ReadFile(filepath.Join(at, strings.ReplaceAll(kind, "/", "-")+".json"))
-		if err != nil {
-			continue
-		}
-		var spec struct {
-			Kind    string
-			Devices []struct {
-				Name           string
-				ContainerEdits struct{ Mounts []struct{ HostPath string } }
-			}
-		}
-		if json.Unmarshal(data, &spec) != nil || spec.Kind != kind {
-			return false
-		}
-		for _, d := range spec.Devices {
-			if d.Name != device {
-				continue
-			}
-			stands = false
-			for _, m := range d.ContainerEdits.Mounts {
-				stands = stands || m.HostPath == dir
-			}
-		}
+// stale tells whether the specs that define a CDI device are older than what they
+// speak of: it does not bring the directory of this machine that it should. Of a
+// spec that cannot be read here the daemon's word counts.
+func stale(dirs []string, name, dir string) bool {
+	host, err := hostfs.New("/")
+	if err != nil {
+		return false
 	}
-	return stands
+	edits, err := registry.New(host, dirs...).Resolve([]string{name})
+	return err == nil && !slices.ContainsFunc(edits.Mounts, func(m *specs.Mount) bool { return m.HostPath == dir })
 }

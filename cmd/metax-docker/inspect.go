@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,7 +39,7 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 	}
 	pull, _ := cmd.Flags.Last("pull")
 	if (pull == "always" || pull == "newer") && !cmd.Options.DryRun {
-		if err := w.pull(cmd); err != nil {
+		if err := w.pull(ctx, cmd); err != nil {
 			return image.Facts{}, err
 		}
 	}
@@ -57,15 +55,15 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 		if cmd.Options.DryRun {
 			return image.Facts{}, fmt.Errorf("%w; a dry run pulls none: docker pull it first", err)
 		}
-		if err := w.pull(cmd); err != nil {
+		if err := w.pull(ctx, cmd); err != nil {
 			return image.Facts{}, err
 		}
 		facts, err = read()
 	}
-	if errors.Is(err, image.ErrUninspectable) {
-		err = fmt.Errorf("%w; where the image has no MXMACA, give it the CDI device instead: --device %s=host", err, macaKind)
-	}
-	if err != nil && !errors.Is(err, image.ErrNotFound) && !errors.Is(err, image.ErrUninspectable) {
+	switch {
+	case errors.Is(err, image.ErrNotFound):
+		err = fmt.Errorf("%w; docker pull it, or leave out --pull=never", err)
+	case err != nil && !errors.Is(err, image.ErrUninspectable):
 		err = fmt.Errorf("look into image %s: %w (docker info says whether the daemon is well)", cmd.Image, err)
 	}
 	if err == nil && facts.Uncached != nil {
@@ -85,30 +83,18 @@ func (w *wrapper) images(cmd dockerargs.Command, socket string) image.Source {
 		return image.Docker{Daemon: dockerd.Daemon{Socket: socket, Patience: enginePatience}, Platform: platform}
 	case "podman":
 		return image.Podman{Dir: noteDir, Run: func(ctx context.Context, args ...string) ([]byte, error) {
-			return w.ask(ctx, append(cmd.GlobalWords(), args...))
+			if w.missing != nil {
+				return nil, w.missing
+			}
+			text, err := w.output(ctx, w.client, append(cmd.GlobalWords(), args...)...)
+			return []byte(text), err
 		}}
 	}
 	return image.Nobody{Engine: w.settings.DockerClient.Text}
 }
 
-// ask runs the client and returns what it prints; an error has the last line that
-// it says of it.
-func (w *wrapper) ask(ctx context.Context, args []string) ([]byte, error) {
-	if w.missing != nil {
-		return nil, w.missing
-	}
-	var out, said bytes.Buffer
-	client := exec.CommandContext(ctx, w.client, args...)
-	client.Env, client.Stdout, client.Stderr = w.Env, &out, &said
-	if err := w.Run(client); err != nil {
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		return nil, fmt.Errorf("%s %s: %w: %.300s", filepath.Base(w.client), strings.Join(args, " "), err, lines[len(lines)-1])
-	}
-	return out.Bytes(), nil
-}
-
 // pull has the client pull the image, and shows what it says as docker run does.
-func (w *wrapper) pull(cmd dockerargs.Command) error {
+func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
 	if w.missing != nil {
 		return w.missing
 	}
@@ -119,7 +105,8 @@ func (w *wrapper) pull(cmd dockerargs.Command) error {
 	if cmd.Flags.True("quiet") {
 		args = append(args, "--quiet")
 	}
-	client := exec.Command(w.client, append(args, cmd.Image)...)
+	client := exec.CommandContext(ctx, w.client, append(args, cmd.Image)...)
+	client.Cancel = func() error { return client.Process.Signal(unix.SIGTERM) }
 	client.Env, client.Stdout, client.Stderr = w.Env, w.Err, w.Err
 	if err := w.Run(client); err != nil {
 		return fmt.Errorf("pull %s: %w", cmd.Image, err)

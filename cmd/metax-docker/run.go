@@ -131,12 +131,17 @@ func (w *wrapper) find() (string, error) {
 	return path, nil
 }
 
-// output runs a program and returns what it prints.
+// output runs a program and returns what it prints; an error has the last line
+// that it says of it.
 func (w *wrapper) output(ctx context.Context, path string, args ...string) (string, error) {
-	var out strings.Builder
+	var out, said strings.Builder
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Stdout = w.Env, &out
+	cmd.Env, cmd.Stdout, cmd.Stderr = w.Env, &out, &said
 	err := w.Run(cmd)
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		err = fmt.Errorf("%s %s: %w: %.300s", filepath.Base(path), strings.Join(args, " "), err, lines[len(lines)-1])
+	}
 	return out.String(), err
 }
 

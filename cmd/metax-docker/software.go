@@ -15,11 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/image"
+	"github.com/metax-ctk/container-toolkit/internal/request"
 )
-
-// macaKind is the CDI kind of the host's MXMACA; its devices are "host" and the
-// versions.
-const macaKind = "metax-tech.com/maca"
 
 // options are docker's flags for what is given: those in the place of our own,
 // and those that have to stand behind the user's.
@@ -65,7 +62,9 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 	if _, err := list.Choose(cmd.Image); err == nil && len(cmd.Rest) > 0 {
 		return options{}, fmt.Errorf("the image is %q, which is a version of MXMACA: write them as one word, --maca=%s", cmd.Image, cmd.Image)
 	}
-	if s.image, err = w.facts(cmd, socket); err != nil {
+	if s.image, err = w.facts(cmd, socket); errors.Is(err, image.ErrUninspectable) {
+		return options{}, fmt.Errorf("%w; where the image has no MXMACA, give it the CDI device instead: --device %s=host", err, request.SoftwareKind)
+	} else if err != nil {
 		return options{}, err
 	}
 	kept := s.image.MACA != nil && !o.Force
@@ -88,7 +87,7 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 	if err := s.free(); err != nil {
 		return options{}, err
 	}
-	return s.options(w.settings.DockerInject.Text, w.lookup, daemon)
+	return w.give(s, daemon)
 }
 
 // checkOnly holds the image's own MXMACA against the driver for a line that wants
@@ -151,18 +150,23 @@ func (s *software) free() error {
 // name is the CDI device that gives it.
 func (s *software) name() string {
 	if s.version == "" {
-		return macaKind + "=host"
+		return request.SoftwareKind + "=host"
 	}
-	return macaKind + "=" + s.version
+	return request.SoftwareKind + "=" + s.version
 }
 
-// options gives it by the way that was asked for, or the best that there is. Only
-// a mount can cover what the image has, or a volume that it wants there; and a
+// give gives it by the way that was asked for, or the best that there is. Only a
+// mount can cover what the image has, or a volume that it wants there; and a
 // variable of the user's does not win over one of a spec.
-func (s *software) options(way string, lookup func(string) (string, bool), daemon func() answer) (options, error) {
+func (w *wrapper) give(s *software, daemon func() answer) (options, error) {
+	way := w.settings.DockerInject.Text
+	env, err := newEnviron(s.image.Env, s.flags, w.lookup)
+	if err != nil {
+		return options{}, err
+	}
 	cover := s.image.MACA != nil || s.image.Empty || slices.Contains(s.image.Volumes, maca.Path)
-	if cover || way == dockerargs.InjectFlags || sets(s.flags, "MACA_PATH") {
-		return s.plain(lookup)
+	if cover || way == dockerargs.InjectFlags || env.given["MACA_PATH"] {
+		return s.plain(env)
 	}
 	cdi := options{here: []string{"--device=" + s.name()}}
 	said := daemon()
@@ -170,27 +174,24 @@ func (s *software) options(way string, lookup func(string) (string, bool), daemo
 		if way == dockerargs.InjectCDI {
 			return cdi, nil
 		}
-		return s.plain(lookup)
+		return s.plain(env)
 	}
-	// A spec that cannot be read is told of with the GPUs.
 	listed, err := said.lists([]string{s.name()})
-	if listed && err == nil && stands(said.info.specDirs(), s.name(), filepath.Join(s.root, s.install.Dir)) {
+	switch {
+	case listed && !stale(said.info.specDirs(), s.name(), filepath.Join(s.root, s.install.Dir)):
 		return cdi, nil
-	}
-	if way == dockerargs.InjectCDI {
+	case way == dockerargs.InjectCDI:
 		return options{}, fmt.Errorf("the docker daemon does not list %s, or not for %s: run metax-ctk cdi generate, or give it by --inject=flags", s.name(), s.install.Dir)
+	case err != nil:
+		w.warn("%v; giving MXMACA by volumes and variables (metax-ctk cdi check)", err)
 	}
-	return s.plain(lookup)
+	return s.plain(env)
 }
 
 // plain gives it by volumes and variables. The image's own directories come first
 // in its searches, unless it is the image's MXMACA that is to give way.
-func (s *software) plain(lookup func(string) (string, bool)) (options, error) {
-	env, err := newEnviron(s.image.Env, s.flags, lookup)
-	if err != nil {
-		return options{}, err
-	}
-	found, err := maca.FindVersion(s.host, s.version)
+func (s *software) plain(env environ) (options, error) {
+	found, err := s.install.Software(s.host)
 	if err != nil {
 		return options{}, fmt.Errorf("--maca: %w", err)
 	}
@@ -218,12 +219,6 @@ func (s *software) plain(lookup func(string) (string, bool)) (options, error) {
 		o.last = append(o.last, env.with("LD_LIBRARY_PATH", found.Libraries, own))
 	}
 	return o, nil
-}
-
-// sets tells whether the line gives a container a variable, or a file of it may.
-func sets(flags dockerargs.Flags, name string) bool {
-	env, err := newEnviron(nil, flags, func(string) (string, bool) { return "", true })
-	return err != nil || env.given[name]
 }
 
 // lookup is the caller's variable of that name.

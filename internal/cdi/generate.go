@@ -52,9 +52,9 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("%d of %d GPUs have no device nodes: %s", len(e.GPUs), e.Total, strings.Join(names, ", "))
 }
 
-// Incomplete returns the GPUs of a node that would be given as a whole but have
+// incomplete returns the GPUs of a node that would be given as a whole but have
 // no device nodes.
-func Incomplete(node gpu.Node) []gpu.GPU {
+func incomplete(node gpu.Node) []gpu.GPU {
 	return slices.DeleteFunc(whole(node), func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
 }
 
@@ -86,7 +86,7 @@ func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
 	if err := node.Check(); err != nil {
 		return nil, err
 	}
-	gpus, missing := whole(node), Incomplete(node)
+	gpus, missing := whole(node), incomplete(node)
 	switch {
 	case len(gpus) == 0 && len(node.GPUs) > 0:
 		return nil, ErrDivided

@@ -89,10 +89,7 @@ func generateSoftware(list []Software, hook string, opt Options) (*specs.Spec, e
 			spec.Devices = append(spec.Devices, specs.Device{Name: name, ContainerEdits: s.edits(hook)})
 		}
 	}
-	for _, apply := range []transform{tidy, below(opt.EngineRoot), version} {
-		apply(spec)
-	}
-	return spec, sound(spec)
+	return spec, finish(spec, opt)
 }
 
 // Nameless returns the installations that no device stands for: those but the

@@ -52,15 +52,8 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 // Remove takes away the file that holds the spec of a kind, and reports whether
 // there was one. A file that holds anything else stays.
 func Remove(path, kind string) (removed bool, err error) {
-	host, err := hostfs.New("/")
-	if err != nil {
-		return false, err
-	}
-	data, err := host.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrNotRegular) {
-		return false, nil
-	}
-	if err == nil && kindOf(data) == kind {
+	old, err := held(path)
+	if err == nil && old == kind {
 		removed, err = atomicfile.Remove(path)
 	}
 	if err != nil {
@@ -72,19 +65,26 @@ func Remove(path, kind string) (removed bool, err error) {
 // ours tells whether path may be replaced by a spec of kind: it is free, or
 // holds that kind, or something that is no spec.
 func ours(path, kind string) error {
-	host, err := hostfs.New("/")
+	old, err := held(path)
 	if err != nil {
 		return err
 	}
-	data, err := host.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrNotRegular) {
-		return nil // what is no file is not for us to judge
-	}
-	if err != nil {
-		return err
-	}
-	if old := kindOf(data); old != "" && old != kind {
+	if old != "" && old != kind {
 		return &ForeignError{Path: path, Kind: old}
 	}
 	return nil
+}
+
+// held is the kind of the spec that a file holds; empty where there is none. What
+// is no file is not for us to judge.
+func held(path string) (kind string, err error) {
+	host, err := hostfs.New("/")
+	if err != nil {
+		return "", err
+	}
+	data, err := host.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrNotRegular) {
+		return "", nil
+	}
+	return kindOf(data), err
 }

@@ -12,8 +12,8 @@ import (
 
 func TestParse(t *testing.T) {
 	for _, text := range []string{"3", "3.3.0.15", "3.8.0.3-c600u", "2.5.014", "0", "3.4-", "3.4-rc-1", "18446744073709551615"} {
-		if v, err := compat.Parse(text); err != nil || v.String() != text {
-			t.Errorf("%q is %q, %v", text, v, err)
+		if _, err := compat.Parse(text); err != nil {
+			t.Error(err)
 		}
 	}
 	for _, text := range []string{
@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 		"unknown", "18446744073709551616", "1.2.3.4.5.6.7.8.9", "3-" + strings.Repeat("a", 64),
 	} {
 		if v, err := compat.Parse(text); !errors.Is(err, compat.ErrVersion) || len(err.Error()) > 200 {
-			t.Errorf("%q is %q, %v; want ErrVersion", text, v, err)
+			t.Errorf("%q is %v, %v; want ErrVersion", text, v, err)
 		}
 	}
 }

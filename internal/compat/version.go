@@ -20,10 +20,7 @@ const (
 var ErrVersion = errors.New("not a version")
 
 // Version is a version of MXMACA or of the driver. The zero Version is none.
-type Version struct {
-	text       string
-	components []uint64
-}
+type Version struct{ components []uint64 }
 
 // Parse reads "3.8.0.3-c600u": components between dots, and behind the first "-"
 // a suffix that says nothing about order. It fails with ErrVersion.
@@ -38,7 +35,7 @@ func Parse(text string) (Version, error) {
 	if strings.ContainsFunc(suffix, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return bad("has a suffix with odd characters")
 	}
-	v := Version{text: text}
+	var v Version
 	for word := range strings.SplitSeq(numbers, ".") {
 		if len(v.components) == maxComponents {
 			return bad("has too many components")
@@ -51,9 +48,6 @@ func Parse(text string) (Version, error) {
 	}
 	return v, nil
 }
-
-// String is the text that the Version was read from, with its suffix.
-func (v Version) String() string { return v.text }
 
 // Compare orders versions by their components as numbers: 3.10 is behind 3.9, and
 // 3.4 equals 3.4.0. Suffixes do not count.
@@ -78,4 +72,21 @@ func (v Version) component(i int) uint64 {
 func (v Version) Begins(prefix Version) bool {
 	return len(prefix.components) > 0 && len(v.components) >= len(prefix.components) &&
 		slices.Equal(v.components[:len(prefix.components)], prefix.components)
+}
+
+// FromFile returns the version in the text of a Version.txt: what stands behind the
+// last colon of the first line. "Version:3.8.0.3-c600u" is "3.8.0.3-c600u".
+func FromFile(text string) (string, error) {
+	line, _, _ := strings.Cut(text, "\n")
+	version := strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:])
+	if !IsWord(version) {
+		return "", fmt.Errorf("begins with the line %.80q; want Version:<version>", line)
+	}
+	return version, nil
+}
+
+// IsWord tells what may be the name of a version, of whatever form, from what is
+// surely none.
+func IsWord(text string) bool {
+	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

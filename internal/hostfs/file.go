@@ -6,15 +6,22 @@ import (
 )
 
 // Open opens a regular file for reading. It is for files of any size; ReadFile
-// reads the small ones whole.
+// reads the small ones whole. It looks first: to open a device may do things.
 func (r *Root) Open(path string) (*os.File, error) {
+	info, err := r.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode.IsRegular() {
+		return nil, fmt.Errorf("open %s: %w", r.Join(path), ErrNotRegular)
+	}
 	f, err := r.open(path, readFlags)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = ErrNotRegular
+	is, err := f.Stat()
+	if err == nil && !is.Mode().IsRegular() {
+		err = ErrNotRegular // by now
 	}
 	if err != nil {
 		f.Close()

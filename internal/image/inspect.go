@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
 // pathVariable names another place of an MXMACA than Path.
@@ -204,9 +206,9 @@ func (i *inspection) version(ctx context.Context, dir string) ([]telling, error)
 	} else if err != nil {
 		return nil, err
 	}
-	version, err := parseVersionFile(text)
+	version, err := compat.FromFile(string(text))
 	if err != nil {
-		i.warn("%q of the image tells no version: %v", file, err)
+		i.warn("%q of the image tells no version: it %v", file, err)
 		return nil, nil
 	}
 	return []telling{{versionFile, version}}, nil
@@ -221,7 +223,7 @@ func (i *inspection) told() []telling {
 	add := func(from, version string) {
 		switch {
 		case version == "":
-		case isVersion(version):
+		case compat.IsWord(version):
 			all = append(all, telling{from, version})
 		default:
 			i.warn("%s of the image is %.80q, which is no version", from, version)

@@ -1,9 +1,6 @@
 package image
 
-import (
-	"fmt"
-	"strings"
-)
+import "github.com/metax-ctk/container-toolkit/internal/compat"
 
 const (
 	// versionFile says "Version:3.3.0.15" in its first line.
@@ -15,27 +12,13 @@ const (
 	versionVariable = "MACA_AI_VERSION"
 )
 
-// parseVersionFile returns the text behind the last colon of the first line.
-func parseVersionFile(text []byte) (string, error) {
-	line, _, _ := strings.Cut(string(text), "\n")
-	version := strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:])
-	if !isVersion(version) {
-		return "", fmt.Errorf("it begins with the line %.80q; want Version:<version>", line)
-	}
-	return version, nil
-}
-
-// isVersion tells what may be a version from what is surely none.
-func isVersion(text string) bool {
-	return text != "" && len(text) <= 64 && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
-}
-
 // agree tells whether two versions may be of one release: one of them may say
 // less than the other.
 func agree(a, b string) bool {
-	if len(a) > len(b) {
-		a, b = b, a
+	x, err1 := compat.Parse(a)
+	y, err2 := compat.Parse(b)
+	if err1 != nil || err2 != nil {
+		return a == b
 	}
-	rest, ok := strings.CutPrefix(b, a)
-	return ok && (rest == "" || strings.ContainsRune(".-+_", rune(rest[0])))
+	return x.Begins(y) || y.Begins(x)
 }

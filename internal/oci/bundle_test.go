@@ -199,7 +199,7 @@ func mounted(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if os.Geteuid() != 0 {
-		if os.Getenv("CI") == "true" {
+		if os.Getenv("CI") != "" {
 			t.Fatal("mounting takes root")
 		}
 		t.Skip("mounting takes root")

@@ -17,7 +17,7 @@ import (
 const (
 	gpuKind        = request.CDIKind // also the annotation
 	sgpuKind       = request.SliceKind
-	macaKind       = "metax-tech.com/maca"
+	macaKind       = request.SoftwareKind
 	visibleDevices = "METAX_VISIBLE_DEVICES"
 )
 

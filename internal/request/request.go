@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// SoftwareKind is the CDI kind of the host's MXMACA.
+const SoftwareKind = "metax-tech.com/maca"
+
 // The CDI kinds whose device names may stand as an ID: "metax-tech.com/gpu=0" is
 // the GPU that CDI knows as "0", "metax-tech.com/sgpu=…" the slice of a name.
 const (

@@ -4,28 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// regular opens a regular file. It looks first: to open a device may do things.
-func regular(host *hostfs.Root, name string) (*os.File, error) {
-	info, err := host.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode.IsRegular() {
-		return nil, fmt.Errorf("open %s: %w", host.Join(name), hostfs.ErrNotRegular)
-	}
-	return host.Open(name)
-}
-
 // head returns the first bytes of a regular file, at most limit.
 func head(host *hostfs.Root, name string, limit int) ([]byte, error) {
-	f, err := regular(host, name)
+	f, err := host.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -52,5 +40,9 @@ func versionOf(host *hostfs.Root, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return parseVersion(host.Join(name), string(text))
+	version, err := compat.FromFile(string(text))
+	if err != nil {
+		return "", fmt.Errorf("%s %w", host.Join(name), err)
+	}
+	return version, nil
 }

@@ -6,9 +6,6 @@ package maca
 
 import (
 	"fmt"
-	"path"
-	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -19,9 +16,8 @@ const (
 	DriverPath = "/opt/mxdriver" // bin/mx-smi, lib/libmxsml.so
 	Path       = "/opt/maca"     // a link to /opt/maca-<version>
 	N100Path   = "/opt/mxn100"   // the software of the N100
-	// VersionFile says "Version:3.3.0.15" in its first line.
-	VersionFile = Path + "/" + versionName
 
+	// versionName says "Version:3.3.0.15" in its first line.
 	versionName = "Version.txt"
 )
 
@@ -30,7 +26,7 @@ type Report struct {
 	// Driver is DriverPath, or empty if that is not there.
 	Driver string
 	// MACA is the installation that Path leads to; nil if there is none. Its
-	// Version is empty if VersionFile does not tell.
+	// Version is empty if it does not tell.
 	MACA     *gpu.MACA
 	Warnings []string
 }
@@ -39,17 +35,19 @@ type Report struct {
 // is a must: a host may leave MXMACA to the images.
 func Read(host *hostfs.Root) Report {
 	r := Report{Driver: driver(host)}
-	if !host.Exists(Path) {
-		if names, _ := host.ReadDir(path.Dir(Path)); slices.Contains(names, path.Base(Path)) {
-			r.Warnings = append(r.Warnings, Path+" is a link that leads nowhere")
-		}
+	if _, err := host.Lstat(Path); err != nil {
 		return r
 	}
-	version, err := versionOf(host, Path)
-	if err != nil {
-		r.Warnings = append(r.Warnings, unknownVersion(err))
+	if !host.Exists(Path) {
+		r.Warnings = []string{Path + " is a link that leads nowhere"}
+		return r
 	}
-	r.MACA = &gpu.MACA{Path: Path, Version: version}
+	var l Listing
+	if err := l.add(host, Path); err != nil {
+		r.Warnings = []string{"no MXMACA: " + err.Error()}
+		return r
+	}
+	r.MACA, r.Warnings = &gpu.MACA{Path: Path, Version: l.Installs[0].Version}, l.Installs[0].Warnings
 	return r
 }
 
@@ -62,14 +60,3 @@ func driver(host *hostfs.Root) string {
 }
 
 func unknownVersion(err error) string { return fmt.Sprintf("MXMACA version is not known: %v", err) }
-
-// parseVersion returns the text behind the last colon of the first line:
-// "Version:3.8.0.3-c600u" is "3.8.0.3-c600u".
-func parseVersion(file, text string) (string, error) {
-	line, _, _ := strings.Cut(text, "\n")
-	version := strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:])
-	if version == "" || len(version) > 64 || strings.ContainsFunc(version, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s begins with the line %.80q; want Version:<version>", file, line)
-	}
-	return version, nil
-}

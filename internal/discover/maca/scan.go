@@ -118,7 +118,7 @@ func (s *scan) read() {
 // readLibrary reads a shared library; nil stands for what is none, such as a text
 // for the linker.
 func readLibrary(host *hostfs.Root, file string) (*shlib.Library, error) {
-	f, err := regular(host, file)
+	f, err := host.Open(file)
 	if err != nil {
 		return nil, err
 	}

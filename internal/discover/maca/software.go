@@ -42,20 +42,6 @@ type Software struct {
 	Warnings []string
 }
 
-// FindVersion looks at the installation of a version: the name behind "/opt/maca-",
-// or what Version.txt says; the empty one is that of Path. What leads out of /opt
-// must be a directory that can be given to a container under its own path. It
-// fails with ErrNone where there is no MXMACA, and with ErrVersion where there is
-// no such version.
-func FindVersion(host *hostfs.Root, version string) (Software, error) {
-	list := List(host, "")
-	i, err := list.Choose(version)
-	if err != nil {
-		return Software{}, err
-	}
-	return software(host, i)
-}
-
 // All returns what a container needs of each installation that can be given to
 // one, the default first, and what is wrong with the others. It fails if there is no
 // such one, with ErrNone where there is none at all.
@@ -64,7 +50,7 @@ func All(host *hostfs.Root) (all []Software, warnings []string, err error) {
 	warnings = list.Warnings
 	var refused error
 	for _, i := range list.MACA() {
-		s, err := software(host, i)
+		s, err := i.Software(host)
 		if err != nil {
 			warnings, refused = append(warnings, err.Error()), err
 			continue
@@ -80,8 +66,9 @@ func All(host *hostfs.Root) (all []Software, warnings []string, err error) {
 	return nil, warnings, none(list)
 }
 
-// Choose returns the installation of a version, as FindVersion says; the empty
-// version is that of Path.
+// Choose returns the installation of a version: the name behind "/opt/maca-", or
+// what Version.txt says; the empty one is that of Path. It fails with ErrNone where
+// there is no MXMACA, and with ErrVersion where there is no such version.
 func (l Listing) Choose(version string) (Install, error) {
 	installs := l.MACA()
 	if version == "" {
@@ -135,7 +122,9 @@ func none(l Listing) error {
 	return fmt.Errorf("%w: %s does not lead to it", ErrNone, Path)
 }
 
-func software(host *hostfs.Root, i Install) (Software, error) {
+// Software returns what a container needs of the installation. It fails for one
+// that should not be given to a container.
+func (i Install) Software(host *hostfs.Root) (Software, error) {
 	if i.Doubt != "" {
 		return Software{}, fmt.Errorf("find MXMACA: %s leads to %s, which is not in %s: %s", i.Path, i.Dir, path.Dir(Path), i.Doubt)
 	}

@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 		}, installed("/opt/maca", dev), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := maca.FindVersion(host(t, test.edit), "")
+			got, err := find(host(t, test.edit), "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func TestFindNothing(t *testing.T) {
 		"deeper below": {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/" + home + "/lib") }, false, "which is not in /opt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := maca.FindVersion(host(t, test.edit), "")
+			_, err := find(host(t, test.edit), "")
 			if err == nil || errors.Is(err, maca.ErrNone) != test.none || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error is %v, want one that says %q", err, test.says)
 			}

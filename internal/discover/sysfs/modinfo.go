@@ -24,13 +24,6 @@ var errModule = errors.New("not a sound kernel module")
 
 // modinfo returns the version that a module's file says of itself.
 func (r *reader) modinfo(name string, unpack map[string]Unpack) (string, error) {
-	info, err := r.host.Stat(name)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode.IsRegular() {
-		return "", fmt.Errorf("read %s: not a regular file", r.host.Join(name))
-	}
 	f, err := r.host.Open(name)
 	if err != nil {
 		return "", err

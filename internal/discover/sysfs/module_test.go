@@ -128,7 +128,7 @@ func TestReadModuleFile(t *testing.T) {
 		{"an absolute path", files(ko, module(sound), "/"+ko+":\n"), nil, sysfs.Module{Version: "3.8.30", File: "/" + ko}, nil},
 		{"of no kernel", join(usual, sim.Tree{"proc/sys/kernel/osrelease": sim.File{Data: "../x\n"}}), nil, sysfs.Module{}, []string{unknown + `/proc/sys/kernel/osrelease is "../x"`}},
 		{"not installed", files(ko, module(sound), "updates/dkms/other.ko:\n"), nil, sysfs.Module{}, nil},
-		{"a directory", join(files(ko+"/x", "", dep), loaded), nil, sysfs.Module{Loaded: true}, []string{unknown + "read /" + ko + ": not a regular file"}},
+		{"a directory", join(files(ko+"/x", "", dep), loaded), nil, sysfs.Module{Loaded: true}, []string{unknown + "open /" + ko + ": not a regular file"}},
 		{"no version", files(ko, module("license=GPL\x00"), dep), nil, sysfs.Module{}, []string{unknown + "read /" + ko + ": not a sound kernel module: it tells no version"}},
 		{"an odd version", files(ko, module("version=3 4\x00"), dep), nil, sysfs.Module{}, []string{`its version is "3 4"`}},
 		{"cut off", files(ko, module(sound)[:100], dep), nil, sysfs.Module{}, []string{"no table of sections"}},

@@ -76,7 +76,7 @@ func TestReadAsDebugELF(t *testing.T) {
 		seen, versions = seen+1, versions+len(got.Versions)
 	}
 	if seen == 0 || versions == 0 {
-		if os.Getenv("CI") == "true" {
+		if os.Getenv("CI") != "" {
 			t.Fatalf("compared %d libraries and %d versions", seen, versions)
 		}
 		t.Skip("this machine has no shared libraries to compare")
