@@ -60,7 +60,7 @@ func (d Devices) Bundle(config []byte) (Facts, error) {
 		found = append(found, d.given(b)...)
 	}
 	facts.GPUs = Sorted(found)
-	evidence := Evidence{Annotations: b.Annotations}
+	evidence := Evidence{Annotations: b.Annotations, GPUs: facts.GPUs}
 	if b.Linux != nil && !facts.Privileged {
 		for _, device := range b.Linux.Devices {
 			evidence.Numbers = append(evidence.Numbers, Number{uint32(device.Major), uint32(device.Minor)})

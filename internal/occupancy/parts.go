@@ -49,7 +49,10 @@ type Evidence struct {
 	Paths       []string          // of devices on the host
 	Numbers     []Number          // of device nodes inside
 	Annotations map[string]string // as for Asked
-	Label       string            // the value of SlicesLabel
+	// Label is the value of SlicesLabel, a claim that an image can make too: it
+	// counts for slices of GPUs.
+	Label string
+	GPUs  []gpu.BDF // of which the container has something
 }
 
 // Slices returns the names of the slices that the evidence speaks of, ascending.
@@ -84,7 +87,7 @@ func (d Devices) Slices(e Evidence) []string {
 	}
 	for key, value := range e.Annotations {
 		switch {
-		case key == request.SliceKind, key == SlicesLabel:
+		case key == request.SliceKind:
 			named(value)
 		case strings.HasPrefix(key, request.CDIAnnotations):
 			for name := range strings.SplitSeq(value, ",") {
@@ -92,7 +95,10 @@ func (d Devices) Slices(e Evidence) []string {
 			}
 		}
 	}
-	named(e.Label)
+	for name := range strings.SplitSeq(e.Label+","+e.Annotations[SlicesLabel], ",") {
+		known, ok := d.parts.names[name]
+		add(known, ok && overlap(d.sliced(name), e.GPUs))
+	}
 	slices.Sort(found)
 	return slices.Compact(found)
 }

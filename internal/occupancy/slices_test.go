@@ -94,7 +94,9 @@ func TestSlicesByEvidence(t *testing.T) {
 			}},
 			[]string{vf.BDF.String(), one.UUID},
 		},
-		"the label": {occupancy.Evidence{Label: one.UUID + "," + two.UUID + ",forged"}, []string{two.UUID, one.UUID}},
+		"the label":         {occupancy.Evidence{Label: one.UUID + "," + two.UUID + ",forged", GPUs: []gpu.BDF{node.GPUs[2].BDF}}, []string{two.UUID, one.UUID}},
+		"an image's label":  {occupancy.Evidence{Label: vf.BDF.String() + "," + one.UUID, GPUs: []gpu.BDF{node.GPUs[0].BDF}}, nil},
+		"a label of nobody": {occupancy.Evidence{Label: one.UUID}, nil},
 	} {
 		want := slices.Clone(tc.want)
 		slices.Sort(want)
@@ -102,8 +104,13 @@ func TestSlicesByEvidence(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	facts, err := d.Bundle([]byte(`{"annotations": {"metax-tech.com/sgpus": "` + two.UUID + `"}, "linux": {}}`))
-	if err != nil || !slices.Equal(facts.Slices, []string{two.UUID}) {
-		t.Errorf("bundle: %+v, %v", facts, err)
+	for config, want := range map[string][]string{
+		`"metax-tech.com/sgpus": "` + two.UUID + `", "metax-tech.com/gpu": "2"`: {two.UUID},
+		`"metax-tech.com/sgpus": "` + two.UUID + `", "metax-tech.com/gpu": "0"`: nil,
+	} {
+		facts, err := d.Bundle([]byte(`{"annotations": {` + config + `}, "linux": {}}`))
+		if diff := cmp.Diff(want, facts.Slices); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", config, err, diff)
+		}
 	}
 }

@@ -115,11 +115,12 @@ func whole(c dockerd.Container, devices occupancy.Devices) occupancy.Container {
 	policy := c.HostConfig.RestartPolicy.Name
 	// Of a time that cannot be read follows no more than another inspection next time.
 	created, _ := time.Parse(time.RFC3339Nano, c.Created)
+	held := gpus(c, devices)
 	return occupancy.Container{
 		Engine: engine, ID: c.ID,
 		Facts: occupancy.Facts{
 			Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Lease: c.Config.Labels[occupancy.LeaseLabel],
-			GPUs: gpus(c, devices), Slices: parts(c, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),
+			GPUs: held, Slices: parts(c, held, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),
 		},
 		State: state(c.State.Status), Started: c.State.StartedAt, Init: c.State.Pid,
 		Keeps: policy == "always" || policy == "unless-stopped",
@@ -140,27 +141,35 @@ func gpus(c dockerd.Container, devices occupancy.Devices) []gpu.BDF {
 			found = append(found, devices.CDI(name)...)
 		}
 	}
-	for _, device := range c.HostConfig.Devices {
-		found = append(found, devices.Path(device.PathOnHost)...)
-		// /dev/dri/by-path has links, as docker follows them.
-		if path, err := filepath.EvalSymlinks(device.PathOnHost); err == nil {
-			found = append(found, devices.Path(path)...)
-		}
+	for _, path := range paths(c) {
+		found = append(found, devices.Path(path)...)
 	}
 	return occupancy.Sorted(found)
 }
 
 // parts are the slices that the container asked docker or the runtime for, and
 // those that metax-docker gave it by nodes that slices have in common.
-func parts(c dockerd.Container, devices occupancy.Devices) []string {
-	e := occupancy.Evidence{Annotations: c.HostConfig.Annotations, Label: c.Config.Labels[occupancy.SlicesLabel]}
+func parts(c dockerd.Container, held []gpu.BDF, devices occupancy.Devices) []string {
+	e := occupancy.Evidence{
+		Annotations: c.HostConfig.Annotations, Label: c.Config.Labels[occupancy.SlicesLabel], GPUs: held, Paths: paths(c),
+	}
 	for _, request := range c.HostConfig.DeviceRequests {
 		e.CDI = append(e.CDI, request.DeviceIDs...)
 	}
-	for _, device := range c.HostConfig.Devices {
-		e.Paths = append(e.Paths, device.PathOnHost)
-	}
 	return devices.Slices(e)
+}
+
+// paths are those of the devices that docker was asked for, and where they lead:
+// /dev/dri/by-path has links, which docker follows.
+func paths(c dockerd.Container) []string {
+	var all []string
+	for _, device := range c.HostConfig.Devices {
+		all = append(all, device.PathOnHost)
+		if path, err := filepath.EvalSymlinks(device.PathOnHost); err == nil {
+			all = append(all, path)
+		}
+	}
+	return all
 }
 
 // state is docker's word for a state. What docker does not say today may be a
