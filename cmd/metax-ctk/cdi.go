@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -122,31 +123,32 @@ func (t toolkit) cdiOptions(c *cli.Context) (*hostfs.Root, cdi.Options, error) {
 	return host, opt, nil
 }
 
-// wanted makes the spec that the node would get, with the node that it was made
-// of; the host's software is none of a node's.
-func (t toolkit) wanted(c *cli.Context, host *hostfs.Root, opt cdi.Options) (*gpu.Node, *specs.Spec, error) {
-	return t.wantedOf(c, nil, host, opt)
+// wants makes the specs that the node would get. It is looked at once, when that
+// is needed: the host's software is none of a node's.
+type wants struct {
+	toolkit
+	c    *cli.Context
+	host *hostfs.Root
+	node func() (gpu.Node, error)
 }
 
-// wantedOf is wanted for a node that is known already, unless it is nil.
-func (t toolkit) wantedOf(c *cli.Context, node *gpu.Node, host *hostfs.Root, opt cdi.Options) (*gpu.Node, *specs.Spec, error) {
+func (t toolkit) wants(c *cli.Context, host *hostfs.Root) wants {
+	return wants{t, c, host, sync.OnceValues(func() (gpu.Node, error) { return t.node(c) })}
+}
+
+// spec is the one of the class of the options.
+func (w wants) spec(opt cdi.Options) (*specs.Spec, error) {
 	if opt.Class == cdi.SoftwareClass {
-		spec, err := t.wantedSoftware(c, host, opt)
-		return nil, spec, err
+		return w.wantedSoftware(w.c, w.host, opt)
 	}
-	if node == nil {
-		found, err := t.node(c)
-		if err != nil {
-			return nil, nil, err
-		}
-		node = &found
+	node, err := w.node()
+	if err != nil {
+		return nil, err
 	}
-	generate := cdi.Generate
 	if opt.Class == cdi.SliceClass {
-		generate = cdi.GenerateSlices
+		return cdi.GenerateSlices(node, opt)
 	}
-	spec, err := generate(*node, opt)
-	return node, spec, err
+	return cdi.Generate(node, opt)
 }
 
 func (t toolkit) cdiList(c *cli.Context) error {

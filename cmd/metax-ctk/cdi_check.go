@@ -42,9 +42,10 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	want := t.wants(c, host)
 	if len(args) == 0 {
 		files = append(files, found.listed(c, host, opt.Vendor, func() bool {
-			_, _, err := t.wanted(c, host, opt)
+			_, err := want.spec(opt)
 			return errors.Is(err, cdi.ErrDivided)
 		})...)
 	}
@@ -62,7 +63,7 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 			return err
 		}
 		found.Problems = append(found.Problems, cdi.Check(have, checkable, opt.EngineRoot)...)
-		drift, err := t.drift(c, host, have, opt)
+		drift, err := want.drift(have, opt)
 		switch {
 		case len(args) == 0 && (errors.Is(err, maca.ErrNone) || errors.Is(err, cdi.ErrNoSlices)):
 			found.Problems = append(found.Problems, cdi.Problem{
@@ -143,7 +144,7 @@ func (t toolkit) cdiDiff(c *cli.Context) error {
 	} else if err != nil {
 		return err
 	}
-	drift, err := t.drift(c, host, have, opt)
+	drift, err := t.wants(c, host).drift(have, opt)
 	if err != nil {
 		return err
 	}
@@ -158,21 +159,21 @@ func (t toolkit) cdiDiff(c *cli.Context) error {
 
 // drift compares a spec with the one that the node would get. Unless it is said
 // how devices are named, they are named as the spec at hand does.
-func (t toolkit) drift(c *cli.Context, host *hostfs.Root, have *specs.Spec, opt cdi.Options) ([]cdi.Difference, error) {
-	if !c.IsSet("device-name-strategy") {
+func (w wants) drift(have *specs.Spec, opt cdi.Options) ([]cdi.Difference, error) {
+	if !w.c.IsSet("device-name-strategy") {
 		opt.Names = cdi.NamesOf(have)
 	}
 	for _, class := range []string{cdi.SliceClass, cdi.SoftwareClass} {
-		if !c.IsSet("class") && have.Kind == cdi.Kind(opt.Vendor, class) {
+		if !w.c.IsSet("class") && have.Kind == cdi.Kind(opt.Vendor, class) {
 			opt.Class = class
 		}
 	}
 	opt.Partial = true
-	_, want, err := t.wanted(c, host, opt)
+	wanted, err := w.spec(opt)
 	if err != nil {
 		return nil, err
 	}
-	return append([]cdi.Difference{}, cdi.Diff(have, want)...), nil
+	return append([]cdi.Difference{}, cdi.Diff(have, wanted)...), nil
 }
 
 func printDrift(w io.Writer, drift []cdi.Difference) error {

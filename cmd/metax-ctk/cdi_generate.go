@@ -57,7 +57,8 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
 	}
 	all := !c.IsSet("class") && !c.IsSet("output")
-	node, spec, err := t.wanted(c, host, opt)
+	want := t.wants(c, host)
+	spec, err := want.spec(opt)
 	var incomplete *cdi.IncompleteError
 	switch {
 	case all && errors.Is(err, cdi.ErrDivided):
@@ -68,6 +69,14 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		return fmt.Errorf("%w; is the driver loaded? (metax-ctk device list)", err)
 	case err != nil:
 		return err
+	}
+	var node *gpu.Node
+	if opt.Class != cdi.SoftwareClass {
+		found, err := want.node()
+		if err != nil {
+			return err
+		}
+		node = &found
 	}
 	if node != nil && uncontrolled(*node) && here && !opt.Partial {
 		return fmt.Errorf("%s is not there, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
@@ -99,7 +108,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		}
 	}
 	if all {
-		if done.Others, err = t.others(c, *node, host, opt, format); err != nil {
+		if done.Others, err = want.others(opt, format); err != nil {
 			return err
 		}
 	}
@@ -130,24 +139,24 @@ func (g generated) String() string {
 // others writes the specs of what the node has besides whole GPUs, and removes
 // those of what it has no more. What cannot be found out of the software is a
 // warning: the GPUs are there all the same.
-func (t toolkit) others(c *cli.Context, node gpu.Node, host *hostfs.Root, opt cdi.Options, format cdi.Format) ([]generated, error) {
+func (w wants) others(opt cdi.Options, format cdi.Format) ([]generated, error) {
 	var all []generated
 	for _, class := range []string{cdi.SliceClass, cdi.SoftwareClass} {
 		opt.Class = class
-		_, spec, err := t.wantedOf(c, &node, host, opt)
+		spec, err := w.spec(opt)
 		var done generated
 		switch {
 		case errors.Is(err, maca.ErrNone), errors.Is(err, cdi.ErrNoSlices):
-			if done, err = remove(host, opt, format); err != nil {
+			if done, err = remove(w.host, opt, format); err != nil {
 				return all, err
 			} else if !done.Removed {
 				continue
 			}
 		case err != nil:
-			t.warn(fmt.Sprintf("no spec of kind %s: %v", cdi.Kind(opt.Vendor, class), err))
+			w.warn(fmt.Sprintf("no spec of kind %s: %v", cdi.Kind(opt.Vendor, class), err))
 			continue
 		default:
-			if done, err = write(host, "", spec, opt, format); err != nil {
+			if done, err = write(w.host, "", spec, opt, format); err != nil {
 				return all, err
 			}
 		}

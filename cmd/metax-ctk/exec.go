@@ -33,12 +33,24 @@ const mxsmlVariable = "METAX_CTK_MXSML"
 
 // libraryRun returns what runs metax-mxsml; nil if it is not there.
 func libraryRun() mxsml.Run {
-	path := os.Getenv(mxsmlVariable)
-	if self, err := os.Executable(); path == "" && err == nil {
-		path = filepath.Join(filepath.Dir(self), "metax-mxsml")
+	path, named := os.Getenv(mxsmlVariable), true
+	switch path {
+	case "off":
+		return nil
+	case "":
+		self, err := os.Executable()
+		if err != nil {
+			return nil
+		}
+		path, named = filepath.Join(filepath.Dir(self), "metax-mxsml"), false
 	}
 	if info, err := os.Stat(path); err != nil || !filepath.IsAbs(path) || !info.Mode().IsRegular() {
-		return nil
+		if !named {
+			return nil
+		}
+		return func(context.Context, ...string) ([]byte, error) {
+			return nil, fmt.Errorf("%s=%q is neither off nor the absolute path of a program", mxsmlVariable, path)
+		}
 	}
 	return func(ctx context.Context, args ...string) ([]byte, error) { return runChild(ctx, path, args...) }
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,15 +81,17 @@ func TestAwait(t *testing.T) {
 }
 
 func TestLibraryRun(t *testing.T) {
-	for _, path := range []string{"off", "metax-mxsml", t.TempDir(), "/nonexistent"} {
+	for _, path := range []string{"off", ""} { // none is beside the test
 		t.Setenv(mxsmlVariable, path)
 		if libraryRun() != nil {
 			t.Errorf("%q can be run", path)
 		}
 	}
-	t.Setenv(mxsmlVariable, "")
-	if libraryRun() != nil {
-		t.Error("there is one beside the test")
+	for _, path := range []string{"metax-mxsml", t.TempDir(), "/nonexistent"} {
+		t.Setenv(mxsmlVariable, path)
+		if _, err := libraryRun()(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s=%q", mxsmlVariable, path)) {
+			t.Errorf("%q: error is %v", path, err)
+		}
 	}
 
 	script := filepath.Join(t.TempDir(), "metax-mxsml")

@@ -119,10 +119,13 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 		}
 		done.Slices = append(done.Slices, rowOf(g, s))
 	}
+	if failed != nil && done.Enabled {
+		failed = fmt.Errorf("%w; GPU %d is in slice mode now (back: mx-smi sgpu -i %s --disable)", failed, g.Index, g.BDF)
+	}
 	if done.Slices == nil {
 		return failed
 	}
-	t.complete(c, done.Slices)
+	t.complete(c, g.BDF, done.Slices)
 	if err := t.print(c, done, func(w io.Writer) error {
 		if err := sliceTable(w, done.Slices); err != nil {
 			return err
@@ -171,14 +174,15 @@ func (o sliceOrder) fits(g gpu.GPU) error {
 
 // complete adds to new slices what discovery tells of them, such as their device
 // nodes.
-func (t toolkit) complete(c *cli.Context, made []sliceRow) {
+func (t toolkit) complete(c *cli.Context, of gpu.BDF, made []sliceRow) {
 	node, err := t.where(c).Load(c.Context)
 	if err != nil {
 		t.warn(printable(fmt.Sprintf("the new slices are there, their device nodes are not known: %v", err)))
 		return
 	}
+	g, _ := node.Lookup(of)
 	for i, m := range made {
-		for _, s := range node.GPUs[m.GPU].Slices {
+		for _, s := range g.Slices {
 			if s.Kind == m.Kind && s.Index == m.Index && s.UUID == m.UUID {
 				made[i].Slice = s
 			}

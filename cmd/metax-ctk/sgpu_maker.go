@@ -88,11 +88,7 @@ func (l byLibrary) create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice,
 }
 
 func (l byLibrary) remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error {
-	name := s.UUID
-	if name == "" {
-		name = strconv.Itoa(s.Index)
-	}
-	return l.Remove(ctx, g, name)
+	return l.Remove(ctx, g, s.UUID)
 }
 
 // byTool changes slices through mx-smi. Its command line is known from notes on
@@ -118,7 +114,7 @@ func (m byTool) create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, er
 	if err != nil {
 		return gpu.Slice{}, err
 	}
-	if len(before) == 0 && r.QoS != "" {
+	if r.QoS != "" && (len(before) == 0 || before[0].QoS == "") {
 		if err := m.sgpu(ctx, r.BDF, "--set-sched-class", strconv.Itoa(int(mxsml.Class(r.QoS)))); err != nil {
 			return gpu.Slice{}, err
 		}
