@@ -11,7 +11,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
 // sliceOrder is what create was asked for.
@@ -92,22 +91,13 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 		return err
 	}
 	done := created{GPU: g.Index, Enabled: g.Mode != gpu.ModeSGPU}
-	if done.Enabled {
-		holders, err := t.holders(c, node)
-		if err != nil {
-			return err
-		}
-		if held := occupancy.Held(holders, g.BDF); held != nil {
-			return &occupancy.HeldError{GPU: g.Index, Holder: held[0]}
-		}
-	}
 	maker, err := t.slicer(c)
 	if err != nil {
 		return err
 	}
 	if done.Enabled {
-		if err := maker.enable(c.Context, g.BDF); err != nil {
-			return fmt.Errorf("switch GPU %d to slice mode: %w", g.Index, err)
+		if err := t.enable(c, node, g, maker); err != nil {
+			return err
 		}
 	}
 	var failed error

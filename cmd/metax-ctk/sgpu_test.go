@@ -170,6 +170,7 @@ func TestSGPUByLibrary(t *testing.T) {
 func TestSGPUToolLies(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "node")
 	output(t, "sim", "create", "c500-8-sgpu", root)
+	writeState(t, root, newState(t))
 	var calls []string
 	lie := func(_ context.Context, _ string, args ...string) ([]byte, error) {
 		if args[0] != "sgpu" {

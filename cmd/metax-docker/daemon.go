@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
@@ -34,9 +35,9 @@ type info struct {
 type answer struct {
 	info info
 	err  error
-	// assumed is the socket of a daemon whose info follows from its version and
-	// its configuration; it has not been asked for it.
-	assumed string
+	// asked asks a daemon whose info follows from its version and its configuration
+	// for its own, once; nil where info is its own.
+	asked func() answer
 }
 
 var (
@@ -67,7 +68,10 @@ func ask(socket string, setup setup) <-chan answer {
 				said <- answer{}
 				return
 			case version >= apiDefault:
-				said <- answer{info: info{CDISpecDirs: setup.specDirs}, assumed: socket}
+				said <- answer{
+					info:  info{CDISpecDirs: setup.specDirs},
+					asked: sync.OnceValue(func() answer { return told(socket) }),
+				}
 				return
 			}
 		}
@@ -80,10 +84,10 @@ func ask(socket string, setup setup) <-chan answer {
 // not say so, they may be others than those that the daemon reads: it is asked.
 func (a answer) lists(names []string) (bool, error) {
 	listed, err := a.info.lists(names)
-	if listed || a.assumed == "" {
+	if listed || a.asked == nil {
 		return listed, err
 	}
-	asked := told(a.assumed)
+	asked := a.asked()
 	if asked.err != nil {
 		return false, asked.err
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -49,7 +47,7 @@ func (w *wrapper) draft(n int, verb, socket string, share bool) (occupancy.Lease
 	}
 	l := occupancy.Lease{
 		ID: occupancy.LeaseID(w.keeping.Boot, client, n), Engine: w.engine(),
-		Verb: verb, Client: client, User: me(), Shared: share,
+		Verb: verb, Client: client, User: keeping.Me(), Shared: share,
 	}
 	switch l.Engine {
 	case "docker":
@@ -184,13 +182,4 @@ func forged(flags dockerargs.Flags) error {
 		}
 	}
 	return nil
-}
-
-// me is the user who runs this program.
-func me() *occupancy.User {
-	u := &occupancy.User{UID: uint32(os.Getuid())}
-	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
-		u.Name = account.Username
-	}
-	return u
 }

@@ -67,10 +67,10 @@ func whole(node gpu.Node) []gpu.GPU {
 }
 
 // Generate makes the spec of a node's whole GPUs; those that are divided are in
-// that of GenerateSlices. A GPU brings its own device nodes; with any GPU come the nodes that all share and, read-only, the driver's user part.
-// Device nodes carry no numbers: the engine looks them up when it injects, so
-// that the spec stays true across a reload of the driver. The result depends on
-// nothing but the arguments.
+// that of GenerateSlices. A GPU brings its own device nodes; with any GPU come the
+// nodes that all share and, read-only, the driver's user part. Device nodes carry no
+// numbers: the engine looks them up when it injects, so that the spec stays true
+// across a reload of the driver. The result depends on nothing but the arguments.
 //
 // It fails with *IncompleteError (unless opt.Partial), ErrNoDevices, ErrDivided,
 // ErrNames, gpu.ErrNode or ErrSpec.

@@ -25,7 +25,8 @@ func recall(record, now gpu.Node, whole []gpu.BDF) gpu.Node {
 	return record
 }
 
-// isTold tells whether a record holds anything that only the vendor's software can have told.
+// isTold tells whether a record holds anything that only the vendor's software can
+// have told.
 func isTold(record gpu.Node) bool {
 	return len(record.Links) > 0 ||
 		slices.ContainsFunc(record.GPUs, func(g gpu.GPU) bool { return g.UUID != "" })

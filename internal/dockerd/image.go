@@ -12,8 +12,6 @@ import (
 // Image is what the daemon tells of one image.
 type Image struct {
 	ID           string `json:"Id"` // "sha256:…"
-	RepoTags     []string
-	RepoDigests  []string
 	Os           string // "linux"
 	Architecture string // "amd64"
 	Variant      string // "v8", mostly empty

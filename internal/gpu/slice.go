@@ -27,6 +27,9 @@ const (
 	QoSBurstShare = "burst-share"
 )
 
+// QoSClasses are all of them, in the order of the vendor's numbers, from 0.
+func QoSClasses() []string { return []string{QoSBestEffort, QoSFixedShare, QoSBurstShare} }
+
 // Slice is a part of a GPU that can be given by itself.
 type Slice struct {
 	// Kind is SliceSGPU or SliceVF.
@@ -152,7 +155,7 @@ func (s Slice) check() error {
 		return fmt.Errorf("%d percent of compute", s.ComputePercent)
 	case s.MemoryMiB < 0:
 		return fmt.Errorf("%d MiB of memory", s.MemoryMiB)
-	case !slices.Contains([]string{"", QoSBestEffort, QoSFixedShare, QoSBurstShare}, s.QoS):
+	case s.QoS != "" && !slices.Contains(QoSClasses(), s.QoS):
 		return fmt.Errorf("QoS class %q; want %q, %q or %q", s.QoS, QoSBestEffort, QoSFixedShare, QoSBurstShare)
 	}
 	return checkPaths(s.Nodes)

@@ -17,32 +17,49 @@ type Entry struct {
 }
 
 // Lstat describes what stands at a path. Links on the way are followed, one there
-// is not, also on a kernel without openat2.
+// is not.
 func (r *Root) Lstat(path string) (Entry, error) {
-	path = filepath.Clean("/" + path)
-	dir, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	f, st, err := r.entry(path)
 	if err != nil {
 		return Entry{}, err
 	}
-	defer dir.Close()
-	base := filepath.Base(path)
-	if base == "/" {
-		base = "."
-	}
-	var st unix.Stat_t
-	if err := unix.Fstatat(int(dir.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return Entry{}, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
-	}
+	defer f.Close()
 	e := Entry{Mode: mode(st.Mode), Size: st.Size}
 	if e.Mode&fs.ModeSymlink != 0 {
 		target := make([]byte, unix.PathMax)
-		n, err := unix.Readlinkat(int(dir.Fd()), base, target)
+		n, err := unix.Readlinkat(int(f.Fd()), "", target)
 		if err != nil {
 			return Entry{}, &os.PathError{Op: "read link", Path: r.Join(path), Err: err}
 		}
 		e.Target = string(target[:n])
 	}
 	return e, nil
+}
+
+// entry holds what stands at a path, by O_PATH, and describes it. It goes through the
+// directory, as the way without openat2 follows a link at the end.
+func (r *Root) entry(path string) (*os.File, unix.Stat_t, error) {
+	var st unix.Stat_t
+	path = filepath.Clean("/" + path)
+	dir, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, st, err
+	}
+	defer dir.Close()
+	base := filepath.Base(path)
+	if base == "/" {
+		base = "."
+	}
+	fd, err := unix.Openat(int(dir.Fd()), base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, st, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
+	}
+	f := os.NewFile(uintptr(fd), r.Join(path))
+	if err := unix.Fstat(fd, &st); err != nil {
+		f.Close()
+		return nil, st, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
+	}
+	return f, st, nil
 }
 
 // mode is stat(2)'s in Go's bits, without set-uid, set-gid and sticky.

@@ -3,7 +3,6 @@ package hostfs
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,10 +24,11 @@ var ErrNotNode = errors.New("not a device node")
 // Node describes the device node or FIFO at path itself: a link there is not
 // followed, as engines do not. Placeholders count as in Device.
 func (r *Root) Node(path string) (Node, error) {
-	st, err := r.lstat(path)
+	f, st, err := r.entry(path)
 	if err != nil {
 		return Node{}, err
 	}
+	defer f.Close()
 	n := Node{Mode: st.Mode &^ unix.S_IFMT}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFCHR:
@@ -52,23 +52,4 @@ func (r *Root) Node(path string) (Node, error) {
 	}
 	n.Major, n.Minor = unix.Major(uint64(st.Rdev)), unix.Minor(uint64(st.Rdev))
 	return n, nil
-}
-
-func (r *Root) lstat(path string) (unix.Stat_t, error) {
-	var st unix.Stat_t
-	if r.Real() {
-		if err := unix.Lstat(r.Join(path), &st); err != nil {
-			return st, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
-		}
-		return st, nil
-	}
-	f, err := r.open(path, unix.O_PATH|unix.O_NOFOLLOW)
-	if err != nil {
-		return st, err
-	}
-	defer f.Close()
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return st, fmt.Errorf("stat %s: %w", r.Join(path), err)
-	}
-	return st, nil
 }

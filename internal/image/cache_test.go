@@ -22,7 +22,7 @@ var unexported = cmpopts.IgnoreUnexported(image.Facts{})
 
 func some(id string) (image.Key, image.Facts) {
 	return image.Key{ID: id, Platform: "linux/amd64", Labels: []string{"l"}}, image.Facts{
-		ID: id, Platform: "linux/amd64", Place: "/opt/maca-2", Warnings: []string{"w"},
+		ID: id, Platform: "linux/amd64", Warnings: []string{"w"},
 		MACA: &image.Install{Path: image.Path, Dir: "/opt/maca-2", Version: "2.0", VersionFrom: "Version.txt"},
 	}
 }

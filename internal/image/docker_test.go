@@ -149,7 +149,7 @@ func TestDockerStuck(t *testing.T) {
 	for _, stuck := range []bool{true, false} { // the second comes out of the cache
 		d := &daemon{stuck: stuck, gone: true}
 		got, err := image.Read(t.Context(), d.source(t), "x", cache, nil)
-		if err != nil || got.Place != image.Path {
+		if err != nil || got.ID != imageID {
 			t.Fatalf("got %+v, %v", got, err)
 		}
 		if stuck != (len(got.Warnings) == 1) || stuck && !strings.Contains(got.Warnings[0], "c0ffee") {

@@ -18,10 +18,7 @@ type Facts struct {
 	Platform string `json:"platform,omitempty"`
 	// MACA is the image's own MXMACA; nil if it has none.
 	MACA *Install `json:"maca,omitempty"`
-	// Place is where Path leads inside the image, which is where a mount on Path
-	// would be made; there need not be anything. It is empty for an unusable one.
-	Place string `json:"place,omitempty"`
-	// Empty tells that Place is a directory without an MXMACA.
+	// Empty tells that Path leads to a directory without an MXMACA.
 	Empty bool `json:"empty,omitempty"`
 	// Unusable says why nothing may be mounted on the image's Path; empty if that
 	// may be done.

@@ -76,7 +76,6 @@ func (i *inspection) usual(ctx context.Context) (*Install, error) {
 		i.warn("%s", i.facts.Unusable)
 		return nil, nil
 	}
-	i.facts.Place = p.path
 	if !i.odd(p) && len(p.links) > 0 && p.kind == existing && !below(p.path, path.Dir(Path)) {
 		i.warn("%s of the image is a link that leads out of %s, to %q", Path, path.Dir(Path), p.path)
 	}

@@ -70,9 +70,9 @@ func TestInspect(t *testing.T) {
 		}
 		return tr
 	}
-	none := image.Facts{Place: "/opt/maca"}
-	found := func(i *image.Install) image.Facts { return image.Facts{MACA: i, Place: i.Dir} }
-	unknown := image.Facts{MACA: &image.Install{Path: image.Path, Dir: "/opt/maca"}, Place: "/opt/maca"}
+	none := image.Facts{}
+	found := func(i *image.Install) image.Facts { return image.Facts{MACA: i} }
+	unknown := image.Facts{MACA: &image.Install{Path: image.Path, Dir: "/opt/maca"}}
 	unusable := func(why string) image.Facts { return image.Facts{Unusable: why} }
 	for name, tc := range map[string]struct {
 		tree  tree
@@ -89,13 +89,13 @@ func TestInspect(t *testing.T) {
 		"up and down":        {tree{"/opt/maca": "-> ../opt/./x/../maca-2.0", "/opt/x": "/", "/opt/maca-2.0/Version.txt": v2}, nil, "", found(install("/opt/maca-2.0", "2.0")), nil},
 		"above the root":     {tree{"/opt/maca": "-> ../../../../data/maca", "/data/maca/Version.txt": v2}, nil, "", found(install("/data/maca", "2.0")), []string{"out of /opt"}},
 		"opt is a link":      {tree{"/opt": "-> /data", "/data/maca/Version.txt": v2}, nil, "", found(install("/data/maca", "2.0")), []string{`/opt of the image is a link, to "/data"`}},
-		"by lib":             {tree{"/opt/maca/lib/x.so": "ELF"}, nil, "3.3", image.Facts{MACA: &image.Install{Path: image.Path, Dir: "/opt/maca", Version: "3.3", VersionFrom: "label " + label}, Place: "/opt/maca"}, []string{`no "/opt/maca/Version.txt"`}},
+		"by lib":             {tree{"/opt/maca/lib/x.so": "ELF"}, nil, "3.3", image.Facts{MACA: &image.Install{Path: image.Path, Dir: "/opt/maca", Version: "3.3", VersionFrom: "label " + label}}, []string{`no "/opt/maca/Version.txt"`}},
 		"lib is a link":      {tree{"/opt/maca/lib": "-> lib64", "/opt/maca/lib64/x.so": "ELF"}, nil, "", unknown, []string{`no "/opt/maca/Version.txt"`, "not known"}},
-		"lib leads out":      {tree{"/opt/maca/lib": "-> /usr/lib", "/usr/lib/x.so": "ELF"}, nil, "", image.Facts{Place: "/opt/maca", Empty: true}, nil},
-		"lib is a file":      {tree{"/opt/maca/lib": "x"}, nil, "", image.Facts{Place: "/opt/maca", Empty: true}, nil},
-		"empty":              {tree{"/opt/maca": "/"}, nil, "", image.Facts{Place: "/opt/maca", Empty: true}, nil},
-		"link to empty":      {tree{"/opt/maca": "-> maca-2.0", "/opt/maca-2.0": "/"}, nil, "", image.Facts{Place: "/opt/maca-2.0", Empty: true}, nil},
-		"broken":             {tree{"/opt/maca": "-> gone/maca"}, nil, "", image.Facts{Place: "/opt/gone/maca"}, []string{`"/opt/gone/maca", which is not there`}},
+		"lib leads out":      {tree{"/opt/maca/lib": "-> /usr/lib", "/usr/lib/x.so": "ELF"}, nil, "", image.Facts{Empty: true}, nil},
+		"lib is a file":      {tree{"/opt/maca/lib": "x"}, nil, "", image.Facts{Empty: true}, nil},
+		"empty":              {tree{"/opt/maca": "/"}, nil, "", image.Facts{Empty: true}, nil},
+		"link to empty":      {tree{"/opt/maca": "-> maca-2.0", "/opt/maca-2.0": "/"}, nil, "", image.Facts{Empty: true}, nil},
+		"broken":             {tree{"/opt/maca": "-> gone/maca"}, nil, "", image.Facts{}, []string{`"/opt/gone/maca", which is not there`}},
 		"broken in system":   {tree{"/opt/maca": "-> /etc/gone"}, nil, "", unusable(`"/etc/gone", which is the system's`), []string{"/etc/gone"}},
 		"root":               {tree{"/opt/maca": "-> /", "/Version.txt": v2}, nil, "", unusable(`"/", which is the system's`), []string{`"/"`}},
 		"up to the root":     {tree{"/opt/maca": "-> ../../..", "/lib": "/"}, nil, "", unusable(`"/", which`), []string{`"/"`}},
@@ -126,10 +126,10 @@ func TestInspect(t *testing.T) {
 		"version suffix":     {tree{"/opt/maca/Version.txt": "Version:3.8.0.3-c600u\nmore"}, nil, "", found(install("/opt/maca", "3.8.0.3-c600u")), nil},
 		"label agrees":       {tree{"/opt/maca/Version.txt": "Version:2.0.1"}, []string{"MACA_AI_VERSION=2"}, " 2.0\n", found(install("/opt/maca", "2.0.1")), nil},
 		"label differs":      {tree{"/opt/maca/Version.txt": v2}, []string{"MACA_AI_VERSION=2.01"}, "3.0", found(install("/opt/maca", "2.0")), []string{"3.0; the first", "2.01; the first"}},
-		"environment":        {tree{"/opt/maca/lib": "/"}, []string{"MACA_AI_VERSION=1", "MACA_AI_VERSION=3.1"}, "", image.Facts{MACA: &image.Install{Path: image.Path, Dir: "/opt/maca", Version: "3.1", VersionFrom: "environment MACA_AI_VERSION"}, Place: "/opt/maca"}, []string{`no "/opt/maca/Version.txt"`}},
+		"environment":        {tree{"/opt/maca/lib": "/"}, []string{"MACA_AI_VERSION=1", "MACA_AI_VERSION=3.1"}, "", image.Facts{MACA: &image.Install{Path: image.Path, Dir: "/opt/maca", Version: "3.1", VersionFrom: "environment MACA_AI_VERSION"}}, []string{`no "/opt/maca/Version.txt"`}},
 		"label no version":   {tree{"/opt/maca/Version.txt": v2}, nil, "a b", found(install("/opt/maca", "2.0")), []string{"label " + label + ` of the image is "a b"`}},
 		"label alone":        {tree{}, nil, "3.0", none, []string{"MXMACA 3.0, but the image has none"}},
-		"MACA_PATH":          {tree{"/srv/m/Version.txt": v2}, []string{"MACA_PATH=/srv/m/"}, "", image.Facts{MACA: &image.Install{Path: "/srv/m", Dir: "/srv/m", Version: "2.0", VersionFrom: "Version.txt"}, Place: "/opt/maca"}, nil},
+		"MACA_PATH":          {tree{"/srv/m/Version.txt": v2}, []string{"MACA_PATH=/srv/m/"}, "", image.Facts{MACA: &image.Install{Path: "/srv/m", Dir: "/srv/m", Version: "2.0", VersionFrom: "Version.txt"}}, nil},
 		"MACA_PATH same":     {tree{"/opt/maca": "-> maca-2", "/opt/maca-2/Version.txt": v2}, []string{"MACA_PATH=/opt/maca-2"}, "", found(install("/opt/maca-2", "2.0")), nil},
 		"MACA_PATH usual":    {tree{}, []string{"MACA_PATH=/opt/maca/"}, "", none, nil},
 		"MACA_PATH other":    {tree{"/opt/maca/Version.txt": v2, "/srv/m/Version.txt": "Version:3"}, []string{"MACA_PATH=/srv/m"}, "", found(install("/opt/maca", "2.0")), []string{`another at MACA_PATH="/srv/m"`}},
@@ -213,7 +213,7 @@ func TestInspectTrouble(t *testing.T) {
 	// An engine that follows links itself tells of circles by an error.
 	for err, says := range map[error]string{syscall.ELOOP: "circle", syscall.ENOTDIR: "not a directory"} {
 		got, e := image.Inspect(t.Context(), "sha256:a", nil, nil, failing{tr, "/opt/maca", fmt.Errorf("stat: %w", err)}, nil)
-		if e != nil || got.MACA != nil || got.Place != "" || !strings.Contains(got.Unusable, says) {
+		if e != nil || got.MACA != nil || got.Empty || !strings.Contains(got.Unusable, says) {
 			t.Errorf("%v: %+v, %v", err, got, e)
 		}
 	}
@@ -259,12 +259,12 @@ func FuzzInspect(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (got.Place == "") != (got.Unusable != "") || got.Empty && got.Place == "" {
+		if got.Empty && got.Unusable != "" {
 			t.Errorf("%+v", got)
 		}
-		for _, name := range append([]string{got.Place}, dirOf(got)...) {
-			if name != "" && (!path.IsAbs(name) || path.Clean(name) != name || name == "/" || strings.HasPrefix(name, "/etc/")) {
-				t.Errorf("place %q", name)
+		for _, name := range dirOf(got) {
+			if !path.IsAbs(name) || path.Clean(name) != name || name == "/" || strings.HasPrefix(name, "/etc/") {
+				t.Errorf("directory %q", name)
 			}
 		}
 		for _, w := range got.Warnings {

@@ -75,7 +75,7 @@ func TestPodman(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := image.Facts{
-		ID: imageID, Platform: "linux/amd64", MACA: install("/opt/maca-2", "2.0"), Place: "/opt/maca-2",
+		ID: imageID, Platform: "linux/amd64", MACA: install("/opt/maca-2", "2.0"),
 		Env: []string{"A=b"}, Labels: map[string]string{"l": "2"}, Volumes: []string{"/data"},
 	}
 	if diff := cmp.Diff(want, got, unexported); diff != "" {

@@ -21,6 +21,8 @@ const (
 	VerbRun    = "run"
 	VerbCreate = "create"
 	VerbStart  = "start"
+	// VerbEnable is metax-ctk sgpu create --enable, which makes no container.
+	VerbEnable = "enable"
 )
 
 // User is who took a lease.
@@ -29,7 +31,8 @@ type User struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Lease is the right of one container, there or about to be, to its GPUs.
+// Lease is the right of one container, there or about to be, to its GPUs; with
+// VerbEnable it is that of the client.
 type Lease struct {
 	ID string `json:"id"`
 	// Rev counts the changes of this lease: what was seen of an older one says
@@ -41,7 +44,8 @@ type Lease struct {
 	Slices []string `json:"slices,omitempty"`
 	// Shared leases may overlap with others.
 	Shared bool `json:"shared,omitempty"`
-	// Engine is empty in a rebuilt lease that does not know it.
+	// Engine is empty in a rebuilt lease that does not know it, and where there is
+	// to be no container.
 	Engine string `json:"engine,omitempty"`
 	// Endpoint is the daemon's socket, empty for an engine without a daemon.
 	Endpoint string `json:"endpoint,omitempty"`

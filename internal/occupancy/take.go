@@ -152,10 +152,11 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 	return taken, b, nil
 }
 
-// asks tells whether the look is that of the engine which the claim is for, and
-// which does not answer.
+// asks tells whether the look is that of the engine which the claim is for, or of
+// any if it is for none, and which does not answer.
 func (c Claim) asks(l Look) bool {
-	return l.silent() && l.Engine == c.Leases[0].Engine && l.Endpoint == c.Leases[0].Endpoint
+	first := c.Leases[0]
+	return l.silent() && (first.Engine == "" || l.Engine == first.Engine && l.Endpoint == first.Endpoint)
 }
 
 // own tells whether the holder is one of the containers to be started.

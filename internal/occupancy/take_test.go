@@ -137,6 +137,7 @@ func TestTakeGivesUp(t *testing.T) {
 		wait   time.Duration
 		cancel time.Duration
 		died   bool // the holder
+		none   bool // no engine is to make a container
 		want   error
 		after  time.Duration // at least
 		gets   bool
@@ -147,6 +148,7 @@ func TestTakeGivesUp(t *testing.T) {
 		"not for a lease about to expire":    {state: held, died: true, gets: true, after: Grace},
 		"for a lease that does not expire":   {state: held, died: true, looks: []Look{dockerLate}, want: ErrBusy},
 		"for an engine that hangs, all lost": {state: NewState("boot"), looks: []Look{dockerLate}, want: ErrBusy, after: 2 * Grace},
+		"for any engine, all lost":           {state: NewState("boot"), looks: []Look{dockerLate}, none: true, want: ErrBusy, after: 2 * Grace},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			if c.looks == nil {
@@ -163,6 +165,9 @@ func TestTakeGivesUp(t *testing.T) {
 			}
 			claim := wants(1)
 			claim.Wait = c.wait
+			if c.none {
+				claim.Leases[0].Engine, claim.Leases[0].Endpoint = "", ""
+			}
 			begin := time.Now()
 			taken, err := b.Take(ctx, claim)
 			if !errors.Is(err, c.want) || (len(taken.Leases) == 1) != c.gets {

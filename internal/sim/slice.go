@@ -92,7 +92,7 @@ func (h *host) sliced(f function, g gpu.GPU) error {
 		if s.Kind != gpu.SliceSGPU {
 			continue
 		}
-		if at := slices.Index(classes, s.QoS); at >= 0 {
+		if at := slices.Index(gpu.QoSClasses(), s.QoS); at >= 0 {
 			class = fmt.Sprint(at)
 		}
 		count++
@@ -112,9 +112,6 @@ func (h *host) sliced(f function, g gpu.GPU) error {
 	h.file(dir+"/total_vram_quota", fmt.Sprintf("%d\n", g.MemoryMiB))
 	return nil
 }
-
-// classes are the QoS classes in the order of their numbers.
-var classes = []string{gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare}
 
 func (h *host) sgpu(dir string, s gpu.Slice, g gpu.GPU) error {
 	h.file(dir+"/unique_id", s.UUID+"\n")

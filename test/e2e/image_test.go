@@ -30,7 +30,6 @@ type imageFacts struct {
 	MACA *struct {
 		Path, Dir, Version, VersionFrom string
 	}
-	Place        string
 	Empty        bool
 	Unusable     string
 	Warnings     []string
@@ -40,14 +39,14 @@ type imageFacts struct {
 
 // brief is what a row wants of them.
 func (f imageFacts) brief() string {
-	said := "none, place " + f.Place
+	said := "none"
 	switch {
 	case f.MACA != nil:
 		said = fmt.Sprintf("%s at %s (%s) by %s", f.MACA.Version, f.MACA.Dir, f.MACA.VersionFrom, f.MACA.Path)
 	case f.Unusable != "":
 		said = "unusable"
 	case f.Empty:
-		said = "empty, place " + f.Place
+		said = "empty"
 	}
 	return said
 }
@@ -60,13 +59,13 @@ var inspected = []struct {
 	want  string
 	warns []string // a word of each warning, in order
 }{
-	{"none", image.Image{Dirs: []string{"/opt"}}, "none, place /opt/maca", nil},
-	{"no opt", image.Image{}, "none, place /opt/maca", nil},
+	{"none", image.Image{Dirs: []string{"/opt"}}, "none", nil},
+	{"no opt", image.Image{}, "none", nil},
 	{"directory", image.Image{Files: versioned("/opt/maca")}, "2.0 at /opt/maca (Version.txt) by /opt/maca", nil},
-	{"empty", image.Image{Dirs: []string{"/opt/maca"}}, "empty, place /opt/maca", nil},
+	{"empty", image.Image{Dirs: []string{"/opt/maca"}}, "empty", nil},
 	{"link", image.Image{Files: versioned("/opt/maca-2.0"), Links: map[string]string{"/opt/maca": "maca-2.0"}}, "2.0 at /opt/maca-2.0 (Version.txt) by /opt/maca", nil},
 	{"absolute", image.Image{Files: versioned("/opt/maca-2.0"), Links: map[string]string{"/opt/maca": "/opt/two", "/opt/two": "maca-2.0/"}}, "2.0 at /opt/maca-2.0 (Version.txt) by /opt/maca", nil},
-	{"broken", image.Image{Dirs: []string{"/opt"}, Links: map[string]string{"/opt/maca": "maca-2.0"}}, "none, place /opt/maca-2.0", []string{"is not there"}},
+	{"broken", image.Image{Dirs: []string{"/opt"}, Links: map[string]string{"/opt/maca": "maca-2.0"}}, "none", []string{`"/opt/maca-2.0", which is not there`}},
 	{"root", image.Image{Files: versioned(""), Links: map[string]string{"/opt/maca": "/"}}, "unusable", []string{`"/"`}},
 	{"system", image.Image{Files: versioned("/etc"), Links: map[string]string{"/opt/maca": "../../../etc"}}, "unusable", []string{`"/etc"`}},
 	{"loop", image.Image{Dirs: []string{"/opt"}, Links: map[string]string{"/opt/maca": "other", "/opt/other": "maca"}}, "unusable", []string{"circle"}},

@@ -119,6 +119,15 @@ func Resolve(socket string) string {
 	return socket
 }
 
+// Me is the user who runs this program.
+func Me() *occupancy.User {
+	u := &occupancy.User{UID: uint32(os.Getuid())}
+	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
+		u.Name = account.Username
+	}
+	return u
+}
+
 // Proc is the view of this machine's processes.
 func Proc() *procfs.Proc { return procfs.New("/proc", group()) }
 

@@ -60,7 +60,7 @@ func validAlias(s string) bool {
 }
 
 // classes are the words for the library's numbers of how slices share.
-var classes = [...]string{gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare}
+var classes = gpu.QoSClasses()
 
 // QoS is the word for one of the library's numbers; empty for another number.
 func QoS(class uint32) string {

@@ -72,7 +72,8 @@ func content(f io.Reader, ending string, unpack map[string]Unpack) ([]byte, erro
 
 // section returns a section of a module by its name. A module has no program
 // headers; the kernel goes by sections, too. Only machines of 64 bits and
-// little-endian have the driver.
+// little-endian have the driver. debug/elf bounds no memory: names of sections that
+// are compressed it unpacks to any size.
 func section(file []byte, name string) ([]byte, error) {
 	bad := func(why string) ([]byte, error) { return nil, fmt.Errorf("%w: %s", errModule, why) }
 	le := binary.LittleEndian

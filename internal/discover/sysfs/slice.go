@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -128,15 +129,13 @@ const maxAlias = 128
 
 // parseClass reads sched_class; empty is not known.
 func parseClass(text string) (string, error) {
-	switch text {
-	case "":
+	if text == "" {
 		return "", nil
-	case "0":
-		return gpu.QoSBestEffort, nil
-	case "1":
-		return gpu.QoSFixedShare, nil
-	case "2":
-		return gpu.QoSBurstShare, nil
+	}
+	for number, class := range gpu.QoSClasses() {
+		if text == strconv.Itoa(number) {
+			return class, nil
+		}
 	}
 	return "", fmt.Errorf("sched_class is %.40q; want 0, 1 or 2", text)
 }

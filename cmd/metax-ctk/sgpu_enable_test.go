@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+)
+
+// TestSGPUEnable holds when a GPU is switched to slice mode, who has it meanwhile,
+// and that nothing is left of that afterwards.
+func TestSGPUEnable(t *testing.T) {
+	self, err := procfs.New("/proc", -1).Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpus := must(t, "c500-8-sgpu").GPUs
+	ours := occupancy.LeaseID(newState(t).Boot, self, 0)
+	lease := func(of gpu.BDF, shared bool) []occupancy.Lease {
+		return []occupancy.Lease{{
+			ID: "6f1d2c9a04be", Rev: 1, GPUs: []gpu.BDF{of}, Shared: shared, Verb: occupancy.VerbRun,
+			Client: self, User: &occupancy.User{UID: 7, Name: "ann"},
+		}}
+	}
+	refuses := errors.New("the driver refuses")
+	for name, tc := range map[string]struct {
+		leases    []occupancy.Lease
+		queue     []occupancy.Ticket
+		switching error // what the switch fails with
+		interrupt bool  // while it is switched
+		code      int
+		says      string
+		switched  bool // whether it comes so far
+	}{
+		"free":               {code: exitFailed, says: "shows no new one", switched: true},
+		"another is held":    {leases: lease(gpus[1].BDF, false), code: exitFailed, says: "shows no new one", switched: true},
+		"held":               {leases: lease(gpus[0].BDF, false), code: exitUnmet, says: "GPU 0 is held by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
+		"shared":             {leases: lease(gpus[0].BDF, true), code: exitUnmet, says: "GPU 0 is held by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
+		"others wait for it": {queue: []occupancy.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self}}, code: exitUnmet, says: "a request that came earlier waits"},
+		"it fails":           {switching: refuses, code: exitFailed, says: "switch GPU 0 to slice mode: the driver refuses", switched: true},
+		"it is interrupted":  {switching: context.Canceled, interrupt: true, code: exitInterrupted, switched: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "node")
+			output(t, "sim", "create", "c500-8-sgpu", root)
+			file := filepath.Join(root, keeping.Dir, "leases.json")
+			before := newState(t)
+			before.Leases, before.Queue = append(before.Leases, tc.leases...), tc.queue
+			writeState(t, root, before)
+
+			ctx, interrupt := context.WithCancel(t.Context())
+			defer interrupt()
+			switched := false
+			tool := func(_ context.Context, _ string, args ...string) ([]byte, error) {
+				switch {
+				case args[0] != "sgpu":
+					return nil, errors.New("not now")
+				case args[len(args)-1] != "--enable":
+					return nil, nil
+				}
+				switched = true
+				var now occupancy.State
+				readState(t, file, &now)
+				l := now.Lease(ours)
+				if l == nil || l.Shared || l.Client != self || l.Verb != occupancy.VerbEnable || !cmp.Equal(l.GPUs, []gpu.BDF{gpus[0].BDF}) {
+					t.Errorf("while it is switched the leases are %+v", now.Leases)
+				}
+				if tc.interrupt {
+					interrupt()
+				}
+				return nil, tc.switching
+			}
+			var out, errs bytes.Buffer
+			words := []string{"metax-ctk", "--root", root, "sgpu", "create", "0", "--enable", "--compute", "5", "--vram", "2G"}
+			code := run(ctx, words, deps{Out: &out, Err: &errs, Run: tool})
+			if code != tc.code || !strings.Contains(errs.String(), tc.says) || switched != tc.switched {
+				t.Errorf("exit code %d, switched: %t, says %s", code, switched, &errs)
+			}
+			var after occupancy.State
+			readState(t, file, &after)
+			if diff := cmp.Diff(before.Leases, after.Leases); diff != "" {
+				t.Errorf("leases (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(before.Queue, after.Queue); diff != "" {
+				t.Errorf("queue (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// newState is a state of this boot, without leases.
+func newState(t *testing.T) occupancy.State {
+	t.Helper()
+	boot, err := procfs.New("/proc", -1).BootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return occupancy.NewState(boot)
+}
+
+// writeState gives a node its leases. Without a state, those count whom the command
+// lines of this machine tell of.
+func writeState(t *testing.T, root string, s occupancy.State) {
+	t.Helper()
+	output(t, "--root", root, "lease", "init")
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(root, keeping.Dir, "leases.json")
+	if err := errors.Join(os.WriteFile(file, text, 0o644), os.Chmod(file, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readState(t *testing.T, file string, s *occupancy.State) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
