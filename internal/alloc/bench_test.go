@@ -31,7 +31,7 @@ func BenchmarkBuildTable(b *testing.B) {
 		b.Run(node.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				buildTable(node.g)
+				buildTable(&scale{g: node.g, unknown: kindWeights})
 			}
 		})
 	}
@@ -41,7 +41,7 @@ func BenchmarkBuildTable(b *testing.B) {
 // the most sets to compare.
 func BenchmarkPickMask(b *testing.B) {
 	for _, node := range benchNodes(b) {
-		for policy := range numPolicies {
+		for _, policy := range Policies() {
 			b.Run(fmt.Sprintf("%s/%v", node.name, policy), func(b *testing.B) {
 				b.ReportAllocs()
 				n := node.g.Len()

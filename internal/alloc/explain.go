@@ -8,6 +8,7 @@ import (
 
 // Explanation says why a set of GPUs was chosen. Its JSON form only ever grows.
 type Explanation struct {
+	Policy string    `json:"policy"`
 	Chosen Candidate `json:"chosen"`
 	// RunnerUp is the best other set; nil if no other meets the request.
 	RunnerUp *Candidate `json:"runnerUp,omitempty"`
@@ -15,17 +16,29 @@ type Explanation struct {
 	DecidedBy Component `json:"decidedBy,omitempty"`
 	// Key lists the components in the order in which the policy compares them.
 	Key []Component `json:"key"`
+	// Opposite says that the policy wants of each component what others do not.
+	Opposite bool `json:"opposite,omitempty"`
+	// Exact says that it is proven that no other set is better than the chosen
+	// one, and none but that better than the runner-up.
+	Exact bool `json:"exact"`
+	// Joint says that the set was chosen together with those of other requests, so
+	// that a runner-up may be better by itself.
+	Joint bool `json:"joint,omitempty"`
 }
 
 // Candidate is a set of GPUs with what it was judged by.
 type Candidate struct {
-	GPUs       []int         `json:"gpus"`
+	GPUs       []int         `json:"gpus,omitempty"`
 	Class      topology.Kind `json:"class"`
 	Capability []Count       `json:"capability"` // of the GPUs
 	Weight     int           `json:"weight"`
 	Rest       []Count       `json:"rest"` // the capability of the free GPUs that remain
 	Cut        int           `json:"cut"`
 	Locality   int           `json:"locality"`
+	// What single policies judge by besides; 0 for the others.
+	Score   float64 `json:"score,omitempty"`   // Weighted: gain·weight − loss·cut
+	Jobs    int     `json:"jobs,omitempty"`    // MTF: the jobs that would fill the node, after less before
+	Packing int     `json:"packing,omitempty"` // Partition: the weight, with that of the best packing of the others
 }
 
 // Count says that as many disjoint sets of Size GPUs can be served at once, each
@@ -36,54 +49,56 @@ type Count struct {
 	Sets  int           `json:"sets"`
 }
 
-// explain compares the best set with the next best.
-func (t *table) explain(q query, best set) *Explanation {
-	key := keys[q.policy][:]
-	e := &Explanation{Chosen: t.candidate(q, best), Key: slices.Concat(key, []Component{ByOrder})}
-	second := t.search(q, best)
-	if second == 0 {
-		return e
+// maxBarred bounds how many sets are looked at for a runner-up.
+const maxBarred = 128
+
+// explain compares the best set with the second best, which lacks at least one
+// of its GPUs: of the best sets without each of them it is the best. Of GPUs that
+// nothing but their indices tells apart it lacks the last.
+func (p *Picker) explain(q question, best solution) *Explanation {
+	e := &Explanation{
+		Policy: q.policy.String(), Chosen: p.solver().figures(q, best.gpus),
+		Key: slices.Concat(q.policy.key(), []Component{ByOrder}), Opposite: q.policy.opposite(), Exact: best.bound == nil,
 	}
-	runnerUp := t.candidate(q, second)
-	e.RunnerUp, e.DecidedBy = &runnerUp, ByOrder
-	for _, c := range key {
-		if t.value(c, best, q.free&^best) != t.value(c, second, q.free&^second) {
-			e.DecidedBy = c
-			break
+	lacking := p.lacking(q, best.gpus)
+	if len(lacking) > maxBarred {
+		lacking, e.Exact = lacking[len(lacking)-maxBarred:], false
+	}
+	for _, g := range lacking {
+		without := q
+		without.barred = []int{g}
+		s, ok := p.solver().solve(without)
+		if !ok {
+			continue
 		}
+		e.Exact = e.Exact && s.bound == nil
+		other := p.solver().figures(q, s.gpus)
+		if e.RunnerUp != nil {
+			if by, _ := q.policy.compare(*e.RunnerUp, other); by >= 0 {
+				continue
+			}
+		}
+		e.RunnerUp = &other
+	}
+	if e.RunnerUp != nil {
+		_, e.DecidedBy = q.policy.compare(e.Chosen, *e.RunnerUp)
 	}
 	return e
 }
 
-func (t *table) candidate(q query, s set) Candidate {
-	f, rest := t.facts[s], q.free&^s
-	return Candidate{
-		GPUs: s.gpus(), Class: f.class, Capability: t.capability(s), Weight: int(f.weight),
-		Rest: t.capability(rest), Cut: int(t.cut(s, rest)), Locality: int(f.locality),
+// lacking are the GPUs of a set one of which the second best set lacks,
+// ascending.
+func (p *Picker) lacking(q question, gpus []int) []int {
+	if len(q.free) == q.n {
+		return nil
 	}
-}
-
-// capability unpacks the counts of a set, the most important first; sizes
-// greater than the set are left out.
-func (t *table) capability(s set) []Count {
-	counts := []Count{}
-	packed := t.facts[s].capability
-	shift := len(t.classes) * t.width()
-	for _, c := range t.classes {
-		for _, size := range t.sizes {
-			shift -= countBits(size)
-			if size <= s.len() {
-				counts = append(counts, Count{Class: c, Size: size, Sets: int(packed >> shift & (1<<countBits(size) - 1))})
-			}
+	var last []int
+	for _, g := range slices.Backward(gpus) {
+		_, required := slices.BinarySearch(q.required, g)
+		if !required && !slices.ContainsFunc(last, func(o int) bool { return p.scale.alike(g, o) }) {
+			last = append(last, g)
 		}
 	}
-	return counts
-}
-
-// width is the number of bits that the counts of one class take.
-func (t *table) width() (w int) {
-	for _, size := range t.sizes {
-		w += countBits(size)
-	}
-	return w
+	slices.Sort(last)
+	return last
 }

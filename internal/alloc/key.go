@@ -1,13 +1,9 @@
 package alloc
 
-import "github.com/metax-ctk/container-toolkit/internal/topology"
-
-// weights is what a link of each kind is worth: the default table of the
-// allocation specification, section 2.
-var weights = [...]uint16{
-	topology.MX: 100, topology.PIX: 50, topology.PXB: 40, topology.PHB: 30,
-	topology.NODE: 20, topology.SYS: 10, topology.Unknown: 0,
-}
+import (
+	"cmp"
+	"slices"
+)
 
 // Component is one of the quantities by which sets of GPUs are compared.
 type Component uint8
@@ -19,22 +15,82 @@ const (
 	ByCapability           // of the set
 	ByWeight               // of the set
 	ByRest                 // the capability of the free GPUs that remain
-	ByCut                  // less is better, as in no other
+	ByCut                  // less is better, as in no other but ByJobs
 	ByLocality             // of the set
+	ByScore                // of Weighted: gain·weight − loss·cut
+	ByJobs                 // of MTF: how many more jobs it takes to fill the node; less is better
+	ByPacking              // of Partition: weight, with that of the best packing of the others
 	ByOrder                // the indices, listed ascending: the least list is best
 )
 
-var componentNames = []string{"none", "class", "capability", "weight", "rest", "cut", "locality", "order"}
+var componentNames = []string{"none", "class", "capability", "weight", "rest", "cut", "locality", "score", "jobs", "packing", "order"}
 
 // String is the component's name: "class", "capability", "weight", "rest",
-// "cut", "locality" or "order".
+// "cut", "locality", "score", "jobs", "packing" or "order".
 func (c Component) String() string { return name(componentNames, c) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (c Component) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// keys is each policy's order of comparison; ByOrder follows them all.
-var keys = [numPolicies][6]Component{
-	Spread:  {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
-	Binpack: {ByClass, ByRest, ByCut, ByCapability, ByWeight, ByLocality},
+// keys is each policy's order of comparison; ByOrder follows them all. Distribute
+// compares as Spread does, the other way round.
+var keys = [numObjectives][]Component{
+	spread:     {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
+	binpack:    {ByClass, ByRest, ByCut, ByCapability, ByWeight, ByLocality},
+	weighted:   {ByScore},
+	mtf:        {ByJobs, ByClass, ByCut},
+	partition:  {ByPacking, ByWeight},
+	first:      {},
+	distribute: {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
+}
+
+// key is the policy's order of comparison, without ByOrder.
+func (p Policy) key() []Component { return keys[p.objective] }
+
+// opposite tells whether the policy wants the least of each component where
+// others want the most.
+func (p Policy) opposite() bool { return p.objective == distribute }
+
+// compare tells which of two candidates the policy prefers: 1 the first, -1 the
+// second, and the component that decides, by the definitions and from what the
+// candidates say of themselves.
+func (p Policy) compare(a, b Candidate) (int, Component) {
+	for _, c := range p.key() {
+		if by := c.compare(a, b); by != 0 && p.opposite() {
+			return -by, c
+		} else if by != 0 {
+			return by, c
+		}
+	}
+	return slices.Compare(b.GPUs, a.GPUs), ByOrder
+}
+
+// compare is 1 if the component speaks for a, -1 if for b, whatever the policy.
+func (c Component) compare(a, b Candidate) int {
+	switch c {
+	case ByClass:
+		return cmp.Compare(a.Class, b.Class)
+	case ByCapability:
+		return compareCounts(a.Capability, b.Capability)
+	case ByWeight:
+		return cmp.Compare(a.Weight, b.Weight)
+	case ByRest:
+		return compareCounts(a.Rest, b.Rest)
+	case ByCut:
+		return cmp.Compare(b.Cut, a.Cut)
+	case ByLocality:
+		return cmp.Compare(a.Locality, b.Locality)
+	case ByScore:
+		return cmp.Compare(a.Score, b.Score)
+	case ByJobs:
+		return cmp.Compare(b.Jobs, a.Jobs)
+	case ByPacking:
+		return cmp.Compare(a.Packing, b.Packing)
+	}
+	return 0
+}
+
+// compareCounts compares capabilities of sets as large.
+func compareCounts(a, b []Count) int {
+	return slices.CompareFunc(a, b, func(x, y Count) int { return cmp.Compare(x.Sets, y.Sets) })
 }

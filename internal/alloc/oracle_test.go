@@ -17,6 +17,10 @@ type oracle struct {
 	rings   [numClasses][]int8
 	packs   [numClasses][17][]int8 // by class and size; -1 is not known yet
 	vectors [][]int
+
+	partitions map[[2]int]int
+	jobs       map[uint32]int
+	parts      [][]uint32
 }
 
 const numClasses = int(topology.MX) + 1
@@ -28,7 +32,7 @@ type judged struct {
 }
 
 func newOracle(g *topology.Graph) *oracle {
-	o := &oracle{g: g, vectors: make([][]int, 1<<g.Len())}
+	o := &oracle{g: g, vectors: make([][]int, 1<<g.Len()), partitions: map[[2]int]int{}, jobs: map[uint32]int{}}
 	for c := numClasses - 1; c >= 0; c-- {
 		o.rings[c] = unknown(g.Len())
 		for _, k := range []int{2, 4, 8, 16} {
@@ -78,14 +82,16 @@ func (o *oracle) pick(free, required uint32, n int, policy Policy, scope Scope) 
 	return best, second, decided
 }
 
+// value is what a link of each kind is worth.
+var value = [numClasses]int{
+	topology.MX: 100, topology.PIX: 50, topology.PXB: 40, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
+}
+
 // key is section 4 of the specification, without T.
 func (o *oracle) key(policy Policy, s, rest uint32) [][]int {
 	class := []int{int(o.class(s))}
 	capability, restCapability := o.capability(s), o.capability(rest)
 	weight, cut, local := []int{0}, []int{0}, []int{0}
-	value := [numClasses]int{
-		topology.MX: 100, topology.PIX: 50, topology.PXB: 40, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
-	}
 	for a := range o.g.Len() {
 		for b := range o.g.Len() {
 			if a > b && holds(s, a) && holds(s, b) {
@@ -97,10 +103,142 @@ func (o *oracle) key(policy Policy, s, rest uint32) [][]int {
 			}
 		}
 	}
-	if policy == Binpack {
+	switch policy.objective {
+	case binpack:
 		return [][]int{class, restCapability, cut, capability, weight, local}
+	case weighted:
+		return [][]int{{int(policy.gain)*weight[0] + int(policy.loss)*cut[0]}}
+	case mtf:
+		return [][]int{{o.buddies(s|rest) - o.buddies(rest)}, class, cut}
+	case partition:
+		return [][]int{{weight[0] + o.partition(rest, size(s))}, weight}
+	case first:
+		return [][]int{}
+	case distribute:
+		key := [][]int{class, capability, weight, restCapability, cut, local}
+		for i := range key {
+			key[i] = slices.Clone(key[i])
+			for j := range key[i] {
+				key[i][j] = -key[i][j]
+			}
+		}
+		return key
 	}
 	return [][]int{class, capability, weight, restCapability, cut, local}
+}
+
+// partition is the greatest weight of any disjoint subsets of k members.
+func (o *oracle) partition(s uint32, k int) int {
+	if size(s) < k {
+		return 0
+	}
+	memo, ok := o.partitions[[2]int{int(s), k}]
+	if ok {
+		return memo
+	}
+	last := uint32(1) << members(s)[size(s)-1]
+	most := o.partition(s-last, k)
+	o.choose(s-last, k-1, last, func(part uint32) {
+		weight := 0
+		for _, a := range members(part) {
+			for _, b := range members(part) {
+				if a < b {
+					weight += value[o.g.Kind(a, b)]
+				}
+			}
+		}
+		most = max(most, weight+o.partition(s-part, k))
+	})
+	o.partitions[[2]int{int(s), k}] = most
+	return most
+}
+
+// buddies is the least number of jobs of 8, 4, 2 and 1 GPUs that use up the free
+// ones, found by trying all jobs that are allowed: whole free GPUs and domains of
+// such a size, side by side in a domain.
+func (o *oracle) buddies(free uint32) int {
+	if free == 0 {
+		return 0
+	}
+	if memo, ok := o.jobs[free]; ok {
+		return memo
+	}
+	least := size(free)
+	for _, d := range o.domains() {
+		// the pieces that jobs in this domain are made of: its whole free parts
+		var pieces []uint32
+		for _, part := range d {
+			if free&part == part && slices.Contains([]int{1, 2, 4, 8}, size(part)) {
+				pieces = append(pieces, part)
+			}
+		}
+		for pick := uint32(1); pick < 1<<len(pieces); pick++ {
+			var job uint32
+			for i, p := range pieces {
+				if holds(pick, i) {
+					job |= p
+				}
+			}
+			if slices.Contains([]int{1, 2, 4, 8}, size(job)) {
+				least = min(least, 1+o.buddies(free-job))
+			}
+		}
+	}
+	o.jobs[free] = least
+	return least
+}
+
+// domains are the connected pieces of the graph at every rank, each as its parts:
+// the pieces at the next better ranks.
+func (o *oracle) domains() [][]uint32 {
+	if o.parts != nil {
+		return o.parts
+	}
+	all := [][]uint32{}
+	pieces := []uint32{}
+	for i := range o.g.Len() {
+		pieces = append(pieces, 1<<i)
+	}
+	for _, kind := range topology.Kinds() {
+		for local := int(topology.SameSwitch); local >= 0; local-- {
+			var next []uint32
+			for left := slices.Clone(pieces); len(left) > 0; {
+				joined, parts := left[0], left[:1:1]
+				left = left[1:]
+				for again := true; again; {
+					again = false
+					for i, p := range left {
+						if o.touch(joined, p, kind, topology.Locality(local)) {
+							joined, parts, again = joined|p, append(parts, p), true
+							left = slices.Delete(left, i, i+1)
+							break
+						}
+					}
+				}
+				next = append(next, joined)
+				if len(parts) > 1 {
+					all = append(all, parts)
+				}
+			}
+			pieces = next
+		}
+	}
+	all = append(all, pieces) // the node itself
+	o.parts = all
+	return all
+}
+
+// touch tells whether a link of that rank or better joins a and b.
+func (o *oracle) touch(a, b uint32, kind topology.Kind, local topology.Locality) bool {
+	for _, x := range members(a) {
+		for _, y := range members(b) {
+			k, l := o.g.Kind(x, y), o.g.Locality(x, y)
+			if k > kind || k == kind && l >= local {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func compare(a, b *judged) int {

@@ -3,14 +3,21 @@ package alloc
 import (
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
+// MaxGPUs is the greatest node there is an answer for.
+const MaxGPUs = 4096
+
 // Picker answers Requests about one Graph. It is safe for concurrent use.
 type Picker struct {
-	gpus   int
-	solver solver // nil if the graph is too large for each
+	gpus  int
+	scale *scale
+	table tableSolver // of a small graph, otherwise nil
+	// large answers for a larger graph, by its shape.
+	large *large
 }
 
 // solver finds the best set for a question that has as many free GPUs as it asks
@@ -18,25 +25,55 @@ type Picker struct {
 // scope. Which solver a graph gets depends on its size and shape alone.
 type solver interface {
 	solve(q question) (s solution, ok bool)
+	// figures are what the policy judges these GPUs by.
+	figures(q question, gpus []int) Candidate
 }
 
-// solution is a solver's part of an Answer.
+// solution is a solver's part of an Answer. The solution of a search that was
+// not finished has a bound.
 type solution struct {
-	gpus        []int
-	class       topology.Kind
-	exact       bool
-	method      string
-	explanation *Explanation
+	gpus   []int
+	class  topology.Kind
+	method string
+	bound  *Candidate
 }
 
 // New returns a Picker for the graph, which must not change any more. It is
 // cheap: what a solver prepares, it prepares at the first Pick.
 func New(g *topology.Graph) *Picker {
-	p := &Picker{gpus: g.Len()}
-	if p.gpus <= maxTable {
-		p.solver = newTable(g)
+	return newPicker(g, &scale{g: g, unknown: kindWeights})
+}
+
+// NewWeighted is New with links weighed in that way. The error is an
+// *ArgumentError: w is none of the ways, or a bandwidth is none.
+func NewWeighted(g *topology.Graph, w Weights) (*Picker, error) {
+	s, err := newScale(g, w)
+	if err != nil {
+		return nil, err
+	}
+	return newPicker(g, s), nil
+}
+
+func newPicker(g *topology.Graph, s *scale) *Picker {
+	p := &Picker{gpus: g.Len(), scale: s}
+	switch {
+	case p.gpus <= maxTable:
+		p.table = newTable(s)
+	case p.gpus <= MaxGPUs:
+		p.large = newLarge(s)
 	}
 	return p
+}
+
+// solver is nil for a graph that is too large for any.
+func (p *Picker) solver() solver {
+	switch {
+	case p.table != nil:
+		return p.table
+	case p.large != nil:
+		return p.large
+	}
+	return nil
 }
 
 // Pick returns the best set of GPUs for the request. An error is one of
@@ -48,8 +85,8 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if p.solver == nil {
-		return Answer{}, &TooLargeError{GPUs: p.gpus, Max: maxTable}
+	if p.solver() == nil {
+		return Answer{}, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
 	}
 	if missing := q.missing(); len(missing) > 0 {
 		return Answer{}, p.requiredError(q, missing)
@@ -61,13 +98,16 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	if !usual && r.Sizes == Enforce {
 		return Answer{}, p.sizeError(q)
 	}
-	s, ok := p.solver.solve(q)
+	s, ok := p.solver().solve(q)
 	if !ok {
 		return Answer{}, p.scopeError(q)
 	}
-	a := Answer{
-		GPUs: s.gpus, Policy: q.policy, Class: s.class,
-		Exact: s.exact, Method: s.method, Explanation: s.explanation,
+	a := Answer{GPUs: s.gpus, Policy: q.policy, Class: s.class, Exact: s.bound == nil, Method: s.method, Bound: s.bound}
+	if !a.Exact {
+		a.Gap = q.policy.gap(p.solver().figures(q, s.gpus), *s.bound)
+	}
+	if r.Explain {
+		a.Explanation = p.explain(q, s)
 	}
 	if !usual && r.Sizes == Warn {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%s asked for; MetaX recommends 1, 2, 4 or 8", count(q.n)))
@@ -76,15 +116,15 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 }
 
 // PickMask is Pick for callers that count nanoseconds: bit i stands for GPU i,
-// scope and size are free, and nothing is allocated once the first pick has
-// built the tables. ok is false if there is no such set, required is not within
-// free, free names a GPU that is not there, or the node has more than 16 GPUs.
+// scope and size are free, and nothing is allocated once the first pick by the
+// policy has built the tables. ok is false if there is no such set, required is
+// not within free, free names a GPU that is not there, or the node has more than
+// 16 GPUs.
 func (p *Picker) PickMask(policy Policy, free, required uint32, n int) (gpus uint32, ok bool) {
-	load, ok := p.solver.(tableSolver)
-	if !ok || policy >= numPolicies || free>>p.gpus != 0 || required&^free != 0 {
+	if p.table == nil || !policy.valid() || free>>p.gpus != 0 || required&^free != 0 {
 		return 0, false
 	}
-	s := load().best(query{policy: policy, free: set(free), required: set(required), n: n})
+	s := p.table().best(query{policy: policy, free: set(free), required: set(required), n: n})
 	return uint32(s), s != 0
 }
 
@@ -113,12 +153,7 @@ func (p *Picker) sizeError(q question) error {
 }
 
 func (p *Picker) scopeError(q question) error {
-	e := &ScopeError{N: q.n, Scope: q.scope}
-	for q.n = e.N - 1; q.n > 0 && e.Most == 0; q.n-- {
-		if _, ok := p.try(q); ok {
-			e.Most = q.n
-		}
-	}
+	e := &ScopeError{N: q.n, Scope: q.scope, Most: p.most(q)}
 	q.n, q.scope = e.N, Any
 	if s, ok := p.try(q); ok {
 		e.Best, e.Class = s.gpus, s.class
@@ -126,11 +161,38 @@ func (p *Picker) scopeError(q question) error {
 	return e
 }
 
+// most is the greatest number below that of the question that its scope holds.
+// Where a part of a set within the scope is within it too, it is found by halves;
+// a part of a ring need not be one, unless links nest.
+func (p *Picker) most(q question) int {
+	holds := func(n int) bool {
+		q.n = n
+		_, ok := p.try(q)
+		return ok
+	}
+	if q.scope == Link && (p.table != nil || !p.large.nests()) {
+		for n := q.n - 1; n > max(0, q.n-1-maxSmaller); n-- {
+			if holds(n) {
+				return n
+			}
+		}
+		return 0
+	}
+	least := max(1, len(q.required))
+	beyond := sort.Search(q.n-least, func(i int) bool { return !holds(least + i) })
+	if beyond == 0 {
+		return 0
+	}
+	return least + beyond - 1
+}
+
+// maxSmaller bounds how many smaller numbers are tried.
+const maxSmaller = 64
+
 // try solves a question of our own making, which may ask for too much.
 func (p *Picker) try(q question) (solution, bool) {
 	if q.n > len(q.free) || q.n < len(q.required) {
 		return solution{}, false
 	}
-	q.explain = false
-	return p.solver.solve(q)
+	return p.solver().solve(q)
 }

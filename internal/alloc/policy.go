@@ -2,29 +2,97 @@ package alloc
 
 import (
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 )
 
-// Policy is what makes one set of GPUs better than another.
-type Policy uint8
+// Policy is what makes one set of GPUs better than another. The zero Policy is
+// Spread. Policies can be compared with ==.
+type Policy struct {
+	objective objective
+	// of Weighted alone, in thousandths: what the weight of the set and that of
+	// the cut count
+	gain, loss int64
+}
 
-// The policies. Both put the class of the set first, so that neither ever
-// leaves a link domain without need.
+type objective uint8
+
 const (
-	// Spread wants the best-linked set, and among equals the one that leaves the
-	// most capable rest. Alias "compact".
-	Spread Policy = iota
-	// Binpack wants the set that leaves the most capable rest and cuts the least,
-	// and among equals the best-linked one. Alias "preserve".
-	Binpack
-	numPolicies
+	spread objective = iota
+	binpack
+	weighted
+	mtf
+	partition
+	first
+	distribute
+	numObjectives
 )
 
-var policyNames = []string{"spread", "binpack"}
+// The policies without parameters. Spread, Binpack and Distribute put the class
+// of the set first, so that Spread and Binpack never leave a link domain without
+// need.
+var (
+	// Spread wants the best-linked set, and among equals the one that leaves the
+	// most capable rest. Alias "compact".
+	Spread = Policy{objective: spread}
+	// Binpack wants the set that leaves the most capable rest and cuts the least,
+	// and among equals the best-linked one. Alias "preserve".
+	Binpack = Policy{objective: binpack}
+	// MTF wants the set after which the fewest jobs of 8, 4, 2 and 1 GPUs would
+	// fill the node: Kunlunxin's measure of fragmentation.
+	MTF = Policy{objective: mtf}
+	// Partition wants the set that, with the best way to cut the other free GPUs
+	// into sets as large, has the greatest weight: the aim of NVIDIA's
+	// go-gpuallocator, but that what is left over counts nothing here.
+	Partition = Policy{objective: partition}
+	// First takes GPUs in the order of their indices.
+	First = Policy{objective: first}
+	// Distribute is the opposite of Spread, component by component.
+	Distribute = Policy{objective: distribute}
+)
 
-// String is the policy's name: "spread" or "binpack".
-func (p Policy) String() string { return name(policyNames, p) }
+// maxFactor bounds the factors of Weighted, so that no sum overflows.
+const maxFactor = 1000
+
+// Weighted wants the greatest gain·weight − loss·cut; HAMi scores sGPU with 10
+// and 1. The factors are from 0 to 1000 and count in thousandths; both 0 is an
+// error, as is NaN.
+func Weighted(gain, loss float64) (Policy, error) {
+	for _, f := range []float64{gain, loss} {
+		if !(f >= 0 && f <= maxFactor) { // NaN is neither
+			return Policy{}, fmt.Errorf("factor %v: want a number from 0 to %d", f, maxFactor)
+		}
+	}
+	p := Policy{objective: weighted, gain: thousandths(gain), loss: thousandths(loss)}
+	if p.gain == 0 && p.loss == 0 {
+		return Policy{}, fmt.Errorf("factors %v and %v: one must be at least 0.001", gain, loss)
+	}
+	return p, nil
+}
+
+func thousandths(f float64) int64 { return int64(f*1000 + 0.5) }
+
+var objectiveNames = []string{"spread", "binpack", "weighted", "mtf", "partition", "first", "distribute"}
+
+// PolicyWords lists what ParsePolicy takes, for a message or a help text.
+const PolicyWords = "spread (or compact), binpack (or preserve), weighted:GAIN,LOSS, mtf, partition, first, distribute"
+
+// Policies are all policies without parameters, and Weighted by HAMi's factors.
+func Policies() []Policy {
+	return []Policy{Spread, Binpack, {objective: weighted, gain: 10_000, loss: 1000}, MTF, Partition, First, Distribute}
+}
+
+// String is the policy's name, such as "spread" or "weighted:10,1".
+func (p Policy) String() string {
+	s := name(objectiveNames, p.objective)
+	if p.objective == weighted {
+		s += ":" + decimal(p.gain) + "," + decimal(p.loss)
+	}
+	return s
+}
+
+// decimal writes thousandths as a number.
+func decimal(v int64) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
 
 // ParsePolicy reads a policy's name or alias.
 func ParsePolicy(s string) (Policy, error) {
@@ -34,83 +102,26 @@ func ParsePolicy(s string) (Policy, error) {
 	case "preserve":
 		return Binpack, nil
 	}
-	if i := slices.Index(policyNames, s); i >= 0 {
-		return Policy(i), nil
+	if factors, ok := strings.CutPrefix(s, "weighted:"); ok {
+		gain, loss, ok := strings.Cut(factors, ",")
+		a, errA := strconv.ParseFloat(gain, 64)
+		b, errB := strconv.ParseFloat(loss, 64)
+		if !ok || errA != nil || errB != nil {
+			return Policy{}, fmt.Errorf("policy %q: want two factors, such as weighted:10,1", s)
+		}
+		p, err := Weighted(a, b)
+		if err != nil {
+			return Policy{}, fmt.Errorf("policy %q: %w", s, err)
+		}
+		return p, nil
 	}
-	return 0, fmt.Errorf("policy %q is not known; want spread (or compact), binpack (or preserve)", s)
-}
-
-// Scope bounds how far apart the GPUs of an answer may be. A single GPU is
-// within every scope.
-type Scope uint8
-
-// The scopes.
-const (
-	// Any bounds nothing.
-	Any Scope = iota
-	// Link demands class MX: a ring over all GPUs of the answer, by MetaXLink.
-	Link
-	// Switch demands that every two GPUs share a PCIe switch, whatever links
-	// them besides.
-	Switch
-	// NUMA demands one NUMA node, whatever links the GPUs. Where a GPU's place is
-	// not known, it is taken to be another.
-	NUMA
-	// Node demands one host, which all GPUs of one Graph share.
-	Node
-	numScopes
-)
-
-var (
-	scopeNames = []string{"any", "link", "switch", "numa", "node"}
-	// scopeWords says it in a sentence: "no 4 free GPUs …".
-	scopeWords = [numScopes]string{"", "in one MetaXLink ring", "under one PCIe switch", "on one NUMA node", "on one host"}
-)
-
-// String is the scope's name: "any", "link", "switch", "numa" or "node".
-func (s Scope) String() string { return name(scopeNames, s) }
-
-// ParseScope reads a scope's name.
-func ParseScope(s string) (Scope, error) { return parse[Scope]("scope", scopeNames, s) }
-
-// SizeRule says what to make of a number of GPUs that MetaX does not recommend.
-type SizeRule uint8
-
-// The size rules.
-const (
-	// Warn answers, with a warning.
-	Warn SizeRule = iota
-	// Off answers.
-	Off
-	// Enforce refuses.
-	Enforce
-	numSizeRules
-)
-
-var sizeRuleNames = []string{"warn", "off", "enforce"}
-
-// String is the rule's name: "warn", "off" or "enforce".
-func (r SizeRule) String() string { return name(sizeRuleNames, r) }
-
-// ParseSizeRule reads a size rule's name.
-func ParseSizeRule(s string) (SizeRule, error) {
-	return parse[SizeRule]("size rule", sizeRuleNames, s)
-}
-
-// recommended are the numbers of GPUs for a job that MetaX's documents
-// recommend, greatest first.
-var recommended = []int{8, 4, 2, 1}
-
-func name[T ~uint8](names []string, v T) string {
-	if int(v) < len(names) {
-		return names[v]
+	for _, p := range Policies() {
+		if p.objective != weighted && p.String() == s {
+			return p, nil
+		}
 	}
-	return fmt.Sprintf("unknown (%d)", v)
+	return Policy{}, fmt.Errorf("policy %q is not known; want %s", s, PolicyWords)
 }
 
-func parse[T ~uint8](what string, names []string, s string) (T, error) {
-	if i := slices.Index(names, s); i >= 0 {
-		return T(i), nil
-	}
-	return 0, fmt.Errorf("%s %q is not known; want %s", what, s, strings.Join(names, ", "))
-}
+// valid tells whether p is one of the policies.
+func (p Policy) valid() bool { return p.objective < numObjectives }

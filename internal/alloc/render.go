@@ -2,16 +2,24 @@ package alloc
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 )
 
-const legend = `
-  2×4    room for 2 jobs of 4 GPUs, each in a ring of links of that class or better
-  rest   the same for the GPUs left free
-  cut    the weight of the links to those; less is better
-`
+// legend explains the words of a table, by component.
+var legend = []struct {
+	of   Component
+	text string
+}{
+	{ByCapability, "2×4    room for 2 jobs of 4 GPUs, each in a ring of links of that class or better"},
+	{ByRest, "rest   the same for the GPUs left free"},
+	{ByCut, "cut    the weight of the links to those; less is better"},
+	{ByScore, "score  what the policy makes of the weight of their links and that of those to the GPUs left free"},
+	{ByJobs, "jobs   how many more jobs of 8, 4, 2 and 1 GPUs it takes to fill the node; less is better"},
+	{ByPacking, "packing  the weight, with that of the best way to cut the GPUs left free into sets as large"},
+}
 
 // Text says in a sentence why the set was chosen, and shows the figures of both
 // sets in a table, in the order in which they were compared; an arrow marks what
@@ -19,11 +27,7 @@ const legend = `
 func (e *Explanation) Text() string {
 	var b strings.Builder
 	chosen := e.Chosen
-	if e.RunnerUp == nil {
-		fmt.Fprintf(&b, "chosen %s, the only set that meets the request\n\n", join(chosen.GPUs))
-	} else {
-		fmt.Fprintf(&b, "chosen %s over %s because %s\n\n", join(chosen.GPUs), join(e.RunnerUp.GPUs), e.reason())
-	}
+	b.WriteString(e.Sentence() + "\n\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	row := func(head string, cell func(Candidate) string) {
 		fmt.Fprintf(w, "  %s\t%s", head, cell(chosen))
@@ -44,13 +48,40 @@ func (e *Explanation) Text() string {
 		row(head, component.cell)
 	}
 	w.Flush() // a strings.Builder takes everything
-	b.WriteString(legend)
+	b.WriteByte('\n')
+	for _, l := range legend {
+		if slices.Contains(e.Key, l.of) {
+			b.WriteString("  " + l.text + "\n")
+		}
+	}
+	if e.Opposite {
+		b.WriteString("  distribute wants the opposite of all these\n")
+	}
 	return b.String()
 }
 
-// reason is the second half of the sentence, for a runner-up that there is.
-func (e *Explanation) reason() string {
-	a, b := e.Chosen, *e.RunnerUp
+// Sentence says why the set was chosen, without an end.
+func (e *Explanation) Sentence() string {
+	chosen, other := e.Chosen, e.RunnerUp
+	switch {
+	case other == nil:
+		return fmt.Sprintf("chosen %s, the only set that meets the request", join(chosen.GPUs))
+	case e.Joint && e.inferior():
+		return fmt.Sprintf("chosen %s together with the other requests; by itself %s is better because %s",
+			join(chosen.GPUs), join(other.GPUs), e.reason(*other, chosen))
+	}
+	return fmt.Sprintf("chosen %s over %s because %s", join(chosen.GPUs), join(other.GPUs), e.reason(chosen, *other))
+}
+
+// inferior tells whether the runner-up is better by itself.
+func (e *Explanation) inferior() bool {
+	by := e.DecidedBy.compare(e.Chosen, *e.RunnerUp)
+	return by < 0 && !e.Opposite || by > 0 && e.Opposite ||
+		e.DecidedBy == ByOrder && slices.Compare(e.Chosen.GPUs, e.RunnerUp.GPUs) > 0
+}
+
+// reason is the second half of the sentence: why a, which is better, and not b.
+func (e *Explanation) reason(a, b Candidate) string {
 	switch e.DecidedBy {
 	case ByClass:
 		return fmt.Sprintf("a ring over them runs on %v, over the others on %v", a.Class, b.Class)
@@ -63,7 +94,19 @@ func (e *Explanation) reason() string {
 	case ByCut:
 		return fmt.Sprintf("their links to the GPUs left free weigh %d, the others' %d", a.Cut, b.Cut)
 	case ByLocality:
+		if e.Opposite {
+			return fmt.Sprintf("they sit farther from each other on the host: %d against %d", a.Locality, b.Locality)
+		}
 		return fmt.Sprintf("they sit nearer to each other on the host: %d against %d", a.Locality, b.Locality)
+	case ByScore:
+		return fmt.Sprintf("they score %v, the others %v", a.Score, b.Score)
+	case ByJobs:
+		return fmt.Sprintf("filling the node then takes %+d jobs, with the others %+d", a.Jobs, b.Jobs)
+	case ByPacking:
+		return fmt.Sprintf("with the best packing of the rest they weigh %d, the others %d", a.Packing, b.Packing)
+	}
+	if len(e.Key) == 1 {
+		return "their indices come first"
 	}
 	return "both are equally good, and their indices come first"
 }
@@ -76,7 +119,11 @@ func difference(a, b []Count) string {
 			if c.Size == 2 {
 				what = "pairs"
 			}
-			return fmt.Sprintf("more %s linked by %v: %d against %d", what, c.Class, c.Sets, b[i].Sets)
+			more := "more"
+			if c.Sets < b[i].Sets {
+				more = "fewer"
+			}
+			return fmt.Sprintf("%s %s linked by %v: %d against %d", more, what, c.Class, c.Sets, b[i].Sets)
 		}
 	}
 	return "as many sets"
@@ -88,22 +135,28 @@ func (c Component) cell(of Candidate) string {
 	case ByClass:
 		return of.Class.String()
 	case ByCapability:
-		return counts(of.Capability)
+		return Room(of.Capability)
 	case ByWeight:
 		return strconv.Itoa(of.Weight)
 	case ByRest:
-		return counts(of.Rest)
+		return Room(of.Rest)
 	case ByCut:
 		return strconv.Itoa(of.Cut)
 	case ByLocality:
 		return strconv.Itoa(of.Locality)
+	case ByScore:
+		return strconv.FormatFloat(of.Score, 'f', -1, 64)
+	case ByJobs:
+		return fmt.Sprintf("%+d", of.Jobs)
+	case ByPacking:
+		return strconv.Itoa(of.Packing)
 	}
 	return ""
 }
 
-// counts writes a capability as "MX 1×4 2×2, NODE 1×4 2×2": one set of four or
+// Room writes a capability as "MX 1×4 2×2, NODE 1×4 2×2": one set of four or
 // two sets of two, at either class.
-func counts(list []Count) string {
+func Room(list []Count) string {
 	if len(list) == 0 {
 		return "-"
 	}

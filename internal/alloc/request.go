@@ -1,6 +1,7 @@
 package alloc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,8 +17,15 @@ type Request struct {
 	Policy   Policy
 	Scope    Scope
 	Sizes    SizeRule
-	Explain  bool // fill Answer.Explanation, at about twice the price
+	// Budget bounds the work of a search on a graph for which no other method is
+	// known, in steps of it, never in time, so that the answer is the same on
+	// every machine. 0 is DefaultBudget; a negative one takes the first guess.
+	Budget  int
+	Explain bool // fill Answer.Explanation, at about twice the price
 }
+
+// DefaultBudget keeps a search within about 10 ms.
+const DefaultBudget = 20_000
 
 // Answer is the best set of GPUs for a Request.
 type Answer struct {
@@ -26,13 +34,29 @@ type Answer struct {
 	// Class is the worst link that a ring over the GPUs needs; MX for a single
 	// GPU, which needs none.
 	Class topology.Kind
-	// Exact says that no better set exists.
+	// Exact says that it is proven that no better set exists.
 	Exact bool
-	// Method names the algorithm that found it: "table".
+	// Method names the algorithm that found it: "table" (every set of a small
+	// node), "tree" (a hierarchy of link domains), "dp" (the best packing, of
+	// Partition) or "bnb" (branch and bound).
 	Method string
+	// Bound is, component by component, what no set exceeds; its GPUs are nil.
+	// Gap is where the answer stays below it. Both are nil for an exact answer.
+	Bound *Candidate
+	Gap   *Gap
 	// Warnings are one line each, for a person.
 	Warnings    []string
 	Explanation *Explanation // nil unless asked for
+}
+
+// Gap says how far an answer may be from the best.
+type Gap struct {
+	// By is the first component of the key in which the answer is not proven to
+	// reach the bound; ByOrder if only the order of indices is not.
+	By Component `json:"by"`
+	// Answer and Bound are the component's values, as an explanation shows them.
+	Answer string `json:"answer,omitempty"`
+	Bound  string `json:"bound,omitempty"`
 }
 
 // question is a Request that makes sense: n is positive, and the lists are
@@ -40,9 +64,12 @@ type Answer struct {
 type question struct {
 	n              int
 	free, required []int
-	policy         Policy
-	scope          Scope
-	explain        bool
+	// barred are GPUs that are free and may not be picked, as the second best set
+	// lacks one of the best; ascending, none of them required.
+	barred []int
+	policy Policy
+	scope  Scope
+	budget int
 }
 
 // check turns r into a question about a graph of so many GPUs. The error is an
@@ -54,7 +81,7 @@ func (r Request) check(gpus int) (question, error) {
 	switch {
 	case r.N <= 0:
 		return bad("%d GPUs asked for; want at least 1", r.N)
-	case r.Policy >= numPolicies:
+	case !r.Policy.valid():
 		return bad("policy %v", r.Policy)
 	case r.Scope >= numScopes:
 		return bad("scope %v", r.Scope)
@@ -65,7 +92,7 @@ func (r Request) check(gpus int) (question, error) {
 	}
 	q := question{
 		n: r.N, free: slices.Clone(r.Free), required: slices.Clone(r.Required),
-		policy: r.Policy, scope: r.Scope, explain: r.Explain,
+		policy: r.Policy, scope: r.Scope, budget: cmp.Or(max(r.Budget, -1), DefaultBudget),
 	}
 	slices.Sort(q.free)
 	slices.Sort(q.required)

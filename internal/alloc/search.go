@@ -2,77 +2,158 @@ package alloc
 
 import "github.com/metax-ctk/container-toolkit/internal/topology"
 
-// query is a question in sets: n members of free, all of required among them.
+// query is a question in sets: n members of free, all of required and none of
+// barred among them.
 type query struct {
-	policy         Policy
-	scope          Scope
-	free, required set
-	n              int
+	policy                 Policy
+	scope                  Scope
+	free, required, barred set
+	n                      int
 }
 
 // best returns the best set for q, empty if there is none.
 func (t *table) best(q query) set {
-	if q.n < 1 || q.n > q.free.len() {
+	if q.n < 1 || q.n > q.free.len() || q.required.len() > q.n {
 		return 0
 	}
-	if picks := t.picks[q.policy]; picks != nil && q.required == 0 && (q.scope == Any || q.scope == Node) {
-		return picks[q.free][q.n]
+	if q.required|q.barred == 0 && (q.scope == Any || q.scope == Node) && len(t.facts) <= 1<<maxComplete && q.policy.objective != weighted {
+		return t.picks[q.policy.objective]()[q.free][q.n]
 	}
-	return t.search(q, 0)
+	return t.search(q)
 }
 
-// search looks at all sets that meet q, and returns the best that is not except;
-// empty if there is none. A set is weighed only as far as it takes to see that
-// it is worse than the best so far.
-func (t *table) search(q query, except set) (best set) {
-	key := &keys[q.policy]
-	var top [len(key)]int64 // the best set's components, in the order of key
-	all := subsetsOf(q.free&^q.required, q.n-q.required.len())
-next:
-	for others, ok := all.first(); ok; others, ok = all.after(others) {
-		s := others | q.required
-		if s == except || !t.within(q.scope, s) {
+// maxKey is the greatest number of components of a key.
+const maxKey = 6
+
+// search looks at all sets that meet q, and returns the best; empty if there is
+// none. Of twins, which nothing but their indices tells apart, it takes those
+// that come first.
+func (t *table) search(q query) set {
+	w := walk{valuer: t.valuer(q), query: q, key: q.policy.key(), sign: 1}
+	if q.policy.opposite() {
+		w.sign = -1
+	}
+	pickable := q.free &^ q.required &^ q.barred
+	for _, twins := range t.twins {
+		twins &= pickable
+		if twins == 0 {
 			continue
 		}
-		rest := q.free &^ s
-		i := 0
-		if best != 0 {
-			for i < len(key) {
-				if v := t.value(key[i], s, rest); v < top[i] {
-					continue next
-				} else if v > top[i] {
-					break
-				}
-				i++
-			}
-			if i == len(key) && best.before(s) {
-				continue
-			}
+		w.left[w.groups] = twins
+		w.groups++
+	}
+	if w.groups == pickable.len() {
+		all := subsetsOf(pickable, q.n-q.required.len())
+		for s, ok := all.first(); ok; s, ok = all.after(s) {
+			w.weigh(s | q.required)
 		}
-		best = s
-		for ; i < len(key); i++ {
-			top[i] = t.value(key[i], s, rest)
+		return w.best
+	}
+	for g := w.groups - 1; g >= 0; g-- {
+		w.room[g] = w.room[g+1] + w.left[g].len()
+	}
+	w.visit(0, q.n-q.required.len(), q.required)
+	return w.best
+}
+
+// walk is a search under way.
+type walk struct {
+	valuer
+	query
+	key    []Component
+	sign   int64
+	groups int
+	left   [maxTable]set     // the twins of each group that may be picked
+	room   [maxTable + 1]int // how many they are from this group on
+	best   set
+	top    [maxKey]int64 // the best set's components, in the order of key
+}
+
+// visit adds more GPUs of the groups from g on to s, in every way there is.
+func (w *walk) visit(g, more int, s set) {
+	if more == 0 {
+		w.weigh(s)
+		return
+	}
+	if more > w.room[g] {
+		return
+	}
+	w.visit(g+1, more, s)
+	for left := w.left[g]; left != 0 && more > 0; left &^= left.first() {
+		s |= left.first()
+		more--
+		w.visit(g+1, more, s)
+	}
+}
+
+// weigh takes s if it is better than the best so far. It goes only as far as it
+// takes to see that it is not.
+func (w *walk) weigh(s set) {
+	if s == 0 || !w.within(w.scope, s) {
+		return
+	}
+	rest := w.free &^ s
+	i := 0
+	if w.best != 0 {
+		for i < len(w.key) {
+			if v := w.sign * w.value(w.key[i], s, rest); v < w.top[i] {
+				return
+			} else if v > w.top[i] {
+				break
+			}
+			i++
+		}
+		if i == len(w.key) && w.best.before(s) {
+			return
 		}
 	}
-	return best
+	w.best = s
+	for ; i < len(w.key); i++ {
+		w.top[i] = w.sign * w.value(w.key[i], s, rest)
+	}
+}
+
+// valuer says what sets are worth to a policy.
+type valuer struct {
+	*table
+	policy  Policy
+	jobs    []uint8 // of MTF: by free set
+	packing []int32 // of Partition: by free set
+}
+
+func (t *table) valuer(q query) valuer {
+	v := valuer{table: t, policy: q.policy}
+	switch q.policy.objective {
+	case mtf:
+		v.jobs = t.jobs()
+	case partition:
+		v.packing = t.packing[q.n]()
+	}
+	return v
 }
 
 // value is a component of the key of s as a number, more is better; rest are the
 // free GPUs that are not in s.
-func (t *table) value(c Component, s, rest set) int64 {
+func (v *valuer) value(c Component, s, rest set) int64 {
 	switch c {
 	case ByClass:
-		return int64(t.facts[s].class)
+		return int64(v.facts[s].class)
 	case ByCapability:
-		return int64(t.facts[s].capability)
+		return int64(v.facts[s].capability)
 	case ByWeight:
-		return int64(t.facts[s].weight)
+		return int64(v.facts[s].weight)
 	case ByRest:
-		return int64(t.facts[rest].capability)
+		return int64(v.facts[rest].capability)
 	case ByCut:
-		return -t.cut(s, rest)
+		return -v.cut(s, rest)
 	case ByLocality:
-		return int64(t.facts[s].locality)
+		return int64(v.facts[s].locality)
+	case ByScore:
+		return v.policy.gain*int64(v.facts[s].weight) - v.policy.loss*v.cut(s, rest)
+	case ByJobs:
+		return -int64(v.jobs[rest])
+	case ByPacking:
+		return int64(v.facts[s].weight) + int64(v.packing[rest])
 	}
 	return 0 // ByOrder is no number
 }

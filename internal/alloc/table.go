@@ -16,14 +16,20 @@ const (
 )
 
 // table holds the facts of every set of GPUs of a graph, and answers by looking
-// at each set that could be meant. It never changes once built.
+// at each set that could be meant. What single policies need besides is worked
+// out when it is first asked for.
 type table struct {
 	classes []topology.Kind // those that capability counts, best first
 	sizes   []int           // those that capability counts, greatest first
 	facts   []facts         // by set
-	// picks is the best set for each policy, free set and number; only up to
-	// maxComplete GPUs.
-	picks [numPolicies][][maxComplete + 1]set
+	twins   []set           // GPUs that nothing but their indices tells apart
+	// picks is the best set for each policy without parameters, by free set and
+	// number; only up to maxComplete GPUs.
+	picks [numObjectives]func() [][maxComplete + 1]set
+	// jobs is how many jobs fill a free set, as MTF counts.
+	jobs func() []uint8
+	// packing is the weight of the best packing of a free set into sets of so many.
+	packing [maxTable + 1]func() []int32
 }
 
 // facts is what the key asks of one set.
@@ -32,7 +38,7 @@ type facts struct {
 	// each. That is 10 bits for a class, and at most six of the seven classes
 	// count: for sets of one size, its order is the lexicographic one.
 	capability uint64
-	weight     uint16
+	weight     uint32
 	locality   uint16
 	class      topology.Kind
 	place      topology.Locality // of the two members farthest apart
@@ -44,38 +50,82 @@ func countBits(size int) int { return bits.Len(uint(maxTable / size)) }
 // tableSolver builds its table when it is first needed.
 type tableSolver func() *table
 
-func newTable(g *topology.Graph) tableSolver {
-	return sync.OnceValue(func() *table { return buildTable(g) })
+func newTable(s *scale) tableSolver {
+	return sync.OnceValue(func() *table { return buildTable(s) })
+}
+
+// sets turns a question into one of sets.
+func (q question) sets() query {
+	return query{
+		policy: q.policy, scope: q.scope, n: q.n,
+		free: setOf(q.free), required: setOf(q.required), barred: setOf(q.barred),
+	}
 }
 
 func (load tableSolver) solve(q question) (solution, bool) {
 	t := load()
-	asked := query{policy: q.policy, scope: q.scope, free: setOf(q.free), required: setOf(q.required), n: q.n}
-	best := t.best(asked)
+	best := t.best(q.sets())
 	if best == 0 {
 		return solution{}, false
 	}
-	s := solution{gpus: best.gpus(), class: t.facts[best].class, exact: true, method: "table"}
-	if q.explain {
-		s.explanation = t.explain(asked, best)
+	method := "table"
+	if q.policy.objective == partition {
+		method = "dp"
 	}
-	return s, true
+	return solution{gpus: best.gpus(), class: t.facts[best].class, method: method}, true
 }
 
-func buildTable(g *topology.Graph) *table {
-	t := &table{facts: make([]facts, 1<<g.Len())}
-	t.sumPairs(g)
+func (load tableSolver) figures(q question, gpus []int) Candidate {
+	t := load()
+	asked := q.sets()
+	v := t.valuer(asked)
+	s := setOf(gpus)
+	f, rest := t.facts[s], asked.free&^s
+	c := Candidate{
+		GPUs: gpus, Class: f.class, Capability: t.capability(s), Weight: int(f.weight),
+		Rest: t.capability(rest), Cut: int(t.cut(s, rest)), Locality: int(f.locality),
+	}
+	switch q.policy.objective {
+	case weighted:
+		c.Score = float64(v.value(ByScore, s, rest)) / 1000
+	case mtf:
+		c.Jobs = int(v.jobs[rest]) - int(v.jobs[asked.free])
+	case partition:
+		c.Packing = int(v.value(ByPacking, s, rest))
+	}
+	return c
+}
+
+func buildTable(s *scale) *table {
+	g := s.g
+	t := &table{facts: make([]facts, 1<<g.Len()), twins: twins(s)}
+	t.sumPairs(s)
 	t.countSets(g)
-	if g.Len() <= maxComplete {
-		t.complete()
+	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(g) })
+	for k := range t.packing {
+		t.packing[k] = sync.OnceValue(func() []int32 { return t.bestPacking(k) })
+	}
+	for o := range t.picks {
+		t.picks[o] = sync.OnceValue(func() [][maxComplete + 1]set { return t.complete(Policy{objective: objective(o)}) })
 	}
 	return t
+}
+
+// countJobs fills in jobs.
+func (t *table) countJobs(g *topology.Graph) []uint8 {
+	root, _ := hierarchy(&scale{g: g, unknown: kindWeights})
+	jobs := make([]uint8, len(t.facts))
+	for free := range jobs {
+		jobs[free] = uint8(root.jobs(func(gpu int) bool { return free>>gpu&1 == 1 }))
+	}
+	return jobs
 }
 
 // sumPairs fills in what is a sum or a minimum over the pairs of a set. Take two
 // members a, b: each pair but {a,b} is in the set without a or without b, and
 // the pairs in both are those of the set without either.
-func (t *table) sumPairs(g *topology.Graph) {
+func (t *table) sumPairs(s *scale) {
+	g := s.g
 	for i := range t.facts {
 		x := set(i)
 		f := &t.facts[x]
@@ -88,31 +138,10 @@ func (t *table) sumPairs(g *topology.Graph) {
 		b := (x &^ a).first()
 		i, j := a.index(), b.index()
 		withoutA, withoutB, without := &t.facts[x&^a], &t.facts[x&^b], &t.facts[x&^a&^b]
-		f.weight = withoutA.weight + withoutB.weight - without.weight + weights[g.Kind(i, j)]
+		f.weight = withoutA.weight + withoutB.weight - without.weight + uint32(s.weight(i, j))
 		f.locality = withoutA.locality + withoutB.locality - without.locality + uint16(g.Locality(i, j))
-		f.place = min(withoutA.place, withoutB.place, place(g, i, j))
+		f.place = min(withoutA.place, withoutB.place, s.rank(i, j).place())
 	}
-}
-
-// place is how near two GPUs are known to sit: as their places say, or nearer if
-// the class that the host states is one of PCIe's, which is all that a bare
-// matrix has. GPUs of two NUMA nodes are apart, whatever is stated.
-func place(g *topology.Graph, i, j int) topology.Locality {
-	known := g.Locality(i, j)
-	if known == topology.OtherNUMA {
-		return known
-	}
-	switch g.Kind(i, j) {
-	case topology.PIX:
-		return topology.SameSwitch
-	case topology.PXB:
-		return max(known, topology.SeveralBridges)
-	case topology.PHB:
-		return max(known, topology.SameHostBridge)
-	case topology.NODE:
-		return max(known, topology.SameNUMA)
-	}
-	return known
 }
 
 // countSets fills in class and capability. Every set fits the worst class, so
@@ -172,15 +201,39 @@ func neighbours(g *topology.Graph, c topology.Kind) []set {
 	return n
 }
 
-// complete fills in picks.
-func (t *table) complete() {
-	for p := range t.picks {
-		t.picks[p] = make([][maxComplete + 1]set, len(t.facts))
-		for free := range t.facts {
-			q := query{policy: Policy(p), free: set(free)}
-			for q.n = 1; q.n <= q.free.len(); q.n++ {
-				t.picks[p][free][q.n] = t.search(q, 0)
+// complete is the best set by a policy for every free set and number.
+func (t *table) complete(p Policy) [][maxComplete + 1]set {
+	picks := make([][maxComplete + 1]set, len(t.facts))
+	for free := range picks {
+		q := query{policy: p, free: set(free)}
+		for q.n = 1; q.n <= q.free.len(); q.n++ {
+			picks[free][q.n] = t.search(q)
+		}
+	}
+	return picks
+}
+
+// capability unpacks the counts of a set, the most important first; sizes
+// greater than the set are left out.
+func (t *table) capability(s set) []Count {
+	counts := []Count{}
+	packed := t.facts[s].capability
+	shift := len(t.classes) * t.width()
+	for _, c := range t.classes {
+		for _, size := range t.sizes {
+			shift -= countBits(size)
+			if size <= s.len() {
+				counts = append(counts, Count{Class: c, Size: size, Sets: int(packed >> shift & (1<<countBits(size) - 1))})
 			}
 		}
 	}
+	return counts
+}
+
+// width is the number of bits that the counts of one class take.
+func (t *table) width() (w int) {
+	for _, size := range t.sizes {
+		w += countBits(size)
+	}
+	return w
 }

@@ -1,0 +1,48 @@
+package alloc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sketch writes a hierarchy as "SYS{MX{0 1} 2}".
+func (d *domain) sketch() string {
+	if len(d.inside) == 0 {
+		return fmt.Sprint(d.gpus[0])
+	}
+	var parts []string
+	for _, in := range d.inside {
+		parts = append(parts, in.sketch())
+	}
+	return d.rank.kind.String() + "{" + strings.Join(parts, " ") + "}"
+}
+
+func TestHierarchy(t *testing.T) {
+	for _, c := range []struct {
+		node, want string
+		nests      bool
+	}{
+		{"two quads", "NODE{MX{0 1 2 3} MX{4 5 6 7}}", true},
+		{"two quads, SYS", "SYS{MX{0 1 2 3} MX{4 5 6 7}}", true},
+		{"four pairs", "SYS{NODE{MX{0 1} MX{2 3}} NODE{MX{4 5} MX{6 7}}}", true},
+		{"quad, pair and 2", "SYS{MX{0 1 2 3} NODE{MX{4 5} 6 7}}", true},
+		{"pairs 02 13 45 67", "SYS{MX{0 2} MX{1 3} MX{4 5} MX{6 7}}", true},
+		{"mesh over 4 NUMA", "MX{MX{0 1} MX{2 3} MX{4 5} MX{6 7}}", true},
+		{"unlinked", "NODE{0 1 2 3 4 5 6 7}", true},
+		{"PCIe only", "NODE{PXB{PIX{0 1} 2 3} PXB{4 5 PIX{6 7}}}", true},
+		// one quad has lost a link, which the paths through the others make up for
+		{"degraded quads", "SYS{MX{0 1 2 3} MX{4 5 6 7}}", false},
+		{"wings", "PIX{MX{0 1 2 3} MX{4 5 6 7}}", false},
+		{"cube mesh", "MX{MX{MX{0 1} MX{2 3}} MX{MX{4 5} MX{6 7}}}", false},
+	} {
+		root, nests := hierarchy(&scale{g: named(t, c.node), unknown: kindWeights})
+		if got := root.sketch(); got != c.want || nests != c.nests {
+			t.Errorf("%s: %s, nests %v; want %s, %v", c.node, got, nests, c.want, c.nests)
+		}
+		if want := []int{0, 1, 2, 3, 4, 5, 6, 7}; !slices.Equal(root.gpus, want) {
+			t.Errorf("%s: the root has %v", c.node, root.gpus)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package alloc
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// maxOrders is up to how many Wants all orders of serving them are tried.
+const maxOrders = 6
+
+// serveInOrders serves the Wants one after another in the best order: their
+// classes are compared, the worst first, then the sum of their weights, and among
+// equals the first order counts, which is the one given.
+func (p *Picker) serveInOrders(free []int, wants []Want, order []int, explain bool) ([]Answer, error) {
+	best, err := p.serve(free, wants, order, explain)
+	if err != nil || len(wants) > maxOrders {
+		return best, err
+	}
+	for next := slices.Clone(order); permute(next, order, wants); {
+		answers, err := p.serve(free, wants, next, explain)
+		if err != nil {
+			return nil, err
+		}
+		if cmp.Or(slices.Compare(classesOf(answers), classesOf(best)), cmp.Compare(p.weigh(answers), p.weigh(best))) > 0 {
+			best = answers
+		}
+	}
+	return best, nil
+}
+
+// serve picks in one order. The answers are in the order of the Wants.
+func (p *Picker) serve(free []int, wants []Want, order []int, explain bool) ([]Answer, error) {
+	free = slices.Clone(free)
+	answers := make([]Answer, len(wants))
+	for _, i := range order {
+		answer, err := p.Pick(Request{N: wants[i].N, Free: free, Policy: wants[i].Policy, Explain: explain})
+		if err != nil {
+			return nil, &WantError{i, err}
+		}
+		answers[i] = answer
+		free = slices.DeleteFunc(free, func(g int) bool { return slices.Contains(answer.GPUs, g) })
+	}
+	return answers, nil
+}
+
+// classesOf are the classes of the sets, worst first; the greater is better.
+func classesOf(answers []Answer) []topology.Kind {
+	out := make([]topology.Kind, len(answers))
+	for i, a := range answers {
+		out[i] = a.Class
+	}
+	slices.Sort(out)
+	return out
+}
+
+// weigh is the weight of all sets.
+func (p *Picker) weigh(answers []Answer) (sum int) {
+	for _, a := range answers {
+		q := question{free: a.GPUs, policy: Spread}
+		sum += p.solver().figures(q, a.GPUs).Weight
+	}
+	return sum
+}
+
+// permute makes the next order of Wants, in the lexical order that begins with
+// first; Wants that are alike keep theirs, as they can be exchanged. It says
+// false after the last.
+func permute(order, first []int, wants []Want) bool {
+	rank := func(want int) int {
+		at := slices.Index(first, want)
+		for at > 0 && wants[first[at-1]] == wants[want] {
+			at--
+		}
+		return at
+	}
+	i := len(order) - 2
+	for i >= 0 && rank(order[i]) >= rank(order[i+1]) {
+		i--
+	}
+	if i < 0 {
+		return false
+	}
+	j := len(order) - 1
+	for rank(order[j]) <= rank(order[i]) {
+		j--
+	}
+	order[i], order[j] = order[j], order[i]
+	slices.Reverse(order[i+1:])
+	return true
+}

@@ -1,0 +1,83 @@
+package alloc
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ordersOf are all that permute goes through, as sizes.
+func ordersOf(wants []Want) []string {
+	first := make([]int, len(wants))
+	for i := range first {
+		first[i] = i
+	}
+	var out []string
+	for order := slices.Clone(first); ; {
+		text := ""
+		for _, i := range order {
+			text += fmt.Sprint(wants[i].N)
+		}
+		out = append(out, text)
+		if !permute(order, first, wants) {
+			return out
+		}
+	}
+}
+
+func TestPermute(t *testing.T) {
+	for _, tt := range []struct {
+		sizes []int
+		want  []string
+	}{
+		{nil, []string{""}},
+		{[]int{2}, []string{"2"}},
+		{[]int{3, 2, 1}, []string{"321", "312", "231", "213", "132", "123"}},
+		{[]int{2, 2, 1}, []string{"221", "212", "122"}},
+		{[]int{1, 1, 1, 1}, []string{"1111"}},
+	} {
+		var wants []Want
+		for _, n := range tt.sizes {
+			wants = append(wants, Want{N: n})
+		}
+		if d := cmp.Diff(tt.want, ordersOf(wants)); d != "" {
+			t.Errorf("%v (-want +got):\n%s", tt.sizes, d)
+		}
+	}
+	if got := len(ordersOf([]Want{{N: 6}, {N: 5}, {N: 4}, {N: 3}, {N: 2}, {N: 1}})); got != 720 {
+		t.Errorf("%d orders of six, want 720", got)
+	}
+}
+
+// TestOrders checks that the best order is taken, and that it is worth looking
+// for.
+func TestOrders(t *testing.T) {
+	better := 0
+	for seed := range uint64(200) {
+		p := New(graph(t, random(rand.New(rand.NewPCG(seed, 1)), 8, 2)))
+		free := []int{0, 1, 2, 3, 4, 5, 6, 7}
+		wants := []Want{{3, Partition}, {3, Partition}, {2, Partition}}
+		got, err := p.Joint(free, wants, false)
+		if err != nil || got.Exact || got.Method != "orders" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+			other, err := p.serve(free, wants, order, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch c := slices.Compare(classesOf(got.Answers), classesOf(other)); {
+			case c < 0 || c == 0 && p.weigh(got.Answers) < p.weigh(other):
+				t.Errorf("seed %d: %v, but in the order %v %v", seed, classesOf(got.Answers), order, classesOf(other))
+			case c > 0 && order[0] == 0 && order[1] == 1:
+				better++
+			}
+		}
+	}
+	if better == 0 {
+		t.Error("the first order is always the best: then why try others")
+	}
+}

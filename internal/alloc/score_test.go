@@ -1,0 +1,214 @@
+package alloc
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+func scored(t *testing.T, node gpu.Node, free []int, n int, policy Policy) NodeScore {
+	t.Helper()
+	s, err := New(graph(t, node)).Score(free, n, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestScore(t *testing.T) {
+	got := scored(t, nodes()["two quads, SYS"], []int{7, 6, 5, 4, 3, 2}, 2, Spread)
+	mx := topology.MX
+	want := NodeScore{
+		Policy: "spread", GPUs: []int{2, 3}, Free: 6, Class: mx, Weight: 100, Cut: 80, Locality: 5,
+		Capability: []Count{{mx, 2, 1}},
+		Before:     []Count{{mx, 4, 1}, {mx, 2, 3}},
+		After:      []Count{{mx, 4, 1}, {mx, 2, 2}},
+		Loss:       []Count{{mx, 4, 0}, {mx, 2, 1}},
+		Jobs:       -1, Worst: topology.SYS, Key: Spread.key(), Exact: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	// After lacks the sizes that are too large for what is left; Loss does not.
+	got = scored(t, nodes()["wings"], []int{0, 1, 4, 5}, 2, Binpack)
+	pix := topology.PIX
+	want = NodeScore{
+		Policy: "binpack", GPUs: []int{0, 1}, Free: 4, Class: mx, Weight: 100, Cut: 120, Locality: 2,
+		Capability: []Count{{mx, 2, 1}, {pix, 2, 1}},
+		Before:     []Count{{mx, 4, 0}, {mx, 2, 2}, {pix, 4, 1}, {pix, 2, 2}},
+		After:      []Count{{mx, 2, 1}, {pix, 2, 1}},
+		Loss:       []Count{{mx, 4, 0}, {mx, 2, 1}, {pix, 4, 1}, {pix, 2, 1}},
+		Jobs:       -1, Worst: topology.SYS, Key: Binpack.key(), Exact: true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestCompareNodes names the better node of two first.
+func TestCompareNodes(t *testing.T) {
+	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	quads := nodes()["two quads"]
+	mesh := build(8, 1, 0, func(int, int) string { return "MX" })
+	lame := build(8, 1, 0, with(domains(8, "NODE", "NODE", []int{0, 1, 2, 3}, []int{4, 5, 6, 7}), "SYS", [2]int{0, 4}))
+	// GPUs without links but among themselves, in fours
+	sunder := build(8, 1, 0, with(domains(8, "NODE", "NA", []int{0, 1}, []int{2, 3}, []int{4, 5}, []int{6, 7}), "SYS", [2]int{0, 4}))
+	for _, c := range []struct {
+		name     string
+		better   gpu.Node
+		freeA    []int
+		worse    gpu.Node
+		freeB    []int
+		n        int
+		policies []Policy
+	}{
+		// the two rows of the adversarial cases
+		{"one job less against two more", quads, []int{0, 4, 5, 6, 7}, quads, all, 1, []Policy{Spread, Binpack, MTF, Distribute}},
+		{"a linked pair of eight against an unlinked one", quads, all, quads, []int{0, 4}, 2, []Policy{Spread, Binpack, Partition}},
+		// damage, not what is left: the larger node is not the better one
+		{"what is lost counts, not what is kept", quads, []int{2, 3, 4}, quads, all, 2, []Policy{Spread, Binpack}},
+		{"a pair of a quad, not of an eight", quads, all, mesh, all, 2, []Policy{Spread, Binpack}},
+		{"an eight by MetaXLink", mesh, all, quads, all, 8, []Policy{Spread, Binpack, Policies()[2], MTF, Partition, Distribute}},
+		// NODE is the worst class of one node, so that it does not count there; all
+		// sets fit it there as they do on the other
+		{"only the weight differs", quads, all, lame, all, 8, []Policy{Spread, Binpack, Partition}},
+		// NODE does not occur on one node: what fits it there has MetaXLink
+		{"a four that was not there", nodes()["pairs 02 13 45 67"], all, sunder, all, 2, []Policy{Spread, Binpack}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, policy := range c.policies {
+				a, b := scored(t, c.better, c.freeA, c.n, policy), scored(t, c.worse, c.freeB, c.n, policy)
+				if by, back := a.Compare(b), b.Compare(a); by != 1 || back != -1 {
+					t.Errorf("%v: %d and %d, want 1 and -1\n%+v\n%+v", policy, by, back, a, b)
+				}
+			}
+		})
+	}
+}
+
+// TestCompareFirst: to take GPUs in the order of their indices says nothing about
+// nodes.
+func TestCompareFirst(t *testing.T) {
+	all := nodes()
+	a, b := scored(t, all["two quads"], []int{0, 1}, 2, First), scored(t, all["unlinked"], []int{0, 1}, 2, First)
+	if by := a.Compare(b); by != 0 {
+		t.Errorf("got %d", by)
+	}
+}
+
+// TestCompareIsAnOrder draws nodes of all kinds, sorts their scores by Compare,
+// and demands that any two then stand in that order.
+func TestCompareIsAnOrder(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(31, 31))
+	all := nodes()
+	names := slices.Sorted(maps.Keys(all))
+	pickers := map[string]*Picker{}
+	for name, node := range all {
+		pickers[name] = New(graph(t, node))
+	}
+	for _, policy := range Policies() {
+		for n := 1; n <= 8; n++ {
+			var scores []NodeScore
+			for range 40 {
+				free := r.Perm(8)[:n+r.IntN(9-n)]
+				s, err := pickers[names[r.IntN(len(names))]].Score(free, n, policy)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s.Compare(s) != 0 {
+					t.Fatalf("%+v is not as good as itself", s)
+				}
+				scores = append(scores, s)
+			}
+			slices.SortStableFunc(scores, NodeScore.Compare)
+			for i, a := range scores {
+				for _, b := range scores[i+1:] {
+					if a.Compare(b) > 0 || b.Compare(a) != -a.Compare(b) {
+						t.Fatalf("%d by %v: no order:\n%+v\n%+v", n, policy, a, b)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestScoreAgreesWithPick: of two sets on one node the one that Pick prefers is
+// the better one for Compare.
+func TestScoreAgreesWithPick(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(37, 37))
+	for name, node := range nodes() {
+		p := New(graph(t, node))
+		for range 60 {
+			free := r.Perm(8)
+			n := 1 + r.IntN(7)
+			for _, policy := range []Policy{Spread, Binpack, MTF, Policies()[2]} {
+				best, err := p.Score(free, n, policy)
+				if err != nil {
+					t.Fatal(err)
+				}
+				other, err := p.scoreOf(Request{N: n, Free: free, Required: free[:n], Policy: policy})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if by := best.Compare(other); by < 0 {
+					t.Errorf("%s, %v: %v is worse than %v", name, policy, best.GPUs, other.GPUs)
+				}
+			}
+		}
+	}
+}
+
+func TestScoreErrors(t *testing.T) {
+	p := New(named(t, "two quads"))
+	var insufficient *InsufficientError
+	if _, err := p.Score([]int{0, 1}, 3, Spread); !errors.As(err, &insufficient) {
+		t.Errorf("3 of 2: %v", err)
+	}
+	var argument *ArgumentError
+	for _, free := range [][]int{{8}, {0, 0}, {-1}} {
+		if _, err := p.Score(free, 1, Spread); !errors.As(err, &argument) {
+			t.Errorf("free %v: %v", free, err)
+		}
+		if _, _, err := p.Vectors(free); !errors.As(err, &argument) {
+			t.Errorf("vectors of %v: %v", free, err)
+		}
+	}
+	s, err := New(graph(t, build(1, 1, 0, nil))).Score([]int{0}, 1, Spread)
+	if err != nil || s.Worst != topology.MX || s.Class != topology.MX {
+		t.Errorf("a node of one GPU: %+v, %v", s, err)
+	}
+	form, err := json.Marshal(s)
+	if err != nil || strings.Contains(string(form), "null") {
+		t.Errorf("JSON with a null: %s, %v", form, err)
+	}
+	for _, policy := range Policies() {
+		s, err := p.Score([]int{0, 1, 2, 3}, 4, policy)
+		if form, jsonErr := json.Marshal(s); err != nil || jsonErr != nil || strings.Contains(string(form), "null") {
+			t.Errorf("%v: JSON with a null: %s, %v", policy, form, err)
+		}
+	}
+}
+
+func TestVectors(t *testing.T) {
+	p := New(named(t, "two quads"))
+	// of the pairs 0,1 and 4,5 the first, though it cuts more
+	scores, losses, err := p.Vectors([]int{5, 0, 1, 2, 4})
+	if diff := cmp.Diff([][]int{{0, 100, 300, 360, 520}, {240, 280, 120, 160, 0}}, [][]int{scores, losses}); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	scores, losses, err = p.Vectors(nil)
+	if len(scores) != 0 || len(losses) != 0 || scores == nil || err != nil {
+		t.Errorf("nothing free: %v, %v, %v", scores, losses, err)
+	}
+}

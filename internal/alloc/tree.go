@@ -1,0 +1,178 @@
+package alloc
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// tree answers for graphs that nest, exactly: in one, the GPUs joined by a class
+// or better are the domains of the hierarchy, a set fits the class if it is
+// within one of them, and all that a policy weighs is a sum over the domains of
+// what the numbers of chosen and of remaining GPUs in each make. So the best
+// choice of each number of GPUs from a domain is made of the best choices from
+// its parts.
+type tree struct {
+	root, jobs *domain // jobs is the hierarchy as MTF sees it
+	grove      *grove
+
+	mu     sync.Mutex
+	memory *memory
+}
+
+// memory is what a tree keeps from one question for the next. The answers do not
+// depend on it.
+type memory struct {
+	ranks   []rank
+	leaves  [numStates]*shape
+	shapes  map[shapeKey]*shape
+	layouts map[layoutKey]*layout
+	views   []*view // the last one asked for first
+	cost    int     // of shapes and curves, in words
+}
+
+// The memory is given up before a question if it holds more than maxCost words: a
+// node of 1024 GPUs asked for 100 adds a few thousand for each GPU that changes.
+// A question looks at a view for each class at most, and most at one or two.
+const (
+	maxCost   = 4 << 20
+	maxViews  = 16
+	shapeCost = 32
+)
+
+// newTree answers for the hierarchy of s, and looks at nothing else of it.
+func newTree(s *scale, root *domain) *tree {
+	t := &tree{root: root, jobs: root, grove: newGrove(root)}
+	if s.tenths != nil {
+		t.jobs = root.regardless()
+	}
+	return t
+}
+
+func (t *tree) newMemory() *memory {
+	m := &memory{ranks: t.grove.ranks, shapes: map[shapeKey]*shape{}, layouts: map[layoutKey]*layout{}}
+	gpu := int32(len(m.ranks) - 1)
+	m.leaves[stateFree] = &shape{shapeKey: shapeKey{rank: gpu, state: stateFree}, free: 1, hi: 1}
+	m.leaves[stateRequired] = &shape{shapeKey: shapeKey{rank: gpu, state: stateRequired}, free: 1, lo: 1, hi: 1}
+	m.leaves[stateBarred] = &shape{shapeKey: shapeKey{rank: gpu, state: stateBarred}, free: 1}
+	return m
+}
+
+func (t *tree) solve(q question) (solution, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.memory == nil || t.memory.cost > maxCost {
+		t.memory = t.newMemory()
+	}
+	return t.best(q)
+}
+
+// best is the best set for q; ok is false if there is none.
+func (t *tree) best(q question) (best solution, ok bool) {
+	kinds := t.grove.kinds
+	lowest := flavor{floor: kinds[len(kinds)-1], scope: q.scope, ceiling: -1, mtf: q.policy == MTF}
+	if q.scope == Link {
+		lowest.floor = topology.MX
+	}
+	if q.policy == Distribute && q.n > 1 {
+		// a set counts that is of the class or worse: the first one is of it
+		for _, c := range slices.Backward(kinds) {
+			f := lowest
+			f.ceiling = int8(c)
+			if best, ok = t.choose(q, f); ok {
+				break
+			}
+		}
+		return best, ok
+	}
+	fewest := -1 // jobs; it matters to MTF alone
+	switch q.policy.objective {
+	case spread, binpack:
+	case mtf:
+		if best, ok = t.choose(q, lowest); !ok {
+			return best, false
+		}
+		fewest = t.jobsLeft(q.free, best.gpus)
+	default:
+		return t.choose(q, lowest)
+	}
+	for _, c := range kinds {
+		f := lowest
+		f.floor = max(f.floor, c)
+		if q.n > max(1, t.grove.largest[f.floor]) {
+			continue
+		}
+		best, ok = t.choose(q, f)
+		if ok && (fewest < 0 || t.jobsLeft(q.free, best.gpus) == fewest) {
+			break
+		}
+	}
+	return best, ok
+}
+
+// choose is the best set for q that meets the demand, whatever its class; ok is
+// false if there is none.
+func (t *tree) choose(q question, f flavor) (best solution, ok bool) {
+	m := t.memory
+	p := m.look(t.grove, m.view(t.grove, f), q.states(len(t.grove.leaf)))
+	if q.n < p.lo || q.n > p.hi {
+		return best, false
+	}
+	if f.mtf {
+		p.pool = poolShed
+	}
+	c := m.grow(m.layout(q.layout(), t.grove), p, m.ranks[p.rank], q.n, q.n)
+	wanted := 0
+	if f.ceiling >= 0 {
+		wanted = 1
+	}
+	if c.rows>>wanted&1 == 0 || c.words[0][c.at(wanted, q.n)] < hardly {
+		return best, false
+	}
+	at := make([]int32, len(q.free))
+	for i, gpu := range q.free {
+		at[i] = int32(gpu)
+	}
+	e := c.at(wanted, q.n)
+	best = solution{gpus: make([]int, 0, q.n), class: c.joint(e, m.ranks), method: "tree"}
+	c.pick(e, at, func(gpu int32) { best.gpus = append(best.gpus, int(gpu)) })
+	slices.Sort(best.gpus)
+	return best, true
+}
+
+// states are the states of so many GPUs.
+func (q question) states(gpus int) []state {
+	states := make([]state, gpus)
+	for _, g := range q.free {
+		states[g] = stateFree
+	}
+	for _, g := range q.required {
+		states[g] = stateRequired
+	}
+	for _, g := range q.barred {
+		states[g] = stateBarred
+	}
+	return states
+}
+
+// view is the view of a flavor, a new one if it was not looked at lately.
+func (m *memory) view(g *grove, f flavor) *view {
+	i := slices.IndexFunc(m.views, func(v *view) bool { return v.flavor == f })
+	if i < 0 {
+		m.views = append(m.views[:min(len(m.views), maxViews-1)], g.view(f))
+		i = len(m.views) - 1
+	}
+	v := m.views[i]
+	copy(m.views[1:], m.views[:i])
+	m.views[0] = v
+	return v
+}
+
+func (m *memory) layout(k layoutKey, g *grove) *layout {
+	if m.layouts[k] == nil {
+		m.layouts[k] = newLayout(k, g)
+		m.cost += shapeCost
+	}
+	return m.layouts[k]
+}

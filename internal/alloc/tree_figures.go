@@ -1,0 +1,145 @@
+package alloc
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// regardless is the hierarchy of the same graph weighed by kind: domains whose
+// ranks differ in the weight alone are one.
+func (d *domain) regardless() *domain {
+	r := rank{kind: d.rank.kind, local: d.rank.local}
+	w := &domain{gpus: d.gpus, rank: r}
+	if len(d.inside) > 0 {
+		w.rank.weight = int32(kindWeights[r.kind])
+	}
+	for _, in := range d.inside {
+		in = in.regardless()
+		if len(in.inside) > 0 && in.rank == w.rank {
+			w.inside = append(w.inside, in.inside...)
+		} else {
+			w.inside = append(w.inside, in)
+		}
+	}
+	slices.SortFunc(w.inside, func(a, b *domain) int { return cmp.Compare(a.gpus[0], b.gpus[0]) })
+	return w
+}
+
+// jobsLeft is how many jobs fill the free GPUs that are not chosen.
+func (t *tree) jobsLeft(free, chosen []int) int {
+	left := make([]bool, len(t.grove.leaf))
+	for _, g := range free {
+		left[g] = true
+	}
+	for _, g := range chosen {
+		left[g] = false
+	}
+	return t.jobs.jobs(func(gpu int) bool { return left[gpu] })
+}
+
+// class is the class of the smallest domain that has all of the GPUs.
+func (t *tree) class(gpus []int) topology.Kind {
+	if len(gpus) < 2 {
+		return topology.MX
+	}
+	g := t.grove
+	seen := make([]int, len(g.vertices))
+	for _, gpu := range gpus {
+		for at := g.leaf[gpu]; at >= 0; at = g.vertices[at].parent {
+			if seen[at]++; seen[at] == len(gpus) {
+				return g.ranks[g.vertices[at].rank].kind
+			}
+		}
+	}
+	return topology.Unknown
+}
+
+// census counts a set of GPUs and the GPUs that remain.
+type census struct {
+	set, rest            []bool // by GPU
+	inSet, inRest        capacity
+	weight, cut, locally int
+}
+
+// capacity is how many sets of 1<<shift GPUs fit a class, by class and shift.
+type capacity [topology.MX + 1][bits.UintSize]int
+
+func (t *tree) figures(q question, gpus []int) Candidate {
+	n := len(t.grove.leaf)
+	c := &census{set: make([]bool, n), rest: make([]bool, n)}
+	for _, g := range q.free {
+		c.rest[g] = true
+	}
+	for _, g := range gpus {
+		c.set[g], c.rest[g] = true, false
+	}
+	s, r := c.count(t.root)
+	c.fit(t.root, topology.Unknown, s, r)
+	f := Candidate{
+		GPUs: gpus, Class: t.class(gpus), Weight: c.weight, Cut: c.cut, Locality: c.locally,
+		Capability: t.capability(&c.inSet, s), Rest: t.capability(&c.inRest, r),
+	}
+	switch q.policy.objective {
+	case weighted:
+		f.Score = float64(q.policy.gain*int64(f.Weight)-q.policy.loss*int64(f.Cut)) / 1000
+	case mtf:
+		f.Jobs = t.jobsLeft(q.free, gpus) - t.jobsLeft(q.free, nil)
+	}
+	return f
+}
+
+// count returns how many GPUs of the set and of the rest are in the domain, and
+// counts the pairs.
+func (c *census) count(d *domain) (s, r int) {
+	if len(d.inside) == 0 {
+		for _, g := range d.gpus { // one, or none in an empty graph
+			s, r = number(c.set[g]), number(c.rest[g])
+		}
+		return s, r
+	}
+	for _, in := range d.inside {
+		x, y := c.count(in)
+		c.weight += int(d.rank.weight) * s * x
+		c.cut += int(d.rank.weight) * (s*y + r*x)
+		c.locally += int(d.rank.local) * s * x
+		s, r = s+x, r+y
+		c.fit(in, d.rank.kind+1, x, y)
+	}
+	return s, r
+}
+
+// fit counts the sets of the domain's s and r GPUs, for the classes from worst to
+// its own: those that the domain around it does not fit.
+func (c *census) fit(d *domain, worst topology.Kind, s, r int) {
+	for k := worst; len(d.inside) > 0 && k <= d.rank.kind; k++ {
+		for shift := 1; s>>shift+r>>shift > 0; shift++ {
+			c.inSet[k][shift] += s >> shift
+			c.inRest[k][shift] += r >> shift
+		}
+	}
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// capability lists what was counted of so many GPUs, as κ does.
+func (t *tree) capability(c *capacity, gpus int) []Count {
+	kinds := t.grove.kinds
+	if len(kinds) > 1 {
+		kinds = kinds[:len(kinds)-1]
+	}
+	counts := []Count{}
+	for _, k := range kinds {
+		for shift := bits.Len(uint(gpus)) - 1; shift > 0; shift-- {
+			counts = append(counts, Count{Class: k, Size: 1 << shift, Sets: c[k][shift]})
+		}
+	}
+	return counts
+}

@@ -1,0 +1,279 @@
+package alloc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// Verdict says how far an answer was verified that was not found wrong. Its JSON
+// form only ever grows.
+type Verdict struct {
+	// All says that every other set of as many free GPUs was to be compared with
+	// the answer; otherwise those that differ from it in one GPU.
+	All bool `json:"all"`
+	// Sets is how many such sets there are, and Compared how many of them were
+	// looked at; of those, Undecided could not be told from the answer within the
+	// work that a verification may do.
+	Sets      int `json:"sets"`
+	Compared  int `json:"compared"`
+	Undecided int `json:"undecided,omitempty"`
+	// Unknown names the figures that could not be worked out again within it.
+	Unknown []string `json:"unknown,omitempty"`
+	// Better is the best set among those compared, if it is better than an answer
+	// that did not claim to be the best, and BetterBy what makes it so.
+	Better   []int     `json:"better,omitempty"`
+	BetterBy Component `json:"betterBy,omitempty"`
+}
+
+// Complete tells whether the answer is proven to be the best.
+func (v Verdict) Complete() bool {
+	return v.All && v.Compared == v.Sets && v.Undecided == 0 && v.Better == nil
+}
+
+// Text is the verdict in words; it ends with a newline.
+func (v Verdict) Text() string {
+	var b strings.Builder
+	others := "other sets"
+	if !v.All {
+		others += " that differ in one GPU"
+	}
+	fmt.Fprintf(&b, "not found wrong; compared with %d of %d %s", v.Compared, v.Sets, others)
+	switch {
+	case v.Better != nil:
+		fmt.Fprintf(&b, ": %s are better, by %v\n", join(v.Better), v.BetterBy)
+	case v.Complete():
+		b.WriteString(": none is better\n")
+	default:
+		fmt.Fprintf(&b, ": none of them is known to be better\n")
+	}
+	if v.Undecided > 0 {
+		fmt.Fprintf(&b, "not told apart within the work allowed: %d sets\n", v.Undecided)
+	}
+	if len(v.Unknown) > 0 {
+		fmt.Fprintf(&b, "not worked out again within the work allowed: %s\n", strings.Join(v.Unknown, ", "))
+	}
+	return b.String()
+}
+
+// WrongError reports what is wrong about an answer.
+type WrongError struct {
+	What      string // the figure, such as "weight of the chosen set"
+	Got, Want string
+}
+
+func (e *WrongError) Error() string {
+	return fmt.Sprintf("%s: got %s, want %s", e.What, e.Got, e.Want)
+}
+
+func wrong(what string, got, want any) error {
+	return &WrongError{What: what, Got: fmt.Sprint(got), Want: fmt.Sprint(want)}
+}
+
+// Verify checks an answer to a request about a graph weighed by w. It works from
+// the definitions alone and shares nothing with the solvers. First it checks that
+// the set meets the request, then its class and each figure of the explanation,
+// if there is one, and last that no other set is better: of all sets, if there
+// are at most 20,000, otherwise of those that differ from the answer in one GPU.
+// What it may do is bounded in steps, not in time, and the Verdict says what that
+// left open.
+//
+// An error is a *WrongError, or an *ArgumentError for a request or a bandwidth
+// that makes no sense. A better set makes an answer wrong only if that claims to
+// be Exact.
+func Verify(g *topology.Graph, w Weights, r Request, a Answer) (Verdict, error) {
+	q, err := r.check(g.Len())
+	if err != nil {
+		return Verdict{}, err
+	}
+	j, err := newJudge(g, w, q)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if a.Policy != q.policy {
+		return Verdict{}, wrong("policy", a.Policy, q.policy)
+	}
+	if r.Sizes == Enforce && !slices.Contains(recommended, q.n) {
+		return Verdict{}, wrong("number of GPUs, which the size rule refuses", q.n, "1, 2, 4 or 8")
+	}
+	chosen, err := j.sound("the chosen set", a.GPUs)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if err := j.figure(chosen, "the chosen set", ByClass, Candidate{Class: a.Class}); err != nil {
+		return Verdict{}, err
+	}
+	if err := j.bound(chosen, a); err != nil {
+		return Verdict{}, err
+	}
+	rival, err := j.explained(chosen, r, a)
+	if err != nil {
+		return Verdict{}, err
+	}
+	v, err := j.others(chosen, rival, a)
+	v.Unknown = j.unknown
+	return v, err
+}
+
+// sound checks that gpus are a set that meets the request.
+func (j *judge) sound(what string, gpus []int) (*weighed, error) {
+	if len(gpus) != j.q.n {
+		return nil, wrong("number of GPUs of "+what, len(gpus), j.q.n)
+	}
+	for i, g := range gpus {
+		if i > 0 && gpus[i-1] >= g {
+			return nil, wrong("order of the GPUs of "+what, join(gpus), "each once, ascending")
+		}
+		if !slices.Contains(j.q.free, g) {
+			return nil, wrong("a GPU of "+what, g, "one that is free")
+		}
+	}
+	for _, g := range j.q.required {
+		if !slices.Contains(gpus, g) {
+			return nil, wrong("GPUs of "+what, join(gpus), "with "+join(j.q.required))
+		}
+	}
+	s := j.weigh(gpus)
+	if inside, known := j.inside(s); !known {
+		j.unknown = append(j.unknown, "scope of "+what)
+	} else if !inside {
+		return nil, wrong("scope of "+what, join(gpus), scopeWords[j.q.scope])
+	}
+	return s, nil
+}
+
+// bound checks that what the answer says of its distance to the best agrees with
+// the figures of its set.
+func (j *judge) bound(chosen *weighed, a Answer) error {
+	if a.Exact || a.Bound == nil || a.Gap == nil {
+		if !a.Exact || a.Bound != nil || a.Gap != nil {
+			return wrong("exactness", fmt.Sprintf("exact %v, bound %v, gap %v", a.Exact, a.Bound != nil, a.Gap != nil),
+				"exact without bound and gap, or both of these")
+		}
+		return nil
+	}
+	gap := ByOrder
+	for _, c := range j.q.policy.key() {
+		by, known := j.against(chosen, c, *a.Bound)
+		if !known {
+			return nil
+		}
+		if by > 0 {
+			return wrong(fmt.Sprintf("bound of %v", c), c.cell(*a.Bound), "no less than the chosen set has")
+		}
+		if by < 0 && gap == ByOrder {
+			gap = c
+		}
+	}
+	if a.Gap.By != gap {
+		return wrong("component of the gap", a.Gap.By, gap)
+	}
+	return nil
+}
+
+// explained checks the explanation, if there is one, and returns the runner-up,
+// if there is one.
+func (j *judge) explained(chosen *weighed, r Request, a Answer) (*weighed, error) {
+	e := a.Explanation
+	if e == nil {
+		if r.Explain {
+			return nil, wrong("explanation", "none", "one")
+		}
+		return nil, nil
+	}
+	policy := j.q.policy
+	if key := slices.Concat(policy.key(), []Component{ByOrder}); !slices.Equal(e.Key, key) {
+		return nil, wrong("key of the explanation", e.Key, key)
+	}
+	if e.Policy != policy.String() || e.Opposite != policy.opposite() {
+		return nil, wrong("policy of the explanation", fmt.Sprint(e.Policy, ", opposite ", e.Opposite), fmt.Sprint(policy, ", opposite ", policy.opposite()))
+	}
+	if e.Exact && !a.Exact {
+		return nil, wrong("exactness of the explanation", e.Exact, a.Exact)
+	}
+	if !slices.Equal(e.Chosen.GPUs, a.GPUs) {
+		return nil, wrong("chosen set of the explanation", join(e.Chosen.GPUs), join(a.GPUs))
+	}
+	if err := j.figures(chosen, "the chosen set", e.Chosen); err != nil {
+		return nil, err
+	}
+	if e.RunnerUp == nil {
+		if e.DecidedBy != 0 {
+			return nil, wrong("deciding component without a runner-up", e.DecidedBy, Component(0))
+		}
+		return nil, nil
+	}
+	rival, err := j.sound("the runner-up", e.RunnerUp.GPUs)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Equal(rival.gpus, chosen.gpus) {
+		return nil, wrong("runner-up", join(rival.gpus), "another set than the chosen one")
+	}
+	if err := j.figures(rival, "the runner-up", *e.RunnerUp); err != nil {
+		return nil, err
+	}
+	by, decided, known := chosen.compare(rival)
+	switch {
+	case !known:
+		j.unknown = append(j.unknown, "order of the chosen set and the runner-up")
+	case by < 0 && a.Exact:
+		return nil, betterError(chosen, rival, decided)
+	case decided != e.DecidedBy:
+		return nil, wrong("deciding component", e.DecidedBy, decided)
+	}
+	return rival, nil
+}
+
+func betterError(than, s *weighed, by Component) error {
+	return wrong("best set", join(than.gpus), fmt.Sprintf("%s, better by %v", join(s.gpus), by))
+}
+
+// others compares the answer with other sets, and its runner-up too, if the
+// explanation claims that none is better but the answer.
+func (j *judge) others(chosen, rival *weighed, a Answer) (v Verdict, err error) {
+	best := chosen
+	var each func(func(gpus []int) bool)
+	v.All, v.Sets, each = j.neighbourhood(chosen.gpus)
+	each(func(gpus []int) bool {
+		if j.steps < 0 {
+			return false
+		}
+		s := j.weigh(gpus)
+		v.Compared++
+		inside, known := j.inside(s)
+		if known && !inside {
+			return true
+		}
+		by, decided := 0, Component(0)
+		if known {
+			by, decided, known = s.compare(best)
+		}
+		if known && a.Explanation != nil && by < 0 {
+			switch {
+			case rival == nil:
+				err = wrong("runner-up", "none", join(s.gpus))
+				return false
+			case a.Explanation.Exact && !slices.Equal(s.gpus, rival.gpus):
+				var over int
+				if over, _, known = s.compare(rival); known && over > 0 {
+					err = wrong("runner-up", join(rival.gpus), join(s.gpus))
+					return false
+				}
+			}
+		}
+		switch {
+		case !known:
+			v.Undecided++
+		case by > 0 && a.Exact:
+			err = betterError(chosen, s, decided)
+			return false
+		case by > 0:
+			best, v.Better, v.BetterBy = s, s.gpus, decided
+		}
+		return true
+	})
+	return v, err
+}

@@ -1,0 +1,135 @@
+package alloc
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// family is a set of GPUs with the families that it falls into when its worst
+// links are taken away: by class, and among links of one class by how near the
+// GPUs sit.
+type family struct {
+	gpus []int
+	into []*family // none for a single GPU
+}
+
+// descend finds the families within GPUs that paths join.
+func (j *judge) descend(gpus []int) *family {
+	f := &family{gpus: gpus}
+	if len(gpus) < 2 {
+		return f
+	}
+	rank := func(a, b int) int { return 16*int(j.g.Kind(a, b)) + int(j.g.Locality(a, b)) }
+	var ranks []int
+	for i, a := range gpus {
+		for _, b := range gpus[:i] {
+			ranks = append(ranks, rank(a, b))
+		}
+	}
+	slices.Sort(ranks)
+	for _, worst := range slices.Compact(ranks) {
+		parts := joined(gpus, func(a, b int) bool { return rank(a, b) > worst })
+		if len(parts) == 1 {
+			continue
+		}
+		for _, part := range parts {
+			f.into = append(f.into, j.descend(part))
+		}
+		return f
+	}
+	return f
+}
+
+// joined are the sets of GPUs that paths join.
+func joined(gpus []int, linked func(a, b int) bool) (parts [][]int) {
+	left := slices.Clone(gpus)
+	for len(left) > 0 {
+		part := []int{left[0]}
+		left = left[1:]
+		for at := 0; at < len(part); at++ {
+			left = slices.DeleteFunc(left, func(g int) bool {
+				if linked(part[at], g) {
+					part = append(part, g)
+					return true
+				}
+				return false
+			})
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// jobs is the measure MTF: how many jobs of 8, 4, 2 and 1 fill the free GPUs. A
+// job takes families of 1, 2, 4 or 8 that are wholly free, side by side; those
+// within such a family are not looked at.
+func (f *family) jobs(free []int) int {
+	is := map[int]bool{}
+	for _, g := range free {
+		is[g] = true
+	}
+	var visit func(f *family) (whole, jobs int)
+	visit = func(f *family) (whole, jobs int) {
+		members := len(f.gpus)
+		busy := slices.ContainsFunc(f.gpus, func(g int) bool { return !is[g] })
+		if !busy && slices.Contains([]int{1, 2, 4, 8}, members) {
+			return members, 0
+		}
+		for _, in := range f.into {
+			w, n := visit(in)
+			whole, jobs = whole+w, jobs+n
+		}
+		return 0, jobs + inJobs(whole)
+	}
+	whole, jobs := visit(f)
+	return jobs + inJobs(whole)
+}
+
+// inJobs takes the greatest job that there is room for, again and again.
+func inJobs(gpus int) (jobs int) {
+	for _, job := range []int{8, 4, 2, 1} {
+		jobs += gpus / job
+		gpus %= job
+	}
+	return jobs
+}
+
+// bestPacking is the greatest weight of disjoint sets of as many GPUs as were
+// asked for. No weight is negative, so there are as many sets as there is room
+// for: the first GPU is left out only where the numbers do not divide.
+func (j *judge) bestPacking(gpus []int, b *allowance) (weight int, known bool) {
+	size := j.q.n
+	if len(gpus) < size || size == 1 {
+		return 0, true
+	}
+	var name []byte
+	for _, g := range gpus {
+		name = binary.BigEndian.AppendUint16(name, uint16(g))
+	}
+	if a, ok := j.packed[string(name)]; ok {
+		return a.n, a.known
+	}
+	known = true
+	if len(gpus)%size != 0 {
+		weight, known = j.bestPacking(gpus[1:], b)
+	}
+	if known {
+		known = j.combine(gpus[1:], size-1, gpus[:1:1], func(part []int) bool {
+			const cost = 8 // of a GPU to take out and look up, in looks at a pair
+			if !b.spend(cost*len(gpus) + size*size) {
+				return false
+			}
+			left := slices.DeleteFunc(slices.Clone(gpus), func(g int) bool { return slices.Contains(part, g) })
+			rest, ok := j.bestPacking(left, b)
+			for i, x := range part {
+				for _, y := range part[:i] {
+					rest += j.worth(x, y)
+				}
+			}
+			weight = max(weight, rest)
+			return ok
+		})
+	}
+	j.packed[string(name)] = answered{weight, known}
+	return weight, known
+}

@@ -1,0 +1,249 @@
+package alloc
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// weighed is a set of free GPUs with what was worked out of its worth so far.
+type weighed struct {
+	j          *judge
+	gpus, rest []int // ascending
+	known      [ByOrder][]answered
+	done       [ByOrder][]bool
+}
+
+// weigh takes gpus, ascending, and nothing of them out yet.
+func (j *judge) weigh(gpus []int) *weighed { return &weighed{j: j, gpus: gpus} }
+
+// others are the free GPUs that are not in the set.
+func (s *weighed) others() []int {
+	if s.rest == nil {
+		s.rest = make([]int, 0, len(s.j.q.free)-len(s.gpus))
+		for _, g := range s.j.q.free {
+			if _, mine := slices.BinarySearch(s.gpus, g); !mine {
+				s.rest = append(s.rest, g)
+			}
+		}
+	}
+	return s.rest
+}
+
+// compare tells which set the policy prefers, 1 for s, and by what.
+func (s *weighed) compare(o *weighed) (by int, decided Component, known bool) {
+	for _, c := range s.j.q.policy.key() {
+		length := 1
+		if c == ByCapability || c == ByRest {
+			length = len(s.shape(c))
+		}
+		for i := range length {
+			x, known := s.at(c, i)
+			y, too := o.at(c, i)
+			if !known || !too {
+				return 0, c, false
+			}
+			if by := cmp.Compare(x, y); by != 0 {
+				return s.j.sign() * by, c, true
+			}
+		}
+	}
+	return slices.Compare(o.gpus, s.gpus), ByOrder, true
+}
+
+// shape lists the counts of a capability, the most important first, without
+// their numbers.
+func (s *weighed) shape(c Component) (shape []Count) {
+	members := len(s.gpus)
+	if c == ByRest {
+		members = len(s.j.q.free) - members
+	}
+	for i, class := range s.j.classes {
+		if i > 0 && i == len(s.j.classes)-1 {
+			break // every set fits the worst class
+		}
+		size := 1
+		for 2*size <= members {
+			size *= 2
+		}
+		for ; size > 1; size /= 2 {
+			shape = append(shape, Count{Class: class, Size: size})
+		}
+	}
+	return shape
+}
+
+// at is number i of a component, more being better.
+func (s *weighed) at(c Component, i int) (n int, known bool) {
+	for len(s.done[c]) <= i {
+		s.done[c], s.known[c] = append(s.done[c], false), append(s.known[c], answered{})
+	}
+	if !s.done[c][i] {
+		n, known := s.work(c, i)
+		s.done[c][i], s.known[c][i] = true, answered{n, known}
+	}
+	a := s.known[c][i]
+	return a.n, a.known
+}
+
+// work works out at.
+func (s *weighed) work(c Component, i int) (n int, known bool) {
+	j := s.j
+	switch c {
+	case ByClass:
+		if len(s.gpus) < 2 {
+			return int(topology.MX), true
+		}
+		for i, class := range j.classes {
+			fits, known := j.fits(s.gpus, i)
+			if !known || fits {
+				return int(class), known
+			}
+		}
+	case ByCapability:
+		want := s.shape(c)[i]
+		return j.sets(s.gpus, slices.Index(j.classes, want.Class), want.Size)
+	case ByRest:
+		want := s.shape(c)[i]
+		return j.sets(s.others(), slices.Index(j.classes, want.Class), want.Size)
+	case ByWeight:
+		for i, a := range s.gpus {
+			for _, b := range s.gpus[:i] {
+				n += j.worth(a, b)
+			}
+		}
+		j.steps -= len(s.gpus) * len(s.gpus)
+		return n, true
+	case ByCut:
+		// The links to all free GPUs, of which those inside count from both ends.
+		inside, _ := s.at(ByWeight, 0)
+		n = 2 * inside
+		for _, g := range s.gpus {
+			n -= j.pull[g]
+		}
+		return n, true
+	case ByLocality:
+		for i, a := range s.gpus {
+			for _, b := range s.gpus[:i] {
+				n += int(j.g.Locality(a, b))
+			}
+		}
+		j.steps -= len(s.gpus) * len(s.gpus)
+		return n, true
+	case ByScore:
+		weight, _ := s.at(ByWeight, 0)
+		cut, _ := s.at(ByCut, 0)
+		return int(j.q.policy.gain)*weight + int(j.q.policy.loss)*cut, true
+	case ByJobs:
+		j.steps -= 2 * j.g.Len()
+		return j.family.jobs(j.q.free) - j.family.jobs(s.others()), true
+	case ByPacking:
+		weight, _ := s.at(ByWeight, 0)
+		limit := j.question()
+		packed, known := j.bestPacking(s.others(), &limit)
+		return weight + packed, known
+	}
+	return 0, true
+}
+
+// inside tells whether the set lies within the scope.
+func (j *judge) inside(s *weighed) (inside, known bool) {
+	switch j.q.scope {
+	case Link:
+		class, known := s.at(ByClass, 0)
+		return topology.Kind(class) == topology.MX, known
+	case Switch, NUMA:
+		for i, a := range s.gpus {
+			for _, b := range s.gpus[:i] {
+				if !j.near(a, b) {
+					return false, true
+				}
+			}
+		}
+	}
+	return true, true
+}
+
+// near tells whether two GPUs sit as near as the scope demands, as far as that is
+// known: their places say so, or the class that the host states of a path over
+// PCIe, unless their NUMA nodes differ.
+func (j *judge) near(a, b int) bool {
+	place, kind := j.g.Locality(a, b), j.g.Kind(a, b)
+	if place == topology.OtherNUMA {
+		return false
+	}
+	if j.q.scope == Switch {
+		return place == topology.SameSwitch || kind == topology.PIX
+	}
+	return place != topology.LocalityUnknown || kind >= topology.NODE && kind <= topology.PIX
+}
+
+// neighbourhood gives the sets to compare with that of the answer: all others, or
+// those that differ in one GPU, evenly thinned out to the greatest number there
+// may be. total counts them before that.
+func (j *judge) neighbourhood(gpus []int) (all bool, total int, each func(yield func(gpus []int) bool)) {
+	pick := len(gpus) - len(j.q.required)
+	var pool, out []int // what may be swapped in the whole, and what for
+	for _, g := range j.q.free {
+		if !slices.Contains(j.q.required, g) {
+			pool = append(pool, g)
+		}
+		if !slices.Contains(gpus, g) {
+			out = append(out, g)
+		}
+	}
+	if sets := countSubsets(len(pool), pick); sets <= maxVerified {
+		return true, sets - 1, func(yield func([]int) bool) {
+			j.combine(pool, pick, slices.Clone(j.q.required), func(other []int) bool {
+				return slices.Equal(other, gpus) || yield(other)
+			})
+		}
+	}
+	total = pick * len(out)
+	return false, total, func(yield func([]int) bool) {
+		var mine []int
+		for _, g := range gpus {
+			if !slices.Contains(j.q.required, g) {
+				mine = append(mine, g)
+			}
+		}
+		for i := 0; i < total; i += (total + maxVerified - 1) / maxVerified {
+			other := slices.Clone(gpus)
+			other[slices.Index(other, mine[i%pick])] = out[i/pick]
+			slices.Sort(other)
+			if !yield(other) {
+				return
+			}
+		}
+	}
+}
+
+// combine calls yield with each set of chosen and pick members of the pool, in
+// ascending order, until that returns false.
+func (j *judge) combine(pool []int, pick int, chosen []int, yield func([]int) bool) bool {
+	if pick == 0 {
+		set := slices.Clone(chosen)
+		slices.Sort(set)
+		return yield(set)
+	}
+	for i := range len(pool) - pick + 1 {
+		if !j.combine(pool[i+1:], pick-1, append(chosen, pool[i]), yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// countSubsets is how many sets of k there are among n, or more than maxVerified if
+// there are.
+func countSubsets(n, k int) int {
+	k = min(k, n-k)
+	sets := 1
+	for i := range k {
+		if sets = sets * (n - i) / (i + 1); sets > maxVerified {
+			break
+		}
+	}
+	return sets
+}
