@@ -29,6 +29,7 @@ func (s *scene) setMarks() {
 		unhealthy[i] = !g.Healthy
 	}
 	for _, m := range []mark{
+		{"runner-up", s.second, signSecond, pickEdge},
 		{"picked", s.picked, signPicked, pickEdge},
 		{"busy", s.busy, signBusy, busyEdge},
 		{"divided", divided, signDivided, partEdge},

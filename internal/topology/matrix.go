@@ -61,5 +61,6 @@ func Matrix(w io.Writer, v View) error {
 			fmt.Fprintf(&b, "  %-4s = %s\n", k, k.Meaning())
 		}
 	}
+	s.addNote(&b)
 	return write(w, "matrix", b.Bytes())
 }

@@ -30,6 +30,7 @@ func SVG(w io.Writer, v View) error {
 		width, bottom = s.drawGrid(&body, root)
 	}
 	bottom = s.legend(&body, width, bottom)
+	bottom = s.writeNote(&body, width, bottom)
 
 	var c canvas
 	height := bottom + margin

@@ -101,6 +101,11 @@ func signPicked(c *canvas) {
 	c.path("", "M-4 0l3 3l5 -6")
 }
 
+func signSecond(c *canvas) {
+	c.dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, pickEdge))
+	c.path("", "M-3 -2a3 3 0 0 1 6 0c0 2 -6 3 -6 6h6")
+}
+
 func signBusy(c *canvas) {
 	c.dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, busyEdge))
 	c.path("", "M-2 -1v-1a2 2 0 0 1 4 0v1")

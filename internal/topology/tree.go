@@ -41,6 +41,7 @@ func Tree(w io.Writer, v View) error {
 		b.WriteString(l.text + "\n")
 	}
 	s.linkLines(&b)
+	s.addNote(&b)
 	return write(w, "tree", b.Bytes())
 }
 

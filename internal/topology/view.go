@@ -15,8 +15,12 @@ type View struct {
 	Node gpu.Node
 	// Graph is the Node's; nil builds it.
 	Graph *Graph
-	// Picked and Busy are GPU indices in any order.
-	Picked, Busy []int
+	// Picked, RunnerUp and Busy are GPU indices in any order. RunnerUp are those
+	// that would have been picked next.
+	Picked, RunnerUp, Busy []int
+	// Note is what is to be said below the picture, in lines of which the columns
+	// matter.
+	Note []string
 }
 
 // ErrView reports a View that contradicts itself: a mark on a GPU that the node
@@ -27,7 +31,9 @@ var ErrView = errors.New("invalid view")
 type scene struct {
 	gpus         []gpu.GPU
 	graph        *Graph
-	picked, busy []bool         // by GPU
+	picked, busy []bool // by GPU
+	second       []bool // by GPU: would have been picked next
+	note         []string
 	domains      []domain       // MetaXLink domains
 	domainOf     []int          // by GPU: the number of its domain, from 1, or 0
 	down         [][2]int       // pairs that a MetaXLink would join if it were up, a < b
@@ -47,7 +53,7 @@ type domain struct {
 
 func (v View) scene() (*scene, error) {
 	n := len(v.Node.GPUs)
-	s := &scene{gpus: v.Node.GPUs, graph: v.Graph, domainOf: make([]int, n)}
+	s := &scene{gpus: v.Node.GPUs, graph: v.Graph, domainOf: make([]int, n), note: v.Note}
 	if s.graph == nil {
 		s.graph, _ = New(v.Node)
 	}
@@ -56,6 +62,9 @@ func (v View) scene() (*scene, error) {
 	}
 	var err error
 	if s.picked, err = set("picked", v.Picked, n); err != nil {
+		return nil, err
+	}
+	if s.second, err = set("runner-up", v.RunnerUp, n); err != nil {
 		return nil, err
 	}
 	if s.busy, err = set("busy", v.Busy, n); err != nil {
