@@ -40,6 +40,15 @@ type problems struct{}
 
 func (problems) Error() string { return "" }
 
+// errUnmet ends a pick that cannot be met, as has been printed already.
+var errUnmet = unmet{}
+
+type unmet struct{}
+
+func (unmet) Error() string { return "" }
+
+func (unmet) Is(target error) bool { return target == alloc.ErrUnmet }
+
 func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
 
 func exitCode(err error) int {

@@ -3,27 +3,29 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // picked is the answer of pick as -o prints it.
 type picked struct {
-	GPUs        []int              `json:"gpus"`
-	UUIDs       []gpu.UUID         `json:"uuids"`
-	Policy      string             `json:"policy"`
-	Class       topology.Kind      `json:"class"`
-	Exact       bool               `json:"exact"`
-	Method      string             `json:"method"`
+	GPUs   []int         `json:"gpus"`
+	UUIDs  []gpu.UUID    `json:"uuids"`
+	Policy string        `json:"policy"`
+	Class  topology.Kind `json:"class"`
+	Exact  bool          `json:"exact"`
+	Method string        `json:"method"`
+	// Of an answer that is not exact: what no set exceeds, and where the answer
+	// stays below it.
+	Bound       *alloc.Candidate   `json:"bound,omitempty"`
+	Gap         *alloc.Gap         `json:"gap,omitempty"`
 	Explanation *alloc.Explanation `json:"explanation,omitempty"`
+	Verdict     *alloc.Verdict     `json:"verdict,omitempty"`
 	Held        []int              `json:"held,omitempty"` // those that were left out because somebody holds them
 }
 
@@ -32,22 +34,43 @@ func (t toolkit) pickCommand() *cli.Command {
 		Name:      "pick",
 		Usage:     "pick GPUs that belong together",
 		ArgsUsage: "N",
-		Description: `The answer is the best set there is, and the same for the same question.
-Policy "spread" (or "compact") keeps the job under as few link domains as
-possible; "binpack" (or "preserve") does so too and then damages what remains
-least. GPUs that somebody holds (metax-ctk ps) are left out, unless --free says
-what to pick among. A pick takes nothing: metax-docker does, under a lease.
+		Description: `The answer is the best set there is, and the same for the same question. On an
+irregular node of more than 16 GPUs it may be the best that a bounded search
+found; then the answer says how far from the best it can be.
+
+GPUs that somebody holds (metax-ctk ps) are left out, unless --free says what to
+pick among. A pick takes nothing: metax-docker does, under a lease.
+
+Policies:
+   spread (or compact)     the best-linked GPUs; then those that leave the most
+   binpack (or preserve)   GPUs of the best class of link that damage least what
+                           remains
+   weighted:GAIN,LOSS      the most GAIN x weight of the links among them - LOSS x
+                           weight of those cut; HAMi takes 10,1
+   mtf                     the fewest jobs of 8, 4, 2, 1 that would fill the node
+                           afterwards, as Kunlunxin counts
+   partition               the heaviest cut of all free GPUs into sets of N, as
+                           NVIDIA's go-gpuallocator wants it
+   first                   the order of indices
+   distribute              the opposite of spread
 
 Examples:
    metax-ctk pick 4
    metax-ctk pick 2 --free 0,1,4,5,6 --explain
-   metax-ctk pick 4 --free all
+   metax-ctk pick 4 --free all --verify
+   metax-ctk pick 4 --what-if fail=3 --what-if end=trainer
+   metax-ctk pick 3 --pareto
    metax-ctk --node c550-8 pick 4 --require 2 --policy binpack -o json
 
-Exit codes: 0 done; 1 it cannot be found out which GPUs are held; 2 usage;
-3 no MetaX GPU here; 5 the request cannot be met.`,
+Exit codes: 0 done; 1 it cannot be found out which GPUs are held, or the answer
+was found wrong (--verify); 2 usage; 3 no MetaX GPU here; 5 the request cannot be
+met.`,
 		Flags: append(pickFlags(),
-			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"}, outputFlag()),
+			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
+			&cli.BoolFlag{Name: "verify", Usage: "check the answer by other means than those that found it"},
+			&cli.BoolFlag{Name: "pareto", Usage: "list the sets that no other beats in quality without more damage"},
+			&cli.StringSliceFlag{Name: "what-if", Usage: "compare with the answer if `EVENT`: fail=IDS, end=CONTAINER or free=IDS; may be repeated"},
+			outputFlag()),
 		Action: t.pick,
 	}
 }
@@ -56,16 +79,28 @@ func pickFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "free", Usage: "pick among these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that nobody holds)"},
 		&cli.StringFlag{Name: "require", Usage: "the answer holds these `IDS`"},
-		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact) or binpack (preserve)"},
+		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact), binpack (preserve), weighted:GAIN,LOSS, mtf, partition, first or distribute"},
 		&cli.StringFlag{Name: "scope", Value: "any", Usage: "all GPUs under one `SCOPE`: link, switch, numa, node; or any"},
 		&cli.StringFlag{Name: "sizes", Value: "warn", Usage: "for a number other than 1, 2, 4, 8: off, warn or enforce"},
+		&cli.StringFlag{Name: "weights", Value: "kind", Usage: "weigh links by kind, or by their bandwidth"},
+		&cli.IntFlag{Name: "budget", Value: alloc.DefaultBudget, Usage: "`STEPS` of a search on an irregular node of more than 16 GPUs; 0 takes the first guess"},
 	}
 }
 
+// pick is the command: one of its kinds.
 func (t toolkit) pick(c *cli.Context) error {
 	args, err := arguments(c, 1, 1)
 	if err != nil {
 		return err
+	}
+	var kinds []string
+	for _, kind := range []string{"verify", "pareto", "what-if"} {
+		if c.IsSet(kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) > 1 {
+		return usagef("--%s and --%s do not go together", kinds[0], kinds[1])
 	}
 	node, err := t.node(c)
 	if err != nil {
@@ -77,142 +112,79 @@ func (t toolkit) pick(c *cli.Context) error {
 			return fmt.Errorf("%w; --free all picks among all GPUs, held and unhealthy ones too", err)
 		}
 	}
-	answer, err := t.answer(c, node, t.graph(node), args[0], holders)
+	graph := t.graph(node)
+	if c.IsSet("what-if") {
+		return t.pickWhatIf(c, node, graph, args[0], holders)
+	}
+	if c.Bool("pareto") {
+		return t.pickPareto(c, node, graph, args[0], holders)
+	}
+	req, picker, err := t.ask(c, node, graph, args[0], holders)
 	if err != nil {
 		return err
 	}
-	result := picked{
-		GPUs: answer.GPUs, UUIDs: make([]gpu.UUID, len(answer.GPUs)), Policy: answer.Policy.String(),
-		Class: answer.Class, Exact: answer.Exact, Method: answer.Method, Explanation: answer.Explanation,
-		Held: held(node, holders),
+	if err := busy(c, node, req, holders); err != nil {
+		return err
 	}
-	for i, index := range answer.GPUs {
-		result.UUIDs[i] = node.GPUs[index].UUID
+	answer, err := picker.Pick(req)
+	if err != nil {
+		return err
 	}
-	return t.print(c, result, func(w io.Writer) error {
-		if _, err := fmt.Fprintln(w, join(result.GPUs)); err != nil || result.Explanation == nil {
+	t.warn(answer.Warnings...)
+	result := describePick(node, answer)
+	result.Held = held(node, holders)
+	if c.Bool("verify") {
+		if result.Verdict, err = t.verify(c, graph, req, answer); err != nil {
 			return err
 		}
-		text := result.Explanation.Text()
-		if len(result.Held) > 0 {
-			text += "held: " + join(result.Held) + " (metax-ctk ps)\n"
+		if !c.Bool("explain") {
+			result.Explanation = nil
 		}
-		_, err := io.WriteString(w, text)
+	}
+	return t.print(c, result, func(w io.Writer) error {
+		_, err := io.WriteString(w, result.text())
 		return err
 	})
 }
 
-// answer picks count GPUs of the node as the command's options say, and without
-// --free none that the holders have.
-func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) (alloc.Answer, error) {
-	n, err := strconv.Atoi(count)
-	if err != nil || n < 1 {
-		return alloc.Answer{}, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
+func describePick(node gpu.Node, a alloc.Answer) picked {
+	p := picked{
+		GPUs: a.GPUs, UUIDs: make([]gpu.UUID, len(a.GPUs)), Policy: a.Policy.String(),
+		Class: a.Class, Exact: a.Exact, Method: a.Method, Bound: a.Bound, Gap: a.Gap, Explanation: a.Explanation,
 	}
-	req := alloc.Request{N: n, Free: without(node.Healthy(), held(node, holders)), Explain: c.Bool("explain")}
-	if req.Policy, err = alloc.ParsePolicy(setting(c, "policy", t.settings.Policy)); err != nil {
-		return alloc.Answer{}, usageError{err}
+	for i, index := range a.GPUs {
+		p.UUIDs[i] = node.GPUs[index].UUID
 	}
-	if req.Scope, err = alloc.ParseScope(c.String("scope")); err != nil {
-		return alloc.Answer{}, usageError{err}
-	}
-	if req.Sizes, err = alloc.ParseSizeRule(c.String("sizes")); err != nil {
-		return alloc.Answer{}, usageError{err}
-	}
-	if c.IsSet("free") {
-		if req.Free, err = whole(node, "--free", c.String("free")); err != nil {
-			return alloc.Answer{}, err
+	return p
+}
+
+// text is the answer for a person: the GPUs, and what was asked to be said.
+func (p picked) text() string {
+	text := join(p.GPUs) + "\n"
+	if p.Explanation != nil {
+		text += p.Explanation.Text()
+		if !p.Exact {
+			text += "  " + p.Gap.String() + "\n"
+		}
+		if len(p.Held) > 0 {
+			text += "held: " + join(p.Held) + " (metax-ctk ps)\n"
 		}
 	}
-	if c.IsSet("require") {
-		if req.Required, err = whole(node, "--require", c.String("require")); err != nil {
-			return alloc.Answer{}, err
-		}
+	if p.Verdict != nil {
+		text += p.Verdict.Text()
 	}
-	if !c.IsSet("free") {
-		if err := busy(node, req, holders); err != nil {
-			return alloc.Answer{}, err
-		}
-	}
-	answer, err := alloc.New(graph).Pick(req)
+	return text
+}
+
+// verify checks an answer by other means than those that found it.
+func (t toolkit) verify(c *cli.Context, graph *topology.Graph, req alloc.Request, answer alloc.Answer) (*alloc.Verdict, error) {
+	weights, err := alloc.ParseWeights(c.String("weights"))
 	if err != nil {
-		return alloc.Answer{}, err
+		return nil, usageError{err}
 	}
-	t.warn(answer.Warnings...)
-	return answer, nil
-}
-
-// whole resolves a list of GPU names that an option was given, of GPUs that may
-// be picked: one that is divided is left out of "all", and refused by name.
-func whole(node gpu.Node, option, list string) ([]int, error) {
-	named, err := indices(node, option, list)
+	verdict, err := alloc.Verify(graph, weights, req, answer)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("verify the answer %s: %w", join(answer.GPUs), err)
 	}
-	var picked []int
-	for _, i := range named {
-		how, divided := node.GPUs[i].Divided()
-		switch {
-		case !divided:
-			picked = append(picked, i)
-		case strings.TrimSpace(list) != "all":
-			return nil, refusef("%s: GPU %d is not given as a whole: %s (metax-ctk sgpu list)", option, i, how)
-		}
-	}
-	return picked, nil
-}
-
-// busy is the error of a request that fails because of the holders.
-func busy(node gpu.Node, req alloc.Request, holders []occupancy.Holder) error {
-	for _, i := range req.Required {
-		if others := occupancy.Held(holders, node.GPUs[i].BDF); others != nil {
-			return &occupancy.HeldError{GPU: i, Holder: others[0]}
-		}
-	}
-	all := len(node.Healthy())
-	if left := len(req.Free); req.N > left && left < all {
-		return &occupancy.FullError{Want: req.N, Free: left, Held: all - left, Of: all}
-	}
-	return nil
-}
-
-// graph builds the node's graph and prints its warnings.
-func (t toolkit) graph(node gpu.Node) *topology.Graph {
-	graph, warnings := topology.New(node)
-	t.warn(warnings...)
-	return graph
-}
-
-// indices resolves a list of GPU names that an option was given.
-func indices(node gpu.Node, option, list string) ([]int, error) {
-	switch strings.TrimSpace(list) {
-	case "":
-		return nil, nil
-	case "all":
-		every := make([]int, len(node.GPUs))
-		for i := range every {
-			every[i] = i
-		}
-		return every, nil
-	}
-	req, err := request.Parse("[" + strings.Trim(list, "[]") + "]")
-	if err != nil {
-		return nil, usagef("%s: %w", option, err)
-	}
-	selection, err := req.Resolve(node.GPUs)
-	if err != nil {
-		return nil, usagef("%s: %w", option, err)
-	}
-	if selection.Slices != nil {
-		return nil, usagef("%s: %s are slices; want whole GPUs", option, req)
-	}
-	return selection.Explicit, nil
-}
-
-func join(gpus []int) string {
-	words := make([]string, len(gpus))
-	for i, g := range gpus {
-		words[i] = strconv.Itoa(g)
-	}
-	return strings.Join(words, ",")
+	return &verdict, nil
 }

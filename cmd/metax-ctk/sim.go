@@ -40,6 +40,7 @@ Example:
    metax-ctk --root /tmp/node device list`,
 				Flags: []cli.Flag{outputFlag()}, Action: t.simCreate,
 			},
+			t.simTraceCommand(),
 		},
 	}
 }

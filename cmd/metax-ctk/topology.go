@@ -3,9 +3,11 @@ package main
 import (
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -24,9 +26,10 @@ in slices (metax-ctk sgpu list) as divided.
 Examples:
    metax-ctk topology print
    metax-ctk topology print --format tree --pick 4
+   metax-ctk topology print --pick 4 --explain
    metax-ctk --node c550-8 topology print --format svg --pick 2 > node.svg`,
 			Flags: append(topologyFlags(), append(pickFlags(), outputFlag())...), Action: t.topologyPrint,
-		}},
+		}, t.topologyScoreCommand()},
 	}
 }
 
@@ -34,6 +37,7 @@ func topologyFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "format", Value: "matrix", Usage: "matrix, tree or svg"},
 		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
+		&cli.BoolFlag{Name: "explain", Usage: "with --pick, mark the runner-up and say why these"},
 		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as busy, and pick among the others; none for no mark (default: those that somebody holds)"},
 	}
 }
@@ -46,6 +50,8 @@ type topologyJSON struct {
 	Domains [][]int    `json:"domains"`
 	Picked  []int      `json:"picked,omitempty"`
 	Busy    []int      `json:"busy,omitempty"`
+	// Explanation says why those are picked, with --explain.
+	Explanation *alloc.Explanation `json:"explanation,omitempty"`
 }
 
 func (t toolkit) topologyPrint(c *cli.Context) error {
@@ -77,24 +83,41 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		}
 	}
 	count := c.String("pick")
-	for _, name := range []string{"free", "require", "scope", "sizes"} {
+	for _, name := range []string{"free", "require", "scope", "sizes", "policy", "weights", "budget", "explain"} {
 		if count == "" && c.IsSet(name) {
 			return usagef("--%s goes with --pick N", name)
 		}
 	}
+	var explanation *alloc.Explanation
 	if count != "" {
 		if !c.IsSet("free") && c.IsSet("busy") {
 			if err := c.Set("free", join(without(node.Healthy(), view.Busy))); err != nil {
 				return err
 			}
 		}
-		answer, err := t.answer(c, node, view.Graph, count, holders)
+		req, picker, err := t.ask(c, node, view.Graph, count, holders)
 		if err != nil {
 			return err
 		}
-		view.Picked = answer.GPUs
+		if err := busy(c, node, req, holders); err != nil {
+			return err
+		}
+		answer, err := picker.Pick(req)
+		if err != nil {
+			return err
+		}
+		t.warn(answer.Warnings...)
+		view.Picked, explanation = answer.GPUs, answer.Explanation
+		if explanation != nil {
+			view.Note = strings.Split(strings.TrimSuffix(explanation.Text(), "\n"), "\n")
+			if explanation.RunnerUp != nil {
+				view.RunnerUp = explanation.RunnerUp.GPUs
+			}
+		}
 	}
-	return t.print(c, describe(view), func(w io.Writer) error { return render(w, view) })
+	result := describe(view)
+	result.Explanation = explanation
+	return t.print(c, result, func(w io.Writer) error { return render(w, view) })
 }
 
 func describe(v topology.View) topologyJSON {

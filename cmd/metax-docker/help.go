@@ -9,7 +9,9 @@ for run and create:
                          N GPUs are picked so that they belong together;
                          sgpu:UUID is a slice of one (metax-ctk sgpu list)
   --gpus-policy POLICY   spread (compact): keep the job under one link domain
-                         binpack (preserve): and damage what remains least
+                         binpack (preserve): and damage what remains least;
+                         weighted:GAIN,LOSS, mtf, partition, first, distribute:
+                         see metax-ctk pick --help
   --gpus-explain         say on standard error why these GPUs
   --gpus-share           take GPUs that others hold, too; free ones first
   --gpus-wait TIME       wait up to 30s, 10m, 2h for GPUs to come free,

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// ask reads the request for count GPUs that the command's options make, and the
+// picker for it. Without --free none is free that the holders have.
+func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) (req alloc.Request, picker *alloc.Picker, err error) {
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 {
+		return req, nil, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
+	}
+	req = alloc.Request{N: n, Free: without(node.Healthy(), held(node, holders)), Explain: c.Bool("explain") || c.Bool("verify")}
+	if req.Policy, err = alloc.ParsePolicy(setting(c, "policy", t.settings.Policy)); err != nil {
+		return req, nil, usageError{err}
+	}
+	if req.Scope, err = alloc.ParseScope(c.String("scope")); err != nil {
+		return req, nil, usageError{err}
+	}
+	if req.Sizes, err = alloc.ParseSizeRule(c.String("sizes")); err != nil {
+		return req, nil, usageError{err}
+	}
+	switch req.Budget = c.Int("budget"); {
+	case req.Budget < 0:
+		return req, nil, usagef("--budget %d: want a number of steps from 0", req.Budget)
+	case req.Budget == 0:
+		req.Budget = -1
+	}
+	if c.IsSet("free") {
+		if req.Free, err = whole(node, "--free", c.String("free")); err != nil {
+			return req, nil, err
+		}
+	}
+	if c.IsSet("require") {
+		if req.Required, err = whole(node, "--require", c.String("require")); err != nil {
+			return req, nil, err
+		}
+	}
+	weights, err := alloc.ParseWeights(c.String("weights"))
+	if err != nil {
+		return req, nil, usageError{err}
+	}
+	picker, err = alloc.NewWeighted(graph, weights)
+	return req, picker, err
+}
+
+// whole resolves a list of GPU names that an option was given, of GPUs that may
+// be picked: one that is divided is left out of "all", and refused by name.
+func whole(node gpu.Node, option, list string) ([]int, error) {
+	named, err := indices(node, option, list)
+	if err != nil {
+		return nil, err
+	}
+	var picked []int
+	for _, i := range named {
+		how, divided := node.GPUs[i].Divided()
+		switch {
+		case !divided:
+			picked = append(picked, i)
+		case strings.TrimSpace(list) != "all":
+			return nil, refusef("%s: GPU %d is not given as a whole: %s (metax-ctk sgpu list)", option, i, how)
+		}
+	}
+	return picked, nil
+}
+
+// busy is the error of a request that fails because of the holders.
+func busy(c *cli.Context, node gpu.Node, req alloc.Request, holders []occupancy.Holder) error {
+	if c.IsSet("free") {
+		return nil
+	}
+	for _, i := range req.Required {
+		if others := occupancy.Held(holders, node.GPUs[i].BDF); others != nil {
+			return &occupancy.HeldError{GPU: i, Holder: others[0]}
+		}
+	}
+	all := len(node.Healthy())
+	if left := len(req.Free); req.N > left && left < all {
+		return &occupancy.FullError{Want: req.N, Free: left, Held: all - left, Of: all}
+	}
+	return nil
+}
+
+// graph builds the node's graph and prints its warnings.
+func (t toolkit) graph(node gpu.Node) *topology.Graph {
+	graph, warnings := topology.New(node)
+	t.warn(warnings...)
+	return graph
+}
+
+// indices resolves a list of GPU names that an option was given.
+func indices(node gpu.Node, option, list string) ([]int, error) {
+	switch strings.TrimSpace(list) {
+	case "":
+		return nil, nil
+	case "all":
+		every := make([]int, len(node.GPUs))
+		for i := range every {
+			every[i] = i
+		}
+		return every, nil
+	}
+	req, err := request.Parse("[" + strings.Trim(list, "[]") + "]")
+	if err != nil {
+		return nil, usagef("%s: %w", option, err)
+	}
+	selection, err := req.Resolve(node.GPUs)
+	if err != nil {
+		return nil, usagef("%s: %w", option, err)
+	}
+	if selection.Slices != nil {
+		return nil, usagef("%s: %s are slices; want whole GPUs", option, req)
+	}
+	return selection.Explicit, nil
+}
+
+func join(gpus []int) string {
+	words := make([]string, len(gpus))
+	for i, g := range gpus {
+		words[i] = strconv.Itoa(g)
+	}
+	return strings.Join(words, ",")
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// state is what a node could serve at some time, as -o prints it.
+type state struct {
+	Free       []int         `json:"free"`
+	Capability []alloc.Count `json:"capability"`
+	Pick       *picked       `json:"pick,omitempty"`  // what would be picked
+	Error      string        `json:"error,omitempty"` // why nothing would be
+}
+
+// whatIf is the node now and as it would be.
+type whatIf struct {
+	Events []string `json:"events"`
+	Now    state    `json:"now"`
+	Then   state    `json:"then"`
+}
+
+// pickWhatIf compares the pick now with that after some events.
+func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) error {
+	req, picker, err := t.ask(c, node, graph, count, holders)
+	if err != nil {
+		return err
+	}
+	out := whatIf{Events: c.StringSlice("what-if")}
+	then := req
+	then.Free = slices.Clone(req.Free)
+	var failed []int
+	for _, event := range out.Events {
+		what, of, _ := strings.Cut(event, "=")
+		var gpus []int
+		switch what {
+		case "fail", "free":
+			gpus, err = indices(node, "--what-if "+what, of)
+		case "end":
+			if c.IsSet("free") {
+				return usagef("--what-if %s: with --free nobody holds anything", event)
+			}
+			gpus, err = ends(node, of, holders)
+		default:
+			return usagef("--what-if %q: want fail=IDS, end=CONTAINER or free=IDS", event)
+		}
+		if err != nil {
+			return err
+		}
+		if len(gpus) == 0 {
+			return usagef("--what-if %q names no GPU", event)
+		}
+		if what == "fail" {
+			failed = append(failed, gpus...)
+			continue
+		}
+		for _, g := range gpus {
+			if _, divided := node.GPUs[g].Divided(); !divided && node.GPUs[g].Healthy && !slices.Contains(then.Free, g) {
+				then.Free = append(then.Free, g)
+			}
+		}
+	}
+	then.Free = without(then.Free, failed)
+	slices.Sort(then.Free)
+	if out.Now, err = t.state(node, picker, req); err != nil {
+		return err
+	}
+	if out.Then, err = t.state(node, picker, then); err != nil {
+		return err
+	}
+	if err := t.print(c, out, func(w io.Writer) error { return out.table(w) }); err != nil {
+		return err
+	}
+	if out.Then.Pick == nil {
+		return errUnmet
+	}
+	return nil
+}
+
+// ends are the GPUs that nobody holds any more once the container has ended.
+func ends(node gpu.Node, name string, holders []occupancy.Holder) ([]int, error) {
+	var others []occupancy.Holder
+	var ending []occupancy.Holder
+	for _, h := range holders {
+		if h.Container != nil && name != "" && (h.Container.Name == name || strings.HasPrefix(h.Container.ID, name)) {
+			ending = append(ending, h)
+		} else {
+			others = append(others, h)
+		}
+	}
+	if len(ending) == 0 {
+		return nil, usagef("--what-if end=%q: no container of that name or ID holds a GPU (metax-ctk ps)", name)
+	}
+	return without(held(node, ending), held(node, others)), nil
+}
+
+// state picks among the free GPUs of a request; that it cannot be met is a part
+// of the state.
+func (t toolkit) state(node gpu.Node, picker *alloc.Picker, req alloc.Request) (state, error) {
+	capability, err := picker.Capability(req.Free)
+	if err != nil {
+		return state{}, err
+	}
+	s := state{Free: req.Free, Capability: capability}
+	answer, err := picker.Pick(req)
+	switch {
+	case errors.Is(err, alloc.ErrUnmet):
+		s.Error = err.Error()
+		return s, nil
+	case err != nil:
+		return s, err
+	}
+	result := describePick(node, answer)
+	s.Pick = &result
+	return s, nil
+}
+
+func (o whatIf) table(w io.Writer) error {
+	rows := [][]string{{"WHEN", "FREE", "PICK", "CLASS", "ROOM FOR"}}
+	for _, at := range []struct {
+		name string
+		state
+	}{{"now", o.Now}, {"then", o.Then}} {
+		row := []string{at.name, join(at.Free), "", "", alloc.Room(at.Capability)}
+		if at.Pick != nil {
+			row[2], row[3] = join(at.Pick.GPUs), at.Pick.Class.String()
+		}
+		rows = append(rows, row)
+	}
+	if err := columns(w, rows); err != nil {
+		return err
+	}
+	for _, at := range []struct {
+		name string
+		state
+	}{{"now", o.Now}, {"then", o.Then}} {
+		if at.Error != "" {
+			fmt.Fprintf(w, "%s: %s\n", at.name, at.Error)
+		}
+		if at.Pick != nil && at.Pick.Explanation != nil {
+			fmt.Fprintf(w, "\n%s: %s", at.name, at.Pick.Explanation.Text())
+		}
+	}
+	return nil
+}

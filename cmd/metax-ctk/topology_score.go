@@ -1,0 +1,232 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+func (t toolkit) topologyScoreCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "score",
+		Usage:     "say how well this node suits a job",
+		ArgsUsage: "N | --all",
+		Description: `Shows the best answer for N GPUs, and the capability of the free ones before and
+after it: "MX 1×4 2×2" is room for one job of 4 GPUs or two of 2, each in a ring
+of MetaXLink. Of two nodes the one with the better class is better, and so on by
+the policy's key; no policy turns that round.
+
+What other schedulers would say is shown as well. HAMi: the greatest weight of N
+GPUs and its cut (the annotations gpu.topology.scores and losses), 2000 less
+either, and its score of the answer's GPUs for a node of slices. Kunlunxin: how
+many more jobs of 8, 4, 2 and 1 fill the node after the answer, what its table
+makes of that, and HAMi's copy of the table.
+
+GPUs that somebody holds (metax-ctk ps) are left out, unless --free says which
+are free.
+
+Examples:
+   metax-ctk topology score 4
+   metax-ctk topology score 2 --free 0,1,4,5,6 --policy binpack
+   metax-ctk --node c550-8 topology score --all --weights bandwidth -o json
+
+Exit codes: 0 done; 1 it cannot be found out which GPUs are held; 2 usage;
+3 no MetaX GPU here; 5 there are not so many free GPUs.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Usage: "for every number of GPUs up to that of the free ones"},
+			&cli.StringFlag{Name: "free", Usage: "take these GPUs as free: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that nobody holds)"},
+			&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: alloc.PolicyWords},
+			&cli.StringFlag{Name: "weights", Value: "kind", Usage: "what a link weighs: by its kind, or its bandwidth in tenths of GB/s"},
+			outputFlag(),
+		},
+		Action: t.topologyScore,
+	}
+}
+
+// scoredNode is the score of a node as -o prints it. Scores and Losses are the
+// values of HAMi's annotations, of --all alone.
+type scoredNode struct {
+	Free    []int        `json:"free"`
+	Weights string       `json:"weights"`
+	Scores  string       `json:"scores,omitempty"`
+	Losses  string       `json:"losses,omitempty"`
+	Sizes   []scoredSize `json:"sizes"`
+}
+
+// scoredSize is the score for one number of GPUs.
+type scoredSize struct {
+	N int `json:"n"`
+	alloc.NodeScore
+	HAMi      hamiScores      `json:"hami"`
+	Kunlunxin kunlunxinScores `json:"kunlunxin"`
+}
+
+// hamiScores are HAMi's numbers. Weight and Cut are those of its annotations,
+// Binpack and Spread its scores of a node by them, and Exclusive that of the
+// answer's GPUs on a node of slices.
+type hamiScores struct {
+	Weight    int `json:"weight"`
+	Cut       int `json:"cut"`
+	Binpack   int `json:"binpack"`
+	Spread    int `json:"spread"`
+	Exclusive int `json:"exclusive"`
+}
+
+// kunlunxinScores are Kunlunxin's numbers for the answer's GPUs, and HAMi's copy.
+type kunlunxinScores struct {
+	Jobs  int `json:"jobs"`
+	Score int `json:"score"`
+	HAMi  int `json:"hami"`
+}
+
+func (t toolkit) topologyScore(c *cli.Context) error {
+	numbers := 1
+	if c.Bool("all") {
+		numbers = 0
+	}
+	args, err := arguments(c, numbers, numbers)
+	if err != nil {
+		return err
+	}
+	policy, err := alloc.ParsePolicy(setting(c, "policy", t.settings.Policy))
+	if err != nil {
+		return usageError{err}
+	}
+	weights, err := alloc.ParseWeights(c.String("weights"))
+	if err != nil {
+		return usageError{err}
+	}
+	node, err := t.node(c)
+	if err != nil {
+		return err
+	}
+	free, holders, err := t.scoreFree(c, node)
+	if err != nil {
+		return err
+	}
+	result := scoredNode{Free: free, Weights: weights.String(), Sizes: []scoredSize{}}
+	var sizes []int
+	for n := range free {
+		sizes = append(sizes, n+1)
+	}
+	if !c.Bool("all") {
+		n, err := strconv.Atoi(args[0])
+		if err != nil || n < 1 {
+			return usagef("score %q: want a number of GPUs from 1 to %d", args[0], len(node.GPUs))
+		}
+		sizes = []int{n}
+		if err := busy(c, node, alloc.Request{N: n, Free: free}, holders); err != nil {
+			return err
+		}
+	}
+	graph := t.graph(node)
+	picker, err := alloc.NewWeighted(graph, weights)
+	if err != nil {
+		return err
+	}
+	zones := linkZones(graph)
+	var scores, losses []int
+	for _, n := range sizes {
+		size, err := scoreSize(picker, zones, free, n, policy)
+		if err != nil {
+			return err
+		}
+		result.Sizes = append(result.Sizes, size)
+		scores, losses = append(scores, size.HAMi.Weight), append(losses, size.HAMi.Cut)
+	}
+	if c.Bool("all") {
+		result.Scores, result.Losses = alloc.NewHAMiTable(scores).String(), alloc.NewHAMiTable(losses).String()
+		return t.print(c, result, result.table)
+	}
+	return t.print(c, result, result.Sizes[0].text)
+}
+
+// scoreFree are the GPUs that --free names, or those that nobody holds.
+func (t toolkit) scoreFree(c *cli.Context, node gpu.Node) ([]int, []occupancy.Holder, error) {
+	if c.IsSet("free") {
+		free, err := whole(node, "--free", c.String("free"))
+		slices.Sort(free)
+		return slices.Compact(append([]int{}, free...)), nil, err
+	}
+	holders, err := t.holders(c, node)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; --free all takes all GPUs as free, held and unhealthy ones too", err)
+	}
+	return append([]int{}, without(node.Healthy(), held(node, holders))...), holders, nil
+}
+
+// linkZones are the numbers of the GPUs' link domains, from 1; 0 for one that is in
+// none.
+func linkZones(graph *topology.Graph) []int {
+	zones := make([]int, graph.Len())
+	for i, domain := range graph.Domains() {
+		for _, g := range domain {
+			zones[g] = i + 1
+		}
+	}
+	return zones
+}
+
+func scoreSize(p *alloc.Picker, zones, free []int, n int, policy alloc.Policy) (scoredSize, error) {
+	s, err := p.Score(free, n, policy)
+	if err != nil {
+		return scoredSize{}, err
+	}
+	heaviest, err := alloc.Weighted(1, 0)
+	if err != nil {
+		return scoredSize{}, err
+	}
+	best, err := p.Score(free, n, heaviest)
+	if err != nil {
+		return scoredSize{}, err
+	}
+	return scoredSize{
+		N: n, NodeScore: s,
+		HAMi: hamiScores{
+			Weight: best.Weight, Cut: best.Cut,
+			Binpack: alloc.HAMiTable{n: best.Cut}.NodeScore(n), Spread: alloc.HAMiTable{n: best.Weight}.NodeScore(n),
+			Exclusive: alloc.HAMiExclusive(zones, free, s.GPUs),
+		},
+		Kunlunxin: kunlunxinScores{Jobs: s.Jobs, Score: alloc.KunlunxinScore(s.Jobs), HAMi: alloc.HAMiKunlunxinScore(s.Jobs)},
+	}, nil
+}
+
+// text shows the score for one number of GPUs.
+func (s scoredSize) text(w io.Writer) error {
+	return columns(w, [][]string{
+		{"GPUS", join(s.GPUs)},
+		{"class", s.Class.String()},
+		{"capability", alloc.Room(s.Capability)},
+		{"free before", fmt.Sprintf("%d GPUs: %s", s.Free, alloc.Room(s.Before))},
+		{"free after", fmt.Sprintf("%d GPUs: %s", s.Free-s.N, alloc.Room(s.After))},
+		{"weight", strconv.Itoa(s.Weight)},
+		{"cut", strconv.Itoa(s.Cut)},
+		{"locality", strconv.Itoa(s.Locality)},
+		{"HAMi", fmt.Sprintf("weight %d, cut %d; binpack %d, spread %d, exclusive %d", s.HAMi.Weight, s.HAMi.Cut, s.HAMi.Binpack, s.HAMi.Spread, s.HAMi.Exclusive)},
+		{"Kunlunxin", fmt.Sprintf("%+d jobs: %d, in HAMi %d", s.Kunlunxin.Jobs, s.Kunlunxin.Score, s.Kunlunxin.HAMi)},
+	})
+}
+
+// table shows the scores for all numbers, and HAMi's annotations.
+func (s scoredNode) table(w io.Writer) error {
+	rows := [][]string{{"N", "GPUS", "CLASS", "WEIGHT", "CUT", "FREE AFTER", "HAMI BINPACK", "SPREAD", "EXCLUSIVE", "KUNLUNXIN"}}
+	for _, z := range s.Sizes {
+		rows = append(rows, []string{
+			strconv.Itoa(z.N), join(z.GPUs), z.Class.String(), strconv.Itoa(z.Weight), strconv.Itoa(z.Cut), alloc.Room(z.After),
+			strconv.Itoa(z.HAMi.Binpack), strconv.Itoa(z.HAMi.Spread), strconv.Itoa(z.HAMi.Exclusive), strconv.Itoa(z.Kunlunxin.Score),
+		})
+	}
+	if err := columns(w, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s: %s\n%s: %s\n", alloc.HAMiScores, s.Scores, alloc.HAMiLosses, s.Losses)
+	return err
+}
