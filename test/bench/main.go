@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 func main() {
@@ -18,27 +19,37 @@ func run(args []string) error {
 	case len(args) == 1 && args[0] == "measure":
 		results, err := measure()
 		if err == nil {
-			err = results.save()
+			err = results.save(resultsFile)
 		}
 		if err != nil {
 			return err
 		}
 	case len(args) == 1 && args[0] == "pages":
+	case len(args) > 0 && args[0] == "allocators":
+		return allocatorsAlone(args[1:])
 	default:
-		return errors.New("want: measure, or: pages")
+		return errors.New("want: measure, or: pages, or: allocators [FLAGS] DIRECTORY")
 	}
 	results, err := loadResults()
 	if err != nil {
 		return err
 	}
+	return writePages(results, source)
+}
+
+// writePages writes the pages and the picture in docs below the directory.
+func writePages(results Results, dir string) error {
 	for _, p := range pages {
 		text, err := p.render(results)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(p.path, text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, p.path), text, 0o644); err != nil {
 			return err
 		}
 	}
-	return nil
+	if results.Allocators == nil {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(dir, plotPath), plotAllocators(results.Allocators), 0o644)
 }

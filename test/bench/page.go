@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 	"text/template"
+
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/rival"
 )
 
 //go:embed performance.md.tmpl performance.zh.md.tmpl
@@ -14,14 +16,14 @@ var templates embed.FS
 
 // page is a page of results in one language.
 type page struct {
-	path        string // of the page
+	path        string // of the page, in the repository
 	template    string
 	met, missed string // the verdicts on a goal
 }
 
 var pages = []page{
-	{source + "/docs/performance.md", "performance.md.tmpl", "met", "**missed**"},
-	{source + "/docs/zh/performance.md", "performance.zh.md.tmpl", "达到", "**未达到**"},
+	{"docs/performance.md", "performance.md.tmpl", "met", "**missed**"},
+	{"docs/zh/performance.md", "performance.zh.md.tmpl", "达到", "**未达到**"},
 }
 
 // goals are the most that a figure's median may be, in the figure's unit.
@@ -59,7 +61,7 @@ const (
 func (p page) render(r Results) ([]byte, error) {
 	t := tables{p, r}
 	parsed, err := template.New(p.template).Option("missingkey=error").Funcs(template.FuncMap{
-		"goal": t.goal, "row": t.row, "tail": t.tail, "median": t.median,
+		"goal": t.goal, "row": t.row, "tail": t.tail, "median": t.median, "share": share, "last": last,
 	}).ParseFS(templates, p.template)
 	if err != nil {
 		return nil, err
@@ -122,5 +124,26 @@ func (t tables) median(name string) (string, error) {
 	}
 	return s.Unit.String(s.Median), nil
 }
+
+// share is a part of a whole in percent, rounded towards the middle: only all are 100 %, and
+// only none are 0 %.
+func share(part, whole int) string {
+	if whole == 0 {
+		return "–"
+	}
+	percent := 100 * float64(part) / float64(whole)
+	switch {
+	case part == 0 || part == whole:
+		return fmt.Sprintf("%.0f %%", percent)
+	case percent < 0.1:
+		return "< 0.1 %"
+	case percent > 99.9:
+		return "> 99.9 %"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", percent), ".0") + " %"
+}
+
+// last is the comparison on the largest node.
+func last(all []rival.Comparison) rival.Comparison { return all[len(all)-1] }
 
 func line(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |" }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,13 +21,23 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(p.path)
+		got, err := os.ReadFile(filepath.Join(source, p.path))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(want, got) {
 			t.Errorf("%s is not what its template makes of the results; write it anew: test/bench/run pages", p.path)
 		}
+	}
+	if results.Allocators == nil {
+		return
+	}
+	got, err := os.ReadFile(filepath.Join(source, plotPath))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(plotAllocators(results.Allocators), got) {
+		t.Errorf("%s is not what the results say; draw it anew: test/bench/run pages", plotPath)
 	}
 }
 
@@ -41,6 +52,25 @@ func TestGoal(t *testing.T) {
 		}
 		if line, err := table.goal("nothing", "it"); err == nil {
 			t.Errorf("no such figure gives %q", line)
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	for _, tc := range []struct {
+		part, whole int
+		want        string
+	}{
+		{0, 0, "–"},
+		{0, 5000, "0 %"},
+		{1, 5000, "< 0.1 %"},
+		{1, 3, "33.3 %"},
+		{1, 2, "50 %"},
+		{4999, 5000, "> 99.9 %"},
+		{5000, 5000, "100 %"},
+	} {
+		if got := share(tc.part, tc.whole); got != tc.want {
+			t.Errorf("%d of %d: got %q, want %q", tc.part, tc.whole, got, tc.want)
 		}
 	}
 }

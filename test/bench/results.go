@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/rival"
 )
 
 // resultsFile keeps the results of the last run, from which the pages are made.
@@ -20,6 +21,9 @@ type Results struct {
 	Commit  string     `json:"commit"`
 	Date    string     `json:"date"` // of the run, as 2006-01-02 in UTC
 	Figures figure.Set `json:"figures"`
+	// Allocators are other allocators beside the picker; nil in results from before they were
+	// compared.
+	Allocators []rival.Comparison `json:"allocators,omitempty"`
 }
 
 // loadResults reads the results of the last run.
@@ -35,12 +39,12 @@ func loadResults() (Results, error) {
 	return r, nil
 }
 
-func (r Results) save() error {
+func (r Results) save(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(resultsFile, append(text, '\n'), 0o644)
+	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
 // loadEngine reads what the part with a container engine has measured.

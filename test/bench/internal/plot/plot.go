@@ -1,0 +1,171 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Chart is panels side by side that share their vertical axis.
+type Chart struct {
+	Title  string
+	X      string // what the horizontal axes count
+	Styles []Style
+	Panels []Panel
+	// Tick is the words for a power of ten on the vertical axis.
+	Tick func(value float64) string
+}
+
+// Style is how the lines of that index look in each panel.
+type Style struct {
+	Name  string
+	Color string
+	Dash  string // of stroke-dasharray; empty for a line without gaps
+}
+
+// Panel is one set of axes.
+type Panel struct {
+	Title string
+	// Lines are values by what the horizontal axis counts, from 1 on: Lines[i][0] is at 1. A
+	// value that is not above 0 is a gap.
+	Lines [][]float64
+}
+
+// Measures, in pixels.
+const (
+	left, top, bottom = 64, 62, 58
+	height            = 250 // of the axes
+	step              = 17  // from one number to the next
+	between           = 26  // panels
+	key               = 16  // of the line that stands before a style's name
+	letter            = 6.6
+)
+
+const (
+	paper = "#ffffff"
+	grid  = "#e3e8ef"
+	ink   = "#16202e"
+	soft  = "#52607a"
+)
+
+// SVG draws the chart. The same chart gives the same bytes.
+func (c Chart) SVG() []byte {
+	low, high := c.span()
+	width := left
+	for _, p := range c.Panels {
+		width += p.width() + between
+	}
+	b := &bytes.Buffer{}
+	total := top + height + bottom
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" role="img" font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif" font-size="12" fill="%s">`+"\n", width, total, ink)
+	fmt.Fprintf(b, "<title>%s</title>\n", escape(c.Title))
+	fmt.Fprintf(b, `<rect width="%d" height="%d" fill="%s"/>`+"\n", width, total, paper)
+	fmt.Fprintf(b, `<text x="%d" y="22" font-size="14" font-weight="600">%s</text>`+"\n", left, escape(c.Title))
+	y := func(value float64) float64 {
+		return top + height*(float64(high)-math.Log10(value))/float64(high-low)
+	}
+	for e := low; e <= high; e++ {
+		text(b, left-8, y(math.Pow10(e))+4, "end", soft, c.Tick(math.Pow10(e)))
+	}
+	x := left
+	for _, p := range c.Panels {
+		for e := low; e <= high; e++ {
+			at := y(math.Pow10(e))
+			fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="%s"/>`+"\n", x, at, p.width(), grid)
+		}
+		text(b, float64(x+p.width()/2), top-10, "middle", ink, p.Title)
+		for n := 1; n <= p.numbers(); n++ {
+			if n == 1 || n%2 == 0 {
+				text(b, float64(at(x, n)), top+height+16, "middle", soft, fmt.Sprint(n))
+			}
+		}
+		for i, line := range p.Lines {
+			c.Styles[i].draw(b, x, line, y)
+		}
+		x += p.width() + between
+	}
+	c.legend(b, float64(top+height+bottom-12))
+	b.WriteString("</svg>\n")
+	return b.Bytes()
+}
+
+// legend names the styles and what the horizontal axes count.
+func (c Chart) legend(b *bytes.Buffer, y float64) {
+	x := float64(left)
+	for _, s := range c.Styles {
+		fmt.Fprintf(b, `<path d="M%.1f %.1fh%d" %s/>`+"\n", x, y-4, key, s.attributes())
+		text(b, x+key+6, y, "start", ink, s.Name)
+		x += key + 26 + letter*float64(len([]rune(s.Name)))
+	}
+	text(b, x, y, "start", soft, c.X)
+}
+
+// draw joins the values of a line, with a dot at each.
+func (s Style) draw(b *bytes.Buffer, x int, line []float64, y func(float64) float64) {
+	var path, dots strings.Builder
+	pen := "M"
+	for i, value := range line {
+		if value <= 0 {
+			pen = "M"
+			continue
+		}
+		fmt.Fprintf(&path, "%s%d %.1f", pen, at(x, i+1), y(value))
+		fmt.Fprintf(&dots, `<circle cx="%d" cy="%.1f" r="2.4" fill="%s"/>`+"\n", at(x, i+1), y(value), s.Color)
+		pen = "L"
+	}
+	if path.Len() > 0 {
+		fmt.Fprintf(b, `<path d="%s" %s/>`+"\n%s", path.String(), s.attributes(), dots.String())
+	}
+}
+
+func (s Style) attributes() string {
+	a := fmt.Sprintf(`fill="none" stroke="%s" stroke-width="2"`, s.Color)
+	if s.Dash != "" {
+		a += fmt.Sprintf(` stroke-dasharray="%s"`, s.Dash)
+	}
+	return a
+}
+
+// span is the powers of ten that hold all values, at least one decade.
+func (c Chart) span() (low, high int) {
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, p := range c.Panels {
+		for _, line := range p.Lines {
+			for _, value := range line {
+				if value > 0 {
+					least, most = min(least, value), max(most, value)
+				}
+			}
+		}
+	}
+	if least > most {
+		return 0, 1
+	}
+	low, high = int(math.Floor(math.Log10(least))), int(math.Ceil(math.Log10(most)))
+	return low, max(high, low+1)
+}
+
+func (p Panel) numbers() (most int) {
+	for _, line := range p.Lines {
+		most = max(most, len(line))
+	}
+	return most
+}
+
+func (p Panel) width() int { return (p.numbers() + 1) * step }
+
+// at is where a number stands in a panel that begins at x.
+func at(x, number int) int { return x + number*step }
+
+func text(b *bytes.Buffer, x, y float64, anchor, color, s string) {
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s">%s</text>`+"\n", x, y, anchor, color, escape(s))
+}
+
+func escape(s string) string {
+	var b strings.Builder
+	// A strings.Builder takes all that it is given.
+	_ = xml.EscapeText(&b, []byte(s))
+	return b.String()
+}
