@@ -49,6 +49,11 @@ func TestNoNull(t *testing.T) {
 		{"topology", "print", "-o", "json"},
 		{"pick", "1", "-o", "json"},
 		{"pick", "1", "--explain", "-o", "json"},
+		{"pick", "1", "--verify", "-o", "json"},
+		{"pick", "1", "--pareto", "-o", "json"},
+		{"pick", "1", "--what-if", "free=0", "-o", "json"},
+		{"topology", "score", "1", "-o", "json"},
+		{"sim", "trace", "--generate", "--jobs", "5", "--timeline", "-o", "json"},
 		{"ps", "-o", "json"},
 		{"lease", "list", "-o", "json"},
 		{"cdi", "generate", "--output", "-"},
@@ -56,9 +61,6 @@ func TestNoNull(t *testing.T) {
 	}
 	for _, name := range sim.Names() {
 		for _, command := range commands {
-			if command[0] == "pick" && name == "superpod-64" {
-				continue // pick takes nodes of up to 16 GPUs
-			}
 			text := output(t, append([]string{"--node", name}, command...)...)
 			if !json.Valid([]byte(text)) || strings.Contains(text, "null") {
 				t.Errorf("--node %s %v: not JSON, or with a null:\n%s", name, command, text)

@@ -22,7 +22,7 @@ type picked struct {
 	Method string        `json:"method"`
 	// Of an answer that is not exact: what no set exceeds, and where the answer
 	// stays below it.
-	Bound       *alloc.Candidate   `json:"bound,omitempty"`
+	Bound       map[string]any     `json:"bound,omitempty"`
 	Gap         *alloc.Gap         `json:"gap,omitempty"`
 	Explanation *alloc.Explanation `json:"explanation,omitempty"`
 	Verdict     *alloc.Verdict     `json:"verdict,omitempty"`
@@ -34,9 +34,9 @@ func (t toolkit) pickCommand() *cli.Command {
 		Name:      "pick",
 		Usage:     "pick GPUs that belong together",
 		ArgsUsage: "N",
-		Description: `The answer is the best set there is, and the same for the same question. On an
-irregular node of more than 16 GPUs it may be the best that a bounded search
-found; then the answer says how far from the best it can be.
+		Description: `The answer is the best set there is, and the same for the same question, on nodes
+of up to 4,096 GPUs. On an irregular node of more than 16 GPUs it may be the best
+that a bounded search found; then a warning says how far from the best it can be.
 
 GPUs that somebody holds (metax-ctk ps) are left out, unless --free says what to
 pick among. A pick takes nothing: metax-docker does, under a lease.
@@ -68,7 +68,7 @@ met.`,
 		Flags: append(pickFlags(),
 			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
 			&cli.BoolFlag{Name: "verify", Usage: "check the answer by other means than those that found it"},
-			&cli.BoolFlag{Name: "pareto", Usage: "list the sets that no other beats in quality without more damage"},
+			&cli.BoolFlag{Name: "pareto", Usage: "list the sets that no other beats in quality without more damage, whatever the policy"},
 			&cli.StringSliceFlag{Name: "what-if", Usage: "compare with the answer if `EVENT`: fail=IDS, end=CONTAINER or free=IDS; may be repeated"},
 			outputFlag()),
 		Action: t.pick,
@@ -95,7 +95,7 @@ func (t toolkit) pick(c *cli.Context) error {
 	}
 	var kinds []string
 	for _, kind := range []string{"verify", "pareto", "what-if"} {
-		if c.IsSet(kind) {
+		if c.Bool(kind) || len(c.StringSlice(kind)) > 0 {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -113,7 +113,7 @@ func (t toolkit) pick(c *cli.Context) error {
 		}
 	}
 	graph := t.graph(node)
-	if c.IsSet("what-if") {
+	if len(c.StringSlice("what-if")) > 0 {
 		return t.pickWhatIf(c, node, graph, args[0], holders)
 	}
 	if c.Bool("pareto") {
@@ -150,7 +150,10 @@ func (t toolkit) pick(c *cli.Context) error {
 func describePick(node gpu.Node, a alloc.Answer) picked {
 	p := picked{
 		GPUs: a.GPUs, UUIDs: make([]gpu.UUID, len(a.GPUs)), Policy: a.Policy.String(),
-		Class: a.Class, Exact: a.Exact, Method: a.Method, Bound: a.Bound, Gap: a.Gap, Explanation: a.Explanation,
+		Class: a.Class, Exact: a.Exact, Method: a.Method, Gap: a.Gap, Explanation: a.Explanation,
+	}
+	if a.Bound != nil {
+		p.Bound = a.Policy.Figures(*a.Bound)
 	}
 	for i, index := range a.GPUs {
 		p.UUIDs[i] = node.GPUs[index].UUID
@@ -163,9 +166,6 @@ func (p picked) text() string {
 	text := join(p.GPUs) + "\n"
 	if p.Explanation != nil {
 		text += p.Explanation.Text()
-		if !p.Exact {
-			text += "  " + p.Gap.String() + "\n"
-		}
 		if len(p.Held) > 0 {
 			text += "held: " + join(p.Held) + " (metax-ctk ps)\n"
 		}

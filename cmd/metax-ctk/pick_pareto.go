@@ -14,8 +14,8 @@ import (
 
 // pickPareto lists the sets between which a choice is one of taste.
 func (t toolkit) pickPareto(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) error {
-	if c.IsSet("policy") || c.Bool("explain") {
-		return usagef("--pareto is for all policies: it does not go with --policy and --explain")
+	if c.Bool("explain") {
+		return usagef("--pareto and --explain do not go together")
 	}
 	req, picker, err := t.ask(c, node, graph, count, holders)
 	if err != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +42,9 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 		if req.Free, err = whole(node, "--free", c.String("free")); err != nil {
 			return req, nil, err
 		}
+		if sick := without(slices.Clone(req.Free), node.Healthy()); len(sick) > 0 {
+			t.warn(fmt.Sprintf("--free: unhealthy, and picked from all the same: GPU %s (metax-ctk device list)", join(sick)))
+		}
 	}
 	if c.IsSet("require") {
 		if req.Required, err = whole(node, "--require", c.String("require")); err != nil {
@@ -50,8 +55,16 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	if err != nil {
 		return req, nil, usageError{err}
 	}
+	if weights == alloc.BandwidthWeights && !stated(node) {
+		t.warn("no link of this node states a bandwidth: all are weighed by kind (gbps in the Node)")
+	}
 	picker, err = alloc.NewWeighted(graph, weights)
 	return req, picker, err
+}
+
+// stated tells whether some link of the node states its bandwidth.
+func stated(node gpu.Node) bool {
+	return slices.ContainsFunc(node.Links, func(l gpu.Link) bool { return l.GBps > 0 && !l.Down })
 }
 
 // whole resolves a list of GPU names that an option was given, of GPUs that may

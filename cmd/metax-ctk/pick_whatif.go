@@ -65,7 +65,10 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 			continue
 		}
 		for _, g := range gpus {
-			if _, divided := node.GPUs[g].Divided(); !divided && node.GPUs[g].Healthy && !slices.Contains(then.Free, g) {
+			if !node.GPUs[g].Healthy {
+				return usagef("--what-if %s: GPU %d is unhealthy: it cannot be picked (metax-ctk device list)", event, g)
+			}
+			if _, divided := node.GPUs[g].Divided(); !divided && !slices.Contains(then.Free, g) {
 				then.Free = append(then.Free, g)
 			}
 		}
@@ -120,6 +123,7 @@ func (t toolkit) state(node gpu.Node, picker *alloc.Picker, req alloc.Request) (
 	case err != nil:
 		return s, err
 	}
+	t.warn(answer.Warnings...)
 	result := describePick(node, answer)
 	s.Pick = &result
 	return s, nil

@@ -33,7 +33,9 @@ func (t toolkit) simTraceCommand() *cli.Command {
 		Description: `FILE is CSV with the columns arrival, gpus, duration and, if wanted, name; "-" is
 standard input. Times are seconds, or durations such as 1h30m. With --generate
 jobs arrive as a Poisson process and last exponentially long, from a seed. All
-GPUs of the node that can be given are free at first, whoever holds them now.
+GPUs of the node that can be given are free at first, whoever holds them now. On
+a node of more than 16 GPUs whose links do not nest, picks are searched for but
+briefly.
 
 Jobs start first come first served. --backfill lets one that fits start before
 earlier ones that do not; nothing is reserved for those, and a stream of small
@@ -161,6 +163,9 @@ func tracePolicies(words []string) ([]alloc.Policy, error) {
 	}
 	var policies []alloc.Policy
 	for _, word := range words {
+		if word == "all" {
+			return nil, usagef("--policy all stands alone")
+		}
 		p, err := alloc.ParsePolicy(word)
 		if err != nil {
 			return nil, usageError{err}

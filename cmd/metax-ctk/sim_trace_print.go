@@ -29,8 +29,12 @@ func (r traced) render(w io.Writer, format string, timeline bool) error {
 		for _, c := range p.Classes {
 			classes = append(classes, fmt.Sprintf("%v %d", c.Class, c.Jobs))
 		}
+		linked := "-" // no job of two or more GPUs has started
+		if len(p.Classes) > 0 {
+			linked = percent(p.Linked)
+		}
 		rows = append(rows, []string{
-			p.Policy, percent(p.Acceptance), percent(p.Linked), lasting(p.WaitMean), lasting(p.WaitMedian), lasting(p.WaitP95),
+			p.Policy, percent(p.Acceptance), linked, lasting(p.WaitMean), lasting(p.WaitMedian), lasting(p.WaitP95),
 			percent(p.Utilisation), percent(p.Fragmentation), strings.Join(classes, ", "),
 		})
 	}
@@ -43,7 +47,10 @@ func (r traced) render(w io.Writer, format string, timeline bool) error {
 
 // note says how the trace was run.
 func (r traced) note() string {
-	note := fmt.Sprintf("%s, offered load %.2f", plural(r.GPUs, "GPU"), r.Load)
+	note := plural(r.GPUs, "GPU")
+	if r.Load > 0 {
+		note += fmt.Sprintf(", offered load %.2f", r.Load)
+	}
 	switch {
 	case r.Patience != nil && *r.Patience == 0:
 		note += ", no queue"

@@ -91,6 +91,9 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	numbers := 1
 	if c.Bool("all") {
 		numbers = 0
+		if c.Args().Present() {
+			return usagef("score: N or --all, not both")
+		}
 	}
 	args, err := arguments(c, numbers, numbers)
 	if err != nil {
@@ -138,6 +141,9 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		size, err := scoreSize(picker, zones, free, n, policy)
 		if err != nil {
 			return err
+		}
+		if size.Gap != nil {
+			t.warn(fmt.Sprintf("%s: %v", plural(n, "GPU"), size.Gap))
 		}
 		result.Sizes = append(result.Sizes, size)
 		scores, losses = append(scores, size.HAMi.Weight), append(losses, size.HAMi.Cut)
@@ -205,8 +211,8 @@ func (s scoredSize) text(w io.Writer) error {
 		{"GPUS", join(s.GPUs)},
 		{"class", s.Class.String()},
 		{"capability", alloc.Room(s.Capability)},
-		{"free before", fmt.Sprintf("%d GPUs: %s", s.Free, alloc.Room(s.Before))},
-		{"free after", fmt.Sprintf("%d GPUs: %s", s.Free-s.N, alloc.Room(s.After))},
+		{"free before", fmt.Sprintf("%s: %s", plural(s.Free, "GPU"), alloc.Room(s.Before))},
+		{"free after", fmt.Sprintf("%s: %s", plural(s.Free-s.N, "GPU"), alloc.Room(s.After))},
 		{"weight", strconv.Itoa(s.Weight)},
 		{"cut", strconv.Itoa(s.Cut)},
 		{"locality", strconv.Itoa(s.Locality)},

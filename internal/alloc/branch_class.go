@@ -98,14 +98,23 @@ func (h *hunt) ringNear(x vertices, class int) verdict {
 
 // allowed tells whether the scope allows the GPUs together.
 func (h *hunt) allowed(gpus []int) bool {
+	for at := range gpus {
+		if !h.allowedAt(gpus[:at+1], at) {
+			return false
+		}
+	}
+	return true
+}
+
+// allowedAt tells whether the scope allows one of the GPUs beside each other.
+func (h *hunt) allowedAt(gpus []int, at int) bool {
 	if h.apart == nil {
 		return true
 	}
-	for at, i := range gpus {
-		for _, j := range gpus[:at] {
-			if !h.apart.of(i).has(j) {
-				return false
-			}
+	near := h.apart.of(gpus[at])
+	for i, j := range gpus {
+		if i != at && !near.has(j) {
+			return false
 		}
 	}
 	return true

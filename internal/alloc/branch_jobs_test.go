@@ -9,7 +9,7 @@ import (
 func TestLeastJobs(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(37, 1))
-	for range 1500 {
+	for range rounds(1500) {
 		g := graph(t, irregularNode(r, 4+r.IntN(9)))
 		s := &scale{g: g, unknown: kindWeights}
 		f := newFabric(s)

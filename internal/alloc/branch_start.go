@@ -52,7 +52,9 @@ func (h *hunt) only(cand vertices) {
 	if h.allowed(h.chosen) {
 		h.consider()
 	}
-	h.open = nil
+	if h.best != nil {
+		h.open = nil
+	}
 }
 
 // grow grows sets from the required GPUs and each of the candidates in turn, with
@@ -135,10 +137,11 @@ func (h *hunt) improve() {
 				if h.work <= 0 {
 					break swaps
 				}
+				h.work -= 1 + len(gpus)/4
 				if slices.Contains(best, v) {
 					continue
 				}
-				if gpus[at] = v; !h.allowed(gpus) {
+				if gpus[at] = v; !h.allowedAt(gpus, at) {
 					continue
 				}
 				h.load(gpus)

@@ -131,7 +131,7 @@ func TestBranchRandom(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(17, uint64(part)))
 			proven := 0
-			for range 250 {
+			for range rounds(250) {
 				g := graph(t, irregularNode(r, 6+r.IntN(7)))
 				s := &scale{g: g, unknown: kindWeights}
 
@@ -149,8 +149,8 @@ func TestBranchRandom(t *testing.T) {
 					}
 				}
 			}
-			if proven < 500 {
-				t.Errorf("%d of 500 proven", proven)
+			if asked := 2 * rounds(250); proven < asked {
+				t.Errorf("%d of %d proven", proven, asked)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestBranchRandom(t *testing.T) {
 func TestBranchFigures(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(19, 0))
-	for range 120 {
+	for range rounds(120) {
 		g := graph(t, irregularNode(r, 5+r.IntN(10)))
 		s := &scale{g: g, unknown: kindWeights}
 		b, table := newBranch(s, rootOf(s)), newTable(s)
@@ -182,7 +182,7 @@ func TestBranchFigures(t *testing.T) {
 func TestBranchBandwidths(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(19, 1))
-	for range 60 {
+	for range rounds(60) {
 		node := irregularNode(r, 6+r.IntN(5))
 		for i := range node.Links {
 			node.Links[i].GBps = float64(r.IntN(500)) / 10

@@ -76,8 +76,8 @@ func (h *hunt) locality() (sum int) {
 	return sum
 }
 
-// candidate writes numbers as a Candidate, each component that the policy does
-// not compare as it is of the chosen set.
+// candidate writes the numbers of the terms as a Candidate, whose other figures
+// mean nothing.
 func (h *hunt) candidate(number func(t term) int) Candidate {
 	c := Candidate{Capability: []Count{}, Rest: []Count{}}
 	for _, t := range h.terms {
@@ -114,6 +114,15 @@ func (h *hunt) bound() *Candidate {
 		return h.sign * max(h.open[at], h.top[at])
 	})
 	return &c
+}
+
+// reached is what the best set has of what the policy compares, as a Candidate.
+func (h *hunt) reached() Candidate {
+	at := -1
+	return h.candidate(func(term) int {
+		at++
+		return h.sign * h.top[at]
+	})
 }
 
 // note says that a set that is not looked at may have a prefix of the terms of

@@ -9,8 +9,8 @@ func (p *Picker) Capability(free []int) ([]Count, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.solver() == nil {
+	if p.solver(Spread) == nil {
 		return nil, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
 	}
-	return p.solver().figures(q, q.free).Capability, nil
+	return p.solver(Spread).figures(q, q.free).Capability, nil
 }

@@ -19,7 +19,14 @@
 //     its locality how near they sit on the host. The cut is the weight between
 //     X and the GPUs that stay free.
 //
-// A policy is an order of these quantities; sets are compared by the first one
-// in which they differ, and by the order of their indices if they differ in
-// none.
+// A policy is an order of these quantities, or of others that it defines; sets
+// are compared by the first one in which they differ, and by the order of their
+// indices if they differ in none.
+//
+// Which way the best set is found depends on the graph alone. Up to 16 GPUs a
+// table has every set (table, search, packing). More GPUs whose links nest are a
+// tree of domains, over which all quantities are sums (hierarchy, tree). On any
+// other graph a search goes as far as it is allowed, and says how far from the
+// best its answer may be (branch, ring, match). Verify checks answers by a way of
+// its own.
 package alloc

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrUnmet is what every error is that says: the request is sound, but no set of
-// free GPUs meets it now. Those are *InsufficientError, *RequiredError,
+// these free GPUs meets it, or the size rule refuses its number. Those are *InsufficientError, *RequiredError,
 // *SizeError and *ScopeError.
 var ErrUnmet = errors.New("the request for GPUs cannot be met")
 
@@ -71,7 +71,10 @@ func (e *SizeError) Is(target error) bool { return target == ErrUnmet }
 type ScopeError struct {
 	N     int
 	Scope Scope
-	// Most is the greatest number below N that the scope does hold; 0 if none.
+	// Unfinished says that the search ended before it was proven that there is none.
+	Unfinished bool
+	// Most is the greatest number below N that the scope was found to hold; 0 if
+	// none was.
 	Most int
 	// Best is the answer without the scope, and Class its class.
 	Best  []int
@@ -80,6 +83,9 @@ type ScopeError struct {
 
 func (e *ScopeError) Error() string {
 	s := fmt.Sprintf("no %s free %s", count(e.N), scopeWords[e.Scope])
+	if e.Unfinished {
+		s += " were found, though not all sets were looked at"
+	}
 	if e.Most > 0 {
 		s += fmt.Sprintf(", at most %d", e.Most)
 	}
@@ -112,13 +118,26 @@ func count(n int) string {
 	return strconv.Itoa(n) + " GPUs"
 }
 
+// maxListed is up to how many GPUs are listed one by one.
+const maxListed = 16
+
+// join lists GPUs, "0,1,4", and of many of them the runs, "0-11,16".
 func join(gpus []int) string {
-	var b strings.Builder
-	for i, g := range gpus {
-		if i > 0 {
-			b.WriteByte(',')
+	var words []string
+	for i := 0; i < len(gpus); {
+		end := i + 1
+		for len(gpus) > maxListed && end < len(gpus) && gpus[end] == gpus[end-1]+1 {
+			end++
 		}
-		b.WriteString(strconv.Itoa(g))
+		switch word := strconv.Itoa(gpus[i]); {
+		case end-i > 2:
+			words = append(words, word+"-"+strconv.Itoa(gpus[end-1]))
+		default:
+			for _, g := range gpus[i:end] {
+				words = append(words, strconv.Itoa(g))
+			}
+		}
+		i = end
 	}
-	return b.String()
+	return strings.Join(words, ",")
 }

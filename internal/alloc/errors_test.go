@@ -15,7 +15,7 @@ func TestErrors(t *testing.T) {
 	cube := New(named(t, "cube mesh"))
 	pcie := New(named(t, "PCIe only"))
 	bare := New(named(t, "bare matrix"))
-	large := New(graph(t, build(4097, 1, 0, domains(4097, "NODE", "NODE"))))
+	large := New(graph(t, sparse(MaxGPUs+1)))
 	none := New(graph(t, build(0, 1, 0, nil)))
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for _, c := range []struct {

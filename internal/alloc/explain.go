@@ -35,7 +35,7 @@ type Candidate struct {
 	Rest       []Count       `json:"rest"` // the capability of the free GPUs that remain
 	Cut        int           `json:"cut"`
 	Locality   int           `json:"locality"`
-	// What single policies judge by besides; 0 for the others.
+	// What single policies judge by besides; 0 where it is no part of the policy.
 	Score   float64 `json:"score,omitempty"`   // Weighted: gain·weight − loss·cut
 	Jobs    int     `json:"jobs,omitempty"`    // MTF: the jobs that would fill the node, after less before
 	Packing int     `json:"packing,omitempty"` // Partition: the weight, with that of the best packing of the others
@@ -49,30 +49,37 @@ type Count struct {
 	Sets  int           `json:"sets"`
 }
 
-// maxBarred bounds how many sets are looked at for a runner-up.
-const maxBarred = 128
+// maxBarred bounds how many sets are looked at for a runner-up, maxHunted where
+// each of them is searched for.
+const (
+	maxBarred = 128
+	maxHunted = 16
+)
 
 // explain compares the best set with the second best, which lacks at least one
 // of its GPUs: of the best sets without each of them it is the best. Of GPUs that
 // nothing but their indices tells apart it lacks the last.
 func (p *Picker) explain(q question, best solution) *Explanation {
 	e := &Explanation{
-		Policy: q.policy.String(), Chosen: p.solver().figures(q, best.gpus),
+		Policy: q.policy.String(), Chosen: p.solver(q.policy).figures(q, best.gpus),
 		Key: slices.Concat(q.policy.key(), []Component{ByOrder}), Opposite: q.policy.opposite(), Exact: best.bound == nil,
 	}
-	lacking := p.lacking(q, best.gpus)
-	if len(lacking) > maxBarred {
-		lacking, e.Exact = lacking[len(lacking)-maxBarred:], false
+	lacking, most := p.lacking(q, best.gpus), maxBarred
+	if best.method == "bnb" {
+		most = maxHunted
+	}
+	if len(lacking) > most {
+		lacking, e.Exact = lacking[len(lacking)-most:], false
 	}
 	for _, g := range lacking {
 		without := q
 		without.barred = []int{g}
-		s, ok := p.solver().solve(without)
+		s, ok := p.solver(q.policy).solve(without)
+		e.Exact = e.Exact && s.bound == nil
 		if !ok {
 			continue
 		}
-		e.Exact = e.Exact && s.bound == nil
-		other := p.solver().figures(q, s.gpus)
+		other := p.solver(q.policy).figures(q, s.gpus)
 		if e.RunnerUp != nil {
 			if by, _ := q.policy.compare(*e.RunnerUp, other); by >= 0 {
 				continue

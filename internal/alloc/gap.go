@@ -13,7 +13,19 @@ func (p Policy) gap(a, bound Candidate) *Gap {
 // String says it in a few words.
 func (g *Gap) String() string {
 	if g.By == ByOrder {
-		return "the search was not finished: an equally good set may come first"
+		return "not proven the best: an equally good set may come first"
 	}
-	return "the search was not finished: " + g.By.String() + " " + g.Answer + ", and none can have better than " + g.Bound
+	return "not proven the best: " + g.By.String() + " " + g.Answer + ", and no set can have better than " + g.Bound
+}
+
+// Figures are what the policy compares of a candidate, by the component's name.
+func (p Policy) Figures(c Candidate) map[string]any {
+	figures := map[string]any{}
+	for _, by := range p.key() {
+		figures[by.String()] = map[Component]any{
+			ByClass: c.Class, ByCapability: c.Capability, ByWeight: c.Weight, ByRest: c.Rest, ByCut: c.Cut,
+			ByLocality: c.Locality, ByScore: c.Score, ByJobs: c.Jobs, ByPacking: c.Packing,
+		}[by]
+	}
+	return figures
 }

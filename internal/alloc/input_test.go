@@ -175,7 +175,7 @@ func sparse(n int) gpu.Node {
 // that are all unknown.
 func TestLargestNodes(t *testing.T) {
 	t.Parallel()
-	quads, unknown, lost := sparse(MaxGPUs), nowhere(sparse(MaxGPUs/4)), sparse(MaxGPUs)
+	quads, unknown, lost := sparse(max(MaxGPUs/4, rounds(MaxGPUs))), nowhere(sparse(MaxGPUs/4)), sparse(MaxGPUs/4)
 	unknown.Links = nil
 	lost.Links = lost.Links[1:]
 	for name, node := range map[string]gpu.Node{"quads": quads, "unknown": unknown, "a lost link": lost} {
@@ -190,8 +190,11 @@ func TestLargestNodes(t *testing.T) {
 				if err != nil || len(a.GPUs) != n {
 					t.Errorf("%d: %d GPUs, %v", n, len(a.GPUs), err)
 				}
-				if name != "a lost link" && (!a.Exact || a.Method != "tree") {
-					t.Errorf("%d: exact %v, method %q", n, a.Exact, a.Method)
+				if method := map[bool]string{true: "bnb", false: "tree"}[name == "a lost link"]; a.Method != method || a.Exact != (a.Bound == nil) {
+					t.Errorf("%d: method %q, exact %v, bound %v", n, a.Method, a.Exact, a.Bound)
+				}
+				if a.Method == "tree" && !a.Exact {
+					t.Errorf("%d: not exact", n)
 				}
 			}
 			_, err := p.Pick(Request{N: len(free) + 1, Free: free})

@@ -54,15 +54,15 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 		if err != nil {
 			return Joint{}, &WantError{i, err}
 		}
-		total += q.n
+		if total += q.n; total > len(free) {
+			return Joint{}, &InsufficientError{Need: total, Free: len(free)}
+		}
 	}
 	switch {
 	case len(wants) == 0:
 		return Joint{Exact: true, Method: "table"}, nil
-	case p.solver() == nil:
+	case p.solver(Spread) == nil:
 		return Joint{}, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
-	case total > len(free):
-		return Joint{}, &InsufficientError{Need: total, Free: len(free)}
 	}
 	order := largestFirst(wants)
 	if p.table == nil || slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != Spread && w.Policy != Binpack }) {

@@ -10,22 +10,33 @@ import (
 // maxOrders is up to how many Wants all orders of serving them are tried.
 const maxOrders = 6
 
+// maxSearched is the same where each pick is a search.
+const maxSearched = 3
+
 // serveInOrders serves the Wants one after another in the best order: their
 // classes are compared, the worst first, then the sum of their weights, and among
 // equals the first order counts, which is the one given.
 func (p *Picker) serveInOrders(free []int, wants []Want, order []int, explain bool) ([]Answer, error) {
-	best, err := p.serve(free, wants, order, explain)
-	if err != nil || len(wants) > maxOrders {
-		return best, err
+	best, err := p.serve(free, wants, order, false)
+	if err != nil {
+		return nil, err
 	}
-	for next := slices.Clone(order); permute(next, order, wants); {
-		answers, err := p.serve(free, wants, next, explain)
+	most := maxOrders
+	if p.large != nil && !p.large.nests() && p.table == nil {
+		most = maxSearched
+	}
+	at := slices.Clone(order)
+	for next := slices.Clone(order); len(wants) <= most && permute(next, order, wants); {
+		answers, err := p.serve(free, wants, next, false)
 		if err != nil {
 			return nil, err
 		}
 		if cmp.Or(slices.Compare(classesOf(answers), classesOf(best)), cmp.Compare(p.weigh(answers), p.weigh(best))) > 0 {
-			best = answers
+			best, at = answers, slices.Clone(next)
 		}
+	}
+	if explain {
+		return p.serve(free, wants, at, true)
 	}
 	return best, nil
 }
@@ -59,7 +70,7 @@ func classesOf(answers []Answer) []topology.Kind {
 func (p *Picker) weigh(answers []Answer) (sum int) {
 	for _, a := range answers {
 		q := question{free: a.GPUs, policy: Spread}
-		sum += p.solver().figures(q, a.GPUs).Weight
+		sum += p.solver(Spread).figures(q, a.GPUs).Weight
 	}
 	return sum
 }

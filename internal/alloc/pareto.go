@@ -25,7 +25,7 @@ var (
 // other set beats in quality (class, capability, weight) without more damage (to
 // the capability of the rest, and by the cut). The errors are Pick's.
 func (p *Picker) Pareto(r Request) (Front, error) {
-	r.Policy, r.Explain = Spread, true
+	r.Policy, r.Explain = Spread, false
 	best, err := p.Pick(r)
 	if err != nil {
 		return Front{}, err
@@ -38,19 +38,19 @@ func (p *Picker) Pareto(r Request) (Front, error) {
 		return Front{Sets: p.table().front(q.sets(), func(s set) Candidate { return p.table.figures(q, s.gpus()) }), Complete: true}, nil
 	}
 	var f Front
-	f.add(best.Explanation.Chosen)
+	f.add(p.solver(Spread).figures(q, best.GPUs))
 	policies := []Policy{Binpack}
 	for _, by := range [][2]int64{{1, 0}, {10, 1}, {4, 1}, {2, 1}, {1, 1}, {1, 2}, {1, 4}, {1, 10}, {0, 1}} {
 		policies = append(policies, Policy{objective: weighted, gain: 1000 * by[0], loss: 1000 * by[1]})
 	}
 	for _, q.policy = range policies {
-		s, ok := p.solver().solve(q)
+		s, ok := p.solver(q.policy).solve(q)
 		if !ok {
 			continue
 		}
 		asked := q
 		asked.policy = Spread
-		f.add(p.solver().figures(asked, s.gpus))
+		f.add(p.solver(Spread).figures(asked, s.gpus))
 	}
 	return f, nil
 }
@@ -59,7 +59,8 @@ func (p *Picker) Pareto(r Request) (Front, error) {
 // those that it beats.
 func (f *Front) add(c Candidate) {
 	for _, o := range f.Sets {
-		if compareBy(quality, o, c) >= 0 && compareBy(damage, o, c) >= 0 {
+		by, less := compareBy(quality, o, c), compareBy(damage, o, c)
+		if by >= 0 && less >= 0 && (by+less > 0 || slices.Compare(o.GPUs, c.GPUs) <= 0) {
 			return
 		}
 	}

@@ -35,8 +35,11 @@ func verify(t *testing.T, p *Picker, o *oracle, r Request) {
 		t.Fatalf("%+v: got %v, want %v", r, a.GPUs, members(best.set))
 	}
 	method := "table"
-	if r.Policy == Partition {
+	switch {
+	case r.Policy == Partition:
 		method = "dp"
+	case p.gpus > maxComplete && p.large.nests():
+		method = "tree"
 	}
 	if want := o.class(best.set); a.Class != want || !a.Exact || a.Method != method || a.Bound != nil || a.Gap != nil {
 		t.Fatalf("%+v: class %v, exact %v, method %q; want class %v", r, a.Class, a.Exact, a.Method, want)
@@ -142,7 +145,7 @@ func ask(r *rand.Rand, n int) Request {
 func TestRandomGraphs(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
-	for range 2000 {
+	for range rounds(2000) {
 		g := graph(t, random(r, 1+r.IntN(8), 1+r.IntN(7)))
 		p, o := New(g), newOracle(g)
 		for range 10 {
@@ -171,7 +174,7 @@ func TestLargerGraphs(t *testing.T) {
 				if name == "in quads" {
 					verify(t, p, o, Request{N: n / 2, Free: r.Perm(n)})
 				}
-				for range picks {
+				for range rounds(picks) {
 					verify(t, p, o, ask(r, n))
 				}
 			})

@@ -16,13 +16,12 @@ type Picker struct {
 	gpus  int
 	scale *scale
 	table tableSolver // of a small graph, otherwise nil
-	// large answers for a larger graph, by its shape.
-	large *large
+	large *large      // of a graph of more than maxComplete GPUs, otherwise nil
 }
 
 // solver finds the best set for a question that has as many free GPUs as it asks
 // for, and all required ones among them; ok is false if none is within the
-// scope. Which solver a graph gets depends on its size and shape alone.
+// scope, or, where there is a bound, none was found. Which solver a graph gets depends on its size and shape alone.
 type solver interface {
 	solve(q question) (s solution, ok bool)
 	// figures are what the policy judges these GPUs by.
@@ -30,12 +29,13 @@ type solver interface {
 }
 
 // solution is a solver's part of an Answer. The solution of a search that was
-// not finished has a bound.
+// not finished has a bound, and what the set reaches of it.
 type solution struct {
-	gpus   []int
-	class  topology.Kind
-	method string
-	bound  *Candidate
+	gpus    []int
+	class   topology.Kind
+	method  string
+	bound   *Candidate
+	reached Candidate
 }
 
 // New returns a Picker for the graph, which must not change any more. It is
@@ -56,22 +56,23 @@ func NewWeighted(g *topology.Graph, w Weights) (*Picker, error) {
 
 func newPicker(g *topology.Graph, s *scale) *Picker {
 	p := &Picker{gpus: g.Len(), scale: s}
-	switch {
-	case p.gpus <= maxTable:
+	if p.gpus <= maxTable {
 		p.table = newTable(s)
-	case p.gpus <= MaxGPUs:
+	}
+	if p.gpus > maxComplete && p.gpus <= MaxGPUs {
 		p.large = newLarge(s)
 	}
 	return p
 }
 
-// solver is nil for a graph that is too large for any.
-func (p *Picker) solver() solver {
+// solver is the one for a policy; nil for a graph that is too large for any. The
+// hierarchy goes before a table that would have to be built for it.
+func (p *Picker) solver(by Policy) solver {
 	switch {
+	case p.large != nil && (p.table == nil || by != Partition && p.large.nests()):
+		return p.large
 	case p.table != nil:
 		return p.table
-	case p.large != nil:
-		return p.large
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if p.solver() == nil {
+	if p.solver(q.policy) == nil {
 		return Answer{}, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
 	}
 	if missing := q.missing(); len(missing) > 0 {
@@ -98,13 +99,17 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	if !usual && r.Sizes == Enforce {
 		return Answer{}, p.sizeError(q)
 	}
-	s, ok := p.solver().solve(q)
+	s, ok := p.solver(q.policy).solve(q)
+	if !ok && s.bound != nil {
+		s, ok = p.stray(q)
+	}
 	if !ok {
-		return Answer{}, p.scopeError(q)
+		return Answer{}, p.scopeError(q, s.bound != nil)
 	}
 	a := Answer{GPUs: s.gpus, Policy: q.policy, Class: s.class, Exact: s.bound == nil, Method: s.method, Bound: s.bound}
 	if !a.Exact {
-		a.Gap = q.policy.gap(p.solver().figures(q, s.gpus), *s.bound)
+		a.Gap = q.policy.gap(s.reached, *s.bound)
+		a.Warnings = append(a.Warnings, a.Gap.String())
 	}
 	if r.Explain {
 		a.Explanation = p.explain(q, s)
@@ -152,8 +157,27 @@ func (p *Picker) sizeError(q question) error {
 	return e
 }
 
-func (p *Picker) scopeError(q question) error {
-	e := &ScopeError{N: q.n, Scope: q.scope, Most: p.most(q)}
+// stray looks without the scope for a set that is within it, where the search
+// within it ended before it had one. If there is none, the bound says so.
+func (p *Picker) stray(q question) (s solution, ok bool) {
+	scope := q.scope
+	q.scope = Any
+	s, _ = p.try(q)
+	within := len(s.gpus) > 0 && (scope != Link || s.class == topology.MX)
+	for at, i := range s.gpus {
+		for _, j := range s.gpus[:at] {
+			place := p.scale.rank(i, j).place()
+			within = within && (scope != Switch || place == topology.SameSwitch) && (scope != NUMA || place >= topology.SameNUMA)
+		}
+	}
+	if s.bound == nil {
+		s.bound, s.reached = &Candidate{}, Candidate{}
+	}
+	return s, within
+}
+
+func (p *Picker) scopeError(q question, unfinished bool) error {
+	e := &ScopeError{N: q.n, Scope: q.scope, Unfinished: unfinished, Most: p.most(q)}
 	q.n, q.scope = e.N, Any
 	if s, ok := p.try(q); ok {
 		e.Best, e.Class = s.gpus, s.class
@@ -170,8 +194,9 @@ func (p *Picker) most(q question) int {
 		_, ok := p.try(q)
 		return ok
 	}
-	if q.scope == Link && (p.table != nil || !p.large.nests()) {
-		for n := q.n - 1; n > max(0, q.n-1-maxSmaller); n-- {
+	if q.scope == Link && (p.large == nil || !p.large.nests()) {
+		from := q.n - 1
+		for n := from; n > max(0, from-maxSmaller); n-- {
 			if holds(n) {
 				return n
 			}
@@ -186,7 +211,7 @@ func (p *Picker) most(q question) int {
 	return least + beyond - 1
 }
 
-// maxSmaller bounds how many smaller numbers are tried.
+// maxSmaller bounds how many smaller numbers are tried one by one.
 const maxSmaller = 64
 
 // try solves a question of our own making, which may ask for too much.
@@ -194,5 +219,5 @@ func (p *Picker) try(q question) (solution, bool) {
 	if q.n > len(q.free) || q.n < len(q.required) {
 		return solution{}, false
 	}
-	return p.solver().solve(q)
+	return p.solver(q.policy).solve(q)
 }

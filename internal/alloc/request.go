@@ -19,13 +19,21 @@ type Request struct {
 	Sizes    SizeRule
 	// Budget bounds the work of a search on a graph for which no other method is
 	// known, in steps of it, never in time, so that the answer is the same on
-	// every machine. 0 is DefaultBudget; a negative one takes the first guess.
-	Budget  int
-	Explain bool // fill Answer.Explanation, at about twice the price
+	// every machine. 0 is DefaultBudget; a negative one takes the first guess,
+	// which has bounds of its own. More is not always better: with another budget
+	// a search may find another of the sets that it cannot tell from the best.
+	Budget int
+	// Explain fills Answer.Explanation, at the price of one more question for each
+	// of the GPUs, up to a bound.
+	Explain bool
 }
 
-// DefaultBudget keeps a search within about 10 ms.
-const DefaultBudget = 20_000
+// DefaultBudget keeps a search on some hundred GPUs within about 10 ms, once what
+// it needs of the graph is prepared.
+const DefaultBudget = 10_000
+
+// maxBudget is what a greater budget counts as.
+const maxBudget = 1 << 24
 
 // Answer is the best set of GPUs for a Request.
 type Answer struct {
@@ -40,7 +48,8 @@ type Answer struct {
 	// node), "tree" (a hierarchy of link domains), "dp" (the best packing, of
 	// Partition) or "bnb" (branch and bound).
 	Method string
-	// Bound is, component by component, what no set exceeds; its GPUs are nil.
+	// Bound is what no set exceeds when the components of the policy are compared in
+	// their order; its GPUs are nil, and its other figures mean nothing.
 	// Gap is where the answer stays below it. Both are nil for an exact answer.
 	Bound *Candidate
 	Gap   *Gap
@@ -92,7 +101,7 @@ func (r Request) check(gpus int) (question, error) {
 	}
 	q := question{
 		n: r.N, free: slices.Clone(r.Free), required: slices.Clone(r.Required),
-		policy: r.Policy, scope: r.Scope, budget: cmp.Or(max(r.Budget, -1), DefaultBudget),
+		policy: r.Policy, scope: r.Scope, budget: cmp.Or(min(max(r.Budget, -1), maxBudget), DefaultBudget),
 	}
 	slices.Sort(q.free)
 	slices.Sort(q.required)

@@ -18,7 +18,7 @@ func netOf(f *fabric, class int) *net {
 func TestRingsOfSmallGraphs(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(29, 1))
-	for range 60 {
+	for range rounds(60) {
 		g := graph(t, irregularNode(r, 4+r.IntN(8)))
 		f := newFabric(&scale{g: g, unknown: kindWeights})
 		for class, kind := range f.kinds {
@@ -26,7 +26,7 @@ func TestRingsOfSmallGraphs(t *testing.T) {
 			n := netOf(f, class)
 			c := newCounter(f, 1<<40)
 			most := map[int][]uint8{2: packings(fit, 2), 4: packings(fit, 4), 8: packings(fit, 8)}
-			for range 200 {
+			for range rounds(200) {
 				x := r.IntN(len(fit))
 				if got := n.spans(uint64(x)); (got == yes) != fit[x] || got == perhaps {
 					t.Fatalf("%v: set %b spans %v, want %v", f.joined[class], x, got, fit[x])
@@ -46,7 +46,7 @@ func TestRingsOfSmallGraphs(t *testing.T) {
 func TestLimitedCounts(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(29, 2))
-	for range 300 {
+	for range rounds(300) {
 		g := graph(t, random(r, 12, 3))
 		f := newFabric(&scale{g: g, unknown: kindWeights})
 		fit := fits(neighbours(g, f.kinds[0]))
@@ -71,7 +71,7 @@ func TestMatching(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(29, 3))
 	m := newMatcher(12)
-	for range 400 {
+	for range rounds(400) {
 		pairs := newRelation(12)
 		rows := make([]set, 12)
 		for i := range 12 {

@@ -33,8 +33,11 @@ type NodeScore struct {
 	Worst topology.Kind `json:"worst"`
 	// Key lists the components in the order in which Compare goes by them.
 	Key []Component `json:"key"`
-	// Exact says that it is proven that the node has no better answer.
-	Exact bool `json:"exact"`
+	// Exact says that it is proven that the node has no better answer, Method how
+	// it was found, and Gap how far it may be from the best if it is not exact.
+	Exact  bool   `json:"exact"`
+	Method string `json:"method"`
+	Gap    *Gap   `json:"gap,omitempty"`
 }
 
 // Score is the key of the best answer for n of the free GPUs, before against
@@ -53,13 +56,13 @@ func (p *Picker) scoreOf(r Request) (NodeScore, error) {
 	if err != nil {
 		return NodeScore{}, err
 	}
-	before, c := p.solver().figures(q, q.free), p.solver().figures(q, a.GPUs)
+	before, c := p.solver(q.policy).figures(q, q.free), p.solver(q.policy).figures(q, a.GPUs)
 	q.policy = MTF
 	s := NodeScore{
 		Policy: r.Policy.String(), GPUs: a.GPUs, Free: len(r.Free), Class: c.Class, Capability: c.Capability, Weight: c.Weight,
 		Before: before.Capability, After: c.Rest, Loss: []Count{}, Cut: c.Cut, Locality: c.Locality,
-		Score: c.Score, Packing: c.Packing, Jobs: p.solver().figures(q, a.GPUs).Jobs,
-		Worst: p.worst(), Key: append([]Component{}, r.Policy.key()...), Exact: a.Exact,
+		Score: c.Score, Packing: c.Packing, Jobs: p.solver(MTF).figures(q, a.GPUs).Jobs,
+		Worst: p.worst(), Key: append([]Component{}, r.Policy.key()...), Exact: a.Exact, Method: a.Method, Gap: a.Gap,
 	}
 	for _, c := range s.Before {
 		c.Sets -= s.room(s.After, s.Free-len(s.GPUs), c.Class, c.Size)
@@ -68,18 +71,13 @@ func (p *Picker) scoreOf(r Request) (NodeScore, error) {
 	return s, nil
 }
 
-// worst is the worst class among all pairs of the node, which Distribute looks
-// for before anything else.
+// worst is the worst class among all pairs of the node; MX where there is none.
 func (p *Picker) worst() topology.Kind {
-	all := make([]int, p.gpus)
-	for i := range all {
-		all[i] = i
+	all := classes(p.scale.g)
+	if len(all) == 0 {
+		return topology.MX
 	}
-	s, ok := p.try(question{n: 2, free: all, policy: Distribute, budget: DefaultBudget})
-	if !ok {
-		return topology.MX // of a single GPU
-	}
-	return s.class
+	return all[len(all)-1]
 }
 
 // room is how many disjoint sets of that size so many GPUs hold at that class,
@@ -171,7 +169,7 @@ func (p *Picker) Vectors(free []int) (scores, losses []int, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		c := p.solver().figures(q, a.GPUs)
+		c := p.solver(heaviest).figures(q, a.GPUs)
 		scores, losses = append(scores, c.Weight), append(losses, c.Cut)
 	}
 	return scores, losses, nil

@@ -33,7 +33,7 @@ func TestScore(t *testing.T) {
 		Before:     []Count{{mx, 4, 1}, {mx, 2, 3}},
 		After:      []Count{{mx, 4, 1}, {mx, 2, 2}},
 		Loss:       []Count{{mx, 4, 0}, {mx, 2, 1}},
-		Jobs:       -1, Worst: topology.SYS, Key: Spread.key(), Exact: true,
+		Jobs:       -1, Worst: topology.SYS, Key: Spread.key(), Exact: true, Method: "table",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -47,7 +47,7 @@ func TestScore(t *testing.T) {
 		Before:     []Count{{mx, 4, 0}, {mx, 2, 2}, {pix, 4, 1}, {pix, 2, 2}},
 		After:      []Count{{mx, 2, 1}, {pix, 2, 1}},
 		Loss:       []Count{{mx, 4, 0}, {mx, 2, 1}, {pix, 4, 1}, {pix, 2, 1}},
-		Jobs:       -1, Worst: topology.SYS, Key: Binpack.key(), Exact: true,
+		Jobs:       -1, Worst: topology.SYS, Key: Binpack.key(), Exact: true, Method: "table",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -210,5 +210,16 @@ func TestVectors(t *testing.T) {
 	scores, losses, err = p.Vectors(nil)
 	if len(scores) != 0 || len(losses) != 0 || scores == nil || err != nil {
 		t.Errorf("nothing free: %v, %v, %v", scores, losses, err)
+	}
+}
+
+// TestWorstOfLargeNode has one pair of a worse class than all others.
+func TestWorstOfLargeNode(t *testing.T) {
+	for _, n := range []int{5, 100} {
+		p := New(graph(t, build(n, 1, 0, with(quads(n), "SYS", [2]int{1, 2}))))
+		s, err := p.Score(seq(n), 2, Spread)
+		if err != nil || s.Worst != topology.SYS || s.Method == "" || s.Exact != (s.Gap == nil) {
+			t.Errorf("%d: %+v, %v", n, s, err)
+		}
 	}
 }

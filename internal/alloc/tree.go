@@ -120,7 +120,7 @@ func (t *tree) choose(q question, f flavor) (best solution, ok bool) {
 		return best, false
 	}
 	if f.mtf {
-		p.pool = poolShed
+		p.pool = p.pool.shed()
 	}
 	c := m.grow(m.layout(q.layout(), t.grove), p, m.ranks[p.rank], q.n, q.n)
 	wanted := 0

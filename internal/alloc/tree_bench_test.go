@@ -38,14 +38,11 @@ func BenchmarkTree(b *testing.B) {
 		numas int
 		part  float64
 		n     int
-	}{{16, .5, 8}, {16, .5, 32}, {128, 1, 100}, {128, .75, 8}, {128, .75, 100}, {512, .75, 100}, {512, .75, 2048}} {
+	}{{16, .5, 32}, {128, 1, 100}, {128, .75, 100}} {
 		n := nest(b, grid(c.numas), KindWeights)
 		gpus := 8 * c.numas
 		free := someOf(rand.New(rand.NewPCG(4, 4)), gpus, c.part)
-		for _, p := range Policies() {
-			if p == Partition {
-				continue
-			}
+		for _, p := range []Policy{Spread, Binpack} {
 			q := question{n: c.n, free: free, policy: p}
 			name := fmt.Sprintf("%d/free=%d/n=%d/%v", gpus, len(free), c.n, p)
 			b.Run(name+"/cold", func(b *testing.B) {

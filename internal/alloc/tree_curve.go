@@ -154,6 +154,9 @@ func (c *curve) drain(how pool) *curve {
 	source := make([]int32, len(d.order))
 	place := func(from int) (to int, first int64) {
 		p, s := c.stateOf(from), c.chosen(from)
+		if s == 0 && how == poolJob && c.lo == 0 {
+			return d.at(0, 0), -int64(fill(size)) * c.layout.job
+		}
 		if s == 0 && intact { // of a set without GPUs, nothing but the jobs counts
 			return d.at(size%maxBuddy, 0), -int64(size/maxBuddy) * c.layout.job
 		}

@@ -105,7 +105,7 @@ func TestTreeIsNoWorse(t *testing.T) {
 					continue
 				}
 				done++
-				for range 6 {
+				for range rounds(6) {
 					q := inquire(r, gpus)
 					if r.IntN(2) == 0 {
 						q.n = max(2, len(q.required))
@@ -157,7 +157,7 @@ func (n *nested) compare(t *testing.T, r *rand.Rand, q question, sets int) {
 		}
 		return
 	}
-	for range sets {
+	for range rounds(sets) {
 		if ok && r.IntN(4) > 0 {
 			gpus := slices.Clone(best.gpus)
 			gpus[r.IntN(len(gpus))] = q.free[r.IntN(len(q.free))]
@@ -189,7 +189,7 @@ func TestTreeForgetsNothingWrong(t *testing.T) {
 				n = nest(t, sprout(r, 32, seed%2 == 0), Weights(seed/2%2))
 			}
 			q := inquire(r, 32)
-			for range 800 {
+			for range rounds(800) {
 				if r.IntN(3) > 0 { // a question much like the last one
 					other := inquire(r, 32)
 					gone := r.IntN(len(q.free))

@@ -54,6 +54,7 @@ const (
 	poolKept  pool = iota // they are of the same domain
 	poolWhole             // the domain ends here, and is a buddy if all of its GPUs remain
 	poolShed              // the domain ends here
+	poolJob               // a buddy ends here, with the domain in which nothing else is free
 )
 
 // flavor is a demand on the sets, which decides about the shapes.
@@ -137,7 +138,7 @@ func (m *memory) part(g *grove, v *view, x *vertex) part {
 		fallthrough
 	case other.shape == nil:
 		if v.mtf && x.domain {
-			p.pool = poolShed
+			p.pool = p.pool.shed()
 		}
 		return p
 	}
@@ -207,4 +208,12 @@ func (m *memory) shape(key shapeKey) *shape {
 	m.shapes[key] = s
 	m.cost += shapeCost + len(key.mix)/8
 	return s
+}
+
+// shed is the pool of a domain that ends with nothing free but this part.
+func (p pool) shed() pool {
+	if p == poolWhole || p == poolJob {
+		return poolJob
+	}
+	return poolShed
 }

@@ -156,7 +156,8 @@ func (n *nested) bestOfAll(q question) *Candidate {
 // at all sets, on random hierarchies. A tree answers several questions, as what
 // it remembers of one must not show in another's answer.
 func TestTreeAgainstAllSets(t *testing.T) {
-	const batches, trees = 16, 700
+	const batches = 16
+	trees := rounds(700)
 	for batch := range batches {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()

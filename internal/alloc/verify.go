@@ -26,6 +26,9 @@ type Verdict struct {
 	// that did not claim to be the best, and BetterBy what makes it so.
 	Better   []int     `json:"better,omitempty"`
 	BetterBy Component `json:"betterBy,omitempty"`
+	// Best says that the answer is proven the best: all sets were told from it, and
+	// none is better.
+	Best bool `json:"best"`
 }
 
 // Complete tells whether the answer is proven to be the best.
@@ -40,10 +43,10 @@ func (v Verdict) Text() string {
 	if !v.All {
 		others += " that differ in one GPU"
 	}
-	fmt.Fprintf(&b, "not found wrong; compared with %d of %d %s", v.Compared, v.Sets, others)
+	fmt.Fprintf(&b, "figures are right; compared with %d of %d %s", v.Compared-v.Undecided, v.Sets, others)
 	switch {
 	case v.Better != nil:
-		fmt.Fprintf(&b, ": %s are better, by %v\n", join(v.Better), v.BetterBy)
+		fmt.Fprintf(&b, ": not the best, %s are better by %v\n", join(v.Better), v.BetterBy)
 	case v.Complete():
 		b.WriteString(": none is better\n")
 	default:
@@ -114,7 +117,21 @@ func Verify(g *topology.Graph, w Weights, r Request, a Answer) (Verdict, error) 
 	}
 	v, err := j.others(chosen, rival, a)
 	v.Unknown = j.unknown
+	v.Best = v.Complete()
 	return v, err
+}
+
+// verifiedKeys is what each policy compares, as the allocation specification,
+// section 4, has it: written down once more, so that an error in the table of the
+// solvers is seen.
+var verifiedKeys = map[objective][]Component{
+	spread:     {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
+	binpack:    {ByClass, ByRest, ByCut, ByCapability, ByWeight, ByLocality},
+	weighted:   {ByScore},
+	mtf:        {ByJobs, ByClass, ByCut},
+	partition:  {ByPacking, ByWeight},
+	first:      nil,
+	distribute: {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
 }
 
 // sound checks that gpus are a set that meets the request.
@@ -155,7 +172,7 @@ func (j *judge) bound(chosen *weighed, a Answer) error {
 		return nil
 	}
 	gap := ByOrder
-	for _, c := range j.q.policy.key() {
+	for _, c := range verifiedKeys[j.q.policy.objective] {
 		by, known := j.against(chosen, c, *a.Bound)
 		if !known {
 			return nil
@@ -184,11 +201,11 @@ func (j *judge) explained(chosen *weighed, r Request, a Answer) (*weighed, error
 		return nil, nil
 	}
 	policy := j.q.policy
-	if key := slices.Concat(policy.key(), []Component{ByOrder}); !slices.Equal(e.Key, key) {
+	if key := slices.Concat(verifiedKeys[policy.objective], []Component{ByOrder}); !slices.Equal(e.Key, key) {
 		return nil, wrong("key of the explanation", e.Key, key)
 	}
-	if e.Policy != policy.String() || e.Opposite != policy.opposite() {
-		return nil, wrong("policy of the explanation", fmt.Sprint(e.Policy, ", opposite ", e.Opposite), fmt.Sprint(policy, ", opposite ", policy.opposite()))
+	if e.Policy != policy.String() || e.Opposite != (policy == Distribute) {
+		return nil, wrong("policy of the explanation", fmt.Sprint(e.Policy, ", opposite ", e.Opposite), fmt.Sprint(policy, ", opposite ", policy == Distribute))
 	}
 	if e.Exact && !a.Exact {
 		return nil, wrong("exactness of the explanation", e.Exact, a.Exact)

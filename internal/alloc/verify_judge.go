@@ -264,7 +264,7 @@ func (j *judge) figure(s *weighed, what string, component Component, c Candidate
 			name = fmt.Sprintf("%s, %v×%d", what, shape[i].Class, shape[i].Size)
 		}
 		want, known := 0, true
-		if component < ByScore || slices.Contains(j.q.policy.key(), component) {
+		if component < ByScore || slices.Contains(verifiedKeys[j.q.policy.objective], component) {
 			want, known = s.at(component, i)
 		}
 		switch {
@@ -296,7 +296,7 @@ func (j *judge) against(s *weighed, component Component, bound Candidate) (by in
 
 // sign is -1 for the policy that wants less of everything.
 func (j *judge) sign() int {
-	if j.q.policy.opposite() {
+	if j.q.policy == Distribute {
 		return -1
 	}
 	return 1

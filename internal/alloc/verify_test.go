@@ -57,7 +57,7 @@ func TestVerifyTable(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(17, 17))
 			g := graph(t, all[name])
-			for range 100 {
+			for range rounds(100) {
 				verified(t, g, KindWeights, drawn(r, g.Len()))
 			}
 		})
@@ -69,7 +69,7 @@ func TestVerifyTable(t *testing.T) {
 func TestVerifyRandom(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(19, 19))
-	for range 60 {
+	for range rounds(60) {
 		node := random(r, 1+r.IntN(11), 1+r.IntN(7))
 		for i := range node.Links {
 			node.Links[i].GBps = float64(r.IntN(4)*r.IntN(30)) / 4
@@ -179,7 +179,7 @@ func TestVerifyLimits(t *testing.T) {
 	}
 	a := Answer{GPUs: gpus, Class: topology.NODE, Bound: &boundless, Gap: &Gap{By: ByClass}}
 	v, err := Verify(g, KindWeights, req, a)
-	if err != nil || v.Complete() {
+	if err != nil || v.All || v.Best || v.Undecided == 0 && len(v.Unknown) == 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	again, _ := Verify(g, KindWeights, req, a)
@@ -198,12 +198,12 @@ func TestVerifyBetter(t *testing.T) {
 	if diff := cmp.Diff(Verdict{All: true, Sets: 14, Compared: 14, Better: []int{2, 3}, BetterBy: ByClass}, v); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	const text = "not found wrong; compared with 14 of 14 other sets: 2,3 are better, by class\n"
+	const text = "figures are right; compared with 14 of 14 other sets: not the best, 2,3 are better by class\n"
 	if diff := cmp.Diff(text, v.Text()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 	form, err := json.Marshal(v)
-	if want := `{"all":true,"sets":14,"compared":14,"better":[2,3],"betterBy":"class"}`; err != nil || string(form) != want {
+	if want := `{"all":true,"sets":14,"compared":14,"better":[2,3],"betterBy":"class","best":false}`; err != nil || string(form) != want {
 		t.Errorf("got %s, %v, want %s", form, err, want)
 	}
 }

@@ -65,10 +65,10 @@ func newScale(g *topology.Graph, w Weights) (*scale, error) {
 			if !(gbps >= 0 && gbps <= maxGBps) { // NaN is neither
 				return nil, &ArgumentError{Reason: fmt.Sprintf("the link between GPU %d and %d has %v GB/s; want 0 (not known) to %d", j, i, gbps, maxGBps)}
 			}
-			v := int(math.Round(10 * gbps))
-			if v == 0 {
+			if gbps == 0 {
 				continue
 			}
+			v := max(1, int(math.Round(10*gbps)))
 			s.tenths[i*n+j], s.tenths[j*n+i] = int32(v), int32(v)
 			if k := g.Kind(i, j); least[k] == 0 || v < least[k] {
 				least[k] = v

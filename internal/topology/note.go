@@ -18,13 +18,15 @@ func (s *scene) writeNote(c *canvas, width, y int) int {
 	if len(s.note) == 0 {
 		return y
 	}
-	room := (width - 2*margin) / textWidth("m", 100) * 100 / noteSize
+	const cell = noteSize * 63 / 100. // as textWidth has it
 	y += 12
-	c.open(fmt.Sprintf(`font-family="%s" font-size="%d" style="white-space:pre"`, mono, noteSize))
+	c.open(fmt.Sprintf(`font-family="%s" font-size="%d"`, mono, noteSize))
 	for _, line := range s.note {
-		for _, part := range wrap(line, room) {
+		for _, part := range wrap(line, int(float64(width-2*margin)/cell)) {
 			y += noteLine
-			c.text(margin, y, "", part)
+			for _, w := range columnsOf(part) {
+				c.text(margin+int(float64(w.at)*cell), y, "", w.text)
+			}
 		}
 	}
 	c.close()
@@ -38,17 +40,44 @@ func (s *scene) addNote(b *bytes.Buffer) {
 	}
 }
 
-// wrap cuts a line into parts of at most so many cells, between words where it
-// can; what is cut off begins as far in as the line.
-func wrap(line string, room int) (parts []string) {
-	indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-	for cells(line) > room {
-		at := strings.LastIndexByte(line[:min(room, len(line))], ' ')
-		if at <= len(indent) {
-			at = min(room, len(line))
+// word is a part of a line, and the column in which it begins.
+type word struct {
+	at   int
+	text string
+}
+
+// columnsOf cuts a line where two spaces or more stand: what is one column in
+// text stays one in a picture, whatever the width of its letters.
+func columnsOf(line string) (words []word) {
+	at := 0
+	for part := range strings.SplitSeq(line, "  ") {
+		lead := len(part) - len(strings.TrimLeft(part, " "))
+		if text := strings.TrimSpace(part); text != "" {
+			words = append(words, word{at + lead, text})
 		}
-		parts = append(parts, line[:at])
-		line = indent + strings.TrimLeft(line[at:], " ")
+		at += len([]rune(part)) + 2
 	}
-	return append(parts, line)
+	return words
+}
+
+// wrap cuts a line into parts of at most so many characters, between words where
+// it can; what is cut off begins as far in as the line.
+func wrap(line string, room int) (parts []string) {
+	left := []rune(line)
+	in := 0
+	for in < len(left) && in < room/2 && left[in] == ' ' {
+		in++
+	}
+	for len(left) > max(room, 2) {
+		at := max(room, 2)
+		for i := at; i > in; i-- {
+			if left[i] == ' ' {
+				at = i
+				break
+			}
+		}
+		parts = append(parts, strings.TrimRight(string(left[:at]), " "))
+		left = []rune(strings.Repeat(" ", in) + strings.TrimLeft(string(left[at:]), " "))
+	}
+	return append(parts, string(left))
 }

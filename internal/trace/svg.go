@@ -76,7 +76,7 @@ func (p Picture) inWords() string {
 
 // inWords is a policy's line of the legend.
 func (r Result) inWords() string {
-	return fmt.Sprintf("%s: %s of the jobs ran, %s of those for 2 or more GPUs on MetaXLink; utilisation %s, fragmentation %s",
+	return fmt.Sprintf("%s: %s of jobs ran, %s of those for 2 or more GPUs linked; utilised %s, fragmented %s",
 		r.Policy, percent(r.Acceptance), percent(r.Linked), percent(r.Utilisation), percent(r.Fragmentation))
 }
 

@@ -28,33 +28,43 @@ var pages = []page{
 
 // goals are the most that a figure's median may be, in the figure's unit.
 var goals = map[string]float64{
-	"wrapper/none":                  3e6,
-	"wrapper/gpus":                  10e6,
-	"engine/cdi/added":              10e6,
-	"engine/flags/added":            10e6,
-	"go/internal/discover/Discover": 5e6,
-	"toolkit/generate/8":            20e6,
-	"memory/generate/8":             30 << 20,
-	"leases/take/100":               15e6,
-	"leases/lock/100":               5e6,
-	"maca/added":                    15e6,
-	"runtime/none":                  1e6,
-	"runtime/four":                  2e6,
-	"hook/prestart":                 8e6,
-	"hook/ours/ldcache":             5e6,
-	"runtime/four/memory":           12 << 20,
-	"hook/ours/ldcache/memory":      12 << 20,
-	"program/metax-runtime/size":    6 << 20,
-	"program/metax-hook/size":       6 << 20,
-	pickSearch:                      1e3,
-	pickSearch + "/allocs":          0,
-	pickAnswer:                      1e3,
-	pickAnswer + "/allocs":          0,
+	"wrapper/none":                                 3e6,
+	"wrapper/gpus":                                 10e6,
+	"engine/cdi/added":                             10e6,
+	"engine/flags/added":                           10e6,
+	"go/internal/discover/Discover":                5e6,
+	"toolkit/generate/8":                           20e6,
+	"memory/generate/8":                            30 << 20,
+	"leases/take/100":                              15e6,
+	"leases/lock/100":                              5e6,
+	"maca/added":                                   15e6,
+	"runtime/none":                                 1e6,
+	"runtime/four":                                 2e6,
+	"hook/prestart":                                8e6,
+	"hook/ours/ldcache":                            5e6,
+	"runtime/four/memory":                          12 << 20,
+	"hook/ours/ldcache/memory":                     12 << 20,
+	"program/metax-runtime/size":                   6 << 20,
+	"program/metax-hook/size":                      6 << 20,
+	pickSearch:                                     1e3,
+	pickSearch + "/allocs":                         0,
+	pickAnswer:                                     1e3,
+	pickAnswer + "/allocs":                         0,
+	picks + "BuildTable/8/quads":                   0.5e6,
+	picks + "PickMask/16/random/spread":            300e3,
+	picks + "PickMask/16/random/partition":         300e3,
+	picks + "Tree/128/free=64/n=32/spread/cold":    1e6,
+	picks + "Tree/1024/free=768/n=100/spread/cold": 5e6,
+	picks + "Tree/1024/free=768/n=100/spread/warm": 200e3,
+	picks + "Branch/24/random/spread/12/exact":     20e6,
+	picks + "Branch/64/random/spread/8/bounded":    10e6,
+	picks + "Branch/512/random/spread/8/bounded":   10e6,
 }
 
 const (
-	pickSearch = "go/internal/alloc/PickMask/8/quads/spread"
-	pickAnswer = "go/internal/alloc/Pick/8/quads/explain=false"
+	picks      = "go/internal/alloc/"
+	pickSearch = picks + "PickMask/8/quads/spread"
+	pickAnswer = picks + "Pick/8/quads/explain=false"
 )
 
 // render makes the page. The same results give the same bytes.

@@ -1,0 +1,145 @@
+package alloc
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// cubic is a node whose links are one ring through all GPUs and a perfect
+// matching besides, at random: a ring is there, and hard to find.
+func cubic(r *rand.Rand, n int) gpu.Node {
+	linked := map[[2]int]bool{}
+	link := func(a, b int) { linked[[2]int{min(a, b), max(a, b)}] = true }
+	ring, pairs := r.Perm(n), r.Perm(n)
+	for i := range n {
+		link(ring[i], ring[(i+1)%n])
+	}
+	for i := 0; i+1 < n; i += 2 {
+		link(pairs[i], pairs[i+1])
+	}
+	return build(n, 1, 0, func(i, j int) string {
+		if linked[[2]int{i, j}] {
+			return "MX"
+		}
+		return "NODE"
+	})
+}
+
+// seq lists 0 to n-1.
+func seq(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+// TestRingNotFound asks for a ring through many GPUs, of which there is one. An
+// answer has it or does not claim to be exact; an error says that not all was
+// looked at.
+func TestRingNotFound(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 1))
+	for _, n := range []int{40, 66}[:1+rounds(10)/10] {
+		p := New(graph(t, cubic(r, n)))
+		a, err := p.Pick(Request{N: n, Free: seq(n), Scope: Link})
+		var scope *ScopeError
+		if errors.As(err, &scope) {
+			if !scope.Unfinished || !strings.Contains(err.Error(), "not all sets were looked at") || scope.Class == topology.MX {
+				t.Errorf("%d: %v", n, err)
+			}
+		} else if err != nil || a.Class != topology.MX {
+			t.Errorf("%d: %+v, %v", n, a, err)
+		}
+		for _, policy := range []Policy{Spread, First} {
+			if a, err = p.Pick(Request{N: n, Free: seq(n), Policy: policy}); err != nil || a.Exact && a.Class != topology.MX {
+				t.Errorf("%d, %v: class %v, exact %v, %v", n, policy, a.Class, a.Exact, err)
+			}
+		}
+	}
+}
+
+// TestScopesEnd are questions under a scope whose work once grew with the fourth
+// power of the node, or went through all smaller numbers.
+func TestScopesEnd(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	p := New(graph(t, crowd(r, 256, 64)))
+	if _, err := p.Pick(Request{N: 127, Free: seq(256)[1:], Scope: NUMA, Budget: -1}); err != nil {
+		t.Error(err)
+	}
+	p = New(graph(t, crowd(r, 256, 8)))
+	_, err := p.Pick(Request{N: 128, Free: seq(256), Scope: Link})
+	var scope *ScopeError
+	if !errors.As(err, &scope) || scope.Most != 0 || scope.Unfinished {
+		t.Errorf("%v", err)
+	}
+	_, err = p.Pick(Request{N: 20, Free: seq(256), Scope: Link})
+	if !errors.As(err, &scope) || scope.Most != 8 {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestBudgets checks that no budget is too great.
+func TestBudgets(t *testing.T) {
+	p := New(graph(t, random(rand.New(rand.NewPCG(1, 1)), 20, 7)))
+	var want Answer
+	for _, budget := range []int{maxBudget, maxBudget + 1, math.MaxInt/80 + 1, math.MaxInt} {
+		a, err := p.Pick(Request{N: 3, Free: seq(20), Policy: Binpack, Budget: budget})
+		if err != nil || !a.Exact {
+			t.Errorf("%d: %+v, %v", budget, a, err)
+		}
+		if budget == maxBudget {
+			want = a
+		}
+		if diff := cmp.Diff(want, a, cmp.AllowUnexported(Policy{})); diff != "" {
+			t.Errorf("%d (-want +got):\n%s", budget, diff)
+		}
+	}
+}
+
+// TestLoneBuddy is a domain of which nothing is free but one domain inside, that
+// is a whole buddy of unequal parts.
+func TestLoneBuddy(t *testing.T) {
+	kind := func(i, j int) string {
+		switch {
+		case j < 3:
+			return "MX"
+		case j < 4:
+			return "PIX"
+		case j < 6, i >= 6 && (i < 12) == (j < 12):
+			return "NODE"
+		}
+		return "SYS"
+	}
+	for _, n := range []int{12, 18} {
+		a, err := New(graph(t, nowhere(build(n, 1, 0, kind)))).Pick(Request{N: 2, Free: []int{0, 1, 2, 3, 6, 7}, Policy: MTF, Explain: true})
+		if err != nil || !slices.Equal(a.GPUs, []int{6, 7}) || a.Explanation.Chosen.Jobs != -1 || a.Method != "tree" {
+			t.Errorf("%d: %+v, %v", n, a, err)
+		}
+	}
+}
+
+func TestJoinRuns(t *testing.T) {
+	for _, c := range []struct {
+		gpus []int
+		want string
+	}{
+		{nil, ""},
+		{[]int{3}, "3"},
+		{[]int{0, 1, 2, 5}, "0,1,2,5"},
+		{seq(16), "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"},
+		{seq(17), "0-16"},
+		{append(seq(16), 20, 21, 30, 31, 32), "0-15,20,21,30-32"},
+	} {
+		if got := join(c.gpus); got != c.want {
+			t.Errorf("%v: %q, want %q", c.gpus, got, c.want)
+		}
+	}
+}
