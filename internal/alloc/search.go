@@ -29,7 +29,7 @@ const maxKey = 6
 // none. Of twins, which nothing but their indices tells apart, it takes those
 // that come first.
 func (t *table) search(q query) set {
-	w := walk{valuer: t.valuer(q), query: q, key: q.policy.key(), sign: 1}
+	w := walk{valuer: t.valuer(q), query: q, key: q.policy.key(), sign: 1, bounded: q.scope != Any && q.scope != Node}
 	if q.policy.opposite() {
 		w.sign = -1
 	}
@@ -60,13 +60,14 @@ func (t *table) search(q query) set {
 type walk struct {
 	valuer
 	query
-	key    []Component
-	sign   int64
-	groups int
-	left   [maxTable]set     // the twins of each group that may be picked
-	room   [maxTable + 1]int // how many they are from this group on
-	best   set
-	top    [maxKey]int64 // the best set's components, in the order of key
+	key     []Component
+	sign    int64
+	bounded bool // by a scope
+	groups  int
+	left    [maxTable]set     // the twins of each group that may be picked
+	room    [maxTable + 1]int // how many they are from this group on
+	best    set
+	top     [maxKey]int64 // the best set's components, in the order of key
 }
 
 // visit adds more GPUs of the groups from g on to s, in every way there is.
@@ -89,7 +90,7 @@ func (w *walk) visit(g, more int, s set) {
 // weigh takes s if it is better than the best so far. It goes only as far as it
 // takes to see that it is not.
 func (w *walk) weigh(s set) {
-	if s == 0 || !w.within(w.scope, s) {
+	if s == 0 || w.bounded && !w.within(w.scope, s) {
 		return
 	}
 	rest := w.free &^ s
