@@ -31,7 +31,7 @@ const (
 // about 15 ms.
 const (
 	stepWork    = 20         // one of a question's budget
-	guessWork   = 60_000    // the first guess, with the bounds of all
+	guessWork   = 60_000     // the first guess, with the bounds of all
 	figuresWork = 4_000_000  // the figures of a set
 	searchWork  = 10_000_000 // what is spent until there is any set
 )
