@@ -10,7 +10,7 @@ import (
 )
 
 // closed returns the GPUs of a process that shows no open file, given why. The
-// threads of a process share their files; only where the first of them has ended
+// threads of a process share their files; only where the first of them ends
 // and others go on, the files have to be looked for there. A kernel thread has
 // none, and refuses nothing that could be seen.
 func (w *walk) closed(name string, why error) ([]gpu.BDF, error) {
@@ -18,7 +18,7 @@ func (w *walk) closed(name string, why error) ([]gpu.BDF, error) {
 	switch {
 	case !ok || s.flags&kernelThread != 0:
 		return nil, nil
-	case !s.ended():
+	case !s.ended() && s.flags&exiting == 0:
 		return nil, why
 	case s.threads < 2:
 		return nil, nil

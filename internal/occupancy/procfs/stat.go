@@ -15,8 +15,12 @@ type stat struct {
 	start   uint64 // field 22, clock ticks since boot
 }
 
-// kernelThread is a flag of stat: the kernel's own, without files.
-const kernelThread = 0x00200000
+// Flags of stat: the kernel's own, without files; and one whose first thread is
+// about to end, which gives up its files before it is a zombie.
+const (
+	kernelThread = 0x00200000
+	exiting      = 0x00000004
+)
 
 // ended tells whether the process is a zombie or on its way out of the list.
 func (s stat) ended() bool { return s.state == 'Z' || s.state == 'X' || s.state == 'x' }
