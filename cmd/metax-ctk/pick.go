@@ -8,7 +8,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -106,11 +105,9 @@ func (t toolkit) pick(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var holders []occupancy.Holder
-	if !c.IsSet("free") {
-		if holders, err = t.holders(c, node); err != nil {
-			return fmt.Errorf("%w; --free all picks among all GPUs, held and unhealthy ones too", err)
-		}
+	holders, err := t.claims(c, node, "picks among all GPUs")
+	if err != nil {
+		return err
 	}
 	graph := t.graph(node)
 	if len(c.StringSlice("what-if")) > 0 {
@@ -119,18 +116,10 @@ func (t toolkit) pick(c *cli.Context) error {
 	if c.Bool("pareto") {
 		return t.pickPareto(c, node, graph, args[0], holders)
 	}
-	req, picker, err := t.ask(c, node, graph, args[0], holders)
+	req, answer, err := t.answer(c, node, graph, args[0], holders)
 	if err != nil {
 		return err
 	}
-	if err := busy(c, node, req, holders); err != nil {
-		return err
-	}
-	answer, err := picker.Pick(req)
-	if err != nil {
-		return err
-	}
-	t.warn(answer.Warnings...)
 	result := describePick(node, answer)
 	result.Held = held(node, holders)
 	if c.Bool("verify") {

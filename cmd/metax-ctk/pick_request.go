@@ -22,7 +22,7 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	if err != nil || n < 1 {
 		return req, nil, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
 	}
-	req = alloc.Request{N: n, Free: without(node.Healthy(), held(node, holders)), Explain: c.Bool("explain") || c.Bool("verify")}
+	req = alloc.Request{N: n, Explain: c.Bool("explain") || c.Bool("verify")}
 	if req.Policy, err = alloc.ParsePolicy(setting(c, "policy", t.settings.Policy)); err != nil {
 		return req, nil, usageError{err}
 	}
@@ -38,13 +38,8 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	case req.Budget == 0:
 		req.Budget = -1
 	}
-	if c.IsSet("free") {
-		if req.Free, err = whole(node, "--free", c.String("free")); err != nil {
-			return req, nil, err
-		}
-		if sick := without(slices.Clone(req.Free), node.Healthy()); len(sick) > 0 {
-			t.warn(fmt.Sprintf("--free: unhealthy, and picked from all the same: GPU %s (metax-ctk device list)", join(sick)))
-		}
+	if req.Free, err = t.free(c, node, holders); err != nil {
+		return req, nil, err
 	}
 	if c.IsSet("require") {
 		if req.Required, err = whole(node, "--require", c.String("require")); err != nil {
@@ -55,11 +50,59 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	if err != nil {
 		return req, nil, usageError{err}
 	}
+	picker, err = t.picker(node, graph, weights)
+	return req, picker, err
+}
+
+// answer is the answer to what ask reads, with its warnings printed.
+func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) (alloc.Request, alloc.Answer, error) {
+	req, picker, err := t.ask(c, node, graph, count, holders)
+	if err != nil {
+		return req, alloc.Answer{}, err
+	}
+	if err := busy(c, node, req, holders); err != nil {
+		return req, alloc.Answer{}, err
+	}
+	answer, err := picker.Pick(req)
+	t.warn(answer.Warnings...)
+	return req, answer, err
+}
+
+// claims are the holders of GPUs, of whom none counts if --free says what is free;
+// all says what "--free all" does, for one who cannot know the holders.
+func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]occupancy.Holder, error) {
+	if c.IsSet("free") {
+		return nil, nil
+	}
+	holders, err := t.holders(c, node)
+	if err != nil {
+		return nil, fmt.Errorf("%w; --free all %s, held and unhealthy ones too", err, all)
+	}
+	return holders, nil
+}
+
+// free are the GPUs that --free names, otherwise the healthy ones that the holders
+// do not have.
+func (t toolkit) free(c *cli.Context, node gpu.Node, holders []occupancy.Holder) ([]int, error) {
+	if !c.IsSet("free") {
+		return without(node.Healthy(), held(node, holders)), nil
+	}
+	free, err := whole(node, "--free", c.String("free"))
+	if err != nil {
+		return nil, err
+	}
+	if sick := without(slices.Clone(free), node.Healthy()); len(sick) > 0 {
+		t.warn(fmt.Sprintf("--free: unhealthy, and picked from all the same: GPU %s (metax-ctk device list)", join(sick)))
+	}
+	return free, nil
+}
+
+// picker is the one for a graph of the node.
+func (t toolkit) picker(node gpu.Node, graph *topology.Graph, weights alloc.Weights) (*alloc.Picker, error) {
 	if weights == alloc.BandwidthWeights && !stated(node) {
 		t.warn("no link of this node states a bandwidth: all are weighed by kind (gbps in the Node)")
 	}
-	picker, err = alloc.NewWeighted(graph, weights)
-	return req, picker, err
+	return alloc.NewWeighted(graph, weights)
 }
 
 // stated tells whether some link of the node states its bandwidth.

@@ -130,11 +130,12 @@ func (t toolkit) state(node gpu.Node, picker *alloc.Picker, req alloc.Request) (
 }
 
 func (o whatIf) table(w io.Writer) error {
-	rows := [][]string{{"WHEN", "FREE", "PICK", "CLASS", "ROOM FOR"}}
-	for _, at := range []struct {
+	times := []struct {
 		name string
 		state
-	}{{"now", o.Now}, {"then", o.Then}} {
+	}{{"now", o.Now}, {"then", o.Then}}
+	rows := [][]string{{"WHEN", "FREE", "PICK", "CLASS", "ROOM FOR"}}
+	for _, at := range times {
 		row := []string{at.name, join(at.Free), "", "", alloc.Room(at.Capability)}
 		if at.Pick != nil {
 			row[2], row[3] = join(at.Pick.GPUs), at.Pick.Class.String()
@@ -144,10 +145,7 @@ func (o whatIf) table(w io.Writer) error {
 	if err := columns(w, rows); err != nil {
 		return err
 	}
-	for _, at := range []struct {
-		name string
-		state
-	}{{"now", o.Now}, {"then", o.Then}} {
+	for _, at := range times {
 		if at.Error != "" {
 			fmt.Fprintf(w, "%s: %s\n", at.name, at.Error)
 		}

@@ -95,18 +95,10 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 				return err
 			}
 		}
-		req, picker, err := t.ask(c, node, view.Graph, count, holders)
+		_, answer, err := t.answer(c, node, view.Graph, count, holders)
 		if err != nil {
 			return err
 		}
-		if err := busy(c, node, req, holders); err != nil {
-			return err
-		}
-		answer, err := picker.Pick(req)
-		if err != nil {
-			return err
-		}
-		t.warn(answer.Warnings...)
 		view.Picked, explanation = answer.GPUs, answer.Explanation
 		if explanation != nil {
 			view.Note = strings.Split(strings.TrimSuffix(explanation.Text(), "\n"), "\n")

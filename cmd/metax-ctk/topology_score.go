@@ -9,8 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -111,10 +109,16 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	free, holders, err := t.scoreFree(c, node)
+	holders, err := t.claims(c, node, "takes all GPUs as free")
 	if err != nil {
 		return err
 	}
+	free, err := t.free(c, node, holders)
+	if err != nil {
+		return err
+	}
+	slices.Sort(free)
+	free = slices.Compact(append([]int{}, free...)) // not nil
 	result := scoredNode{Free: free, Weights: weights.String(), Sizes: []scoredSize{}}
 	var sizes []int
 	for n := range free {
@@ -131,42 +135,31 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		}
 	}
 	graph := t.graph(node)
-	picker, err := alloc.NewWeighted(graph, weights)
+	picker, err := t.picker(node, graph, weights)
 	if err != nil {
 		return err
 	}
 	zones := linkZones(graph)
-	var scores, losses []int
-	for _, n := range sizes {
-		size, err := scoreSize(picker, zones, free, n, policy)
+	scores, losses, err := heaviest(picker, free, sizes, c.Bool("all"))
+	if err != nil {
+		return err
+	}
+	for i, n := range sizes {
+		score, err := picker.Score(free, n, policy)
 		if err != nil {
 			return err
 		}
+		size := describeScore(n, score, scores[i], losses[i], alloc.HAMiExclusive(zones, free, score.GPUs))
 		if size.Gap != nil {
 			t.warn(fmt.Sprintf("%s: %v", plural(n, "GPU"), size.Gap))
 		}
 		result.Sizes = append(result.Sizes, size)
-		scores, losses = append(scores, size.HAMi.Weight), append(losses, size.HAMi.Cut)
 	}
 	if c.Bool("all") {
 		result.Scores, result.Losses = alloc.NewHAMiTable(scores).String(), alloc.NewHAMiTable(losses).String()
 		return t.print(c, result, result.table)
 	}
 	return t.print(c, result, result.Sizes[0].text)
-}
-
-// scoreFree are the GPUs that --free names, or those that nobody holds.
-func (t toolkit) scoreFree(c *cli.Context, node gpu.Node) ([]int, []occupancy.Holder, error) {
-	if c.IsSet("free") {
-		free, err := whole(node, "--free", c.String("free"))
-		slices.Sort(free)
-		return slices.Compact(append([]int{}, free...)), nil, err
-	}
-	holders, err := t.holders(c, node)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w; --free all takes all GPUs as free, held and unhealthy ones too", err)
-	}
-	return append([]int{}, without(node.Healthy(), held(node, holders))...), holders, nil
 }
 
 // linkZones are the numbers of the GPUs' link domains, from 1; 0 for one that is in
@@ -181,28 +174,26 @@ func linkZones(graph *topology.Graph) []int {
 	return zones
 }
 
-func scoreSize(p *alloc.Picker, zones, free []int, n int, policy alloc.Policy) (scoredSize, error) {
-	s, err := p.Score(free, n, policy)
-	if err != nil {
-		return scoredSize{}, err
-	}
-	heaviest, err := alloc.Weighted(1, 0)
-	if err != nil {
-		return scoredSize{}, err
-	}
-	best, err := p.Score(free, n, heaviest)
-	if err != nil {
-		return scoredSize{}, err
-	}
+// describeScore is a score with what other schedulers say; weight and cut are those
+// of the heaviest set.
+func describeScore(n int, s alloc.NodeScore, weight, cut, exclusive int) scoredSize {
 	return scoredSize{
 		N: n, NodeScore: s,
 		HAMi: hamiScores{
-			Weight: best.Weight, Cut: best.Cut,
-			Binpack: alloc.HAMiTable{n: best.Cut}.NodeScore(n), Spread: alloc.HAMiTable{n: best.Weight}.NodeScore(n),
-			Exclusive: alloc.HAMiExclusive(zones, free, s.GPUs),
+			Weight: weight, Cut: cut, Exclusive: exclusive,
+			Binpack: alloc.HAMiTable{n: cut}.NodeScore(n), Spread: alloc.HAMiTable{n: weight}.NodeScore(n),
 		},
 		Kunlunxin: kunlunxinScores{Jobs: s.Jobs, Score: alloc.KunlunxinScore(s.Jobs), HAMi: alloc.HAMiKunlunxinScore(s.Jobs)},
-	}, nil
+	}
+}
+
+// heaviest are the weights and the cuts of the heaviest sets of those sizes.
+func heaviest(p *alloc.Picker, free, sizes []int, all bool) (weights, cuts []int, err error) {
+	if all {
+		return p.Vectors(free)
+	}
+	weight, cut, err := p.Heaviest(free, sizes[0])
+	return []int{weight}, []int{cut}, err
 }
 
 // text shows the score for one number of GPUs.

@@ -31,7 +31,7 @@ func BenchmarkBuildTable(b *testing.B) {
 		b.Run(node.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				buildTable(&scale{g: node.g, unknown: kindWeights})
+				buildTable(byKind(node.g))
 			}
 		})
 	}

@@ -17,7 +17,7 @@ type branch struct {
 }
 
 func newBranch(s *scale, root *domain) *branch {
-	return &branch{newFabric(s), sync.OnceValue(func() solver { return newTree(s, root) })}
+	return &branch{newFabric(s, root), sync.OnceValue(func() solver { return newTree(root) })}
 }
 
 // smallGraph is up to how many GPUs a graph's search may take smallFactor times as
@@ -37,43 +37,40 @@ const (
 )
 
 func (b *branch) solve(q question) (solution, bool) {
-	h := newHunt(b.f, q, q.policy.key())
-	if !h.possible() {
+	s := newSearch(b.f, q, q.policy.key())
+	if !s.possible() {
 		return solution{}, false
 	}
-	if h.start(b.nested); len(h.chosen) < q.n {
-		h.search()
+	if s.start(b.nested); len(s.chosen) < q.n {
+		s.run()
 	}
-	if h.best == nil && h.open == nil {
+	if s.best == nil && s.open == nil {
 		return solution{}, false
 	}
-	if h.best == nil {
-		return solution{bound: &Candidate{}}, false
+	if s.best == nil {
+		return solution{unfinished: true}, false
 	}
-	s := solution{gpus: h.best, method: "bnb"}
-	if h.open != nil {
-		s.bound, s.reached = h.bound(), h.reached()
+	found := solution{gpus: s.best, method: "bnb"}
+	if s.open != nil {
+		found.bound, found.reached = s.bound(), s.reached()
 	}
-	class := newHunt(b.f, q, []Component{ByClass})
-	class.work, class.each = figuresWork, figuresWork/4
-	class.load(h.best)
-	known := class.class()
-	s.class = topology.Kind(known.low)
-	if known.low < known.high && s.bound == nil {
-		s.reached = Candidate{Class: s.class}
-		s.bound = &Candidate{Class: topology.Kind(known.high)}
+	known := b.judge(q, s.best, []Component{ByClass}).class()
+	found.class = topology.Kind(known.low)
+	if known.low < known.high && found.bound == nil {
+		found.reached = Candidate{Class: found.class}
+		found.bound = &Candidate{Class: topology.Kind(known.high)}
 	}
-	return s, true
+	return found, true
 }
 
 // search goes through the sets as far as the question's budget goes.
-func (h *hunt) search() {
-	h.work = max(0, h.q.budget) * stepWork
-	if h.f.gpus <= smallGraph {
-		h.work *= smallFactor
+func (s *search) run() {
+	s.work = max(0, s.q.budget) * stepWork
+	if s.f.gpus <= smallGraph {
+		s.work *= smallFactor
 	}
-	h.each = h.work / 40
-	h.descend(h.candidates(), 0)
+	s.each = s.work / 40
+	s.descend(s.candidates(), 0)
 }
 
 func (b *branch) figures(q question, gpus []int) Candidate {
@@ -83,16 +80,18 @@ func (b *branch) figures(q question, gpus []int) Candidate {
 			key = append(key, c)
 		}
 	}
-	return b.figuresOf(q, gpus, key)
-}
-
-// figuresOf is figures with some of the components.
-func (b *branch) figuresOf(q question, gpus []int, key []Component) Candidate {
-	q.n = len(gpus)
-	h := newHunt(b.f, q, key)
-	h.work, h.each = figuresWork, figuresWork/4
-	h.load(gpus)
-	c := h.candidate(func(t term) int { return h.figure(t).low })
+	s := b.judge(q, gpus, key)
+	c := s.candidate(func(t term) int { return s.figure(t).low })
 	c.GPUs = gpus
 	return c
+}
+
+// judge makes gpus the set of a search, to see what the components of the key make
+// of it.
+func (b *branch) judge(q question, gpus []int, key []Component) *search {
+	q.n = len(gpus)
+	s := newSearch(b.f, q, key)
+	s.work, s.each = figuresWork, figuresWork/4
+	s.load(gpus)
+	return s
 }

@@ -1,66 +1,66 @@
 package alloc
 
 // bestClass looks for a set of the best class there is, and so bounds the class.
-func (h *hunt) bestClass(cand vertices, r int) {
-	if h.q.n < 2 {
+func (s *search) bestClass(cand vertices, r int) {
+	if s.q.n < 2 {
 		return
 	}
 	proven := true
-	for class := range h.f.kinds[:h.must+1] {
+	for class := range s.f.kinds[:s.must+1] {
 		x := append(vertices(nil), cand...)
 		v := no
-		if h.narrow(x, r, class) {
-			h.work = guessWork / 2
-			v = h.ringIn(x, class)
+		if s.narrow(x, r, class) {
+			s.work = guessWork / 2
+			v = s.ringIn(x, class)
 		}
 		if v == no && proven {
-			h.cap = min(class+1, h.must)
+			s.cap = min(class+1, s.must)
 		}
 		proven = proven && v == no
 		if v == yes {
 			break
 		}
 	}
-	h.reset()
+	s.reset()
 }
 
 // ringIn looks for a set of the class that has the required GPUs and others of
 // x, and considers it.
-func (h *hunt) ringIn(x vertices, class int) verdict {
+func (s *search) ringIn(x vertices, class int) verdict {
 	switch {
-	case class == len(h.f.kinds)-1:
+	case class == len(s.f.kinds)-1:
 		return perhaps // there are sets, and the search comes to them
-	case h.q.n == 2:
+	case s.q.n == 2:
 		return perhaps
-	case h.f.words > 1:
-		return h.ringNear(x, class)
+	case s.f.words > 1:
+		return s.ringNear(x, class)
 	}
-	n := h.nets[class]
-	all := x[0] | h.in[0]
+	n := s.nets[class]
+	all := x[0] | s.in[0]
 	own := guessWork / 4
 	n.work = &own
-	defer func() { n.work = &h.work }()
+	defer func() { n.work = &s.work }()
 	found := no
 	visit := func(set uint64) bool {
 		gpus := vertices{set}.list()
-		if h.in.within(vertices{set}) && h.allowed(gpus) {
+		if s.in.within(vertices{set}) && s.allowed(gpus) {
 			found = yes
-			h.load(gpus)
-			h.consider()
-			h.reset()
+			s.load(gpus)
+			s.consider()
+			s.reset()
 		}
 		return found != yes
 	}
 	for left := x; found == no && own >= 0; {
 		v := left.first()
-		if len(h.q.required) > 0 {
-			v = h.q.required[0]
+		if len(s.q.required) > 0 {
+			v = s.q.required[0]
 		}
 		if v < 0 {
 			break
 		}
-		n.rings(v, all, h.q.n, visit)
-		if len(h.q.required) > 0 {
+		n.rings(v, all, s.q.n, visit)
+		if len(s.q.required) > 0 {
 			break
 		}
 		left.drop(v)
@@ -73,33 +73,33 @@ func (h *hunt) ringIn(x vertices, class int) verdict {
 }
 
 // ringNear is ringIn for a large graph, without a claim to find what there is.
-func (h *hunt) ringNear(x vertices, class int) verdict {
-	w := weave{h.f.joined[class], &h.work}
-	x.join(x, h.in)
-	starts, end := x.list(), h.work-guessWork/8
-	if len(h.q.required) > 0 {
-		starts = h.q.required[:1]
+func (s *search) ringNear(x vertices, class int) verdict {
+	f := ringFinder{s.f.joined[class], &s.work}
+	x.join(x, s.in)
+	starts, end := x.list(), s.work-guessWork/8
+	if len(s.q.required) > 0 {
+		starts = s.q.required[:1]
 	}
 	for _, v := range starts {
-		if h.work < end {
+		if s.work < end {
 			break
 		}
-		gpus := w.ring(v, x, h.q.n)
-		if gpus == nil || !h.in.within(newVertices(h.f.words, gpus...)) || !h.allowed(gpus) {
+		gpus := f.ring(v, x, s.q.n)
+		if gpus == nil || !s.in.within(newVertices(s.f.words, gpus...)) || !s.allowed(gpus) {
 			continue
 		}
-		h.load(gpus)
-		h.consider()
-		h.reset()
+		s.load(gpus)
+		s.consider()
+		s.reset()
 		return yes
 	}
 	return perhaps
 }
 
 // allowed tells whether the scope allows the GPUs together.
-func (h *hunt) allowed(gpus []int) bool {
+func (s *search) allowed(gpus []int) bool {
 	for at := range gpus {
-		if !h.allowedAt(gpus[:at+1], at) {
+		if !s.allowedAt(gpus[:at+1], at) {
 			return false
 		}
 	}
@@ -107,11 +107,11 @@ func (h *hunt) allowed(gpus []int) bool {
 }
 
 // allowedAt tells whether the scope allows one of the GPUs beside each other.
-func (h *hunt) allowedAt(gpus []int, at int) bool {
-	if h.apart == nil {
+func (s *search) allowedAt(gpus []int, at int) bool {
+	if s.apart == nil {
 		return true
 	}
-	near := h.apart.of(gpus[at])
+	near := s.apart.of(gpus[at])
 	for i, j := range gpus {
 		if i != at && !near.has(j) {
 			return false

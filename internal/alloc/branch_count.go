@@ -1,7 +1,5 @@
 package alloc
 
-import "math/bits"
-
 // span is what is known of a number: it is at least low and at most high.
 type span struct{ low, high int }
 
@@ -52,7 +50,7 @@ func newCounter(f *fabric, work int) *counter {
 func (c *counter) count(x vertices, class, size, enough int) span {
 	s := span{0, min(x.len()/size, enough)}
 	c.work -= 5 + 2*c.f.words
-	m := &c.memo[class*maxSizeBits+bits.Len(uint(size))-1]
+	m := &c.memo[class*maxSizeBits+power(size)]
 	for i := range min(m.nf, len(m.full)) {
 		if f := &m.full[i]; f.count > s.low && f.x.within(x) {
 			s.low = min(f.count, s.high)
@@ -120,15 +118,15 @@ func (c *counter) limited(n *net, x uint64, size, enough int) (span, uint64) {
 }
 
 func (c *counter) inPiece(m *memo, pairs relation, piece vertices, n, size int) (span, vertices) {
-	w := weave{pairs, &c.work}
+	f := ringFinder{pairs, &c.work}
 	if n > maxNet {
 		var taken vertices
-		m.rings, taken = w.gather(m.rings, piece, size)
+		m.rings, taken = f.gather(m.rings, piece, size)
 		return span{taken.len() / size, n / size}, taken
 	}
 	gpus := piece.list()
 	c.work -= n * n
-	s, mask := c.limited(w.net(gpus), uint64(1)<<n-1, size, n/size)
+	s, mask := c.limited(f.net(gpus), uint64(1)<<n-1, size, n/size)
 	taken := newVertices(len(piece))
 	for i, g := range gpus {
 		if mask>>i&1 == 1 {
@@ -157,7 +155,7 @@ func (c *counter) spans(x vertices, class int) verdict {
 	case c.f.words == 1:
 		return c.nets[class].spans(x[0])
 	case n <= maxNet:
-		return weave{pairs, &c.work}.net(x.list()).spans(uint64(1)<<n - 1)
+		return ringFinder{pairs, &c.work}.net(x.list()).spans(uint64(1)<<n - 1)
 	}
 	least := n
 	for i := range x.each {
@@ -171,7 +169,7 @@ func (c *counter) spans(x vertices, class int) verdict {
 		return yes
 	case pairs.reach(x.first(), x, n).len() < n:
 		return no
-	case len(weave{pairs, &c.work}.long(x.first(), x, n)) == n:
+	case len(ringFinder{pairs, &c.work}.long(x.first(), x, n)) == n:
 		return yes
 	}
 	return perhaps

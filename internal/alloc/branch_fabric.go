@@ -12,7 +12,7 @@ import (
 // fabric is a graph as the branch and bound search looks at it: as relations of
 // GPUs, which cost a bit for each pair.
 type fabric struct {
-	s           *scale
+	scale       *scale
 	gpus, words int
 	kinds       []topology.Kind // that occur, best first
 	counted     int             // how many of them the capability counts
@@ -22,7 +22,7 @@ type fabric struct {
 	near        []level         // of their localities, greatest first
 	sameSwitch  relation
 	sameNUMA    relation
-	kin         []int          // by GPU: the first one that it can be exchanged with
+	twins       []int          // as of the scale
 	buddies     func() *domain // the hierarchy that MTF counts jobs by
 }
 
@@ -35,15 +35,12 @@ type level struct {
 // maxLevels is how many levels the pairs are told apart by.
 const maxLevels = 8
 
-func newFabric(s *scale) *fabric {
+func newFabric(s *scale, root *domain) *fabric {
 	n := s.g.Len()
 	f := &fabric{
-		s: s, gpus: n, words: (n + 63) / 64, kinds: classes(s.g), degree: make([]int, n),
+		scale: s, gpus: n, words: (n + 63) / 64, kinds: classes(s.g), degree: make([]int, n), twins: s.twins(),
 		sameSwitch: newRelation(n), sameNUMA: newRelation(n),
-		buddies: sync.OnceValue(func() *domain {
-			root, _ := hierarchy(&scale{g: s.g, unknown: kindWeights})
-			return root
-		}),
+		buddies: sync.OnceValue(root.regardless),
 	}
 	f.counted = max(len(f.kinds)-1, min(len(f.kinds), 1))
 	f.weights = s.levels()
@@ -67,18 +64,18 @@ func newFabric(s *scale) *fabric {
 				at++
 			}
 			f.weights[at].pairs.relate(i, j)
-			if place := s.rank(i, j).place(); place >= topology.SameNUMA {
+			place := s.rank(i, j).place()
+			if Switch.holds(place) {
+				f.sameSwitch.relate(i, j)
+			}
+			if NUMA.holds(place) {
 				f.sameNUMA.relate(i, j)
-				if place == topology.SameSwitch {
-					f.sameSwitch.relate(i, j)
-				}
 			}
 		}
 	}
 	for at := range f.joined[min(1, len(f.joined)):] {
 		vertices(f.joined[at+1].bits).join(f.joined[at].bits, f.joined[at+1].bits)
 	}
-	f.kin = s.kin()
 	return f
 }
 
@@ -88,7 +85,7 @@ func (f *fabric) degrees(degree []int, free vertices, list []int) {
 	if 2*len(list) < f.gpus {
 		for at, i := range list {
 			for _, j := range list[:at] {
-				w := f.s.weight(i, j)
+				w := f.scale.weight(i, j)
 				degree[i] += w
 				degree[j] += w
 			}
@@ -104,7 +101,7 @@ func (f *fabric) degrees(degree []int, free vertices, list []int) {
 	for _, i := range list {
 		degree[i] = f.degree[i]
 		for j := range busy.each {
-			degree[i] -= f.s.weight(i, j)
+			degree[i] -= f.scale.weight(i, j)
 		}
 	}
 }
@@ -126,42 +123,4 @@ func (s *scale) levels() (all []level) {
 		all = append(all, level{part[len(part)-1], part[0], newRelation(n)})
 	}
 	return all
-}
-
-// kin finds for each GPU the first one that is alike, itself if none is before. A
-// sum over the ranks of a GPU's pairs tells most that are not apart at once:
-// those of GPUs that are alike differ only by the pair of the two.
-func (s *scale) kin() []int {
-	n := s.g.Len()
-	code := func(i, j int) uint64 {
-		r := s.rank(i, j)
-		return mix(uint64(r.kind)<<48 | uint64(r.local)<<40 | uint64(uint32(r.weight)))
-	}
-	names, sums := make([]uint64, n), make([]uint64, n)
-	for i := range n {
-		names[i] = mix(uint64(i))
-		for j := range i {
-			c := code(i, j)
-			sums[i] += c * names[j]
-			sums[j] += c * names[i]
-		}
-	}
-	kin := make([]int, n)
-	for i := range n {
-		kin[i] = i
-		for j := range i {
-			if kin[j] == j && sums[i]-sums[j] == code(i, j)*(names[j]-names[i]) && s.alike(i, j) {
-				kin[i] = j
-				break
-			}
-		}
-	}
-	return kin
-}
-
-// mix scatters a number over 64 bits.
-func mix(x uint64) uint64 {
-	x = (x + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>29) * 0x94d049bb133111eb
-	return x ^ x>>32
 }

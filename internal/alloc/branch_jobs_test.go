@@ -11,13 +11,12 @@ func TestLeastJobs(t *testing.T) {
 	r := rand.New(rand.NewPCG(37, 1))
 	for range rounds(1500) {
 		g := graph(t, irregularNode(r, 4+r.IntN(9)))
-		s := &scale{g: g, unknown: kindWeights}
-		f := newFabric(s)
+		f := fabricOf(g)
 		q := branchQuestion(r, g)
 		q.scope = Any
-		h := newHunt(f, q, MTF.key())
-		h.reset()
-		got := h.leastJobs(h.candidates(), q.n-len(q.required))
+		s := newSearch(f, q, MTF.key())
+		s.reset()
+		got := s.leastJobs(s.candidates(), q.n-len(q.required))
 		least := impossible
 		asked := q.sets()
 		all := subsetsOf(asked.free&^asked.required&^asked.barred, q.n-len(q.required))

@@ -3,87 +3,87 @@ package alloc
 import "slices"
 
 // start looks for a first set that is good, and for what no set exceeds.
-func (h *hunt) start(nested func() solver) {
-	h.reset()
-	cand := h.candidates()
-	r := h.q.n - len(h.chosen)
-	h.pool.join(h.in, cand)
-	for i := range h.terms {
-		h.root = append(h.root, h.limit(i, cand, r))
+func (s *search) start(nested func() solver) {
+	s.reset()
+	cand := s.candidates()
+	r := s.q.n - len(s.chosen)
+	s.pool.join(s.in, cand)
+	for i := range s.terms {
+		s.root = append(s.root, s.limit(i, cand, r))
 	}
-	h.work, h.each = guessWork, guessWork/100
+	s.work, s.each = guessWork, guessWork/100
 	if cand.len() == r {
-		h.only(cand)
+		s.only(cand)
 		return
 	}
-	h.guess(nested())
-	if h.leads() || h.q.scope == Link {
-		h.bestClass(cand, r)
+	s.guess(nested())
+	if s.leads() || s.q.scope == Link {
+		s.bestClass(cand, r)
 	}
-	h.work = guessWork
-	h.grow(cand, r)
-	h.work = guessWork
-	h.improve()
-	h.reset()
-	if h.leads() {
-		h.root[0] = h.classOf(h.cap)
+	s.work = guessWork
+	s.grow(cand, r)
+	s.work = guessWork
+	s.improve()
+	s.reset()
+	if s.leads() {
+		s.root[0] = s.classOf(s.cap)
 	}
-	h.open = nil // the search comes to all sets that are in doubt
+	s.open = nil // the search comes to all sets that are in doubt
 }
 
 // guess considers the answer of another solver, if the scope allows it.
-func (h *hunt) guess(other solver) {
-	q := h.q
+func (s *search) guess(other solver) {
+	q := s.q
 	if q.policy == Partition {
 		q.policy = Spread
 	}
-	if s, ok := other.solve(q); ok && h.allowed(s.gpus) {
-		h.load(s.gpus)
-		h.consider()
+	if found, ok := other.solve(q); ok && s.allowed(found.gpus) {
+		s.load(found.gpus)
+		s.consider()
 	}
-	h.reset()
+	s.reset()
 }
 
 // only considers the one set that there is.
-func (h *hunt) only(cand vertices) {
+func (s *search) only(cand vertices) {
 	for v := range cand.each {
-		h.push(v)
+		s.push(v)
 	}
-	if h.allowed(h.chosen) {
-		h.consider()
+	if s.allowed(s.chosen) {
+		s.consider()
 	}
-	if h.best != nil {
-		h.open = nil
+	if s.best != nil {
+		s.open = nil
 	}
 }
 
 // grow grows sets from the required GPUs and each of the candidates in turn, with
 // the next best GPU at each step.
-func (h *hunt) grow(cand vertices, r int) {
+func (s *search) grow(cand vertices, r int) {
 	if r == 0 {
-		h.consider()
+		s.consider()
 		return
 	}
-	end := h.work / 2
+	end := s.work / 2
 	for v := range cand.each {
-		if h.best != nil && h.work < end {
+		if s.best != nil && s.work < end {
 			break
 		}
-		h.reset()
+		s.reset()
 		next := append(vertices(nil), cand...)
-		for u := v; ; u = h.foresee(next) {
+		for u := v; ; u = s.foresee(next) {
 			next.drop(u)
-			if h.apart != nil {
-				next.cross(next, h.apart.of(u))
+			if s.apart != nil {
+				next.cross(next, s.apart.of(u))
 			}
-			h.push(u)
-			r := h.q.n - len(h.chosen)
-			h.work -= next.len()
+			s.push(u)
+			r := s.q.n - len(s.chosen)
+			s.work -= next.len()
 			if r == 0 {
-				h.consider()
+				s.consider()
 				break
 			}
-			if !h.narrow(next, r, h.must) {
+			if !s.narrow(next, r, s.must) {
 				break
 			}
 		}
@@ -94,13 +94,13 @@ func (h *hunt) grow(cand vertices, r int) {
 const maxForesight = 128
 
 // foresee is choose with a look at the step after.
-func (h *hunt) foresee(cand vertices) (best int) {
+func (s *search) foresee(cand vertices) (best int) {
 	n := cand.len()
-	if o := h.q.policy.objective; n > maxForesight || h.q.n-len(h.chosen) < 2 || o == first || o == distribute {
-		return h.choose(cand)
+	if o := s.q.policy.objective; n > maxForesight || s.q.n-len(s.chosen) < 2 || o == first || o == distribute {
+		return s.choose(cand)
 	}
-	h.work -= n * n / 2
-	a, b := h.slopes()
+	s.work -= n * n / 2
+	a, b := s.slopes()
 	most := 0
 	best = -1
 	for v := range cand.each {
@@ -108,7 +108,7 @@ func (h *hunt) foresee(cand vertices) (best int) {
 			if u == v {
 				continue
 			}
-			value := a*(2*h.gain[v]+h.gain[u]+h.f.s.weight(u, v)) - b*(2*h.degree[v]+h.degree[u])
+			value := a*(2*s.gain[v]+s.gain[u]+s.f.scale.weight(u, v)) - b*(2*s.degree[v]+s.degree[u])
 			if best < 0 || value > most {
 				best, most = v, value
 			}
@@ -119,37 +119,37 @@ func (h *hunt) foresee(cand vertices) (best int) {
 
 // improve exchanges one GPU of the best set for another, as long as that makes it
 // better.
-func (h *hunt) improve() {
-	if h.best == nil {
+func (s *search) improve() {
+	if s.best == nil {
 		return
 	}
-	others, none := h.candidates(), newVertices(h.f.words)
-	for again := true; again && h.work > 0; {
+	others, none := s.candidates(), newVertices(s.f.words)
+	for again := true; again && s.work > 0; {
 		again = false
-		best := h.best
+		best := s.best
 	swaps:
 		for at, out := range best {
-			if slices.Contains(h.q.required, out) {
+			if slices.Contains(s.q.required, out) {
 				continue
 			}
 			gpus := slices.Clone(best)
 			for v := range others.each {
-				if h.work <= 0 {
+				if s.work <= 0 {
 					break swaps
 				}
-				h.work -= 1 + len(gpus)/4
+				s.work -= 1 + len(gpus)/4
 				if slices.Contains(best, v) {
 					continue
 				}
-				if gpus[at] = v; !h.allowedAt(gpus, at) {
+				if gpus[at] = v; !s.allowedAt(gpus, at) {
 					continue
 				}
-				h.load(gpus)
-				h.work -= 5 * len(gpus)
-				if h.promising(none, 0) {
-					h.consider()
+				s.load(gpus)
+				s.work -= 5 * len(gpus)
+				if s.promising(none, 0) {
+					s.consider()
 				}
-				if &h.best[0] != &best[0] {
+				if &s.best[0] != &best[0] {
 					again = true
 					break swaps
 				}

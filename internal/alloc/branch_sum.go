@@ -4,27 +4,27 @@ import (
 	"slices"
 )
 
-// bestSum bounds gain·weight − loss·drain, where the factors may be negative, of
+// bestSum bounds gain·weight − loss·volume, where the factors may be negative, of
 // the sets with the chosen GPUs and any r of the candidates: each candidate
 // counts with its links to the chosen, and half of the best that it may have to
 // others of its kind.
-func (h *hunt) bestSum(cand vertices, r, gain, loss int) int {
-	base := gain*h.weight - loss*h.drain
+func (s *search) bestSum(cand vertices, r, gain, loss int) int {
+	base := gain*s.weight - loss*s.volume
 	if r == 0 {
 		return base
 	}
-	values := h.values[:0]
+	values := s.values[:0]
 	for v := range cand.each {
-		value := 2 * (gain*h.gain[v] - loss*h.degree[v])
+		value := 2 * (gain*s.gain[v] - loss*s.degree[v])
 		if gain > 0 {
-			value += gain * mostLinks(h.f.weights, v, cand, r-1)
+			value += gain * mostLinks(s.f.weights, v, cand, r-1)
 		} else if gain < 0 {
-			value += gain * leastLinks(h.f.weights, v, cand, r-1)
+			value += gain * leastLinks(s.f.weights, v, cand, r-1)
 		}
 		values = append(values, value)
 	}
-	h.work -= len(values) * (10 + 2*h.f.words)
-	h.values = values
+	s.work -= len(values) * (10 + 2*s.f.words)
+	s.values = values
 	return base + sumOfMost(values, r)>>1
 }
 
@@ -63,37 +63,37 @@ func leastLinks(levels []level, v int, x vertices, n int) (sum int) {
 	return sum
 }
 
-// mostDrain is the greatest drain of the sets with r of the candidates, or the
+// mostVolume is the greatest volume of the sets with r of the candidates, or the
 // least one where sign is negative.
-func (h *hunt) mostDrain(cand vertices, r, sign int) int {
-	values := h.values[:0]
+func (s *search) mostVolume(cand vertices, r, sign int) int {
+	values := s.values[:0]
 	for v := range cand.each {
-		values = append(values, sign*h.degree[v])
+		values = append(values, sign*s.degree[v])
 	}
-	h.values = values
-	return h.drain + sign*sumOfMost(values, r)
+	s.values = values
+	return s.volume + sign*sumOfMost(values, r)
 }
 
 // localityLimit bounds the locality as bestSum does the weight.
-func (h *hunt) localityLimit(cand vertices, r int) int {
-	base := h.sign * h.locality()
+func (s *search) localityLimit(cand vertices, r int) int {
+	base := s.sign * s.locality()
 	if r == 0 {
 		return base
 	}
-	values := h.values[:0]
+	values := s.values[:0]
 	for v := range cand.each {
 		value := 0
-		for _, i := range h.chosen {
-			value += 2 * int(h.f.s.g.Locality(i, v))
+		for _, i := range s.chosen {
+			value += 2 * int(s.f.scale.g.Locality(i, v))
 		}
-		if h.sign > 0 {
-			value += mostLinks(h.f.near, v, cand, r-1)
+		if s.sign > 0 {
+			value += mostLinks(s.f.near, v, cand, r-1)
 		} else {
-			value += leastLinks(h.f.near, v, cand, r-1)
+			value += leastLinks(s.f.near, v, cand, r-1)
 		}
-		values = append(values, h.sign*value)
+		values = append(values, s.sign*value)
 	}
-	h.work -= len(values) * (10 + len(h.chosen) + 2*h.f.words)
-	h.values = values
+	s.work -= len(values) * (10 + len(s.chosen) + 2*s.f.words)
+	s.values = values
 	return base + sumOfMost(values, r)>>1
 }

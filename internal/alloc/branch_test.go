@@ -133,7 +133,7 @@ func TestBranchRandom(t *testing.T) {
 			proven := 0
 			for range rounds(250) {
 				g := graph(t, irregularNode(r, 6+r.IntN(7)))
-				s := &scale{g: g, unknown: kindWeights}
+				s := byKind(g)
 
 				b, table := newBranch(s, rootOf(s)), newTable(s)
 				for range 2 {
@@ -162,7 +162,7 @@ func TestBranchFigures(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 0))
 	for range rounds(120) {
 		g := graph(t, irregularNode(r, 5+r.IntN(10)))
-		s := &scale{g: g, unknown: kindWeights}
+		s := byKind(g)
 		b, table := newBranch(s, rootOf(s)), newTable(s)
 		for range 10 {
 			q := branchQuestion(r, g)
@@ -274,8 +274,14 @@ func rootOf(s *scale) *domain {
 	return root
 }
 
+// fabricOf is a graph by kinds.
+func fabricOf(g *topology.Graph) *fabric {
+	s := byKind(g)
+	return newFabric(s, rootOf(s))
+}
+
 // branchOf searches a graph by kinds.
 func branchOf(g *topology.Graph) *branch {
-	s := &scale{g: g, unknown: kindWeights}
+	s := byKind(g)
 	return newBranch(s, rootOf(s))
 }

@@ -7,70 +7,70 @@ import (
 )
 
 // value is a term of the set that is chosen, as far as it is known.
-func (h *hunt) value(t term) span {
-	s := h.figure(t)
-	if h.sign < 0 {
-		return span{-s.high, -s.low}
+func (s *search) value(t term) span {
+	v := s.figure(t)
+	if s.sign < 0 {
+		return span{-v.high, -v.low}
 	}
-	return s
+	return v
 }
 
 // figure is value where more is better to Spread.
-func (h *hunt) figure(t term) span {
+func (s *search) figure(t term) span {
 	exactly := func(v int) span { return span{v, v} }
-	cut := h.drain - 2*h.weight
+	cut := s.volume - 2*s.weight
 	switch t.by {
 	case ByClass:
-		return h.class()
+		return s.class()
 	case ByCapability:
-		return h.count(h.in, t.class, t.size, len(h.chosen))
+		return s.count(s.in, t.class, t.size, len(s.chosen))
 	case ByRest:
-		h.others.less(h.free, h.in)
-		return h.count(h.others, t.class, t.size, len(h.list))
+		s.others.less(s.free, s.in)
+		return s.count(s.others, t.class, t.size, len(s.list))
 	case ByWeight:
-		return exactly(h.weight)
+		return exactly(s.weight)
 	case ByCut:
 		return exactly(-cut)
 	case ByLocality:
-		return exactly(h.locality())
+		return exactly(s.locality())
 	case ByScore:
-		return exactly(int(h.q.policy.gain)*h.weight - int(h.q.policy.loss)*cut)
+		return exactly(int(s.q.policy.gain)*s.weight - int(s.q.policy.loss)*cut)
 	case ByJobs:
-		return exactly(-h.f.buddies().jobs(h.rests))
+		return exactly(-s.f.buddies().jobs(s.rests))
 	case ByPacking:
-		rest := h.packRest()
-		return span{h.weight + rest.low, h.weight + rest.high}
+		rest := s.packRest()
+		return span{s.weight + rest.low, s.weight + rest.high}
 	}
 	return span{}
 }
 
 // rests tells whether the GPU is free and not chosen.
-func (h *hunt) rests(gpu int) bool { return h.free.has(gpu) && !h.in.has(gpu) }
+func (s *search) rests(gpu int) bool { return s.free.has(gpu) && !s.in.has(gpu) }
 
 // class is the class of the set.
-func (h *hunt) class() span {
-	last := len(h.f.kinds) - 1
-	if len(h.chosen) < 2 {
+func (s *search) class() span {
+	last := len(s.f.kinds) - 1
+	if len(s.chosen) < 2 {
 		return span{int(topology.MX), int(topology.MX)}
 	}
-	s := span{int(h.f.kinds[last]), -1}
-	for at := h.cap; at <= last; at++ {
-		v := h.spans(h.in, at)
-		if v != no && s.high < 0 {
-			s.high = int(h.f.kinds[at])
+	found := span{int(s.f.kinds[last]), -1}
+	for at := s.cap; at <= last; at++ {
+		v := s.spans(s.in, at)
+		if v != no && found.high < 0 {
+			found.high = int(s.f.kinds[at])
 		}
 		if v == yes {
-			s.low = int(h.f.kinds[at])
+			found.low = int(s.f.kinds[at])
 			break
 		}
 	}
-	return s
+	return found
 }
 
-func (h *hunt) locality() (sum int) {
-	for at, i := range h.chosen {
-		for _, j := range h.chosen[:at] {
-			sum += int(h.f.s.g.Locality(i, j))
+func (s *search) locality() (sum int) {
+	for at, i := range s.chosen {
+		for _, j := range s.chosen[:at] {
+			sum += int(s.f.scale.g.Locality(i, j))
 		}
 	}
 	return sum
@@ -78,17 +78,17 @@ func (h *hunt) locality() (sum int) {
 
 // candidate writes the numbers of the terms as a Candidate, whose other figures
 // mean nothing.
-func (h *hunt) candidate(number func(t term) int) Candidate {
+func (s *search) candidate(number func(t term) int) Candidate {
 	c := Candidate{Capability: []Count{}, Rest: []Count{}}
-	for _, t := range h.terms {
+	for _, t := range s.terms {
 		v := number(t)
 		switch t.by {
 		case ByClass:
 			c.Class = topology.Kind(v)
 		case ByCapability:
-			c.Capability = append(c.Capability, Count{h.f.kinds[t.class], t.size, v})
+			c.Capability = append(c.Capability, Count{s.f.kinds[t.class], t.size, v})
 		case ByRest:
-			c.Rest = append(c.Rest, Count{h.f.kinds[t.class], t.size, v})
+			c.Rest = append(c.Rest, Count{s.f.kinds[t.class], t.size, v})
 		case ByWeight:
 			c.Weight = v
 		case ByCut:
@@ -98,7 +98,7 @@ func (h *hunt) candidate(number func(t term) int) Candidate {
 		case ByScore:
 			c.Score = float64(v) / 1000
 		case ByJobs:
-			c.Jobs = -v - h.f.buddies().jobs(h.free.has)
+			c.Jobs = -v - s.f.buddies().jobs(s.free.has)
 		case ByPacking:
 			c.Packing = v
 		}
@@ -107,33 +107,33 @@ func (h *hunt) candidate(number func(t term) int) Candidate {
 }
 
 // bound is what no set exceeds, as a Candidate.
-func (h *hunt) bound() *Candidate {
+func (s *search) bound() *Candidate {
 	at := -1
-	c := h.candidate(func(term) int {
+	c := s.candidate(func(term) int {
 		at++
-		return h.sign * max(h.open[at], h.top[at])
+		return s.sign * max(s.open[at], s.top[at])
 	})
 	return &c
 }
 
 // reached is what the best set has of what the policy compares, as a Candidate.
-func (h *hunt) reached() Candidate {
+func (s *search) reached() Candidate {
 	at := -1
-	return h.candidate(func(term) int {
+	return s.candidate(func(term) int {
 		at++
-		return h.sign * h.top[at]
+		return s.sign * s.top[at]
 	})
 }
 
 // note says that a set that is not looked at may have a prefix of the terms of
 // the best, and then up to so much.
-func (h *hunt) note(prefix []int, hope int) {
-	o := make([]int, len(h.root)) // not nil, though a policy may have no terms
-	copy(o, h.root)
+func (s *search) note(prefix []int, hope int) {
+	o := make([]int, len(s.root)) // not nil, though a policy may have no terms
+	copy(o, s.root)
 	if copy(o, prefix); len(prefix) < len(o) {
 		o[len(prefix)] = hope
 	}
-	if h.open == nil || slices.Compare(o, h.open) > 0 {
-		h.open = o
+	if s.open == nil || slices.Compare(o, s.open) > 0 {
+		s.open = o
 	}
 }

@@ -23,7 +23,7 @@ func TestMTFOfAllMasks(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"two quads", "two quads, SYS", "wings"} {
-		root, _ := hierarchy(&scale{g: named(t, name), unknown: kindWeights})
+		root, _ := hierarchy(byKind(named(t, name)))
 		for free := range uint32(256) {
 			if got := root.jobs(func(gpu int) bool { return holds(free, gpu) }); got != least[free] {
 				t.Errorf("%s, free %08b: %d jobs, want %d", name, free, got, least[free])
@@ -35,7 +35,7 @@ func TestMTFOfAllMasks(t *testing.T) {
 // TestPublishedMTF are the rows that Kunlunxin and HAMi publish; the leftmost
 // digit is GPU 7, and a 1 is a GPU in use.
 func TestPublishedMTF(t *testing.T) {
-	root, _ := hierarchy(&scale{g: named(t, "wings"), unknown: kindWeights})
+	root, _ := hierarchy(byKind(named(t, "wings")))
 	for _, c := range []struct {
 		source string
 		used   uint32
@@ -75,7 +75,7 @@ func TestBuddiesOfAnyShape(t *testing.T) {
 		{"mesh over 4 NUMA", 0b11, 2},  // a pair's worth less: three pairs are 4 and 2
 		{"mesh over 4 NUMA", 0b101, 3}, // 1 and 1, and two pairs as one
 	} {
-		root, _ := hierarchy(&scale{g: named(t, c.node), unknown: kindWeights})
+		root, _ := hierarchy(byKind(named(t, c.node)))
 		if got := root.jobs(func(gpu int) bool { return !holds(c.used, gpu) }); got != c.want {
 			t.Errorf("%s, %08b in use: %d jobs, want %d", c.node, c.used, got, c.want)
 		}

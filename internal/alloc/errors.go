@@ -10,8 +10,8 @@ import (
 )
 
 // ErrUnmet is what every error is that says: the request is sound, but no set of
-// these free GPUs meets it, or the size rule refuses its number. Those are *InsufficientError, *RequiredError,
-// *SizeError and *ScopeError.
+// these free GPUs meets it, or the size rule refuses its number. Those are
+// *InsufficientError, *RequiredError, *SizeError and *ScopeError.
 var ErrUnmet = errors.New("the request for GPUs cannot be met")
 
 // InsufficientError reports that fewer GPUs are free than asked for.

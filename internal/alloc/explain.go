@@ -49,11 +49,11 @@ type Count struct {
 	Sets  int           `json:"sets"`
 }
 
-// maxBarred bounds how many sets are looked at for a runner-up, maxHunted where
-// each of them is searched for.
+// maxBarred bounds how many sets are looked at for a runner-up, maxBarredSearch
+// where each of them is searched for.
 const (
-	maxBarred = 128
-	maxHunted = 16
+	maxBarred       = 128
+	maxBarredSearch = 16
 )
 
 // explain compares the best set with the second best, which lacks at least one
@@ -66,7 +66,7 @@ func (p *Picker) explain(q question, best solution) *Explanation {
 	}
 	lacking, most := p.lacking(q, best.gpus), maxBarred
 	if best.method == "bnb" {
-		most = maxHunted
+		most = maxBarredSearch
 	}
 	if len(lacking) > most {
 		lacking, e.Exact = lacking[len(lacking)-most:], false
@@ -75,7 +75,7 @@ func (p *Picker) explain(q question, best solution) *Explanation {
 		without := q
 		without.barred = []int{g}
 		s, ok := p.solver(q.policy).solve(without)
-		e.Exact = e.Exact && s.bound == nil
+		e.Exact = e.Exact && s.bound == nil && !s.unfinished
 		if !ok {
 			continue
 		}
@@ -94,7 +94,8 @@ func (p *Picker) explain(q question, best solution) *Explanation {
 }
 
 // lacking are the GPUs of a set one of which the second best set lacks,
-// ascending.
+// ascending. The twins of all GPUs, which a tree does without, would cost more
+// than those of the set.
 func (p *Picker) lacking(q question, gpus []int) []int {
 	if len(q.free) == q.n {
 		return nil

@@ -13,7 +13,7 @@ func (p Policy) gap(a, bound Candidate) *Gap {
 // String says it in a few words.
 func (g *Gap) String() string {
 	if g.By == ByOrder {
-		return "not proven the best: an equally good set may come first"
+		return "not proven the best: the search was not finished"
 	}
 	return "not proven the best: " + g.By.String() + " " + g.Answer + ", and no set can have better than " + g.Bound
 }
@@ -22,10 +22,7 @@ func (g *Gap) String() string {
 func (p Policy) Figures(c Candidate) map[string]any {
 	figures := map[string]any{}
 	for _, by := range p.key() {
-		figures[by.String()] = map[Component]any{
-			ByClass: c.Class, ByCapability: c.Capability, ByWeight: c.Weight, ByRest: c.Rest, ByCut: c.Cut,
-			ByLocality: c.Locality, ByScore: c.Score, ByJobs: c.Jobs, ByPacking: c.Packing,
-		}[by]
+		figures[by.String()] = by.figure(c)
 	}
 	return figures
 }

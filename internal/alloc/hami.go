@@ -1,11 +1,9 @@
 package alloc
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -26,27 +24,6 @@ func NewHAMiTable(vector []int) HAMiTable {
 		t[i+1] = v
 	}
 	return t
-}
-
-// ParseHAMiTable reads an annotation: a JSON object from numbers of GPUs, in
-// decimal, to integers.
-func ParseHAMiTable(s string) (HAMiTable, error) {
-	var object map[string]int
-	if err := json.Unmarshal([]byte(s), &object); err != nil {
-		return nil, fmt.Errorf("read the table %q: %w", s, err)
-	}
-	if object == nil {
-		return nil, fmt.Errorf("read the table %q: want an object", s)
-	}
-	t := HAMiTable{}
-	for key, v := range object {
-		n, err := strconv.Atoi(key)
-		if err != nil || n < 1 || strconv.Itoa(n) != key {
-			return nil, fmt.Errorf("read the table %q: %q is not a number of GPUs", s, key)
-		}
-		t[n] = v
-	}
-	return t, nil
 }
 
 // String is the annotation, in the order of the numbers.

@@ -65,8 +65,8 @@ func TestHAMiPublished(t *testing.T) {
 						got *= group.Weight
 					}
 				case "lookup", "node":
-					table, err := ParseHAMiTable(c.Annotation)
-					if err != nil {
+					var table HAMiTable
+					if err := json.Unmarshal([]byte(c.Annotation), &table); err != nil {
 						t.Fatal(err)
 					}
 					if got = table[c.N]; group.Of == "node" {
@@ -119,9 +119,12 @@ func TestHAMiTable(t *testing.T) {
 	if got := table.String(); got != text {
 		t.Errorf("got %s, want %s", got, text)
 	}
-	back, err := ParseHAMiTable(text)
-	if diff := cmp.Diff(table, back); diff != "" || err != nil {
-		t.Errorf("read back: %v (-want +got):\n%s", err, diff)
+	var back HAMiTable
+	if err := json.Unmarshal([]byte(text), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(table, back); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 	if got := back.NodeScore(11); got != 2000 {
 		t.Errorf("a number that is not there: %d", got)
@@ -129,32 +132,6 @@ func TestHAMiTable(t *testing.T) {
 	if got := NewHAMiTable(nil).String(); got != "{}" {
 		t.Errorf("nothing free: %s", got)
 	}
-}
-
-func TestHAMiTableRefused(t *testing.T) {
-	for _, s := range []string{
-		"", "null", "[]", `"1"`, "{", `{"1":1.5}`, `{"1":"1"}`, `{"0":1}`, `{"-1":1}`, `{"01":1}`, `{"one":1}`, `{"1":1}{}`, `{"1":99999999999999999999}`,
-	} {
-		if table, err := ParseHAMiTable(s); err == nil {
-			t.Errorf("%q: got %v", s, table)
-		}
-	}
-}
-
-func FuzzHAMiTable(f *testing.F) {
-	f.Add(`{"1":0,"2":110,"10":-1}`)
-	f.Add(`{"01":0}`)
-	f.Add(`null`)
-	f.Fuzz(func(t *testing.T, s string) {
-		table, err := ParseHAMiTable(s)
-		if err != nil {
-			return
-		}
-		back, err := ParseHAMiTable(table.String())
-		if diff := cmp.Diff(table, back); diff != "" || err != nil {
-			t.Errorf("%q written as %s: %v\n%s", s, table, err, diff)
-		}
-	})
 }
 
 func TestHAMiExclusiveWithoutLinks(t *testing.T) {

@@ -2,9 +2,12 @@ package alloc
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // sketch writes a hierarchy as "SYS{MX{0 1} 2}".
@@ -17,6 +20,27 @@ func (d *domain) sketch() string {
 		parts = append(parts, in.sketch())
 	}
 	return d.rank.kind.String() + "{" + strings.Join(parts, " ") + "}"
+}
+
+// TestRegardless compares what is left of a hierarchy without bandwidths with that
+// of a graph without.
+func TestRegardless(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(53, 1))
+	for range rounds(300) {
+		node := irregularNode(r, 2+r.IntN(20))
+		for i := range node.Links {
+			node.Links[i].GBps = float64(r.IntN(4))
+		}
+		g := graph(t, node)
+		s, err := newScale(g, BandwidthWeights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(rootOf(byKind(g)), rootOf(s).regardless(), cmp.AllowUnexported(domain{}, rank{})); diff != "" {
+			t.Fatalf("%+v (-want +got):\n%s", node.Links, diff)
+		}
+	}
 }
 
 func TestHierarchy(t *testing.T) {
@@ -37,7 +61,7 @@ func TestHierarchy(t *testing.T) {
 		{"wings", "PIX{MX{0 1 2 3} MX{4 5 6 7}}", false},
 		{"cube mesh", "MX{MX{MX{0 1} MX{2 3}} MX{MX{4 5} MX{6 7}}}", false},
 	} {
-		root, nests := hierarchy(&scale{g: named(t, c.node), unknown: kindWeights})
+		root, nests := hierarchy(byKind(named(t, c.node)))
 		if got := root.sketch(); got != c.want || nests != c.nests {
 			t.Errorf("%s: %s, nests %v; want %s, %v", c.node, got, nests, c.want, c.nests)
 		}

@@ -127,8 +127,8 @@ func TestJointBeatsGreed(t *testing.T) {
 	if err != nil || !slices.Equal(got.Answers[0].GPUs, []int{2, 4}) || !slices.Equal(got.Answers[1].GPUs, []int{0, 1, 3}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if want := "chosen 2,4, the only set that meets the request"; got.Answers[0].Explanation.Sentence() != want {
-		t.Errorf("explained as %q", got.Answers[0].Explanation.Sentence())
+	if want := "chosen 2,4, the only set that meets the request"; got.Answers[0].Explanation.sentence() != want {
+		t.Errorf("explained as %q", got.Answers[0].Explanation.sentence())
 	}
 }
 

@@ -90,6 +90,31 @@ func (c Component) compare(a, b Candidate) int {
 	return 0
 }
 
+// figure is the component's value for a candidate; nil for one that has none.
+func (c Component) figure(of Candidate) any {
+	switch c {
+	case ByClass:
+		return of.Class
+	case ByCapability:
+		return of.Capability
+	case ByWeight:
+		return of.Weight
+	case ByRest:
+		return of.Rest
+	case ByCut:
+		return of.Cut
+	case ByLocality:
+		return of.Locality
+	case ByScore:
+		return of.Score
+	case ByJobs:
+		return of.Jobs
+	case ByPacking:
+		return of.Packing
+	}
+	return nil
+}
+
 // compareCounts compares capabilities of sets as large.
 func compareCounts(a, b []Count) int {
 	return slices.CompareFunc(a, b, func(x, y Count) int { return cmp.Compare(x.Sets, y.Sets) })

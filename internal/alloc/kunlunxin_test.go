@@ -33,7 +33,7 @@ var kunlunxinDecidedOtherwise = map[string]struct {
 
 func TestKunlunxinPublished(t *testing.T) {
 	g := named(t, "two quads")
-	root, _ := hierarchy(&scale{g: g, unknown: kindWeights})
+	root, _ := hierarchy(byKind(g))
 	p := New(g)
 	jobs := func(used []int) int {
 		return root.jobs(func(gpu int) bool { return !slices.Contains(used, gpu) })

@@ -17,7 +17,7 @@ func newLarge(s *scale) *large {
 		nests: func() bool { _, nests := load(); return nests },
 		tree: sync.OnceValue(func() solver {
 			root, _ := load()
-			return newTree(s, root)
+			return newTree(root)
 		}),
 		branch: sync.OnceValue(func() solver {
 			root, _ := load()

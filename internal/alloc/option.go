@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // Scope bounds how far apart the GPUs of an answer may be. A single GPU is
@@ -35,6 +37,18 @@ var (
 
 // String is the scope's name: "any", "link", "switch", "numa" or "node".
 func (s Scope) String() string { return name(scopeNames, s) }
+
+// holds tells whether GPUs that sit as near as that are within the scope, as far
+// as it is about places: Link is about a ring.
+func (s Scope) holds(place topology.Locality) bool {
+	switch s {
+	case Switch:
+		return place == topology.SameSwitch
+	case NUMA:
+		return place >= topology.SameNUMA
+	}
+	return true
+}
 
 // ParseScope reads a scope's name.
 func ParseScope(s string) (Scope, error) { return parse[Scope]("scope", scopeNames, s) }

@@ -20,8 +20,9 @@ type Picker struct {
 }
 
 // solver finds the best set for a question that has as many free GPUs as it asks
-// for, and all required ones among them; ok is false if none is within the
-// scope, or, where there is a bound, none was found. Which solver a graph gets depends on its size and shape alone.
+// for, and all required ones among them; ok is false if none is within the scope,
+// or none was found before the search ended. Which solver a graph gets depends on
+// its size and shape alone.
 type solver interface {
 	solve(q question) (s solution, ok bool)
 	// figures are what the policy judges these GPUs by.
@@ -36,12 +37,14 @@ type solution struct {
 	method  string
 	bound   *Candidate
 	reached Candidate
+	// unfinished says, where there is no set, that this is not proven.
+	unfinished bool
 }
 
 // New returns a Picker for the graph, which must not change any more. It is
 // cheap: what a solver prepares, it prepares at the first Pick.
 func New(g *topology.Graph) *Picker {
-	return newPicker(g, &scale{g: g, unknown: kindWeights})
+	return newPicker(g, byKind(g))
 }
 
 // NewWeighted is New with links weighed in that way. The error is an
@@ -100,11 +103,10 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 		return Answer{}, p.sizeError(q)
 	}
 	s, ok := p.solver(q.policy).solve(q)
-	if !ok && s.bound != nil {
-		s, ok = p.stray(q)
-	}
 	if !ok {
-		return Answer{}, p.scopeError(q, s.bound != nil)
+		if s, err = p.unscoped(q, s.unfinished); err != nil {
+			return Answer{}, err
+		}
 	}
 	a := Answer{GPUs: s.gpus, Policy: q.policy, Class: s.class, Exact: s.bound == nil, Method: s.method, Bound: s.bound}
 	if !a.Exact {
@@ -157,32 +159,34 @@ func (p *Picker) sizeError(q question) error {
 	return e
 }
 
-// stray looks without the scope for a set that is within it, where the search
-// within it ended before it had one. If there is none, the bound says so.
-func (p *Picker) stray(q question) (s solution, ok bool) {
+// unscoped is the best set without the scope, if it is within it all the same,
+// which the search within it ended too soon to find: then it is the best there,
+// too. The error is a *ScopeError otherwise.
+func (p *Picker) unscoped(q question, unfinished bool) (solution, error) {
 	scope := q.scope
 	q.scope = Any
-	s, _ = p.try(q)
-	within := len(s.gpus) > 0 && (scope != Link || s.class == topology.MX)
-	for at, i := range s.gpus {
-		for _, j := range s.gpus[:at] {
-			place := p.scale.rank(i, j).place()
-			within = within && (scope != Switch || place == topology.SameSwitch) && (scope != NUMA || place >= topology.SameNUMA)
-		}
+	s, ok := p.try(q)
+	if ok && unfinished && p.within(scope, s) {
+		return s, nil
 	}
-	if s.bound == nil {
-		s.bound, s.reached = &Candidate{}, Candidate{}
-	}
-	return s, within
-}
-
-func (p *Picker) scopeError(q question, unfinished bool) error {
-	e := &ScopeError{N: q.n, Scope: q.scope, Unfinished: unfinished, Most: p.most(q)}
-	q.n, q.scope = e.N, Any
-	if s, ok := p.try(q); ok {
+	q.scope = scope
+	e := &ScopeError{N: q.n, Scope: scope, Unfinished: unfinished, Most: p.most(q)}
+	if ok {
 		e.Best, e.Class = s.gpus, s.class
 	}
-	return e
+	return solution{}, e
+}
+
+// within tells whether a set lies within the scope.
+func (p *Picker) within(scope Scope, s solution) bool {
+	for at, i := range s.gpus {
+		for _, j := range s.gpus[:at] {
+			if !scope.holds(p.scale.rank(i, j).place()) {
+				return false
+			}
+		}
+	}
+	return scope != Link || s.class == topology.MX
 }
 
 // most is the greatest number below that of the question that its scope holds.

@@ -1,6 +1,12 @@
 package alloc
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
@@ -62,4 +68,33 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("size rule %q prints as %q", s, r)
 		}
 	})
+}
+
+// TestFigures has another value for each component, as data and as words.
+func TestFigures(t *testing.T) {
+	counts, rest := []Count{{topology.MX, 2, 3}}, []Count{{topology.PIX, 4, 1}}
+	c := Candidate{Class: topology.PXB, Capability: counts, Weight: 5, Rest: rest, Cut: 7, Locality: 8, Score: 9.5, Jobs: 2, Packing: 11}
+	for _, tc := range []struct {
+		of   Component
+		want any
+		cell string
+	}{
+		{ByClass, topology.PXB, "PXB"},
+		{ByCapability, counts, "MX 3×2"},
+		{ByWeight, 5, "5"},
+		{ByRest, rest, "PIX 1×4"},
+		{ByCut, 7, "7"},
+		{ByLocality, 8, "8"},
+		{ByScore, 9.5, "9.5"},
+		{ByJobs, 2, "+2"},
+		{ByPacking, 11, "11"},
+		{ByOrder, nil, ""},
+	} {
+		if diff := cmp.Diff(tc.want, tc.of.figure(c)); diff != "" || tc.of.cell(c) != tc.cell {
+			t.Errorf("%v: %q, want %q (-want +got):\n%s", tc.of, tc.of.cell(c), tc.cell, diff)
+		}
+	}
+	if diff := cmp.Diff(map[string]any{"jobs": 2, "class": topology.PXB, "cut": 7}, MTF.Figures(c)); diff != "" {
+		t.Errorf("figures of mtf (-want +got):\n%s", diff)
+	}
 }

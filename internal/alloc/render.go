@@ -27,7 +27,7 @@ var legend = []struct {
 func (e *Explanation) Text() string {
 	var b strings.Builder
 	chosen := e.Chosen
-	b.WriteString(e.Sentence() + "\n\n")
+	b.WriteString(e.sentence() + "\n\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	row := func(head string, cell func(Candidate) string) {
 		fmt.Fprintf(w, "  %s\t%s", head, cell(chosen))
@@ -60,8 +60,8 @@ func (e *Explanation) Text() string {
 	return b.String()
 }
 
-// Sentence says why the set was chosen, without an end.
-func (e *Explanation) Sentence() string {
+// sentence says why the set was chosen, without an end.
+func (e *Explanation) sentence() string {
 	chosen, other := e.Chosen, e.RunnerUp
 	switch {
 	case other == nil:
@@ -131,27 +131,21 @@ func difference(a, b []Count) string {
 
 // cell is the component's value for a candidate, short.
 func (c Component) cell(of Candidate) string {
-	switch c {
-	case ByClass:
-		return of.Class.String()
-	case ByCapability:
-		return Room(of.Capability)
-	case ByWeight:
-		return strconv.Itoa(of.Weight)
-	case ByRest:
-		return Room(of.Rest)
-	case ByCut:
-		return strconv.Itoa(of.Cut)
-	case ByLocality:
-		return strconv.Itoa(of.Locality)
-	case ByScore:
-		return strconv.FormatFloat(of.Score, 'f', -1, 64)
-	case ByJobs:
-		return fmt.Sprintf("%+d", of.Jobs)
-	case ByPacking:
-		return strconv.Itoa(of.Packing)
+	switch v := c.figure(of).(type) {
+	case nil:
+		return ""
+	case []Count:
+		return Room(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case int:
+		if c == ByJobs {
+			return fmt.Sprintf("%+d", v)
+		}
+		return strconv.Itoa(v)
+	default:
+		return fmt.Sprint(v)
 	}
-	return ""
 }
 
 // Room writes a capability as "MX 1×4 2×2, NODE 1×4 2×2": one set of four or

@@ -1,8 +1,8 @@
 package alloc
 
-// weave looks for disjoint rings in a graph of any size without a claim to find
+// ringFinder looks for disjoint rings in a graph of any size without a claim to find
 // them all.
-type weave struct {
+type ringFinder struct {
 	pairs relation
 	work  *int
 }
@@ -13,9 +13,9 @@ const maxNet = 64
 // gather takes as many disjoint rings of that size, which is more than 2, out of
 // x as it finds, first those of some known that are there; taken is what they
 // consist of. Known rings that have nothing of x are passed on.
-func (w weave) gather(known [][]int, x vertices, size int) (rings [][]int, taken vertices) {
+func (f ringFinder) gather(known [][]int, x vertices, size int) (rings [][]int, taken vertices) {
 	left := append(vertices(nil), x...)
-	taken = newVertices(w.pairs.words)
+	taken = newVertices(f.pairs.words)
 	take := func(ring []int) {
 		rings = append(rings, ring)
 		for _, g := range ring {
@@ -31,7 +31,7 @@ func (w weave) gather(known [][]int, x vertices, size int) (rings [][]int, taken
 				there++
 			}
 		}
-		*w.work -= size / 2
+		*f.work -= size / 2
 		if there == size {
 			take(ring)
 		} else if there == 0 {
@@ -39,8 +39,8 @@ func (w weave) gather(known [][]int, x vertices, size int) (rings [][]int, taken
 		}
 	}
 	n := left.len()
-	for v := left.first(); v >= 0 && n >= size && *w.work > 0; v = left.first() {
-		ring := w.ring(v, left, size)
+	for v := left.first(); v >= 0 && n >= size && *f.work > 0; v = left.first() {
+		ring := f.ring(v, left, size)
 		left.drop(v)
 		n--
 		if len(ring) > 0 {
@@ -52,13 +52,13 @@ func (w weave) gather(known [][]int, x vertices, size int) (rings [][]int, taken
 }
 
 // ring is one of that size through v, of members of x; nil if none is found.
-func (w weave) ring(v int, x vertices, size int) []int {
+func (f ringFinder) ring(v int, x vertices, size int) []int {
 	if size > maxNet/2 {
-		return w.long(v, x, size)
+		return f.long(v, x, size)
 	}
-	ball := w.ball(v, x)
-	n := w.net(ball)
-	own := min(*w.work, size*2000)
+	ball := f.ball(v, x)
+	n := f.net(ball)
+	own := min(*f.work, size*2000)
 	n.work = &own
 	before := own
 	var found []int
@@ -70,16 +70,16 @@ func (w weave) ring(v int, x vertices, size int) []int {
 		}
 		return false
 	})
-	*w.work -= before - own + len(ball)*len(ball)
+	*f.work -= before - own + len(ball)*len(ball)
 	return found
 }
 
 // ball is v and the members of x nearest to it, maxNet together.
-func (w weave) ball(v int, x vertices) []int {
+func (f ringFinder) ball(v int, x vertices) []int {
 	ball := []int{v}
-	seen := newVertices(w.pairs.words, v)
+	seen := newVertices(f.pairs.words, v)
 	for at := 0; at < len(ball); at++ {
-		for word, near := range w.pairs.of(ball[at]) {
+		for word, near := range f.pairs.of(ball[at]) {
 			one := vertices{near & x[word] &^ seen[word]}
 			for u := range one.each {
 				if len(ball) == maxNet {
@@ -95,10 +95,10 @@ func (w weave) ball(v int, x vertices) []int {
 }
 
 // net is the graph of some GPUs, which are at most maxNet.
-func (w weave) net(gpus []int) *net {
-	n := &net{work: w.work}
+func (f ringFinder) net(gpus []int) *net {
+	n := &net{work: f.work}
 	for i, g := range gpus {
-		row := w.pairs.of(g)
+		row := f.pairs.of(g)
 		for j, o := range gpus {
 			if row.has(o) {
 				n.links[i] |= 1 << j
@@ -110,13 +110,13 @@ func (w weave) net(gpus []int) *net {
 
 // long grows a path from v, turning its end round where it cannot go on, until it
 // is long enough and closes.
-func (w weave) long(v int, x vertices, size int) []int {
+func (f ringFinder) long(v int, x vertices, size int) []int {
 	path := []int{v}
 	left := append(vertices(nil), x...)
 	left.drop(v)
-	for turns := 0; *w.work > 0; {
-		*w.work -= w.pairs.words
-		end := w.pairs.of(path[len(path)-1])
+	for turns := 0; *f.work > 0; {
+		*f.work -= f.pairs.words
+		end := f.pairs.of(path[len(path)-1])
 		if len(path) == size {
 			if end.has(path[0]) {
 				return path
@@ -126,7 +126,7 @@ func (w weave) long(v int, x vertices, size int) []int {
 			left.drop(next)
 			continue
 		}
-		if turns++; turns > 2*size || !w.turn(path, end, turns) {
+		if turns++; turns > 2*size || !f.turn(path, end, turns) {
 			return nil
 		}
 	}
@@ -136,14 +136,14 @@ func (w weave) long(v int, x vertices, size int) []int {
 // turn makes another vertex the end of the path: a link from the end back to one
 // inside lets all after that one be passed the other way round. Which link it
 // is depends on the number of turns before.
-func (w weave) turn(path []int, end vertices, turns int) bool {
+func (f ringFinder) turn(path []int, end vertices, turns int) bool {
 	n := len(path)
 	for i := range n - 2 {
 		at := (turns*7919 + i) % (n - 2)
 		if !end.has(path[at]) {
 			continue
 		}
-		*w.work -= i + n - at
+		*f.work -= i + n - at
 		for a, b := at+1, n-1; a < b; a, b = a+1, b-1 {
 			path[a], path[b] = path[b], path[a]
 		}

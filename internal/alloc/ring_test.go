@@ -20,7 +20,7 @@ func TestRingsOfSmallGraphs(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 1))
 	for range rounds(60) {
 		g := graph(t, irregularNode(r, 4+r.IntN(8)))
-		f := newFabric(&scale{g: g, unknown: kindWeights})
+		f := fabricOf(g)
 		for class, kind := range f.kinds {
 			fit := fits(neighbours(g, kind))
 			n := netOf(f, class)
@@ -48,7 +48,7 @@ func TestLimitedCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 2))
 	for range rounds(300) {
 		g := graph(t, random(r, 12, 3))
-		f := newFabric(&scale{g: g, unknown: kindWeights})
+		f := fabricOf(g)
 		fit := fits(neighbours(g, f.kinds[0]))
 		for _, size := range []int{4, 8} {
 			most := packings(fit, size)
@@ -99,17 +99,17 @@ func TestGatheredRings(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(29, 4))
 	for _, n := range []int{65, 130, 300} {
-		f := newFabric(&scale{g: graph(t, random(r, n, 5)), unknown: kindWeights})
+		f := fabricOf(graph(t, random(r, n, 5)))
 		for class := range f.counted {
 			work := 1 << 30
-			w := weave{f.joined[class], &work}
+			finder := ringFinder{f.joined[class], &work}
 			x := newVertices(f.words)
 			for i := range n {
 				x.add(i)
 			}
 			for size := 4; size <= n; size *= 2 {
-				rings, taken := w.gather(nil, x, size)
-				again, same := w.gather(rings, x, size)
+				rings, taken := finder.gather(nil, x, size)
+				again, same := finder.gather(rings, x, size)
 				if len(again) < len(rings) || !taken.within(same) || len(rings) == 0 {
 					t.Errorf("%d GPUs, class %d: %d rings of %d, then %d", n, class, len(rings), size, len(again))
 				}
@@ -121,7 +121,7 @@ func TestGatheredRings(t *testing.T) {
 						}
 						seen.add(g)
 					}
-					if len(ring) != size || size <= maxNet && w.net(ring).spans(1<<size-1) != yes {
+					if len(ring) != size || size <= maxNet && finder.net(ring).spans(1<<size-1) != yes {
 						t.Errorf("%v is no ring of %d", ring, size)
 					}
 				}

@@ -133,12 +133,8 @@ func (s NodeScore) Compare(o NodeScore) int {
 // circle. A class that every set fits says how many jobs of a size there is room
 // for at all.
 func (s NodeScore) compareRoom(o NodeScore, sets func(n NodeScore, class topology.Kind, size int) int) int {
-	largest := 1
-	for 2*largest <= max(s.Free, o.Free) {
-		largest *= 2
-	}
 	for _, class := range topology.Kinds() {
-		for size := largest; size > 1; size /= 2 {
+		for size := 1 << power(max(s.Free, o.Free)); size > 1; size /= 2 {
 			if by := cmp.Compare(sets(s, class, size), sets(o, class, size)); by != 0 {
 				return by
 			}
@@ -153,24 +149,34 @@ func (s NodeScore) candidate() Candidate {
 	return Candidate{Class: s.Class, Weight: s.Weight, Cut: s.Cut, Locality: s.Locality, Score: s.Score, Jobs: s.Jobs}
 }
 
-// Vectors are, for each number of GPUs from 1 to that of the free ones, the
-// greatest weight of a set of so many, and the cut of that set; of sets of the
-// same weight, of the first by its indices. Index 0 is 1 GPU. An error is an
-// *ArgumentError or a *TooLargeError.
+// Heaviest is the greatest weight of a set of n of the free GPUs, and the cut of
+// that set; of sets of the same weight, of the first by its indices. Errors are
+// those of Pick.
+func (p *Picker) Heaviest(free []int, n int) (weight, cut int, err error) {
+	r := Request{N: n, Free: free, Policy: Policy{objective: weighted, gain: 1000}}
+	a, err := p.Pick(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	q, err := r.check(p.gpus)
+	if err != nil {
+		return 0, 0, err
+	}
+	c := p.solver(q.policy).figures(q, a.GPUs)
+	return c.Weight, c.Cut, nil
+}
+
+// Vectors are what Heaviest is for each number of GPUs from 1 to that of the free
+// ones: the weights as scores, and the cuts as losses. Index 0 is 1 GPU. An error
+// is an *ArgumentError or a *TooLargeError.
 func (p *Picker) Vectors(free []int) (scores, losses []int, err error) {
-	heaviest := Policy{objective: weighted, gain: 1000}
 	scores, losses = []int{}, []int{}
 	for n := 1; n <= len(free); n++ {
-		a, err := p.Pick(Request{N: n, Free: free, Policy: heaviest})
+		weight, cut, err := p.Heaviest(free, n)
 		if err != nil {
 			return nil, nil, err
 		}
-		q, err := Request{N: n, Free: free, Policy: heaviest}.check(p.gpus)
-		if err != nil {
-			return nil, nil, err
-		}
-		c := p.solver(heaviest).figures(q, a.GPUs)
-		scores, losses = append(scores, c.Weight), append(losses, c.Cut)
+		scores, losses = append(scores, weight), append(losses, cut)
 	}
 	return scores, losses, nil
 }

@@ -207,6 +207,15 @@ func TestVectors(t *testing.T) {
 	if diff := cmp.Diff([][]int{{0, 100, 300, 360, 520}, {240, 280, 120, 160, 0}}, [][]int{scores, losses}); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+	for n := 1; n <= 5; n++ {
+		weight, cut, err := p.Heaviest([]int{5, 0, 1, 2, 4}, n)
+		if err != nil || weight != scores[n-1] || cut != losses[n-1] {
+			t.Errorf("the heaviest %d: %d, %d, %v", n, weight, cut, err)
+		}
+	}
+	if _, _, err := p.Heaviest([]int{0, 1}, 3); !errors.Is(err, ErrUnmet) {
+		t.Errorf("3 of 2: %v", err)
+	}
 	scores, losses, err = p.Vectors(nil)
 	if len(scores) != 0 || len(losses) != 0 || scores == nil || err != nil {
 		t.Errorf("nothing free: %v, %v, %v", scores, losses, err)

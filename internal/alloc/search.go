@@ -167,13 +167,6 @@ func (t *table) cut(s, rest set) int64 {
 
 // within tells whether the set lies within the scope.
 func (t *table) within(scope Scope, s set) bool {
-	switch scope {
-	case Link:
-		return t.facts[s].class == topology.MX
-	case Switch:
-		return t.facts[s].place == topology.SameSwitch
-	case NUMA:
-		return t.facts[s].place >= topology.SameNUMA
-	}
-	return true
+	f := &t.facts[s]
+	return scope.holds(f.place) && (scope != Link || f.class == topology.MX)
 }

@@ -98,10 +98,10 @@ func (load tableSolver) figures(q question, gpus []int) Candidate {
 
 func buildTable(s *scale) *table {
 	g := s.g
-	t := &table{facts: make([]facts, 1<<g.Len()), twins: twins(s)}
+	t := &table{facts: make([]facts, 1<<g.Len()), twins: s.twinSets()}
 	t.sumPairs(s)
 	t.countSets(g)
-	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(g) })
+	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(s) })
 	for k := range t.packing {
 		t.packing[k] = sync.OnceValue(func() []int32 { return t.bestPacking(k) })
 	}
@@ -112,8 +112,9 @@ func buildTable(s *scale) *table {
 }
 
 // countJobs fills in jobs.
-func (t *table) countJobs(g *topology.Graph) []uint8 {
-	root, _ := hierarchy(&scale{g: g, unknown: kindWeights})
+func (t *table) countJobs(s *scale) []uint8 {
+	root, _ := hierarchy(s)
+	root = root.regardless()
 	jobs := make([]uint8, len(t.facts))
 	for free := range jobs {
 		jobs[free] = uint8(root.jobs(func(gpu int) bool { return free>>gpu&1 == 1 }))
@@ -147,8 +148,8 @@ func (t *table) sumPairs(s *scale) {
 // countSets fills in class and capability. Every set fits the worst class, so
 // that is never computed, and not counted unless it is the only one.
 func (t *table) countSets(g *topology.Graph) {
-	for size := 2; size <= g.Len(); size *= 2 {
-		t.sizes = slices.Insert(t.sizes, 0, size)
+	for size := 1 << power(g.Len()); size > 1; size /= 2 {
+		t.sizes = append(t.sizes, size)
 	}
 	t.classes = classes(g)
 	if last := len(t.classes) - 1; last > 0 {

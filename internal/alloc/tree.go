@@ -14,8 +14,9 @@ import (
 // choice of each number of GPUs from a domain is made of the best choices from
 // its parts.
 type tree struct {
-	root, jobs *domain // jobs is the hierarchy as MTF sees it
-	grove      *grove
+	root       *domain
+	jobs       func() *domain // the hierarchy as MTF sees it
+	dendrogram *dendrogram
 
 	mu     sync.Mutex
 	memory *memory
@@ -41,17 +42,12 @@ const (
 	shapeCost = 32
 )
 
-// newTree answers for the hierarchy of s, and looks at nothing else of it.
-func newTree(s *scale, root *domain) *tree {
-	t := &tree{root: root, jobs: root, grove: newGrove(root)}
-	if s.tenths != nil {
-		t.jobs = root.regardless()
-	}
-	return t
+func newTree(root *domain) *tree {
+	return &tree{root: root, jobs: sync.OnceValue(root.regardless), dendrogram: newDendrogram(root)}
 }
 
 func (t *tree) newMemory() *memory {
-	m := &memory{ranks: t.grove.ranks, shapes: map[shapeKey]*shape{}, layouts: map[layoutKey]*layout{}}
+	m := &memory{ranks: t.dendrogram.ranks, shapes: map[shapeKey]*shape{}, layouts: map[layoutKey]*layout{}}
 	gpu := int32(len(m.ranks) - 1)
 	m.leaves[stateFree] = &shape{shapeKey: shapeKey{rank: gpu, state: stateFree}, free: 1, hi: 1}
 	m.leaves[stateRequired] = &shape{shapeKey: shapeKey{rank: gpu, state: stateRequired}, free: 1, lo: 1, hi: 1}
@@ -70,7 +66,7 @@ func (t *tree) solve(q question) (solution, bool) {
 
 // best is the best set for q; ok is false if there is none.
 func (t *tree) best(q question) (best solution, ok bool) {
-	kinds := t.grove.kinds
+	kinds := t.dendrogram.kinds
 	lowest := flavor{floor: kinds[len(kinds)-1], scope: q.scope, ceiling: -1, mtf: q.policy == MTF}
 	if q.scope == Link {
 		lowest.floor = topology.MX
@@ -100,7 +96,7 @@ func (t *tree) best(q question) (best solution, ok bool) {
 	for _, c := range kinds {
 		f := lowest
 		f.floor = max(f.floor, c)
-		if q.n > max(1, t.grove.largest[f.floor]) {
+		if q.n > max(1, t.dendrogram.largest[f.floor]) {
 			continue
 		}
 		best, ok = t.choose(q, f)
@@ -115,14 +111,14 @@ func (t *tree) best(q question) (best solution, ok bool) {
 // false if there is none.
 func (t *tree) choose(q question, f flavor) (best solution, ok bool) {
 	m := t.memory
-	p := m.look(t.grove, m.view(t.grove, f), q.states(len(t.grove.leaf)))
+	p := m.look(t.dendrogram, m.view(t.dendrogram, f), q.states(len(t.dendrogram.leaf)))
 	if q.n < p.lo || q.n > p.hi {
 		return best, false
 	}
 	if f.mtf {
 		p.pool = p.pool.shed()
 	}
-	c := m.grow(m.layout(q.layout(), t.grove), p, m.ranks[p.rank], q.n, q.n)
+	c := m.grow(m.layout(q.layout(), t.dendrogram), p, m.ranks[p.rank], q.n, q.n)
 	wanted := 0
 	if f.ceiling >= 0 {
 		wanted = 1
@@ -157,10 +153,10 @@ func (q question) states(gpus int) []state {
 }
 
 // view is the view of a flavor, a new one if it was not looked at lately.
-func (m *memory) view(g *grove, f flavor) *view {
+func (m *memory) view(d *dendrogram, f flavor) *view {
 	i := slices.IndexFunc(m.views, func(v *view) bool { return v.flavor == f })
 	if i < 0 {
-		m.views = append(m.views[:min(len(m.views), maxViews-1)], g.view(f))
+		m.views = append(m.views[:min(len(m.views), maxViews-1)], d.view(f))
 		i = len(m.views) - 1
 	}
 	v := m.views[i]
@@ -169,9 +165,9 @@ func (m *memory) view(g *grove, f flavor) *view {
 	return v
 }
 
-func (m *memory) layout(k layoutKey, g *grove) *layout {
+func (m *memory) layout(k layoutKey, d *dendrogram) *layout {
 	if m.layouts[k] == nil {
-		m.layouts[k] = newLayout(k, g)
+		m.layouts[k] = newLayout(k, d)
 		m.cost += shapeCost
 	}
 	return m.layouts[k]

@@ -99,10 +99,10 @@ func (m *memory) grow(ly *layout, p part, out rank, from, to int) *curve {
 	var c *curve
 	in := m.ranks[p.rank]
 	if p.left.shape == nil {
-		c = bud(p.shape, ly, from, to)
+		c = leafCurve(p.shape, ly, from, to)
 	} else {
 		l, r := m.curve(ly, p.left, in, to), m.curve(ly, p.right, in, to)
-		c = graft(p.shape, ly, l, r, from, to)
+		c = merge(p.shape, ly, l, r, from, to)
 	}
 	if in != out {
 		ly.settle(in, out, p.free, func(word int, value func(s int) int64) {
@@ -120,8 +120,8 @@ func (m *memory) grow(ly *layout, p part, out rank, from, to int) *curve {
 	return c
 }
 
-// bud is the curve of a GPU.
-func bud(s *shape, ly *layout, from, to int) *curve {
+// leafCurve is the curve of a GPU.
+func leafCurve(s *shape, ly *layout, from, to int) *curve {
 	rows := uint8(1)
 	if ly.job != 0 {
 		rows = 3

@@ -30,14 +30,14 @@ func (d *domain) regardless() *domain {
 
 // jobsLeft is how many jobs fill the free GPUs that are not chosen.
 func (t *tree) jobsLeft(free, chosen []int) int {
-	left := make([]bool, len(t.grove.leaf))
+	left := make([]bool, len(t.dendrogram.leaf))
 	for _, g := range free {
 		left[g] = true
 	}
 	for _, g := range chosen {
 		left[g] = false
 	}
-	return t.jobs.jobs(func(gpu int) bool { return left[gpu] })
+	return t.jobs().jobs(func(gpu int) bool { return left[gpu] })
 }
 
 // class is the class of the smallest domain that has all of the GPUs.
@@ -45,12 +45,12 @@ func (t *tree) class(gpus []int) topology.Kind {
 	if len(gpus) < 2 {
 		return topology.MX
 	}
-	g := t.grove
-	seen := make([]int, len(g.vertices))
+	d := t.dendrogram
+	seen := make([]int, len(d.vertices))
 	for _, gpu := range gpus {
-		for at := g.leaf[gpu]; at >= 0; at = g.vertices[at].parent {
+		for at := d.leaf[gpu]; at >= 0; at = d.vertices[at].parent {
 			if seen[at]++; seen[at] == len(gpus) {
-				return g.ranks[g.vertices[at].rank].kind
+				return d.ranks[d.vertices[at].rank].kind
 			}
 		}
 	}
@@ -68,7 +68,7 @@ type census struct {
 type capacity [topology.MX + 1][bits.UintSize]int
 
 func (t *tree) figures(q question, gpus []int) Candidate {
-	n := len(t.grove.leaf)
+	n := len(t.dendrogram.leaf)
 	c := &census{set: make([]bool, n), rest: make([]bool, n)}
 	for _, g := range q.free {
 		c.rest[g] = true
@@ -131,13 +131,13 @@ func number(b bool) int {
 
 // capability lists what was counted of so many GPUs, as κ does.
 func (t *tree) capability(c *capacity, gpus int) []Count {
-	kinds := t.grove.kinds
+	kinds := t.dendrogram.kinds
 	if len(kinds) > 1 {
 		kinds = kinds[:len(kinds)-1]
 	}
 	counts := []Count{}
 	for _, k := range kinds {
-		for shift := bits.Len(uint(gpus)) - 1; shift > 0; shift-- {
+		for shift := power(gpus); shift > 0; shift-- {
 			counts = append(counts, Count{Class: k, Size: 1 << shift, Sets: c[k][shift]})
 		}
 	}

@@ -34,7 +34,7 @@ func (n *nested) byPairs(q question, gpus []int) Candidate {
 	case weighted:
 		c.Score = float64(q.policy.gain*int64(c.Weight)-q.policy.loss*int64(c.Cut)) / 1000
 	case mtf:
-		root, _ := hierarchy(&scale{g: g, unknown: kindWeights})
+		root, _ := hierarchy(byKind(g))
 		in := func(list []int) func(int) bool {
 			return func(i int) bool { return slices.Contains(list, i) }
 		}
@@ -205,7 +205,7 @@ func TestTreeForgetsNothingWrong(t *testing.T) {
 					n.tree.memory.cost = maxCost + 1
 				}
 				got, gotOK := n.tree.solve(q)
-				want, wantOK := newTree(n.s, n.root).solve(q)
+				want, wantOK := newTree(n.root).solve(q)
 				if diff := cmp.Diff(want, got, cmp.AllowUnexported(solution{})); diff != "" || gotOK != wantOK {
 					t.Fatalf("%s, %+v: %v, want %v (-want +got):\n%s", n.root.sketch(), q, gotOK, wantOK, diff)
 				}
@@ -222,7 +222,7 @@ func TestTreeAnswersManyAtOnce(t *testing.T) {
 	var want []solution
 	for range 60 {
 		q := inquire(r, 32)
-		s, _ := newTree(n.s, n.root).solve(q)
+		s, _ := newTree(n.root).solve(q)
 		questions, want = append(questions, q), append(want, s)
 	}
 	var group sync.WaitGroup
@@ -264,7 +264,7 @@ func TestTreeOfTheLargestNode(t *testing.T) {
 		{topology.NODE, topology.SameNUMA, 20 * maxGBps / 3},
 		{topology.MX, topology.SameSwitch, 10 * maxGBps},
 	}
-	tree := newTree(&scale{}, stack(0, ranks, 64, 8, 8))
+	tree := newTree(stack(0, ranks, 64, 8, 8))
 	all := tree.root.gpus
 	greatest := Policy{objective: weighted, gain: 1000 * maxFactor, loss: 1000 * maxFactor}
 	for _, policy := range []Policy{Spread, Binpack, MTF, First, greatest} {
@@ -345,7 +345,7 @@ func TestLargeChooses(t *testing.T) {
 		name  string
 		nests bool
 	}{{"two quads", true}, {"cube mesh", false}} {
-		l := newLarge(&scale{g: named(t, c.name), unknown: kindWeights})
+		l := newLarge(byKind(named(t, c.name)))
 		for _, p := range Policies() {
 			_, tree := l.solver(p).(*tree)
 			if want := c.nests && p != Partition; tree != want {
@@ -360,10 +360,10 @@ func TestLargeChooses(t *testing.T) {
 func TestLayoutLeavesRoom(t *testing.T) {
 	t.Parallel()
 	root := stack(0, []rank{{topology.SYS, topology.OtherNUMA, 10}, {topology.MX, topology.SameSwitch, 10 * maxGBps}}, 8, 16)
-	g := newGrove(root)
+	d := newDendrogram(root)
 	for _, policy := range []Policy{Spread, Binpack, MTF, Distribute} {
 		for _, n := range []int{1, 16, 100} {
-			ly := newLayout(question{n: n, policy: policy}.layout(), g)
+			ly := newLayout(question{n: n, policy: policy}.layout(), d)
 			most := min(ly.most, 128)
 			for i, f := range ly.fields {
 				above := int64(1) << wordBits

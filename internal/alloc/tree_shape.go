@@ -75,43 +75,31 @@ type view struct {
 	across []bool // by rank, as in shapeKey
 }
 
-func (g *grove) view(f flavor) *view {
+func (d *dendrogram) view(f flavor) *view {
 	v := &view{
-		flavor: f, states: make([]state, len(g.leaf)), parts: make([]part, len(g.vertices)),
-		stale: make([]bool, len(g.vertices)), across: make([]bool, len(g.ranks)),
+		flavor: f, states: make([]state, len(d.leaf)), parts: make([]part, len(d.vertices)),
+		stale: make([]bool, len(d.vertices)), across: make([]bool, len(d.ranks)),
 	}
-	for i, r := range g.ranks {
-		v.across[i] = r.kind >= f.floor && r.within(f.scope)
+	for i, r := range d.ranks {
+		v.across[i] = r.kind >= f.floor && f.scope.holds(r.place())
 	}
 	return v
 }
 
-// within tells whether GPUs joined by rank r lie within the scope, but for Link,
-// which asks for a class.
-func (r rank) within(scope Scope) bool {
-	switch scope {
-	case Switch:
-		return r.place() == topology.SameSwitch
-	case NUMA:
-		return r.place() >= topology.SameNUMA
-	}
-	return true
-}
-
 // look brings the view up to date. It costs little where little has changed.
-func (m *memory) look(g *grove, v *view, states []state) part {
+func (m *memory) look(d *dendrogram, v *view, states []state) part {
 	for gpu, s := range states {
 		if v.states[gpu] == s {
 			continue
 		}
 		v.states[gpu] = s
-		for at := g.leaf[gpu]; at >= 0 && !v.stale[at]; at = g.vertices[at].parent {
+		for at := d.leaf[gpu]; at >= 0 && !v.stale[at]; at = d.vertices[at].parent {
 			v.stale[at] = true
 		}
 	}
 	for at, stale := range v.stale {
 		if stale {
-			v.parts[at] = m.part(g, v, &g.vertices[at])
+			v.parts[at] = m.part(d, v, &d.vertices[at])
 			v.stale[at] = false
 		}
 	}
@@ -119,7 +107,7 @@ func (m *memory) look(g *grove, v *view, states []state) part {
 }
 
 // part works out a vertex whose halves are up to date.
-func (m *memory) part(g *grove, v *view, x *vertex) part {
+func (m *memory) part(d *dendrogram, v *view, x *vertex) part {
 	if x.left < 0 {
 		s := v.states[x.gpu]
 		if s == stateBusy {
@@ -143,7 +131,7 @@ func (m *memory) part(g *grove, v *view, x *vertex) part {
 		return p
 	}
 	key := shapeKey{left: p, right: other, rank: x.rank, across: v.across[x.rank]}
-	key.counted = int8(g.ranks[x.rank].kind) <= v.ceiling
+	key.counted = int8(d.ranks[x.rank].kind) <= v.ceiling
 	if x.mixed != nil {
 		key.arrange(x.mixed, v.states)
 	}

@@ -95,7 +95,7 @@ func nest(t testing.TB, node gpu.Node, w Weights) *nested {
 	if !nests {
 		return nil
 	}
-	n := &nested{s: s, root: root, tree: newTree(s, root)}
+	n := &nested{s: s, root: root, tree: newTree(root)}
 	if g.Len() <= maxTable {
 		n.table = newTable(s)
 	}

@@ -54,7 +54,7 @@ type field struct {
 	unit  int64
 }
 
-func newLayout(k layoutKey, g *grove) *layout {
+func newLayout(k layoutKey, d *dendrogram) *layout {
 	ly := &layout{layoutKey: k, words: 1}
 	room := wordBits
 	sign := int64(1)
@@ -71,12 +71,12 @@ func newLayout(k layoutKey, g *grove) *layout {
 		f.word, f.unit = ly.words-1, sign<<room
 		ly.fields = append(ly.fields, f)
 	}
-	n := len(g.leaf)
+	n := len(d.leaf)
 	most := min(k.most, n)
 	for _, c := range k.policy.key() {
 		switch c {
 		case ByCapability, ByRest:
-			g.counted(func(class topology.Kind, shift int) {
+			d.counted(func(class topology.Kind, shift int) {
 				of := n // a count of the rest changes by one at most with each GPU chosen
 				if c == ByCapability {
 					of = most
@@ -84,9 +84,9 @@ func newLayout(k layoutKey, g *grove) *layout {
 				add(field{of: c, class: class, shift: shift}, min(of>>shift, most))
 			})
 		case ByWeight:
-			add(field{of: c}, int(pairsOf(most))*g.weight)
+			add(field{of: c}, int(pairsOf(most))*d.weight)
 		case ByCut:
-			add(field{of: c}, most*n*g.weight)
+			add(field{of: c}, most*n*d.weight)
 		case ByLocality:
 			add(field{of: c}, int(pairsOf(most))*int(topology.SameSwitch))
 		case ByScore:
@@ -103,9 +103,9 @@ func newLayout(k layoutKey, g *grove) *layout {
 // counted visits the counts of a capability that can differ between sets as
 // large, the most important first. All sets fit the worst class, and none larger
 // than the largest domain fits a better one.
-func (g *grove) counted(visit func(class topology.Kind, shift int)) {
-	for _, c := range g.kinds[:max(len(g.kinds)-1, 0)] {
-		for shift := bits.Len(uint(g.largest[c])) - 1; shift > 0; shift-- {
+func (d *dendrogram) counted(visit func(class topology.Kind, shift int)) {
+	for _, c := range d.kinds[:max(len(d.kinds)-1, 0)] {
+		for shift := power(d.largest[c]); shift > 0; shift-- {
 			visit(c, shift)
 		}
 	}

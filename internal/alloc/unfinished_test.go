@@ -66,6 +66,35 @@ func TestRingNotFound(t *testing.T) {
 	}
 }
 
+// TestRingFoundLate is a ring that the search within the scope ends too soon to
+// find, though it is known well enough once the GPUs are chosen without it.
+func TestRingFoundLate(t *testing.T) {
+	p := New(graph(t, cubic(rand.New(rand.NewPCG(2, 5)), 64)))
+	for _, policy := range []Policy{First, Spread} {
+		r := Request{N: 64, Free: seq(64), Scope: Link, Policy: policy}
+		q, err := r.check(64)
+		if s, ok := p.solver(policy).solve(q); err != nil || ok || !s.unfinished {
+			t.Fatalf("%v: found at once: %+v, %v", policy, s, err)
+		}
+		a, err := p.Pick(r)
+		if err != nil || !a.Exact || a.Class != topology.MX || len(a.GPUs) != 64 || a.Gap != nil {
+			t.Errorf("%v: %+v, %v", policy, a, err)
+		}
+	}
+}
+
+// TestRunnerUpUnfinished has one other set at most, and a search for it that may end
+// too soon: then the explanation is not exact, though the answer is.
+func TestRunnerUpUnfinished(t *testing.T) {
+	for seed, exact := range map[uint64]bool{0: false, 2: false, 3: true, 5: true} {
+		p := New(graph(t, cubic(rand.New(rand.NewPCG(seed, 5)), 64)))
+		a, err := p.Pick(Request{N: 63, Free: seq(64), Required: seq(62), Scope: Link, Policy: First, Explain: true})
+		if err != nil || !a.Exact || a.Explanation.RunnerUp != nil || a.Explanation.Exact != exact {
+			t.Errorf("%d: %+v, %v", seed, a, err)
+		}
+	}
+}
+
 // TestScopesEnd are questions under a scope whose work once grew with the fourth
 // power of the node, or went through all smaller numbers.
 func TestScopesEnd(t *testing.T) {

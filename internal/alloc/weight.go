@@ -3,6 +3,7 @@ package alloc
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
@@ -45,11 +46,19 @@ type scale struct {
 	g       *topology.Graph
 	tenths  []int32               // n×n, 0 where nothing is stated; nil weighs by kind
 	unknown [len(kindWeights)]int // what a pair gets for which nothing is stated
+	twins   func() []int          // by GPU: the first one that it can be exchanged with
+}
+
+// byKind weighs by the class of the links alone.
+func byKind(g *topology.Graph) *scale {
+	s := &scale{g: g, unknown: kindWeights}
+	s.twins = sync.OnceValue(s.findTwins)
+	return s
 }
 
 // newScale weighs by w. The error is an *ArgumentError: a bandwidth that is none.
 func newScale(g *topology.Graph, w Weights) (*scale, error) {
-	s := &scale{g: g, unknown: kindWeights}
+	s := byKind(g)
 	switch {
 	case w >= numWeights:
 		return nil, &ArgumentError{Reason: fmt.Sprintf("weights %v", w)}

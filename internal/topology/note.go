@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // The measures of a note in a picture.
@@ -20,16 +22,16 @@ func (s *scene) writeNote(c *canvas, width, y int) int {
 	}
 	const cell = noteSize * 63 / 100. // as textWidth has it
 	y += 12
-	c.open(fmt.Sprintf(`font-family="%s" font-size="%d"`, mono, noteSize))
+	c.Open(fmt.Sprintf(`font-family="%s" font-size="%d"`, svg.Mono, noteSize))
 	for _, line := range s.note {
 		for _, part := range wrap(line, int(float64(width-2*margin)/cell)) {
 			y += noteLine
 			for _, w := range columnsOf(part) {
-				c.text(margin+int(float64(w.at)*cell), y, "", w.text)
+				c.Text(margin+int(float64(w.at)*cell), y, "", w.text)
 			}
 		}
 	}
-	c.close()
+	c.Close()
 	return y
 }
 

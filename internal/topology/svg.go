@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // Measures of every picture, in pixels.
@@ -34,20 +36,18 @@ func SVG(w io.Writer, v View) error {
 
 	var c canvas
 	height := bottom + margin
-	fmt.Fprintf(&c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-labelledby="topology-title topology-desc" font-family="%s" font-size="12" fill="%s">`+"\n", width, height, sans, ink)
 	name := title(v.Node)
-	fmt.Fprintf(&c, `<title id="topology-title">%s</title>`+"\n", escape("GPU topology of "+name))
-	fmt.Fprintf(&c, `<desc id="topology-desc">%s</desc>`+"\n", escape(s.inWords()))
+	c.Begin("topology", width, height, "GPU topology of "+name, s.inWords())
 	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", busyFill, "#d3d8e1")
-	c.rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, paper, paperEdge))
-	c.text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
+	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, svg.Edge))
+	c.Text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
 	facts := count(s.gpus) + ", " + software(v.Node)
-	c.text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, soft), fit(facts, (width-2*margin)/8))
+	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.Soft), fit(facts, (width-2*margin)/8))
 	if missing := s.notKnown(); missing != "" {
-		c.text(margin, 82, fmt.Sprintf(`font-size="13" fill="%s"`, soft), missing)
+		c.Text(margin, 82, fmt.Sprintf(`font-size="13" fill="%s"`, svg.Soft), missing)
 	}
 	c.Write(body.Bytes())
-	c.WriteString("</svg>\n")
+	c.End()
 	return write(w, "SVG", c.Bytes())
 }
 
@@ -96,34 +96,34 @@ func (s *scene) legend(c *canvas, width, y int) int {
 		}
 		fresh, end = false, y+20
 		sign(x+12, y+10)
-		c.text(x+32, y+14, "", text)
+		c.Text(x+32, y+14, "", text)
 		x += need + 20
 	}
 	if len(s.domains) <= maxListed {
 		for i, d := range s.domains {
 			fresh = true
 			item(fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, ranges(d.gpus), d.describe()), func(x, y int) {
-				c.line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="4" stroke-linecap="round"`, domainColor(i+1)))
+				c.Line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="4" stroke-linecap="round"`, domainColor(i+1)))
 			})
 		}
 	} else {
 		item(s.manyDomains(), func(x, y int) {
 			for i := range 3 {
-				c.line(x-12+i*8, y, x-4+i*8, y, fmt.Sprintf(`stroke="%s" stroke-width="4"`, domainColor(i+1)))
+				c.Line(x-12+i*8, y, x-4+i*8, y, fmt.Sprintf(`stroke="%s" stroke-width="4"`, domainColor(i+1)))
 			}
 		})
 	}
 	fresh = true
 	if len(s.down) > 0 {
 		item("MetaXLink down: "+pairs(s.down), func(x, y int) {
-			c.line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, sickEdge))
+			c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, sickEdge))
 			c.sign(x, y, 100, signDown)
 		})
 	}
 	for _, k := range Kinds() {
 		if s.named[k] {
 			item(k.String()+": "+k.Meaning(), func(x, y int) {
-				c.rect(x-12, y-6, 24, 12, 4, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+				c.Rect(x-12, y-6, 24, 12, 4, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
 			})
 		}
 	}
@@ -133,7 +133,7 @@ func (s *scene) legend(c *canvas, width, y int) int {
 	}
 	if len(s.domains) == 0 && len(s.gpus) > 1 {
 		item("no MetaXLink", func(x, y int) {
-			c.line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="1 5" stroke-linecap="round"`, wire))
+			c.Line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="1 5" stroke-linecap="round"`, wire))
 		})
 	}
 	return end

@@ -112,13 +112,13 @@ func (g *grid) drawBuses(c *canvas, left int) {
 		tilesY[g.line[i]] = k.y
 	}
 	reached := make([]int, len(g.domains)+1) // by domain: the y that its trunk has come to
-	c.open(`fill="none" stroke-width="4" stroke-linecap="round"`)
+	c.Open(`fill="none" stroke-width="4" stroke-linecap="round"`)
 	for j := range g.buses {
 		b := &g.buses[j]
 		y := g.busY(*b, tilesY[b.line])
 		b.x0, b.x1 = b.x0+left, b.x1+left
-		c.open(fmt.Sprintf(`stroke="%s"`, domainColor(b.number)))
-		c.title(fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", b.number, ranges(g.domains[b.number-1].gpus), g.domains[b.number-1].describe()))
+		c.Open(fmt.Sprintf(`stroke="%s"`, domainColor(b.number)))
+		c.Title(fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", b.number, ranges(g.domains[b.number-1].gpus), g.domains[b.number-1].describe()))
 		for _, i := range g.domains[b.number-1].gpus {
 			if g.line[i] != b.line {
 				continue
@@ -128,20 +128,20 @@ func (g *grid) drawBuses(c *canvas, left int) {
 				style = `stroke-width="2"`
 			}
 			x := g.tiles[i].x + g.width/2
-			c.line(x, tilesY[b.line]+g.height, x, y, style)
+			c.Line(x, tilesY[b.line]+g.height, x, y, style)
 		}
 		from := b.x0
 		if b.trunk != noTrunk {
 			from = left - 10 - b.trunk*trunkStep
 			if reached[b.number] > 0 {
-				c.line(from, reached[b.number], from, y, "")
+				c.Line(from, reached[b.number], from, y, "")
 			}
 			reached[b.number] = y
 		}
-		c.line(from, y, b.x1, y, "")
-		c.close()
+		c.Line(from, y, b.x1, y, "")
+		c.Close()
 	}
-	c.close()
+	c.Close()
 }
 
 // busNames numbers the buses, and marks the GPUs that have a link that is down.
@@ -156,8 +156,8 @@ func (g *grid) busNames(c *canvas) {
 		text := fmt.Sprintf("MX %d", b.number)
 		w := textWidth(text, 10) + 12
 		x, y := (b.x0+b.x1)/2, g.busY(b, k.y)
-		c.rect(x-w/2, y-8, w, 16, 8, fmt.Sprintf(`fill="%s"`, domainColor(b.number)))
-		c.text(x, y+4, `text-anchor="middle" font-size="10" font-weight="600" fill="#ffffff"`, text)
+		c.Rect(x-w/2, y-8, w, 16, 8, fmt.Sprintf(`fill="%s"`, domainColor(b.number)))
+		c.Text(x, y+4, `text-anchor="middle" font-size="10" font-weight="600" fill="#ffffff"`, text)
 	}
 	hurt := make([]bool, len(g.gpus))
 	for _, l := range g.down {

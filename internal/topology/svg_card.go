@@ -3,6 +3,8 @@ package topology
 import (
 	"fmt"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // card is where a GPU stands in a picture.
@@ -39,27 +41,27 @@ func (s *scene) ground(c *canvas, i int, k card, radius int) {
 	if !s.gpus[i].Healthy {
 		dash = ` stroke-dasharray="6 4"`
 	}
-	c.rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="%d"%s`, fill, edge, line, dash))
+	c.Rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="%d"%s`, fill, edge, line, dash))
 }
 
 // fullCard draws a GPU with the facts that are known of its kin.
 func (s *scene) fullCard(c *canvas, i int, k card) {
-	c.open(`font-size="11"`)
-	c.title(s.caption(i))
+	c.Open(`font-size="11"`)
+	c.Title(s.caption(i))
 	s.ground(c, i, k, 10)
-	c.text(k.x+12, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
+	c.Text(k.x+12, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
 	if marks := s.status(i); len(marks) > 0 {
 		m := marks[len(marks)-1]
-		c.text(k.x+k.w-10, k.y+23, fmt.Sprintf(`text-anchor="end" font-weight="600" fill="%s"`, m.color), m.word)
+		c.Text(k.x+k.w-10, k.y+23, fmt.Sprintf(`text-anchor="end" font-weight="600" fill="%s"`, m.color), m.word)
 	}
 	s.signs(c, i, k.x+k.w-3, k.y+2, 100)
 	const room = 18 // characters that fit a line
 	font := ""
 	for n, text := range s.cardLines(i) {
-		c.text(k.x+12, k.y+cardHead+10+n*cardLine, font, fit(text, room))
-		font = fmt.Sprintf(`font-family="%s" fill="%s"`, mono, soft)
+		c.Text(k.x+12, k.y+cardHead+10+n*cardLine, font, fit(text, room))
+		font = fmt.Sprintf(`font-family="%s" fill="%s"`, svg.Mono, svg.Soft)
 	}
-	c.close()
+	c.Close()
 }
 
 // cardLines is what a card says below the index.

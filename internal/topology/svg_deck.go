@@ -3,6 +3,8 @@ package topology
 import (
 	"fmt"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // deck is a row of GPUs with the PCIe tree they hang from. The trees stand on
@@ -107,13 +109,13 @@ func (o outline) y(from, h int) int {
 func (o outline) group(it item) {
 	x0, w := it.x0+o.dx, it.x1-it.x0
 	if o.boxed && it.level == 0 {
-		o.c.rect(x0, o.y(0, o.height), w, o.height, 14, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
-		o.c.text(x0+boxPad, o.y(8, 13)+11, fmt.Sprintf(`font-weight="600" fill="%s"`, soft), fit(it.label, w/8))
+		o.c.Rect(x0, o.y(0, o.height), w, o.height, 14, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
+		o.c.Text(x0+boxPad, o.y(8, 13)+11, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), fit(it.label, w/8))
 		return
 	}
 	from := o.barFrom(it.level)
 	o.wire(it)
-	o.c.rect(x0, o.y(from, barHeight), w, barHeight, 6, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+	o.c.Rect(x0, o.y(from, barHeight), w, barHeight, 6, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
 	label := it.label
 	if k, ok := o.kindInside(it.place); ok {
 		label += " (" + k.String() + ")"
@@ -122,7 +124,7 @@ func (o outline) group(it item) {
 	if textWidth(label, 11) > w-8 {
 		label = strings.TrimPrefix(strings.TrimPrefix(label, "PCIe "), "host ")
 	}
-	o.c.text(x0+w/2, o.y(from, barHeight)+15, `text-anchor="middle" font-size="11"`, fit(label, w/6))
+	o.c.Text(x0+w/2, o.y(from, barHeight)+15, `text-anchor="middle" font-size="11"`, fit(label, w/6))
 }
 
 // kindInside is the kind that joins the places in p to one another, if all pairs
@@ -161,5 +163,5 @@ func (o outline) wire(it item) {
 		to = o.cardFrom(o.cardHeight())
 	}
 	x := it.x0 + o.dx + (it.x1-it.x0)/2
-	o.c.line(x, o.y(from, 0), x, o.y(to, 0), fmt.Sprintf(`stroke="%s" stroke-width="3"`, wire))
+	o.c.Line(x, o.y(from, 0), x, o.y(to, 0), fmt.Sprintf(`stroke="%s" stroke-width="3"`, wire))
 }

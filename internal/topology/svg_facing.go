@@ -1,6 +1,10 @@
 package topology
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
+)
 
 // Measures of a picture of facing rows.
 const (
@@ -93,8 +97,8 @@ func (s *scene) drawFacing(c *canvas, root *place, decks []deck) (width, bottom 
 	switch {
 	case !boxed:
 		y += boxPad
-		c.rect(margin, s.header(), width-2*margin, y-s.header(), 14, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
-		c.text(margin+boxPad, s.header()+19, fmt.Sprintf(`font-weight="600" fill="%s"`, soft), root.inside[0].label)
+		c.Rect(margin, s.header(), width-2*margin, y-s.header(), 14, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
+		c.Text(margin+boxPad, s.header()+19, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), root.inside[0].label)
 	case len(decks) == 1 && f.height > 0:
 		y -= boxPad // the arcs begin above the boxes' edge
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // field is the space that the rows of cards face, where MetaXLink is drawn.
@@ -74,7 +76,7 @@ func (f *field) draw(c *canvas, width int) {
 	f.ports()
 	// What matters most comes last, on top.
 	slices.SortStableFunc(f.links, func(x, y fieldLink) int { return f.weight(x) - f.weight(y) })
-	c.open(`fill="none" stroke-linecap="round"`)
+	c.Open(`fill="none" stroke-linecap="round"`)
 	for _, l := range f.links {
 		color, kind := sickEdge, "MetaXLink, down"
 		if l.up {
@@ -83,15 +85,15 @@ func (f *field) draw(c *canvas, width int) {
 				kind = fmt.Sprintf("MetaXLink, %g GB/s", gbps)
 			}
 		}
-		c.open(fmt.Sprintf(`stroke="%s" %s`, color, f.stroke(l)))
-		c.title(fmt.Sprintf("GPU %d to GPU %d: %s", l.a, l.b, kind))
+		c.Open(fmt.Sprintf(`stroke="%s" %s`, color, f.stroke(l)))
+		c.Title(fmt.Sprintf("GPU %d to GPU %d: %s", l.a, l.b, kind))
 		x, y := f.curve(c, l)
-		c.close()
+		c.Close()
 		if !l.up {
 			c.sign(x, y, 100, signDown)
 		}
 	}
-	c.close()
+	c.Close()
 	top, bottom := f.span()
 	f.names(c, top, bottom)
 	f.badge(c, (top+bottom)/2, width)
@@ -141,7 +143,7 @@ func (f *field) curve(c *canvas, l fieldLink) (x, y int) {
 	} else {
 		ca, cb = ya+(yb-ya)*55/100, yb-(yb-ya)*55/100
 	}
-	c.path("", "M%d %dC%d %d %d %d %d %d", l.xa, ya, l.xa, ca, l.xb, cb, l.xb, yb)
+	c.Path("", "M%d %dC%d %d %d %d %d %d", l.xa, ya, l.xa, ca, l.xb, cb, l.xb, yb)
 	return (l.xa + l.xb) / 2, (ya + 3*ca + 3*cb + yb) / 8
 }
 
@@ -241,8 +243,8 @@ func (f *field) badge(c *canvas, y, width int) {
 		return
 	}
 	y += (f.depth[0] - f.depth[1]) / 2
-	c.line(2*margin, y, width-2*margin, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="2 6" stroke-linecap="round"`, wire))
-	c.pill(width/2, y, paper, wire, soft, fit(k.String()+": "+k.Meaning(), width/9))
+	c.Line(2*margin, y, width-2*margin, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="2 6" stroke-linecap="round"`, wire))
+	c.pill(width/2, y, svg.Paper, wire, svg.Soft, fit(k.String()+": "+k.Meaning(), width/9))
 }
 
 // between is the one kind of link that all pairs across the field have, if that

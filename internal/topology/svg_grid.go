@@ -1,6 +1,10 @@
 package topology
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
+)
 
 // grid is a picture of many GPUs: tiles in lines from left to right, grouped as
 // the tree groups them, with room below each line for the buses.
@@ -170,8 +174,8 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 	}
 	for _, b := range g.boxes {
 		y := top[b.first] - above
-		c.rect(left+b.x0, y, b.x1-b.x0, ends[b.last]-y, 12, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
-		c.text(left+b.x0+gridPad, y+17, fmt.Sprintf(`font-weight="600" fill="%s"`, soft), fit(b.label, (b.x1-b.x0-gridPad)/7))
+		c.Rect(left+b.x0, y, b.x1-b.x0, ends[b.last]-y, 12, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
+		c.Text(left+b.x0+gridPad, y+17, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), fit(b.label, (b.x1-b.x0-gridPad)/7))
 	}
 	for _, r := range g.runs {
 		y, h := top[r.line]-runPad, g.height+2*runPad
@@ -179,31 +183,31 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 			y, h = y-runLabel+4, h+runLabel-4
 		}
 		w := r.x1 - r.x0
-		c.rect(left+r.x0-runPad, y, w+2*runPad, h, 8, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+		c.Rect(left+r.x0-runPad, y, w+2*runPad, h, 8, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
 		if g.large {
-			c.text(left+r.x0+2, y+13, `font-size="10"`, fit(r.label, w/6))
+			c.Text(left+r.x0+2, y+13, `font-size="10"`, fit(r.label, w/6))
 		}
 	}
 }
 
 // tile draws a GPU with its index and, if there is room, its address.
 func (g *grid) tile(c *canvas, i int, k card) {
-	c.open(`font-weight="700"`)
-	c.title(g.caption(i))
+	c.Open(`font-weight="700"`)
+	c.Title(g.caption(i))
 	if !g.large {
 		g.ground(c, i, k, 5)
-		c.text(k.x+k.w/2, k.y+16, `text-anchor="middle" font-size="11"`, fmt.Sprint(i))
+		c.Text(k.x+k.w/2, k.y+16, `text-anchor="middle" font-size="11"`, fmt.Sprint(i))
 		g.signs(c, i, k.x+k.w-3, k.y+2, 60)
-		c.close()
+		c.Close()
 		return
 	}
 	g.ground(c, i, k, 8)
-	c.text(k.x+9, k.y+19, `font-size="13"`, fmt.Sprintf("GPU %d", i))
+	c.Text(k.x+9, k.y+19, `font-size="13"`, fmt.Sprintf("GPU %d", i))
 	under := address(g.gpus[i])
 	if under == "" {
 		under = clean(g.gpus[i].Model)
 	}
-	c.text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, mono, soft), fit(under, 14))
+	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.Soft), fit(under, 14))
 	g.signs(c, i, k.x+k.w-14, k.y+14, 90)
-	c.close()
+	c.Close()
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
@@ -303,8 +301,5 @@ func TestHostileWords(t *testing.T) {
 				t.Errorf("the %s has characters that do not print", ending)
 			}
 		}
-	}
-	if diff := cmp.Diff(`&lt;a b=&quot;c&quot; d=&apos;&amp;&apos;&gt;�`, escape("<a b=\"c\" d='&'>\x01")); diff != "" {
-		t.Errorf("escape (-want +got):\n%s", diff)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // Picture is what SVG draws.
@@ -32,13 +34,11 @@ const maxDrawn = 120
 // a line for each policy, told apart by dashes as well as by colour.
 func SVG(w io.Writer, p Picture) error {
 	height := header + 2*(plotHeading+plotHeight+plotFoot) + len(p.Results)*legendRow + margin/2
-	var c canvas
-	fmt.Fprintf(&c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-labelledby="trace-title trace-desc" font-family="%s" font-size="12" fill="%s">`+"\n", pictureW, height, sans, ink)
-	fmt.Fprintf(&c, `<title id="trace-title">%s</title>`+"\n", escape(p.Title))
-	fmt.Fprintf(&c, `<desc id="trace-desc">%s</desc>`+"\n", escape(p.inWords()))
-	fmt.Fprintf(&c, `<rect x="1" y="1" width="%d" height="%d" rx="16" fill="%s" stroke="%s"/>`+"\n", pictureW-2, height-2, paper, edge)
-	c.text(margin, 42, `font-size="22" font-weight="700"`, clip(p.Title, 58))
-	c.text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, soft), clip(p.Note, 110))
+	var c svg.Canvas
+	c.Begin("trace", pictureW, height, p.Title, p.inWords())
+	c.Rect(1, 1, pictureW-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, svg.Edge))
+	c.Text(margin, 42, `font-size="22" font-weight="700"`, clip(p.Title, 58))
+	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.Soft), clip(p.Note, 110))
 
 	end := Time(1)
 	for _, r := range p.Results {
@@ -54,11 +54,11 @@ func SVG(w io.Writer, p Picture) error {
 		y += plotHeading + plotHeight + plotFoot
 	}
 	for i, r := range p.Results {
-		c.line(margin, y+6, margin+56, y+6, stroke(i))
-		c.text(margin+66, y+10, "", clip(r.inWords(), 126))
+		c.Line(margin, y+6, margin+56, y+6, stroke(i))
+		fmt.Fprintf(&c, `<text x="%d" y="%d">%s</text>`+"\n", margin+66, y+10, svg.Escape(clip(r.inWords(), 126)))
 		y += legendRow
 	}
-	c.WriteString("</svg>\n")
+	c.End()
 	if _, err := w.Write(c.Bytes()); err != nil {
 		return fmt.Errorf("write SVG: %w", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // plot is one diagram over time.
@@ -61,22 +63,22 @@ func (r Result) drawn() []drawnPoint {
 	return drawn
 }
 
-func (p plot) draw(c *canvas, results []Result) {
-	c.text(plotLeft, p.y-12, `font-size="13" font-weight="600"`, p.heading)
-	fmt.Fprintf(c, `<rect x="%d" y="%d" width="%d" height="%d" fill="#ffffff" stroke="%s"/>`+"\n", plotLeft, p.y, plotRight-plotLeft, plotHeight, edge)
+func (p plot) draw(c *svg.Canvas, results []Result) {
+	c.Text(plotLeft, p.y-12, `font-size="13" font-weight="600"`, p.heading)
+	fmt.Fprintf(c, `<rect x="%d" y="%d" width="%d" height="%d" fill="#ffffff" stroke="%s"/>`+"\n", plotLeft, p.y, plotRight-plotLeft, plotHeight, svg.Edge)
 	for i := 0; float64(i)*p.step < p.top+p.step/2; i++ {
 		v := float64(i) * p.step
 		y := p.atValue(v)
-		c.line(plotLeft-5, y, plotRight, y, fmt.Sprintf(`stroke="%s"`, edge))
-		c.text(plotLeft-9, y+4, `text-anchor="end"`, fmt.Sprintf("%.0f %%", 100*v))
+		c.Line(plotLeft-5, y, plotRight, y, fmt.Sprintf(`stroke="%s"`, svg.Edge))
+		c.Text(plotLeft-9, y+4, `text-anchor="end"`, fmt.Sprintf("%.0f %%", 100*v))
 	}
 	step := tick(p.end)
 	for t := Time(0); t <= p.end; t += step {
 		x := p.atTime(t)
-		c.line(x, p.y+plotHeight, x, p.y+plotHeight+5, fmt.Sprintf(`stroke="%s"`, soft))
-		c.text(x, p.y+plotHeight+19, `text-anchor="middle"`, tickLabel(t, step))
+		c.Line(x, p.y+plotHeight, x, p.y+plotHeight+5, fmt.Sprintf(`stroke="%s"`, svg.Soft))
+		c.Text(x, p.y+plotHeight+19, `text-anchor="middle"`, tickLabel(t, step))
 	}
-	c.text(plotRight, p.y+plotHeight+35, fmt.Sprintf(`text-anchor="end" fill="%s"`, soft), "since the first arrival")
+	c.Text(plotRight, p.y+plotHeight+35, fmt.Sprintf(`text-anchor="end" fill="%s"`, svg.Soft), "since the first arrival")
 	for i, r := range results {
 		var d strings.Builder
 		for j, at := range r.drawn() {
@@ -87,9 +89,10 @@ func (p plot) draw(c *canvas, results []Result) {
 			fmt.Fprintf(&d, "%s%d %d", command, p.atTime(at.at), p.atValue(p.of(at.Point)))
 		}
 		if d.Len() > 0 {
-			fmt.Fprintf(c, "<g><title>%s</title>\n", escape(r.Policy))
-			c.path(d.String(), `fill="none" stroke-linejoin="round" `+stroke(i))
-			c.WriteString("</g>\n")
+			c.WriteString("<g>")
+			c.Title(r.Policy)
+			c.Path(`fill="none" stroke-linejoin="round" `+stroke(i), "%s", d.String())
+			c.Close()
 		}
 	}
 }

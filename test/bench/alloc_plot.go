@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/plot"
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/rival"
@@ -16,9 +17,9 @@ var drawn = []struct {
 	allocator string
 	style     plot.Style
 }{
-	{"best effort", plot.Style{Name: "go-gpuallocator, best effort", Color: "#b45309"}},
-	{"partition", plot.Style{Name: "metax-ctk, partition", Color: "#0f8a8a", Dash: "6 3"}},
-	{"spread", plot.Style{Name: "metax-ctk, spread", Color: "#4f46e5"}},
+	{"best effort", plot.Style{Name: "go-gpuallocator, best effort", Color: svg.Amber}},
+	{"partition", plot.Style{Name: "metax-ctk, partition", Color: svg.Teal, Dash: "6 3"}},
+	{"spread", plot.Style{Name: "metax-ctk, spread", Color: svg.Indigo}},
 }
 
 // plotAllocators draws how long a pick takes with all GPUs free, a panel for each number of

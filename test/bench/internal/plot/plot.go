@@ -1,11 +1,11 @@
 package plot
 
 import (
-	"bytes"
-	"encoding/xml"
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // Chart is panels side by side that share their vertical axis.
@@ -46,8 +46,6 @@ const (
 const (
 	paper = "#ffffff"
 	grid  = "#e3e8ef"
-	ink   = "#16202e"
-	soft  = "#52607a"
 )
 
 // SVG draws the chart. The same chart gives the same bytes.
@@ -57,28 +55,27 @@ func (c Chart) SVG() []byte {
 	for _, p := range c.Panels {
 		width += p.width() + between
 	}
-	b := &bytes.Buffer{}
+	b := &svg.Canvas{}
 	total := top + height + bottom
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" role="img" font-family="system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif" font-size="12" fill="%s">`+"\n", width, total, ink)
-	fmt.Fprintf(b, "<title>%s</title>\n", escape(c.Title))
+	b.Begin("", width, total, c.Title, "")
 	fmt.Fprintf(b, `<rect width="%d" height="%d" fill="%s"/>`+"\n", width, total, paper)
-	fmt.Fprintf(b, `<text x="%d" y="22" font-size="14" font-weight="600">%s</text>`+"\n", left, escape(c.Title))
+	fmt.Fprintf(b, `<text x="%d" y="22" font-size="14" font-weight="600">%s</text>`+"\n", left, svg.Escape(c.Title))
 	y := func(value float64) float64 {
 		return top + height*(float64(high)-math.Log10(value))/float64(high-low)
 	}
 	for e := low; e <= high; e++ {
-		text(b, left-8, y(math.Pow10(e))+4, "end", soft, c.Tick(math.Pow10(e)))
+		text(b, left-8, y(math.Pow10(e))+4, "end", svg.Soft, c.Tick(math.Pow10(e)))
 	}
 	x := left
 	for _, p := range c.Panels {
 		for e := low; e <= high; e++ {
 			at := y(math.Pow10(e))
-			fmt.Fprintf(b, `<path d="M%d %.1fh%d" stroke="%s"/>`+"\n", x, at, p.width(), grid)
+			b.Path(fmt.Sprintf(`stroke="%s"`, grid), "M%d %.1fh%d", x, at, p.width())
 		}
-		text(b, float64(x+p.width()/2), top-10, "middle", ink, p.Title)
+		text(b, float64(x+p.width()/2), top-10, "middle", svg.Ink, p.Title)
 		for n := 1; n <= p.numbers(); n++ {
 			if n == 1 || n%2 == 0 {
-				text(b, float64(at(x, n)), top+height+16, "middle", soft, fmt.Sprint(n))
+				text(b, float64(at(x, n)), top+height+16, "middle", svg.Soft, fmt.Sprint(n))
 			}
 		}
 		for i, line := range p.Lines {
@@ -87,23 +84,23 @@ func (c Chart) SVG() []byte {
 		x += p.width() + between
 	}
 	c.legend(b, float64(top+height+bottom-12))
-	b.WriteString("</svg>\n")
+	b.End()
 	return b.Bytes()
 }
 
 // legend names the styles and what the horizontal axes count.
-func (c Chart) legend(b *bytes.Buffer, y float64) {
+func (c Chart) legend(b *svg.Canvas, y float64) {
 	x := float64(left)
 	for _, s := range c.Styles {
-		fmt.Fprintf(b, `<path d="M%.1f %.1fh%d" %s/>`+"\n", x, y-4, key, s.attributes())
-		text(b, x+key+6, y, "start", ink, s.Name)
+		b.Path(s.attributes(), "M%.1f %.1fh%d", x, y-4, key)
+		text(b, x+key+6, y, "start", svg.Ink, s.Name)
 		x += key + 26 + letter*float64(len([]rune(s.Name)))
 	}
-	text(b, x, y, "start", soft, c.X)
+	text(b, x, y, "start", svg.Soft, c.X)
 }
 
 // draw joins the values of a line, with a dot at each.
-func (s Style) draw(b *bytes.Buffer, x int, line []float64, y func(float64) float64) {
+func (s Style) draw(b *svg.Canvas, x int, line []float64, y func(float64) float64) {
 	var path, dots strings.Builder
 	pen := "M"
 	for i, value := range line {
@@ -116,7 +113,8 @@ func (s Style) draw(b *bytes.Buffer, x int, line []float64, y func(float64) floa
 		pen = "L"
 	}
 	if path.Len() > 0 {
-		fmt.Fprintf(b, `<path d="%s" %s/>`+"\n%s", path.String(), s.attributes(), dots.String())
+		b.Path(s.attributes(), "%s", path.String())
+		b.WriteString(dots.String())
 	}
 }
 
@@ -159,13 +157,6 @@ func (p Panel) width() int { return (p.numbers() + 1) * step }
 // at is where a number stands in a panel that begins at x.
 func at(x, number int) int { return x + number*step }
 
-func text(b *bytes.Buffer, x, y float64, anchor, color, s string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s">%s</text>`+"\n", x, y, anchor, color, escape(s))
-}
-
-func escape(s string) string {
-	var b strings.Builder
-	// A strings.Builder takes all that it is given.
-	_ = xml.EscapeText(&b, []byte(s))
-	return b.String()
+func text(b *svg.Canvas, x, y float64, anchor, color, s string) {
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s">%s</text>`+"\n", x, y, anchor, color, svg.Escape(s))
 }

@@ -1,7 +1,7 @@
 package alloc
 
-// grafter joins the curves of two halves.
-type grafter struct {
+// merger joins the curves of two halves.
+type merger struct {
 	*curve
 	mixer *mixer // nil if the order of the left half's sets decides first
 }
@@ -15,9 +15,9 @@ var (
 	many = stretch{0, MaxGPUs}
 )
 
-// graft is the curve for from to to GPUs of a shape with these halves.
-func graft(s *shape, ly *layout, l, r *curve, from, to int) *curve {
-	g := grafter{curve: newCurve(s, ly, from, to, rowsOf(s, l, r))}
+// merge is the curve for from to to GPUs of a shape with these halves.
+func merge(s *shape, ly *layout, l, r *curve, from, to int) *curve {
+	g := merger{curve: newCurve(s, ly, from, to, rowsOf(s, l, r))}
 	g.l, g.r = l, r
 	if s.mix != "" {
 		g.mixer = newMixer(g.curve)
@@ -66,7 +66,7 @@ func rowsOf(s *shape, l, r *curve) (rows uint8) {
 
 // extend joins entry i of the left half, for a GPUs in state p, with all of the
 // right half in state q.
-func (g *grafter) extend(i, a, p, q int) {
+func (g *merger) extend(i, a, p, q int) {
 	s := g.of
 	switch {
 	case g.layout.job != 0:
@@ -92,7 +92,7 @@ func (g *grafter) extend(i, a, p, q int) {
 // join joins entry i of the left half, for a GPUs, with each of the right half in
 // state q that is for a number of GPUs within with. The union is in state dst,
 // and its first word is that of both and carry.
-func (g *grafter) join(i, a, q, dst int, with stretch, carry int64) {
+func (g *merger) join(i, a, q, dst int, with stretch, carry int64) {
 	lo := max(with.lo, g.r.lo, g.lo-a)
 	hi := min(with.hi, g.r.hi, g.hi-a)
 	if lo > hi {
@@ -114,7 +114,7 @@ func (g *grafter) join(i, a, q, dst int, with stretch, carry int64) {
 
 // worse tells whether the set of the halves' entries a and b is worse than that
 // of i and j, which agrees in the first word.
-func (g *grafter) worse(a, b, i, j int32) bool {
+func (g *merger) worse(a, b, i, j int32) bool {
 	for w := 1; w < len(g.words); w++ {
 		left, right := g.l.words[w], g.r.words[w]
 		if d := left[a] + right[b] - left[i] - right[j]; d != 0 {

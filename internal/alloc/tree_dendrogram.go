@@ -30,9 +30,9 @@ type halved struct {
 	right bool
 }
 
-// grove is the binary tree: the halves of a vertex stand before it, and the root
+// dendrogram is the binary tree: the halves of a vertex stand before it, and the root
 // is the last one.
-type grove struct {
+type dendrogram struct {
 	vertices []vertex
 	leaf     []int32 // the vertex of each GPU
 	ranks    []rank  // by number
@@ -43,71 +43,71 @@ type grove struct {
 	weight  int // the greatest of a rank
 }
 
-func newGrove(root *domain) *grove {
-	g := &grove{leaf: make([]int32, len(root.gpus)), numbers: map[rank]int32{}}
+func newDendrogram(root *domain) *dendrogram {
+	d := &dendrogram{leaf: make([]int32, len(root.gpus)), numbers: map[rank]int32{}}
 	var kinds [topology.MX + 1]bool
-	var survey func(d *domain)
-	survey = func(d *domain) {
-		if len(d.inside) == 0 {
+	var survey func(x *domain)
+	survey = func(x *domain) {
+		if len(x.inside) == 0 {
 			return
 		}
-		kinds[d.rank.kind] = true
-		for c := range d.rank.kind + 1 {
-			g.largest[c] = max(g.largest[c], len(d.gpus))
+		kinds[x.rank.kind] = true
+		for c := range x.rank.kind + 1 {
+			d.largest[c] = max(d.largest[c], len(x.gpus))
 		}
-		g.weight = max(g.weight, int(d.rank.weight))
-		if _, known := g.numbers[d.rank]; !known {
-			g.numbers[d.rank] = int32(len(g.ranks))
-			g.ranks = append(g.ranks, d.rank)
+		d.weight = max(d.weight, int(x.rank.weight))
+		if _, known := d.numbers[x.rank]; !known {
+			d.numbers[x.rank] = int32(len(d.ranks))
+			d.ranks = append(d.ranks, x.rank)
 		}
-		for _, in := range d.inside {
+		for _, in := range x.inside {
 			survey(in)
 		}
 	}
 	survey(root)
-	g.ranks = append(g.ranks, rank{}) // of a GPU, which joins nothing
+	d.ranks = append(d.ranks, rank{}) // of a GPU, which joins nothing
 	for _, k := range topology.Kinds() {
 		if kinds[k] {
-			g.kinds = append(g.kinds, k)
+			d.kinds = append(d.kinds, k)
 		}
 	}
-	if len(g.kinds) == 0 { // a single GPU
-		g.kinds = []topology.Kind{topology.Unknown}
+	if len(d.kinds) == 0 { // a single GPU
+		d.kinds = []topology.Kind{topology.Unknown}
 	}
-	top := g.plant(root)
-	g.vertices[top].parent = -1
-	return g
+	top := d.build(root)
+	d.vertices[top].parent = -1
+	return d
 }
 
-// plant adds the vertices of d and returns the number of the topmost one.
-func (g *grove) plant(d *domain) int32 {
-	if len(d.inside) > 0 {
-		return g.join(g.numbers[d.rank], d.inside)
+// build adds the vertices of x and returns the number of the topmost one.
+func (d *dendrogram) build(x *domain) int32 {
+	if len(x.inside) > 0 {
+		return d.join(d.numbers[x.rank], x.inside)
 	}
-	g.leaf[d.gpus[0]] = int32(len(g.vertices))
+	d.leaf[x.gpus[0]] = int32(len(d.vertices))
 	// the last rank is that of a GPU
-	return g.add(vertex{left: -1, right: -1, gpu: int32(d.gpus[0]), size: 1, rank: int32(len(g.ranks) - 1)})
+	return d.add(vertex{left: -1, right: -1, gpu: int32(x.gpus[0]), size: 1, rank: int32(len(d.ranks) - 1)})
 }
 
-func (g *grove) add(v vertex) int32 {
-	g.vertices = append(g.vertices, v)
-	return int32(len(g.vertices) - 1)
+func (d *dendrogram) add(v vertex) int32 {
+	d.vertices = append(d.vertices, v)
+	return int32(len(d.vertices) - 1)
 }
 
 // join adds the vertices of parts of a domain of that rank.
-func (g *grove) join(r int32, parts []*domain) int32 {
+func (d *dendrogram) join(r int32, parts []*domain) int32 {
 	if len(parts) == 1 {
-		return g.plant(parts[0])
+		return d.build(parts[0])
 	}
 	half := len(parts) / 2
-	v := vertex{rank: r, left: g.join(r, parts[:half]), right: g.join(r, parts[half:]), gpu: -1}
-	at := int32(len(g.vertices))
+	v := vertex{rank: r, left: d.join(r, parts[:half]), right: d.join(r, parts[half:]), gpu: -1}
+	at := int32(len(d.vertices))
 	for _, h := range []int32{v.left, v.right} {
-		below := &g.vertices[h]
+		below := &d.vertices[h]
 		below.parent = at
 		v.size += below.size
 		// MTF knows no weights: ranks that differ in the weight alone are one to it
-		a, b := g.ranks[below.rank], g.ranks[r]
+		a, b := d.ranks[below.rank], d.ranks[r]
 		below.domain = below.left < 0 || a.kind != b.kind || a.local != b.local
 		below.buddy = below.domain && buddy(int(below.size))
 	}
@@ -121,7 +121,7 @@ func (g *grove) join(r int32, parts []*domain) int32 {
 		}
 		slices.SortFunc(v.mixed, func(a, b halved) int { return int(a.gpu - b.gpu) })
 	}
-	return g.add(v)
+	return d.add(v)
 }
 
 func gpusOf(parts []*domain) (gpus []int32) {

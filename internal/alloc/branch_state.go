@@ -6,10 +6,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// hunt is a search for the best set for one question. Whatever it compares is a
+// search looks for the best set for one question. Whatever it compares is a
 // number of which more is better; for a policy that wants less of everything,
 // that is the opposite of the quantity.
-type hunt struct {
+type search struct {
 	*counter
 	q     question
 	sign  int
@@ -19,11 +19,11 @@ type hunt struct {
 	apart *relation // GPUs that the scope allows together; nil for all
 
 	// the set so far
-	in            vertices
-	chosen        []int
-	gain          []int // by GPU: the weight of its links with the chosen
-	degree        []int // by GPU: the weight of its links with all free ones
-	weight, drain int   // of the chosen: of the links among them, and the sum of degrees
+	in             vertices
+	chosen         []int
+	gain           []int // by GPU: the weight of its links with the chosen
+	degree         []int // by GPU: the weight of its links with all free ones
+	weight, volume int   // of the chosen: of the links among them, and the sum of degrees
 
 	// cap is the best class that any set may have, and must the worst one that the
 	// set needs, as places in fabric.kinds.
@@ -52,120 +52,111 @@ type term struct {
 	size  int // of a count
 }
 
-func newHunt(f *fabric, q question, key []Component) *hunt {
-	h := &hunt{
+func newSearch(f *fabric, q question, key []Component) *search {
+	s := &search{
 		counter: newCounter(f, guessWork), q: q, sign: 1,
 		free: newVertices(f.words, q.free...), list: q.free, in: newVertices(f.words),
 		gain: make([]int, f.gpus), degree: make([]int, f.gpus),
 		pool: newVertices(f.words), others: newVertices(f.words), must: len(f.kinds) - 1,
 	}
 	if q.policy.opposite() {
-		h.sign = -1
+		s.sign = -1
 	}
 	switch q.scope {
 	case Switch:
-		h.apart = &f.sameSwitch
+		s.apart = &f.sameSwitch
 	case NUMA:
-		h.apart = &f.sameNUMA
+		s.apart = &f.sameNUMA
 	case Link:
-		h.must = min(h.must, 0)
+		s.must = min(s.must, 0)
 	}
 	for _, by := range key {
 		switch by {
 		case ByCapability:
-			h.addCounts(by, q.n)
+			s.addCounts(by, q.n)
 		case ByRest:
-			h.addCounts(by, len(q.free)-q.n)
+			s.addCounts(by, len(q.free)-q.n)
 		default:
-			h.terms = append(h.terms, term{by: by})
+			s.terms = append(s.terms, term{by: by})
 		}
 	}
-	f.degrees(h.degree, h.free, q.free)
-	return h
+	f.degrees(s.degree, s.free, q.free)
+	return s
 }
 
 // addCounts adds the terms of the capability of so many GPUs.
-func (h *hunt) addCounts(by Component, gpus int) {
-	for class := range h.f.counted {
-		for size := maxBuddyOf(gpus); size >= 2; size /= 2 {
-			h.terms = append(h.terms, term{by, class, size})
+func (s *search) addCounts(by Component, gpus int) {
+	for class := range s.f.counted {
+		for size := 1 << power(gpus); size >= 2; size /= 2 {
+			s.terms = append(s.terms, term{by, class, size})
 		}
 	}
-}
-
-// maxBuddyOf is the greatest power of two up to n.
-func maxBuddyOf(n int) int {
-	size := 1
-	for 2*size <= n {
-		size *= 2
-	}
-	return size
 }
 
 // leads tells whether the class is what the policy compares first, and wants to
 // be good.
-func (h *hunt) leads() bool { return len(h.terms) > 0 && h.terms[0].by == ByClass && h.sign > 0 }
+func (s *search) leads() bool { return len(s.terms) > 0 && s.terms[0].by == ByClass && s.sign > 0 }
 
 // push takes GPU v into the set, pop takes the last one out again.
-func (h *hunt) push(v int) {
-	h.weight += h.gain[v]
-	h.drain += h.degree[v]
-	h.chosen = append(h.chosen, v)
-	h.in.add(v)
-	for _, i := range h.list {
+func (s *search) push(v int) {
+	s.weight += s.gain[v]
+	s.volume += s.degree[v]
+	s.chosen = append(s.chosen, v)
+	s.in.add(v)
+	for _, i := range s.list {
 		if i != v {
-			h.gain[i] += h.f.s.weight(i, v)
+			s.gain[i] += s.f.scale.weight(i, v)
 		}
 	}
-	h.work -= len(h.list)
+	s.work -= len(s.list)
 }
 
-func (h *hunt) pop() {
-	v := h.chosen[len(h.chosen)-1]
-	h.chosen = h.chosen[:len(h.chosen)-1]
-	h.in.drop(v)
-	for _, i := range h.list {
+func (s *search) pop() {
+	v := s.chosen[len(s.chosen)-1]
+	s.chosen = s.chosen[:len(s.chosen)-1]
+	s.in.drop(v)
+	for _, i := range s.list {
 		if i != v {
-			h.gain[i] -= h.f.s.weight(i, v)
+			s.gain[i] -= s.f.scale.weight(i, v)
 		}
 	}
-	h.weight -= h.gain[v]
-	h.drain -= h.degree[v]
+	s.weight -= s.gain[v]
+	s.volume -= s.degree[v]
 }
 
 // load makes gpus the set, whatever it was; the gains are not kept.
-func (h *hunt) load(gpus []int) {
-	clear(h.in)
-	h.chosen = append(h.chosen[:0], gpus...)
-	h.weight, h.drain = 0, 0
+func (s *search) load(gpus []int) {
+	clear(s.in)
+	s.chosen = append(s.chosen[:0], gpus...)
+	s.weight, s.volume = 0, 0
 	for at, i := range gpus {
-		h.in.add(i)
-		h.drain += h.degree[i]
+		s.in.add(i)
+		s.volume += s.degree[i]
 		for _, j := range gpus[:at] {
-			h.weight += h.f.s.weight(i, j)
+			s.weight += s.f.scale.weight(i, j)
 		}
 	}
 }
 
 // reset makes the set the required GPUs.
-func (h *hunt) reset() {
-	h.load(nil)
-	clear(h.gain)
-	for _, g := range h.q.required {
-		h.push(g)
+func (s *search) reset() {
+	s.load(nil)
+	clear(s.gain)
+	for _, g := range s.q.required {
+		s.push(g)
 	}
 }
 
 // candidates are the GPUs that may join the required ones.
-func (h *hunt) candidates() vertices {
-	cand := append(vertices(nil), h.free...)
-	for _, g := range h.q.barred {
+func (s *search) candidates() vertices {
+	cand := append(vertices(nil), s.free...)
+	for _, g := range s.q.barred {
 		cand.drop(g)
 	}
-	for _, g := range h.q.required {
+	for _, g := range s.q.required {
 		cand.drop(g)
-		if h.apart != nil {
-			cand.cross(cand, h.apart.of(g))
+		if s.apart != nil {
+			cand.cross(cand, s.apart.of(g))
 		}
 	}
 	return cand
@@ -173,30 +164,30 @@ func (h *hunt) candidates() vertices {
 
 // possible tells whether the scope allows the required GPUs, and a set at all as
 // far as one can see at once.
-func (h *hunt) possible() bool {
-	if h.q.scope == Link && h.q.n > 1 && h.f.kinds[0] != topology.MX {
+func (s *search) possible() bool {
+	if s.q.scope == Link && s.q.n > 1 && s.f.kinds[0] != topology.MX {
 		return false
 	}
-	if h.q.n < len(h.q.required) {
+	if s.q.n < len(s.q.required) {
 		return false
 	}
-	for at, i := range h.q.required {
-		for _, j := range h.q.required[:at] {
-			if h.apart != nil && !h.apart.of(i).has(j) {
+	for at, i := range s.q.required {
+		for _, j := range s.q.required[:at] {
+			if s.apart != nil && !s.apart.of(i).has(j) {
 				return false
 			}
 		}
 	}
-	return h.candidates().len() >= h.q.n-len(h.q.required)
+	return s.candidates().len() >= s.q.n-len(s.q.required)
 }
 
 // classOf is the value of a class by its place in fabric.kinds.
-func (h *hunt) classOf(at int) int {
-	if h.q.n < 2 {
+func (s *search) classOf(at int) int {
+	if s.q.n < 2 {
 		return int(topology.MX)
 	}
-	return int(h.f.kinds[at])
+	return int(s.f.kinds[at])
 }
 
 // placeOf is the place of a class among the kinds.
-func (h *hunt) placeOf(class int) int { return max(0, slices.Index(h.f.kinds, topology.Kind(class))) }
+func (s *search) placeOf(class int) int { return max(0, slices.Index(s.f.kinds, topology.Kind(class))) }
