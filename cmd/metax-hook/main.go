@@ -1,3 +1,8 @@
+// A process of a few milliseconds need not follow how many processors its cgroup
+// has: Go would keep that file open, and look at it again while main runs.
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 // Command metax-hook is the OCI hook: what has to be done to a container while
 // it starts. Its command line is one or more actions with their options, done in
 // order; the runtime sends the container's state on standard input.

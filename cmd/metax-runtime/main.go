@@ -1,6 +1,5 @@
-// A process of a few milliseconds need not know how many processors its cgroup
-// has: to find out, Go would read the table of mounts, which is long on a host
-// with containers, before main begins.
+// A process of a few milliseconds need not follow how many processors its cgroup
+// has: Go would keep that file open, and look at it again while main runs.
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 

@@ -72,6 +72,47 @@ func TestSameProcess(t *testing.T) {
 	}
 }
 
+// TestHangs: a low-level runtime that never ends is ended by the engine's signal to
+// its own child, which leaves no process, and the bundle with what was asked for.
+func TestHangs(t *testing.T) {
+	dir := scene(t, asking)
+	if err := os.WriteFile(dir+"/bin/runc", []byte("#!/bin/sh\necho \"$$ hangs\"\nwhile :; do read line; done\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		cmd := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x")
+		never, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer never.Close()
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said string
+		if _, err := fmt.Fscanf(out, "%s hangs\n", &said); err != nil || said != fmt.Sprint(cmd.Process.Pid) {
+			t.Errorf("process %d: %q, %v", cmd.Process.Pid, said, err)
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait() // its end is looked at
+		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != signal {
+			t.Errorf("it ends with %v, want %v", cmd.ProcessState, signal)
+		}
+		if got := len(numbers(t, dir+"/bundle/config.json")); got != 3 {
+			t.Errorf("the bundle has %d devices", got)
+		}
+		if names := list(t, dir+"/bundle"); names != "config.json" {
+			t.Errorf("%s is left behind", names)
+		}
+	}
+}
+
 // TestInherits: what a process has besides its command line and environment
 // (limits, signals, descriptors, directory) reaches the low-level runtime as if we
 // had not been there. Of ignored signals Go's runtime keeps only these two, in
@@ -125,9 +166,9 @@ func TestMajorChanges(t *testing.T) {
 	if err := os.Mkdir(dir+"/dev", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, minor := range []int{3, 5} {
+	for _, number := range []struct{ major, minor int }{{226, 128}, {226, 129}, {511, 129}} {
 		os.Remove(node)
-		if err := syscall.Mknod(node, syscall.S_IFCHR|0o666, 1<<8|minor); err != nil {
+		if err := syscall.Mknod(node, syscall.S_IFCHR|0o666, number.major<<8|number.minor&0xff); err != nil {
 			if os.Getenv("CI") != "" {
 				t.Fatal(err)
 			}
@@ -137,7 +178,7 @@ func TestMajorChanges(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		got := numbers(t, dir+"/bundle/config.json")
-		want := map[string]string{"/dev/dri/renderD128": fmt.Sprintf("1:%d", minor), "/dev/dri/renderD129": "1:5", "/dev/mxcd": "1:7"}
+		want := map[string]string{"/dev/dri/renderD128": fmt.Sprintf("%d:%d", number.major, number.minor), "/dev/dri/renderD129": "1:5", "/dev/mxcd": "1:7"}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
 		}

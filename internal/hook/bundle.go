@@ -14,8 +14,9 @@ import (
 
 // Root opens the root of the container whose bundle this is: what root.path of
 // its config.json names, relative to the bundle or absolute. The bundle and the
-// root are directories and no links; config.json is a regular file. In a user
-// namespace that hides the bundle, the mounts tell.
+// root are directories and no links; config.json is a regular file. Something is
+// mounted on the root, as in the container's own mount namespace (otherwise
+// inroot.ErrNotMounted). In a user namespace that hides the bundle, the mounts tell.
 func Root(bundle string) (*inroot.Root, error) {
 	path, err := rootPath(bundle)
 	if hidden(err) {
@@ -27,6 +28,10 @@ func Root(bundle string) (*inroot.Root, error) {
 	root, err := inroot.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open container of bundle %s: %w", bundle, err)
+	}
+	if err := root.Mounted(); err != nil {
+		root.Close()
+		return nil, fmt.Errorf("open root %q of bundle %s: %w", path, bundle, err)
 	}
 	return root, nil
 }

@@ -82,6 +82,51 @@ func TestApplyKeeps(t *testing.T) {
 	}
 }
 
+// What confines a container is what it was: all of what engines write but for the
+// lists that edits are for.
+func TestApplyConfines(t *testing.T) {
+	for _, name := range engines {
+		t.Run(name, func(t *testing.T) {
+			text := engineConfig(t, name)
+			c := parse(t, text)
+			if err := c.Apply(gpus(8), look(t)); err != nil {
+				t.Fatal(err)
+			}
+			before, after := confinement(t, text), confinement(t, c.Bytes())
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Error(diff)
+			}
+			for _, want := range []string{"seccomp", "maskedPaths", "readonlyPaths"} {
+				if before["linux"].(map[string]any)[want] == nil {
+					t.Errorf("there is no %s to be kept", want)
+				}
+			}
+			if before["process"].(map[string]any)["capabilities"] == nil {
+				t.Error("there are no capabilities to be kept")
+			}
+		})
+	}
+}
+
+// confinement is a config without what edits add to.
+func confinement(t *testing.T, text []byte) map[string]any {
+	t.Helper()
+	var c map[string]any
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	delete(c, "mounts")
+	delete(c, "hooks")
+	for _, path := range [][]string{{"process", "env"}, {"process", "user", "additionalGids"}, {"linux", "devices"}, {"linux", "resources", "devices"}} {
+		at := c
+		for _, name := range path[:len(path)-1] {
+			at = at[name].(map[string]any)
+		}
+		delete(at, path[len(path)-1])
+	}
+	return c
+}
+
 func TestApplyRefuses(t *testing.T) {
 	for name, e := range map[string]*cdispecs.ContainerEdits{
 		"empty node": {DeviceNodes: []*cdispecs.DeviceNode{nil}}, "empty mount": {Mounts: []*cdispecs.Mount{nil}},

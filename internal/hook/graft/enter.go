@@ -11,9 +11,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
-// ErrNotMounted reports a container's root that no runtime has prepared.
-var ErrNotMounted = errors.New("nothing is mounted there")
-
 // Container is the mount namespace of a container, entered.
 type Container struct {
 	root    *inroot.Root
@@ -150,7 +147,7 @@ func (c *Container) atMount() error {
 	name := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(int(c.proc.Fd()), handlePath(int(c.root.Dir().Fd())), name)
 	if err == nil && string(name[:n]) != m.Mountpoint {
-		err = ErrNotMounted
+		err = inroot.ErrNotMounted
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package inroot
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,22 +37,33 @@ func readlinkat(dir *os.File, name string) (string, error) {
 
 // readRegular reads the file behind an O_PATH handle.
 func readRegular(handle *os.File, limit int64) ([]byte, error) {
-	if info, err := handle.Stat(); err != nil {
+	info, err := handle.Stat()
+	switch {
+	case err != nil:
 		return nil, err
-	} else if !info.Mode().IsRegular() {
+	case !info.Mode().IsRegular():
 		return nil, ErrNotRegular
+	case info.Size() > limit:
+		return nil, tooLarge(limit)
 	}
 	f, err := pathrs.Reopen(handle, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%w: over %d bytes", ErrTooLarge, limit)
+	// In one read, as a rule; a file that grows meanwhile takes more of them.
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, err
 	}
-	return data, err
+	if int64(data.Len()) > limit {
+		return nil, tooLarge(limit)
+	}
+	return data.Bytes(), nil
 }
+
+func tooLarge(limit int64) error { return fmt.Errorf("%w: over %d bytes", ErrTooLarge, limit) }
 
 func readNames(dir *os.File, limit int) ([]string, error) {
 	names, err := dir.Readdirnames(limit + 1)
@@ -89,6 +101,51 @@ func (r *Root) sameMount(f *os.File) error {
 		return ErrOtherMount
 	}
 	return nil
+}
+
+// Mounted fails with ErrNotMounted if the root's directory is not where something
+// is mounted. Every runtime mounts a container's root, if only on itself; where
+// nothing is, the path leads to a directory of the host, or to one that a mount
+// covers elsewhere, and what is written there is not the container's.
+func (r *Root) Mounted() error {
+	mounted, err := statMounted(r.dir)
+	if errors.Is(err, unix.ENOSYS) {
+		mounted, err = walkMounted(r.dir)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for a mount at the root: %w", err)
+	case !mounted:
+		return ErrNotMounted
+	}
+	return nil
+}
+
+// statMounted asks the kernel, which tells since Linux 5.8.
+func statMounted(dir *os.File) (bool, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(int(dir.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_TYPE, &st); err != nil {
+		return false, err
+	}
+	if st.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT == 0 {
+		return false, unix.ENOSYS
+	}
+	return st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
+}
+
+// walkMounted goes up: from where something is mounted, that leads to another mount.
+func walkMounted(dir *os.File) (bool, error) {
+	above, err := openat(dir, "..", unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return false, err
+	}
+	defer above.Close()
+	here, err := mountID(dir)
+	if err != nil {
+		return false, err
+	}
+	there, err := mountID(above)
+	return here != there, err
 }
 
 // mountID is for kernels before openat2; their statx does not know it either.

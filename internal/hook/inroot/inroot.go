@@ -16,6 +16,8 @@ import (
 var (
 	// ErrHostRoot reports a container's root that is the machine's own.
 	ErrHostRoot = errors.New(`it is the machine's own "/"`)
+	// ErrNotMounted reports a container's root that no runtime has prepared.
+	ErrNotMounted = errors.New("nothing is mounted there")
 	// ErrOtherMount reports a path that leads out of the root's own mount, for
 	// which OneMount was asked: into a volume, or a directory of the host.
 	ErrOtherMount = errors.New("leads into another mount than the container's root")

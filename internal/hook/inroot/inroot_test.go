@@ -256,14 +256,55 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A mount below the root, of the root's own file system, is another mount.
-func TestOneMount(t *testing.T) {
+// needRoot skips a test that mounts.
+func needRoot(t *testing.T) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		if os.Getenv("CI") != "" {
 			t.Fatal("needs root")
 		}
 		t.Skip("mounts need root")
 	}
+}
+
+// A directory is a container's root if it is a mount, also one of itself, and not if
+// it is only below one. A kernel that does not tell gives the same answer.
+func TestMounted(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	for _, name := range []string{"plain", "itself/below", "memory"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	itself, memory := filepath.Join(dir, "itself"), filepath.Join(dir, "memory")
+	t.Cleanup(func() { // a failed test's dirt
+		_ = unix.Unmount(itself, unix.MNT_DETACH)
+		_ = unix.Unmount(memory, unix.MNT_DETACH)
+	})
+	if err := errors.Join(unix.Mount(itself, itself, "", unix.MS_BIND, ""), unix.Mount("none", memory, "tmpfs", 0, "size=64k")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{"plain": ErrNotMounted, "itself": nil, "itself/below": ErrNotMounted, "memory": nil, ".": ErrNotMounted} {
+		r, err := Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if err := r.Mounted(); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+		for how, mounted := range map[string]func(*os.File) (bool, error){"asking": statMounted, "going up": walkMounted} {
+			if got, err := mounted(r.Dir()); got != (want == nil) || err != nil {
+				t.Errorf("%s, %s: %t, %v", name, how, got, err)
+			}
+		}
+	}
+}
+
+// A mount below the root, of the root's own file system, is another mount.
+func TestOneMount(t *testing.T) {
+	needRoot(t)
 	r, dir := tree(t, map[string]string{"volume/x": "", "link": "->/volume", "deep": "->/volume/..", "file": ""})
 	if err := unix.Mount(filepath.Join(dir, "../out"), filepath.Join(dir, "volume"), "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
