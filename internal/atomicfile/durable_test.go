@@ -1,0 +1,99 @@
+package atomicfile_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+)
+
+func TestPut(t *testing.T) {
+	umask(t, 0o077)
+	path := filepath.Join(t.TempDir(), "daemon.json")
+	want := atomicfile.Meta{Mode: 0o640, UID: os.Geteuid(), GID: os.Getegid()}
+	if want.UID == 0 {
+		want.UID, want.GID, want.Mode = 1234, 4321, fs.ModeSetgid|0o750
+	}
+	for name, value := range map[string]string{"user.note": "x", "user.empty": "", "trusted.note": "\x00y"} {
+		probe := filepath.Join(t.TempDir(), "probe")
+		write(t, probe, "", 0o600, true)
+		if err := unix.Lsetxattr(probe, name, []byte(value), 0); err != nil {
+			t.Logf("no attribute %s here: %v", name, err)
+			continue
+		}
+		if want.Attrs == nil {
+			want.Attrs = map[string][]byte{}
+		}
+		want.Attrs[name] = []byte(value)
+	}
+	for _, text := range []string{"one", "two", ""} {
+		if err := atomicfile.Put(path, []byte(text), want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("holds %q, %v; want %q", got, err, text)
+		}
+		got, err := atomicfile.MetaOf(path)
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%v, %s", err, d)
+		}
+		onlyFile(t, path)
+	}
+	want.Attrs = map[string][]byte{"nobody.knows": nil}
+	if err := atomicfile.Put(path, []byte("three"), want); !errors.Is(err, unix.ENOTSUP) {
+		t.Errorf("an attribute that cannot be: %v, want ENOTSUP", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || len(got) != 0 {
+		t.Errorf("after an error it holds %q, %v", got, err)
+	}
+	onlyFile(t, path)
+}
+
+// The attributes are those of the file at the path, not of what a link leads to.
+func TestMetaOfLink(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := atomicfile.MetaOf(link); err != nil || m.Mode&fs.ModeSymlink == 0 {
+		t.Errorf("%v, %v", m, err)
+	}
+	if _, err := atomicfile.MetaOf(link + "x"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want ErrNotExist", err)
+	}
+}
+
+func TestMakeDirDurably(t *testing.T) {
+	umask(t, 0o077)
+	dir := t.TempDir()
+	deep := filepath.Join(dir, "a", "b", "c")
+	for range 2 {
+		if err := atomicfile.MakeDirDurably(deep, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]fs.FileMode{"a": 0o755, "a/b": 0o755, "a/b/c": 0o700} {
+		if mode := stat(t, filepath.Join(dir, path)).Mode(); mode != fs.ModeDir|want {
+			t.Errorf("%s has mode %v, want %v", path, mode, want)
+		}
+	}
+	write(t, filepath.Join(deep, "file"), "", 0o600, true)
+	for path, want := range map[string]error{deep + "/file": syscall.ENOTDIR, deep + "/file/x": syscall.ENOTDIR} {
+		if err := atomicfile.MakeDirDurably(path, 0o755); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.MakeDirDurably(filepath.Join(dir, "link"), 0o755); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a link that leads nowhere: %v", err)
+	}
+}

@@ -1,0 +1,39 @@
+package containerd_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
+)
+
+// Whatever the files are: what Configure accepts obeys the laws of the corpus.
+func FuzzConfigure(f *testing.F) {
+	for _, path := range corpus(f) {
+		s := load(f, path)
+		imported := []byte{}
+		if len(s.in.Imported) > 0 {
+			imported = s.in.Imported[0].Text
+		}
+		f.Add(s.in.Main, imported, s.in.Version.Major, s.in.Version.Minor, uint8(s.in.Layout), s.setup.Default, s.setup.CDI)
+	}
+	f.Fuzz(func(t *testing.T, main, imported []byte, major, minor int, layout uint8, isDefault, cdi bool) {
+		s := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", Default: isDefault, CDI: cdi}
+		in := containerd.Input{
+			Path: containerd.DefaultPath, DropInPath: containerd.DefaultDropIn, Main: main,
+			Version: engine.Version{Major: major % 3, Minor: minor % 10},
+			Layout:  containerd.Layout(layout % 4),
+		}
+		if len(imported) > 0 {
+			in.Imported = []containerd.File{{Path: "/etc/containerd/conf.d/10-other.toml", Text: imported}}
+		}
+		if bytes.Contains(main, []byte(engine.Marker)) {
+			return // ours already
+		}
+		if _, err := containerd.Configure(in, s); err != nil {
+			return
+		}
+		laws(t, in, s)
+	})
+}

@@ -1,0 +1,147 @@
+package containerd
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+)
+
+// source is a file that counts.
+type source struct {
+	path    string
+	doc     *tomledit.Document
+	tree    map[string]any
+	version int64 // 0 and 1 are the same to containerd
+}
+
+// Imports returns what a configuration file imports, in order, as absolute paths
+// and patterns of path.Match. The path is the file's own. The error is an
+// *engine.SyntaxError or names the key that is not what it should be.
+func Imports(text []byte, at string) ([]string, error) {
+	s, err := parse(File{Path: at, Text: text})
+	if err != nil {
+		return nil, err
+	}
+	return s.imports(engine.Version{})
+}
+
+func parse(f File) (source, error) {
+	doc, err := tomledit.Parse(f.Text)
+	if err != nil {
+		return source{}, fmt.Errorf("parse %s: %w", f.Path, err)
+	}
+	s := source{path: f.Path, doc: doc, tree: doc.Tree()}
+	if v, ok := s.tree["version"]; ok {
+		if s.version, ok = v.(int64); !ok || s.version < 0 || s.version > 4 {
+			return source{}, fmt.Errorf("parse %s: %w", f.Path, s.errorAt(fmt.Errorf("version %s is none of containerd's", tomledit.Literal(v)), "version"))
+		}
+	}
+	return s, nil
+}
+
+// errorAt is an error about a setting, with its place.
+func (s source) errorAt(err error, key ...string) error {
+	at := &engine.SyntaxError{Err: err}
+	if offset, ok := s.doc.Offset(key...); ok {
+		at.Line, at.Column = engine.Position(s.doc.Bytes(), offset)
+	}
+	return at
+}
+
+// imports are resolved against the file's directory, but 1.6 leaves patterns to
+// the daemon's working directory.
+func (s source) imports(v engine.Version) ([]string, error) {
+	value, ok := s.tree["imports"]
+	if !ok {
+		return nil, nil
+	}
+	list, ok := stringList(value)
+	if !ok {
+		return nil, fmt.Errorf("parse %s: %w", s.path, s.errorAt(fmt.Errorf("imports is no list of paths"), "imports"))
+	}
+	var out []string
+	for _, p := range list {
+		switch {
+		case path.IsAbs(p):
+			p = path.Clean(p)
+		case v.Before(1, 7) && strings.Contains(p, "*"):
+			p = path.Join("/", p)
+		default:
+			p = path.Join(path.Dir(s.path), p)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// load returns the files that count, in the order in which containerd reads them;
+// none without a main file.
+func (in Input) load() ([]source, error) {
+	if in.Main == nil {
+		return nil, nil
+	}
+	if in.Version.AtLeast(2, 0) && bytes.HasPrefix(in.Main, []byte("\xef\xbb\xbf")) {
+		return nil, fmt.Errorf("parse %s: %w", in.path(), &engine.SyntaxError{Line: 1, Column: 1, Err: fmt.Errorf("a byte order mark, which containerd %s does not accept", in.Version)})
+	}
+	files := slices.DeleteFunc(slices.Clone(in.Imported), func(f File) bool { return f.Path == in.dropInPath() })
+	if in.DropIn != nil {
+		files = append(files, File{in.dropInPath(), in.DropIn})
+	}
+	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+
+	var out []source
+	seen := map[string]bool{in.path(): true}
+	for pending := []File{{in.path(), in.Main}}; len(pending) > 0; pending = pending[1:] {
+		s, err := parse(pending[0])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+		imports, err := s.imports(in.Version)
+		if err != nil {
+			return nil, err
+		}
+		for _, pattern := range imports {
+			for _, f := range files {
+				if matches(pattern, f.Path) && !seen[f.Path] {
+					seen[f.Path] = true
+					pending = append(pending, f)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// imported tells whether one of the files imports a path.
+func imported(sources []source, v engine.Version, p string) bool {
+	return slices.ContainsFunc(sources, func(s source) bool {
+		imports, _ := s.imports(v) // read before
+		return slices.ContainsFunc(imports, func(pattern string) bool { return matches(pattern, p) })
+	})
+}
+
+// matches is containerd's: only an asterisk makes a pattern.
+func matches(pattern, p string) bool {
+	if !strings.Contains(pattern, "*") {
+		return pattern == p
+	}
+	ok, err := path.Match(pattern, p)
+	return ok && err == nil
+}
+
+func stringList(value any) ([]string, bool) {
+	list, ok := value.([]any)
+	var out []string
+	for _, v := range list {
+		s, is := v.(string)
+		ok = ok && is
+		out = append(out, s)
+	}
+	return out, ok
+}

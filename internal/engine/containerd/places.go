@@ -1,0 +1,90 @@
+package containerd
+
+import (
+	"bytes"
+	"path"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+)
+
+// Place is where a distribution keeps its containerd.
+type Place struct {
+	Name string
+	// Path is the file that containerd reads, or for MicroK8s the one that it is made
+	// of. It is there where the distribution is installed and was started once.
+	Path string
+	// DropIns is the directory that is imported or merged, "" if there is none. For
+	// k3s it is that of version 2 files; that of version 3 has -v3 in its name.
+	DropIns string
+	// Socket is containerd's, Units are the systemd units that run it, of which a node
+	// has one.
+	Socket string
+	Units  []string
+	layout Layout
+}
+
+// Places are the containerds that `auto` looks for.
+func Places() []Place {
+	rancher := func(name string, units ...string) Place {
+		dir := "/var/lib/rancher/" + name + "/agent/etc/containerd/"
+		return Place{
+			Name: name, Path: dir + "config.toml", DropIns: dir + "config.toml.d",
+			Socket: "/run/k3s/containerd/containerd.sock", Units: units, layout: Template,
+		}
+	}
+	return []Place{
+		{
+			Name: "containerd", Path: DefaultPath, DropIns: path.Dir(DefaultDropIn),
+			Socket: "/run/containerd/containerd.sock", Units: []string{"containerd"},
+		},
+		rancher("k3s", "k3s", "k3s-agent"),
+		rancher("rke2", "rke2-server", "rke2-agent"),
+		{
+			Name: "microk8s", Path: "/var/snap/microk8s/current/args/containerd-template.toml",
+			Socket: "/var/snap/microk8s/common/run/containerd.sock",
+			Units:  []string{"snap.microk8s.daemon-containerd"}, layout: InPlace,
+		},
+		{
+			Name: "k0s", Path: "/etc/k0s/containerd.toml", DropIns: "/etc/k0s/containerd.d",
+			Socket: "/run/k0s/containerd.sock", Units: []string{"k0sworker", "k0scontroller"}, layout: Merged,
+		},
+	}
+}
+
+// Input tells, given what stands at Path, which files there are to be read and set
+// up: the paths and the layout of an Input, nothing else of it. k3s and rke2 make
+// Path anew at each start: newer ones with an import of a directory for drop-ins,
+// the others from a template only. k0s leaves a file without its mark to the user.
+func (p Place) Input(text []byte) (Input, error) {
+	in := Input{Path: p.Path, Layout: p.layout}
+	if p.DropIns != "" {
+		in.DropInPath = path.Join(p.DropIns, path.Base(DefaultDropIn))
+	}
+	if text == nil {
+		return in, nil
+	}
+	s, err := parse(File{p.Path, text})
+	if err != nil {
+		return Input{}, err
+	}
+	switch p.layout {
+	case Merged:
+		if !bytes.Contains(text, []byte("k0s_managed=true")) {
+			in.Layout = DropIns
+		}
+	case Template:
+		v3 := ""
+		if s.version >= 3 {
+			v3 = "-v3"
+		}
+		dir := path.Dir(p.Path)
+		in.DropInPath = path.Join(dir, "config"+v3+".toml.d", path.Base(DefaultDropIn))
+		if imported([]source{s}, engine.Version{}, in.DropInPath) {
+			in.Layout = DropIns
+			break
+		}
+		in.Path = path.Join(dir, "config"+v3+".toml.tmpl")
+	case DropIns, InPlace:
+	}
+	return in, nil
+}

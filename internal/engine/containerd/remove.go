@@ -1,0 +1,77 @@
+package containerd
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+)
+
+// Remove returns what has to become of the files for containerd to be as it was; of
+// the setup only the name counts. A main file that is what Configure makes of
+// Original becomes Original; in one that somebody edited since, only what is ours
+// goes. Where Original is not known the import of our directory stays: it may be
+// the vendor's, and imports nothing.
+func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
+	var changes []engine.Change
+	if in.DropIn != nil && ours(in.DropIn) {
+		changes = change(changes, in.dropInPath(), in.DropIn, nil)
+	}
+	if in.Main == nil {
+		return changes, nil
+	}
+	var main []byte
+	var err error
+	switch in.Layout {
+	case Merged:
+		return changes, nil
+	case Template:
+		main, err = in.removeTemplate()
+	case InPlace:
+		main, err = in.removeInPlace(s)
+	default:
+		main, err = in.unimport()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return change(changes, in.path(), in.Main, main), nil
+}
+
+// unimport is the main file without the import that was not there originally.
+func (in Input) unimport() ([]byte, error) {
+	main, err := in.mainSource()
+	if err != nil || !in.HasOriginal {
+		return in.Main, err
+	}
+	then := in
+	then.Main, then.DropIn = in.Original, nil
+	wide, narrow := in.patterns()
+	for _, pattern := range []string{wide, narrow} {
+		if made, err := then.importing(pattern); err == nil && bytes.Equal(made, in.Main) {
+			return in.Original, nil
+		}
+	}
+	var imports any
+	if in.Original != nil {
+		original, err := parse(File{in.path(), in.Original})
+		if err != nil {
+			return nil, err
+		}
+		if imported([]source{original}, in.Version, in.dropInPath()) {
+			return in.Main, nil
+		}
+		imports = original.tree["imports"]
+	}
+	for _, pattern := range []string{wide, narrow} {
+		if err := main.doc.Drop(pattern, "imports"); err != nil {
+			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+		}
+	}
+	if left, _ := main.doc.Get("imports"); imports == nil && same(left, []any{}) {
+		if err := main.doc.Delete("imports"); err != nil {
+			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+		}
+	}
+	return main.doc.Bytes(), nil
+}

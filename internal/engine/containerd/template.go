@@ -1,0 +1,115 @@
+package containerd
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+)
+
+// What stands around our part of a template.
+const (
+	begin = "# " + engine.Marker + ": begin\n"
+	end   = "# " + engine.Marker + ": end\n"
+)
+
+// base is a template that changes nothing.
+const base = "{{ template \"base\" . }}\n"
+
+var versionLine = regexp.MustCompile(`(?m)^[ \t]*version[ \t]*=[ \t]*([0-9])`)
+
+// configureTemplate puts a runtime at the end of a k3s template. Tables that the
+// generated part may have cannot stand there twice, so that nothing else can be set.
+func (in Input) configureTemplate(s engine.Setup) ([]engine.Change, error) {
+	text, err := in.template(s)
+	if err != nil {
+		return nil, err
+	}
+	return change(nil, in.path(), in.Main, text), nil
+}
+
+func (in Input) template(s engine.Setup) ([]byte, error) {
+	version := in.templateVersion()
+	before, after, err := in.cut()
+	if err != nil {
+		return nil, err
+	}
+	if s.Runtime == "" {
+		return in.removeTemplate()
+	}
+	switch {
+	case s.Default:
+		return nil, fmt.Errorf("edit %s: the default runtime %w: give k3s or rke2 --default-runtime %s", in.path(), ErrByHand, s.Name)
+	case s.CDI && !deep(in.Version, version) && !in.Version.Before(1, 7):
+		return nil, fmt.Errorf("edit %s: enable_cdi %w: upgrade to a release with containerd 2, or go without CDI", in.path(), ErrByHand)
+	case s.SpecDirs != nil && !slices.Equal(s.SpecDirs, standardDirs) && !in.Version.Before(1, 7):
+		return nil, fmt.Errorf("edit %s: cdi_spec_dirs %w: put specs into %s", in.path(), ErrByHand, strings.Join(standardDirs, " or "))
+	}
+	if in.Main == nil {
+		before = []byte(base)
+	}
+	quoted := regexp.QuoteMeta(s.Name)
+	if regexp.MustCompile(`(?m)^[ \t]*\[.*\.runtimes\.["']?` + quoted + `["']?[.\]]`).Match(append(bytes.Clone(before), after...)) {
+		return nil, fmt.Errorf("edit %s: runtime %q: %w", in.path(), s.Name, engine.ErrForeign)
+	}
+	runtimes := []string{"plugins", plugin(version), "containerd", "runtimes", s.Name}
+	block := "[" + tomledit.Key(runtimes...) + "]\n" +
+		"runtime_type = " + tomledit.Literal(runcType) + "\n" +
+		"container_annotations = " + tomledit.Literal(annotations) + "\n" +
+		"[" + tomledit.Key(append(runtimes, "options")...) + "]\n" +
+		"BinaryName = " + tomledit.Literal(strings.ReplaceAll(s.Runtime, "{{", `{{"{{"}}`)) + "\n" +
+		"SystemdCgroup = {{ .SystemdCgroup }}\n"
+	if len(before) > 0 && before[len(before)-1] != '\n' {
+		before = append(before, '\n')
+	}
+	return slices.Concat(before, []byte(begin+block+end), after), nil
+}
+
+// removeTemplate is the template without our part, nil where that is all there was.
+func (in Input) removeTemplate() ([]byte, error) {
+	before, after, err := in.cut()
+	if err != nil || len(before)+len(after) == len(in.Main) {
+		return in.Main, err
+	}
+	rest := slices.Concat(before, after)
+	switch {
+	case in.HasOriginal && in.Original != nil && bytes.Equal(bytes.TrimSuffix(rest, []byte("\n")), bytes.TrimSuffix(in.Original, []byte("\n"))):
+		return in.Original, nil
+	case (len(rest) == 0 || string(rest) == base) && (!in.HasOriginal || in.Original == nil):
+		return nil, nil
+	default:
+		return rest, nil
+	}
+}
+
+// cut returns the template before and after our part, all of it before where there
+// is none.
+func (in Input) cut() (before, after []byte, err error) {
+	before, after, ok := bytes.Cut(bytes.Clone(in.Main), []byte(begin))
+	if !ok {
+		return before, nil, nil
+	}
+	_, after, ok = bytes.Cut(after, []byte(end))
+	if !ok {
+		line, _ := engine.Position(in.Main, len(before))
+		return nil, nil, fmt.Errorf("edit %s: %w", in.path(), &engine.SyntaxError{Line: line, Column: 1, Err: fmt.Errorf("the end of the toolkit's part is missing")})
+	}
+	return before, after, nil
+}
+
+// templateVersion is what a template makes: what it says itself, else what its
+// name does.
+func (in Input) templateVersion() int64 {
+	if m := versionLine.FindSubmatch(in.Main); m != nil {
+		return int64(m[1][0] - '0')
+	}
+	if strings.Contains(path.Base(in.path()), "-v3") {
+		return 3
+	}
+	return 2
+}

@@ -1,0 +1,291 @@
+package crio_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/crio"
+	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
+	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+)
+
+var update = flag.Bool("update", false, "write the golden parts of the corpus")
+
+// scene is an archive of the corpus: what it is, in the comment, whose last line
+// gives the flags of the setup; crio.conf and files of crio.conf.d, as far as they
+// are there; what they mean ("state"), what becomes of them ("after/…") or why
+// nothing does ("error").
+//
+// The flags: default, cdi, dirs (two directories), dirs=DIR, hook, no-runtime,
+// name=NAME, crio=VERSION; and how the files differ from what an archive can show:
+// bom, crlf, chop (no newline at the end).
+type scene struct {
+	archive *txtar.Archive
+	flags   []string
+	in      crio.Input
+	setup   engine.Setup
+}
+
+func load(t testing.TB, path string) scene {
+	t.Helper()
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(archive.Comment)), "\n")
+	flags, ok := strings.CutPrefix(lines[len(lines)-1], "flags:")
+	if !ok {
+		t.Fatalf("%s has no flags", path)
+	}
+	s := scene{archive: archive, flags: strings.Fields(flags), setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}}
+	for _, flag := range s.flags {
+		name, value, _ := strings.Cut(flag, "=")
+		switch name {
+		case "default":
+			s.setup.Default = true
+		case "cdi":
+			s.setup.CDI = true
+		case "dirs":
+			s.setup.SpecDirs = []string{"/etc/cdi", "/var/run/cdi"}
+			if value != "" {
+				s.setup.SpecDirs = []string{value}
+			}
+		case "hook":
+			s.setup.Hook = "/usr/bin/metax-hook"
+		case "no-runtime":
+			s.setup.Runtime = ""
+		case "name":
+			s.setup.Name = value
+		case "crio":
+			s.in.Version = engine.ParseVersion(value)
+		case "bom", "crlf", "chop":
+		default:
+			t.Fatalf("%s: flag %q", path, flag)
+		}
+	}
+	for _, f := range archive.Files {
+		switch {
+		case f.Name == "crio.conf":
+			s.in.Main = dropin.File{Path: crio.Main, Text: s.disguise(f.Data)}
+		case f.Name == "hook.json":
+			s.in.Hook = s.disguise(f.Data)
+		case strings.HasPrefix(f.Name, "crio.conf.d/"):
+			s.in.DropIns = append(s.in.DropIns, dropin.File{Path: "/etc/crio/" + f.Name, Text: s.disguise(f.Data)})
+		}
+	}
+	return s
+}
+
+func (s scene) disguise(text []byte) []byte {
+	text = append([]byte{}, text...)
+	if slices.Contains(s.flags, "chop") {
+		text = bytes.TrimSuffix(text, []byte("\n"))
+	}
+	if slices.Contains(s.flags, "crlf") {
+		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+	}
+	if slices.Contains(s.flags, "bom") {
+		text = append([]byte("\uFEFF"), text...)
+	}
+	return text
+}
+
+// apply is the input after some changes, without files that are not there.
+func apply(in crio.Input, changes []engine.Change) crio.Input {
+	for _, c := range changes {
+		if c.Path == crio.Hook {
+			in.Hook = c.After
+		} else {
+			in.DropIns = dropin.With(in.DropIns, c.Path, c.After)
+		}
+	}
+	var there []dropin.File
+	for _, f := range in.DropIns {
+		if f.Text != nil {
+			there = append(there, f)
+		}
+	}
+	in.DropIns = there
+	return in
+}
+
+func TestCorpus(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) < 14 {
+		t.Fatalf("%d archives, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			s := load(t, path)
+			got := map[string]string{}
+			if state, err := crio.Read(s.in); err == nil {
+				got["state"] = describe(state)
+			}
+			changes, err := crio.Configure(s.in, s.setup)
+			if err != nil {
+				got["error"] = err.Error() + "\n"
+			}
+			for _, c := range changes {
+				got["after/"+filepath.Base(c.Path)] = strings.ReplaceAll(string(c.After), "\r\n", "\n")
+			}
+			s.golden(t, path, got)
+			if err == nil {
+				lawful(t, s.in, s.setup, changes)
+			}
+		})
+	}
+}
+
+func describe(s engine.State) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
+		fmt.Fprintf(&b, "runtime %s %s\n", name, s.Runtimes[name])
+	}
+	fmt.Fprintf(&b, "default %q\ndirs %q\nsystemd %d\n", s.Default, s.SpecDirs, s.Systemd)
+	return b.String()
+}
+
+func (s scene) golden(t *testing.T, path string, got map[string]string) {
+	t.Helper()
+	want := map[string]string{}
+	inputs := []txtar.File{}
+	for _, f := range s.archive.Files {
+		if f.Name == "state" || f.Name == "error" || strings.HasPrefix(f.Name, "after/") {
+			want[f.Name] = string(f.Data)
+		} else {
+			inputs = append(inputs, f)
+		}
+	}
+	if *update {
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			inputs = append(inputs, txtar.File{Name: name, Data: []byte(got[name])})
+		}
+		if err := os.WriteFile(path, txtar.Format(&txtar.Archive{Comment: s.archive.Comment, Files: inputs}), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// lawful holds a change to what every change promises: nothing but what is ours is
+// touched, the second run has nothing to do, nothing of others is lost, and Remove
+// leads back to what was there.
+func lawful(t *testing.T, in crio.Input, s engine.Setup, changes []engine.Change) {
+	t.Helper()
+	for _, c := range changes {
+		if c.Path != crio.DropIn && c.Path != crio.Hook || c.Mode != 0o644 {
+			t.Errorf("it changes %s, mode %o", c.Path, c.Mode)
+		}
+	}
+	done := apply(in, changes)
+	if again, err := crio.Configure(done, s); err != nil || len(again) != 0 {
+		t.Errorf("a second run: %v, %v", again, err)
+	}
+	before, err := crio.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := crio.Read(done)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Runtime != "" && after.Runtimes[s.Name] != s.Runtime || s.Default && after.Default != s.Name {
+		t.Errorf("not set up: %+v", after)
+	}
+	for name, path := range before.Runtimes {
+		if after.Runtimes[name] != path && name != s.Name {
+			t.Errorf("runtime %s was %q, is %q", name, path, after.Runtimes[name])
+		}
+	}
+	if !s.Default && after.Default != before.Default || after.Systemd != before.Systemd || len(dropin.Missing(after.SpecDirs, before.SpecDirs)) > 0 {
+		t.Errorf("lost: %+v, was %+v", after, before)
+	}
+	undo, err := crio.Remove(done, s)
+	if needed := (*dropin.NeededError)(nil); errors.As(err, &needed) {
+		return // somebody else's file names our runtime
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := crio.Remove(in, s) // a file of ours may have been there
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(says(t, apply(in, none)), says(t, apply(done, undo))); d != "" {
+		t.Errorf("after Remove: %s", d)
+	}
+	if again, err := crio.Remove(apply(done, undo), s); err != nil || len(again) != 0 {
+		t.Errorf("a second Remove: %v, %v", again, err)
+	}
+}
+
+// says is the input with the meaning of our file in the place of its text: headers
+// without settings come and go in a file that somebody has edited.
+func says(t *testing.T, in crio.Input) crio.Input {
+	t.Helper()
+	for i, f := range in.DropIns {
+		if f.Path != crio.DropIn || strings.HasPrefix(string(f.Text), "# by hand") {
+			continue
+		}
+		doc, err := tomledit.Parse(f.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.DropIns[i].Text = tomledit.Render(filled(doc.Tree()))
+	}
+	return in
+}
+
+func filled(tree map[string]any) map[string]any {
+	maps.DeleteFunc(tree, func(_ string, v any) bool {
+		table, ok := v.(map[string]any)
+		return ok && len(filled(table)) == 0
+	})
+	return tree
+}
+
+// Whatever stands in the files, an edit keeps its promises.
+func FuzzConfigure(f *testing.F) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range paths {
+		s := load(f, path)
+		texts := [][]byte{s.in.Main.Text, nil, nil}
+		for i, d := range s.in.DropIns {
+			texts[1+i%2] = d.Text
+		}
+		f.Add(texts[0], texts[1], texts[2], s.setup.Default, len(s.setup.SpecDirs) > 0)
+	}
+	f.Add([]byte(""), []byte("# "+engine.Marker+"\n[crio.runtime]\nx=1\n[crio.runtime.runtimes.metax]\nruntime_path='/a/metax-runtime'\nz=1"), []byte("crio.runtime.cdi_spec_dirs=[]"), true, true)
+	f.Fuzz(func(t *testing.T, main, own, other []byte, def, dirs bool) {
+		in := crio.Input{Main: dropin.File{Path: crio.Main, Text: main}, DropIns: []dropin.File{{Path: crio.DropInDir + "/10-other.conf", Text: other}}}
+		if len(own) > 0 {
+			in.DropIns = append(in.DropIns, dropin.File{Path: crio.DropIn, Text: own})
+		}
+		s := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", Default: def}
+		if dirs {
+			s.SpecDirs = []string{"/etc/cdi", "/var/run/cdi"}
+		}
+		changes, err := crio.Configure(in, s)
+		if err == nil {
+			lawful(t, in, s, changes)
+		}
+	})
+}

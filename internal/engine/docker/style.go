@@ -1,0 +1,67 @@
+package docker
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+)
+
+// none is the indentation of what does not stand on a line of its own.
+const none = "\x00"
+
+// style is how a text is laid out, as its first member shows it.
+type style struct {
+	lines   bool   // a member has a line of its own
+	newline string // LF, or CR and LF
+	unit    string // one step of indentation
+	colon   string // between name and value
+	gap     string // after a comma on the same line
+}
+
+func (e *editor) style(root jsontree.Value) style {
+	start, end := root.Span()
+	s := style{
+		lines:   bytes.ContainsRune(e.text[start:end], '\n'),
+		newline: e.newline(), unit: "    ", colon: ": ", gap: " ",
+	}
+	for name, value := range root.Members() {
+		first, nameEnd := name.Span()
+		valueStart, _ := value.Span()
+		if colon := string(e.text[nameEnd:valueStart]); !strings.ContainsAny(colon, "\r\n") {
+			s.colon = colon
+		}
+		if gap := e.gap(first); strings.Contains(gap, "\n") && !strings.HasSuffix(gap, "\n") {
+			s.unit = gap[strings.LastIndexByte(gap, '\n')+1:]
+		}
+		if !strings.HasSuffix(s.colon, " ") {
+			s.gap = ""
+		}
+		return s
+	}
+	s.lines = true // nothing says otherwise
+	return s
+}
+
+// member is the member names[0], with an object around the leaf for each further
+// name.
+func (s style) member(indent, leaf string, names []string) string {
+	return quote(names[0]) + s.colon + s.object(indent, leaf, names[1:])
+}
+
+// object is the leaf with an object around it for each name.
+func (s style) object(indent, leaf string, names []string) string {
+	switch {
+	case len(names) == 0:
+		return leaf
+	case indent == none || !s.lines:
+		return "{" + s.member(none, leaf, names) + "}"
+	}
+	return "{" + s.newline + indent + s.unit + s.member(indent+s.unit, leaf, names) + s.newline + indent + "}"
+}
+
+// indentAt is the indentation of the line that an offset is on.
+func indentAt(text []byte, offset int) string {
+	line := text[bytes.LastIndexByte(text[:offset], '\n')+1:]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}

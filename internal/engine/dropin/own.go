@@ -1,0 +1,134 @@
+package dropin
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+)
+
+// Own is the file of a chain that belongs to the toolkit.
+type Own struct {
+	File
+	// Engine is the name of the engine, for the file's first line.
+	Engine string
+}
+
+// Check fails with engine.ErrForeign if there is a file that is somebody else's.
+func (o Own) Check() error {
+	first, _, _ := bytes.Cut(bytes.TrimPrefix(o.Text, []byte("\xef\xbb\xbf")), []byte("\n"))
+	if o.Text != nil && !bytes.HasPrefix(first, []byte("# "+engine.Marker)) {
+		return fmt.Errorf("%s is %w: move it away, if nobody needs it", o.Path, engine.ErrForeign)
+	}
+	return nil
+}
+
+// Add returns the text of the file with the settings of a tree, and what was there
+// before. A file that says all of it already stays as it is; so does none, if the
+// tree is empty.
+func (o Own) Add(tree map[string]any) ([]byte, error) {
+	if err := o.Check(); err != nil || len(tree) == 0 {
+		return o.Text, err
+	}
+	if o.Text == nil {
+		header := "# " + engine.Marker + "; metax-ctk runtime configure --engine " + o.Engine + " --remove\n# takes it away.\n\n"
+		return append([]byte(header), tomledit.Render(tree)...), nil
+	}
+	doc, err := tomledit.Parse(o.Text)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", o.Path, err)
+	}
+	if err := set(doc, nil, tree); err != nil {
+		return nil, fmt.Errorf("edit %s: %w", o.Path, err)
+	}
+	return doc.Bytes(), nil
+}
+
+// set puts the settings of a tree into a document, those that it has not.
+func set(doc *tomledit.Document, parent []string, tree map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		below := append(slices.Clone(parent), key)
+		if table, ok := tree[key].(map[string]any); ok {
+			if err := set(doc, below, table); err != nil {
+				return err
+			}
+			continue
+		}
+		if old, ok := doc.Get(below...); ok && tomledit.Literal(old) == tomledit.Literal(tree[key]) {
+			continue
+		}
+		if err := doc.Set(tree[key], below...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Take returns the text of the file without the settings at some paths; nil if
+// nothing is left. A file that is somebody else's stays.
+func (o Own) Take(paths ...[]string) ([]byte, error) {
+	if o.Text == nil || o.Check() != nil {
+		return o.Text, nil
+	}
+	doc, err := tomledit.Parse(o.Text)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", o.Path, err)
+	}
+	for _, keys := range paths {
+		if _, ok := doc.Get(keys...); !ok {
+			continue
+		}
+		// Nor is a table left that has nothing in it now.
+		for n := len(keys); n > 0; n-- {
+			if v, _ := doc.Get(keys[:n]...); n < len(keys) {
+				if table, _ := v.(map[string]any); len(table) > 0 {
+					break
+				}
+			}
+			if err := doc.Delete(keys[:n]...); err != nil {
+				return nil, fmt.Errorf("edit %s: %w", o.Path, err)
+			}
+		}
+	}
+	if empty(doc.Tree()) {
+		return nil, nil
+	}
+	return doc.Bytes(), nil
+}
+
+// empty tells whether a tree has no settings, be there tables or none.
+func empty(tree map[string]any) bool {
+	for _, v := range tree {
+		if table, ok := v.(map[string]any); !ok || !empty(table) {
+			return false
+		}
+	}
+	return true
+}
+
+// Change is what becomes of the file; there is none if it stays.
+func (f File) Change(after []byte) []engine.Change {
+	if equal(f.Text, after) {
+		return nil
+	}
+	return []engine.Change{{Path: f.Path, Before: f.Text, After: after, Mode: 0o644}}
+}
+
+// With is the chain's files with another text for one of them, in their places.
+func With(files []File, path string, text []byte) []File {
+	after := slices.Clone(files)
+	for i := range after {
+		if after[i].Path == path {
+			after[i].Text = text
+			return after
+		}
+	}
+	return append(after, File{path, text})
+}
+
+// IsShim tells whether the path of a runtime is that of metax-runtime.
+func IsShim(runtime string) bool { return path.Base(runtime) == "metax-runtime" }

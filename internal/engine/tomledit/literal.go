@@ -1,0 +1,146 @@
+package tomledit
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var bare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// Key writes a path of keys as it stands in a header or before an equals sign.
+func Key(path ...string) string {
+	parts := make([]string, len(path))
+	for i, key := range path {
+		if parts[i] = key; !bare.MatchString(key) {
+			parts[i] = quote(key)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// Literal writes a value on one line, tables as inline tables with sorted keys. It
+// knows what Tree returns, and string, bool, int, int64, float64, []string.
+func Literal(value any) string {
+	switch v := value.(type) {
+	case string:
+		return quote(v)
+	case float64:
+		return float(v)
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	case []string:
+		return list(v, quote)
+	case []any:
+		return list(v, Literal)
+	case map[string]any:
+		if len(v) == 0 {
+			return "{}"
+		}
+		var pairs []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			pairs = append(pairs, Key(key)+" = "+Literal(v[key]))
+		}
+		return "{ " + strings.Join(pairs, ", ") + " }"
+	default: // bool, integers, local dates and times
+		return fmt.Sprint(v)
+	}
+}
+
+func list[T any](values []T, literal func(T) string) string {
+	parts := make([]string, len(values))
+	for i, v := range values {
+		parts[i] = literal(v)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+func float(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "nan"
+	case math.IsInf(v, 0):
+		return strings.ToLower(strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	s := strconv.FormatFloat(v, 'g', -1, 64)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s
+}
+
+func quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r < 0x20 || r == 0x7f:
+			fmt.Fprintf(&b, `\u%04X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// block is a table with its header, which is left out where it would stand alone.
+func (s style) block(path []string, table map[string]any, indent string) string {
+	body := s.render(path, table, indent)
+	if len(table) == 0 || hasSettings(table) {
+		return indent + "[" + Key(path...) + "]" + s.newline + body
+	}
+	return strings.TrimPrefix(body, s.newline)
+}
+
+func hasSettings(table map[string]any) bool {
+	for _, v := range table {
+		if _, ok := v.(map[string]any); !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Render writes a tree as a file: settings first, then a header for each table that
+// is empty or has settings, keys sorted, nothing indented. Tables in arrays become inline ones.
+func Render(tree map[string]any) []byte {
+	return []byte(style{newline: "\n"}.render(nil, tree, ""))
+}
+
+// style is how a file is laid out: how much deeper a table's settings stand than
+// its header, and the headers below it.
+type style struct{ setting, table, newline string }
+
+// render writes the settings of a table and the blocks below it. The table's own
+// header is the caller's, its indentation is given.
+func (s style) render(path []string, table map[string]any, indent string) string {
+	var settings, blocks strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		sub, ok := table[key].(map[string]any)
+		if !ok {
+			settings.WriteString(indent + s.setting + Key(key) + " = " + Literal(table[key]) + s.newline)
+			continue
+		}
+		below := append(slices.Clone(path), key)
+		blocks.WriteString(s.newline + s.block(below, sub, indent+s.table))
+	}
+	if len(path) == 0 && settings.Len() == 0 {
+		return strings.TrimPrefix(blocks.String(), s.newline)
+	}
+	return settings.String() + blocks.String()
+}
