@@ -23,20 +23,12 @@ const inspection = time.Minute
 // enginePatience is how long a daemon may be silent while it makes a container.
 const enginePatience = 30 * time.Second
 
-// versionLabels are the labels of an image that tell the version of its MXMACA,
-// unless the configuration names others.
-var versionLabels = []string{"metax-tech.com/maca.version"}
-
 // facts are what the image of the line has of MXMACA. One that is not here, or is
 // to be pulled in any case, is pulled before.
 func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, error) {
 	// Who interrupts it leaves nothing behind in the engine.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
-	labels := w.settings.MACA.Labels
-	if labels == nil {
-		labels = versionLabels
-	}
 	pull, _ := cmd.Flags.Last("pull")
 	if (pull == "always" || pull == "newer") && !cmd.Options.DryRun {
 		if err := w.pull(ctx, cmd); err != nil {
@@ -48,7 +40,7 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 	read := func() (image.Facts, error) {
 		ctx, cancel := context.WithTimeout(ctx, inspection)
 		defer cancel()
-		return image.Read(ctx, source, cmd.Image, cache, labels)
+		return image.Read(ctx, source, cmd.Image, cache, w.settings.MACA.Labels)
 	}
 	facts, err := read()
 	if errors.Is(err, image.ErrNotFound) && pull != "never" {

@@ -1,18 +1,6 @@
-// Package config holds the settings of the toolkit and where each came from:
-// an option on the command line, the environment, the configuration file, or
-// the default, in this order of precedence.
-//
-// It reads bytes and an environment that it is given. What a value means is the
-// business of whoever uses it.
 package config
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/pelletier/go-toml/v2"
-)
+import "strings"
 
 // Path is the configuration file of a host.
 const Path = "/etc/metax-container-toolkit/config.toml"
@@ -48,79 +36,38 @@ type Config struct {
 	MACA MACA
 }
 
-// file is the shape of the configuration file.
-type file struct {
-	Node   string `toml:"node"`
-	Root   string `toml:"root"`
-	Docker struct {
-		Client string `toml:"client"`
-		Inject string `toml:"inject"`
-	} `toml:"docker"`
-	GPUs struct {
-		Policy string   `toml:"policy"`
-		Ignore []string `toml:"ignore"`
-	} `toml:"gpus"`
-	MACA    macaSection    `toml:"maca"`
-	Runtime runtimeSection `toml:"runtime"`
-}
-
 // Load merges the default, the contents of the configuration file at path (nil
-// where there is none), and the environment. A key that is not known is an
-// error that names it and its line.
+// where there is none), and the environment. A file with anything wrong in it is
+// an *Error. What the environment says is judged by whoever uses it.
 func Load(path string, text []byte, getenv func(string) string) (Config, error) {
-	f, err := decode(path, text)
-	if err != nil {
-		return Config{}, err
+	items, problems := read(text)
+	if len(problems) > 0 {
+		return Config{}, &Error{path, problems}
 	}
 	var c Config
-	for _, s := range []struct {
-		to                  *Value
-		def, inFile, envVar string
-	}{
-		{&c.DockerClient, "docker", f.Docker.Client, "METAX_CTK_DOCKER"},
-		{&c.DockerInject, "auto", f.Docker.Inject, "METAX_CTK_INJECT"},
-		{&c.Policy, "spread", f.GPUs.Policy, "METAX_CTK_GPUS_POLICY"},
-		{&c.Ignore, "mx-smi,mx-exporter", strings.Join(f.GPUs.Ignore, ","), "METAX_CTK_GPUS_IGNORE"},
-		{&c.Node, "host", f.Node, "METAX_CTK_NODE"},
-		{&c.Root, "/", f.Root, "METAX_CTK_ROOT"},
-		{&c.MACA.Check, "", f.MACA.Check, "METAX_CTK_MACA_CHECK"},
-	} {
-		*s.to = Value{s.def, "default"}
-		s.to.Set(s.inFile, path)
-		s.to.Set(getenv(s.envVar), s.envVar)
-	}
-	c.MACA.Labels, c.MACA.Requirements = f.MACA.Labels, f.MACA.Requirements
-	for _, rule := range c.MACA.Rules() {
-		if err := rule.Validate(); err != nil {
-			return Config{}, fmt.Errorf("read configuration %s: maca.requirements: %w", path, err)
+	for _, s := range settings {
+		if s.text == nil {
+			continue
 		}
+		v := Value{strings.Join(s.Default, ","), "default"}
+		if i, ok := items[s.Key]; ok {
+			v = Value{strings.Join(i.words, ","), path}
+		}
+		if s.Env != "" {
+			v.Set(getenv(s.Env), s.Env)
+		}
+		*s.text(&c) = v
 	}
+	c.MACA.Labels = list(items, "maca.labels")
+	c.MACA.Requirements = items[requirements].rows
 	return c, nil
 }
 
-// decode reads the file; nil text is a file that is not there.
-func decode(path string, text []byte) (f file, err error) {
-	if text != nil {
-		dec := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
-		if err := dec.Decode(&f); err != nil {
-			return file{}, fmt.Errorf("read configuration %s: %w", path, explain(err))
-		}
+// list is the value of a list that is for the file alone.
+func list(items map[string]item, key string) []string {
+	if i, ok := items[key]; ok {
+		return i.words
 	}
-	return f, nil
-}
-
-// explain turns the library's multi-line report into one line.
-func explain(err error) error {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) && len(strict.Errors) > 0 {
-		e := strict.Errors[0]
-		line, _ := e.Position()
-		return fmt.Errorf("line %d: unknown key %q", line, strings.Join(e.Key(), "."))
-	}
-	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
-		line, column := decode.Position()
-		return fmt.Errorf("line %d, column %d: %w", line, column, err)
-	}
-	return err
+	s, _ := Find(key)
+	return s.Default
 }

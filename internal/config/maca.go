@@ -8,8 +8,8 @@ type MACA struct {
 	// Check is "off", "warn" or "strict". Unset, it is "warn" for a container that
 	// asks for MXMACA, and nothing is looked at for one that does not.
 	Check Value
-	// Labels are the labels of an image that may state the version of its MXMACA,
-	// the first that is there counts; none means the usual ones.
+	// Labels are the labels of an image that may state the version of its MXMACA;
+	// the first that is there counts.
 	Labels []string
 	// Requirements replace the table that the program ships; nil means that one.
 	Requirements []Requirement
@@ -18,11 +18,11 @@ type MACA struct {
 // Requirement is one row of the table [[maca.requirements]].
 type Requirement struct {
 	// MACA is the beginning of a version by whole components, "3" or "3.7".
-	MACA string `toml:"maca"`
+	MACA string `json:"maca"`
 	// Driver is the least version of the driver that it needs.
-	Driver string `toml:"driver"`
+	Driver string `json:"driver"`
 	// Why is for the message.
-	Why string `toml:"why"`
+	Why string `json:"why"`
 }
 
 // Rules are the table that counts.
@@ -35,11 +35,4 @@ func (m MACA) Rules() []compat.Rule {
 		rules = append(rules, compat.Rule(r))
 	}
 	return rules
-}
-
-// macaSection is the section's shape in the file.
-type macaSection struct {
-	Check        string        `toml:"check"`
-	Labels       []string      `toml:"labels"`
-	Requirements []Requirement `toml:"requirements"`
 }

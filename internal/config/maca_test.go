@@ -8,17 +8,17 @@ import (
 )
 
 func TestLoadMACA(t *testing.T) {
-	unset := Value{"", "default"}
+	none, usual := Value{"", "default"}, []string{"metax-tech.com/maca.version"}
 	for name, tc := range map[string]struct {
 		text, env string
 		want      MACA
 	}{
-		"no section":     {"", "", MACA{Check: unset}},
-		"a check":        {"maca.check = 'strict'\n", "", MACA{Check: Value{"strict", "c.toml"}}},
-		"environment":    {"maca.check = 'strict'\n", "off", MACA{Check: Value{"off", "METAX_CTK_MACA_CHECK"}}},
-		"labels":         {"maca.labels = ['org.example.maca']\n", "", MACA{Check: unset, Labels: []string{"org.example.maca"}}},
-		"requirements":   {"[[maca.requirements]]\nmaca = '3'\ndriver = '3.0'\nwhy = 'so'\n[[maca.requirements]]\nmaca = '2.32'\ndriver = '2.12'\n", "", MACA{Check: unset, Requirements: []Requirement{{"3", "3.0", "so"}, {"2.32", "2.12", ""}}}},
-		"an empty table": {"maca.requirements = []\n", "", MACA{Check: unset, Requirements: []Requirement{}}},
+		"no section":     {"", "", MACA{Check: none, Labels: usual}},
+		"a check":        {"maca.check = 'strict'\n", "", MACA{Check: Value{"strict", "c.toml"}, Labels: usual}},
+		"environment":    {"maca.check = 'strict'\n", "off", MACA{Check: Value{"off", "METAX_CTK_MACA_CHECK"}, Labels: usual}},
+		"labels":         {"maca.labels = ['org.example.maca']\n", "", MACA{Check: none, Labels: []string{"org.example.maca"}}},
+		"requirements":   {"[[maca.requirements]]\nmaca = '3'\ndriver = '3.0'\nwhy = 'so'\n[[maca.requirements]]\nmaca = '2.32'\ndriver = '2.12'\n", "", MACA{Check: none, Labels: usual, Requirements: []Requirement{{"3", "3.0", "so"}, {"2.32", "2.12", ""}}}},
+		"an empty table": {"maca.requirements = []\n", "", MACA{Check: none, Labels: usual, Requirements: []Requirement{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Load("c.toml", []byte(tc.text), func(k string) string {
@@ -36,7 +36,7 @@ func TestLoadMACA(t *testing.T) {
 		})
 	}
 	for text, want := range map[string]string{
-		"maca = '3'\ndrivr = '3.0'\n":  `unknown key "maca.requirements.drivr"`,
+		"maca = '3'\ndriver = '3'\ndrivr = '3.0'\n": `unknown key "maca.requirements.drivr"`,
 		"maca = '3'\n":                 "maca.requirements",
 		"maca = 'new'\ndriver = '3'\n": `"new"`,
 	} {

@@ -8,22 +8,21 @@ import (
 )
 
 func TestLoadRuntime(t *testing.T) {
-	usual := []string{"runc", "crun"}
+	usual, dirs := []string{"runc", "crun"}, []string{"/etc/cdi", "/var/run/cdi"}
 	for name, tc := range map[string]struct {
 		text string
 		want Runtime
 	}{
-		"empty":         {"", Runtime{Runtimes: usual}},
-		"other section": {"[docker]\nclient = 'podman'\n", Runtime{Runtimes: usual}},
-		"empty section": {"[runtime]\n", Runtime{Runtimes: usual}},
+		"empty":         {"", Runtime{Runtimes: usual, SpecDirs: dirs}},
+		"other section": {"[docker]\nclient = 'podman'\n", Runtime{Runtimes: usual, SpecDirs: dirs}},
+		"empty section": {"[runtime]\n", Runtime{Runtimes: usual, SpecDirs: dirs}},
 		"everything": {
 			"[runtime]\nruntimes = ['crun', '/opt/x/runc']\nspec-dirs = ['/a', '/b']\n" +
 				"accept-environment = true\naccept-environment-unprivileged = true\n",
 			Runtime{[]string{"crun", "/opt/x/runc"}, []string{"/a", "/b"}, true, true},
 		},
-		"environment of the privileged": {"runtime.accept-environment = true\n", Runtime{Runtimes: usual, AcceptEnvironment: true}},
-		"environment of the rest":       {"runtime.accept-environment-unprivileged = true\n", Runtime{Runtimes: usual, AcceptEnvironmentUnprivileged: true}},
-		"no spec directories":           {"[runtime]\nspec-dirs = []\n", Runtime{Runtimes: usual, SpecDirs: []string{}}},
+		"environment of the privileged": {"runtime.accept-environment = true\n", Runtime{Runtimes: usual, SpecDirs: dirs, AcceptEnvironment: true}},
+		"environment of the rest":       {"runtime.accept-environment-unprivileged = true\n", Runtime{Runtimes: usual, SpecDirs: dirs, AcceptEnvironmentUnprivileged: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := LoadRuntime("c.toml", []byte(tc.text))
@@ -38,22 +37,23 @@ func TestLoadRuntime(t *testing.T) {
 			}
 		})
 	}
-	if got, err := LoadRuntime("c.toml", nil); err != nil || cmp.Diff(Runtime{Runtimes: usual}, got) != "" {
+	if got, err := LoadRuntime("c.toml", nil); err != nil || cmp.Diff(Runtime{Runtimes: usual, SpecDirs: dirs}, got) != "" {
 		t.Errorf("without a file: %+v, %v", got, err)
 	}
 }
 
 func TestLoadRuntimeErrors(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"unknown key":           {"[runtime]\nruntime = 'x'\n", `read configuration c.toml: line 2: unknown key "runtime.runtime"`},
-		"unknown key elsewhere": {"[docker]\nclint = 'x'\n", `read configuration c.toml: line 2: unknown key "docker.clint"`},
+		"unknown key":           {"[runtime]\nruntime = 'x'\n", `read configuration c.toml: line 2, column 1: unknown key "runtime.runtime"`},
+		"unknown key elsewhere": {"[docker]\nclint = 'x'\n", `read configuration c.toml: line 2, column 1: unknown key "docker.clint"`},
 		"wrong type":            {"[runtime]\nruntimes = 'runc'\n", "read configuration c.toml: line 2"},
 		"text for a switch":     {"[runtime]\naccept-environment = 'no'\n", "read configuration c.toml: line 2"},
-		"no runtime":            {"[runtime]\nruntimes = []\n", "read configuration c.toml: runtime.runtimes names no runtime"},
-		"relative runtime":      {"[runtime]\nruntimes = ['runc', './crun']\n", `runtime.runtimes: "./crun" is neither a name nor an absolute path`},
-		"empty runtime":         {"[runtime]\nruntimes = ['']\n", `runtime.runtimes: "" is neither`},
-		"relative directory":    {"[runtime]\nspec-dirs = ['/a', 'b']\n", `read configuration c.toml: runtime.spec-dirs: "b" is not an absolute path`},
-		"empty directory":       {"[runtime]\nspec-dirs = ['']\n", `"" is not an absolute path`},
+		"no runtime":            {"[runtime]\nruntimes = []\n", "read configuration c.toml: line 2, column 1: runtime.runtimes is empty"},
+		"relative runtime":      {"[runtime]\nruntimes = ['runc', './crun']\n", `runtime.runtimes: "./crun": want at least one name or absolute path`},
+		"empty runtime":         {"[runtime]\nruntimes = ['']\n", `runtime.runtimes: "": want`},
+		"relative directory":    {"[runtime]\nspec-dirs = ['/a', 'b']\n", `read configuration c.toml: line 2, column 1: runtime.spec-dirs: "b": want at least one absolute path`},
+		"empty directory":       {"[runtime]\nspec-dirs = ['']\n", `runtime.spec-dirs: "": want`},
+		"no directory":          {"[runtime]\nspec-dirs = []\n", "runtime.spec-dirs is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := LoadRuntime("c.toml", []byte(tc.text))

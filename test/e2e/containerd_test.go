@@ -55,19 +55,26 @@ func TestContainerd(t *testing.T) {
 func (h *host) containerd(t *testing.T, want, config string) *cri.Client {
 	t.Helper()
 	h.write(t, "/etc/containerd/config.toml", config)
+	client, _ := h.containerdBy(t, "containerd", want)
+	return client
+}
+
+// containerdBy starts the program with the configuration that is there.
+func (h *host) containerdBy(t *testing.T, program, want string) (*cri.Client, *daemon) {
+	t.Helper()
 	client, err := cri.Dial(h.Path("/run/containerd/containerd.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
 	var name, version string
-	h.daemon(t, func(ctx context.Context) (err error) {
+	d := h.daemon(t, func(ctx context.Context) (err error) {
 		name, version, err = client.Version(ctx)
 		return err
-	}, "containerd")
+	}, program)
 	assertVersion(t, name, version, want)
 	h.must(t, nil, "ctr", "--namespace", "k8s.io", "images", "import", imageFile)
-	return client
+	return client, d
 }
 
 // criPod starts a containerd with a pod in it.

@@ -60,6 +60,7 @@ func newHost(t *testing.T, suite string, layout sandbox.Layout, options ...strin
 	sb, err := sandbox.Start(sandbox.Config{
 		Root:   filepath.Join(fixed.roots, suite),
 		Bin:    fixed.bin,
+		Built:  filepath.Join(fixed.built, "bin"),
 		Layout: layout,
 		Cgroup: fmt.Sprintf("metax-e2e-%d-%d", os.Getpid(), hosts.Add(1)),
 	})

@@ -23,6 +23,7 @@ const (
 // fixtures are the files that all rows read, made once before the first.
 type fixtures struct {
 	roots string // unpacked engines, one folder for each Debian suite
+	built string // the engines that no suite has
 	bin   string // the product, the probe's image and the low-level runtime
 }
 
@@ -51,8 +52,8 @@ func run(m *testing.M) int {
 		os.RemoveAll(bin) // the sandboxes end by themselves
 		os.Exit(1)
 	}()
-	fixed = fixtures{roots: os.Getenv("METAX_E2E_ROOTS"), bin: bin}
-	if fixed.roots == "" || os.Getuid() != 0 {
+	fixed = fixtures{roots: os.Getenv("METAX_E2E_ROOTS"), built: os.Getenv("METAX_E2E_BUILT"), bin: bin}
+	if fixed.roots == "" || fixed.built == "" || os.Getuid() != 0 {
 		return refuse(fmt.Errorf("the engines are not there, or this is not root: start with test/e2e/run"))
 	}
 	if err := build(bin); err != nil {

@@ -6,6 +6,7 @@ package cri
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -40,6 +41,9 @@ func (c *Client) Version(ctx context.Context) (name, version string, err error) 
 	return v.RuntimeName, v.RuntimeVersion, nil
 }
 
+// pods counts the pods of this process, no two of which have the same name.
+var pods atomic.Int64
+
 // Pod is a running pod sandbox.
 type Pod struct {
 	client *Client
@@ -49,8 +53,14 @@ type Pod struct {
 
 // Pod starts a pod whose containers go below the cgroup parent.
 func (c *Client) Pod(ctx context.Context, parent string) (*Pod, error) {
+	return c.PodBy(ctx, parent, "")
+}
+
+// PodBy is Pod by a runtime handler, as a RuntimeClass names it; "" is the default one.
+func (c *Client) PodBy(ctx context.Context, parent, handler string) (*Pod, error) {
+	name := fmt.Sprintf("e2e%d", pods.Add(1))
 	config := &api.PodSandboxConfig{
-		Metadata: &api.PodSandboxMetadata{Name: "e2e", Uid: "e2e", Namespace: "default"},
+		Metadata: &api.PodSandboxMetadata{Name: name, Uid: name, Namespace: "default"},
 		Linux: &api.LinuxPodSandboxConfig{
 			CgroupParent: parent,
 			SecurityContext: &api.LinuxSandboxSecurityContext{
@@ -59,7 +69,7 @@ func (c *Client) Pod(ctx context.Context, parent string) (*Pod, error) {
 			},
 		},
 	}
-	pod, err := c.runtime.RunPodSandbox(ctx, &api.RunPodSandboxRequest{Config: config})
+	pod, err := c.runtime.RunPodSandbox(ctx, &api.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	if err != nil {
 		return nil, fmt.Errorf("run a pod: %w", err)
 	}

@@ -93,6 +93,11 @@ func (cfg Config) mount() error {
 		return err
 	}
 	defer bin.Close()
+	built, err := os.Open(cfg.Built)
+	if err != nil {
+		return err
+	}
+	defer built.Close()
 	root := filepath.Join(stage, "root")
 	upper, work := filepath.Join(stage, "upper"), filepath.Join(stage, "work")
 	in := func(p string) string { return filepath.Join(root, p) }
@@ -104,7 +109,7 @@ func (cfg Config) mount() error {
 		func() error {
 			return mount("overlay", root, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", handle(lower), upper, work))
 		},
-		func() error { return mkdirs(in(BinDir), in("/old")) },
+		func() error { return mkdirs(in(BinDir), in(BuiltDir), in("/old")) },
 		func() error { return mount("tmpfs", in("/run"), "tmpfs", 0, "mode=755") },
 		func() error { return mount("tmpfs", in("/tmp"), "tmpfs", 0, "mode=1777") },
 		// Engines keep images here: an overlay cannot be the upper layer of their overlays.
@@ -117,6 +122,8 @@ func (cfg Config) mount() error {
 		func() error { return runLink(in("/var/run")) },
 		func() error { return mount(handle(bin), in(BinDir), "", unix.MS_BIND, "") },
 		func() error { return mount("", in(BinDir), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "") },
+		func() error { return mount(handle(built), in(BuiltDir), "", unix.MS_BIND, "") },
+		func() error { return mount("", in(BuiltDir), "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "") },
 		func() error { return os.Chdir(root) },
 		func() error { return unix.PivotRoot(".", "old") },
 		func() error { return os.Chdir("/") },

@@ -15,8 +15,11 @@ import (
 	"time"
 )
 
-// BinDir is where Config.Bin appears inside.
-const BinDir = "/e2e"
+// BinDir is where Config.Bin appears inside, BuiltDir where Config.Built does.
+const (
+	BinDir   = "/e2e"
+	BuiltDir = "/built"
+)
 
 // Config says what the sandbox is made of.
 type Config struct {
@@ -24,6 +27,9 @@ type Config struct {
 	Root string
 	// Bin is a directory of the machine that appears read-only as BinDir.
 	Bin string
+	// Built is one that appears read-only as BuiltDir, and is not in the PATH: it has
+	// engines of which the root has others.
+	Built string
 	// Layout is how cgroups are mounted.
 	Layout Layout
 	// Cgroup names the cgroup, below the root of every hierarchy, that containers are put

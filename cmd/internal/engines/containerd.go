@@ -1,0 +1,170 @@
+package engines
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
+)
+
+// maxImports bounds how many files a configuration may import.
+const maxImports = 256
+
+func (h Host) containerd(ctx context.Context, place containerd.Place, o Options) (Engine, error) {
+	e := Engine{Name: place.Name, Version: o.Version}
+	own := place.Name == "containerd"
+	if own {
+		e.Program = h.Program("containerd")
+		if !e.Version.Known() {
+			e.Version = h.version(ctx, e.Program)
+		}
+	}
+	if o.Config != "" {
+		place.Path = o.Config
+	}
+	text, err := h.Read(place.Path)
+	if err != nil {
+		return Engine{}, err
+	}
+	shape, err := place.Input(text)
+	if err != nil {
+		return Engine{}, fmt.Errorf("parse %s: %w", h.Root.Join(place.Path), err)
+	}
+	e.Config, e.Files = shape.Path, []string{shape.Path, shape.DropInPath}
+	input := func() (containerd.Input, error) { return h.containerdInput(ctx, shape, e, own) }
+	if own {
+		e.Aside = h.containerdAside(input)
+	}
+	e.State = func() (engine.State, error) {
+		in, err := input()
+		if err != nil {
+			return engine.State{}, err
+		}
+		return containerd.Read(in)
+	}
+	e.Configure = func(s engine.Setup) ([]engine.Change, error) {
+		in, err := input()
+		if err != nil {
+			return nil, err
+		}
+		return h.placed(containerd.Configure(in, s))
+	}
+	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
+		in, err := input()
+		if err != nil {
+			return nil, err
+		}
+		return h.placed(containerd.Remove(in, s))
+	}
+	e.Activate = func([]engine.Change) string { return "systemctl restart " + h.unit(place.Units) }
+	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyContainerd(ctx, e, place, s) }
+	return e, nil
+}
+
+// containerdInput reads what the configuration is worked out from.
+func (h Host) containerdInput(ctx context.Context, in containerd.Input, e Engine, own bool) (containerd.Input, error) {
+	var err error
+	if in.Main, err = h.Read(in.Path); err != nil {
+		return in, err
+	}
+	if in.DropIn, err = h.Read(in.DropInPath); in.DropInPath != "" && err != nil {
+		return in, err
+	}
+	if in.Original, in.HasOriginal, err = h.original(in.Path, in.Main); err != nil {
+		return in, err
+	}
+	if in.Imported, err = h.imported(in); err != nil {
+		return in, err
+	}
+	in.Version = e.Version
+	if own && e.Program != "" {
+		in.Dump = h.said(ctx, e.Program, "--config", in.Path, "config", "dump")
+	}
+	return in, nil
+}
+
+// imported reads the files that the main file and its imports may import, and those
+// beside our drop-in.
+func (h Host) imported(in containerd.Input) ([]containerd.File, error) {
+	var files []containerd.File
+	queue := []containerd.File{{Path: in.Path, Text: in.Main}}
+	known := map[string]bool{in.Path: true, in.DropInPath: true}
+	patterns := []string{}
+	if in.DropInPath != "" {
+		patterns = append(patterns, path.Join(path.Dir(in.DropInPath), "*.toml"))
+	}
+	for len(queue) > 0 {
+		if in.Layout != containerd.Template {
+			more, err := containerd.Imports(queue[0].Text, queue[0].Path)
+			if err != nil {
+				return nil, fmt.Errorf("parse %s: %w", queue[0].Path, err)
+			}
+			patterns = append(patterns, more...)
+		}
+		queue = queue[1:]
+		for _, p := range h.glob(patterns) {
+			if known[p] {
+				continue
+			}
+			known[p] = true
+			text, err := h.Read(p)
+			if err != nil {
+				return nil, err
+			}
+			if len(files) == maxImports {
+				return nil, fmt.Errorf("%s imports more than %d files", in.Path, maxImports)
+			}
+			files = append(files, containerd.File{Path: p, Text: text})
+			queue = append(queue, files[len(files)-1])
+		}
+		patterns = nil
+	}
+	return files, nil
+}
+
+// glob returns the files that match, sorted by pattern and name.
+func (h Host) glob(patterns []string) []string {
+	var found []string
+	for _, pattern := range patterns {
+		dir, last := path.Split(pattern)
+		names, err := h.Root.ReadDir(dir)
+		if err != nil {
+			continue // as containerd does, which takes no match for none
+		}
+		for _, name := range names {
+			if ok, err := path.Match(last, name); err == nil && ok {
+				found = append(found, path.Join(dir, name))
+			}
+		}
+	}
+	return found
+}
+
+// containerdAside is why the containerd that is no distribution's is left alone
+// unless it is asked for by name.
+func (h Host) containerdAside(input func() (containerd.Input, error)) string {
+	in, err := input()
+	if err != nil {
+		return ""
+	}
+	if off, err := containerd.Disabled(in); err == nil && off {
+		return "its CRI plugin is switched off, so no kubelet uses it (--engine containerd sets it up all the same)"
+	}
+	if h.Program("kubelet") == "" && h.Program("dockerd") != "" && !h.Root.Exists("/var/lib/kubelet") {
+		return "docker uses it, which needs nothing of it, and there is no kubelet here (--engine containerd sets it up all the same)"
+	}
+	return ""
+}
+
+// unit is the one of the units that is installed, or else the first.
+func (h Host) unit(units []string) string {
+	i := slices.IndexFunc(units, func(unit string) bool {
+		return slices.ContainsFunc([]string{"/etc/systemd/system/", "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"}, func(dir string) bool {
+			return h.Root.Exists(dir + unit + ".service")
+		})
+	})
+	return units[max(i, 0)]
+}

@@ -1,0 +1,113 @@
+package engines
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/crio"
+	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
+)
+
+// crioSocket is where CRI-O listens.
+const crioSocket = "/run/crio/crio.sock"
+
+func (h Host) crio(ctx context.Context, o Options) Engine {
+	e := Engine{Name: "crio", Program: h.Program("crio"), Config: o.Config, Version: o.Version, Files: []string{crio.DropIn, crio.Hook}}
+	if e.Config == "" {
+		e.Config = crio.Main
+	}
+	if !e.Version.Known() {
+		e.Version = h.version(ctx, e.Program)
+	}
+	input := func() (in crio.Input, err error) {
+		in.Version = e.Version
+		if in.Main, err = h.file(e.Config); err != nil {
+			return in, err
+		}
+		if in.DropIns, err = h.files(crio.DropInDir); err != nil {
+			return in, err
+		}
+		in.Hook, err = h.Read(crio.Hook)
+		return in, err
+	}
+	e.State = func() (engine.State, error) {
+		in, err := input()
+		if err != nil {
+			return engine.State{}, err
+		}
+		return crio.Read(in)
+	}
+	e.Configure = func(s engine.Setup) ([]engine.Change, error) {
+		in, err := input()
+		if err != nil {
+			return nil, err
+		}
+		return h.placed(crio.Configure(in, s))
+	}
+	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
+		in, err := input()
+		if err != nil {
+			return nil, err
+		}
+		return h.placed(crio.Remove(in, s))
+	}
+	e.Activate = func([]engine.Change) string { return "systemctl restart crio" }
+	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyCRIO(ctx, e, s) }
+	return e
+}
+
+// verifyCRIO asks CRI-O for the configuration that it runs by.
+func (h Host) verifyCRIO(ctx context.Context, e Engine, s engine.Setup) []Proof {
+	started := h.startedSince(crioSocket, e.Files)
+	if !started.OK {
+		return []Proof{started}
+	}
+	text := h.said(ctx, e.Program, "status", "--socket", crioSocket, "config")
+	state, err := crio.Read(crio.Input{Main: dropin.File{Path: crioSocket, Text: text}, Version: e.Version})
+	if text == nil || err != nil {
+		return []Proof{started, {What: "it tells by what configuration it runs", Detail: fmt.Sprintf("crio status config: %v", err)}}
+	}
+	proofs := []Proof{started, registered(s, state.Runtimes[s.Name])}
+	if s.Default {
+		proofs = append(proofs, Proof{What: "it is the default runtime", OK: state.Default == s.Name, Detail: state.Default})
+	}
+	if s.CDI {
+		proofs = append(proofs, Proof{
+			What: "it reads CDI specs", OK: len(state.SpecDirs) > 0 || e.Version.AtLeast(1, 23), Detail: strings.Join(state.SpecDirs, ", "),
+		})
+	}
+	return append(proofs, Proof{What: "a container sees the GPUs", Unknown: true, Detail: "CRI-O starts none without a pod and an image"})
+}
+
+// file is one file, whose text is nil if it is not there.
+func (h Host) file(p string) (dropin.File, error) {
+	text, err := h.Read(p)
+	return dropin.File{Path: p, Text: text}, err
+}
+
+// files are the regular files in a directory, sorted by name.
+func (h Host) files(dir string) ([]dropin.File, error) {
+	if !h.Root.Exists(dir) {
+		return nil, nil
+	}
+	names, err := h.Root.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	var all []dropin.File
+	for _, name := range names {
+		if info, err := h.Root.Stat(path.Join(dir, name)); err != nil || info.Mode&fs.ModeType != 0 {
+			continue
+		}
+		f, err := h.file(path.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}

@@ -1,0 +1,187 @@
+package engines
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
+)
+
+// dockerSocket is docker's own.
+const dockerSocket = "/var/run/docker.sock"
+
+func (h Host) docker(ctx context.Context, o Options) Engine {
+	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: o.Config, Version: o.Version}
+	if e.Config == "" {
+		e.Config = docker.Path
+	}
+	e.Files = []string{e.Config}
+	if !e.Version.Known() {
+		e.Version = h.dockerVersion(ctx, e.Program)
+	}
+	input := func() (in docker.Input, err error) {
+		in = docker.Input{Path: h.Root.Join(e.Config), Version: e.Version}
+		if in.Text, err = h.Read(e.Config); err == nil {
+			in.Original, in.HasOriginal, err = h.original(e.Config, in.Text)
+		}
+		return in, err
+	}
+	e.State = func() (engine.State, error) {
+		in, err := input()
+		if err != nil {
+			return engine.State{}, err
+		}
+		return docker.Read(in)
+	}
+	e.Configure = func(s engine.Setup) ([]engine.Change, error) {
+		in, err := input()
+		if err != nil {
+			return nil, err
+		}
+		return docker.Configure(in, s)
+	}
+	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
+		in, err := input()
+		if err != nil {
+			return nil, err
+		}
+		return docker.Remove(in, s)
+	}
+	e.Activate = dockerActivate
+	e.Verify = h.verifyDocker
+	return e
+}
+
+// dockerActivate is a reload where that is enough: dockerd takes new runtimes while
+// it runs, and everything of CDI only when it starts.
+func dockerActivate(changes []engine.Change) string {
+	for _, c := range changes {
+		before, err := docker.Read(docker.Input{Text: c.Before})
+		after, bad := docker.Read(docker.Input{Text: c.After})
+		if err != nil || bad != nil || before.CDI != after.CDI || !slices.Equal(before.SpecDirs, after.SpecDirs) {
+			return "systemctl restart docker"
+		}
+	}
+	return "systemctl reload docker"
+}
+
+// dockerVersion is what the daemon that runs says, or else its program.
+func (h Host) dockerVersion(ctx context.Context, program string) engine.Version {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, text, err := h.daemon().Get(ctx, "/version"); err == nil {
+		var said struct{ Version string }
+		if json.Unmarshal(text, &said) == nil && engine.ParseVersion(said.Version).Known() {
+			return engine.ParseVersion(said.Version)
+		}
+	}
+	return h.version(ctx, program)
+}
+
+// daemon is the docker daemon of the host: that of DOCKER_HOST, if it is a socket.
+func (h Host) daemon() dockerd.Daemon {
+	socket := dockerSocket
+	if h.Getenv != nil && h.Root.Real() {
+		if named, ok := strings.CutPrefix(h.Getenv("DOCKER_HOST"), "unix://"); ok && named != "" {
+			socket = named
+		}
+	}
+	return dockerd.Daemon{Socket: h.Root.Join(socket), Patience: patience}
+}
+
+// dockerInfo is the part of docker info that tells how the daemon is set up.
+type dockerInfo struct {
+	ServerVersion     string
+	DefaultRuntime    string
+	Runtimes          map[string]struct{ Path string }
+	CDISpecDirs       []string
+	DiscoveredDevices []struct{ Source, ID string }
+}
+
+func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
+	_, text, err := h.daemon().Get(ctx, "/info")
+	var said dockerInfo
+	if err == nil {
+		err = json.Unmarshal(text, &said)
+	}
+	if err != nil {
+		return []Proof{{What: "the daemon answers", Detail: err.Error()}}
+	}
+	v := engine.ParseVersion(said.ServerVersion)
+	proofs := []Proof{
+		{What: "the daemon answers", OK: true, Detail: "Docker " + v.String()},
+		registered(s, said.Runtimes[s.Name].Path),
+	}
+	if s.Default {
+		proofs = append(proofs, Proof{What: "it is the default runtime", OK: said.DefaultRuntime == s.Name, Detail: said.DefaultRuntime})
+	}
+	if s.CDI && v.AtLeast(25, 0) {
+		proofs = append(proofs, Proof{What: "CDI is on", OK: len(said.CDISpecDirs) > 0, Detail: strings.Join(said.CDISpecDirs, ", ")})
+	}
+	if s.CDI && v.AtLeast(28, 2) {
+		var ids []string
+		for _, d := range said.DiscoveredDevices {
+			if d.Source == "cdi" && strings.HasPrefix(d.ID, gpuKind) {
+				ids = append(ids, d.ID)
+			}
+		}
+		proofs = append(proofs, Proof{What: "it lists the GPUs", OK: len(ids) > 0, Detail: counted(ids)})
+	}
+	return append(proofs, h.dockerDry(ctx, s, s.CDI && len(said.CDISpecDirs) > 0)...)
+}
+
+// gpuKind begins the name of a GPU in a CDI spec.
+const gpuKind = "metax-tech.com/gpu="
+
+func counted(ids []string) string {
+	if len(ids) == 0 {
+		return "none of " + gpuKind + "…; write the spec: metax-ctk cdi generate"
+	}
+	slices.Sort(ids)
+	return fmt.Sprintf("%d names, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
+}
+
+// dockerDry runs containers of an image that is empty; see witness.
+func (h Host) dockerDry(ctx context.Context, s engine.Setup, byCDI bool) []Proof {
+	const what, image = "a container sees the GPUs", "metax-ctk-verify:latest"
+	client := h.Program("docker")
+	if h.Run == nil || client == "" || h.Self == "" {
+		return []Proof{{What: what, Unknown: true, Detail: "there is no docker client here"}}
+	}
+	dir, err := os.MkdirTemp("", "metax-ctk-verify-")
+	if err != nil {
+		return []Proof{{What: what, Detail: err.Error()}}
+	}
+	defer os.RemoveAll(dir)
+	archive := filepath.Join(dir, "empty.tar")
+	if err := os.WriteFile(archive, make([]byte, endOfTar), 0o600); err != nil {
+		return []Proof{{What: what, Detail: err.Error()}}
+	}
+	if _, err := h.Run(ctx, client, "import", archive, image); err != nil {
+		return []Proof{{What: what, Detail: err.Error()}}
+	}
+	defer func() { h.said(context.WithoutCancel(ctx), client, "image", "rm", "--force", image) }()
+	run := func(what string, args ...string) Proof {
+		line := append([]string{"run", "--rm", "--network", "none", "--volume", h.Self + ":" + inside + ":ro"}, args...)
+		return h.witness(ctx, what, client, append(line, image, inside, "runtime", "witness", "-o", "json"))
+	}
+	var proofs []Proof
+	if byCDI {
+		proofs = append(proofs, run(what+" by CDI", "--device", gpuKind+"all"))
+	}
+	if s.Runtime != "" {
+		proofs = append(proofs, run(fmt.Sprintf("%s by the runtime %q", what, s.Name),
+			"--runtime", s.Name, "--volume", "/dev/null:/var/run/metax-container-devices/all"))
+	}
+	return proofs
+}
+
+// endOfTar is how many zero bytes end a tar, and are a whole one.
+const endOfTar = 1024

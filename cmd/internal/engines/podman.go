@@ -1,0 +1,94 @@
+package engines
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/hookfile"
+	"github.com/metax-ctk/container-toolkit/internal/engine/podman"
+)
+
+func (h Host) podman(ctx context.Context, o Options) Engine {
+	e := Engine{Name: "podman", Program: h.Program("podman"), Config: o.Config, Version: o.Version, Files: []string{podman.DropIn}}
+	if e.Config == "" {
+		e.Config = podman.Main
+	}
+	if !e.Version.Known() {
+		e.Version = h.version(ctx, e.Program)
+	}
+	for _, stage := range []hookfile.Stage{hookfile.Precreate, hookfile.Prestart} {
+		e.Files = append(e.Files, path.Join(podman.HookDir, stage.Name()))
+	}
+	input := func() (in podman.Input, err error) {
+		in.Version, in.CRIO = e.Version, h.Program("crio") != ""
+		if in.Vendor, err = h.file(podman.Vendor); err != nil {
+			return in, err
+		}
+		if in.Main, err = h.file(e.Config); err != nil {
+			return in, err
+		}
+		if in.DropIns, err = h.files(podman.DropInDir); err != nil {
+			return in, err
+		}
+		in.Hooks, err = h.files(podman.HookDir)
+		return in, err
+	}
+	e.State = func() (engine.State, error) {
+		in, err := input()
+		if err != nil {
+			return engine.State{}, err
+		}
+		return podman.Read(in)
+	}
+	e.Configure = func(s engine.Setup) ([]engine.Change, error) {
+		in, err := input()
+		if err != nil {
+			return nil, err
+		}
+		return h.placed(podman.Configure(in, s))
+	}
+	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
+		in, err := input()
+		if err != nil {
+			return nil, err
+		}
+		return h.placed(podman.Remove(in, s))
+	}
+	e.Activate = func([]engine.Change) string { return "" } // it reads its files at each start
+	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyPodman(ctx, e, s) }
+	return e
+}
+
+// verifyPodman starts containers in a root directory of our own, in the ways that
+// Podman has.
+func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proof {
+	state, err := e.State()
+	if err != nil {
+		return []Proof{{What: "the configuration can be read", Detail: err.Error()}}
+	}
+	proofs := []Proof{registered(s, state.Runtimes[s.Name])}
+	if s.Default {
+		proofs = append(proofs, Proof{What: "it is the default runtime", OK: state.Default == s.Name, Detail: state.Default})
+	}
+	const what = "a container sees the GPUs"
+	if h.Run == nil || e.Program == "" || h.Self == "" {
+		return append(proofs, Proof{What: what, Unknown: true, Detail: "there is no podman here"})
+	}
+	dir, remove, err := h.bare()
+	if err != nil {
+		return append(proofs, Proof{What: what, Detail: err.Error()})
+	}
+	defer remove()
+	run := func(what string, before, options []string) Proof {
+		line := append(append(append([]string{}, before...), "run", "--rm", "--network", "none"), options...)
+		return h.witness(ctx, what, e.Program, append(line, "--rootfs", dir, inside, "runtime", "witness", "-o", "json"))
+	}
+	proofs = append(proofs, run(what+" by CDI", nil, []string{"--device", gpuKind + "all"}))
+	if s.Runtime != "" {
+		proofs = append(proofs, run(fmt.Sprintf("%s by the runtime %q", what, s.Name),
+			[]string{"--runtime", s.Name}, []string{"--annotation", "metax-tech.com/gpu=all"}))
+	}
+	return proofs
+}

@@ -1,0 +1,93 @@
+package engines
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+)
+
+// inside is where a container that verification starts has metax-ctk. It has nothing
+// else: no image is needed, none is pulled, and nothing of anybody's is run.
+const inside = "/metax-ctk"
+
+// Witness returns the paths of the character devices of GPUs that this process sees,
+// sorted: what "metax-ctk runtime witness" prints in a container.
+func Witness() ([]string, error) {
+	seen := []string{}
+	for _, pattern := range []string{"/dev/dri/*", "/dev/mx*"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("look for %s: %w", pattern, err)
+		}
+		for _, p := range paths {
+			if info, err := os.Lstat(p); err == nil && info.Mode()&fs.ModeCharDevice != 0 {
+				seen = append(seen, p)
+			}
+		}
+	}
+	slices.Sort(seen)
+	return seen, nil
+}
+
+// witness runs a container that has metax-ctk tell what it sees, which is to be all
+// nodes of all GPUs and no more.
+func (h Host) witness(ctx context.Context, what, program string, args []string) Proof {
+	out, err := h.Run(ctx, program, args...)
+	if err != nil {
+		return Proof{What: what, Detail: err.Error()}
+	}
+	var seen []string
+	if err := json.Unmarshal(out, &seen); err != nil {
+		return Proof{What: what, Detail: fmt.Sprintf("it printed %.100q", out)}
+	}
+	if missing := without(h.Nodes, seen); len(missing) > 0 {
+		return Proof{What: what, Detail: "it lacks " + strings.Join(missing, ", ")}
+	}
+	if more := without(seen, h.Nodes); len(more) > 0 {
+		return Proof{What: what, Detail: "it also has " + strings.Join(more, ", ")}
+	}
+	return Proof{What: what, OK: true, Detail: fmt.Sprintf("%d device nodes", len(seen))}
+}
+
+// without are the elements of a that b lacks.
+func without(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}
+
+// bare makes a root directory for a container that consists of metax-ctk alone, and
+// returns what removes it.
+func (h Host) bare() (dir string, remove func(), err error) {
+	if dir, err = os.MkdirTemp("", "metax-ctk-verify-"); err != nil {
+		return "", nil, fmt.Errorf("make a root for a container: %w", err)
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	program, err := os.ReadFile(h.Self)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, inside), program, 0o755)
+	}
+	// A container of another user than root has to get there.
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		remove()
+		return "", nil, fmt.Errorf("make a root for a container: %w", err)
+	}
+	return dir, remove, nil
+}
+
+// registered tells whether an engine has our runtime under its name.
+func registered(s engine.Setup, path string) Proof {
+	p := Proof{What: fmt.Sprintf("the runtime %q is registered", s.Name), OK: path != "" && path == s.Runtime, Detail: path}
+	if !p.OK && path != "" {
+		p.Detail = fmt.Sprintf("as %s, not as %s", path, s.Runtime)
+	}
+	return p
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// configKind is the kind of what config show and config default print.
+const configKind = "Configuration"
+
+func (t toolkit) configCommand() *cli.Command {
+	file := &cli.StringFlag{Name: "file", Value: config.Path, Usage: "the configuration `FILE`", TakesFile: true}
+	dryRun := &cli.BoolFlag{Name: "dry-run", Usage: "say what would change, and change nothing"}
+	return &cli.Command{
+		Name:  "config",
+		Usage: "the settings of the toolkit: what they are, where they come from, changing them",
+		Subcommands: []*cli.Command{
+			{
+				Name: "show", ArgsUsage: "[KEY]", Usage: "show every setting and where its value comes from",
+				Description: `The value that counts is that of an option, else of the environment, else of
+the file, else the default. With a KEY, that value alone is printed.
+
+Examples:
+   metax-ctk config show
+   metax-ctk config show gpus.policy
+
+Exit codes: 0 done; 1 the file cannot be read; 2 usage or bad configuration.`,
+				Flags: []cli.Flag{file, outputFlag()}, Action: t.configShow,
+			},
+			{
+				Name: "set", ArgsUsage: "KEY=VALUE...", Usage: "set values in the configuration file",
+				Description: `Comments, order and everything else in the file stay as they are. A file that
+is not there is made. A list has commas between its words. Nothing is written
+if the file would not be right afterwards.
+
+Examples:
+   metax-ctk config set gpus.policy=binpack docker.client=podman
+   metax-ctk config set runtime.runtimes=crun,runc --dry-run
+
+Exit codes: 0 done, or nothing to do; 1 the file cannot be read or written;
+2 usage, a value that may not be, or bad configuration.`,
+				Flags: []cli.Flag{file, dryRun, outputFlag()}, Action: t.configSet,
+			},
+			{
+				Name: "unset", ArgsUsage: "KEY...", Usage: "take settings out of the configuration file",
+				Description: `A setting that is not in the file has its default. Comments stay.
+
+Example:
+   metax-ctk config unset gpus.policy
+
+Exit codes: 0 done, or nothing to do; 1 the file cannot be read or written;
+2 usage or bad configuration.`,
+				Flags: []cli.Flag{file, dryRun, outputFlag()}, Action: t.configUnset,
+			},
+			{
+				Name: "default", Usage: "print a configuration file with every setting at its default",
+				Description: `Every setting stands there as a comment, with what it does and what its value
+may be. No file is read.
+
+Example:
+   metax-ctk config default > config.toml
+
+Exit codes: 0 done; 1 failed; 2 usage.`,
+				Flags: []cli.Flag{outputFlag()}, Action: t.configDefault,
+			},
+			{
+				Name: "validate", ArgsUsage: "[FILE]", Usage: "say what is wrong with a configuration file",
+				Description: `Everything is told at once: what is not TOML, unknown keys, values that may
+not be, and, of the file in its place, whether others than root may write to it.
+"-" reads standard input.
+
+Examples:
+   metax-ctk config validate
+   metax-ctk config validate ./config.toml
+
+Exit codes: 0 the file is right, or there is none; 1 it cannot be read; 2 usage,
+or the file is wrong.`,
+				Flags: []cli.Flag{outputFlag()}, Action: t.configValidate,
+			},
+		},
+	}
+}
+
+// configured is a setting, as -o prints it.
+type configured struct {
+	Key  string      `json:"key"`
+	Type config.Kind `json:"type"`
+	// Value is a text, a list of texts, a truth value or a list of requirements, by
+	// the type; what is not set has the empty one.
+	Value any  `json:"value"`
+	Set   bool `json:"set"`
+	// Origin is "option", "environment", "file" or "default"; From names the option,
+	// the variable or the file, Line is that of the file or 0.
+	Origin      config.Source `json:"origin"`
+	From        string        `json:"from"`
+	Line        int           `json:"line"`
+	Environment string        `json:"environment"`
+	Option      string        `json:"option"`
+	Allowed     string        `json:"allowed"`
+	Use         string        `json:"use"`
+}
+
+type configuration struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// File is the configuration file, Present whether it is there.
+	File     string       `json:"file"`
+	Present  bool         `json:"present"`
+	Settings []configured `json:"settings"`
+}
+
+func (t toolkit) configShow(c *cli.Context) error {
+	args, err := arguments(c, 0, 1)
+	if err != nil {
+		return err
+	}
+	path := c.String("file")
+	text, err := readConfig(path)
+	if err != nil {
+		return err
+	}
+	all, err := config.Show(path, text, os.Getenv, optionsOf(c))
+	if err != nil {
+		return usageError{err}
+	}
+	for _, e := range all {
+		if doubt := e.Doubt(); doubt != "" {
+			t.warn(printable(doubt))
+		}
+	}
+	if len(args) == 1 {
+		return t.configShowOne(c, all, args[0])
+	}
+	return t.print(c, configurationOf(path, text != nil, all), func(w io.Writer) error {
+		rows := [][]string{{"SETTING", "VALUE", "ORIGIN"}}
+		for _, e := range all {
+			rows = append(rows, []string{e.Key, e.Text(), e.Origin()})
+		}
+		return columns(w, rows)
+	})
+}
+
+func (t toolkit) configShowOne(c *cli.Context, all []config.Effective, key string) error {
+	for _, e := range all {
+		if e.Key == key {
+			return t.print(c, configuredOf(e), func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, printable(e.Text()))
+				return err
+			})
+		}
+	}
+	return usageError{config.Unknown(key)}
+}
+
+// optionsOf returns the values of the global options by their names, so far as the
+// command line has them and not the environment.
+func optionsOf(c *cli.Context) func(string) (string, bool) {
+	return func(option string) (string, bool) {
+		name := option
+		if len(name) > 2 {
+			name = name[2:]
+		}
+		for _, f := range c.App.Flags {
+			flag, ok := f.(*cli.StringFlag)
+			if ok && flag.Name == name && c.IsSet(name) && os.Getenv(flag.EnvVars[0]) != c.String(name) {
+				return c.String(name), true
+			}
+		}
+		return "", false
+	}
+}
+
+// readConfig returns nil for a file that is not there.
+func readConfig(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return text, nil
+}
+
+func configurationOf(path string, present bool, all []config.Effective) configuration {
+	shown := configuration{APIVersion: gpu.APIVersion, Kind: configKind, File: path, Present: present}
+	for _, e := range all {
+		shown.Settings = append(shown.Settings, configuredOf(e))
+	}
+	return shown
+}
+
+func configuredOf(e config.Effective) configured {
+	shown := configured{
+		Key: e.Key, Type: e.Kind, Set: e.Set, Origin: e.Source, From: e.Name, Line: e.Line,
+		Environment: e.Env, Option: e.Option, Allowed: e.Allowed, Use: e.Use,
+	}
+	switch e.Kind {
+	case config.Table:
+		shown.Value = append([]config.Requirement{}, e.Rows...)
+	case config.List:
+		shown.Value = append([]string{}, e.Words...)
+	case config.Switch:
+		shown.Value = e.Text() == "true"
+	default:
+		shown.Value = e.Text()
+	}
+	return shown
+}

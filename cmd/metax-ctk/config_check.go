@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+func (t toolkit) configDefault(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	all, err := config.Show("", nil, func(string) string { return "" }, func(string) (string, bool) { return "", false })
+	if err != nil {
+		return err
+	}
+	return t.print(c, configurationOf(config.Path, false, all), func(w io.Writer) error {
+		_, err := w.Write(config.Default())
+		return err
+	})
+}
+
+// configChecked is what validate found, as -o prints it.
+type configChecked struct {
+	File     string           `json:"file"`
+	Present  bool             `json:"present"`
+	OK       bool             `json:"ok"`
+	Problems []config.Problem `json:"problems"`
+}
+
+func (t toolkit) configValidate(c *cli.Context) error {
+	args, err := arguments(c, 0, 1)
+	if err != nil {
+		return err
+	}
+	path := config.Path
+	if len(args) == 1 {
+		path = args[0]
+	}
+	text, err := t.configText(path)
+	if err != nil {
+		return err
+	}
+	found := configChecked{File: path, Present: text != nil, Problems: []config.Problem{}}
+	if len(args) == 1 && text == nil {
+		return fmt.Errorf("read configuration %s: %w", path, fs.ErrNotExist)
+	}
+	found.Problems = append(found.Problems, t.configTrust(path)...)
+	found.Problems = append(found.Problems, config.Check(text)...)
+	found.OK = len(found.Problems) == 0
+	if err := t.print(c, found, func(w io.Writer) error { return found.table(w) }); err != nil {
+		return err
+	}
+	if !found.OK {
+		return usagef("%s in %s", plural(len(found.Problems), "problem"), path)
+	}
+	return nil
+}
+
+func (f configChecked) table(w io.Writer) error {
+	var b strings.Builder
+	for _, p := range f.Problems {
+		fmt.Fprintf(&b, "%s: %s\n", printable(f.File), printable(p.String()))
+	}
+	switch {
+	case !f.Present:
+		fmt.Fprintf(&b, "%s is not there: every setting has its default\n", printable(f.File))
+	case f.OK:
+		fmt.Fprintf(&b, "%s is right\n", printable(f.File))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// configText reads a file, or standard input; nil is a file that is not there.
+func (t toolkit) configText(path string) ([]byte, error) {
+	if path != "-" {
+		return readConfig(path)
+	}
+	text, err := io.ReadAll(io.LimitReader(t.In, hostfs.MaxFile))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration from standard input: %w", err)
+	}
+	return append([]byte{}, text...), nil
+}
+
+// configTrust is why metax-runtime would refuse a file where it stands. Of another
+// file than the one that the programs read it is only a warning: it may be on its
+// way there.
+func (t toolkit) configTrust(path string) []config.Problem {
+	abs, err := filepath.Abs(path)
+	if path == "-" || err != nil {
+		return nil
+	}
+	_, err = hostfs.Trust(abs)
+	switch {
+	case !errors.Is(err, hostfs.ErrUntrusted):
+		return nil
+	case abs != config.Path:
+		t.warn(fmt.Sprintf("metax-runtime would not read it here: %v", err))
+		return nil
+	}
+	return []config.Problem{{Message: fmt.Sprintf("%v: chown root and chmod go-w what is named", err)}}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
+)
+
+func (t toolkit) runtimeCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "runtime",
+		Usage: "set container engines up for MetaX GPUs",
+		Subcommands: []*cli.Command{
+			{
+				Name:  "configure",
+				Usage: "register metax-runtime with an engine and switch its CDI on; or take that out again",
+				Description: `Edits the engine's own configuration: what it does not concern stays byte for
+byte, the file before is kept in /var/lib/metax-container-toolkit/backups, and a
+file that the engine could not read is never touched. No engine is restarted
+unless --restart is given; the command that it takes is printed.
+
+--dry-run prints what would change, as a unified diff, with --remove and
+--rollback too. --remove takes out what was put in: a file that nobody else has
+edited since is again what it was, byte for byte. --rollback undoes the last
+change. --verify changes nothing: it asks the engine as it runs, and starts
+containers that tell which GPUs they see. "auto" is every engine that is here.
+
+Examples:
+   metax-ctk runtime configure --engine docker --dry-run
+   metax-ctk runtime configure --engine auto --restart
+   metax-ctk runtime configure --engine docker --verify
+   metax-ctk runtime configure --engine docker --remove
+
+Exit codes: 0 done, or nothing to do; 1 failed; 2 usage; 4 --verify found
+something that is not as it should be.`,
+				Flags: append([]cli.Flag{
+					&cli.StringFlag{Name: "engine", Value: "auto", Usage: "`ENGINE` to set up: " + strings.Join(engines.Names(), ", ") + ", or auto"},
+					&cli.StringFlag{Name: "config", Usage: "the engine's main configuration `FILE`, below the root (default: the usual one)"},
+					&cli.StringFlag{Name: "engine-version", Usage: "take the engine for `VERSION` (default: what it says)"},
+					&cli.StringFlag{Name: "name", Value: "metax", Usage: "`NAME` of the runtime in the engine"},
+					&cli.StringFlag{Name: "runtime-path", Usage: "`PATH` at which the engine finds metax-runtime (default: beside metax-ctk)"},
+					hookFlag(),
+					&cli.BoolFlag{Name: "default", Usage: "make it the runtime of containers that name none"},
+					&cli.BoolFlag{Name: "cdi", Value: true, Usage: "switch the engine's CDI on where it is off"},
+					&cli.StringSliceFlag{Name: "spec-dir", Usage: "have the engine look for CDI specs in `DIR`; repeatable (default: where it looks anyway)"},
+					&cli.BoolFlag{Name: "dry-run", Usage: "change nothing, print the differences"},
+					&cli.BoolFlag{Name: "remove", Usage: "take out what was put in"},
+					&cli.BoolFlag{Name: "rollback", Usage: "undo the last change"},
+					&cli.BoolFlag{Name: "verify", Usage: "change nothing, look whether the running engine is set up"},
+					&cli.BoolFlag{Name: "restart", Usage: "make the engine read its configuration at once"},
+					&cli.StringFlag{Name: "backup-dir", Hidden: true},
+				}, outputFlag()),
+				Action: t.runtimeConfigure,
+			},
+			{
+				Name:   "witness",
+				Usage:  "print the device nodes of GPUs that this process sees",
+				Hidden: true, // for --verify, in a container
+				Description: `Example:
+   metax-ctk runtime witness -o json`,
+				Flags:  []cli.Flag{outputFlag()},
+				Action: t.runtimeWitness,
+			},
+		},
+	}
+}
+
+func (t toolkit) runtimeWitness(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	seen, err := engines.Witness()
+	if err != nil {
+		return err
+	}
+	return t.print(c, seen, func(w io.Writer) error {
+		for _, path := range seen {
+			fmt.Fprintln(w, printable(path))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
+	"github.com/metax-ctk/container-toolkit/internal/backup"
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// restartPatience bounds how long an engine may take to start again.
+const restartPatience = 2 * time.Minute
+
+func (r configuring) configure(e engines.Engine, done *outcome) error {
+	changes, err := e.Configure(r.setup)
+	if err != nil {
+		return err
+	}
+	// What can be taken out now is ours; if that is nothing, this is the first change.
+	op := backup.Configure
+	if ours, err := e.Remove(r.setup); err == nil && len(ours) == 0 {
+		op = backup.Begin
+	}
+	return r.apply(e, op, changes, done)
+}
+
+func (r configuring) remove(e engines.Engine, done *outcome) error {
+	changes, err := e.Remove(r.setup)
+	if err != nil {
+		return err
+	}
+	return r.apply(e, backup.Remove, changes, done)
+}
+
+func (r configuring) rollback(e engines.Engine, done *outcome) error {
+	have := map[string][]byte{}
+	for _, file := range e.Files {
+		text, err := r.host.Read(file)
+		if err != nil {
+			return err
+		}
+		have[r.host.Root.Join(file)] = text
+	}
+	undo, err := r.store.Rollback(have)
+	if err != nil {
+		return err
+	}
+	var changes []engine.Change
+	for _, c := range undo {
+		changes = append(changes, engine.Change(c))
+	}
+	return r.apply(e, backup.Rollback, changes, done)
+}
+
+func (r configuring) verify(e engines.Engine, done *outcome) error {
+	if !r.host.Root.Real() {
+		return errors.New("below another root there is no engine that runs; leave out --verify, or --root")
+	}
+	node, err := r.node(r.c)
+	if err != nil {
+		return err
+	}
+	r.host.Nodes = nodesOf(node)
+	again, err := r.host.Named(r.c.Context, e.Name, engines.Options{Config: e.Config, Version: e.Version})
+	if err != nil {
+		return err
+	}
+	done.Proofs = again.Verify(r.c.Context, r.setup)
+	return nil
+}
+
+// apply carries changes out, unless they are only to be shown.
+func (r configuring) apply(e engines.Engine, op backup.Op, changes []engine.Change, done *outcome) error {
+	var list []backup.Change
+	for _, c := range changes {
+		done.Changes = append(done.Changes, changeOf(c))
+		list = append(list, backup.Change(c))
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	done.Activate = e.Activate(changes)
+	if r.c.Bool("dry-run") {
+		return nil
+	}
+	if err := r.store.Apply(op, list); err != nil {
+		done.Changes, done.Activate = []changed{}, ""
+		return err
+	}
+	if !r.c.Bool("restart") || done.Activate == "" {
+		return nil
+	}
+	if err := r.activate(done.Activate); err != nil {
+		return fmt.Errorf("the configuration is changed, but not in force: %w", err)
+	}
+	done.Activated = true
+	return nil
+}
+
+// activate runs the command that makes an engine read its configuration.
+func (r configuring) activate(line string) error {
+	words := strings.Fields(line)
+	program := r.host.Program(words[0])
+	if r.host.Run == nil || program == "" || !r.host.Root.Exists("/run/systemd/system") {
+		return fmt.Errorf("systemd does not run here; restart the engine yourself (elsewhere it is: %s)", line)
+	}
+	ctx, cancel := context.WithTimeout(r.c.Context, restartPatience)
+	defer cancel()
+	_, err := r.host.Run(ctx, program, words[1:]...)
+	return err
+}
+
+func changeOf(c engine.Change) changed {
+	d := changed{Path: c.Path, Action: "changed"}
+	old, now := c.Path, c.Path
+	switch {
+	case c.Before == nil:
+		d.Action, old = "made", "/dev/null"
+	case c.After == nil:
+		d.Action, now = "removed", "/dev/null"
+	}
+	d.Diff = string(diff.Diff(old, c.Before, now, c.After))
+	return d
+}
+
+// printOutcomes prints what was done, a paragraph for each engine.
+func printOutcomes(all []outcome, dry bool) func(io.Writer) error {
+	return func(w io.Writer) error {
+		for _, e := range all {
+			head := strings.TrimSpace(e.Engine + " " + e.Version)
+			switch {
+			case e.Aside != "":
+				fmt.Fprintf(w, "%s: left alone: %s\n", head, e.Aside)
+			case e.Error != "", len(e.Proofs) > 0:
+			case len(e.Changes) == 0:
+				fmt.Fprintf(w, "%s: nothing to do (%s)\n", head, e.Config)
+			}
+			for _, c := range e.Changes {
+				if dry {
+					fmt.Fprint(w, c.Diff)
+				} else {
+					fmt.Fprintf(w, "%s: %s %s\n", head, c.Action, c.Path)
+				}
+			}
+			for _, p := range e.Proofs {
+				fmt.Fprintf(w, "%s: %s\n", head, printable(p.String()))
+			}
+			switch {
+			case e.Activated:
+				fmt.Fprintf(w, "%s: done: %s\n", head, e.Activate)
+			case e.Activate != "" && !dry:
+				fmt.Fprintf(w, "%s: to put it in force: %s\n", head, e.Activate)
+			}
+		}
+		return nil
+	}
+}
+
+// nodesOf are the device nodes that a container with all GPUs has, sorted.
+func nodesOf(node gpu.Node) []string {
+	var all []string
+	for _, g := range node.GPUs {
+		all = append(all, g.Nodes...)
+	}
+	if node.Shared != nil {
+		all = append(all, node.Shared.Nodes...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

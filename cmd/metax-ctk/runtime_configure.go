@@ -1,0 +1,198 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
+	"github.com/metax-ctk/container-toolkit/internal/backup"
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// configuring is one run of runtime configure.
+type configuring struct {
+	toolkit
+	c     *cli.Context
+	host  engines.Host
+	store backup.Store
+	setup engine.Setup
+}
+
+// outcome is what was done about one engine, as -o prints it.
+type outcome struct {
+	Engine  string `json:"engine"`
+	Version string `json:"version,omitempty"`
+	Config  string `json:"config"`
+	// Aside is why an engine was left alone.
+	Aside   string    `json:"aside,omitempty"`
+	Changes []changed `json:"changes"`
+	// Activate is the command that makes the engine read the changes.
+	Activate  string          `json:"activate,omitempty"`
+	Activated bool            `json:"activated,omitempty"`
+	Proofs    []engines.Proof `json:"proofs,omitempty"`
+	Error     string          `json:"error,omitempty"`
+}
+
+// changed is one file that was, or would be, changed.
+type changed struct {
+	Path   string `json:"path"`
+	Action string `json:"action"` // "made", "changed" or "removed"
+	Diff   string `json:"diff,omitempty"`
+}
+
+func (t toolkit) runtimeConfigure(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	r, err := t.configuring(c)
+	if err != nil {
+		return err
+	}
+	list, err := r.engines()
+	if err != nil {
+		return err
+	}
+	act := r.configure
+	switch {
+	case c.Bool("remove"):
+		act = r.remove
+	case c.Bool("rollback"):
+		act = r.rollback
+	case c.Bool("verify"):
+		act = r.verify
+	}
+	var all []outcome
+	var failed []error
+	problems := false
+	for _, e := range list {
+		done := outcome{Engine: e.Name, Config: r.host.Root.Join(e.Config), Aside: e.Aside, Changes: []changed{}}
+		if e.Version.Known() {
+			done.Version = e.Version.String()
+		}
+		if e.Aside == "" {
+			if err := act(e, &done); err != nil {
+				done.Error = err.Error()
+				failed = append(failed, fmt.Errorf("%s: %w", e.Name, explained(err)))
+			}
+		}
+		problems = problems || slices.ContainsFunc(done.Proofs, func(p engines.Proof) bool { return !p.OK && !p.Unknown })
+		all = append(all, done)
+	}
+	if err := t.print(c, all, printOutcomes(all, c.Bool("dry-run"))); err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		return errors.Join(failed...)
+	}
+	if problems {
+		return errProblems
+	}
+	return nil
+}
+
+// explained adds the next step to errors that have one.
+func explained(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; run it as root", err)
+	case errors.Is(err, backup.ErrNone):
+		return fmt.Errorf("%w; --remove takes the toolkit's settings out of a file that has them", err)
+	}
+	return err
+}
+
+func (t toolkit) configuring(c *cli.Context) (configuring, error) {
+	modes := 0
+	for _, mode := range []string{"remove", "rollback", "verify"} {
+		if c.Bool(mode) {
+			modes++
+		}
+	}
+	switch {
+	case modes > 1:
+		return configuring{}, usagef("--remove, --rollback and --verify exclude one another")
+	case c.Bool("verify") && (c.Bool("dry-run") || c.Bool("restart")):
+		return configuring{}, usagef("--verify changes nothing; --dry-run and --restart do not go with it")
+	case c.String("engine") == "auto" && (c.IsSet("config") || c.IsSet("engine-version")):
+		return configuring{}, usagef("--config and --engine-version are of one engine: name it with --engine")
+	case c.IsSet("engine-version") && !engine.ParseVersion(c.String("engine-version")).Known():
+		return configuring{}, usagef("--engine-version %q is no version such as 28.5.2", c.String("engine-version"))
+	}
+	for _, option := range []string{"config", "runtime-path", "hook"} {
+		if p := c.String(option); c.IsSet(option) && (!path.IsAbs(p) || path.Clean(p) != p) {
+			return configuring{}, usagef("--%s %q is not an absolute path without detours", option, p)
+		}
+	}
+	root, err := hostfs.New(t.where(c).Root)
+	if err != nil {
+		return configuring{}, err
+	}
+	dir := c.String("backup-dir")
+	if dir == "" {
+		dir = root.Join(backup.Dir)
+	}
+	r := configuring{toolkit: t, c: c, store: backup.New(dir)}
+	r.host = engines.Host{Root: root, Getenv: os.Getenv, Original: r.store.Original}
+	if root.Real() {
+		r.host.Run = t.Run
+		if r.host.Self, err = os.Executable(); err != nil {
+			return configuring{}, fmt.Errorf("find metax-ctk: %w", err)
+		}
+	}
+	r.setup = engine.Setup{
+		Name: c.String("name"), Default: c.Bool("default"), CDI: c.Bool("cdi"), SpecDirs: c.StringSlice("spec-dir"),
+	}
+	if r.setup.Runtime, err = r.programPath("runtime-path", "metax-runtime"); err != nil {
+		return configuring{}, err
+	}
+	r.setup.Hook, err = r.programPath("hook", hookName)
+	return r, err
+}
+
+// programPath is where the engine finds one of our programs: the path that is given,
+// beside this program, or below another root where packages put it. An engine that
+// starts containers by a program that is not there starts none.
+func (r configuring) programPath(option, name string) (string, error) {
+	p := r.c.String(option)
+	if p == "" {
+		p = "/usr/bin/" + name
+		if r.host.Root.Real() {
+			p = filepath.Join(filepath.Dir(r.host.Self), name)
+		}
+	}
+	if r.c.Bool("remove") || r.c.Bool("rollback") {
+		return p, nil
+	}
+	if info, err := r.host.Root.Stat(p); err != nil || !info.Mode.IsRegular() || info.Mode&0o111 == 0 {
+		return "", fmt.Errorf("there is no program %s that an engine could run; install it, or name it: --%s PATH", r.host.Root.Join(p), option)
+	}
+	return p, nil
+}
+
+// engines are those that the command line means.
+func (r configuring) engines() ([]engines.Engine, error) {
+	name := r.c.String("engine")
+	if name != "auto" {
+		e, err := r.host.Named(r.c.Context, name, engines.Options{
+			Config: r.c.String("config"), Version: engine.ParseVersion(r.c.String("engine-version")),
+		})
+		if errors.Is(err, engines.ErrUnknown) {
+			return nil, usageError{err}
+		}
+		e.Aside = ""
+		return []engines.Engine{e}, err
+	}
+	list, err := r.host.Found(r.c.Context)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("no container engine was found on this host; name it: --engine docker")
+	}
+	return list, err
+}

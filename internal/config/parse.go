@@ -1,0 +1,50 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Parse reads the value of a setting from a command line: a list has commas
+// between its words, an empty value is an empty list. The result is a string, a
+// bool or a []string, which can stand in the file.
+func (s Setting) Parse(text string) (any, error) {
+	if s.Kind == Table {
+		return nil, fmt.Errorf("%s is a %s, which stands on several lines of the file: edit it there, then run metax-ctk config validate", s.Key, s.Kind)
+	}
+	words := s.split(text)
+	for _, word := range words {
+		if !s.allows(word) || strings.ContainsFunc(word, unicode.IsControl) {
+			return nil, fmt.Errorf("%s: %q: want %s", s.Key, word, s.Allowed)
+		}
+	}
+	switch {
+	case s.Kind == Switch:
+		return words[0] == "true", nil
+	case s.Kind == Text:
+		return words[0], nil
+	case len(words) == 0 && s.some:
+		return nil, fmt.Errorf("%s is empty: want %s", s.Key, s.Allowed)
+	}
+	return words, nil
+}
+
+// split returns the words of a value that is written on one line.
+func (s Setting) split(text string) []string {
+	switch {
+	case s.Kind != List:
+		return []string{text}
+	case text == "":
+		return []string{}
+	}
+	return strings.Split(text, ",")
+}
+
+// Unknown is the error of a key that is no setting's.
+func Unknown(key string) error {
+	if near := nearest(key); near != "" {
+		return fmt.Errorf("unknown key %q; did you mean %q?", key, near)
+	}
+	return fmt.Errorf("unknown key %q; metax-ctk config show lists them", key)
+}

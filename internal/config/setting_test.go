@@ -1,0 +1,250 @@
+package config
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
+	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+)
+
+var update = flag.Bool("update", false, "rewrite packaging/config.toml and the tables in the manual")
+
+func unset(string) string { return "" }
+
+func noOption(string) (string, bool) { return "", false }
+
+// The words that may stand in the file are those that the programs know.
+func TestWords(t *testing.T) {
+	for key, words := range map[string][]string{
+		"docker.inject": {dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags},
+		"maca.check":    {dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict},
+		"gpus.policy":   {"compact", "preserve", "weighted:2,0.5"},
+	} {
+		s, ok := Find(key)
+		if !ok {
+			t.Fatalf("no setting %s", key)
+		}
+		if key == "gpus.policy" {
+			for _, p := range alloc.Policies() {
+				words = append(words, p.String())
+			}
+		}
+		for _, word := range words {
+			if !s.allows(word) || !strings.Contains(s.Allowed, strings.SplitN(word, ":", 2)[0]) {
+				t.Errorf("%s: %q is not allowed, or not named in %q", key, word, s.Allowed)
+			}
+		}
+		if s.allows("") || s.allows(words[0]+"x") {
+			t.Errorf("%s allows anything", key)
+		}
+	}
+	s, _ := Find("runtime.spec-dirs")
+	if d := cmp.Diff(specfile.Dirs(), s.Default); d != "" {
+		t.Error(d)
+	}
+}
+
+// The table is whole, and what it says of itself holds.
+func TestSettings(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Settings() {
+		if seen[s.Key] || s.Key != strings.TrimPrefix(s.Section()+"."+s.Name(), ".") {
+			t.Errorf("%s: section %q, name %q, or twice", s.Key, s.Section(), s.Name())
+		}
+		seen[s.Key] = true
+		if s.Use == "" || !strings.HasSuffix(s.Use, ".") || s.Allowed == "" {
+			t.Errorf("%s: no description, or no full stop: %q, %q", s.Key, s.Use, s.Allowed)
+		}
+		if (s.Default == nil) == (s.Example == nil) {
+			t.Errorf("%s: want a default or an example", s.Key)
+		}
+		for _, word := range s.Default {
+			if !s.allows(word) {
+				t.Errorf("%s: its default %q may not be", s.Key, word)
+			}
+		}
+		if (s.text == nil) != (s.Env == "") {
+			t.Errorf("%s: its variable %q is not what Load reads", s.Key, s.Env)
+		}
+	}
+}
+
+// The file of defaults changes nothing, and with its comments undone neither: it
+// then says every default, which a setting without one has not.
+func TestDefault(t *testing.T) {
+	golden(t, "../../packaging/config.toml", func([]byte) []byte { return Default() })
+	undone := regexp.MustCompile(`(?m)^#(\S)`).ReplaceAll(Default(), []byte("$1"))
+	for name, text := range map[string][]byte{"as it is": Default(), "undone": undone} {
+		all, err := Show("c.toml", text, unset, noOption)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for i, want := range Settings() {
+			e := all[i]
+			if (e.Source == FromFile) != (name == "undone") {
+				t.Errorf("%s: %s is from %s", name, e.Key, e.Origin())
+			}
+			if want.Default != nil && cmp.Diff(want.Default, e.Words) != "" {
+				t.Errorf("%s: %s is %q, want %q", name, e.Key, e.Words, want.Default)
+			}
+		}
+	}
+	for line := range bytes.Lines(Default()) {
+		if len(line) > 100 || bytes.HasSuffix(line, []byte(" \n")) {
+			t.Errorf("too long, or blanks at the end: %q", line)
+		}
+	}
+}
+
+func TestShow(t *testing.T) {
+	const text = "# ours\nroot = '/host'\n[docker]\nclient = 'podman'\ninject = 'flags'\n[gpus]\nignore = []\n[runtime]\naccept-environment = true\n"
+	env := map[string]string{"METAX_CTK_INJECT": "cdi", "METAX_CTK_GPUS_IGNORE": "a,b", "METAX_CTK_ROOT": "/env"}
+	option := func(name string) (string, bool) {
+		return map[string]string{"--root": "/option"}[name], name == "--root"
+	}
+	all, err := Show("c.toml", []byte(text), func(k string) string { return env[k] }, option)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, e := range all {
+		if e.Doubt() != "" {
+			t.Errorf("a doubt: %s", e.Doubt())
+		}
+		got[e.Key] = fmt.Sprintf("%s | %s | %v", e.Text(), e.Origin(), e.Set)
+	}
+	rules := ""
+	for _, r := range compat.Defaults() {
+		rules += "; MXMACA " + r.MACA + " needs driver " + r.Driver
+	}
+	want := map[string]string{
+		"node":                       "host | default | true",
+		"root":                       "/option | --root | true",
+		"docker.client":              "podman | c.toml, line 4 | true",
+		"docker.inject":              "cdi | METAX_CTK_INJECT | true",
+		"gpus.policy":                "spread | default | true",
+		"gpus.ignore":                "a,b | METAX_CTK_GPUS_IGNORE | true",
+		"maca.check":                 " | default | false",
+		"maca.labels":                "metax-tech.com/maca.version | default | true",
+		"maca.requirements":          rules[2:] + " | default | true",
+		"runtime.runtimes":           "runc,crun | default | true",
+		"runtime.spec-dirs":          "/etc/cdi,/var/run/cdi | default | true",
+		"runtime.accept-environment": "true | c.toml, line 9 | true",
+		"runtime.accept-environment-unprivileged": "false | default | true",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	all, err = Show("c.toml", nil, func(k string) string {
+		return map[string]string{"METAX_CTK_INJECT": "cdii", "METAX_CTK_ROOT": "here"}[k]
+	}, noOption)
+	if want := `docker.inject (from METAX_CTK_INJECT): "cdii": want auto, cdi or flags`; err != nil || all[3].Doubt() != want || all[1].Doubt() != "" {
+		t.Errorf("%q, %v, want %q", all[3].Doubt(), err, want)
+	}
+	if _, err := Show("c.toml", []byte("x = 1"), unset, noOption); err == nil {
+		t.Error("a wrong file is shown")
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, tc := range []struct {
+		key, text string
+		want      any
+	}{
+		{"docker.client", "podman", "podman"},
+		{"gpus.policy", "weighted:1,2", "weighted:1,2"},
+		{"gpus.ignore", "", []string{}},
+		{"gpus.ignore", "a,b", []string{"a", "b"}},
+		{"runtime.accept-environment", "true", true},
+		{"runtime.accept-environment", "false", false},
+		{"runtime.accept-environment", "yes", nil},
+		{"runtime.runtimes", "", nil},
+		{"runtime.runtimes", "runc,", nil},
+		{"runtime.spec-dirs", "etc", nil},
+		{"docker.client", "", nil},
+		{"docker.client", "a\nb", nil},
+		{"docker.inject", "no", nil},
+		{"maca.requirements", "3", nil},
+	} {
+		s, _ := Find(tc.key)
+		got, err := s.Parse(tc.text)
+		if d := cmp.Diff(tc.want, got); d != "" || (err == nil) != (tc.want != nil) {
+			t.Errorf("%s=%q: %v, %v", tc.key, tc.text, got, err)
+		}
+	}
+}
+
+// The manual has the table of settings in both languages; all but the
+// descriptions of the Chinese one is made here.
+func TestManual(t *testing.T) {
+	table := regexp.MustCompile(`(?s)\| Key \|.*?\n\n`)
+	golden(t, "../../docs/configuration.md", func(page []byte) []byte {
+		return table.ReplaceAllLiteral(page, manual())
+	})
+	page, err := os.ReadFile("../../docs/zh/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Settings() {
+		if row := strings.Join(columns(s), " | "); !bytes.Contains(page, []byte("| "+row+" |")) {
+			t.Errorf("docs/zh/configuration.md has no row %s", row)
+		}
+	}
+}
+
+func manual() []byte {
+	var b bytes.Buffer
+	b.WriteString("| Key | Type | Default | Environment | Option | |\n|---|---|---|---|---|---|\n")
+	for _, s := range Settings() {
+		fmt.Fprintf(&b, "| %s | %s Values: %s. |\n", strings.Join(columns(s), " | "), s.Use, s.Allowed)
+	}
+	b.WriteString("\n")
+	return b.Bytes()
+}
+
+// columns are a row's, but for the description.
+func columns(s Setting) []string {
+	row := []string{code(s.Key), string(s.Kind), code(strings.Join(s.Default, ",")), code(s.Env), code(s.Option)}
+	for i := range row {
+		if row[i] == "" {
+			row[i] = "–"
+		}
+	}
+	return row
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// golden holds a file to what is made of it.
+func golden(t *testing.T, path string, make func(have []byte) []byte) {
+	t.Helper()
+	have, err := os.ReadFile(path)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	want := make(have)
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		have = want
+	}
+	if d := cmp.Diff(string(want), string(have)); d != "" {
+		t.Errorf("%s is not what the table of settings says (go test ./internal/config -update):\n%s", path, d)
+	}
+}

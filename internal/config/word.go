@@ -1,0 +1,30 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+)
+
+// What a word of a value may be.
+
+func absolute(word string) bool { return strings.HasPrefix(word, "/") }
+
+// program is a name, to be looked for, or an absolute path: what is relative to a
+// directory would be another program in another one.
+func program(word string) bool {
+	return word != "" && (absolute(word) || !strings.Contains(word, "/"))
+}
+
+func oneOf(words ...string) func(string) bool {
+	return func(word string) bool { return slices.Contains(words, word) }
+}
+
+func policy(word string) bool {
+	_, err := alloc.ParsePolicy(word)
+	return err == nil
+}
+
+// plain is a word that survives a list with commas, as the environment has it.
+func plain(word string) bool { return word != "" && !strings.Contains(word, ",") }
