@@ -25,6 +25,7 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	if o.Config != "" {
 		place.Path = o.Config
 	}
+	e.mark = place.Path
 	text, err := h.Read(place.Path)
 	if err != nil {
 		return Engine{}, err

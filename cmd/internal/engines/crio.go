@@ -20,6 +20,7 @@ func (h Host) crio(ctx context.Context, o Options) Engine {
 	if e.Config == "" {
 		e.Config = crio.Main
 	}
+	e.mark = e.Config
 	if !e.Version.Known() {
 		e.Version = h.version(ctx, e.Program)
 	}

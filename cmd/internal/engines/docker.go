@@ -22,6 +22,7 @@ func (h Host) docker(ctx context.Context, o Options) Engine {
 	if e.Config == "" {
 		e.Config = docker.Path
 	}
+	e.mark = e.Config
 	e.Files = []string{e.Config}
 	if !e.Version.Known() {
 		e.Version = h.dockerVersion(ctx, e.Program)

@@ -25,6 +25,8 @@ type Engine struct {
 	// Aside says why it is left alone unless it is asked for by name; "" if it is not.
 	Aside string
 
+	mark string // a file by which it is known to be here, though its program was not found
+
 	// State is what the configuration says now.
 	State func() (engine.State, error)
 	// Configure and Remove are what has to be changed; nothing is written.
@@ -107,7 +109,7 @@ func (h Host) Found(ctx context.Context) ([]Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Program != "" || h.Root.Exists(e.Config) {
+		if e.Program != "" || h.Root.Exists(e.mark) {
 			found = append(found, e)
 		}
 	}

@@ -15,6 +15,7 @@ func (h Host) podman(ctx context.Context, o Options) Engine {
 	if e.Config == "" {
 		e.Config = podman.Main
 	}
+	e.mark = e.Config
 	if !e.Version.Known() {
 		e.Version = h.version(ctx, e.Program)
 	}

@@ -1,0 +1,216 @@
+package engines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// newHost makes a host of files by their paths; a path that ends in a slash is a
+// directory.
+func newHost(t *testing.T, files map[string]string) Host {
+	t.Helper()
+	dir := t.TempDir()
+	for path, text := range files {
+		at := filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(path, "/") {
+			if err := os.MkdirAll(at, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.WriteFile(at, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := hostfs.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Host{Root: root}
+}
+
+func TestFound(t *testing.T) {
+	const docker, containerd = "/usr/bin/dockerd", "/usr/bin/containerd"
+	for name, tc := range map[string]struct {
+		files []string
+		want  string // names, with * for those left alone
+	}{
+		"nothing":                          {nil, ""},
+		"docker":                           {[]string{docker}, "docker"},
+		"docker's configuration alone":     {[]string{"/etc/docker/daemon.json"}, "docker"},
+		"docker and its containerd":        {[]string{docker, containerd}, "docker containerd*"},
+		"docker and a kubelet":             {[]string{docker, containerd, "/usr/local/bin/kubelet"}, "docker containerd"},
+		"a kubelet whose program is away":  {[]string{docker, containerd, "/var/lib/kubelet/"}, "docker containerd"},
+		"containerd":                       {[]string{containerd}, "containerd"},
+		"all":                              {[]string{docker, "/usr/bin/crio", "/usr/local/bin/podman", "/usr/bin/kubelet", containerd}, "docker containerd crio podman"},
+		"k3s, started once":                {[]string{"/var/lib/rancher/k3s/agent/etc/containerd/config.toml"}, "k3s"},
+		"a directory in a program's place": {[]string{"/usr/bin/podman/"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"/etc/": ""}
+			for _, f := range tc.files {
+				files[f] = ""
+				if strings.HasSuffix(f, ".json") {
+					files[f] = "{}"
+				}
+			}
+			found, err := newHost(t, files).Found(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range found {
+				word := e.Name
+				if e.Aside != "" {
+					word += "*"
+				}
+				got = append(got, word)
+			}
+			if d := cmp.Diff(tc.want, strings.Join(got, " ")); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// A containerd whose CRI is off, as Docker's packages have it, serves no kubelet.
+func TestAside(t *testing.T) {
+	h := newHost(t, map[string]string{
+		"/usr/bin/containerd": "", "/usr/bin/kubelet": "",
+		"/etc/containerd/config.toml": "disabled_plugins = [\"cri\"]\n",
+	})
+	e, err := h.Named(t.Context(), "containerd", Options{})
+	if err != nil || !strings.Contains(e.Aside, "switched off") {
+		t.Errorf("aside is %q, %v", e.Aside, err)
+	}
+}
+
+func TestNamedUnknown(t *testing.T) {
+	if _, err := newHost(t, nil).Named(t.Context(), "rkt", Options{}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// What imports import counts too, once; a circle ends.
+func TestImported(t *testing.T) {
+	files := map[string]string{
+		"/etc/containerd/config.toml": "version = 3\nimports = ['/etc/containerd/conf.d/*.toml', 'more/a.toml']\n",
+		"/etc/containerd/more/a.toml": "version = 3\nimports = ['../b.toml', 'a.toml']\n",
+		"/etc/containerd/b.toml": `version = 3
+imports = ['config.toml']
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.far]
+runtime_type = 'io.containerd.runc.v2'
+`,
+		"/etc/containerd/conf.d/10-near.toml": `version = 3
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.near]
+runtime_type = 'io.containerd.runc.v2'
+`,
+		"/etc/containerd/conf.d/notes.txt": "no configuration",
+	}
+	e, err := newHost(t, files).Named(t.Context(), "containerd", Options{Version: engine.Version{Major: 2, Minor: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := e.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"near", "far"} {
+		if _, ok := state.Runtimes[name]; !ok {
+			t.Errorf("the runtime %q is not among %v", name, state.Runtimes)
+		}
+	}
+	many := map[string]string{"/etc/containerd/config.toml": "version = 3\nimports = ['conf.d/*.toml']\n"}
+	for i := range maxImports + 1 {
+		many[fmt.Sprintf("/etc/containerd/conf.d/%03d.toml", i)] = "version = 3\n"
+	}
+	e, err = newHost(t, many).Named(t.Context(), "containerd", Options{})
+	if err == nil {
+		_, err = e.State()
+	}
+	if err == nil || !strings.Contains(err.Error(), "more than 256 files") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestDockerActivate(t *testing.T) {
+	const restart, reload = "systemctl restart docker", "systemctl reload docker"
+	for _, tc := range []struct{ before, after, want string }{
+		{``, `{"runtimes":{"metax":{"path":"/m"}}}`, reload},
+		{`{"debug":true}`, `{"debug":true,"default-runtime":"metax","runtimes":{"metax":{"path":"/m"}}}`, reload},
+		{`{}`, `{"features":{"cdi":true}}`, restart},
+		{`{"features":{"cdi":false}}`, `{"features":{"cdi":true}}`, restart},
+		{`{}`, `{"cdi-spec-dirs":["/etc/cdi"]}`, restart},
+	} {
+		var before []byte
+		if tc.before != "" {
+			before = []byte(tc.before)
+		}
+		if got := dockerActivate([]engine.Change{{Before: before, After: []byte(tc.after)}}); got != tc.want {
+			t.Errorf("%s → %s: %q, want %q", tc.before, tc.after, got, tc.want)
+		}
+	}
+}
+
+func TestUnit(t *testing.T) {
+	units := []string{"k3s", "k3s-agent"}
+	for file, want := range map[string]string{
+		"/etc/":                                  "k3s",
+		"/etc/systemd/system/k3s-agent.service":  "k3s-agent",
+		"/usr/lib/systemd/system/k3s.service":    "k3s",
+		"/etc/systemd/system/k3s-agent2.service": "k3s",
+	} {
+		if got := newHost(t, map[string]string{file: ""}).unit(units); got != want {
+			t.Errorf("with %s the unit is %q, want %q", file, got, want)
+		}
+	}
+}
+
+func TestStartedSince(t *testing.T) {
+	h := newHost(t, map[string]string{"/run/s": "", "/etc/c": ""})
+	for _, tc := range []struct {
+		config time.Duration // of the configuration, after the socket
+		ok     bool
+	}{{-time.Hour, true}, {time.Hour, false}} {
+		at := time.Now().Add(tc.config)
+		if err := os.Chtimes(h.Root.Join("/etc/c"), at, at); err != nil {
+			t.Fatal(err)
+		}
+		if p := h.startedSince("/run/s", []string{"/etc/c", "/etc/none"}); p.OK != tc.ok {
+			t.Errorf("%v: %v", tc.config, p)
+		}
+	}
+	if p := h.startedSince("/run/none", nil); p.OK || !strings.Contains(p.Detail, "does not run") {
+		t.Errorf("without a socket: %v", p)
+	}
+}
+
+// What a container prints is held against the nodes that it is to have, and no more.
+func TestWitness(t *testing.T) {
+	for said, want := range map[string]string{
+		`["/dev/dri/card0","/dev/mxcd"]`:              "ok         w: 2 device nodes",
+		`["/dev/mxcd"]`:                               "FAILED     w: it lacks /dev/dri/card0",
+		`["/dev/dri/card0","/dev/dri/c","/dev/mxcd"]`: "FAILED     w: it also has /dev/dri/c",
+		`none`: `FAILED     w: it printed "none"`,
+	} {
+		h := Host{Nodes: []string{"/dev/dri/card0", "/dev/mxcd"}}
+		h.Run = func(context.Context, string, ...string) ([]byte, error) { return []byte(said), nil }
+		if got := h.witness(t.Context(), "w", "engine", nil).String(); got != want {
+			t.Errorf("%s: %q, want %q", said, got, want)
+		}
+	}
+}
