@@ -13,7 +13,7 @@ import (
 // maxImports bounds how many files a configuration may import.
 const maxImports = 256
 
-func (h Host) containerd(ctx context.Context, place containerd.Place, o Options) (Engine, error) {
+func (h Host) containerd(ctx context.Context, place containerd.Place, o Options) Engine {
 	e := Engine{Name: place.Name, Version: o.Version}
 	own := place.Name == "containerd"
 	if own {
@@ -26,13 +26,14 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 		place.Path = o.Config
 	}
 	e.mark = place.Path
+	e.Config, e.Files = place.Path, []string{place.Path}
 	text, err := h.Read(place.Path)
 	if err != nil {
-		return Engine{}, err
+		return e.broken(err)
 	}
 	shape, err := place.Input(text)
 	if err != nil {
-		return Engine{}, fmt.Errorf("parse %s: %w", h.Root.Join(place.Path), err)
+		return e.broken(fmt.Errorf("parse %s: %w", h.Root.Join(place.Path), err))
 	}
 	e.Config, e.Files = shape.Path, []string{shape.Path, shape.DropInPath}
 	input := func() (containerd.Input, error) { return h.containerdInput(ctx, shape, e, own) }
@@ -62,7 +63,20 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	}
 	e.Activate = func([]engine.Change) string { return "systemctl restart " + h.unit(place.Units) }
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyContainerd(ctx, e, place, s) }
-	return e, nil
+	return e
+}
+
+// broken is an engine with a configuration that cannot be read, so that nothing can
+// be said of it, or done.
+func (e Engine) broken(err error) Engine {
+	e.State = func() (engine.State, error) { return engine.State{}, err }
+	e.Configure = func(engine.Setup) ([]engine.Change, error) { return nil, err }
+	e.Remove = e.Configure
+	e.Activate = func([]engine.Change) string { return "" }
+	e.Verify = func(context.Context, engine.Setup) []Proof {
+		return []Proof{{What: "the configuration can be read", Detail: err.Error()}}
+	}
+	return e
 }
 
 // containerdInput reads what the configuration is worked out from.

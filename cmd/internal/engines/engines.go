@@ -95,7 +95,7 @@ func (h Host) Named(ctx context.Context, name string, o Options) (Engine, error)
 	}
 	for _, p := range containerd.Places() {
 		if p.Name == name {
-			return h.containerd(ctx, p, o)
+			return h.containerd(ctx, p, o), nil
 		}
 	}
 	return Engine{}, fmt.Errorf("%w %q: %s, or auto", ErrUnknown, name, strings.Join(Names(), ", "))

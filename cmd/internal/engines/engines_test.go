@@ -99,6 +99,23 @@ func TestAside(t *testing.T) {
 	}
 }
 
+// One that cannot be read keeps nobody from setting the others up.
+func TestBroken(t *testing.T) {
+	h := newHost(t, map[string]string{"/usr/bin/crio": "", "/etc/containerd/config.toml": "version = \n"})
+	found, err := h.Found(t.Context())
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%d engines, %v", len(found), err)
+	}
+	for _, do := range []func(engine.Setup) ([]engine.Change, error){found[0].Configure, found[0].Remove} {
+		if _, err := do(engine.Setup{Name: "metax"}); err == nil || !strings.Contains(err.Error(), "config.toml: line 1") {
+			t.Errorf("error is %v", err)
+		}
+	}
+	if _, err := found[1].Configure(engine.Setup{Name: "metax", Runtime: "/m"}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNamedUnknown(t *testing.T) {
 	if _, err := newHost(t, nil).Named(t.Context(), "rkt", Options{}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error is %v", err)
