@@ -55,6 +55,14 @@ func TestRead(t *testing.T) {
 		{"not imported", containerd.Input{Main: main}, engine.State{
 			Runtimes: map[string]string{"kata": ""}, Default: "kata", CDI: engine.Off, SpecDirs: []string{"/a"}, Systemd: engine.On,
 		}},
+		{
+			"version 1 beside version 2 under 2.1",
+			containerd.Input{
+				Main: text(`imports = ["b.toml"]`, "[plugins.cri]", "enable_cdi = false"), Imported: []containerd.File{later},
+				Version: engine.Version{Major: 2, Minor: 1},
+			},
+			engine.State{Runtimes: map[string]string{"crun": "crun"}, CDI: engine.Off},
+		},
 		{"before 1.3", containerd.Input{Main: text("[plugins.cri]", "systemd_cgroup = true")}, engine.State{Runtimes: map[string]string{}, Systemd: engine.On}},
 		{"version 1 under 2.1", containerd.Input{Main: text("[plugins.cri]", "enable_cdi = true"), Version: engine.Version{Major: 2, Minor: 1}}, engine.State{Runtimes: map[string]string{}}},
 		{"version 1 under 2.3", containerd.Input{Main: text("[plugins.cri]", "enable_cdi = true"), Version: engine.Version{Major: 2, Minor: 3}}, engine.State{Runtimes: map[string]string{}, CDI: engine.On}},
@@ -108,6 +116,9 @@ func TestStale(t *testing.T) {
 		}, true},
 		{"a runtime less", func(in *containerd.Input) {
 			in.Main = text("version = 2", `imports = ["/etc/containerd/conf.d/*.toml"]`)
+		}, true},
+		{"a key less", func(in *containerd.Input) {
+			in.Main = []byte(strings.Replace(string(in.Main), "SystemdCgroup = false", "", 1))
 		}, true},
 		{"another version", func(in *containerd.Input) {
 			in.Main = []byte(strings.Replace(string(in.Main), "version = 2\n", "version = 3\n", 1))

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden parts of the corpus")
 // gives the flags; "main", if there is such a file; "dump"; other files by their
 // paths; and what Configure makes: "after PATH", or "error".
 //
-// The flags: default, cdi, dirs, none (no runtime), containerd=VERSION,
+// The flags: default, cdi, dirs, none (no runtime), containerd=VERSION, name=NAME,
 // layout=NAME, at=PATH, dropin=PATH; and how main differs from what an archive can
 // show: bom, crlf, chop (no newline at the end).
 type scene struct {
@@ -66,6 +66,8 @@ func load(t testing.TB, path string) *scene {
 			s.in.Version = engine.ParseVersion(value)
 		case "at":
 			s.in.Path = value
+		case "name":
+			s.setup.Name = value
 		case "dropin":
 			s.in.DropInPath = value
 		case "layout":

@@ -95,21 +95,17 @@ func (d *Document) withNewline(at span) span {
 func (d *Document) inlineCut(i int, path []string) span {
 	e := d.entries[i]
 	var before, next *entry // the last one before that stays, the next one of all
-	stays := false          // whether one after does
 	for j := range d.entries {
 		switch other := &d.entries[j]; {
 		case other.kind != inline || other.block != e.block || j == i:
 		case j < i && !hasPrefix(other.path, path):
 			before = other
-		case j > i:
-			stays = stays || !hasPrefix(other.path, path)
-			if next == nil {
-				next = other
-			}
+		case j > i && next == nil:
+			next = other
 		}
 	}
 	switch holder := d.entries[e.block].value; {
-	case stays:
+	case next != nil:
 		return span{e.key.start, next.key.start}
 	case before != nil:
 		return span{before.key.end, e.key.end}

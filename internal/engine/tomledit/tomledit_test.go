@@ -98,7 +98,7 @@ func TestDelete(t *testing.T) {
 		{"all", "\ufeffb = 1", []string{"b"}, "\ufeff"},
 		{"comment of others", "# why\na = 1\n", []string{"a"}, "# why\n"},
 		{"our comment", "# why\n  # " + engine.Marker + "\na = 1\n", []string{"a"}, "# why\n"},
-		{"our words in a value", "x = '''\n# " + engine.Marker + "\n'''\na = 1\n", []string{"a"}, "x = '''\n# " + engine.Marker + "\n'''\n"},
+		{"our words in a value", "x = '''\n# " + engine.Marker + "'''\na = 1\n", []string{"a"}, "x = '''\n# " + engine.Marker + "'''\n"},
 		{"table", "a = 1\n\n# b\n[b]\nx = 1\n# in b\n  [b.c]\n  y = 1\n\n[d]\n", []string{"b"}, "a = 1\n\n# b\n# in b\n\n[d]\n"},
 		{"table with its gap", "[a]\nx = 1\n\n[b]\ny = 1\n\n[c]\n", []string{"b"}, "[a]\nx = 1\n\n[c]\n"},
 		{"last table", "[a]\nx = 1\n\n[b]\ny = 1", []string{"b"}, "[a]\nx = 1"},
@@ -124,6 +124,7 @@ func TestDelete(t *testing.T) {
 
 func TestAppendAndDrop(t *testing.T) {
 	for _, tc := range []struct{ name, text, appended string }{
+		{"backslash", "a = ['\\'] # '\n", "a = ['\\', \"n\"] # '\n"},
 		{"one line", "a = [\"x\"] # c\n", "a = [\"x\", \"n\"] # c\n"},
 		{"empty", "a = []\n", "a = [\"n\"]\n"},
 		{"trailing comma", "a = [ 'x', ]\n", "a = [ 'x', \"n\", ]\n"},
@@ -207,6 +208,15 @@ func TestNote(t *testing.T) {
 	}
 }
 
+func TestNoteRefuses(t *testing.T) {
+	for text, path := range map[string][]string{"[[a]]\nb = 1\n": {"a", "b"}, "a = { b = 1 }\n": {"a", "b"}, "a = 1\n": {"b"}} {
+		d := parse(t, text)
+		if err := d.Note("x", path...); !errors.Is(err, ErrShape) || string(d.Bytes()) != text {
+			t.Errorf("%q: %v, %q", text, err, d.Bytes())
+		}
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"a = 1\nb = \n", "line 2, column 5: unexpected character U+000A at start of value"},
@@ -223,6 +233,17 @@ func TestParseErrors(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
 			t.Errorf("%q: -want +got:\n%s", tc.text, diff)
+		}
+	}
+}
+
+// Whatever goes wrong with a splice, it is refused if it says the wrong thing.
+func TestSpliceRefuses(t *testing.T) {
+	for _, with := range []string{"a = 2\n", "a = 1\nb = 1\n", "", "a = \n"} {
+		d := parse(t, "a = 1\n")
+		err := d.splice([]edit{{span{0, 6}, with}}, map[string]any{"a": int64(1)})
+		if !errors.Is(err, ErrShape) || string(d.Bytes()) != "a = 1\n" {
+			t.Errorf("%q: %v, %q", with, err, d.Bytes())
 		}
 	}
 }
