@@ -4,6 +4,6 @@
 // absolute link never leads out.
 //
 // It reads, says whom a file of this machine's can be trusted from, and where to
-// write. Writing is the business of atomicfile and
-// sim; what a file means is the business of discover.
+// write. Writing is the business of atomicfile and hosttree; what a file means is
+// the business of discover.
 package hostfs

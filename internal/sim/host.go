@@ -55,9 +55,7 @@ func newHost(n gpu.Node) (h *host, err error) {
 	if err := h.devices(); err != nil {
 		return nil, err
 	}
-	if err := h.software(); err != nil {
-		return nil, err
-	}
+	h.software()
 	if h.err != nil {
 		return nil, h.err
 	}

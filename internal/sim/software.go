@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 )
 
 // system adds what the host says of itself.
@@ -73,12 +74,10 @@ var (
 )
 
 // software adds the driver's user part and MXMACA.
-func (h *host) software() error {
+func (h *host) software() {
 	if d := h.node.Driver; d != nil && d.Path != "" {
 		home := inTree(d.Path)
-		if err := h.libraries(home, driverLibraries); err != nil {
-			return err
-		}
+		h.libraries(home, driverLibraries)
 		h.add(home+"/bin/mx-smi", File{Data: h.mxSMI(), Perm: 0o755})
 		h.add("usr/bin/mx-smi", Link(path.Join(d.Path, "bin/mx-smi")))
 	}
@@ -93,20 +92,15 @@ func (h *host) software() error {
 			h.file(home+"/Version.txt", "Version:"+m.Version+"\n")
 		}
 		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + quote("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
-		return h.libraries(home, macaLibraries)
+		h.libraries(home, macaLibraries)
 	}
-	return nil
 }
 
-func (h *host) libraries(home string, libs []library) error {
+func (h *host) libraries(home string, libs []library) {
 	for _, l := range libs {
-		data, err := sharedLibrary(path.Base(l.path), l.needed...)
-		if err != nil {
-			return err
-		}
-		h.add(path.Join(home, l.path), File{Data: data, Perm: 0o755})
+		image := hosttree.Library{Soname: path.Base(l.path), Needed: l.needed}.Image()
+		h.add(path.Join(home, l.path), File{Data: image, Perm: 0o755})
 	}
-	return nil
 }
 
 // inTree is a host's absolute path as a path of the tree.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -18,10 +19,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
 // Host is the WHERE that means the machine itself, or the tree below the root.
 const Host = "host"
+
+// Input is the WHERE that means a file from standard input.
+const Input = "-"
 
 // RecordPath is where cdi generate leaves the Node that it found, for those who
 // may not ask the vendor's tool: what only mx-smi knows stays known between a
@@ -33,7 +38,7 @@ var ErrUnknown = errors.New("no such node")
 
 // Where names a node.
 type Where struct {
-	Node string // Host, a built-in node, "sim:AxBxC", or a file
+	Node string // Host, a built-in node, "sim:AxBxC", a file, or Input
 	Root string // directory that stands for the host's "/"
 	// Library runs metax-mxsml, which asks the vendor's library; nil means that it
 	// must not be run, or is not there.
@@ -41,6 +46,8 @@ type Where struct {
 	// Run runs the vendor's mx-smi; nil means that it must not be run, and the
 	// recorded Node serves instead.
 	Run mxsmi.Run
+	// In is what Input is read from; nil if there is none.
+	In io.Reader
 }
 
 // IsHost tells whether the node's devices are on this machine.
@@ -58,16 +65,36 @@ func (w Where) Load(ctx context.Context) (gpu.Node, error) {
 	if err == nil {
 		return node, nil
 	}
-	data, fileErr := readFile(w.Node)
+	data, fileErr := w.read()
 	if errors.Is(fileErr, fs.ErrNotExist) {
 		return gpu.Node{}, fmt.Errorf("%w: %w; nor is there a file of that name", ErrUnknown, err)
 	} else if fileErr != nil {
 		return gpu.Node{}, fmt.Errorf("read node file: %w", fileErr)
 	}
-	if node, err = decode(data); err != nil {
+	if snapshot.Is(data) {
+		node, err = w.replay(ctx, data)
+	} else {
+		node, err = decode(data)
+	}
+	if err != nil {
 		return gpu.Node{}, fmt.Errorf("read node file %s: %w", w.Node, err)
 	}
 	return node, nil
+}
+
+// read returns what the node's file holds.
+func (w Where) read() ([]byte, error) {
+	if w.Node != Input {
+		return readFile(w.Node)
+	}
+	if w.In == nil {
+		return nil, fmt.Errorf("%q: there is no standard input here", Input)
+	}
+	data, err := io.ReadAll(io.LimitReader(w.In, hostfs.MaxFile+1))
+	if err == nil && len(data) > hostfs.MaxFile {
+		err = fmt.Errorf("standard input has more than %d bytes", hostfs.MaxFile)
+	}
+	return data, err
 }
 
 func (w Where) discover(ctx context.Context) (gpu.Node, error) {

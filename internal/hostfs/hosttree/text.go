@@ -1,8 +1,9 @@
-package sim
+package hosttree
 
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 //	-- etc/os-release --                            a file of mode 0644
 //	-- opt/mxdriver/bin/mx-smi (0755) --            a file of another mode
 //	-- opt/maca/lib/libmcruntime.so (base64) --     content that is no lines of text
+//	-- etc/docker/daemon.json (open) --             lines of which the last has no end
+//	-- etc/crio/crio.conf (crlf) --                 lines that end as on another system
+//	-- opt/maca/lib/libmccl.so (elf) --             a Library, one fact to a line
 //	-- run/lock/ (0700) --                          a directory; without mode 0755
 //	-- sys/class/drm/card1 -> ../../x --            a symbolic link
 //	-- dev/dri/renderD128 (c 226:128 0660 0:44) --  a character device with its owner;
@@ -23,9 +27,9 @@ import (
 // Text before the first marker is a comment. Blank lines belong to the file
 // above them.
 
-// ParseTree reads the text form, strictly: an entry that is told twice, a body
+// Parse reads the text form, strictly: an entry that is told twice, a body
 // where there can be none, or a tree that fails Check is an error.
-func ParseTree(text []byte) (Tree, error) {
+func Parse(text []byte) (Tree, error) {
 	t := Tree{}
 	for _, f := range txtar.Parse(text).Files {
 		path, e, err := parseEntry(f.Name, f.Data)
@@ -66,6 +70,9 @@ func parseEntry(marker string, body []byte) (path string, e Entry, err error) {
 		}
 		d, err := parseDevice(attr[1:])
 		return path, d, err
+	case len(attr) == 1 && attr[0] == "elf" && !isDir:
+		l, err := parseLibrary(string(body))
+		return path, l, err
 	case isDir:
 		perm, left, err := parsePerm(attr, 0o755)
 		if err != nil {
@@ -80,18 +87,37 @@ func parseEntry(marker string, body []byte) (path string, e Entry, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	switch {
-	case len(left) == 0:
-		return path, File{Data: string(body), Perm: perm}, nil
-	case len(left) == 1 && left[0] == "base64":
-		data, err := base64.StdEncoding.DecodeString(string(body))
+	data := string(body)
+	switch strings.Join(left, " ") {
+	case "":
+		return path, File{Data: data, Perm: perm}, nil
+	case inBase64:
+		raw, err := base64.StdEncoding.DecodeString(data)
 		if err != nil {
 			return bad("body: %v", err)
 		}
-		return path, File{Data: string(data), Perm: perm}, nil
+		return path, File{Data: string(raw), Perm: perm}, nil
+	case inCRLF, inOpen, inCRLF + " " + inOpen:
+		if slices.Contains(left, inOpen) {
+			if len(data) < 2 {
+				return bad("no line without an end")
+			}
+			data = strings.TrimSuffix(data, "\n")
+		}
+		if slices.Contains(left, inCRLF) {
+			data = strings.ReplaceAll(data, "\n", "\r\n")
+		}
+		return path, File{Data: data, Perm: perm}, nil
 	}
-	return bad("want (MODE), (base64), (MODE base64) or (c MAJOR:MINOR MODE UID:GID)")
+	return bad("want (MODE), (base64), (crlf), (open), (elf), with a mode before them, or (c MAJOR:MINOR MODE UID:GID)")
 }
+
+// How a body stands for what a text cannot hold as it is.
+const (
+	inBase64 = "base64"
+	inCRLF   = "crlf"
+	inOpen   = "open"
+)
 
 // attributes splits "(a b)"; nothing at all is no attribute.
 func attributes(s string) ([]string, error) {
@@ -109,7 +135,7 @@ func attributes(s string) ([]string, error) {
 // parsePerm takes a leading mode off attr. The usual mode becomes 0, so that
 // equal trees compare equal.
 func parsePerm(attr []string, usual uint32) (perm uint32, left []string, err error) {
-	if len(attr) == 0 || attr[0] == "base64" {
+	if len(attr) == 0 || attr[0] == inBase64 || attr[0] == inCRLF || attr[0] == inOpen {
 		return 0, attr, nil
 	}
 	if perm, err = octal(attr[0]); err != nil {
@@ -159,7 +185,7 @@ func pair(s string) (a, b uint32, err error) {
 	return uint32(x), uint32(y), nil
 }
 
-// Format returns the text form, entries in the order of their paths. ParseTree
+// Format returns the text form, entries in the order of their paths. Parse
 // reads it back to the same Tree.
 func (t Tree) Format() []byte {
 	a := &txtar.Archive{}
@@ -177,11 +203,11 @@ func formatEntry(path string, e Entry) txtar.File {
 		return txtar.File{Name: path + "/" + mode(e.Perm, 0o755, "")}
 	case Device:
 		return txtar.File{Name: fmt.Sprintf("%s (c %d:%d %04o %d:%d)", path, e.Major, e.Minor, e.Perm, e.UID, e.GID)}
+	case Library:
+		return txtar.File{Name: path + " (elf)", Data: e.format()}
 	case File:
-		if isText(e.Data) {
-			return txtar.File{Name: path + mode(e.Perm, 0o644, ""), Data: []byte(e.Data)}
-		}
-		return txtar.File{Name: path + mode(e.Perm, 0o644, "base64"), Data: wrapped(e.Data)}
+		body, how := asText(e.Data)
+		return txtar.File{Name: path + mode(e.Perm, 0o644, how), Data: body}
 	}
 	return txtar.File{Name: path}
 }
@@ -198,6 +224,24 @@ func mode(perm, usual uint32, more string) string {
 		return ""
 	}
 	return " (" + strings.Join(attr, " ") + ")"
+}
+
+// asText is a body for data, and how it stands for it.
+func asText(data string) (body []byte, how string) {
+	text := data
+	var words []string
+	if lines := strings.Count(text, "\n"); lines > 0 && lines == strings.Count(text, "\r\n") && lines == strings.Count(text, "\r") {
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+		words = append(words, inCRLF)
+	}
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+		words = append(words, inOpen)
+	}
+	if !isText(text) {
+		return wrapped(data), inBase64
+	}
+	return []byte(text), strings.Join(words, " ")
 }
 
 // isText tells whether txtar can hold data as it is: printable lines, all

@@ -1,4 +1,4 @@
-package sim
+package hosttree
 
 import (
 	"errors"
@@ -21,7 +21,13 @@ var ErrNotEmpty = errors.New("directory is not empty")
 // Everything is reached through a handle on dir and no link is followed out of
 // it. If a write fails, what was written before is removed again; where even
 // that fails, the error says so.
-func (t Tree) Write(dir string) error {
+func (t Tree) Write(dir string) error { return t.write(dir, false) }
+
+// WriteInert writes the tree as Write does, but for devices: files with a tag stand
+// for them, whoever writes, so that nothing in it can be opened for what it was.
+func (t Tree) WriteInert(dir string) error { return t.write(dir, true) }
+
+func (t Tree) write(dir string, inert bool) error {
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("write tree: %w", err)
 	}
@@ -29,7 +35,7 @@ func (t Tree) Write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write tree: %w", err)
 	}
-	w := writer{open: []level{{".", root}}, made: map[string]bool{".": true}}
+	w := writer{open: []level{{".", root}}, made: map[string]bool{".": true}, inert: inert}
 	if err := w.tree(t); err != nil {
 		err = fmt.Errorf("write tree below %s: %w", dir, err)
 		if undo := empty(root, dir, made); undo != nil {
@@ -92,8 +98,9 @@ func list(root *os.Root) ([]string, error) {
 type writer struct {
 	open []level         // the root, and the directories from there to the last entry
 	made map[string]bool // directories made so far
-	// unprivileged is set once the kernel has refused to make a device.
-	unprivileged bool
+	// inert is set where devices are not wanted, or once the kernel has refused to
+	// make one.
+	inert bool
 }
 
 type level struct {
@@ -140,6 +147,8 @@ func (w *writer) entry(p string, e Entry) error {
 		err = dir.Symlink(string(e), name)
 	case File:
 		err = write(dir, name, e)
+	case Library:
+		err = write(dir, name, File{Data: e.Image()})
 	case Device:
 		err = w.device(dir, name, e)
 	}

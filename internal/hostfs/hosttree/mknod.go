@@ -1,4 +1,4 @@
-package sim
+package hosttree
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // device makes a character device with its owner and mode, or the file that
 // stands for it once the kernel has refused the first.
 func (w *writer) device(dir *os.Root, name string, d Device) (err error) {
-	if w.unprivileged {
+	if w.inert {
 		return write(dir, name, placeholder(d))
 	}
 	handle, err := dir.Open(".")
@@ -26,7 +26,7 @@ func (w *writer) device(dir *os.Root, name string, d Device) (err error) {
 	err = unix.Mknodat(in, name, unix.S_IFCHR, int(unix.Mkdev(d.Major, d.Minor)))
 	switch {
 	case errors.Is(err, unix.EPERM):
-		w.unprivileged = true
+		w.inert = true
 		return write(dir, name, placeholder(d))
 	case err != nil:
 		return &fs.PathError{Op: "mknod", Path: name, Err: err}

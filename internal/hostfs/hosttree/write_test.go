@@ -1,4 +1,4 @@
-package sim_test
+package hosttree_test
 
 import (
 	"errors"
@@ -13,19 +13,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 )
 
-var small = sim.Tree{
-	"dev/dri/renderD128": sim.Device{Major: 226, Minor: 128, Perm: 0o660, GID: 44},
-	"dev/mxcd":           sim.Device{Major: 511, Perm: 0o666},
-	"etc/os-release":     sim.File{Data: "ID=debian\n"},
-	"opt/bin/tool":       sim.File{Data: "#!/bin/sh\n", Perm: 0o755},
-	"opt/maca":           sim.Link("/opt/maca-1"),
-	"opt/maca-1/lib":     sim.Dir{},
-	"run/closed":         sim.Dir{Perm: 0o500},
-	"run/closed/file":    sim.File{Data: "x", Perm: 0o400},
-	"up":                 sim.Link("../../.."),
+var small = hosttree.Tree{
+	"dev/dri/renderD128": hosttree.Device{Major: 226, Minor: 128, Perm: 0o660, GID: 44},
+	"dev/mxcd":           hosttree.Device{Major: 511, Perm: 0o666},
+	"etc/os-release":     hosttree.File{Data: "ID=debian\n"},
+	"opt/bin/tool":       hosttree.File{Data: "#!/bin/sh\n", Perm: 0o755},
+	"opt/maca":           hosttree.Link("/opt/maca-1"),
+	"opt/maca-1/lib":     hosttree.Dir{},
+	"run/closed":         hosttree.Dir{Perm: 0o500},
+	"run/closed/file":    hosttree.File{Data: "x", Perm: 0o400},
+	"up":                 hosttree.Link("../../.."),
 }
 
 // checkSmall tells how what stands below dir differs from small.
@@ -35,7 +35,7 @@ func checkSmall(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := sim.Tree{}
+	got := hosttree.Tree{}
 	for p, e := range small {
 		info, err := os.Lstat(filepath.Join(dir, p))
 		if err != nil {
@@ -44,24 +44,24 @@ func checkSmall(t *testing.T, dir string) {
 		}
 		perm := uint32(info.Mode().Perm())
 		switch e := e.(type) {
-		case sim.Device:
+		case hosttree.Device:
 			d, err := host.Device(p)
 			if err != nil {
 				t.Error(err)
 			}
-			got[p] = sim.Device(d)
-		case sim.Link:
+			got[p] = hosttree.Device(d)
+		case hosttree.Link:
 			target, err := os.Readlink(filepath.Join(dir, p))
 			if err != nil {
 				t.Error(err)
 			}
-			got[p] = sim.Link(target)
-		case sim.Dir:
+			got[p] = hosttree.Link(target)
+		case hosttree.Dir:
 			if e.Perm == 0 && perm == 0o755 {
 				perm = 0
 			}
-			got[p] = sim.Dir{Perm: perm}
-		case sim.File:
+			got[p] = hosttree.Dir{Perm: perm}
+		case hosttree.File:
 			data, err := os.ReadFile(filepath.Join(dir, p))
 			if err != nil {
 				t.Error(err)
@@ -69,7 +69,7 @@ func checkSmall(t *testing.T, dir string) {
 			if e.Perm == 0 && perm == 0o644 {
 				perm = 0
 			}
-			got[p] = sim.File{Data: string(data), Perm: perm}
+			got[p] = hosttree.File{Data: string(data), Perm: perm}
 		}
 	}
 	if diff := cmp.Diff(small, got); diff != "" {
@@ -95,7 +95,7 @@ func TestWrite(t *testing.T) {
 // TestWriteUnprivileged writes as a user who may make no device: in a child
 // process that is nobody where this one is root.
 func TestWriteUnprivileged(t *testing.T) {
-	const child = "SIM_TEST_WRITE_DIR"
+	const child = "HOSTTREE_TEST_WRITE_DIR"
 	if dir := os.Getenv(child); dir != "" {
 		if err := small.Write(dir); err != nil {
 			t.Fatal(err)
@@ -139,7 +139,7 @@ func TestWriteUnprivileged(t *testing.T) {
 // T.TempDir makes are below one that is closed to them.
 func shared(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sim")
+	dir, err := os.MkdirTemp("", "hosttree")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,16 +170,16 @@ func TestWriteRefuses(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, dir string
-		tree      sim.Tree
+		tree      hosttree.Tree
 		want      string
 	}{
 		{"not empty", full, small, "directory is not empty (it holds \"mine\")"},
 		{"a file", mine, small, "not a directory"},
 		{"no parent", filepath.Join(full, "a/b"), small, "no such file"},
-		{"escaping", filepath.Join(full, "new"), sim.Tree{"../mine": sim.File{}}, "leads out of the root"},
-		{"absolute", filepath.Join(full, "new"), sim.Tree{"/mine": sim.File{}}, "is absolute"},
-		{"below a link", filepath.Join(full, "new"), sim.Tree{"up": sim.Link(".."), "up/mine": sim.File{}}, "not a directory"},
-		{"nil entry", filepath.Join(full, "new"), sim.Tree{"a": nil}, "no entry"},
+		{"escaping", filepath.Join(full, "new"), hosttree.Tree{"../mine": hosttree.File{}}, "leads out of the root"},
+		{"absolute", filepath.Join(full, "new"), hosttree.Tree{"/mine": hosttree.File{}}, "is absolute"},
+		{"below a link", filepath.Join(full, "new"), hosttree.Tree{"up": hosttree.Link(".."), "up/mine": hosttree.File{}}, "not a directory"},
+		{"nil entry", filepath.Join(full, "new"), hosttree.Tree{"a": nil}, "no entry"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.tree.Write(tt.dir); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -196,7 +196,7 @@ func TestWriteRefuses(t *testing.T) {
 // TestWriteUndone fails in the middle: the name is longer than a file system
 // takes.
 func TestWriteUndone(t *testing.T) {
-	tree := sim.Tree{"a/b": sim.File{}, "c": sim.Link("a"), "d/" + strings.Repeat("x", 300): sim.File{}}
+	tree := hosttree.Tree{"a/b": hosttree.File{}, "c": hosttree.Link("a"), "d/" + strings.Repeat("x", 300): hosttree.File{}}
 	for _, tt := range []struct {
 		name, dir string
 		made      bool

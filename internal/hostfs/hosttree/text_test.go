@@ -1,17 +1,18 @@
-package sim_test
+package hosttree_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 )
 
-func TestParseTree(t *testing.T) {
-	got, err := sim.ParseTree([]byte(`A comment, not kept.
+func TestParse(t *testing.T) {
+	got, err := hosttree.Parse([]byte(`A comment, not kept.
 -- etc/os-release --
 ID=debian
 -- opt/mxdriver/bin/mx-smi (0755) --
@@ -21,6 +22,11 @@ f0VM
 RgA=
 -- opt/run (0755 base64) --
 AA==
+-- etc/open (0600 open) --
+last
+-- etc/other (crlf open) --
+a
+b
 -- empty (0644) --
 -- run/lock/ (0700) --
 -- run/open/ --
@@ -32,32 +38,34 @@ AA==
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := sim.Tree{
-		"etc/os-release":          sim.File{Data: "ID=debian\n"},
-		"opt/mxdriver/bin/mx-smi": sim.File{Data: "#!/bin/sh\n", Perm: 0o755},
-		"opt/lib.so":              sim.File{Data: "\x7fELF\x00"},
-		"opt/run":                 sim.File{Data: "\x00", Perm: 0o755},
-		"empty":                   sim.File{},
-		"run/lock":                sim.Dir{Perm: 0o700},
-		"run/open":                sim.Dir{},
-		"sys/class/drm/card1":     sim.Link("../../devices/x"),
-		"opt/maca":                sim.Link("/opt/maca-3.3.0.15"),
-		"dev/mxcd":                sim.Device{Major: 511, Perm: 0o666},
-		"dev/dri/renderD128":      sim.Device{Major: 226, Minor: 128, Perm: 0o660, GID: 44},
+	want := hosttree.Tree{
+		"etc/os-release":          hosttree.File{Data: "ID=debian\n"},
+		"opt/mxdriver/bin/mx-smi": hosttree.File{Data: "#!/bin/sh\n", Perm: 0o755},
+		"opt/lib.so":              hosttree.File{Data: "\x7fELF\x00"},
+		"opt/run":                 hosttree.File{Data: "\x00", Perm: 0o755},
+		"etc/open":                hosttree.File{Data: "last", Perm: 0o600},
+		"etc/other":               hosttree.File{Data: "a\r\nb"},
+		"empty":                   hosttree.File{},
+		"run/lock":                hosttree.Dir{Perm: 0o700},
+		"run/open":                hosttree.Dir{},
+		"sys/class/drm/card1":     hosttree.Link("../../devices/x"),
+		"opt/maca":                hosttree.Link("/opt/maca-3.3.0.15"),
+		"dev/mxcd":                hosttree.Device{Major: 511, Perm: 0o666},
+		"dev/dri/renderD128":      hosttree.Device{Major: 226, Minor: 128, Perm: 0o660, GID: 44},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("ParseTree (-want +got):\n%s", diff)
+		t.Errorf("Parse (-want +got):\n%s", diff)
 	}
-	again, err := sim.ParseTree(got.Format())
+	again, err := hosttree.Parse(got.Format())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(got, again); diff != "" {
-		t.Errorf("ParseTree(Format()) (-want +got):\n%s", diff)
+		t.Errorf("Parse(Format()) (-want +got):\n%s", diff)
 	}
 }
 
-func TestParseTreeErrors(t *testing.T) {
+func TestParseErrors(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"-- /etc/passwd --\n", "absolute"},
 		{"-- ../etc/passwd --\n", "leads out"},
@@ -78,6 +86,9 @@ func TestParseTreeErrors(t *testing.T) {
 		{"-- a (0000) --\n", "cannot be told"},
 		{"-- a (0644 gzip) --\n", "want (MODE)"},
 		{"-- a (base64) --\n???\n", "illegal base64"},
+		{"-- a (open) --\n", "no line without an end"},
+		{"-- a (open crlf) --\nx\n", "want (MODE)"},
+		{"-- a (crlf base64) --\nAAAA\n", "want (MODE)"},
 		{"-- a/ --\nbody\n", "no body"},
 		{"-- a -> b --\nbody\n", "no body"},
 		{"-- a -> b c --\n", "link target"},
@@ -93,35 +104,39 @@ func TestParseTreeErrors(t *testing.T) {
 		{"-- a -> /etc --\n-- a/b/passwd --\n", `below "a"`},
 		{"-- a (c 1:3 0666) --\n-- a/b --\n", `below "a"`},
 	} {
-		_, err := sim.ParseTree([]byte(tt.text))
-		if !errors.Is(err, sim.ErrTree) || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("ParseTree(%q) = %v; want ErrTree with %q", tt.text, err, tt.want)
+		_, err := hosttree.Parse([]byte(tt.text))
+		if !errors.Is(err, hosttree.ErrTree) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Parse(%q) = %v; want ErrTree with %q", tt.text, err, tt.want)
 		}
 	}
 }
 
 // TestFormatText has contents that txtar alone would change.
 func TestFormatText(t *testing.T) {
+	unreadable := []string{"x\n-- a --", "-- a --\n", "x\n-- a --\n", "\r\nx\n", "a\r\r\n", "\r", "\xff\n", "\ufffd\n", "\x00"}
 	for _, data := range []string{
-		"", "\n", "\n\n", "no end", "-- a --\n", "x\n-- a --\n", "--  --\n", "a\r\n", "\xff\n", "\ufffd\n", "\x00", "沐曦\n",
+		"", "\n", "\n\n", "no end", "two\nlines", "x\n-- a --", "a\r\nb", "\r\n", "\r\n\r\n", "\r\nx\n", "a\r\r\n", "\r", "\ufeff{}", "-- a --\n", "x\n-- a --\n", "--  --\n", "a\r\n", "\xff\n", "\ufffd\n", "\x00", "沐曦\n",
 		strings.Repeat("long", 100),
 	} {
-		want := sim.Tree{"f": sim.File{Data: data}, "g": sim.File{Data: "after\n"}}
-		got, err := sim.ParseTree(want.Format())
+		want := hosttree.Tree{"f": hosttree.File{Data: data}, "g": hosttree.File{Data: "after\n"}}
+		got, err := hosttree.Parse(want.Format())
 		if err != nil {
 			t.Errorf("%q: %v", data, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", data, diff)
 		}
+		if inBase64 := strings.Contains(string(want.Format()), "base64"); inBase64 != slices.Contains(unreadable, data) {
+			t.Errorf("%q is written as %s", data, want.Format())
+		}
 	}
 }
 
-func FuzzParseTree(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add([]byte("-- a (0755) --\nx\n-- b/ --\n-- c -> ../a --\n-- dev/d (c 226:128 0660 0:44) --\n"))
 	f.Add([]byte("c\n-- a (base64) --\nAAAA\n-- /a --\n-- ../a --\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		tree, err := sim.ParseTree(text)
+		tree, err := hosttree.Parse(text)
 		if err != nil {
 			return
 		}
@@ -130,12 +145,12 @@ func FuzzParseTree(f *testing.F) {
 				t.Errorf("path %q was accepted", p)
 			}
 		}
-		again, err := sim.ParseTree(tree.Format())
+		again, err := hosttree.Parse(tree.Format())
 		if err != nil {
-			t.Fatalf("ParseTree(Format()): %v", err)
+			t.Fatalf("Parse(Format()): %v", err)
 		}
 		if diff := cmp.Diff(tree, again); diff != "" {
-			t.Errorf("ParseTree(Format()) (-want +got):\n%s", diff)
+			t.Errorf("Parse(Format()) (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot"
+)
+
+// bugreportCommand is a snapshot with what doctor says: doctor prints its findings.
+func (t toolkit) bugreportCommand(doctor func(*cli.Context, io.Writer) error) *cli.Command {
+	return &cli.Command{
+		Name:  "bugreport",
+		Usage: "collect what a bug report needs in one text file: a snapshot, doctor's findings, versions",
+		Description: `It is a snapshot (metax-ctk snapshot) with two more parts: the versions of the
+toolkit and of what is below it, and what metax-ctk doctor finds. A part that
+cannot be made says why. Read it before you send it.
+
+Examples:
+   metax-ctk bugreport --output report.txt
+   metax-ctk --node report.txt device list`,
+		Flags: []cli.Flag{fileFlag(), outputFlag()},
+		Action: func(c *cli.Context) error {
+			if _, err := arguments(c, 0, 0); err != nil {
+				return err
+			}
+			s, from, err := t.takeSnapshot(c)
+			if err != nil {
+				return err
+			}
+			s.Reports = map[string]string{
+				"versions": versions(s),
+				"doctor":   from.Scrub.Text(from.Unrooted(report(func(w io.Writer) error { return doctor(c, w) }))),
+			}
+			return t.keep(c, s)
+		},
+	}
+}
+
+// report is what a part of a bug report prints, and why it came to no end.
+func report(part func(io.Writer) error) (text string) {
+	var out bytes.Buffer
+	defer func() {
+		if broken := recover(); broken != nil {
+			text = endLine(out.String()) + fmt.Sprintf("this part is broken: %v\n", broken)
+		}
+	}()
+	if err := part(&out); err != nil && err.Error() != "" {
+		return endLine(out.String()) + fmt.Sprintf("failed: %v\n", err)
+	}
+	return endLine(out.String())
+}
+
+// endLine ends the last line of a text, so that it stands as lines in a report.
+func endLine(text string) string {
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
+}
+
+// versions is what a report says first, out of a snapshot.
+func versions(s snapshot.Snapshot) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "metax-ctk %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, line := range []struct{ what, path string }{
+		{"kernel", "proc/sys/kernel/osrelease"},
+		{"driver", "sys/module/metax/version"},
+	} {
+		fmt.Fprintf(&b, "%s: %s\n", line.what, fileOr(s, line.path, "not known"))
+	}
+	release := fileOr(s, "etc/os-release", fileOr(s, "usr/lib/os-release", ""))
+	for line := range strings.Lines(release) {
+		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
+			fmt.Fprintf(&b, "system: %s\n", strings.Trim(strings.TrimSpace(name), `"`))
+		}
+	}
+	for _, a := range s.Answers {
+		if len(a.Argv) != 2 || a.Argv[1] != "--version" {
+			continue
+		}
+		said, _, _ := strings.Cut(strings.TrimSpace(a.Out), "\n")
+		if a.Failure != "" {
+			said = "failed: " + a.Failure
+		}
+		fmt.Fprintf(&b, "%s: %s\n", a.Argv[0], said)
+	}
+	if docker, err := s.Ask("docker", "version", "--format", "{{json .}}"); err == nil {
+		fmt.Fprintf(&b, "docker: %s\n", strings.TrimSpace(string(docker)))
+	}
+	return b.String()
+}
+
+// fileOr is what a file of a snapshot holds, or a word where there is none.
+func fileOr(s snapshot.Snapshot, path, otherwise string) string {
+	text, ok := s.Text(path)
+	if text = strings.TrimSpace(text); !ok || text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// doctorText prints what doctor finds.
+func (t toolkit) doctorText(c *cli.Context, w io.Writer) error {
+	checks, err := doctor.Choose(nil, nil)
+	if err != nil {
+		return err
+	}
+	found, err := t.diagnose(c, checks)
+	if err != nil {
+		return err
+	}
+	return found.Write(w)
+}

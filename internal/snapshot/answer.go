@@ -1,0 +1,152 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+)
+
+// Answer is what a program said.
+type Answer struct {
+	// Argv is the program, by its name without a directory, and its arguments.
+	Argv []string
+	// Out is its standard output.
+	Out string
+	// Failure is why it failed; empty if it did not.
+	Failure string
+	// Exited tells of a failure that the program began and ended, with Code; -1 is
+	// the code of one that a signal ended.
+	Exited bool
+	Code   int
+}
+
+// exitError is the failure of a program that ended by itself.
+type exitError struct {
+	text string
+	code int
+}
+
+func (e exitError) Error() string { return e.text }
+
+// ExitCode is the program's.
+func (e exitError) ExitCode() int { return e.code }
+
+// ErrUnasked reports a question that was not asked when the snapshot was taken.
+var ErrUnasked = errors.New("not asked when the snapshot was taken")
+
+// Record is the Answer of a program that was run. An error with a method ExitCode is
+// that of one that ended.
+func Record(argv []string, out []byte, err error) Answer {
+	a := Answer{Argv: argv, Out: string(out)}
+	if err != nil {
+		a.Failure = oneLine(err.Error())
+		var exit interface{ ExitCode() int }
+		if errors.As(err, &exit) {
+			a.Exited, a.Code = true, exit.ExitCode()
+		}
+	}
+	return a
+}
+
+// Ask replays an answer: what Record was given. It fails with ErrUnasked if there is
+// none.
+func (s Snapshot) Ask(argv ...string) ([]byte, error) {
+	i := slices.IndexFunc(s.Answers, func(a Answer) bool { return slices.Equal(a.Argv, argv) })
+	if i < 0 {
+		return nil, fmt.Errorf("run %s: %w", strings.Join(argv, " "), ErrUnasked)
+	}
+	a := s.Answers[i]
+	switch {
+	case a.Failure == "":
+		return []byte(a.Out), nil
+	case a.Exited:
+		return []byte(a.Out), exitError{a.Failure, a.Code}
+	}
+	return []byte(a.Out), errors.New(a.Failure)
+}
+
+// Asked tells whether a program was asked anything.
+func (s Snapshot) Asked(program string) bool {
+	return slices.ContainsFunc(s.Answers, func(a Answer) bool { return a.Argv[0] == program })
+}
+
+// answersDir is the directory of the tree in which answers stand: it is none of a
+// host's. Each has a directory with these files.
+const (
+	answersDir  = ".answers"
+	argvName    = "argv" // a word in each line
+	outName     = "out"
+	failureName = "failure" // the exit code or "-", a blank, the reason; if it failed
+)
+
+// into puts the nth answer into a tree.
+func (a Answer) into(tree hosttree.Tree, n int) {
+	dir := fmt.Sprintf("%s/%03d", answersDir, n)
+	tree[dir+"/"+argvName] = hosttree.File{Data: strings.Join(a.Argv, "\n") + "\n"}
+	tree[dir+"/"+outName] = hosttree.File{Data: a.Out}
+	if a.Failure != "" {
+		code := "-"
+		if a.Exited {
+			code = strconv.Itoa(a.Code)
+		}
+		tree[dir+"/"+failureName] = hosttree.File{Data: code + " " + a.Failure + "\n"}
+	}
+}
+
+// takeAnswers takes the answers out of a tree.
+func takeAnswers(tree hosttree.Tree) ([]Answer, error) {
+	bad := func(p, why string) ([]Answer, error) { return nil, fmt.Errorf("%w: %s: %s", ErrFormat, p, why) }
+	var dirs []string
+	for p, e := range tree {
+		if !within(p, answersDir) {
+			continue
+		}
+		if _, ok := e.(hosttree.File); !ok || strings.Count(p, "/") != 2 {
+			return bad(p, "no part of an answer")
+		}
+		switch path.Base(p) {
+		case argvName, outName, failureName:
+		default:
+			return bad(p, "no part of an answer")
+		}
+		if dir := path.Dir(p); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+		if len(dirs) > 1000 {
+			return bad(answersDir, "too many answers")
+		}
+	}
+	slices.Sort(dirs)
+	var all []Answer
+	for _, dir := range dirs {
+		text := func(name string) string {
+			file, _ := tree[dir+"/"+name].(hosttree.File)
+			delete(tree, dir+"/"+name)
+			return file.Data
+		}
+		a := Answer{Out: text(outName)}
+		if argv := strings.TrimSuffix(text(argvName), "\n"); argv != "" {
+			a.Argv = strings.Split(argv, "\n")
+		}
+		if len(a.Argv) == 0 || a.Argv[0] == "" {
+			return bad(dir, "no program")
+		}
+		if failure := strings.TrimSpace(text(failureName)); failure != "" {
+			code, why, _ := strings.Cut(failure, " ")
+			var err error
+			if a.Exited = code != "-"; a.Exited {
+				a.Code, err = strconv.Atoi(code)
+			}
+			if a.Failure = why; err != nil || why == "" {
+				return bad(dir, "no exit code and reason")
+			}
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}

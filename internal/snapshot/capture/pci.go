@@ -1,0 +1,140 @@
+package capture
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+)
+
+const pciDevices = "/sys/bus/pci/devices"
+
+// vendor is MetaX's.
+const vendor = "0x9999"
+
+// attributes are the files of a PCI function that are kept, of a bridge as well.
+var attributes = strings.Fields(`vendor device class subsystem_vendor subsystem_device revision numa_node local_cpulist
+	current_link_speed current_link_width max_link_speed max_link_width secondary_bus_number subordinate_bus_number
+	sriov_totalvfs sriov_numvfs model enable reset_method`)
+
+var (
+	virtfn = regexp.MustCompile(`^virtfn[0-9]+$`)
+	drm    = regexp.MustCompile(`^(card|renderD)[0-9]+$`)
+	sgpu   = regexp.MustCompile(`^sgpu[0-9]+$`)
+)
+
+// pci takes MetaX's functions and the bridges above them. Of a function whose vendor
+// cannot be read the link stays, since discovery says so.
+func (t *taker) pci() {
+	names, err := t.Root.ReadDir(pciDevices)
+	if err != nil {
+		t.note(pciDevices, err)
+		return
+	}
+	t.dir(pciDevices)
+	bridges := map[string]bool{}
+	for _, name := range names {
+		at := path.Join(pciDevices, name)
+		text, err := t.read(at+"/vendor", maxAttribute)
+		switch {
+		case err == nil && strings.TrimSpace(text) != vendor:
+			t.left["PCI functions of other vendors, with those bridges that lead to no GPU"]++
+			continue
+		case err != nil:
+			t.note(at+"/vendor", err)
+		}
+		real, e, err := t.follow(at)
+		if err != nil || !e.Mode.IsDir() {
+			t.note(at, err)
+			continue
+		}
+		t.dir(real)
+		t.function(real)
+		for dir := path.Dir(real); ; dir = path.Dir(dir) {
+			bdf, err := gpu.ParseBDF(path.Base(dir))
+			if err != nil || bridges[dir] {
+				break
+			}
+			bridges[dir] = true
+			t.attributes(dir)
+			if _, _, err := t.follow(path.Join(pciDevices, bdf.String())); err != nil {
+				t.note(dir, err)
+			}
+		}
+	}
+	const other = "PCI functions of other vendors, with those bridges that lead to no GPU"
+	if t.left[other] -= len(bridges); t.left[other] <= 0 {
+		delete(t.left, other)
+	}
+}
+
+func (t *taker) attributes(dir string) {
+	for _, name := range attributes {
+		t.file(path.Join(dir, name), maxAttribute, nil)
+	}
+}
+
+// function takes a GPU, or a part of one.
+func (t *taker) function(dir string) {
+	t.attributes(dir)
+	for _, name := range t.names(dir) {
+		at := path.Join(dir, name)
+		switch {
+		case name == "driver" || name == "physfn" || virtfn.MatchString(name):
+			t.link(at)
+		case name == "drm":
+			t.dir(at)
+			for _, minor := range t.names(at) {
+				if drm.MatchString(minor) {
+					t.dir(path.Join(at, minor))
+					t.file(path.Join(at, minor, "dev"), maxAttribute, nil)
+				}
+			}
+		case name == "sgpu":
+			t.slices(at)
+		}
+	}
+}
+
+// link keeps a link and that there is something to which it leads.
+func (t *taker) link(p string) {
+	real, e, err := t.follow(p)
+	if err == nil && e.Mode.IsDir() && real != "/" {
+		t.dir(real)
+		return
+	}
+	t.note(p, err)
+}
+
+func (t *taker) slices(dir string) {
+	t.dir(dir)
+	for _, name := range t.names(dir) {
+		at := path.Join(dir, name)
+		if !sgpu.MatchString(name) {
+			t.file(at, maxAttribute, nil)
+			continue
+		}
+		real, e, err := t.follow(at)
+		if err != nil || !e.Mode.IsDir() {
+			t.note(at, err)
+			continue
+		}
+		t.dir(real)
+		t.file(real+"/unique_id", maxAttribute, whole(scrub.UUID))
+		t.file(real+"/alias", maxAttribute, whole(scrub.Alias))
+		t.file(real+"/dev", maxAttribute, nil)
+	}
+}
+
+// whole treats a file that holds one word.
+func whole(class scrub.Class) treatment {
+	return func(s *scrub.Scrubber, text string) string {
+		word := strings.TrimSpace(text)
+		if word == "" {
+			return text
+		}
+		return strings.Replace(text, word, s.Word(class, word), 1)
+	}
+}

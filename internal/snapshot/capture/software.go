@@ -1,0 +1,231 @@
+package capture
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+)
+
+// Where the vendor's packages install, and what of it is looked at.
+var (
+	installs  = []string{"/opt/mxdriver", "/opt/maca", "/opt/mxn100"}
+	folders   = []string{"lib", "mxgpu_llvm/lib", "ompi/lib", "ucx/lib"}
+	systemDir = strings.Fields("/lib/x86_64-linux-gnu /usr/lib/x86_64-linux-gnu /lib/aarch64-linux-gnu /usr/lib/aarch64-linux-gnu /lib64 /usr/lib64 /lib /usr/lib")
+)
+
+// maxLibraries bounds the libraries that are read in all; a real installation has
+// some hundreds.
+const maxLibraries = 8 << 10
+
+// software takes the driver's user part and every MXMACA: which libraries there are
+// and what they need, and the names of programs.
+func (t *taker) software() {
+	if !t.Root.Exists("/opt") {
+		return
+	}
+	t.dir("/opt")
+	places := slices.Clone(installs)
+	for _, name := range t.names("/opt") {
+		if rest, ok := strings.CutPrefix(name, "maca-"); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+			places = append(places, "/opt/"+name)
+			t.Scrub.Learn(scrub.Version, rest)
+		}
+	}
+	needed := map[string]bool{}
+	there := map[string]bool{}
+	for _, p := range places {
+		real, e, err := t.follow(p)
+		if err != nil || !e.Mode.IsDir() || real == "/" {
+			t.note(p, err)
+			continue
+		}
+		t.dir(real)
+		t.version(path.Join(real, "Version.txt"))
+		for _, sub := range folders {
+			t.folder(path.Join(real, sub), needed, there)
+		}
+		t.programs(path.Join(real, "bin"))
+	}
+	t.program("/usr/bin/mx-smi")
+	t.linker(needed, there)
+}
+
+// version keeps the first line of a Version.txt.
+func (t *taker) version(p string) {
+	t.file(p, maxAttribute, func(s *scrub.Scrubber, text string) string {
+		first, _, _ := strings.Cut(text, "\n")
+		if len(first) > 80 {
+			return ""
+		}
+		_, number, _ := strings.Cut(first, ":")
+		s.Learn(scrub.Version, number)
+		return s.Text(first) + "\n"
+	})
+}
+
+// folder takes the libraries of a directory.
+func (t *taker) folder(dir string, needed, there map[string]bool) {
+	names, err := t.Root.ReadDir(dir)
+	if err != nil {
+		t.note(dir, err)
+		return
+	}
+	t.dir(dir)
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".so") && !strings.Contains(name, ".so.") {
+			t.left["other files in directories of libraries"]++
+			continue
+		}
+		there[name] = true
+		at := path.Join(dir, name)
+		real, e, err := t.follow(at)
+		if err != nil || !e.Mode.IsRegular() {
+			t.note(at, err)
+			continue
+		}
+		t.library(real, needed, true)
+	}
+}
+
+// library takes what a shared library says of itself; of one of the system's the names
+// are not wanted.
+func (t *taker) library(p string, needed map[string]bool, names bool) {
+	key := strings.TrimPrefix(p, "/")
+	if _, ok := t.found[key]; ok {
+		return
+	}
+	if t.Library == nil || len(t.found) > 10*maxLibraries {
+		t.left["libraries"]++
+		return
+	}
+	f, err := t.Root.Open(p)
+	if err != nil {
+		t.note(p, err)
+		return
+	}
+	defer f.Close()
+	lib, err := t.Library(f)
+	info, statErr := f.Stat()
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		t.note(p, err)
+	case err != nil:
+		t.add(p, hosttree.File{Data: "\x7fELF"}, nil) // as damaged as it is
+	case lib != nil && !names:
+		t.add(p, hosttree.Library{Machine: lib.Machine, Class: lib.Class, Data: lib.Data}, nil)
+	case lib != nil:
+		for _, n := range lib.Needed {
+			needed[n] = true
+		}
+		t.add(p, *lib, nil)
+	case statErr == nil && info.Size() == 0:
+		t.add(p, hosttree.File{}, nil)
+	default:
+		t.add(p, hosttree.File{Data: "no library\n"}, nil)
+	}
+}
+
+// programs takes the names of what can be run.
+func (t *taker) programs(dir string) {
+	names, err := t.Root.ReadDir(dir)
+	if err != nil {
+		t.note(dir, err)
+		return
+	}
+	t.dir(dir)
+	for _, name := range names {
+		t.program(path.Join(dir, name))
+	}
+}
+
+// program keeps that there is a program, as an empty file.
+func (t *taker) program(p string) {
+	real, e, err := t.follow(p)
+	if err != nil || !e.Mode.IsRegular() {
+		t.note(p, err)
+		return
+	}
+	perm := uint32(e.Mode.Perm())
+	if perm == 0 || perm == 0o644 {
+		perm = 0
+	}
+	t.add(real, hosttree.File{Perm: perm}, nil)
+}
+
+// linker takes what of the host's own libraries the vendor's need, and where the
+// linker looks for them.
+func (t *taker) linker(needed, there map[string]bool) {
+	dirs := slices.Clone(systemDir)
+	seen := map[string]bool{}
+	var conf func(p string)
+	conf = func(p string) {
+		if seen[p] || len(seen) > 256 {
+			return
+		}
+		seen[p] = true
+		t.file(p, maxConfig, lines)
+		text, err := t.read(p, maxConfig)
+		if err != nil {
+			return
+		}
+		for line := range strings.Lines(text) {
+			line, _, _ := strings.Cut(line, "#")
+			switch fields := strings.Fields(line); {
+			case len(fields) > 1 && fields[0] == "include":
+				for _, pattern := range fields[1:] {
+					for _, p := range t.glob(path.Dir(p), pattern) {
+						conf(p)
+					}
+				}
+			case len(fields) > 0 && path.IsAbs(fields[0]):
+				dir, _, _ := strings.Cut(fields[0], "=")
+				dirs = append(dirs, path.Clean(dir))
+			}
+		}
+	}
+	conf("/etc/ld.so.conf")
+	for name := range needed {
+		if there[name] || name == "" || strings.Contains(name, "/") {
+			continue
+		}
+		for _, dir := range dirs {
+			real, e, err := t.follow(path.Join(dir, name))
+			if err == nil && e.Mode.IsRegular() {
+				t.library(real, needed, false)
+			}
+		}
+	}
+}
+
+// glob are the files that a pattern of ld.so.conf matches in one directory.
+func (t *taker) glob(base, pattern string) []string {
+	if !path.IsAbs(pattern) {
+		pattern = path.Join(base, pattern)
+	}
+	dir, last := path.Split(pattern)
+	if !strings.ContainsAny(last, `*?[\`) {
+		return []string{pattern}
+	}
+	var all []string
+	for _, name := range t.names(dir) {
+		if ok, err := path.Match(last, name); err == nil && ok && !strings.HasPrefix(name, ".") {
+			all = append(all, path.Join(dir, name))
+		}
+	}
+	return all
+}
+
+// lines drops comments.
+func lines(s *scrub.Scrubber, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "#")
+		b.WriteString(strings.TrimRight(line, " \t") + "\n")
+	}
+	return s.Text(b.String())
+}

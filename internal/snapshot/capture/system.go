@@ -1,0 +1,182 @@
+package capture
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+)
+
+// single are files that are kept as they are, but for stand-ins.
+var single = strings.Fields(`/proc/sys/kernel/osrelease /proc/sys/kernel/random/boot_id /proc/devices /proc/sys/user/max_user_namespaces
+	/sys/module/metax/version /sys/module/metax/srcversion /sys/module/metax/initstate /sys/module/metax/taint
+	/sys/devices/system/node/online /sys/devices/system/node/possible
+	/sys/fs/selinux/enforce /sys/module/apparmor/parameters/enabled /sys/fs/cgroup/cgroup.controllers`)
+
+var numaNode = regexp.MustCompile(`^node[0-9]+$`)
+
+// system takes what the host says of itself.
+func (t *taker) system() {
+	for _, p := range single {
+		t.file(p, maxConfig, nil)
+	}
+	if t.Root.Exists("/sys/module/metax") {
+		t.dir("/sys/module/metax")
+	}
+	if text, err := t.read("/etc/hostname", maxAttribute); err == nil {
+		t.Scrub.Learn(scrub.Host, hostOf(text))
+	}
+	t.file("/etc/hostname", maxAttribute, func(s *scrub.Scrubber, text string) string {
+		return s.Word(scrub.Host, hostOf(text)) + "\n"
+	})
+	t.file("/etc/os-release", maxConfig, release)
+	const nodes = "/sys/devices/system/node"
+	for _, name := range t.names(nodes) {
+		if numaNode.MatchString(name) {
+			t.file(path.Join(nodes, name, "cpulist"), maxAttribute, nil)
+			t.file(path.Join(nodes, name, "distance"), maxAttribute, nil)
+		}
+	}
+	t.module()
+}
+
+// hostOf is the name in /etc/hostname, beside which there may be comments.
+func hostOf(text string) string {
+	for line := range strings.Lines(text) {
+		if name := strings.TrimSpace(line); name != "" && !strings.HasPrefix(name, "#") {
+			return name
+		}
+	}
+	return ""
+}
+
+// release keeps of os-release which system it is.
+func release(s *scrub.Scrubber, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		key, _, _ := strings.Cut(line, "=")
+		if slices.Contains([]string{"ID", "ID_LIKE", "NAME", "PRETTY_NAME", "VERSION", "VERSION_ID", "VERSION_CODENAME"}, key) {
+			b.WriteString(strings.TrimSuffix(line, "\n") + "\n")
+		}
+	}
+	return s.Text(b.String())
+}
+
+// module keeps which file of the running kernel is the driver's.
+func (t *taker) module() {
+	kernel, err := t.read("/proc/sys/kernel/osrelease", maxAttribute)
+	if kernel = strings.TrimSpace(kernel); err != nil || kernel == "" || strings.Contains(kernel, "/") {
+		return
+	}
+	const most = 16 << 20 // a distribution's has some hundred KiB
+	p := path.Join("/lib/modules", kernel, "modules.dep")
+	real, e, err := t.follow(p)
+	if err != nil || !e.Mode.IsRegular() {
+		return
+	}
+	text, err := t.read(real, most)
+	if err != nil {
+		t.note(p, err)
+		return
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		file, _, _ := strings.Cut(line, ":")
+		if strings.HasPrefix(path.Base(file), "metax.ko") {
+			b.WriteString(strings.TrimSuffix(file, "\n") + ":\n")
+		}
+	}
+	t.add(real, hosttree.File{Data: b.String()}, plain)
+}
+
+var metaxNode = regexp.MustCompile(`^mx[a-z0-9]+$`)
+
+// devices takes MetaX's nodes, all DRM nodes, and the links by number and place.
+func (t *taker) devices() {
+	for _, name := range t.names("/dev/dri") {
+		if drm.MatchString(name) {
+			t.device("/dev/dri/" + name)
+		}
+	}
+	for _, name := range t.names("/dev") {
+		if metaxNode.MatchString(name) {
+			t.device("/dev/" + name)
+		}
+	}
+	for _, name := range t.numbers() {
+		t.device("/dev/" + name)
+	}
+	const byPath = "/dev/dri/by-path"
+	for _, name := range t.names(byPath) {
+		t.node(path.Join(byPath, name))
+	}
+	if t.Root.Exists("/dev/char") {
+		t.dir("/dev/char")
+	}
+}
+
+// numbers are the paths below /dev of the devices of slices, which have numbers and
+// names of their own.
+func (t *taker) numbers() []string {
+	var names []string
+	for p, i := range t.found {
+		if file, ok := i.entry.(hosttree.File); ok && strings.Contains(p, "/sgpu/") && path.Base(p) == "dev" {
+			uevent := path.Join("/sys/dev/char", path.Base(strings.TrimSpace(file.Data)), "uevent")
+			text, err := t.read(uevent, maxAttribute)
+			if err != nil {
+				continue
+			}
+			for line := range strings.Lines(text) {
+				if name, ok := strings.CutPrefix(strings.TrimSpace(line), "DEVNAME="); ok && path.Clean("/"+name) == "/"+name {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// device keeps a character device, and what stands for its number.
+func (t *taker) device(p string) {
+	d, err := t.Root.Device(p)
+	if err != nil {
+		t.node(p)
+		return
+	}
+	t.node(p)
+	number := numberOf(d)
+	if char := "/dev/char/" + number; t.Root.Exists(path.Dir(char)) {
+		t.node(char)
+	}
+	sys := "/sys/dev/char/" + number
+	if real, _, err := t.follow(sys); err == nil {
+		t.file(real+"/uevent", maxAttribute, nil)
+	}
+}
+
+// node keeps what stands at a path of /dev: a device, a link, or that it is neither.
+func (t *taker) node(p string) {
+	real, e, err := t.follow(p)
+	if err != nil {
+		t.note(p, err)
+		return
+	}
+	if d, err := t.Root.Device(real); err == nil {
+		t.add(real, hosttree.Device(d), nil)
+		return
+	}
+	switch {
+	case e.Mode.IsDir():
+		t.dir(real)
+	default:
+		t.add(real, hosttree.File{}, nil) // such as an empty file that an engine made
+	}
+}
+
+func numberOf(d hostfs.Device) string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }

@@ -1,0 +1,248 @@
+package scrub
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Class is a kind of words that would tell whose node it is.
+type Class string
+
+// The classes that a Scrubber has to be told of; others it knows by their form.
+const (
+	UUID   Class = "uuid" // one that is not of the usual form
+	Serial Class = "serial"
+	Host   Class = "host"
+	User   Class = "user"
+	Alias  Class = "alias" // of a slice
+	Name   Class = "name"  // of a container
+	Image  Class = "image"
+	// Container is a container's ID, cut off for people.
+	Container Class = "container"
+	// Version is none: it is a version that looks like an IP address.
+	Version Class = "version"
+)
+
+// Scrubber replaces what tells whose node it is by stand-ins, numbered in the order
+// in which they are met: the same word has the same stand-in wherever it stands.
+type Scrubber struct {
+	literals map[Class]map[string]bool
+	versions map[string]bool
+	standins map[Class]map[string]string
+	order    []literal // of literals, the longest first; nil after Learn
+}
+
+type literal struct {
+	class Class
+	word  string
+}
+
+// New returns a Scrubber that knows words by their form only.
+func New() *Scrubber {
+	return &Scrubber{literals: map[Class]map[string]bool{}, versions: map[string]bool{}, standins: map[Class]map[string]string{}}
+}
+
+// common are words that are no secret as a name, and that mean something else in
+// most texts.
+var common = strings.Fields(`localhost localdomain local host node gpu gpus docker containerd podman crio cdi metax maca mxdriver opt
+	dev etc usr var run lib bin sys proc home root tmp dri card none true false null name path kind version default debian ubuntu linux`)
+
+// Learn makes the words of a class known. Words that mean nothing by themselves,
+// being short or common, are passed over.
+func (s *Scrubber) Learn(class Class, words ...string) {
+	for _, w := range words {
+		w = strings.TrimSpace(w)
+		if class == Version {
+			s.versions[w] = w != ""
+			continue
+		}
+		if class == Host {
+			w, _, _ = strings.Cut(w, ".") // its domain goes with it, see hits
+		}
+		if len(w) < 3 || len(w) > 256 || slices.Contains(common, strings.ToLower(w)) || strings.ContainsAny(w, "\n\r\t \"") {
+			continue
+		}
+		if (class == Serial || class == UUID) && len(w) < 5 {
+			continue
+		}
+		if s.literals[class] == nil {
+			s.literals[class] = map[string]bool{}
+		}
+		s.literals[class][w], s.order = true, nil
+	}
+}
+
+func (s *Scrubber) known() []literal {
+	if s.order != nil {
+		return s.order
+	}
+	for _, class := range slices.Sorted(maps.Keys(s.literals)) {
+		for w := range s.literals[class] {
+			s.order = append(s.order, literal{class, w})
+		}
+	}
+	slices.SortFunc(s.order, func(a, b literal) int {
+		return cmp.Or(cmp.Compare(len(b.word), len(a.word)), strings.Compare(a.word, b.word), strings.Compare(string(a.class), string(b.class)))
+	})
+	return s.order
+}
+
+// Word is the stand-in of a whole word of a class, also where it is too short or
+// common to be known by.
+func (s *Scrubber) Word(class Class, w string) string {
+	if w == "" {
+		return ""
+	}
+	prefix, key := "", w
+	if class == UUID {
+		prefix, key = splitUUID(w)
+	}
+	if class != Alias && class != Serial {
+		key = strings.ToLower(key)
+	}
+	of := s.standins[class]
+	if of == nil {
+		of = map[string]string{}
+		s.standins[class] = of
+	}
+	if _, ok := of[key]; !ok {
+		of[key] = standin(class, w, len(of)+1)
+	}
+	return prefix + of[key]
+}
+
+// standin is the nth of a class.
+func standin(class Class, w string, n int) string {
+	switch class {
+	case UUID:
+		return fmt.Sprintf("00000000-0000-0000-0000-%012d", n)
+	case Serial:
+		return fmt.Sprintf("SERIAL%06d", n)
+	case ipv4:
+		// The ranges that are set apart for documents, and for tests of networks.
+		for _, prefix := range []string{"192.0.2", "198.51.100", "203.0.113"} {
+			if n < 255 {
+				return fmt.Sprintf("%s.%d", prefix, n)
+			}
+			n -= 254
+		}
+		return fmt.Sprintf("198.18.%d.%d", n>>8&0xff, n&0xff)
+	case ipv6:
+		return fmt.Sprintf("2001:db8::%x", n)
+	case mac:
+		return fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8&0xff, n&0xff)
+	case hex:
+		return fmt.Sprintf("%0*d", len(w), n)
+	}
+	return fmt.Sprintf("%s-%d", class, n)
+}
+
+// splitUUID parts a word such as "GPU-3fd4ee8f-…" from its prefix, which tells what
+// it is of.
+func splitUUID(w string) (prefix, rest string) {
+	for _, p := range []string{"GPU-", "SGPU-"} {
+		if len(w) > len(p) && strings.EqualFold(w[:len(p)], p) {
+			return w[:len(p)], w[len(p):]
+		}
+	}
+	return "", w
+}
+
+// Text returns a text with stand-ins.
+func (s *Scrubber) Text(text string) string {
+	pieces := []piece{{text: text}}
+	for _, p := range patterns {
+		pieces = pass(pieces, func(t string) []hit { return p.hits(s, t) })
+	}
+	for _, l := range s.known() {
+		pieces = pass(pieces, func(t string) []hit { return s.hits(l, t) })
+	}
+	for _, p := range numbers {
+		pieces = pass(pieces, func(t string) []hit { return p.hits(s, t) })
+	}
+	var b strings.Builder
+	for _, p := range pieces {
+		b.WriteString(p.text)
+	}
+	return b.String()
+}
+
+// piece is a part of a text; one that is done is a stand-in, and looked at no more.
+type piece struct {
+	text string
+	done bool
+}
+
+// hit is what to put in the place of a part of a text.
+type hit struct {
+	from, to int
+	with     string
+}
+
+func pass(pieces []piece, find func(string) []hit) []piece {
+	out := make([]piece, 0, len(pieces))
+	for _, p := range pieces {
+		if p.done {
+			out = append(out, p)
+			continue
+		}
+		at := 0
+		for _, h := range find(p.text) {
+			if h.from > at {
+				out = append(out, piece{text: p.text[at:h.from]})
+			}
+			out = append(out, piece{h.with, true})
+			at = h.to
+		}
+		if at < len(p.text) {
+			out = append(out, piece{text: p.text[at:]})
+		}
+	}
+	return out
+}
+
+// hits are where a learned word stands by itself. The domain that follows a host's
+// name goes with it.
+func (s *Scrubber) hits(l literal, text string) []hit {
+	in, word := text, l.word
+	if l.class == Host || l.class == UUID {
+		in, word = lower(text), lower(l.word)
+	}
+	var all []hit
+	for at := 0; ; {
+		i := strings.Index(in[at:], word)
+		if i < 0 {
+			return all
+		}
+		from := at + i
+		to := from + len(word)
+		at = to
+		if from > 0 && isWordByte(in[from-1]) || to < len(in) && isWordByte(in[to]) {
+			at = from + 1
+			continue
+		}
+		if l.class == Host {
+			to += len(domain.FindString(in[to:]))
+			at = to
+		}
+		all = append(all, hit{from, to, s.Word(l.class, l.word)})
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+}
+
+// lower keeps the places of bytes, as strings.ToLower need not.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,157 @@
+package snapshot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+)
+
+// Magic is the first line of a snapshot.
+const Magic = "metax-ctk snapshot v1"
+
+// MaxSize is the size in bytes beyond which a snapshot is neither made nor read.
+const MaxSize = 16 << 20
+
+// maxEntries bounds the files of a snapshot; one of a thousand GPUs has some fifty
+// thousand.
+const maxEntries = 100_000
+
+// ErrFormat reports a text that is no snapshot, or one that cannot be one.
+var ErrFormat = errors.New("not a snapshot")
+
+// ErrTooLarge reports a snapshot of more than MaxSize bytes.
+var ErrTooLarge = errors.New("snapshot too large")
+
+// Snapshot is a node as it was seen.
+type Snapshot struct {
+	// Notes tell, in a line each, what is not in it and why.
+	Notes []string
+	// Tree has the host's files.
+	Tree hosttree.Tree
+	// Answers are what programs of the host said, in the order in which they were
+	// asked.
+	Answers []Answer
+	// Reports are texts for people, by name: a word of letters and dashes.
+	Reports map[string]string
+}
+
+// reportsDir is the directory of the tree in which reports stand.
+const reportsDir = ".reports"
+
+// Is tells whether a text begins as a snapshot does.
+func Is(text []byte) bool { return bytes.HasPrefix(text, []byte(Magic+"\n")) }
+
+// head explains the file to whoever opens it.
+const head = `# One node: files that tell of its GPUs and of the engines, and what programs
+# said of them. Names, UUIDs, serial numbers, addresses and secrets are stand-ins,
+# the same one wherever the same word stood. Read it before you send it.
+# metax-ctk --node FILE shows the node that it is of.
+`
+
+// Format returns the text of a snapshot; Parse reads it back. It fails with
+// ErrTooLarge, and where the tree cannot be written.
+func (s Snapshot) Format() ([]byte, error) {
+	tree := hosttree.Tree{}
+	for p, e := range s.Tree {
+		if within(p, answersDir) || within(p, reportsDir) {
+			return nil, fmt.Errorf("write snapshot: %w: %q is where no file of a host stands", ErrFormat, p)
+		}
+		tree[p] = e
+	}
+	for n, a := range s.Answers {
+		a.into(tree, n)
+	}
+	for name, text := range s.Reports {
+		tree[reportsDir+"/"+name] = hosttree.File{Data: text}
+	}
+	if err := tree.Check(); err != nil {
+		return nil, fmt.Errorf("write snapshot: %w", err)
+	}
+	var b bytes.Buffer
+	b.WriteString(Magic + "\n" + head)
+	for _, note := range s.Notes {
+		fmt.Fprintf(&b, "# %s\n", oneLine(note))
+	}
+	b.Write(tree.Format())
+	if b.Len() > MaxSize {
+		return nil, fmt.Errorf("write snapshot: %w: %d bytes, over %d", ErrTooLarge, b.Len(), MaxSize)
+	}
+	return b.Bytes(), nil
+}
+
+// Parse reads a snapshot, which may come from anybody: whatever is in it, the tree
+// can be written below a directory and nowhere else. It fails with ErrFormat,
+// ErrTooLarge, or as a tree does.
+func Parse(text []byte) (Snapshot, error) {
+	if len(text) > MaxSize {
+		return Snapshot{}, fmt.Errorf("read snapshot: %w: %d bytes, over %d", ErrTooLarge, len(text), MaxSize)
+	}
+	if !Is(text) {
+		return Snapshot{}, fmt.Errorf("read snapshot: %w: its first line is not %q", ErrFormat, Magic)
+	}
+	archive := txtar.Parse(text)
+	if len(archive.Files) > maxEntries {
+		return Snapshot{}, fmt.Errorf("read snapshot: %w: %d files, over %d", ErrTooLarge, len(archive.Files), maxEntries)
+	}
+	tree, err := hosttree.Parse(text)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("read snapshot: %w", err)
+	}
+	s := Snapshot{Tree: tree, Notes: notes(archive.Comment)}
+	if s.Answers, err = takeAnswers(tree); err != nil {
+		return Snapshot{}, fmt.Errorf("read snapshot: %w", err)
+	}
+	for p, e := range tree {
+		name, ok := strings.CutPrefix(p, reportsDir+"/")
+		if !ok {
+			continue
+		}
+		file, isFile := e.(hosttree.File)
+		if !isFile || strings.Contains(name, "/") {
+			return Snapshot{}, fmt.Errorf("read snapshot: %w: %s: no report", ErrFormat, p)
+		}
+		if s.Reports == nil {
+			s.Reports = map[string]string{}
+		}
+		s.Reports[name] = file.Data
+		delete(tree, p)
+	}
+	return s, nil
+}
+
+// Text is what a file of the tree holds; not ok if it has none there.
+func (s Snapshot) Text(path string) (text string, ok bool) {
+	file, ok := s.Tree[path].(hosttree.File)
+	return file.Data, ok
+}
+
+// within tells whether a path is dir or below it.
+func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+// notes are the lines of the comment that say what is missing.
+func notes(comment []byte) []string {
+	text, _ := strings.CutPrefix(string(comment), Magic+"\n")
+	text, _ = strings.CutPrefix(text, head)
+	var all []string
+	for line := range strings.Lines(text) {
+		if note, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok {
+			all = append(all, note)
+		}
+	}
+	return all
+}
+
+// oneLine makes a note fit for its line.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s))
+}
