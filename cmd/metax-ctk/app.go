@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -45,9 +46,10 @@ func execute(ctx context.Context, args []string, d deps) error {
 	settings, bad := settings()
 	app := toolkit{d, settings}.app()
 	if bad != nil {
-		// Help, version and completion are there in any case.
+		// Help, version and completion are there in any case, and what finds and mends
+		// the fault.
 		for _, c := range app.Commands {
-			if c.Name != "version" && c.Name != "completion" {
+			if !slices.Contains([]string{"version", "completion", "config", "doctor", "bugreport"}, c.Name) {
 				c.Before = func(*cli.Context) error { return usageError{bad} }
 			}
 		}
@@ -66,7 +68,13 @@ func settings() (config.Config, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return config.Config{}, fmt.Errorf("read configuration: %w", err)
 	}
-	return config.Load(config.Path, text, func(string) string { return "" })
+	none := func(string) string { return "" }
+	loaded, err := config.Load(config.Path, text, none)
+	if err != nil {
+		defaults, _ := config.Load(config.Path, nil, none)
+		return defaults, err
+	}
+	return loaded, nil
 }
 
 // setting is the value of a string option, or else the configured one.
@@ -102,7 +110,7 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 		Flags: []cli.Flag{
 			&cli.StringFlag{
 				Name: "node", Value: where.Host, EnvVars: []string{"METAX_CTK_NODE"},
-				Usage: "the node: `WHERE` is \"host\", a simulated node (metax-ctk sim list), or a file with Node JSON or the text of mx-smi topo -m",
+				Usage: "the node: `WHERE` is \"host\", a simulated node (metax-ctk sim list), a file with Node JSON, the text of mx-smi topo -m, a snapshot or a bug report, or - for one on standard input",
 			},
 			&cli.StringFlag{
 				Name: "root", Value: "/", EnvVars: []string{"METAX_CTK_ROOT"},
@@ -115,7 +123,7 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 		},
 		Commands: []*cli.Command{
 			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.psCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
-			t.macaCommand(),
+			t.macaCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(t.doctorText), t.configCommand(),
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},
 	}
@@ -149,7 +157,7 @@ func group(c *cli.Context) error {
 // where returns the node that the global flags name.
 func (t toolkit) where(c *cli.Context) where.Where {
 	return where.Where{
-		Node: setting(c, "node", t.settings.Node), Root: setting(c, "root", t.settings.Root), Library: t.Library, Run: t.Run,
+		Node: setting(c, "node", t.settings.Node), Root: setting(c, "root", t.settings.Root), Library: t.Library, Run: t.Run, In: t.In,
 	}
 }
 

@@ -1,0 +1,159 @@
+package doctor
+
+import (
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+// brokenEngines are nodes whose engines are broken.
+var brokenEngines = []brokenNode{
+	{
+		check: "docker-version", severity: Warning, what: "docker does not tell its version", fix: "DIR/usr/bin/dockerd --version",
+		tree: func(b *bench) { b.tree["usr/bin/dockerd"] = sim.File{Data: "#!/bin/sh\nexit 1\n", Perm: 0o755} },
+	},
+	{
+		check: "docker-config", severity: Error, what: "daemon.json: line 2, column ", fix: "edit DIR/etc/docker/daemon.json, then: metax-ctk --root DIR runtime configure --engine docker --dry-run",
+		tree: func(b *bench) { b.tree["etc/docker/daemon.json"] = sim.File{Data: "{\n  \"runtimes\": {},\n}\n"} },
+	},
+	{
+		check: "docker-answers", severity: Warning, what: "the docker daemon does not answer", fix: "systemctl status docker",
+		tree: func(b *bench) { b.info["ServerVersion"] = 5 },
+	},
+	{
+		check: "docker-old", severity: Info, what: "docker 24.0.7 knows no CDI", fix: "use metax-docker, or register the runtime: metax-ctk --root DIR runtime configure --engine docker",
+		tree: func(b *bench) { b.engine("dockerd", "24.0.7") },
+	},
+	{
+		check: "docker-cdi", severity: Warning, what: "CDI is off in docker 29.5.0", fix: "metax-ctk --root DIR runtime configure --engine docker --cdi && systemctl restart docker",
+		tree: func(b *bench) { b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"features": {"cdi": false}}`} },
+	},
+	{
+		check: "docker-boot", severity: Warning, what: "the CDI spec is in /var/run/cdi only", fix: "metax-ctk --root DIR cdi generate --output DIR/etc/cdi/metax-tech.com-gpu.json",
+		tree: func(b *bench) {
+			b.open()
+			b.engine("dockerd", "28.1.0")
+			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"features": {"cdi": true}}`}
+		},
+		host: (*bench).rewrite,
+	},
+	{
+		check: "docker-devices", severity: Error, what: "the docker daemon does not know metax-tech.com/gpu=0", fix: "systemctl restart docker",
+		tree: func(b *bench) { b.info["DiscoveredDevices"] = nil },
+	},
+	{
+		check: "docker-groups", severity: Info, what: "docker 28.5.2 drops the groups of CDI devices with --user", fix: "docker run --group-add 44 …",
+		tree: func(b *bench) { b.engine("dockerd", "28.5.2") },
+	},
+	{
+		check: "containerd-version", severity: Warning, what: "containerd does not tell its version", fix: "DIR/usr/bin/containerd --version",
+		tree: func(b *bench) { b.tree["usr/bin/containerd"] = script("nonsense") },
+	},
+	{
+		check: "containerd-config", severity: Error, what: "config.toml: line 2, column 4", fix: "edit DIR/etc/containerd/config.toml, then: metax-ctk --root DIR runtime configure --engine containerd --dry-run",
+		tree: func(b *bench) { b.tree["etc/containerd/config.toml"] = sim.File{Data: "version = 2\nx == 1\n"} },
+	},
+	{
+		check: "containerd-old", severity: Warning, what: "containerd 1.6.20 knows no CDI", fix: "metax-ctk --root DIR runtime configure --engine containerd && systemctl restart containerd",
+		tree: func(b *bench) { b.engine("containerd", "1.6.20"); b.containerd2() },
+	},
+	{
+		check: "containerd-cdi", severity: Warning, what: "CDI is off in the CRI plugin of containerd 1.7.24", fix: "metax-ctk --root DIR runtime configure --engine containerd --cdi && systemctl restart containerd",
+		tree: func(b *bench) { b.engine("containerd", "1.7.24"); b.containerd2() },
+	},
+	{
+		check: "containerd-cri", severity: Warning, what: "the CRI plugin of containerd is disabled", fix: `edit DIR/etc/containerd/config.toml: take "cri" out of disabled_plugins, then: systemctl restart containerd`,
+		tree: func(b *bench) {
+			f := b.tree["etc/containerd/config.toml"].(sim.File)
+			f.Data = "disabled_plugins = [\"io.containerd.cri.v1.runtime\", \"cri\"]\n" + f.Data
+			b.tree["etc/containerd/config.toml"] = f
+		},
+	},
+	{
+		check: "containerd-drop-in", severity: Warning, what: "DIR/etc/containerd/conf.d/zz-metax.toml no longer has what the rest of containerd's configuration says",
+		fix: "metax-ctk --root DIR runtime configure --engine containerd && systemctl restart containerd",
+		tree: func(b *bench) {
+			b.engine("containerd", "1.7.24")
+			b.containerd2()
+			b.configured()
+			f := b.tree["etc/containerd/config.toml"].(sim.File)
+			f.Data = strings.Replace(f.Data, "SystemdCgroup = true", "SystemdCgroup = true\nNoNewKeyring = true", 1)
+			b.tree["etc/containerd/config.toml"] = f
+		},
+	},
+	{
+		check: "cgroup-driver", severity: Warning, what: "kubelet's cgroup driver is cgroupfs, containerd's is systemd", fix: "edit DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd, then: systemctl restart kubelet",
+		tree: func(b *bench) { b.tree["var/lib/kubelet/config.yaml"] = sim.File{Data: "cgroupDriver: cgroupfs\n"} },
+	},
+	{
+		check: "podman-version", severity: Warning, what: "podman does not tell its version", fix: "DIR/usr/bin/podman --version",
+		tree: func(b *bench) { b.tree["usr/bin/podman"] = script("nonsense") },
+	},
+	{
+		check: "podman-config", severity: Error, what: "DIR/etc/containers/containers.conf: line 1, column 4", fix: "edit DIR/etc/containers/containers.conf, then: metax-ctk --root DIR runtime configure --engine podman --dry-run",
+		tree: func(b *bench) { b.tree["etc/containers/containers.conf"] = sim.File{Data: "x == 1\n"} },
+	},
+	{
+		check: "podman-image", severity: Warning, what: "podman 4.3.1 takes annotations from images", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json, and use podman run --device metax-tech.com/gpu=0",
+		tree: func(b *bench) {
+			b.engine("podman", "4.3.1")
+			b.engine("crio", "")
+			b.hook("precreate", "/usr/bin/metax-hook")
+		},
+		host: func(b *bench) { b.generate(cdi.Options{NoGroups: true}) },
+	},
+	{
+		check: "hook-stage", severity: Warning, what: "gives GPUs in a prestart hook, and systemd manages cgroups", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json, and use CDI",
+		tree: func(b *bench) { b.hook("prestart", "/usr/bin/metax-hook") },
+	},
+	{
+		check: "hook-program", severity: Error, what: "runs /usr/local/bin/metax-hook, which is not there", fix: "ln -s BIN/metax-hook DIR/usr/local/bin/metax-hook",
+		tree: func(b *bench) { b.engine("crio", ""); b.hook("precreate", "/usr/local/bin/metax-hook") },
+	},
+	{
+		check: "crio-version", severity: Warning, what: "crio does not tell its version", fix: "DIR/usr/bin/crio --version",
+		tree: func(b *bench) { b.tree["usr/bin/crio"] = script("nonsense") },
+	},
+	{
+		check: "crio-config", severity: Error, what: "DIR/etc/crio/crio.conf.d/10-x.conf: line 1, column 4", fix: "edit DIR/etc/crio/crio.conf.d/10-x.conf, then: metax-ctk --root DIR runtime configure --engine crio --dry-run",
+		tree: func(b *bench) { b.tree["etc/crio/crio.conf.d/10-x.conf"] = sim.File{Data: "x == 1\n"} },
+	},
+	{
+		check: "crio-hook", severity: Error, what: "has the stage precreate, which CRI-O does not know", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json && systemctl restart crio",
+		tree: func(b *bench) { b.hook("precreate", "/usr/bin/metax-hook") },
+	},
+	{
+		check: "runtime-program", severity: Error, what: "the runtime metax of docker is /usr/bin/metax-runtime, which is not there", fix: "metax-ctk --root DIR runtime configure --engine docker --name metax --runtime-path BIN/metax-runtime",
+		tree: func(b *bench) { b.drop("usr/bin/metax-runtime") },
+	},
+	{
+		check: "runtime-program", name: "another's", severity: Error, what: "the runtime mx of docker is /opt/mx, which is not there", fix: "edit DIR/etc/docker/daemon.json: take the runtime mx out",
+		tree: func(b *bench) {
+			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"runtimes": {"mx": {"path": "/opt/mx"}}}`}
+		},
+	},
+	{
+		check: "runtime-default", severity: Error, what: "the runtime metax of docker is /usr/bin/metax-runtime, which is not there", fix: "metax-ctk --root DIR runtime configure --engine docker --name metax --runtime-path BIN/metax-runtime",
+		tree: func(b *bench) {
+			b.drop("usr/bin/metax-runtime")
+			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"default-runtime": "metax", "runtimes": {"metax": {"path": "/usr/bin/metax-runtime"}}}`}
+		},
+	},
+	{
+		check: "remote", severity: Warning, what: "docker is at ssh://root@gpu7, by DOCKER_HOST", fix: "unset DOCKER_HOST",
+		host: func(b *bench) { b.environ("DOCKER_HOST=ssh://root@gpu7") },
+	},
+	{
+		check: "remote", name: "podman", severity: Warning, what: "podman is at ssh://core:xxxxx@gpu7/run/podman.sock, by CONTAINER_HOST", fix: "unset CONTAINER_HOST",
+		host: func(b *bench) { b.environ("CONTAINER_HOST=ssh://core:secret@gpu7/run/podman.sock") },
+	},
+	{
+		check: "remote", name: "context", severity: Warning, what: "docker is at tcp://gpu8:2376, by the current docker context far", fix: "docker context use default",
+		host: func(b *bench) {
+			b.put("root/.docker/config.json", `{"currentContext": "far"}`)
+			b.put("root/.docker/contexts/meta/512eea46ceb3921dff4363c7069d89d4964d1d9fccaa0f411851a7aa60a5c868/meta.json", `{"Name": "far", "Endpoints": {"docker": {"Host": "tcp://gpu8:2376"}}}`)
+			b.environ("HOME=" + b.path("root"))
+		},
+	},
+}

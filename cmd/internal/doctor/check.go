@@ -1,0 +1,90 @@
+package doctor
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Severity is how bad a finding is.
+type Severity string
+
+// The severities. An Error keeps containers from GPUs, a Warning will or may, an
+// Info is good to know and leaves a node healthy.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+	Info    Severity = "info"
+)
+
+func (s Severity) rank() int { return slices.Index([]Severity{Error, Warning, Info}, s) }
+
+// Finding is something wrong with a node.
+type Finding struct {
+	// Check is the ID of the check that found it.
+	Check    string   `json:"check"`
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"`
+	Why      string   `json:"why"`
+	// Fix is what mends it: commands, one a line, or an edit of a file.
+	Fix string `json:"fix"`
+	// Safe tells that Mend does what Fix says: it can be done without asking what
+	// else runs on the node.
+	Safe bool `json:"safe"`
+
+	steps []Step
+}
+
+// Steps are what a safe Finding's Fix does; none for another.
+func (f Finding) Steps() []Step { return f.steps }
+
+// safe makes a finding one that is mended by steps, in their order.
+func (f Finding) safe(steps ...Step) Finding {
+	f.Safe, f.steps, f.Fix = true, steps, commands(steps)
+	return f
+}
+
+// Check is one thing that is looked for.
+type Check struct {
+	// ID is stable, for --check, --skip and programs.
+	ID string
+	// Title says what is right when nothing is found.
+	Title string
+	look  func(f *Facts) []Finding
+}
+
+// Checks are all checks, in the order in which a node comes up.
+func Checks() []Check {
+	return slices.Concat(
+		lookingChecks, driverChecks, nodeChecks, healthChecks, vendorChecks, softwareChecks,
+		specChecks, resolveChecks, recordChecks,
+		dockerChecks, containerdChecks, podmanChecks, crioChecks, runtimeChecks, remoteChecks,
+		systemChecks, userChecks, securityChecks, programChecks, leaseChecks, imageChecks,
+	)
+}
+
+// Judge runs checks over the facts. Findings stand by severity, and within one in
+// the order of the checks.
+func Judge(checks []Check, f *Facts) []Finding {
+	found := []Finding{}
+	for _, c := range checks {
+		for _, finding := range c.look(f) {
+			finding.Check = c.ID
+			for _, text := range []*string{&finding.What, &finding.Why, &finding.Fix} {
+				*text = printable(*text)
+			}
+			found = append(found, finding)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Severity.rank(), b.Severity.rank()) })
+	return found
+}
+
+// one is the finding alone, in the form that a check returns.
+func one(s Severity, what, why, fix string) []Finding {
+	return []Finding{{Severity: s, What: what, Why: why, Fix: fix}}
+}
+
+// mended is the same for one that steps mend.
+func mended(s Severity, what, why string, steps ...Step) []Finding {
+	return []Finding{Finding{Severity: s, What: what, Why: why}.safe(steps...)}
+}

@@ -1,0 +1,357 @@
+package doctor
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+var (
+	gpuKind = cdi.Kind(cdi.DefaultVendor, cdi.DefaultClass)
+	// gpuFile is the name of the file of that kind.
+	gpuFile = path.Base(cdi.Path(cdi.DefaultVendor, cdi.DefaultClass, cdi.JSON))
+)
+
+// has tells whether there is a spec of a kind that engines can use.
+func (s Specs) has(kind string) bool {
+	return slices.ContainsFunc(s.Ours, func(o Spec) bool { return o.Kind == kind })
+}
+
+// present tells whether there is a spec of the GPUs, or of their parts where none
+// is given as a whole.
+func (f *Facts) present() bool {
+	return f.Specs.has(gpuKind) || f.Specs.has(cdi.Kind(cdi.DefaultVendor, cdi.SliceClass)) && len(f.Specs.Names) == 0
+}
+
+// generate is cdi generate with what the spec at hand was written with.
+func (f *Facts) generate(args ...string) Step {
+	args = append([]string{"cdi", "generate"}, args...)
+	i := slices.IndexFunc(f.Specs.Ours, func(o Spec) bool { return o.Kind == gpuKind })
+	if i < 0 {
+		return f.toolkit(args...)
+	}
+	have := f.Specs.Ours[i]
+	if !have.Groups && slices.ContainsFunc(f.Node.GPUs, func(g gpu.GPU) bool { return len(g.GIDs) > 0 }) {
+		args = append(args, "--no-groups")
+	}
+	if have.Names != cdi.AllNames {
+		args = append(args, "--device-name-strategy", have.Names.String())
+	}
+	if have.EngineRoot != f.Root {
+		args = append(args, "--engine-root", have.EngineRoot)
+	}
+	return f.toolkit(args...)
+}
+
+var specChecks = []Check{
+	{"spec-dirs", "the directories of CDI specs are there", func(f *Facts) []Finding {
+		if len(f.Specs.Missing) == 0 || len(f.Engines.all()) == 0 {
+			return nil
+		}
+		var steps []Step
+		for _, dir := range f.Specs.Missing {
+			steps = append(steps, Step{Directory: f.at(dir)})
+		}
+		return mended(Warning, list(f.Specs.Missing)+": no such directory",
+			"a daemon that starts before it is made may never look into it", steps...)
+	}},
+	{"spec-present", "there is a CDI spec of the GPUs", func(f *Facts) []Finding {
+		if !f.up() || f.present() || f.brokenOurs() {
+			return nil
+		}
+		return mended(Error, fmt.Sprintf("no CDI spec of kind %s in %s", gpuKind, strings.Join(f.Specs.Dirs, ", ")),
+			"no engine knows the GPUs by their CDI names", f.generate())
+	}},
+	{"spec-readable", "every CDI spec of ours can be read by everyone", func(f *Facts) []Finding {
+		var all []Finding
+		for _, p := range f.Specs.Problems() {
+			if p.Code != cdi.CodePermission {
+				continue
+			}
+			why := "an engine without root, such as rootless Podman, does not know what is in it"
+			if i := slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return f.at(file.Path) == p.Subject || file.Path == p.Subject }); i >= 0 && ours(f.Specs.Files[i].Kind) {
+				all = append(all, mended(Error, p.String(), why, Step{Chmod: f.at(f.Specs.Files[i].Path), Mode: 0o644})...)
+				continue
+			}
+			all = append(all, one(Warning, p.String(), why, "chmod 0644 "+quoted(p.Subject))...)
+		}
+		return all
+	}},
+	{"spec-form", "every CDI spec can be used by engines", func(f *Facts) []Finding {
+		var all []Finding
+		for _, file := range f.Specs.Files {
+			if file.Error == "" {
+				continue
+			}
+			what, why := fmt.Sprintf("%s: %s", f.at(file.Path), file.Error), "some engines refuse every CDI device while one file is broken"
+			if path.Base(file.Path) == gpuFile && path.Dir(file.Path) == cdi.DynamicDir && f.up() {
+				all = append(all, one(Error, what, why, fmt.Sprintf("rm %s && %s", quoted(f.at(file.Path)), f.generate().String()))...)
+				continue
+			}
+			all = append(all, one(Error, what, why, fmt.Sprintf("mv %s %s.broken", quoted(f.at(file.Path)), quoted(f.at(file.Path))))...)
+		}
+		return all
+	}},
+	{"spec-conflict", "no device name stands in two files of one directory", func(f *Facts) []Finding {
+		var all []Finding
+		seen := map[string]bool{}
+		for _, d := range f.Specs.Devices {
+			key := strings.Join(d.Conflict, " ")
+			if len(d.Conflict) == 0 || seen[key] {
+				continue
+			}
+			seen[key] = true
+			all = append(all, one(Error, fmt.Sprintf("%s both define %s", strings.Join(d.Conflict, " and "), d.Name), "no engine resolves such a name",
+				"rm "+quoted(f.at(f.odd(d.Conflict))))...)
+		}
+		return all
+	}},
+	{"spec-shadowed", "no CDI spec hides another one that says something else", func(f *Facts) []Finding {
+		var all []Finding
+		seen := map[string]bool{}
+		for _, d := range f.Specs.Devices {
+			for _, below := range d.Shadowed {
+				if seen[d.File+below] || f.same(d.File, below) {
+					continue
+				}
+				seen[d.File+below] = true
+				all = append(all, one(Warning, fmt.Sprintf("%s defines %s too, and %s wins", below, d.Name, d.File),
+					"what is changed in the first has no effect", "rm "+quoted(f.at(below)))...)
+			}
+		}
+		return all
+	}},
+	{"spec-drift", "the CDI specs are true to the node", func(f *Facts) []Finding {
+		var all []Finding
+		for _, o := range f.Specs.Ours {
+			n := len(o.Drift)
+			if n == 0 && !o.Removed {
+				continue
+			}
+			what := fmt.Sprintf("%s: the node has nothing of kind %s any more", f.at(o.Path), o.Kind)
+			if n > 0 {
+				what = fmt.Sprintf("%s is not true to the node: %s", f.at(o.Path), o.Drift[0])
+				if n > 1 {
+					what += fmt.Sprintf(", and %s", count(n-1, "more difference"))
+				}
+			}
+			why := "containers get what was right when it was written: paths of an older driver, or not all GPUs"
+			step := f.generate()
+			if _, class, _ := strings.Cut(o.Kind, "/"); o.Path != cdi.Path(cdi.DefaultVendor, class, cdi.JSON) {
+				step = f.generate("--class", class, "--output", f.at(o.Path))
+			}
+			all = append(all, f.anew(Error, what, why, step)...)
+		}
+		return all
+	}},
+	{"spec-hooks", "the hooks in CDI specs can be trusted", func(f *Facts) []Finding {
+		return f.problems("a container with it does not start, or somebody else runs a program as root", cdi.CodeHook, cdi.CodeHookEnv)
+	}},
+	{"spec-files", "what CDI specs name is there", func(f *Facts) []Finding {
+		if !f.up() {
+			return nil // its nodes are missing for a reason that stands above
+		}
+		return f.problems("a container with it does not start", cdi.CodeNode, cdi.CodeMount, cdi.CodeNumbers, cdi.CodePath, cdi.CodeText, cdi.CodeOutside)
+	}},
+	{"spec-groups", "the CDI spec gives the groups of the device nodes", func(f *Facts) []Finding {
+		i := slices.IndexFunc(f.Specs.Ours, func(o Spec) bool { return o.Kind == gpuKind })
+		if i < 0 || f.Specs.Ours[i].Groups || !slices.ContainsFunc(f.Node.GPUs, func(g gpu.GPU) bool { return len(g.GIDs) > 0 }) {
+			return nil
+		}
+		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) {
+			return nil // it has to be so
+		}
+		return one(Info, f.at(f.Specs.Ours[i].Path)+" was written without groups", "in a container, users other than root may need --group-add", f.command("cdi", "generate"))
+	}},
+}
+
+// anew is a finding that cdi generate mends. It is safe unless GPUs would vanish
+// from a spec: they may only be gone for a moment.
+func (f *Facts) anew(s Severity, what, why string, step Step) []Finding {
+	shrinks := func(o Spec) bool {
+		return o.Removed || slices.ContainsFunc(o.Drift, func(d cdi.Difference) bool { return d.Op == cdi.Removed && d.Field == "" })
+	}
+	if slices.ContainsFunc(f.Specs.Ours, shrinks) {
+		return one(s, what, why, step.String())
+	}
+	return mended(s, what, why, step)
+}
+
+// same tells whether a file says what another one says.
+func (f *Facts) same(wins, below string) bool {
+	i := slices.IndexFunc(f.Specs.Ours, func(o Spec) bool { return o.Path == wins })
+	return i >= 0 && slices.Contains(f.Specs.Ours[i].Same, below)
+}
+
+// odd is the file of a conflict that is not where ours belongs.
+func (f *Facts) odd(files []string) string {
+	for _, file := range files {
+		if path.Base(file) != gpuFile {
+			return file
+		}
+	}
+	return files[0]
+}
+
+// brokenOurs tells whether our own file is there and cannot be used.
+func (f *Facts) brokenOurs() bool {
+	return slices.ContainsFunc(f.Specs.Files, func(file cdi.File) bool { return file.Error != "" && path.Base(file.Path) == gpuFile })
+}
+
+// problems are those of our specs that have one of the codes, unless the spec is
+// to be written anew anyway.
+func (f *Facts) problems(why string, codes ...string) []Finding {
+	var all []Finding
+	for _, o := range f.Specs.Ours {
+		if len(o.Drift) > 0 || o.Removed {
+			continue
+		}
+		for _, p := range o.Problems {
+			if slices.Contains(codes, p.Code) {
+				all = append(all, one(Error, fmt.Sprintf("%s: %s", f.at(o.Path), p), why, f.mendProblem(p))...)
+			}
+		}
+	}
+	return all
+}
+
+func (f *Facts) mendProblem(p cdi.Problem) string {
+	if p.Code == cdi.CodeHook && strings.Contains(p.Message, "changed by others") {
+		return fmt.Sprintf("chown root %s && chmod 0755 %s", quoted(p.Subject), quoted(p.Subject))
+	}
+	return f.generate().String()
+}
+
+// readsUpTo is the newest CDI version that an engine reads; ok is false where no
+// bound is known.
+func readsUpTo(e Engine) (version engine.Version, ok bool) {
+	if e.Name == "podman" && e.Version.Before(5, 0) {
+		return engine.Version{Minor: 5}, true
+	}
+	return engine.Version{}, false
+}
+
+var resolveChecks = []Check{
+	{"spec-version", "every engine reads the version of the CDI specs", func(f *Facts) []Finding {
+		var all []Finding
+		for _, e := range f.Engines.all() {
+			most, bounded := readsUpTo(e)
+			for _, o := range f.Specs.Ours {
+				if v := engine.ParseVersion(o.Version); bounded && v.Compare(most) > 0 {
+					all = append(all, one(Error, fmt.Sprintf("%s is of CDI %s, and %s %s reads up to %d.%d.%d", f.at(o.Path), o.Version, e.Name, e.Version, most.Major, most.Minor, most.Patch),
+						"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))...)
+				}
+			}
+		}
+		return all
+	}},
+	{"cdi-names", "every engine resolves the CDI names of the GPUs", func(f *Facts) []Finding {
+		var all []Finding
+		if !f.Specs.has(gpuKind) {
+			return nil
+		}
+		for _, e := range f.Engines.all() {
+			dirs, own := f.dirsOf(e)
+			names := f.Specs.Unresolved[e.Name]
+			if len(names) == 0 || !own && f.faulty() {
+				continue
+			}
+			all = append(all, one(Error, fmt.Sprintf("%s, which looks in %s, does not resolve %s", e.Name, strings.Join(dirs, ", "), list(names)),
+				"it starts no container that asks for one of these", f.generate("--output", path.Join(f.at(dirs[len(dirs)-1]), gpuFile)).String())...)
+		}
+		return all
+	}},
+	{"spec-json", "metax-runtime and metax-hook can read the CDI specs", func(f *Facts) []Finding {
+		shimmed := len(f.System.Hooks) > 0
+		for _, e := range f.Engines.all() {
+			for _, p := range e.Runtimes {
+				shimmed = shimmed || path.Base(p) == shim
+			}
+		}
+		for _, o := range f.Specs.Ours {
+			if shimmed && !o.Plain {
+				return one(Error, f.at(o.Path)+" is not plain JSON", "metax-runtime and metax-hook read nothing else at a container's start, and start none that asks for its devices",
+					fmt.Sprintf("rm %s && %s", quoted(f.at(o.Path)), f.generate()))
+			}
+		}
+		return nil
+	}},
+}
+
+// faulty tells whether a spec has a fault that is told already.
+func (f *Facts) faulty() bool {
+	return slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool { return len(o.Drift) > 0 || o.Removed }) ||
+		slices.ContainsFunc(f.Specs.Devices, func(d cdi.Device) bool { return len(d.Conflict) > 0 })
+}
+
+// dirsOf are the directories in which an engine looks, in ascending priority, and
+// whether they are others than the usual ones.
+func (f *Facts) dirsOf(e Engine) ([]string, bool) {
+	dirs := e.SpecDirs
+	if e.Name == "docker" && f.Engines.Docker.Info != nil && len(f.Engines.Docker.Info.CDISpecDirs) > 0 {
+		dirs = f.Engines.Docker.Info.CDISpecDirs
+	}
+	if len(dirs) == 0 && e.Name == "podman" && e.Version.AtLeast(5, 5) && e.Version.Before(5, 6) {
+		dirs = []string{cdi.StaticDir}
+	}
+	if len(dirs) == 0 || slices.Equal(dirs, f.Specs.Dirs) {
+		return f.Specs.Dirs, false
+	}
+	return dirs, true
+}
+
+// resolves tells whether one of the directories has a spec of the GPUs.
+func (f *Facts) resolves(dirs []string) bool {
+	return slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool {
+		at := path.Dir(o.Path)
+		return o.Kind == gpuKind && slices.ContainsFunc(dirs, func(dir string) bool { return unaliased(dir) == unaliased(at) })
+	})
+}
+
+// unaliased is a directory by its name below /run, to which /var/run leads.
+func unaliased(dir string) string {
+	if below, ok := strings.CutPrefix(path.Clean(dir), "/var/run/"); ok {
+		return "/run/" + below
+	}
+	return path.Clean(dir)
+}
+
+var recordChecks = []Check{
+	{"record", "what the vendor's software tells is recorded", func(f *Facts) []Finding {
+		switch {
+		case !f.up() || !f.present():
+			return nil
+		case !f.Record.Present:
+			return f.anew(Warning, f.at(f.Record.Path)+" is missing", "metax-docker does not ask the vendor's software, and knows neither MetaXLink nor UUIDs without it", f.generate())
+		case f.Record.Err != "":
+			return one(Error, "the record of the node cannot be read: "+f.Record.Err, "metax-docker --gpus fails",
+				fmt.Sprintf("rm %s && %s", quoted(f.at(f.Record.Path)), f.generate().String()))
+		case f.Record.Early:
+			return f.anew(Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may be others since", f.generate())
+		}
+		return nil
+	}},
+	{"record-drift", "the record is true to the node", func(f *Facts) []Finding {
+		if !f.up() || !f.Node.Known || !f.Record.Present || f.Record.Err != "" || f.Record.Early {
+			return nil
+		}
+		for _, g := range f.Node.GPUs {
+			r, known := f.Record.Node.Lookup(g.BDF)
+			_, seen := f.Kernel.function(g.BDF)
+			switch {
+			case !seen:
+				// That the kernel does not show it stands above.
+			case !known:
+				return f.anew(Warning, fmt.Sprintf("the record does not know GPU %s", g.BDF), "metax-docker gives GPUs by what is recorded", f.generate())
+			case r.UUID != g.UUID && g.UUID != "", r.Healthy != g.Healthy:
+				return f.anew(Warning, fmt.Sprintf("GPU %s is no longer as it is recorded", g.BDF), "metax-docker gives GPUs by what is recorded", f.generate())
+			}
+		}
+		return nil
+	}},
+}

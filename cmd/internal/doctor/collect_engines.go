@@ -1,0 +1,133 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// programDirs are where engines' programs are.
+var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+// find returns the path in the host of the first of the programs.
+func find(host *hostfs.Root, names ...string) string {
+	for _, name := range names {
+		for _, dir := range programDirs {
+			p := path.Join(dir, name)
+			if file, err := host.Stat(p); err == nil && file.Mode.IsRegular() && file.Mode.Perm()&0o111 != 0 {
+				return p
+			}
+		}
+	}
+	return ""
+}
+
+// look finds an engine's program and asks it for its version.
+func look(ctx context.Context, c Config, name string, programs ...string) Engine {
+	e := Engine{Name: name, Program: find(c.Root, programs...)}
+	if e.Program == "" || c.Ask == nil {
+		return e
+	}
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	out, err := c.Ask(ctx, c.Root.Join(e.Program), "--version")
+	if err != nil {
+		e.Failed = err.Error()
+		return e
+	}
+	e.Version = engine.ParseVersion(string(out))
+	if !e.Version.Known() {
+		e.Failed = fmt.Sprintf("%s --version says %.80q", e.Program, out)
+	}
+	return e
+}
+
+func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	d := Docker{Engine: look(ctx, c, "docker", "dockerd")}
+	d.configured(c, dockerConfig)
+	if !c.Here {
+		return func(f *Facts) { f.Engines.Docker = d }, nil
+	}
+	socket := c.Root.Join(c.DockerSocket)
+	d.Socket = c.Root.Exists(c.DockerSocket)
+	d.Open = d.Socket && unix.Access(socket, unix.R_OK|unix.W_OK) == nil
+	if d.Open {
+		ctx, cancel := context.WithTimeout(ctx, askPatience)
+		defer cancel()
+		_, text, err := dockerd.Daemon{Socket: socket}.Get(ctx, "/info")
+		var info DockerInfo
+		if err == nil {
+			err = json.Unmarshal(text, &info)
+		}
+		if err != nil {
+			d.Silent = err.Error()
+		} else {
+			d.Info = &info
+			// The daemon that runs counts, not the program that would be started next.
+			if v := engine.ParseVersion(info.ServerVersion); v.Known() {
+				d.Version = v
+			}
+		}
+	}
+	return func(f *Facts) { f.Engines.Docker = d }, nil
+}
+
+func containerdFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	d := Containerd{Engine: look(ctx, c, "containerd", "containerd")}
+	containerdConfig(c, &d)
+	return func(f *Facts) { f.Engines.Containerd = d }, nil
+}
+
+func podmanFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	e := look(ctx, c, "podman", "podman")
+	e.configured(c, podmanConfig)
+	return func(f *Facts) { f.Engines.Podman = e }, nil
+}
+
+func crioFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	e := look(ctx, c, "crio", "crio")
+	e.configured(c, crioConfig)
+	return func(f *Facts) { f.Engines.CRIO = e }, nil
+}
+
+// configured reads the engine's configuration, also where its program is not
+// there: it may be one that is to come.
+func (e *Engine) configured(c Config, read func(*hostfs.Root, engine.Version) (string, engine.State, error)) {
+	var err error
+	e.Config, e.State, err = read(c.Root, e.Version)
+	if err != nil {
+		e.Broken = err.Error()
+		return
+	}
+	e.runtimes(c)
+}
+
+// runtimes finds those whose program is not there. One without a path of its own,
+// or with a name to be searched for, is the engine's own business.
+func (e *Engine) runtimes(c Config) {
+	if c.Trimmed {
+		return
+	}
+	for _, name := range sorted(e.Runtimes) {
+		if p := e.Runtimes[name]; path.IsAbs(p) && !c.Root.Exists(p) {
+			e.Missing = append(e.Missing, name)
+		}
+	}
+}
+
+// absent turns a file that is not there into none.
+func absent(text []byte, err error) ([]byte, error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}

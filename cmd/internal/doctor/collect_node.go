@@ -1,0 +1,123 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// calls notes what is run. The mutex is for a program that cannot be ended: it
+// comes back when nobody waits for it any more.
+type calls struct {
+	sync.Mutex
+	all []Call
+}
+
+func (c *calls) note(began time.Time, command []string, err error) {
+	call := Call{Command: strings.Join(command, " "), Took: time.Since(began)}
+	if err != nil {
+		call.Err = err.Error()
+	}
+	c.Lock()
+	defer c.Unlock()
+	c.all = append(c.all, call)
+}
+
+func (c *calls) list() []Call {
+	c.Lock()
+	defer c.Unlock()
+	return slices.Clone(c.all)
+}
+
+func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	var n Node
+	var library, smi calls
+	var unusable atomic.Bool
+	host := discover.Host{Root: c.Root, Timeout: vendorPatience}
+	if text, err := c.Root.ReadFile(c.RecordPath); err == nil {
+		// As cdi generate does it; a record that cannot be read is a finding.
+		if record, err := gpu.DecodeNode(text); err == nil {
+			host.Recorded = &record
+		}
+	}
+	if c.Library != nil {
+		host.Library = func(ctx context.Context, args ...string) ([]byte, error) {
+			began := time.Now()
+			out, err := c.Library(ctx, args...)
+			if a, failed := mxsml.Decode(out); failed == nil && a.Failure != nil && a.Failure.Unusable {
+				// A file of that name that is something else is as good as none.
+				unusable.Store(true)
+				return out, err
+			}
+			library.note(began, append([]string{"metax-mxsml"}, args...), err)
+			return out, err
+		}
+	}
+	if c.SMI != nil {
+		host.Run = func(ctx context.Context, path string, args ...string) ([]byte, error) {
+			began := time.Now()
+			out, err := c.SMI(ctx, path, args...)
+			smi.note(began, append([]string{path}, args...), err)
+			return out, err
+		}
+	}
+	node, err := host.Discover(ctx)
+	if errors.Is(err, discover.ErrNoGPU) {
+		err = nil // the kernel's view says it too
+	} else if err == nil {
+		n.Node, n.Known = node, true
+	}
+	n.Unusable = unusable.Load()
+	n.Library, n.SMI = library.list(), smi.list()
+	return func(f *Facts) { f.Node = n }, err
+}
+
+func softwareFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	s := Software{Rules: c.Rules}
+	_, s.Library = mxsml.Find(c.Root)
+	_, s.SMI = mxsmi.Find(c.Root)
+	found := maca.Read(c.Root)
+	s.Driver = found.Driver != ""
+	if found.MACA != nil {
+		s.MACA, s.Version = true, found.MACA.Version
+	}
+	if e, err := c.Root.Lstat(maca.Path); err == nil && e.Mode&fs.ModeSymlink != 0 {
+		s.Link, s.Dangling = e.Target, !c.Root.Exists(maca.Path)
+	}
+	names, _ := c.Root.ReadDir(path.Dir(maca.Path)) // none: no /opt
+	for _, name := range names {
+		if strings.HasPrefix(name, path.Base(maca.Path)+"-") && c.Root.Exists(path.Join(path.Dir(maca.Path), name, "lib")) {
+			s.Others = append(s.Others, path.Join(path.Dir(maca.Path), name))
+		}
+	}
+	return func(f *Facts) { f.Software = s }, nil
+}
+
+func recordFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	r := Record{Path: c.RecordPath}
+	text, err := c.Root.ReadFile(c.RecordPath)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		r.Present, r.Err = true, err.Error()
+	default:
+		r.Present = true
+		if r.Node, err = gpu.DecodeNode(text); err != nil {
+			r.Err = err.Error()
+		}
+		r.Early = !c.Trimmed && early(c.Root, c.RecordPath)
+	}
+	return func(f *Facts) { f.Record = r }, nil
+}

@@ -1,0 +1,138 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/image"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
+)
+
+// wrapper is the program that users type.
+const wrapper = "metax-docker"
+
+// beside are the programs that belong beside metax-ctk, and how each is asked for
+// its version; the wrapper would ask docker.
+var beside = []struct{ name, ask string }{
+	{wrapper, ""}, {"metax-hook", "--version"}, {"metax-mxsml", "--version"}, {"metax-runtime", "metax-version"},
+}
+
+func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	p := Programs{Version: c.Version, Versions: map[string]string{}, ConfigPath: c.ConfigPath}
+	if c.Settings != nil {
+		p.Config = c.Settings.Error()
+	}
+	if file, err := c.Root.Stat(c.ConfigPath); err == nil && (file.UID != 0 || file.Mode.Perm()&0o022 != 0) {
+		p.ConfigMode = file.Mode.Perm().String()
+	}
+	if !c.Here {
+		return func(f *Facts) { f.Programs = p }, nil // this machine's programs are not that host's
+	}
+	p.Dir = filepath.Dir(c.Self)
+	for _, program := range beside {
+		at := filepath.Join(p.Dir, program.name)
+		info, err := os.Stat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			p.Missing = append(p.Missing, program.name)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		_, err = hostfs.Trust(at)
+		switch {
+		case info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
+			p.Unsafe = append(p.Unsafe, Unsafe{Path: at, Why: "it runs with the rights of its owner or group", Culprit: at})
+		case errors.Is(err, hostfs.ErrUntrusted):
+			p.Unsafe = append(p.Unsafe, untrusted(at, err.Error()))
+		case program.ask != "":
+			// Only what is safe to run tells its version.
+			out, err := ask(ctx, c, at, program.ask)
+			if words := strings.Fields(out); err == nil && len(words) > 0 && released(c.Version) && released(words[len(words)-1]) && !slices.Contains(words, c.Version) {
+				p.Versions[program.name] = strings.Join(words, " ")
+			}
+		}
+	}
+	for _, dir := range filepath.SplitList(c.Getenv("PATH")) {
+		at := filepath.Join(dir, wrapper)
+		info, err := os.Stat(at)
+		if err != nil || !filepath.IsAbs(dir) || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
+			continue
+		}
+		if own, err := os.Stat(filepath.Join(p.Dir, wrapper)); err == nil && !os.SameFile(own, info) {
+			p.Foreign = at
+		}
+		break // this is the one that runs
+	}
+	return func(f *Facts) { f.Programs = p }, nil
+}
+
+// released tells whether a program knows its version: one that was just built by
+// hand does not.
+func released(version string) bool { return version != "unknown" && version != "(devel)" }
+
+// named is the path that hostfs.Trust names.
+var named = regexp.MustCompile(`"(/[^"]*)"`)
+
+func untrusted(program, why string) Unsafe {
+	u := Unsafe{Path: program, Why: why, Culprit: program}
+	if m := named.FindStringSubmatch(why); m != nil {
+		u.Culprit = m[1]
+	}
+	info, err := os.Stat(u.Culprit)
+	u.Sticky = err == nil && info.Mode()&fs.ModeSticky != 0
+	return u
+}
+
+func ask(ctx context.Context, c Config, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	out, err := c.Ask(ctx, program, args...)
+	return string(out), err
+}
+
+func leaseFacts(ctx context.Context, c Config, known *Facts) (func(*Facts), error) {
+	if c.Leases == nil {
+		return nil, nil
+	}
+	l := Leases{Dir: c.LeaseDir, Present: c.Root.Exists(c.LeaseDir)}
+	for _, name := range known.System.Groups {
+		l.Shared = l.Shared || name == "docker"
+	}
+	node := known.Node.Node
+	if !known.Node.Known {
+		node = gpu.NewNode("")
+	}
+	var err error
+	l.Report, err = c.Leases(ctx, node)
+	var unsafe *ledger.UnsafeError
+	if errors.As(err, &unsafe) {
+		l.Fix = unsafe.Fix
+	}
+	if err != nil {
+		l.Err = err.Error()
+	}
+	return func(f *Facts) { f.Leases = &l }, nil
+}
+
+func imageFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	if c.Image == "" {
+		return nil, nil
+	}
+	i := Image{Ref: c.Image}
+	source := image.Docker{Daemon: dockerd.Daemon{Socket: c.Root.Join(c.DockerSocket)}}
+	var err error
+	if i.Facts, err = image.Read(ctx, source, c.Image, image.Cache{}, nil); err != nil {
+		i.Err = err.Error()
+	}
+	return func(f *Facts) { f.Image = &i }, nil
+}

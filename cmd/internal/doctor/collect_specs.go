@@ -1,0 +1,191 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// classes are those of the toolkit's kinds.
+var classes = []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
+
+func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
+	s := Specs{Dirs: c.SpecDirs, Listing: cdi.List(c.Root, c.SpecDirs, "")}
+	for _, dir := range c.SpecDirs {
+		if !c.Trimmed && !c.Root.Exists(dir) {
+			s.Missing = append(s.Missing, dir)
+		}
+	}
+	loaded := map[string]*specs.Spec{}
+	for _, file := range s.Files {
+		if !ours(file.Kind) || file.Error != "" {
+			continue
+		}
+		spec, err := cdi.Load(c.Root, file.Path)
+		if err != nil {
+			continue // gone since, or it stands in the listing with its error
+		}
+		own := Spec{
+			Path: file.Path, Kind: file.Kind, Version: spec.Version, Priority: file.Priority,
+			Groups: groups(spec), Names: cdi.NamesOf(spec), EngineRoot: engineRoot(spec, c.Root),
+		}
+		if text, err := c.Root.ReadFile(file.Path); err == nil {
+			_, own.Plain = specfile.JSON(text)
+		}
+		if !c.Trimmed {
+			own.Problems = cdi.Check(spec, c.Root, own.EngineRoot)
+		}
+		for _, other := range s.Ours {
+			if other.Kind == own.Kind && other.Priority != own.Priority && len(cdi.Diff(loaded[other.Path], spec)) == 0 {
+				own.Same = append(own.Same, other.Path)
+			}
+		}
+		loaded[file.Path] = spec
+		s.Ours = append(s.Ours, own)
+	}
+	return func(f *Facts) { f.Specs = s }, nil
+}
+
+func ours(kind string) bool {
+	for _, class := range classes {
+		if kind == cdi.Kind(cdi.DefaultVendor, class) {
+			return true
+		}
+	}
+	return false
+}
+
+// groups tells whether a spec gives groups to any container.
+func groups(spec *specs.Spec) bool {
+	if len(spec.ContainerEdits.AdditionalGIDs) > 0 {
+		return true
+	}
+	for _, d := range spec.Devices {
+		if len(d.ContainerEdits.AdditionalGIDs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// engineRoot is where the spec's engine sees the host's files: below the root's
+// own directory, or at "/".
+func engineRoot(spec *specs.Spec, host *hostfs.Root) string {
+	edits := []*specs.ContainerEdits{&spec.ContainerEdits}
+	for i := range spec.Devices {
+		edits = append(edits, &spec.Devices[i].ContainerEdits)
+	}
+	below := func(p string) bool { return strings.HasPrefix(p, host.Dir()+"/") }
+	for _, e := range edits {
+		for _, n := range e.DeviceNodes {
+			if below(n.HostPath) {
+				return host.Dir()
+			}
+		}
+		for _, m := range e.Mounts {
+			if below(m.HostPath) {
+				return host.Dir()
+			}
+		}
+	}
+	return "/"
+}
+
+// driftFacts hold the specs against the node. Where the driver is not up there is
+// nothing to hold them against.
+func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error) {
+	s := known.Specs
+	if c.Want == nil || !known.Node.Known || !known.up() {
+		return nil, nil
+	}
+	node := known.Node.Node
+	s.Names = names(node)
+	s.Unresolved = map[string][]string{}
+	for _, e := range known.Engines.all() {
+		dirs, _ := known.dirsOf(e)
+		s.Unresolved[e.Name] = unresolved(c.Root, dirs, s.Names)
+	}
+	s.Ours = append([]Spec(nil), s.Ours...)
+	var failed error
+	for i := range s.Ours {
+		own := &s.Ours[i]
+		have, err := cdi.Load(c.Root, own.Path)
+		if err != nil {
+			continue
+		}
+		_, class, _ := strings.Cut(own.Kind, "/")
+		opt := cdi.Options{
+			Class: class, Names: own.Names, NoGroups: !own.Groups, EngineRoot: own.EngineRoot, Partial: true,
+		}
+		want, err := c.Want(node, opt)
+		switch {
+		case errors.Is(err, cdi.ErrNoSlices), errors.Is(err, cdi.ErrDivided), errors.Is(err, maca.ErrNone), errors.Is(err, cdi.ErrNoDevices):
+			own.Removed = true
+		case errors.Is(err, cdi.ErrNoHook):
+			// Without a program no spec of the software can be made; that is said of the
+			// program.
+		case err != nil:
+			failed = fmt.Errorf("make the spec of kind %s: %w", own.Kind, err)
+		default:
+			own.Drift = cdi.Diff(have, want)
+		}
+	}
+	return func(f *Facts) { f.Specs = s }, failed
+}
+
+// unresolved are the names that an engine which looks in dirs does not resolve.
+func unresolved(host *hostfs.Root, dirs, names []string) []string {
+	found := map[string]bool{}
+	for _, d := range cdi.List(host, dirs, gpuKind).Devices {
+		found[d.Name] = len(d.Conflict) == 0
+	}
+	var missing []string
+	for _, name := range names {
+		if !found[name] {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// names are the qualified names that the node's GPUs have, one each.
+func names(node gpu.Node) []string {
+	var all []string
+	for _, g := range node.GPUs {
+		if _, divided := g.Divided(); !divided && len(g.Nodes) > 0 {
+			all = append(all, cdi.Qualified(cdi.Kind(cdi.DefaultVendor, cdi.DefaultClass), strconv.Itoa(g.Index)))
+		}
+	}
+	return all
+}
+
+// early tells whether a file was written before this boot.
+func early(host *hostfs.Root, path string) bool {
+	info, err := os.Stat(host.Join(path))
+	if err != nil {
+		return false
+	}
+	text, err := host.ReadFile("/proc/stat")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		if seconds, ok := strings.CutPrefix(line, "btime "); ok {
+			boot, err := strconv.ParseInt(strings.TrimSpace(seconds), 10, 64)
+			return err == nil && info.ModTime().Before(time.Unix(boot, 0))
+		}
+	}
+	return false
+}

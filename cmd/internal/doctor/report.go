@@ -1,0 +1,83 @@
+package doctor
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// The version and kind that a Report states.
+const (
+	APIVersion = "metax-ctk/v1"
+	Kind       = "Diagnosis"
+)
+
+// Report is what doctor prints. Lists are never nil.
+type Report struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Healthy tells that nothing worse than an Info was found.
+	Healthy  bool      `json:"healthy"`
+	Checks   int       `json:"checks"` // how many were made
+	Findings []Finding `json:"findings"`
+}
+
+// NewReport judges the facts by the checks.
+func NewReport(checks []Check, f *Facts) Report {
+	r := Report{APIVersion: APIVersion, Kind: Kind, Checks: len(checks), Findings: Judge(checks, f)}
+	r.Healthy = !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity != Info })
+	return r
+}
+
+// Has tells whether a check found something.
+func (r Report) Has(id string) bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == id })
+}
+
+// Write prints the report for a person.
+func (r Report) Write(w io.Writer) error {
+	var text strings.Builder
+	for _, f := range r.Findings {
+		text.WriteString(f.String() + "\n")
+	}
+	var counts []string
+	for _, s := range []Severity{Error, Warning, Info} {
+		n := 0
+		for _, f := range r.Findings {
+			if f.Severity == s {
+				n++
+			}
+		}
+		if n > 0 {
+			if s == Info {
+				counts = append(counts, fmt.Sprintf("%d info", n))
+				continue
+			}
+			counts = append(counts, count(n, string(s)))
+		}
+	}
+	fmt.Fprintf(&text, "%s, %s", count(r.Checks, "check"), count(len(r.Findings), "finding"))
+	if len(counts) > 0 {
+		text.WriteString(": " + strings.Join(counts, ", "))
+	}
+	text.WriteString("\n")
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// String is the finding in some lines, the last one without its end.
+func (f Finding) String() string {
+	fix := strings.ReplaceAll(f.Fix, "\n", "\n       ")
+	if f.Safe {
+		fix += "   (--fix does it)"
+	}
+	return fmt.Sprintf("%s: %s\n  what %s\n  why  %s\n  fix  %s", f.Severity, f.Check, f.What, f.Why, fix)
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

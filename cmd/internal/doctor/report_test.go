@@ -1,0 +1,219 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-want +got; go test -update if it is meant):\n%s", name, d)
+	}
+}
+
+// TestReport holds what a person and a program see of a node with several things
+// wrong: errors first, each group in the order of the checks.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "c500-8")
+	b.engine("dockerd", "28.1.1")
+	b.drop("dev/char/511:0", "dev/char/226:128")
+	b.tree["proc/sys/kernel/osrelease"] = sim.File{Data: "4.18.0\n"}
+	b.write()
+	b.must(os.Chmod(b.path(gpuSpec), 0o600))
+	b.put("/etc/cdi/odd.json", "{\x1b[2J")
+	f, err := Collect(context.Background(), b.c)
+	b.must(err)
+	report := NewReport(Checks(), f)
+	if report.Healthy || !report.Has("kernel") || report.Has("numa") {
+		t.Errorf("%+v", report)
+	}
+	place := strings.NewReplacer(b.dir, "DIR", filepath.Dir(b.c.Self), "BIN")
+	var text bytes.Buffer
+	b.must(report.Write(&text))
+	golden(t, "report.txt", place.Replace(text.String()))
+	doc, err := json.MarshalIndent(report, "", "  ")
+	b.must(err)
+	golden(t, "report.json", place.Replace(string(doc))+"\n")
+}
+
+// TestInfoIsHealthy: what is good to know only is no trouble.
+func TestInfoIsHealthy(t *testing.T) {
+	info := []Check{{"x", "x", func(*Facts) []Finding { return one(Info, "w", "y", "f") }}}
+	if r := NewReport(info, &Facts{}); !r.Healthy || len(r.Findings) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := NewReport(nil, &Facts{}); !r.Healthy || r.Findings == nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestPrintable: a file's name or what a program says commands no terminal.
+func TestPrintable(t *testing.T) {
+	odd := []Check{{"x", "x", func(*Facts) []Finding { return one(Error, "a\x1b[2J", "b\r", "c\u202e\nd") }}}
+	got := Judge(odd, &Facts{})[0]
+	if d := cmp.Diff([]string{"a\ufffd[2J", "b\ufffd", "c\ufffd\nd"}, []string{got.What, got.Why, got.Fix}); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestFixes keeps the commands of metax-ctk that findings name in a file, by which
+// the tests of metax-ctk see that it takes them.
+func TestFixes(t *testing.T) {
+	var all []string
+	for _, tc := range brokenNodes {
+		for _, part := range strings.FieldsFunc(strings.ReplaceAll(tc.fix, " && ", ";"), func(r rune) bool { return r == ';' || r == '\n' || r == ',' }) {
+			if i := strings.Index(part, "metax-ctk "); i >= 0 {
+				all = append(all, strings.TrimSpace(part[i:]))
+			}
+		}
+	}
+	slices.Sort(all)
+	golden(t, "commands.txt", strings.Join(slices.Compact(all), "\n")+"\n")
+}
+
+// TestChoose reads the lists of --check and --skip.
+func TestChoose(t *testing.T) {
+	for _, tc := range []struct {
+		check, skip []string
+		want        []string
+		err         bool
+	}{
+		{check: []string{"mxcd,numa", "kernel"}, want: []string{"numa", "mxcd", "kernel"}},
+		{check: []string{"mxcd", "numa"}, skip: []string{"mxcd"}, want: []string{"numa"}},
+		{check: []string{"mxcd,"}, err: true},
+		{skip: []string{"MXCD"}, err: true},
+	} {
+		checks, err := Choose(tc.check, tc.skip)
+		var got []string
+		for _, c := range checks {
+			got = append(got, c.ID)
+		}
+		if errors.Is(err, ErrUnknown) != tc.err || !slices.Equal(got, tc.want) {
+			t.Errorf("%v %v: %v, %v", tc.check, tc.skip, got, err)
+		}
+	}
+	if all, err := Choose(nil, nil); err != nil || len(all) != len(Checks()) {
+		t.Errorf("%d, %v", len(all), err)
+	}
+}
+
+// TestCollectorThatHangs: others go on, and what hangs is a finding.
+func TestCollectorThatHangs(t *testing.T) {
+	t.Parallel()
+	hold := make(chan struct{})
+	defer close(hold)
+	round := []collector{
+		{"what hangs", func(context.Context, Config, *Facts) (func(*Facts), error) { <-hold; return nil, nil }},
+		{"what fails", func(context.Context, Config, *Facts) (func(*Facts), error) {
+			return func(f *Facts) { f.System.Kernel = "half" }, errors.New("by half")
+		}},
+		{"what works", func(context.Context, Config, *Facts) (func(*Facts), error) {
+			return func(f *Facts) { f.Root = "/x" }, nil
+		}},
+	}
+	var f Facts
+	gather(context.Background(), time.Second, 0, Config{}, &f, round)
+	want := []Trouble{{"what hangs", "no answer within 1s"}, {"what fails", "by half"}}
+	if d := cmp.Diff(want, f.Troubles); d != "" || f.Root != "/x" || f.System.Kernel != "half" {
+		t.Errorf("%s\n%+v", d, f)
+	}
+}
+
+// TestSteps takes every kind of step, twice, and shows it as a shell would have it.
+func TestSteps(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link, made := filepath.Join(dir, "link"), filepath.Join(dir, "x/y")
+	var ran []string
+	toolkit := func(_ context.Context, args []string) error { ran = append(ran, strings.Join(args, " ")); return nil }
+	for _, tc := range []struct {
+		step Step
+		want string
+	}{
+		{Step{Toolkit: []string{"--root", "/it's", "ps"}}, `metax-ctk --root '/it'\''s' ps`},
+		{Step{Directory: made}, "mkdir -p " + made},
+		{Step{Link: link, Target: "../mxcd"}, "ln -s ../mxcd " + link},
+		{Step{Chmod: file, Mode: 0o644}, "chmod 0644 '" + file + "'"},
+	} {
+		if got := tc.step.String(); got != tc.want {
+			t.Errorf("%s, want %s", got, tc.want)
+		}
+		for range 2 {
+			if err := tc.step.Do(context.Background(), toolkit); err != nil {
+				t.Errorf("%s: %v", tc.want, err)
+			}
+		}
+	}
+	info, err := os.Stat(file)
+	at, failed := os.Readlink(link)
+	if dir, none := os.Stat(made); err != nil || info.Mode() != 0o644 || failed != nil || at != "../mxcd" || none != nil || !dir.IsDir() || len(ran) != 2 {
+		t.Errorf("%v %v %v %v %v", info.Mode(), at, failed, none, ran)
+	}
+	// What stands there already stays.
+	if err := (Step{Link: link, Target: "other"}).Do(context.Background(), toolkit); !errors.Is(err, os.ErrExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSafeSteps: what --fix does by itself mends what was found. Those that are
+// commands of metax-ctk are tried with it.
+func TestSafeSteps(t *testing.T) {
+	tried := 0
+	for _, tc := range brokenNodes {
+		if !slices.Contains([]string{"spec-dirs", "spec-readable", "char-links"}, tc.check) || tc.name != "" {
+			continue
+		}
+		t.Run(tc.check, func(t *testing.T) {
+			b := newBench(t, "c500-8")
+			if tc.tree != nil {
+				tc.tree(b)
+			}
+			b.write()
+			if tc.host != nil {
+				tc.host(b)
+			}
+			for _, f := range b.findings() {
+				for _, s := range f.Steps() {
+					tried++
+					b.must(s.Do(context.Background(), nil))
+				}
+			}
+			if left := b.findings(); len(left) > 0 {
+				t.Errorf("%v", left)
+			}
+		})
+	}
+	if tried < 3 {
+		t.Errorf("only %d steps", tried)
+	}
+}

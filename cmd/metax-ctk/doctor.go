@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+
+	"github.com/urfave/cli/v2"
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot"
+)
+
+func (t toolkit) doctorCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "doctor",
+		Usage: "find what is wrong with the node, and say what mends it",
+		Description: `Looks at the driver, device nodes, the vendor's software, CDI specs, container
+engines and their configurations, the system, the toolkit itself and its leases.
+Each finding says what is wrong, why that matters, and the command that mends
+it. It takes some seconds, at most 15, whatever hangs.
+
+--fix mends what can be mended without asking what else runs here: it writes the
+CDI specs and the record anew, makes directories and links, sets the mode of our
+own files. It asks before each step, and never edits an engine's configuration.
+
+With --root, that host's files are looked at, and nothing of this machine's;
+with --node and a snapshot, what it holds.
+
+Examples:
+   metax-ctk doctor
+   metax-ctk doctor --check spec-drift,spec-form -o json
+   metax-ctk doctor --image cr.example.com/vllm-metax:0.9
+   sudo metax-ctk doctor --fix
+   metax-ctk doctor --list
+
+Exit codes: 0 healthy (findings of severity info at most); 3 no MetaX GPU here;
+4 something was found; 1 failed; 2 usage.`,
+		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "check", Usage: "make only the checks `ID,...`; repeatable"},
+			&cli.StringSliceFlag{Name: "skip", Usage: "leave out the checks `ID,...`; repeatable"},
+			&cli.StringFlag{Name: "image", Usage: "also hold the MXMACA of docker's image `IMAGE` against the driver"},
+			&cli.BoolFlag{Name: "list", Usage: "list the checks"},
+			&cli.BoolFlag{Name: "fix", Usage: "mend what can be mended safely, asking before each step"},
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "with --fix: do not ask"},
+			outputFlag(),
+		},
+		Action: t.doctor,
+	}
+}
+
+func (t toolkit) doctor(c *cli.Context) error {
+	if _, err := arguments(c, 0, 0); err != nil {
+		return err
+	}
+	checks, err := doctor.Choose(c.StringSlice("check"), c.StringSlice("skip"))
+	switch {
+	case err != nil:
+		return usageError{err}
+	case c.Bool("yes") && !c.Bool("fix"):
+		return usagef("--yes goes with --fix")
+	case c.Bool("fix") && !t.where(c).IsHost():
+		return usagef("--fix mends a host, and node %q is none", t.where(c).Node)
+	case c.Bool("list"):
+		return t.doctorList(c, checks)
+	}
+	report, err := t.diagnose(c, checks)
+	if err == nil && c.Bool("fix") {
+		var mended bool
+		if mended, err = t.mend(c, report); mended && err == nil {
+			report, err = t.diagnose(c, checks)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.print(c, report, report.Write); err != nil {
+		return err
+	}
+	switch {
+	case report.Has("gpu-present"):
+		return errNothing
+	case !report.Healthy:
+		return errProblems
+	}
+	return nil
+}
+
+// errNothing ends a command that has said that there is no GPU.
+var errNothing = nothing{}
+
+type nothing struct{}
+
+func (nothing) Error() string { return "" }
+
+func (nothing) Is(target error) bool { return target == discover.ErrNoGPU }
+
+func (t toolkit) doctorList(c *cli.Context, checks []doctor.Check) error {
+	type check struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+	}
+	all, rows := []check{}, [][]string{{"CHECK", "IN ORDER IF"}}
+	for _, one := range checks {
+		all = append(all, check{one.ID, one.Title})
+		rows = append(rows, []string{one.ID, one.Title})
+	}
+	return t.print(c, all, func(w io.Writer) error { return columns(w, rows) })
+}
+
+// diagnose looks at the host and judges what is there.
+func (t toolkit) diagnose(c *cli.Context, checks []doctor.Check) (report doctor.Report, err error) {
+	at, done, err := t.where(c).Unpack()
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	if !at.IsHost() {
+		return doctor.Report{}, usagef("node %q is no host, and has nothing that could be mended", at.Node)
+	}
+	look, err := t.doctorConfig(c, at)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	facts, err := doctor.Collect(c.Context, look)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	report = doctor.NewReport(checks, facts)
+	if look.Trimmed {
+		for i, f := range report.Findings {
+			report.Findings[i].What, report.Findings[i].Safe = snapshot.Unrooted(at.Root, f.What), false
+		}
+	}
+	return report, nil
+}
+
+// doctorConfig says where to look, and whom to ask.
+func (t toolkit) doctorConfig(c *cli.Context, at where.Where) (doctor.Config, error) {
+	host, err := hostfs.New(at.Root)
+	if err != nil {
+		return doctor.Config{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return doctor.Config{}, fmt.Errorf("find our own program: %w", err)
+	}
+	_, bad := settings()
+	look := doctor.Config{
+		Root: host, RecordPath: where.RecordPath, Library: at.Library, SMI: at.Run, Getenv: func(string) string { return "" },
+		Self: self, Version: version(), ConfigPath: config.Path, Settings: bad, Rules: t.settings.MACA.Rules(), SpecDirs: cdi.Dirs(),
+		Trimmed: !t.where(c).IsHost(), LeaseDir: keeping.Dir, DockerSocket: keeping.DockerSocket, Image: c.String("image"),
+	}
+	quiet := t
+	quiet.Err = io.Discard
+	look.Want = func(node gpu.Node, opt cdi.Options) (*specs.Spec, error) {
+		if look.Trimmed && opt.Class == cdi.SoftwareClass {
+			return nil, cdi.ErrNoHook // a snapshot has no programs
+		}
+		return wants{quiet, c, host, func() (gpu.Node, error) { return node, nil }}.spec(opt)
+	}
+	if look.Trimmed {
+		look.Settings, look.Ask = nil, at.Run
+		return look, nil
+	}
+	look.Leases = func(ctx context.Context, node gpu.Node) (occupancy.Report, error) {
+		k, err := quiet.keeping(c, node)
+		if err != nil {
+			return occupancy.Report{}, err
+		}
+		keeper := k.Keeper
+		if !host.Real() {
+			keeper = narrow(keeper, []string{leaseSource}) // nobody here holds that host's GPUs
+		}
+		return keeper.Report(ctx)
+	}
+	if !host.Real() {
+		look.Settings = nil
+		return look, nil
+	}
+	look.Ask, look.Here, look.Getenv = runChild, true, os.Getenv
+	look.Asker, err = asker()
+	return look, err
+}
+
+// asker is the user who runs this program.
+func asker() (doctor.Asker, error) {
+	groups, err := os.Getgroups()
+	if err != nil {
+		return doctor.Asker{}, fmt.Errorf("find out your groups: %w", err)
+	}
+	who := doctor.Asker{UID: os.Getuid(), Groups: append(groups, os.Getgid()), Name: fmt.Sprint(os.Getuid())}
+	// Who has no name, or one that only a directory service knows, goes by number.
+	if u, err := user.LookupId(who.Name); err == nil {
+		who.Name = u.Username
+	}
+	return who, nil
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
+)
+
+// mend takes the steps of findings that are safe, asking before those of each, and
+// tells whether it took any. A step that fails keeps nobody from the next finding.
+func (t toolkit) mend(c *cli.Context, report doctor.Report) (bool, error) {
+	answers := bufio.NewReader(t.In)
+	asked, took := map[string]bool{}, false
+	for _, f := range report.Findings {
+		if !f.Safe || asked[f.Fix] {
+			continue
+		}
+		asked[f.Fix] = true
+		fmt.Fprintln(t.Err, f)
+		if !c.Bool("yes") && !t.agrees(answers) {
+			continue
+		}
+		for _, step := range f.Steps() {
+			if err := c.Context.Err(); err != nil {
+				return took, err
+			}
+			fmt.Fprintf(t.Err, "metax-ctk: doing: %s\n", step)
+			if err := step.Do(c.Context, t.again); err != nil {
+				t.warn(printable(fmt.Sprintf("%s: %v", step, err)))
+				break
+			}
+			took = true
+		}
+	}
+	return took, nil
+}
+
+// agrees asks a person; anything but a yes is a no, also the end of input.
+func (t toolkit) agrees(answers *bufio.Reader) bool {
+	fmt.Fprint(t.Err, "do that? [y/N] ")
+	line, err := answers.ReadString('\n')
+	if err != nil {
+		fmt.Fprintln(t.Err)
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true
+	}
+	return false
+}
+
+// again runs another command of ours; what it prints goes beside the report.
+func (t toolkit) again(ctx context.Context, args []string) error {
+	d := t.deps
+	d.Out = d.Err
+	if code := run(ctx, append([]string{"metax-ctk"}, args...), d); code != 0 {
+		return fmt.Errorf("exit code %d", code)
+	}
+	return nil
+}

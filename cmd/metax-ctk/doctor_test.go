@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+)
+
+// TestDoctorsCommands: metax-ctk takes every command of its own that a finding
+// names. None is carried out.
+func TestDoctorsCommands(t *testing.T) {
+	text, err := os.ReadFile("../internal/doctor/testdata/commands.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) < 15 {
+		t.Fatalf("only %d commands", len(lines))
+	}
+	for _, line := range lines {
+		app := toolkit{}.app()
+		taken := false
+		var idle func(commands []*cli.Command)
+		idle = func(commands []*cli.Command) {
+			for _, c := range commands {
+				if len(c.Subcommands) == 0 {
+					c.Action = func(*cli.Context) error { taken = true; return nil }
+				}
+				idle(c.Subcommands)
+			}
+		}
+		idle(app.Commands)
+		args, err := permute(app, strings.Fields(line))
+		if err == nil {
+			err = app.RunContext(context.Background(), args)
+		}
+		if err != nil || !taken {
+			t.Errorf("%s: taken %v, %v", line, taken, err)
+		}
+	}
+}
