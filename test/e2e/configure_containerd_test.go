@@ -59,12 +59,13 @@ func TestConfigureContainerd(t *testing.T) {
 		config                        string
 		form                          int // of the form of the configuration
 		cdi                           bool
+		doctor                        string
 	}{
-		{"1.6", "bookworm", "containerd", "1.6.", sandbox.Hybrid, containerdV2, 2, false},
-		{"1.7", "trixie", "containerd", "1.7.", sandbox.V2, containerdV2, 2, true},
-		{"2.1 with version 2", "sid", "containerd", "2.1.", sandbox.Hybrid, containerdV2, 2, true},
-		{"2.1 with version 3", "sid", "containerd", "2.1.", sandbox.V2, containerdV3, 3, true},
-		{"2.4 with version 4", "sid", sandbox.BuiltDir + "/containerd", "2.4.", sandbox.Hybrid, containerdV3, 4, true},
+		{"1.6", "bookworm", "containerd", "1.6.", sandbox.Hybrid, containerdV2, 2, false, ""},
+		{"1.7", "trixie", "containerd", "1.7.", sandbox.V2, containerdV2, 2, true, "containerd-cdi"},
+		{"2.1 with version 2", "sid", "containerd", "2.1.", sandbox.Hybrid, containerdV2, 2, true, ""},
+		{"2.1 with version 3", "sid", "containerd", "2.1.", sandbox.V2, containerdV3, 3, true, ""},
+		{"2.4 with version 4", "sid", sandbox.BuiltDir + "/containerd", "2.4.", sandbox.Hybrid, containerdV3, 4, true, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,13 +76,14 @@ func TestConfigureContainerd(t *testing.T) {
 			if row.form > 2 {
 				h.write(t, "/etc/containerd/conf.d/99-other.toml", fill.Replace(containerdSpare))
 			}
+			h.write(t, "/var/lib/kubelet/config.yaml", "cgroupDriver: cgroupfs\n") // somebody's pods
 			if row.program != "containerd" {
 				// Its own program is the one that runtime configure is to ask, too.
 				h.link(t, row.program, "/usr/local/bin/containerd")
 			}
 			client, d := h.containerdBy(t, "containerd", row.version)
 			h.configures(t, setting{
-				engine: "containerd", unread: true,
+				engine: "containerd", unread: true, doctor: row.doctor,
 				activate: d.restarts("systemctl restart containerd"),
 				running: func(t *testing.T) {
 					t.Helper()

@@ -28,6 +28,8 @@ type setting struct {
 	bare func(t *testing.T)
 	// activate has the engine read its configuration, as the printed command would.
 	activate func(t *testing.T, command string)
+	// doctor is the check of metax-ctk doctor that finds what configure mends; "" is none.
+	doctor string
 	// unread tells whether --verify can tell that the engine has not read it yet.
 	unread bool
 }
@@ -46,6 +48,11 @@ func (h *host) configures(t *testing.T, s setting) {
 	configure := append([]string{"metax-ctk"}, "runtime", "configure", "--engine", s.engine)
 	before := h.etc(t)
 
+	if s.doctor != "" {
+		if r := h.run(t, nil, "metax-ctk", "doctor", "--check", s.doctor); r.code != 4 || !strings.Contains(r.stdout, strings.Join(configure, " ")) {
+			t.Errorf("doctor before: want the command that mends it, %v", r)
+		}
+	}
 	if text := h.must(t, nil, append(configure, "--dry-run")...); !strings.Contains(text, "\n+") {
 		t.Errorf("a dry run shows no difference:\n%s", text)
 	}
@@ -71,6 +78,11 @@ func (h *host) configures(t *testing.T, s setting) {
 		t.Logf("--verify:\n%s", r.stdout)
 	}
 	s.running(t)
+	if s.doctor != "" {
+		if r := h.run(t, nil, "metax-ctk", "doctor", "--check", s.doctor); r.code != 0 {
+			t.Errorf("doctor after: %v", r)
+		}
+	}
 
 	done = h.edited(t, append(configure, "--remove"))
 	h.unchanged(t, before, "--remove")
@@ -162,10 +174,11 @@ func TestConfigureDocker(t *testing.T) {
 		suite, version string
 		layout         sandbox.Layout
 		cdi            bool
+		doctor         string
 	}{
-		{"bookworm", "20.10.", sandbox.Hybrid, false},
-		{"trixie", "26.1.", sandbox.Hybrid, true},
-		{"sid", "28.", sandbox.V2, true},
+		{"bookworm", "20.10.", sandbox.Hybrid, false, ""},
+		{"trixie", "26.1.", sandbox.Hybrid, true, "docker-cdi"},
+		{"sid", "28.", sandbox.V2, true, ""},
 	} {
 		t.Run(row.suite, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +195,7 @@ func TestConfigureDocker(t *testing.T) {
 				h.must(t, nil, "docker", "run", "--rm", "--network=none", "--runtime=spare", imageRef, "/probe", "exit", "0")
 			}
 			h.configures(t, setting{
-				engine: "docker", unread: true,
+				engine: "docker", unread: true, doctor: row.doctor,
 				activate: func(t *testing.T, command string) {
 					t.Helper()
 					if command == "systemctl reload docker" {

@@ -30,7 +30,7 @@ func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 	s := System{
 		Kernel: word(host, "/proc/sys/kernel/osrelease"), Groups: groupNames(host),
 		Enforcing: word(host, "/sys/fs/selinux/enforce") == "1", Booleans: map[string]bool{},
-		Limits: limits(host), Unit: unit(ctx, c), Hooks: hookFiles(c), HasKubelet: find(host, "kubelet") != "",
+		Limits: limits(host), Unit: unit(ctx, c), Hooks: hookFiles(c), HasKubelet: find(host, "kubelet") != "" || host.Exists("/var/lib/kubelet"),
 	}
 	switch {
 	case host.Exists("/sys/fs/cgroup/cgroup.controllers"):

@@ -200,7 +200,7 @@ type System struct {
 	// Hooks are the files in directories of OCI hooks that run metax-hook.
 	Hooks []HookFile
 	// Kubelet is the cgroup driver that kubelet is configured for, empty if there
-	// is none; HasKubelet tells whether it is installed.
+	// is none; HasKubelet tells whether it is installed, or has been started here.
 	Kubelet    string
 	HasKubelet bool
 }
