@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -71,26 +72,32 @@ type macaInstall struct {
 	Problems  int `json:"problems"`
 }
 
-// installations finds what is installed. The files of another node are not here.
-func (t toolkit) installations(c *cli.Context) (*hostfs.Root, maca.Listing, error) {
-	if !t.where(c).IsHost() {
-		return nil, maca.Listing{}, usagef("the files of node %q are not on this host, so it has no MXMACA to look at", t.where(c).Node)
-	}
-	host, err := hostfs.New(t.where(c).Root)
+// installations calls look with what is installed on the host, or was on the host of
+// a snapshot. Other nodes have no files.
+func (t toolkit) installations(c *cli.Context, look func(*hostfs.Root, maca.Listing) error) (err error) {
+	at, done, err := t.where(c).Unpack()
 	if err != nil {
-		return nil, maca.Listing{}, err
+		return err
 	}
-	return host, maca.List(host, c.String("maca-path")), nil
+	defer func() { err = errors.Join(err, done()) }()
+	if !at.IsHost() {
+		return usagef("node %q has no files, so it has no MXMACA to look at", at.Node)
+	}
+	host, err := hostfs.New(at.Root)
+	if err != nil {
+		return err
+	}
+	return look(host, maca.List(host, c.String("maca-path")))
 }
 
 func (t toolkit) macaList(c *cli.Context) error {
 	if _, err := arguments(c, 0, 0); err != nil {
 		return err
 	}
-	host, listing, err := t.installations(c)
-	if err != nil {
-		return err
-	}
+	return t.installations(c, func(host *hostfs.Root, listing maca.Listing) error { return t.printMACA(c, host, listing) })
+}
+
+func (t toolkit) printMACA(c *cli.Context, host *hostfs.Root, listing maca.Listing) error {
 	t.warnPlain(listing.Warnings)
 	found := struct {
 		Installations []macaInstall `json:"installations"`
@@ -99,7 +106,7 @@ func (t toolkit) macaList(c *cli.Context) error {
 		t.warnPlain(i.Warnings)
 		found.Installations = append(found.Installations, described(i, maca.Inspect(host, i)))
 	}
-	err = t.print(c, found, func(w io.Writer) error { return macaTable(w, found.Installations) })
+	err := t.print(c, found, func(w io.Writer) error { return macaTable(w, found.Installations) })
 	if err == nil && len(listing.MACA()) == 0 {
 		_, err = listing.Choose("")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // macaChecked is what check found, as -o prints it.
@@ -50,11 +51,14 @@ func (t toolkit) macaCheck(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	host, listing, err := t.installations(c)
-	if err != nil {
-		return err
-	}
-	install, err := listing.Choose(strings.Join(args, ""))
+	return t.installations(c, func(host *hostfs.Root, listing maca.Listing) error {
+		return t.checkMACA(c, host, listing, strings.Join(args, ""))
+	})
+}
+
+// checkMACA checks the installation of a version; "" is the one that counts.
+func (t toolkit) checkMACA(c *cli.Context, host *hostfs.Root, listing maca.Listing, version string) error {
+	install, err := listing.Choose(version)
 	if err != nil {
 		return err
 	}
