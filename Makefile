@@ -1,4 +1,4 @@
-# make build check test e2e demo bench install
+# make build check test e2e demo bench install packages
 
 SHELL    := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -10,7 +10,7 @@ PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook metax-mxsml
 TOOL     := $(GO) tool -modfile=tools/go.mod
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build check test e2e demo bench install fuzz docs clean
+.PHONY: build check test e2e demo bench install packages packages-check fuzz docs clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
@@ -37,6 +37,7 @@ fuzz:
 # Real engines; needs root on a Debian machine, fetches what is missing.
 e2e:
 	test/e2e/run
+	test/packages/run
 
 demo: build
 	test/demo
@@ -46,12 +47,27 @@ bench: build
 
 # Writes the pages and pictures in docs that are made from the commands.
 docs:
-	$(GO) test ./cmd/metax-ctk -run TestReference -update
+	$(GO) test ./cmd/metax-ctk -run 'TestReference|TestManPages' -update
 	$(GO) test ./docs -run TestExamples -update
 
 install: build
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -m 0644 packaging/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 0644 packaging/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	bin/metax-ctk completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/metax-ctk
+
+# deb and rpm in dist, for amd64 and arm64.
+packages:
+	VERSION='$(VERSION)' packaging/build dist
+
+# Builds them twice, and compares.
+packages-check: packages
+	VERSION='$(VERSION)' packaging/build dist/again
+	@for p in dist/*.deb dist/*.rpm; do cmp "$$p" "dist/again/$${p##*/}" || exit 1; done
+	rm -rf dist/again
 
 clean:
-	rm -rf bin
+	rm -rf bin dist

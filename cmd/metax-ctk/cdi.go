@@ -30,8 +30,14 @@ has no device nodes yet, nothing is written (--force writes the others).
 What mx-smi said is recorded below the root, at
 /run/metax-container-toolkit/node.json, for metax-docker.
 
+--settle is for units: it looks at the node twice a second until two looks agree
+and no device node is missing. GPUs that the specs at hand have, and the node has
+not, must be gone from the PCI bus for all of TIME. Otherwise the specs stay as
+they are, and the exit code is 1.
+
 Examples:
    metax-ctk cdi generate
+   metax-ctk cdi generate --settle 30s
    metax-ctk cdi generate --class maca
    metax-ctk cdi generate --output - --format yaml
    metax-ctk --root /host cdi generate --engine-root /`,
@@ -39,6 +45,7 @@ Examples:
 					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, or - for standard output (default: /var/run/cdi/<vendor>-<class>.json below the root)"},
 					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: as the file is named, else json)"},
 					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
+					&cli.DurationFlag{Name: "settle", Usage: "wait up to `TIME` (30s) for a node that is still coming up, or changing"},
 					outputFlag()),
 				Action: t.cdiGenerate,
 			},

@@ -53,64 +53,27 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		return err
 	}
 	here := t.where(c).IsHost()
-	if !here && !c.IsSet("output") {
-		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
-	}
-	all := !c.IsSet("class") && !c.IsSet("output")
-	want := t.wants(c, host)
-	spec, err := want.spec(opt)
-	var incomplete *cdi.IncompleteError
 	switch {
-	case all && errors.Is(err, cdi.ErrDivided):
-		// There are the parts to write.
-	case errors.As(err, &incomplete):
-		return fmt.Errorf("%w; nothing was written (--force writes the others)", err)
-	case errors.Is(err, cdi.ErrNoDevices):
-		return fmt.Errorf("%w; is the driver loaded? (metax-ctk device list)", err)
-	case err != nil:
+	case !here && !c.IsSet("output"):
+		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
+	case !here && c.IsSet("settle"):
+		return usagef("--settle waits for a host, and node %q is none", t.where(c).Node)
+	case c.Duration("settle") < 0:
+		return usagef("--settle %v: want a time such as 30s", c.Duration("settle"))
+	}
+	job := specJob{toolkit: t, c: c, host: host, opt: opt, format: format, here: here}
+	var done *generation
+	once := func(still func() error) (err error) {
+		done, err = job.run(still)
 		return err
 	}
-	var node *gpu.Node
-	if opt.Class != cdi.SoftwareClass {
-		found, err := want.node()
-		if err != nil {
-			return err
-		}
-		node = &found
-	}
-	if node != nil && uncontrolled(*node) && here && !opt.Partial {
-		return fmt.Errorf("%s is not there, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
-	}
-	if c.String("output") == "-" {
-		text, err := cdi.Encode(spec, format)
-		if err != nil {
-			return err
-		}
-		_, err = t.Out.Write(text)
-		return err
-	}
-	var done generation
-	if spec == nil {
-		done.generated, err = remove(host, opt, format)
+	if c.Duration("settle") > 0 {
+		err = t.settling(c, host, opt).settled(c.Context, once)
 	} else {
-		done.generated, err = write(host, c.String("output"), spec, opt, format)
+		err = once(func() error { return nil })
 	}
-	if err != nil {
+	if err != nil || done == nil {
 		return err
-	}
-	if node != nil && here {
-		record, err := encodeJSON(node)
-		if err == nil {
-			err = t.where(c).Record(record)
-		}
-		if err != nil {
-			t.warn(fmt.Sprintf("metax-docker will know PCIe and NUMA only: record the node: %v", err))
-		}
-	}
-	if all {
-		if done.Others, err = want.others(opt, format); err != nil {
-			return err
-		}
 	}
 	return t.print(c, done, func(w io.Writer) error {
 		for _, g := range append([]generated{done.generated}, done.Others...) {
@@ -120,6 +83,89 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		}
 		return nil
 	})
+}
+
+// specJob is one run of generate.
+type specJob struct {
+	toolkit
+	c      *cli.Context
+	host   *hostfs.Root
+	opt    cdi.Options
+	format cdi.Format
+	here   bool
+}
+
+// run makes the specs and writes them, if the node is still what it was when they
+// were begun. What goes to standard output is no generation.
+func (j specJob) run(still func() error) (*generation, error) {
+	if j.here && j.c.String("output") != "-" {
+		lock, err := lockSpecs(j.c.Context, j.host)
+		if err != nil {
+			return nil, err
+		}
+		if lock != nil {
+			defer lock.Close()
+		}
+	}
+	all := !j.c.IsSet("class") && !j.c.IsSet("output")
+	want := j.wants(j.c, j.host)
+	spec, err := want.spec(j.opt)
+	var incomplete *cdi.IncompleteError
+	switch {
+	case all && errors.Is(err, cdi.ErrDivided):
+		// There are the parts to write.
+	case errors.As(err, &incomplete):
+		return nil, fmt.Errorf("%w; nothing was written (--force writes the others)", err)
+	case errors.Is(err, cdi.ErrNoDevices):
+		return nil, fmt.Errorf("%w; is the driver loaded? (metax-ctk device list)", err)
+	case err != nil:
+		return nil, err
+	}
+	var node *gpu.Node
+	if j.opt.Class != cdi.SoftwareClass {
+		found, err := want.node()
+		if err != nil {
+			return nil, err
+		}
+		node = &found
+	}
+	if node != nil && uncontrolled(*node) && j.here && !j.opt.Partial {
+		return nil, fmt.Errorf("%s is not there, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
+	}
+	if err := still(); err != nil {
+		return nil, err
+	}
+	if j.c.String("output") == "-" {
+		text, err := cdi.Encode(spec, j.format)
+		if err == nil {
+			_, err = j.Out.Write(text)
+		}
+		return nil, err
+	}
+	done := new(generation)
+	if spec == nil {
+		done.generated, err = remove(j.host, j.opt, j.format)
+	} else {
+		done.generated, err = write(j.host, j.c.String("output"), spec, j.opt, j.format)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if node != nil && j.here {
+		record, err := encodeJSON(node)
+		if err == nil {
+			err = j.where(j.c).Record(record)
+		}
+		if err != nil {
+			j.warn(fmt.Sprintf("metax-docker will know PCIe and NUMA only: record the node: %v", err))
+		}
+	}
+	if all {
+		if done.Others, err = want.others(j.opt, j.format); err != nil {
+			return nil, err
+		}
+	}
+	return done, nil
 }
 
 // String is one line about it.

@@ -100,6 +100,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 			return err
 		}
 	}
+	defer t.askRefresh(c)
 	var failed error
 	for range order.count {
 		s, err := maker.create(c.Context, order.SliceRequest)

@@ -49,6 +49,7 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	defer t.askRefresh(c)
 	removed := []sliceRow{}
 	var failed error
 	for _, row := range rows {

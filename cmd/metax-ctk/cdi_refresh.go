@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+)
+
+// lookEvery is how long a node is left alone between two looks at it.
+const lookEvery = 500 * time.Millisecond
+
+// errMoved reports a node that changed while its specs were made.
+var errMoved = errors.New("the node changes all the time")
+
+// noDriverError is a node with GPUs and without their driver. To a unit that is as
+// good as no GPU.
+type noDriverError struct{ why string }
+
+func (e noDriverError) Error() string { return "no MetaX driver here: " + e.why }
+
+func (noDriverError) Is(target error) bool { return target == discover.ErrNoGPU }
+
+// glance is what one quick look at a node shows.
+type glance struct {
+	// here are the names of what is there: GPUs on the PCI bus, "MXMACA".
+	here []string
+	// lacks says what has still to appear; empty if the node is whole.
+	lacks string
+	// none says why there is nothing to wait for; nil if there is.
+	none error
+	// driver is nil unless the driver is not loaded.
+	driver error
+	// print is the same for two looks that would make the same specs.
+	print string
+}
+
+// settling waits for a node that is still coming up, or changing.
+type settling struct {
+	look  func() (glance, error)
+	limit time.Duration
+	// partial accepts a node that lacks something when the time is over.
+	partial bool
+	// known are the names of what the node had when its specs were made, and back
+	// those of them that were seen since.
+	known, back []string
+	now         func() time.Time
+	pause       func(context.Context, time.Duration) error
+}
+
+// settle looks at the node until two looks agree and nothing is missing, and
+// returns what they agree on. What the node had before and has no more is believed
+// only if no look found it, from the first to the last possible: a boot that is
+// half done makes no spec smaller. It fails if the node lacks something at the end,
+// and at once if there is nothing to wait for.
+func (s *settling) settle(ctx context.Context, end time.Time) (glance, error) {
+	var last glance
+	for first := true; ; first = false {
+		g, err := s.look()
+		if err != nil {
+			return glance{}, err
+		}
+		gone := s.gone(g)
+		if g.none != nil && len(gone) == 0 {
+			return glance{}, g.none
+		}
+		agreed := !first && g.print == last.print
+		if agreed && g.lacks == "" && len(gone) == 0 {
+			return g, nil
+		}
+		if !s.now().Before(end) {
+			return s.decide(g, agreed, gone)
+		}
+		last = g
+		if err := s.pause(ctx, lookEvery); err != nil {
+			return glance{}, err
+		}
+	}
+}
+
+// gone are the names that are known and not here. It notes those that are.
+func (s *settling) gone(g glance) (gone []string) {
+	for _, name := range s.known {
+		switch {
+		case !slices.Contains(g.here, name):
+			gone = append(gone, name)
+		case !slices.Contains(s.back, name):
+			s.back = append(s.back, name)
+		}
+	}
+	return gone
+}
+
+// decide is for the last look.
+func (s *settling) decide(g glance, agreed bool, gone []string) (glance, error) {
+	lost := slices.DeleteFunc(gone, func(name string) bool { return !slices.Contains(s.back, name) })
+	switch {
+	case g.none != nil:
+		return glance{}, g.none
+	case g.driver != nil:
+		return glance{}, g.driver
+	case g.lacks != "" && !s.partial:
+		return glance{}, fmt.Errorf("after %v %s; nothing was written (--force writes the rest)", s.limit, g.lacks)
+	case len(lost) > 0:
+		return glance{}, fmt.Errorf("%s came and went within %v; nothing was written", strings.Join(lost, ", "), s.limit)
+	case !agreed:
+		return glance{}, fmt.Errorf("%w, for %v; nothing was written", errMoved, s.limit)
+	}
+	return g, nil
+}
+
+// sleep waits, unless the context ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// settled makes specs with once for a node that is at rest. Once calls still before
+// it writes, and ends with what that returns. A node that changes in the meantime,
+// or while the specs are written, is waited for and looked at again, so that what
+// happens before the end is not missed.
+func (s *settling) settled(ctx context.Context, once func(still func() error) error) error {
+	end := s.now().Add(s.limit)
+	for {
+		at, err := s.settle(ctx, end)
+		if err != nil {
+			return err
+		}
+		err = once(func() error {
+			g, err := s.look()
+			if err == nil && g.print != at.print {
+				err = errMoved
+			}
+			return err
+		})
+		g, lookErr := s.look()
+		moved := errors.Is(err, errMoved) || lookErr == nil && g.print != at.print
+		// Whoever changes the node after that asks for another run.
+		if !moved || !s.now().Before(end) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// software is what MXMACA is called among the names of what a node has.
+const software = "MXMACA"
+
+// settling waits for the host that the command is about.
+func (t toolkit) settling(c *cli.Context, host *hostfs.Root, opt cdi.Options) *settling {
+	return &settling{
+		look:  looking(host),
+		limit: c.Duration("settle"), partial: opt.Partial, known: known(host, opt),
+		now: time.Now, pause: sleep,
+	}
+}
+
+// looking returns a look at what the kernel shows and at what is installed. It asks
+// no vendor's program: it is done often, and while a driver comes up.
+func looking(host *hostfs.Root) func() (glance, error) {
+	// The file that is looked for may be large; once is enough.
+	module := sync.OnceValue(func() sysfs.Module { return sysfs.ReadModule(host, nil) })
+	return func() (glance, error) { return look(host, module) }
+}
+
+func look(host *hostfs.Root, module func() sysfs.Module) (glance, error) {
+	kernel, err := sysfs.Read(host)
+	if err != nil {
+		return glance{}, fmt.Errorf("read PCI devices: %w", err)
+	}
+	all, _, err := maca.All(host)
+	if err != nil && !errors.Is(err, maca.ErrNone) {
+		all = nil // the specs of the GPUs do not wait for it
+	}
+	text, err := json.Marshal([]any{kernel, all})
+	if err != nil {
+		return glance{}, fmt.Errorf("compare the node with itself: %w", err)
+	}
+	g := glance{print: string(text), lacks: lacking(kernel)}
+	for _, card := range kernel.GPUs {
+		g.here = append(g.here, card.BDF.String())
+	}
+	if len(all) > 0 {
+		g.here = append(g.here, software)
+	}
+	switch {
+	case len(kernel.GPUs) == 0:
+		g.none = fmt.Errorf("%w on the PCI bus", discover.ErrNoGPU)
+	case !kernel.Module.Loaded && bare(kernel):
+		g.driver = noDriverError{"the kernel module metax is not loaded"}
+		// One that is there but cannot be read has a warning.
+		if m := module(); m.File == "" && len(m.Warnings) == 0 {
+			g.none = noDriverError{"the running kernel has no module metax"}
+		}
+	}
+	return g, nil
+}
+
+// bare tells whether no GPU has a device node.
+func bare(kernel sysfs.Report) bool {
+	for _, g := range kernel.GPUs {
+		if len(g.Nodes) > 0 {
+			return false
+		}
+	}
+	return kernel.Shared == nil
+}
+
+// lacking says what a node has to get before its specs can be made.
+func lacking(kernel sysfs.Report) string {
+	var without []string
+	for _, g := range kernel.GPUs {
+		if _, divided := g.Divided(); !divided && len(g.Nodes) == 0 {
+			without = append(without, g.BDF.String())
+		}
+		for _, s := range g.Slices {
+			if s.Kind == gpu.SliceSGPU && len(s.Nodes) == 0 {
+				without = append(without, "slice "+s.Name())
+			}
+		}
+	}
+	switch {
+	case len(without) > 0:
+		return "there are no device nodes of " + strings.Join(without, ", ")
+	case uncontrolled(gpu.Node{Shared: kernel.Shared}):
+		return control + " is not there"
+	}
+	return ""
+}
+
+// known are the GPUs, and MXMACA, that the specs at hand and the record tell of.
+// The record is written with the specs, but the last boot's are gone with it, unless
+// they are in /etc/cdi.
+func known(host *hostfs.Root, opt cdi.Options) []string {
+	seen := map[string]bool{}
+	var names []string
+	add := func(name string) {
+		if !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	if text, err := host.ReadFile(where.RecordPath); err == nil {
+		if node, err := gpu.DecodeNode(text); err == nil {
+			for _, g := range node.GPUs {
+				add(g.BDF.String())
+			}
+		}
+	}
+	for _, class := range []string{cdi.DefaultClass, cdi.SoftwareClass} {
+		kind := cdi.Kind(opt.Vendor, class)
+		for _, d := range cdi.List(host, cdi.Dirs(), kind).Devices {
+			name := strings.TrimPrefix(d.Name, kind+"=")
+			if _, err := gpu.ParseBDF(name); err == nil {
+				add(name)
+			}
+			if class == cdi.SoftwareClass {
+				add(software)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/cri"
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+)
+
+// TestConfigureAuto sets all engines of a machine up by one command, and undoes it by one.
+// containerd is docker's there, and no kubelet uses it.
+func TestConfigureAuto(t *testing.T) {
+	t.Cleanup(noPodmanCgroups)
+	t.Run("sid", func(t *testing.T) {
+		h := newHost(t, "sid", sandbox.V1)
+		h.replant(t)
+		h.podman(t, "5.8.", "runc")
+		h.write(t, "/etc/containers/containers.conf", fmt.Sprintf(containersSite, "runc"))
+		h.write(t, "/etc/docker/daemon.json", fmt.Sprintf(daemonJSON, h.Cgroup()))
+		h.write(t, "/etc/crio/crio.conf", fmt.Sprintf(crioConf, imageRef))
+		h.write(t, "/etc/crio/crio.conf.d/10-site.conf", crioDropIn)
+		h.write(t, "/etc/containerd/config.toml", strings.ReplaceAll(containerdV3, "FORM", "3"))
+		dockerd := h.dockerd(t, "28.")
+		client, crio := h.crio(t)
+		a := auto{h, map[string]*daemon{"docker": dockerd, "crio": crio}, client}
+		before := h.etc(t)
+
+		t.Run("dry run", func(t *testing.T) {
+			a.does(t, 0, "--dry-run")
+			h.unchanged(t, before, "a dry run")
+		})
+		t.Run("configure", func(t *testing.T) {
+			a.does(t, 0)
+			after := h.etc(t)
+			for path, e := range before {
+				if strings.HasSuffix(path, " of containerd") && after[path] != e {
+					t.Errorf("containerd was not left alone: %s", cmp.Diff(e, after[path]))
+				}
+			}
+			a.activate(t)
+			if r := h.run(t, nil, "metax-ctk", "runtime", "configure"); r.code != 0 || strings.Count(r.stdout, "nothing to do") != 3 {
+				t.Errorf("the second time: %v", r)
+			}
+			h.unchanged(t, after, "configured twice")
+			if r := h.run(t, nil, "metax-ctk", "runtime", "configure", "--verify"); r.code != 0 {
+				t.Errorf("--verify: %v", r)
+			}
+			a.running(t)
+		})
+		t.Run("remove", func(t *testing.T) {
+			a.does(t, 0, "--remove")
+			h.unchanged(t, before, "--remove")
+			a.activate(t)
+			a.bare(t)
+		})
+		t.Run("rollback", func(t *testing.T) {
+			a.does(t, 0)
+			a.does(t, 0, "--rollback")
+			h.unchanged(t, before, "--rollback")
+		})
+		t.Run("one is broken", func(t *testing.T) { a.oneBroken(t) })
+	})
+}
+
+// auto is a machine with docker, CRI-O, Podman, and docker's containerd.
+type auto struct {
+	*host
+	daemons map[string]*daemon
+	client  *cri.Client
+}
+
+// does runs runtime configure for all engines, of which all but containerd are changed,
+// and those that are broken.
+func (a auto) does(t *testing.T, code int, options ...string) {
+	t.Helper()
+	r := a.run(t, nil, append([]string{"metax-ctk", "runtime", "configure", "-o", "json"}, options...)...)
+	if r.code != code {
+		t.Fatalf("want exit code %d: %v", code, r)
+	}
+	var all []struct {
+		Engine, Aside, Error string
+		Changes              []struct{ Path string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &all); err != nil {
+		t.Fatalf("%v: %v", err, r)
+	}
+	got := map[string]string{}
+	for _, e := range all {
+		switch {
+		case e.Error != "":
+			got[e.Engine] = "failed"
+		case e.Aside != "":
+			got[e.Engine] = "left alone"
+		case len(e.Changes) > 0:
+			got[e.Engine] = "changed"
+		}
+		if e.Engine == "containerd" && !strings.Contains(e.Aside, "kubelet") {
+			t.Errorf("containerd: the reason is %q", e.Aside)
+		}
+	}
+	want := map[string]string{"docker": "changed", "containerd": "left alone", "crio": "changed", "podman": "changed"}
+	if code != 0 {
+		want["docker"] = "failed"
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%v: %s\n%v", options, d, r)
+	}
+}
+
+// activate has the daemons read their configuration.
+func (a auto) activate(t *testing.T) {
+	t.Helper()
+	for _, d := range a.daemons {
+		d.stop(t)
+		d.start(t)
+	}
+}
+
+func (a auto) running(t *testing.T) {
+	t.Helper()
+	docker := shimDocker{a.host, append([]string{"/probe", "look"}, a.numbers(t)...)}
+	a.sees(t, docker.look(t), nil)
+	a.sees(t, docker.look(t, "--volume=/dev/null:"+deviceList+"2"), []int{2})
+	a.crioRuns(t, a.client)
+	p := podmanBy{a.host}
+	const ask = "--annotation=metax-tech.com/gpu=4"
+	p.sees(t, "metax", []int{4}, ask)
+	// The hook is that of the stage which CRI-O knows, too.
+	p.sees(t, "", []int{4}, ask)
+	p.sees(t, "", nil)
+}
+
+func (a auto) bare(t *testing.T) {
+	t.Helper()
+	docker := shimDocker{a.host, nil}
+	if r := docker.run(t, a.inbox(t)); r.code == 0 || !strings.Contains(r.stderr, "metax") {
+		t.Errorf("docker: want no runtime of this name: %v", r)
+	}
+	a.crioBare(t, a.client)
+	p := podmanBy{a.host}
+	if r := p.run(t, a.inbox(t), "metax"); r.code == 0 || !strings.Contains(r.stderr, "metax") {
+		t.Errorf("podman: want no runtime of this name: %v", r)
+	}
+	p.sees(t, "", nil, "--annotation=metax-tech.com/gpu=4")
+}
+
+// oneBroken has docker's file be none that docker could read: the others are set up, and
+// the command says what failed.
+func (a auto) oneBroken(t *testing.T) {
+	text, err := os.ReadFile(a.Path("/etc/docker/daemon.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.write(t, "/etc/docker/daemon.json", "{\n  \"debug\": tru\n}\n")
+	broken := a.etc(t)
+	a.does(t, 1)
+	after := a.etc(t)
+	var made []string
+	for path := range after {
+		if _, ok := broken[path]; !ok {
+			made = append(made, path)
+		}
+	}
+	if slices.Sort(made); len(made) == 0 {
+		t.Error("nothing was set up")
+	}
+	t.Logf("made: %v", made)
+	a.does(t, 1, "--remove")
+	a.unchanged(t, broken, "--remove")
+	a.write(t, "/etc/docker/daemon.json", string(text))
+}
