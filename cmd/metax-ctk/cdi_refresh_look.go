@@ -86,7 +86,7 @@ func bare(kernel sysfs.Report) bool {
 func lacking(kernel sysfs.Report) string {
 	var without []string
 	for _, g := range kernel.GPUs {
-		if _, divided := g.Divided(); !divided && len(g.Nodes) == 0 {
+		if _, divided := g.Divided(); !divided && !g.SetAside() && len(g.Nodes) == 0 {
 			without = append(without, g.BDF.String())
 		}
 		for _, s := range g.Slices {

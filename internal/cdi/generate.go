@@ -58,12 +58,14 @@ func incomplete(node gpu.Node) []gpu.GPU {
 	return slices.DeleteFunc(whole(node), func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
 }
 
-// whole are the GPUs of a node that are not divided.
+// whole are the GPUs of a node that containers can be given as they are.
 func whole(node gpu.Node) []gpu.GPU {
-	return slices.DeleteFunc(slices.Clone(node.GPUs), func(g gpu.GPU) bool {
-		_, divided := g.Divided()
-		return divided
-	})
+	return slices.DeleteFunc(slices.Clone(node.GPUs), func(g gpu.GPU) bool { return divided(g) || g.SetAside() })
+}
+
+func divided(g gpu.GPU) bool {
+	_, divided := g.Divided()
+	return divided
 }
 
 // Generate makes the spec of a node's whole GPUs; those that are divided are in
@@ -88,7 +90,7 @@ func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
 	}
 	gpus, missing := whole(node), incomplete(node)
 	switch {
-	case len(gpus) == 0 && len(node.GPUs) > 0:
+	case len(gpus) == 0 && slices.ContainsFunc(node.GPUs, divided):
 		return nil, ErrDivided
 	case len(missing) == len(gpus):
 		return nil, ErrNoDevices

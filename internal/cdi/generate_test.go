@@ -321,3 +321,21 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
+
+// A GPU that is for a virtual machine keeps nobody from the others, and is not in
+// their spec.
+func TestGenerateSetAside(t *testing.T) {
+	node := eightGPUs()
+	aside := &node.GPUs[0]
+	aside.Nodes, aside.GIDs, aside.Healthy, aside.Mode = nil, nil, false, gpu.ModeVFIO
+	spec, err := Generate(node, Options{Names: ByIndex})
+	if err != nil || len(spec.Devices) != 7 || spec.Devices[0].Name != "1" {
+		t.Fatalf("spec %v, %v; want the GPUs 1 to 7", spec, err)
+	}
+	for i := range node.GPUs {
+		node.GPUs[i].Nodes, node.GPUs[i].GIDs, node.GPUs[i].Healthy, node.GPUs[i].Mode = nil, nil, false, gpu.ModeVFIO
+	}
+	if _, err := Generate(node, Options{}); !errors.Is(err, ErrNoDevices) {
+		t.Errorf("all are set aside: %v, want %v", err, ErrNoDevices)
+	}
+}

@@ -40,7 +40,8 @@ type GPU struct {
 	GIDs []uint32 `json:"gids,omitempty"`
 	// VFs are the SR-IOV virtual functions that this GPU is split into.
 	VFs []BDF `json:"vfs,omitempty"`
-	// Mode is ModeSGPU for a GPU that is given in slices only, or empty.
+	// Mode is ModeSGPU for a GPU that is given in slices only, ModeVFIO for one that
+	// is not for this host's containers, or empty.
 	Mode string `json:"mode,omitempty"`
 	// Slices are the parts that the GPU is divided into, sGPUs before virtual
 	// functions, by index.
@@ -58,6 +59,10 @@ func (g GPU) Divided() (how string, divided bool) {
 	}
 	return "", false
 }
+
+// SetAside tells whether the GPU is for a virtual machine, so that it has no device
+// nodes and is not going to have any.
+func (g GPU) SetAside() bool { return g.Mode == ModeVFIO }
 
 // Name is the most durable name of the GPU that is known: its UUID, or else its
 // index in decimal. Both are CDI device names.

@@ -10,6 +10,10 @@ import (
 // ModeSGPU is the mode of a GPU that is cut into slices of the vendor's own kind.
 const ModeSGPU = "sgpu"
 
+// ModeVFIO is the mode of a GPU that is set aside for a virtual machine: the driver
+// vfio-pci has it, and it has no device nodes here.
+const ModeVFIO = "vfio"
+
 // The kinds of slices.
 const (
 	SliceSGPU = "sgpu" // made by the driver, with a share of compute and memory
@@ -113,8 +117,8 @@ const (
 // that does not count as divided is an error: the GPU would be given as a whole
 // beside it.
 func (g GPU) checkSlices() error {
-	if g.Mode != "" && g.Mode != ModeSGPU {
-		return fmt.Errorf("mode %q; want %q or none", g.Mode, ModeSGPU)
+	if g.Mode != "" && g.Mode != ModeSGPU && g.Mode != ModeVFIO {
+		return fmt.Errorf("mode %q; want %q, %q or none", g.Mode, ModeSGPU, ModeVFIO)
 	}
 	type number struct {
 		kind  string

@@ -49,6 +49,9 @@ func (r *reader) nodes(g *gpu.GPU, f function) {
 	g.Healthy = len(missing) == 0
 	if !g.Healthy {
 		g.Nodes, g.GIDs = nil, nil
+		if f.driver == vfioDriver {
+			g.Mode = gpu.ModeVFIO
+		}
 		r.warn("GPU %s cannot be used: %s%s", f.bdf, strings.Join(missing, "; "), driverState(f.driver))
 	}
 }
@@ -77,6 +80,9 @@ func (r *reader) drmNodes(f function) (nodes []string, gids []uint32, missing []
 	}
 	return nodes, ascending(gids), missing
 }
+
+// vfioDriver has the devices that are given to virtual machines.
+const vfioDriver = "vfio-pci"
 
 // driverState is what to add to the reasons why a GPU has no nodes.
 func driverState(driver string) string {

@@ -234,7 +234,7 @@ func TestReadTrouble(t *testing.T) {
 				tree[first+"/driver"] = sim.Link("../../../../../../bus/pci/drivers/vfio-pci")
 				tree["sys/bus/pci/drivers/vfio-pci/uevent"] = sim.File{}
 			},
-			noNodes,
+			func(g *gpu.GPU) { noNodes(g); g.Mode = gpu.ModeVFIO },
 			[]string{`driver "vfio-pci" is bound to it, not metax`},
 		},
 		{
