@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -20,45 +21,50 @@ import (
 // restartPatience bounds how long an engine may take to start again.
 const restartPatience = 2 * time.Minute
 
-func (r configuring) configure(e engines.Engine, done *outcome) error {
+// plan is what has to be changed, and what for.
+type plan func(engines.Engine) (backup.Op, []engine.Change, error)
+
+func (r configuring) configure(e engines.Engine) (backup.Op, []engine.Change, error) {
 	changes, err := e.Configure(r.setup)
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	// What can be taken out now is ours; if that is nothing, this is the first change.
 	op := backup.Configure
-	if ours, err := e.Remove(r.setup); err == nil && len(ours) == 0 {
+	if ours, err := e.Remove(r.setup); err == nil && len(ours) == 0 && !e.HasOther(r.setup) {
 		op = backup.Begin
 	}
-	return r.apply(e, op, changes, done)
+	return op, changes, nil
 }
 
-func (r configuring) remove(e engines.Engine, done *outcome) error {
+func (r configuring) remove(e engines.Engine) (backup.Op, []engine.Change, error) {
 	changes, err := e.Remove(r.setup)
-	if err != nil {
-		return err
+	op := backup.Remove
+	if err == nil && e.HasOther(r.setup) {
+		op = backup.Configure // what the files were before is for the last of them
 	}
-	return r.apply(e, backup.Remove, changes, done)
+	return op, changes, err
 }
 
-func (r configuring) rollback(e engines.Engine, done *outcome) error {
+func (r configuring) rollback(e engines.Engine) (backup.Op, []engine.Change, error) {
 	have := map[string][]byte{}
 	for _, file := range e.Files {
 		text, err := r.host.Read(file)
 		if err != nil {
-			return err
+			return "", nil, err
 		}
-		have[r.host.Root.Join(file)] = text
+		at, err := r.host.At(file)
+		if err != nil {
+			return "", nil, err
+		}
+		have[at] = text
 	}
 	undo, err := r.store.Rollback(have)
-	if err != nil {
-		return err
-	}
 	var changes []engine.Change
 	for _, c := range undo {
 		changes = append(changes, engine.Change(c))
 	}
-	return r.apply(e, backup.Rollback, changes, done)
+	return backup.Rollback, changes, err
 }
 
 func (r configuring) verify(e engines.Engine, done *outcome) error {
@@ -78,25 +84,23 @@ func (r configuring) verify(e engines.Engine, done *outcome) error {
 	return nil
 }
 
-// apply carries changes out, unless they are only to be shown.
-func (r configuring) apply(e engines.Engine, op backup.Op, changes []engine.Change, done *outcome) error {
-	var list []backup.Change
-	for _, c := range changes {
-		done.Changes = append(done.Changes, changeOf(c))
-		list = append(list, backup.Change(c))
+// carryOut plans and does it, unless it is only to be shown.
+func (r configuring) carryOut(e engines.Engine, plan plan, done *outcome) error {
+	op, changes, err := plan(e)
+	if err == nil && len(changes) > 0 && !r.c.Bool("dry-run") {
+		op, changes, err = r.apply(e, plan)
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	done.Activate = e.Activate(changes)
-	if r.c.Bool("dry-run") {
-		return nil
-	}
-	if err := r.store.Apply(op, list); err != nil {
-		done.Changes, done.Activate = []changed{}, ""
+	switch {
+	case errors.Is(err, atomicfile.ErrChanged) && op != "":
+		return fmt.Errorf("%w; nothing is done: run it again", err)
+	case err != nil || len(changes) == 0:
 		return err
 	}
-	if !r.c.Bool("restart") || done.Activate == "" {
+	for _, c := range changes {
+		done.Changes = append(done.Changes, changeOf(c))
+	}
+	done.Activate = e.Activate(changes)
+	if r.c.Bool("dry-run") || !r.c.Bool("restart") || done.Activate == "" {
 		return nil
 	}
 	if err := r.activate(done.Activate); err != nil {
@@ -104,6 +108,24 @@ func (r configuring) apply(e engines.Engine, op backup.Op, changes []engine.Chan
 	}
 	done.Activated = true
 	return nil
+}
+
+// apply plans once more, while no other metax-ctk does, and writes.
+func (r configuring) apply(e engines.Engine, plan plan) (backup.Op, []engine.Change, error) {
+	release, err := r.store.Turn()
+	if err != nil {
+		return "", nil, err
+	}
+	defer release()
+	op, changes, err := plan(e)
+	if err != nil {
+		return "", nil, err
+	}
+	var list []backup.Change
+	for _, c := range changes {
+		list = append(list, backup.Change(c))
+	}
+	return op, changes, r.store.Apply(op, list)
 }
 
 // activate runs the command that makes an engine read its configuration.

@@ -7,7 +7,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -48,6 +51,9 @@ type changed struct {
 	Diff   string `json:"diff,omitempty"`
 }
 
+// runtimeName is what every engine takes for the name of a runtime.
+var runtimeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
 func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	if _, err := arguments(c, 0, 0); err != nil {
 		return err
@@ -60,12 +66,12 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	act := r.configure
+	act := func(e engines.Engine, done *outcome) error { return r.carryOut(e, r.configure, done) }
 	switch {
 	case c.Bool("remove"):
-		act = r.remove
+		act = func(e engines.Engine, done *outcome) error { return r.carryOut(e, r.remove, done) }
 	case c.Bool("rollback"):
-		act = r.rollback
+		act = func(e engines.Engine, done *outcome) error { return r.carryOut(e, r.rollback, done) }
 	case c.Bool("verify"):
 		act = r.verify
 	}
@@ -78,7 +84,11 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 			done.Version = e.Version.String()
 		}
 		if e.Aside == "" {
-			if err := act(e, &done); err != nil {
+			err := act(e, &done)
+			if errors.Is(err, backup.ErrNone) && c.String("engine") == "auto" {
+				err = nil // there is nothing to do with this one
+			}
+			if err != nil {
 				done.Error = err.Error()
 				failed = append(failed, fmt.Errorf("%s: %w", e.Name, explained(err)))
 			}
@@ -101,7 +111,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 // explained adds the next step to errors that have one.
 func explained(err error) error {
 	switch {
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
 		return fmt.Errorf("%w; run it as root", err)
 	case errors.Is(err, backup.ErrNone):
 		return fmt.Errorf("%w; --remove takes the toolkit's settings out of a file that has them", err)
@@ -126,21 +136,33 @@ func (t toolkit) configuring(c *cli.Context) (configuring, error) {
 	case c.IsSet("engine-version") && !engine.ParseVersion(c.String("engine-version")).Known():
 		return configuring{}, usagef("--engine-version %q is no version such as 28.5.2", c.String("engine-version"))
 	}
-	for _, option := range []string{"config", "runtime-path", "hook"} {
-		if p := c.String(option); c.IsSet(option) && (!path.IsAbs(p) || path.Clean(p) != p) {
-			return configuring{}, usagef("--%s %q is not an absolute path without detours", option, p)
+	if name := c.String("name"); !runtimeName.MatchString(name) {
+		return configuring{}, usagef("--name %q: a name is made of letters, digits, dots, dashes and underscores", name)
+	}
+	for _, option := range []string{"config", "runtime-path", "hook", "spec-dir"} {
+		paths := c.StringSlice(option)
+		if option != "spec-dir" {
+			paths = []string{c.String(option)}
+		}
+		for _, p := range paths {
+			if c.IsSet(option) && (!path.IsAbs(p) || path.Clean(p) != p || strings.ContainsFunc(p, unicode.IsControl)) {
+				return configuring{}, usagef("--%s %q is not an absolute path without detours", option, p)
+			}
 		}
 	}
 	root, err := hostfs.New(t.where(c).Root)
 	if err != nil {
 		return configuring{}, err
 	}
+	r := configuring{toolkit: t, c: c, host: engines.Host{Root: root, Getenv: os.Getenv}}
 	dir := c.String("backup-dir")
 	if dir == "" {
-		dir = root.Join(backup.Dir)
+		if dir, err = r.host.At(backup.Dir); err != nil {
+			return configuring{}, err
+		}
 	}
-	r := configuring{toolkit: t, c: c, store: backup.New(dir)}
-	r.host = engines.Host{Root: root, Getenv: os.Getenv, Original: r.store.Original}
+	r.store = backup.New(dir)
+	r.host.Original = r.store.Original
 	if root.Real() {
 		r.host.Run = t.Run
 		if r.host.Self, err = os.Executable(); err != nil {

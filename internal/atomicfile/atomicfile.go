@@ -49,10 +49,15 @@ func replace(path string, data []byte, perm fs.FileMode) error {
 
 // swap puts a new file in the place of path; fill writes and closes it. After an
 // error nothing has changed.
-func swap(path string, fill func(*os.File) error) (err error) {
+func swap(path string, fill func(*os.File) error) error {
+	return swapFrom(filepath.Dir(path), path, fill)
+}
+
+// swapFrom is swap with a file that is made in a directory of the same file system.
+func swapFrom(dir, path string, fill func(*os.File) error) (err error) {
 	// The name begins with a dot and does not end as the target does: programs
 	// that read a whole directory by suffix do not see it.
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,21 @@ func Put(path string, data []byte, m Meta) error {
 	return nil
 }
 
+// PutFrom is Put with a file that is made in dir: for a path in a directory of which
+// somebody reads every file, also one that is not whole yet. What a writer leaves that
+// was killed is in dir, by a name that IsLeft knows. The two have to be directories of
+// one file system.
+func PutFrom(dir, path string, data []byte, m Meta) error {
+	err := swapFrom(dir, path, func(f *os.File) error { return m.fill(f, data) })
+	if err == nil {
+		err = errors.Join(SyncDir(filepath.Dir(path)), SyncDir(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
 // fill gives the file its owner first, since that may take bits of the mode away,
 // and its mode last, since an access list has a say in it.
 func (m Meta) fill(f *os.File, data []byte) (err error) {

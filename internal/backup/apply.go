@@ -93,6 +93,10 @@ func (s Store) prepare(c Change, op Op, number int) (step, error) {
 		return st, err
 	}
 	all, err := s.entries(c.Path)
+	if err == nil && op == Rollback && !undoes(all, c) {
+		// Others have gone to and fro since it was found out what to undo.
+		return st, fmt.Errorf("change %s: %w", c.Path, atomicfile.ErrChanged)
+	}
 	if damaged := (*EntryError)(nil); err != nil && !errors.As(err, &damaged) {
 		return st, err
 	} else if err == nil {
@@ -111,7 +115,7 @@ func (s Store) prepare(c Change, op Op, number int) (step, error) {
 		st.entry.Mode = "0" + strconv.FormatUint(uint64(st.meta.Mode.Perm()), 8)
 		st.entry.UID, st.entry.GID, st.entry.Attrs = st.meta.UID, st.meta.GID, st.meta.Attrs
 	}
-	return st, sweep(filepath.Dir(target), func(name string) bool { return atomicfile.IsLeft(name, filepath.Base(target)) })
+	return st, clearUp(target)
 }
 
 // look checks that the file is what it is to be changed from.
@@ -165,14 +169,6 @@ func (st step) do() error {
 		}
 	}
 	return put(st.target, st.After, st.meta)
-}
-
-func put(path string, data []byte, m atomicfile.Meta) error {
-	if data == nil {
-		_, err := atomicfile.Remove(path)
-		return err
-	}
-	return atomicfile.Put(path, data, m)
 }
 
 // undo puts the file back, if it was changed, and takes the entry away. If it

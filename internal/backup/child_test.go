@@ -213,6 +213,7 @@ type play struct {
 var plays = []play{
 	{name: "first", files: map[string]string{"f": "a"}, op: backup.Begin, changes: []backup.Change{change("f", "a", "b")}},
 	{name: "made", op: backup.Begin, changes: []backup.Change{change("conf.d/f", gone, "b")}},
+	{name: "in a directory of drop-ins", files: map[string]string{"conf.d/f": "a"}, op: backup.Configure, changes: []backup.Change{change("conf.d/f", "a", "b")}},
 	{name: "removed", files: map[string]string{"f": "a"}, op: backup.Remove, changes: []backup.Change{change("f", "a", gone)}},
 	{
 		name: "second, after a writer that was killed", files: map[string]string{"f": "a", ".f.1.tmp": "half"}, op: backup.Configure,
@@ -262,6 +263,12 @@ func (j job) outcome(t *testing.T) (all, none bool) {
 	t.Helper()
 	s := backup.New(j.Dir)
 	all, none = true, true
+	for _, c := range j.Changes {
+		// Of drop-ins every file counts, whatever its name.
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.Path), ".*")); len(left) > 0 && filepath.Ext(filepath.Dir(c.Path)) == ".d" {
+			t.Errorf("%q are among the drop-ins", left)
+		}
+	}
 	var next []backup.Change
 	for _, c := range j.Changes {
 		switch now := read(t, c.Path); now {
@@ -282,8 +289,10 @@ func (j job) outcome(t *testing.T) (all, none bool) {
 	}
 	apply(t, s, backup.Configure, next...)
 	for _, c := range next {
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.Path), ".*.tmp")); len(left) > 0 {
-			t.Errorf("%q are left", left)
+		for _, dir := range []string{filepath.Dir(c.Path), filepath.Dir(filepath.Dir(c.Path))} {
+			if left, _ := filepath.Glob(filepath.Join(dir, ".*.tmp")); len(left) > 0 {
+				t.Errorf("%q are left", left)
+			}
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(j.Dir, "*", ".*.tmp")); len(left) > 0 {

@@ -14,7 +14,14 @@ import (
 // has the content of the given digest: without those that were rolled back, that
 // never happened, or that somebody undid by hand.
 func standing(all []entry, now string) []entry {
-	var stack []entry
+	stack, _ := replay(all)
+	return settle(stack, now)
+}
+
+// replay is standing before the last settling. It also tells which change each
+// Rollback undid, both by their numbers.
+func replay(all []entry) (stack []entry, undone map[int]int) {
+	undone = map[int]int{}
 	for _, e := range all {
 		stack = settle(stack, e.Before)
 		top := len(stack) - 1
@@ -22,10 +29,11 @@ func standing(all []entry, now string) []entry {
 		case e.Op != Rollback:
 			stack = append(stack, e)
 		case top >= 0 && stack[top].After == e.Before && stack[top].Before == e.After:
+			undone[e.Number] = stack[top].Number
 			stack = stack[:top]
 		}
 	}
-	return settle(stack, now)
+	return stack, undone
 }
 
 // settle takes those changes off that a file with this content does not have. One
@@ -40,6 +48,13 @@ func settle(stack []entry, now string) []entry {
 		}
 	}
 	return stack
+}
+
+// undoes tells whether a change is the last one that the file stands on, backwards.
+func undoes(all []entry, c Change) bool {
+	stack := standing(all, digest(c.Before))
+	top := len(stack) - 1
+	return top >= 0 && stack[top].After == digest(c.Before) && stack[top].Before == digest(c.After)
 }
 
 // first is the place of the change by which something of ours came into the file;

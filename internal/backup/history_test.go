@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
@@ -111,4 +114,87 @@ func TestRotation(t *testing.T) {
 	if err := rollback(t, s, path); !errors.Is(err, atomicfile.ErrChanged) {
 		t.Errorf("%v, want ErrChanged", err)
 	}
+}
+
+// What an old rollback undid does not go without it, nor the original of what comes
+// back when a removal is rolled back.
+func TestRotationOfRollbacks(t *testing.T) {
+	for _, op := range []backup.Op{backup.Begin, backup.Configure} {
+		t.Run(string(op), func(t *testing.T) { rotationOfRollbacks(t, op) })
+	}
+}
+
+func rotationOfRollbacks(t *testing.T, op backup.Op) {
+	t.Helper()
+	s, _, etc := scenery(t)
+	path := filepath.Join(etc, "f")
+	write(t, path, "a")
+	apply(t, s, op, change(path, "a", "b"))
+	for range 2 * backup.Keep {
+		apply(t, s, backup.Configure, change(path, "b", "c"))
+		if err := rollback(t, s, path); err != nil {
+			t.Fatal(err)
+		}
+		apply(t, s, backup.Remove, change(path, "b", "a"))
+		recall(t, s, path, "unknown", "unknown")
+		if err := rollback(t, s, path); err != nil {
+			t.Fatal(err)
+		}
+		recall(t, s, path, "a", "a")
+	}
+	for n := range 2 * backup.Keep { // removed after many changes
+		apply(t, s, backup.Configure, change(path, read(t, path), fmt.Sprint(n)))
+	}
+	apply(t, s, backup.Remove, change(path, read(t, path), "a"))
+	if err := rollback(t, s, path); err != nil {
+		t.Fatal(err)
+	}
+	original, known, err := s.Original(path, []byte(read(t, path)))
+	if string(original) != "a" || !known || err != nil {
+		t.Errorf("the original is %q, %v, %v", original, known, err)
+	}
+}
+
+// Between finding out what to undo and undoing it, others may have done so.
+func TestRollbackTwice(t *testing.T) {
+	s, _, etc := scenery(t)
+	path := filepath.Join(etc, "f")
+	write(t, path, "a")
+	apply(t, s, backup.Begin, change(path, "a", "b"))
+	apply(t, s, backup.Remove, change(path, "b", "a"))
+	undo, err := s.Rollback(map[string][]byte{path: []byte("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // others undo both
+		if err := rollback(t, s, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Apply(backup.Rollback, undo); !errors.Is(err, atomicfile.ErrChanged) {
+		t.Errorf("%v, want ErrChanged", err)
+	}
+	holds(t, path, "a")
+}
+
+func TestTurn(t *testing.T) {
+	s, _, _ := scenery(t)
+	var working atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			release, err := s.Turn()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer release()
+			if n := working.Add(1); n != 1 {
+				t.Errorf("%d have the turn", n)
+			}
+			runtime.Gosched()
+			working.Add(-1)
+		})
+	}
+	all.Wait()
 }

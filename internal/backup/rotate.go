@@ -16,29 +16,58 @@ import (
 func (s Store) rotate(path string, all []entry, now string) error {
 	all = slices.Clone(all)
 	stack := standing(all, now)
-	original := 0 // the number of the entry that has it
-	if i := first(stack); i >= 0 {
-		original = stack[i].Number
-	}
 	for len(all) >= Keep {
-		// What was rolled back goes first; it is older than what rolled it back, so
-		// that it does not stand again.
-		i := slices.IndexFunc(all, func(e entry) bool {
-			return !slices.ContainsFunc(stack, func(s entry) bool { return s.Number == e.Number })
-		})
-		if i < 0 {
-			i = slices.IndexFunc(all, func(e entry) bool { return e.Number != original })
+		for _, number := range superfluous(all, stack) {
+			i := slices.IndexFunc(all, func(e entry) bool { return e.Number == number })
+			if err := all[i].drop(); err != nil {
+				return fmt.Errorf("drop an old backup of %s: %w", path, err)
+			}
+			all = slices.Delete(all, i, i+1)
 		}
-		if err := all[i].drop(); err != nil {
-			return fmt.Errorf("drop an old backup of %s: %w", path, err)
-		}
-		all = slices.Delete(all, i, i+1)
 	}
 	return sweep(s.dirOf(path), func(name string) bool {
 		n := numberOf(name, contentName)
 		orphan := n > 0 && !slices.ContainsFunc(all, func(e entry) bool { return e.Number == n })
 		return orphan || left(name)
 	})
+}
+
+// superfluous are the entries that go first, by their numbers: what does not stand,
+// then the oldest that has no original, then the oldest but the one that has the
+// original of what stands now, or would stand if the last removal were undone.
+//
+// A Rollback goes together with what it undid: alone it would undo what came before
+// that. It goes before it, as the content of the file tells that the other does not
+// stand.
+func superfluous(all, stack []entry) []int {
+	_, undone := replay(all)
+	for _, e := range all {
+		if e.Op != Rollback {
+			continue
+		}
+		if of, ok := undone[e.Number]; ok {
+			return []int{e.Number, of}
+		}
+		return []int{e.Number}
+	}
+	at := first(stack)
+	if at < 0 && len(stack) > 1 {
+		at = first(stack[:len(stack)-1])
+	}
+	for _, rest := range []func(entry) bool{
+		func(e entry) bool {
+			return !slices.ContainsFunc(stack, func(s entry) bool { return s.Number == e.Number })
+		},
+		func(e entry) bool {
+			return e.Op != Begin && e.Existed && e.Number != stack[len(stack)-1].Number && (at < 0 || e.Number != stack[at].Number)
+		},
+		func(e entry) bool { return at < 0 || e.Number != stack[at].Number },
+	} {
+		if i := slices.IndexFunc(all, rest); i >= 0 {
+			return []int{all[i].Number}
+		}
+	}
+	return []int{all[0].Number}
 }
 
 // sweep removes the files of a directory that are rubbish; there need not be one.

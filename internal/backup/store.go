@@ -65,12 +65,31 @@ func (s Store) lock(how int) (*os.File, error) {
 		}
 		flags = os.O_RDWR | os.O_CREATE
 	}
+	return s.flock(".lock", flags, how)
+}
+
+// Turn waits until nobody else has the turn, and takes it: whoever works changes out
+// of what the files are, and applies them, does both while he has it. Of two who do
+// not, one may undo what the other has not done yet. It is given back by release.
+func (s Store) Turn() (release func(), err error) {
+	if err := atomicfile.MakeDirDurably(s.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("keep backups: %w", err)
+	}
+	f, err := s.flock(".turn", os.O_RDWR|os.O_CREATE, unix.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.Close() }, nil // nothing is written to it
+}
+
+// flock opens a file of the store and locks it.
+func (s Store) flock(name string, flags, how int) (*os.File, error) {
 	if err := s.safe(); errors.Is(err, fs.ErrNotExist) && how != unix.LOCK_EX {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, ".lock"), flags|syscall.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(filepath.Join(s.dir, name), flags|syscall.O_NOFOLLOW, 0o600)
 	if errors.Is(err, fs.ErrNotExist) && how != unix.LOCK_EX {
 		return nil, nil
 	} else if err != nil {

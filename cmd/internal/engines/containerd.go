@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
@@ -33,10 +34,11 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	}
 	shape, err := place.Input(text)
 	if err != nil {
-		return e.broken(fmt.Errorf("parse %s: %w", h.Root.Join(place.Path), err))
+		return e.broken(err)
 	}
 	e.Config, e.Files = shape.Path, []string{shape.Path, shape.DropInPath}
 	input := func() (containerd.Input, error) { return h.containerdInput(ctx, shape, e, own) }
+	e.byName = shape.Layout == containerd.InPlace
 	if own {
 		e.Aside = h.containerdAside(input)
 	}
@@ -140,14 +142,32 @@ func (h Host) imported(in containerd.Input) ([]containerd.File, error) {
 	return files, nil
 }
 
-// glob returns the files that match, sorted by pattern and name.
+// glob returns the files that match, sorted by pattern and name. As to containerd,
+// only an asterisk makes a pattern; one that cannot be looked up matches nothing.
 func (h Host) glob(patterns []string) []string {
 	var found []string
 	for _, pattern := range patterns {
-		dir, last := path.Split(pattern)
+		if strings.Contains(pattern, "*") {
+			found = append(found, h.expand(pattern)...)
+		} else if h.Root.Exists(pattern) {
+			found = append(found, pattern)
+		}
+	}
+	return found
+}
+
+// expand returns what a pattern matches, which may have directories of many names.
+func (h Host) expand(pattern string) []string {
+	dir, last := path.Split(pattern)
+	dirs := []string{path.Clean(dir)}
+	if strings.ContainsAny(dir, `*?[\`) {
+		dirs = h.expand(dirs[0])
+	}
+	var found []string
+	for _, dir := range dirs {
 		names, err := h.Root.ReadDir(dir)
 		if err != nil {
-			continue // as containerd does, which takes no match for none
+			continue
 		}
 		for _, name := range names {
 			if ok, err := path.Match(last, name); err == nil && ok {

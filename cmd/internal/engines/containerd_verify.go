@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
-
-// verifyNamespace is the containerd namespace of verification's container.
-const verifyNamespace = "metax-ctk-verify"
 
 func (h Host) verifyContainerd(ctx context.Context, e Engine, place containerd.Place, s engine.Setup) []Proof {
 	state, err := e.State()
@@ -74,11 +72,11 @@ func (h Host) containerdDry(ctx context.Context, s engine.Setup) Proof {
 		return Proof{What: what, Detail: err.Error()}
 	}
 	defer remove()
-	defer func() {
-		h.said(context.WithoutCancel(ctx), client, "namespaces", "remove", verifyNamespace)
-	}()
-	return h.witness(ctx, what, client, []string{
-		"--namespace", verifyNamespace, "run", "--rm", "--rootfs", "--runc-binary", s.Runtime,
-		"--annotation", "metax-tech.com/gpu=all", dir, "verify", inside, "runtime", "witness", "-o", "json",
-	})
+	name := filepath.Base(dir)
+	in := func(args ...string) []string { return append([]string{"--namespace", name}, args...) }
+	defer h.clean(ctx, client, []string{"namespaces", "remove", name})
+	return h.witness(ctx, what, client, in(
+		"run", "--rm", "--rootfs", "--runc-binary", s.Runtime,
+		"--annotation", "metax-tech.com/gpu=all", dir, name, inside, "runtime", "witness", "-o", "json",
+	), in("tasks", "kill", "--signal", "SIGKILL", name), in("tasks", "delete", "--force", name), in("containers", "delete", name))
 }

@@ -3,7 +3,6 @@ package engines
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -29,7 +28,7 @@ func (h Host) crio(ctx context.Context, o Options) Engine {
 		if in.Main, err = h.file(e.Config); err != nil {
 			return in, err
 		}
-		if in.DropIns, err = h.files(crio.DropInDir); err != nil {
+		if in.DropIns, err = h.files(crio.DropInDir, true); err != nil {
 			return in, err
 		}
 		in.Hook, err = h.Read(crio.Hook)
@@ -90,8 +89,9 @@ func (h Host) file(p string) (dropin.File, error) {
 	return dropin.File{Path: p, Text: text}, err
 }
 
-// files are the regular files in a directory, sorted by name.
-func (h Host) files(dir string) ([]dropin.File, error) {
+// files are the regular files in a directory and, where deep, in those below it,
+// sorted by name.
+func (h Host) files(dir string, deep bool) ([]dropin.File, error) {
 	if !h.Root.Exists(dir) {
 		return nil, nil
 	}
@@ -101,10 +101,18 @@ func (h Host) files(dir string) ([]dropin.File, error) {
 	}
 	var all []dropin.File
 	for _, name := range names {
-		if info, err := h.Root.Stat(path.Join(dir, name)); err != nil || info.Mode&fs.ModeType != 0 {
+		at := path.Join(dir, name)
+		if e, err := h.Root.Lstat(at); err == nil && e.Mode.IsDir() && deep {
+			below, err := h.files(at, deep)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, below...)
+		}
+		if info, err := h.Root.Stat(at); err != nil || !info.Mode.IsRegular() {
 			continue
 		}
-		f, err := h.file(path.Join(dir, name))
+		f, err := h.file(at)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ import (
 const dockerSocket = "/var/run/docker.sock"
 
 func (h Host) docker(ctx context.Context, o Options) Engine {
-	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: o.Config, Version: o.Version}
+	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: o.Config, Version: o.Version, byName: true}
 	if e.Config == "" {
 		e.Config = docker.Path
 	}
@@ -46,18 +46,32 @@ func (h Host) docker(ctx context.Context, o Options) Engine {
 		if err != nil {
 			return nil, err
 		}
-		return docker.Configure(in, s)
+		changes, err := docker.Configure(in, s)
+		if err == nil {
+			err = h.dockerStarts(e, o.Config != "", changes)
+		}
+		return h.placed(ofHost(e.Config, changes), err)
 	}
 	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
 		in, err := input()
 		if err != nil {
 			return nil, err
 		}
-		return docker.Remove(in, s)
+		changes, err := docker.Remove(in, s)
+		return h.placed(ofHost(e.Config, changes), err)
 	}
 	e.Activate = dockerActivate
 	e.Verify = h.verifyDocker
 	return e
+}
+
+// ofHost gives the changes of one file its path on the host, where the editor has the
+// one of its messages.
+func ofHost(p string, changes []engine.Change) []engine.Change {
+	for i := range changes {
+		changes[i].Path = p
+	}
+	return changes
 }
 
 // dockerActivate is a reload where that is enough: dockerd takes new runtimes while
@@ -75,26 +89,38 @@ func dockerActivate(changes []engine.Change) string {
 
 // dockerVersion is what the daemon that runs says, or else its program.
 func (h Host) dockerVersion(ctx context.Context, program string) engine.Version {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if _, text, err := h.daemon().Get(ctx, "/version"); err == nil {
-		var said struct{ Version string }
-		if json.Unmarshal(text, &said) == nil && engine.ParseVersion(said.Version).Known() {
-			return engine.ParseVersion(said.Version)
-		}
+	var said struct{ Version string }
+	if h.ask(ctx, "/version", &said) == nil && engine.ParseVersion(said.Version).Known() {
+		return engine.ParseVersion(said.Version)
 	}
 	return h.version(ctx, program)
 }
 
 // daemon is the docker daemon of the host: that of DOCKER_HOST, if it is a socket.
-func (h Host) daemon() dockerd.Daemon {
+func (h Host) daemon() (dockerd.Daemon, error) {
 	socket := dockerSocket
 	if h.Getenv != nil && h.Root.Real() {
 		if named, ok := strings.CutPrefix(h.Getenv("DOCKER_HOST"), "unix://"); ok && named != "" {
 			socket = named
 		}
 	}
-	return dockerd.Daemon{Socket: h.Root.Join(socket), Patience: patience}
+	at, err := h.At(socket)
+	return dockerd.Daemon{Socket: at, Patience: patience}, err
+}
+
+// ask is what the daemon answers.
+func (h Host) ask(ctx context.Context, path string, to any) error {
+	daemon, err := h.daemon()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, text, err := daemon.Get(ctx, path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, to)
 }
 
 // dockerInfo is the part of docker info that tells how the daemon is set up.
@@ -107,12 +133,8 @@ type dockerInfo struct {
 }
 
 func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
-	_, text, err := h.daemon().Get(ctx, "/info")
 	var said dockerInfo
-	if err == nil {
-		err = json.Unmarshal(text, &said)
-	}
-	if err != nil {
+	if err := h.ask(ctx, "/info", &said); err != nil {
 		return []Proof{{What: "the daemon answers", Detail: err.Error()}}
 	}
 	v := engine.ParseVersion(said.ServerVersion)
@@ -149,14 +171,15 @@ func counted(ids []string) string {
 	return fmt.Sprintf("%d names, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
 }
 
-// dockerDry runs containers of an image that is empty; see witness.
+// dockerDry runs containers of an image that is empty; see witness. Image and
+// containers have a name that nothing else has.
 func (h Host) dockerDry(ctx context.Context, s engine.Setup, byCDI bool) []Proof {
-	const what, image = "a container sees the GPUs", "metax-ctk-verify:latest"
+	const what = "a container sees the GPUs"
 	client := h.Program("docker")
 	if h.Run == nil || client == "" || h.Self == "" {
 		return []Proof{{What: what, Unknown: true, Detail: "there is no docker client here"}}
 	}
-	dir, err := os.MkdirTemp("", "metax-ctk-verify-")
+	dir, err := os.MkdirTemp("", trialName)
 	if err != nil {
 		return []Proof{{What: what, Detail: err.Error()}}
 	}
@@ -165,13 +188,20 @@ func (h Host) dockerDry(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	if err := os.WriteFile(archive, make([]byte, endOfTar), 0o600); err != nil {
 		return []Proof{{What: what, Detail: err.Error()}}
 	}
-	if _, err := h.Run(ctx, client, "import", archive, image); err != nil {
+	daemon, err := h.daemon()
+	if err != nil {
 		return []Proof{{What: what, Detail: err.Error()}}
 	}
-	defer func() { h.said(context.WithoutCancel(ctx), client, "image", "rm", "--force", image) }()
+	// The client would go by a context of the user's, and to another daemon.
+	here := func(args ...string) []string { return append([]string{"--host", "unix://" + daemon.Socket}, args...) }
+	name := filepath.Base(dir)
+	defer h.clean(ctx, client, here("image", "rm", "--force", name))
+	if _, err := h.run(ctx, client, here("import", archive, name)...); err != nil {
+		return []Proof{{What: what, Detail: err.Error()}}
+	}
 	run := func(what string, args ...string) Proof {
-		line := append([]string{"run", "--rm", "--network", "none", "--volume", h.Self + ":" + inside + ":ro"}, args...)
-		return h.witness(ctx, what, client, append(line, image, inside, "runtime", "witness", "-o", "json"))
+		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+inside+":ro"), args...)
+		return h.witness(ctx, what, client, append(line, name, inside, "runtime", "witness", "-o", "json"), here("rm", "--force", name))
 	}
 	var proofs []Proof
 	if byCDI {

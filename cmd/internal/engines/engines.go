@@ -8,6 +8,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
+	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
 )
 
 // Engine is one installation of an engine.
@@ -25,7 +26,8 @@ type Engine struct {
 	// Aside says why it is left alone unless it is asked for by name; "" if it is not.
 	Aside string
 
-	mark string // a file by which it is known to be here, though its program was not found
+	byName bool   // several runtimes of ours can be set up, and each is taken out by its name
+	mark   string // a file by which it is known to be here, though its program was not found
 
 	// State is what the configuration says now.
 	State func() (engine.State, error)
@@ -36,6 +38,24 @@ type Engine struct {
 	Activate func([]engine.Change) string
 	// Verify looks at the engine as it runs.
 	Verify func(context.Context, engine.Setup) []Proof
+}
+
+// HasOther tells whether our runtime is set up under another name too, and stays when
+// that of a Setup is taken out.
+func (e Engine) HasOther(s engine.Setup) bool {
+	if !e.byName {
+		return false
+	}
+	state, err := e.State()
+	if err != nil {
+		return false
+	}
+	for name, path := range state.Runtimes {
+		if name != s.Name && (dropin.IsShim(path) || path != "" && path == s.Runtime) {
+			return true
+		}
+	}
+	return false
 }
 
 // Proof is one thing that was looked at on a running engine.

@@ -164,6 +164,42 @@ runtime_type = 'io.containerd.runc.v2'
 	}
 }
 
+// A pattern may have directories of many names; without an asterisk there is none.
+func TestImportedPatterns(t *testing.T) {
+	entry := "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes."
+	e, err := newHost(t, map[string]string{
+		"/etc/containerd/config.toml":   "version = 3\nimports = ['/etc/containerd/*.d/*.toml', '/etc/containerd/x[1].toml', '/etc/[']\n",
+		"/etc/containerd/a.d/99-a.toml": entry + "wide]\n",
+		"/etc/containerd/x[1].toml":     entry + "literal]\n",
+	}).Named(t.Context(), "containerd", Options{Version: engine.Version{Major: 2, Minor: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := e.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"wide", "literal"} {
+		if _, ok := state.Runtimes[name]; !ok {
+			t.Errorf("the runtime %q is not among %v", name, state.Runtimes)
+		}
+	}
+}
+
+// CRI-O reads the files of directories below its own too.
+func TestCRIODirectories(t *testing.T) {
+	e, err := newHost(t, map[string]string{
+		"/etc/crio/crio.conf.d/10.conf/20.conf": "[crio.runtime]\ndefault_runtime = 'far'\n",
+		"/etc/crio/crio.conf.d/05.conf":         "[crio.runtime]\ndefault_runtime = 'near'\n",
+	}).Named(t.Context(), "crio", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := e.State(); err != nil || state.Default != "far" {
+		t.Errorf("the default is %q, %v", state.Default, err)
+	}
+}
+
 func TestDockerActivate(t *testing.T) {
 	const restart, reload = "systemctl restart docker", "systemctl reload docker"
 	for _, tc := range []struct{ before, after, want string }{

@@ -91,13 +91,27 @@ func (h Host) original(p string, have []byte) ([]byte, bool, error) {
 	if h.Original == nil {
 		return nil, false, nil
 	}
-	return h.Original(h.Root.Join(p), have)
+	at, err := h.At(p)
+	if err != nil {
+		return nil, false, err
+	}
+	return h.Original(at, have)
 }
 
 // placed gives changes of the host's files the paths that they have on this machine.
 func (h Host) placed(changes []engine.Change, err error) ([]engine.Change, error) {
-	for i := range changes {
-		changes[i].Path = h.Root.Join(changes[i].Path)
+	if err != nil {
+		return nil, err
 	}
-	return changes, err
+	for i, c := range changes {
+		at, err := h.At(c.Path)
+		if err == nil && c.After == nil {
+			err = h.fixed(c.Path, at)
+		}
+		if err != nil {
+			return nil, err
+		}
+		changes[i].Path = at
+	}
+	return changes, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/hookfile"
@@ -30,10 +31,10 @@ func (h Host) podman(ctx context.Context, o Options) Engine {
 		if in.Main, err = h.file(e.Config); err != nil {
 			return in, err
 		}
-		if in.DropIns, err = h.files(podman.DropInDir); err != nil {
+		if in.DropIns, err = h.files(podman.DropInDir, false); err != nil {
 			return in, err
 		}
-		in.Hooks, err = h.files(podman.HookDir)
+		in.Hooks, err = h.files(podman.HookDir, false)
 		return in, err
 	}
 	e.State = func() (engine.State, error) {
@@ -82,9 +83,11 @@ func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proo
 		return append(proofs, Proof{What: what, Detail: err.Error()})
 	}
 	defer remove()
+	name := filepath.Base(dir)
 	run := func(what string, before, options []string) Proof {
-		line := append(append(append([]string{}, before...), "run", "--rm", "--network", "none"), options...)
-		return h.witness(ctx, what, e.Program, append(line, "--rootfs", dir, inside, "runtime", "witness", "-o", "json"))
+		line := append(append(append([]string{}, before...), "run", "--rm", "--name", name, "--network", "none"), options...)
+		return h.witness(ctx, what, e.Program, append(line, "--rootfs", dir, inside, "runtime", "witness", "-o", "json"),
+			[]string{"rm", "--force", "--ignore", "--time", "0", name})
 	}
 	proofs = append(proofs, run(what+" by CDI", nil, []string{"--device", gpuKind + "all"}))
 	if s.Runtime != "" {

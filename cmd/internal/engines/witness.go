@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
@@ -16,6 +17,28 @@ import (
 // inside is where a container that verification starts has metax-ctk. It has nothing
 // else: no image is needed, none is pulled, and nothing of anybody's is run.
 const inside = "/metax-ctk"
+
+// trialName begins the names of all that verification makes: directories, images,
+// containers, namespaces.
+const trialName = "metax-ctk-verify-"
+
+// trialPatience bounds how long one container of verification may take, or what it
+// takes to have one.
+const trialPatience = time.Minute
+
+// run runs a program that may take some time, and has an end.
+func (h Host) run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, trialPatience)
+	defer cancel()
+	return h.Run(ctx, program, args...)
+}
+
+// clean takes away what is left of a trial, also when nobody waits for it any more.
+func (h Host) clean(ctx context.Context, program string, lines ...[]string) {
+	for _, args := range lines {
+		h.said(context.WithoutCancel(ctx), program, args...)
+	}
+}
 
 // Witness returns the paths of the character devices of GPUs that this process sees,
 // sorted: what "metax-ctk runtime witness" prints in a container.
@@ -37,10 +60,11 @@ func Witness() ([]string, error) {
 }
 
 // witness runs a container that has metax-ctk tell what it sees, which is to be all
-// nodes of all GPUs and no more.
-func (h Host) witness(ctx context.Context, what, program string, args []string) Proof {
-	out, err := h.Run(ctx, program, args...)
+// nodes of all GPUs and no more. The clean lines take one away that did not end.
+func (h Host) witness(ctx context.Context, what, program string, args []string, clean ...[]string) Proof {
+	out, err := h.run(ctx, program, args...)
 	if err != nil {
+		h.clean(ctx, program, clean...)
 		return Proof{What: what, Detail: err.Error()}
 	}
 	var seen []string
@@ -64,7 +88,7 @@ func without(a, b []string) []string {
 // bare makes a root directory for a container that consists of metax-ctk alone, and
 // returns what removes it.
 func (h Host) bare() (dir string, remove func(), err error) {
-	if dir, err = os.MkdirTemp("", "metax-ctk-verify-"); err != nil {
+	if dir, err = os.MkdirTemp("", trialName); err != nil {
 		return "", nil, fmt.Errorf("make a root for a container: %w", err)
 	}
 	remove = func() { _ = os.RemoveAll(dir) }

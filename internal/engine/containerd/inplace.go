@@ -134,5 +134,28 @@ func (in Input) removeInPlace(given engine.Setup) ([]byte, error) {
 			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
 		}
 	}
+	if in.HasOriginal {
+		if err := clear(main.doc, before, append(top, runtime[:2]...)); err != nil {
+			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+		}
+	}
 	return main.doc.Bytes(), nil
+}
+
+// clear takes out the tables on a path, from the innermost, in which nothing is left
+// and which were not there before.
+func clear(doc *tomledit.Document, before map[string]any, path []string) error {
+	for n := len(path); n > 0; n-- {
+		left, ok := doc.Get(path[:n]...)
+		if !ok {
+			continue
+		}
+		if table, ok := left.(map[string]any); !ok || len(table) > 0 || tableAt(before, path[:n]...) != nil {
+			return nil
+		}
+		if err := doc.Delete(path[:n]...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,75 @@
+package engines
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
+)
+
+// dockerFlags are the options on the command line of the dockerd that runs; none if
+// none does.
+func (h Host) dockerFlags() []string {
+	text, err := h.Root.ReadFile("/run/docker.pid")
+	if err != nil {
+		return nil
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 0 {
+		return nil
+	}
+	line, err := h.Root.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	words := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
+	if err != nil || path.Base(words[0]) != "dockerd" {
+		return nil // the file is of one that has ended
+	}
+	return words[1:]
+}
+
+// option is the value of an option of a command line, "" if it is not there.
+func option(flags []string, name string) string {
+	for i, word := range flags {
+		if value, ok := strings.CutPrefix(word, name+"="); ok {
+			return value
+		}
+		if word == name && i+1 < len(flags) {
+			return flags[i+1]
+		}
+	}
+	return ""
+}
+
+// dockerStarts fails where dockerd would not start with changes, or would not see
+// them: what its command line says, the file may not say too.
+func (h Host) dockerStarts(e Engine, named bool, changes []engine.Change) error {
+	flags := h.dockerFlags()
+	if file := option(flags, "--config-file"); file != "" && file != e.Config && !named {
+		return fmt.Errorf("dockerd runs with --config-file %s and does not read %s: name it: --config %[1]s", file, e.Config)
+	}
+	for _, c := range changes {
+		before, err := docker.Read(docker.Input{Text: c.Before})
+		if err != nil {
+			return err
+		}
+		after, err := docker.Read(docker.Input{Text: c.After})
+		if err != nil {
+			return err
+		}
+		for _, key := range []struct {
+			name, flag string
+			added      bool
+		}{
+			{"default-runtime", "--default-runtime", before.Default == "" && after.Default != ""},
+			{"cdi-spec-dirs", "--cdi-spec-dir", before.SpecDirs == nil && after.SpecDirs != nil},
+			{"features", "--feature", before.CDI == engine.Unset && after.CDI != engine.Unset},
+		} {
+			if value := option(flags, key.flag); key.added && value != "" {
+				return fmt.Errorf("dockerd runs with %s=%s, and would not start with %s in %s too: take the option out of its unit first", key.flag, value, key.name, h.Root.Join(e.Config))
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package engines
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
+)
+
+// A container that does not end is given up and taken away, with all that verification
+// has made, also where nobody waits any more.
+func TestVerifyLeavesNothing(t *testing.T) {
+	s := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", CDI: true}
+	for name, tc := range map[string]struct {
+		verify func(Host, context.Context) []Proof
+		undone []string // commands, with NAME
+	}{
+		"docker": {
+			func(h Host, ctx context.Context) []Proof { return h.dockerDry(ctx, s, true) },
+			[]string{"--host unix://SOCKET rm --force NAME", "--host unix://SOCKET image rm --force NAME"},
+		},
+		"podman": {
+			func(h Host, ctx context.Context) []Proof {
+				e, err := h.Named(ctx, "podman", Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e.Verify(ctx, s)
+			},
+			[]string{"rm --force --ignore --time 0 NAME"},
+		},
+		"containerd": {
+			func(h Host, ctx context.Context) []Proof {
+				e, err := h.Named(ctx, "containerd", Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return h.verifyContainerd(ctx, e, containerd.Places()[0], s)
+			},
+			[]string{
+				"--namespace NAME tasks kill --signal SIGKILL NAME", "--namespace NAME tasks delete --force NAME",
+				"--namespace NAME containers delete NAME", "namespaces remove NAME",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TMPDIR", t.TempDir())
+			h := newHost(t, map[string]string{
+				"/usr/bin/docker": "", "/usr/bin/podman": "", "/usr/bin/ctr": "", "/usr/bin/metax-ctk": "",
+				"/etc/containerd/config.toml": "version = 2\n", "/run/containerd/containerd.sock": "", "/var/run/": "",
+			})
+			h.Self = h.Root.Join("/usr/bin/metax-ctk")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var lines []string
+			h.Run = func(run context.Context, _ string, args ...string) ([]byte, error) {
+				if _, ends := run.Deadline(); !ends {
+					t.Errorf("%v may take for ever", args)
+				}
+				line := strings.Join(args, " ")
+				lines = append(lines, line)
+				switch {
+				case strings.Contains(line, "run "):
+					cancel()
+					return nil, errors.New("killed")
+				case run.Err() != nil:
+					t.Errorf("%v is not tried any more", args)
+				}
+				return nil, nil
+			}
+			proofs := tc.verify(h, ctx)
+			if !slices.ContainsFunc(proofs, func(p Proof) bool { return !p.OK && strings.Contains(p.Detail, "killed") }) {
+				t.Errorf("it is not told: %v", proofs)
+			}
+			at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, trialName) })
+			if at < 0 {
+				t.Fatalf("nothing has a name of its own: %q", lines)
+			}
+			id := lines[at][strings.Index(lines[at], trialName):]
+			id = id[:strings.IndexFunc(id+" ", func(r rune) bool { return r == ' ' || r == '/' })]
+			for _, want := range tc.undone {
+				want = strings.NewReplacer("NAME", id, "SOCKET", h.Root.Join("/var/run/docker.sock")).Replace(want)
+				if !slices.Contains(lines, want) {
+					t.Errorf("missing %q in\n%s", want, strings.Join(lines, "\n"))
+				}
+			}
+			if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v %v", left, err)
+			}
+		})
+	}
+}

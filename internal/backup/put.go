@@ -1,0 +1,48 @@
+package backup
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+)
+
+// put puts a file in the place of path, or takes it away if data is nil. In a
+// directory of drop-ins there is never a file that is not whole, be its name what it
+// may: CRI-O reads every one, and does not start if a killed writer left one behind.
+// There the file is made in the directory above, unless that is another file system
+// or must not be written to.
+func put(path string, data []byte, m atomicfile.Meta) error {
+	if data == nil {
+		_, err := atomicfile.Remove(path)
+		return err
+	}
+	if above, ok := aboveDropIns(path); ok {
+		err := atomicfile.PutFrom(above, path, data, m)
+		if !errors.Is(err, unix.EXDEV) && !errors.Is(err, unix.EROFS) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return atomicfile.Put(path, data, m)
+}
+
+// aboveDropIns is the directory above that of path, if that is one of drop-ins.
+func aboveDropIns(path string) (above string, ok bool) {
+	dir := filepath.Dir(path)
+	return filepath.Dir(dir), strings.HasSuffix(dir, ".d")
+}
+
+// clearUp removes what a writer of path left that was killed. Nobody is writing.
+func clearUp(path string) error {
+	left := func(name string) bool { return atomicfile.IsLeft(name, filepath.Base(path)) }
+	if above, ok := aboveDropIns(path); ok {
+		if err := sweep(above, left); err != nil {
+			return err
+		}
+	}
+	return sweep(filepath.Dir(path), left)
+}

@@ -1,0 +1,34 @@
+package containerd
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+)
+
+// No empty table is left where there was none, also in a file that somebody edited.
+func TestRemoveInPlaceTables(t *testing.T) {
+	const original = "version = 2\n"
+	in := Input{Layout: InPlace, Main: []byte(original), Version: engine.Version{Major: 1, Minor: 6}}
+	s := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", Default: true}
+	for _, s.Name = range []string{"metax", "other"} {
+		changes, err := Configure(in, s)
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		in.Main = changes[0].After
+	}
+	in.Original, in.HasOriginal = []byte(original), true
+	for _, s.Name = range []string{"metax", "other"} {
+		changes, err := Remove(in, s)
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		in.Main = changes[0].After
+	}
+	if d := cmp.Diff(original, string(in.Main)); d != "" {
+		t.Error(d)
+	}
+}
