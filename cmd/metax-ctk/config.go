@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // configKind is the kind of what config show and config default print.
@@ -122,7 +124,10 @@ func (t toolkit) configShow(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	path := c.String("file")
+	path, err := configFile(c)
+	if err != nil {
+		return err
+	}
 	text, err := readConfig(path)
 	if err != nil {
 		return err
@@ -211,4 +216,21 @@ func configuredOf(e config.Effective) configured {
 		shown.Value = e.Text()
 	}
 	return shown
+}
+
+// configFile is the file that a command is about: the one that is named, or that of
+// the host, which a root on the command line or in the environment chooses. A root
+// in the file itself chooses no other file.
+func configFile(c *cli.Context) (string, error) {
+	if c.IsSet("file") || !c.IsSet("root") {
+		return cmp.Or(c.String("file"), config.Path), nil
+	}
+	host, err := hostfs.New(c.String("root"))
+	if err != nil {
+		return "", err
+	}
+	if real, err := host.Resolve(config.Path); err == nil {
+		return host.Join(real), nil
+	}
+	return host.Join(config.Path), nil
 }

@@ -41,7 +41,10 @@ func (t toolkit) configValidate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	path := config.Path
+	path, err := configFile(c)
+	if err != nil {
+		return err
+	}
 	if len(args) == 1 {
 		path = args[0]
 	}

@@ -78,7 +78,10 @@ func (t toolkit) configUnset(c *cli.Context) error {
 // configEdit edits the settings of some keys in the file, and writes it if that
 // makes a file that is right.
 func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*tomledit.Document, string) error) error {
-	path := c.String("file")
+	path, err := configFile(c)
+	if err != nil {
+		return err
+	}
 	original, err := atomicfile.Read(path, hostfs.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		original, err = &atomicfile.Original{Path: path}, nil

@@ -35,8 +35,8 @@ Examples:
    metax-ctk runtime configure --engine docker --verify
    metax-ctk runtime configure --engine docker --remove
 
-Exit codes: 0 done, or nothing to do; 1 failed; 2 usage; 4 --verify found
-something that is not as it should be.`,
+Exit codes: 0 done, or nothing to do; 1 failed; 2 usage; 3 --verify, and no MetaX
+GPU is here; 4 --verify found something that is not as it should be.`,
 				Flags: append([]cli.Flag{
 					&cli.StringFlag{Name: "engine", Value: "auto", Usage: "`ENGINE` to set up: " + strings.Join(engines.Names(), ", ") + ", or auto"},
 					&cli.StringFlag{Name: "config", Usage: "the engine's main configuration `FILE`, below the root (default: the usual one)"},

@@ -161,7 +161,7 @@ func printOutcomes(all []outcome, dry bool) func(io.Writer) error {
 			head := strings.TrimSpace(e.Engine + " " + e.Version)
 			switch {
 			case e.Aside != "":
-				fmt.Fprintf(w, "%s: left alone: %s\n", head, e.Aside)
+				fmt.Fprintf(w, "%s: left alone: %s (--engine %s sets it up all the same)\n", head, e.Aside, e.Engine)
 			case e.Error != "", len(e.Proofs) > 0:
 			case len(e.Changes) == 0:
 				fmt.Fprintf(w, "%s: nothing to do (%s)\n", head, e.Config)
@@ -172,6 +172,9 @@ func printOutcomes(all []outcome, dry bool) func(io.Writer) error {
 				} else {
 					fmt.Fprintf(w, "%s: %s %s\n", head, c.Action, c.Path)
 				}
+			}
+			for _, note := range e.Notes {
+				fmt.Fprintf(w, "%s: note: %s\n", head, note)
 			}
 			for _, p := range e.Proofs {
 				fmt.Fprintf(w, "%s: %s\n", head, printable(p.String()))

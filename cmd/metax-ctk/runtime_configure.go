@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,6 +38,8 @@ type outcome struct {
 	// Aside is why an engine was left alone.
 	Aside   string    `json:"aside,omitempty"`
 	Changes []changed `json:"changes"`
+	// Notes are what the changes do not do.
+	Notes []string `json:"notes,omitempty"`
 	// Activate is the command that makes the engine read the changes.
 	Activate  string          `json:"activate,omitempty"`
 	Activated bool            `json:"activated,omitempty"`
@@ -50,6 +53,9 @@ type changed struct {
 	Action string `json:"action"` // "made", "changed" or "removed"
 	Diff   string `json:"diff,omitempty"`
 }
+
+// runtimeProgram is the program that engines are told of.
+const runtimeProgram = "metax-runtime"
 
 // runtimeName is what every engine takes for the name of a runtime.
 var runtimeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
@@ -69,7 +75,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	act := func(e engines.Engine, done *outcome) error { return r.carryOut(e, r.configure, done) }
 	switch {
 	case c.Bool("remove"):
-		act = func(e engines.Engine, done *outcome) error { return r.carryOut(e, r.remove, done) }
+		act = r.removeAll
 	case c.Bool("rollback"):
 		act = func(e engines.Engine, done *outcome) error { return r.carryOut(e, r.rollback, done) }
 	case c.Bool("verify"):
@@ -78,10 +84,19 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	var all []outcome
 	var failed []error
 	problems := false
+	undoes := c.Bool("remove") || c.Bool("rollback")
 	for _, e := range list {
+		if undoes {
+			e.Aside = "" // what was put in by name goes out with the rest
+		}
 		done := outcome{Engine: e.Name, Config: r.host.Root.Join(e.Config), Aside: e.Aside, Changes: []changed{}}
+		if e.Note != "" && !undoes {
+			done.Notes = append(done.Notes, e.Note)
+		}
 		if e.Version.Known() {
 			done.Version = e.Version.String()
+		} else if e.Name == "docker" && r.setup.CDI && !undoes && !c.Bool("verify") {
+			done.Notes = append(done.Notes, "docker's version is not known, so its CDI stays as it is (--engine-version)")
 		}
 		if e.Aside == "" {
 			err := act(e, &done)
@@ -104,6 +119,27 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	}
 	if problems {
 		return errProblems
+	}
+	return nil
+}
+
+// removeAll takes out the runtime of the name that is given, or else of every name
+// under which the engine has metax-runtime.
+func (r configuring) removeAll(e engines.Engine, done *outcome) error {
+	names := []string{r.setup.Name}
+	if state, err := e.State(); err == nil && !r.c.IsSet("name") {
+		for _, name := range slices.Sorted(maps.Keys(state.Runtimes)) {
+			if name != r.setup.Name && path.Base(state.Runtimes[name]) == runtimeProgram {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range names {
+		named := r
+		named.setup.Name = name
+		if err := named.carryOut(e, named.remove, done); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -150,6 +186,9 @@ func (t toolkit) configuring(c *cli.Context) (configuring, error) {
 			}
 		}
 	}
+	if at := t.where(c); !at.IsHost() {
+		return configuring{}, usagef("node %q has no engines that could be set up; leave out --node", at.Node)
+	}
 	root, err := hostfs.New(t.where(c).Root)
 	if err != nil {
 		return configuring{}, err
@@ -172,7 +211,7 @@ func (t toolkit) configuring(c *cli.Context) (configuring, error) {
 	r.setup = engine.Setup{
 		Name: c.String("name"), Default: c.Bool("default"), CDI: c.Bool("cdi"), SpecDirs: c.StringSlice("spec-dir"),
 	}
-	if r.setup.Runtime, err = r.programPath("runtime-path", "metax-runtime"); err != nil {
+	if r.setup.Runtime, err = r.programPath("runtime-path", runtimeProgram); err != nil {
 		return configuring{}, err
 	}
 	r.setup.Hook, err = r.programPath("hook", hookName)
@@ -209,7 +248,7 @@ func (r configuring) engines() ([]engines.Engine, error) {
 		if errors.Is(err, engines.ErrUnknown) {
 			return nil, usageError{err}
 		}
-		e.Aside = ""
+		e.Note, e.Aside = e.Aside, ""
 		return []engines.Engine{e}, err
 	}
 	list, err := r.host.Found(r.c.Context)

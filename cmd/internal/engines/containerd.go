@@ -186,10 +186,10 @@ func (h Host) containerdAside(input func() (containerd.Input, error)) string {
 		return ""
 	}
 	if off, err := containerd.Disabled(in); err == nil && off {
-		return "its CRI plugin is switched off, so no kubelet uses it (--engine containerd sets it up all the same)"
+		return "its CRI plugin is switched off, so no kubelet uses it"
 	}
 	if h.Program("kubelet") == "" && h.Program("dockerd") != "" && !h.Root.Exists("/var/lib/kubelet") {
-		return "docker uses it, which needs nothing of it, and there is no kubelet here (--engine containerd sets it up all the same)"
+		return "docker uses it, which needs nothing of it, and there is no kubelet here"
 	}
 	return ""
 }

@@ -29,6 +29,9 @@ type Engine struct {
 	byName bool   // several runtimes of ours can be set up, and each is taken out by its name
 	mark   string // a file by which it is known to be here, though its program was not found
 
+	// Note is what whoever asks for it by name should know.
+	Note string
+
 	// State is what the configuration says now.
 	State func() (engine.State, error)
 	// Configure and Remove are what has to be changed; nothing is written.
