@@ -139,6 +139,11 @@ func (b *bench) environ(vars ...string) {
 	}
 }
 
+// kubelet has the cgroup driver.
+func (b *bench) kubelet(driver string) {
+	b.tree["var/lib/kubelet/config.yaml"] = sim.File{Data: "cgroupDriver: " + driver + "\n"}
+}
+
 // hook is an OCI hook of ours.
 func (b *bench) hook(stage, program string) {
 	b.tree["etc/containers/oci/hooks.d/metax.json"] = sim.File{

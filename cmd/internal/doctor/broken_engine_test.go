@@ -84,7 +84,52 @@ var brokenEngines = []brokenNode{
 	},
 	{
 		check: "cgroup-driver", severity: Warning, what: "kubelet's cgroup driver is cgroupfs, containerd's is systemd", fix: "edit DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd, then: systemctl restart kubelet",
-		tree: func(b *bench) { b.tree["var/lib/kubelet/config.yaml"] = sim.File{Data: "cgroupDriver: cgroupfs\n"} },
+		tree: func(b *bench) { b.engine("crio", ""); b.kubelet("cgroupfs") },
+	},
+	{
+		check: "cgroup-driver", name: "CRI-O", severity: Warning, what: "kubelet's cgroup driver is systemd, crio's is cgroupfs",
+		fix: `edit what grep -rl cgroup_manager DIR/etc/crio names: cgroup_manager = "systemd", then: systemctl restart crio`,
+		tree: func(b *bench) {
+			b.tree["etc/crio/crio.conf.d/10-x.conf"] = sim.File{Data: "[crio.runtime]\ncgroup_manager = \"cgroupfs\"\nconmon_cgroup = \"pod\"\n"}
+		},
+	},
+	{
+		check: "cgroup-driver", name: "CRI-O, left to itself", severity: Warning, what: "kubelet's cgroup driver is cgroupfs, crio's is systemd",
+		fix:  "edit DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd, then: systemctl restart kubelet",
+		tree: func(b *bench) { b.engine("containerd", ""); b.kubelet("cgroupfs") },
+	},
+	{
+		check: "cgroup-driver", name: "both", severity: Warning, what: "kubelet's cgroup driver is cgroupfs, containerd's and crio's is systemd",
+		fix:  "edit DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd, then: systemctl restart kubelet",
+		tree: func(b *bench) { b.kubelet("cgroupfs") },
+	},
+	{
+		check: "cgroup-driver", name: "docker", severity: Warning, what: "kubelet's cgroup driver is systemd, docker's is cgroupfs",
+		fix: `edit DIR/etc/docker/daemon.json: "exec-opts": ["native.cgroupdriver=systemd"], then: systemctl restart docker`,
+		tree: func(b *bench) {
+			b.tree["usr/local/bin/cri-dockerd"] = script("cri-dockerd 0.3.20")
+			b.info["CgroupDriver"] = "cgroupfs"
+		},
+	},
+	{
+		check: "docker-userns", severity: Warning, what: "(userns-remap), and /dev/dri/card1 is not open to everyone (mode 0660)", fix: "docker run --userns=host --device metax-tech.com/gpu=0 …",
+		tree: func(b *bench) { b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"userns-remap": "default"}`} },
+	},
+	{
+		check: "docker-userns", name: "told by a flag", severity: Warning, what: "(userns-remap), and /dev/dri/card1 is not open to everyone (mode 0660)", fix: "docker run --userns=host --device metax-tech.com/gpu=0 …",
+		tree: func(b *bench) { b.info["SecurityOptions"] = []string{"name=seccomp,profile=builtin", "name=userns"} },
+	},
+	{
+		check: "distributions", severity: Info, what: "k3s has a containerd of its own, set up by DIR/var/lib/rancher/k3s/agent/etc/containerd/config.toml", fix: "metax-ctk --root DIR runtime configure --engine k3s --dry-run",
+		tree: func(b *bench) {
+			b.tree["var/lib/rancher/k3s/agent/etc/containerd/config.toml"] = sim.File{Data: "version = 3\n"}
+		},
+	},
+	{
+		check: "distributions", name: "microk8s", severity: Info, what: "microk8s has a containerd of its own", fix: "metax-ctk --root DIR runtime configure --engine microk8s --dry-run",
+		tree: func(b *bench) {
+			b.tree["var/snap/microk8s/current/args/containerd-template.toml"] = sim.File{Data: "version = 2\n"}
+		},
 	},
 	{
 		check: "podman-version", severity: Warning, what: "podman does not tell its version", fix: "DIR/usr/bin/podman --version",

@@ -40,7 +40,10 @@ var safeNodes = []string{
 
 // TestBroken finds each trouble by the one finding that is meant for it.
 func TestBroken(t *testing.T) {
-	for _, tc := range brokenNodes {
+	for n, tc := range brokenNodes {
+		if !some(n) {
+			continue
+		}
 		name := strings.TrimSuffix(tc.check+" "+tc.name, " ")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,7 +57,7 @@ func Checks() []Check {
 	return slices.Concat(
 		lookingChecks, driverChecks, nodeChecks, healthChecks, vendorChecks, softwareChecks,
 		specChecks, resolveChecks, recordChecks,
-		dockerChecks, containerdChecks, podmanChecks, crioChecks, runtimeChecks, remoteChecks,
+		dockerChecks, usernsChecks, containerdChecks, cgroupChecks, podmanChecks, crioChecks, runtimeChecks, remoteChecks,
 		systemChecks, userChecks, securityChecks, programChecks, leaseChecks, imageChecks,
 	)
 }

@@ -116,6 +116,25 @@ var dockerChecks = []Check{
 	}},
 }
 
+// usernsChecks are about docker's user namespace for all containers.
+var usernsChecks = []Check{
+	{"docker-userns", "docker's containers may open the GPUs", func(f *Facts) []Finding {
+		d := f.Engines.Docker
+		if !d.There() || d.Userns == "" && !d.Info.userns() {
+			return nil
+		}
+		for _, n := range f.Kernel.Nodes {
+			if n.Device == nil || n.Device.World() {
+				continue
+			}
+			return one(Warning, fmt.Sprintf("docker runs containers in a user namespace (userns-remap), and %s is not open to everyone (mode %04o)", n.Path, n.Device.Perm),
+				"owner and group of a device node have no id inside: neither root there nor --group-add opens the GPU",
+				"docker run --userns=host --device metax-tech.com/gpu=0 …")
+		}
+		return nil
+	}},
+}
+
 // group is one that owns a GPU's node.
 func (f *Facts) group() uint32 {
 	for _, g := range f.Node.GPUs {
@@ -159,14 +178,13 @@ var containerdChecks = []Check{
 		return one(Warning, f.at(f.Engines.Containerd.Ours)+" no longer has what the rest of containerd's configuration says",
 			"a drop-in replaces whole tables, so that later changes have no effect", f.configure("containerd")+" && systemctl restart containerd")
 	}},
-	{"cgroup-driver", "kubelet and containerd have the same cgroup driver", func(f *Facts) []Finding {
-		d := f.Engines.Containerd
-		if !d.There() || d.NoCRI || f.System.Kubelet == "" || d.Systemd == engine.Unset || (f.System.Kubelet == "systemd") == (d.Systemd == engine.On) {
-			return nil
+	{"distributions", "doctor looks at every containerd of the host", func(f *Facts) []Finding {
+		var all []Finding
+		for _, d := range f.Engines.Distributions {
+			all = append(all, one(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.at(d.Path)), "doctor does not look at it: whether its pods get GPUs is not known",
+				f.configure(d.Name, "--dry-run"))...)
 		}
-		has := map[bool]string{true: "systemd", false: "cgroupfs"}[d.Systemd == engine.On]
-		return one(Warning, fmt.Sprintf("kubelet's cgroup driver is %s, containerd's is %s", f.System.Kubelet, has), "pods lose devices and limits when systemd reloads",
-			fmt.Sprintf("edit %s: cgroupDriver: %s, then: systemctl restart kubelet", f.at("/var/lib/kubelet/config.yaml"), has))
+		return all
 	}},
 }
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"maps"
 	"path"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
 	"github.com/metax-ctk/container-toolkit/internal/engine/podman"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -23,6 +25,20 @@ func dockerConfig(host *hostfs.Root, v engine.Version) (string, engine.State, er
 	}
 	state, err := docker.Read(docker.Input{Path: docker.Path, Text: text, Version: v})
 	return docker.Path, state, err
+}
+
+// usernsRemap is the setting of daemon.json; empty too where the file cannot be
+// read, which is found elsewhere.
+func usernsRemap(host *hostfs.Root) string {
+	text, err := host.ReadFile(docker.Path)
+	if err != nil {
+		return ""
+	}
+	tree, err := jsontree.Parse(bytes.TrimPrefix(text, []byte("\uFEFF")))
+	if err != nil {
+		return ""
+	}
+	return tree.Root().At("userns-remap").Text()
 }
 
 func podmanConfig(host *hostfs.Root, v engine.Version) (string, engine.State, error) {
@@ -103,6 +119,17 @@ func containerdConfig(c Config, d *Containerd) {
 	}
 	d.Stale = containerd.Stale(in)
 	d.runtimes(c)
+}
+
+// distributions are those whose containerd has its configuration on the host.
+func distributions(host *hostfs.Root) []Distribution {
+	var all []Distribution
+	for _, p := range containerd.Places() {
+		if p.Path != containerd.DefaultPath && host.Exists(p.Path) {
+			all = append(all, Distribution{p.Name, p.Path})
+		}
+	}
+	return all
 }
 
 // maxImported is how many files containerd's configuration may consist of.

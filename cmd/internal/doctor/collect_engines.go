@@ -54,6 +54,8 @@ func look(ctx context.Context, c Config, name string, programs ...string) Engine
 func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	d := Docker{Engine: look(ctx, c, "docker", "dockerd")}
 	d.configured(c, dockerConfig)
+	d.Userns = usernsRemap(c.Root)
+	d.CRI = find(c.Root, "cri-dockerd") != ""
 	if !c.Here {
 		return func(f *Facts) { f.Engines.Docker = d }, nil
 	}
@@ -84,7 +86,8 @@ func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 func containerdFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	d := Containerd{Engine: look(ctx, c, "containerd", "containerd")}
 	containerdConfig(c, &d)
-	return func(f *Facts) { f.Engines.Containerd = d }, nil
+	found := distributions(c.Root)
+	return func(f *Facts) { f.Engines.Containerd, f.Engines.Distributions = d, found }, nil
 }
 
 func podmanFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {

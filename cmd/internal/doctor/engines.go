@@ -13,6 +13,8 @@ type Engines struct {
 	Containerd Containerd
 	Podman     Engine
 	CRIO       Engine
+	// Distributions are those of Kubernetes that bring a containerd of their own.
+	Distributions []Distribution
 	// Remotes are engines that the environment chooses on other hosts.
 	Remotes []Remote
 }
@@ -37,6 +39,10 @@ type Engine struct {
 // There tells whether the engine is installed.
 func (e Engine) There() bool { return e.Program != "" }
 
+// Distribution is one of Kubernetes; Name is what metax-ctk runtime configure calls
+// it, and Path the configuration of its containerd.
+type Distribution struct{ Name, Path string }
+
 // Docker is the docker daemon.
 type Docker struct {
 	Engine
@@ -46,6 +52,11 @@ type Docker struct {
 	// reason Silent.
 	Info   *DockerInfo
 	Silent string
+	// Userns is whose ids daemon.json has containers run with (userns-remap); empty
+	// if nobody's.
+	Userns string
+	// CRI tells whether cri-dockerd is there, through which kubelet uses docker.
+	CRI bool
 }
 
 // DockerInfo is what is needed of the daemon's /info.
@@ -61,6 +72,11 @@ type DockerInfo struct {
 // Rootless tells whether the daemon is a user's own.
 func (i *DockerInfo) Rootless() bool {
 	return i != nil && slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=rootless") })
+}
+
+// userns tells whether the daemon runs containers in a user namespace.
+func (i *DockerInfo) userns() bool {
+	return i != nil && slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return o == "name=userns" })
 }
 
 // Containerd is containerd.

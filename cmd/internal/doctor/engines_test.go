@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // TestSystemdCgroups: a prestart hook is a trouble only where systemd can put device
@@ -73,6 +74,63 @@ func TestVersions(t *testing.T) {
 		f := Facts{Specs: Specs{Dirs: []string{"/etc/cdi", "/var/run/cdi"}}}
 		if _, got := f.dirsOf(e); got != own {
 			t.Errorf("podman %q has directories of its own: %v", text, got)
+		}
+	}
+}
+
+// TestCgroupDrivers: only what is known, of an engine that kubelet may use, is held
+// against kubelet's.
+func TestCgroupDrivers(t *testing.T) {
+	docker := func(cri bool, file engine.Switch, info *DockerInfo) Engines {
+		return Engines{Docker: Docker{Engine: Engine{Name: "docker", Program: "/usr/bin/dockerd", State: engine.State{Systemd: file}}, CRI: cri, Info: info}}
+	}
+	crio := func(program, broken string, file engine.Switch) Engines {
+		return Engines{CRIO: Engine{Name: "crio", Program: program, Broken: broken, State: engine.State{Systemd: file}}}
+	}
+	for _, tc := range []struct {
+		name, kubelet string
+		engines       Engines
+		found         bool
+	}{
+		{"docker without cri-dockerd", "systemd", docker(false, engine.Off, nil), false},
+		{"docker by its file", "systemd", docker(true, engine.Off, nil), true},
+		{"docker, the same", "cgroupfs", docker(true, engine.Off, nil), false},
+		{"docker, left to itself", "cgroupfs", docker(true, engine.Unset, nil), false},
+		{"docker as it runs", "systemd", docker(true, engine.Off, &DockerInfo{CgroupDriver: "systemd"}), false},
+		{"docker without cgroups", "systemd", docker(true, engine.Unset, &DockerInfo{CgroupDriver: "none"}), false},
+		{"crio, the same", "cgroupfs", crio("/usr/bin/crio", "", engine.Off), false},
+		{"crio, left to itself", "systemd", crio("/usr/bin/crio", "", engine.Unset), false},
+		{"crio, left to itself, and kubelet not", "cgroupfs", crio("/usr/bin/crio", "", engine.Unset), true},
+		{"crio, broken", "cgroupfs", crio("/usr/bin/crio", "line 1", engine.Unset), false},
+		{"crio is not there", "cgroupfs", crio("", "", engine.On), false},
+		{"no kubelet", "", crio("/usr/bin/crio", "", engine.Off), false},
+	} {
+		if got := Judge(cgroupChecks, &Facts{System: System{Kubelet: tc.kubelet}, Engines: tc.engines}); len(got) > 0 != tc.found {
+			t.Errorf("%s: %v", tc.name, got)
+		}
+	}
+}
+
+// TestUserns: nodes that everyone may open do not need docker's ids.
+func TestUserns(t *testing.T) {
+	at := func(perm uint32) []DeviceNode {
+		return []DeviceNode{{Path: "/dev/mxcd", Device: &hostfs.Device{Perm: perm, GID: 44}}}
+	}
+	for _, tc := range []struct {
+		name, program, userns string
+		nodes                 []DeviceNode
+		found                 bool
+	}{
+		{"everyone's", "/usr/bin/dockerd", "default", at(0o666), false},
+		{"the group's", "/usr/bin/dockerd", "default", at(0o660), true},
+		{"only to be read", "/usr/bin/dockerd", "default", at(0o664), true},
+		{"not remapped", "/usr/bin/dockerd", "", at(0o660), false},
+		{"no docker", "", "default", at(0o660), false},
+		{"no node", "/usr/bin/dockerd", "default", []DeviceNode{{Path: "/dev/mxcd"}}, false},
+	} {
+		d := Docker{Engine: Engine{Name: "docker", Program: tc.program}, Userns: tc.userns}
+		if got := Judge(usernsChecks, &Facts{Kernel: Kernel{Nodes: tc.nodes}, Engines: Engines{Docker: d}}); len(got) > 0 != tc.found {
+			t.Errorf("%s: %v", tc.name, got)
 		}
 	}
 }

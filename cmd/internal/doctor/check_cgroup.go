@@ -1,0 +1,69 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+)
+
+// The cgroup drivers, as kubelet and the engines call them.
+const (
+	systemdDriver  = "systemd"
+	cgroupfsDriver = "cgroupfs"
+)
+
+// cgroups is the cgroup driver of an engine that kubelet may use, and the edit that
+// makes it systemd.
+type cgroups struct{ engine, driver, edit string }
+
+// cgroups are those that are known; an engine that leaves it to what the host has
+// says nothing, nor does one whose configuration cannot be read.
+func (f *Facts) cgroups() []cgroups {
+	of := map[engine.Switch]string{engine.On: systemdDriver, engine.Off: cgroupfsDriver}
+	var all []cgroups
+	if d := f.Engines.Containerd; d.There() && !d.NoCRI && of[d.Systemd] != "" {
+		all = append(all, cgroups{d.Name, of[d.Systemd], fmt.Sprintf("edit %s: SystemdCgroup = true for its runtimes, then: systemctl restart containerd", f.at(d.Config))})
+	}
+	if c := f.Engines.CRIO; c.There() && c.Broken == "" {
+		driver := of[c.Systemd]
+		if driver == "" {
+			driver = systemdDriver // whatever the host has
+		}
+		all = append(all, cgroups{c.Name, driver, fmt.Sprintf("edit what grep -rl cgroup_manager %s names: cgroup_manager = \"systemd\", then: systemctl restart crio", f.at("/etc/crio"))})
+	}
+	if d := f.Engines.Docker; d.There() && d.CRI {
+		driver := of[d.Systemd]
+		if d.Info != nil {
+			driver = d.Info.CgroupDriver // the daemon that runs counts
+		}
+		if driver == systemdDriver || driver == cgroupfsDriver {
+			all = append(all, cgroups{d.Name, driver, fmt.Sprintf(`edit %s: "exec-opts": ["native.cgroupdriver=systemd"], then: systemctl restart docker`, f.at(d.Config))})
+		}
+	}
+	return all
+}
+
+var cgroupChecks = []Check{
+	{"cgroup-driver", "kubelet and its engine have the same cgroup driver", func(f *Facts) []Finding {
+		if f.System.Kubelet == "" {
+			return nil
+		}
+		var names, edits []string
+		other := ""
+		for _, c := range f.cgroups() {
+			if (c.driver == systemdDriver) != (f.System.Kubelet == systemdDriver) {
+				names, edits, other = append(names, c.engine+"'s"), append(edits, c.edit), c.driver
+			}
+		}
+		if names == nil {
+			return nil
+		}
+		// Where systemd manages some cgroups, it is to manage all.
+		fix := strings.Join(edits, "\n")
+		if other == systemdDriver {
+			fix = fmt.Sprintf("edit %s: cgroupDriver: systemd, then: systemctl restart kubelet", f.at("/var/lib/kubelet/config.yaml"))
+		}
+		return one(Warning, fmt.Sprintf("kubelet's cgroup driver is %s, %s is %s", f.System.Kubelet, strings.Join(names, " and "), other), "pods lose devices and limits when systemd reloads", fix)
+	}},
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package doctor
+
+// some tells whether the nth of many hosts has its turn: each.
+func some(int) bool { return true }
