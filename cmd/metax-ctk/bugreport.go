@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
@@ -36,11 +37,20 @@ Examples:
 			}
 			s.Reports = map[string]string{
 				"versions": versions(s),
-				"doctor":   from.Scrub.Text(from.Unrooted(report(func(w io.Writer) error { return doctor(c, w) }))),
+				"doctor":   from.Scrub.Text(ofHost(from.Root, report(func(w io.Writer) error { return doctor(c, w) }))),
 			}
 			return t.keep(c, s)
 		},
 	}
+}
+
+// ofHost has commands as they are given on the host itself, where nobody names a root.
+func ofHost(root *hostfs.Root, text string) string {
+	if root.Real() {
+		return text
+	}
+	rooted := doctor.Step{Toolkit: []string{"--root", root.Dir()}}
+	return strings.ReplaceAll(text, rooted.String()+" ", "metax-ctk ")
 }
 
 // report is what a part of a bug report prints, and why it came to no end.

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/containerd"
@@ -80,6 +81,17 @@ func (t toolkit) holders(c *cli.Context, node gpu.Node) ([]occupancy.Holder, err
 	t.warnLost(report.State.Lost)
 	t.warnBlind(report.Looks)
 	return report.Holders, nil
+}
+
+// warnUnknown says of a node that is in a file that the file does not tell who holds
+// its GPUs; of a simulated one nobody does. It returns the toolkit that is to be asked
+// on, as the file may have been its input.
+func (t toolkit) warnUnknown(c *cli.Context) toolkit {
+	kind, in := t.where(c).Kind()
+	if t.In = in; kind == where.Snapshot || kind == where.File {
+		t.warn(fmt.Sprintf("the node is a %s: who holds its GPUs is not known", kind))
+	}
+	return t
 }
 
 func (t toolkit) warnLost(why string) {

@@ -13,6 +13,7 @@ func (t toolkit) leaseList(c *cli.Context) error {
 	if _, err := arguments(c, 0, 0); err != nil {
 		return err
 	}
+	t = t.warnUnknown(c)
 	node, err := t.node(c)
 	if err != nil {
 		return err

@@ -56,6 +56,7 @@ func (t toolkit) ps(c *cli.Context) error {
 	if _, err := arguments(c, 0, 0); err != nil {
 		return err
 	}
+	t = t.warnUnknown(c)
 	if c.Bool("watch") {
 		return t.watch(c, c.Duration("interval"), t.psOnce)
 	}

@@ -65,7 +65,9 @@ func (t toolkit) takeSnapshot(c *cli.Context) (snapshot.Snapshot, capture.Config
 	if err != nil {
 		return snapshot.Snapshot{}, capture.Config{}, err
 	}
-	from := capture.Config{Root: host, Library: readLibrary, Scrub: scrub.New()}
+	s := scrub.New()
+	s.Root(host.Dir())
+	from := capture.Config{Root: host, Library: readLibrary, Scrub: s}
 	r := &recorder{root: host}
 	node, err := r.node(c.Context, at)
 	if errors.Is(err, context.Canceled) {
@@ -76,13 +78,13 @@ func (t toolkit) takeSnapshot(c *cli.Context) (snapshot.Snapshot, capture.Config
 	}
 	r.engines(c.Context)
 	learn(from.Scrub, node, host)
-	s := snapshot.Snapshot{}
-	s.Tree, s.Notes = capture.Take(from)
+	all := snapshot.Snapshot{}
+	all.Tree, all.Notes = capture.Take(from)
 	for _, a := range r.answers {
-		s.Answers = append(s.Answers, from.Answer(a.Answer, a.format))
+		all.Answers = append(all.Answers, from.Answer(a.Answer, a.format))
 	}
-	s.Notes = append([]string{"taken by metax-ctk " + version() + byWhom()}, s.Notes...)
-	return s, from, nil
+	all.Notes = append([]string{"taken by metax-ctk " + version() + byWhom()}, all.Notes...)
+	return all, from, nil
 }
 
 // byWhom says who looked, as far as that matters to what was seen.

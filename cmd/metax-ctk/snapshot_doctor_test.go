@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,5 +46,55 @@ func TestReplayDoctor(t *testing.T) {
 				t.Errorf("exit codes %d and %d: %s (-host +snapshot):\n%s", codeHost, code, said, diff)
 			}
 		})
+	}
+}
+
+// A spec that was generated for engines here, with paths below the root, is true to the
+// node in the snapshot too, and no text tells where the root was.
+func TestReplayRoot(t *testing.T) {
+	root, _ := simulated(t, "c500-8", func(tr hosttree.Tree) {
+		tr["etc/containers"] = hosttree.Dir{}
+	})
+	conf := filepath.Join(root, "etc/containers/containers.conf")
+	if err := os.WriteFile(conf, []byte("[engine]\nhooks_dir = [\""+root+"/etc/hooks\"]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d := deps{Run: func(ctx context.Context, path string, args ...string) ([]byte, error) {
+		out, err := runTool(ctx, path, args...)
+		return append(out, ("# " + path + "\n")...), err
+	}}
+	for _, there := range []bool{false, true} {
+		if there {
+			if code, _, said := ctk(t, d, "--root", root, "cdi", "generate"); code != 0 {
+				t.Fatalf("exit code %d: %s", code, said)
+			}
+			specs, err := filepath.Glob(filepath.Join(root, "var/run/cdi/*"))
+			if err != nil || len(specs) == 0 {
+				t.Fatalf("no spec was written: %v", err)
+			}
+			if text, err := os.ReadFile(specs[0]); err != nil || !strings.Contains(string(text), root+"/dev/mxcd") {
+				t.Fatalf("the spec is not of the root: %v: %s", err, text)
+			}
+		}
+		code, text, said := ctk(t, d, "--root", root, "bugreport")
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, said)
+		}
+		for _, word := range []string{root, "--root"} {
+			if at := strings.Index(text, word); at >= 0 {
+				t.Errorf("%q is in it: …%s…", word, text[max(0, at-200):min(len(text), at+100)])
+			}
+		}
+		if !there && !strings.Contains(text, "fix  metax-ctk cdi generate ") {
+			t.Error("doctor's part has no command of the host")
+		}
+		file := filepath.Join(t.TempDir(), "report.txt")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, found, said := ctk(t, deps{}, "--node", file, "doctor")
+		if healthy := code == 0 && strings.Contains(found, ", 0 findings"); healthy != there {
+			t.Errorf("a spec is there: %v; doctor of the snapshot: %s%s", there, found, said)
+		}
 	}
 }

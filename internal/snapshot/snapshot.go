@@ -24,6 +24,9 @@ const maxEntries = 100_000
 // ErrFormat reports a text that is no snapshot, or one that cannot be one.
 var ErrFormat = errors.New("not a snapshot")
 
+// ErrCut reports a snapshot of which only the beginning is there.
+var ErrCut = errors.New("the file is cut off: its end is missing; take the snapshot anew")
+
 // ErrTooLarge reports a snapshot of more than MaxSize bytes.
 var ErrTooLarge = errors.New("snapshot too large")
 
@@ -43,6 +46,13 @@ type Snapshot struct {
 // reportsDir is the directory of the tree in which reports stand.
 const reportsDir = ".reports"
 
+// end is the last entry of every snapshot, by which one is told that was cut off on
+// its way: what is missing of a node would look like a node that misses it.
+const end = ".end"
+
+// endLine is how it stands in the text. No file's lines look like it.
+const endLine = "\n-- " + end + " --"
+
 // Is tells whether a text begins as a snapshot does.
 func Is(text []byte) bool { return bytes.HasPrefix(text, []byte(Magic+"\n")) }
 
@@ -58,7 +68,7 @@ const head = `# One node: files that tell of its GPUs and of the engines, and wh
 func (s Snapshot) Format() ([]byte, error) {
 	tree := hosttree.Tree{}
 	for p, e := range s.Tree {
-		if within(p, answersDir) || within(p, reportsDir) {
+		if within(p, answersDir) || within(p, reportsDir) || within(p, end) {
 			return nil, fmt.Errorf("write snapshot: %w: %q is where no file of a host stands", ErrFormat, p)
 		}
 		tree[p] = e
@@ -78,6 +88,7 @@ func (s Snapshot) Format() ([]byte, error) {
 		fmt.Fprintf(&b, "# %s\n", oneLine(note))
 	}
 	b.Write(tree.Format())
+	b.WriteString(strings.TrimPrefix(endLine, "\n") + "\n")
 	if b.Len() > MaxSize {
 		return nil, fmt.Errorf("write snapshot: %w: %d bytes, over %d", ErrTooLarge, b.Len(), MaxSize)
 	}
@@ -85,7 +96,7 @@ func (s Snapshot) Format() ([]byte, error) {
 }
 
 // Parse reads a snapshot, which may come from anybody: whatever is in it, the tree
-// can be written below a directory and nowhere else. It fails with ErrFormat,
+// can be written below a directory and nowhere else. It fails with ErrFormat, ErrCut,
 // ErrTooLarge, or as a tree does.
 func Parse(text []byte) (Snapshot, error) {
 	if len(text) > MaxSize {
@@ -93,6 +104,10 @@ func Parse(text []byte) (Snapshot, error) {
 	}
 	if !Is(text) {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w: its first line is not %q", ErrFormat, Magic)
+	}
+	// Whoever sends a text may add empty lines to it.
+	if !bytes.HasSuffix(bytes.TrimRight(text, "\r\n"), []byte(endLine)) {
+		return Snapshot{}, fmt.Errorf("read snapshot: %w", ErrCut)
 	}
 	archive := txtar.Parse(text)
 	if len(archive.Files) > maxEntries {
@@ -102,6 +117,7 @@ func Parse(text []byte) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w", err)
 	}
+	delete(tree, end)
 	s := Snapshot{Tree: tree, Notes: notes(archive.Comment)}
 	if s.Answers, err = takeAnswers(tree); err != nil {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w", err)

@@ -59,6 +59,29 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Wherever a snapshot is cut off, it is refused; empty lines at its end are not its own.
+func TestCut(t *testing.T) {
+	text, err := example().Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := len(snapshot.Magic) + 1; n < len(text)-1; n++ {
+		if _, err := snapshot.Parse(text[:n]); !errors.Is(err, snapshot.ErrCut) {
+			t.Fatalf("cut off after %q: %v; want ErrCut", text[:n], err)
+		}
+	}
+	for _, more := range []string{"\n", "\r\n\n"} {
+		if got, err := snapshot.Parse(append(text[:len(text):len(text)], more...)); err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(example(), got); diff != "" {
+			t.Errorf("with %q (-want +got):\n%s", more, diff)
+		}
+	}
+	if _, err := snapshot.Parse(append(text[:len(text):len(text)], "-- more --\n"...)); !errors.Is(err, snapshot.ErrCut) {
+		t.Errorf("an entry after the end: %v", err)
+	}
+}
+
 func TestAsk(t *testing.T) {
 	s := example()
 	if out, err := s.Ask("mx-smi", "-L"); err != nil || string(out) != "GPU#0\n-- not a marker\n" {
@@ -89,6 +112,7 @@ func TestFormatRefuses(t *testing.T) {
 	for name, s := range map[string]snapshot.Snapshot{
 		"the answers' place": {Tree: hosttree.Tree{".answers/000/out": hosttree.File{}}},
 		"the reports' place": {Tree: hosttree.Tree{".reports": hosttree.File{}}},
+		"the end's place":    {Tree: hosttree.Tree{".end": hosttree.File{}}},
 		"out of the tree":    {Tree: hosttree.Tree{"../x": hosttree.File{}}},
 		"a report's name":    {Reports: map[string]string{"../x": ""}},
 		"too large":          {Tree: hosttree.Tree{"x": hosttree.File{Data: strings.Repeat("x\n", snapshot.MaxSize)}}},
@@ -130,11 +154,11 @@ var hostile = map[string]string{
 
 func TestHostile(t *testing.T) {
 	for name, text := range hostile {
-		if s, err := snapshot.Parse([]byte(snapshot.Magic + "\n" + text)); err == nil {
-			t.Errorf("%s was read: %+v", name, s)
+		if s, err := snapshot.Parse([]byte(snapshot.Magic + "\n" + text + "-- .end --\n")); err == nil || errors.Is(err, snapshot.ErrCut) {
+			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
-	many := strings.Repeat("-- a --\n", 200_000)
+	many := strings.Repeat("-- a --\n", 200_000) + "-- .end --\n"
 	if _, err := snapshot.Parse([]byte(snapshot.Magic + "\n" + many)); !errors.Is(err, snapshot.ErrTooLarge) {
 		t.Errorf("many files: %v", err)
 	}
@@ -209,7 +233,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(text)
 	for _, h := range hostile {
-		f.Add([]byte(snapshot.Magic + "\n" + h))
+		f.Add([]byte(snapshot.Magic + "\n" + h + "-- .end --\n"))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := snapshot.Parse(text)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
@@ -16,6 +18,31 @@ const (
 	SMI   = "mx-smi"
 	MXSML = "metax-mxsml"
 )
+
+// The kinds of nodes that are in files; others have none.
+const (
+	Snapshot = "snapshot"
+	File     = "file"
+)
+
+// Kind tells whether the node is in a file, and in which; empty is one that is not, or
+// that cannot be read. It returns what In is from then on, as it may have been read.
+func (w Where) Kind() (kind string, in io.Reader) {
+	if _, err := sim.Node(w.Node); w.IsHost() || err == nil {
+		return "", w.In
+	}
+	data, err := w.read()
+	if err != nil {
+		return "", w.In
+	}
+	if w.Node == Input {
+		w.In = bytes.NewReader(data)
+	}
+	if snapshot.Is(data) {
+		return Snapshot, w.In
+	}
+	return File, w.In
+}
 
 // Unpack returns a Where whose files are on this machine, if w's node has any: for a
 // snapshot, it is that host as it was, below a temporary directory until done is

@@ -211,7 +211,7 @@ func (t *taker) finish() (hosttree.Tree, []string) {
 		}
 		to := p
 		if !ofKernel(p) {
-			to = strings.TrimPrefix(t.Scrub.Text("/"+p), "/")
+			to = strings.TrimPrefix(t.Scrub.Path("/"+p), "/")
 		}
 		switch e := i.entry.(type) {
 		case hosttree.File:

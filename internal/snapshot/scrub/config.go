@@ -101,12 +101,26 @@ func (w walker) json(text string, root jsontree.Value) string {
 				if to := w.key(path, name); to != name {
 					put(key, to)
 				}
+				if name == "hostPath" && w.sameAsPath(e, v) {
+					put(e, "")
+					continue
+				}
 				walk(e, append(slices.Clone(path), name))
 			}
 		}
 	}
 	walk(root, nil)
 	return b.String() + text[at:]
+}
+
+// sameAsPath tells whether a device's path on its host was another than in a container
+// for the root alone. On the host itself nobody states it, and empty is not stated.
+func (w walker) sameAsPath(hostPath, device jsontree.Value) bool {
+	if !w.own || hostPath.Kind() != jsontree.String {
+		return false
+	}
+	to := w.s.unrooted(hostPath.Text())
+	return to != hostPath.Text() && to == device.At("path").Text()
 }
 
 // identities are keys of the toolkit's own whose texts name somebody.

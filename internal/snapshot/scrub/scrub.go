@@ -33,6 +33,7 @@ type Scrubber struct {
 	versions map[string]bool
 	standins map[Class]map[string]string
 	order    []literal // of literals, the longest first; nil after Learn
+	root     string    // see Root
 }
 
 type literal struct {
@@ -73,6 +74,46 @@ func (s *Scrubber) Learn(class Class, words ...string) {
 		}
 		s.literals[class][w], s.order = true, nil
 	}
+}
+
+// Root makes texts those of a host whose files stand below dir: the path of dir is
+// taken off, so that paths begin at the host's own "/".
+func (s *Scrubber) Root(dir string) { s.root = strings.TrimSuffix(dir, "/") }
+
+// unrooted takes the root off where a path begins with it. That of a longer name, or
+// one in the middle of a path, is another's.
+func (s *Scrubber) unrooted(text string) string {
+	if s.root == "" {
+		return text
+	}
+	var b strings.Builder
+	for at := 0; ; {
+		i := strings.Index(text[at:], s.root)
+		if i < 0 {
+			return b.String() + text[at:]
+		}
+		from, to := at+i, at+i+len(s.root)
+		b.WriteString(text[at:from])
+		switch {
+		case from > 0 && inPath(text[from-1]) || continues(text[to:]):
+			b.WriteString(s.root)
+		case to == len(text) || text[to] != '/':
+			b.WriteByte('/')
+		}
+		at = to
+	}
+}
+
+// inPath tells whether a byte is of a path's name, or ends one.
+func inPath(c byte) bool { return isWordByte(c) || c >= 0x80 || strings.IndexByte("-./~", c) >= 0 }
+
+// continues tells whether a text goes on with the name that ends before it; a full
+// stop may be one of a sentence.
+func continues(text string) bool {
+	if rest := strings.TrimLeft(text, ".-"); len(rest) < len(text) && rest != "" {
+		return inPath(rest[0])
+	}
+	return text != "" && text[0] != '/' && text[0] != '.' && inPath(text[0])
 }
 
 func (s *Scrubber) known() []literal {
@@ -152,7 +193,10 @@ func splitUUID(w string) (prefix, rest string) {
 }
 
 // Text returns a text with stand-ins.
-func (s *Scrubber) Text(text string) string {
+func (s *Scrubber) Text(text string) string { return s.Path(s.unrooted(text)) }
+
+// Path is Text of a path that begins at the host's own "/" already.
+func (s *Scrubber) Path(text string) string {
 	pieces := []piece{{text: text}}
 	for _, p := range patterns {
 		pieces = pass(pieces, func(t string) []hit { return p.hits(s, t) })

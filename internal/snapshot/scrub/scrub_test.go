@@ -136,3 +136,32 @@ func TestConfig(t *testing.T) {
 		})
 	}
 }
+
+// The root of a host is taken off paths that begin with it, and off no others.
+func TestRoot(t *testing.T) {
+	for _, tt := range []struct{ root, text, want string }{
+		{"/host", "/host/dev/mxcd", "/dev/mxcd"},
+		{"/host", `{"hostPath":"/host/dev/mxcd","a":"/host"}`, `{"hostPath":"/dev/mxcd","a":"/"}`},
+		{"/host", "--root=/host: no. In /host. Or /host/. /host", "--root=/: no. In /. Or /. /"},
+		{"/host", "/var/host/x x/host/y ../host/z /hosts/x /host-1/x /host.old /host_1 /host--x /hostÄ", "/var/host/x x/host/y ../host/z /hosts/x /host-1/x /host.old /host_1 /host--x /hostÄ"},
+		{"/host", "/host/a:/host/b /host/host/c /host//host/d", "/a:/b /host/c //host/d"},
+		{"/home/joe/n/", "/home/joe/n/opt /home/joe/m", "/opt /home/user-1/m"},
+		{"/", "/host/dev", "/host/dev"},
+		{"", "/host/dev", "/host/dev"},
+	} {
+		s := scrub.New()
+		s.Root(tt.root)
+		if got := s.Text(tt.text); got != tt.want {
+			t.Errorf("%q without %q is %q; want %q", tt.text, tt.root, got, tt.want)
+		}
+	}
+	s := scrub.New()
+	s.Root("/opt/x")
+	if got := s.Path("/opt/x/y"); got != "/opt/x/y" {
+		t.Errorf("a path of the host became %q", got)
+	}
+	// What does not parse fails at the same column.
+	if got := s.Config(scrub.JSON, `{"path": "/opt/x/y",,}`); len(got) != len(`{"path": "/opt/x/y",,}`) {
+		t.Errorf("a broken file became %q", got)
+	}
+}
