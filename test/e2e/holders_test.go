@@ -295,7 +295,7 @@ func (o onlookers) ctr() []outsider {
 }
 
 func (o onlookers) cri(pod *cri.Pod) []outsider {
-	who := outsider{name: "CRI", gpus: []int{2, 4}, engine: "containerd", container: "default/e2e/outsider", sources: []string{fromContainer}}
+	who := outsider{name: "CRI", gpus: []int{2, 4}, engine: "containerd", container: "default/" + pod.Name() + "/outsider", sources: []string{fromContainer}}
 	who.begin = func(t *testing.T) func() {
 		running, err := pod.Start(t.Context(), cri.Container{
 			Name: "outsider", Image: imageRef, Command: []string{"/probe", "pause"}, CDI: o.cdiNames(who.gpus),

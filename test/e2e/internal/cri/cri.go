@@ -76,6 +76,9 @@ func (c *Client) PodBy(ctx context.Context, parent, handler string) (*Pod, error
 	return &Pod{c, pod.PodSandboxId, config}, nil
 }
 
+// Name is the pod's own, in the namespace "default".
+func (p *Pod) Name() string { return p.config.Metadata.Name }
+
 // Container is what to run in a pod.
 type Container struct {
 	// Name is unique in the pod.
