@@ -16,6 +16,10 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What means nothing to the engine stops it, whoever wrote it.
+	if _, err := Read(in); err != nil {
+		return nil, err
+	}
 	others := c.chain.Without(c.own.Path)
 	tree := map[string]any{}
 	for _, add := range []func(dropin.Chain, engine.Setup, map[string]any) error{c.runtime, c.dirs, c.hooks} {
