@@ -17,7 +17,7 @@ build:
 
 # Everything that can be said of the code without an engine. The race detector is for what
 # shares memory: docs, floors and exploits start programs, which it does not see, and the
-# editors, simulation, pictures and traces start nothing. "make test" has them all.
+# editors, simulation and pictures start nothing. "make test" has them all.
 check:
 	@files=$$($(TOOL) gofumpt -l cmd internal test); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
 	$(GO) vet ./...
@@ -25,7 +25,7 @@ check:
 	$(GO) mod tidy -diff
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
-	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '/(docs|floors|exploits|sim|topology|trace|svg)$$|/internal/engine')
+	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '/(docs|floors|exploits|sim|topology|svg)$$|/internal/engine')
 	$(MAKE) fuzz
 
 test:
