@@ -31,16 +31,21 @@ func (r configuring) configure(e engines.Engine) (backup.Op, []engine.Change, er
 	}
 	// What can be taken out now is ours; if that is nothing, this is the first change.
 	op := backup.Configure
-	if ours, err := e.Remove(r.setup); err == nil && len(ours) == 0 && !e.HasOther(r.setup) {
+	if ours, err := e.Remove(r.setup); err == nil && len(ours) == 0 && !r.another(e) {
 		op = backup.Begin
 	}
 	return op, changes, nil
 }
 
+// another tells whether our runtime is set up under another name too.
+func (r configuring) another(e engines.Engine) bool {
+	return slices.ContainsFunc(e.Ours(r.setup), func(name string) bool { return name != r.setup.Name })
+}
+
 func (r configuring) remove(e engines.Engine) (backup.Op, []engine.Change, error) {
 	changes, err := e.Remove(r.setup)
 	op := backup.Remove
-	if err == nil && e.HasOther(r.setup) {
+	if err == nil && r.another(e) {
 		op = backup.Configure // what the files were before is for the last of them
 	}
 	return op, changes, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -54,9 +53,6 @@ type changed struct {
 	Diff   string `json:"diff,omitempty"`
 }
 
-// runtimeProgram is the program that engines are told of.
-const runtimeProgram = "metax-runtime"
-
 // runtimeName is what every engine takes for the name of a runtime.
 var runtimeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
@@ -84,23 +80,25 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	var all []outcome
 	var failed []error
 	problems := false
-	undoes := c.Bool("remove") || c.Bool("rollback")
+	undoes, auto := c.Bool("remove") || c.Bool("rollback"), c.String("engine") == "auto"
 	for _, e := range list {
-		if undoes {
-			e.Aside = "" // what was put in by name goes out with the rest
-		}
-		done := outcome{Engine: e.Name, Config: r.host.Root.Join(e.Config), Aside: e.Aside, Changes: []changed{}}
-		if e.Note != "" && !undoes {
-			done.Notes = append(done.Notes, e.Note)
+		done := outcome{Engine: e.Name, Config: r.host.Root.Join(e.Config), Changes: []changed{}}
+		switch {
+		case e.Aside == "" || undoes: // what was put in by name goes out with the rest
+		case auto:
+			done.Aside = e.Aside
+		default:
+			done.Notes = append(done.Notes, e.Aside)
 		}
 		if e.Version.Known() {
 			done.Version = e.Version.String()
-		} else if e.Name == "docker" && r.setup.CDI && !undoes && !c.Bool("verify") {
-			done.Notes = append(done.Notes, "docker's version is not known, so its CDI stays as it is (--engine-version)")
 		}
-		if e.Aside == "" {
+		if e.Doubt != "" && r.setup.CDI && !undoes && !c.Bool("verify") {
+			done.Notes = append(done.Notes, e.Doubt)
+		}
+		if done.Aside == "" {
 			err := act(e, &done)
-			if errors.Is(err, backup.ErrNone) && c.String("engine") == "auto" {
+			if errors.Is(err, backup.ErrNone) && auto {
 				err = nil // there is nothing to do with this one
 			}
 			if err != nil {
@@ -124,20 +122,15 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 }
 
 // removeAll takes out the runtime of the name that is given, or else of every name
-// under which the engine has metax-runtime.
+// that it has.
 func (r configuring) removeAll(e engines.Engine, done *outcome) error {
-	names := []string{r.setup.Name}
-	if state, err := e.State(); err == nil && !r.c.IsSet("name") {
-		for _, name := range slices.Sorted(maps.Keys(state.Runtimes)) {
-			if name != r.setup.Name && path.Base(state.Runtimes[name]) == runtimeProgram {
-				names = append(names, name)
-			}
-		}
+	names := e.Ours(r.setup)
+	if len(names) == 0 || r.c.IsSet("name") {
+		names = []string{r.setup.Name}
 	}
 	for _, name := range names {
-		named := r
-		named.setup.Name = name
-		if err := named.carryOut(e, named.remove, done); err != nil {
+		r.setup.Name = name
+		if err := r.carryOut(e, r.remove, done); err != nil {
 			return err
 		}
 	}
@@ -211,7 +204,7 @@ func (t toolkit) configuring(c *cli.Context) (configuring, error) {
 	r.setup = engine.Setup{
 		Name: c.String("name"), Default: c.Bool("default"), CDI: c.Bool("cdi"), SpecDirs: c.StringSlice("spec-dir"),
 	}
-	if r.setup.Runtime, err = r.programPath("runtime-path", runtimeProgram); err != nil {
+	if r.setup.Runtime, err = r.programPath("runtime-path", "metax-runtime"); err != nil {
 		return configuring{}, err
 	}
 	r.setup.Hook, err = r.programPath("hook", hookName)
@@ -248,7 +241,6 @@ func (r configuring) engines() ([]engines.Engine, error) {
 		if errors.Is(err, engines.ErrUnknown) {
 			return nil, usageError{err}
 		}
-		e.Note, e.Aside = e.Aside, ""
 		return []engines.Engine{e}, err
 	}
 	list, err := r.host.Found(r.c.Context)

@@ -37,32 +37,17 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 		return e.broken(err)
 	}
 	e.Config, e.Files = shape.Path, []string{shape.Path, shape.DropInPath}
-	input := func() (containerd.Input, error) { return h.containerdInput(ctx, shape, e, own) }
+	input := func() (containerd.Input, error) { return h.containerdInput(shape, e.Version) }
 	e.byName = shape.Layout == containerd.InPlace
 	if own {
 		e.Aside = h.containerdAside(input)
 	}
-	e.State = func() (engine.State, error) {
-		in, err := input()
-		if err != nil {
-			return engine.State{}, err
+	edited(h, &e, input, containerd.Read, func(in containerd.Input, s engine.Setup) ([]engine.Change, error) {
+		if own {
+			in.Dump = h.said(ctx, e.Program, "--config", in.Path, "config", "dump")
 		}
-		return containerd.Read(in)
-	}
-	e.Configure = func(s engine.Setup) ([]engine.Change, error) {
-		in, err := input()
-		if err != nil {
-			return nil, err
-		}
-		return h.placed(containerd.Configure(in, s))
-	}
-	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
-		in, err := input()
-		if err != nil {
-			return nil, err
-		}
-		return h.placed(containerd.Remove(in, s))
-	}
+		return containerd.Configure(in, s)
+	}, containerd.Remove)
 	e.Activate = func([]engine.Change) string { return "systemctl restart " + h.unit(place.Units) }
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyContainerd(ctx, e, place, s) }
 	return e
@@ -82,7 +67,8 @@ func (e Engine) broken(err error) Engine {
 }
 
 // containerdInput reads what the configuration is worked out from.
-func (h Host) containerdInput(ctx context.Context, in containerd.Input, e Engine, own bool) (containerd.Input, error) {
+func (h Host) containerdInput(in containerd.Input, v engine.Version) (containerd.Input, error) {
+	in.Version = v
 	var err error
 	if in.Main, err = h.Read(in.Path); err != nil {
 		return in, err
@@ -93,14 +79,8 @@ func (h Host) containerdInput(ctx context.Context, in containerd.Input, e Engine
 	if in.Original, in.HasOriginal, err = h.original(in.Path, in.Main); err != nil {
 		return in, err
 	}
-	if in.Imported, err = h.imported(in); err != nil {
-		return in, err
-	}
-	in.Version = e.Version
-	if own && e.Program != "" {
-		in.Dump = h.said(ctx, e.Program, "--config", in.Path, "config", "dump")
-	}
-	return in, nil
+	in.Imported, err = h.imported(in)
+	return in, err
 }
 
 // imported reads the files that the main file and its imports may import, and those

@@ -18,10 +18,7 @@ func (h Host) verifyContainerd(ctx context.Context, e Engine, place containerd.P
 	if err != nil {
 		return []Proof{{What: "the configuration can be read", Detail: err.Error()}}
 	}
-	proofs := []Proof{h.startedSince(place.Socket, e.Files), registered(s, state.Runtimes[s.Name])}
-	if s.Default {
-		proofs = append(proofs, Proof{What: "it is the default runtime", OK: state.Default == s.Name, Detail: state.Default})
-	}
+	proofs := append([]Proof{h.startedSince(place.Socket, e.Files)}, registered(s, state.Runtimes[s.Name], state.Default)...)
 	if s.CDI {
 		proofs = append(proofs, containerdCDI(e.Version, state.CDI))
 	}

@@ -34,27 +34,7 @@ func (h Host) crio(ctx context.Context, o Options) Engine {
 		in.Hook, err = h.Read(crio.Hook)
 		return in, err
 	}
-	e.State = func() (engine.State, error) {
-		in, err := input()
-		if err != nil {
-			return engine.State{}, err
-		}
-		return crio.Read(in)
-	}
-	e.Configure = func(s engine.Setup) ([]engine.Change, error) {
-		in, err := input()
-		if err != nil {
-			return nil, err
-		}
-		return h.placed(crio.Configure(in, s))
-	}
-	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
-		in, err := input()
-		if err != nil {
-			return nil, err
-		}
-		return h.placed(crio.Remove(in, s))
-	}
+	edited(h, &e, input, crio.Read, crio.Configure, crio.Remove)
 	e.Activate = func([]engine.Change) string { return "systemctl restart crio" }
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyCRIO(ctx, e, s) }
 	return e
@@ -71,10 +51,7 @@ func (h Host) verifyCRIO(ctx context.Context, e Engine, s engine.Setup) []Proof 
 	if text == nil || err != nil {
 		return []Proof{started, {What: "it tells by what configuration it runs", Detail: fmt.Sprintf("crio status config: %v", err)}}
 	}
-	proofs := []Proof{started, registered(s, state.Runtimes[s.Name])}
-	if s.Default {
-		proofs = append(proofs, Proof{What: "it is the default runtime", OK: state.Default == s.Name, Detail: state.Default})
-	}
+	proofs := append([]Proof{started}, registered(s, state.Runtimes[s.Name], state.Default)...)
 	if s.CDI {
 		proofs = append(proofs, Proof{
 			What: "it reads CDI specs", OK: len(state.SpecDirs) > 0 || e.Version.AtLeast(1, 23), Detail: strings.Join(state.SpecDirs, ", "),

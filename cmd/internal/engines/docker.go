@@ -27,6 +27,9 @@ func (h Host) docker(ctx context.Context, o Options) Engine {
 	if !e.Version.Known() {
 		e.Version = h.dockerVersion(ctx, e.Program)
 	}
+	if !e.Version.Known() {
+		e.Doubt = "docker's version is not known, so its CDI stays as it is (--engine-version)"
+	}
 	input := func() (in docker.Input, err error) {
 		in = docker.Input{Path: h.Root.Join(e.Config), Version: e.Version}
 		if in.Text, err = h.Read(e.Config); err == nil {
@@ -34,32 +37,16 @@ func (h Host) docker(ctx context.Context, o Options) Engine {
 		}
 		return in, err
 	}
-	e.State = func() (engine.State, error) {
-		in, err := input()
-		if err != nil {
-			return engine.State{}, err
-		}
-		return docker.Read(in)
-	}
-	e.Configure = func(s engine.Setup) ([]engine.Change, error) {
-		in, err := input()
-		if err != nil {
-			return nil, err
-		}
+	edited(h, &e, input, docker.Read, func(in docker.Input, s engine.Setup) ([]engine.Change, error) {
 		changes, err := docker.Configure(in, s)
 		if err == nil {
 			err = h.dockerStarts(e, o.Config != "", changes)
 		}
-		return h.placed(ofHost(e.Config, changes), err)
-	}
-	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
-		in, err := input()
-		if err != nil {
-			return nil, err
-		}
+		return ofHost(e.Config, changes), err
+	}, func(in docker.Input, s engine.Setup) ([]engine.Change, error) {
 		changes, err := docker.Remove(in, s)
-		return h.placed(ofHost(e.Config, changes), err)
-	}
+		return ofHost(e.Config, changes), err
+	})
 	e.Activate = dockerActivate
 	e.Verify = h.verifyDocker
 	return e
@@ -138,13 +125,8 @@ func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
 		return []Proof{{What: "the daemon answers", Detail: err.Error()}}
 	}
 	v := engine.ParseVersion(said.ServerVersion)
-	proofs := []Proof{
-		{What: "the daemon answers", OK: true, Detail: "Docker " + v.String()},
-		registered(s, said.Runtimes[s.Name].Path),
-	}
-	if s.Default {
-		proofs = append(proofs, Proof{What: "it is the default runtime", OK: said.DefaultRuntime == s.Name, Detail: said.DefaultRuntime})
-	}
+	proofs := append([]Proof{{What: "the daemon answers", OK: true, Detail: "Docker " + v.String()}},
+		registered(s, said.Runtimes[s.Name].Path, said.DefaultRuntime)...)
 	if s.CDI && v.AtLeast(25, 0) {
 		proofs = append(proofs, Proof{What: "CDI is on", OK: len(said.CDISpecDirs) > 0, Detail: strings.Join(said.CDISpecDirs, ", ")})
 	}

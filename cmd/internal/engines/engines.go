@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
@@ -23,14 +25,13 @@ type Engine struct {
 	// toolkit may change.
 	Config string
 	Files  []string
+	// Doubt says what is not known of it, and what is therefore left undone.
+	Doubt string
 	// Aside says why it is left alone unless it is asked for by name; "" if it is not.
 	Aside string
 
-	byName bool   // several runtimes of ours can be set up, and each is taken out by its name
+	byName bool   // see Ours
 	mark   string // a file by which it is known to be here, though its program was not found
-
-	// Note is what whoever asks for it by name should know.
-	Note string
 
 	// State is what the configuration says now.
 	State func() (engine.State, error)
@@ -43,22 +44,46 @@ type Engine struct {
 	Verify func(context.Context, engine.Setup) []Proof
 }
 
-// HasOther tells whether our runtime is set up under another name too, and stays when
-// that of a Setup is taken out.
-func (e Engine) HasOther(s engine.Setup) bool {
+// Ours are the names, sorted, under which our runtime is set up one beside the other
+// and taken out one by one: in an engine whose own file has them. Elsewhere all of
+// ours is one.
+func (e Engine) Ours(s engine.Setup) []string {
 	if !e.byName {
-		return false
+		return nil
 	}
 	state, err := e.State()
 	if err != nil {
-		return false
+		return nil
 	}
-	for name, path := range state.Runtimes {
-		if name != s.Name && (dropin.IsShim(path) || path != "" && path == s.Runtime) {
-			return true
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(state.Runtimes)) {
+		if path := state.Runtimes[name]; dropin.IsShim(path) || path != "" && path == s.Runtime {
+			names = append(names, name)
 		}
 	}
-	return false
+	return names
+}
+
+// edited gives an engine what its editor does with the files as they are whenever it
+// is asked, each in its place on this machine.
+func edited[In any](h Host, e *Engine, input func() (In, error), read func(In) (engine.State, error), configure, remove func(In, engine.Setup) ([]engine.Change, error)) {
+	e.State = func() (engine.State, error) {
+		in, err := input()
+		if err != nil {
+			return engine.State{}, err
+		}
+		return read(in)
+	}
+	by := func(edit func(In, engine.Setup) ([]engine.Change, error)) func(engine.Setup) ([]engine.Change, error) {
+		return func(s engine.Setup) ([]engine.Change, error) {
+			in, err := input()
+			if err != nil {
+				return nil, err
+			}
+			return h.placed(edit(in, s))
+		}
+	}
+	e.Configure, e.Remove = by(configure), by(remove)
 }
 
 // Proof is one thing that was looked at on a running engine.

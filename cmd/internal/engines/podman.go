@@ -37,27 +37,7 @@ func (h Host) podman(ctx context.Context, o Options) Engine {
 		in.Hooks, err = h.files(podman.HookDir, false)
 		return in, err
 	}
-	e.State = func() (engine.State, error) {
-		in, err := input()
-		if err != nil {
-			return engine.State{}, err
-		}
-		return podman.Read(in)
-	}
-	e.Configure = func(s engine.Setup) ([]engine.Change, error) {
-		in, err := input()
-		if err != nil {
-			return nil, err
-		}
-		return h.placed(podman.Configure(in, s))
-	}
-	e.Remove = func(s engine.Setup) ([]engine.Change, error) {
-		in, err := input()
-		if err != nil {
-			return nil, err
-		}
-		return h.placed(podman.Remove(in, s))
-	}
+	edited(h, &e, input, podman.Read, podman.Configure, podman.Remove)
 	e.Activate = func([]engine.Change) string { return "" } // it reads its files at each start
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyPodman(ctx, e, s) }
 	return e
@@ -70,10 +50,7 @@ func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proo
 	if err != nil {
 		return []Proof{{What: "the configuration can be read", Detail: err.Error()}}
 	}
-	proofs := []Proof{registered(s, state.Runtimes[s.Name])}
-	if s.Default {
-		proofs = append(proofs, Proof{What: "it is the default runtime", OK: state.Default == s.Name, Detail: state.Default})
-	}
+	proofs := registered(s, state.Runtimes[s.Name], state.Default)
 	const what = "a container sees the GPUs"
 	if h.Run == nil || e.Program == "" || h.Self == "" {
 		return append(proofs, Proof{What: what, Unknown: true, Detail: "there is no podman here"})

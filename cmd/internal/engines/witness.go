@@ -107,11 +107,15 @@ func (h Host) bare() (dir string, remove func(), err error) {
 	return dir, remove, nil
 }
 
-// registered tells whether an engine has our runtime under its name.
-func registered(s engine.Setup, path string) Proof {
+// registered tells whether an engine has our runtime under its name, and as the default
+// one where it is to be.
+func registered(s engine.Setup, path, byDefault string) []Proof {
 	p := Proof{What: fmt.Sprintf("the runtime %q is registered", s.Name), OK: path != "" && path == s.Runtime, Detail: path}
 	if !p.OK && path != "" {
 		p.Detail = fmt.Sprintf("as %s, not as %s", path, s.Runtime)
 	}
-	return p
+	if !s.Default {
+		return []Proof{p}
+	}
+	return []Proof{p, {What: "it is the default runtime", OK: byDefault == s.Name, Detail: byDefault}}
 }
