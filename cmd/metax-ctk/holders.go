@@ -17,8 +17,12 @@ import (
 
 // keeping opens the leases of the node, which must be a host.
 func (t toolkit) keeping(c *cli.Context, node gpu.Node) (keeping.Keeping, error) {
+	most, err := t.settings.Waits()
+	if err != nil {
+		return keeping.Keeping{}, err
+	}
 	k, err := keeping.New(keeping.Config{
-		Node: node, Root: t.where(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), Containerd: containerds,
+		Node: node, Root: t.where(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most, Containerd: containerds,
 	})
 	if err != nil {
 		return k, fmt.Errorf("open the leases: %w", err)
@@ -72,15 +76,16 @@ func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (occupanc
 	return report, err
 }
 
-// holders are those of the report, with warnings of what it could not see.
-func (t toolkit) holders(c *cli.Context, node gpu.Node) ([]occupancy.Holder, error) {
+// holders are those of the report as they count for a request that names these GPUs,
+// with warnings of what the report could not see.
+func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]occupancy.Holder, error) {
 	report, err := t.report(c, node)
 	if err != nil {
 		return nil, fmt.Errorf("find out which GPUs are held: %w", err)
 	}
 	t.warnLost(report.State.Lost)
 	t.warnBlind(report.Looks)
-	return report.Holders, nil
+	return report.HoldersOf(named), nil
 }
 
 // warnUnknown says of a node that is in a file that the file does not tell who holds

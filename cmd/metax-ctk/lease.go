@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -33,17 +32,21 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here.`,
 			},
 			{
 				Name:      "release",
-				Usage:     "give up leases, all or none",
+				Usage:     "give up leases or end requests that wait, all or none",
 				ArgsUsage: "ID...",
 				Description: `A lease of another user, or one that is in use, needs --force. A container
 that goes on with a GPU goes on holding it.
+
+The ID of a request that waits ends it: its metax-docker exits with 125 and says
+who did. Only root and the user of the request can do that. Where its process does
+not take note, because it is stopped, releasing it again takes it out of the queue.
 
 Examples:
    metax-ctk lease release 6f1d2c9a04be
    metax-ctk lease release 6f1d2c9a04be --force
 
-Exit codes: 0 done; 1 there is no such lease, it needs --force, or the leases
-cannot be written; 2 usage; 3 no MetaX GPU here.`,
+Exit codes: 0 done; 1 there is no such lease or request, it needs --force or
+another user, or the leases cannot be written; 2 usage; 3 no MetaX GPU here.`,
 				Flags: []cli.Flag{
 					&cli.BoolFlag{Name: "force", Usage: "also a lease of another user, or one that is in use"},
 					outputFlag(),
@@ -78,7 +81,8 @@ func (t toolkit) leaseRelease(c *cli.Context) error {
 		return err
 	}
 	slices.Sort(ids)
-	leases, err := k.Release(c.Context, slices.Compact(ids), occupancy.User{UID: uint32(os.Getuid())}, c.Bool("force"))
+	me := keeping.Me()
+	leases, ended, err := k.Release(c.Context, slices.Compact(ids), *me, c.Bool("force"))
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,7 @@ func (t toolkit) leaseRelease(c *cli.Context) error {
 	for i, l := range leases {
 		closed[i].Lease = l
 	}
-	return t.printReleased(c, keeping.DescribeClosed(node, closed))
+	return t.printReleased(c, keeping.DescribeClosed(node, closed), ended)
 }
 
 func (t toolkit) leaseGC(c *cli.Context) error {
@@ -106,7 +110,7 @@ func (t toolkit) leaseGC(c *cli.Context) error {
 			t.warn(printable(fmt.Sprintf("leases that are over may stay: %s: %s", s, s.Message)))
 		}
 	}
-	return t.printReleased(c, keeping.DescribeClosed(node, closed))
+	return t.printReleased(c, keeping.DescribeClosed(node, closed), nil)
 }
 
 // writable opens the leases of the node for a command that changes them.
@@ -122,13 +126,22 @@ func (t toolkit) writable(c *cli.Context) (gpu.Node, keeping.Keeping, error) {
 	return node, k, err
 }
 
-// printReleased prints the leases that are no more.
-func (t toolkit) printReleased(c *cli.Context, leases []keeping.Lease) error {
+// printReleased prints the leases and the requests that are no more.
+func (t toolkit) printReleased(c *cli.Context, leases []keeping.Lease, requests []occupancy.Ticket) error {
 	released := struct {
 		Released []keeping.Lease `json:"released"`
-	}{leases}
+		Ended    []string        `json:"ended,omitempty"` // requests, by ID
+	}{Released: leases}
+	for _, r := range requests {
+		released.Ended = append(released.Ended, r.ID)
+	}
 	return t.print(c, released, func(w io.Writer) error {
-		if len(leases) == 0 {
+		for _, id := range released.Ended {
+			if _, err := fmt.Fprintf(w, "ended request %s\n", id); err != nil {
+				return err
+			}
+		}
+		if len(leases)+len(released.Ended) == 0 {
 			_, err := fmt.Fprintln(w, "nothing to do")
 			return err
 		}

@@ -74,7 +74,12 @@ func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]occupancy.
 	if c.IsSet("free") {
 		return nil, nil
 	}
-	holders, err := t.holders(c, node)
+	required, _ := indices(node, "--require", c.String("require")) // ask says what is wrong with it
+	named := make([]gpu.BDF, len(required))
+	for i, index := range required {
+		named[i] = node.GPUs[index].BDF
+	}
+	holders, err := t.holders(c, node, named...)
 	if err != nil {
 		return nil, fmt.Errorf("%w; --free all %s, held and unhealthy ones too", err, all)
 	}

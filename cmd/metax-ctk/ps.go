@@ -24,7 +24,11 @@ within 0.2 s costs no more than that.
 
 STATE is free or unhealthy, or how the holder stands: pending (a lease whose
 container is not there yet), expiring (its client has ended), a container's
-state, unknown (its engine does not answer), or open (a process alone).
+state, unknown (its engine does not answer), open (a process alone), or unseen
+(the look at open files took too long: the GPU may be in use).
+
+Requests that wait for GPUs stand below, first come first: waiting, silent (no sign
+of life for 5 s, others pass it), or ended (metax-ctk lease release).
 
 Examples:
    metax-ctk ps
@@ -134,6 +138,8 @@ func holderOf(h keeping.Holder) string {
 	case h.Container != nil:
 		name, _ := containerOf(h)
 		return "container " + name
+	case h.State == "unseen":
+		return "not known"
 	case len(h.Processes) > 0:
 		return fmt.Sprintf("process %d (%s)", h.Processes[0].PID, h.Processes[0].Command)
 	}
@@ -153,18 +159,22 @@ func containerOf(h keeping.Holder) (name, engine string) {
 	return "", ""
 }
 
-// queueTable writes the requests that wait, if there are any.
+// queueTable writes the requests that wait, if there are any, in their order.
 func queueTable(w io.Writer, queue []keeping.Waiting) error {
 	if len(queue) == 0 {
 		return nil
 	}
-	rows := [][]string{{"WAITING", "GPUS", "PROCESS", "USER", "SINCE"}}
-	for i, q := range queue {
+	rows := [][]string{{"REQUEST", "GPUS", "STATE", "PROCESS", "USER", "SINCE"}}
+	for _, q := range queue {
 		which := join(q.GPUs)
 		if which == "" {
 			which = "any " + strconv.Itoa(q.Count)
 		}
-		rows = append(rows, []string{strconv.Itoa(i + 1), which, strconv.Itoa(q.PID), q.User, clock(q.Since)})
+		state := q.State
+		if q.EndedBy != "" {
+			state += " by " + q.EndedBy
+		}
+		rows = append(rows, []string{q.ID, which, state, strconv.Itoa(q.PID), q.User, clock(q.Since)})
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err

@@ -29,7 +29,11 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 	}
 	var holders []occupancy.Holder
 	if !c.Bool("force") {
-		if holders, err = t.holders(c, node); err != nil {
+		var named []gpu.BDF
+		for _, ref := range refs {
+			named = append(named, node.GPUs[ref.GPU].BDF)
+		}
+		if holders, err = t.holders(c, node, named...); err != nil {
 			return err
 		}
 	}

@@ -163,7 +163,7 @@ func (w *wrapper) claim(p *project, c *composer, socket string) error {
 		if p.cmd.DryRun() {
 			var report occupancy.Report
 			if report, err = w.keeping.Report(context.Background()); err == nil {
-				_, err = c.choose(report.Holders, nil)
+				_, err = c.choose(report.HoldersOf(c.named()), nil)
 			}
 		} else {
 			err = w.claimOnce(p, c, socket)
@@ -194,7 +194,6 @@ func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
 		want.lease = draft
 		claim.Leases = append(claim.Leases, draft)
 		claim.Share = claim.Share && want.share
-		claim.GPUs = append(claim.GPUs, bdfs(c.node, want.selection.Explicit)...)
 		claim.Count += c.size(*want)
 	}
 	var renewed [][]gpu.BDF
@@ -214,10 +213,10 @@ func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
 		_, err := c.choose(nil, nil)
 		return err
 	}
-	if slices.ContainsFunc(c.wants, func(w want) bool { return w.selection.Count > 0 }) {
-		claim.GPUs = nil // any that come free help
+	claim.Named = c.named()
+	if !slices.ContainsFunc(c.wants, func(w want) bool { return w.selection.Count > 0 }) {
+		claim.GPUs = claim.Named // else any that come free help
 	}
-	claim.GPUs = occupancy.Sorted(claim.GPUs)
 	claim.Choose = func(holders []occupancy.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
 		chosen, err := c.choose(holders, reserved)
 		return append(chosen, renewed...), err
@@ -226,6 +225,17 @@ func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
 	// Those of containers that run are not to be given back.
 	w.leases = slices.DeleteFunc(w.leases, func(l occupancy.Lease) bool { return l.Bound })
 	return err
+}
+
+// named are the GPUs that services name, ascending.
+func (c *composer) named() []gpu.BDF {
+	var all []gpu.BDF
+	for _, w := range c.wants {
+		if !w.share {
+			all = append(all, bdfs(c.node, w.selection.Explicit)...)
+		}
+	}
+	return occupancy.Sorted(all)
 }
 
 func bdfs(node gpu.Node, indices []int) []gpu.BDF {

@@ -29,8 +29,12 @@ func (w *wrapper) engine() string {
 
 // keep opens the leases of the node.
 func (w *wrapper) keep(node gpu.Node, root, socket string) error {
+	most, err := w.settings.Waits()
+	if err != nil {
+		return err
+	}
 	k, err := keeping.New(keeping.Config{
-		Node: node, Root: root, Socket: socket, Ignore: w.settings.Ignore.Text, Containerd: w.containerd,
+		Node: node, Root: root, Socket: socket, Ignore: w.settings.Ignore.Text, WaitMax: most, Containerd: w.containerd,
 	})
 	if err != nil {
 		return fmt.Errorf("open the leases: %w", err)
@@ -60,12 +64,19 @@ func (w *wrapper) draft(n int, verb, socket string, share bool) (occupancy.Lease
 
 // take gives the GPUs to the claim, and says what is to be said.
 func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
+	if most := w.keeping.WaitMax; c.Wait > most {
+		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", c.Wait, w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
+		c.Wait = most
+	}
 	c.Waiting = func(err error) {
 		fmt.Fprintf(w.Err, "metax-docker: waiting up to %s: %v\n", c.Wait, err)
 	}
 	taken, err := w.keeping.Take(context.Background(), c)
 	if taken.Lost != "" {
 		w.warn("the leases are rebuilt from what engines and clients know: %s", taken.Lost)
+	}
+	for _, t := range taken.Clamped {
+		w.warn("request %s waits at most %s from now (gpus.wait-max), not as long as it asked to", t.ID, w.keeping.WaitMax)
 	}
 	w.unseen(taken.Looks)
 	var waited *occupancy.WaitError

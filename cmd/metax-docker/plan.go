@@ -194,7 +194,7 @@ func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at where.Where, soc
 				return nil, nil, err
 			}
 			w.unseen(report.Looks)
-			holders = report.Holders
+			holders = report.HoldersOf(c.names())
 		}
 		indices, err = c.choose(holders, nil)
 	default:

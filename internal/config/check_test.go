@@ -37,6 +37,7 @@ func TestCheck(t *testing.T) {
 		"empty text":          {"docker.client = ''\nnode = ''\n", []string{`line 1, column 1: docker.client: "": want a name or an absolute path`, `line 2, column 1: node: "": want "host", the name of a simulated node, or a file`}},
 		"bad policy":          {"gpus.policy = 'weighted:1'\n", []string{`line 1, column 1: gpus.policy: "weighted:1": want ` + alloc.PolicyWords}},
 		"bad check":           {"maca.check = 'on'\n", []string{`line 1, column 1: maca.check: "on": want off, warn or strict`}},
+		"no time":             {"gpus.wait-max = '0s'\n", []string{`line 1, column 1: gpus.wait-max: "0s": want a time such as 30m or 24h`}},
 		"relative root":       {"root = 'host'\n", []string{`line 1, column 1: root: "host": want an absolute path`}},
 		"comma in a list":     {"gpus.ignore = ['a,b']\n", []string{`line 1, column 1: gpus.ignore: "a,b": want names without commas`}},
 		"empty lists":         {"runtime.runtimes = []\ngpus.ignore = []\n", []string{"line 1, column 1: runtime.runtimes is empty: want at least one name or absolute path"}},

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Path is the configuration file of a host.
 const Path = "/etc/metax-container-toolkit/config.toml"
@@ -30,10 +34,22 @@ type Config struct {
 	// Ignore names, with commas, the programs, containers and images that look at
 	// GPUs without using them.
 	Ignore Value
+	// WaitMax is how long a request may wait, as time.ParseDuration reads it.
+	WaitMax Value
 	// Node and Root choose the node, as the options --node and --root do.
 	Node, Root Value
 	// MACA is the section [maca].
 	MACA MACA
+}
+
+// Waits returns how long a request may wait; the error names where a wrong value
+// is from.
+func (c Config) Waits() (time.Duration, error) {
+	d, err := time.ParseDuration(c.WaitMax.Text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("gpus.wait-max %q (from %s): want a time such as 30m or 24h", c.WaitMax.Text, c.WaitMax.Origin)
+	}
+	return d, nil
 }
 
 // Load merges the default, the contents of the configuration file at path (nil

@@ -19,6 +19,7 @@ func TestLoadPrecedence(t *testing.T) {
 		DockerInject: Value{"cdi", "METAX_CTK_INJECT"},
 		Policy:       Value{"spread", "default"},
 		Ignore:       Value{"mx-smi,mx-exporter", "default"},
+		WaitMax:      Value{"24h", "default"},
 		Node:         Value{"host", "default"},
 		Root:         Value{"/host", "c.toml"},
 		MACA:         MACA{Check: Value{"", "default"}, Labels: []string{"metax-tech.com/maca.version"}},

@@ -89,6 +89,12 @@ var settings = []Setting{
 		text: func(c *Config) *Value { return &c.Ignore },
 	},
 	{
+		Key: "gpus.wait-max", Kind: Text, Env: "METAX_CTK_GPUS_WAIT_MAX", Default: []string{"24h"},
+		Allowed: "a time such as 30m or 24h", good: period,
+		Use:  "How long a request may wait for GPUs; --gpus-wait of more waits this long.",
+		text: func(c *Config) *Value { return &c.WaitMax },
+	},
+	{
 		Key: "maca.check", Kind: Text, Env: "METAX_CTK_MACA_CHECK", Option: "--maca-check",
 		Allowed: "off, warn or strict", good: oneOf("off", "warn", "strict"),
 		Use:     "What metax-docker does if the MXMACA of an image does not fit the driver; unset, it warns about containers that ask for MXMACA.",

@@ -134,6 +134,7 @@ func TestShow(t *testing.T) {
 		"docker.inject":              "cdi | METAX_CTK_INJECT | true",
 		"gpus.policy":                "spread | default | true",
 		"gpus.ignore":                "a,b | METAX_CTK_GPUS_IGNORE | true",
+		"gpus.wait-max":              "24h | default | true",
 		"maca.check":                 " | default | false",
 		"maca.labels":                "metax-tech.com/maca.version | default | true",
 		"maca.requirements":          rules[2:] + " | default | true",
@@ -163,6 +164,9 @@ func TestParse(t *testing.T) {
 	}{
 		{"docker.client", "podman", "podman"},
 		{"gpus.policy", "weighted:1,2", "weighted:1,2"},
+		{"gpus.wait-max", "90m", "90m"},
+		{"gpus.wait-max", "-1h", nil},
+		{"gpus.wait-max", "a day", nil},
 		{"gpus.ignore", "", []string{}},
 		{"gpus.ignore", "a,b", []string{"a", "b"}},
 		{"runtime.accept-environment", "true", true},

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 )
@@ -24,6 +25,12 @@ func oneOf(words ...string) func(string) bool {
 func policy(word string) bool {
 	_, err := alloc.ParsePolicy(word)
 	return err == nil
+}
+
+// period is a span of time that is not empty.
+func period(word string) bool {
+	d, err := time.ParseDuration(word)
+	return err == nil && d > 0
 }
 
 // plain is a word that survives a list with commas, as the environment has it.

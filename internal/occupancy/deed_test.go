@@ -216,7 +216,7 @@ func (w *world) release(o op) {
 	l := leases[int(o.a)%len(leases)]
 	a := w.spawn(o.b%2 == 0, func(a *actor) {
 		a.releases = l.ID
-		_, err := a.keeper().Release(a.ctx, []string{l.ID}, User{UID: a.proc.uid}, o.b%3 == 0)
+		_, _, err := a.keeper().Release(a.ctx, []string{l.ID}, User{UID: a.proc.uid}, o.b%3 == 0)
 		var unknown *UnknownLeaseError
 		var force *ForceError
 		if err != nil && !errors.As(err, &unknown) && !errors.As(err, &force) && !errors.Is(err, ErrBusy) && !errors.Is(err, a.ctx.Err()) {

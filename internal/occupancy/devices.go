@@ -96,6 +96,11 @@ func (d Devices) Indices(indices ...int) []gpu.BDF {
 	return d.bdfs(func(g gpu.GPU) bool { return slices.Contains(indices, g.Index) })
 }
 
+// All returns the GPUs of the node, ascending.
+func (d Devices) All() []gpu.BDF {
+	return Sorted(d.bdfs(func(gpu.GPU) bool { return true }))
+}
+
 func (d Devices) bdfs(want func(gpu.GPU) bool) []gpu.BDF {
 	var out []gpu.BDF
 	for _, g := range d.gpus {

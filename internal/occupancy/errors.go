@@ -17,6 +17,9 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
+	if e.Holder.Unseen {
+		return fmt.Sprintf("GPU %d may be in use: %v (metax-ctk ps); a count, as in --gpus=1, takes GPUs that are known to be free", e.GPU, ErrUnfinished)
+	}
 	if e.Slice != "" {
 		return fmt.Sprintf("slice %s of GPU %d is held by %s (metax-ctk ps)", e.Slice, e.GPU, e.Holder)
 	}
@@ -84,7 +87,7 @@ func (e *ForceError) Error() string {
 	if e.Others {
 		whose := "nobody known"
 		if u := e.Lease.User; u != nil {
-			whose = first(u.Name, "uid "+itoa(int(u.UID)))
+			whose = u.String()
 		}
 		why = append(why, "it is that of "+whose)
 	}
@@ -92,4 +95,28 @@ func (e *ForceError) Error() string {
 		why = append(why, fmt.Sprintf("it is %s: %s", e.Holder.State(), e.Holder))
 	}
 	return fmt.Sprintf("lease %s: %s; to release it all the same, add --force", e.Lease.ID, strings.Join(why, ", and "))
+}
+
+// EndedError reports that somebody ended the request while it waited.
+type EndedError struct {
+	ID string
+	By User
+}
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("request %s was ended by %s (metax-ctk lease release)", e.ID, e.By)
+}
+
+// QueuedError reports a request that only its user or root may end.
+type QueuedError struct {
+	ID   string
+	User *User // nil if it is not known
+}
+
+func (e *QueuedError) Error() string {
+	whose := "a user who is not known"
+	if e.User != nil {
+		whose = e.User.String()
+	}
+	return fmt.Sprintf("request %s belongs to %s: only they and root can end it (sudo metax-ctk lease release %s)", e.ID, whose, e.ID)
 }

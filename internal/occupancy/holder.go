@@ -20,6 +20,9 @@ type Holder struct {
 	// Stale is true for a container whose engine did not answer: it held the GPUs
 	// when it was last seen.
 	Stale bool
+	// Unseen is true for GPUs of which nothing more is known than that an unfinished
+	// look may have missed their holder.
+	Unseen bool
 }
 
 // The origins of a Holder.
@@ -46,9 +49,12 @@ func (h Holder) Sources() []string {
 
 // State is one word for how the holder stands: "pending" before there is a
 // container, "expiring" after its client ended without one, a ContainerState,
-// "unknown" where the engine does not answer, or "open" for processes alone.
+// "unknown" where the engine does not answer, "open" for processes alone, or "unseen"
+// for GPUs that may be in use.
 func (h Holder) State() string {
 	switch {
+	case h.Unseen:
+		return "unseen"
 	case h.Stale:
 		return "unknown"
 	case h.Container != nil && h.Container.holds():
@@ -74,6 +80,8 @@ func (h Holder) String() string {
 		}
 	case h.Lease != nil && h.Lease.Container != "":
 		words = append(words, "container "+short(h.Lease.Container))
+	case h.Unseen:
+		words = append(words, "a process that was not inspected")
 	case h.Lease == nil && len(h.Processes) > 0:
 		p := h.Processes[0]
 		words = append(words, "process "+itoa(p.PID)+" ("+plain(p.Command)+")")
@@ -81,7 +89,7 @@ func (h Holder) String() string {
 	if h.Lease != nil {
 		words = append(words, "lease "+h.Lease.ID)
 		if u := h.Lease.User; u != nil {
-			words = append(words, "of "+first(u.Name, "uid "+itoa(int(u.UID))))
+			words = append(words, "of "+u.String())
 		}
 	}
 	return strings.Join(words, ", ")
@@ -151,11 +159,10 @@ func (s *State) stale(out []Holder, r *round, all map[string]sight, attached map
 // holders of their own. Of a container that no cgroup tells only the first process
 // is known to be in it.
 func (s *State) processes(out []Holder, r *round, all map[string]sight, attached map[string]int, ignore []string) []Holder {
-	var found []Process
-	for _, l := range r.looks {
-		found = append(found, l.Processes...)
+	found := s.users(r)
+	if !slices.ContainsFunc(r.looks, func(l Look) bool { return l.Engine == Processes }) {
+		found = nil // nobody asked for them
 	}
-	slices.SortFunc(found, func(a, b Process) int { return a.PID - b.PID })
 	inits := map[int]string{} // pid → container key; no process is 0
 	for key, c := range all {
 		inits[c.Init] = key

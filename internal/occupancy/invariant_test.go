@@ -25,7 +25,8 @@ func (w *world) written(a *actor, before, after State) {
 	w.exclusive(after)
 }
 
-// queued is I6: who came first is served first, unless the time it waits is over. To start a container that has its
+// queued is I6: who came first is served first, unless the time it waits is over or it
+// shows no sign of life. To start a container that has its
 // GPUs already nobody queues; TestStartPassesQueue has those that have not.
 func (w *world) queued(a *actor, before State, l Lease) {
 	if a.deal.share || l.Verb == VerbStart {
@@ -35,7 +36,7 @@ func (w *world) queued(a *actor, before State, l Lease) {
 		if t.ID == l.ID {
 			return
 		}
-		if w.life(t.Client) == Alive && t.Until >= w.uptime() && (len(t.GPUs) == 0 || overlap(t.GPUs, l.GPUs)) {
+		if w.life(t.Client) == Alive && t.Waits(w.uptime()) && t.Until >= w.uptime() && (len(t.GPUs) == 0 || overlap(t.GPUs, l.GPUs)) {
 			w.fail("I6 %d is served before ticket %s of %d", a.n, t.ID, t.Client.PID)
 		}
 	}

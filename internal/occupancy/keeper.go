@@ -32,6 +32,9 @@ type Keeper struct {
 	// Ignore names programs, containers and images that look at GPUs without
 	// using them.
 	Ignore []string
+	// WaitMax is how long a request may wait, whatever the state file says; 0 is
+	// without a bound.
+	WaitMax time.Duration
 }
 
 // Report is what is so.
@@ -41,6 +44,16 @@ type Report struct {
 	Looks   []Look
 	// Closed are the leases that are over and still stand in the state file.
 	Closed []Closed
+	// Uptime is when the looks came back.
+	Uptime time.Duration
+	// Hidden are the GPUs that a process may use which an unfinished look did not come
+	// to: all of the node, or none.
+	Hidden []gpu.BDF
+}
+
+// HoldersOf returns the holders as they count for a request that names these GPUs.
+func (r Report) HoldersOf(named []gpu.BDF) []Holder {
+	return append(slices.Clone(r.Holders), r.State.unseen(r.Hidden, named)...)
 }
 
 // Held returns those of the holders who have the GPU, nil if nobody has: leases
@@ -75,12 +88,15 @@ func (k *Keeper) Report(ctx context.Context) (Report, error) {
 	r := k.round(ctx, state)
 	state.Leases, state.Queue = slices.Clone(state.Leases), slices.Clone(state.Queue)
 	closed := state.settle(r)
-	return Report{state, state.holders(r, k.Ignore), r.looks, closed}, nil
+	return Report{
+		State: state, Holders: append(state.holders(r, k.Ignore), state.unseen(r.hidden(), nil)...),
+		Looks: r.looks, Closed: closed, Uptime: r.uptime, Hidden: r.hidden(),
+	}, nil
 }
 
 // round finds out what is so, in the order that round demands.
 func (k *Keeper) round(ctx context.Context, state State) *round {
-	r := &round{before: state, lives: map[Client]Life{}, lost: state.New}
+	r := &round{before: state, lives: map[Client]Life{}, lost: state.New, gpus: k.Devices.All(), waitMax: k.WaitMax}
 	q := Question{Devices: k.Devices, Seen: make(map[string]Facts, len(state.Seen)), Lost: r.lost}
 	for _, t := range state.Queue {
 		r.lives[t.Client] = k.Life(t.Client)
@@ -91,6 +107,9 @@ func (k *Keeper) round(ctx context.Context, state State) *round {
 		if life == Ended && l.Container == "" {
 			q.Ended = append(q.Ended, l)
 		}
+	}
+	for _, p := range state.Processes {
+		r.lives[p.client()] = k.Life(p.client())
 	}
 	for key, known := range state.Seen {
 		q.Seen[key] = known.Facts
@@ -108,9 +127,13 @@ func (k *Keeper) round(ctx context.Context, state State) *round {
 	return r
 }
 
+// roundLasts is how old looks may be when the lock is there. It is far more than
+// any wait for the lock.
+const roundLasts = 30 * time.Second
+
 // update settles the state under the lock and hands it to change with those who
-// hold GPUs then. Where the state is lost between reading and locking, it is
-// looked at again.
+// hold GPUs then. Where the state is lost between reading and locking, or the looks
+// are too old by then, everything is looked at again.
 func (k *Keeper) update(ctx context.Context, change func(*State, *round, []Holder, []Closed) error) ([]Look, error) {
 	for {
 		before, err := k.Store.Read()
@@ -120,7 +143,8 @@ func (k *Keeper) update(ctx context.Context, change func(*State, *round, []Holde
 		r := k.round(ctx, before)
 		again := false
 		err = k.Store.Update(ctx, func(s *State) error {
-			if again = s.New && !r.lost; again {
+			// A client may be stopped between the looks and the lock, for as long as it likes.
+			if again = s.New && !r.lost || k.Uptime()-r.uptime > roundLasts; again {
 				return errAgain
 			}
 			closed := s.settle(r)

@@ -31,6 +31,9 @@ type User struct {
 	Name string `json:"name,omitempty"`
 }
 
+// String names the user for a message.
+func (u User) String() string { return first(plain(u.Name), "uid "+itoa(int(u.UID))) }
+
 // Lease is the right of one container, there or about to be, to its GPUs; with
 // VerbEnable it is that of the client.
 type Lease struct {

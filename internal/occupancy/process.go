@@ -4,14 +4,20 @@ import "github.com/metax-ctk/container-toolkit/internal/gpu"
 
 // Process is a process that holds device files of GPUs open.
 type Process struct {
-	PID     int
-	UID     uint32
-	Command string // the kernel's short name for it
+	PID int `json:"pid"`
+	// Start and PIDNamespace are those of Client; 0 where they are not known.
+	Start        uint64 `json:"start"`
+	PIDNamespace uint64 `json:"pidNamespace"`
+	UID          uint32 `json:"uid"`
+	Command      string `json:"command"` // the kernel's short name for it
 	// Container is the ID that the process's cgroup names, empty outside of
 	// containers.
-	Container string
-	GPUs      []gpu.BDF // ascending
+	Container string    `json:"container,omitempty"`
+	GPUs      []gpu.BDF `json:"gpus"` // ascending
 }
+
+// client is the process as Life knows it.
+func (p Process) client() Client { return Client{p.PID, p.Start, p.PIDNamespace} }
 
 // Client is the process that asked for GPUs: metax-docker, and then the docker
 // client that it became. Pid and start time together are used only once while a

@@ -22,16 +22,24 @@ func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, er
 	return closed, looks, err
 }
 
-// Release takes leases from the state, all or none, on behalf of a user. One of
-// another user, or one that is in use, needs force: *ForceError. An unknown one
-// is *UnknownLeaseError. A container that goes on with a GPU goes on holding it.
-func (k *Keeper) Release(ctx context.Context, ids []string, who User, force bool) (released []Lease, err error) {
+// Release takes leases from the state and ends requests that wait, all or none, on
+// behalf of a user. A lease of another user, or one that is in use, needs force:
+// *ForceError. A request only root and its user may end: *QueuedError. An unknown
+// ID is *UnknownLeaseError. A container that goes on with a GPU goes on holding it.
+func (k *Keeper) Release(ctx context.Context, ids []string, who User, force bool) (released []Lease, ended []Ticket, err error) {
 	_, err = k.update(ctx, func(s *State, r *round, holders []Holder, closed []Closed) error {
 		if err := s.silent(r, Look.silent); err != nil {
 			return err
 		}
 		for _, id := range ids {
 			l := s.Lease(id)
+			if i := s.ticket(id); l == nil && i >= 0 {
+				if t := s.Queue[i]; who.UID != 0 && (t.User == nil || t.User.UID != who.UID) {
+					return &QueuedError{id, t.User}
+				}
+				ended = append(ended, s.Queue[i])
+				continue
+			}
 			if l == nil {
 				// What is over anyway has been released.
 				if i := slices.IndexFunc(closed, func(c Closed) bool { return c.Lease.ID == id }); i >= 0 {
@@ -52,12 +60,19 @@ func (k *Keeper) Release(ctx context.Context, ids []string, who User, force bool
 		for _, l := range released {
 			s.drop(l.ID)
 		}
+		for _, t := range ended {
+			if t.Ended != nil { // nobody took note: it was written by hand, or its client is stopped
+				s.leave(t.ID)
+				continue
+			}
+			s.Queue[s.ticket(t.ID)].Ended = &who
+		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return released, nil
+	return released, ended, nil
 }
 
 // Return gives leases back that came to nothing, but for those that have changed
@@ -94,7 +109,7 @@ func (s *State) silent(r *round, asked func(Look) bool) error {
 		return nil
 	}
 	for _, l := range r.clients {
-		if errors.Is(l.Err, errLate) {
+		if errors.Is(l.Err, errLate) || errors.Is(l.Err, ErrUnfinished) {
 			return &silentError{l}
 		}
 	}

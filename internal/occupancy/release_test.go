@@ -41,7 +41,7 @@ func TestRelease(t *testing.T) {
 		if c.ids == nil {
 			c.ids = []string{leaseA}
 		}
-		released, err := b.Release(t.Context(), c.ids, c.who, c.force)
+		released, _, err := b.Release(t.Context(), c.ids, c.who, c.force)
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: error is %v, want %q", name, err, c.want)
 		}
@@ -61,7 +61,7 @@ func TestRelease(t *testing.T) {
 // A container that goes on with a GPU goes on holding it.
 func TestReleaseLeavesTheContainer(t *testing.T) {
 	b := newBench(t, stateOf(lease(bound)), dockerSees(labeled(Running)))
-	if _, err := b.Release(t.Context(), []string{leaseA}, User{}, true); err != nil {
+	if _, _, err := b.Release(t.Context(), []string{leaseA}, User{}, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, look := range []Look{dockerSees(labeled(Running)), dockerLate} {
@@ -151,7 +151,7 @@ func TestLostUntilAllAnswer(t *testing.T) {
 			}
 		}
 		b := newBench(t, NewState("boot"), c.looks...)
-		_, err := b.Release(t.Context(), []string{leaseA}, User{}, true)
+		_, _, err := b.Release(t.Context(), []string{leaseA}, User{}, true)
 		var unknown *UnknownLeaseError
 		if errors.As(err, &unknown) != c.begun || !c.begun && !errors.Is(err, ErrBusy) || !b.state.New {
 			t.Errorf("%s: release: %v; new %v", name, err, b.state.New)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // round is what was found out before the lock was taken. The order in which it
@@ -23,6 +25,9 @@ type round struct {
 	uptime  time.Duration // and when they came back
 	now     time.Time     // the same for people
 	lost    bool          // whether Claimants were asked for
+	gpus    []gpu.BDF     // all that the node has
+	waitMax time.Duration // Keeper.WaitMax
+	clamped []Ticket      // requests that settle gave less time to wait
 }
 
 // absent tells whether the lease's container is known not to be there, and over
@@ -120,7 +125,8 @@ func (s *State) settle(r *round) []Closed {
 			s.put(*next)
 		}
 	}
-	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return r.lives[t.Client] == Ended || t.Until != 0 && t.Until < r.uptime })
+	s.settleQueue(r)
+	s.settleProcesses(r)
 	s.remember(r, all)
 	return closed
 }

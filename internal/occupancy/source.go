@@ -3,6 +3,7 @@ package occupancy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -10,9 +11,17 @@ import (
 // the last fifth of it to say what it has.
 const Patience = 200 * time.Millisecond
 
+// WalkPatience is what a Progressing source may cost. It has Patience beyond that to
+// say what it has.
+const WalkPatience = 2 * time.Second
+
 // ErrAbsent reports a source that this machine does not have, such as an engine
 // that is not installed.
 var ErrAbsent = errors.New("not on this machine")
+
+// ErrUnfinished reports a look that took too long: what it does not show may still
+// be there.
+var ErrUnfinished = errors.New("not every process could be inspected in time")
 
 // Processes is the name of the source for device files that processes hold open.
 const Processes = "processes"
@@ -24,7 +33,7 @@ type Question struct {
 	Seen map[string]Facts
 	// Ended are leases whose client is gone and of which no container is known.
 	Ended []Lease
-	// Lost asks for Claimants: there is no state file.
+	// Lost asks for Claimants and for nothing else: there is no state file.
 	Lost bool
 }
 
@@ -60,14 +69,29 @@ type Look struct {
 	Err error
 }
 
-// complete tells whether what the look does not show is not there.
+// complete reports whether what the look does not show is not there.
 func (l Look) complete() bool { return l.Err == nil && !l.Partial }
+
+// Progressing is a Source whose work anybody can make long: it may take
+// WalkPatience, as long as Progress grows.
+type Progressing interface {
+	Source
+	Progress() uint64
+}
+
+// asked is a source that has been asked and has not answered yet.
+type asked struct {
+	Progressing        // nil for a source that may take Patience only
+	progress    uint64 // when it was last looked at
+}
 
 // lookAll asks all sources at once. One that does not come back in time is left
 // to itself.
 func lookAll(ctx context.Context, sources []Source, q Question) []Look {
-	ctx, cancel := context.WithTimeout(ctx, Patience/5*4)
-	defer cancel()
+	short, cancelShort := context.WithTimeout(ctx, Patience/5*4)
+	defer cancelShort()
+	long, cancelLong := context.WithTimeout(ctx, WalkPatience)
+	defer cancelLong()
 	looks := make([]Look, len(sources))
 	type answer struct {
 		i int
@@ -75,30 +99,48 @@ func lookAll(ctx context.Context, sources []Source, q Question) []Look {
 		err error
 	}
 	answers := make(chan answer, len(sources))
+	waiting := map[int]asked{}
 	for i, s := range sources {
 		looks[i].Engine, looks[i].Endpoint = s.Name()
 		looks[i].Err = errLate
+		ctx := short
+		progressing, ok := s.(Progressing)
+		if ok {
+			looks[i].Err, ctx = errStuck, long
+		}
+		waiting[i] = asked{Progressing: progressing}
 		go func() {
 			sight, err := s.Look(ctx, q)
 			answers <- answer{i, sight, err}
 		}()
 	}
-	late := time.NewTimer(Patience)
-	defer late.Stop()
-	for range sources {
+	again := time.NewTicker(Patience)
+	defer again.Stop()
+	for begin := time.Now(); len(waiting) > 0; {
 		select {
 		case a := <-answers:
+			delete(waiting, a.i)
 			looks[a.i].Sight, looks[a.i].Err = a.Sight, a.err
 			// With a sight, the error says whose answer is missing.
-			if errors.Is(a.err, context.DeadlineExceeded) && len(a.Containers) == 0 {
+			if errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, ErrUnfinished) && len(a.Containers) == 0 {
 				looks[a.i].Err = errLate
 			}
-		case <-late.C:
-			return looks
+		case <-again.C:
+			for i, s := range waiting {
+				if s.Progressing == nil || s.Progress() == s.progress || time.Since(begin) > WalkPatience+Patience/2 {
+					delete(waiting, i)
+					continue
+				}
+				s.progress = s.Progress()
+				waiting[i] = s
+			}
 		}
 	}
 	return looks
 }
 
-// errLate is the error of a source that hangs.
-var errLate = errors.New("no answer within " + Patience.String())
+// What a source that hangs leaves behind.
+var (
+	errLate  = errors.New("no answer within " + Patience.String())
+	errStuck = fmt.Errorf("%w: no progress within %s", ErrUnfinished, Patience)
+)

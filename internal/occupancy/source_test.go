@@ -2,6 +2,8 @@ package occupancy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +46,56 @@ func TestPatience(t *testing.T) {
 				t.Errorf("%s: saw %v, %v", name, look.Containers, look.Err)
 			}
 			time.Sleep(time.Hour)
+		})
+	}
+}
+
+// long is a Progressing source that works for a while, or gets stuck.
+type long struct {
+	work, stuck time.Duration
+	begin       time.Time
+}
+
+func (*long) Name() (engine, endpoint string) { return Processes, "" }
+
+func (l *long) Progress() uint64 {
+	return uint64(min(time.Since(l.begin), l.stuck) / (10 * time.Millisecond))
+}
+
+func (l *long) Look(ctx context.Context, _ Question) (Sight, error) {
+	select {
+	case <-time.After(l.work):
+		return Sight{}, nil
+	case <-ctx.Done():
+		return Sight{Partial: true}, fmt.Errorf("%w: %w", ErrUnfinished, ctx.Err())
+	}
+}
+
+// A source that goes on may take WalkPatience, one that does not Patience, and
+// neither lets an engine that hangs take longer.
+func TestWalkPatience(t *testing.T) {
+	for name, c := range map[string]struct {
+		long
+		took time.Duration
+		err  error
+	}{
+		"short":     {long{work: 100 * time.Millisecond, stuck: time.Hour}, Patience, nil},
+		"long":      {long{work: 1900 * time.Millisecond, stuck: time.Hour}, 1900 * time.Millisecond, nil},
+		"too long":  {long{work: time.Hour, stuck: time.Hour}, WalkPatience, ErrUnfinished},
+		"stuck":     {long{work: time.Hour, stuck: 0}, Patience, ErrUnfinished},
+		"stuck now": {long{work: time.Hour, stuck: 500 * time.Millisecond}, 4 * Patience, ErrUnfinished},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			source := c.long
+			source.begin = time.Now()
+			looks := lookAll(t.Context(), []Source{&source, slow{never: true}}, Question{})
+			if took := time.Since(source.begin); took != c.took {
+				t.Errorf("%s: it cost %s, want %s", name, took, c.took)
+			}
+			if !errors.Is(looks[0].Err, c.err) || c.err == nil && looks[0].Err != nil || looks[1].Err != errLate {
+				t.Errorf("%s: %v, %v", name, looks[0].Err, looks[1].Err)
+			}
+			time.Sleep(2 * time.Hour)
 		})
 	}
 }

@@ -24,9 +24,28 @@ type Ticket struct {
 	Client Client    `json:"client"`
 	User   *User     `json:"user,omitempty"`
 	Since  time.Time `json:"since"`
-	// Until is the uptime at which the request has given up waiting, for one whose
-	// client cannot be seen to end.
+	// Until is the uptime at which the request has given up waiting, at most
+	// Keeper.WaitMax from when it is read.
 	Until time.Duration `json:"until"`
+	// Marked is the uptime of the client's last sign of life.
+	Marked time.Duration `json:"marked,omitempty"`
+	// Ended says who ended the request by Keeper.Release; the client takes note of it
+	// and leaves the queue.
+	Ended *User `json:"ended,omitempty"`
+}
+
+// The signs of life of a request that waits. One without a mark for so long is
+// passed by others, and keeps its place: its client may be stopped.
+const (
+	markEvery = time.Second
+	markLasts = 5 * time.Second
+)
+
+// Waits reports whether the request shows signs of life at this uptime, so that
+// others have to let it go first.
+func (t Ticket) Waits(uptime time.Duration) bool {
+	age := uptime - t.Marked
+	return t.Ended == nil && age <= markLasts && age >= -markLasts // a mark of the future is forged
 }
 
 // State is what the state file holds.
@@ -39,6 +58,12 @@ type State struct {
 	Queue  []Ticket `json:"queue,omitempty"` // in the order of arrival
 	// Seen are the containers that engines listed last, by Container.Key.
 	Seen map[string]Known `json:"seen,omitempty"`
+	// Processes are those that looks found with GPUs open, and that are not known to
+	// have ended or to have closed them; ascending by PID.
+	Processes []Process `json:"processes,omitempty"`
+	// Looked are the GPUs for which a complete look at all processes has been taken
+	// since the host started; ascending.
+	Looked []gpu.BDF `json:"looked,omitempty"`
 	// Lost says why there is nothing before this state, in a sentence's end:
 	// empty for a state that was read, or for the first after a boot.
 	Lost string `json:"-"`

@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-var errAgain = errors.New("the state was lost meanwhile")
+var errAgain = errors.New("the looks are of another state")
 
 // silentError reports that the state is lost, and that one who could tell what was
 // in it does not answer. Nothing is given away, and no new state begun, before it
@@ -23,10 +23,6 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return ErrBusy }
 
-// pulse is how soon a request that waits looks again: at the state file alone
-// while others are before it, at everything when it is its turn.
-const pulse = 100 * time.Millisecond
-
 // Claim asks for GPUs.
 type Claim struct {
 	// Leases are what is to be taken, all or none: complete but for GPUs.
@@ -38,6 +34,8 @@ type Claim struct {
 	// Count and GPUs say what is waited for: so many, or these.
 	Count int
 	GPUs  []gpu.BDF
+	// Named are GPUs that are asked for by name beside a count.
+	Named []gpu.BDF
 	// Share takes GPUs that others hold; it waits for nobody.
 	Share bool
 	// Own are containers whose GPUs count as free: those to be started.
@@ -55,6 +53,9 @@ type Claim struct {
 type Taken struct {
 	Leases []Lease
 	Looks  []Look
+	// Clamped are the requests of others that would have waited longer than
+	// Keeper.WaitMax.
+	Clamped []Ticket
 	// Lost says why there was no state before; what engines and clients knew of it
 	// is in it again.
 	Lost string
@@ -105,8 +106,16 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 		if err := s.silent(r, c.asks); err != nil {
 			return err
 		}
-		taken.Lost = s.Lost
-		reserved, before := s.ahead(c)
+		taken.Lost, taken.Clamped = s.Lost, append(taken.Clamped, r.clamped...)
+		if i := s.ticket(c.Leases[0].ID); i >= 0 {
+			if by := s.Queue[i].Ended; by != nil {
+				s.leave(c.Leases[0].ID)
+				refused = &EndedError{c.Leases[0].ID, *by}
+				return nil
+			}
+			s.Queue[i].mark(r.uptime)
+		}
+		reserved, before := s.ahead(c, r.uptime)
 		expiring := slices.ContainsFunc(s.Leases, func(l Lease) bool {
 			return l.Gone != 0 && (len(c.GPUs) == 0 || overlap(l.GPUs, c.GPUs))
 		})
@@ -116,7 +125,7 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 		case len(c.Own) > 0 && i >= 0:
 			return &silentError{r.looks[i]} // it may hide that they have their GPUs
 		}
-		holders = slices.DeleteFunc(holders, c.own)
+		holders = append(slices.DeleteFunc(holders, c.own), s.unseen(r.hidden(), slices.Concat(c.GPUs, c.Named))...)
 		var chosen [][]gpu.BDF
 		if before > 0 {
 			refused = &QueueError{before}
@@ -184,92 +193,3 @@ func (c Claim) has(holders []Holder) bool {
 		return !slices.ContainsFunc(holders, func(h Holder) bool { return c.own(h) && slices.Contains(h.GPUs, g) })
 	})
 }
-
-// ahead returns the GPUs that requests which came earlier wait for by name, and
-// the number of requests that the claim has to let go first.
-func (s *State) ahead(c Claim) (reserved []gpu.BDF, before int) {
-	if c.Share {
-		return nil, 0
-	}
-	for _, t := range s.Queue {
-		if t.ID == c.Leases[0].ID {
-			break
-		}
-		if t.blocks(c) {
-			before++
-		}
-		reserved = append(reserved, t.GPUs...)
-	}
-	return reserved, before
-}
-
-// join puts the claim at the end of the queue.
-func (s *State) join(c Claim, r *round) {
-	l := c.Leases[0]
-	s.Queue = append(s.Queue, Ticket{
-		ID: l.ID, Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
-		Since: r.now, Until: r.uptime + c.Wait + Grace,
-	})
-}
-
-// leave takes the claim out of the queue.
-func (k *Keeper) leave(ctx context.Context, c Claim) error {
-	return k.remove(ctx, func(s *State) { s.leave(c.Leases[0].ID) })
-}
-
-// pause waits until it is worth to try again. While others are before the claim
-// the state file tells all there is to know, but for clients that died; those at
-// the end of a long queue read it less often, and a long wait looks less often.
-func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, waited time.Duration) error {
-	most := c.Wait - waited
-	begin := k.Uptime()
-	for before := b.before; ; {
-		d := min(max(pulse, waited/20), 10*pulse)
-		if before > 0 {
-			d = pulse * time.Duration(min(before, 10))
-		}
-		if most > 0 {
-			d = min(d, most)
-		}
-		timer := time.NewTimer(d)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
-		}
-		if before == 0 || most > 0 && k.Uptime()-begin >= most {
-			return nil
-		}
-		s, err := k.Store.Read()
-		if err != nil {
-			return err
-		}
-		if before = k.before(&s, c); before == 0 {
-			return nil
-		}
-	}
-}
-
-// before is the number of requests that the claim has to let go first, none once
-// those whose client died are all there is. Only the first that lives is sure to.
-func (k *Keeper) before(s *State, c Claim) (before int) {
-	if c.Share {
-		return 0
-	}
-	for _, t := range s.Queue {
-		switch {
-		case t.ID == c.Leases[0].ID:
-			return before
-		case !t.blocks(c), before == 0 && k.Life(t.Client) == Ended:
-		default:
-			before++
-		}
-	}
-	return before
-}
-
-// blocks tells whether the claim has to let the earlier request go first: it
-// waits for any GPUs, so each that comes free may help it, or for one that the
-// claim names.
-func (t Ticket) blocks(c Claim) bool { return len(t.GPUs) == 0 || overlap(t.GPUs, c.GPUs) }

@@ -15,8 +15,8 @@ import (
 )
 
 func TestTake(t *testing.T) {
-	anyTwo := Ticket{ID: leaseA, Count: 2, Client: clientA}
-	first := Ticket{ID: leaseA, Count: 1, GPUs: gpus(0), Client: clientA}
+	anyTwo := Ticket{ID: leaseA, Count: 2, Client: clientA, Marked: time.Hour}
+	first := Ticket{ID: leaseA, Count: 1, GPUs: gpus(0), Client: clientA, Marked: time.Hour}
 	share := func(c Claim) Claim {
 		c.Share = true
 		c.Choose = order{count: c.Count, named: c.GPUs, share: true}.choose

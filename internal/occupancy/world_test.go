@@ -154,12 +154,12 @@ func (w *world) users() []Process {
 	var out []Process
 	for _, c := range w.sortedProcs() {
 		if p := w.procs[c]; p.alive && p.plain {
-			out = append(out, Process{PID: c.PID, Command: "python3", GPUs: p.gpus})
+			out = append(out, Process{PID: c.PID, Start: c.Start, PIDNamespace: c.PIDNamespace, Command: "python3", GPUs: p.gpus})
 		}
 	}
 	for i, c := range w.docker.list {
 		if c.alive() && len(c.gpus) > 0 {
-			out = append(out, Process{PID: 10000 + i, Command: "train", Container: c.id, GPUs: c.gpus})
+			out = append(out, Process{PID: 10000 + i, PIDNamespace: 1, Command: "train", Container: c.id, GPUs: c.gpus})
 		}
 	}
 	return out

@@ -17,7 +17,7 @@ func Describe(node gpu.Node, report occupancy.Report) Occupancy {
 	d := describer{node, map[uint32]string{}}
 	o := Occupancy{
 		APIVersion: occupancy.APIVersion, Kind: OccupancyKind, GPUs: make([]GPU, 0, len(node.GPUs)),
-		Containers: d.containers(report.Looks), Queue: d.queue(report.State), Sources: Sources(report.Looks), Lost: report.State.Lost,
+		Containers: d.containers(report.Looks), Queue: d.queue(report), Sources: Sources(report.Looks), Lost: report.State.Lost,
 	}
 	for _, g := range node.GPUs {
 		row := GPU{Index: g.Index, UUID: g.UUID, BDF: g.BDF, Healthy: g.Healthy, Parts: g.Parts(), Holders: []Holder{}}
@@ -34,7 +34,7 @@ func DescribeLeases(node gpu.Node, report occupancy.Report) Leases {
 	d := describer{node, map[uint32]string{}}
 	out := Leases{
 		APIVersion: occupancy.APIVersion, Kind: LeasesKind, Leases: []Lease{},
-		Queue: d.queue(report.State), Sources: Sources(report.Looks), Lost: report.State.Lost,
+		Queue: d.queue(report), Sources: Sources(report.Looks), Lost: report.State.Lost,
 	}
 	for _, h := range report.Holders {
 		if h.Lease != nil {
@@ -166,12 +166,20 @@ func (d describer) containers(looks []occupancy.Look) []Container {
 	return out
 }
 
-func (d describer) queue(s occupancy.State) []Waiting {
+func (d describer) queue(r occupancy.Report) []Waiting {
 	out := []Waiting{}
-	for _, t := range s.Queue {
-		out = append(out, Waiting{
-			ID: t.ID, Count: t.Count, GPUs: d.indices(t.GPUs), PID: t.Client.PID, User: d.name(t.User), Since: t.Since,
-		})
+	for _, t := range r.State.Queue {
+		w := Waiting{
+			ID: t.ID, Count: t.Count, GPUs: d.indices(t.GPUs), State: InLine, PID: t.Client.PID, User: d.name(t.User), Since: t.Since,
+			EndedBy: d.name(t.Ended),
+		}
+		switch {
+		case t.Ended != nil:
+			w.State = Ended
+		case !t.Waits(r.Uptime):
+			w.State = Silent
+		}
+		out = append(out, w)
 	}
 	return out
 }

@@ -46,8 +46,11 @@ func TestDescribe(t *testing.T) {
 	process := occupancy.Process{PID: 99, UID: uid, Command: "python3", Container: long, GPUs: []gpu.BDF{bdf1, bdf2}}
 	report := occupancy.Report{
 		State: occupancy.State{Lost: "it is damaged", Queue: []occupancy.Ticket{
-			{ID: "eeeeeeeeeeee", Count: 4, Client: occupancy.Client{PID: 8}, User: &occupancy.User{UID: uid}, Since: day},
+			{ID: "eeeeeeeeeeee", Count: 4, Client: occupancy.Client{PID: 8}, User: &occupancy.User{UID: uid}, Since: day, Marked: time.Hour},
+			{ID: "dddddddddddd", Count: 1, GPUs: []gpu.BDF{bdf1}, Since: day, Marked: time.Minute},
+			{ID: "cccccccccccc", Count: 1, Since: day, Marked: time.Hour, Ended: &occupancy.User{Name: "ann"}},
 		}},
+		Uptime: time.Hour + time.Second,
 		Holders: []occupancy.Holder{
 			{GPUs: []gpu.BDF{bdf0, bdf1, bdf2, lost}, Lease: &lease, Container: &trainer, Processes: []occupancy.Process{process}},
 			{GPUs: []gpu.BDF{bdf2}, Processes: []occupancy.Process{{PID: 5, UID: uid, Command: "sh", GPUs: []gpu.BDF{bdf2}}}},
@@ -85,7 +88,11 @@ func TestDescribe(t *testing.T) {
 			{Engine: "containerd", Namespace: "k8s.io", ID: "late", Lease: "bbbbbbbbbbbb", GPUs: []int{}, Privileged: true, State: occupancy.Created},
 			{Engine: "containerd", Namespace: "k8s.io", ID: "old", GPUs: []int{2}, State: occupancy.Exited},
 		},
-		Queue: []Waiting{{ID: "eeeeeeeeeeee", Count: 4, GPUs: []int{}, PID: 8, User: "4242", Since: day}},
+		Queue: []Waiting{
+			{ID: "eeeeeeeeeeee", Count: 4, GPUs: []int{}, State: InLine, PID: 8, User: "4242", Since: day},
+			{ID: "dddddddddddd", Count: 1, GPUs: []int{1}, State: Silent, Since: day},
+			{ID: "cccccccccccc", Count: 1, GPUs: []int{}, State: Ended, Since: day, EndedBy: "ann"},
+		},
 		Sources: []Source{
 			{Engine: "containerd", Endpoint: "/c.sock", Status: OK},
 			{Engine: "docker", Endpoint: "/d.sock", Status: OK},

@@ -40,6 +40,8 @@ type Config struct {
 	Socket string
 	// Ignore names, with commas, who only looks at GPUs.
 	Ignore string
+	// WaitMax is how long a request may wait, 0 without a bound.
+	WaitMax time.Duration
 	// Containerd are the sources for containerd; it is not linked here, because
 	// its client is slow to start.
 	Containerd func(*procfs.Proc, occupancy.State) []occupancy.Source
@@ -77,7 +79,8 @@ func New(c Config) (Keeping, error) {
 	book.DefaultGID = gid
 	k := Keeping{Ledger: book, Proc: proc, Boot: boot}
 	k.Keeper = &occupancy.Keeper{
-		Store: book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
+		WaitMax: c.WaitMax,
+		Store:   book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
 		Devices: occupancy.NewDevices(c.Node, root),
 		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
 		Sources: func(s occupancy.State) []occupancy.Source {

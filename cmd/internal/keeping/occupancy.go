@@ -109,10 +109,21 @@ type Waiting struct {
 	ID    string    `json:"id"`    // of the lease to be
 	Count int       `json:"count"` // how many GPUs it waits for
 	GPUs  []int     `json:"gpus"`  // which, empty for any
+	State string    `json:"state"` // InLine, Silent or Ended
 	PID   int       `json:"pid"`
 	User  string    `json:"user,omitempty"`
 	Since time.Time `json:"since"`
+	// EndedBy is the user who ended it.
+	EndedBy string `json:"endedBy,omitempty"`
 }
+
+// The states of a request: others let it go first; it shows no sign of life, so that
+// others pass it; somebody ended it, and its client has not taken note yet.
+const (
+	InLine = "waiting"
+	Silent = "silent"
+	Ended  = "ended"
+)
 
 // Status is how a source answered.
 type Status string

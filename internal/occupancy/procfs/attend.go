@@ -15,9 +15,9 @@ func attendants() []string {
 	return []string{monitorName, shimName, shimName + "-runc-v1", shimName + "-runc-v2"}
 }
 
-// attends tells whether a process stands over a container, so that its files need
+// attends reports whether a process stands over a container, so that its files need
 // no look: they are most of what is open on a host with many containers, and
-// never a GPU.
+// never a GPU. mounts is our own mount namespace, empty if it is not known.
 //
 // Its name alone is its own choice. It counts only for a process of root's, in our
 // own mount namespace, that runs a program of that name: so a user has the wrong
@@ -25,8 +25,8 @@ func attendants() []string {
 // and a daemon that calls itself so, or a setuid program behind a link of that
 // name, the wrong program. Who is root where we are can change the leases anyway.
 // Whoever may not see all this may not see the files either, and is refused there.
-func (w *walk) attends(name, command string) bool {
-	if w.mounts == "" || command != monitorName && command != shimName {
+func (w *worker) attends(name, command, mounts string) bool {
+	if mounts == "" || command != monitorName && command != shimName {
 		return false
 	}
 	// Unlike what is in it, the directory belongs to the process's effective user
@@ -35,7 +35,7 @@ func (w *walk) attends(name, command string) bool {
 	if unix.Fstatat(w.dir, name, &st, 0) != nil || st.Uid != 0 {
 		return false
 	}
-	if n, err := unix.Readlinkat(w.dir, name+"/ns/mnt", w.link[:]); err != nil || string(w.link[:n]) != w.mounts {
+	if n, err := unix.Readlinkat(w.dir, name+"/ns/mnt", w.link[:]); err != nil || string(w.link[:n]) != mounts {
 		return false
 	}
 	n, err := unix.Readlinkat(w.dir, name+"/exe", w.link[:])

@@ -1,6 +1,8 @@
 package procfs_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,6 +104,37 @@ func BenchmarkLook(b *testing.B) {
 			})
 		})
 	}
+}
+
+// What a great many descriptors cost, and a great many processes.
+// The walk is allowed to come to its end.
+func BenchmarkMany(b *testing.B) {
+	d := devices(b, "/", "/dev/zero", "/dev/full")
+	walk := func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, s := range procfs.New("/proc", -1).Sources() {
+				if _, err := s.Look(b.Context(), occupancy.Question{Devices: d}); errors.Is(err, occupancy.ErrUnfinished) {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, many := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("%d descriptors", many), func(b *testing.B) {
+			const each = 10_000 // what a process may have anywhere
+			for range many / each {
+				start(b, nil, []string{duplicates + "=" + strconv.Itoa(each)})
+			}
+			walk(b)
+		})
+	}
+	b.Run("5000 processes", func(b *testing.B) {
+		for range 10 {
+			crowd(b)
+		}
+		walk(b)
+	})
 }
 
 func BenchmarkTasks(b *testing.B) {

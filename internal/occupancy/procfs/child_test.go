@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,11 +14,15 @@ import (
 )
 
 // asChild makes this program a child that opens the files named in the variable,
-// says so, and stays until its input ends.
+// with O_PATH where "@" stands before the name, says so, and stays until its input
+// ends.
 const asChild = "PROCFS_TEST_OPEN"
 
 // leaderEnds makes the child's first thread end before that.
 const leaderEnds = "PROCFS_TEST_LEADER_ENDS"
+
+// duplicates makes the child have so many more descriptors.
+const duplicates = "PROCFS_TEST_DUPLICATES"
 
 func TestMain(m *testing.M) {
 	if names, ok := os.LookupEnv(asChild); ok {
@@ -37,8 +42,19 @@ func stay(names []string) {
 		if name == "" {
 			continue
 		}
-		if _, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
+		flags := unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
+		if path, ok := strings.CutPrefix(name, "@"); ok {
+			name, flags = path, unix.O_PATH|unix.O_CLOEXEC
+		}
+		if _, err := unix.Open(name, flags, 0); err != nil {
 			os.Exit(3)
+		}
+	}
+	if many, err := strconv.Atoi(os.Getenv(duplicates)); err == nil {
+		for range many {
+			if _, err := unix.Dup(0); err != nil {
+				os.Exit(5)
+			}
 		}
 	}
 	wait := func() {

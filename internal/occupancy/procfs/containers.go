@@ -13,7 +13,7 @@ import (
 
 // containers is the source for the containers of one engine without a daemon.
 type containers struct {
-	round  *round
+	*round
 	engine string
 }
 
@@ -25,10 +25,10 @@ func (s containers) Name() (engine, endpoint string) { return s.engine, "" }
 // exited, have no monitor and are not seen. One whose bundle cannot be read is
 // left out, since its facts would be kept.
 func (s containers) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight, error) {
-	f := s.round.walk(ctx, q)
+	list := s.roster(ctx, q)
 	var sight occupancy.Sight
 	missed, why := 0, error(nil)
-	for _, m := range f.monitors {
+	for _, m := range list.monitors {
 		if m.engine != s.engine {
 			continue
 		}
@@ -43,8 +43,8 @@ func (s containers) Look(ctx context.Context, q occupancy.Question) (occupancy.S
 		var known bool
 		if c.Facts, known = q.Seen[c.Key()]; !known {
 			var err error
-			if c.Facts, err = s.round.proc.facts(m, q.Devices); err != nil {
-				if !s.round.proc.over(m, err) {
+			if c.Facts, err = s.proc.facts(m, q.Devices); err != nil {
+				if !s.proc.over(m, err) {
 					missed, why = missed+1, err
 				}
 				continue
@@ -53,8 +53,8 @@ func (s containers) Look(ctx context.Context, q occupancy.Question) (occupancy.S
 		sight.Containers = append(sight.Containers, c)
 	}
 	err := unread(s.engine, missed, why)
-	if f.err != nil || f.hidden {
-		err = f.missed()
+	if list.err != nil || list.hidden {
+		err = incomplete(list.err, list.hidden, 0)
 	}
 	sight.Partial = err != nil
 	return sight, err

@@ -1,106 +1,49 @@
 package procfs
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"os"
 	"runtime"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
-// How many walk at once: each has its own buffers, and the kernel's locks let no
-// more get ahead. A share below this is not worth to be carried to another.
+// How many work at once: the kernel's locks let no more get ahead. A share of
+// processes that is smaller than minShare is not worth another worker.
 const (
 	maxCrew  = 4
 	minShare = 32
 )
 
-// walk looks at all processes. What it finds does not depend on how many walk:
-// with one processor nobody but the caller does.
-func (p *Proc) walk(ctx context.Context, q occupancy.Question) finds {
-	dir, err := openAt(unix.AT_FDCWD, p.dir, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return finds{err: fmt.Errorf("open %s: %w", p.dir, err)}
-	}
-	defer unix.Close(dir)
-	pids, err := processNames(dir)
-	if err != nil {
-		return finds{err: fmt.Errorf("list %s: %w", p.dir, err)}
-	}
-	hidden := !slices.Contains(pids, "1")
-	self, _ := os.Readlink(p.dir + "/self") // without it we are seen as any other
-	pids = slices.DeleteFunc(pids, func(name string) bool { return name == self })
-	mounts, _ := os.Readlink(p.dir + "/self/ns/mnt") // without it no process is passed over
+// worker does a share of a round's work; its buffers serve every process in turn.
+type worker struct {
+	*round
+	ctx   context.Context
+	dir   int // open directory of all processes
+	text  [16 << 10]byte
+	names [16 << 10]byte
+	link  [unix.PathMax]byte
+	words []byte // a command line
+}
 
-	crew := make([]*walk, max(1, min(maxCrew, runtime.GOMAXPROCS(0), len(pids)/minShare)))
+// crew calls do for each of the indices below n, with several workers at once where
+// there is enough to do. It ends early with the error of the context. What do finds
+// out it writes to its own index, so that the result does not depend on the workers.
+func (r *round) crew(ctx context.Context, dir, n int, do func(w *worker, i int)) error {
 	var next atomic.Int64
+	share := func() {
+		w := &worker{round: r, ctx: ctx, dir: dir}
+		for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+			do(w, i)
+			r.progress.Add(1)
+		}
+	}
 	var others sync.WaitGroup
-	for i := range crew {
-		w := &walk{ctx: ctx, proc: p, question: q, dir: dir, mounts: mounts}
-		crew[i] = w
-		if i > 0 {
-			others.Go(func() { w.share(pids, &next) })
-		}
+	for range min(maxCrew, runtime.GOMAXPROCS(0), n/minShare) - 1 {
+		others.Go(share)
 	}
-	crew[0].share(pids, &next)
+	share()
 	others.Wait()
-	w := together(crew)
-	w.hidden = hidden
-	if len(w.monitors) > 0 {
-		w.relate(pids)
-	}
-	w.adopt()
-	w.claimants = firsts(w.claimants)
-	return w.finds
-}
-
-// processNames lists the processes in the open directory, by the names that are
-// their pids, ascending as the kernel lists them.
-func processNames(dir int) ([]string, error) {
-	var pids []string
-	err := eachName(dir, make([]byte, 32<<10), func(name string) bool {
-		if pid, err := strconv.Atoi(name); err == nil && pid > 0 {
-			pids = append(pids, name)
-		}
-		return true
-	})
-	slices.SortFunc(pids, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
-	return pids, err
-}
-
-// share visits the next of the processes until there are no more.
-func (w *walk) share(pids []string, next *atomic.Int64) {
-	for w.err == nil {
-		i := int(next.Add(1)) - 1
-		if i >= len(pids) {
-			return
-		}
-		if pid, err := strconv.Atoi(pids[i]); err == nil {
-			w.visit(pid, pids[i])
-		}
-		w.err = w.ctx.Err()
-	}
-}
-
-// together puts into the first what all of them found, processes ascending by
-// pid; adopt and firsts put the rest into an order.
-func together(crew []*walk) *walk {
-	all := crew[0]
-	for _, w := range crew[1:] {
-		all.processes = append(all.processes, w.processes...)
-		all.claimants = append(all.claimants, w.claimants...)
-		all.monitors = append(all.monitors, w.monitors...)
-		all.refused += w.refused
-		all.err = cmp.Or(all.err, w.err)
-	}
-	slices.SortFunc(all.processes, func(a, b occupancy.Process) int { return cmp.Compare(a.PID, b.PID) })
-	return all
+	return ctx.Err()
 }

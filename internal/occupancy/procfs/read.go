@@ -35,6 +35,9 @@ func openAt(dir int, path string, flags int) (int, error) {
 	}
 }
 
+// closeFD closes a directory that was only read; there is nothing that could be lost.
+func closeFD(fd int) { unix.Close(fd) }
+
 // eachName calls f with the names in a directory until it returns false. The
 // name is good beyond the call; the buffer is the caller's to reuse.
 func eachName(dir int, buf []byte, f func(name string) bool) error {

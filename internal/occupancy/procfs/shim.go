@@ -17,11 +17,11 @@ const shimName = "containerd-shim"
 // shim's word is enough for a containerd, and of other processes where they work
 // is all that is asked for.
 func (p *Proc) shims(sockets map[string]string) error {
-	dir, err := openAt(unix.AT_FDCWD, p.dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := p.openProc()
 	if err != nil {
-		return fmt.Errorf("open %s: %w", p.dir, err)
+		return err
 	}
-	defer unix.Close(dir)
+	defer closeFD(dir)
 	pids, err := processNames(dir)
 	if err != nil {
 		return fmt.Errorf("list %s: %w", p.dir, err)

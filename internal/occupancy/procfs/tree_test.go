@@ -33,6 +33,7 @@ type fake struct {
 	exe     string   // target of /proc/PID/exe
 	mounts  string   // target of /proc/PID/ns/mnt
 	open    []string // targets of /proc/PID/fd/N
+	flags0  string   // text of /proc/PID/fdinfo/0, which is missing unless given
 }
 
 // tree makes the proc file system of made-up processes below a directory that
@@ -90,6 +91,9 @@ func (f fake) write(t *testing.T, dir string) {
 	}
 	if err := os.Mkdir(filepath.Join(at, "fd"), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	if f.flags0 != "" {
+		write(t, filepath.Join(at, "fdinfo", "0"), f.flags0)
 	}
 	for i, target := range f.open {
 		link(t, target, filepath.Join(at, "fd", strconv.Itoa(i)))

@@ -1,0 +1,118 @@
+package occupancy
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// fourGPUs are the devices of a node with allGPUs.
+func fourGPUs() Devices {
+	var d Devices
+	for i, bdf := range allGPUs {
+		d.gpus = append(d.gpus, gpu.GPU{Index: i, BDF: bdf})
+	}
+	return d
+}
+
+func unfinished(list ...Process) Look {
+	l := procs(list...)
+	l.Err, l.Partial = ErrUnfinished, true
+	return l
+}
+
+// What an unfinished look does not show is not free: a GPU that is named, and one
+// for which no complete look has been taken since boot. A process on record keeps
+// its GPUs until it has ended or a complete look lacks it.
+func TestUnfinishedLook(t *testing.T) {
+	python := Process{PID: 9, Start: 7, PIDNamespace: 1, Command: "python3", GPUs: gpus(0)}
+	shared := wants(0, gpus(1)...)
+	shared.Share, shared.Choose = true, order{count: 1, named: gpus(1), share: true}.choose
+	for name, c := range map[string]struct {
+		looked  []gpu.BDF
+		known   []Process
+		look    Look
+		life    Life
+		claim   Claim
+		want    []gpu.BDF
+		err     string
+		records []Process
+		looks   []gpu.BDF
+	}{
+		"a count, never looked":            {look: unfinished(), claim: wants(1), err: "no free GPU: "},
+		"a count, looked at some":          {looked: gpus(2, 3), look: unfinished(), claim: wants(1), want: gpus(2), looks: gpus(2, 3)},
+		"more than were looked at":         {looked: gpus(2, 3), look: unfinished(), claim: wants(3), err: "3 GPUs asked for, 2 free", looks: gpus(2, 3)},
+		"by name, never looked":            {look: unfinished(), claim: wants(0, gpus(1)...), err: "GPU 1 may be in use: not every process could be inspected in time"},
+		"by name, looked":                  {looked: allGPUs, look: unfinished(), claim: wants(0, gpus(1)...), err: "GPU 1 may be in use", looks: allGPUs},
+		"by name, shared":                  {look: unfinished(), claim: shared, want: gpus(1)},
+		"past what it saw":                 {looked: allGPUs, look: unfinished(python), claim: wants(1), want: gpus(1), records: []Process{python}, looks: allGPUs},
+		"past what is on record":           {looked: allGPUs, known: []Process{python}, look: unfinished(), life: Alive, claim: wants(1), want: gpus(1), records: []Process{python}, looks: allGPUs},
+		"on record, and nobody can tell":   {looked: allGPUs, known: []Process{python}, look: unfinished(), life: Unseen, claim: wants(1), want: gpus(1), records: []Process{python}, looks: allGPUs},
+		"on record, has ended":             {looked: allGPUs, known: []Process{python}, look: unfinished(), life: Ended, claim: wants(1), want: gpus(0), looks: allGPUs},
+		"on record, a complete look lacks": {looked: gpus(1), known: []Process{python}, look: procs(), life: Alive, claim: wants(1), want: gpus(0), looks: allGPUs},
+		"on record, others are hidden":     {known: []Process{python}, look: someProcs, life: Alive, claim: wants(1), want: gpus(1), records: []Process{python}},
+		"hidden is not unfinished":         {look: someProcs, claim: wants(0, gpus(1)...), want: gpus(1)},
+		"complete":                         {look: procs(python), claim: wants(0, gpus(1)...), want: gpus(1), records: []Process{python}, looks: allGPUs},
+		"nobody asked":                     {looked: gpus(0), look: dockerSees(), claim: wants(1), want: gpus(0), looks: gpus(0)},
+	} {
+		s := stateOf()
+		s.Looked, s.Processes = c.looked, c.known
+		b := newBench(t, s, dockerSees(), c.look)
+		b.Devices = fourGPUs()
+		b.lives[python.client()] = c.life
+		report, err := b.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Take(t.Context(), c.claim)
+		if (err == nil) != (c.err == "") || err != nil && (!errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), c.err)) {
+			t.Errorf("%s: error is %v, want %q", name, err, c.err)
+		}
+		var given []gpu.BDF
+		for _, l := range got.Leases {
+			given = append(given, l.GPUs...)
+		}
+		if diff := cmp.Diff(c.want, given); diff != "" {
+			t.Errorf("%s: given %s", name, diff)
+		}
+		if diff := cmp.Diff(c.records, b.state.Processes); diff != "" {
+			t.Errorf("%s: on record %s", name, diff)
+		}
+		if diff := cmp.Diff(c.looks, b.state.Looked); diff != "" {
+			t.Errorf("%s: looked at %s", name, diff)
+		}
+		// Who only reports comes to the same answer.
+		_, err = c.claim.Choose(report.HoldersOf(c.claim.GPUs), nil)
+		if (err == nil) != (c.err == "") {
+			t.Errorf("%s: by the report: %v", name, err)
+		}
+	}
+}
+
+// What somebody has recorded since a round began stays, though the round lacks it.
+func TestRecordedMeanwhile(t *testing.T) {
+	late := Process{PID: 9, Start: 7, PIDNamespace: 1, Command: "late", GPUs: gpus(0)}
+	b := newBench(t, stateOf(), dockerSees(), procs())
+	b.meanwhile = func(s *State) { s.Processes = []Process{late} }
+	got, err := b.Take(t.Context(), wants(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(gpus(1), got.Leases[0].GPUs); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]Process{late}, b.state.Processes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnseenHolder(t *testing.T) {
+	h := Holder{GPUs: gpus(0), Unseen: true}
+	if h.State() != "unseen" || h.String() != "a process that was not inspected" || h.Sources() != nil {
+		t.Errorf("%s, %s, %v", h.State(), h, h.Sources())
+	}
+}

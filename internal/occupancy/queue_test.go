@@ -1,0 +1,227 @@
+package occupancy
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// waiting begins to wait for a GPU as the client, and returns what came of it.
+func (b *bench) waiting(t *testing.T, id string, client Client, user User) <-chan error {
+	c := wants(1)
+	c.Leases[0].ID, c.Leases[0].Client, c.Leases[0].User = id, client, &user
+	c.Wait = time.Hour
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.Take(t.Context(), c)
+		done <- err
+	}()
+	synctest.Wait()
+	return done
+}
+
+var (
+	fullNode = lease(bound, func(l *Lease) { l.GPUs = allGPUs })
+	ann      = User{UID: 1000, Name: "ann"}
+)
+
+// A request marks its ticket every second while it waits, first or not.
+func TestMarks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, stateOf(fullNode), dockerSees(labeled(Running)))
+		b.waiting(t, leaseB, clientB, ann)
+		b.waiting(t, "cccccccccccc", clientA, ann)
+		for range 30 {
+			time.Sleep(time.Second)
+			s, err := b.memory.Read()
+			if err != nil || len(s.Queue) != 2 {
+				t.Fatal(s.Queue, err)
+			}
+			for _, q := range s.Queue {
+				if age := b.Uptime() - q.Marked; age > 2100*time.Millisecond {
+					t.Errorf("the mark of %s is %s old", q.ID, age)
+				}
+			}
+		}
+		b.see(dockerSees())
+		time.Sleep(time.Minute)
+	})
+}
+
+// Who shows no sign of life for five seconds is passed, and keeps the place: a
+// client that is stopped, and a ticket that was written by hand.
+func TestPassed(t *testing.T) {
+	stopped := Ticket{ID: leaseA, Count: 4, Client: clientA, User: &ann, Marked: time.Hour}
+	for name, c := range map[string]struct {
+		change func(*Ticket)
+		after  time.Duration // until others pass
+	}{
+		"stopped":               {func(*Ticket) {}, 5 * time.Second},
+		"by name":               {func(q *Ticket) { q.GPUs = allGPUs }, 5 * time.Second},
+		"without a mark":        {func(q *Ticket) { q.Marked = 0 }, 0},
+		"marked for the future": {func(q *Ticket) { q.Marked = 1 << 60 }, 0},
+		"ended":                 {func(q *Ticket) { q.Ended = &User{} }, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			q := stopped
+			c.change(&q)
+			s := stateOf()
+			s.Queue = []Ticket{q}
+			b := newBench(t, s, dockerSees())
+			begin := time.Now()
+			if err := <-b.waiting(t, leaseB, clientB, ann); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if d := time.Since(begin); d < c.after || d > c.after+time.Second {
+				t.Errorf("%s: passed after %s, want %s", name, d, c.after)
+			}
+			if len(b.state.Queue) != 1 || b.state.Queue[0].ID != leaseA {
+				t.Errorf("%s: it has lost its place: %v", name, b.state.Queue)
+			}
+		})
+	}
+}
+
+// A client that goes on after it was stopped is the first again.
+func TestPassedGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stateOf(fullNode)
+		s.Queue = []Ticket{{ID: leaseA, Count: 1, Client: clientA, User: &ann}}
+		b := newBench(t, s, dockerSees(labeled(Running)))
+		second := b.waiting(t, leaseB, clientB, ann)
+		first := b.waiting(t, leaseA, clientA, ann)
+		time.Sleep(10 * time.Second)
+		select {
+		case err := <-second:
+			t.Fatalf("served while all are in use: %v", err)
+		default:
+		}
+		b.see(dockerSees())
+		var order []string
+		for range 2 {
+			select {
+			case err := <-first:
+				order = append(order, "first")
+				if err != nil {
+					t.Error(err)
+				}
+			case err := <-second:
+				order = append(order, "second")
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if diff := cmp.Diff([]string{"first", "second"}, order); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Root and the user of a request end it; its client learns who did.
+func TestEndRequest(t *testing.T) {
+	root, bob := User{Name: "root"}, User{UID: 1001, Name: "bob"}
+	for name, c := range map[string]struct {
+		who   User
+		want  string // of the client
+		error string // of release
+	}{
+		"root": {who: root, want: "request bbbbbbbbbbbb was ended by root (metax-ctk lease release)"},
+		"own":  {who: ann, want: "request bbbbbbbbbbbb was ended by ann (metax-ctk lease release)"},
+		"bob":  {who: bob, error: "request bbbbbbbbbbbb belongs to ann: only they and root can end it (sudo metax-ctk lease release bbbbbbbbbbbb)"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, stateOf(fullNode), dockerSees(labeled(Running)))
+			done := b.waiting(t, leaseB, clientB, ann)
+			_, ended, err := b.Release(t.Context(), []string{leaseB}, c.who, true)
+			if c.error != "" {
+				var other *QueuedError
+				if !errors.As(err, &other) || err.Error() != c.error || ended != nil {
+					t.Errorf("%s: ended %v, error %v", name, ended, err)
+				}
+				b.see(dockerSees())
+				if err := <-done; err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				return
+			}
+			if err != nil || len(ended) != 1 || ended[0].ID != leaseB {
+				t.Fatalf("%s: ended %v, error %v", name, ended, err)
+			}
+			begin := time.Now()
+			if err := <-done; err == nil || err.Error() != c.want || errors.Is(err, ErrBusy) {
+				t.Errorf("%s: the client says %v, want %q", name, err, c.want)
+			}
+			if d := time.Since(begin); d > 2*time.Second || len(b.state.Queue) > 0 {
+				t.Errorf("%s: after %s the queue is %v", name, d, b.state.Queue)
+			}
+		})
+	}
+}
+
+// A ticket that nobody takes back goes when it is released a second time.
+func TestEndRequestTwice(t *testing.T) {
+	s := stateOf()
+	s.Queue = []Ticket{{ID: leaseB, Count: 1, Client: clientB, Marked: time.Hour}}
+	b := newBench(t, s, dockerSees())
+	for want := 1; want >= 0; want-- {
+		if _, ended, err := b.Release(t.Context(), []string{leaseB, leaseB}[:1], User{}, false); err != nil || len(ended) != 1 {
+			t.Fatal(ended, err)
+		}
+		if len(b.state.Queue) != want {
+			t.Errorf("the queue is %v, want %d", b.state.Queue, want)
+		}
+	}
+}
+
+// No request waits longer than WaitMax, whatever its ticket says.
+func TestWaitMax(t *testing.T) {
+	const most = 24 * time.Hour
+	s := stateOf()
+	s.Queue = []Ticket{
+		{ID: leaseA, Client: clientA, Until: 365 * 24 * time.Hour},
+		{ID: leaseB, Client: clientB, Until: 2 * time.Hour},
+		{ID: "cccccccccccc", Client: clientB},
+	}
+	r := &round{lives: map[Client]Life{clientA: Alive, clientB: Alive}, uptime: time.Hour, waitMax: most}
+	want := []time.Duration{time.Hour + most + Grace, 2 * time.Hour, time.Hour + most + Grace}
+	for range 2 {
+		s.settle(r)
+		for i, q := range s.Queue {
+			if q.Until != want[i] {
+				t.Errorf("%s waits until %s, want %s", q.ID, q.Until, want[i])
+			}
+		}
+		r.uptime += time.Minute
+	}
+	if len(r.clamped) != 2 || r.clamped[0].ID != leaseA {
+		t.Errorf("clamped %v", r.clamped)
+	}
+	r.uptime = want[0] + 1
+	if s.settle(r); len(s.Queue) > 0 {
+		t.Errorf("left %v", s.Queue)
+	}
+}
+
+// Looks that are older than any wait for the lock are taken again.
+func TestOldLooks(t *testing.T) {
+	b := newBench(t, stateOf(), dockerSees())
+	uptime, looks := time.Hour, 0
+	b.Uptime = func() time.Duration { return uptime }
+	sources := b.Sources
+	b.Sources = func(s State) []Source { looks++; return sources(s) }
+	b.meanwhile = func(*State) {
+		uptime += time.Minute
+		b.looks = []Look{dockerSees(labeled(Running, unlabeled))}
+	}
+	got, err := b.Take(t.Context(), wants(1))
+	if err != nil || looks != 2 {
+		t.Fatal(looks, err)
+	}
+	if diff := cmp.Diff(gpus(1), got.Leases[0].GPUs); diff != "" {
+		t.Error(diff)
+	}
+}
