@@ -74,6 +74,9 @@ func (d Devices) listed(list string, named func(string) []gpu.BDF) []gpu.BDF {
 
 // sliced returns the GPUs of which a slice has a name in the node's CDI spec.
 func (d Devices) sliced(name string) []gpu.BDF {
+	if d.nameless {
+		return nil
+	}
 	return d.bdfs(func(g gpu.GPU) bool {
 		return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool {
 			return name == s.UUID && name != "" || s.BDF != (gpu.BDF{}) && name == s.BDF.String()
@@ -83,6 +86,9 @@ func (d Devices) sliced(name string) []gpu.BDF {
 
 // named returns the GPUs that have a name in the node's CDI spec.
 func (d Devices) named(name string) []gpu.BDF {
+	if d.nameless {
+		return nil
+	}
 	return d.bdfs(func(g gpu.GPU) bool {
 		return name == "all" || name == strconv.Itoa(g.Index) || name == g.BDF.String() || name == string(g.UUID)
 	})

@@ -85,9 +85,9 @@ func TestAsked(t *testing.T) {
 			for before, facts := range map[string]Facts{
 				`{}`:            {GPUs: c.want},
 				`{"linux": {}}`: {GPUs: c.want},
-				`{"linux": {"resources": {"devices": [{"allow": true, "access": "rwm"}]}}}`: {GPUs: c.want, Privileged: true},
-				`{"linux": {"devices": [{"type": "c", "major": 226, "minor": 8}]}}`:         {GPUs: Sorted(append(d.Indices(7), c.want...))},
-				`{"process": {"env": ["METAX_VISIBLE_DEVICES=all"]}}`:                       {GPUs: c.want},
+				`{"linux": {"resources": {"devices": [{"allow": true, "access": "rwm"}]}}}`:                                 {GPUs: c.want, Privileged: true},
+				`{"linux": {"devices": [{"path": "` + d.root + `/dev/dri/card8", "type": "c", "major": 226, "minor": 8}]}}`: {GPUs: Sorted(append(d.Indices(7), c.want...))},
+				`{"process": {"env": ["METAX_VISIBLE_DEVICES=all"]}}`:                                                       {GPUs: c.want},
 			} {
 				got, err := d.Bundle(bundleText(t, before, c.annotations, c.mounts))
 				if err != nil {

@@ -16,6 +16,7 @@ type bundle struct {
 	Mounts      []Mount           `json:"mounts"` // by any case of its names
 	Linux       *struct {
 		Devices []struct {
+			Path  string `json:"path"` // in the container
 			Type  string `json:"type"`
 			Major int64  `json:"major"`
 			Minor int64  `json:"minor"`
@@ -56,12 +57,13 @@ func (d Devices) Bundle(config []byte) (Facts, error) {
 	}
 	facts := Facts{Lease: b.Annotations[LeaseLabel], Privileged: b.privileged()}
 	found := d.Asked(b.Annotations, b.Mounts)
-	if b.Linux != nil && !facts.Privileged {
+	given := b.Linux != nil && !facts.Privileged && d.gave(b)
+	if given {
 		found = append(found, d.given(b)...)
 	}
 	facts.GPUs = Sorted(found)
 	evidence := Evidence{Annotations: b.Annotations, GPUs: facts.GPUs}
-	if b.Linux != nil && !facts.Privileged {
+	if given {
 		for _, device := range b.Linux.Devices {
 			evidence.Numbers = append(evidence.Numbers, Number{uint32(device.Major), uint32(device.Minor)})
 		}
@@ -71,6 +73,19 @@ func (d Devices) Bundle(config []byte) (Facts, error) {
 	}
 	facts.Slices = d.Slices(evidence)
 	return facts, nil
+}
+
+// gave reports whether the container's devices may be those of the node: it has a
+// device or a mount from below the node's root. A device that is given as it is
+// called on the host has that path in the container, and what is given by CDI comes
+// with the driver's files.
+func (d Devices) gave(b bundle) bool {
+	for _, device := range b.Linux.Devices {
+		if d.below(device.Path) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.Mounts, func(m Mount) bool { return d.below(m.Source) })
 }
 
 // given are the GPUs whose nodes the container gets.

@@ -15,9 +15,14 @@ type Number struct{ Major, Minor uint32 }
 
 // Devices tells which GPUs of a node a device means. Nodes that the GPUs share
 // mean none; those of a slice, and its names, mean the GPU that it is a part of.
+//
+// A simulated node has the device numbers of real ones, and its names. What others
+// have on this machine is not its: a number counts where something below the root
+// of the node stands beside it, a name unless the devices are Nameless.
 type Devices struct {
-	gpus    []gpu.GPU
-	root    string
+	gpus     []gpu.GPU
+	root     string
+	nameless bool // names mean GPUs of somebody else
 	byPath  map[string]gpu.BDF // on this machine
 	numbers map[Number]gpu.BDF
 	parts   parts
@@ -42,6 +47,18 @@ func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
 	return d
 }
 
+// Nameless returns the devices without their names: what engines call
+// metax-tech.com/gpu=0 is a GPU of somebody else.
+func (d Devices) Nameless() Devices {
+	d.nameless = true
+	return d
+}
+
+// below reports whether a path of this machine is below the root of the node.
+func (d Devices) below(path string) bool {
+	return d.Real() || strings.HasPrefix(filepath.Clean(path), d.root+"/")
+}
+
 // Real tells whether the node is this machine, so that a device number means one
 // of its GPUs wherever it appears.
 func (d Devices) Real() bool { return d.root == "/" }
@@ -54,7 +71,7 @@ func (d Devices) CDI(name string) []gpu.BDF {
 		return d.sliced(id)
 	}
 	id, ok := strings.CutPrefix(name, request.CDIKind+"=")
-	if !ok {
+	if !ok || d.nameless {
 		return nil
 	}
 	if found := d.named(id); found != nil {

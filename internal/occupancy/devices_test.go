@@ -143,7 +143,7 @@ func TestBundle(t *testing.T) {
 	const deny = `{"allow": false, "access": "rwm"}`
 	const privileged = `{"allow": true, "access": "rwm"}`
 	device := func(kind string, minor int) string {
-		return `{"path": "/dev/x", "type": "` + kind + `", "major": 226, "minor": ` + strconv.Itoa(minor) + `}`
+		return `{"path": "` + root.Join("/dev/x") + `", "type": "` + kind + `", "major": 226, "minor": ` + strconv.Itoa(minor) + `}`
 	}
 	linux := func(devices, rules string) string {
 		return fmt.Sprintf(`{"linux": {"devices": [%s], "resources": {"devices": [%s]}}}`, devices, rules)
@@ -225,4 +225,41 @@ func FuzzBundle(f *testing.F) {
 			t.Errorf("%+v and then %+v", facts, again)
 		}
 	})
+}
+
+// A simulated node has the numbers and the names of real GPUs: what others have on
+// the same machine is not its.
+func TestStrangers(t *testing.T) {
+	d, _, root := simulated(t)
+	const card = `"type": "c", "major": 226, "minor": 1`
+	for name, c := range map[string]struct {
+		text string
+		want []gpu.BDF
+	}{
+		"a real GPU":            {`{"linux": {"devices": [{"path": "/dev/dri/card1", ` + card + `}]}}`, nil},
+		"with mounts":           {`{"mounts": [{"source": "/opt/mxdriver"}, {"source": "proc"}], "linux": {"devices": [{"path": "/dev/dri/card1", ` + card + `}]}}`, nil},
+		"of another tree":       {`{"linux": {"devices": [{"path": "` + root.Dir() + `2/dev/dri/card1", ` + card + `}]}}`, nil},
+		"by its path":           {`{"linux": {"devices": [{"path": "` + root.Join("/dev/dri/card1") + `", ` + card + `}]}}`, d.Indices(0)},
+		"with its driver":       {`{"mounts": [{"source": "` + root.Join("/opt/mxdriver") + `"}], "linux": {"devices": [{"path": "/dev/dri/card1", ` + card + `}]}}`, d.Indices(0)},
+		"by a name":             {`{"annotations": {"metax-tech.com/gpu": "1"}, "linux": {}}`, nil},
+		"by a name of CDI":      {`{"annotations": {"cdi.k8s.io/x": "metax-tech.com/gpu=1"}, "linux": {}}`, nil},
+		"by a mount for a name": {`{"mounts": [{"source": "/dev/null", "destination": "/var/run/metax-container-devices/1"}], "linux": {}}`, nil},
+	} {
+		got, err := d.Nameless().Bundle([]byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(Facts{GPUs: c.want}, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if got := d.Nameless().CDI("metax-tech.com/gpu=0"); got != nil {
+		t.Errorf("a name means %v", got)
+	}
+	// On the machine itself a number means its GPU wherever it appears.
+	real := d
+	real.root = "/"
+	if got, err := real.Bundle([]byte(`{"linux": {"devices": [{"path": "/dev/x", ` + card + `}]}}`)); err != nil || len(got.GPUs) != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
 }

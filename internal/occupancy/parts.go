@@ -66,7 +66,7 @@ func (d Devices) Slices(e Evidence) []string {
 	named := func(list string) {
 		for name := range strings.SplitSeq(list, ",") {
 			known, ok := d.parts.names[name]
-			add(known, ok)
+			add(known, ok && !d.nameless)
 		}
 	}
 	qualified := func(name string) {

@@ -4,10 +4,12 @@
 package keeping
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"os/user"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -81,7 +83,7 @@ func New(c Config) (Keeping, error) {
 	k.Keeper = &occupancy.Keeper{
 		WaitMax: c.WaitMax,
 		Store:   book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
-		Devices: occupancy.NewDevices(c.Node, root),
+		Devices: devices(c.Node, root),
 		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
 		Sources: func(s occupancy.State) []occupancy.Source {
 			var all []occupancy.Source
@@ -93,6 +95,29 @@ func New(c Config) (Keeping, error) {
 		},
 	}
 	return k, nil
+}
+
+// devices are those of the node. CDI names mean GPUs of a simulated node only where a
+// CDI spec of this machine says so.
+func devices(node gpu.Node, root *hostfs.Root) occupancy.Devices {
+	d := occupancy.NewDevices(node, root)
+	if d.Real() {
+		return d
+	}
+	machine, err := hostfs.New("/")
+	if err != nil {
+		return d.Nameless()
+	}
+	for _, dir := range []string{"/etc/cdi", "/var/run/cdi"} {
+		names, _ := machine.ReadDir(dir) // none is no spec
+		for _, name := range names {
+			text, err := machine.ReadFile(path.Join(dir, name))
+			if err == nil && bytes.Contains(text, []byte(root.Join("/dev")+"/")) {
+				return d
+			}
+		}
+	}
+	return d.Nameless()
 }
 
 // sockets are those of the daemon in use, of docker's own, and of the leases.
