@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"github.com/cyphar/filepath-securejoin/pathrs-lite/procfs"
@@ -30,6 +31,7 @@ var (
 type Root struct {
 	dir    string   // absolute and clean
 	handle *os.File // O_PATH; closed with the Root by the garbage collector
+	real   func() (string, error)
 }
 
 // New opens dir as the root of a host; the empty string is "/".
@@ -45,7 +47,9 @@ func New(dir string) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open root: %w", err)
 	}
-	return &Root{dir: abs, handle: handle}, nil
+	// Every Resolve needs it, and a node is read with dozens of them.
+	real := sync.OnceValues(func() (string, error) { return procfs.ProcSelfFdReadlink(handle) })
+	return &Root{dir: abs, handle: handle, real: real}, nil
 }
 
 // Dir is the root's own path, absolute and clean.
@@ -124,7 +128,7 @@ func (r *Root) Resolve(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("resolve %s: %w", r.Join(path), err)
 	}
-	base, err := filepath.EvalSymlinks(r.dir)
+	base, err := r.real()
 	if err != nil {
 		return "", fmt.Errorf("resolve root %s: %w", r.dir, err)
 	}

@@ -341,7 +341,15 @@ func TestResolve(t *testing.T) {
 	if err := os.Symlink(r.Dir(), link); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := open(t, link).Resolve("/opt/maca"); err != nil || got != "/opt/maca-3" {
+	behind := open(t, link)
+	if got, err := behind.Resolve("/opt/maca"); err != nil || got != "/opt/maca-3" {
 		t.Errorf("behind a link: %q, %v", got, err)
+	}
+	// The root is what was opened, wherever the link leads later.
+	if err := errors.Join(os.Remove(link), os.Symlink(t.TempDir(), link)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := behind.Resolve("/opt/maca"); err != nil || got != "/opt/maca-3" {
+		t.Errorf("behind a link that now leads elsewhere: %q, %v", got, err)
 	}
 }

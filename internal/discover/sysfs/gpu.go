@@ -49,10 +49,11 @@ func (r *reader) nodes(g *gpu.GPU, f function) {
 	g.Healthy = len(missing) == 0
 	if !g.Healthy {
 		g.Nodes, g.GIDs = nil, nil
-		if f.driver == vfioDriver {
+		driver := r.driver(f)
+		if driver == vfioDriver {
 			g.Mode = gpu.ModeVFIO
 		}
-		r.warn("GPU %s cannot be used: %s%s", f.bdf, strings.Join(missing, "; "), driverState(f.driver))
+		r.warn("GPU %s cannot be used: %s%s", f.bdf, strings.Join(missing, "; "), driverState(driver))
 	}
 }
 

@@ -23,7 +23,7 @@ type function struct {
 	device string    // <dir>/device, "0x4001"; empty where it cannot be read
 	numa   string    // <dir>/numa_node, "0" or "-1"; empty where absent
 	place  string    // where <dir> leads, "/sys/devices/pci0000:0a/…/<BDF>"
-	driver string    // the last element of where <dir>/driver leads; empty if no driver is bound
+	bound  bool      // <dir>/driver exists
 	isVF   bool      // <dir>/physfn exists
 	physfn string    // where <dir>/physfn leads
 	drm    []drmNode // <dir>/drm/*
@@ -114,9 +114,7 @@ func (r *reader) function(bdf gpu.BDF, dir string) function {
 	if f.place, err = r.host.Resolve(dir); err != nil {
 		r.warn("place of GPU %s on the PCIe bus is not known: %v", bdf, err)
 	}
-	if has("driver") {
-		f.driver = path.Base(r.target(path.Join(dir, "driver")))
-	}
+	f.bound = has("driver")
 	if f.isVF = has("physfn"); f.isVF {
 		f.physfn = r.target(path.Join(dir, "physfn"))
 	}
@@ -131,6 +129,16 @@ func (r *reader) function(bdf gpu.BDF, dir string) function {
 	}
 	f.virtfn = r.virtfns(dir, names)
 	return f
+}
+
+// driver is the last element of where <dir>/driver leads; empty if no driver is
+// bound. Only the message about a GPU that cannot be used names it, so nothing else
+// follows the link.
+func (r *reader) driver(f function) string {
+	if !f.bound {
+		return ""
+	}
+	return path.Base(r.target(path.Join(f.dir, "driver")))
 }
 
 func (r *reader) drm(dir string) []drmNode {

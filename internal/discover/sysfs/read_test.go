@@ -238,6 +238,10 @@ func TestReadTrouble(t *testing.T) {
 			[]string{`driver "vfio-pci" is bound to it, not metax`},
 		},
 		{
+			"a driver link that leads nowhere", func(tree sim.Tree) { tree[first+"/driver"] = sim.Link("gone") },
+			func(*gpu.GPU) {}, nil,
+		},
+		{
 			"no render node", func(tree sim.Tree) { delete(tree, first+"/drm/renderD129/dev") },
 			noNodes,
 			[]string{"GPU " + addr + " cannot be used: no renderD* in /sys/bus/pci/devices/" + addr + "/drm"},
