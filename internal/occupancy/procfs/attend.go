@@ -4,20 +4,26 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// attendants are the programs that stand over containers and leave devices to
-// them. A shim of another runtime may be the virtual machine itself.
-func attendants() []string {
-	return []string{monitorName, shimName, shimName + "-runc-v1", shimName + "-runc-v2"}
+// attendants are the programs, by the kernel's short name for them, that serve
+// containers and leave devices to them. A shim of another runtime may be the virtual
+// machine itself.
+func attendants(command string) []string {
+	switch command {
+	case monitorName, "dockerd", "containerd":
+		return []string{command}
+	case shimName:
+		return []string{shimName, shimName + "-runc-v1", shimName + "-runc-v2"}
+	}
+	return nil
 }
 
-// attends reports whether a process stands over a container, so that its files need
-// no look: they are most of what is open on a host with many containers, and
-// never a GPU. mounts is our own mount namespace, empty if it is not known.
+// attends reports whether a process serves containers, so that its files need no
+// look: they are most of what is open on a host with many containers, and never a
+// GPU. mounts is our own mount namespace, empty if it is not known.
 //
 // Its name alone is its own choice. It counts only for a process of root's, in our
 // own mount namespace, that runs a program of that name: so a user has the wrong
@@ -26,7 +32,8 @@ func attendants() []string {
 // name, the wrong program. Who is root where we are can change the leases anyway.
 // Whoever may not see all this may not see the files either, and is refused there.
 func (w *worker) attends(name, command, mounts string) bool {
-	if mounts == "" || command != monitorName && command != shimName {
+	programs := attendants(command)
+	if mounts == "" || programs == nil {
 		return false
 	}
 	// Unlike what is in it, the directory belongs to the process's effective user
@@ -44,5 +51,5 @@ func (w *worker) attends(name, command, mounts string) bool {
 	}
 	// After an upgrade the program is another file.
 	program := filepath.Base(string(bytes.TrimSuffix(w.link[:n], []byte(" (deleted)"))))
-	return strings.HasPrefix(program, command) && slices.Contains(attendants(), program)
+	return slices.Contains(programs, program)
 }
