@@ -14,7 +14,7 @@ import (
 )
 
 // The images whose programs run on MXMACA. Each has /which, a C program that is linked with one
-// of its libraries and says which file that is.
+// of its libraries and says which file that is, and the probe, which becomes it.
 const (
 	debianImage     = "debian"     // as debootstrap makes it
 	fedoraImage     = "fedora"     // with everything in /usr/lib64, and found by the cache alone
@@ -113,6 +113,11 @@ func macaArchive(t *testing.T, name, out string) {
 		return text
 	}
 	f.Files["/which"], _ = os.ReadFile(filepath.Join(dir, "which"))
+	probe, err := os.ReadFile(filepath.Join(fixed.bin, "probe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Files["/probe"] = probe
 	switch name {
 	case debianImage, linkedImage, directoryImage:
 		for _, part := range []string{"/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr"} {

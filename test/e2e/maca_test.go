@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/image"
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
 )
 
@@ -123,7 +124,8 @@ func (m maca) load(t *testing.T, archives string) {
 	}
 }
 
-// start runs a program in an image, by the client alone or through metax-docker.
+// start runs a program in an image, by the client alone or through metax-docker. What the
+// program says comes by the report: see there for why not by the engine.
 func (m maca) start(t *testing.T, program, image string, options []string, words ...string) result {
 	t.Helper()
 	if len(words) == 0 {
@@ -132,13 +134,16 @@ func (m maca) start(t *testing.T, program, image string, options []string, words
 			words = []string{"/bin/sh", "-c", "mx-smi -L && busybox cat /opt/maca/Version.txt"}
 		}
 	}
+	in := m.inbox(t)
+	words = append([]string{"/probe", "tell"}, words...)
 	if m.client == "ctr" {
 		id := fmt.Sprintf("%s-%d", image, len(options))
-		argv := append([]string{"ctr", "run", "--rm", "--cgroup", m.Cgroup() + "/" + id}, options...)
-		return m.run(t, nil, append(append(argv, macaRef(image), id), words...)...)
+		mount := "type=bind,options=rbind:rw,src=" + in.dir + ",dst=" + report.Dir
+		argv := append([]string{"ctr", "run", "--rm", "--cgroup", m.Cgroup() + "/" + id, "--mount", mount}, options...)
+		return in.told(t, m.run(t, nil, append(append(argv, macaRef(image), id), words...)...))
 	}
-	argv := append(slices.Concat([]string{program, "run", "--rm", "--network=none"}, m.options, options), macaRef(image))
-	return m.run(t, []string{"METAX_CTK_ROOT=" + nodeDir, "METAX_CTK_DOCKER=" + m.client, "HOME=/root"}, append(argv, words...)...)
+	argv := slices.Concat([]string{program, "run", "--rm", "--network=none", "--volume=" + in.dir + ":" + report.Dir}, m.options, options, []string{macaRef(image)}, words)
+	return in.told(t, m.run(t, []string{"METAX_CTK_ROOT=" + nodeDir, "METAX_CTK_DOCKER=" + m.client, "HOME=/root"}, argv...))
 }
 
 // outcome is what a program ran on.

@@ -55,6 +55,20 @@ func (in inbox) report(t *testing.T) report.Report {
 	return r
 }
 
+// told adds to how a client ended what the program in its container has said. There is
+// none where the client or the engine failed before.
+func (in inbox) told(t *testing.T, r result) result {
+	t.Helper()
+	for name, to := range map[string]*string{report.Stdout: &r.stdout, report.Stderr: &r.stderr} {
+		text, err := os.ReadFile(filepath.Join(in.path, name))
+		if err != nil && r.code == 0 {
+			t.Fatalf("exit code 0, yet the program has not run: %v\n%v", err, r)
+		}
+		*to += string(text)
+	}
+	return r
+}
+
 // empty reports whether no probe has run.
 func (in inbox) empty(t *testing.T) bool {
 	t.Helper()

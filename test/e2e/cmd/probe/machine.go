@@ -6,11 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
 )
 
 // stay opens a node, says so with a file, and keeps it open.
@@ -30,6 +33,27 @@ func stay(args []string) error {
 	}
 	<-term
 	return nil
+}
+
+// become becomes a command whose output goes into the report.
+func become(args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("want a command")
+	}
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return err
+	}
+	for fd, name := range map[int]string{1: report.Stdout, 2: report.Stderr} {
+		file, err := os.Create(filepath.Join(report.Dir, name))
+		if err != nil {
+			return err
+		}
+		if err := unix.Dup3(int(file.Fd()), fd, 0); err != nil {
+			return fmt.Errorf("write to %s: %w", file.Name(), err)
+		}
+	}
+	return syscall.Exec(path, args, os.Environ())
 }
 
 func bind(args []string) error {

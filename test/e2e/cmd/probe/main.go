@@ -6,6 +6,7 @@
 //	probe wait                     say that it waits; on SIGTERM exit with 77
 //	probe pause                    stay until killed: the first process of a pod
 //	probe hold NAME TIME           claim the GPUs that are here, alone, for the time
+//	probe tell CMD ...             become CMD, with its output in files of the report
 //	probe open NODE FILE           hold the node open until killed; then make the file
 //
 // and on a machine whose few programs cannot do it:
@@ -64,6 +65,8 @@ func run(args []string) error {
 		<-term
 	case "hold":
 		return hold(args)
+	case "tell":
+		return become(args)
 	case "open":
 		return stay(args)
 	case "bind":

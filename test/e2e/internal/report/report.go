@@ -6,9 +6,14 @@ import "errors"
 
 // The probe writes into a directory of the machine that is mounted at Dir. Its standard
 // output would be the engine's to carry, and a loaded Docker loses that of a process that
-// ends at once.
+// ends at once: when a container ends, dockerd gives up those of its FIFOs that it has not
+// opened yet ("copy stream failed: reading from a closed fifo", says its log). docker run
+// and docker logs then have nothing, and the exit code is the program's.
 const (
 	Dir = "/report"
+	// Stdout and Stderr are the files with what a program said that a probe became.
+	Stdout = "stdout"
+	Stderr = "stderr"
 	// Look is the file with a Report as JSON.
 	Look = "look.json"
 	// Waiting is the file that appears once a probe waits for SIGTERM.
