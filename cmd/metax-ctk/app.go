@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // deps is everything that the program takes from its surroundings.
@@ -37,7 +38,7 @@ type toolkit struct {
 func run(ctx context.Context, args []string, d deps) int {
 	err := execute(ctx, args, d)
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(d.Err, "metax-ctk: %v\n", err)
+		fmt.Fprintf(d.Err, "metax-ctk: %s\n", terminal.Message(err.Error()))
 	}
 	return exitCode(err)
 }
@@ -171,9 +172,10 @@ func (t toolkit) node(c *cli.Context) (gpu.Node, error) {
 	return n, nil
 }
 
+// warn prints each warning in a line of its own.
 func (t toolkit) warn(lines ...string) {
 	for _, line := range lines {
-		fmt.Fprintf(t.Err, "metax-ctk: warning: %s\n", line)
+		fmt.Fprintf(t.Err, "metax-ctk: warning: %s\n", terminal.Message(line))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // configKind is the kind of what config show and config default print.
@@ -138,7 +139,7 @@ func (t toolkit) configShow(c *cli.Context) error {
 	}
 	for _, e := range all {
 		if doubt := e.Doubt(); doubt != "" {
-			t.warn(printable(doubt))
+			t.warn(doubt)
 		}
 	}
 	if len(args) == 1 {
@@ -157,7 +158,7 @@ func (t toolkit) configShowOne(c *cli.Context, all []config.Effective, key strin
 	for _, e := range all {
 		if e.Key == key {
 			return t.print(c, configuredOf(e), func(w io.Writer) error {
-				_, err := fmt.Fprintln(w, printable(e.Text()))
+				_, err := fmt.Fprintln(w, terminal.Line(e.Text()))
 				return err
 			})
 		}

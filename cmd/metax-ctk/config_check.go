@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 func (t toolkit) configDefault(c *cli.Context) error {
@@ -71,13 +72,13 @@ func (t toolkit) configValidate(c *cli.Context) error {
 func (f configChecked) table(w io.Writer) error {
 	var b strings.Builder
 	for _, p := range f.Problems {
-		fmt.Fprintf(&b, "%s: %s\n", printable(f.File), printable(p.String()))
+		fmt.Fprintf(&b, "%s: %s\n", terminal.Line(f.File), terminal.Line(p.String()))
 	}
 	switch {
 	case !f.Present:
-		fmt.Fprintf(&b, "%s is not there: every setting has its default\n", printable(f.File))
+		fmt.Fprintf(&b, "%s is not there: every setting has its default\n", terminal.Line(f.File))
 	case f.OK:
-		fmt.Fprintf(&b, "%s is right\n", printable(f.File))
+		fmt.Fprintf(&b, "%s is right\n", terminal.Line(f.File))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // configEdited is what set and unset did, as -o prints it.
@@ -161,7 +162,7 @@ func (e configEdited) table(w io.Writer) error {
 		if change.Before != "" {
 			line += ", was " + change.Before
 		}
-		if _, err := fmt.Fprintln(w, printable(line)); err != nil {
+		if _, err := fmt.Fprintln(w, terminal.Line(line)); err != nil {
 			return err
 		}
 	}

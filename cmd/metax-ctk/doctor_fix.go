@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // mend takes the steps of findings that are safe, asking before those of each, and
@@ -29,9 +30,9 @@ func (t toolkit) mend(c *cli.Context, report doctor.Report) (bool, error) {
 			if err := c.Context.Err(); err != nil {
 				return took, err
 			}
-			fmt.Fprintf(t.Err, "metax-ctk: doing: %s\n", step)
+			fmt.Fprintf(t.Err, "metax-ctk: doing: %s\n", terminal.Message(step.String()))
 			if err := step.Do(c.Context, t.again); err != nil {
-				t.warn(printable(fmt.Sprintf("%s: %v", step, err)))
+				t.warn(fmt.Sprintf("%s: %v", step, err))
 				break
 			}
 			took = true

@@ -101,7 +101,7 @@ func (t toolkit) warnUnknown(c *cli.Context) toolkit {
 
 func (t toolkit) warnLost(why string) {
 	if why != "" {
-		t.warn(printable("the leases are rebuilt from what engines and clients know: " + why))
+		t.warn("the leases are rebuilt from what engines and clients know: " + why)
 	}
 }
 
@@ -109,7 +109,7 @@ func (t toolkit) warnLost(why string) {
 func (t toolkit) warnBlind(looks []occupancy.Look) {
 	for _, s := range keeping.Sources(looks) {
 		if s.Status == keeping.Failed || s.Status == keeping.Partial {
-			t.warn(printable(fmt.Sprintf("GPUs that look free may be held: %s: %s", s, s.Message)))
+			t.warn(fmt.Sprintf("GPUs that look free may be held: %s: %s", s, s.Message))
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (t toolkit) leaseGC(c *cli.Context) error {
 	}
 	for _, s := range keeping.Sources(looks) {
 		if s.Status == keeping.Failed || s.Status == keeping.Partial {
-			t.warn(printable(fmt.Sprintf("leases that are over may stay: %s: %s", s, s.Message)))
+			t.warn(fmt.Sprintf("leases that are over may stay: %s: %s", s, s.Message))
 		}
 	}
 	return t.printReleased(c, keeping.DescribeClosed(node, closed), nil)

@@ -150,7 +150,7 @@ func macaTable(w io.Writer, installs []macaInstall) error {
 // warnPlain warns with words that may quote a file.
 func (t toolkit) warnPlain(lines []string) {
 	for _, line := range lines {
-		t.warn(printable(line))
+		t.warn(line)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // macaChecked is what check found, as -o prints it.
@@ -134,7 +135,7 @@ func (m *macaChecked) table(w io.Writer) error {
 		fmt.Fprintln(&b, "no problem found")
 	}
 	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintln(w, printable(strings.TrimSuffix(line, "\n"))); err != nil {
+		if _, err := fmt.Fprintln(w, terminal.Line(strings.TrimSuffix(line, "\n"))); err != nil {
 			return err
 		}
 	}

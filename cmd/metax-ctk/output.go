@@ -1,16 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // outputFlag is the option that every printing command has.
@@ -41,7 +43,10 @@ func (t toolkit) print(c *cli.Context, value any, table func(io.Writer) error) e
 	case "yaml":
 		text, err = yaml.Marshal(value)
 	default:
-		return table(t.Out)
+		var b strings.Builder
+		failed := table(&b)
+		_, err = io.WriteString(t.Out, terminal.Lines(b.String()))
+		return cmp.Or(failed, err)
 	}
 	if err != nil {
 		return fmt.Errorf("encode output: %w", err)
@@ -52,7 +57,7 @@ func (t toolkit) print(c *cli.Context, value any, table func(io.Writer) error) e
 
 func encodeJSON(value any) ([]byte, error) {
 	text, err := json.MarshalIndent(value, "", "  ")
-	return append(text, '\n'), err
+	return terminal.JSON(append(text, '\n')), err
 }
 
 // columns writes rows as a table; the first is the head. Empty cells become "-",
@@ -61,22 +66,11 @@ func columns(w io.Writer, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
-			if row[i] = printable(cell); cell == "" {
+			if row[i] = terminal.Line(cell); cell == "" {
 				row[i] = "-"
 			}
 		}
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
 	return tw.Flush()
-}
-
-// printable makes words of others safe to show: what is not printable, such as a
-// new line or a terminal's escape character, becomes U+FFFD.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 func (t toolkit) psCommand() *cli.Command {
@@ -205,7 +206,7 @@ func sourceNote(w io.Writer, sources []keeping.Source) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", printable(strings.Join(rest, "; ")))
+	_, err := fmt.Fprintf(w, "\n%s\n", terminal.Line(strings.Join(rest, "; ")))
 	return err
 }
 

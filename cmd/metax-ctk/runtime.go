@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 func (t toolkit) runtimeCommand() *cli.Command {
@@ -79,7 +80,7 @@ func (t toolkit) runtimeWitness(c *cli.Context) error {
 	}
 	return t.print(c, seen, func(w io.Writer) error {
 		for _, path := range seen {
-			fmt.Fprintln(w, printable(path))
+			fmt.Fprintln(w, terminal.Line(path))
 		}
 		return nil
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // restartPatience bounds how long an engine may take to start again.
@@ -182,7 +183,7 @@ func printOutcomes(all []outcome, dry bool) func(io.Writer) error {
 				fmt.Fprintf(w, "%s: note: %s\n", head, note)
 			}
 			for _, p := range e.Proofs {
-				fmt.Fprintf(w, "%s: %s\n", head, printable(p.String()))
+				fmt.Fprintf(w, "%s: %s\n", head, terminal.Line(p.String()))
 			}
 			switch {
 			case e.Activated:

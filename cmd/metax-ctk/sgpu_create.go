@@ -168,7 +168,7 @@ func (o sliceOrder) fits(g gpu.GPU) error {
 func (t toolkit) complete(c *cli.Context, of gpu.BDF, made []sliceRow) {
 	node, err := t.where(c).Load(c.Context)
 	if err != nil {
-		t.warn(printable(fmt.Sprintf("the new slices are there, their device nodes are not known: %v", err)))
+		t.warn(fmt.Sprintf("the new slices are there, their device nodes are not known: %v", err))
 		return
 	}
 	g, _ := node.Lookup(of)

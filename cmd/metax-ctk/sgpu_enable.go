@@ -42,7 +42,7 @@ func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, maker slicer) 
 	defer func() {
 		// Also after an interrupt.
 		if err := k.Return(context.WithoutCancel(c.Context), taken.Leases); err != nil {
-			t.warn(printable(fmt.Sprintf("lease %s expires by itself: %v", taken.Leases[0].ID, err)))
+			t.warn(fmt.Sprintf("lease %s expires by itself: %v", taken.Leases[0].ID, err))
 		}
 	}()
 	if err := maker.enable(c.Context, g.BDF); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/trace"
 )
 
@@ -41,7 +42,7 @@ func (r traced) render(w io.Writer, format string, timeline bool) error {
 	if err := columns(w, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s: %s; %s\n", printable(r.Node), plural(r.Jobs, "job"), r.note())
+	_, err := fmt.Fprintf(w, "%s: %s; %s\n", terminal.Line(r.Node), plural(r.Jobs, "job"), r.note())
 	return err
 }
 

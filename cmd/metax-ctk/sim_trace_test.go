@@ -14,7 +14,7 @@ import (
 )
 
 // terminal opens a pseudo-terminal.
-func terminal(t *testing.T) (master, slave *os.File) {
+func tty(t *testing.T) (master, slave *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -37,7 +37,7 @@ func terminal(t *testing.T) (master, slave *os.File) {
 
 // How far a run is is shown on a terminal, which is left as it was.
 func TestTraceProgress(t *testing.T) {
-	master, slave := terminal(t)
+	master, slave := tty(t)
 	done, stop := toolkit{deps: deps{Err: slave}}.progress(false, 4)
 	if done == nil {
 		t.Fatal("nothing is counted")
@@ -65,7 +65,7 @@ func TestTraceProgress(t *testing.T) {
 // What is not a terminal sees no progress, and neither does one that does not want
 // it, nor one on which the run was over before there was any.
 func TestTraceWithoutProgress(t *testing.T) {
-	master, slave := terminal(t)
+	master, slave := tty(t)
 	var pipe bytes.Buffer
 	for name, c := range map[string]struct {
 		err   io.Writer

@@ -20,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/capture"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 func (t toolkit) snapshotCommand() *cli.Command {
@@ -157,7 +158,7 @@ func (t toolkit) keep(c *cli.Context, s snapshot.Snapshot) error {
 	return t.print(c, done, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s: %d files, %s, %d bytes\n", name, done.Files, plural(done.Answers, "answer"), done.Bytes)
 		for _, note := range done.Notes {
-			fmt.Fprintf(w, "%s\n", printable(note))
+			fmt.Fprintf(w, "%s\n", terminal.Line(note))
 		}
 		_, err := fmt.Fprintf(w, "read it before you send it; it shows the node by: metax-ctk --node %s topology print\n", name)
 		return err

@@ -74,7 +74,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	case !c.IsSet("busy"):
 		// The topology is true whoever holds what.
 		if holders, err = t.holders(c, node); err != nil {
-			t.warn(printable(err.Error()))
+			t.warn(err.Error())
 		}
 		view.Busy = held(node, holders)
 	case c.String("busy") != "none":

@@ -9,6 +9,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // interrupted ends what runs until it is interrupted; that is no failure, and
@@ -67,5 +69,5 @@ func isTerminal(w io.Writer) bool {
 
 func encodeLine(value any) ([]byte, error) {
 	text, err := json.Marshal(value)
-	return append(text, '\n'), err
+	return terminal.JSON(append(text, '\n')), err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // project is a compose project on its way to docker.
@@ -82,7 +83,7 @@ func (w *wrapper) hand(p *project, given map[string]compose.Given) (int, error) 
 	if err != nil {
 		return exitOurs, err
 	}
-	fmt.Fprint(w.Err, p.said)
+	fmt.Fprint(w.Err, terminal.Lines(p.said))
 	return w.become(p.cmd.Rewrite(dockerargs.Place{
 		Name: p.Name, Directory: directory, File: file, Copies: p.Copies,
 		Scaled: func(service string) bool { _, ok := p.requests[service]; return ok },

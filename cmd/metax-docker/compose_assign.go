@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // assign finds GPUs for the services that are about to get a container, under
@@ -60,7 +61,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 	for _, line := range c.warnings {
 		w.warn("%s", line)
 	}
-	fmt.Fprint(w.Err, c.explanation)
+	fmt.Fprint(w.Err, terminal.Lines(c.explanation))
 	return w.givenTo(c, g, <-daemon)
 }
 

@@ -69,7 +69,7 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 		c.Wait = most
 	}
 	c.Waiting = func(err error) {
-		fmt.Fprintf(w.Err, "metax-docker: waiting up to %s: %v\n", c.Wait, err)
+		w.say("waiting up to %s: %v", c.Wait, err)
 	}
 	taken, err := w.keeping.Take(context.Background(), c)
 	if taken.Lost != "" {

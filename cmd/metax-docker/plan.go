@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // plan finds out what the container gets, and returns docker's options that give
@@ -206,7 +207,7 @@ func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at where.Where, soc
 	for _, line := range c.warnings {
 		w.warn("%s", line)
 	}
-	fmt.Fprint(w.Err, c.explanation)
+	fmt.Fprint(w.Err, terminal.Lines(c.explanation))
 	chosen := make([]gpu.GPU, len(indices))
 	for i, index := range indices {
 		chosen[i] = c.node.GPUs[index]
@@ -287,6 +288,9 @@ func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
 	return localSocket(address, origin)
 }
 
-func (w *wrapper) warn(format string, a ...any) {
-	fmt.Fprintf(w.Err, "metax-docker: warning: "+format+"\n", a...)
+func (w *wrapper) warn(format string, a ...any) { w.say("warning: "+format, a...) }
+
+// say prints one line on standard error.
+func (w *wrapper) say(format string, a ...any) {
+	fmt.Fprintf(w.Err, "metax-docker: %s\n", terminal.Message(fmt.Sprintf(format, a...)))
 }

@@ -57,7 +57,7 @@ func run(d deps) int {
 	w := wrapper{deps: d}
 	code, err := w.run()
 	if err != nil {
-		fmt.Fprintf(d.Err, "metax-docker: %v\n", err)
+		w.say("%v", err)
 	}
 	return code
 }
@@ -78,7 +78,7 @@ func (w *wrapper) run() (int, error) {
 	if err != nil && errors.Is(err, w.missing) {
 		return unusable(err), err
 	} else if err != nil {
-		return exitOurs, fmt.Errorf("%w\nrun 'metax-docker run --help' for the options", err)
+		return exitOurs, fmt.Errorf("%w; 'metax-docker run --help' lists the options", err)
 	}
 	if (cmd.Verb == "start" || cmd.Verb == "restart") && !cmd.Flags.Has("help") {
 		if err := w.start(cmd); err != nil {

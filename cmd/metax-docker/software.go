@@ -75,7 +75,7 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 		w.warn("image %s: %s", cmd.Image, line)
 	}
 	if kept {
-		fmt.Fprintf(w.Err, "metax-docker: the image has MXMACA%s of its own in %s, which is kept (--maca-force gives the host's%s)\n", spaced(s.image.MACA.Version), s.image.MACA.Path, spaced(s.install.Version))
+		w.say("the image has MXMACA%s of its own in %s, which is kept (--maca-force gives the host's%s)", spaced(s.image.MACA.Version), s.image.MACA.Path, spaced(s.install.Version))
 		return options{}, w.suits(s.image.MACA.Version, driver)
 	}
 	for _, line := range s.install.Warnings {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // buildVersion is set by the linker.
@@ -77,8 +78,7 @@ func perform(args []string, j *job) error {
 
 // say prints one line.
 func (j *job) say(text string) {
-	text = strings.Join(strings.Fields(text), " ")
-	_, _ = j.err.Write([]byte("metax-hook: " + text + "\n")) // there is nobody else to tell
+	_, _ = j.err.Write([]byte("metax-hook: " + terminal.Message(text) + "\n")) // there is nobody else to tell
 }
 
 // maxWarnings is how many are kept. An image could be the reason of millions, and

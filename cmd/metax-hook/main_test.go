@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // The environment, which may be an image's, is gone before anything is looked at,
@@ -31,5 +33,20 @@ func TestMainClearsEnvironment(t *testing.T) {
 		if diff := cmp.Diff([]string{}, os.Environ()); diff != "" {
 			t.Errorf("after %s: %s", word, diff)
 		}
+	}
+}
+
+// TestOneCleanLine: what an image's path brings along neither reaches a terminal
+// nor forges a line.
+func TestOneCleanLine(t *testing.T) {
+	var said strings.Builder
+	j := &job{in: strings.NewReader(`{"bundle": "/none/a\u001b[2J\u009b31m\u202e\nmetax-hook: 训练"}`), err: &said}
+	if code := run([]string{"create-symlinks", "--link=a::b"}, j); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	j.say("a\x1b[2J\u009b31m\u202e\nmetax-hook: 训练")
+	first, second, _ := strings.Cut(said.String(), "\n")
+	if !terminal.Clean(first) || second != "metax-hook: a�[2J�31m�; metax-hook: 训练\n" {
+		t.Errorf("said %q", said.String())
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/library"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // buildVersion is set by the linker.
@@ -52,16 +53,16 @@ func main() {
 	}
 	o, err := parse(os.Args[1:])
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "metax-mxsml: %v; see metax-mxsml --help\n", err)
+		say(fmt.Errorf("%w; see metax-mxsml --help", err))
 		os.Exit(exitUsage)
 	}
 	out, err := aside()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "metax-mxsml: put standard output aside: %v\n", err)
+		say(fmt.Errorf("put standard output aside: %w", err))
 		os.Exit(exitFailed)
 	}
 	time.AfterFunc(patience, func() {
-		fmt.Fprintln(os.Stderr, "metax-mxsml: the library does not come to an end")
+		say(errors.New("the library does not come to an end"))
 		os.Exit(exitLate)
 	})
 	os.Exit(run(o, out))
@@ -82,12 +83,17 @@ func aside() (*os.File, error) {
 	return os.NewFile(uintptr(kept), "standard output"), unix.Dup3(null, 1, 0)
 }
 
+// say prints an error in one line.
+func say(err error) {
+	fmt.Fprintf(os.Stderr, "metax-mxsml: %s\n", terminal.Message(err.Error()))
+}
+
 // run does what is ordered, and prints the answer.
 func run(o order, out io.Writer) int {
 	answer, err := do(o)
 	code := 0
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "metax-mxsml: %v\n", err)
+		say(err)
 		answer = mxsml.Answer{Failure: mxsml.Fail(err)}
 		code = exitFailed
 		if errors.Is(err, mxsml.ErrUnusable) {
@@ -96,7 +102,7 @@ func run(o order, out io.Writer) int {
 	}
 	answer.Version = mxsml.Version
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
-		fmt.Fprintf(os.Stderr, "metax-mxsml: print answer: %v\n", err)
+		say(fmt.Errorf("print answer: %w", err))
 		return exitFailed
 	}
 	return code

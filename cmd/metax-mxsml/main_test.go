@@ -70,6 +70,7 @@ func TestCommandLine(t *testing.T) {
 		{"an unknown word of sgpu", []string{lib, "sgpu", "make"}, exitUsage, "", `"sgpu make" is nothing`},
 		{"sgpu alone", []string{lib, "sgpu"}, exitUsage, "", `"sgpu" is nothing`},
 		{"an unknown option", []string{lib, "node", "--all"}, exitUsage, "", "flag provided but not defined"},
+		{"an option with control characters", []string{lib, "node", "--a\x1b[2J\u202e\nb"}, exitUsage, "", "flag provided but not defined: -a�[2J�; b; see"},
 		{"an argument", []string{lib, "node", "all"}, exitUsage, "", `there is no place for "all"`},
 		{"no GPU", []string{lib, "sgpu", "remove", "--slice=0"}, exitUsage, "", "which GPU? --gpu=BDF"},
 		{"no address", []string{lib, "sgpu", "enable", "--gpu=0"}, exitUsage, "", "not a PCI address"},

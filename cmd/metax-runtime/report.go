@@ -10,26 +10,17 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/lowlevel"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // report says in one line on standard error why the container does not start,
 // and in the low-level runtime's log, which is what engines show.
 func (d deps) report(call lowlevel.Call, err error) {
-	message := oneLine("metax-runtime: " + err.Error())
+	message := "metax-runtime: " + terminal.Message(err.Error())
 	if err := d.log(call, message); err != nil {
-		message += oneLine(fmt.Sprintf(" (not in the log of the runtime: %v)", err))
+		message += " (not in the log of the runtime: " + terminal.Message(err.Error()) + ")"
 	}
 	fmt.Fprintln(d.Err, message)
-}
-
-// oneLine puts blanks in the place of control characters.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || 0x7f <= r && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // log adds an entry to the log file that the engine named, in the format that it

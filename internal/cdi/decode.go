@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // MaxSpec is the size in bytes beyond which a spec is not read; that of the
@@ -76,7 +77,7 @@ func refused(err error) error {
 	if errors.As(err, &list) {
 		reason = strings.Join(list.Errors, "; ")
 	}
-	return fmt.Errorf("%w: %s", ErrSpec, oneLine(reason))
+	return fmt.Errorf("%w: %s", ErrSpec, terminal.Line(reason))
 }
 
 // kindOf returns the kind that a file states, also if nothing else in it is

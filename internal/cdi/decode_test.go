@@ -12,6 +12,7 @@ import (
 	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 const least = `{"cdiVersion": "0.3.0", "kind": "v.org/c", "devices": [{"name": "d", "containerEdits": {"env": ["A=1"]}}]}`
@@ -61,7 +62,7 @@ func TestDecodeRefuses(t *testing.T) {
 			if !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), tc.says) || spec != nil {
 				t.Errorf("spec %v, error %v; want one that says %q", spec, err, tc.says)
 			}
-			if d := cmp.Diff(oneLine(err.Error()), err.Error()); d != "" {
+			if d := cmp.Diff(terminal.Line(err.Error()), err.Error()); d != "" {
 				t.Errorf("not one printable line:\n%s", d)
 			}
 		})

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // The ways in which one spec differs from another.
@@ -49,7 +51,7 @@ func (d Difference) String() string {
 	if d.Op == Changed {
 		line += fmt.Sprintf(": %s → %s", d.Have, d.Want)
 	}
-	return oneLine(line)
+	return terminal.Line(line)
 }
 
 // Diff tells what would have to happen to have for it to say the same as want;

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Problem is something wrong with a spec, or with the files of a kind.
@@ -45,19 +46,7 @@ func (p Problem) String() string {
 	if len(p.Devices) > 0 {
 		s += " (device " + strings.Join(p.Devices, ", ") + ")"
 	}
-	return oneLine(s)
-}
-
-// oneLine makes text that quotes a spec safe to show: what is not printable,
-// such as a new line, a terminal's escape character or a change of writing
-// direction, becomes U+FFFD, so that a file cannot forge lines of ours.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
+	return terminal.Line(s)
 }
 
 // problems collects, once for all devices that share it.

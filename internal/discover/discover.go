@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
@@ -15,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -81,7 +81,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 		node.Driver = &gpu.Driver{Version: module.Version, Path: files.Driver}
 	}
 	for i, w := range node.Warnings {
-		node.Warnings[i] = oneLine(w)
+		node.Warnings[i] = terminal.Line(w)
 	}
 	return node, nil
 }
@@ -99,16 +99,6 @@ func (h Host) driver(module sysfs.Module, told string) sysfs.Module {
 		return sysfs.Module{Loaded: true, Version: h.Recorded.Driver.Version}
 	}
 	return module
-}
-
-// oneLine makes a warning fit for a terminal: it may quote what a program said.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 // hostname is what /etc/hostname says; a Node may go without a name.

@@ -74,7 +74,7 @@ func (h Holder) String() string {
 	var words []string
 	switch {
 	case h.Container != nil:
-		words = append(words, "container "+plain(first(h.Container.Name, short(h.Container.ID)))+" ("+h.Container.Engine+")")
+		words = append(words, "container "+first(h.Container.Name, short(h.Container.ID))+" ("+h.Container.Engine+")")
 		if h.State() == string(Created) {
 			words[0] += " that has not been started"
 		}
@@ -84,7 +84,7 @@ func (h Holder) String() string {
 		words = append(words, "a process that was not inspected")
 	case h.Lease == nil && len(h.Processes) > 0:
 		p := h.Processes[0]
-		words = append(words, "process "+itoa(p.PID)+" ("+plain(p.Command)+")")
+		words = append(words, "process "+itoa(p.PID)+" ("+p.Command+")")
 	}
 	if h.Lease != nil {
 		words = append(words, "lease "+h.Lease.ID)

@@ -120,7 +120,7 @@ func lookAll(ctx context.Context, sources []Source, q Question) []Look {
 		select {
 		case a := <-answers:
 			delete(waiting, a.i)
-			looks[a.i].Sight, looks[a.i].Err = a.Sight, a.err
+			looks[a.i].Sight, looks[a.i].Err = a.Sight.cleaned(), a.err
 			// With a sight, the error says whose answer is missing.
 			if errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, ErrUnfinished) && len(a.Containers) == 0 {
 				looks[a.i].Err = errLate

@@ -3,8 +3,8 @@ package occupancy
 import (
 	"errors"
 	"strconv"
-	"strings"
-	"unicode"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // short is an ID as engines show it to people.
@@ -26,10 +26,21 @@ func itoa(i int) string { return strconv.Itoa(i) }
 
 func isAbsent(l Look) bool { return errors.Is(l.Err, ErrAbsent) }
 
-// plain makes a name that somebody else chose fit for a terminal.
-func plain(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(name)
+// cleaned returns the sight with what strangers wrote in it fit to be printed and
+// kept: the state takes no other text.
+func (s Sight) cleaned() Sight {
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		for _, text := range []*string{&c.Namespace, &c.ID, &c.Name, &c.Image, &c.Lease} {
+			if !terminal.Clean(*text) {
+				*text = terminal.Line(*text)
+			}
+		}
 	}
-	return name
+	for i := range s.Processes {
+		if p := &s.Processes[i]; !terminal.Clean(p.Command) {
+			p.Command = terminal.Line(p.Command)
+		}
+	}
+	return s
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Answer is what a program said.
@@ -44,7 +45,7 @@ var ErrUnasked = errors.New("not asked when the snapshot was taken")
 func Record(argv []string, out []byte, err error) Answer {
 	a := Answer{Argv: argv, Out: string(out)}
 	if err != nil {
-		a.Failure = oneLine(err.Error())
+		a.Failure = terminal.Message(err.Error())
 		var exit interface{ ExitCode() int }
 		if errors.As(err, &exit) {
 			a.Exited, a.Code = true, exit.ExitCode()

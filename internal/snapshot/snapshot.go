@@ -9,6 +9,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Magic is the first line of a snapshot.
@@ -85,7 +86,7 @@ func (s Snapshot) Format() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(Magic + "\n" + head)
 	for _, note := range s.Notes {
-		fmt.Fprintf(&b, "# %s\n", oneLine(note))
+		fmt.Fprintf(&b, "# %s\n", terminal.Message(note))
 	}
 	b.Write(tree.Format())
 	b.WriteString(strings.TrimPrefix(endLine, "\n") + "\n")
@@ -160,14 +161,4 @@ func notes(comment []byte) []string {
 		}
 	}
 	return all
-}
-
-// oneLine makes a note fit for its line.
-func oneLine(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Canvas collects elements, one a line. Lengths are in pixels; attrs are the
@@ -82,7 +84,7 @@ func Escape(s string) string {
 			b.WriteString("&quot;")
 		case r == '\'':
 			b.WriteString("&apos;")
-		case unicode.IsPrint(r):
+		case terminal.Printable(r):
 			b.WriteRune(r)
 		default:
 			b.WriteRune(unicode.ReplacementChar)

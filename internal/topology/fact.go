@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // fact is something that trees and cards say of a GPU.
@@ -17,7 +18,7 @@ type fact struct {
 
 func facts() []fact {
 	return []fact{
-		{"models", "model ?", false, func(g gpu.GPU) string { return clean(g.Model) }},
+		{"models", "model ?", false, func(g gpu.GPU) string { return terminal.Line(g.Model) }},
 		{"memory", "memory ?", true, func(g gpu.GPU) string { return memory(g.MemoryMiB) }},
 		{"PCI addresses", "address ?", false, address},
 		{"device nodes", "no device nodes", false, deviceNodes},
@@ -77,7 +78,7 @@ func address(g gpu.GPU) string {
 func deviceNodes(g gpu.GPU) string {
 	var names []string
 	for _, n := range g.Nodes {
-		names = append(names, clean(n[strings.LastIndexByte(n, '/')+1:]))
+		names = append(names, terminal.Line(n[strings.LastIndexByte(n, '/')+1:]))
 	}
 	return strings.Join(names, " ")
 }
@@ -86,7 +87,7 @@ func deviceNodes(g gpu.GPU) string {
 func short(u gpu.UUID) string {
 	const shown = len("GPU-3fd4ee8f")
 	if len(u) <= shown {
-		return clean(string(u))
+		return terminal.Line(string(u))
 	}
-	return clean(string(u[:shown])) + "…"
+	return terminal.Line(string(u[:shown])) + "…"
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // place is a vertex of the tree that a node's GPUs hang in: the node, its NUMA
@@ -40,7 +41,7 @@ func places(gpus []gpu.GPU) *place {
 		at := root.enter(numaLabel(g.NUMA))
 		switch {
 		case g.PCIeRoot != "":
-			at = at.enter("host bridge " + clean(g.PCIeRoot))
+			at = at.enter("host bridge " + terminal.Line(g.PCIeRoot))
 		case rooted:
 			at = at.enter("host bridge unknown")
 		}

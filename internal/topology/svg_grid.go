@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/metax-ctk/container-toolkit/internal/svg"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // grid is a picture of many GPUs: tiles in lines from left to right, grouped as
@@ -205,7 +206,7 @@ func (g *grid) tile(c *canvas, i int, k card) {
 	c.Text(k.x+9, k.y+19, `font-size="13"`, fmt.Sprintf("GPU %d", i))
 	under := address(g.gpus[i])
 	if under == "" {
-		under = clean(g.gpus[i].Model)
+		under = terminal.Line(g.gpus[i].Model)
 	}
 	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.Soft), fit(under, 14))
 	g.signs(c, i, k.x+k.w-14, k.y+14, 90)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // element is an SVG element with what is inside.
@@ -292,12 +293,12 @@ func TestHostileWords(t *testing.T) {
 				t.Error("a script came in")
 			}
 		})
-		if want := "GPU topology of " + clean(evil); root.title() != want {
+		if want := "GPU topology of " + terminal.Line(evil); root.title() != want {
 			t.Errorf("title is %q, want %q", root.title(), want)
 		}
 		for ending, draw := range renderers {
 			text := render(t, draw, View{Node: node})
-			if clean(text) != strings.ReplaceAll(text, "\n", "�") {
+			if terminal.Line(text) != strings.ReplaceAll(text, "\n", "�") {
 				t.Errorf("the %s has characters that do not print", ending)
 			}
 		}

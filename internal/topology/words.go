@@ -7,18 +7,8 @@ import (
 	"unicode"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
-
-// clean makes a word from outside safe to show: what is not printable, such as
-// a terminal's escape character or a change of writing direction, becomes U+FFFD.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
-}
 
 // cells is the width of s in terminal columns. East Asian characters and the
 // symbols beyond the basic plane take two.
@@ -92,7 +82,7 @@ func software(n gpu.Node) string {
 		if version == "" {
 			return what + " version unknown"
 		}
-		return what + " " + clean(version)
+		return what + " " + terminal.Line(version)
 	}
 	driver, maca := "", ""
 	if n.Driver != nil {
@@ -109,7 +99,7 @@ func title(n gpu.Node) string {
 	if n.Name == "" {
 		return "unnamed node"
 	}
-	return clean(n.Name)
+	return terminal.Line(n.Name)
 }
 
 // count says how many GPUs of which model there are.
@@ -125,7 +115,7 @@ func count(gpus []gpu.GPU) string {
 	}
 	switch {
 	case model != "":
-		return fmt.Sprintf("%d × %s", len(gpus), clean(model))
+		return fmt.Sprintf("%d × %s", len(gpus), terminal.Line(model))
 	case len(gpus) == 1:
 		return "1 GPU"
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 func TestClean(t *testing.T) {
@@ -16,8 +17,8 @@ func TestClean(t *testing.T) {
 		"bad \xff byte":    "bad � byte",
 		"nul\x00 del\x7f ": "nul� del� ",
 	} {
-		if got := clean(in); got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		if got := terminal.Line(in); got != want {
+			t.Errorf("terminal.Line(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

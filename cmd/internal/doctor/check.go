@@ -3,6 +3,8 @@ package doctor
 import (
 	"cmp"
 	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Severity is how bad a finding is.
@@ -70,7 +72,7 @@ func Judge(checks []Check, f *Facts) []Finding {
 		for _, finding := range c.look(f) {
 			finding.Check = c.ID
 			for _, text := range []*string{&finding.What, &finding.Why, &finding.Fix} {
-				*text = printable(*text)
+				*text = terminal.Lines(*text)
 			}
 			found = append(found, finding)
 		}

@@ -1,9 +1,7 @@
 package doctor
 
 import (
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
@@ -311,14 +309,4 @@ func (f *Facts) up() bool {
 		}
 	}
 	return true
-}
-
-// printable makes words of others safe to show; lines stay.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) || r == '\n' {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
 }

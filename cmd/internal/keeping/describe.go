@@ -6,10 +6,10 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Describe puts a report about the node in the form that is printed.
@@ -78,7 +78,7 @@ func Sources(looks []occupancy.Look) []Source {
 			s.Status = Partial
 		}
 		if l.Err != nil {
-			s.Message = strings.ReplaceAll(l.Err.Error(), "\n", "; ")
+			s.Message = terminal.Message(l.Err.Error())
 		}
 		out = append(out, s)
 	}

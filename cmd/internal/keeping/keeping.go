@@ -23,6 +23,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/docker"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Dir is where the leases of a host are.
@@ -151,7 +152,7 @@ func Resolve(socket string) string {
 func Me() *occupancy.User {
 	u := &occupancy.User{UID: uint32(os.Getuid())}
 	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
-		u.Name = account.Username
+		u.Name = terminal.Line(account.Username)
 	}
 	return u
 }

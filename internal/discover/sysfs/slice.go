@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // The names of sysfs that tell of slices are known from the vendor's library
@@ -115,7 +116,7 @@ func (r *reader) divide(g *gpu.GPU, f function) {
 			r.warn("UUID of slice %d of GPU %s is not known: unique_id is %.40q", p.index, f.bdf, p.uuid)
 			s.UUID = ""
 		}
-		if len(p.alias) > maxAlias || strings.ContainsFunc(p.alias, func(c rune) bool { return !unicode.IsPrint(c) || c == unicode.ReplacementChar }) {
+		if len(p.alias) > maxAlias || strings.ContainsFunc(p.alias, func(c rune) bool { return !terminal.Printable(c) || c == unicode.ReplacementChar }) {
 			r.warn("leave out the alias of slice %d of GPU %s: it is %.40q", p.index, f.bdf, p.alias)
 			s.Alias = ""
 		}

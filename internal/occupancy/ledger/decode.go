@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // record is a state with the file that it came from.
@@ -137,5 +139,42 @@ func check(s occupancy.State, boot string) error {
 			return fmt.Errorf("ticket %d of the queue has no ID", i+1)
 		}
 	}
+	return checkTexts(s)
+}
+
+// checkTexts refuses text that may not be printed: all of the state's ends in
+// tables and messages.
+func checkTexts(s occupancy.State) error {
+	for _, l := range s.Leases {
+		if !clean(append(slices.Clone(l.Slices), l.ID, l.Engine, l.Endpoint, l.Verb, userName(l.User), l.Container, l.Started)...) {
+			return fmt.Errorf("lease %q has control characters", l.ID)
+		}
+	}
+	for _, t := range s.Queue {
+		if !clean(t.ID, userName(t.User), userName(t.Ended)) {
+			return fmt.Errorf("ticket %q has control characters", t.ID)
+		}
+	}
+	for _, p := range s.Processes {
+		if !clean(p.Command, p.Container) {
+			return fmt.Errorf("process %d has control characters", p.PID)
+		}
+	}
+	for key, k := range s.Seen {
+		if !clean(append(slices.Clone(k.Slices), key, k.Engine, k.Endpoint, k.Name, k.Image, k.Lease)...) {
+			return fmt.Errorf("what was seen of %q has control characters", key)
+		}
+	}
 	return nil
+}
+
+func clean(texts ...string) bool {
+	return !slices.ContainsFunc(texts, func(s string) bool { return !terminal.Clean(s) })
+}
+
+func userName(u *occupancy.User) string {
+	if u == nil {
+		return ""
+	}
+	return u.Name
 }

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 func TestHolderOf(t *testing.T) {
@@ -142,4 +145,87 @@ func plain(t *testing.T, s occupancy.State) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// TestDecodeText: no text of a state may have what must not reach a terminal,
+// wherever it stands; such a file is damaged, and is not written either.
+func TestDecodeText(t *testing.T) {
+	whole := func() occupancy.State {
+		user := &occupancy.User{Name: "训练"}
+		return occupancy.State{
+			APIVersion: occupancy.APIVersion, Kind: occupancy.StateKind, Boot: "boot",
+			Leases: []occupancy.Lease{{
+				ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{{Bus: 1}}, Slices: []string{"x"}, Engine: "docker", Endpoint: "/run/docker.sock",
+				Verb: occupancy.VerbRun, User: user, Container: "c", Started: "now",
+			}},
+			Queue: []occupancy.Ticket{{ID: "bbbbbbbbbbbb", Count: 1, User: user}},
+			Seen: map[string]occupancy.Known{"key": {
+				Facts:  occupancy.Facts{Name: "容器", Image: "i", Lease: "l", Slices: []string{"y"}},
+				Engine: "podman", Endpoint: "/e",
+			}},
+		}
+	}
+	good, err := json.Marshal(whole())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decode(good, "boot"); err != nil {
+		t.Fatal(err)
+	}
+	// Each string of the file, but for those that are compared with one value.
+	var spoil func(path string, at any, write func(any))
+	tried := 0
+	var text any
+	for _, bad := range []string{"a\x1b[2J", "a\u009b31m", "a\u202eb", "a\nb"} {
+		spoil = func(path string, at any, write func(any)) {
+			try := func() {
+				tried++
+				data, err := json.Marshal(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var damaged damage
+				if _, err := decode(data, "boot"); !errors.As(err, &damaged) || !terminal.Clean(err.Error()) {
+					t.Errorf("%s is %q: error is %v", path, bad, err)
+				}
+				var s occupancy.State
+				if err := json.Unmarshal(data, &s); err == nil {
+					if _, err := (record{state: s}).encode("boot"); err == nil {
+						t.Errorf("%s is %q: it is written", path, bad)
+					}
+				}
+			}
+			switch v := at.(type) {
+			case string:
+				write(bad)
+				try()
+				write(v)
+			case []any:
+				for i := range v {
+					spoil(path+"[]", v[i], func(x any) { v[i] = x })
+				}
+			case map[string]any:
+				for key, old := range v {
+					if slices.Contains([]string{"apiVersion", "kind", "boot"}, key) && path == "" {
+						continue
+					}
+					if path == ".seen" {
+						v[bad] = old
+						delete(v, key)
+						try()
+						delete(v, bad)
+						v[key] = old
+					}
+					spoil(path+"."+key, old, func(x any) { v[key] = x })
+				}
+			}
+		}
+		if err := json.Unmarshal(good, &text); err != nil {
+			t.Fatal(err)
+		}
+		spoil("", text, func(any) {})
+	}
+	if tried < 4*20 {
+		t.Errorf("only %d strings of a state were tried", tried)
+	}
 }

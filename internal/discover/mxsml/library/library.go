@@ -33,7 +33,7 @@ func Open(path string) (*Library, error) {
 		if !exports(path, "mxSmlInit") {
 			return nil, fmt.Errorf("load %s: %w", path, mxsml.ErrUnusable)
 		}
-		return nil, fmt.Errorf("load %s: %s", path, printable(err.Error()))
+		return nil, fmt.Errorf("load %s: %s", path, ascii(err.Error()))
 	}
 	l := &Library{}
 	for _, s := range l.fn.symbols() {
@@ -79,8 +79,8 @@ func (l *Library) code(function string, code uint32) error {
 	return err
 }
 
-// printable makes a text one printable line of a sane length.
-func printable(s string) string {
+// ascii makes a text fit for an Answer: one line of printable ASCII, of a sane length.
+func ascii(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return ' '

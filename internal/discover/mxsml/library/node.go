@@ -269,7 +269,7 @@ func (n *notes) lines() []string {
 		if more := n.count[line] - 1; more > 0 {
 			of += fmt.Sprintf(" and %d times more", more)
 		}
-		lines = append(lines, "libmxsml does not tell everything: "+strings.TrimSpace(printable(line))+of+")")
+		lines = append(lines, "libmxsml does not tell everything: "+strings.TrimSpace(ascii(line))+of+")")
 	}
 	return lines
 }
