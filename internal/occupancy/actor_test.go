@@ -179,6 +179,9 @@ func (a *actor) run(o order) {
 		if len(b.gpus) == 0 {
 			return
 		}
+		if ValidID(b.label) {
+			c.Spare, l.ID = []string{l.ID}, b.label
+		}
 		l.Container, l.Started = b.id, fmt.Sprint(b.started)
 		c.Own, o.named = []string{b.id}, b.gpus
 	}

@@ -8,7 +8,7 @@ import (
 // written judges a write of the state: before and after, under the lock.
 func (w *world) written(a *actor, before, after State) {
 	for _, l := range after.Leases {
-		if a.deal == nil || l.ID != a.deal.ID || w.deals[l.ID] != nil {
+		if a.deal == nil || l.Client != a.client || w.deals[l.ID] == a.deal {
 			continue
 		}
 		a.deal.Lease, a.deal.losses = l, w.losses
@@ -93,7 +93,9 @@ func (w *world) looked(a *actor, t Taken) {
 			continue // docker's word is later or better
 		}
 		for _, c := range look.Containers {
-			if c.ID != a.deal.Container && c.holds() && !w.late(c) && overlap(c.GPUs, a.deal.GPUs) {
+			// That lease was not there before, so that one with its label was late.
+			late := w.late(c) || c.State == Created && c.Lease == a.deal.ID
+			if c.ID != a.deal.Container && c.holds() && !late && overlap(c.GPUs, a.deal.GPUs) {
 				w.fail("I1 %d took a GPU of container %.64s that it saw %s", a.n, c.ID, c.State)
 			}
 		}
@@ -176,6 +178,20 @@ func (w *world) glance(s State) *round {
 	return r
 }
 
+// single is I8: once no client lives and the engines have answered, a container has
+// one lease at most. That of a forged label may have less than the container, and
+// another of the container beside it.
+func (w *world) single() {
+	s := w.load()
+	for i, l := range s.Leases {
+		for _, m := range s.Leases[:i] {
+			if l.Bound && m.Bound && l.Container == m.Container && slices.Equal(l.GPUs, m.GPUs) {
+				w.fail("I8 leases %s and %s of container %s", m.ID, l.ID, l.Container)
+			}
+		}
+	}
+}
+
 // quiet is I3: once nothing is left that could hold a GPU, nothing is left in the
 // state, and every GPU can be had.
 func (w *world) quiet(step func(*actor)) {
@@ -187,13 +203,15 @@ func (w *world) quiet(step func(*actor)) {
 	}
 	d := &w.docker
 	d.up, d.hung, d.calls, w.containerdDown, w.containerdHung = true, false, nil, false, false
-	for _, b := range slices.Clone(d.list) {
-		d.rm(b)
-	}
 	collect := func(a *actor) {
 		if _, _, err := a.keeper().Collect(a.ctx); err != nil {
 			w.fail("E collect: %v", err)
 		}
+	}
+	step(w.spawn(false, collect))
+	w.single()
+	for _, b := range slices.Clone(d.list) {
+		d.rm(b)
 	}
 	step(w.spawn(false, collect))
 	for _, l := range w.load().Leases {

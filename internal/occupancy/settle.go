@@ -111,6 +111,7 @@ func (s *State) settle(r *round) []Closed {
 		s.rebuild(r, all)
 	}
 	var closed []Closed
+	of := map[string][]string{} // container key → the leases that hold for it
 	for _, l := range slices.Clone(s.Leases) {
 		old := r.before.Lease(l.ID)
 		if old == nil || old.Rev != l.Rev {
@@ -121,14 +122,56 @@ func (s *State) settle(r *round) []Closed {
 		case why != "":
 			s.drop(l.ID)
 			closed = append(closed, Closed{l, why})
+			continue
 		case next != nil:
 			s.put(*next)
 		}
+		if c, ok := match(l, all); ok && c.holds() {
+			of[c.Key()] = append(of[c.Key()], l.ID)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		closed = append(closed, s.unite(r, all[key], of[key])...)
 	}
 	s.settleQueue(r)
 	s.settleProcesses(r)
 	s.remember(r, all)
 	return closed
+}
+
+// unite leaves one lease to a container that holds: each start took one, in case
+// its client came before the others'. The one that the container's label names
+// stays, or else the first whose client lives; those that clients still live by
+// stay beside it.
+func (s *State) unite(r *round, c sight, ids []string) (closed []Closed) {
+	lives := func(id string) bool { return r.lives[s.Lease(id).Client] != Ended }
+	at := slices.Index(ids, c.Lease)
+	if at < 0 {
+		at = max(0, slices.IndexFunc(ids, lives))
+	}
+	for _, id := range ids {
+		kept, l := *s.Lease(ids[at]), *s.Lease(id)
+		if id == kept.ID || lives(id) || !kept.covers(l) {
+			continue
+		}
+		s.drop(id)
+		closed = append(closed, Closed{l, "lease " + kept.ID + " is that of its container"})
+		if l.Shared && !kept.Shared {
+			kept.Shared = true
+			s.put(kept)
+		}
+	}
+	return closed
+}
+
+// covers tells whether the lease is about all that another is about.
+func (l Lease) covers(other Lease) bool {
+	for _, g := range other.GPUs {
+		if !slices.Contains(l.GPUs, g) {
+			return false
+		}
+	}
+	return slices.Equal(l.Slices, other.Slices)
 }
 
 // follow returns the lease as it has to be from now on, nil if that is as it is,
@@ -149,6 +192,9 @@ func (r *round) follow(l Lease, all map[string]sight) (next *Lease, why string) 
 			// What has ended may be somebody else's start, before that of the client.
 			return r.pending(l)
 		}
+		if l.Engine == "containerd" && !l.Bound && r.lives[l.Client] != Ended {
+			return r.pending(l) // nerdctl records a container before it makes its task
+		}
 		return nil, "its container is " + string(c.State)
 	}
 	absent, over := r.absent(l)
@@ -159,11 +205,17 @@ func (r *round) follow(l Lease, all map[string]sight) (next *Lease, why string) 
 		return nil, ""
 	case l.Container != "":
 		return nil, "its container is gone"
-	case l.Engine == "podman" && r.lives[l.Client] == Ended:
-		return nil, "its client ended without a container" // no daemon goes on
+	case l.byClient() && r.lives[l.Client] == Ended:
+		return nil, "its client ended without a container"
 	}
 	return r.pending(l)
 }
+
+// byClient tells whether the client makes and starts the container itself, so
+// that nobody goes on when it has ended: podman does, and nerdctl, of whose steps
+// containerd does one at a time. Then no time has to pass, which only a writer
+// could tell.
+func (l Lease) byClient() bool { return l.Engine == "podman" || l.Engine == "containerd" }
 
 // pending is follow for a lease without a container that holds.
 func (r *round) pending(l Lease) (next *Lease, why string) {

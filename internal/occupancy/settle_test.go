@@ -1,6 +1,7 @@
 package occupancy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,8 @@ func containerdSees(list ...Container) Look {
 	return Look{Engine: "containerd", Endpoint: "/run/containerd.sock", Sight: Sight{Containers: list}}
 }
 
+func nerdctl(l *Lease)          { l.Engine, l.Endpoint = "containerd", "/run/containerd.sock" }
+func inContainerd(c *Container) { c.Engine, c.Namespace = "containerd", "default" }
 func stateOf(leases ...Lease) State {
 	s := NewState("boot")
 	s.New, s.Leases = false, leases
@@ -80,10 +83,12 @@ func stateOf(leases ...Lease) State {
 }
 
 var (
-	dockerLate   = Look{Engine: "docker", Endpoint: sock, Err: errLate}
-	dockerPartly = Look{Engine: "docker", Endpoint: sock, Sight: Sight{Partial: true}}
-	noPodman     = Look{Engine: "podman", Err: ErrAbsent}
-	someProcs    = Look{Engine: Processes, Sight: Sight{Partial: true}, Err: errRefused}
+	dockerLate       = Look{Engine: "docker", Endpoint: sock, Err: errLate}
+	dockerPartly     = Look{Engine: "docker", Endpoint: sock, Sight: Sight{Partial: true}}
+	containerdLate   = Look{Engine: "containerd", Endpoint: "/run/containerd.sock", Err: errLate}
+	containerdPartly = Look{Engine: "containerd", Endpoint: "/run/containerd.sock", Sight: Sight{Partial: true}}
+	noPodman         = Look{Engine: "podman", Err: ErrAbsent}
+	someProcs        = Look{Engine: Processes, Sight: Sight{Partial: true}, Err: errRefused}
 )
 
 func TestSettle(t *testing.T) {
@@ -147,6 +152,14 @@ func TestSettle(t *testing.T) {
 		"start: of a container without a label":         {lease: lease(starting), life: Ended, looks: []Look{dockerSees(labeled(Running, unlabeled))}, want: new(lease(starting, bound))},
 		"start: somebody else has its ID for a label":   {lease: lease(starting), life: Alive, looks: []Look{dockerSees(labeled(Exited, unlabeled), labeled(Created, named(boxB)))}},
 		"start: it is gone":                             {lease: lease(starting), life: Alive, looks: []Look{dockerSees()}, why: "its container is gone"},
+		"nerdctl: dead without a container":             {lease: lease(nerdctl), life: Ended, looks: []Look{containerdSees()}, why: "its client ended without a container"},
+		"nerdctl: alive without a container":            {lease: lease(nerdctl), life: Alive, looks: []Look{containerdSees()}},
+		"nerdctl: dead, and half an answer":             {lease: lease(nerdctl), life: Ended, looks: []Look{containerdPartly}},
+		"nerdctl: dead, and no answer":                  {lease: lease(nerdctl), life: Ended, looks: []Look{containerdLate}},
+		"nerdctl: alive, and no task yet":               {lease: lease(nerdctl), life: Alive, looks: []Look{containerdSees(labeled(Exited, inContainerd))}},
+		"nerdctl: dead, and no task":                    {lease: lease(nerdctl), life: Ended, looks: []Look{containerdSees(labeled(Exited, inContainerd))}, why: "its container is exited"},
+		"nerdctl: it runs":                              {lease: lease(nerdctl), life: Ended, looks: []Look{containerdSees(labeled(Running, inContainerd))}, want: new(lease(nerdctl, bound))},
+		"nerdctl: it has run":                           {lease: lease(nerdctl, bound), life: Alive, looks: []Look{containerdSees(labeled(Exited, inContainerd))}, why: "its container is exited"},
 		"rebuilt: every engine has to say so":           {lease: lease(rebuilt, goneAt(1)), life: Ended, looks: []Look{dockerSees(), {Engine: "containerd", Err: errLate}}},
 		"rebuilt: but not an absent one, nor processes": {lease: lease(rebuilt, goneAt(1)), life: Ended, looks: []Look{dockerSees(), noPodman, someProcs}, why: "its client ended without a container"},
 		"rebuilt: processes alone are no engine":        {lease: lease(rebuilt, goneAt(1)), life: Ended, looks: []Look{someProcs}},
@@ -172,6 +185,62 @@ func TestSettle(t *testing.T) {
 		}
 		if why != c.why {
 			t.Errorf("%s: closed as %q, want %q", name, why, c.why)
+		}
+	}
+}
+
+// Of the leases that starts of one container took, one stays once their clients
+// have ended: that of the label, if it is there.
+func TestSettleUnites(t *testing.T) {
+	clientC := Client{PID: 12, Start: 1, PIDNamespace: 1}
+	const leaseC = "cccccccccccc"
+	made := lease(bound)
+	again := lease(starting, bound, func(l *Lease) { l.ID, l.Client = leaseB, clientB })
+	third := lease(starting, func(l *Lease) { l.ID, l.Client = leaseC, clientC })
+	with := func(l Lease, change ...func(*Lease)) Lease {
+		for _, f := range change {
+			f(&l)
+		}
+		return l
+	}
+	shared := func(l *Lease) { l.Shared = true }
+	wider := func(l *Lease) { l.GPUs = gpus(0, 1) }
+	part := func(l *Lease) { l.Slices = []string{"x"} }
+	elsewhere := func(l *Lease) { l.Container = boxB }
+	for name, c := range map[string]struct {
+		leases []Lease
+		lives  map[Client]Life // all others have ended
+		look   Look
+		left   []string
+		shared bool // the first that is left
+	}{
+		"create, start, restart":          {leases: []Lease{made, again, third}, look: dockerSees(labeled(Running)), left: []string{leaseA}},
+		"in any state that holds":         {leases: []Lease{made, again}, look: dockerSees(labeled(Exited, keeps)), left: []string{leaseA}},
+		"each client has its own":         {leases: []Lease{made, again, third}, lives: map[Client]Life{clientB: Alive, clientC: Alive}, look: dockerSees(labeled(Running)), left: []string{leaseA, leaseB, leaseC}},
+		"as long as it lives":             {leases: []Lease{made, again, third}, lives: map[Client]Life{clientC: Alive}, look: dockerSees(labeled(Running)), left: []string{leaseA, leaseC}},
+		"or may live":                     {leases: []Lease{made, again}, lives: map[Client]Life{clientB: Unseen}, look: dockerSees(labeled(Running)), left: []string{leaseA, leaseB}},
+		"without a label the first":       {leases: []Lease{again, third}, look: dockerSees(labeled(Running, unlabeled)), left: []string{leaseB}},
+		"without a label one that lives":  {leases: []Lease{again, third}, lives: map[Client]Life{clientC: Alive}, look: dockerSees(labeled(Running, unlabeled)), left: []string{leaseC}},
+		"the label's was released":        {leases: []Lease{again, third}, look: dockerSees(labeled(Running)), left: []string{leaseB}},
+		"what one shares all share":       {leases: []Lease{made, with(again, shared)}, look: dockerSees(labeled(Running)), left: []string{leaseA}, shared: true},
+		"not what has more":               {leases: []Lease{made, with(again, wider)}, look: dockerSees(labeled(Running)), left: []string{leaseA, leaseB}},
+		"not what has a slice":            {leases: []Lease{made, with(again, part)}, look: dockerSees(labeled(Running)), left: []string{leaseA, leaseB}},
+		"not those of two containers":     {leases: []Lease{made, with(again, elsewhere)}, look: dockerSees(labeled(Running), labeled(Running, named(boxB))), left: []string{leaseA, leaseB}},
+		"not while the engine is silent":  {leases: []Lease{made, again}, look: dockerLate, left: []string{leaseA, leaseB}},
+		"a start that failed is not lost": {leases: []Lease{third}, look: dockerSees(labeled(Exited)), left: []string{leaseC}},
+		"two that failed are not lost":    {leases: []Lease{with(again, func(l *Lease) { l.Bound = false }), third}, look: dockerSees(labeled(Exited)), left: []string{leaseB, leaseC}},
+		"what has ended ends all as ever": {leases: []Lease{made, again}, look: dockerSees(labeled(Exited)), left: nil},
+	} {
+		s := stateOf(slices.Clone(c.leases)...)
+		r := &round{before: stateOf(c.leases...), lives: map[Client]Life{clientA: Ended, clientB: Ended, clientC: Ended}, looks: []Look{c.look}, asked: time.Hour, uptime: time.Hour}
+		maps.Copy(r.lives, c.lives)
+		s.settle(r)
+		var left []string
+		for _, l := range s.Leases {
+			left = append(left, l.ID)
+		}
+		if diff := cmp.Diff(c.left, left); diff != "" || c.shared && !s.Leases[0].Shared {
+			t.Errorf("%s: left %+v: %s", name, s.Leases, diff)
 		}
 	}
 }

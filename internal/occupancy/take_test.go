@@ -286,3 +286,63 @@ func TestOwn(t *testing.T) {
 		}
 	}
 }
+
+// One container has one lease, that of its label, after create, start and restart;
+// each start has its own while its client lives.
+func TestOneContainerOneLease(t *testing.T) {
+	b := newBench(t, stateOf(), dockerSees())
+	ids := func() (all []string) {
+		t.Helper()
+		r, err := b.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range r.State.Leases {
+			all = append(all, l.ID)
+		}
+		return all
+	}
+	take := func(verb, id string, pid int) Client {
+		t.Helper()
+		client := Client{PID: pid, Start: 1, PIDNamespace: 1}
+		b.lives[client] = Alive
+		c := wants(1)
+		l := Lease{ID: id, Engine: "docker", Endpoint: sock, Verb: verb, Client: client}
+		if verb == VerbStart {
+			c = wants(0, gpus(0)...)
+			c.Own, c.Spare = []string{boxA}, []string{id}
+			l.ID, l.Container, l.Started = leaseA, boxA, "1"
+		}
+		c.Leases = []Lease{l}
+		if _, err := b.Take(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		return client
+	}
+	create := take(VerbCreate, leaseA, 20)
+	b.see(dockerSees(labeled(Created)))
+	b.lives[create] = Ended
+	start := take(VerbStart, leaseB, 21)
+	other := take(VerbStart, "cccccccccccc", 22)
+	if diff := cmp.Diff([]string{leaseA, leaseB, "cccccccccccc"}, ids()); diff != "" {
+		t.Errorf("two start at once: %s", diff)
+	}
+	b.see(dockerSees(labeled(Running, restarted)))
+	b.lives[other] = Ended
+	if diff := cmp.Diff([]string{leaseA, leaseB}, ids()); diff != "" {
+		t.Errorf("one is attached: %s", diff)
+	}
+	b.lives[start] = Ended
+	restart := take(VerbStart, "dddddddddddd", 23)
+	b.lives[restart] = Ended
+	if diff := cmp.Diff([]string{leaseA}, ids()); diff != "" {
+		t.Errorf("after the restart: %s", diff)
+	}
+	if _, _, err := b.Collect(t.Context()); err != nil || len(b.state.Leases) != 1 {
+		t.Errorf("what is kept: %+v, %v", b.state.Leases, err)
+	}
+	b.see(dockerSees(labeled(Exited)))
+	if left := ids(); left != nil {
+		t.Errorf("after its end: %v", left)
+	}
+}
