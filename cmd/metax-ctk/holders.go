@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -30,8 +31,8 @@ func (t toolkit) keeping(c *cli.Context, node gpu.Node) (keeping.Keeping, error)
 	return k, nil
 }
 
-// containerds are those that are installed, that run something, or that leases
-// name; without any, the one that is not there.
+// containerds are those that are installed, that run something, that leases name,
+// and that of CONTAINERD_ADDRESS; without any, the usual one, which is not there.
 func containerds(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 	addresses := containerd.Addresses("/")
 	// What cannot be listed belongs to a containerd whose socket says so too.
@@ -44,8 +45,11 @@ func containerds(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 			addresses = append(addresses, l.Endpoint)
 		}
 	}
-	if len(addresses) == 0 {
-		addresses = []string{keeping.ContainerdSocket}
+	if len(addresses) == 0 || os.Getenv("CONTAINERD_ADDRESS") != "" {
+		addresses = append(addresses, keeping.Containerd("", os.Getenv))
+	}
+	for i, address := range addresses {
+		addresses[i] = keeping.Resolve(address)
 	}
 	slices.Sort(addresses)
 	var sources []occupancy.Source

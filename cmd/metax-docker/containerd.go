@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ const dockers = "moby"
 // say whether there is one that nobody knows yet; only then metax-ctk is asked.
 func (w *wrapper) containerd(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 	running, err := w.tasks(proc)
-	addresses := []string{keeping.ContainerdSocket}
+	addresses := []string{cmp.Or(w.address, keeping.Containerd("", w.Getenv))}
 	for _, t := range running {
 		addresses = append(addresses, t.Address)
 	}

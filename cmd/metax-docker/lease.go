@@ -57,7 +57,7 @@ func (w *wrapper) draft(n int, verb, socket string, share bool) (occupancy.Lease
 	case "docker":
 		l.Endpoint = keeping.Resolve(socket)
 	case "containerd":
-		l.Endpoint = keeping.ContainerdSocket
+		l.Endpoint = w.address
 	}
 	return l, nil
 }

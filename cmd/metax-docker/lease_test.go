@@ -2,7 +2,11 @@ package main
 
 import (
 	"errors"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,19 +72,80 @@ func TestBecome(t *testing.T) {
 	}
 }
 
-// TestEngine takes a client by another name for docker.
+// TestEngine takes a client by another name for docker, and the daemon that the
+// client talks to.
 func TestEngine(t *testing.T) {
-	for client, want := range map[string]occupancy.Lease{
-		"docker":              {Engine: "docker", Endpoint: "/none/d.sock"},
-		"/usr/local/bin/moby": {Engine: "docker", Endpoint: "/none/d.sock"},
-		"podman":              {Engine: "podman"},
-		"/usr/bin/nerdctl":    {Engine: "containerd", Endpoint: keeping.ContainerdSocket},
+	dir := t.TempDir()
+	if err := os.Symlink("real.sock", filepath.Join(dir, "link.sock")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "real.sock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	usual := keeping.Resolve(keeping.ContainerdSocket)
+	for _, test := range []struct {
+		client, env string
+		args        []string
+		want        occupancy.Lease
+	}{
+		{client: "docker", want: occupancy.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
+		{client: "docker", env: "/none/c.sock", want: occupancy.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
+		{client: "/usr/local/bin/moby", want: occupancy.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
+		{client: "podman", env: "/none/c.sock", want: occupancy.Lease{Engine: "podman"}},
+		{client: "/usr/bin/nerdctl", want: occupancy.Lease{Engine: "containerd", Endpoint: usual}},
+		{client: "nerdctl", env: "/none/c.sock", want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/c.sock"}},
+		{client: "nerdctl", env: "unix:///none/c.sock", want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/c.sock"}},
+		{client: "nerdctl", env: dir + "/link.sock", want: occupancy.Lease{Engine: "containerd", Endpoint: dir + "/real.sock"}},
+		{client: "nerdctl", env: "/none/c.sock", args: []string{"--address", "/none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"--address=unix:///none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"-a", "/none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"-H", "/none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"--host=/none/h.sock", "-a/none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"run", "--address=/none/o.sock"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"run", "-a", "stdout"}, want: occupancy.Lease{Engine: "containerd", Endpoint: usual}},
 	} {
-		w := wrapper{keeping: keeping.Keeping{Proc: keeping.Proc()}}
-		w.settings.DockerClient.Text = client
-		l, err := w.draft(0, occupancy.VerbRun, "/none/d.sock", false)
-		if err != nil || l.Engine != want.Engine || l.Endpoint != want.Endpoint {
-			t.Errorf("%s: %s at %q, %v", client, l.Engine, l.Endpoint, err)
+		w := wrapper{keeping: keeping.Keeping{Proc: keeping.Proc()}, client: test.client}
+		w.Getenv = func(name string) string { return map[string]string{"CONTAINERD_ADDRESS": test.env, "DOCKER_HOST": "unix:///none/d.sock"}[name] }
+		w.Run = func(cmd *exec.Cmd) error { // prints the help of the client
+			_, err := io.WriteString(cmd.Stdout, nerdctlHelp)
+			return err
+		}
+		w.settings.DockerClient.Text = test.client
+		w.Args = slices.Concat(test.args, []string{"--gpus=1", "image"})
+		if test.args == nil {
+			w.Args = []string{"run", "--gpus=1", "image"}
+		}
+		cmd, err := w.scan()
+		if err != nil || cmd.Image != "image" {
+			t.Errorf("%s %q: image %q, %v", test.client, test.args, cmd.Image, err)
+			continue
+		}
+		socket, err := w.socket(slices.Concat(cmd.Global, cmd.Flags))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := w.draft(0, occupancy.VerbRun, socket, false)
+		if err != nil || l.Engine != test.want.Engine || l.Endpoint != test.want.Endpoint {
+			t.Errorf("%s %q with %q: %s at %q, %v", test.client, test.args, test.env, l.Engine, l.Endpoint, err)
+		}
+		looked := ""
+		for _, source := range w.containerd(keeping.Proc(), occupancy.State{}) {
+			if _, endpoint := source.Name(); endpoint == l.Endpoint {
+				looked = endpoint
+			}
+		}
+		if l.Engine == "containerd" && looked != l.Endpoint {
+			t.Errorf("%s %q with %q: nobody looks at %s", test.client, test.args, test.env, l.Endpoint)
 		}
 	}
 }
+
+// nerdctlHelp is the part of nerdctl's help that names its containerd.
+const nerdctlHelp = `
+Flags:
+  -H, --H string                  Alias of --address (default "/run/containerd/containerd.sock")
+  -a, --a string                  Alias of --address (default "/run/containerd/containerd.sock")
+      --address string            containerd address, optionally with "unix://" prefix [$CONTAINERD_ADDRESS] (default "/run/containerd/containerd.sock")
+      --host string               Alias of --address (default "/run/containerd/containerd.sock")
+  -n, --namespace string          containerd namespace [$CONTAINERD_NAMESPACE] (default "default")
+`

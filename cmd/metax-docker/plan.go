@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/config"
@@ -42,7 +44,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err := forged(cmd.Flags); err != nil {
 		return options{}, err
 	}
-	socket, asked, err := w.daemon(cmd.Global)
+	socket, asked, err := w.daemon(slices.Concat(cmd.Global, cmd.Flags))
 	if err != nil {
 		return options{}, err
 	}
@@ -272,10 +274,15 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 	return fmt.Sprintf("%s (%s)", otherwise, g.BDF)
 }
 
-// socket returns the path of the daemon's socket, empty for a client that has
-// no daemon, or an error for a daemon on another host.
+// socket returns the path of the docker daemon's socket, empty for a client that
+// has none, or an error for a daemon on another host. Of nerdctl it notes where
+// its containerd listens.
 func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
-	if w.engine() != "docker" {
+	switch w.engine() {
+	case "containerd":
+		w.address = keeping.Containerd(nerdctlAddress(global), w.Getenv)
+		return "", nil
+	case "podman":
 		return "", nil
 	}
 	host, _ := global.Last("host")
@@ -286,6 +293,17 @@ func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
 		return "", err
 	}
 	return localSocket(address, origin)
+}
+
+// nerdctlAddress is the value of nerdctl's --address by any of its names, of which
+// the last one counts; empty if it is not given.
+func nerdctlAddress(flags dockerargs.Flags) (address string) {
+	for _, f := range flags {
+		if slices.Contains([]string{"address", "a", "host", "H"}, f.Name) {
+			address = f.Value
+		}
+	}
+	return address
 }
 
 func (w *wrapper) warn(format string, a ...any) { w.say("warning: "+format, a...) }

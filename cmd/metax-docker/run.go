@@ -45,6 +45,7 @@ type wrapper struct {
 	settings config.Config
 	client   string // path of the docker-compatible client
 	missing  error  // why there is no client; printing a command needs none
+	address  string // socket of the containerd behind the client, if it is nerdctl
 	keeping  keeping.Keeping
 	leases   []occupancy.Lease // taken for the command that is about to run
 	explains bool              // whether everything is to be said

@@ -5,6 +5,7 @@ package keeping
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -134,6 +135,12 @@ func sockets(used string, s occupancy.State) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// Containerd is the socket of the containerd that nerdctl and ctr talk to: the
+// one that their option names, or else CONTAINERD_ADDRESS, or the usual one.
+func Containerd(option string, getenv func(string) string) string {
+	return Resolve(strings.TrimPrefix(cmp.Or(option, getenv("CONTAINERD_ADDRESS"), ContainerdSocket), "unix://"))
 }
 
 // Resolve is the one name of a socket that may have several.
