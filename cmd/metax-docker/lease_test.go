@@ -105,7 +105,9 @@ func TestEngine(t *testing.T) {
 		{client: "nerdctl", args: []string{"run", "-a", "stdout"}, want: occupancy.Lease{Engine: "containerd", Endpoint: usual}},
 	} {
 		w := wrapper{keeping: keeping.Keeping{Proc: keeping.Proc()}, client: test.client}
-		w.Getenv = func(name string) string { return map[string]string{"CONTAINERD_ADDRESS": test.env, "DOCKER_HOST": "unix:///none/d.sock"}[name] }
+		w.Getenv = func(name string) string {
+			return map[string]string{"CONTAINERD_ADDRESS": test.env, "DOCKER_HOST": "unix:///none/d.sock"}[name]
+		}
 		w.Run = func(cmd *exec.Cmd) error { // prints the help of the client
 			_, err := io.WriteString(cmd.Stdout, nerdctlHelp)
 			return err

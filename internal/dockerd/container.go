@@ -53,6 +53,8 @@ type Container struct {
 		DeviceRequests []DeviceRequest
 		RestartPolicy  struct{ Name string }
 		Privileged     bool
+		// Runtime is the name of the low-level runtime in the daemon's configuration.
+		Runtime string
 		// Annotations are those that the daemon passes on to the runtime.
 		Annotations map[string]string
 	}

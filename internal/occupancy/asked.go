@@ -2,6 +2,7 @@ package occupancy
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +16,20 @@ import (
 // Mount is a mount of a container, by the host's path and the container's.
 type Mount struct{ Source, Destination string }
 
+// PlainRuntime reports whether a low-level runtime, by its path or name, is known
+// not to be the runtime shim.
+func PlainRuntime(path string) bool {
+	name := filepath.Base(path)
+	return name == "runc" || name == "crun"
+}
+
 // Asked returns the GPUs that a container asks the runtime shim or a hook for,
-// ascending. Whether one of them was there to give them cannot be told from the
-// container, so that this counts: a GPU that is held in vain shows, and one that
-// is given away twice does not. An annotation or mount that is malformed counts
-// for nothing, as whoever serves them starts no such container; and so does a name
-// that the node does not have. What the environment asks for is not looked at.
+// ascending. It is for containers that one of them may have served: their engine
+// tells which runtime makes them, and the bundle which hooks run. What is not told
+// counts: a GPU that is held in vain shows, and one that is given away twice does
+// not. An annotation or mount that is malformed counts for nothing, as the shim and
+// the hook start no such container; and so does a name that the node does not have.
+// What the environment asks for is not looked at.
 func (d Devices) Asked(annotations map[string]string, mounts []Mount) []gpu.BDF {
 	var found []gpu.BDF
 	for key, value := range annotations {

@@ -89,7 +89,7 @@ func TestAsked(t *testing.T) {
 				`{"linux": {"devices": [{"path": "` + d.root + `/dev/dri/card8", "type": "c", "major": 226, "minor": 8}]}}`: {GPUs: Sorted(append(d.Indices(7), c.want...))},
 				`{"process": {"env": ["METAX_VISIBLE_DEVICES=all"]}}`:                                                       {GPUs: c.want},
 			} {
-				got, err := d.Bundle(bundleText(t, before, c.annotations, c.mounts))
+				got, err := d.Bundle(bundleText(t, before, c.annotations, c.mounts), true)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -3,10 +3,12 @@ package occupancy
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
 // bundle is the part of an OCI bundle's config.json that tells which devices the
@@ -14,6 +16,7 @@ import (
 type bundle struct {
 	Annotations map[string]string `json:"annotations"`
 	Mounts      []Mount           `json:"mounts"` // by any case of its names
+	Hooks       map[string][]hook `json:"hooks"`  // by stage
 	Linux       *struct {
 		Devices []struct {
 			Path  string `json:"path"` // in the container
@@ -25,6 +28,42 @@ type bundle struct {
 			Devices []rule `json:"devices"`
 		} `json:"resources"`
 	} `json:"linux"`
+}
+
+// hook is a program that the runtime runs for the container.
+type hook struct {
+	Path string   `json:"path"`
+	Args []string `json:"args"`
+}
+
+// gives reports whether the hook is metax-hook as it gives GPUs; the hooks of a CDI
+// spec are metax-hook with other actions. What metax-hook gives before the bundle
+// is made stands in the bundle.
+func (h hook) gives() bool {
+	return filepath.Base(h.Path) == "metax-hook" && slices.Contains(h.Args, "prestart")
+}
+
+// hooked reports whether a hook gives the container what it asks for.
+func (b *bundle) hooked() bool {
+	for _, stage := range b.Hooks {
+		if slices.ContainsFunc(stage, hook.gives) {
+			return true
+		}
+	}
+	return false
+}
+
+// unserved are the annotations that say something of a container which neither the
+// shim nor a hook serves. Kubernetes' engines serve CDI names themselves; what they
+// gave to a privileged container does not show among its devices.
+func (b *bundle) unserved() map[string]string {
+	kept := map[string]string{}
+	for key, value := range b.Annotations {
+		if key == SlicesLabel || b.privileged() && strings.HasPrefix(key, request.CDIAnnotations) {
+			kept[key] = value
+		}
+	}
+	return kept
 }
 
 // rule is a rule of the device cgroup.
@@ -47,22 +86,27 @@ func (b *bundle) privileged() bool {
 }
 
 // Bundle returns the facts that the text of a bundle's config.json tells: the
-// GPUs, and the lease of an annotation. A privileged container has the devices
-// of the whole host, and of them those count that it asks for by name; what else
-// it uses, its processes tell.
-func (d Devices) Bundle(config []byte) (Facts, error) {
+// GPUs, and the lease of an annotation. What the container asks for counts if a
+// hook of the bundle gives it, or if shim is true: its runtime may be the shim. A
+// privileged container has the devices of the whole host, and of them those count
+// that it asks for by name; what else it uses, its processes tell.
+func (d Devices) Bundle(config []byte, shim bool) (Facts, error) {
 	var b bundle
 	if err := json.Unmarshal(config, &b); err != nil {
 		return Facts{}, fmt.Errorf("read OCI bundle configuration: %w", err)
 	}
 	facts := Facts{Lease: b.Annotations[LeaseLabel], Privileged: b.privileged()}
-	found := d.Asked(b.Annotations, b.Mounts)
+	asks, lists := b.Annotations, b.Mounts
+	if !shim && !b.hooked() {
+		asks, lists = b.unserved(), nil
+	}
+	found := d.Asked(asks, lists)
 	given := b.Linux != nil && !facts.Privileged && d.gave(b)
 	if given {
 		found = append(found, d.given(b)...)
 	}
 	facts.GPUs = Sorted(found)
-	evidence := Evidence{Annotations: b.Annotations, GPUs: facts.GPUs}
+	evidence := Evidence{Annotations: asks, GPUs: facts.GPUs}
 	if given {
 		for _, device := range b.Linux.Devices {
 			evidence.Numbers = append(evidence.Numbers, Number{uint32(device.Major), uint32(device.Minor)})

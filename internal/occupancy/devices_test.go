@@ -178,7 +178,7 @@ func TestBundle(t *testing.T) {
 		"a directory of nodes":         {text: mount(root.Join("/dev/dri"))},
 		"resources without devices":    {text: `{"linux": {"resources": {}}}`},
 	} {
-		got, err := d.Bundle([]byte(c.text))
+		got, err := d.Bundle([]byte(c.text), true)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -187,8 +187,50 @@ func TestBundle(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "{", "[]", `{"linux": {"devices": {}}}`, `{"annotations": {"metax-tech.com/lease": 5}}`} {
-		if got, err := d.Bundle([]byte(text)); err == nil || !cmp.Equal(got, Facts{}) {
+		if got, err := d.Bundle([]byte(text), true); err == nil || !cmp.Equal(got, Facts{}) {
 			t.Errorf("%q gives %+v, %v", text, got, err)
+		}
+	}
+}
+
+// What a container asks for counts where the shim or a hook may have served it.
+func TestBundleOfPlainRuntime(t *testing.T) {
+	d, _, _ := simulated(t)
+	const asks = `"annotations": {"metax-tech.com/gpu": "3", "cdi.k8s.io/x": "metax-tech.com/gpu=4", "metax-tech.com/lease": "aaaaaaaaaaaa"},
+		"mounts": [{"source": "/dev/null", "destination": "/var/run/metax-container-devices/5"}]`
+	hook := func(stage, path, args string) string {
+		return `, "hooks": {"poststop": [{"path": "/bin/true"}], "` + stage + `": [{"path": "` + path + `", "args": [` + args + `]}]}`
+	}
+	const devices = `, "linux": {"devices": [{"type": "c", "major": 226, "minor": 1}], "resources": {"devices": [{"allow": true, "access": "rwm"}]}}`
+	all := d.Indices(3, 4, 5)
+	for name, c := range map[string]struct {
+		more string
+		shim bool
+		want Facts
+	}{
+		"the shim":              {shim: true, want: Facts{GPUs: all}},
+		"runc":                  {want: Facts{}},
+		"our hook":              {more: hook("prestart", "/usr/bin/metax-hook", `"metax-hook", "prestart"`), want: Facts{GPUs: all}},
+		"our hook of any stage": {more: hook("createRuntime", "/opt/metax-hook", `"metax-hook", "prestart"`), want: Facts{GPUs: all}},
+		"a hook of a CDI spec":  {more: hook("createContainer", "/usr/bin/metax-hook", `"metax-hook", "update-ldcache"`), want: Facts{}},
+		"another's hook":        {more: hook("prestart", "/usr/bin/other-hook", `"other-hook", "prestart"`), want: Facts{}},
+		// CRI-O and containerd resolve CDI names, and a privileged container has all nodes.
+		"privileged": {more: devices, want: Facts{GPUs: d.Indices(4), Privileged: true}},
+	} {
+		c.want.Lease = leaseA
+		got, err := d.Bundle([]byte("{"+asks+c.more+"}"), c.shim)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	for path, want := range map[string]bool{
+		"runc": true, "/usr/bin/crun": true, "/usr/sbin/runc": true, "": false, "/usr/bin/metax-runtime": false, "kata-runtime": false, "/opt/runc/": true,
+	} {
+		if got := PlainRuntime(path); got != want {
+			t.Errorf("PlainRuntime(%q) is %t", path, got)
 		}
 	}
 }
@@ -207,7 +249,7 @@ func FuzzBundle(f *testing.F) {
 	}
 	every := d.Indices(0, 1, 2, 3, 4, 5, 6, 7)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		facts, err := d.Bundle(text)
+		facts, err := d.Bundle(text, true)
 		switch {
 		case err != nil && !cmp.Equal(facts, Facts{}):
 			t.Errorf("%+v besides an error", facts)
@@ -221,7 +263,7 @@ func FuzzBundle(f *testing.F) {
 			}
 			last = g
 		}
-		if again, _ := d.Bundle(text); !cmp.Equal(facts, again) {
+		if again, _ := d.Bundle(text, true); !cmp.Equal(facts, again) {
 			t.Errorf("%+v and then %+v", facts, again)
 		}
 	})
@@ -245,7 +287,7 @@ func TestStrangers(t *testing.T) {
 		"by a name of CDI":      {`{"annotations": {"cdi.k8s.io/x": "metax-tech.com/gpu=1"}, "linux": {}}`, nil},
 		"by a mount for a name": {`{"mounts": [{"source": "/dev/null", "destination": "/var/run/metax-container-devices/1"}], "linux": {}}`, nil},
 	} {
-		got, err := d.Nameless().Bundle([]byte(c.text))
+		got, err := d.Nameless().Bundle([]byte(c.text), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +301,7 @@ func TestStrangers(t *testing.T) {
 	// On the machine itself a number means its GPU wherever it appears.
 	real := d
 	real.root = "/"
-	if got, err := real.Bundle([]byte(`{"linux": {"devices": [{"path": "/dev/x", ` + card + `}]}}`)); err != nil || len(got.GPUs) != 1 {
+	if got, err := real.Bundle([]byte(`{"linux": {"devices": [{"path": "/dev/x", ` + card + `}]}}`), false); err != nil || len(got.GPUs) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

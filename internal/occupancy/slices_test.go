@@ -108,7 +108,7 @@ func TestSlicesByEvidence(t *testing.T) {
 		`"metax-tech.com/sgpus": "` + two.UUID + `", "metax-tech.com/gpu": "2"`: {two.UUID},
 		`"metax-tech.com/sgpus": "` + two.UUID + `", "metax-tech.com/gpu": "0"`: nil,
 	} {
-		facts, err := d.Bundle([]byte(`{"annotations": {` + config + `}, "linux": {}}`))
+		facts, err := d.Bundle([]byte(`{"annotations": {`+config+`}, "linux": {}}`), true)
 		if diff := cmp.Diff(want, facts.Slices); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", config, err, diff)
 		}

@@ -172,7 +172,7 @@ func TestAsked(t *testing.T) {
 		default:
 			nothing++
 		}
-		got, err := devices.Bundle(text)
+		got, err := devices.Bundle(text, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,9 @@ package containerd
 import (
 	"strings"
 
+	"github.com/containerd/containerd/api/types/runc/options"
 	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/typeurl/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
@@ -25,7 +27,7 @@ func facts(record containers.Container, devices occupancy.Devices, seen occupanc
 	var f occupancy.Facts
 	if record.Spec != nil && len(record.Spec.GetValue()) > 0 {
 		var err error
-		if f, err = devices.Bundle(record.Spec.GetValue()); err != nil {
+		if f, err = devices.Bundle(record.Spec.GetValue(), mayBeShim(record.Runtime)); err != nil {
 			return occupancy.Facts{}, err
 		}
 	}
@@ -34,6 +36,23 @@ func facts(record containers.Container, devices occupancy.Devices, seen occupanc
 	}
 	f.Name, f.Image, f.Created = name(record.Labels), record.Image, record.CreatedAt
 	return f, nil
+}
+
+// mayBeShim reports whether the container's low-level runtime may be the runtime
+// shim: it is the program that containerd's own shim for runc is told to run, or
+// runc if it is told none.
+func mayBeShim(r containers.RuntimeInfo) bool {
+	if !strings.HasPrefix(r.Name, "io.containerd.runc.") {
+		return true
+	}
+	if r.Options == nil || len(r.Options.GetValue()) == 0 {
+		return false
+	}
+	var o options.Options
+	if err := typeurl.UnmarshalTo(r.Options, &o); err != nil {
+		return true // of another kind, or newer
+	}
+	return o.BinaryName != "" && !occupancy.PlainRuntime(o.BinaryName)
 }
 
 // name is what people call the container, empty if only its ID is known: for

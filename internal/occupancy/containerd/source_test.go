@@ -12,11 +12,13 @@ import (
 	"time"
 
 	containersapi "github.com/containerd/containerd/api/services/containers/v1"
+	"github.com/containerd/containerd/api/types/runc/options"
 	"github.com/containerd/containerd/api/types/task"
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -75,6 +77,56 @@ func record(t testing.TB, id string, spec *specs.Spec, labels map[string]string)
 	return &containersapi.Container{
 		ID: id, Labels: labels, Image: "localhost/maca:3", CreatedAt: timestamppb.New(born),
 		Spec: &anypb.Any{TypeUrl: "types.containerd.io/opencontainers/runtime-spec/1/Spec", Value: text},
+	}
+}
+
+// madeBy is a record that names a runtime, and the program that it runs unless
+// that is "-".
+func madeBy(t testing.TB, id, runtime, binary string, spec *specs.Spec) *containersapi.Container {
+	t.Helper()
+	c := record(t, id, spec, nil)
+	c.Runtime = &containersapi.Container_Runtime{Name: runtime}
+	if binary != "-" {
+		value, err := proto.Marshal(&options.Options{BinaryName: binary, SystemdCgroup: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Runtime.Options = &anypb.Any{TypeUrl: "containerd.runc.v1.Options", Value: value}
+	}
+	return c
+}
+
+// TestAskedOf: what a container asks for counts where its runtime may be the shim.
+func TestAskedOf(t *testing.T) {
+	m := newMachine(t)
+	const runc = "io.containerd.runc.v2"
+	odd := madeBy(t, "h", runc, "-", nil)
+	odd.Runtime.Options = &anypb.Any{TypeUrl: "runtimeoptions.v1.Options", Value: []byte{0xff}}
+	for name, c := range map[string]struct {
+		record *containersapi.Container
+		want   bool
+	}{
+		"no options":         {madeBy(t, "a", runc, "-", nil), false},
+		"no program":         {madeBy(t, "b", runc, "", nil), false},
+		"runc":               {madeBy(t, "c", runc, "runc", nil), false},
+		"crun":               {madeBy(t, "d", runc, "/usr/bin/crun", nil), false},
+		"the shim":           {madeBy(t, "e", runc, "/usr/local/bin/metax-runtime", nil), true},
+		"another program":    {madeBy(t, "f", "io.containerd.runc.v1", "/opt/x", nil), true},
+		"another runtime":    {madeBy(t, "g", "io.containerd.kata.v2", "-", nil), true},
+		"options of another": {odd, true},
+		"not told":           {record(t, "i", nil, nil), true},
+	} {
+		asks := m.spec(t)
+		asks.Annotations = map[string]string{"metax-tech.com/gpu": "1"}
+		c.record.Spec = record(t, "", asks, nil).Spec
+		d := daemon{namespaces: []string{"default"}, containers: map[string][]*containersapi.Container{"default": {c.record}}}
+		sight, err := look(t, d.serve(t), occupancy.Question{Devices: m.Devices})
+		if err != nil || len(sight.Containers) != 1 {
+			t.Fatalf("%s: %+v, %v", name, sight, err)
+		}
+		if got := len(sight.Containers[0].GPUs) == 1; got != c.want {
+			t.Errorf("%s: GPUs %v", name, sight.Containers[0].GPUs)
+		}
 	}
 }
 

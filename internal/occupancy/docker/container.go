@@ -115,6 +115,9 @@ func whole(c dockerd.Container, devices occupancy.Devices) occupancy.Container {
 	policy := c.HostConfig.RestartPolicy.Name
 	// Of a time that cannot be read follows no more than another inspection next time.
 	created, _ := time.Parse(time.RFC3339Nano, c.Created)
+	if plainRuntimes[c.HostConfig.Runtime] {
+		c.HostConfig.Annotations, c.Mounts = nil, nil // nobody serves what they ask for
+	}
 	held := gpus(c, devices)
 	return occupancy.Container{
 		Engine: engine, ID: c.ID,
@@ -126,6 +129,10 @@ func whole(c dockerd.Container, devices occupancy.Devices) occupancy.Container {
 		Keeps: policy == "always" || policy == "unless-stopped",
 	}
 }
+
+// plainRuntimes are docker's own names for runc, which no configuration can give to
+// another runtime.
+var plainRuntimes = map[string]bool{"runc": true, "io.containerd.runc.v2": true}
 
 // gpus are those that the container asked docker for, by CDI name or by path, and
 // those that it asks the runtime for. A name of our kind means our GPUs whichever

@@ -28,7 +28,7 @@ func (p *Proc) facts(m monitor, devices occupancy.Devices) (occupancy.Facts, err
 	text, err := p.bundle(m)
 	var facts occupancy.Facts
 	if err == nil {
-		facts, err = devices.Bundle(text)
+		facts, err = devices.Bundle(text, !occupancy.PlainRuntime(m.order.runtime))
 	}
 	if err != nil {
 		return occupancy.Facts{}, fmt.Errorf("read %s of container %s: %w", filepath.Join(m.order.bundle, configName), m.id[:12], err)

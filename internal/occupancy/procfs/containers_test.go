@@ -71,17 +71,23 @@ func TestContainersAsk(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		want []gpu.BDF
+		more []string // of conmon's command line
 	}{
-		"edited":             {`{"annotations": {"metax-tech.com/gpu": "0"}, ` + devices + `}`, []gpu.BDF{gpu0}},
-		"edited, of a mount": {`{"mounts": [], ` + devices + `}`, []gpu.BDF{gpu0}},
-		"not edited":         {`{"annotations": {"metax-tech.com/gpu": "all"}, "linux": {}}`, []gpu.BDF{gpu0, gpu1}},
-		"a mount":            {`{"mounts": [{"source": "/dev/null", "destination": "/var/run/metax-container-devices/1"}], "linux": {}}`, []gpu.BDF{gpu1}},
-		"more than given":    {`{"annotations": {"cdi.k8s.io/x": "metax-tech.com/gpu=1"}, ` + devices + `}`, []gpu.BDF{gpu0, gpu1}},
-		"a word for nothing": {`{"annotations": {"metax-tech.com/gpu": "none"}, "linux": {}}`, nil},
+		"edited":             {text: `{"annotations": {"metax-tech.com/gpu": "0"}, ` + devices + `}`, want: []gpu.BDF{gpu0}},
+		"edited, of a mount": {text: `{"mounts": [], ` + devices + `}`, want: []gpu.BDF{gpu0}},
+		"not edited":         {text: `{"annotations": {"metax-tech.com/gpu": "all"}, "linux": {}}`, want: []gpu.BDF{gpu0, gpu1}},
+		"a mount":            {text: `{"mounts": [{"source": "/dev/null", "destination": "/var/run/metax-container-devices/1"}], "linux": {}}`, want: []gpu.BDF{gpu1}},
+		"more than given":    {text: `{"annotations": {"cdi.k8s.io/x": "metax-tech.com/gpu=1"}, ` + devices + `}`, want: []gpu.BDF{gpu0, gpu1}},
+		"a word for nothing": {text: `{"annotations": {"metax-tech.com/gpu": "none"}, "linux": {}}`, want: nil},
+		"the shim":           {text: `{"annotations": {"metax-tech.com/gpu": "1"}, "linux": {}}`, want: []gpu.BDF{gpu1}, more: []string{"-r", "/usr/local/bin/metax-runtime"}},
+		"crun":               {text: `{"annotations": {"metax-tech.com/gpu": "all"}, "mounts": [{"source": "/dev/null", "destination": "/var/run/metax-container-devices/1"}], "linux": {}}`, more: []string{"-r", "/usr/bin/crun"}},
+		"runc, given":        {text: `{"annotations": {"metax-tech.com/gpu": "all"}, ` + devices + `}`, want: []gpu.BDF{gpu0}, more: []string{"--runtime", "/usr/sbin/runc"}},
+		"runc, and a hook":   {text: `{"annotations": {"metax-tech.com/gpu": "1"}, "hooks": {"prestart": [{"path": "/usr/bin/metax-hook", "args": ["metax-hook", "prestart"]}]}, "linux": {}}`, want: []gpu.BDF{gpu1}, more: []string{"-r", "/usr/bin/runc"}},
+		"another runtime":    {text: `{"annotations": {"metax-tech.com/gpu": "1"}, "linux": {}}`, want: []gpu.BDF{gpu1}, more: []string{"-r", "/usr/bin/kata-runtime"}},
 	} {
 		root := t.TempDir()
 		write(t, filepath.Join(root, "config.json"), test.text)
-		m := conmon(20, idA, "/", "--full-attach")
+		m := conmon(20, idA, "/", append([]string{"--full-attach"}, test.more...)...)
 		m.root = root
 		got, err := engine(t, procfs.New(tree(t, m), -1), "podman", nil)
 		if err != nil || len(got.Containers) != 1 {

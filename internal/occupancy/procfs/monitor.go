@@ -21,6 +21,8 @@ type order struct {
 	id     string // of the container, in full
 	name   string
 	bundle string // directory as conmon sees it
+	// runtime is the path of the low-level runtime, empty if it is not told.
+	runtime string
 }
 
 // valued are conmon's options with a value in the next word or after "=". A word
@@ -72,6 +74,8 @@ func parseMonitor(cmdline []byte) (order, bool) {
 			o.name = value
 		case "bundle", "b":
 			o.bundle = value
+		case "runtime", "r":
+			o.runtime = value
 		case "exit-command", "api-version", "full-attach":
 			o.engine = podman
 		}

@@ -45,19 +45,21 @@ func argv(line string) []byte {
 func TestParseMonitor(t *testing.T) {
 	stored := "/var/lib/containers/storage/overlay-containers/" + id + "/userdata"
 	for line, want := range map[string]order{
-		podman5: {podman, id, "plain", stored},
-		podman4: {podman, id, "plain", stored},
-		crio134: {crio, id, "k8s_main_pod_ns_uid_0", "/run/containers/storage/overlay-containers/" + id + "/userdata"},
-		"conmon --cid ID --name a --bundle /b --exit-command /usr/bin/podman": {podman, id, "a", "/b"},
-		"conmon --cid=ID --name=a=b --bundle=/b --full-attach":                {podman, id, "a=b", "/b"},
+		podman5: {podman, id, "plain", stored, "/usr/bin/runc"},
+		podman4: {podman, id, "plain", stored, "/usr/bin/runc"},
+		crio134: {crio, id, "k8s_main_pod_ns_uid_0", "/run/containers/storage/overlay-containers/" + id + "/userdata", "/usr/libexec/crio/crun"},
+		"conmon --cid ID --name a --bundle /b --exit-command /usr/bin/podman": {podman, id, "a", "/b", ""},
+		"conmon --cid=ID --name=a=b --bundle=/b --full-attach":                {podman, id, "a=b", "/b", ""},
 		// What looks like an option in the place of a value is none.
-		"conmon -c ID -n -e -b /b":                                   {crio, id, "-e", "/b"},
-		"conmon --exit-command-arg -c --exit-command-arg X -c ID":    {crio, id, "", ""},
-		"conmon --runtime-arg --exec --log-tag --exit-command -c ID": {crio, id, "", ""},
-		"conmon -c first -c ID -b /a -b /b":                          {crio, id, "", "/b"},
-		"conmon -it -sc ID -b /b":                                    {crio, id, "", "/b"},
-		"conmon --unknown --api-version 1 -c ID -- -c other --exec":  {podman, id, "", ""},
-		"conmon -c ID -b":                                            {crio, id, "", ""},
+		"conmon -c ID -n -e -b /b":                                              {crio, id, "-e", "/b", ""},
+		"conmon --exit-command-arg -c --exit-command-arg X -c ID":               {crio, id, "", "", ""},
+		"conmon --runtime-arg --exec --log-tag --exit-command -c ID":            {crio, id, "", "", ""},
+		"conmon -c first -c ID -b /a -b /b":                                     {crio, id, "", "/b", ""},
+		"conmon -it -sc ID -b /b":                                               {crio, id, "", "/b", ""},
+		"conmon --unknown --api-version 1 -c ID -- -c other --exec":             {podman, id, "", "", ""},
+		"conmon -c ID --runtime /x/metax-runtime -b /b --runtime-arg=--root=/r": {crio, id, "", "/b", "/x/metax-runtime"},
+		"conmon -c ID --runtime=/x/y":                                           {crio, id, "", "", "/x/y"},
+		"conmon -c ID -b":                                                       {crio, id, "", "", ""},
 	} {
 		got, ok := parseMonitor(argv(line))
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(order{})); diff != "" || !ok {
