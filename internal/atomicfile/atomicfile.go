@@ -124,17 +124,15 @@ func fill(f *os.File, data []byte, perm fs.FileMode) (err error) {
 	return f.Sync()
 }
 
+// same reads by an open file, which does not block even if a FIFO took its place.
 func same(path string, data []byte, perm fs.FileMode) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != perm || info.Size() != int64(len(data)) {
-		return false
-	}
-	old, err := os.ReadFile(path)
-	return err == nil && bytes.Equal(old, data)
+	old, err := Read(path, int64(len(data)))
+	return err == nil && old.info.Mode().Perm() == perm && bytes.Equal(old.Data, data)
 }
 
+// syncDir does not block if a FIFO took the directory's place.
 func syncDir(dir string) (err error) {
-	d, err := os.Open(dir)
+	d, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
