@@ -329,7 +329,7 @@ var recordChecks = []Check{
 		case !f.Record.Present:
 			return f.anew(Warning, f.at(f.Record.Path)+" is missing", "metax-docker does not ask the vendor's software, and knows neither MetaXLink nor UUIDs without it", f.generate())
 		case f.Record.Err != "":
-			return one(Error, "the record of the node cannot be read: "+f.Record.Err, "metax-docker --gpus fails",
+			return one(Error, "the record of the node cannot be read: "+f.Record.Err, "metax-docker does not use it, and knows neither MetaXLink nor UUIDs",
 				fmt.Sprintf("rm %s && %s", quoted(f.at(f.Record.Path)), f.generate().String()))
 		case f.Record.Early:
 			return f.anew(Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may be others since", f.generate())

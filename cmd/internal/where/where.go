@@ -103,18 +103,20 @@ func (w Where) discover(ctx context.Context) (gpu.Node, error) {
 		return gpu.Node{}, err
 	}
 	host := discover.Host{Root: root, Library: w.Library, Run: w.Run}
-	record, err := recorded(root)
-	switch {
-	case err == nil:
+	record, recordErr := recorded(root)
+	if recordErr == nil {
 		host.Recorded = record
-	case w.Run == nil && !errors.Is(err, fs.ErrNotExist):
-		return gpu.Node{}, fmt.Errorf("read recorded node: %w; write it anew: metax-ctk cdi generate", err)
 	}
 	node, err := host.Discover(ctx)
-	if err == nil && w.Run == nil && host.Recorded == nil {
-		node.Warnings = append(node.Warnings, "to know MetaXLink from now on, record the node: metax-ctk cdi generate")
+	if err != nil || w.Run != nil || recordErr == nil {
+		return node, err
 	}
-	return node, err
+	if errors.Is(recordErr, fs.ErrNotExist) {
+		node.Warnings = append(node.Warnings, "to know MetaXLink from now on, record the node: metax-ctk cdi generate")
+	} else {
+		node.Warnings = append(node.Warnings, fmt.Sprintf("the recorded node cannot be used: %v; write it again: sudo metax-ctk cdi generate", recordErr))
+	}
+	return node, nil
 }
 
 func recorded(root *hostfs.Root) (*gpu.Node, error) {
