@@ -51,23 +51,53 @@ func (w *wrapper) projectFiles() (string, error) {
 	case filepath.IsAbs(runtime):
 		dir = filepath.Join(runtime, "metax-container-toolkit", "compose")
 	default:
-		dir = filepath.Join(os.TempDir(), "metax-container-toolkit-"+strconv.Itoa(os.Getuid()))
+		return temporaryDir(os.TempDir())
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", err
+	return dir, privateDir(dir)
+}
+
+// errTaken reports a directory for projects that others may enter, or made.
+var errTaken = errors.New("not a directory of this user's own")
+
+// temporaryDir makes the directory for projects in one that all users share. Where
+// another user took its name first, it gets a name that nobody can know before, by
+// which the next command finds it.
+func temporaryDir(shared string) (string, error) {
+	name := "metax-container-toolkit-" + strconv.Itoa(os.Getuid())
+	dir := filepath.Join(shared, name)
+	err := privateDir(dir)
+	if !errors.Is(err, errTaken) {
+		return dir, err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
-	info, err := os.Lstat(dir)
+	entries, err := os.ReadDir(shared)
 	if err != nil {
 		return "", err
 	}
+	for _, entry := range entries {
+		if dir := filepath.Join(shared, entry.Name()); strings.HasPrefix(entry.Name(), name+"-") && privateDir(dir) == nil {
+			return dir, nil
+		}
+	}
+	return os.MkdirTemp(shared, name+"-*")
+}
+
+// privateDir makes a directory that nobody else may enter, unless it is there.
+func privateDir(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() || int(st.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s is not a directory of this user's own: remove it", dir)
+		return fmt.Errorf("%s: %w; remove it", dir, errTaken)
 	}
-	return dir, nil
+	return nil
 }
 
 // settling is how long a project stays in any case: docker may be about to read
