@@ -235,6 +235,11 @@ func (r configuring) programPath(option, name string) (string, error) {
 func (r configuring) engines() ([]engines.Engine, error) {
 	name := r.c.String("engine")
 	if name != "auto" {
+		if file := r.c.String("config"); file != "" && r.host.Root.Real() && os.Geteuid() == 0 {
+			if err := hostfs.Reach(file); err != nil {
+				return nil, fmt.Errorf("--config %s: %w, who could lead root to another file; run it as that user, or name the file by a path of root's", file, err)
+			}
+		}
 		e, err := r.host.Named(r.c.Context, name, engines.Options{
 			Config: r.c.String("config"), Version: engine.ParseVersion(r.c.String("engine-version")),
 		})

@@ -24,13 +24,50 @@ const maxLinks = 40
 // directory on the way have such an owner, and neither their group nor others may
 // write to them. Otherwise the error wraps ErrUntrusted and names what is wrong.
 func Trust(path string) (fs.FileInfo, error) {
-	// Walking by name is sound: what was passed already cannot be exchanged by
-	// whom we fear.
+	return walk(path, func(at string, info fs.FileInfo, _ bool) error {
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return nil // who can replace it can write to its directory
+		}
+		return check(at, info)
+	})
+}
+
+// Reach fails with ErrUntrusted if somebody else than root and this process's user
+// decides where an absolute path leads: by a link, by a directory, or by what he puts
+// into a directory that everybody may write to, such as /tmp. The file itself may be
+// anybody's elsewhere, and need not be there.
+func Reach(path string) error {
+	shared := false // the directory above can be written by others
+	_, err := walk(path, func(at string, info fs.FileInfo, last bool) error {
+		st, writable := info.Sys().(*syscall.Stat_t), info.Mode().Perm()&0o022 != 0
+		switch {
+		case !trustedOwner(st.Uid) && (shared || !last || info.Mode()&fs.ModeSymlink != 0):
+			return ownedBy(at, st.Uid)
+		case info.IsDir() && writable && info.Mode()&fs.ModeSticky == 0:
+			return check(at, info)
+		case info.IsDir():
+			shared = writable
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// walk follows an absolute path and has each element judged: a link as such, and then
+// what it leads to. Walking by name is sound: what was passed already cannot be
+// exchanged by whom judge fears.
+func walk(path string, judge func(at string, info fs.FileInfo, last bool) error) (fs.FileInfo, error) {
 	done, rest := "/", elements(path)
 	for links := 0; ; {
 		info, err := os.Lstat(done)
 		if err != nil {
 			return nil, cause(err)
+		}
+		if err := judge(done, info, len(rest) == 0); err != nil {
+			return nil, err
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			if links++; links > maxLinks {
@@ -46,9 +83,6 @@ func Trust(path string) (fs.FileInfo, error) {
 				done = "/"
 			}
 			continue
-		}
-		if err := check(done, info); err != nil {
-			return nil, err
 		}
 		if len(rest) == 0 {
 			return info, nil
@@ -84,11 +118,15 @@ func check(path string, info fs.FileInfo) error {
 	}
 	switch {
 	case !trustedOwner(st.Uid):
-		return fmt.Errorf("%w: %q belongs to user %d", ErrUntrusted, path, st.Uid)
+		return ownedBy(path, st.Uid)
 	case st.Mode&0o022 != 0:
 		return fmt.Errorf("%w: group or others may write to %q (mode %04o)", ErrUntrusted, path, st.Mode&0o7777)
 	}
 	return nil
+}
+
+func ownedBy(path string, uid uint32) error {
+	return fmt.Errorf("%w: %q belongs to user %d", ErrUntrusted, path, uid)
 }
 
 func trustedOwner(uid uint32) bool { return int64(uid) == int64(os.Geteuid()) || IsRoot(uid) }
