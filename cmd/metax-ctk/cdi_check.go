@@ -55,6 +55,9 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 	}
 	for _, file := range files {
 		found.Files = append(found.Files, file.String())
+		if len(args) > 0 {
+			found.add(cdi.Danger(file.host, file.path))
+		}
 		have, err := cdi.Load(file.host, file.path)
 		if errors.Is(err, cdi.ErrSpec) {
 			found.Problems = append(found.Problems, cdi.Problem{Code: cdi.CodeFile, Subject: file.String(), Message: err.Error()})
@@ -92,6 +95,16 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 	return err
 }
 
+// add adds problems that are not there yet: a directory's, or those of a file whose
+// kind cannot be told, are found with every kind.
+func (found *checked) add(problems []cdi.Problem) {
+	for _, p := range problems {
+		if !slices.ContainsFunc(found.Problems, func(o cdi.Problem) bool { return o.String() == p.String() }) {
+			found.Problems = append(found.Problems, p)
+		}
+	}
+}
+
 // listed returns the spec files of the kinds that are to be checked. One of whole
 // GPUs has to be there, unless all are divided, or one of the class that is named.
 func (found *checked) listed(c *cli.Context, host *hostfs.Root, vendor string, divided func() bool) []specFile {
@@ -99,16 +112,17 @@ func (found *checked) listed(c *cli.Context, host *hostfs.Root, vendor string, d
 	if c.IsSet("class") {
 		classes = []string{c.String("class")}
 	}
+	// What ends an engine does so whatever it is of.
+	for _, p := range cdi.List(host, specDirs(c), "").Problems() {
+		if p.Code == cdi.CodeName {
+			found.add([]cdi.Problem{p})
+		}
+	}
 	var files []specFile
 	for _, class := range classes {
 		kind := cdi.Kind(vendor, class)
 		listing := cdi.List(host, specDirs(c), kind)
-		for _, p := range listing.Problems() {
-			// A file whose kind cannot be told is listed with every kind.
-			if !slices.ContainsFunc(found.Problems, func(o cdi.Problem) bool { return o.String() == p.String() }) {
-				found.Problems = append(found.Problems, p)
-			}
-		}
+		found.add(listing.Problems())
 		for _, f := range listing.Files {
 			if f.Kind == kind {
 				files = append(files, specFile{host, f.Path})

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,7 +93,13 @@ func TestPrecreate(t *testing.T) {
 func TestPrecreateTrouble(t *testing.T) {
 	dir := specs(t, nullAsGPU)
 	gone := specs(t, `{"deviceNodes": [{"path": "/dev/dri/card0", "hostPath": "/dev/none"}]}`)
+	open, spoilt := specs(t, nullAsGPU), specs(t, nullAsGPU)
+	if err := errors.Join(os.Chmod(open, 0o777), os.Chmod(filepath.Join(spoilt, "gpu.json"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	const one = `{"annotations": {"metax-tech.com/gpu": "0"}}`
 	for name, tt := range map[string]struct{ config, dir, says string }{
+		"for everybody": {one, spoilt, "group or others may write to \"" + spoilt + "/gpu.json\" (mode 0666)"}, "in a place for everybody": {one, open, "\"" + open + "\" (mode 0777)"},
 		"no JSON":      {`{"annotations": {"metax-tech.com/gpu": "0"}`, dir, "config.json"},
 		"unknown GPU":  {`{"annotations": {"metax-tech.com/gpu": "7"}}`, dir, "metax-tech.com/gpu=7"},
 		"malformed":    {`{"annotations": {"metax-tech.com/gpu": "0,,1"}}`, dir, "metax-tech.com/gpu"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // numbers returns the device nodes in a configuration as path to "major:minor".
@@ -135,6 +137,28 @@ func TestAcceptEnvironment(t *testing.T) {
 			}
 			if got := len(numbers(t, path)) > 0; got != tc.want {
 				t.Errorf("it counts: %v, want %v\n%s", got, tc.want, read(t, path))
+			}
+		})
+	}
+}
+
+// TestEditTrust: no container gets what others may write into a spec.
+func TestEditTrust(t *testing.T) {
+	for spoilt, mode := range map[string]os.FileMode{"/cdi/gpu.json": 0o666, "/cdi": 0o777, "/cdi/": 0o775} {
+		t.Run(spoilt, func(t *testing.T) {
+			const text = `{"linux": {}, "annotations": {"metax-tech.com/gpu": "0"}}`
+			dir := scene(t, text)
+			if err := os.Chmod(dir+spoilt, mode); err != nil {
+				t.Fatal(err)
+			}
+			path := dir + "/bundle/config.json"
+			err := edit(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}})
+			want := fmt.Sprintf("group or others may write to %q (mode %04o)", strings.TrimSuffix(dir+spoilt, "/"), mode)
+			if !errors.Is(err, hostfs.ErrUntrusted) || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %s", err, want)
+			}
+			if d := cmp.Diff(text, read(t, path)); d != "" {
+				t.Errorf("changed: %s", d)
 			}
 		})
 	}

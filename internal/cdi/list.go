@@ -21,6 +21,8 @@ type Listing struct {
 	// Devices are the devices of the kind, those of the files that win first, in
 	// the order of the file.
 	Devices []Device `json:"devices"`
+
+	untrusted []untrusted // directories that others may write to
 }
 
 // File is a file in a spec directory, or a directory that cannot be read.
@@ -34,8 +36,9 @@ type File struct {
 	// Error says why engines cannot use the file; empty if they can.
 	Error string `json:"error,omitempty"`
 
-	perm fs.FileMode
-	spec *specs.Spec // nil if there is an Error
+	perm      fs.FileMode
+	spec      *specs.Spec // nil if there is an Error
+	untrusted *untrusted  // nil if nobody but root may change the file
 }
 
 // Device is a name that engines may be asked for.
@@ -57,6 +60,9 @@ type Device struct {
 func List(host *hostfs.Root, dirs []string, kind string) Listing {
 	l := Listing{Files: []File{}, Devices: []Device{}}
 	for priority, dir := range dirs {
+		if u := distrust(host, host.Distrust(dir)); u != nil {
+			l.untrusted = append(l.untrusted, *u)
+		}
 		for _, f := range readDir(host, dir, priority) {
 			if kind == "" || f.Kind == "" || f.Kind == kind {
 				l.Files = append(l.Files, f)
@@ -80,35 +86,39 @@ func readDir(host *hostfs.Root, dir string, priority int) []File {
 		if _, ok := FormatOf(name); !ok {
 			continue
 		}
-		f := File{Path: path.Join(dir, name), Priority: priority}
-		info, err := host.Stat(f.Path)
-		if err == nil && info.Mode.IsDir() {
-			continue
+		if f, ok := look(host, path.Join(dir, name), priority); ok {
+			files = append(files, f)
 		}
-		if err == nil {
-			f.perm = info.Mode.Perm()
-			f.Mode = fmt.Sprintf("%04o", f.perm)
-			f.Kind, f.spec, err = loadFirst(host, f.Path)
-		}
-		if err != nil {
-			f.Error = err.Error()
-		}
-		files = append(files, f)
 	}
 	return files
 }
 
-// loadFirst reads a file as engines do, without the strictness of Load. The
-// kind is returned where it can be told, also of a spec that is not valid.
-func loadFirst(host *hostfs.Root, path string) (kind string, spec *specs.Spec, err error) {
-	data, err := host.ReadFile(path)
+// look describes a file as engines see it, without the strictness of Load; ok is false
+// for a directory. The kind is told where it can be, also of a spec that is not valid.
+func look(host *hostfs.Root, path string, priority int) (f File, ok bool) {
+	f = File{Path: path, Priority: priority}
+	info, err := host.Stat(path)
+	if err == nil && info.Mode.IsDir() {
+		return f, false
+	}
+	var read hostfs.Judged
+	if err == nil {
+		f.perm = info.Mode.Perm()
+		f.Mode = fmt.Sprintf("%04o", f.perm)
+		read, err = host.ReadJudged(path)
+	}
+	if err == nil {
+		f.untrusted = distrust(host, read.Distrust)
+		if f.spec, _, err = decode(read.Data); err == nil {
+			f.Kind = f.spec.Kind
+		} else {
+			f.Kind = kindOf(read.Data)
+		}
+	}
 	if err != nil {
-		return "", nil, err
+		f.Error = err.Error()
 	}
-	if spec, _, err = decode(data); err != nil {
-		return kindOf(data), nil, err
-	}
-	return spec.Kind, spec, nil
+	return f, true
 }
 
 // resolve finds the definition of every name: the one of highest priority,
@@ -157,6 +167,9 @@ func definition(name string, files []File) Device {
 // another one than was meant.
 func (l Listing) Problems() []Problem {
 	var found problems
+	for _, u := range l.untrusted {
+		found.add(CodeWritable, "", u.path, "%s", u.problem)
+	}
 	for _, f := range l.Files {
 		if f.Error != "" {
 			found.add(CodeFile, "", f.Path, "%s", f.Error)
@@ -164,6 +177,7 @@ func (l Listing) Problems() []Problem {
 		if f.Mode != "" && f.perm&0o004 == 0 {
 			found.add(CodePermission, "", f.Path, "mode %s; engines that do not run as root cannot read it", f.Mode)
 		}
+		f.danger(&found)
 	}
 	for _, d := range l.Devices {
 		if len(d.Conflict) > 0 {

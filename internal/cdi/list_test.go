@@ -66,7 +66,7 @@ func TestList(t *testing.T) {
 			{Name: "m.org/gpu=old", File: "/etc/cdi/a.yaml"},
 		},
 	}
-	if diff := cmp.Diff(want, l, cmpopts.IgnoreUnexported(File{}), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, l, cmpopts.IgnoreUnexported(File{}, Listing{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantProblems := []Problem{
@@ -150,7 +150,7 @@ func TestListSurvivesHoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := List(host, []string{"/"}, "v.org/c")
-	if got := l.Problems(); len(l.Devices) != 0 || len(got) != 1 || got[0].Code != CodeFile {
+	if got := l.Problems(); len(l.Devices) != 0 || len(got) != 2 || got[0].Code != CodeFile || got[1].Code != CodeName {
 		t.Errorf("%v", l)
 	}
 }

@@ -33,6 +33,8 @@ const (
 	CodeHookEnv    = "hook-env"   // a hook that inherits the image's environment
 	CodeFile       = "file"       // a spec file that engines cannot use
 	CodePermission = "permission" // a spec file that engines without root cannot read
+	CodeWritable   = "writable"   // a spec file, or its directory, that others than root may write
+	CodeName       = "name"       // a vendor or class that ends engines with a panic
 	CodeConflict   = "conflict"   // a name that no engine resolves
 	CodeShadowed   = "shadowed"   // a name whose definition another file overrides
 )

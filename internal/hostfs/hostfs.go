@@ -69,6 +69,11 @@ func (r *Root) ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return r.content(path, f)
+}
+
+// content reads a regular file, at most MaxFile bytes.
+func (r *Root) content(path string, f *os.File) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("stat %s: %w", r.Join(path), err)

@@ -1,6 +1,7 @@
 package hostfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,26 @@ import (
 
 // ErrUntrusted reports a file that others than root and ourselves can replace.
 var ErrUntrusted = errors.New("cannot be trusted")
+
+// UntrustedError is an ErrUntrusted that names what is wrong: a file, a directory or
+// a link, and who can do what with it.
+type UntrustedError struct {
+	Path string
+	// Owner is the user it belongs to; nil if that is one who is trusted.
+	Owner *uint32
+	// Mode are the permission bits, with those of stat(2).
+	Mode uint32
+}
+
+func (e *UntrustedError) Error() string {
+	if e.Owner != nil {
+		return fmt.Sprintf("%v: %q belongs to user %d", ErrUntrusted, e.Path, *e.Owner)
+	}
+	return fmt.Sprintf("%v: group or others may write to %q (mode %04o)", ErrUntrusted, e.Path, e.Mode)
+}
+
+// Is makes every UntrustedError an ErrUntrusted.
+func (e *UntrustedError) Is(target error) bool { return target == ErrUntrusted }
 
 // maxLinks is how many links a path may lead over, as in the kernel.
 const maxLinks = 40
@@ -39,14 +60,17 @@ func Trust(path string) (fs.FileInfo, error) {
 func Reach(path string) error {
 	shared := false // the directory above can be written by others
 	_, err := walk(path, func(at string, info fs.FileInfo, last bool) error {
-		st, writable := info.Sys().(*syscall.Stat_t), info.Mode().Perm()&0o022 != 0
-		switch {
-		case !trustedOwner(st.Uid) && (shared || !last || info.Mode()&fs.ModeSymlink != 0):
-			return ownedBy(at, st.Uid)
-		case info.IsDir() && writable && info.Mode()&fs.ModeSticky == 0:
-			return check(at, info)
-		case info.IsDir():
-			shared = writable
+		if shared || !last || info.Mode()&fs.ModeSymlink != 0 {
+			if err := owned(at, info); err != nil {
+				return err
+			}
+		}
+		if !info.IsDir() {
+			return nil
+		}
+		writable := closed(at, info)
+		if shared = writable != nil; info.Mode()&fs.ModeSticky == 0 {
+			return writable
 		}
 		return nil
 	})
@@ -110,23 +134,25 @@ func elements(path string) []string {
 	return names
 }
 
-// check judges one file or directory, which is no link.
+// check judges one file or directory, which is no link. It is the one rule of who
+// may write: its owner has to be root or this process's user, and neither group nor
+// others may write. Access lists show in the bits of the group.
 func check(path string, info fs.FileInfo) error {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return fmt.Errorf("%w: %q has no owner", ErrUntrusted, path)
-	}
-	switch {
-	case !trustedOwner(st.Uid):
-		return ownedBy(path, st.Uid)
-	case st.Mode&0o022 != 0:
-		return fmt.Errorf("%w: group or others may write to %q (mode %04o)", ErrUntrusted, path, st.Mode&0o7777)
+	return cmp.Or(owned(path, info), closed(path, info))
+}
+
+func owned(path string, info fs.FileInfo) error {
+	if st := info.Sys().(*syscall.Stat_t); !trustedOwner(st.Uid) {
+		return &UntrustedError{Path: path, Owner: &st.Uid}
 	}
 	return nil
 }
 
-func ownedBy(path string, uid uint32) error {
-	return fmt.Errorf("%w: %q belongs to user %d", ErrUntrusted, path, uid)
+func closed(path string, info fs.FileInfo) error {
+	if st := info.Sys().(*syscall.Stat_t); st.Mode&0o022 != 0 {
+		return &UntrustedError{Path: path, Mode: st.Mode & 0o7777}
+	}
+	return nil
 }
 
 func trustedOwner(uid uint32) bool { return int64(uid) == int64(os.Geteuid()) || IsRoot(uid) }

@@ -15,6 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
+const otherSpec = `{"cdiVersion": "0.6.0", "kind": "other.com/gpu", "devices": [{"name": "0", "containerEdits": {"env": ["OTHER=1"]}}]}`
+
 // brokenSpecs are nodes whose CDI specs or record are broken.
 var brokenSpecs = []brokenNode{
 	{
@@ -28,6 +30,24 @@ var brokenSpecs = []brokenNode{
 	{
 		check: "spec-readable", severity: Error, what: "metax-tech.com-gpu.json", fix: "chmod 0644 DIR/" + gpuSpec,
 		host: func(b *bench) { b.must(os.Chmod(b.path(gpuSpec), 0o600)) },
+	},
+	{
+		check: "spec-writable", severity: Error, what: "DIR/etc/cdi/other.json: group or others may write to it (mode 0666)",
+		fix: "chown root:root DIR/etc/cdi/other.json && chmod go-w DIR/etc/cdi/other.json",
+		host: func(b *bench) {
+			b.put("/etc/cdi/other.json", otherSpec)
+			b.must(os.Chmod(b.path("etc/cdi/other.json"), 0o666))
+		},
+	},
+	{
+		check: "spec-writable", name: "directory", severity: Error, what: "DIR/etc/cdi: group or others may write to it (mode 1777)",
+		fix:  "chown root:root DIR/etc/cdi && chmod go-w DIR/etc/cdi",
+		host: func(b *bench) { b.must(os.Chmod(b.path("etc/cdi"), 0o777|os.ModeSticky)) },
+	},
+	{
+		check: "spec-kind", severity: Error, what: `DIR/etc/cdi/other.json: kind "o/gpu" has a vendor or class of one letter, on which Docker with CDI up to 29.7 ends with a panic`,
+		fix:  "mv DIR/etc/cdi/other.json DIR/etc/cdi/other.json.broken",
+		host: func(b *bench) { b.put("/etc/cdi/other.json", strings.Replace(otherSpec, "other.com", "o", 1)) },
 	},
 	{
 		check: "spec-form", severity: Error, what: "etc/cdi/other.json", fix: "mv DIR/etc/cdi/other.json DIR/etc/cdi/other.json.broken",

@@ -82,6 +82,14 @@ var specChecks = []Check{
 		}
 		return all
 	}},
+	{"spec-writable", "nobody but root can write a CDI spec or its directory", func(f *Facts) []Finding {
+		return f.dangers(cdi.CodeWritable, "a spec says what engines mount and run as root; metax-runtime and metax-hook refuse this one",
+			func(at string) string { return "chown root:root " + at + " && chmod go-w " + at })
+	}},
+	{"spec-kind", "no CDI spec has a kind that ends an engine", func(f *Facts) []Finding {
+		return f.dangers(cdi.CodeName, "the engine ends as it reads the spec, whichever device a container asks for",
+			func(at string) string { return "mv " + at + " " + at + ".broken" })
+	}},
 	{"spec-form", "every CDI spec can be used by engines", func(f *Facts) []Finding {
 		var all []Finding
 		for _, file := range f.Specs.Files {
@@ -168,6 +176,19 @@ var specChecks = []Check{
 		}
 		return one(Info, f.at(f.Specs.Ours[i].Path)+" was written without groups", "in a container, users other than root may need --group-add", f.command("cdi", "generate"))
 	}},
+}
+
+// dangers are the problems of spec files and directories that have a code, each with
+// the command that ends it.
+func (f *Facts) dangers(code, why string, fix func(at string) string) []Finding {
+	var all []Finding
+	for _, p := range f.Specs.Problems() {
+		if p.Code == code {
+			p.Subject = f.at(p.Subject)
+			all = append(all, one(Error, p.String(), why, fix(quoted(p.Subject)))...)
+		}
+	}
+	return all
 }
 
 // anew is a finding that cdi generate mends. It is safe unless GPUs would vanish

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -49,11 +48,16 @@ func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error)
 			return nil, err
 		}
 		_, err = hostfs.Trust(at)
+		var untrusted *hostfs.UntrustedError
 		switch {
 		case info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0:
 			p.Unsafe = append(p.Unsafe, Unsafe{Path: at, Why: "it runs with the rights of its owner or group", Culprit: at})
-		case errors.Is(err, hostfs.ErrUntrusted):
-			p.Unsafe = append(p.Unsafe, untrusted(at, err.Error()))
+		case errors.As(err, &untrusted):
+			culprit, err := os.Stat(untrusted.Path)
+			p.Unsafe = append(p.Unsafe, Unsafe{
+				Path: at, Why: untrusted.Error(), Culprit: untrusted.Path,
+				Sticky: err == nil && culprit.Mode()&fs.ModeSticky != 0,
+			})
 		case program.ask != "":
 			// Only what is safe to run tells its version.
 			out, err := ask(ctx, c, at, program.ask)
@@ -79,19 +83,6 @@ func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error)
 // released tells whether a program knows its version: one that was just built by
 // hand does not.
 func released(version string) bool { return version != "unknown" && version != "(devel)" }
-
-// named is the path that hostfs.Trust names.
-var named = regexp.MustCompile(`"(/[^"]*)"`)
-
-func untrusted(program, why string) Unsafe {
-	u := Unsafe{Path: program, Why: why, Culprit: program}
-	if m := named.FindStringSubmatch(why); m != nil {
-		u.Culprit = m[1]
-	}
-	info, err := os.Stat(u.Culprit)
-	u.Sticky = err == nil && info.Mode()&fs.ModeSticky != 0
-	return u
-}
 
 func ask(ctx context.Context, c Config, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)

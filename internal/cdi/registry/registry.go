@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +32,8 @@ func New(host *hostfs.Root, dirs ...string) *Registry {
 // first device of a spec what the spec brings as a whole. If a name is not to be
 // found, the error is an *UnresolvedError. A file that cannot be read matters only
 // then; one that could define what is asked for and is not plain JSON is an error
-// (ErrNotJSON) in any case, because an engine might read it.
+// (ErrNotJSON) in any case, because an engine might read it. So is one that others
+// may write, or put in its place (hostfs.ErrUntrusted), where a device comes from it.
 func (r *Registry) Resolve(names []string) (*specs.ContainerEdits, error) {
 	s := newSearch(names)
 	for priority, dir := range r.dirs {
@@ -48,6 +50,11 @@ func (r *Registry) Resolve(names []string) (*specs.ContainerEdits, error) {
 	if missing != nil {
 		return nil, &UnresolvedError{missing, r.dirs, s.faults, s.conflicts}
 	}
+	for _, name := range names {
+		if d := s.found[name]; d.distrust != nil {
+			return nil, fmt.Errorf("read CDI spec %s: %w: chown root and chmod go-w what is named (metax-ctk cdi check)", d.file, d.distrust)
+		}
+	}
 	return s.edits(names), nil
 }
 
@@ -60,32 +67,34 @@ func (r *Registry) searchDir(s *search, dir string, priority int) error {
 		s.faults = append(s.faults, Fault{dir, err})
 		return nil
 	}
+	// What others may put there is theirs, whatever it looks like.
+	distrust := r.host.Distrust(dir)
 	for _, name := range files {
 		if ext := path.Ext(name); ext != ".json" && ext != ".yaml" {
 			continue
 		}
-		if err := r.searchFile(s, path.Join(dir, name), priority); err != nil {
+		if err := r.searchFile(s, path.Join(dir, name), priority, distrust); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Registry) searchFile(s *search, file string, priority int) error {
-	data, err := r.host.ReadFile(file)
+func (r *Registry) searchFile(s *search, file string, priority int, distrust error) error {
+	read, err := r.host.ReadJudged(file)
 	if err != nil {
 		if info, stat := r.host.Stat(file); stat != nil || !info.Mode.IsDir() {
 			s.faults = append(s.faults, Fault{file, err})
 		}
 		return nil
 	}
-	if !s.concerns(data) {
+	if !s.concerns(read.Data) {
 		return nil
 	}
-	spec, ok := specfile.JSON(data)
+	spec, ok := specfile.JSON(read.Data)
 	if !ok {
 		return fmt.Errorf("read CDI spec %s: %w", file, ErrNotJSON)
 	}
-	s.take(file, priority, spec)
+	s.take(definition{spec: spec, file: file, priority: priority, distrust: cmp.Or(distrust, read.Distrust)})
 	return nil
 }

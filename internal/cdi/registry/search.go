@@ -21,6 +21,7 @@ type definition struct {
 	device   *specs.ContainerEdits // nil: not found yet
 	file     string
 	priority int
+	distrust error // who else may write the file; nil: nobody
 }
 
 func newSearch(names []string) *search {
@@ -48,25 +49,26 @@ func (s *search) concerns(data []byte) bool {
 	return bytes.ContainsAny(data, "\\!") || bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe"))
 }
 
-// take notes the devices of a spec that are wanted. The file of the highest
-// priority has the last word; two of the same leave nobody any, whatever others
-// say.
-func (s *search) take(file string, priority int, spec *specs.Spec) {
-	for i := range spec.Devices {
-		d := &spec.Devices[i]
-		name := spec.Kind + "=" + d.Name
+// take notes the devices of a spec that are wanted; from has all but the device. The
+// file of the highest priority has the last word; two of the same leave nobody any,
+// whatever others say.
+func (s *search) take(from definition) {
+	for i := range from.spec.Devices {
+		d := &from.spec.Devices[i]
+		name := from.spec.Kind + "=" + d.Name
 		old, wanted := s.found[name]
 		if !wanted {
 			continue
 		}
-		if old.device != nil && old.priority == priority {
+		if old.device != nil && old.priority == from.priority {
 			if s.conflicts[name] == nil {
 				s.conflicts[name] = []string{old.file}
 			}
-			s.conflicts[name] = append(s.conflicts[name], file)
+			s.conflicts[name] = append(s.conflicts[name], from.file)
 			continue
 		}
-		s.found[name] = definition{spec, &d.ContainerEdits, file, priority}
+		from.device = &d.ContainerEdits
+		s.found[name] = from
 	}
 }
 

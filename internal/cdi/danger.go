@@ -1,0 +1,58 @@
+package cdi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// Danger looks at the spec file at a path of the host for what endangers the host and
+// its engines, whatever the spec says: that others than root, or this process's user,
+// may write it, and a kind on which engines end with a panic.
+func Danger(host *hostfs.Root, path string) []Problem {
+	var found problems
+	if f, ok := look(host, path, 0); ok {
+		f.danger(&found)
+	}
+	return found
+}
+
+func (f File) danger(found *problems) {
+	if f.untrusted != nil {
+		found.add(CodeWritable, "", f.untrusted.path, "%s", f.untrusted.problem)
+	}
+	if isShort(f.Kind) {
+		found.add(CodeName, "", f.Path, "%s", shortKind(f.Kind))
+	}
+}
+
+// isShort tells whether the vendor or the class of a kind has one letter alone. The
+// CDI library before 1.1.1 looks at what is between the first and the last letter of
+// each, from 1 up to len-1, which is a range that runs backwards then.
+func isShort(kind string) bool {
+	vendor, class, ok := strings.Cut(kind, "/")
+	return ok && (len(vendor) == 1 || len(class) == 1)
+}
+
+func shortKind(kind string) string {
+	return fmt.Sprintf("kind %q has a vendor or class of one letter, on which Docker with CDI up to 29.7 ends with a panic, as does every engine with the CDI library before 1.1.1", kind)
+}
+
+// untrusted is a file or directory of a host that others may write.
+type untrusted struct{ path, problem string }
+
+// distrust is what is wrong by hostfs's judgement; nil if that is nothing.
+func distrust(host *hostfs.Root, err error) *untrusted {
+	var is *hostfs.UntrustedError
+	if !errors.As(err, &is) {
+		return nil
+	}
+	what := fmt.Sprintf("group or others may write to it (mode %04o), who decide what containers get", is.Mode)
+	if is.Owner != nil {
+		what = fmt.Sprintf("belongs to user %d, who decides what containers get", *is.Owner)
+	}
+	path := strings.TrimPrefix(is.Path, strings.TrimSuffix(host.Dir(), "/"))
+	return &untrusted{path, what + "; chown root and chmod go-w"}
+}
