@@ -191,7 +191,8 @@ func (a *actor) run(o order) {
 	a.deal = &deal{Lease: l, actor: a, share: o.share, box: l.Container}
 	taken, err := a.keeper().Take(a.ctx, c)
 	if err != nil {
-		if !errors.Is(err, ErrBusy) && !errors.Is(err, context.Canceled) {
+		var ended *EndedError
+		if !errors.Is(err, ErrBusy) && !errors.As(err, &ended) && !errors.Is(err, context.Canceled) {
 			w.fail("E take by %d: %v", a.n, err)
 		}
 		return

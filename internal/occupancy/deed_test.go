@@ -219,7 +219,8 @@ func (w *world) release(o op) {
 		_, _, err := a.keeper().Release(a.ctx, []string{l.ID}, User{UID: a.proc.uid}, o.b%3 == 0)
 		var unknown *UnknownLeaseError
 		var force *ForceError
-		if err != nil && !errors.As(err, &unknown) && !errors.As(err, &force) && !errors.Is(err, ErrBusy) && !errors.Is(err, a.ctx.Err()) {
+		var queued *QueuedError
+		if err != nil && !errors.As(err, &queued) && !errors.As(err, &unknown) && !errors.As(err, &force) && !errors.Is(err, ErrBusy) && !errors.Is(err, a.ctx.Err()) {
 			w.fail("E release by %d: %v", a.n, err)
 		}
 	})

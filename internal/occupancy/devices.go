@@ -22,10 +22,10 @@ type Number struct{ Major, Minor uint32 }
 type Devices struct {
 	gpus     []gpu.GPU
 	root     string
-	nameless bool // names mean GPUs of somebody else
-	byPath  map[string]gpu.BDF // on this machine
-	numbers map[Number]gpu.BDF
-	parts   parts
+	nameless bool               // names mean GPUs of somebody else
+	byPath   map[string]gpu.BDF // on this machine
+	numbers  map[Number]gpu.BDF
+	parts    parts
 }
 
 // NewDevices returns the devices of the node whose files are below root.

@@ -301,7 +301,7 @@ func TestStrangers(t *testing.T) {
 	// On the machine itself a number means its GPU wherever it appears.
 	real := d
 	real.root = "/"
-	if got, err := real.Bundle([]byte(`{"linux": {"devices": [{"path": "/dev/x", ` + card + `}]}}`), false); err != nil || len(got.GPUs) != 1 {
+	if got, err := real.Bundle([]byte(`{"linux": {"devices": [{"path": "/dev/x", `+card+`}]}}`), false); err != nil || len(got.GPUs) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

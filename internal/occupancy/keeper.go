@@ -96,7 +96,10 @@ func (k *Keeper) Report(ctx context.Context) (Report, error) {
 
 // round finds out what is so, in the order that round demands.
 func (k *Keeper) round(ctx context.Context, state State) *round {
-	r := &round{before: state, lives: map[Client]Life{}, lost: state.New, gpus: k.Devices.All(), waitMax: k.WaitMax}
+	r := &round{before: state, lives: map[Client]Life{}, lost: state.New, waitMax: k.WaitMax}
+	if k.Devices.Real() { // of a simulated node nothing is at stake
+		r.gpus = k.Devices.All()
+	}
 	q := Question{Devices: k.Devices, Seen: make(map[string]Facts, len(state.Seen)), Lost: r.lost}
 	for _, t := range state.Queue {
 		r.lives[t.Client] = k.Life(t.Client)

@@ -12,7 +12,7 @@ import (
 
 // fourGPUs are the devices of a node with allGPUs.
 func fourGPUs() Devices {
-	var d Devices
+	d := Devices{root: "/"}
 	for i, bdf := range allGPUs {
 		d.gpus = append(d.gpus, gpu.GPU{Index: i, BDF: bdf})
 	}

@@ -113,9 +113,9 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 				refused = &EndedError{c.Leases[0].ID, *by}
 				return nil
 			}
-			s.Queue[i].mark(r.uptime)
+			s.Queue[i].mark(k.Uptime())
 		}
-		reserved, before := s.ahead(c, r.uptime)
+		reserved, before := s.ahead(c, k.Uptime()) // others may have marked since the looks
 		expiring := slices.ContainsFunc(s.Leases, func(l Lease) bool {
 			return l.Gone != 0 && (len(c.GPUs) == 0 || overlap(l.GPUs, c.GPUs))
 		})

@@ -51,6 +51,7 @@ func TestHolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.each(t, slices.Concat(o.docker(), o.dockerCDI(), o.ctr(), o.cri(pod), o.podman(true), o.processes()))
+		t.Run("strangers", o.strangers)
 	})
 	t.Run("sid/no docker", func(t *testing.T) {
 		t.Parallel()
@@ -347,6 +348,45 @@ func (o onlookers) process(t *testing.T, in inbox, argv ...string) (end func()) 
 		t.Fatalf("%v\n%s", err, said.String())
 	}
 	return end
+}
+
+// strangers asserts that a simulated node sees nothing of those who use the machine's
+// own DRM nodes, which have the numbers of its nodes: containers of every engine, and
+// a process.
+func (o onlookers) strangers(t *testing.T) {
+	own := func(gpu, n int) string {
+		t.Helper()
+		path, simulated := o.Path(o.gpus[gpu].Nodes[n]), o.Path(o.node(gpu, n))
+		var stat unix.Stat_t
+		if err := unix.Stat(simulated, &stat); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(stat.Rdev)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Remove(path) })
+		return o.gpus[gpu].Nodes[n]
+	}
+	card, render, open := own(0, 0), own(1, 1), own(openable, 0)
+	all := []outsider{
+		o.container("docker", "of others", nil, "--device="+card, "--device="+render),
+		o.container("podman", "of others", nil, "--device="+card, "--device="+render),
+	}
+	for _, who := range all {
+		t.Cleanup(who.begin(t))
+	}
+	o.must(t, nil, "ctr", "--namespace", "k8s.io", "run", "--detach", "--cgroup", o.Cgroup()+"/others", "--device", card, imageRef, "others")
+	t.Cleanup(func() {
+		o.must(t, nil, "ctr", "--namespace", "k8s.io", "task", "delete", "--force", "others")
+		o.must(t, nil, "ctr", "--namespace", "k8s.io", "container", "delete", "others")
+	})
+	in := o.inbox(t)
+	t.Cleanup(o.process(t, in, "probe", "open", open, filepath.Join(in.dir, report.Waiting)))
+	o.free(t)
+	o.must(t, o.env(), "metax-docker", "run", "--dry-run", "--gpus=all", imageRef)
 }
 
 // inside are processes in containers, whose mount namespaces have other paths; the

@@ -51,6 +51,7 @@ func (l leasing) journey(t *testing.T) {
 		{"create", l.create},
 		{"start", l.start},
 		{"wait", l.wait},
+		{"stopped", l.stopped},
 		{"forged labels", l.forged},
 		{"users", l.users},
 		{"no daemon", l.down},

@@ -18,7 +18,9 @@ type occupancy struct {
 		Holders []holder `json:"holders"`
 	} `json:"gpus"`
 	Queue []struct {
-		PID int `json:"pid"`
+		ID    string `json:"id"`
+		State string `json:"state"`
+		PID   int    `json:"pid"`
 	} `json:"queue"`
 	Sources []struct {
 		Engine, Endpoint, Status, Message string

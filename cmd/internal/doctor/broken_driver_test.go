@@ -210,11 +210,15 @@ var brokenDrivers = []brokenNode{
 		host: (*bench).rewrite,
 	},
 	{
-		check: "mx-smi-quick", severity: Warning, what: "mx-smi -L took ", fix: "time DIR/opt/mxdriver/bin/mx-smi -L",
-		tree: func(b *bench) {
-			f := b.tree["opt/mxdriver/bin/mx-smi"].(sim.File)
-			f.Data = strings.Replace(f.Data, "#!/bin/sh\n", "#!/bin/sh\n[ \"$1\" != -L ] || sleep 2.1\n", 1)
-			b.tree["opt/mxdriver/bin/mx-smi"] = f
+		check: "mx-smi-quick", severity: Warning, what: "mx-smi -L took 3s", fix: "time DIR/opt/mxdriver/bin/mx-smi -L",
+		host: func(b *bench) {
+			b.facts(func(f *Facts) {
+				for i := range f.Node.SMI {
+					if strings.HasSuffix(f.Node.SMI[i].Command, " -L") {
+						f.Node.SMI[i].Took = 3 * time.Second
+					}
+				}
+			})
 		},
 	},
 	{

@@ -28,7 +28,7 @@ type opened struct {
 // process is looked at in one go, and no directory stays open in between.
 const (
 	firstTurn  = 512
-	turnGrowth = 8
+	turnGrowth = 64
 )
 
 // seen is what a turn finds out about a process.
