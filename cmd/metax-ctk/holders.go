@@ -28,6 +28,7 @@ func (t toolkit) keeping(c *cli.Context, node gpu.Node) (keeping.Keeping, error)
 	if err != nil {
 		return k, fmt.Errorf("open the leases: %w", err)
 	}
+	k.Clamped = func(requests []occupancy.Ticket) { t.warn(keeping.Clamped(requests, most)) }
 	return k, nil
 }
 

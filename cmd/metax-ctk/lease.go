@@ -38,8 +38,7 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here.`,
 that goes on with a GPU goes on holding it.
 
 The ID of a request that waits ends it: its metax-docker exits with 125 and says
-who did. Only root and the user of the request can do that. Where its process does
-not take note, because it is stopped, releasing it again takes it out of the queue.
+who did. Only root and the user of the request can do that.
 
 Examples:
    metax-ctk lease release 6f1d2c9a04be

@@ -68,15 +68,14 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", c.Wait, w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
 		c.Wait = most
 	}
+	c.Request = occupancy.LeaseID(w.keeping.Boot, c.Leases[0].Client, 0)
+	w.keeping.Clamped = func(requests []occupancy.Ticket) { w.warn("%s", keeping.Clamped(requests, w.keeping.WaitMax)) }
 	c.Waiting = func(err error) {
 		w.say("waiting up to %s: %v", c.Wait, err)
 	}
 	taken, err := w.keeping.Take(context.Background(), c)
 	if taken.Lost != "" {
 		w.warn("the leases are rebuilt from what engines and clients know: %s", taken.Lost)
-	}
-	for _, t := range taken.Clamped {
-		w.warn("request %s waits at most %s from now (gpus.wait-max), not as long as it asked to", t.ID, w.keeping.WaitMax)
 	}
 	w.unseen(taken.Looks)
 	var waited *occupancy.WaitError

@@ -19,7 +19,7 @@ func ends(t *testing.T, act func()) {
 	go func() { defer close(done); act() }()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("waits for the other end of a FIFO")
 	}
 }

@@ -28,7 +28,7 @@ func (f File) danger(found *problems) {
 	}
 }
 
-// isShort tells whether the vendor or the class of a kind has one letter alone. The
+// isShort reports whether the vendor or the class of a kind has one letter alone. The
 // CDI library before 1.1.1 looks at what is between the first and the last letter of
 // each, from 1 up to len-1, which is a range that runs backwards then.
 func isShort(kind string) bool {

@@ -89,9 +89,9 @@ var settings = []Setting{
 		text: func(c *Config) *Value { return &c.Ignore },
 	},
 	{
-		Key: "gpus.wait-max", Kind: Text, Env: "METAX_CTK_GPUS_WAIT_MAX", Default: []string{"24h"},
+		Key: "gpus.wait-max", Kind: Text, Default: []string{"24h"},
 		Allowed: "a time such as 30m or 24h", good: period,
-		Use:  "How long a request may wait for GPUs; --gpus-wait of more waits this long.",
+		Use:  "How long any request may wait for GPUs; --gpus-wait of more waits this long.",
 		text: func(c *Config) *Value { return &c.WaitMax },
 	},
 	{

@@ -73,7 +73,7 @@ func TestSettings(t *testing.T) {
 				t.Errorf("%s: its default %q may not be", s.Key, word)
 			}
 		}
-		if (s.text == nil) != (s.Env == "") {
+		if s.text == nil && s.Env != "" {
 			t.Errorf("%s: its variable %q is not what Load reads", s.Key, s.Env)
 		}
 	}

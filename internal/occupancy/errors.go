@@ -18,7 +18,7 @@ type HeldError struct {
 
 func (e *HeldError) Error() string {
 	if e.Holder.Unseen {
-		return fmt.Sprintf("GPU %d may be in use: %v (metax-ctk ps); a count, as in --gpus=1, takes GPUs that are known to be free", e.GPU, ErrUnfinished)
+		return fmt.Sprintf("GPU %d may be in use: %v (metax-ctk ps)", e.GPU, ErrUnfinished)
 	}
 	if e.Slice != "" {
 		return fmt.Sprintf("slice %s of GPU %d is held by %s (metax-ctk ps)", e.Slice, e.GPU, e.Holder)
@@ -118,5 +118,5 @@ func (e *QueuedError) Error() string {
 	if e.User != nil {
 		whose = e.User.String()
 	}
-	return fmt.Sprintf("request %s belongs to %s: only they and root can end it (sudo metax-ctk lease release %s)", e.ID, whose, e.ID)
+	return fmt.Sprintf("request %s belongs to %s: only that user and root can end it (sudo metax-ctk lease release %s)", e.ID, whose, e.ID)
 }

@@ -159,9 +159,9 @@ func (s *State) stale(out []Holder, r *round, all map[string]sight, attached map
 // holders of their own. Of a container that no cgroup tells only the first process
 // is known to be in it.
 func (s *State) processes(out []Holder, r *round, all map[string]sight, attached map[string]int, ignore []string) []Holder {
-	found := s.users(r)
-	if !slices.ContainsFunc(r.looks, func(l Look) bool { return l.Engine == Processes }) {
-		found = nil // nobody asked for them
+	var found []Process
+	if r.look() != nil {
+		found = s.users(r)
 	}
 	inits := map[int]string{} // pid → container key; no process is 0
 	for key, c := range all {

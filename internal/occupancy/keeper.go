@@ -35,6 +35,9 @@ type Keeper struct {
 	// WaitMax is how long a request may wait, whatever the state file says; 0 is
 	// without a bound.
 	WaitMax time.Duration
+	// Clamped is told of requests that wait no longer than WaitMax from now on,
+	// although their tickets said more; it may be nil.
+	Clamped func([]Ticket)
 }
 
 // Report is what is so.
@@ -49,11 +52,13 @@ type Report struct {
 	// Hidden are the GPUs that a process may use which an unfinished look did not come
 	// to: all of the node, or none.
 	Hidden []gpu.BDF
+	// PIDNamespace is the one in which processes were looked at.
+	PIDNamespace uint64
 }
 
 // HoldersOf returns the holders as they count for a request that names these GPUs.
 func (r Report) HoldersOf(named []gpu.BDF) []Holder {
-	return append(slices.Clone(r.Holders), r.State.unseen(r.Hidden, named)...)
+	return append(slices.Clone(r.Holders), r.State.unseen(r.Hidden, named, r.PIDNamespace)...)
 }
 
 // Held returns those of the holders who have the GPU, nil if nobody has: leases
@@ -89,8 +94,8 @@ func (k *Keeper) Report(ctx context.Context) (Report, error) {
 	state.Leases, state.Queue = slices.Clone(state.Leases), slices.Clone(state.Queue)
 	closed := state.settle(r)
 	return Report{
-		State: state, Holders: append(state.holders(r, k.Ignore), state.unseen(r.hidden(), nil)...),
-		Looks: r.looks, Closed: closed, Uptime: r.uptime, Hidden: r.hidden(),
+		State: state, Holders: append(state.holders(r, k.Ignore), state.unseen(r.hidden(), nil, r.namespace())...),
+		Looks: r.looks, Closed: closed, Uptime: r.uptime, Hidden: r.hidden(), PIDNamespace: r.namespace(),
 	}, nil
 }
 
@@ -113,6 +118,7 @@ func (k *Keeper) round(ctx context.Context, state State) *round {
 	}
 	for _, p := range state.Processes {
 		r.lives[p.client()] = k.Life(p.client())
+		q.Recorded = append(q.Recorded, p.client())
 	}
 	for key, known := range state.Seen {
 		q.Seen[key] = known.Facts
@@ -154,6 +160,9 @@ func (k *Keeper) update(ctx context.Context, change func(*State, *round, []Holde
 			return change(s, r, s.holders(r, k.Ignore), closed)
 		})
 		if !again {
+			if err == nil && len(r.clamped) > 0 && k.Clamped != nil {
+				k.Clamped(r.clamped)
+			}
 			return r.looks, err
 		}
 	}

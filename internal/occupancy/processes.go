@@ -3,65 +3,95 @@ package occupancy
 import (
 	"cmp"
 	"errors"
+	"io/fs"
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// processes returns what the look at processes found, and how it went: not asked is
-// neither complete nor unfinished.
-func (r *round) processes() (found []Process, complete, unfinished bool) {
-	for _, l := range r.looks {
-		if l.Engine == Processes {
-			found = append(found, l.Processes...)
-			complete = l.complete()
-			unfinished = errors.Is(l.Err, ErrUnfinished)
-		}
+// look returns the look at processes, nil if nobody asked for one.
+func (r *round) look() *Look {
+	i := slices.IndexFunc(r.looks, func(l Look) bool { return l.Engine == Processes })
+	if i < 0 {
+		return nil
 	}
-	slices.SortStableFunc(found, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
-	return found, complete, unfinished
+	return &r.looks[i]
 }
 
 // users are the processes that have GPUs open, ascending by PID: those that this
-// look found, and those on record. What was on record before stays where this look
-// was not complete, until the process has ended; and so does what somebody recorded
-// since this round began.
+// look found, and those on record. What was on record before is gone where the
+// process has ended, or where this look read all of it and did not find it. What
+// somebody recorded since this round began stays.
 func (s *State) users(r *round) []Process {
-	all, complete, _ := r.processes()
+	l := r.look()
+	if l == nil {
+		return s.Processes
+	}
+	all := slices.Clone(l.Processes)
 	for _, p := range s.Processes {
-		same := func(o Process) bool { return o.client() == p.client() }
-		before := slices.ContainsFunc(r.before.Processes, same)
-		if gone := before && (complete || r.lives[p.client()] == Ended); !gone && !slices.ContainsFunc(all, same) {
-			all = append(all, p)
+		c := p.client()
+		before := slices.ContainsFunc(r.before.Processes, func(o Process) bool { return o.client() == c })
+		if before && (r.lives[c] == Ended || l.reads(c, r.lives[c])) {
+			continue
 		}
+		if i := slices.IndexFunc(all, func(o Process) bool { return o.client() == c }); i >= 0 {
+			all[i].GPUs = Sorted(slices.Concat(all[i].GPUs, p.GPUs)) // a part was read
+			continue
+		}
+		all = append(all, p)
 	}
 	slices.SortStableFunc(all, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
 	return all
 }
 
-// settleProcesses records what is known of processes from now on.
+// reads reports whether the look read all files of a process on record. A look from
+// another pid namespace does not come to it, however complete it is.
+func (l *Look) reads(c Client, life Life) bool {
+	return slices.Contains(l.Read, c) || l.complete() && (life != Unseen || c.PIDNamespace == 0)
+}
+
+// settleProcesses records what is known of processes from now on. A complete look
+// counts where its pid namespace does.
 func (s *State) settleProcesses(r *round) {
 	s.Processes = s.users(r)
-	if _, complete, _ := r.processes(); complete && len(r.gpus) > 0 {
-		s.Looked = Sorted(slices.Concat(s.Looked, r.gpus))
+	l := r.look()
+	if l == nil || !l.complete() || len(r.gpus) == 0 {
+		return
 	}
+	if s.LookedIn != l.PIDNamespace {
+		s.Looked, s.LookedIn = nil, l.PIDNamespace
+	}
+	s.Looked = Sorted(slices.Concat(s.Looked, r.gpus))
+}
+
+// namespace is the pid namespace in which processes were looked at.
+func (r *round) namespace() uint64 {
+	if l := r.look(); l != nil {
+		return l.PIDNamespace
+	}
+	return 0
 }
 
 // hidden are the GPUs that may be in use by a process which an unfinished look did
 // not come to.
 func (r *round) hidden() []gpu.BDF {
-	if _, _, unfinished := r.processes(); unfinished {
+	if l := r.look(); l != nil && l.unfinished() {
 		return r.gpus
 	}
 	return nil
 }
 
+// unfinished reports whether the look at processes did not come to its end. That a
+// user may not look into the processes of others is another matter.
+func (l *Look) unfinished() bool { return l.Err != nil && !errors.Is(l.Err, fs.ErrPermission) }
+
 // unseen returns a holder of those of the hidden GPUs that the request names, or
-// that no complete look has been taken for. What cannot be seen is not free.
-func (s *State) unseen(hidden, named []gpu.BDF) []Holder {
+// that no complete look from this pid namespace has been taken for. What cannot be
+// seen is not free.
+func (s *State) unseen(hidden, named []gpu.BDF, namespace uint64) []Holder {
 	var out []gpu.BDF
 	for _, g := range hidden {
-		if slices.Contains(named, g) || !slices.Contains(s.Looked, g) {
+		if slices.Contains(named, g) || !slices.Contains(s.Looked, g) || s.LookedIn != namespace {
 			out = append(out, g)
 		}
 	}

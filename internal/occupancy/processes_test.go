@@ -2,6 +2,8 @@ package occupancy
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -25,11 +27,26 @@ func unfinished(list ...Process) Look {
 	return l
 }
 
+// refused is a look of a user who may not see the processes of others.
+func refused(list ...Process) Look {
+	l := procs(list...)
+	l.Err, l.Partial = fmt.Errorf("3 processes: %w", fs.ErrPermission), true
+	return l
+}
+
 // What an unfinished look does not show is not free: a GPU that is named, and one
 // for which no complete look has been taken since boot. A process on record keeps
 // its GPUs until it has ended or a complete look lacks it.
 func TestUnfinishedLook(t *testing.T) {
 	python := Process{PID: 9, Start: 7, PIDNamespace: 1, Command: "python3", GPUs: gpus(0)}
+	both := python
+	both.GPUs = gpus(0, 1)
+	read := refused()
+	read.Read = []Client{python.client()}
+	elsewhere, inside := unfinished(), procs()
+	elsewhere.PIDNamespace, inside.PIDNamespace = 2, 2
+	broken := procs()
+	broken.Err, broken.Partial = fs.ErrNotExist, true
 	shared := wants(0, gpus(1)...)
 	shared.Share, shared.Choose = true, order{count: 1, named: gpus(1), share: true}.choose
 	for name, c := range map[string]struct {
@@ -54,8 +71,14 @@ func TestUnfinishedLook(t *testing.T) {
 		"on record, and nobody can tell":   {looked: allGPUs, known: []Process{python}, look: unfinished(), life: Unseen, claim: wants(1), want: gpus(1), records: []Process{python}, looks: allGPUs},
 		"on record, has ended":             {looked: allGPUs, known: []Process{python}, look: unfinished(), life: Ended, claim: wants(1), want: gpus(0), looks: allGPUs},
 		"on record, a complete look lacks": {looked: gpus(1), known: []Process{python}, look: procs(), life: Alive, claim: wants(1), want: gpus(0), looks: allGPUs},
-		"on record, others are hidden":     {known: []Process{python}, look: someProcs, life: Alive, claim: wants(1), want: gpus(1), records: []Process{python}},
-		"hidden is not unfinished":         {look: someProcs, claim: wants(0, gpus(1)...), want: gpus(1)},
+		"on record, a part was seen":       {looked: allGPUs, known: []Process{both}, look: unfinished(python), life: Alive, claim: wants(1), want: gpus(2), records: []Process{both}, looks: allGPUs},
+		"on record, a complete look saw":   {looked: allGPUs, known: []Process{both}, look: procs(python), life: Alive, claim: wants(1), want: gpus(1), records: []Process{python}, looks: allGPUs},
+		"on record, and read to the end":   {known: []Process{python}, look: read, life: Alive, claim: wants(1), want: gpus(0)},
+		"on record, looked at from inside": {known: []Process{python}, look: inside, life: Unseen, claim: wants(1), want: gpus(1), records: []Process{python}, looks: allGPUs},
+		"looked at from elsewhere":         {looked: allGPUs, look: elsewhere, claim: wants(1), err: "no free GPU: ", looks: allGPUs},
+		"the list cannot be read":          {look: broken, claim: wants(1), err: "no free GPU: "},
+		"on record, others are hidden":     {known: []Process{python}, look: refused(), life: Alive, claim: wants(1), want: gpus(1), records: []Process{python}},
+		"hidden is not unfinished":         {look: refused(), claim: wants(0, gpus(1)...), want: gpus(1)},
 		"complete":                         {look: procs(python), claim: wants(0, gpus(1)...), want: gpus(1), records: []Process{python}, looks: allGPUs},
 		"nobody asked":                     {looked: gpus(0), look: dockerSees(), claim: wants(1), want: gpus(0), looks: gpus(0)},
 	} {
@@ -107,6 +130,19 @@ func TestRecordedMeanwhile(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Process{late}, b.state.Processes); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A container that has its GPUs is started again, whatever was not seen.
+func TestUnfinishedRestart(t *testing.T) {
+	running := labeled(Running, unlabeled)
+	b := newBench(t, stateOf(), dockerSees(running), unfinished())
+	b.Devices = fourGPUs()
+	c := wants(0, running.GPUs...)
+	c.Leases[0].Container, c.Leases[0].Verb = running.ID, VerbStart
+	c.Own, c.Spare = []string{running.ID}, []string{"dddddddddddd"}
+	if _, err := b.Take(t.Context(), c); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -50,7 +50,7 @@ func (s *State) ahead(c Claim, uptime time.Duration) (reserved []gpu.BDF, before
 	}
 	for _, t := range s.Queue {
 		switch {
-		case t.ID == c.Leases[0].ID:
+		case t.ID == c.request():
 			return reserved, before
 		case !t.Waits(uptime):
 			continue
@@ -66,14 +66,14 @@ func (s *State) ahead(c Claim, uptime time.Duration) (reserved []gpu.BDF, before
 func (s *State) join(c Claim, r *round) {
 	l := c.Leases[0]
 	s.Queue = append(s.Queue, Ticket{
-		ID: l.ID, Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
+		ID: c.request(), Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
 		Since: r.now, Until: r.uptime + c.Wait + Grace, Marked: r.uptime,
 	})
 }
 
 // leave takes the claim out of the queue.
 func (k *Keeper) leave(ctx context.Context, c Claim) error {
-	return k.remove(ctx, func(s *State) { s.leave(c.Leases[0].ID) })
+	return k.remove(ctx, func(s *State) { s.leave(c.request()) })
 }
 
 // pause waits until it is worth to try again. While others are before the claim
@@ -104,14 +104,12 @@ func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, waited time.Durati
 		if err != nil {
 			return err
 		}
-		i := s.ticket(c.Leases[0].ID)
+		i := s.ticket(c.request())
 		if i < 0 || s.Queue[i].Ended != nil {
 			return nil // the next try finds out, under the lock
 		}
 		if k.Uptime()-s.Queue[i].Marked >= markEvery {
-			if err := k.mark(ctx, c); err != nil {
-				return err
-			}
+			k.mark(ctx, c) // where that fails the next second will do
 		}
 		if before = k.before(&s, c); before == 0 {
 			return nil
@@ -119,12 +117,15 @@ func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, waited time.Durati
 	}
 }
 
-// mark gives the claim's request a sign of life.
-func (k *Keeper) mark(ctx context.Context, c Claim) error {
-	return k.Store.Update(ctx, func(s *State) error {
-		if i := s.ticket(c.Leases[0].ID); i >= 0 {
-			s.Queue[i].mark(k.Uptime())
+// mark gives the claim's request a sign of life. A state that is lost must not be
+// begun by writing it.
+func (k *Keeper) mark(ctx context.Context, c Claim) {
+	_ = k.Store.Update(ctx, func(s *State) error {
+		i := s.ticket(c.request())
+		if s.New || i < 0 {
+			return errNothing
 		}
+		s.Queue[i].mark(k.Uptime())
 		return nil
 	})
 }
@@ -138,7 +139,7 @@ func (k *Keeper) before(s *State, c Claim) (before int) {
 	uptime := k.Uptime()
 	for _, t := range s.Queue {
 		switch {
-		case t.ID == c.Leases[0].ID:
+		case t.ID == c.request():
 			return before
 		case !t.Waits(uptime), !t.blocks(c), before == 0 && k.Life(t.Client) == Ended:
 		default:

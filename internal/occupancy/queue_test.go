@@ -131,7 +131,7 @@ func TestEndRequest(t *testing.T) {
 	}{
 		"root": {who: root, want: "request bbbbbbbbbbbb was ended by root (metax-ctk lease release)"},
 		"own":  {who: ann, want: "request bbbbbbbbbbbb was ended by ann (metax-ctk lease release)"},
-		"bob":  {who: bob, error: "request bbbbbbbbbbbb belongs to ann: only they and root can end it (sudo metax-ctk lease release bbbbbbbbbbbb)"},
+		"bob":  {who: bob, error: "request bbbbbbbbbbbb belongs to ann: only that user and root can end it (sudo metax-ctk lease release bbbbbbbbbbbb)"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, stateOf(fullNode), dockerSees(labeled(Running)))
@@ -162,18 +162,57 @@ func TestEndRequest(t *testing.T) {
 	}
 }
 
-// A ticket that nobody takes back goes when it is released a second time.
+// A ticket that no client marked goes at once. One that a client waits for stays until
+// the client has taken note, however often it is ended.
 func TestEndRequestTwice(t *testing.T) {
-	s := stateOf()
-	s.Queue = []Ticket{{ID: leaseB, Count: 1, Client: clientB, Marked: time.Hour}}
-	b := newBench(t, s, dockerSees())
-	for want := 1; want >= 0; want-- {
-		if _, ended, err := b.Release(t.Context(), []string{leaseB, leaseB}[:1], User{}, false); err != nil || len(ended) != 1 {
-			t.Fatal(ended, err)
+	synctest.Test(t, func(t *testing.T) {
+		s := stateOf(fullNode)
+		s.Queue = []Ticket{{ID: "cccccccccccc", Count: 1, Client: clientA}}
+		b := newBench(t, s, dockerSees(labeled(Running)))
+		done := b.waiting(t, leaseB, clientB, ann)
+		for i, ids := range [][]string{{"cccccccccccc", leaseB}, {leaseB}} {
+			if _, ended, err := b.Release(t.Context(), ids, User{Name: "root"}, false); err != nil || len(ended) != 2-i {
+				t.Fatal(ended, err)
+			}
+			if len(b.state.Queue) != 1 || b.state.Queue[0].ID != leaseB {
+				t.Errorf("the queue is %v", b.state.Queue)
+			}
 		}
-		if len(b.state.Queue) != want {
-			t.Errorf("the queue is %v, want %d", b.state.Queue, want)
+		var over *EndedError
+		if err := <-done; !errors.As(err, &over) {
+			t.Errorf("the client says %v", err)
 		}
+	})
+}
+
+// The label of a container is no place in the queue, though it says the ID of one.
+func TestLabelIsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, stateOf(fullNode), dockerSees(labeled(Running)))
+		first := b.waiting(t, leaseB, clientB, ann)
+		labeled := labeled(Exited, func(c *Container) { c.ID, c.Lease, c.GPUs = "x", leaseB, allGPUs })
+		b.see(dockerSees(labeled))
+		c := wants(0, allGPUs...)
+		c.Leases[0].ID, c.Leases[0].Client, c.Leases[0].Verb, c.Leases[0].Container = leaseB, clientA, VerbStart, "x"
+		c.Own, c.Spare, c.Request = []string{"x"}, []string{"dddddddddddd"}, "dddddddddddd"
+		var before *QueueError
+		if _, err := b.Take(t.Context(), c); !errors.As(err, &before) {
+			t.Errorf("error is %v, want that the first goes before", err)
+		}
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A sign of life begins no state over one that was lost.
+func TestMarkOfTheLost(t *testing.T) {
+	lost := NewState("boot")
+	lost.Lost = "it was damaged"
+	b := newBench(t, lost)
+	b.mark(t.Context(), wants(1))
+	if !b.state.New || b.writes > 0 {
+		t.Errorf("new: %v, %d writes", b.state.New, b.writes)
 	}
 }
 
@@ -224,4 +263,29 @@ func TestOldLooks(t *testing.T) {
 	if diff := cmp.Diff(gpus(1), got.Leases[0].GPUs); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Whoever writes the clamped ticket is told, also one who has to wait first.
+func TestWaitMaxIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stateOf(fullNode)
+		s.Queue = []Ticket{{ID: leaseA, Count: 1, Client: clientA, Until: 365 * 24 * time.Hour}}
+		b := newBench(t, s, dockerSees(labeled(Running)))
+		b.WaitMax = 24 * time.Hour
+		var told []string
+		b.Clamped = func(all []Ticket) {
+			for _, q := range all {
+				told = append(told, q.ID)
+			}
+		}
+		done := b.waiting(t, leaseB, clientB, ann)
+		time.Sleep(5 * time.Second)
+		b.see(dockerSees())
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{leaseA}, told); diff != "" {
+			t.Error(diff)
+		}
+	})
 }

@@ -61,11 +61,11 @@ func (k *Keeper) Release(ctx context.Context, ids []string, who User, force bool
 			s.drop(l.ID)
 		}
 		for _, t := range ended {
-			if t.Ended != nil { // nobody took note: it was written by hand, or its client is stopped
-				s.leave(t.ID)
-				continue
+			if i := s.ticket(t.ID); t.Marked == 0 {
+				s.leave(t.ID) // no client of ours waits for it: it was written by hand
+			} else if i >= 0 && t.Ended == nil {
+				s.Queue[i].Ended = &who // until its client has taken note
 			}
-			s.Queue[s.ticket(t.ID)].Ended = &who
 		}
 		return nil
 	})
@@ -85,18 +85,20 @@ func (k *Keeper) Return(ctx context.Context, leases []Lease) error {
 	})
 }
 
+// errNothing keeps a store from writing what has not changed.
+var errNothing = errors.New("nothing to change")
+
 // remove takes leases or tickets out of the state. A state that is lost has none,
 // and must not be begun by writing it.
 func (k *Keeper) remove(ctx context.Context, from func(*State)) error {
-	nothing := errors.New("nothing to remove")
 	err := k.Store.Update(ctx, func(s *State) error {
 		before := len(s.Leases) + len(s.Queue)
 		if from(s); len(s.Leases)+len(s.Queue) == before {
-			return nothing
+			return errNothing
 		}
 		return nil
 	})
-	if errors.Is(err, nothing) {
+	if errors.Is(err, errNothing) {
 		return nil
 	}
 	return err

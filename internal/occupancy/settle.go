@@ -142,29 +142,38 @@ func (s *State) settle(r *round) []Closed {
 // unite leaves one lease to a container that holds: each start took one, in case
 // its client came before the others'. The one that the container's label names
 // stays, or else the first whose client lives; those that clients still live by
-// stay beside it.
+// stay beside it, and so does one that is about more.
 func (s *State) unite(r *round, c sight, ids []string) (closed []Closed) {
 	lives := func(id string) bool { return r.lives[s.Lease(id).Client] != Ended }
-	at := slices.Index(ids, c.Lease)
-	if at < 0 {
-		at = max(0, slices.IndexFunc(ids, lives))
+	rank := func(id string) int {
+		switch {
+		case id == c.Lease:
+			return 0
+		case lives(id):
+			return 1
+		}
+		return 2
 	}
+	slices.SortStableFunc(ids, func(a, b string) int { return rank(a) - rank(b) })
+	var kept []string
 	for _, id := range ids {
-		kept, l := *s.Lease(ids[at]), *s.Lease(id)
-		if id == kept.ID || lives(id) || !kept.covers(l) {
+		l := *s.Lease(id)
+		i := slices.IndexFunc(kept, func(other string) bool { return s.Lease(other).covers(l) })
+		if i < 0 || lives(id) {
+			kept = append(kept, id)
 			continue
 		}
 		s.drop(id)
-		closed = append(closed, Closed{l, "lease " + kept.ID + " is that of its container"})
-		if l.Shared && !kept.Shared {
-			kept.Shared = true
-			s.put(kept)
+		closed = append(closed, Closed{l, "lease " + kept[i] + " is that of its container"})
+		if other := *s.Lease(kept[i]); l.Shared && !other.Shared {
+			other.Shared = true
+			s.put(other)
 		}
 	}
 	return closed
 }
 
-// covers tells whether the lease is about all that another is about.
+// covers reports whether the lease is about all that another is about.
 func (l Lease) covers(other Lease) bool {
 	for _, g := range other.GPUs {
 		if !slices.Contains(l.GPUs, g) {
@@ -211,7 +220,7 @@ func (r *round) follow(l Lease, all map[string]sight) (next *Lease, why string) 
 	return r.pending(l)
 }
 
-// byClient tells whether the client makes and starts the container itself, so
+// byClient reports whether the client makes and starts the container itself, so
 // that nobody goes on when it has ended: podman does, and nerdctl, of whose steps
 // containerd does one at a time. Then no time has to pass, which only a writer
 // could tell.

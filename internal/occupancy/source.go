@@ -33,6 +33,9 @@ type Question struct {
 	Seen map[string]Facts
 	// Ended are leases whose client is gone and of which no container is known.
 	Ended []Lease
+	// Recorded are processes that had GPUs open; the source of processes says which
+	// of them it has read.
+	Recorded []Client
 	// Lost asks for Claimants and for nothing else: there is no state file.
 	Lost bool
 }
@@ -43,7 +46,11 @@ type Sight struct {
 	// be kept; those without GPUs need no state.
 	Containers []Container
 	Processes  []Process
-	Claimants  []Claimant
+	// Read are those of Question.Recorded all of whose files were read.
+	Read      []Client
+	Claimants []Claimant
+	// PIDNamespace is the one in which processes were looked at, 0 if it is not known.
+	PIDNamespace uint64
 	// Over are the IDs of leases of Question.Ended whose container the engine
 	// knows to have been there and to be gone.
 	Over []string
@@ -83,6 +90,18 @@ type Progressing interface {
 type asked struct {
 	Progressing        // nil for a source that may take Patience only
 	progress    uint64 // when it was last looked at
+	idle        bool   // it had made none by then
+}
+
+// gone reports whether the source is not to be waited for any longer, at the end of
+// another Patience. One that makes progress may have to wait for a processor once.
+func (a *asked) gone(begin time.Time) bool {
+	if a.Progressing == nil || time.Since(begin) > WalkPatience+Patience/2 {
+		return true
+	}
+	now, idle := a.Progress(), a.idle
+	a.progress, a.idle = now, now == a.progress
+	return idle && a.idle
 }
 
 // lookAll asks all sources at once. One that does not come back in time is left
@@ -99,7 +118,7 @@ func lookAll(ctx context.Context, sources []Source, q Question) []Look {
 		err error
 	}
 	answers := make(chan answer, len(sources))
-	waiting := map[int]asked{}
+	waiting := map[int]*asked{}
 	for i, s := range sources {
 		looks[i].Engine, looks[i].Endpoint = s.Name()
 		looks[i].Err = errLate
@@ -108,7 +127,7 @@ func lookAll(ctx context.Context, sources []Source, q Question) []Look {
 		if ok {
 			looks[i].Err, ctx = errStuck, long
 		}
-		waiting[i] = asked{Progressing: progressing}
+		waiting[i] = &asked{Progressing: progressing}
 		go func() {
 			sight, err := s.Look(ctx, q)
 			answers <- answer{i, sight, err}
@@ -127,12 +146,9 @@ func lookAll(ctx context.Context, sources []Source, q Question) []Look {
 			}
 		case <-again.C:
 			for i, s := range waiting {
-				if s.Progressing == nil || s.Progress() == s.progress || time.Since(begin) > WalkPatience+Patience/2 {
+				if s.gone(begin) {
 					delete(waiting, i)
-					continue
 				}
-				s.progress = s.Progress()
-				waiting[i] = s
 			}
 		}
 	}
@@ -142,5 +158,5 @@ func lookAll(ctx context.Context, sources []Source, q Question) []Look {
 // What a source that hangs leaves behind.
 var (
 	errLate  = errors.New("no answer within " + Patience.String())
-	errStuck = fmt.Errorf("%w: no progress within %s", ErrUnfinished, Patience)
+	errStuck = fmt.Errorf("%w: no progress within %s", ErrUnfinished, 2*Patience)
 )

@@ -82,8 +82,8 @@ func TestWalkPatience(t *testing.T) {
 		"short":     {long{work: 100 * time.Millisecond, stuck: time.Hour}, Patience, nil},
 		"long":      {long{work: 1900 * time.Millisecond, stuck: time.Hour}, 1900 * time.Millisecond, nil},
 		"too long":  {long{work: time.Hour, stuck: time.Hour}, WalkPatience, ErrUnfinished},
-		"stuck":     {long{work: time.Hour, stuck: 0}, Patience, ErrUnfinished},
-		"stuck now": {long{work: time.Hour, stuck: 500 * time.Millisecond}, 4 * Patience, ErrUnfinished},
+		"stuck":     {long{work: time.Hour, stuck: 0}, 2 * Patience, ErrUnfinished},
+		"stuck now": {long{work: time.Hour, stuck: 500 * time.Millisecond}, 5 * Patience, ErrUnfinished},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			source := c.long

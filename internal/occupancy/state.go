@@ -64,6 +64,8 @@ type State struct {
 	// Looked are the GPUs for which a complete look at all processes has been taken
 	// since the host started; ascending.
 	Looked []gpu.BDF `json:"looked,omitempty"`
+	// LookedIn is the pid namespace from which those looks were taken.
+	LookedIn uint64 `json:"lookedIn,omitempty"`
 	// Lost says why there is nothing before this state, in a sentence's end:
 	// empty for a state that was read, or for the first after a boot.
 	Lost string `json:"-"`

@@ -1,6 +1,7 @@
 package occupancy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,14 @@ type Claim struct {
 	// under the lock and has to be quick. An error that is ErrBusy may be waited
 	// out. Reserved GPUs are kept for requests that came earlier.
 	Choose func(holders []Holder, reserved []gpu.BDF) ([][]gpu.BDF, error)
+	// Request is the ID of the request while it waits, which must be the client's own:
+	// that of a lease can be the label of a container, which anybody can write. Empty is
+	// the ID of the first lease.
+	Request string
 	// Count and GPUs say what is waited for: so many, or these.
 	Count int
 	GPUs  []gpu.BDF
-	// Named are GPUs that are asked for by name beside a count.
+	// Named are GPUs that are requested by ID beside a count.
 	Named []gpu.BDF
 	// Share takes GPUs that others hold; it waits for nobody.
 	Share bool
@@ -53,9 +58,6 @@ type Claim struct {
 type Taken struct {
 	Leases []Lease
 	Looks  []Look
-	// Clamped are the requests of others that would have waited longer than
-	// Keeper.WaitMax.
-	Clamped []Ticket
 	// Lost says why there was no state before; what engines and clients knew of it
 	// is in it again.
 	Lost string
@@ -106,11 +108,11 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 		if err := s.silent(r, c.asks); err != nil {
 			return err
 		}
-		taken.Lost, taken.Clamped = s.Lost, append(taken.Clamped, r.clamped...)
-		if i := s.ticket(c.Leases[0].ID); i >= 0 {
+		taken.Lost = s.Lost
+		if i := s.ticket(c.request()); i >= 0 {
 			if by := s.Queue[i].Ended; by != nil {
-				s.leave(c.Leases[0].ID)
-				refused = &EndedError{c.Leases[0].ID, *by}
+				s.leave(c.request())
+				refused = &EndedError{c.request(), *by}
 				return nil
 			}
 			s.Queue[i].mark(k.Uptime())
@@ -125,7 +127,10 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 		case len(c.Own) > 0 && i >= 0:
 			return &silentError{r.looks[i]} // it may hide that they have their GPUs
 		}
-		holders = append(slices.DeleteFunc(holders, c.own), s.unseen(r.hidden(), slices.Concat(c.GPUs, c.Named))...)
+		has := c.has(holders)
+		if holders = slices.DeleteFunc(holders, c.own); !has {
+			holders = append(holders, s.unseen(r.hidden(), slices.Concat(c.GPUs, c.Named), r.namespace())...)
+		}
 		var chosen [][]gpu.BDF
 		if before > 0 {
 			refused = &QueueError{before}
@@ -134,18 +139,18 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 		}
 		switch {
 		case refused == nil:
-			s.leave(c.Leases[0].ID)
+			s.leave(c.request())
 			for i, l := range c.Leases {
 				l.GPUs, l.Since = Sorted(slices.Clone(chosen[i])), r.now
 				taken.Leases = append(taken.Leases, s.give(l, c, i))
 			}
 		case errors.Is(refused, ErrBusy):
 			b = &busy{refused, expiring && before == 0, before}
-			if c.Wait > 0 && s.ticket(c.Leases[0].ID) < 0 {
+			if c.Wait > 0 && s.ticket(c.request()) < 0 {
 				s.join(c, r)
 			}
 		default:
-			s.leave(c.Leases[0].ID)
+			s.leave(c.request())
 		}
 		return nil
 	})
@@ -167,6 +172,9 @@ func (c Claim) asks(l Look) bool {
 	first := c.Leases[0]
 	return l.silent() && (first.Engine == "" || l.Engine == first.Engine && l.Endpoint == first.Endpoint)
 }
+
+// request is the ID of the claim's ticket.
+func (c Claim) request() string { return cmp.Or(c.Request, c.Leases[0].ID) }
 
 // own tells whether the holder is one of the containers to be started.
 func (c Claim) own(h Holder) bool {

@@ -376,15 +376,15 @@ func (o onlookers) strangers(t *testing.T) {
 		o.container("podman", "of others", nil, "--device="+card, "--device="+render),
 	}
 	for _, who := range all {
-		t.Cleanup(who.begin(t))
+		defer who.begin(t)()
 	}
 	o.must(t, nil, "ctr", "--namespace", "k8s.io", "run", "--detach", "--cgroup", o.Cgroup()+"/others", "--device", card, imageRef, "others")
-	t.Cleanup(func() {
+	defer func() {
 		o.must(t, nil, "ctr", "--namespace", "k8s.io", "task", "delete", "--force", "others")
 		o.must(t, nil, "ctr", "--namespace", "k8s.io", "container", "delete", "others")
-	})
+	}()
 	in := o.inbox(t)
-	t.Cleanup(o.process(t, in, "probe", "open", open, filepath.Join(in.dir, report.Waiting)))
+	defer o.process(t, in, "probe", "open", open, filepath.Join(in.dir, report.Waiting))()
 	o.free(t)
 	o.must(t, o.env(), "metax-docker", "run", "--dry-run", "--gpus=all", imageRef)
 }

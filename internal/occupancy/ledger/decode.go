@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -46,6 +47,9 @@ func decode(data []byte, boot string) (record, error) {
 	if r.state.Leases == nil {
 		r.state.Leases = []occupancy.Lease{}
 	}
+	// What was seen is found again; that alone does not make a file damaged.
+	maps.DeleteFunc(r.state.Seen, func(key string, k occupancy.Known) bool { return checkSeen(key, k) != nil })
+	r.state.Processes = slices.DeleteFunc(r.state.Processes, func(p occupancy.Process) bool { return checkProcess(p) != nil })
 	if err := check(r.state, boot); err != nil {
 		return record{}, damage(err.Error())
 	}
@@ -147,23 +151,37 @@ func check(s occupancy.State, boot string) error {
 func checkTexts(s occupancy.State) error {
 	for _, l := range s.Leases {
 		if !clean(append(slices.Clone(l.Slices), l.ID, l.Engine, l.Endpoint, l.Verb, userName(l.User), l.Container, l.Started)...) {
-			return fmt.Errorf("lease %q has control characters", l.ID)
+			return fmt.Errorf("lease %q has text that may not be printed", l.ID)
 		}
 	}
 	for _, t := range s.Queue {
 		if !clean(t.ID, userName(t.User), userName(t.Ended)) {
-			return fmt.Errorf("ticket %q has control characters", t.ID)
+			return fmt.Errorf("ticket %q has text that may not be printed", t.ID)
 		}
 	}
 	for _, p := range s.Processes {
-		if !clean(p.Command, p.Container) {
-			return fmt.Errorf("process %d has control characters", p.PID)
+		if err := checkProcess(p); err != nil {
+			return err
 		}
 	}
 	for key, k := range s.Seen {
-		if !clean(append(slices.Clone(k.Slices), key, k.Engine, k.Endpoint, k.Name, k.Image, k.Lease)...) {
-			return fmt.Errorf("what was seen of %q has control characters", key)
+		if err := checkSeen(key, k); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func checkProcess(p occupancy.Process) error {
+	if !clean(p.Command, p.Container) {
+		return fmt.Errorf("process %d has text that may not be printed", p.PID)
+	}
+	return nil
+}
+
+func checkSeen(key string, k occupancy.Known) error {
+	if !clean(append(slices.Clone(k.Slices), key, k.Engine, k.Endpoint, k.Name, k.Image, k.Lease)...) {
+		return fmt.Errorf("what was seen of %q has text that may not be printed", key)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 // opened is what processes have open: what the second pass finds.
 type opened struct {
 	processes []occupancy.Process // ascending by pid
+	read      []occupancy.Client  // of those that were asked for, all files were read
 	refused   int                 // processes whose files this user may not see
 	err       error
 }
@@ -37,6 +38,7 @@ type seen struct {
 	process occupancy.Process
 	more    bool // it has more descriptors than the turn allows
 	refused bool
+	whole   bool // all of it was read
 }
 
 // walk looks at the descriptors of all processes of the roster, in turns. What an
@@ -74,15 +76,28 @@ func (r *round) walk(ctx context.Context, q occupancy.Question, list *roster) (o
 			why = fmt.Sprintf(": process %d (%s) has over %d files open", s.pid, s.command, most)
 		}
 	}
-	for _, s := range all {
+	for i, s := range all {
 		if s.refused {
 			out.refused++
+		}
+		if c, ok := r.recorded(q.Recorded, &list.subjects[i], dir); ok && s.whole {
+			out.read = append(out.read, c)
 		}
 		if len(s.gpus) > 0 {
 			out.processes = append(out.processes, s.process)
 		}
 	}
 	return out
+}
+
+// recorded returns the client of a process that is on record, by its pid and start time.
+func (r *round) recorded(all []occupancy.Client, s *subject, dir int) (occupancy.Client, bool) {
+	if !slices.ContainsFunc(all, func(c occupancy.Client) bool { return c.PID == s.pid }) {
+		return occupancy.Client{}, false
+	}
+	w := &worker{round: r, dir: dir}
+	c, ok := w.client(s)
+	return c, ok && slices.Contains(all, c)
 }
 
 // inspect looks at most descriptors of a process. That it ends meanwhile is nothing
@@ -94,6 +109,7 @@ func (w *worker) inspect(devices occupancy.Devices, s subject, found *seen, most
 		err = t.threads(s.name, err)
 	}
 	found.more, found.refused = t.left <= 0, refused(err)
+	found.whole = err == nil && !found.more && w.ctx.Err() == nil
 	if t.gpus = append(t.gpus, found.gpus...); len(t.gpus) > 0 {
 		found.gpus = occupancy.Sorted(t.gpus)
 		found.process = w.process(s, found.gpus)

@@ -76,10 +76,19 @@ func TestManyDescriptors(t *testing.T) {
 		"not the roster": {2, nil, "there are 4 processes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sources := procfs.New(dir, -1).Sources()
+			p := procfs.New(dir, -1)
+			self, err := p.Self()
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Recorded = []occupancy.Client{{PID: proxy.PID, Start: 100, PIDNamespace: self.PIDNamespace}}
+			sources := p.Sources()
 			sight, err := sources[0].Look(&budget{t.Context(), test.asks}, q)
 			if test.why == "" && err != nil || test.why != "" && (!errors.Is(err, occupancy.ErrUnfinished) || !strings.HasSuffix(err.Error(), ": "+test.why)) {
 				t.Errorf("error is %v, want %q", err, test.why)
+			}
+			if read := len(sight.Read) == 1; read != (test.why == "") {
+				t.Errorf("it says that it read %v", sight.Read)
 			}
 			got := timeless(t, sight.Processes)
 			if err != nil { // in which order a made-up process shows its files is not known

@@ -155,7 +155,16 @@ func TestProcesses(t *testing.T) {
 		{PID: 33, Command: "idle", GPUs: []gpu.BDF{gpu0}},
 		{PID: 300, UID: 1000, Command: "py) (thon 3", Container: id, GPUs: []gpu.BDF{gpu0, gpu1}},
 	}}
-	got, err := look(t, procfs.New(dir, -1), "processes", occupancy.Question{Devices: real(t)})
+	p := procfs.New(dir, -1)
+	self, err := p.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle := occupancy.Client{PID: 33, Start: 100, PIDNamespace: self.PIDNamespace}
+	again, shim := idle, idle // the same pid before, and one that has no files
+	again.Start, shim.PID = 7, 31
+	want.Read, want.PIDNamespace = []occupancy.Client{shim, idle}, self.PIDNamespace
+	got, err := look(t, p, "processes", occupancy.Question{Devices: real(t), Recorded: []occupancy.Client{again, idle, shim}})
 	if err != nil {
 		t.Fatal(err)
 	}

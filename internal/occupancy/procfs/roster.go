@@ -125,6 +125,12 @@ func (w *worker) enlist(s *subject, mounts string, q occupancy.Question) {
 
 // listen takes down what a process says of itself, if its word counts.
 func (w *worker) listen(s *subject, q occupancy.Question) {
+	// First who speaks: the kernel tells it at once, while a command line stands in the
+	// process's memory, and whoever reads it may have to wait for the process.
+	status, ok := w.status(s.name)
+	if !ok || status.depth != 1 || !w.proc.believed(status) {
+		return // in a namespace below ours there are containers, whose root is nobody here
+	}
 	if w.words == nil {
 		w.words = make([]byte, maxCommand)
 	}
@@ -146,10 +152,6 @@ func (w *worker) listen(s *subject, q occupancy.Question) {
 	}
 	if !claims && !monitors {
 		return
-	}
-	status, ok := w.status(s.name)
-	if !ok || status.depth != 1 || !w.proc.believed(status) {
-		return // in a namespace below ours there are containers, whose root is nobody here
 	}
 	client, ok := w.client(s)
 	if !ok || client.PIDNamespace == 0 {

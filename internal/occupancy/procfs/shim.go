@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // shimName begins the kernel's name for what stands over a containerd's
@@ -66,7 +68,9 @@ func (r *roll) tells(name, state string) bool {
 	if !ok || !r.believed(name) {
 		return false
 	}
-	address = resolved(address)
+	if address = resolved(address); !terminal.Clean(address + state) {
+		return false // the state of leases could not be written with it
+	}
 	if filepath.IsAbs(address) {
 		r.sockets[state] = address
 		return true

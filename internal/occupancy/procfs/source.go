@@ -36,5 +36,6 @@ func (s processes) Look(ctx context.Context, q occupancy.Question) (occupancy.Si
 	}
 	found := s.descriptors(ctx, q)
 	err := incomplete(found.err, list.hidden, list.refused+found.refused)
-	return occupancy.Sight{Processes: found.processes, Partial: err != nil}, err
+	namespace, _ := s.proc.namespace() // 0 where it is not known
+	return occupancy.Sight{Processes: found.processes, Read: found.read, PIDNamespace: namespace, Partial: err != nil}, err
 }
