@@ -174,8 +174,8 @@ func TestEndRequestTwice(t *testing.T) {
 			if _, ended, err := b.Release(t.Context(), ids, User{Name: "root"}, false); err != nil || len(ended) != 2-i {
 				t.Fatal(ended, err)
 			}
-			if len(b.state.Queue) != 1 || b.state.Queue[0].ID != leaseB {
-				t.Errorf("the queue is %v", b.state.Queue)
+			if s, err := b.memory.Read(); err != nil || len(s.Queue) != 1 || s.Queue[0].ID != leaseB {
+				t.Errorf("the queue is %v, %v", s.Queue, err)
 			}
 		}
 		var over *EndedError
