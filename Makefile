@@ -1,4 +1,4 @@
-# make build check test e2e demo bench install packages
+# make build check test e2e demo bench install deb packages
 
 SHELL    := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -10,13 +10,13 @@ PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook metax-mxsml
 TOOL     := $(GO) tool -modfile=tools/go.mod
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build check test e2e demo bench install packages packages-check fuzz docs clean
+.PHONY: build check test e2e demo bench install deb packages packages-check fuzz docs clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
 # Everything that can be said of the code without an engine. The race detector is for what
-# shares memory: docs, floors and exploits start programs, which it does not see, and the
+# shares memory: demo, docs, floors and exploits start programs, which it does not see, and the
 # editors, simulation and pictures start nothing. "make test" has them all.
 check:
 	@files=$$($(TOOL) gofumpt -l cmd internal test); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
@@ -25,7 +25,7 @@ check:
 	$(GO) mod tidy -diff
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
-	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '/(docs|floors|exploits|sim|topology|svg)$$|/internal/engine')
+	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '/(demo|docs|floors|exploits|sim|topology|svg)$$|/internal/engine')
 	$(MAKE) fuzz
 
 test:
@@ -42,7 +42,7 @@ e2e:
 	test/packages/run
 
 demo: build
-	test/demo
+	test/demo/run
 
 bench: build
 	test/bench/run
@@ -60,6 +60,10 @@ install: build
 	install -m 0644 packaging/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	bin/metax-ctk completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/metax-ctk
+
+# The deb for this machine's architecture, in dist.
+deb:
+	VERSION='$(VERSION)' ARCHES=$$($(GO) env GOARCH) KINDS=deb packaging/build dist
 
 # deb and rpm in dist, for amd64 and arm64.
 packages:

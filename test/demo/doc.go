@@ -1,0 +1,2 @@
+// Package demo tests ./run, the demonstration that "make demo" starts.
+package demo
