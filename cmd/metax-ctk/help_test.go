@@ -53,7 +53,6 @@ func TestNoNull(t *testing.T) {
 		{"pick", "1", "--pareto", "-o", "json"},
 		{"pick", "1", "--what-if", "free=0", "-o", "json"},
 		{"topology", "score", "1", "-o", "json"},
-		{"sim", "trace", "--generate", "--jobs", "5", "--timeline", "-o", "json"},
 		{"ps", "-o", "json"},
 		{"lease", "list", "-o", "json"},
 		{"cdi", "generate", "--output", "-"},

@@ -40,7 +40,6 @@ Example:
    metax-ctk --root /tmp/node device list`,
 				Flags: []cli.Flag{outputFlag()}, Action: t.simCreate,
 			},
-			t.simTraceCommand(),
 		},
 	}
 }

@@ -2,13 +2,14 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -27,8 +28,10 @@ func run(args []string) error {
 	case len(args) == 1 && args[0] == "pages":
 	case len(args) > 0 && args[0] == "allocators":
 		return allocatorsAlone(args[1:])
+	case len(args) > 0 && args[0] == "trace":
+		return runTrace(args[1:], os.Stdin, os.Stdout)
 	default:
-		return errors.New("want: measure, or: pages, or: allocators [FLAGS] DIRECTORY")
+		return errors.New("want: measure, or: pages, or: allocators [FLAGS] DIRECTORY, or: trace [FLAGS] [-]")
 	}
 	results, err := loadResults()
 	if err != nil {

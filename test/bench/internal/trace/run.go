@@ -2,11 +2,9 @@ package trace
 
 import (
 	"container/heap"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 )
@@ -23,9 +21,6 @@ type Options struct {
 	// takes. With 0 there is no queue.
 	Patience *Time
 	Timeline bool // fill Result.Timeline
-	// Done, if it is there, counts the jobs that were started or rejected, for
-	// somebody who watches.
-	Done *atomic.Int64
 }
 
 // run is one trace on its way through a node. Its clock counts from the first
@@ -50,7 +45,7 @@ type run struct {
 }
 
 // all runs the whole trace.
-func (r *run) all(ctx context.Context) (err error) {
+func (r *run) all() (err error) {
 	if r.gauge, err = newGauge(r.picker, r.gpus); err != nil {
 		return err
 	}
@@ -60,9 +55,6 @@ func (r *run) all(ctx context.Context) (err error) {
 		return err
 	}
 	for next := 0; next < len(r.jobs) || len(r.ends) > 0; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if err := r.advance(r.nextEvent(next)); err != nil {
 			return err
 		}
@@ -73,7 +65,7 @@ func (r *run) all(ctx context.Context) (err error) {
 			if possible[r.jobs[next].GPUs] {
 				r.queue.push(next, r.jobs[next].GPUs)
 			} else {
-				r.decided(&r.tally.never)
+				r.tally.never++
 			}
 		}
 		if err := r.serve(); err != nil {
@@ -165,7 +157,7 @@ func (r *run) serve() error {
 			return nil
 		}
 		r.queue.pop(l)
-		r.decided(&r.tally.gaveUp)
+		r.tally.gaveUp++
 	}
 }
 
@@ -198,7 +190,7 @@ func (r *run) give(job int, a alloc.Answer) {
 		r.tally.classes[a.Class]++
 	}
 	r.tally.waits = append(r.tally.waits, r.now-r.arrival(job))
-	r.decided(&r.tally.started)
+	r.tally.started++
 	if r.started != nil {
 		r.started(now)
 	}
@@ -210,12 +202,4 @@ func (r *run) release(gpus []int) {
 	slices.Sort(r.free)
 	r.changed = true
 	r.queue.unblock()
-}
-
-// decided counts what became of a job.
-func (r *run) decided(as *int) {
-	*as++
-	if r.Done != nil {
-		r.Done.Add(1)
-	}
 }

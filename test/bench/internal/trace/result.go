@@ -8,41 +8,41 @@ import (
 )
 
 // Result is what became of a trace by one policy. Shares are from 0 to 1, rounded
-// to six places; a share of nothing is 0. Its JSON form only ever grows.
+// to six places; a share of nothing is 0.
 type Result struct {
-	Policy string `json:"policy"`
+	Policy string
 	// Jobs = Started + GaveUp + Never.
-	Jobs    int `json:"jobs"`
-	Started int `json:"started"`
-	GaveUp  int `json:"gaveUp"` // waited as long as they would, and were not served
-	Never   int `json:"never"`  // want what this node could not even give them if it were idle
+	Jobs    int
+	Started int
+	GaveUp  int // waited as long as they would, and were not served
+	Never   int // want what this node could not even give them if it were idle
 	// Acceptance is the share of jobs that started.
-	Acceptance float64 `json:"acceptance"`
+	Acceptance float64
 	// Linked is the share of those started jobs of two or more GPUs that have a ring
 	// of MetaXLink, and so lie within one link domain.
-	Linked float64 `json:"linked"`
+	Linked float64
 	// Classes counts the started jobs of two or more GPUs by the worst link that
 	// their ring needs, best class first, without those that no job needs.
-	Classes []ClassCount `json:"classes"`
+	Classes []ClassCount
 	// Wait is how long started jobs waited. Of the median and the 95th percentile at
 	// least so large a part of them waited no longer.
-	WaitMean   Time `json:"waitMeanSeconds"`
-	WaitMedian Time `json:"waitMedianSeconds"`
-	WaitP95    Time `json:"waitP95Seconds"`
+	WaitMean   Time
+	WaitMedian Time
+	WaitP95    Time
 	// Makespan is from the first arrival to the last arrival or end.
-	Makespan Time `json:"makespanSeconds"`
+	Makespan Time
 	// Utilisation is the share of GPU-seconds of the makespan that jobs had.
-	Utilisation float64 `json:"utilisation"`
+	Utilisation float64
 	// Fragmentation is the mean over the makespan; the gauge says of what.
-	Fragmentation float64 `json:"fragmentation"`
+	Fragmentation float64
 	// Timeline is nil unless asked for.
-	Timeline *Timeline `json:"timeline,omitempty"`
+	Timeline *Timeline
 }
 
 // ClassCount says that so many jobs have a ring of links of that class.
 type ClassCount struct {
-	Class topology.Kind `json:"class"`
-	Jobs  int           `json:"jobs"`
+	Class topology.Kind
+	Jobs  int
 }
 
 // tally collects what a Result is made of.

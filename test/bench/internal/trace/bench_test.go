@@ -13,7 +13,7 @@ func BenchmarkCompare(b *testing.B) {
 			picker, gpus := simulated(b, node)
 			jobs := generated(b, Spec{Jobs: 10_000, GPUs: 8, Load: 0.7, Mix: fewLarge, MeanDuration: Hour, Seed: 1})
 			for b.Loop() {
-				if _, err := Compare(b.Context(), picker, []alloc.Policy{alloc.Spread}, gpus, jobs, Options{Timeline: true}); err != nil {
+				if _, err := Compare(picker, []alloc.Policy{alloc.Spread}, gpus, jobs, Options{Timeline: true}); err != nil {
 					b.Fatal(err)
 				}
 			}

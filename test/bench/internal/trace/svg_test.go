@@ -25,7 +25,7 @@ func compared(t testing.TB) []Result {
 	picker, gpus := simulated(t, "c500-8")
 	jobs := generated(t, Spec{Jobs: 300, GPUs: 8, Load: 0.7, Mix: fewLarge, MeanDuration: Hour, Seed: 1})
 	policies := []alloc.Policy{alloc.Spread, alloc.Binpack, alloc.First, alloc.Distribute}
-	results, err := Compare(t.Context(), picker, policies, gpus, jobs, Options{Timeline: true})
+	results, err := Compare(picker, policies, gpus, jobs, Options{Timeline: true})
 	if err != nil {
 		t.Fatal(err)
 	}

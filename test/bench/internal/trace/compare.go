@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,10 +11,10 @@ import (
 
 // Compare runs a trace on some GPUs of a picker's node, all of them idle at first,
 // by each of the policies on its own, and returns their Results in that order.
-// Jobs must be in the order of arrival. Timelines share one step. An error is the
-// context's, or says that the trace, the GPUs or the policies make no sense or are
-// more than the picker takes.
-func Compare(ctx context.Context, picker *alloc.Picker, policies []alloc.Policy, gpus []int, jobs []Job, o Options) ([]Result, error) {
+// Jobs must be in the order of arrival. Timelines share one step. An error says
+// that the trace, the GPUs or the policies make no sense or are more than the
+// picker takes.
+func Compare(picker *alloc.Picker, policies []alloc.Policy, gpus []int, jobs []Job, o Options) ([]Result, error) {
 	if err := checkTrace(jobs); err != nil {
 		return nil, fmt.Errorf("run trace: %w", err)
 	}
@@ -26,7 +25,7 @@ func Compare(ctx context.Context, picker *alloc.Picker, policies []alloc.Policy,
 	var all sync.WaitGroup
 	for i, p := range policies {
 		runs[i] = newRun(picker, p, gpus, jobs, o)
-		all.Go(func() { errs[i] = runs[i].all(ctx) })
+		all.Go(func() { errs[i] = runs[i].all() })
 	}
 	all.Wait()
 	var step Time

@@ -1,11 +1,8 @@
 package trace
 
 import (
-	"context"
-	"errors"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,15 +92,10 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			picker, gpus := simulated(t, c.node)
-			var done atomic.Int64
-			c.options.Done = &done
-			got, err := Compare(t.Context(), picker, []alloc.Policy{c.policy}, gpus, c.jobs, c.options)
+			got, err := Compare(picker, []alloc.Policy{c.policy}, gpus, c.jobs, c.options)
 			c.want.Policy = c.policy.String()
 			if diff := cmp.Diff([]Result{c.want}, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
-			if int(done.Load()) != len(c.jobs) {
-				t.Errorf("%d jobs done, want %d", done.Load(), len(c.jobs))
 			}
 		})
 	}
@@ -111,7 +103,7 @@ func TestCompare(t *testing.T) {
 
 func TestTimeline(t *testing.T) {
 	picker, gpus := simulated(t, "c500-8")
-	results, err := Compare(t.Context(), picker, []alloc.Policy{alloc.Spread, alloc.First}, gpus, five, Options{Timeline: true})
+	results, err := Compare(picker, []alloc.Policy{alloc.Spread, alloc.First}, gpus, five, Options{Timeline: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +135,7 @@ func TestTimelinesShareAStep(t *testing.T) {
 	picker, gpus := simulated(t, "c500-8")
 	// Spread puts the pairs on one quad, distribute on both.
 	jobs := []Job{{GPUs: 2, Duration: 30 * Second}, {GPUs: 2, Duration: 30 * Second}, {GPUs: 4, Duration: 30 * Second}}
-	results, err := Compare(t.Context(), picker, []alloc.Policy{alloc.Spread, alloc.Distribute, alloc.First}, gpus, jobs, Options{Timeline: true, Scope: alloc.Link})
+	results, err := Compare(picker, []alloc.Policy{alloc.Spread, alloc.Distribute, alloc.First}, gpus, jobs, Options{Timeline: true, Scope: alloc.Link})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,14 +171,9 @@ func TestCompareRefuses(t *testing.T) {
 		"job 2 arrives before": {gpus, []Job{{GPUs: 1, Arrival: 1}, {GPUs: 1}}},
 		"1000001 jobs":         {gpus, make([]Job, MaxJobs+1)},
 	} {
-		if _, err := Compare(t.Context(), picker, []alloc.Policy{alloc.First}, c.gpus, c.jobs, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Compare(picker, []alloc.Policy{alloc.First}, c.gpus, c.jobs, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := Compare(ctx, picker, []alloc.Policy{alloc.First}, gpus, five, Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of the context: %v", err)
 	}
 }
 
@@ -196,7 +183,7 @@ func TestDeterminism(t *testing.T) {
 	text := func(procs int) string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 		picker, gpus := simulated(t, "c500-8")
-		results, err := Compare(t.Context(), picker, alloc.Policies(), gpus, jobs, Options{Timeline: true, Backfill: true})
+		results, err := Compare(picker, alloc.Policies(), gpus, jobs, Options{Timeline: true, Backfill: true})
 		if err != nil {
 			t.Fatal(err)
 		}

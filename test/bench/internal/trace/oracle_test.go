@@ -104,7 +104,7 @@ func TestAgainstOracle(t *testing.T) {
 		run := newRun(picker, policy, gpus, jobs, o)
 		starts := []begun{}
 		run.started = func(r running) { starts = append(starts, begun{r.job, r.end - jobs[r.job].Duration, r.gpus}) }
-		if err := run.all(t.Context()); err != nil {
+		if err := run.all(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(append([]begun{}, oracle(t, picker, policy, gpus, jobs, o)...), starts); diff != "" {

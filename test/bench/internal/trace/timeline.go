@@ -3,15 +3,15 @@ package trace
 // Timeline is the course of a run in equal steps, from the first arrival on. The
 // last step ends with the makespan, and so may be shorter.
 type Timeline struct {
-	Step   Time    `json:"stepSeconds"`
-	Points []Point `json:"points"`
+	Step   Time
+	Points []Point
 }
 
 // Point is the mean over one step.
 type Point struct {
-	Utilisation   float64 `json:"utilisation"`   // share of GPUs that jobs had
-	Fragmentation float64 `json:"fragmentation"` // as the gauge defines it
-	Waiting       float64 `json:"waiting"`       // jobs in the queue
+	Utilisation   float64 // share of GPUs that jobs had
+	Fragmentation float64 // as the gauge defines it
+	Waiting       float64 // jobs in the queue
 }
 
 // MaxPoints is the greatest number of points of a Timeline. It is even.

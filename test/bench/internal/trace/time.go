@@ -75,8 +75,5 @@ func (t Time) String() string {
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// MarshalJSON writes seconds, as a number.
-func (t Time) MarshalJSON() ([]byte, error) { return []byte(t.String()), nil }
-
 // seconds is for figures, not for the order of events.
 func (t Time) seconds() float64 { return float64(t) / float64(Second) }
