@@ -56,8 +56,8 @@ func (s *scene) inWords() string {
 	var words []string
 	say := func(format string, a ...any) { words = append(words, fmt.Sprintf(format, a...)+".") }
 	say("%s", count(s.gpus))
-	for i, d := range s.domains {
-		say("MetaXLink domain %d: GPU %s, %s", i+1, ranges(d.gpus), d.describe())
+	for i := range s.domains {
+		say("%s", s.domainWords(i))
 	}
 	if len(s.domains) == 0 {
 		say("No MetaXLink")
@@ -69,6 +69,11 @@ func (s *scene) inWords() string {
 		say("MetaXLink down: %s", pairs(s.down))
 	}
 	return strings.Join(words, " ")
+}
+
+// domainWords describes a MetaXLink domain by its place in the list.
+func (s *scene) domainWords(i int) string {
+	return fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, ranges(s.domains[i].gpus), s.domains[i].describe())
 }
 
 // header is the height of the title's lines, down to the first box.
@@ -100,9 +105,9 @@ func (s *scene) legend(c *canvas, width, y int) int {
 		x += need + 20
 	}
 	if len(s.domains) <= maxListed {
-		for i, d := range s.domains {
+		for i := range s.domains {
 			fresh = true
-			item(fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, ranges(d.gpus), d.describe()), func(x, y int) {
+			item(s.domainWords(i), func(x, y int) {
 				c.Line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="4" stroke-linecap="round"`, domainColor(i+1)))
 			})
 		}
@@ -123,7 +128,7 @@ func (s *scene) legend(c *canvas, width, y int) int {
 	for _, k := range Kinds() {
 		if s.named[k] {
 			item(k.String()+": "+k.Meaning(), func(x, y int) {
-				c.Rect(x-12, y-6, 24, 12, 4, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+				c.bar(card{x - 12, y - 6, 24, 12}, 4)
 			})
 		}
 	}

@@ -102,7 +102,7 @@ func (g *grid) assignLanes() {
 
 // busY is where a bus runs, given the y of its line's tiles.
 func (g *grid) busY(b bus, tiles int) int {
-	return tiles + g.height + gridPad + b.lane*laneStep
+	return tiles + g.height + boxPad + b.lane*laneStep
 }
 
 func (g *grid) drawBuses(c *canvas, left int) {
@@ -117,8 +117,7 @@ func (g *grid) drawBuses(c *canvas, left int) {
 		b := &g.buses[j]
 		y := g.busY(*b, tilesY[b.line])
 		b.x0, b.x1 = b.x0+left, b.x1+left
-		c.Open(fmt.Sprintf(`stroke="%s"`, domainColor(b.number)))
-		c.Title(fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", b.number, ranges(g.domains[b.number-1].gpus), g.domains[b.number-1].describe()))
+		c.titled(fmt.Sprintf(`stroke="%s"`, domainColor(b.number)), g.domainWords(b.number-1))
 		for _, i := range g.domains[b.number-1].gpus {
 			if g.line[i] != b.line {
 				continue
@@ -153,11 +152,7 @@ func (g *grid) busNames(c *canvas) {
 				k = g.tiles[i]
 			}
 		}
-		text := fmt.Sprintf("MX %d", b.number)
-		w := textWidth(text, 10) + 12
-		x, y := (b.x0+b.x1)/2, g.busY(b, k.y)
-		c.Rect(x-w/2, y-8, w, 16, 8, fmt.Sprintf(`fill="%s"`, domainColor(b.number)))
-		c.Text(x, y+4, `text-anchor="middle" font-size="10" font-weight="600" fill="#ffffff"`, text)
+		pillSmall.draw(c, (b.x0+b.x1)/2, g.busY(b, k.y), fmt.Sprintf(`fill="%s"`, domainColor(b.number)), cardFill, fmt.Sprintf("MX %d", b.number))
 	}
 	hurt := make([]bool, len(g.gpus))
 	for _, l := range g.down {

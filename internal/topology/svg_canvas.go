@@ -33,15 +33,39 @@ func domainColor(number int) string { return domainColors[(number-1)%len(domainC
 // canvas is one with the elements of these pictures.
 type canvas struct{ svg.Canvas }
 
-// pill is a word on a rounded ground, centred on x, y; it returns its width.
-func (c *canvas) pill(x, y int, fill, edge, color, s string) int {
-	w := pillWidth(s)
-	c.Rect(x-w/2, y-10, w, 20, 10, fmt.Sprintf(`fill="%s" stroke="%s"`, fill, edge))
-	c.Text(x, y+4, fmt.Sprintf(`text-anchor="middle" font-size="11" font-weight="600" fill="%s"`, color), s)
-	return w
+// titled opens a group that a pointer rests on.
+func (c *canvas) titled(attrs, title string) {
+	c.Open(attrs)
+	c.Title(title)
 }
 
-func pillWidth(s string) int { return textWidth(s, 11) + 20 }
+// box draws the frame of a NUMA node, with its name at y.
+func (c *canvas) box(k card, radius, y int, name string) {
+	c.Rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
+	c.Text(k.x+boxPad, y, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), name)
+}
+
+// bar draws what GPUs hang from: a host bridge or a switch.
+func (c *canvas) bar(k card, radius int) {
+	c.Rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+}
+
+// pill is a word on a rounded ground. Measures are in pixels.
+type pill struct{ size, height, room int }
+
+var (
+	pillLarge = pill{size: 11, height: 20, room: 20}
+	pillSmall = pill{size: 10, height: 16, room: 12}
+)
+
+func (p pill) width(s string) int { return textWidth(s, p.size) + p.room }
+
+// draw draws it around x, y; ground is the attributes of the ground.
+func (p pill) draw(c *canvas, x, y int, ground, color, s string) {
+	w := p.width(s)
+	c.Rect(x-w/2, y-p.height/2, w, p.height, p.height/2, ground)
+	c.Text(x, y+4, fmt.Sprintf(`text-anchor="middle" font-size="%d" font-weight="600" fill="%s"`, p.size, color), s)
+}
 
 // textWidth estimates from above how wide s is in pixels at a font size; the
 // font itself is the viewer's.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/svg"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // card is where a GPU stands in a picture.
@@ -46,8 +47,7 @@ func (s *scene) ground(c *canvas, i int, k card, radius int) {
 
 // fullCard draws a GPU with the facts that are known of its kin.
 func (s *scene) fullCard(c *canvas, i int, k card) {
-	c.Open(`font-size="11"`)
-	c.Title(s.caption(i))
+	c.titled(`font-size="11"`, s.caption(i))
 	s.ground(c, i, k, 10)
 	c.Text(k.x+12, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
 	if marks := s.status(i); len(marks) > 0 {
@@ -62,6 +62,26 @@ func (s *scene) fullCard(c *canvas, i int, k card) {
 		font = fmt.Sprintf(`font-family="%s" fill="%s"`, svg.Mono, svg.Soft)
 	}
 	c.Close()
+}
+
+// tile draws a GPU of a grid with its index and, if it is large, its address.
+func (s *scene) tile(c *canvas, i int, k card, large bool) {
+	c.titled(`font-weight="700"`, s.caption(i))
+	defer c.Close()
+	if !large {
+		s.ground(c, i, k, 5)
+		c.Text(k.x+k.w/2, k.y+16, `text-anchor="middle" font-size="11"`, fmt.Sprint(i))
+		s.signs(c, i, k.x+k.w-3, k.y+2, 60)
+		return
+	}
+	s.ground(c, i, k, 8)
+	c.Text(k.x+9, k.y+19, `font-size="13"`, fmt.Sprintf("GPU %d", i))
+	under := address(s.gpus[i])
+	if under == "" {
+		under = terminal.Line(s.gpus[i].Model)
+	}
+	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.Soft), fit(under, 14))
+	s.signs(c, i, k.x+k.w-14, k.y+14, 90)
 }
 
 // cardLines is what a card says below the index.

@@ -3,8 +3,6 @@ package topology
 import (
 	"fmt"
 	"strings"
-
-	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
 // deck is a row of GPUs with the PCIe tree they hang from. The trees stand on
@@ -109,13 +107,12 @@ func (o outline) y(from, h int) int {
 func (o outline) group(it item) {
 	x0, w := it.x0+o.dx, it.x1-it.x0
 	if o.boxed && it.level == 0 {
-		o.c.Rect(x0, o.y(0, o.height), w, o.height, 14, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
-		o.c.Text(x0+boxPad, o.y(8, 13)+11, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), fit(it.label, w/8))
+		o.c.box(card{x0, o.y(0, o.height), w, o.height}, 14, o.y(8, 13)+11, fit(it.label, w/8))
 		return
 	}
 	from := o.barFrom(it.level)
 	o.wire(it)
-	o.c.Rect(x0, o.y(from, barHeight), w, barHeight, 6, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+	o.c.bar(card{x0, o.y(from, barHeight), w, barHeight}, 6)
 	label := it.label
 	if k, ok := o.kindInside(it.place); ok {
 		label += " (" + k.String() + ")"

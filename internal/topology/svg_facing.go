@@ -1,11 +1,5 @@
 package topology
 
-import (
-	"fmt"
-
-	"github.com/metax-ctk/container-toolkit/internal/svg"
-)
-
 // Measures of a picture of facing rows.
 const (
 	maxRow    = 8  // GPUs in a row
@@ -75,10 +69,20 @@ func (s *scene) drawFacing(c *canvas, root *place, decks []deck) (width, bottom 
 	width = max(width, minWidth)
 
 	f := newField(s, decks)
-	var boxes canvas
+	bottom = s.header() + f.height
+	for _, d := range decks {
+		bottom += d.height
+	}
+	switch {
+	case !boxed:
+		bottom += boxPad
+		c.box(card{margin, s.header(), width - 2*margin, bottom - s.header()}, 14, s.header()+19, root.inside[0].label)
+	case len(decks) == 1 && f.height > 0:
+		bottom -= boxPad // the arcs begin above the boxes' edge
+	}
 	y := s.header()
-	for i, d := range decks {
-		o := outline{scene: s, deck: d, c: &boxes, outer: y, dx: (width - d.width) / 2}
+	for _, d := range decks {
+		o := outline{scene: s, deck: d, c: c, outer: y, dx: (width - d.width) / 2}
 		if d.flip {
 			o.outer += d.height
 		}
@@ -89,23 +93,11 @@ func (s *scene) drawFacing(c *canvas, root *place, decks []deck) (width, bottom 
 			}
 			f.cards[it.gpu] = o.hang(it)
 		}
-		y += d.height
-		if i == 0 {
-			y += f.height
-		}
+		y += d.height + f.height // the field lies between the decks
 	}
-	switch {
-	case !boxed:
-		y += boxPad
-		c.Rect(margin, s.header(), width-2*margin, y-s.header(), 14, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
-		c.Text(margin+boxPad, s.header()+19, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), root.inside[0].label)
-	case len(decks) == 1 && f.height > 0:
-		y -= boxPad // the arcs begin above the boxes' edge
-	}
-	c.Write(boxes.Bytes())
 	f.draw(c, width)
 	for i := range s.gpus {
 		s.fullCard(c, i, f.cards[i])
 	}
-	return width, y
+	return width, bottom
 }

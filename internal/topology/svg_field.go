@@ -85,8 +85,7 @@ func (f *field) draw(c *canvas, width int) {
 				kind = fmt.Sprintf("MetaXLink, %g GB/s", gbps)
 			}
 		}
-		c.Open(fmt.Sprintf(`stroke="%s" %s`, color, f.stroke(l)))
-		c.Title(fmt.Sprintf("GPU %d to GPU %d: %s", l.a, l.b, kind))
+		c.titled(fmt.Sprintf(`stroke="%s" %s`, color, f.stroke(l)), fmt.Sprintf("GPU %d to GPU %d: %s", l.a, l.b, kind))
 		x, y := f.curve(c, l)
 		c.Close()
 		if !l.up {
@@ -225,13 +224,13 @@ func (f *field) names(c *canvas, top, bottom int) {
 			y = bottom - f.depth[1] - 18
 		}
 		text := fmt.Sprintf("MetaXLink domain %d", i+1)
-		w := pillWidth(text)
+		w := pillLarge.width(text)
 		for slices.ContainsFunc(taken, func(t card) bool {
 			return t.y == y && max(t.x, x)-min(t.x, x) < (t.w+w)/2
 		}) {
 			y += 22
 		}
-		c.pill(x, y, cardFill, domainColor(i+1), domainColor(i+1), text)
+		pillLarge.draw(c, x, y, fmt.Sprintf(`fill="%s" stroke="%s"`, cardFill, domainColor(i+1)), domainColor(i+1), text)
 		taken = append(taken, card{x: x, y: y, w: w})
 	}
 }
@@ -244,7 +243,7 @@ func (f *field) badge(c *canvas, y, width int) {
 	}
 	y += (f.depth[0] - f.depth[1]) / 2
 	c.Line(2*margin, y, width-2*margin, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="2 6" stroke-linecap="round"`, wire))
-	c.pill(width/2, y, svg.Paper, wire, svg.Soft, fit(k.String()+": "+k.Meaning(), width/9))
+	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, wire), svg.Soft, fit(k.String()+": "+k.Meaning(), width/9))
 }
 
 // between is the one kind of link that all pairs across the field have, if that

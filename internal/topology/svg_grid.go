@@ -1,12 +1,5 @@
 package topology
 
-import (
-	"fmt"
-
-	"github.com/metax-ctk/container-toolkit/internal/svg"
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
-)
-
 // grid is a picture of many GPUs: tiles in lines from left to right, grouped as
 // the tree groups them, with room below each line for the buses.
 type grid struct {
@@ -33,7 +26,6 @@ const maxLarge = 128
 
 // The grid's measures.
 const (
-	gridPad   = 14 // from a NUMA node's edge to the tiles
 	gridLabel = 24 // a NUMA node's label
 	runPad    = 5  // from a run's edge to its tiles
 	runLabel  = 18
@@ -68,7 +60,7 @@ func (s *scene) drawGrid(c *canvas, root *place) (width, bottom int) {
 	g.frames(c, left, top, ends)
 	g.drawBuses(c, left)
 	for i, k := range g.tiles {
-		g.tile(c, i, k)
+		g.tile(c, i, k, g.large)
 	}
 	g.busNames(c)
 	return max(left+g.right+margin, minWidth), ends[g.lines-1]
@@ -85,14 +77,14 @@ func (g *grid) flow(root *place) {
 			next(0)
 		}
 		box := numaBox{label: numa.label, first: line, x0: x}
-		x += gridPad
+		x += boxPad
 		for i, b := range numa.blocks("") {
 			if i > 0 && column+len(b.gpus) > g.perLine {
-				next(gridPad)
+				next(boxPad)
 			}
 			for len(b.gpus) > 0 {
 				if column == g.perLine {
-					next(gridPad)
+					next(boxPad)
 				}
 				fits := min(len(b.gpus), g.perLine-column)
 				r := run{label: b.label, line: line, x0: x}
@@ -101,7 +93,7 @@ func (g *grid) flow(root *place) {
 					x += g.width + g.gap
 				}
 				r.x1 = x - g.gap
-				box.x1 = max(box.x1, r.x1+gridPad)
+				box.x1 = max(box.x1, r.x1+boxPad)
 				g.runs = append(g.runs, r)
 				b.label, b.gpus, column = "", b.gpus[fits:], column+fits
 			}
@@ -111,7 +103,7 @@ func (g *grid) flow(root *place) {
 		g.boxes = append(g.boxes, box)
 		g.right = max(g.right, box.x1)
 		g.lines = line + 1
-		x = box.x1 + gridPad
+		x = box.x1 + boxPad
 		if box.last > box.first {
 			next(0)
 		}
@@ -152,7 +144,7 @@ func (g *grid) stack(y int) (top, ends []int) {
 	for line := range g.lines {
 		if starts[line] {
 			if line > 0 {
-				y += gridPad
+				y += boxPad
 			}
 			y += gridLabel
 		}
@@ -161,7 +153,7 @@ func (g *grid) stack(y int) (top, ends []int) {
 		}
 		y += runPad
 		top = append(top, y)
-		y += g.height + gridPad + laneStep*g.lanes[line]
+		y += g.height + boxPad + laneStep*g.lanes[line]
 		ends = append(ends, y)
 	}
 	return top, ends
@@ -175,8 +167,7 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 	}
 	for _, b := range g.boxes {
 		y := top[b.first] - above
-		c.Rect(left+b.x0, y, b.x1-b.x0, ends[b.last]-y, 12, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
-		c.Text(left+b.x0+gridPad, y+17, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), fit(b.label, (b.x1-b.x0-gridPad)/7))
+		c.box(card{left + b.x0, y, b.x1 - b.x0, ends[b.last] - y}, 12, y+17, fit(b.label, (b.x1-b.x0-boxPad)/7))
 	}
 	for _, r := range g.runs {
 		y, h := top[r.line]-runPad, g.height+2*runPad
@@ -184,31 +175,9 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 			y, h = y-runLabel+4, h+runLabel-4
 		}
 		w := r.x1 - r.x0
-		c.Rect(left+r.x0-runPad, y, w+2*runPad, h, 8, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
+		c.bar(card{left + r.x0 - runPad, y, w + 2*runPad, h}, 8)
 		if g.large {
 			c.Text(left+r.x0+2, y+13, `font-size="10"`, fit(r.label, w/6))
 		}
 	}
-}
-
-// tile draws a GPU with its index and, if there is room, its address.
-func (g *grid) tile(c *canvas, i int, k card) {
-	c.Open(`font-weight="700"`)
-	c.Title(g.caption(i))
-	if !g.large {
-		g.ground(c, i, k, 5)
-		c.Text(k.x+k.w/2, k.y+16, `text-anchor="middle" font-size="11"`, fmt.Sprint(i))
-		g.signs(c, i, k.x+k.w-3, k.y+2, 60)
-		c.Close()
-		return
-	}
-	g.ground(c, i, k, 8)
-	c.Text(k.x+9, k.y+19, `font-size="13"`, fmt.Sprintf("GPU %d", i))
-	under := address(g.gpus[i])
-	if under == "" {
-		under = terminal.Line(g.gpus[i].Model)
-	}
-	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.Soft), fit(under, 14))
-	g.signs(c, i, k.x+k.w-14, k.y+14, 90)
-	c.Close()
 }
