@@ -1,8 +1,8 @@
-// Package dropin reads configuration that is spread over several TOML files, which
-// an engine reads one after the other, and edits the one of them that belongs to
-// the toolkit. Such a file begins with engine.Marker; what else somebody writes
-// into it stays theirs.
+// Package dropin sets up an engine whose configuration is spread over several TOML
+// files, which the engine reads one after the other. It edits only the file that
+// belongs to the toolkit. That file begins with engine.Marker; settings that somebody
+// else writes into it stay.
 //
-// How an engine finds the files, and what their settings mean, is the business of
-// the editors. No file is touched here.
+// A Dialect says what one engine calls its settings and where it differs from the
+// others; the packages crio and podman have one each. No file is touched here.
 package dropin
