@@ -13,9 +13,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/config"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // configEdited is what set and unset did, as -o prints it.
@@ -56,7 +56,7 @@ func (t toolkit) configSet(c *cli.Context) error {
 		}
 		keys = append(keys, key)
 	}
-	return t.configEdit(c, keys, func(doc *tomledit.Document, key string) error {
+	return t.configEdit(c, keys, func(doc *toml.Document, key string) error {
 		return doc.Set(values[key], strings.Split(key, ".")...)
 	})
 }
@@ -71,14 +71,14 @@ func (t toolkit) configUnset(c *cli.Context) error {
 			return usageError{config.Unknown(key)}
 		}
 	}
-	return t.configEdit(c, keys, func(doc *tomledit.Document, key string) error {
+	return t.configEdit(c, keys, func(doc *toml.Document, key string) error {
 		return doc.Delete(strings.Split(key, ".")...)
 	})
 }
 
 // configEdit edits the settings of some keys in the file, and writes it if that
 // makes a file that is right.
-func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*tomledit.Document, string) error) error {
+func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*toml.Document, string) error) error {
 	path, err := configFile(c)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*tomledit.D
 	if err != nil {
 		return err
 	}
-	doc, err := tomledit.Parse(original.Data)
+	doc, err := toml.Parse(original.Data)
 	if err != nil {
 		return usagef("read configuration %s: %w", path, err)
 	}
@@ -118,12 +118,12 @@ func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*tomledit.D
 
 // literal is a setting as it would stand in the file on one line; empty is not
 // there.
-func literal(doc *tomledit.Document, key string) string {
+func literal(doc *toml.Document, key string) string {
 	value, ok := doc.Get(strings.Split(key, ".")...)
 	if !ok {
 		return ""
 	}
-	return tomledit.Literal(value)
+	return toml.Literal(value)
 }
 
 // writeConfig puts text in the place of a file, which keeps its mode and owner.

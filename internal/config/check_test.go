@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 			[]string{`line 1, column 1: unknown key "xyzzy"`, `line 3, column 1: docker.inject: "x"`, "line 4, column 1: docker.client is a text", `line 6, column 1: gpus.policy: ""`},
 		},
 		"no TOML": {"client\n", []string{"line 1, column 7: expected"}},
-		"twice":   {"root = '/'\nroot = '/'\n", []string{"line 2, column 1: key root is already defined"}},
+		"twice":   {"root = '/'\nroot = '/'\n", []string{"line 2, column 1: key root is already defined, on line 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Check([]byte(tc.text))

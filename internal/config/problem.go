@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2/unstable"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // Problem is something in a file that may not be there.
@@ -45,12 +45,12 @@ func Check(text []byte) []Problem {
 	return problems
 }
 
-func (r *reader) problem(at *unstable.Node, key, format string, args ...any) {
-	line, column := r.place(at)
-	r.problems = append(r.problems, Problem{line, column, key, fmt.Sprintf(format, args...)})
+func (r *reader) problem(at toml.Statement, key, format string, args ...any) {
+	place := r.place(at.Keys[0].Start)
+	r.problems = append(r.problems, Problem{place[0], place[1], key, fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) unknown(at *unstable.Node, key string) {
+func (r *reader) unknown(at toml.Statement, key string) {
 	hint := ""
 	if near := nearest(key); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
@@ -58,10 +58,10 @@ func (r *reader) unknown(at *unstable.Node, key string) {
 	r.problem(at, key, "unknown key %q%s", key, hint)
 }
 
-// place is where a key stands.
-func (r *reader) place(key *unstable.Node) (line, column int) {
-	start := r.parser.Shape(key.Raw).Start
-	return start.Line, start.Column
+// place returns the line and column of an offset.
+func (r *reader) place(offset int) [2]int {
+	line, column := toml.Position(r.text, offset)
+	return [2]int{line, column}
 }
 
 // nearest is the key that somebody may have meant, or empty: the same word in

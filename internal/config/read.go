@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/pelletier/go-toml/v2"
-	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // item is a setting as the file has it.
@@ -24,7 +21,7 @@ type item struct {
 
 // reader goes through a file that is TOML.
 type reader struct {
-	parser   unstable.Parser
+	text     []byte
 	items    map[string]item
 	problems []Problem
 	// section is the table that the lines are in; skip says that it is none of ours.
@@ -35,29 +32,23 @@ type reader struct {
 // read returns what a file sets, and everything that is wrong with it. Of a file
 // that is not TOML it returns nothing but that.
 func read(text []byte) (map[string]item, []Problem) {
-	// The decoder finds what is not TOML, and what is said twice; the parser alone
-	// has the places of what is.
-	var all map[string]any
-	if err := toml.Unmarshal(text, &all); err != nil {
-		p := Problem{Message: strings.TrimPrefix(err.Error(), "toml: ")}
-		if decode := (*toml.DecodeError)(nil); errors.As(err, &decode) {
-			p.Line, p.Column = decode.Position()
-		}
-		return nil, []Problem{p}
+	doc, err := toml.Parse(text)
+	if syntax := (*toml.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, []Problem{{Line: syntax.Line, Column: syntax.Column, Message: syntax.Err.Error()}}
+	} else if err != nil {
+		return nil, []Problem{{Message: err.Error()}}
 	}
-	r := &reader{items: map[string]item{}}
-	r.parser.Reset(text)
-	for r.parser.NextExpression() {
-		e := r.parser.Expression()
-		switch e.Kind {
-		case unstable.KeyValue:
+	r := &reader{text: text, items: map[string]item{}}
+	for _, s := range doc.Statements() {
+		switch s.Header {
+		case toml.Setting:
 			if !r.skip {
-				r.keyValue(r.section, e)
+				r.setting(r.section, s)
 			}
-		case unstable.Table:
-			r.table(e)
-		case unstable.ArrayTable:
-			r.arrayTable(e)
+		case toml.Table:
+			r.table(s)
+		case toml.Item:
+			r.tableItem(s)
 		}
 	}
 	for _, s := range settings {
@@ -70,117 +61,117 @@ func read(text []byte) (map[string]item, []Problem) {
 }
 
 // table goes into a section.
-func (r *reader) table(e *unstable.Node) {
-	r.section = names(e)
-	key := dotted(r.section)
+func (r *reader) table(t toml.Statement) {
+	r.section = t.Path(nil)
+	key := toml.Key(r.section...)
 	if r.skip = !isSection(key); !r.skip {
 		return
 	}
 	if s, ok := Find(key); ok {
-		r.problem(e.Child(), key, "%s is no section: want %s", key, s.Allowed)
+		r.problem(t, key, "%s is no section: want %s", key, s.Allowed)
 		return
 	}
-	r.unknown(e.Child(), key)
+	r.unknown(t, key)
 }
 
-// arrayTable begins a row of the one table.
-func (r *reader) arrayTable(e *unstable.Node) {
-	r.section = names(e)
-	key := dotted(r.section)
+// tableItem begins a row of the one table.
+func (r *reader) tableItem(t toml.Statement) {
+	r.section = t.Path(nil)
+	key := toml.Key(r.section...)
 	if r.skip = key != requirements; !r.skip {
-		i := r.item(requirements, e.Child())
-		line, column := r.place(e.Child())
-		i.rows, i.places = append(i.rows, Requirement{}), append(i.places, [2]int{line, column})
+		i := r.item(requirements, t)
+		i.addRow(Requirement{}, r.place(t.Keys[0].Start))
 		r.items[requirements] = i
 		return
 	}
 	if s, ok := Find(key); ok {
-		r.problem(e.Child(), key, "%s is no table: want %s", key, s.Allowed)
+		r.problem(t, key, "%s is no table: want %s", key, s.Allowed)
 	} else if isSection(key) {
-		r.problem(e.Child(), key, "%s is a section: write [%s]", key, key)
+		r.problem(t, key, "%s is a section: write [%s]", key, key)
 	} else {
-		r.unknown(e.Child(), key)
+		r.unknown(t, key)
 	}
 }
 
-// keyValue takes one line, or one element of an inline table.
-func (r *reader) keyValue(prefix []string, e *unstable.Node) {
-	first, value := e.Value().Next(), e.Value()
-	path := append(append([]string(nil), prefix...), names(e)...)
-	key := dotted(path)
+// setting takes one line, or one setting of an inline table.
+func (r *reader) setting(section []string, t toml.Statement) {
+	path := t.Path(section)
+	key := toml.Key(path...)
 	if isSection(key) {
-		if value.Kind != unstable.InlineTable {
-			r.problem(first, key, "%s is a section: write [%s]", key, key)
+		if t.Value.Kind != toml.Inline {
+			r.problem(t, key, "%s is a section: write [%s]", key, key)
 			return
 		}
-		for each := value.Children(); each.Next(); {
-			r.keyValue(path, each.Node())
+		for _, below := range t.Value.Settings {
+			r.setting(path, below)
 		}
 		return
 	}
-	if dotted(prefix) == requirements {
-		r.row(e, &r.items[requirements].rows[len(r.items[requirements].rows)-1])
+	if toml.Key(section...) == requirements {
+		r.row(t, &r.items[requirements].rows[len(r.items[requirements].rows)-1])
 		return
 	}
 	s, ok := Find(key)
 	if !ok {
-		r.unknown(first, key)
+		r.unknown(t, key)
 		return
 	}
-	i := r.item(key, first)
-	i.words, ok = words(s.Kind, value)
+	i := r.item(key, t)
+	i.words, ok = words(s.Kind, t.Value)
 	if s.Kind == Table {
-		ok = r.rows(value, &i)
+		ok = r.rows(t.Value, &i)
 	}
 	if !ok {
-		r.problem(first, key, "%s is a %s: want %s", key, s.Kind, s.Allowed)
+		r.problem(t, key, "%s is a %s: want %s", key, s.Kind, s.Allowed)
 		return
 	}
 	r.items[key] = i
 }
 
 // item is the one of a key that stands at a place, or has stood before.
-func (r *reader) item(key string, at *unstable.Node) item {
+func (r *reader) item(key string, t toml.Statement) item {
 	if i, ok := r.items[key]; ok {
 		return i
 	}
-	line, column := r.place(at)
-	return item{line: line, column: column}
+	at := r.place(t.Keys[0].Start)
+	return item{line: at[0], column: at[1]}
+}
+
+func (i *item) addRow(row Requirement, at [2]int) {
+	i.rows, i.places = append(i.rows, row), append(i.places, at)
 }
 
 // rows puts the tables of requirements into an item, if they stand in an array.
-func (r *reader) rows(value *unstable.Node, i *item) bool {
+func (r *reader) rows(value toml.Value, i *item) bool {
 	i.rows = []Requirement{}
-	if value.Kind != unstable.Array {
+	if value.Kind != toml.Array {
 		return false
 	}
-	for each := value.Children(); each.Next(); {
-		if each.Node().Kind != unstable.InlineTable {
+	for _, each := range value.Elements {
+		if each.Kind != toml.Inline {
 			return false
 		}
 		var row Requirement
-		for field := each.Node().Children(); field.Next(); {
-			r.row(field.Node(), &row)
+		for _, field := range each.Settings {
+			r.row(field, &row)
 		}
-		line, column := r.place(each.Node())
-		i.rows, i.places = append(i.rows, row), append(i.places, [2]int{line, column})
+		i.addRow(row, r.place(each.Start))
 	}
 	return true
 }
 
 // row sets one field of a requirement.
-func (r *reader) row(e *unstable.Node, row *Requirement) {
-	first, value := e.Value().Next(), e.Value()
-	name := dotted(names(e))
+func (r *reader) row(t toml.Statement, row *Requirement) {
+	name := toml.Key(t.Path(nil)...)
 	key := requirements + "." + name
 	to, ok := map[string]*string{"maca": &row.MACA, "driver": &row.Driver, "why": &row.Why}[name]
 	switch {
 	case !ok:
-		r.unknown(first, key)
-	case value.Kind != unstable.String:
-		r.problem(first, key, "%s is a text", key)
+		r.unknown(t, key)
+	case t.Value.Kind != toml.Text:
+		r.problem(t, key, "%s is a text", key)
 	default:
-		*to = string(value.Data)
+		*to = t.Value.Text
 	}
 }
 
@@ -209,42 +200,19 @@ func (r *reader) judge(s Setting) {
 }
 
 // words are the words of a value; false if it is not of that kind.
-func words(kind Kind, value *unstable.Node) ([]string, bool) {
+func words(kind Kind, value toml.Value) ([]string, bool) {
 	switch {
-	case kind == Text && value.Kind == unstable.String, kind == Switch && value.Kind == unstable.Bool:
-		return []string{string(value.Data)}, true
-	case kind == List && value.Kind == unstable.Array:
+	case kind == Text && value.Kind == toml.Text, kind == Switch && value.Kind == toml.Switch:
+		return []string{value.Text}, true
+	case kind == List && value.Kind == toml.Array:
 		all := []string{}
-		for each := value.Children(); each.Next(); {
-			if each.Node().Kind != unstable.String {
+		for _, each := range value.Elements {
+			if each.Kind != toml.Text {
 				return nil, false
 			}
-			all = append(all, string(each.Node().Data))
+			all = append(all, each.Text)
 		}
 		return all, true
 	}
 	return nil, false
 }
-
-// names are the parts of a key.
-func names(e *unstable.Node) (parts []string) {
-	for each := e.Key(); each.Next(); {
-		parts = append(parts, string(each.Node().Data))
-	}
-	return parts
-}
-
-// dotted is a key as one writes it, so that a dot within a part is none between
-// two.
-func dotted(parts []string) string {
-	quoted := make([]string, len(parts))
-	for i, part := range parts {
-		if quoted[i] = part; part == "" || strings.Trim(part, bare) != "" {
-			quoted[i] = fmt.Sprintf("%q", part)
-		}
-	}
-	return strings.Join(quoted, ".")
-}
-
-// bare are the characters of a key without quotes.
-const bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // Marker begins the first line of a file that belongs to the toolkit alone, as a
@@ -81,12 +83,17 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // Position returns line and column of an offset in a text, counted from 1; the
 // column is in bytes.
-func Position(text []byte, offset int) (line, column int) {
-	line, column = 1, 1
-	for _, b := range text[:min(offset, len(text))] {
-		if column++; b == '\n' {
-			line, column = line+1, 1
-		}
+func Position(text []byte, offset int) (line, column int) { return toml.Position(text, offset) }
+
+// ParseTOML reads a TOML configuration. The error is a *SyntaxError. A setting that is
+// deleted takes the toolkit's comments above it along.
+func ParseTOML(text []byte) (*toml.Document, error) {
+	doc, err := toml.Parse(text)
+	if syntax := (*toml.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, (*SyntaxError)(syntax)
+	} else if err != nil {
+		return nil, err
 	}
-	return line, column
+	doc.Marker = Marker
+	return doc, nil
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // dropIn returns the text of our file, nil if there is nothing to say.
@@ -38,7 +38,7 @@ func (in Input) dropIn(s engine.Setup) ([]byte, error) {
 	}
 	head := "# " + engine.Marker + ", which makes it anew and takes it away.\n" + note
 	tree := map[string]any{"version": version, "plugins": map[string]any{plugin(version): t}}
-	return append([]byte(head), tomledit.Render(tree)...), nil
+	return append([]byte(head), toml.Render(tree)...), nil
 }
 
 // completed is the whole table for a containerd that knows no merging. The runtime

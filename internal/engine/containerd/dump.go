@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // dumpNote is in a drop-in that was made of a dump.
@@ -63,7 +63,7 @@ func differs(t, files map[string]any) bool {
 			if differs(under, sub) {
 				return true
 			}
-		} else if tomledit.Literal(got) != tomledit.Literal(v) {
+		} else if toml.Literal(got) != toml.Literal(v) {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // configureInPlace puts our settings into the main file.
@@ -53,7 +53,7 @@ func (in Input) mainSource() (source, error) {
 
 // set puts the settings of a table into a file, a table that is not there as a
 // whole, and leaves alone what is right already.
-func set(doc *tomledit.Document, want, have map[string]any, path ...string) error {
+func set(doc *toml.Document, want, have map[string]any, path ...string) error {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		at := append(slices.Clone(path), key)
 		sub, ok := want[key].(map[string]any)
@@ -72,7 +72,7 @@ func set(doc *tomledit.Document, want, have map[string]any, path ...string) erro
 	return nil
 }
 
-func same(a, b any) bool { return tomledit.Literal(a) == tomledit.Literal(b) }
+func same(a, b any) bool { return toml.Literal(a) == toml.Literal(b) }
 
 // removeInPlace takes our settings out of the main file; what stood in the place of
 // one comes back if it is known and what stands there is ours still.
@@ -144,7 +144,7 @@ func (in Input) removeInPlace(given engine.Setup) ([]byte, error) {
 
 // clear takes out the tables on a path, from the innermost, in which nothing is left
 // and which were not there before.
-func clear(doc *tomledit.Document, before map[string]any, path []string) error {
+func clear(doc *toml.Document, before map[string]any, path []string) error {
 	for n := len(path); n > 0; n-- {
 		left, ok := doc.Get(path[:n]...)
 		if !ok {

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // source is a file that counts.
 type source struct {
 	path    string
-	doc     *tomledit.Document
+	doc     *toml.Document
 	tree    map[string]any
 	version int64 // 0 and 1 are the same to containerd
 }
@@ -31,14 +31,14 @@ func Imports(text []byte, at string) ([]string, error) {
 }
 
 func parse(f File) (source, error) {
-	doc, err := tomledit.Parse(f.Text)
+	doc, err := engine.ParseTOML(f.Text)
 	if err != nil {
 		return source{}, fmt.Errorf("parse %s: %w", f.Path, err)
 	}
 	s := source{path: f.Path, doc: doc, tree: doc.Tree()}
 	if v, ok := s.tree["version"]; ok {
 		if s.version, ok = v.(int64); !ok || s.version < 0 || s.version > 4 {
-			return source{}, fmt.Errorf("parse %s: %w", f.Path, s.errorAt(fmt.Errorf("version %s is none of containerd's", tomledit.Literal(v)), "version"))
+			return source{}, fmt.Errorf("parse %s: %w", f.Path, s.errorAt(fmt.Errorf("version %s is none of containerd's", toml.Literal(v)), "version"))
 		}
 	}
 	return s, nil
@@ -46,11 +46,8 @@ func parse(f File) (source, error) {
 
 // errorAt is an error about a setting, with its place.
 func (s source) errorAt(err error, key ...string) error {
-	at := &engine.SyntaxError{Err: err}
-	if offset, ok := s.doc.Offset(key...); ok {
-		at.Line, at.Column = engine.Position(s.doc.Bytes(), offset)
-	}
-	return at
+	line, column := s.doc.Position(key...)
+	return &engine.SyntaxError{Line: line, Column: column, Err: err}
 }
 
 // imports are resolved against the file's directory, but 1.6 leaves patterns to

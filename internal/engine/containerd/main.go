@@ -3,7 +3,7 @@ package containerd
 import (
 	"fmt"
 
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // main returns the main file with our drop-in imported. The whole directory is, but
@@ -26,7 +26,7 @@ func (in Input) main() ([]byte, error) {
 // importing is the main file with a pattern imported, if our drop-in is not yet.
 func (in Input) importing(pattern string) ([]byte, error) {
 	if in.Main == nil {
-		return fmt.Appendf(nil, "version = %d\nimports = [%s]\n", in.version(nil), tomledit.Literal(pattern)), nil
+		return fmt.Appendf(nil, "version = %d\nimports = [%s]\n", in.version(nil), toml.Literal(pattern)), nil
 	}
 	sources, err := in.others()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // prove checks that containerd comes to what is wanted; a file that it reads later
@@ -49,7 +49,7 @@ func holds(t, part map[string]any) bool {
 			}
 			continue
 		}
-		if tomledit.Literal(t[key]) != tomledit.Literal(v) {
+		if toml.Literal(t[key]) != toml.Literal(v) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // What stands around our part of a template.
@@ -58,11 +58,11 @@ func (in Input) template(s engine.Setup) ([]byte, error) {
 		return nil, fmt.Errorf("edit %s: runtime %q: %w", in.path(), s.Name, engine.ErrForeign)
 	}
 	runtimes := []string{"plugins", plugin(version), "containerd", "runtimes", s.Name}
-	block := "[" + tomledit.Key(runtimes...) + "]\n" +
-		"runtime_type = " + tomledit.Literal(runcType) + "\n" +
-		"container_annotations = " + tomledit.Literal(annotations) + "\n" +
-		"[" + tomledit.Key(append(runtimes, "options")...) + "]\n" +
-		"BinaryName = " + tomledit.Literal(strings.ReplaceAll(s.Runtime, "{{", `{{"{{"}}`)) + "\n" +
+	block := "[" + toml.Key(runtimes...) + "]\n" +
+		"runtime_type = " + toml.Literal(runcType) + "\n" +
+		"container_annotations = " + toml.Literal(annotations) + "\n" +
+		"[" + toml.Key(append(runtimes, "options")...) + "]\n" +
+		"BinaryName = " + toml.Literal(strings.ReplaceAll(s.Runtime, "{{", `{{"{{"}}`)) + "\n" +
 		"SystemdCgroup = {{ .SystemdCgroup }}\n"
 	if len(before) > 0 && before[len(before)-1] != '\n' {
 		before = append(before, '\n')

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // File is a file at its path; a Text of nil is none.
@@ -22,8 +22,7 @@ type Chain []layer
 
 type layer struct {
 	path string
-	text []byte
-	doc  *tomledit.Document
+	doc  *toml.Document
 }
 
 // Setting is a value with the file that it comes from.
@@ -43,11 +42,11 @@ func Read(files ...File) (Chain, error) {
 		if f.Text == nil {
 			continue
 		}
-		doc, err := tomledit.Parse(f.Text)
+		doc, err := engine.ParseTOML(f.Text)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", f.Path, err)
 		}
-		c = append(c, layer{f.Path, f.Text, doc})
+		c = append(c, layer{f.Path, doc})
 	}
 	return c, nil
 }
@@ -167,11 +166,8 @@ func last[T any](c Chain, kind string, keys []string) (Setting[T], error) {
 // wrong is the error of a setting that is not of its kind, which the engine does
 // not read either.
 func (l layer) wrong(kind string, keys []string) error {
-	e := &engine.SyntaxError{Err: fmt.Errorf("%s is no %s", tomledit.Key(keys...), kind)}
-	if at, ok := l.doc.Offset(keys...); ok {
-		e.Line, e.Column = engine.Position(l.text, at)
-	}
-	return fmt.Errorf("read %s: %w", l.path, e)
+	line, column := l.doc.Position(keys...)
+	return fmt.Errorf("read %s: %w", l.path, &engine.SyntaxError{Line: line, Column: column, Err: fmt.Errorf("%s is no %s", toml.Key(keys...), kind)})
 }
 
 // InOrder sorts files as a walk through their directory does: by the names on the

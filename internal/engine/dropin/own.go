@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // Own is the file of a chain that belongs to the toolkit.
@@ -36,9 +36,9 @@ func (o Own) Add(tree map[string]any) ([]byte, error) {
 	}
 	if o.Text == nil {
 		header := "# " + engine.Marker + "; metax-ctk runtime configure --engine " + o.Engine + " --remove\n# takes it away.\n\n"
-		return append([]byte(header), tomledit.Render(tree)...), nil
+		return append([]byte(header), toml.Render(tree)...), nil
 	}
-	doc, err := tomledit.Parse(o.Text)
+	doc, err := engine.ParseTOML(o.Text)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", o.Path, err)
 	}
@@ -49,7 +49,7 @@ func (o Own) Add(tree map[string]any) ([]byte, error) {
 }
 
 // set puts the settings of a tree into a document, those that it has not.
-func set(doc *tomledit.Document, parent []string, tree map[string]any) error {
+func set(doc *toml.Document, parent []string, tree map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		below := append(slices.Clone(parent), key)
 		if table, ok := tree[key].(map[string]any); ok {
@@ -58,7 +58,7 @@ func set(doc *tomledit.Document, parent []string, tree map[string]any) error {
 			}
 			continue
 		}
-		if old, ok := doc.Get(below...); ok && tomledit.Literal(old) == tomledit.Literal(tree[key]) {
+		if old, ok := doc.Get(below...); ok && toml.Literal(old) == toml.Literal(tree[key]) {
 			continue
 		}
 		if err := doc.Set(tree[key], below...); err != nil {
@@ -74,7 +74,7 @@ func (o Own) Take(paths ...[]string) ([]byte, error) {
 	if o.Text == nil || o.Check() != nil {
 		return o.Text, nil
 	}
-	doc, err := tomledit.Parse(o.Text)
+	doc, err := engine.ParseTOML(o.Text)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", o.Path, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
 	"github.com/metax-ctk/container-toolkit/internal/engine/podman"
-	"github.com/metax-ctk/container-toolkit/internal/engine/tomledit"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 var update = flag.Bool("update", false, "write the golden parts of the corpus")
@@ -254,11 +254,11 @@ func says(t *testing.T, in podman.Input) podman.Input {
 		if f.Path != podman.DropIn || strings.HasPrefix(string(f.Text), "# by hand") {
 			continue
 		}
-		doc, err := tomledit.Parse(f.Text)
+		doc, err := engine.ParseTOML(f.Text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.DropIns[i].Text = tomledit.Render(filled(doc.Tree()))
+		in.DropIns[i].Text = toml.Render(filled(doc.Tree()))
 	}
 	return in
 }

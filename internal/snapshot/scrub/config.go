@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // Format is how a file is scrubbed.
@@ -52,11 +52,12 @@ func (s *Scrubber) Config(format Format, text string) string {
 		w := walker{s: s, own: format == OwnJSON || strings.HasPrefix(tree.Root().At("kind").Text(), ourKind)}
 		return mark + w.json(body, tree.Root())
 	case TOML, OwnTOML:
-		var any map[string]any
-		if toml.Unmarshal([]byte(body), &any) != nil {
+		doc, err := toml.Parse([]byte(body))
+		if err != nil {
 			return mark + mask(body)
 		}
-		return mark + (&tomlWalker{walker: walker{s: s, own: format == OwnTOML}, text: body}).document()
+		w := tomlWalker{walker: walker{s: s, own: format == OwnTOML}, text: body}
+		return mark + w.document(doc.Statements())
 	case YAML:
 		if data, err := yaml.YAMLToJSONStrict([]byte(body)); err == nil {
 			if data, err = yaml.JSONToYAML([]byte(s.Config(JSON, string(data)))); err == nil {

@@ -1,4 +1,4 @@
-package tomledit
+package toml
 
 import (
 	"bytes"
@@ -8,28 +8,57 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
-
-	"github.com/metax-ctk/container-toolkit/internal/engine"
+	gotoml "github.com/pelletier/go-toml/v2"
 )
 
 var mark = []byte("\xef\xbb\xbf")
 
 // Document is a TOML file that can be edited in place.
 type Document struct {
-	text    []byte
-	tree    map[string]any
-	entries []entry
-	newline string
+	// Marker, if it is not empty, begins the comments that Delete takes out together
+	// with the setting below them.
+	Marker string
+
+	text       []byte
+	tree       map[string]any
+	statements []Statement
+	entries    []entry
+	newline    string
 }
 
-// Parse reads a TOML file. A text that is none is an *engine.SyntaxError; one that
-// is empty is a Document without settings. The text is not kept.
+// SyntaxError is a text that is not TOML.
+type SyntaxError struct {
+	// Line and Column count from 1, the column in bytes; 0 is unknown.
+	Line, Column int
+	Err          error
+}
+
+func (e *SyntaxError) Error() string {
+	if e.Line == 0 {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
+}
+
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// Position returns line and column of an offset in a text, counted from 1; the
+// column is in bytes.
+func Position(text []byte, offset int) (line, column int) {
+	before := text[:min(offset, len(text))]
+	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
+}
+
+// Parse reads a TOML file. The error is a *SyntaxError; an empty text is a Document
+// without settings. The text is not kept.
 func Parse(text []byte) (*Document, error) {
 	d := &Document{text: bytes.Clone(text), newline: "\n"}
 	body := bytes.TrimPrefix(d.text, mark)
 	skipped := len(d.text) - len(body)
-	if err := toml.Unmarshal(body, &d.tree); err != nil {
+	err := gotoml.Unmarshal(body, &d.tree)
+	d.statements = scan(d.text, skipped)
+	d.entries = index(d.text, d.statements)
+	if err != nil {
 		return nil, d.syntaxError(err, skipped)
 	}
 	if d.tree == nil {
@@ -38,38 +67,36 @@ func Parse(text []byte) (*Document, error) {
 	if end := bytes.IndexByte(body, '\n'); end > 0 && body[end-1] == '\r' {
 		d.newline = "\r\n"
 	}
-	d.entries = index(d.text, skipped)
 	return d, nil
 }
 
-// syntaxError puts a decoder's error into the shape of an engine's. A name that is
-// there twice is told with both its lines.
+// syntaxError returns a decoder's error with its place. For a name that occurs twice
+// it says both lines.
 func (d *Document) syntaxError(err error, skipped int) error {
-	var at *toml.DecodeError
+	var at *gotoml.DecodeError
 	if !errors.As(err, &at) {
-		return &engine.SyntaxError{Err: err}
+		return &SyntaxError{Err: err}
 	}
 	line, column := at.Position()
 	if line == 1 {
 		column += skipped
 	}
 	reason := strings.TrimPrefix(at.Error(), "toml: ")
-	if first := d.twin(line, skipped); first != 0 && strings.Contains(reason, "already") {
+	if first := d.twin(line); first != 0 && strings.Contains(reason, "already") {
 		reason += fmt.Sprintf(", on line %d", first)
 	}
-	return &engine.SyntaxError{Line: line, Column: column, Err: errors.New(reason)}
+	return &SyntaxError{Line: line, Column: column, Err: errors.New(reason)}
 }
 
 // twin returns the line of the first setting or table of the name of the one on a
 // line; 0 if there is none.
-func (d *Document) twin(line, skipped int) int {
-	entries := index(d.text, skipped)
-	for _, second := range entries {
-		if at, _ := engine.Position(d.text, second.key.start); at != line {
+func (d *Document) twin(line int) int {
+	for _, second := range d.entries {
+		if at, _ := Position(d.text, second.key.start); at != line {
 			continue
 		}
-		for _, e := range entries {
-			if first, _ := engine.Position(d.text, e.key.start); first < line && slices.Equal(e.path, second.path) {
+		for _, e := range d.entries {
+			if first, _ := Position(d.text, e.key.start); first < line && slices.Equal(e.path, second.path) {
 				return first
 			}
 		}
@@ -91,16 +118,15 @@ func (d *Document) Get(path ...string) (any, bool) {
 	return clone(v), ok
 }
 
-// Offset returns where in the text a setting or table begins, for messages about
-// it; false if it does not stand there, for instance because it is written
-// inside an array.
-func (d *Document) Offset(path ...string) (int, bool) {
+// Position returns the line and column at which a setting or table begins, for
+// messages about it; 0 if no path leads there, for instance into an array.
+func (d *Document) Position(path ...string) (line, column int) {
 	for _, e := range d.entries {
 		if hasPrefix(e.path, path) {
-			return e.key.start, true
+			return Position(d.text, e.key.start)
 		}
 	}
-	return 0, false
+	return 0, 0
 }
 
 func lookup(tree map[string]any, path []string) (any, bool) {

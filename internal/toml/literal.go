@@ -1,23 +1,23 @@
-package tomledit
+package toml
 
 import (
+	"encoding"
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
-var bare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+// bare are the characters of a key without quotes.
+const bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // Key writes a path of keys as it stands in a header or before an equals sign.
 func Key(path ...string) string {
 	parts := make([]string, len(path))
 	for i, key := range path {
-		if parts[i] = key; !bare.MatchString(key) {
+		if parts[i] = key; key == "" || strings.Trim(key, bare) != "" {
 			parts[i] = quote(key)
 		}
 	}
@@ -32,8 +32,11 @@ func Literal(value any) string {
 		return quote(v)
 	case float64:
 		return float(v)
-	case time.Time:
-		return v.Format(time.RFC3339Nano)
+	case encoding.TextMarshaler: // dates and times
+		if text, err := v.MarshalText(); err == nil {
+			return string(text)
+		}
+		return fmt.Sprint(v)
 	case []string:
 		return list(v, quote)
 	case []any:
@@ -47,7 +50,7 @@ func Literal(value any) string {
 			pairs = append(pairs, Key(key)+" = "+Literal(v[key]))
 		}
 		return "{ " + strings.Join(pairs, ", ") + " }"
-	default: // bool, integers, local dates and times
+	default: // bool, integers
 		return fmt.Sprint(v)
 	}
 }

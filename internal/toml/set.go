@@ -1,4 +1,4 @@
-package tomledit
+package toml
 
 import (
 	"bytes"

@@ -1,16 +1,14 @@
-package tomledit
+package toml
 
 import (
 	"bytes"
 	"cmp"
 	"slices"
-
-	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
 // Delete takes out a setting, or a table with all that is below it, the blank line
-// before a table, and the comment lines directly above that begin with
-// engine.Marker. Other comments stay. What is not there is no error; ErrShape is.
+// before a table, and the comment lines directly above that begin with the
+// Document's Marker. Other comments stay. What is not there is no error; ErrShape is.
 func (d *Document) Delete(path ...string) error {
 	if _, ok := lookup(d.tree, path); !ok {
 		return nil
@@ -55,7 +53,7 @@ func (d *Document) ours(start int) int {
 	for {
 		above := d.lineAbove(start)
 		line := bytes.TrimLeft(d.text[above:start], " \t")
-		if !bytes.HasPrefix(line, []byte("# "+engine.Marker)) {
+		if d.Marker == "" || !bytes.HasPrefix(line, []byte("# "+d.Marker)) {
 			return start
 		}
 		start = above

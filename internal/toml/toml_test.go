@@ -1,13 +1,14 @@
-package tomledit
+package toml
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
+
+// marker begins comments of the toolkit.
+const marker = "Written by metax-ctk"
 
 func TestSet(t *testing.T) {
 	runc := map[string]any{"runtime_type": "v2", "options": map[string]any{"SystemdCgroup": true}}
@@ -97,8 +98,8 @@ func TestDelete(t *testing.T) {
 		{"last line", "a = 1\r\nb = 1", []string{"b"}, "a = 1"},
 		{"all", "\ufeffb = 1", []string{"b"}, "\ufeff"},
 		{"comment of others", "# why\na = 1\n", []string{"a"}, "# why\n"},
-		{"our comment", "# why\n  # " + engine.Marker + "\na = 1\n", []string{"a"}, "# why\n"},
-		{"our words in a value", "x = '''\n# " + engine.Marker + "'''\na = 1\n", []string{"a"}, "x = '''\n# " + engine.Marker + "'''\n"},
+		{"our comment", "# why\n  # " + marker + "\na = 1\n", []string{"a"}, "# why\n"},
+		{"our words in a value", "x = '''\n# " + marker + "'''\na = 1\n", []string{"a"}, "x = '''\n# " + marker + "'''\n"},
 		{"table", "a = 1\n\n# b\n[b]\nx = 1\n# in b\n  [b.c]\n  y = 1\n\n[d]\n", []string{"b"}, "a = 1\n\n# b\n# in b\n\n[d]\n"},
 		{"table with its gap", "[a]\nx = 1\n\n[b]\ny = 1\n\n[c]\n", []string{"b"}, "[a]\nx = 1\n\n[c]\n"},
 		{"last table", "[a]\nx = 1\n\n[b]\ny = 1", []string{"b"}, "[a]\nx = 1"},
@@ -189,34 +190,6 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-func TestNote(t *testing.T) {
-	d := parse(t, "[a]\n  [a.b]\n    x = 1\n")
-	for _, path := range [][]string{{"a", "b"}, {"a", "b", "x"}} {
-		if err := d.Note(engine.Marker+", for a test", path...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := "[a]\n  # " + engine.Marker + ", for a test\n  [a.b]\n    # " + engine.Marker + ", for a test\n    x = 1\n"
-	if diff := cmp.Diff(want, string(d.Bytes())); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if err := d.Delete("a", "b"); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("[a]\n", string(d.Bytes())); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestNoteRefuses(t *testing.T) {
-	for text, path := range map[string][]string{"[[a]]\nb = 1\n": {"a", "b"}, "a = { b = 1 }\n": {"a", "b"}, "a = 1\n": {"b"}} {
-		d := parse(t, text)
-		if err := d.Note("x", path...); !errors.Is(err, ErrShape) || string(d.Bytes()) != text {
-			t.Errorf("%q: %v, %q", text, err, d.Bytes())
-		}
-	}
-}
-
 func TestParseErrors(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"a = 1\nb = \n", "line 2, column 5: unexpected character U+000A at start of value"},
@@ -226,7 +199,7 @@ func TestParseErrors(t *testing.T) {
 		{"[a\n", "line 1, column 3: expected ']' to close table name"},
 	} {
 		_, err := Parse([]byte(tc.text))
-		var at *engine.SyntaxError
+		var at *SyntaxError
 		if !errors.As(err, &at) {
 			t.Errorf("%q: %v", tc.text, err)
 			continue
@@ -254,5 +227,6 @@ func parse(t *testing.T, text string) *Document {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.Marker = marker
 	return d
 }

@@ -1,4 +1,4 @@
-package tomledit
+package toml
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func (d *Document) splice(edits []edit, want map[string]any) error {
 	if !same(want, after.tree) {
 		return ErrShape
 	}
-	after.newline = d.newline
+	after.newline, after.Marker = d.newline, d.Marker
 	*d = *after
 	return nil
 }
