@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
-	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 func TestParseSize(t *testing.T) {

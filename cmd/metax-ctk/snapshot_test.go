@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // simulated writes the host of a simulated node, changed by edit.

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
-	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 func node(t testing.TB, name string) gpu.Node {

@@ -19,10 +19,10 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
-	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 const libraryPath = "/opt/mxdriver/lib/libmxsml.so"

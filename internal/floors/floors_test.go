@@ -21,7 +21,7 @@ var floors = map[string]int{
 	"internal/hostfs": 1, "internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1,
 	"internal/backup": 2, "internal/snapshot": 2, "internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/engine": 2, "internal/discover": 2, "internal/dockerargs": 2,
 	"internal/hook": 2, "internal/image": 2, "internal/lowlevel": 2, "internal/occupancy": 2, "internal/oci": 2, "internal/sim": 2,
-	"cmd": 3, "docs": 3, "test/demo": 3, "test/exploits": 3,
+	"cmd": 3, "docs": 3, "test/demo": 3, "test/exploits": 3, "test/standin": 3,
 }
 
 // What a package's own files may not import, by prefix of the package.
@@ -43,34 +43,35 @@ var homes = map[string]string{
 	"github.com/pelletier/go-toml/v2": "internal/toml",
 }
 
+// What only files of tests may import, with what is below it.
+var testsOnly = []string{
+	module + "test", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal/testscript",
+}
+
 // What a whole program must never link, by its package: packages, with those
 // below them.
 var unlinked = map[string][]string{
-	"cmd/metax-ctk": {purego, standin},
+	"cmd/metax-ctk": {purego},
 	"cmd/metax-docker": {
-		purego, standin, "github.com/urfave/cli/v2", "net/http", "crypto/tls", "tags.cncf.io/container-device-interface/pkg/cdi",
+		purego, "github.com/urfave/cli/v2", "net/http", "crypto/tls", "tags.cncf.io/container-device-interface/pkg/cdi",
 		"github.com/containerd/containerd/v2", "google.golang.org/grpc",
 	},
 	"cmd/metax-hook":    hardened,
 	"cmd/metax-runtime": hardened,
 	// It is dynamic, so that it can load the vendor's library, and otherwise small.
 	"cmd/metax-mxsml": {
-		standin, "net", "os/user", "os/exec", "plugin", "github.com/urfave/cli/v2",
+		"net", "os/user", "os/exec", "plugin", "github.com/urfave/cli/v2",
 		"tags.cncf.io/container-device-interface", "github.com/containerd/containerd/v2", "google.golang.org/grpc",
 	},
 }
 
-const (
-	// purego makes a program dynamic.
-	purego = "github.com/ebitengine/purego"
-	// standin is for tests only.
-	standin = module + "internal/discover/mxsml/standin"
-)
+// purego makes a program dynamic.
+const purego = "github.com/ebitengine/purego"
 
 // hardened is what may not be in a program that runs with privilege beside a
 // stranger's files: nothing that listens, asks, watches or runs C.
 var hardened = []string{
-	purego, standin, "net", "os/user", "os/exec", "plugin", "runtime/cgo", "github.com/urfave/cli/v2",
+	purego, "net", "os/user", "os/exec", "plugin", "runtime/cgo", "github.com/urfave/cli/v2",
 	"tags.cncf.io/container-device-interface/pkg/cdi", "github.com/fsnotify/fsnotify",
 	"github.com/containerd/containerd/v2", "google.golang.org/grpc", "github.com/godbus/dbus",
 }
@@ -138,9 +139,12 @@ func TestFloors(t *testing.T) {
 				t.Errorf("%s (floor 0) imports %s (floor %d)", path, target, floors[to])
 			}
 			for prefix, names := range forbidden {
-				if inside(path, prefix) && slices.Contains(names, imported) && module+path != standin {
+				if inside(path, prefix) && slices.Contains(names, imported) {
 					t.Errorf("%s imports %s, which %s may not", path, imported, prefix)
 				}
+			}
+			if slices.ContainsFunc(testsOnly, func(library string) bool { return inside(imported, library) }) {
+				t.Errorf("%s imports %s, which is for files of tests only", path, imported)
 			}
 			home := false
 			for library, only := range homes {

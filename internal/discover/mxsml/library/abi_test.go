@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // structures are those of the header, with the C names of their fields in order.

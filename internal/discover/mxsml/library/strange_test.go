@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
-	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/standin"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // A library that says what cannot be loses what it says, and no more.
