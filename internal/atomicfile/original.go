@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
 var (
@@ -34,13 +36,13 @@ func Read(path string, max int64) (*Original, error) {
 		return nil, fmt.Errorf("read %s: %w", path, ErrNotRegular)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause(err))
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", path, cause(err))
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("read %s: %w", path, ErrNotRegular)
 	case info.Size() > max:
@@ -48,7 +50,7 @@ func Read(path string, max int64) (*Original, error) {
 	}
 	data, err := content(f, info.Size(), max)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause(err))
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	return &Original{path, data, info, info}, nil
 }
@@ -90,7 +92,7 @@ func (o *Original) Replace(data []byte) error {
 
 func (o *Original) replace(data []byte) error {
 	if now, err := os.Lstat(o.Path); err != nil {
-		return cause(err)
+		return cause.Of(err)
 	} else if !o.unchanged(now) {
 		return ErrChanged
 	}
@@ -129,12 +131,4 @@ func (o *Original) fill(f *os.File, data []byte) (made fs.FileInfo, err error) {
 		}
 	}
 	return made, f.Chmod(o.info.Mode())
-}
-
-// cause strips the path that the error has already, since ours is put there.
-func cause(err error) error {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

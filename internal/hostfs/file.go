@@ -3,6 +3,8 @@ package hostfs
 import (
 	"fmt"
 	"os"
+
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
 // Open opens a regular file for reading. It is for files of any size; ReadFile
@@ -25,7 +27,7 @@ func (r *Root) Open(path string) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("open %s: %w", r.Join(path), cause(err))
+		return nil, fmt.Errorf("open %s: %w", r.Join(path), cause.Of(err))
 	}
 	return f, nil
 }

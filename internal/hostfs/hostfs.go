@@ -14,6 +14,8 @@ import (
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"github.com/cyphar/filepath-securejoin/pathrs-lite/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
 // MaxFile is the size in bytes beyond which ReadFile refuses: no file that the
@@ -84,7 +86,7 @@ func (r *Root) content(path string, f *os.File) ([]byte, error) {
 	var data bytes.Buffer
 	data.Grow(int(min(info.Size(), MaxFile)) + bytes.MinRead)
 	if _, err := data.ReadFrom(io.LimitReader(f, MaxFile+1)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", r.Join(path), cause(err))
+		return nil, fmt.Errorf("read %s: %w", r.Join(path), cause.Of(err))
 	}
 	if data.Len() > MaxFile {
 		return nil, fmt.Errorf("read %s: %w: over %d bytes", r.Join(path), ErrTooLarge, MaxFile)
@@ -101,7 +103,7 @@ func (r *Root) ReadDir(path string) ([]string, error) {
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", r.Join(path), cause(err))
+		return nil, fmt.Errorf("list %s: %w", r.Join(path), cause.Of(err))
 	}
 	slices.Sort(names)
 	return names, nil
@@ -159,7 +161,7 @@ func (r *Root) Place(path string) (string, error) {
 	dir, err := pathrs.MkdirAllHandle(r.handle, filepath.Dir(path), 0o755)
 	unix.Umask(umask)
 	if err != nil {
-		return "", fmt.Errorf("make directory of %s: %w", r.Join(path), cause(err))
+		return "", fmt.Errorf("make directory of %s: %w", r.Join(path), cause.Of(err))
 	}
 	defer dir.Close()
 	real, err := procfs.ProcSelfFdReadlink(dir)
@@ -182,7 +184,7 @@ func (r *Root) open(path string, flags int) (*os.File, error) {
 	}
 	f, err := r.openBelow(filepath.Clean("/"+path), flags)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: r.Join(path), Err: cause(err)}
+		return nil, &fs.PathError{Op: "open", Path: r.Join(path), Err: cause.Of(err)}
 	}
 	return f, nil
 }
@@ -203,12 +205,4 @@ func (r *Root) openBelow(path string, flags int) (*os.File, error) {
 	}
 	defer handle.Close()
 	return pathrs.Reopen(handle, flags)
-}
-
-// cause strips the paths that the library added, since ours is put there.
-func cause(err error) error {
-	for p := (*fs.PathError)(nil); errors.As(err, &p); {
-		err = p.Err
-	}
-	return err
 }

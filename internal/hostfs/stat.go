@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
 // File is what a path leads to: its type and permission bits, and its owner.
@@ -23,7 +25,7 @@ func (r *Root) Stat(path string) (File, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return File{}, fmt.Errorf("stat %s: %w", r.Join(path), cause(err))
+		return File{}, fmt.Errorf("stat %s: %w", r.Join(path), cause.Of(err))
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	return File{Mode: info.Mode(), UID: owner.Uid, GID: owner.Gid}, nil

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/moby/sys/userns"
+
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
 // ErrUntrusted reports a file that others than root and ourselves can replace.
@@ -88,7 +90,7 @@ func walk(path string, judge func(at string, info fs.FileInfo, last bool) error)
 	for links := 0; ; {
 		info, err := os.Lstat(done)
 		if err != nil {
-			return nil, cause(err)
+			return nil, cause.Of(err)
 		}
 		if err := judge(done, info, len(rest) == 0); err != nil {
 			return nil, err
@@ -99,7 +101,7 @@ func walk(path string, judge func(at string, info fs.FileInfo, last bool) error)
 			}
 			target, err := os.Readlink(done)
 			if err != nil {
-				return nil, cause(err)
+				return nil, cause.Of(err)
 			}
 			rest = append(elements(target), rest...)
 			done = filepath.Dir(done)

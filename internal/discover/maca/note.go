@@ -1,9 +1,7 @@
 package maca
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 )
 
 // maxNotes is how many notes of a kind are kept; a directory may hold thousands of
@@ -55,12 +53,4 @@ func (n *notes) texts() []string {
 		texts = append(texts, x.text)
 	}
 	return texts
-}
-
-// cause is an error without the paths that others put into it.
-func cause(err error) error {
-	for p := (*fs.PathError)(nil); errors.As(err, &p); {
-		err = p.Err
-	}
-	return err
 }

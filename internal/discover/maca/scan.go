@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca/shlib"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
@@ -95,7 +96,7 @@ func (s *scan) read() {
 			at := path.Join(f.at, name)
 			file, err := s.host.Resolve(at)
 			if err != nil {
-				s.note("broken", "%s leads nowhere: %v", s.host.Join(at), cause(err))
+				s.note("broken", "%s leads nowhere: %v", s.host.Join(at), cause.Of(err))
 				continue
 			}
 			r, ok := seen[file]

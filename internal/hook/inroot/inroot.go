@@ -11,6 +11,8 @@ import (
 
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
 var (
@@ -46,7 +48,7 @@ func Open(path string) (*Root, error) {
 	// Clean takes away a slash at the end, with which a link would be followed.
 	dir, err := os.OpenFile(filepath.Clean(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open root %q: %w", path, cause(err))
+		return nil, fmt.Errorf("open root %q: %w", path, causeOf(err))
 	}
 	if own, err := isOwnRoot(dir); err != nil || own {
 		dir.Close()
@@ -83,7 +85,7 @@ func (r *Root) Open(path string, flags int) (*os.File, error) {
 	}
 	f, err := r.open(path, flags)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: clean(path), Err: cause(err)}
+		return nil, &fs.PathError{Op: "open", Path: clean(path), Err: causeOf(err)}
 	}
 	return f, nil
 }
@@ -113,7 +115,7 @@ func (r *Root) ReadFile(path string, limit int64) ([]byte, error) {
 	defer handle.Close()
 	data, err := readRegular(handle, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", clean(path), cause(err))
+		return nil, fmt.Errorf("read %s: %w", clean(path), causeOf(err))
 	}
 	return data, nil
 }
@@ -128,7 +130,7 @@ func (r *Root) ReadDir(path string, limit int) ([]string, error) {
 	defer f.Close()
 	names, err := readNames(f, limit)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", clean(path), cause(err))
+		return nil, fmt.Errorf("list %s: %w", clean(path), causeOf(err))
 	}
 	return names, nil
 }
@@ -149,11 +151,9 @@ func (r *Root) Readlink(path string) (string, error) {
 
 func clean(path string) string { return filepath.Clean("/" + path) }
 
-// cause strips the paths that others added, since ours is put there.
-func cause(err error) error {
-	for p := (*fs.PathError)(nil); errors.As(err, &p); {
-		err = p.Err
-	}
+// causeOf is cause.Of, also for links, and for what the kernel says of another mount.
+func causeOf(err error) error {
+	err = cause.Of(err)
 	for l := (*os.LinkError)(nil); errors.As(err, &l); {
 		err = l.Err
 	}

@@ -317,7 +317,7 @@ func TestOneMount(t *testing.T) {
 			if err == nil {
 				f.Close()
 			}
-			if !errors.Is(cause(err), ErrOtherMount) {
+			if !errors.Is(causeOf(err), ErrOtherMount) {
 				t.Errorf("%s, %s: %v, want ErrOtherMount", path, name, err)
 			}
 		}

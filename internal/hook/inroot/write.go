@@ -18,7 +18,7 @@ import (
 func (r *Root) MkdirAll(path string, perm fs.FileMode) (*os.File, error) {
 	dir, err := r.mkdirAll(clean(path), perm)
 	if err != nil {
-		return nil, fmt.Errorf("make directory %s: %w", clean(path), cause(err))
+		return nil, fmt.Errorf("make directory %s: %w", clean(path), causeOf(err))
 	}
 	return dir, nil
 }
@@ -49,7 +49,7 @@ func (r *Root) Create(path string, perm fs.FileMode) (*os.File, error) {
 	path = clean(path)
 	parent, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", path, cause(err))
+		return nil, fmt.Errorf("create %s: %w", path, causeOf(err))
 	}
 	defer parent.Close()
 	f, err := create(parent, filepath.Base(path), perm)
@@ -76,7 +76,7 @@ func (r *Root) Replace(path string, data []byte, perm fs.FileMode) (changed bool
 	path = clean(path)
 	parent, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return false, fmt.Errorf("write %s: %w", path, cause(err))
+		return false, fmt.Errorf("write %s: %w", path, causeOf(err))
 	}
 	defer parent.Close()
 	name := filepath.Base(path)
@@ -84,7 +84,7 @@ func (r *Root) Replace(path string, data []byte, perm fs.FileMode) (changed bool
 		return false, nil
 	}
 	if err := replace(parent, name, data, perm); err != nil {
-		return false, fmt.Errorf("write %s: %w", path, cause(err))
+		return false, fmt.Errorf("write %s: %w", path, causeOf(err))
 	}
 	return true, nil
 }
@@ -148,7 +148,7 @@ func (r *Root) symlink(target, path string, replace bool) (changed bool, err err
 	path = clean(path)
 	parent, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return false, fmt.Errorf("link %s: %w", path, cause(err))
+		return false, fmt.Errorf("link %s: %w", path, causeOf(err))
 	}
 	defer parent.Close()
 	changed, err = symlink(parent, filepath.Base(path), target, replace)

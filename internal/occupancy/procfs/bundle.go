@@ -11,6 +11,7 @@ import (
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"golang.org/x/sys/unix"
 
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
@@ -48,12 +49,12 @@ func (p *Proc) bundle(m monitor) ([]byte, error) {
 	}
 	root, err := os.OpenFile(p.dir+"/"+strconv.Itoa(m.client.PID)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, cause(err)
+		return nil, cause.Of(err)
 	}
 	defer root.Close()
 	dir, err := pathrs.OpenatInRoot(root, m.order.bundle)
 	if err != nil {
-		return nil, cause(err)
+		return nil, cause.Of(err)
 	}
 	defer dir.Close()
 	fd, err := openAt(int(dir.Fd()), configName, unix.O_PATH|unix.O_NOFOLLOW)
@@ -73,20 +74,12 @@ func (p *Proc) bundle(m monitor) ([]byte, error) {
 	}
 	file, err := pathrs.Reopen(handle, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {
-		return nil, cause(err)
+		return nil, cause.Of(err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxBundle+1))
 	if err == nil && len(text) > maxBundle {
 		err = errBundleSize
 	}
-	return text, cause(err)
-}
-
-// cause strips the path of a handle, which means nothing to anybody.
-func cause(err error) error {
-	for p := (*os.PathError)(nil); errors.As(err, &p); {
-		err = p.Err
-	}
-	return err
+	return text, cause.Of(err)
 }

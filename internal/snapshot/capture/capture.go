@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/cause"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
@@ -133,10 +134,7 @@ func (t *taker) note(p string, err error) {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	for in := (*fs.PathError)(nil); errors.As(err, &in); {
-		err = in.Err
-	}
-	t.notes = append(t.notes, fmt.Sprintf("not readable: %s: %v", p, err))
+	t.notes = append(t.notes, fmt.Sprintf("not readable: %s: %v", p, cause.Of(err)))
 }
 
 // names lists a directory.
