@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
 // Options are what metax-docker understands besides docker's own flags.
@@ -149,9 +151,7 @@ func (m *MACA) read(f Flag) error {
 // isVersion tells whether s may be the version of an installation, which is part
 // of a directory's name.
 func isVersion(s string) bool {
-	return s != "" && len(s) <= 64 && s[0] != '.' && s[0] != '-' && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune(`/:\,="'`, r)
-	})
+	return compat.IsWord(s) && s[0] != '.' && s[0] != '-' && !strings.ContainsAny(s, `/:\,="'`)
 }
 
 func readBool(option, value string) (bool, error) {

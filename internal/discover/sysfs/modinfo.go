@@ -10,6 +10,8 @@ import (
 	"io"
 	"math"
 	"path"
+
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
 // maxModule is the size in bytes of a module, unpacked, beyond which it is not
@@ -120,7 +122,7 @@ func part(data []byte, offset, n uint64) ([]byte, bool) {
 func versionIn(modinfo []byte) (string, error) {
 	for word := range bytes.SplitSeq(modinfo, []byte{0}) {
 		if value, ok := bytes.CutPrefix(word, []byte("version=")); ok {
-			if !isVersion(string(value)) {
+			if !compat.IsWord(string(value)) {
 				return "", fmt.Errorf("%w: its version is %.40q", errModule, value)
 			}
 			return string(value), nil

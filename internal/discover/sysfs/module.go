@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -41,7 +42,7 @@ func running(host *hostfs.Root) Module {
 	switch text, err := host.ReadFile(moduleVersion); {
 	case err != nil:
 		m.unknown("%v", err) // a module without a version has no such file
-	case !isVersion(strings.TrimSpace(string(text))):
+	case !compat.IsWord(strings.TrimSpace(string(text))):
 		m.unknown("%s is %.40q", moduleVersion, strings.TrimSpace(string(text)))
 	default:
 		m.Version, m.File = strings.TrimSpace(string(text)), moduleVersion
@@ -88,7 +89,7 @@ func (r *reader) moduleFile() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !isVersion(kernel) || strings.Contains(kernel, "/") || strings.HasPrefix(kernel, ".") {
+	if !compat.IsWord(kernel) || strings.Contains(kernel, "/") || strings.HasPrefix(kernel, ".") {
 		return "", fmt.Errorf("%s is %.40q", release, kernel)
 	}
 	dir := path.Join(modulesDir, kernel)
@@ -108,9 +109,4 @@ func (r *reader) moduleFile() (string, error) {
 		return path.Clean(file), nil
 	}
 	return "", fmt.Errorf("%s does not name the module metax: %w", r.host.Join(name), fs.ErrNotExist)
-}
-
-// isVersion accepts one printable word of a sane length.
-func isVersion(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }

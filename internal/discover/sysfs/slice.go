@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
@@ -95,7 +96,7 @@ func (r *reader) divide(g *gpu.GPU, f function) {
 	mode := strings.ToLower(f.mode)
 	known := mode == "" || mode == nativeMode || mode == gpu.ModeSGPU
 	switch {
-	case mode == gpu.ModeSGPU, f.sgpu != nil && len(f.sgpu.parts) > 0, !known && isVersion(mode) && f.sgpu != nil:
+	case mode == gpu.ModeSGPU, f.sgpu != nil && len(f.sgpu.parts) > 0, !known && compat.IsWord(mode) && f.sgpu != nil:
 		g.Mode = gpu.ModeSGPU
 	case mode == nativeMode:
 		r.whole = append(r.whole, f.bdf)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
 // The files that lead from the number of a character device to its path.
@@ -37,7 +39,7 @@ func (r *reader) sliceNode(numbers string) (node string, gid uint32, open bool, 
 		if !ok {
 			continue
 		}
-		if !isVersion(name) || path.Clean("/"+name) != "/"+name || name == "" {
+		if !compat.IsWord(name) || path.Clean("/"+name) != "/"+name || name == "" {
 			return bad(fmt.Errorf("DEVNAME in %s is %.40q; want a path below /dev", file, name))
 		}
 		node = "/dev/" + name
