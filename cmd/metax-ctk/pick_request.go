@@ -22,9 +22,9 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	if err != nil || n < 1 {
 		return req, nil, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
 	}
-	req = alloc.Request{N: n, Explain: c.Bool("explain") || c.Bool("verify")}
-	if req.Policy, err = alloc.ParsePolicy(setting(c, "policy", t.settings.Policy)); err != nil {
-		return req, nil, usageError{err}
+	req = alloc.Request{N: n, Explain: c.Bool("explain")}
+	if req.Policy, err = t.policy(c); err != nil {
+		return req, nil, err
 	}
 	if req.Scope, err = alloc.ParseScope(c.String("scope")); err != nil {
 		return req, nil, usageError{err}
@@ -32,11 +32,8 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	if req.Sizes, err = alloc.ParseSizeRule(c.String("sizes")); err != nil {
 		return req, nil, usageError{err}
 	}
-	switch req.Budget = c.Int("budget"); {
-	case req.Budget < 0:
-		return req, nil, usagef("--budget %d: want a number of steps from 0", req.Budget)
-	case req.Budget == 0:
-		req.Budget = -1
+	if c.IsSet("budget") {
+		t.warn("--budget changes nothing any more: every search has the same bounds; leave it out")
 	}
 	if req.Free, err = t.free(c, node, holders); err != nil {
 		return req, nil, err
@@ -55,17 +52,31 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 }
 
 // answer is the answer to what ask reads, with its warnings printed.
-func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) (alloc.Request, alloc.Answer, error) {
+func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) (alloc.Answer, error) {
 	req, picker, err := t.ask(c, node, graph, count, holders)
 	if err != nil {
-		return req, alloc.Answer{}, err
+		return alloc.Answer{}, err
 	}
 	if err := busy(c, node, req, holders); err != nil {
-		return req, alloc.Answer{}, err
+		return alloc.Answer{}, err
 	}
 	answer, err := picker.Pick(req)
 	t.warn(answer.Warnings...)
-	return req, answer, err
+	return answer, err
+}
+
+// policy is the one of --policy or of the configuration, with a warning about one
+// that no longer exists.
+func (t toolkit) policy(c *cli.Context) (alloc.Policy, error) {
+	text := setting(c, "policy", t.settings.Policy)
+	policy, err := alloc.ParsePolicy(text)
+	if err != nil {
+		return policy, usageError{err}
+	}
+	if warning := alloc.Retired(text); warning != "" {
+		t.warn(warning)
+	}
+	return policy, nil
 }
 
 // claims are the holders of GPUs, of whom none counts if --free says what is free;

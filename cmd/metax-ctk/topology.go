@@ -95,7 +95,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 				return err
 			}
 		}
-		_, answer, err := t.answer(c, node, view.Graph, count, holders)
+		answer, err := t.answer(c, node, view.Graph, count, holders)
 		if err != nil {
 			return err
 		}

@@ -97,9 +97,9 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	policy, err := alloc.ParsePolicy(setting(c, "policy", t.settings.Policy))
+	policy, err := t.policy(c)
 	if err != nil {
-		return usageError{err}
+		return err
 	}
 	weights, err := alloc.ParseWeights(c.String("weights"))
 	if err != nil {
@@ -150,8 +150,8 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 			return err
 		}
 		size := describeScore(n, score, scores[i], losses[i], alloc.HAMiExclusive(zones, free, score.GPUs))
-		if size.Gap != nil {
-			t.warn(fmt.Sprintf("%s: %v", plural(n, "GPU"), size.Gap))
+		if !size.Exact {
+			t.warn(fmt.Sprintf("%s: there may be a better answer: the links of this node do not nest", plural(n, "GPU")))
 		}
 		result.Sizes = append(result.Sizes, size)
 	}

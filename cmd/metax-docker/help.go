@@ -10,7 +10,7 @@ for run and create:
                          sgpu:UUID is a slice of one (metax-ctk sgpu list)
   --gpus-policy POLICY   spread (compact): keep the job under one link domain
                          binpack (preserve): and damage what remains least;
-                         weighted:GAIN,LOSS, mtf, partition, first, distribute:
+                         weighted:GAIN,LOSS, mtf, first:
                          see metax-ctk pick --help
   --gpus-explain         say on standard error why these GPUs
   --gpus-share           take GPUs that others hold, too; free ones first

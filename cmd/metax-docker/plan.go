@@ -139,6 +139,10 @@ func (w *wrapper) policy(named string) (alloc.Policy, error) {
 	if err != nil {
 		return policy, fmt.Errorf("%w (from %s)", err, origin)
 	}
+	if warning := alloc.Retired(text); warning != "" && !w.retired {
+		w.retired = true
+		w.warn("%s (from %s)", warning, origin)
+	}
 	return policy, nil
 }
 

@@ -49,6 +49,7 @@ type wrapper struct {
 	keeping  keeping.Keeping
 	leases   []occupancy.Lease // taken for the command that is about to run
 	explains bool              // whether everything is to be said
+	retired  bool              // that a policy no longer exists was said
 	ahead    <-chan listed     // containerd's tasks, once
 }
 

@@ -15,8 +15,8 @@ func (p *Picker) Capability(free []int) ([]Count, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.solver(Spread) == nil {
+	if p.solver() == nil {
 		return nil, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
 	}
-	return p.solver(Spread).figures(q, q.free).Capability, nil
+	return p.solver().figures(q, q.free).Capability, nil
 }

@@ -24,9 +24,8 @@
 // indices if they differ in none.
 //
 // Which way the best set is found depends on the graph alone. Up to 16 GPUs a
-// table has every set (table, search, packing). More GPUs whose links nest are a
+// table has every set (table, search, packings). More GPUs whose links nest are a
 // tree of domains, over which all quantities are sums (hierarchy, tree). On any
-// other graph a search goes as far as it is allowed, and says how far from the
-// best its answer may be (branch, ring, match). Verify checks answers by a way of
-// its own.
+// other graph the answer is a good one and not proven the best (irregular,
+// exchange, rings).
 package alloc

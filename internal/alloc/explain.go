@@ -16,8 +16,6 @@ type Explanation struct {
 	DecidedBy Component `json:"decidedBy,omitempty"`
 	// Key lists the components in the order in which the policy compares them.
 	Key []Component `json:"key"`
-	// Opposite says that the policy wants of each component what others do not.
-	Opposite bool `json:"opposite,omitempty"`
 	// Exact says that it is proven that no other set is better than the chosen
 	// one, and none but that better than the runner-up.
 	Exact bool `json:"exact"`
@@ -36,9 +34,8 @@ type Candidate struct {
 	Cut        int           `json:"cut"`
 	Locality   int           `json:"locality"`
 	// What single policies judge by besides; 0 where it is no part of the policy.
-	Score   float64 `json:"score,omitempty"`   // Weighted: gain·weight − loss·cut
-	Jobs    int     `json:"jobs,omitempty"`    // MTF: the jobs that would fill the node, after less before
-	Packing int     `json:"packing,omitempty"` // Partition: the weight, with that of the best packing of the others
+	Score float64 `json:"score,omitempty"` // Weighted: gain·weight − loss·cut
+	Jobs  int     `json:"jobs,omitempty"`  // MTF: the jobs that would fill the node, after less before
 }
 
 // Count says that as many disjoint sets of Size GPUs can be served at once, each
@@ -60,35 +57,36 @@ const (
 // of its GPUs: of the best sets without each of them it is the best. Of GPUs that
 // nothing but their indices tells apart it lacks the last.
 func (p *Picker) explain(q question, best solution) *Explanation {
+	key, most := q.policy.key(), maxBarred
+	if x, ok := p.solver().(*irregular); ok {
+		key, most = x.compared(q.policy), maxBarredSearch
+	}
 	e := &Explanation{
-		Policy: q.policy.String(), Chosen: p.solver(q.policy).figures(q, best.gpus),
-		Key: slices.Concat(q.policy.key(), []Component{ByOrder}), Opposite: q.policy.opposite(), Exact: best.bound == nil,
+		Policy: q.policy.String(), Chosen: p.solver().figures(q, best.gpus),
+		Key: slices.Concat(key, []Component{ByOrder}), Exact: !best.bounded,
 	}
-	lacking, most := p.lacking(q, best.gpus), maxBarred
-	if best.method == "bnb" {
-		most = maxBarredSearch
-	}
+	lacking := p.lacking(q, best.gpus)
 	if len(lacking) > most {
 		lacking, e.Exact = lacking[len(lacking)-most:], false
 	}
 	for _, g := range lacking {
 		without := q
 		without.barred = []int{g}
-		s, ok := p.solver(q.policy).solve(without)
-		e.Exact = e.Exact && s.bound == nil && !s.unfinished
+		s, ok := p.solver().solve(without)
+		e.Exact = e.Exact && !s.bounded
 		if !ok {
 			continue
 		}
-		other := p.solver(q.policy).figures(q, s.gpus)
+		other := p.solver().figures(q, s.gpus)
 		if e.RunnerUp != nil {
-			if by, _ := q.policy.compare(*e.RunnerUp, other); by >= 0 {
+			if by, _ := compareBy(key, *e.RunnerUp, other); by >= 0 {
 				continue
 			}
 		}
 		e.RunnerUp = &other
 	}
 	if e.RunnerUp != nil {
-		_, e.DecidedBy = q.policy.compare(e.Chosen, *e.RunnerUp)
+		_, e.DecidedBy = compareBy(key, e.Chosen, *e.RunnerUp)
 	}
 	return e
 }

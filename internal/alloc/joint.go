@@ -61,7 +61,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	switch {
 	case len(wants) == 0:
 		return Joint{Exact: true, Method: "table"}, nil
-	case p.solver(Spread) == nil:
+	case p.solver() == nil:
 		return Joint{}, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
 	}
 	order := largestFirst(wants)

@@ -19,53 +19,46 @@ const (
 	ByLocality             // of the set
 	ByScore                // of Weighted: gain·weight − loss·cut
 	ByJobs                 // of MTF: how many more jobs it takes to fill the node; less is better
-	ByPacking              // of Partition: weight, with that of the best packing of the others
 	ByOrder                // the indices, listed ascending: the least list is best
 )
 
-var componentNames = []string{"none", "class", "capability", "weight", "rest", "cut", "locality", "score", "jobs", "packing", "order"}
+var componentNames = []string{"none", "class", "capability", "weight", "rest", "cut", "locality", "score", "jobs", "order"}
 
 // String is the component's name: "class", "capability", "weight", "rest",
-// "cut", "locality", "score", "jobs", "packing" or "order".
+// "cut", "locality", "score", "jobs" or "order".
 func (c Component) String() string { return name(componentNames, c) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (c Component) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// keys is each policy's order of comparison; ByOrder follows them all. Distribute
-// compares as Spread does, the other way round.
+// keys is each policy's order of comparison; ByOrder follows them all.
 var keys = [numObjectives][]Component{
-	spread:     {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
-	binpack:    {ByClass, ByRest, ByCut, ByCapability, ByWeight, ByLocality},
-	weighted:   {ByScore},
-	mtf:        {ByJobs, ByClass, ByCut},
-	partition:  {ByPacking, ByWeight},
-	first:      {},
-	distribute: {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
+	spread:   {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
+	binpack:  {ByClass, ByRest, ByCut, ByCapability, ByWeight, ByLocality},
+	weighted: {ByScore},
+	mtf:      {ByJobs, ByClass, ByCut},
+	first:    {},
 }
 
 // key is the policy's order of comparison, without ByOrder.
 func (p Policy) key() []Component { return keys[p.objective] }
 
-// opposite tells whether the policy wants the least of each component where
-// others want the most.
-func (p Policy) opposite() bool { return p.objective == distribute }
-
 // compare tells which of two candidates the policy prefers: 1 the first, -1 the
 // second, and the component that decides, by the definitions and from what the
 // candidates say of themselves.
-func (p Policy) compare(a, b Candidate) (int, Component) {
-	for _, c := range p.key() {
-		if by := c.compare(a, b); by != 0 && p.opposite() {
-			return -by, c
-		} else if by != 0 {
+func (p Policy) compare(a, b Candidate) (int, Component) { return compareBy(p.key(), a, b) }
+
+// compareBy is compare by another key.
+func compareBy(key []Component, a, b Candidate) (int, Component) {
+	for _, c := range key {
+		if by := c.compare(a, b); by != 0 {
 			return by, c
 		}
 	}
 	return slices.Compare(b.GPUs, a.GPUs), ByOrder
 }
 
-// compare is 1 if the component speaks for a, -1 if for b, whatever the policy.
+// compare is 1 if the component speaks for a, -1 if for b.
 func (c Component) compare(a, b Candidate) int {
 	switch c {
 	case ByClass:
@@ -84,8 +77,6 @@ func (c Component) compare(a, b Candidate) int {
 		return cmp.Compare(a.Score, b.Score)
 	case ByJobs:
 		return cmp.Compare(b.Jobs, a.Jobs)
-	case ByPacking:
-		return cmp.Compare(a.Packing, b.Packing)
 	}
 	return 0
 }
@@ -109,8 +100,6 @@ func (c Component) figure(of Candidate) any {
 		return of.Score
 	case ByJobs:
 		return of.Jobs
-	case ByPacking:
-		return of.Packing
 	}
 	return nil
 }

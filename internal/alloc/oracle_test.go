@@ -18,9 +18,8 @@ type oracle struct {
 	packs   [numClasses][17][]int8 // by class and size; -1 is not known yet
 	vectors [][]int
 
-	partitions map[[2]int]int
-	jobs       map[uint32]int
-	parts      [][]uint32
+	jobs  map[uint32]int
+	parts [][]uint32
 }
 
 const numClasses = int(topology.MX) + 1
@@ -32,7 +31,7 @@ type judged struct {
 }
 
 func newOracle(g *topology.Graph) *oracle {
-	o := &oracle{g: g, vectors: make([][]int, 1<<g.Len()), partitions: map[[2]int]int{}, jobs: map[uint32]int{}}
+	o := &oracle{g: g, vectors: make([][]int, 1<<g.Len()), jobs: map[uint32]int{}}
 	for c := numClasses - 1; c >= 0; c-- {
 		o.rings[c] = unknown(g.Len())
 		for _, k := range []int{2, 4, 8, 16} {
@@ -110,47 +109,10 @@ func (o *oracle) key(policy Policy, s, rest uint32) [][]int {
 		return [][]int{{int(policy.gain)*weight[0] + int(policy.loss)*cut[0]}}
 	case mtf:
 		return [][]int{{o.buddies(s|rest) - o.buddies(rest)}, class, cut}
-	case partition:
-		return [][]int{{weight[0] + o.partition(rest, size(s))}, weight}
 	case first:
 		return [][]int{}
-	case distribute:
-		key := [][]int{class, capability, weight, restCapability, cut, local}
-		for i := range key {
-			key[i] = slices.Clone(key[i])
-			for j := range key[i] {
-				key[i][j] = -key[i][j]
-			}
-		}
-		return key
 	}
 	return [][]int{class, capability, weight, restCapability, cut, local}
-}
-
-// partition is the greatest weight of any disjoint subsets of k members.
-func (o *oracle) partition(s uint32, k int) int {
-	if size(s) < k {
-		return 0
-	}
-	memo, ok := o.partitions[[2]int{int(s), k}]
-	if ok {
-		return memo
-	}
-	last := uint32(1) << members(s)[size(s)-1]
-	most := o.partition(s-last, k)
-	o.choose(s-last, k-1, last, func(part uint32) {
-		weight := 0
-		for _, a := range members(part) {
-			for _, b := range members(part) {
-				if a < b {
-					weight += value[o.g.Kind(a, b)]
-				}
-			}
-		}
-		most = max(most, weight+o.partition(s-part, k))
-	})
-	o.partitions[[2]int{int(s), k}] = most
-	return most
 }
 
 // buddies is the least number of jobs of 8, 4, 2 and 1 GPUs that use up the free

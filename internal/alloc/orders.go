@@ -69,8 +69,11 @@ func classesOf(answers []Answer) []topology.Kind {
 // weigh is the weight of all sets.
 func (p *Picker) weigh(answers []Answer) (sum int) {
 	for _, a := range answers {
-		q := question{free: a.GPUs, policy: Spread}
-		sum += p.solver(Spread).figures(q, a.GPUs).Weight
+		for at, i := range a.GPUs {
+			for _, j := range a.GPUs[:at] {
+				sum += p.scale.weight(i, j)
+			}
+		}
 	}
 	return sum
 }

@@ -59,7 +59,7 @@ func TestOrders(t *testing.T) {
 	for seed := range uint64(200) {
 		p := New(graph(t, random(rand.New(rand.NewPCG(seed, 1)), 8, 2)))
 		free := []int{0, 1, 2, 3, 4, 5, 6, 7}
-		wants := []Want{{3, Partition}, {3, Partition}, {2, Partition}}
+		wants := []Want{{3, MTF}, {3, MTF}, {2, MTF}}
 		got, err := p.Joint(free, wants, false)
 		if err != nil || got.Exact || got.Method != "orders" {
 			t.Fatalf("%+v, %v", got, err)

@@ -29,16 +29,14 @@ type solver interface {
 	figures(q question, gpus []int) Candidate
 }
 
-// solution is a solver's part of an Answer. The solution of a search that was
-// not finished has a bound, and what the set reaches of it.
+// solution is a solver's part of an Answer.
 type solution struct {
-	gpus    []int
-	class   topology.Kind
-	method  string
-	bound   *Candidate
-	reached Candidate
-	// unfinished says, where there is no set, that this is not proven.
-	unfinished bool
+	gpus   []int
+	class  topology.Kind
+	method string
+	// bounded says that the search did not look at all that might be better, or
+	// where there is no set, might be one.
+	bounded bool
 }
 
 // New returns a Picker for the graph, which must not change any more. It is
@@ -68,12 +66,12 @@ func newPicker(g *topology.Graph, s *scale) *Picker {
 	return p
 }
 
-// solver is the one for a policy; nil for a graph that is too large for any. The
+// solver is the one for the graph; nil for one that is too large for any. The
 // hierarchy goes before a table that would have to be built for it.
-func (p *Picker) solver(by Policy) solver {
+func (p *Picker) solver() solver {
 	switch {
-	case p.large != nil && (p.table == nil || by != Partition && p.large.nests()):
-		return p.large
+	case p.large != nil && (p.table == nil || p.large.nests()):
+		return p.large.solver()
 	case p.table != nil:
 		return p.table
 	}
@@ -89,7 +87,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if p.solver(q.policy) == nil {
+	if p.solver() == nil {
 		return Answer{}, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
 	}
 	if missing := q.missing(); len(missing) > 0 {
@@ -102,16 +100,15 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	if !usual && r.Sizes == Enforce {
 		return Answer{}, p.sizeError(q)
 	}
-	s, ok := p.solver(q.policy).solve(q)
+	s, ok := p.solver().solve(q)
 	if !ok {
-		if s, err = p.unscoped(q, s.unfinished); err != nil {
+		if s, err = p.unscoped(q, s.bounded); err != nil {
 			return Answer{}, err
 		}
 	}
-	a := Answer{GPUs: s.gpus, Policy: q.policy, Class: s.class, Exact: s.bound == nil, Method: s.method, Bound: s.bound}
+	a := Answer{GPUs: s.gpus, Policy: q.policy, Class: s.class, Exact: !s.bounded, Method: s.method}
 	if !a.Exact {
-		a.Gap = q.policy.gap(s.reached, *s.bound)
-		a.Warnings = append(a.Warnings, a.Gap.String())
+		a.Warnings = append(a.Warnings, unproven)
 	}
 	if r.Explain {
 		a.Explanation = p.explain(q, s)
@@ -121,6 +118,9 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	}
 	return a, nil
 }
+
+// unproven is the warning about an answer that is not exact.
+const unproven = "there may be better GPUs: the links of this node do not nest, so that not all sets were compared"
 
 // PickMask is Pick for callers that count nanoseconds: bit i stands for GPU i,
 // scope and size are free, and nothing is allocated once the first pick by the
@@ -162,15 +162,15 @@ func (p *Picker) sizeError(q question) error {
 // unscoped is the best set without the scope, if it is within it all the same,
 // which the search within it ended too soon to find: then it is the best there,
 // too. The error is a *ScopeError otherwise.
-func (p *Picker) unscoped(q question, unfinished bool) (solution, error) {
+func (p *Picker) unscoped(q question, bounded bool) (solution, error) {
 	scope := q.scope
 	q.scope = Any
 	s, ok := p.try(q)
-	if ok && unfinished && p.within(scope, s) {
+	if ok && bounded && p.within(scope, s) {
 		return s, nil
 	}
 	q.scope = scope
-	e := &ScopeError{N: q.n, Scope: scope, Unfinished: unfinished, Most: p.most(q)}
+	e := &ScopeError{N: q.n, Scope: scope, Unfinished: bounded, Most: p.most(q)}
 	if ok {
 		e.Best, e.Class = s.gpus, s.class
 	}
@@ -223,5 +223,5 @@ func (p *Picker) try(q question) (solution, bool) {
 	if q.n > len(q.free) || q.n < len(q.required) {
 		return solution{}, false
 	}
-	return p.solver(q.policy).solve(q)
+	return p.solver().solve(q)
 }

@@ -22,15 +22,12 @@ const (
 	binpack
 	weighted
 	mtf
-	partition
 	first
-	distribute
 	numObjectives
 )
 
-// The policies without parameters. Spread, Binpack and Distribute put the class
-// of the set first, so that Spread and Binpack never leave a link domain without
-// need.
+// The policies without parameters. Spread and Binpack put the class of the set
+// first, so that they never leave a link domain without need.
 var (
 	// Spread wants the best-linked set, and among equals the one that leaves the
 	// most capable rest. Alias "compact".
@@ -41,14 +38,8 @@ var (
 	// MTF wants the set after which the fewest jobs of 8, 4, 2 and 1 GPUs would
 	// fill the node: Kunlunxin's measure of fragmentation.
 	MTF = Policy{objective: mtf}
-	// Partition wants the set that, with the best way to cut the other free GPUs
-	// into sets as large, has the greatest weight: the aim of NVIDIA's
-	// go-gpuallocator, but that what is left over counts nothing here.
-	Partition = Policy{objective: partition}
 	// First takes GPUs in the order of their indices.
 	First = Policy{objective: first}
-	// Distribute is the opposite of Spread, component by component.
-	Distribute = Policy{objective: distribute}
 )
 
 // maxFactor bounds the factors of Weighted, so that no sum overflows.
@@ -72,14 +63,14 @@ func Weighted(gain, loss float64) (Policy, error) {
 
 func thousandths(f float64) int64 { return int64(f*1000 + 0.5) }
 
-var objectiveNames = []string{"spread", "binpack", "weighted", "mtf", "partition", "first", "distribute"}
+var objectiveNames = []string{"spread", "binpack", "weighted", "mtf", "first"}
 
 // PolicyWords lists what ParsePolicy takes, for a message or a help text.
-const PolicyWords = "spread (or compact), binpack (or preserve), weighted:GAIN,LOSS, mtf, partition, first, distribute"
+const PolicyWords = "spread (or compact), binpack (or preserve), weighted:GAIN,LOSS, mtf, first"
 
 // Policies are all policies without parameters, and Weighted by HAMi's factors.
 func Policies() []Policy {
-	return []Policy{Spread, Binpack, {objective: weighted, gain: 10_000, loss: 1000}, MTF, Partition, First, Distribute}
+	return []Policy{Spread, Binpack, {objective: weighted, gain: 10_000, loss: 1000}, MTF, First}
 }
 
 // String is the policy's name, such as "spread" or "weighted:10,1".
@@ -94,10 +85,19 @@ func (p Policy) String() string {
 // decimal writes thousandths as a number.
 func decimal(v int64) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
 
+// Retired returns a warning about a policy that older versions had, for which
+// ParsePolicy returns Spread; it is empty for any other text.
+func Retired(s string) string {
+	if s == "partition" || s == "distribute" {
+		return fmt.Sprintf("the policy %s no longer exists: GPUs are picked by spread; name one that does (metax-ctk pick --help)", s)
+	}
+	return ""
+}
+
 // ParsePolicy reads a policy's name or alias.
 func ParsePolicy(s string) (Policy, error) {
 	switch s {
-	case "compact":
+	case "compact", "partition", "distribute":
 		return Spread, nil
 	case "preserve":
 		return Binpack, nil

@@ -1,6 +1,7 @@
 package alloc
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,10 +71,27 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// TestRetired reads the policies of older versions, each with a warning.
+func TestRetired(t *testing.T) {
+	for _, s := range []string{"partition", "distribute"} {
+		if p, err := ParsePolicy(s); p != Spread || err != nil {
+			t.Errorf("%s is %v, %v; want spread", s, p, err)
+		}
+		if w := Retired(s); !strings.Contains(w, "policy "+s+" no longer exists: GPUs are picked by spread") {
+			t.Errorf("%s: warning %q", s, w)
+		}
+	}
+	for _, s := range []string{"spread", "compact", "nonsense", ""} {
+		if w := Retired(s); w != "" {
+			t.Errorf("%q: warning %q", s, w)
+		}
+	}
+}
+
 // TestFigures has another value for each component, as data and as words.
 func TestFigures(t *testing.T) {
 	counts, rest := []Count{{topology.MX, 2, 3}}, []Count{{topology.PIX, 4, 1}}
-	c := Candidate{Class: topology.PXB, Capability: counts, Weight: 5, Rest: rest, Cut: 7, Locality: 8, Score: 9.5, Jobs: 2, Packing: 11}
+	c := Candidate{Class: topology.PXB, Capability: counts, Weight: 5, Rest: rest, Cut: 7, Locality: 8, Score: 9.5, Jobs: 2}
 	for _, tc := range []struct {
 		of   Component
 		want any
@@ -87,14 +105,10 @@ func TestFigures(t *testing.T) {
 		{ByLocality, 8, "8"},
 		{ByScore, 9.5, "9.5"},
 		{ByJobs, 2, "+2"},
-		{ByPacking, 11, "11"},
 		{ByOrder, nil, ""},
 	} {
 		if diff := cmp.Diff(tc.want, tc.of.figure(c)); diff != "" || tc.of.cell(c) != tc.cell {
 			t.Errorf("%v: %q, want %q (-want +got):\n%s", tc.of, tc.of.cell(c), tc.cell, diff)
 		}
-	}
-	if diff := cmp.Diff(map[string]any{"jobs": 2, "class": topology.PXB, "cut": 7}, MTF.Figures(c)); diff != "" {
-		t.Errorf("figures of mtf (-want +got):\n%s", diff)
 	}
 }

@@ -35,7 +35,7 @@ func digest(t *testing.T) string {
 		}
 		p := New(g)
 		for range 6 {
-			a, err := p.Pick(Request{N: 1 + r.IntN(8), Free: r.Perm(n)[:8+r.IntN(n-7)], Policy: policies[r.IntN(len(policies))], Explain: n <= 8, Budget: 500})
+			a, err := p.Pick(Request{N: 1 + r.IntN(8), Free: r.Perm(n)[:8+r.IntN(n-7)], Policy: policies[r.IntN(len(policies))], Explain: n <= 8})
 			text, _ := json.Marshal(a)
 			fmt.Fprintf(h, "%s %v\n", text, err)
 		}

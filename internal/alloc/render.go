@@ -18,7 +18,6 @@ var legend = []struct {
 	{ByCut, "cut    the weight of the links to those; less is better"},
 	{ByScore, "score  what the policy makes of the weight of their links and that of those to the GPUs left free"},
 	{ByJobs, "jobs   how many more jobs of 8, 4, 2 and 1 GPUs it takes to fill the node; less is better"},
-	{ByPacking, "packing  the weight, with that of the best way to cut the GPUs left free into sets as large"},
 }
 
 // Text says in a sentence why the set was chosen, and shows the figures of both
@@ -54,9 +53,6 @@ func (e *Explanation) Text() string {
 			b.WriteString("  " + l.text + "\n")
 		}
 	}
-	if e.Opposite {
-		b.WriteString("  distribute wants the opposite of all these\n")
-	}
 	return b.String()
 }
 
@@ -69,6 +65,9 @@ func (e *Explanation) sentence() string {
 	case e.Joint && e.inferior():
 		return fmt.Sprintf("chosen %s together with the other requests; by itself %s is better because %s",
 			join(chosen.GPUs), join(other.GPUs), e.reason(*other, chosen))
+	case e.inferior():
+		return fmt.Sprintf("chosen %s; a second search found %s, which is better because %s",
+			join(chosen.GPUs), join(other.GPUs), e.reason(*other, chosen))
 	}
 	return fmt.Sprintf("chosen %s over %s because %s", join(chosen.GPUs), join(other.GPUs), e.reason(chosen, *other))
 }
@@ -76,8 +75,7 @@ func (e *Explanation) sentence() string {
 // inferior tells whether the runner-up is better by itself.
 func (e *Explanation) inferior() bool {
 	by := e.DecidedBy.compare(e.Chosen, *e.RunnerUp)
-	return by < 0 && !e.Opposite || by > 0 && e.Opposite ||
-		e.DecidedBy == ByOrder && slices.Compare(e.Chosen.GPUs, e.RunnerUp.GPUs) > 0
+	return by < 0 || e.DecidedBy == ByOrder && slices.Compare(e.Chosen.GPUs, e.RunnerUp.GPUs) > 0
 }
 
 // reason is the second half of the sentence: why a, which is better, and not b.
@@ -94,16 +92,11 @@ func (e *Explanation) reason(a, b Candidate) string {
 	case ByCut:
 		return fmt.Sprintf("their links to the GPUs left free weigh %d, the others' %d", a.Cut, b.Cut)
 	case ByLocality:
-		if e.Opposite {
-			return fmt.Sprintf("they sit farther from each other on the host: %d against %d", a.Locality, b.Locality)
-		}
 		return fmt.Sprintf("they sit nearer to each other on the host: %d against %d", a.Locality, b.Locality)
 	case ByScore:
 		return fmt.Sprintf("they score %v, the others %v", a.Score, b.Score)
 	case ByJobs:
 		return fmt.Sprintf("filling the node then takes %+d jobs, with the others %+d", a.Jobs, b.Jobs)
-	case ByPacking:
-		return fmt.Sprintf("with the best packing of the rest they weigh %d, the others %d", a.Packing, b.Packing)
 	}
 	if len(e.Key) == 1 {
 		return "their indices come first"

@@ -1,7 +1,6 @@
 package alloc
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,55 +16,28 @@ type Request struct {
 	Policy   Policy
 	Scope    Scope
 	Sizes    SizeRule
-	// Budget bounds the work of a search on a graph for which no other method is
-	// known, in steps of it, never in time, so that the answer is the same on
-	// every machine. 0 is DefaultBudget; a negative one takes the first guess,
-	// which has bounds of its own. More is not always better: with another budget
-	// a search may find another of the sets that it cannot tell from the best.
-	Budget int
 	// Explain fills Answer.Explanation, at the price of one more question for each
 	// of the GPUs, up to a bound.
 	Explain bool
 }
-
-// DefaultBudget keeps a search on some hundred GPUs within about 10 ms, once what
-// it needs of the graph is prepared.
-const DefaultBudget = 10_000
-
-// maxBudget is what a greater budget counts as.
-const maxBudget = 1 << 24
 
 // Answer is the best set of GPUs for a Request.
 type Answer struct {
 	GPUs   []int // indices, ascending
 	Policy Policy
 	// Class is the worst link that a ring over the GPUs needs; MX for a single
-	// GPU, which needs none.
+	// GPU, which needs none. On a graph that is searched, it is that of the best
+	// ring that was found.
 	Class topology.Kind
 	// Exact says that it is proven that no better set exists.
 	Exact bool
 	// Method names the algorithm that found it: "table" (every set of a small
-	// node), "tree" (a hierarchy of link domains), "dp" (the best packing, of
-	// Partition) or "bnb" (branch and bound).
+	// node), "tree" (a hierarchy of link domains) or "exchange" (a good set of a
+	// larger node whose links do not nest, improved GPU by GPU).
 	Method string
-	// Bound is what no set exceeds when the components of the policy are compared in
-	// their order; its GPUs are nil, and its other figures mean nothing.
-	// Gap is where the answer stays below it. Both are nil for an exact answer.
-	Bound *Candidate
-	Gap   *Gap
 	// Warnings are one line each, for a person.
 	Warnings    []string
 	Explanation *Explanation // nil unless asked for
-}
-
-// Gap says how far an answer may be from the best.
-type Gap struct {
-	// By is the first component of the key in which the answer is not proven to
-	// reach the bound; ByOrder if only the order of indices is not.
-	By Component `json:"by"`
-	// Answer and Bound are the component's values, as an explanation shows them.
-	Answer string `json:"answer,omitempty"`
-	Bound  string `json:"bound,omitempty"`
 }
 
 // question is a Request that makes sense: n is positive, and the lists are
@@ -78,7 +50,6 @@ type question struct {
 	barred []int
 	policy Policy
 	scope  Scope
-	budget int
 }
 
 // check turns r into a question about a graph of so many GPUs. The error is an
@@ -101,7 +72,7 @@ func (r Request) check(gpus int) (question, error) {
 	}
 	q := question{
 		n: r.N, free: slices.Clone(r.Free), required: slices.Clone(r.Required),
-		policy: r.Policy, scope: r.Scope, budget: cmp.Or(min(max(r.Budget, -1), maxBudget), DefaultBudget),
+		policy: r.Policy, scope: r.Scope,
 	}
 	slices.Sort(q.free)
 	slices.Sort(q.required)

@@ -1,147 +1,173 @@
 package alloc
 
-import "math/bits"
+import (
+	"cmp"
+	"slices"
 
-// net is a graph of at most 64 vertices, in which rings are searched for.
-type net struct {
-	links [64]uint64 // by vertex: its neighbours
-	work  *int       // steps that may be spent; below 0 the answer is perhaps
-	// hopeless are sets that are known not to hold so many rings of that size
-	hopeless map[wanted]struct{}
-	found    []uint64 // of blocks, to be used again
-}
-
-type wanted struct {
-	x           uint64
-	size, count int
-}
-
-// verdict is the answer to whether something exists.
-type verdict uint8
-
-const (
-	no verdict = iota
-	perhaps
-	yes
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// spans tells whether a ring leads through exactly the vertices of x.
-func (w *net) spans(x uint64) verdict {
-	size := bits.OnesCount64(x)
-	first := bits.TrailingZeros64(x)
-	switch {
-	case size < 2:
-		return yes
-	case size == 2:
-		if w.links[first]&x != 0 {
-			return yes
-		}
-		return no
-	}
-	start, least := first, size
-	for left := x; left != 0; left &= left - 1 {
-		v := bits.TrailingZeros64(left)
-		if d := bits.OnesCount64(w.links[v] & x); d < least {
-			start, least = v, d
-		}
-	}
-	switch {
-	case least < 2:
-		return no
-	case 2*least >= size: // Dirac's theorem
-		return yes
-	case w.piece(start, x) != x || w.lopsided(x) > 0:
-		return no
-	}
-	return w.thread(start, start, x&^(1<<start))
+// ringWork bounds the search for rings among some GPUs, in looks at a neighbour:
+// about 0.2 ms. A start may take a fourth of what is left.
+const ringWork = 40_000
+
+// rings looks for rings of links of a class or better among some GPUs, by going
+// from GPU to GPU, first to those with the fewest ways on. A ring of two is a link.
+type rings struct {
+	gpus     []int
+	near     [][]int32 // by place in gpus
+	ways     []int     // by place: how many of near are not taken
+	taken    []bool
+	required []bool
+	path     []int32
+	missing  int   // required GPUs that the path does not have
+	far      []int // by place: how many links it is from the start
+	work     int   // of all starts
+	left     int   // of this one
+	cut      bool  // a start was given up
 }
 
-// thread tells whether a path leads from at through all that are left and back to
-// the start. Each of them needs a way in and a way out, and one that has no
-// others than these has to come next if at is one of the two.
-func (w *net) thread(at, start int, left uint64) verdict {
-	if left == 0 {
-		return verdict(w.links[at] >> start & 1 * uint64(yes))
+// ring is one of n of the GPUs, with all of the required, ascending; nil if none is
+// found. complete tells that there is none then.
+func (x *irregular) ring(gpus, required []int, n int, class topology.Kind) (ring []int, complete bool) {
+	r := x.rings(gpus, required, class)
+	return r.next(n), !r.cut
+}
+
+func (x *irregular) rings(gpus, required []int, class topology.Kind) *rings {
+	m := len(gpus)
+	r := &rings{
+		gpus: gpus, near: make([][]int32, m), ways: make([]int, m), taken: make([]bool, m), required: make([]bool, m),
+		far: make([]int, m), missing: len(required),
 	}
-	if *w.work -= 1 + bits.OnesCount64(left); *w.work < 0 {
-		return perhaps
-	}
-	open := left | 1<<at | 1<<start
-	next := w.links[at] & left
-	if w.links[start]&left == 0 || next == 0 {
-		return no
-	}
-	var forced uint64
-	for rest := left; rest != 0; rest &= rest - 1 {
-		v := bits.TrailingZeros64(rest)
-		ways := bits.OnesCount64(w.links[v] & open)
-		if ways < 2 {
-			return no
-		}
-		if ways == 2 && at != start && next>>v&1 == 1 && left != 1<<v {
-			forced |= 1 << v
+	for i, a := range gpus {
+		r.required[i] = slices.Contains(required, a)
+		for j, b := range gpus {
+			if i != j && x.scale.g.Kind(a, b) >= class {
+				r.near[i] = append(r.near[i], int32(j))
+			}
 		}
 	}
-	if forced&(forced-1) != 0 || w.piece(bits.TrailingZeros64(next), left) != left {
-		return no
+	r.reset()
+	return r
+}
+
+// reset takes nothing.
+func (r *rings) reset() {
+	clear(r.taken)
+	for i, near := range r.near {
+		r.ways[i] = len(near)
 	}
-	if forced != 0 {
-		next = forced
+	r.work, r.cut = ringWork, false
+}
+
+// next takes a ring of n out of the GPUs that are left.
+func (r *rings) next(n int) (ring []int) {
+	begin, end := 0, len(r.gpus)
+	if i := slices.Index(r.required, true); i >= 0 {
+		begin, end = i, i+1
 	}
-	found := no
-	for next != 0 {
-		v := w.rarest(next, left)
-		next &^= 1 << v
-		found = max(found, w.thread(v, start, left&^(1<<v)))
-		if found == yes || *w.work < 0 {
-			return found
+	if n == len(r.gpus) {
+		end = begin + 1
+		fewest := slices.Min(r.ways)
+		switch {
+		case n > 2 && fewest < 2:
+			return nil
+		case n > 2 && 2*fewest >= n: // Dirac's theorem
+			for at := range r.gpus {
+				r.take(int32(at))
+			}
+			return slices.Clone(r.gpus)
 		}
 	}
+	for start := begin; start < end && r.work > 0; start++ {
+		if r.taken[start] {
+			continue
+		}
+		if r.from(int32(start), n) {
+			for _, at := range r.path {
+				ring = append(ring, r.gpus[at])
+			}
+			slices.Sort(ring)
+			return ring
+		}
+	}
+	r.cut = r.cut || r.work <= 0
+	return nil
+}
+
+// from looks for a ring of n through a start.
+func (r *rings) from(start int32, n int) bool {
+	for i := range r.far {
+		r.far[i] = len(r.gpus)
+	}
+	r.far[start] = 0
+	for queue := []int32{start}; len(queue) > 0; queue = queue[1:] {
+		for _, v := range r.near[queue[0]] {
+			if !r.taken[v] && r.far[v] == len(r.gpus) {
+				r.far[v] = r.far[queue[0]] + 1
+				queue = append(queue, v)
+			}
+		}
+		r.work -= len(r.near[queue[0]])
+	}
+	r.left = r.work / 4
+	r.work -= r.left
+	r.path = r.path[:0]
+	found := r.extend(start, n)
+	r.cut = r.cut || r.left <= 0
+	r.work += max(r.left, 0)
 	return found
 }
 
-// rarest is that of some vertices which has the fewest neighbours in x.
-func (w *net) rarest(some, x uint64) (v int) {
-	least := 65
-	for ; some != 0; some &= some - 1 {
-		u := bits.TrailingZeros64(some)
-		if d := bits.OnesCount64(w.links[u] & x); d < least {
-			v, least = u, d
+// extend adds a GPU, and more until the path has n and closes; what it takes is
+// free again if it does not.
+func (r *rings) extend(v int32, n int) bool {
+	r.take(v)
+	if len(r.path) == n {
+		if r.missing == 0 && slices.Contains(r.near[v], r.path[0]) {
+			return true
+		}
+	} else if more := n - len(r.path); r.missing <= more {
+		next := make([]int32, 0, len(r.near[v]))
+		for _, u := range r.near[v] {
+			if !r.taken[u] && r.far[u] <= more {
+				next = append(next, u)
+			}
+		}
+		slices.SortStableFunc(next, func(a, b int32) int { return cmp.Compare(r.ways[a], r.ways[b]) })
+		for _, u := range next {
+			if r.left <= 0 {
+				break
+			}
+			if r.extend(u, n) {
+				return true
+			}
 		}
 	}
-	return v
+	r.drop(v)
+	return false
 }
 
-// piece is what of x hangs together with v.
-func (w *net) piece(v int, x uint64) uint64 {
-	seen := uint64(1) << v
-	for edge := seen; edge != 0; {
-		var next uint64
-		for ; edge != 0; edge &= edge - 1 {
-			next |= w.links[bits.TrailingZeros64(edge)]
-		}
-		edge = next & x &^ seen
-		seen |= edge
+func (r *rings) take(v int32) {
+	r.path = append(r.path, v)
+	r.taken[v] = true
+	r.left -= 2 * len(r.near[v])
+	if r.required[v] {
+		r.missing--
 	}
-	return seen
+	for _, u := range r.near[v] {
+		r.ways[u]--
+	}
 }
 
-// lopsided is by how many the greater side of a bipartite piece exceeds the
-// smaller, which are as many as every set of disjoint even rings leaves out; 0 if
-// it is not bipartite.
-func (w *net) lopsided(x uint64) int {
-	sides := [2]uint64{x & -x, 0}
-	for side, edge := 0, sides[0]; edge != 0; side = 1 - side {
-		var next uint64
-		for ; edge != 0; edge &= edge - 1 {
-			next |= w.links[bits.TrailingZeros64(edge)] & x
-		}
-		if next&sides[side] != 0 {
-			return 0
-		}
-		edge = next &^ sides[1-side]
-		sides[1-side] |= next
+func (r *rings) drop(v int32) {
+	r.path = r.path[:len(r.path)-1]
+	r.taken[v] = false
+	if r.required[v] {
+		r.missing++
 	}
-	a, b := bits.OnesCount64(sides[0]), bits.OnesCount64(sides[1])
-	return max(a-b, b-a)
+	for _, u := range r.near[v] {
+		r.ways[u]++
+	}
 }

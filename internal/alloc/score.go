@@ -23,21 +23,19 @@ type NodeScore struct {
 	Loss     []Count `json:"loss"`
 	Cut      int     `json:"cut"`
 	Locality int     `json:"locality"`
-	// Score and Packing belong to the policies Weighted and Partition alone, as in
-	// a Candidate. Jobs is what MTF goes by, whatever the policy.
-	Score   float64 `json:"score,omitempty"`
-	Packing int     `json:"packing,omitempty"`
-	Jobs    int     `json:"jobs"`
+	// Score belongs to the policy Weighted alone, as in a Candidate. Jobs is what MTF
+	// goes by, whatever the policy.
+	Score float64 `json:"score,omitempty"`
+	Jobs  int     `json:"jobs"`
 	// Worst is the worst class of link on the node, which every set of its GPUs
 	// fits.
 	Worst topology.Kind `json:"worst"`
 	// Key lists the components in the order in which Compare goes by them.
 	Key []Component `json:"key"`
-	// Exact says that it is proven that the node has no better answer, Method how
-	// it was found, and Gap how far it may be from the best if it is not exact.
+	// Exact says that it is proven that the node has no better answer, and Method how
+	// it was found.
 	Exact  bool   `json:"exact"`
 	Method string `json:"method"`
-	Gap    *Gap   `json:"gap,omitempty"`
 }
 
 // Score is the key of the best answer for n of the free GPUs, before against
@@ -56,13 +54,13 @@ func (p *Picker) scoreOf(r Request) (NodeScore, error) {
 	if err != nil {
 		return NodeScore{}, err
 	}
-	before, c := p.solver(q.policy).figures(q, q.free), p.solver(q.policy).figures(q, a.GPUs)
+	before, c := p.solver().figures(q, q.free), p.solver().figures(q, a.GPUs)
 	q.policy = MTF
 	s := NodeScore{
 		Policy: r.Policy.String(), GPUs: a.GPUs, Free: len(r.Free), Class: c.Class, Capability: c.Capability, Weight: c.Weight,
 		Before: before.Capability, After: c.Rest, Loss: []Count{}, Cut: c.Cut, Locality: c.Locality,
-		Score: c.Score, Packing: c.Packing, Jobs: p.solver(MTF).figures(q, a.GPUs).Jobs,
-		Worst: p.worst(), Key: append([]Component{}, r.Policy.key()...), Exact: a.Exact, Method: a.Method, Gap: a.Gap,
+		Score: c.Score, Jobs: p.solver().figures(q, a.GPUs).Jobs,
+		Worst: p.worst(), Key: append([]Component{}, r.Policy.key()...), Exact: a.Exact, Method: a.Method,
 	}
 	for _, c := range s.Before {
 		c.Sets -= s.room(s.After, s.Free-len(s.GPUs), c.Class, c.Size)
@@ -100,11 +98,7 @@ func (s NodeScore) room(capability []Count, gpus int, class topology.Kind, size 
 // the policy, with what the node loses in place of what it keeps, so that a node
 // is not better for being larger.
 //
-// No policy turns that round. Spread means to keep a job compact and Distribute
-// to scatter it, which is about the GPUs of one node; a node that serves a job
-// well is the better one all the same. The packing of Partition says nothing
-// about nodes: a best answer always is part of a best packing. To First all nodes
-// are equal.
+// No policy turns that round. To First all nodes are equal.
 func (s NodeScore) Compare(o NodeScore) int {
 	for _, c := range s.Key {
 		by := 0
@@ -143,8 +137,7 @@ func (s NodeScore) compareRoom(o NodeScore, sets func(n NodeScore, class topolog
 	return 0
 }
 
-// candidate is what a Component compares of a score, but for the capabilities and
-// the packing.
+// candidate is what a Component compares of a score, but for the capabilities.
 func (s NodeScore) candidate() Candidate {
 	return Candidate{Class: s.Class, Weight: s.Weight, Cut: s.Cut, Locality: s.Locality, Score: s.Score, Jobs: s.Jobs}
 }
@@ -162,7 +155,7 @@ func (p *Picker) Heaviest(free []int, n int) (weight, cut int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	c := p.solver(q.policy).figures(q, a.GPUs)
+	c := p.solver().figures(q, a.GPUs)
 	return c.Weight, c.Cut, nil
 }
 

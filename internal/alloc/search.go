@@ -29,10 +29,7 @@ const maxKey = 6
 // none. Of twins, which nothing but their indices tells apart, it takes those
 // that come first.
 func (t *table) search(q query) set {
-	w := walk{valuer: t.valuer(q), query: q, key: q.policy.key(), sign: 1, bounded: q.scope != Any && q.scope != Node}
-	if q.policy.opposite() {
-		w.sign = -1
-	}
+	w := walk{valuer: t.valuer(q), query: q, key: q.policy.key(), bounded: q.scope != Any && q.scope != Node}
 	pickable := q.free &^ q.required &^ q.barred
 	for _, twins := range t.twins {
 		twins &= pickable
@@ -61,7 +58,6 @@ type walk struct {
 	valuer
 	query
 	key     []Component
-	sign    int64
 	bounded bool // by a scope
 	groups  int
 	left    [maxTable]set     // the twins of each group that may be picked
@@ -97,7 +93,7 @@ func (w *walk) weigh(s set) {
 	i := 0
 	if w.best != 0 {
 		for i < len(w.key) {
-			if v := w.sign * w.value(w.key[i], s, rest); v < w.top[i] {
+			if v := w.value(w.key[i], s, rest); v < w.top[i] {
 				return
 			} else if v > w.top[i] {
 				break
@@ -110,25 +106,21 @@ func (w *walk) weigh(s set) {
 	}
 	w.best = s
 	for ; i < len(w.key); i++ {
-		w.top[i] = w.sign * w.value(w.key[i], s, rest)
+		w.top[i] = w.value(w.key[i], s, rest)
 	}
 }
 
 // valuer says what sets are worth to a policy.
 type valuer struct {
 	*table
-	policy  Policy
-	jobs    []uint8 // of MTF: by free set
-	packing []int32 // of Partition: by free set
+	policy Policy
+	jobs   []uint8 // of MTF: by free set
 }
 
 func (t *table) valuer(q query) valuer {
 	v := valuer{table: t, policy: q.policy}
-	switch q.policy.objective {
-	case mtf:
+	if q.policy.objective == mtf {
 		v.jobs = t.jobs()
-	case partition:
-		v.packing = t.packing[q.n]()
 	}
 	return v
 }
@@ -153,8 +145,6 @@ func (v *valuer) value(c Component, s, rest set) int64 {
 		return v.policy.gain*int64(v.facts[s].weight) - v.policy.loss*v.cut(s, rest)
 	case ByJobs:
 		return -int64(v.jobs[rest])
-	case ByPacking:
-		return int64(v.facts[s].weight) + int64(v.packing[rest])
 	}
 	return 0 // ByOrder is no number
 }

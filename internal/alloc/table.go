@@ -28,8 +28,6 @@ type table struct {
 	picks [numObjectives]func() [][maxComplete + 1]set
 	// jobs is how many jobs fill a free set, as MTF counts.
 	jobs func() []uint8
-	// packing is the weight of the best packing of a free set into sets of so many.
-	packing [maxTable + 1]func() []int32
 }
 
 // facts is what the key asks of one set.
@@ -68,11 +66,7 @@ func (load tableSolver) solve(q question) (solution, bool) {
 	if best == 0 {
 		return solution{}, false
 	}
-	method := "table"
-	if q.policy.objective == partition {
-		method = "dp"
-	}
-	return solution{gpus: best.gpus(), class: t.facts[best].class, method: method}, true
+	return solution{gpus: best.gpus(), class: t.facts[best].class, method: "table"}, true
 }
 
 func (load tableSolver) figures(q question, gpus []int) Candidate {
@@ -90,8 +84,6 @@ func (load tableSolver) figures(q question, gpus []int) Candidate {
 		c.Score = float64(v.value(ByScore, s, rest)) / 1000
 	case mtf:
 		c.Jobs = int(v.jobs[rest]) - int(v.jobs[asked.free])
-	case partition:
-		c.Packing = int(v.value(ByPacking, s, rest))
 	}
 	return c
 }
@@ -102,9 +94,6 @@ func buildTable(s *scale) *table {
 	t.sumPairs(s)
 	t.countSets(g)
 	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(s) })
-	for k := range t.packing {
-		t.packing[k] = sync.OnceValue(func() []int32 { return t.bestPacking(k) })
-	}
 	for o := range t.picks {
 		t.picks[o] = sync.OnceValue(func() [][maxComplete + 1]set { return t.complete(Policy{objective: objective(o)}) })
 	}

@@ -67,20 +67,9 @@ func (t *tree) solve(q question) (solution, bool) {
 // best is the best set for q; ok is false if there is none.
 func (t *tree) best(q question) (best solution, ok bool) {
 	kinds := t.dendrogram.kinds
-	lowest := flavor{floor: kinds[len(kinds)-1], scope: q.scope, ceiling: -1, mtf: q.policy == MTF}
+	lowest := flavor{floor: kinds[len(kinds)-1], scope: q.scope, mtf: q.policy == MTF}
 	if q.scope == Link {
 		lowest.floor = topology.MX
-	}
-	if q.policy == Distribute && q.n > 1 {
-		// a set counts that is of the class or worse: the first one is of it
-		for _, c := range slices.Backward(kinds) {
-			f := lowest
-			f.ceiling = int8(c)
-			if best, ok = t.choose(q, f); ok {
-				break
-			}
-		}
-		return best, ok
 	}
 	fewest := -1 // jobs; it matters to MTF alone
 	switch q.policy.objective {
@@ -119,18 +108,14 @@ func (t *tree) choose(q question, f flavor) (best solution, ok bool) {
 		p.pool = p.pool.shed()
 	}
 	c := m.grow(m.layout(q.layout(), t.dendrogram), p, m.ranks[p.rank], q.n, q.n)
-	wanted := 0
-	if f.ceiling >= 0 {
-		wanted = 1
-	}
-	if c.rows>>wanted&1 == 0 || c.words[0][c.at(wanted, q.n)] < hardly {
+	if c.rows&1 == 0 || c.words[0][c.at(0, q.n)] < hardly {
 		return best, false
 	}
 	at := make([]int32, len(q.free))
 	for i, gpu := range q.free {
 		at[i] = int32(gpu)
 	}
-	e := c.at(wanted, q.n)
+	e := c.at(0, q.n)
 	best = solution{gpus: make([]int, 0, q.n), class: c.joint(e, m.ranks), method: "tree"}
 	c.pick(e, at, func(gpu int32) { best.gpus = append(best.gpus, int(gpu)) })
 	slices.Sort(best.gpus)

@@ -10,8 +10,7 @@ import (
 // curve is the best there is in a shape for each number of GPUs chosen, from lo
 // to hi. Its entries are in rows, one for each state of the sets: what a policy
 // must know of a set besides its value, 0 to 7. That is for MTF the size of the
-// pool of whole buddies, without the eights; for a flavor with a ceiling, whether
-// the set counts; and 0 for all others.
+// pool of whole buddies, without the eights, and 0 for all others.
 type curve struct {
 	of     *shape
 	lo, hi int

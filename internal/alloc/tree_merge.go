@@ -11,13 +11,12 @@ type stretch struct{ lo, hi int }
 
 var (
 	none = stretch{0, 0}
-	some = stretch{1, MaxGPUs}
 	many = stretch{0, MaxGPUs}
 )
 
 // merge is the curve for from to to GPUs of a shape with these halves.
 func merge(s *shape, ly *layout, l, r *curve, from, to int) *curve {
-	g := merger{curve: newCurve(s, ly, from, to, rowsOf(s, l, r))}
+	g := merger{curve: newCurve(s, ly, from, to, rowsOf(l, r))}
 	g.l, g.r = l, r
 	if s.mix != "" {
 		g.mixer = newMixer(g.curve)
@@ -48,13 +47,9 @@ func merge(s *shape, ly *layout, l, r *curve, from, to int) *curve {
 }
 
 // rowsOf says which states the sets of a shape can be in.
-func rowsOf(s *shape, l, r *curve) (rows uint8) {
+func rowsOf(l, r *curve) (rows uint8) {
 	if l.layout.job == 0 {
-		rows = l.rows | r.rows
-		if s.across && s.counted {
-			rows |= 2
-		}
-		return rows
+		return l.rows | r.rows
 	}
 	for p := range 8 {
 		if l.rows>>p&1 == 1 {
@@ -77,13 +72,8 @@ func (g *merger) extend(i, a, p, q int) {
 			with = none
 		}
 		g.join(i, a, q, (p+q)%maxBuddy, with, carry)
-	case a == 0:
-		g.join(i, a, q, p|q, many, 0)
-	case !s.across:
+	case !s.across && a > 0:
 		g.join(i, a, q, p|q, none, 0)
-	case s.counted && p|q == 0:
-		g.join(i, a, q, 0, none, 0)
-		g.join(i, a, q, 1, some, 0)
 	default:
 		g.join(i, a, q, p|q, many, 0)
 	}

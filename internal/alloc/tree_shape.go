@@ -31,9 +31,7 @@ type shapeKey struct {
 	left, right part
 	rank        int32
 	state       state // of a GPU
-	// across tells that the GPUs of a set may be in both halves; counted, that such
-	// a set counts, as a flavor says
-	across, counted bool
+	across      bool  // the GPUs of a set may be in both halves
 	// mix says, free GPU by free GPU, which half it is in: 0 or 1; empty if those
 	// of the left half are all before those of the right.
 	mix string
@@ -61,9 +59,7 @@ const (
 type flavor struct {
 	floor topology.Kind // pairs of a set are of that class or better
 	scope Scope
-	// A set counts that has a pair of that class or worse; -1 does not ask.
-	ceiling int8
-	mtf     bool // pools matter
+	mtf   bool // pools matter
 }
 
 // view is the vertices' shapes for the states asked about last.
@@ -131,7 +127,6 @@ func (m *memory) part(d *dendrogram, v *view, x *vertex) part {
 		return p
 	}
 	key := shapeKey{left: p, right: other, rank: x.rank, across: v.across[x.rank]}
-	key.counted = int8(d.ranks[x.rank].kind) <= v.ceiling
 	if x.mixed != nil {
 		key.arrange(x.mixed, v.states)
 	}

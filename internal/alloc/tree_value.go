@@ -57,10 +57,6 @@ type field struct {
 func newLayout(k layoutKey, d *dendrogram) *layout {
 	ly := &layout{layoutKey: k, words: 1}
 	room := wordBits
-	sign := int64(1)
-	if k.policy.opposite() {
-		sign = -1
-	}
 	add := func(f field, most int) {
 		width := bits.Len(uint(most))
 		if room < width {
@@ -68,7 +64,7 @@ func newLayout(k layoutKey, d *dendrogram) *layout {
 			room = wordBits
 		}
 		room -= width
-		f.word, f.unit = ly.words-1, sign<<room
+		f.word, f.unit = ly.words-1, 1<<room
 		ly.fields = append(ly.fields, f)
 	}
 	n := len(d.leaf)
@@ -91,7 +87,7 @@ func newLayout(k layoutKey, d *dendrogram) *layout {
 			add(field{of: c}, int(pairsOf(most))*int(topology.SameSwitch))
 		case ByScore:
 			room = 0
-			ly.fields = append(ly.fields, field{of: c, unit: sign})
+			ly.fields = append(ly.fields, field{of: c, unit: 1})
 		case ByJobs:
 			add(field{of: c}, n)
 			ly.job = ly.fields[0].unit

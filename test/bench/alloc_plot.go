@@ -18,7 +18,6 @@ var drawn = []struct {
 	style     plot.Style
 }{
 	{"best effort", plot.Style{Name: "go-gpuallocator, best effort", Color: svg.Amber}},
-	{"partition", plot.Style{Name: "metax-ctk, partition", Color: svg.Teal, Dash: "6 3"}},
 	{"spread", plot.Style{Name: "metax-ctk, spread", Color: svg.Indigo}},
 }
 

@@ -76,7 +76,7 @@ func (p page) words(line string) string {
 
 func TestPlotAllocators(t *testing.T) {
 	one := compared(12, "spread", "best effort", "simple")
-	svg := string(plotAllocators([]rival.Comparison{one, compared(12, "partition"), compared(14, "partition")}))
+	svg := string(plotAllocators([]rival.Comparison{one, compared(12, "spread"), compared(14, "spread")}))
 	if n := strings.Count(svg, ">12 GPUs<"); n != 1 {
 		t.Errorf("%d panels of 12 GPUs, want one", n)
 	}

@@ -52,13 +52,9 @@ var goals = map[string]float64{
 	pickAnswer + "/allocs":                         0,
 	picks + "BuildTable/8/quads":                   0.5e6,
 	picks + "PickMask/16/random/spread":            300e3,
-	picks + "PickMask/16/random/partition":         300e3,
 	picks + "Tree/128/free=64/n=32/spread/cold":    1e6,
 	picks + "Tree/1024/free=768/n=100/spread/cold": 5e6,
 	picks + "Tree/1024/free=768/n=100/spread/warm": 200e3,
-	picks + "Branch/24/random/spread/12/exact":     20e6,
-	picks + "Branch/64/random/spread/8/bounded":    10e6,
-	picks + "Branch/512/random/spread/8/bounded":   10e6,
 }
 
 const (

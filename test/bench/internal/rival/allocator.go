@@ -34,21 +34,11 @@ func allocators(n Node) ([]allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	scored, err := n.scored()
-	if err != nil {
-		return nil, err
-	}
-	partition, err := ours("partition", n.GPUs, alloc.Partition, func() (*alloc.Picker, error) {
-		return alloc.NewWeighted(scored, alloc.BandwidthWeights)
-	})
-	if err != nil {
-		return nil, err
-	}
 	theirs, err := nvidia(n)
 	if err != nil {
 		return nil, err
 	}
-	return append([]allocator{spread, partition}, theirs...), nil
+	return append([]allocator{spread}, theirs...), nil
 }
 
 // ours is the picker with a policy.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 	"testing"
-
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
 )
 
 // turned is a judge of a node, turned to sets of k.
@@ -55,36 +53,6 @@ func TestPackings(t *testing.T) {
 					if got, want := most[set], bestPartition(n, set, k, rest); got != want {
 						t.Errorf("%s, sets of %d of %08b, rest %t: %d, want %d", n.Name, k, set, rest, got, want)
 					}
-				}
-			}
-		}
-	}
-}
-
-// TestPackingsOfPicker has the judge and the picker agree on what Partition is after, on every
-// set of free GPUs.
-func TestPackingsOfPicker(t *testing.T) {
-	for _, n := range Nodes()[1:3] {
-		g, err := n.scored()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := alloc.NewWeighted(g, alloc.BandwidthWeights)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k := 1; k <= n.GPUs; k++ {
-			j := turned(t, n, k)
-			for _, free := range n.free(255) {
-				if bits.OnesCount32(free) < k {
-					continue
-				}
-				a, err := p.Pick(alloc.Request{N: k, Free: members(free), Policy: alloc.Partition, Explain: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got, want := a.Explanation.Chosen.Packing, int(j.full[free]); got != want {
-					t.Errorf("%s, %d of %08b: the picker packs %d, the judge %d", n.Name, k, free, got, want)
 				}
 			}
 		}

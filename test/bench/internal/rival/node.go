@@ -103,13 +103,6 @@ func (n Node) graph() (*topology.Graph, error) {
 	})
 }
 
-// scored is the node with bandwidths that weigh each pair as score does.
-func (n Node) scored() (*topology.Graph, error) {
-	return n.build(func(i, j int) gpu.Link {
-		return gpu.Link{Kind: n.host(i, j).String(), GBps: float64(n.score(i, j)) / 10}
-	})
-}
-
 func (n Node) build(link func(i, j int) gpu.Link) (*topology.Graph, error) {
 	node := gpu.NewNode(n.Name)
 	for i := range n.GPUs {

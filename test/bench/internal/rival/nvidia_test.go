@@ -81,8 +81,8 @@ func TestCompare(t *testing.T) {
 		questions  int // of 255 sets of 8 GPUs 1024
 		all        bool
 	}{
-		{Nodes()[0], Limit{Sets: 255, Work: 1e9, Single: 1e9}, 5, 1024, true},
-		{Nodes()[2], Limit{Sets: 255, Work: 3000, Single: 1e9}, 4, 1024, false},
+		{Nodes()[0], Limit{Sets: 255, Work: 1e9, Single: 1e9}, 4, 1024, true},
+		{Nodes()[2], Limit{Sets: 255, Work: 3000, Single: 1e9}, 3, 1024, false},
 	} {
 		c, err := Compare(tc.node, tc.limit)
 		if err != nil {
@@ -106,10 +106,6 @@ func TestCompare(t *testing.T) {
 			case "best effort":
 				// It tries everything, so it falls short only if the judge scores otherwise.
 				if r.Best != r.Right() {
-					t.Errorf("%s: %+v", c.Node, r)
-				}
-			case "partition":
-				if r.Right() != c.Common || r.BestFull != c.Common || r.First == nil {
 					t.Errorf("%s: %+v", c.Node, r)
 				}
 			}

@@ -24,7 +24,7 @@ type begun struct {
 func oracle(t *testing.T, picker *alloc.Picker, p alloc.Policy, gpus []int, jobs []Job, o Options) (starts []begun) {
 	t.Helper()
 	fits := func(free []int, n int) ([]int, bool) {
-		a, err := picker.Pick(alloc.Request{N: n, Free: free, Policy: p, Scope: o.Scope, Budget: pickBudget})
+		a, err := picker.Pick(alloc.Request{N: n, Free: free, Policy: p, Scope: o.Scope})
 		return a.GPUs, err == nil
 	}
 	ever := map[int]bool{}

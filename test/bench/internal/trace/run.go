@@ -161,16 +161,12 @@ func (r *run) serve() error {
 	}
 }
 
-// pickBudget bounds each pick on a node whose links do not nest: a trace makes
-// very many.
-const pickBudget = 200
-
 // pick asks for the GPUs of a job; ok is false if it cannot have them now.
 func (r *run) pick(gpus int) (alloc.Answer, bool, error) {
 	if gpus > len(r.free) {
 		return alloc.Answer{}, false, nil
 	}
-	answer, err := r.picker.Pick(alloc.Request{N: gpus, Free: r.free, Policy: r.policy, Scope: r.Scope, Sizes: alloc.Off, Budget: pickBudget})
+	answer, err := r.picker.Pick(alloc.Request{N: gpus, Free: r.free, Policy: r.policy, Scope: r.Scope, Sizes: alloc.Off})
 	switch {
 	case errors.Is(err, alloc.ErrUnmet):
 		return answer, false, nil

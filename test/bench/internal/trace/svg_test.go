@@ -24,7 +24,7 @@ func compared(t testing.TB) []Result {
 	t.Helper()
 	picker, gpus := simulated(t, "c500-8")
 	jobs := generated(t, Spec{Jobs: 300, GPUs: 8, Load: 0.7, Mix: fewLarge, MeanDuration: Hour, Seed: 1})
-	policies := []alloc.Policy{alloc.Spread, alloc.Binpack, alloc.First, alloc.Distribute}
+	policies := []alloc.Policy{alloc.Spread, alloc.Binpack, alloc.First, alloc.MTF}
 	results, err := Compare(picker, policies, gpus, jobs, Options{Timeline: true})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestSVGLines(t *testing.T) {
 			}
 		}
 	})
-	if diff := cmp.Diff(map[string]int{"spread": 2, "binpack": 2, "first": 2, "distribute": 2}, seen); diff != "" {
+	if diff := cmp.Diff(map[string]int{"spread": 2, "binpack": 2, "first": 2, "mtf": 2}, seen); diff != "" {
 		t.Errorf("lines by policy (-want +got):\n%s", diff)
 	}
 }

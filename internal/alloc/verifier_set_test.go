@@ -45,7 +45,7 @@ func (s *weighed) compare(o *weighed) (by int, decided Component, known bool) {
 				return 0, c, false
 			}
 			if by := cmp.Compare(x, y); by != 0 {
-				return s.j.sign() * by, c, true
+				return by, c, true
 			}
 		}
 	}
@@ -138,11 +138,6 @@ func (s *weighed) work(c Component, i int) (n int, known bool) {
 	case ByJobs:
 		j.steps -= 2 * j.g.Len()
 		return j.family.jobs(j.q.free) - j.family.jobs(s.others()), true
-	case ByPacking:
-		weight, _ := s.at(ByWeight, 0)
-		limit := j.question()
-		packed, known := j.bestPacking(s.others(), &limit)
-		return weight + packed, known
 	}
 	return 0, true
 }

@@ -1,9 +1,6 @@
 package alloc
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "slices"
 
 // family is a set of GPUs with the families that it falls into when its worst
 // links are taken away: by class, and among links of one class by how near the
@@ -92,44 +89,4 @@ func inJobs(gpus int) (jobs int) {
 		gpus %= job
 	}
 	return jobs
-}
-
-// bestPacking is the greatest weight of disjoint sets of as many GPUs as were
-// asked for. No weight is negative, so there are as many sets as there is room
-// for: the first GPU is left out only where the numbers do not divide.
-func (j *judge) bestPacking(gpus []int, b *allowance) (weight int, known bool) {
-	size := j.q.n
-	if len(gpus) < size || size == 1 {
-		return 0, true
-	}
-	var name []byte
-	for _, g := range gpus {
-		name = binary.BigEndian.AppendUint16(name, uint16(g))
-	}
-	if a, ok := j.packed[string(name)]; ok {
-		return a.n, a.known
-	}
-	known = true
-	if len(gpus)%size != 0 {
-		weight, known = j.bestPacking(gpus[1:], b)
-	}
-	if known {
-		known = j.combine(gpus[1:], size-1, gpus[:1:1], func(part []int) bool {
-			const cost = 8 // of a GPU to take out and look up, in looks at a pair
-			if !b.spend(cost*len(gpus) + size*size) {
-				return false
-			}
-			left := slices.DeleteFunc(slices.Clone(gpus), func(g int) bool { return slices.Contains(part, g) })
-			rest, ok := j.bestPacking(left, b)
-			for i, x := range part {
-				for _, y := range part[:i] {
-					rest += j.worth(x, y)
-				}
-			}
-			weight = max(weight, rest)
-			return ok
-		})
-	}
-	j.packed[string(name)] = answered{weight, known}
-	return weight, known
 }

@@ -28,7 +28,6 @@ type judge struct {
 	of       [][]*cluster    // by class and GPU: its cluster
 	pull     []int           // by GPU: the weight of its links to all free ones
 	family   *family         // of MTF
-	packed   map[string]answered
 	steps    int
 	unknown  []string
 }
@@ -47,7 +46,7 @@ type answered struct {
 }
 
 func newJudge(g *topology.Graph, w Weights, q question) (*judge, error) {
-	j := &judge{g: g, q: q, pull: make([]int, g.Len()), packed: map[string]answered{}, steps: maxSteps}
+	j := &judge{g: g, q: q, pull: make([]int, g.Len()), steps: maxSteps}
 	var err error
 	if j.worth, err = worth(g, w); err != nil {
 		return nil, err
@@ -279,29 +278,6 @@ func (j *judge) figure(s *weighed, what string, component Component, c Candidate
 	return nil
 }
 
-// against compares one component of a set with that of a bound: 1 if the policy
-// likes that of the set more.
-func (j *judge) against(s *weighed, component Component, bound Candidate) (by int, known bool) {
-	for i, v := range quantities(component, bound) {
-		mine, known := s.at(component, i)
-		if !known {
-			return 0, false
-		}
-		if by := cmp.Compare(mine, v); by != 0 {
-			return j.sign() * by, true
-		}
-	}
-	return 0, true
-}
-
-// sign is -1 for the policy that wants less of everything.
-func (j *judge) sign() int {
-	if j.q.policy == Distribute {
-		return -1
-	}
-	return 1
-}
-
 // quantities are a component of a candidate in numbers, of which more is better.
 func quantities(component Component, c Candidate) []int {
 	sets := func(list []Count) (n []int) {
@@ -327,8 +303,6 @@ func quantities(component Component, c Candidate) []int {
 		return []int{int(math.Round(1000 * c.Score))}
 	case ByJobs:
 		return []int{-c.Jobs}
-	case ByPacking:
-		return []int{c.Packing}
 	}
 	return nil
 }
