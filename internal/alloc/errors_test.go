@@ -212,8 +212,8 @@ func TestErrors(t *testing.T) {
 		{
 			"no MetaXLink at all", pcie,
 			Request{N: 2, Free: all, Scope: Link},
-			&ScopeError{N: 2, Scope: Link, Most: 1, Best: []int{0, 1}, Class: topology.PIX},
-			"no 2 GPUs free in one MetaXLink ring, at most 1; without that demand, the best are 0,1 (class PIX)",
+			&ScopeError{N: 2, Scope: Link, Most: 1, Best: []int{0, 1}, Class: topology.Switch},
+			"no 2 GPUs free in one MetaXLink ring, at most 1; without that demand, the best are 0,1 (class SWITCH)",
 		},
 		{
 			"a place that is not known", bare,

@@ -19,15 +19,19 @@ func (r rank) compare(o rank) int {
 	return cmp.Or(cmp.Compare(r.kind, o.kind), cmp.Compare(r.local, o.local), cmp.Compare(r.weight, o.weight))
 }
 
-// place is how near two GPUs of that rank are known to sit: as their places say,
-// or nearer if the class that the host states is one of PCIe's, which is all that
-// a bare matrix has. GPUs of two NUMA nodes are apart, whatever is stated.
-func (r rank) place() topology.Locality {
-	if r.local == topology.OtherNUMA {
-		return r.local
+// class is the link class of GPUs i and j.
+func (s *scale) class(i, j int) topology.Kind { return s.g.Kind(i, j).Class() }
+
+// place is how near two GPUs are known to sit: as their places say, or nearer if
+// the link that the host states is one of PCIe's, which is all that a bare matrix
+// has. GPUs of two NUMA nodes are apart, whatever is stated.
+func (s *scale) place(i, j int) topology.Locality {
+	local := s.g.Locality(i, j)
+	if local == topology.OtherNUMA {
+		return local
 	}
 	near := topology.LocalityUnknown
-	switch r.kind {
+	switch s.g.Kind(i, j) {
 	case topology.PIX:
 		near = topology.SameSwitch
 	case topology.PXB:
@@ -37,12 +41,12 @@ func (r rank) place() topology.Locality {
 	case topology.NODE:
 		near = topology.SameNUMA
 	}
-	return max(r.local, near)
+	return max(local, near)
 }
 
 // rank is the rank of GPUs i and j.
 func (s *scale) rank(i, j int) rank {
-	return rank{s.g.Kind(i, j), s.g.Locality(i, j), int32(s.weight(i, j))}
+	return rank{s.class(i, j), s.place(i, j), int32(s.weight(i, j))}
 }
 
 // domain is a vertex of a hierarchy of GPUs: a set of them with the smaller ones

@@ -55,10 +55,10 @@ func TestHierarchy(t *testing.T) {
 		{"pairs 02 13 45 67", "SYS{MX{0 2} MX{1 3} MX{4 5} MX{6 7}}", true},
 		{"mesh over 4 NUMA", "MX{MX{0 1} MX{2 3} MX{4 5} MX{6 7}}", true},
 		{"unlinked", "NODE{0 1 2 3 4 5 6 7}", true},
-		{"PCIe only", "NODE{PXB{PIX{0 1} 2 3} PXB{4 5 PIX{6 7}}}", true},
+		{"PCIe only", "NODE{SWITCH{SWITCH{0 1} 2 3} SWITCH{4 5 SWITCH{6 7}}}", true},
 		// one quad has lost a link, which the paths through the others make up for
 		{"degraded quads", "SYS{MX{0 1 2 3} MX{4 5 6 7}}", false},
-		{"wings", "PIX{MX{0 1 2 3} MX{4 5 6 7}}", false},
+		{"wings", "SWITCH{MX{0 1 2 3} MX{4 5 6 7}}", false},
 		{"cube mesh", "MX{MX{MX{0 1} MX{2 3}} MX{MX{4 5} MX{6 7}}}", false},
 	} {
 		root, nests := hierarchy(byKind(named(t, c.node)))

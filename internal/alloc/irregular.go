@@ -60,7 +60,7 @@ func (x *irregular) solve(q question) (solution, bool) {
 // groups are the sets to pick from: GPUs of which the scope allows each two
 // together. bounded tells that there may be others.
 func (x *irregular) groups(q question) (groups [][]int, bounded bool) {
-	near := func(a, b int) bool { return a == b || q.scope.holds(x.scale.rank(a, b).place()) }
+	near := func(a, b int) bool { return a == b || q.scope.holds(x.scale.place(a, b)) }
 	var all []int
 	for _, g := range q.free {
 		if !slices.Contains(q.barred, g) && !slices.ContainsFunc(q.required, func(r int) bool { return !near(r, g) }) {
@@ -154,7 +154,7 @@ func (x *irregular) judge(q question, gpus []int) Candidate {
 	for at, i := range gpus {
 		for _, j := range gpus[:at] {
 			c.Weight += x.scale.weight(i, j)
-			c.Locality += int(x.scale.g.Locality(i, j))
+			c.Locality += int(x.scale.place(i, j))
 		}
 		for _, j := range q.free {
 			if !in[j] {

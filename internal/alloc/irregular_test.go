@@ -137,7 +137,7 @@ func demanded(t *testing.T, q question, gpus []int) {
 // closure, by weight and then by cut, and looks for the ring that they state.
 func TestIrregularBeatsClosure(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 1))
-	better := 0
+	better, exchanged := 0, 0
 	for name, node := range map[string]gpu.Node{
 		"torus": torusNode(8, 9), "eights": crowd(r, 96, 8), "random": random(r, 64, 7), "two kinds": random(r, 70, 2),
 		"quads": crowd(r, 20, 4), "small torus": torusNode(3, 6), "unknown": nowhere(random(r, 40, 3)),
@@ -160,6 +160,12 @@ func TestIrregularBeatsClosure(t *testing.T) {
 				case by > 0:
 					better++
 				}
+				if both := x.exchanged(q, q.free, first.gpus); len(both) == 2 {
+					if by, _ := compareBy([]Component{ByWeight, ByCut}, x.judge(q, both[1]), b); by <= 0 {
+						t.Errorf("%s, %v, %d: %v is no better than %v", name, policy, n, both[1], first.gpus)
+					}
+					exchanged++
+				}
 				if b.Class > a.Class {
 					t.Errorf("%s, %v, %d: class %v, the closure's answer has %v", name, policy, n, a.Class, b.Class)
 				}
@@ -173,8 +179,8 @@ func TestIrregularBeatsClosure(t *testing.T) {
 			}
 		}
 	}
-	if better < 10 {
-		t.Errorf("only %d answers are better than the closure's", better)
+	if better < 10 || exchanged < 10 {
+		t.Errorf("only %d answers are better than the closure's, %d by an exchange", better, exchanged)
 	}
 }
 

@@ -126,7 +126,7 @@ func nodes() map[string]gpu.Node {
 // random makes a node of n GPUs with links and places as they come, of at most
 // so many kinds.
 func random(r *rand.Rand, n, kinds int) gpu.Node {
-	words := topology.Kinds()
+	words := topology.Kinds() // of links
 	r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 	perSwitch := r.IntN(3)
 	return build(n, 1+r.IntN(4), perSwitch, func(int, int) string { return words[r.IntN(kinds)].String() })

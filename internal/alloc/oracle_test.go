@@ -40,7 +40,7 @@ func newOracle(g *topology.Graph) *oracle {
 		found := false
 		for i := range g.Len() {
 			for j := range g.Len() {
-				found = found || i != j && int(g.Kind(i, j)) == c
+				found = found || i != j && int(classOf(g, i, j)) == c
 			}
 		}
 		if found {
@@ -83,7 +83,29 @@ func (o *oracle) pick(free, required uint32, n int, policy Policy, scope Scope) 
 
 // value is what a link of each kind is worth.
 var value = [numClasses]int{
-	topology.MX: 100, topology.PIX: 50, topology.PXB: 40, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
+	topology.MX: 100, topology.Switch: 50, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
+}
+
+// classOf is the link class of two GPUs, by the specification.
+func classOf(g *topology.Graph, a, b int) topology.Kind {
+	switch k := g.Kind(a, b); k {
+	case topology.PIX, topology.PXB:
+		return topology.Switch
+	default:
+		return k
+	}
+}
+
+// placeOf is how near two GPUs sit, by their places or by what is said of the way
+// between them.
+func placeOf(g *topology.Graph, a, b int) topology.Locality {
+	if g.Locality(a, b) == topology.OtherNUMA {
+		return topology.OtherNUMA
+	}
+	said := map[topology.Kind]topology.Locality{
+		topology.PIX: topology.SameSwitch, topology.PXB: topology.SeveralBridges, topology.PHB: topology.SameHostBridge, topology.NODE: topology.SameNUMA,
+	}
+	return max(g.Locality(a, b), said[g.Kind(a, b)])
 }
 
 // key is section 4 of the specification, without T.
@@ -94,11 +116,11 @@ func (o *oracle) key(policy Policy, s, rest uint32) [][]int {
 	for a := range o.g.Len() {
 		for b := range o.g.Len() {
 			if a > b && holds(s, a) && holds(s, b) {
-				weight[0] += value[o.g.Kind(a, b)]
-				local[0] += int(o.g.Locality(a, b))
+				weight[0] += value[classOf(o.g, a, b)]
+				local[0] += int(placeOf(o.g, a, b))
 			}
 			if holds(s, a) && holds(rest, b) {
-				cut[0] -= value[o.g.Kind(a, b)]
+				cut[0] -= value[classOf(o.g, a, b)]
 			}
 		}
 	}
@@ -161,7 +183,7 @@ func (o *oracle) domains() [][]uint32 {
 	for i := range o.g.Len() {
 		pieces = append(pieces, 1<<i)
 	}
-	for _, kind := range topology.Kinds() {
+	for _, kind := range topology.Classes() {
 		for local := int(topology.SameSwitch); local >= 0; local-- {
 			var next []uint32
 			for left := slices.Clone(pieces); len(left) > 0; {
@@ -194,7 +216,7 @@ func (o *oracle) domains() [][]uint32 {
 func (o *oracle) touch(a, b uint32, kind topology.Kind, local topology.Locality) bool {
 	for _, x := range members(a) {
 		for _, y := range members(b) {
-			k, l := o.g.Kind(x, y), o.g.Locality(x, y)
+			k, l := classOf(o.g, x, y), placeOf(o.g, x, y)
 			if k > kind || k == kind && l >= local {
 				return true
 			}

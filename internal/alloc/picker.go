@@ -181,7 +181,7 @@ func (p *Picker) unscoped(q question, bounded bool) (solution, error) {
 func (p *Picker) within(scope Scope, s solution) bool {
 	for at, i := range s.gpus {
 		for _, j := range s.gpus[:at] {
-			if !scope.holds(p.scale.rank(i, j).place()) {
+			if !scope.holds(p.scale.place(i, j)) {
 				return false
 			}
 		}

@@ -123,6 +123,14 @@ func TestFixedPoints(t *testing.T) {
 		{"4 of two and three", on("two quads"), []int{0, 1, 4, 5, 6}, 4, []int{0, 1, 4, 5}, []Policy{Spread}},
 		{"4 of two and three", on("two quads"), []int{0, 1, 4, 5, 6}, 4, []int{0, 4, 5, 6}, []Policy{Binpack}},
 
+		// PIX pairs within PXB quads: one class and one weight, so that no pair tempts a
+		// job to break the whole quad; of equal sets the nearest
+		{"PCIe only, 0 and 1 busy, 2", on("PCIe only"), all[2:], 2, []int{2, 3}, nil},
+		{"PCIe only, 0 and 1 busy, 4", on("PCIe only"), all[2:], 4, []int{4, 5, 6, 7}, nil},
+		{"PCIe only, 2", on("PCIe only"), all, 2, []int{0, 1}, nil},
+		{"PCIe only, the nearer pair", on("PCIe only"), []int{4, 6, 7}, 2, []int{6, 7}, nil},
+		{"the same from a bare matrix", New(graph(t, nowhere(nodes()["PCIe only"]))), []int{4, 6, 7}, 2, []int{6, 7}, nil},
+
 		// a lost link: the quad still holds a ring, three of it with the lost link do not
 		{"4 around a lost link", on("degraded quads"), []int{0, 1, 2, 3, 4, 5}, 4, []int{0, 1, 2, 3}, nil},
 		{"3 past a lost link", on("degraded quads"), []int{0, 1, 2, 3}, 3, []int{0, 2, 3}, nil},

@@ -43,7 +43,7 @@ func (x *irregular) rings(gpus, required []int, class topology.Kind) *rings {
 	for i, a := range gpus {
 		r.required[i] = slices.Contains(required, a)
 		for j, b := range gpus {
-			if i != j && x.scale.g.Kind(a, b) >= class {
+			if i != j && x.scale.class(a, b) >= class {
 				r.near[i] = append(r.near[i], int32(j))
 			}
 		}

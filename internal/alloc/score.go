@@ -127,7 +127,7 @@ func (s NodeScore) Compare(o NodeScore) int {
 // circle. A class that every set fits says how many jobs of a size there is room
 // for at all.
 func (s NodeScore) compareRoom(o NodeScore, sets func(n NodeScore, class topology.Kind, size int) int) int {
-	for _, class := range topology.Kinds() {
+	for _, class := range topology.Classes() {
 		for size := 1 << power(max(s.Free, o.Free)); size > 1; size /= 2 {
 			if by := cmp.Compare(sets(s, class, size), sets(o, class, size)); by != 0 {
 				return by

@@ -40,13 +40,13 @@ func TestScore(t *testing.T) {
 	}
 	// After lacks the sizes that are too large for what is left; Loss does not.
 	got = scored(t, nodes()["wings"], []int{0, 1, 4, 5}, 2, Binpack)
-	pix := topology.PIX
+	pcie := topology.Switch
 	want = NodeScore{
 		Policy: "binpack", GPUs: []int{0, 1}, Free: 4, Class: mx, Weight: 100, Cut: 120, Locality: 2,
-		Capability: []Count{{mx, 2, 1}, {pix, 2, 1}},
-		Before:     []Count{{mx, 4, 0}, {mx, 2, 2}, {pix, 4, 1}, {pix, 2, 2}},
-		After:      []Count{{mx, 2, 1}, {pix, 2, 1}},
-		Loss:       []Count{{mx, 4, 0}, {mx, 2, 1}, {pix, 4, 1}, {pix, 2, 1}},
+		Capability: []Count{{mx, 2, 1}, {pcie, 2, 1}},
+		Before:     []Count{{mx, 4, 0}, {mx, 2, 2}, {pcie, 4, 1}, {pcie, 2, 2}},
+		After:      []Count{{mx, 2, 1}, {pcie, 2, 1}},
+		Loss:       []Count{{mx, 4, 0}, {mx, 2, 1}, {pcie, 4, 1}, {pcie, 2, 1}},
 		Jobs:       -1, Worst: topology.SYS, Key: Binpack.key(), Exact: true, Method: "table",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

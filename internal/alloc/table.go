@@ -33,7 +33,7 @@ type table struct {
 // facts is what the key asks of one set.
 type facts struct {
 	// capability packs the counts, the most important highest, in countBits
-	// each. That is 10 bits for a class, and at most six of the seven classes
+	// each. That is 10 bits for a class, and at most five of the six classes
 	// count: for sets of one size, its order is the lexicographic one.
 	capability uint64
 	weight     uint32
@@ -115,7 +115,6 @@ func (t *table) countJobs(s *scale) []uint8 {
 // members a, b: each pair but {a,b} is in the set without a or without b, and
 // the pairs in both are those of the set without either.
 func (t *table) sumPairs(s *scale) {
-	g := s.g
 	for i := range t.facts {
 		x := set(i)
 		f := &t.facts[x]
@@ -129,8 +128,8 @@ func (t *table) sumPairs(s *scale) {
 		i, j := a.index(), b.index()
 		withoutA, withoutB, without := &t.facts[x&^a], &t.facts[x&^b], &t.facts[x&^a&^b]
 		f.weight = withoutA.weight + withoutB.weight - without.weight + uint32(s.weight(i, j))
-		f.locality = withoutA.locality + withoutB.locality - without.locality + uint16(g.Locality(i, j))
-		f.place = min(withoutA.place, withoutB.place, s.rank(i, j).place())
+		f.locality = withoutA.locality + withoutB.locality - without.locality + uint16(s.place(i, j))
+		f.place = min(withoutA.place, withoutB.place, s.place(i, j))
 	}
 }
 
@@ -163,12 +162,12 @@ func (t *table) countSets(g *topology.Graph) {
 	}
 }
 
-// classes are the kinds that occur among the pairs of the graph, best first.
+// classes are those that occur among the pairs of the graph, best first.
 func classes(g *topology.Graph) []topology.Kind {
-	return slices.DeleteFunc(topology.Kinds(), func(k topology.Kind) bool {
+	return slices.DeleteFunc(topology.Classes(), func(k topology.Kind) bool {
 		for i := range g.Len() {
 			for j := range i {
-				if g.Kind(i, j) == k {
+				if g.Kind(i, j).Class() == k {
 					return false
 				}
 			}
@@ -183,7 +182,7 @@ func neighbours(g *topology.Graph, c topology.Kind) []set {
 	n := make([]set, g.Len())
 	for i := range n {
 		for j := range n {
-			if i != j && g.Kind(i, j) >= c {
+			if i != j && g.Kind(i, j).Class() >= c {
 				n[i] |= 1 << j
 			}
 		}

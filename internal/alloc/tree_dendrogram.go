@@ -66,7 +66,7 @@ func newDendrogram(root *domain) *dendrogram {
 	}
 	survey(root)
 	d.ranks = append(d.ranks, rank{}) // of a GPU, which joins nothing
-	for _, k := range topology.Kinds() {
+	for _, k := range topology.Classes() {
 		if kinds[k] {
 			d.kinds = append(d.kinds, k)
 		}

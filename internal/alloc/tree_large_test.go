@@ -21,9 +21,9 @@ func (n *nested) byPairs(q question, gpus []int) Candidate {
 	c := Candidate{GPUs: gpus, Class: topology.MX}
 	for a, i := range gpus {
 		for _, j := range gpus[:a] {
-			c.Class = min(c.Class, g.Kind(i, j))
+			c.Class = min(c.Class, classOf(g, i, j))
 			c.Weight += n.s.weight(i, j)
-			c.Locality += int(g.Locality(i, j))
+			c.Locality += int(placeOf(g, i, j))
 		}
 		for _, j := range rest {
 			c.Cut += n.s.weight(i, j)
@@ -52,7 +52,7 @@ func (n *nested) capabilityByPairs(gpus []int) []Count {
 	for _, k := range kinds {
 		sizes := map[int]int{} // of what the GPUs fall apart into, by first GPU
 		for _, i := range gpus {
-			first := slices.IndexFunc(gpus, func(j int) bool { return i == j || n.s.g.Kind(i, j) >= k })
+			first := slices.IndexFunc(gpus, func(j int) bool { return i == j || classOf(n.s.g, i, j) >= k })
 			sizes[first]++
 		}
 		size := 1
@@ -82,7 +82,7 @@ func (n *nested) meets(q question, c Candidate) bool {
 			return false
 		}
 		for _, j := range c.GPUs[:a] {
-			near := n.s.rank(i, j).place()
+			near := n.s.place(i, j)
 			if q.scope == Switch && near != topology.SameSwitch || q.scope == NUMA && near < topology.SameNUMA {
 				return false
 			}

@@ -77,7 +77,7 @@ func (d *dendrogram) view(f flavor) *view {
 		stale: make([]bool, len(d.vertices)), across: make([]bool, len(d.ranks)),
 	}
 	for i, r := range d.ranks {
-		v.across[i] = r.kind >= f.floor && f.scope.holds(r.place())
+		v.across[i] = r.kind >= f.floor && f.scope.holds(r.local)
 	}
 	return v
 }

@@ -16,7 +16,7 @@ func (j *judge) descend(gpus []int) *family {
 	if len(gpus) < 2 {
 		return f
 	}
-	rank := func(a, b int) int { return 16*int(j.g.Kind(a, b)) + int(j.g.Locality(a, b)) }
+	rank := func(a, b int) int { return 16*int(classOf(j.g, a, b)) + int(placeOf(j.g, a, b)) }
 	var ranks []int
 	for i, a := range gpus {
 		for _, b := range gpus[:i] {

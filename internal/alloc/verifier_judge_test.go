@@ -54,10 +54,10 @@ func newJudge(g *topology.Graph, w Weights, q question) (*judge, error) {
 	occurs := map[topology.Kind]bool{}
 	for a := range g.Len() {
 		for b := range a {
-			occurs[g.Kind(a, b)] = true
+			occurs[classOf(g, a, b)] = true
 		}
 	}
-	for _, c := range topology.Kinds() {
+	for _, c := range topology.Classes() {
 		if occurs[c] {
 			j.classes = append(j.classes, c)
 			clusters, of := j.split(c)
@@ -84,10 +84,10 @@ func newJudge(g *topology.Graph, w Weights, q question) (*judge, error) {
 // worth is the definition of Weights.
 func worth(g *topology.Graph, w Weights) (func(i, j int) int, error) {
 	byKind := map[topology.Kind]int{
-		topology.MX: 100, topology.PIX: 50, topology.PXB: 40, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
+		topology.MX: 100, topology.Switch: 50, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
 	}
 	if w == KindWeights {
-		return func(i, j int) int { return byKind[g.Kind(i, j)] }, nil
+		return func(i, j int) int { return byKind[classOf(g, i, j)] }, nil
 	}
 	if w != BandwidthWeights {
 		return nil, &ArgumentError{Reason: fmt.Sprintf("weights %v", w)}
@@ -99,18 +99,18 @@ func worth(g *topology.Graph, w Weights) (func(i, j int) int, error) {
 			if v := g.Bandwidth(i, j); !(v >= 0 && v <= maxGBps) { // NaN is neither
 				return nil, &ArgumentError{Reason: fmt.Sprintf("the link between GPU %d and %d has %v GB/s", j, i, v)}
 			}
-			k := g.Kind(i, j)
+			k := classOf(g, i, j)
 			if v := tenths(i, j); v > 0 {
 				least[k] = min(v, cmp.Or(least[k], v))
 			}
 		}
 	}
 	return func(i, j int) int {
-		k := g.Kind(i, j)
+		k := classOf(g, i, j)
 		if v := cmp.Or(tenths(i, j), least[k]); v > 0 {
 			return v
 		}
-		for _, best := range topology.Kinds() {
+		for _, best := range topology.Classes() {
 			if least[best] > 0 && byKind[best] > 0 {
 				return byKind[k] * least[best] / byKind[best]
 			}
@@ -130,7 +130,7 @@ func (j *judge) split(c topology.Kind) (clusters []*cluster, of []*cluster) {
 		of[start] = b
 		for at := 0; at < len(b.gpus); at++ {
 			for _, g := range j.q.free {
-				if of[g] == nil && j.g.Kind(b.gpus[at], g) >= c {
+				if of[g] == nil && classOf(j.g, b.gpus[at], g) >= c {
 					of[g] = b
 					b.gpus = append(b.gpus, g)
 				}
@@ -138,7 +138,7 @@ func (j *judge) split(c topology.Kind) (clusters []*cluster, of []*cluster) {
 		}
 		for i, x := range b.gpus {
 			for _, y := range b.gpus[:i] {
-				b.clique = b.clique && j.g.Kind(x, y) >= c
+				b.clique = b.clique && classOf(j.g, x, y) >= c
 			}
 		}
 		if !b.clique && len(b.gpus) <= maxLattice {
@@ -157,7 +157,7 @@ func (j *judge) fits(gpus []int, i int) (fits, known bool) {
 	case 0, 1:
 		return true, true
 	case 2:
-		return j.g.Kind(gpus[0], gpus[1]) >= c, true
+		return classOf(j.g, gpus[0], gpus[1]) >= c, true
 	}
 	b := j.of[i][gpus[0]]
 	for _, g := range gpus {
@@ -172,7 +172,7 @@ func (j *judge) fits(gpus []int, i int) (fits, known bool) {
 	for _, x := range gpus {
 		degree := -1 // a GPU counts itself
 		for _, y := range gpus {
-			if j.g.Kind(x, y) >= c {
+			if classOf(j.g, x, y) >= c {
 				degree++
 			}
 		}

@@ -39,7 +39,7 @@ func newLattice(g *topology.Graph, c topology.Kind, gpus []int) *lattice {
 	w := &lattice{linked: make([]uint64, len(gpus)), packs: map[latticeQuestion]int{}}
 	for i, a := range gpus {
 		for j, b := range gpus {
-			if a != b && g.Kind(a, b) >= c {
+			if a != b && classOf(g, a, b) >= c {
 				w.linked[i] |= 1 << j
 			}
 		}

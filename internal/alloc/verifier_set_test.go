@@ -126,7 +126,7 @@ func (s *weighed) work(c Component, i int) (n int, known bool) {
 	case ByLocality:
 		for i, a := range s.gpus {
 			for _, b := range s.gpus[:i] {
-				n += int(j.g.Locality(a, b))
+				n += int(placeOf(j.g, a, b))
 			}
 		}
 		j.steps -= len(s.gpus) * len(s.gpus)

@@ -13,7 +13,7 @@ type Weights uint8
 
 // The ways to weigh.
 const (
-	// KindWeights goes by the class of the link: MX 100, PIX 50, PXB 40, PHB 30,
+	// KindWeights goes by the class of the link: MX 100, PIX and PXB 50, PHB 30,
 	// NODE 20, SYS 10, unknown 0.
 	KindWeights Weights = iota
 	// BandwidthWeights goes by the link's bandwidth, in tenths of GB/s. A pair
@@ -34,7 +34,7 @@ func ParseWeights(s string) (Weights, error) { return parse[Weights]("weights", 
 
 // kindWeights is the default table of the allocation specification, section 2.
 var kindWeights = [...]int{
-	topology.MX: 100, topology.PIX: 50, topology.PXB: 40, topology.PHB: 30,
+	topology.MX: 100, topology.Switch: 50, topology.PHB: 30,
 	topology.NODE: 20, topology.SYS: 10, topology.Unknown: 0,
 }
 
@@ -79,12 +79,12 @@ func newScale(g *topology.Graph, w Weights) (*scale, error) {
 			}
 			v := max(1, int(math.Round(10*gbps)))
 			s.tenths[i*n+j], s.tenths[j*n+i] = int32(v), int32(v)
-			if k := g.Kind(i, j); least[k] == 0 || v < least[k] {
+			if k := s.class(i, j); least[k] == 0 || v < least[k] {
 				least[k] = v
 			}
 		}
 	}
-	for _, best := range topology.Kinds() {
+	for _, best := range topology.Classes() {
 		if least[best] == 0 || kindWeights[best] == 0 {
 			continue
 		}
@@ -108,5 +108,5 @@ func (s *scale) weight(i, j int) int {
 			return int(v)
 		}
 	}
-	return s.unknown[s.g.Kind(i, j)]
+	return s.unknown[s.class(i, j)]
 }

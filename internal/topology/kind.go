@@ -1,8 +1,8 @@
 package topology
 
-// Kind is the class of the link between two GPUs. A greater Kind is a better
-// link; the order is this table's and never the vendor library's enumeration,
-// in which MetaXLink stands between NODE and SYS.
+// Kind is how two GPUs are linked. A greater Kind is a better link; the order is
+// this table's and never the vendor library's enumeration, in which MetaXLink
+// stands between NODE and SYS.
 type Kind uint8
 
 // The kinds, worst first.
@@ -13,11 +13,12 @@ const (
 	PHB                 // PCIe through one host bridge
 	PXB                 // several PCIe bridges, no host bridge
 	PIX                 // at most one PCIe bridge or switch
+	Switch              // the link class of PXB and PIX; no link is of that kind
 	MX                  // MetaXLink
 	numKinds
 )
 
-var kindNames = [numKinds]string{"NA", "SYS", "NODE", "PHB", "PXB", "PIX", "MX"}
+var kindNames = [numKinds]string{"NA", "SYS", "NODE", "PHB", "PXB", "PIX", "SWITCH", "MX"}
 
 var kindMeanings = [numKinds]string{
 	"link not known",
@@ -26,13 +27,26 @@ var kindMeanings = [numKinds]string{
 	"PCIe through one host bridge",
 	"several PCIe bridges, no host bridge",
 	"at most one PCIe bridge or switch",
+	"PCIe bridges, no host bridge",
 	"MetaXLink",
 }
 
-// Kinds lists all kinds, best first.
+// Kinds lists all kinds that a link can be of, best first.
 func Kinds() []Kind { return []Kind{MX, PIX, PXB, PHB, NODE, SYS, Unknown} }
 
-// String returns mx-smi's word for the kind.
+// Classes lists all link classes, best first.
+func Classes() []Kind { return []Kind{MX, Switch, PHB, NODE, SYS, Unknown} }
+
+// Class returns the link class that the picker compares. PIX and PXB are one, as
+// MetaX's rules speak of one class "PCIe switch"; all others are their own.
+func (k Kind) Class() Kind {
+	if k == PIX || k == PXB {
+		return Switch
+	}
+	return k
+}
+
+// String returns mx-smi's word for the kind, and SWITCH for the class.
 func (k Kind) String() string {
 	if k < numKinds {
 		return kindNames[k]
@@ -44,7 +58,7 @@ func (k Kind) String() string {
 // Unknown and ok.
 func ParseKind(s string) (k Kind, ok bool) {
 	for i, name := range kindNames {
-		if s == name {
+		if s == name && Kind(i) != Switch {
 			return Kind(i), true
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 func TestKindOrder(t *testing.T) {
 	kinds := Kinds()
-	if len(kinds) != int(numKinds) {
-		t.Fatalf("%d kinds, want %d", len(kinds), numKinds)
+	if len(kinds) != int(numKinds)-1 { // Switch is a class only
+		t.Fatalf("%d kinds, want %d", len(kinds), numKinds-1)
 	}
 	var words []string
 	for i, k := range kinds {
@@ -34,10 +34,27 @@ func TestKindWords(t *testing.T) {
 			t.Errorf("%s as text is %q, %v", k, text, err)
 		}
 	}
-	for _, word := range []string{"", "X", "mx", "HT", "MX ", "METAXLINK", "N/A"} {
+	for _, word := range []string{"", "X", "mx", "HT", "MX ", "SWITCH", "METAXLINK", "N/A"} {
 		if got, ok := ParseKind(word); ok || got != Unknown {
 			t.Errorf("ParseKind(%q) = %s, %v; want no kind", word, got, ok)
 		}
+	}
+}
+
+// TestClasses has each kind in one of the classes, in the same order.
+func TestClasses(t *testing.T) {
+	classes := Classes()
+	for i, k := range Kinds() {
+		at := slices.Index(classes, k.Class())
+		if at < 0 || k.Class() != k && k != PIX && k != PXB {
+			t.Errorf("%s is of class %s", k, k.Class())
+		}
+		if i > 0 && k.Class() > Kinds()[i-1].Class() {
+			t.Errorf("%s is of a better class than %s", k, Kinds()[i-1])
+		}
+	}
+	if PIX.Class() != Switch || PXB.Class() != Switch || Switch.String() != "SWITCH" || Switch.Class() != Switch {
+		t.Errorf("PIX is of class %s, PXB of %s", PIX.Class(), PXB.Class())
 	}
 }
 

@@ -60,7 +60,7 @@ func (t *tally) result(policy string, gpus int, makespan Time) Result {
 	}
 	r.Acceptance = share(float64(r.Started), float64(r.Jobs))
 	wide := 0
-	for _, k := range topology.Kinds() {
+	for _, k := range topology.Classes() {
 		if n := t.classes[k]; n > 0 {
 			r.Classes = append(r.Classes, ClassCount{k, n})
 			wide += n
