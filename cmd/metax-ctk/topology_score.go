@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -17,16 +16,12 @@ func (t toolkit) topologyScoreCommand() *cli.Command {
 		Name:      "score",
 		Usage:     "say how well this node suits a job",
 		ArgsUsage: "N | --all",
-		Description: `Shows the best answer for N GPUs, and the capability of the free ones before and
-after it: "MX 1×4 2×2" is room for one job of 4 GPUs or two of 2, each in a ring
-of MetaXLink. Of two nodes the one with the better class is better, and so on by
-the policy's key; no policy turns that round.
-
-What other schedulers would say is shown as well. HAMi: the greatest weight of N
-GPUs and its cut (the annotations gpu.topology.scores and losses), 2000 less
-either, and its score of the answer's GPUs for a node of slices. Kunlunxin: how
-many more jobs of 8, 4, 2 and 1 fill the node after the answer, what its table
-makes of that, and HAMi's copy of the table.
+		Description: `Says in words which GPUs of this node are the best answer for N GPUs, how they are
+linked, and for which jobs the free GPUs have room before and after: jobs of 8, 4
+and 2 GPUs, each in a ring of links of that class or better. Of two nodes the one
+with the better class is better, and so on by the policy's order of comparison;
+no policy turns that round. The figures are in -o json, with what the tables of
+HAMi and Kunlunxin make of them.
 
 GPUs that somebody holds (metax-ctk ps) are left out, unless --free says which
 are free.
@@ -194,36 +189,4 @@ func heaviest(p *alloc.Picker, free, sizes []int, all bool) (weights, cuts []int
 	}
 	weight, cut, err := p.Heaviest(free, sizes[0])
 	return []int{weight}, []int{cut}, err
-}
-
-// text shows the score for one number of GPUs.
-func (s scoredSize) text(w io.Writer) error {
-	return columns(w, [][]string{
-		{"GPUS", join(s.GPUs)},
-		{"class", s.Class.String()},
-		{"capability", alloc.Room(s.Capability)},
-		{"free before", fmt.Sprintf("%s: %s", plural(s.Free, "GPU"), alloc.Room(s.Before))},
-		{"free after", fmt.Sprintf("%s: %s", plural(s.Free-s.N, "GPU"), alloc.Room(s.After))},
-		{"weight", strconv.Itoa(s.Weight)},
-		{"cut", strconv.Itoa(s.Cut)},
-		{"locality", strconv.Itoa(s.Locality)},
-		{"HAMi", fmt.Sprintf("weight %d, cut %d; binpack %d, spread %d, exclusive %d", s.HAMi.Weight, s.HAMi.Cut, s.HAMi.Binpack, s.HAMi.Spread, s.HAMi.Exclusive)},
-		{"Kunlunxin", fmt.Sprintf("%+d jobs: %d, in HAMi %d", s.Kunlunxin.Jobs, s.Kunlunxin.Score, s.Kunlunxin.HAMi)},
-	})
-}
-
-// table shows the scores for all numbers, and HAMi's annotations.
-func (s scoredNode) table(w io.Writer) error {
-	rows := [][]string{{"N", "GPUS", "CLASS", "WEIGHT", "CUT", "FREE AFTER", "HAMI BINPACK", "SPREAD", "EXCLUSIVE", "KUNLUNXIN"}}
-	for _, z := range s.Sizes {
-		rows = append(rows, []string{
-			strconv.Itoa(z.N), join(z.GPUs), z.Class.String(), strconv.Itoa(z.Weight), strconv.Itoa(z.Cut), alloc.Room(z.After),
-			strconv.Itoa(z.HAMi.Binpack), strconv.Itoa(z.HAMi.Spread), strconv.Itoa(z.HAMi.Exclusive), strconv.Itoa(z.Kunlunxin.Score),
-		})
-	}
-	if err := columns(w, rows); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s: %s\n%s: %s\n", alloc.HAMiScores, s.Scores, alloc.HAMiLosses, s.Losses)
-	return err
 }

@@ -108,3 +108,22 @@ func TestLoadEmpty(t *testing.T) {
 		}
 	}
 }
+
+// A file of an older version may name a policy that no longer exists; nothing
+// writes one into a file.
+func TestRetiredPolicy(t *testing.T) {
+	text := []byte("[gpus]\npolicy = \"distribute\"\n")
+	if problems := Check(text); len(problems) > 0 {
+		t.Errorf("the file has problems: %v", problems)
+	}
+	if c, err := Load(Path, text, unset); err != nil || c.Policy.Text != "distribute" {
+		t.Errorf("%+v, %v", c.Policy, err)
+	}
+	s, _ := Find("gpus.policy")
+	if _, err := s.Parse("distribute"); err == nil || !strings.Contains(err.Error(), "no longer exists") {
+		t.Errorf("set: %v", err)
+	}
+	if _, err := s.Parse("binpack"); err != nil {
+		t.Error(err)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
 )
 
 // Parse reads the value of a setting from a command line: a list has commas
@@ -18,6 +20,9 @@ func (s Setting) Parse(text string) (any, error) {
 		if !s.allows(word) || strings.ContainsFunc(word, unicode.IsControl) {
 			return nil, fmt.Errorf("%s: %q: want %s", s.Key, word, s.Allowed)
 		}
+	}
+	if why := alloc.Retired(text); s.Key == "gpus.policy" && why != "" {
+		return nil, fmt.Errorf("%s: %s", s.Key, why)
 	}
 	switch {
 	case s.Kind == Switch:

@@ -27,7 +27,7 @@ var kindMeanings = [numKinds]string{
 	"PCIe through one host bridge",
 	"several PCIe bridges, no host bridge",
 	"at most one PCIe bridge or switch",
-	"PCIe bridges, no host bridge",
+	"PCIe switches, no host bridge",
 	"MetaXLink",
 }
 
