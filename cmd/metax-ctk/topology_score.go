@@ -146,7 +146,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		}
 		size := describeScore(n, score, scores[i], losses[i], alloc.HAMiExclusive(zones, free, score.GPUs))
 		if !size.Exact {
-			t.warn(fmt.Sprintf("%s: there may be a better answer: the links of this node do not nest", plural(n, "GPU")))
+			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest, so only some sets were compared", plural(n, "GPU")))
 		}
 		result.Sizes = append(result.Sizes, size)
 	}

@@ -10,7 +10,7 @@
 //   - X fits c if a ring collective over all of X can run on links of class c or
 //     better: X has at most one GPU, or is a pair so linked, or has a
 //     Hamiltonian cycle of such links.
-//   - The class of X is the best c that X fits.
+//   - The class of X is the best c that X fits. PIX and PXB are one class, SWITCH.
 //   - The capability of X counts, class by class from the best, how many
 //     disjoint sets of 8, of 4 and of 2 GPUs (all powers of two) that fit the
 //     class X could still serve at once. The worst class of the node is left
@@ -25,7 +25,9 @@
 //
 // Which way the best set is found depends on the graph alone. Up to 16 GPUs a
 // table has every set (table, search, packings). More GPUs whose links nest are a
-// tree of domains, over which all quantities are sums (hierarchy, tree). On any
-// other graph the answer is a good one and not proven the best (irregular,
-// exchange, rings).
+// tree of domains, over which all quantities are sums (hierarchy, tree). Any other
+// graph has a closure that nests: in it, two GPUs are joined as the best path
+// between them is at its worst link. The answer there is the closure's, made
+// better by exchanges of single GPUs. It is good and not proven the best, and its
+// class is that of a ring that was found in the graph (irregular, exchange, rings).
 package alloc

@@ -92,8 +92,7 @@ func (p *Picker) explain(q question, best solution) *Explanation {
 }
 
 // lacking are the GPUs of a set one of which the second best set lacks,
-// ascending. The twins of all GPUs, which a tree does without, would cost more
-// than those of the set.
+// ascending.
 func (p *Picker) lacking(q question, gpus []int) []int {
 	if len(q.free) == q.n {
 		return nil

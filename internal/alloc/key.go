@@ -43,12 +43,8 @@ var keys = [numObjectives][]Component{
 // key is the policy's order of comparison, without ByOrder.
 func (p Policy) key() []Component { return keys[p.objective] }
 
-// compare tells which of two candidates the policy prefers: 1 the first, -1 the
-// second, and the component that decides, by the definitions and from what the
-// candidates say of themselves.
-func (p Policy) compare(a, b Candidate) (int, Component) { return compareBy(p.key(), a, b) }
-
-// compareBy is compare by another key.
+// compareBy tells which of two candidates a key prefers, from what they say of
+// themselves: 1 the first, -1 the second, and the component that decides.
 func compareBy(key []Component, a, b Candidate) (int, Component) {
 	for _, c := range key {
 		if by := c.compare(a, b); by != 0 {

@@ -16,6 +16,9 @@ import (
 
 var policies = Policies()
 
+// compare tells which of two candidates the policy prefers.
+func (p Policy) compare(a, b Candidate) (int, Component) { return compareBy(p.key(), a, b) }
+
 // verify compares one answer, its runner-up and what decided with the oracle's.
 func verify(t *testing.T, p *Picker, o *oracle, r Request) {
 	t.Helper()

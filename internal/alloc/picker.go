@@ -120,7 +120,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 }
 
 // unproven is the warning about an answer that is not exact.
-const unproven = "there may be better GPUs: the links of this node do not nest, so that not all sets were compared"
+const unproven = "these may not be the best GPUs: the links of this node do not nest, so only some sets were compared"
 
 // PickMask is Pick for callers that count nanoseconds: bit i stands for GPU i,
 // scope and size are free, and nothing is allocated once the first pick by the

@@ -90,7 +90,7 @@ func (load tableSolver) figures(q question, gpus []int) Candidate {
 
 func buildTable(s *scale) *table {
 	g := s.g
-	t := &table{facts: make([]facts, 1<<g.Len()), twins: s.twinSets()}
+	t := &table{facts: make([]facts, 1<<g.Len()), twins: s.twins()}
 	t.sumPairs(s)
 	t.countSets(g)
 	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(s) })

@@ -3,7 +3,6 @@ package alloc
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
@@ -46,14 +45,11 @@ type scale struct {
 	g       *topology.Graph
 	tenths  []int32               // n×n, 0 where nothing is stated; nil weighs by kind
 	unknown [len(kindWeights)]int // what a pair gets for which nothing is stated
-	twins   func() []int          // by GPU: the first one that it can be exchanged with
 }
 
 // byKind weighs by the class of the links alone.
 func byKind(g *topology.Graph) *scale {
-	s := &scale{g: g, unknown: kindWeights}
-	s.twins = sync.OnceValue(s.findTwins)
-	return s
+	return &scale{g: g, unknown: kindWeights}
 }
 
 // newScale weighs by w. The error is an *ArgumentError: a bandwidth that is none.
