@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // deps is everything that the program takes from its surroundings.
@@ -183,7 +184,7 @@ func (t toolkit) warn(lines ...string) {
 func arguments(c *cli.Context, least, most int) ([]string, error) {
 	args := c.Args().Slice()
 	if len(args) < least || len(args) > most {
-		return nil, usagef("%s takes %s; got %s; see %s --help", c.Command.Name, takes(c, most), plural(len(args), "argument"), c.Command.HelpName)
+		return nil, usagef("%s takes %s; got %s; see %s --help", c.Command.Name, takes(c, most), wording.Count(len(args), "argument"), c.Command.HelpName)
 	}
 	return args, nil
 }

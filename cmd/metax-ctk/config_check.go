@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) configDefault(c *cli.Context) error {
@@ -64,7 +65,7 @@ func (t toolkit) configValidate(c *cli.Context) error {
 		return err
 	}
 	if !found.OK {
-		return usagef("%s in %s", plural(len(found.Problems), "problem"), path)
+		return usagef("%s in %s", wording.Count(len(found.Problems), "problem"), path)
 	}
 	return nil
 }

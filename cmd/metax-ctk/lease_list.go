@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) leaseList(c *cli.Context) error {
@@ -55,7 +56,7 @@ func leaseTable(w io.Writer, told keeping.Leases) error {
 // gpusOf names the lease's GPUs, by address if the node has lost some.
 func gpusOf(l keeping.Lease) string {
 	if len(l.GPUs) == len(l.BDFs) {
-		return "GPU " + join(l.GPUs)
+		return "GPU " + wording.List(l.GPUs)
 	}
 	words := make([]string, len(l.BDFs))
 	for i, bdf := range l.BDFs {

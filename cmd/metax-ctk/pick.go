@@ -8,6 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // picked is the answer of pick as -o prints it.
@@ -116,11 +117,11 @@ func describePick(node gpu.Node, a alloc.Answer) picked {
 
 // text is the answer for a person: the GPUs, and what was asked to be said.
 func (p picked) text() string {
-	text := join(p.GPUs) + "\n"
+	text := wording.List(p.GPUs) + "\n"
 	if p.Explanation != nil {
 		text += p.Explanation.Text()
 		if len(p.Held) > 0 {
-			text += "held: " + join(p.Held) + " (metax-ctk ps)\n"
+			text += "held: " + wording.List(p.Held) + " (metax-ctk ps)\n"
 		}
 	}
 	return text

@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // ask reads the request for count GPUs that the command's options make, and the
@@ -108,7 +109,7 @@ func (t toolkit) free(c *cli.Context, node gpu.Node, holders []occupancy.Holder)
 		return nil, err
 	}
 	if sick := without(slices.Clone(free), node.Healthy()); len(sick) > 0 {
-		t.warn(fmt.Sprintf("--free: unhealthy, and picked from all the same: GPU %s (metax-ctk device list)", join(sick)))
+		t.warn(fmt.Sprintf("--free: unhealthy, and picked from all the same: GPU %s (metax-ctk device list)", wording.List(sick)))
 	}
 	return free, nil
 }
@@ -194,12 +195,4 @@ func indices(node gpu.Node, option, list string) ([]int, error) {
 		return nil, usagef("%s: %s are slices; want whole GPUs", option, req)
 	}
 	return selection.Explicit, nil
-}
-
-func join(gpus []int) string {
-	words := make([]string, len(gpus))
-	for i, g := range gpus {
-		words[i] = strconv.Itoa(g)
-	}
-	return strings.Join(words, ",")
 }

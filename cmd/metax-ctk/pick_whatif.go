@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // state is what a node could serve at some time, as -o prints it.
@@ -136,9 +137,9 @@ func (o whatIf) table(w io.Writer) error {
 	}{{"now", o.Now}, {"then", o.Then}}
 	rows := [][]string{{"WHEN", "FREE", "PICK", "CLASS", "ROOM FOR"}}
 	for _, at := range times {
-		row := []string{at.name, join(at.Free), "", "", alloc.Room(at.Capability)}
+		row := []string{at.name, wording.List(at.Free), "", "", alloc.Room(at.Capability)}
 		if at.Pick != nil {
-			row[2], row[3] = join(at.Pick.GPUs), at.Pick.Class.String()
+			row[2], row[3] = wording.List(at.Pick.GPUs), at.Pick.Class.String()
 		}
 		rows = append(rows, row)
 	}

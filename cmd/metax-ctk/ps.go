@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) psCommand() *cli.Command {
@@ -167,7 +168,7 @@ func queueTable(w io.Writer, queue []keeping.Waiting) error {
 	}
 	rows := [][]string{{"REQUEST", "GPUS", "STATE", "PROCESS", "USER", "SINCE"}}
 	for _, q := range queue {
-		which := join(q.GPUs)
+		which := wording.List(q.GPUs)
 		if which == "" {
 			which = "any " + strconv.Itoa(q.Count)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) simCommand() *cli.Command {
@@ -99,14 +100,7 @@ func (t toolkit) simCreate(c *cli.Context) error {
 		GPUs int    `json:"gpus"`
 	}{args[0], args[1], len(node.GPUs)}
 	return t.print(c, made, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %s below %s\nnext: metax-ctk --root %s topology print\n", made.Node, plural(made.GPUs, "GPU"), made.Root, made.Root)
+		_, err := fmt.Fprintf(w, "%s: %s below %s\nnext: metax-ctk --root %s topology print\n", made.Node, wording.Count(made.GPUs, "GPU"), made.Root, made.Root)
 		return err
 	})
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return strconv.Itoa(n) + " " + word + "s"
 }

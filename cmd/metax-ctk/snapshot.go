@@ -21,6 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/capture"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) snapshotCommand() *cli.Command {
@@ -156,7 +157,7 @@ func (t toolkit) keep(c *cli.Context, s snapshot.Snapshot) error {
 	}
 	done := kept{name, len(s.Tree), len(s.Answers), len(text), append([]string{}, s.Notes...)}
 	return t.print(c, done, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s: %d files, %s, %d bytes\n", name, done.Files, plural(done.Answers, "answer"), done.Bytes)
+		fmt.Fprintf(w, "%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
 		for _, note := range done.Notes {
 			fmt.Fprintf(w, "%s\n", terminal.Line(note))
 		}

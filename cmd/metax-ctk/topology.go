@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) topologyCommand() *cli.Command {
@@ -91,7 +92,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	var explanation *alloc.Explanation
 	if count != "" {
 		if !c.IsSet("free") && c.IsSet("busy") {
-			if err := c.Set("free", join(without(node.Healthy(), view.Busy))); err != nil {
+			if err := c.Set("free", wording.List(without(node.Healthy(), view.Busy))); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) topologyScoreCommand() *cli.Command {
@@ -146,7 +147,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		}
 		size := describeScore(n, score, scores[i], losses[i], alloc.HAMiExclusive(zones, free, score.GPUs))
 		if !size.Exact {
-			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest, so only some sets were compared", plural(n, "GPU")))
+			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest, so only some sets were compared", wording.Count(n, "GPU")))
 		}
 		result.Sizes = append(result.Sizes, size)
 	}

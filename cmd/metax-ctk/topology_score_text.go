@@ -8,15 +8,16 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // text says the score for one number of GPUs in words.
 func (s scoredSize) text(w io.Writer) error {
 	return columns(w, [][]string{
-		{"best answer:", fmt.Sprintf("%s %s", nouned(s.N), join(s.GPUs))},
+		{"best answer:", fmt.Sprintf("%s %s", nouned(s.N), wording.List(s.GPUs))},
 		{"link class:", s.class()},
-		{"free before:", fmt.Sprintf("%s, %s", plural(s.Free, "GPU"), roomFor(s.Before))},
-		{"free after:", fmt.Sprintf("%s, %s", plural(s.Free-s.N, "GPU"), roomFor(s.After))},
+		{"free before:", fmt.Sprintf("%s, %s", wording.Count(s.Free, "GPU"), roomFor(s.Before))},
+		{"free after:", fmt.Sprintf("%s, %s", wording.Count(s.Free-s.N, "GPU"), roomFor(s.After))},
 		{"later jobs lose:", s.loss()},
 	})
 }
@@ -64,7 +65,7 @@ func roomFor(counts []alloc.Count) string {
 		var jobs []string
 		for ; i < len(counts) && counts[i].Class == class; i++ {
 			if c := counts[i]; c.Sets > 0 && len(jobs) == 0 {
-				jobs = append(jobs, fmt.Sprintf("%s of %d", plural(c.Sets, "job"), c.Size))
+				jobs = append(jobs, fmt.Sprintf("%s of %d", wording.Count(c.Sets, "job"), c.Size))
 			} else if c.Sets > 0 {
 				jobs = append(jobs, fmt.Sprintf("%d of %d", c.Sets, c.Size))
 			}
@@ -83,7 +84,7 @@ func roomFor(counts []alloc.Count) string {
 func (s scoredNode) table(w io.Writer) error {
 	rows := [][]string{{"N", "GPUS", "CLASS", "LEFT FOR LATER JOBS"}}
 	for _, z := range s.Sizes {
-		rows = append(rows, []string{strconv.Itoa(z.N), join(z.GPUs), z.Class.String(), roomFor(z.After)})
+		rows = append(rows, []string{strconv.Itoa(z.N), wording.List(z.GPUs), z.Class.String(), roomFor(z.After)})
 	}
 	return columns(w, rows)
 }

@@ -3,10 +3,9 @@ package alloc
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // ErrUnmet is what every error is that says: the request is sound, but no set of
@@ -20,7 +19,7 @@ type InsufficientError struct {
 }
 
 func (e *InsufficientError) Error() string {
-	return fmt.Sprintf("%s asked for, %d free", count(e.Need), e.Free)
+	return fmt.Sprintf("%s asked for, %d free", wording.Count(e.Need, "GPU"), e.Free)
 }
 
 // Is makes the error an ErrUnmet.
@@ -57,7 +56,7 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	s := fmt.Sprintf("%s asked for; only 1, 2, 4 or 8 are allowed", count(e.N))
+	s := fmt.Sprintf("%s asked for; only 1, 2, 4 or 8 are allowed", wording.Count(e.N, "GPU"))
 	if e.Nearest > 0 {
 		s += fmt.Sprintf(", and %d can be had", e.Nearest)
 	}
@@ -82,7 +81,7 @@ type ScopeError struct {
 }
 
 func (e *ScopeError) Error() string {
-	s := fmt.Sprintf("no %s free %s", count(e.N), scopeWords[e.Scope])
+	s := fmt.Sprintf("no %s free %s", wording.Count(e.N, "GPU"), scopeWords[e.Scope])
 	if e.Unfinished {
 		s += " were found, though not all sets were looked at"
 	}
@@ -111,33 +110,13 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("pick GPUs: the node has %d; nodes of more than %d are not supported", e.GPUs, e.Max)
 }
 
-func count(n int) string {
-	if n == 1 {
-		return "1 GPU"
-	}
-	return strconv.Itoa(n) + " GPUs"
-}
-
 // maxListed is up to how many GPUs are listed one by one.
 const maxListed = 16
 
-// join lists GPUs, "0,1,4", and of many of them the runs, "0-11,16".
+// join lists GPUs, "0,1,4"; many of them with ranges, "0-11,16".
 func join(gpus []int) string {
-	var words []string
-	for i := 0; i < len(gpus); {
-		end := i + 1
-		for len(gpus) > maxListed && end < len(gpus) && gpus[end] == gpus[end-1]+1 {
-			end++
-		}
-		switch word := strconv.Itoa(gpus[i]); {
-		case end-i > 2:
-			words = append(words, word+"-"+strconv.Itoa(gpus[end-1]))
-		default:
-			for _, g := range gpus[i:end] {
-				words = append(words, strconv.Itoa(g))
-			}
-		}
-		i = end
+	if len(gpus) > maxListed {
+		return wording.Ranges(gpus)
 	}
-	return strings.Join(words, ",")
+	return wording.List(gpus)
 }

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // MaxGPUs is the greatest node there is an answer for.
@@ -114,7 +115,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 		a.Explanation = p.explain(q, s)
 	}
 	if !usual && r.Sizes == Warn {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%s asked for; MetaX recommends 1, 2, 4 or 8", count(q.n)))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s asked for; MetaX recommends 1, 2, 4 or 8", wording.Count(q.n, "GPU")))
 	}
 	return a, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // ModeSGPU is the mode of a GPU that is cut into slices of the vendor's own kind.
@@ -83,12 +85,6 @@ func SortSlices(s []Slice) {
 // Parts says in a word or two what the GPU is divided into, "sgpu: 2 slices" or
 // "sriov: 4 VFs"; empty if it is whole.
 func (g GPU) Parts() string {
-	count := func(n int, word string) string {
-		if n == 1 {
-			return "1 " + word
-		}
-		return itoa(n) + " " + word + "s"
-	}
 	var parts []string
 	if g.Mode == ModeSGPU {
 		n := 0
@@ -97,10 +93,10 @@ func (g GPU) Parts() string {
 				n++
 			}
 		}
-		parts = append(parts, "sgpu: "+count(n, "slice"))
+		parts = append(parts, "sgpu: "+wording.Count(n, "slice"))
 	}
 	if len(g.VFs) > 0 {
-		parts = append(parts, "sriov: "+count(len(g.VFs), "VF"))
+		parts = append(parts, "sriov: "+wording.Count(len(g.VFs), "VF"))
 	}
 	return strings.Join(parts, ", ")
 }

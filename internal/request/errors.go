@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // The reasons a well-formed value is refused for, inside a ValueError.
@@ -49,7 +51,7 @@ func (e *UnknownIDError) Error() string {
 	case 1:
 		has = fmt.Sprintf("only GPU %d (see metax-ctk device list)", e.Indices[0])
 	default:
-		has = fmt.Sprintf("GPUs %s (see metax-ctk device list)", ranges(e.Indices))
+		has = fmt.Sprintf("GPUs %s (see metax-ctk device list)", wording.Ranges(e.Indices))
 	}
 	return fmt.Sprintf("GPU %q: this node has %s", e.ID, has)
 }
@@ -112,24 +114,4 @@ type SameSliceError struct {
 
 func (e *SameSliceError) Error() string {
 	return fmt.Sprintf("slice %q and slice %q: both are %s; name it once", e.First, e.Second, e.Slice)
-}
-
-// ranges writes ascending numbers as "0-3, 5".
-func ranges(n []int) string {
-	var b strings.Builder
-	for i := 0; i < len(n); {
-		j := i
-		for j+1 < len(n) && n[j+1] == n[j]+1 {
-			j++
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%d", n[i])
-		if j > i {
-			fmt.Fprintf(&b, "-%d", n[j])
-		}
-		i = j + 1
-	}
-	return b.String()
 }

@@ -81,7 +81,7 @@ func TestResolveRefuses(t *testing.T) {
 			"unknown uuid, gaps", "GPU-eeee",
 			[]gpu.GPU{{Index: 5}, {Index: 0}, {Index: 1}, {Index: 7}},
 			&UnknownIDError{ID: "GPU-eeee", Indices: []int{0, 1, 5, 7}},
-			`GPU "GPU-eeee": this node has GPUs 0-1, 5, 7 (see metax-ctk device list)`,
+			`GPU "GPU-eeee": this node has GPUs 0,1,5,7 (see metax-ctk device list)`,
 		},
 		{
 			"an index is written one way", "[00]", node(),

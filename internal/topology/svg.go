@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/svg"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Measures of every picture, in pixels.
@@ -63,7 +64,7 @@ func (s *scene) inWords() string {
 		say("No MetaXLink")
 	}
 	for _, m := range s.marks {
-		say("GPU %s: %s", ranges(m.gpus()), m.word)
+		say("GPU %s: %s", wording.Ranges(m.gpus()), m.word)
 	}
 	if len(s.down) > 0 {
 		say("MetaXLink down: %s", pairs(s.down))
@@ -73,7 +74,7 @@ func (s *scene) inWords() string {
 
 // domainWords describes a MetaXLink domain by its place in the list.
 func (s *scene) domainWords(i int) string {
-	return fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, ranges(s.domains[i].gpus), s.domains[i].describe())
+	return fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, wording.Ranges(s.domains[i].gpus), s.domains[i].describe())
 }
 
 // header is the height of the title's lines, down to the first box.
@@ -134,7 +135,7 @@ func (s *scene) legend(c *canvas, width, y int) int {
 	}
 	fresh = true
 	for _, m := range s.marks {
-		item(m.word+": GPU "+ranges(m.gpus()), func(x, y int) { c.sign(x, y, 100, m.sign) })
+		item(m.word+": GPU "+wording.Ranges(m.gpus()), func(x, y int) { c.sign(x, y, 100, m.sign) })
 	}
 	if len(s.domains) == 0 && len(s.gpus) > 1 {
 		item("no MetaXLink", func(x, y int) {

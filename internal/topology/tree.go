@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Tree writes the node as a tree with one line per GPU: NUMA nodes, host
@@ -103,7 +105,7 @@ func (s *scene) linkLines(b *bytes.Buffer) {
 		b.WriteString("no MetaXLink\n")
 	}
 	for i, d := range s.domains {
-		fmt.Fprintf(b, "MX %d: GPU %s, %s\n", i+1, ranges(d.gpus), d.describe())
+		fmt.Fprintf(b, "MX %d: GPU %s, %s\n", i+1, wording.Ranges(d.gpus), d.describe())
 	}
 	if len(s.down) > 0 {
 		fmt.Fprintf(b, "MetaXLink down: %s\n", pairs(s.down))

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -42,30 +41,6 @@ func fit(s string, n int) string {
 }
 
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cells(s))) }
-
-// ranges writes ascending indices shortly: "0-3,5".
-func ranges(indices []int) string {
-	var b strings.Builder
-	for i := 0; i < len(indices); {
-		end := i
-		for end+1 < len(indices) && indices[end+1] == indices[end]+1 {
-			end++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(indices[i]))
-		switch end - i {
-		case 0:
-		case 1:
-			b.WriteString("," + strconv.Itoa(indices[end]))
-		default:
-			b.WriteString("-" + strconv.Itoa(indices[end]))
-		}
-		i = end + 1
-	}
-	return b.String()
-}
 
 // pairs lists pairs of GPUs: "0-2, 1-3".
 func pairs(list [][2]int) string {

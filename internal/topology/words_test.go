@@ -43,20 +43,6 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func TestRanges(t *testing.T) {
-	for want, in := range map[string][]int{
-		"":          nil,
-		"3":         {3},
-		"0,1":       {0, 1},
-		"0-2":       {0, 1, 2},
-		"0,2-5,7,8": {0, 2, 3, 4, 5, 7, 8},
-	} {
-		if got := ranges(in); got != want {
-			t.Errorf("ranges(%v) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestDescribe(t *testing.T) {
 	for want, links := range map[string][]gpu.Link{
 		"full mesh":                  {{A: 0, B: 1}, {A: 0, B: 2}, {A: 1, B: 2}},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // The kernel drivers that may have a GPU.
@@ -257,7 +258,7 @@ func list(names []string) string {
 // are counts things in a sentence: "1 GPU is", "2 GPUs are".
 func are(n int, thing string) string {
 	if n == 1 {
-		return count(n, thing) + " is"
+		return wording.Count(n, thing) + " is"
 	}
-	return count(n, thing) + " are"
+	return wording.Count(n, thing) + " are"
 }

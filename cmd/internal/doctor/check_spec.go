@@ -9,6 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 var (
@@ -145,7 +146,7 @@ var specChecks = []Check{
 			if n > 0 {
 				what = fmt.Sprintf("%s is not true to the node: %s", f.at(o.Path), o.Drift[0])
 				if n > 1 {
-					what += fmt.Sprintf(", and %s", count(n-1, "more difference"))
+					what += fmt.Sprintf(", and %s", wording.Count(n-1, "more difference"))
 				}
 			}
 			why := "containers get what was right when it was written: paths of an older driver, or not all GPUs"

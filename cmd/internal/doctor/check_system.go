@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // many is a limit of open files beyond which programs that close all of them at
@@ -259,7 +260,7 @@ var leaseChecks = []Check{
 		}
 		what := fmt.Sprintf("lease %s is over: %s", f.Leases.Closed[0].Lease.ID, f.Leases.Closed[0].Why)
 		if n := len(f.Leases.Closed); n > 1 {
-			what += "; and " + count(n-1, "more lease")
+			what += "; and " + wording.Count(n-1, "more lease")
 		}
 		return mended(Info, what, "it holds nothing any more; the next command that takes a lease removes it", f.toolkit("lease", "gc"))
 	}},

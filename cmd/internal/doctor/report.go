@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // The version and kind that a Report states.
@@ -54,10 +56,10 @@ func (r Report) Write(w io.Writer) error {
 				counts = append(counts, fmt.Sprintf("%d info", n))
 				continue
 			}
-			counts = append(counts, count(n, string(s)))
+			counts = append(counts, wording.Count(n, string(s)))
 		}
 	}
-	fmt.Fprintf(&text, "%s, %s", count(r.Checks, "check"), count(len(r.Findings), "finding"))
+	fmt.Fprintf(&text, "%s, %s", wording.Count(r.Checks, "check"), wording.Count(len(r.Findings), "finding"))
 	if len(counts) > 0 {
 		text.WriteString(": " + strings.Join(counts, ", "))
 	}
@@ -73,11 +75,4 @@ func (f Finding) String() string {
 		fix += "   (--fix does it)"
 	}
 	return fmt.Sprintf("%s: %s\n  what %s\n  why  %s\n  fix  %s", f.Severity, f.Check, f.What, f.Why, fix)
-}
-
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // containers is the source for the containers of one engine without a daemon.
@@ -80,7 +81,7 @@ func unread(engine string, n int, why error) error {
 	if n == 0 {
 		return nil
 	}
-	text := count(n, "container", "containers") + " of " + engine + " cannot be looked into"
+	text := wording.Count(n, "container") + " of " + engine + " cannot be looked into"
 	if refused(why) {
 		text += remedy()
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // round is one look at all processes, which several sources share. It has two
@@ -70,7 +71,7 @@ func incomplete(err error, hidden bool, refused int) error {
 	case hidden:
 		return fmt.Errorf("processes of other users are hidden%s: %w", remedy(), fs.ErrPermission)
 	case refused > 0:
-		return fmt.Errorf("%s could not be inspected%s: %w", count(refused, "process", "processes"), remedy(), fs.ErrPermission)
+		return fmt.Errorf("%s could not be inspected%s: %w", wording.Count(refused, "process"), remedy(), fs.ErrPermission)
 	}
 	return nil
 }
@@ -81,11 +82,4 @@ func remedy() string {
 		return ", even by root"
 	}
 	return " (run as root to see them)"
-}
-
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

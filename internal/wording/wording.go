@@ -1,0 +1,45 @@
+// Package wording writes numbers the way messages and tables say them.
+package wording
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Count returns a number of things, such as "1 GPU", "2 GPUs" or "3 processes".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if strings.HasSuffix(thing, "s") {
+		thing += "e"
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// List returns indices with commas, such as "0,1,4".
+func List(indices []int) string {
+	words := make([]string, len(indices))
+	for i, index := range indices {
+		words[i] = strconv.Itoa(index)
+	}
+	return strings.Join(words, ",")
+}
+
+// Ranges is List for ascending indices, with three or more in a row as "0-3,5".
+func Ranges(indices []int) string {
+	var words []string
+	for i := 0; i < len(indices); {
+		end := i + 1
+		for end < len(indices) && indices[end] == indices[end-1]+1 {
+			end++
+		}
+		if end-i > 2 {
+			words = append(words, strconv.Itoa(indices[i])+"-"+strconv.Itoa(indices[end-1]))
+		} else {
+			words = append(words, List(indices[i:end]))
+		}
+		i = end
+	}
+	return strings.Join(words, ",")
+}

@@ -1,0 +1,30 @@
+package wording
+
+import "testing"
+
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"0 GPUs": Count(0, "GPU"), "1 GPU": Count(1, "GPU"), "2 GPUs": Count(2, "GPU"), "12 processes": Count(12, "process"), "1 process": Count(1, "process"),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestList(t *testing.T) {
+	for _, tc := range []struct {
+		in           []int
+		list, ranges string
+	}{
+		{nil, "", ""},
+		{[]int{3}, "3", "3"},
+		{[]int{0, 1}, "0,1", "0,1"},
+		{[]int{0, 1, 2}, "0,1,2", "0-2"},
+		{[]int{0, 2, 3, 4, 5, 7, 8}, "0,2,3,4,5,7,8", "0,2-5,7,8"},
+	} {
+		if list, ranges := List(tc.in), Ranges(tc.in); list != tc.list || ranges != tc.ranges {
+			t.Errorf("%v: %q and %q, want %q and %q", tc.in, list, ranges, tc.list, tc.ranges)
+		}
+	}
+}
