@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // chooser finds the GPUs that a request means, given who holds which.
@@ -179,11 +179,7 @@ func (c *chooser) refuse(holders []occupancy.Holder) error {
 func explanation(answer alloc.Answer, busy []int) string {
 	text := answer.Explanation.Text()
 	if len(busy) > 0 {
-		words := make([]string, len(busy))
-		for i, b := range busy {
-			words[i] = fmt.Sprint(b)
-		}
-		text += "held: " + strings.Join(words, ",") + " (metax-ctk ps)\n"
+		text += "held: " + wording.List(busy) + " (metax-ctk ps)\n"
 	}
 	return text
 }

@@ -1,6 +1,9 @@
 package gpu
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strconv"
+)
 
 // NUMAUnknown is the NUMA node of a GPU whose host does not say.
 const NUMAUnknown = -1
@@ -70,7 +73,7 @@ func (g GPU) Name() string {
 	if g.UUID != "" {
 		return string(g.UUID)
 	}
-	return itoa(g.Index)
+	return strconv.Itoa(g.Index)
 }
 
 // UnmarshalJSON reads a GPU; an absent "numa" is unknown and an absent

@@ -1,9 +1,5 @@
 package gpu
 
-import (
-	"strconv"
-)
-
 // The version and kind that a Node's JSON form states.
 const (
 	APIVersion = "metax-ctk/v1"
@@ -85,5 +81,3 @@ func (n Node) Healthy() []int {
 	}
 	return free
 }
-
-func itoa(i int) string { return strconv.Itoa(i) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -84,7 +85,7 @@ func (h Holder) String() string {
 		words = append(words, "a process that was not inspected")
 	case h.Lease == nil && len(h.Processes) > 0:
 		p := h.Processes[0]
-		words = append(words, "process "+itoa(p.PID)+" ("+p.Command+")")
+		words = append(words, "process "+strconv.Itoa(p.PID)+" ("+p.Command+")")
 	}
 	if h.Lease != nil {
 		words = append(words, "lease "+h.Lease.ID)

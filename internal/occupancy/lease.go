@@ -32,7 +32,7 @@ type User struct {
 }
 
 // String names the user for a message.
-func (u User) String() string { return first(u.Name, "uid "+itoa(int(u.UID))) }
+func (u User) String() string { return first(u.Name, "uid "+strconv.Itoa(int(u.UID))) }
 
 // Lease is the right of one container, there or about to be, to its GPUs; with
 // VerbEnable it is that of the client.

@@ -2,7 +2,6 @@ package occupancy
 
 import (
 	"errors"
-	"strconv"
 
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
@@ -21,8 +20,6 @@ func first(a, b string) string {
 	}
 	return b
 }
-
-func itoa(i int) string { return strconv.Itoa(i) }
 
 func isAbsent(l Look) bool { return errors.Is(l.Err, ErrAbsent) }
 
