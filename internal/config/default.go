@@ -2,8 +2,9 @@ package config
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // Default returns the configuration file in which every setting stands, with what
@@ -50,13 +51,9 @@ func (s Setting) lines() []string {
 	value := s.Default[0] // a switch
 	switch s.Kind {
 	case Text:
-		value = strconv.Quote(value)
+		value = toml.Literal(value)
 	case List:
-		quoted := make([]string, len(s.Default))
-		for i, word := range s.Default {
-			quoted[i] = strconv.Quote(word)
-		}
-		value = "[" + strings.Join(quoted, ", ") + "]"
+		value = toml.Literal(s.Default)
 	}
 	return []string{s.Name() + " = " + value}
 }
