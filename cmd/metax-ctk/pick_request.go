@@ -109,7 +109,7 @@ func (t toolkit) free(c *cli.Context, node gpu.Node, holders []occupancy.Holder)
 		return nil, err
 	}
 	if sick := without(slices.Clone(free), node.Healthy()); len(sick) > 0 {
-		t.warn(fmt.Sprintf("--free: unhealthy, and picked from all the same: GPU %s (metax-ctk device list)", wording.List(sick)))
+		t.warn(fmt.Sprintf("--free names unhealthy GPUs, and they may be picked: GPU %s (metax-ctk device list)", wording.List(sick)))
 	}
 	return free, nil
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/metax-ctk/container-toolkit/internal/toml"
@@ -65,21 +64,8 @@ type Change struct {
 	Mode fs.FileMode
 }
 
-// SyntaxError is a file that is not what its engine reads.
-type SyntaxError struct {
-	// Line and Column count from 1, the column in bytes. 0 is unknown.
-	Line, Column int
-	Err          error
-}
-
-func (e *SyntaxError) Error() string {
-	if e.Line == 0 {
-		return e.Err.Error()
-	}
-	return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
-}
-
-func (e *SyntaxError) Unwrap() error { return e.Err }
+// SyntaxError is a file that is not what its engine reads, TOML or JSON.
+type SyntaxError = toml.SyntaxError
 
 // Position returns line and column of an offset in a text, counted from 1; the
 // column is in bytes.
@@ -89,9 +75,7 @@ func Position(text []byte, offset int) (line, column int) { return toml.Position
 // deleted takes the toolkit's comments above it along.
 func ParseTOML(text []byte) (*toml.Document, error) {
 	doc, err := toml.Parse(text)
-	if syntax := (*toml.SyntaxError)(nil); errors.As(err, &syntax) {
-		return nil, (*SyntaxError)(syntax)
-	} else if err != nil {
+	if err != nil {
 		return nil, err
 	}
 	doc.Marker = Marker

@@ -26,7 +26,7 @@ type Document struct {
 	newline    string
 }
 
-// SyntaxError is a text that is not TOML.
+// SyntaxError says where a text is not what it should be.
 type SyntaxError struct {
 	// Line and Column count from 1, the column in bytes; 0 is unknown.
 	Line, Column int
