@@ -6,47 +6,46 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/faults"
 )
 
-// TestKilledAtEveryCall kills a create before each of its system calls. The
-// bundle has its old configuration or the new one, never a part, and a create
-// that comes later makes it right and leaves nothing else behind.
+// TestKilledAtEveryCall kills a create at its system calls, once at each state of
+// the bundle. The bundle has its old configuration or the new one, never a part, and
+// a create that comes later makes it right and leaves nothing else behind.
 func TestKilledAtEveryCall(t *testing.T) {
 	dir := scene(t, asking)
 	path := dir + "/bundle/config.json"
-	if out, err := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := exec.LookPath("traced")
+	if err != nil {
+		t.Fatal(err)
 	}
+	create := faults.Child{Path: program, Args: []string{"traced", "create", "--bundle", dir + "/bundle", "x"}}
+	whole := create.Run(t, -1, faults.Kill)
 	edited := read(t, path)
-	if edited == asking {
-		t.Fatal("nothing to be killed at")
+	if edited == asking || !whole.Became {
+		t.Fatalf("nothing to be killed at: status %x: %s", whole.Status, whole.Output)
 	}
 	seen := map[string]int{}
-	// Runs differ by some calls, so that the last ones are tried more than once.
-	for n, overs := 0, 0; overs < 5; n++ {
+	for _, n := range whole.Stops() {
 		if err := os.RemoveAll(dir + "/bundle"); err != nil {
 			t.Fatal(err)
 		}
 		write(t, path, asking)
-		over := killedAt(t, n, dir)
+		create.Run(t, n, faults.Kill)
 		switch got := read(t, path); got {
 		case asking, edited:
-			if !over {
-				seen[got]++
-			}
+			seen[got]++
 		default:
 			t.Fatalf("killed before call %d: a configuration of %d bytes, neither of %d nor %d:\n%s", n, len(got), len(asking), len(edited), got)
 		}
 		for range 2 { // the engine tries again, and is killed again
-			if !over {
-				killedAt(t, n, dir)
-			}
+			create.Run(t, n, faults.Kill)
 		}
 		if out, err := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x").CombinedOutput(); err != nil {
 			t.Fatalf("killed before call %d: a later create fails: %v\n%s", n, err, out)
@@ -57,109 +56,11 @@ func TestKilledAtEveryCall(t *testing.T) {
 		if names := list(t, dir+"/bundle"); names != "config.json" {
 			t.Fatalf("killed before call %d: %s is left behind", n, names)
 		}
-		if over {
-			overs++
-			n -= 6
-		}
 	}
+	t.Logf("%d system calls, killed at %d, at %d of them after the change", len(whole.Calls), len(whole.Stops()), seen[edited])
 	// With fewer stops the test does not look where it should.
-	if seen[asking] < 20 || seen[edited] < 1 {
+	if seen[asking] < 3 || seen[edited] < 1 {
 		t.Errorf("killed %d times before and %d times after the change", seen[asking], seen[edited])
-	}
-}
-
-// killedAt runs a create that is killed before its system call number n, and
-// tells whether it has become the low-level runtime before that.
-func killedAt(t *testing.T, n int, dir string) (over bool) {
-	t.Helper()
-	// Only the thread that started a child can trace it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	program, err := exec.LookPath("traced")
-	if err != nil {
-		t.Fatal(err)
-	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	pid, err := syscall.ForkExec(program, []string{"traced", "create", "--bundle", dir + "/bundle", "x"}, &syscall.ProcAttr{
-		Env: append(os.Environ(), "GOGC=off"), Files: []uintptr{null.Fd(), null.Fd(), null.Fd()},
-		Sys: &syscall.SysProcAttr{Ptrace: true},
-	})
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("cannot trace a child: ", err)
-		}
-		t.Skip("cannot trace a child: ", err)
-	}
-	defer func() {
-		unix.Kill(pid, unix.SIGKILL)
-		for { // until the process itself is gone
-			if _, err := wait(-1, new(unix.WaitStatus)); err != nil {
-				return
-			}
-		}
-	}()
-	var status unix.WaitStatus
-	if _, err := wait(pid, &status); err != nil || !status.Stopped() {
-		t.Fatalf("child did not stop: %v, status %x", err, status)
-	}
-	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
-	if err := unix.PtraceSetOptions(pid, options); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.PtraceCont(pid, 0); err != nil {
-		t.Fatal(err)
-	}
-	began, inside, threads := false, false, map[int]bool{pid: true}
-	for {
-		tid, err := wait(-1, &status)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !status.Stopped() {
-			if tid == pid {
-				t.Fatalf("child ended with status %x before call %d", status, n)
-			}
-			continue
-		}
-		signal, resume := status.StopSignal(), unix.PtraceCont
-		switch {
-		case status.TrapCause() == unix.PTRACE_EVENT_EXEC:
-			return true
-		case signal == unix.SIGTRAP|0x80:
-			signal = 0
-			if inside = !inside; inside {
-				if n--; n < 0 {
-					return false
-				}
-			}
-		case signal == unix.SIGTRAP: // a thread was made
-			signal = 0
-		case signal == unix.SIGSTOP && !threads[tid]: // and begins
-			threads[tid], signal = true, 0
-		case signal == unix.SIGSTOP && tid == pid:
-			began, signal = true, 0
-		}
-		// All that counts is done by the first thread.
-		if began && tid == pid {
-			resume = unix.PtraceSyscall
-		}
-		if err := resume(tid, int(signal)); err != nil && !errors.Is(err, unix.ESRCH) {
-			t.Fatal(err)
-		}
-	}
-}
-
-// wait waits for a child of this thread.
-func wait(pid int, status *unix.WaitStatus) (int, error) {
-	for {
-		tid, err := unix.Wait4(pid, status, unix.WALL|unix.WNOTHREAD, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return tid, err
-		}
 	}
 }
 

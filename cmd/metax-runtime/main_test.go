@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/faults"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in the scripts")
@@ -30,10 +29,8 @@ func TestMain(m *testing.M) {
 		"metax-runtime": func() { os.Exit(run(tested())) },
 		// traced waits for its tracer before it begins.
 		"traced": func() {
-			runtime.LockOSThread()
 			d := tested()
-			unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGSTOP)
-			os.Exit(run(d))
+			_ = faults.Traced(func() error { os.Exit(run(d)); return nil })
 		},
 		// crowded and frozen have a bundle without space, or that is read-only, in a
 		// mount namespace of their own, and end with a list of what is in it.

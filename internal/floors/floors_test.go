@@ -21,7 +21,7 @@ var floors = map[string]int{
 	"internal/hostfs": 1, "internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1,
 	"internal/backup": 2, "internal/snapshot": 2, "internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/engine": 2, "internal/discover": 2, "internal/dockerargs": 2,
 	"internal/hook": 2, "internal/image": 2, "internal/lowlevel": 2, "internal/occupancy": 2, "internal/oci": 2, "internal/sim": 2,
-	"cmd": 3, "docs": 3, "test/demo": 3, "test/exploits": 3, "test/standin": 3,
+	"cmd": 3, "docs": 3, "test/demo": 3, "test/exploits": 3, "test/faults": 3, "test/standin": 3,
 }
 
 // What a package's own files may not import, by prefix of the package.

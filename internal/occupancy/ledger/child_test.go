@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
+	"github.com/metax-ctk/container-toolkit/test/faults"
 )
 
 const boot = "5d1ac9a2-0a5c-4e0f-9a0c-0e3f6b1f7c11"
@@ -83,15 +82,9 @@ var children = map[string]func(l *ledger.Ledger, args []string) error{
 		fmt.Println("init:", l.Init(-1))
 		return nil
 	},
-	// traced: one Update between two SIGSTOP of its thread to itself.
+	// traced: one Update whose system calls count.
 	"traced": func(l *ledger.Ledger, args []string) error {
-		runtime.LockOSThread()
-		debug.SetGCPercent(-1)
-		tid := unix.Gettid()
-		unix.Tgkill(unix.Getpid(), tid, unix.SIGSTOP)
-		err := l.Update(context.Background(), add(args[0]))
-		unix.Tgkill(unix.Getpid(), tid, unix.SIGSTOP)
-		return err
+		return faults.Traced(func() error { return l.Update(context.Background(), add(args[0])) })
 	},
 }
 

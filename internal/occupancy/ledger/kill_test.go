@@ -13,6 +13,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
+	"github.com/metax-ctk/container-toolkit/test/faults"
 )
 
 // begin makes a directory with a lease in it.
@@ -78,29 +79,26 @@ func follow(s occupancy.State, id string) occupancy.State {
 	return s
 }
 
-// TestKilled stops the writer with SIGKILL at every system call of an Update:
-// afterwards the state is the old one or the new one, whole, nobody has the
-// lock, and the next writer clears up.
+// TestKilled stops the writer with SIGKILL at the system calls of an Update, once at
+// each state of the directory: afterwards the state is the old one or the new one,
+// whole, nobody has the lock, and the next writer clears up.
 func TestKilled(t *testing.T) {
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
 			l, dir, old := s.play(t)
-			status, all := trace(t, dir, "b", func(stop) {}, nil)
-			if !status.Exited() || status.ExitStatus() != 0 || !s.outcome(t, l, dir, old) {
-				t.Fatalf("child ended with %x when nobody killed it", status)
+			whole := adding(dir).Run(t, -1, faults.Kill)
+			if !whole.Status.Exited() || whole.Status.ExitStatus() != 0 || !s.outcome(t, l, dir, old) {
+				t.Fatalf("child ended with %x when nobody killed it: %s", whole.Status, whole.Output)
 			}
+			stops := whole.Stops()
 			first := -1 // to find the new state
-			for n := range all {
+			for _, n := range stops {
 				l, dir, old := s.play(t)
-				status, calls := trace(t, dir, "b", func(at stop) {
-					if at.n == n {
-						at.kill(t)
-					}
-				}, nil)
-				if !status.Signaled() || status.Signal() != unix.SIGKILL {
-					t.Fatalf("at call %d: child ended with %x, want SIGKILL", n, status)
+				e := adding(dir).Run(t, n, faults.Kill)
+				if !e.Status.Signaled() || e.Status.Signal() != unix.SIGKILL {
+					t.Fatalf("at call %d: child ended with %x, want SIGKILL", n, e.Status)
 				}
-				if d := cmp.Diff(all[:n+1], calls); d != "" {
+				if d := cmp.Diff(numbers(whole.Calls[:n+1]), numbers(e.Calls)); d != "" {
 					t.Fatalf("the calls are others than before: %s", d)
 				}
 				written := s.outcome(t, l, dir, old)
@@ -108,13 +106,21 @@ func TestKilled(t *testing.T) {
 					first = n
 				}
 				if t.Failed() || !written && first >= 0 {
-					t.Fatalf("killed at call %d of %d (number %d): written %v", n, len(all), all[n], written)
+					t.Fatalf("killed at call %d of %d (number %d): written %v", n, len(whole.Calls), e.Calls[n].Number, written)
 				}
 			}
 			if first <= 0 {
-				t.Errorf("the new state was found from call %d of %d on", first, len(all))
+				t.Errorf("the new state was found from call %d of %d on", first, len(whole.Calls))
 			}
-			t.Logf("%d system calls, the new state from %d on", len(all), first)
+			t.Logf("%d system calls, killed at %d, the new state from %d on", len(whole.Calls), len(stops), first)
 		})
 	}
+}
+
+func numbers(calls []faults.Call) []uint64 {
+	var all []uint64
+	for _, c := range calls {
+		all = append(all, c.Number)
+	}
+	return all
 }
