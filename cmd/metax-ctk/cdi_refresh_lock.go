@@ -30,7 +30,7 @@ const (
 func lockSpecs(ctx context.Context, host *hostfs.Root) (*os.File, error) {
 	path, err := host.Place(specLock)
 	if err == nil {
-		err = atomicfile.MakeDir(filepath.Dir(path))
+		err = atomicfile.MakeDir(filepath.Dir(path), 0o755)
 	}
 	if unwritable(err) {
 		return nil, nil
@@ -77,6 +77,6 @@ func (t toolkit) askRefresh(c *cli.Context) {
 		return
 	}
 	if path, err := host.Place(stamp); err == nil {
-		_, _ = atomicfile.Write(path, nil, 0o644)
+		_, _ = atomicfile.Write(path, nil, atomicfile.Options{Perm: 0o644})
 	}
 }

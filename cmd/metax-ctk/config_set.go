@@ -129,7 +129,7 @@ func literal(doc *toml.Document, key string) string {
 // writeConfig puts text in the place of a file, which keeps its mode and owner.
 func writeConfig(original *atomicfile.Original, text []byte) error {
 	if original.Data == nil {
-		_, err := atomicfile.Write(original.Path, text, 0o644)
+		_, err := atomicfile.Write(original.Path, text, atomicfile.Options{Perm: 0o644})
 		return err
 	}
 	meta, err := atomicfile.MetaOf(original.Path)
@@ -142,7 +142,8 @@ func writeConfig(original *atomicfile.Original, text []byte) error {
 	} else if !bytes.Equal(now.Data, original.Data) {
 		return fmt.Errorf("edit %s: %w", original.Path, atomicfile.ErrChanged)
 	}
-	return atomicfile.Put(original.Path, text, meta)
+	_, err = atomicfile.Write(original.Path, text, atomicfile.Options{Meta: &meta})
+	return err
 }
 
 func (e configEdited) table(w io.Writer) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/user"
 	"strings"
@@ -152,7 +151,7 @@ func (t toolkit) keep(c *cli.Context, s snapshot.Snapshot) error {
 		_, err := t.Out.Write(text)
 		return err
 	}
-	if _, err := atomicfile.Write(name, text, fs.FileMode(0o600)); err != nil {
+	if _, err := atomicfile.Write(name, text, atomicfile.Options{Perm: 0o600}); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	done := kept{name, len(s.Tree), len(s.Answers), len(text), append([]string{}, s.Notes...)}

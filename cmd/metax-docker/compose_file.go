@@ -30,7 +30,7 @@ func (w *wrapper) projectFile(text []byte) (string, error) {
 	sweep(dir)
 	path := filepath.Join(dir, strconv.Itoa(os.Getpid())+".json")
 	// It may hold what an environment has of secrets.
-	if _, err := atomicfile.Write(path, text, 0o600); err != nil {
+	if _, err := atomicfile.Write(path, text, atomicfile.Options{Perm: 0o600}); err != nil {
 		return "", fmt.Errorf("write the project for docker: %w", err)
 	}
 	return path, nil

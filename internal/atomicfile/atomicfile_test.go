@@ -27,7 +27,7 @@ func umask(t *testing.T, mask int) {
 
 func write(t *testing.T, path, text string, perm fs.FileMode, want bool) {
 	t.Helper()
-	changed, err := atomicfile.Write(path, []byte(text), perm)
+	changed, err := atomicfile.Write(path, []byte(text), atomicfile.Options{Perm: perm})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestWriteLink(t *testing.T) {
 			if err := os.Symlink(target, path); err != nil {
 				t.Fatal(err)
 			}
-			changed, err := atomicfile.Write(path, []byte("two"), 0o644)
+			changed, err := atomicfile.Write(path, []byte("two"), atomicfile.Options{Perm: 0o644})
 			if changed || !errors.Is(err, atomicfile.ErrNotRegular) || !strings.Contains(err.Error(), path) {
 				t.Errorf("changed %v, error %v; want ErrNotRegular that names %s", changed, err, path)
 			}
@@ -149,7 +149,7 @@ func TestWriteFails(t *testing.T) {
 		if err := os.Mkdir(path, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		changed, err := atomicfile.Write(path, []byte("one"), 0o644)
+		changed, err := atomicfile.Write(path, []byte("one"), atomicfile.Options{Perm: 0o644})
 		if err == nil || changed || !strings.Contains(err.Error(), path) {
 			t.Errorf("changed %v, error %v; want an error that names %s", changed, err, path)
 		}
@@ -160,7 +160,7 @@ func TestWriteFails(t *testing.T) {
 		if err := os.Symlink("none", link); err != nil {
 			t.Fatal(err)
 		}
-		if changed, err := atomicfile.Write(filepath.Join(link, "deep", "spec.json"), []byte("one"), 0o644); err == nil || changed {
+		if changed, err := atomicfile.Write(filepath.Join(link, "deep", "spec.json"), []byte("one"), atomicfile.Options{Perm: 0o644}); err == nil || changed {
 			t.Errorf("changed %v, error %v; want an error", changed, err)
 		}
 		onlyFile(t, link)
@@ -168,7 +168,7 @@ func TestWriteFails(t *testing.T) {
 	t.Run("the directory is a file", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
 		write(t, file, "old", 0o644, true)
-		if changed, err := atomicfile.Write(filepath.Join(file, "spec.json"), []byte("one"), 0o644); err == nil || changed {
+		if changed, err := atomicfile.Write(filepath.Join(file, "spec.json"), []byte("one"), atomicfile.Options{Perm: 0o644}); err == nil || changed {
 			t.Errorf("changed %v, error %v; want an error", changed, err)
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != "old" {
@@ -189,7 +189,7 @@ func TestWriteRace(t *testing.T) {
 	for w := range 2 {
 		writers.Go(func() {
 			for i := range 50 {
-				if _, err := atomicfile.Write(path, contents[(i+w)%len(contents)], 0o644); err != nil {
+				if _, err := atomicfile.Write(path, contents[(i+w)%len(contents)], atomicfile.Options{Perm: 0o644}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -65,7 +65,7 @@ func TestWriteFIFO(t *testing.T) {
 	}()
 	ends(t, func() {
 		for range 20_000 {
-			if _, err := atomicfile.Write(path, []byte("one"), 0o644); err != nil && !errors.Is(err, atomicfile.ErrNotRegular) {
+			if _, err := atomicfile.Write(path, []byte("one"), atomicfile.Options{Perm: 0o644}); err != nil && !errors.Is(err, atomicfile.ErrNotRegular) {
 				t.Error(err)
 				return
 			}

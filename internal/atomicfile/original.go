@@ -76,35 +76,29 @@ func content(f *os.File, size, max int64) ([]byte, error) {
 }
 
 // Replace puts data where the original is, as a new file with the same mode and
-// owner; nothing is done if the content is the same. A reader sees the one
-// content or the other, and after an error the original is as it was. Unlike
-// Write, it does not wait for the disk: it is for files that nobody wants after a
-// reboot, such as a container's bundle, and for callers whom a container waits for.
+// owner; nothing is done if the content is the same. It does not wait for the disk
+// (Options.NoSync). A reader sees the one content or the other, and after an error the
+// original is as it was.
 func (o *Original) Replace(data []byte) error {
 	if bytes.Equal(o.Data, data) {
 		return nil
 	}
-	if err := o.replace(data); err != nil {
+	now, err := os.Lstat(o.Path)
+	switch {
+	case err != nil:
+		err = cause.Of(err)
+	case !o.unchanged(now):
+		err = ErrChanged
+	default:
+		meta := metaOf(o.info)
+		if now, err = put(o.Path, data, Options{Meta: &meta, NoSync: true}); err == nil {
+			o.Data, o.last = data, now
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", o.Path, err)
 	}
 	return nil
-}
-
-func (o *Original) replace(data []byte) error {
-	if now, err := os.Lstat(o.Path); err != nil {
-		return cause.Of(err)
-	} else if !o.unchanged(now) {
-		return ErrChanged
-	}
-	var made fs.FileInfo
-	err := swap(o.Path, func(f *os.File) (err error) {
-		made, err = o.fill(f, data)
-		return err
-	})
-	if err == nil {
-		o.Data, o.last = data, made
-	}
-	return err
 }
 
 // unchanged tells whether the file is the one that was read, or written last. The
@@ -112,23 +106,4 @@ func (o *Original) replace(data []byte) error {
 func (o *Original) unchanged(now fs.FileInfo) bool {
 	return now.Mode().IsRegular() && os.SameFile(o.last, now) &&
 		now.Size() == o.last.Size() && now.ModTime().Equal(o.last.ModTime())
-}
-
-// fill writes the content, then gives the file its owner, then its mode, since a
-// change of owner may take bits of the mode away.
-func (o *Original) fill(f *os.File, data []byte) (made fs.FileInfo, err error) {
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(data); err != nil {
-		return nil, err
-	}
-	if made, err = f.Stat(); err != nil {
-		return nil, err
-	}
-	is, want := made.Sys().(*syscall.Stat_t), o.info.Sys().(*syscall.Stat_t)
-	if is.Uid != want.Uid || is.Gid != want.Gid {
-		if err := f.Chown(int(want.Uid), int(want.Gid)); err != nil {
-			return nil, err
-		}
-	}
-	return made, f.Chmod(o.info.Mode())
 }

@@ -164,7 +164,7 @@ func (st step) do() error {
 		return err
 	}
 	if st.After != nil {
-		if err := atomicfile.MakeDirDurably(filepath.Dir(st.target), 0o755); err != nil {
+		if err := atomicfile.MakeDir(filepath.Dir(st.target), 0o755); err != nil {
 			return fmt.Errorf("write %s: %w", st.target, err)
 		}
 	}

@@ -173,12 +173,12 @@ func (e entry) content() ([]byte, error) {
 
 // keep writes the entry, the content first: without a record that does not count.
 func (e entry) keep(before []byte) error {
-	if err := atomicfile.MakeDirDurably(e.dir, 0o700); err != nil {
+	if err := atomicfile.MakeDir(e.dir, 0o700); err != nil {
 		return err
 	}
-	m := atomicfile.Meta{Mode: 0o600, UID: os.Geteuid(), GID: os.Getegid()}
+	private := atomicfile.Options{Perm: 0o600}
 	if e.Existed {
-		if err := atomicfile.Put(e.file(contentName), before, m); err != nil {
+		if _, err := atomicfile.Write(e.file(contentName), before, private); err != nil {
 			return err
 		}
 	}
@@ -186,7 +186,8 @@ func (e entry) keep(before []byte) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Put(e.file(recordName), append(record, '\n'), m)
+	_, err = atomicfile.Write(e.file(recordName), append(record, '\n'), private)
+	return err
 }
 
 // drop takes the entry away, the record first.

@@ -21,13 +21,17 @@ func put(path string, data []byte, m atomicfile.Meta) error {
 		_, err := atomicfile.Remove(path)
 		return err
 	}
+	o := atomicfile.Options{Meta: &m}
 	if above, ok := aboveDropIns(path); ok {
-		err := atomicfile.PutFrom(above, path, data, m)
+		o.Dir = above
+		_, err := atomicfile.Write(path, data, o)
 		if !errors.Is(err, unix.EXDEV) && !errors.Is(err, unix.EROFS) && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
+		o.Dir = ""
 	}
-	return atomicfile.Put(path, data, m)
+	_, err := atomicfile.Write(path, data, o)
+	return err
 }
 
 // aboveDropIns is the directory above that of path, if that is one of drop-ins.

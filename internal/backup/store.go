@@ -60,7 +60,7 @@ func New(dir string) Store { return Store{dir} }
 func (s Store) lock(how int) (*os.File, error) {
 	flags := os.O_RDONLY
 	if how == unix.LOCK_EX {
-		if err := atomicfile.MakeDirDurably(s.dir, 0o700); err != nil {
+		if err := atomicfile.MakeDir(s.dir, 0o700); err != nil {
 			return nil, fmt.Errorf("keep backups: %w", err)
 		}
 		flags = os.O_RDWR | os.O_CREATE
@@ -72,7 +72,7 @@ func (s Store) lock(how int) (*os.File, error) {
 // of what the files are, and applies them, does both while he has it. Of two who do
 // not, one may undo what the other has not done yet. It is given back by release.
 func (s Store) Turn() (release func(), err error) {
-	if err := atomicfile.MakeDirDurably(s.dir, 0o700); err != nil {
+	if err := atomicfile.MakeDir(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep backups: %w", err)
 	}
 	f, err := s.flock(".turn", os.O_RDWR|os.O_CREATE, unix.LOCK_EX)

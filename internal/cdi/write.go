@@ -42,7 +42,7 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 	if err := ours(path, spec.Kind); err != nil {
 		return false, fmt.Errorf("write CDI spec: %w", err)
 	}
-	changed, err = atomicfile.Write(path, data, filePerm)
+	changed, err = atomicfile.Write(path, data, atomicfile.Options{Perm: filePerm})
 	if err != nil {
 		return changed, fmt.Errorf("write CDI spec: %w", err)
 	}

@@ -104,7 +104,7 @@ func (c Cache) Put(key Key, facts Facts) error {
 	if len(text) > maxFacts {
 		return fmt.Errorf("keep facts of image %q: %w: %d bytes", key.ID, ErrTooLarge, len(text))
 	}
-	if _, err := atomicfile.Write(c.file(key), append(text, '\n'), 0o600); err != nil {
+	if _, err := atomicfile.Write(c.file(key), append(text, '\n'), atomicfile.Options{Perm: 0o600}); err != nil {
 		return fmt.Errorf("keep facts of image %q: %w", key.ID, err)
 	}
 	return c.prune()

@@ -28,7 +28,7 @@ func (p Podman) note(ctx context.Context) (*note, error) {
 	if p.Dir == "" {
 		return nil, nil
 	}
-	if err := atomicfile.MakeDir(p.Dir); err != nil {
+	if err := atomicfile.MakeDir(p.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("note what is mounted: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(p.Dir, "podman-mounted"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
@@ -167,7 +168,7 @@ func (h Host) dockerDry(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	}
 	defer os.RemoveAll(dir)
 	archive := filepath.Join(dir, "empty.tar")
-	if err := os.WriteFile(archive, make([]byte, endOfTar), 0o600); err != nil {
+	if _, err := atomicfile.Write(archive, make([]byte, endOfTar), atomicfile.Options{Perm: 0o600, NoSync: true}); err != nil {
 		return []Proof{{What: what, Detail: err.Error()}}
 	}
 	daemon, err := h.daemon()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
@@ -94,7 +95,7 @@ func (h Host) bare() (dir string, remove func(), err error) {
 	remove = func() { _ = os.RemoveAll(dir) }
 	program, err := os.ReadFile(h.Self)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, inside), program, 0o755)
+		_, err = atomicfile.Write(filepath.Join(dir, inside), program, atomicfile.Options{Perm: 0o755, NoSync: true})
 	}
 	// A container of another user than root has to get there.
 	if err == nil {

@@ -141,7 +141,7 @@ func (w Where) Record(node []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = atomicfile.Write(path, node, 0o644)
+	_, err = atomicfile.Write(path, node, atomicfile.Options{Perm: 0o644})
 	return err
 }
 

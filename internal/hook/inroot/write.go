@@ -71,7 +71,8 @@ func create(dir *os.File, name string, perm fs.FileMode) (*os.File, error) {
 // that is there, in one step: a reader sees the old one or the new one. A file
 // that has the content already is left alone. A link, FIFO or device at path is
 // replaced itself, never followed or opened; a directory is an error. It reports
-// whether it wrote.
+// whether it wrote. Unlike atomicfile, it goes by handles on directories, since
+// names lead where the image says.
 func (r *Root) Replace(path string, data []byte, perm fs.FileMode) (changed bool, err error) {
 	path = clean(path)
 	parent, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)

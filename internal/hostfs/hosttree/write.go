@@ -208,6 +208,7 @@ func (w *writer) leave(keep int) error {
 	return errors.Join(errs...)
 }
 
+// write makes a file of a tree that is made, which nobody reads before it is whole.
 func write(dir *os.Root, name string, f File) (err error) {
 	perm := f.Perm
 	if perm == 0 {

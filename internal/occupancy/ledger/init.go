@@ -31,7 +31,7 @@ func (l *Ledger) Init(gid int) error {
 // make is Init without words. Only the last step lets the group in and marks the
 // directory as done, so that one that was interrupted can be told.
 func (l *Ledger) make(gid int) (err error) {
-	if err := atomicfile.MakeDir(filepath.Dir(l.dir)); err != nil {
+	if err := atomicfile.MakeDir(filepath.Dir(l.dir), 0o755); err != nil {
 		return err
 	}
 	if err := os.Mkdir(l.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -149,11 +149,11 @@ func (l *Ledger) write(dir *os.File, data []byte, damaged bool) error {
 		return err
 	}
 	if !damaged {
-		_, err := atomicfile.Write(l.Path(), data, stateMode)
+		_, err := atomicfile.Write(l.Path(), data, atomicfile.Options{Perm: stateMode})
 		return err
 	}
 	aside := filepath.Join(l.dir, damagedName)
-	if _, err := atomicfile.Write(aside, data, stateMode); err != nil {
+	if _, err := atomicfile.Write(aside, data, atomicfile.Options{Perm: stateMode}); err != nil {
 		return err
 	}
 	at := int(dir.Fd())

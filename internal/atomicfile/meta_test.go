@@ -14,7 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
-func TestPut(t *testing.T) {
+func TestWriteMeta(t *testing.T) {
 	umask(t, 0o077)
 	path := filepath.Join(t.TempDir(), "daemon.json")
 	want := atomicfile.Meta{Mode: 0o640, UID: os.Geteuid(), GID: os.Getegid()}
@@ -34,7 +34,7 @@ func TestPut(t *testing.T) {
 		want.Attrs[name] = []byte(value)
 	}
 	for _, text := range []string{"one", "two", ""} {
-		if err := atomicfile.Put(path, []byte(text), want); err != nil {
+		if _, err := atomicfile.Write(path, []byte(text), atomicfile.Options{Meta: &want}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
@@ -47,13 +47,31 @@ func TestPut(t *testing.T) {
 		onlyFile(t, path)
 	}
 	want.Attrs = map[string][]byte{"nobody.knows": nil}
-	if err := atomicfile.Put(path, []byte("three"), want); !errors.Is(err, unix.ENOTSUP) {
+	if _, err := atomicfile.Write(path, []byte("three"), atomicfile.Options{Meta: &want}); !errors.Is(err, unix.ENOTSUP) {
 		t.Errorf("an attribute that cannot be: %v, want ENOTSUP", err)
 	}
 	if got, err := os.ReadFile(path); err != nil || len(got) != 0 {
 		t.Errorf("after an error it holds %q, %v", got, err)
 	}
 	onlyFile(t, path)
+}
+
+// A file can be made in another directory than the one that it comes into; a writer
+// that fails leaves neither anything.
+func TestWriteDir(t *testing.T) {
+	above := t.TempDir()
+	path := filepath.Join(above, "conf.d", "x.conf")
+	o := atomicfile.Options{Perm: 0o640, Dir: above}
+	if changed, err := atomicfile.Write(path, []byte("one"), o); !changed || err != nil {
+		t.Errorf("changed %v, %v", changed, err)
+	}
+	write(t, path, "one", 0o640, false)
+	onlyFile(t, filepath.Dir(path))
+	o.Dir = filepath.Join(above, "none")
+	if changed, err := atomicfile.Write(path, []byte("two"), o); changed || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("changed %v, %v; want ErrNotExist", changed, err)
+	}
+	write(t, path, "one", 0o640, false)
 }
 
 // The attributes are those of the file at the path, not of what a link leads to.
@@ -70,12 +88,12 @@ func TestMetaOfLink(t *testing.T) {
 	}
 }
 
-func TestMakeDirDurably(t *testing.T) {
+func TestMakeDir(t *testing.T) {
 	umask(t, 0o077)
 	dir := t.TempDir()
 	deep := filepath.Join(dir, "a", "b", "c")
 	for range 2 {
-		if err := atomicfile.MakeDirDurably(deep, 0o700); err != nil {
+		if err := atomicfile.MakeDir(deep, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,14 +104,14 @@ func TestMakeDirDurably(t *testing.T) {
 	}
 	write(t, filepath.Join(deep, "file"), "", 0o600, true)
 	for path, want := range map[string]error{deep + "/file": syscall.ENOTDIR, deep + "/file/x": syscall.ENOTDIR} {
-		if err := atomicfile.MakeDirDurably(path, 0o755); !errors.Is(err, want) {
+		if err := atomicfile.MakeDir(path, 0o755); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
 	}
 	if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := atomicfile.MakeDirDurably(filepath.Join(dir, "link"), 0o755); !errors.Is(err, fs.ErrNotExist) {
+	if err := atomicfile.MakeDir(filepath.Join(dir, "link"), 0o755); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a link that leads nowhere: %v", err)
 	}
 }
