@@ -20,15 +20,16 @@ func (t toolkit) runtimeCommand() *cli.Command {
 				Name:  "configure",
 				Usage: "register metax-runtime with an engine and switch its CDI on; or take that out again",
 				Description: `Edits the engine's own configuration: what it does not concern stays byte for
-byte, the file before is kept in /var/lib/metax-container-toolkit/backups, and a
-file that the engine could not read is never touched. No engine is restarted
-unless --restart is given; the command that it takes is printed.
+byte, the original is kept in /var/lib/metax-container-toolkit/backups until the
+toolkit is taken out, and a file that the engine could not read is never touched.
+No engine is restarted unless --restart is given; the command that it takes is
+printed.
 
---dry-run prints what would change, as a unified diff, with --remove and
---rollback too. --remove takes out what was put in: a file that nobody else has
-edited since is again what it was, byte for byte. --rollback undoes the last
-change. --verify changes nothing: it asks the engine as it runs, and starts
-containers that tell which GPUs they see. "auto" is every engine that is here.
+--dry-run prints what would change, as a unified diff, also with --remove.
+--remove takes out what was put in: a file that nobody else has edited since is
+again what it was, byte for byte. --verify changes nothing: it asks the engine as
+it runs, and starts containers that tell which GPUs they see. "auto" is every
+engine that is here.
 
 Examples:
    metax-ctk runtime configure --engine docker --dry-run
@@ -50,7 +51,7 @@ GPU is here; 4 --verify found something that is not as it should be.`,
 					&cli.StringSliceFlag{Name: "spec-dir", Usage: "have the engine look for CDI specs in `DIR`; repeatable (default: where it looks anyway)"},
 					&cli.BoolFlag{Name: "dry-run", Usage: "change nothing, print the differences"},
 					&cli.BoolFlag{Name: "remove", Usage: "take out what was put in"},
-					&cli.BoolFlag{Name: "rollback", Usage: "undo the last change"},
+					&cli.BoolFlag{Name: "rollback", Usage: "gone: use --remove", Hidden: true},
 					&cli.BoolFlag{Name: "verify", Usage: "change nothing, look whether the running engine is set up"},
 					&cli.BoolFlag{Name: "restart", Usage: "make the engine read its configuration at once"},
 					&cli.StringFlag{Name: "backup-dir", Hidden: true},

@@ -22,20 +22,22 @@ import (
 // restartPatience bounds how long an engine may take to start again.
 const restartPatience = 2 * time.Minute
 
-// plan is what has to be changed, and what for.
-type plan func(engines.Engine) (backup.Op, []engine.Change, error)
+// plan is what has to be changed.
+type plan func(engines.Engine) ([]backup.Change, error)
 
-func (r configuring) configure(e engines.Engine) (backup.Op, []engine.Change, error) {
+func (r configuring) configure(e engines.Engine) ([]backup.Change, error) {
 	changes, err := e.Configure(r.setup)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	// What can be taken out now is ours; if that is nothing, this is the first change.
-	op := backup.Configure
-	if ours, err := e.Remove(r.setup); err == nil && len(ours) == 0 && !r.another(e) {
-		op = backup.Begin
+	ours, err := e.Remove(r.setup) // what can be taken out now
+	another := r.another(e)
+	var list []backup.Change
+	for _, c := range changes {
+		had := another || slices.ContainsFunc(ours, func(o engine.Change) bool { return o.Path == c.Path })
+		list = append(list, backup.Change{Path: c.Path, Before: c.Before, After: c.After, Mode: c.Mode, First: !had})
 	}
-	return op, changes, nil
+	return list, err
 }
 
 // another tells whether our runtime is set up under another name too.
@@ -43,34 +45,28 @@ func (r configuring) another(e engines.Engine) bool {
 	return slices.ContainsFunc(e.Ours(r.setup), func(name string) bool { return name != r.setup.Name })
 }
 
-func (r configuring) remove(e engines.Engine) (backup.Op, []engine.Change, error) {
+// remove takes out what is ours; with the last of it, a file that nobody else has
+// changed becomes what it was.
+func (r configuring) remove(e engines.Engine) ([]backup.Change, error) {
 	changes, err := e.Remove(r.setup)
-	op := backup.Remove
-	if err == nil && r.another(e) {
-		op = backup.Configure // what the files were before is for the last of them
+	if err != nil {
+		return nil, err
 	}
-	return op, changes, err
-}
-
-func (r configuring) rollback(e engines.Engine) (backup.Op, []engine.Change, error) {
-	have := map[string][]byte{}
-	for _, file := range e.Files {
-		text, err := r.host.Read(file)
-		if err != nil {
-			return "", nil, err
+	last := !r.another(e)
+	var list []backup.Change
+	for _, c := range changes {
+		if last {
+			before, known, err := r.store.Undo(c.Path, c.Before)
+			if err != nil {
+				return nil, err
+			}
+			if known {
+				c.After = before
+			}
 		}
-		at, err := r.host.At(file)
-		if err != nil {
-			return "", nil, err
-		}
-		have[at] = text
+		list = append(list, backup.Change{Path: c.Path, Before: c.Before, After: c.After, Mode: c.Mode, Last: last})
 	}
-	undo, err := r.store.Rollback(have)
-	var changes []engine.Change
-	for _, c := range undo {
-		changes = append(changes, engine.Change(c))
-	}
-	return backup.Rollback, changes, err
+	return list, nil
 }
 
 func (r configuring) verify(e engines.Engine, done *outcome) error {
@@ -92,12 +88,13 @@ func (r configuring) verify(e engines.Engine, done *outcome) error {
 
 // carryOut plans and does it, unless it is only to be shown.
 func (r configuring) carryOut(e engines.Engine, plan plan, done *outcome) error {
-	op, changes, err := plan(e)
+	changes, err := plan(e)
 	if err == nil && len(changes) > 0 && !r.c.Bool("dry-run") {
-		op, changes, err = r.apply(e, plan)
+		// Once more, while no other metax-ctk does.
+		changes, err = r.store.Apply(func() ([]backup.Change, error) { return plan(e) })
 	}
 	switch {
-	case errors.Is(err, atomicfile.ErrChanged) && op != "":
+	case errors.Is(err, atomicfile.ErrChanged):
 		return fmt.Errorf("%w; nothing is done: run it again", err)
 	case err != nil || len(changes) == 0:
 		return err
@@ -116,24 +113,6 @@ func (r configuring) carryOut(e engines.Engine, plan plan, done *outcome) error 
 	return nil
 }
 
-// apply plans once more, while no other metax-ctk does, and writes.
-func (r configuring) apply(e engines.Engine, plan plan) (backup.Op, []engine.Change, error) {
-	release, err := r.store.Turn()
-	if err != nil {
-		return "", nil, err
-	}
-	defer release()
-	op, changes, err := plan(e)
-	if err != nil {
-		return "", nil, err
-	}
-	var list []backup.Change
-	for _, c := range changes {
-		list = append(list, backup.Change(c))
-	}
-	return op, changes, r.store.Apply(op, list)
-}
-
 // activate runs the command that makes an engine read its configuration.
 func (r configuring) activate(line string) error {
 	words := strings.Fields(line)
@@ -147,7 +126,7 @@ func (r configuring) activate(line string) error {
 	return err
 }
 
-func changeOf(c engine.Change) changed {
+func changeOf(c backup.Change) changed {
 	d := changed{Path: c.Path, Action: "changed"}
 	old, now := c.Path, c.Path
 	switch {

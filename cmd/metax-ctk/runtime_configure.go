@@ -72,19 +72,17 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	switch {
 	case c.Bool("remove"):
 		act = r.removeAll
-	case c.Bool("rollback"):
-		act = func(e engines.Engine, done *outcome) error { return r.carryOut(e, r.rollback, done) }
 	case c.Bool("verify"):
 		act = r.verify
 	}
 	var all []outcome
 	var failed []error
 	problems := false
-	undoes, auto := c.Bool("remove") || c.Bool("rollback"), c.String("engine") == "auto"
+	auto := c.String("engine") == "auto"
 	for _, e := range list {
 		done := outcome{Engine: e.Name, Config: r.host.Root.Join(e.Config), Changes: []changed{}}
 		switch {
-		case e.Aside == "" || undoes: // what was put in by name goes out with the rest
+		case e.Aside == "" || c.Bool("remove"): // what was put in by name goes out with the rest
 		case auto:
 			done.Aside = e.Aside
 		default:
@@ -93,15 +91,11 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 		if e.Version.Known() {
 			done.Version = e.Version.String()
 		}
-		if e.Doubt != "" && r.setup.CDI && !undoes && !c.Bool("verify") {
+		if e.Doubt != "" && r.setup.CDI && !c.Bool("remove") && !c.Bool("verify") {
 			done.Notes = append(done.Notes, e.Doubt)
 		}
 		if done.Aside == "" {
-			err := act(e, &done)
-			if errors.Is(err, backup.ErrNone) && auto {
-				err = nil // there is nothing to do with this one
-			}
-			if err != nil {
+			if err := act(e, &done); err != nil {
 				done.Error = err.Error()
 				failed = append(failed, fmt.Errorf("%s: %w", e.Name, explained(err)))
 			}
@@ -137,27 +131,20 @@ func (r configuring) removeAll(e engines.Engine, done *outcome) error {
 	return nil
 }
 
-// explained adds the next step to errors that have one.
+// explained adds the next step to an error that has one.
 func explained(err error) error {
-	switch {
-	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
+	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
 		return fmt.Errorf("%w; run it as root", err)
-	case errors.Is(err, backup.ErrNone):
-		return fmt.Errorf("%w; --remove takes the toolkit's settings out of a file that has them", err)
 	}
 	return err
 }
 
 func (t toolkit) configuring(c *cli.Context) (configuring, error) {
-	modes := 0
-	for _, mode := range []string{"remove", "rollback", "verify"} {
-		if c.Bool(mode) {
-			modes++
-		}
-	}
 	switch {
-	case modes > 1:
-		return configuring{}, usagef("--remove, --rollback and --verify exclude one another")
+	case c.Bool("rollback"):
+		return configuring{}, usagef("--rollback is gone: --remove takes out what was put in, and makes the files what they were; to change the set-up, run runtime configure again")
+	case c.Bool("remove") && c.Bool("verify"):
+		return configuring{}, usagef("--remove and --verify exclude one another")
 	case c.Bool("verify") && (c.Bool("dry-run") || c.Bool("restart")):
 		return configuring{}, usagef("--verify changes nothing; --dry-run and --restart do not go with it")
 	case c.String("engine") == "auto" && (c.IsSet("config") || c.IsSet("engine-version")):
@@ -222,7 +209,7 @@ func (r configuring) programPath(option, name string) (string, error) {
 			p = filepath.Join(filepath.Dir(r.host.Self), name)
 		}
 	}
-	if r.c.Bool("remove") || r.c.Bool("rollback") {
+	if r.c.Bool("remove") {
 		return p, nil
 	}
 	if info, err := r.host.Root.Stat(p); err != nil || !info.Mode.IsRegular() || info.Mode&0o111 == 0 {

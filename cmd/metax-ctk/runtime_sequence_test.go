@@ -87,7 +87,7 @@ var grounds = []ground{
 	{engine: "podman", file: "/etc/containers/containers.conf.d/99-metax.conf", versions: []string{"5.8.0"}, edit: commented, parse: parsedTOML, texts: []string{"-"}},
 }
 
-// Two who set up, take out and roll back at the same time do it one after the other,
+// Several who set up and take out at the same time do it one after the other,
 // and what the files were is not lost.
 func TestRuntimeTogether(t *testing.T) {
 	file := "/etc/docker/daemon.json"
@@ -98,10 +98,9 @@ func TestRuntimeTogether(t *testing.T) {
 	for range 6 {
 		all.Go(func() {
 			for range 4 {
-				for _, how := range []string{"--default", "--remove", "--rollback"} {
-					said, _ := exec.Command("metax-ctk", w.line(how)[1:]...).CombinedOutput() // there may be nothing to undo
-					if strings.Contains(string(said), "meanwhile") {
-						t.Errorf("%s", said)
+				for _, how := range []string{"--default", "--remove"} {
+					if said, err := exec.Command("metax-ctk", w.line(how)[1:]...).CombinedOutput(); err != nil {
+						t.Errorf("%v: %s", err, said)
 					}
 				}
 			}
@@ -123,29 +122,6 @@ func TestRuntimeUsage(t *testing.T) {
 				t.Errorf("%s %q: exit code %d, %s", name, option, code, said)
 			}
 		}
-	}
-}
-
-// With auto an engine that was not changed has nothing to undo.
-func TestRuntimeRollbackAuto(t *testing.T) {
-	w := &walk{T: t, ground: ground{engine: "docker", file: "/etc/docker/daemon.json"}, dir: programs(t), version: "26.1"}
-	w.write("{}")
-	before := w.files()
-	w.run()
-	if err := os.MkdirAll(w.dir+"/etc/crio", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(w.dir+"/etc/crio/crio.conf", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	var out, bad bytes.Buffer
-	line := []string{"metax-ctk", "--root", w.dir, "runtime", "configure", "--rollback"}
-	if code := run(t.Context(), line, deps{In: strings.NewReader(""), Out: &out, Err: &bad}); code != 0 {
-		t.Errorf("exit code %d: %s", code, &bad)
-	}
-	before["/etc/crio/crio.conf"] = ""
-	if d := cmp.Diff(before, w.files()); d != "" {
-		t.Error(d)
 	}
 }
 
@@ -227,10 +203,8 @@ func (w *walk) through() {
 	w.note("begins with %q", start)
 	original := w.files()
 	hand := 0
-	var last map[string]string // what the last change can be rolled back to
 	for range 2 + w.rand.IntN(*sequenceLength) {
-		was := w.files()
-		switch pick(w, "configure", "configure", "remove", "rollback", "edit") {
+		switch pick(w, "configure", "configure", "remove", "edit") {
 		case "configure":
 			name := pick(w, "metax", "metax", "other")
 			args := []string{"--name", name}
@@ -247,14 +221,6 @@ func (w *walk) through() {
 			}
 		case "remove":
 			w.run("--remove", "--name", pick(w, "metax", "metax", "other"), "--spec-dir=/srv/cdi")
-		case "rollback":
-			if w.run("--rollback") && last != nil {
-				if d := cmp.Diff(last, w.files()); d != "" {
-					w.Errorf("rolled back to something else: %s", d)
-				}
-			}
-			last = nil
-			continue
 		case "edit":
 			text, err := os.ReadFile(file)
 			if err != nil {
@@ -263,11 +229,6 @@ func (w *walk) through() {
 			hand++
 			w.write(w.edit(string(text), hand))
 			w.note("edit %d", hand)
-			last = nil
-			continue
-		}
-		if !cmp.Equal(was, w.files()) {
-			last = was
 		}
 	}
 	for _, name := range []string{"metax", "other"} {

@@ -5,34 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
-// Apply carries changes out, all of them or none, and keeps what the files were.
-// A file whose content is not Change.Before gives atomicfile.ErrChanged, and
-// nothing is changed. A symbolic link stays, and what it leads to is changed.
-func (s Store) Apply(op Op, changes []Change) error {
-	lock, err := s.lock(unix.LOCK_EX)
+// Change is what becomes of one configuration file.
+type Change struct {
+	Path string
+	// Before and After are the contents; nil means that there is no file.
+	Before, After []byte
+	// Mode is for a file that is made; one that is there keeps its own.
+	Mode fs.FileMode
+	// First says that nothing of ours is in Before, so that it is the original; Last
+	// that nothing of ours is in After, so that no original is needed any more.
+	First, Last bool
+}
+
+// Apply carries out the changes that plan returns, all of them or none. Two of them
+// run one after the other, with their plans: of two plans made at the same time, one
+// could undo what the other has not done yet. A file whose content is not
+// Change.Before gives atomicfile.ErrChanged, and nothing is changed. A symbolic link
+// stays, and what it leads to is changed.
+func (s Store) Apply(plan func() ([]Change, error)) ([]Change, error) {
+	turn, err := s.lock(".turn", unix.LOCK_EX)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	defer turn.Close()
+	changes, err := plan()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := s.lock(".lock", unix.LOCK_EX)
+	if err != nil {
+		return nil, err
 	}
 	defer lock.Close() // nothing is written to it
-	number, err := s.next()
-	if err != nil {
-		return err
-	}
+	return changes, s.apply(changes)
+}
+
+func (s Store) apply(changes []Change) error {
 	var steps []step
 	for _, c := range changes {
 		if bytes.Equal(c.Before, c.After) && (c.Before == nil) == (c.After == nil) {
 			continue
 		}
-		step, err := s.prepare(c, op, number)
+		step, err := s.prepare(c)
 		if err != nil {
 			return err
 		}
@@ -46,76 +67,42 @@ func (s Store) Apply(op Op, changes []Change) error {
 			return err
 		}
 	}
+	for _, step := range steps {
+		if step.Last {
+			// All is done. A copy that stays is dropped with the next first change.
+			_ = s.drop(step.Path)
+		}
+	}
 	return nil
-}
-
-// next is the number of the next Apply.
-func (s Store) next() (int, error) {
-	last := 0
-	dirs, err := os.ReadDir(s.dir)
-	for _, dir := range dirs {
-		if !dir.IsDir() {
-			continue
-		}
-		files, err := os.ReadDir(filepath.Join(s.dir, dir.Name()))
-		if err != nil {
-			return 0, fmt.Errorf("read backups: %w", err)
-		}
-		for _, f := range files {
-			last = max(last, numberOf(f.Name(), recordName))
-		}
-	}
-	if err != nil {
-		return 0, fmt.Errorf("read backups: %w", err)
-	}
-	return last + 1, nil
 }
 
 // step is one change on its way.
 type step struct {
 	Change
-	entry  entry
-	target string          // the file itself, which a link may lead to
-	meta   atomicfile.Meta // of the file before, or of the one that is made
+	store  Store
+	target string           // the file itself, which a link may lead to
+	meta   *atomicfile.Meta // of the file before; nil if there was none
 }
 
 // prepare finds out all there is to know before a change, and clears up.
-func (s Store) prepare(c Change, op Op, number int) (step, error) {
+func (s Store) prepare(c Change) (step, error) {
 	target, err := resolve(c.Path)
 	if err == nil && target != c.Path && c.After == nil {
 		err = &LinkError{c.Path, "would lead nowhere if " + target + " were removed"}
 	}
-	if err != nil {
-		return step{}, err
+	st := step{Change: c, store: s, target: target}
+	if err == nil {
+		err = st.look()
 	}
-	st := step{Change: c, target: target}
-	if err := st.look(); err != nil {
-		return st, err
+	if err == nil && c.Before != nil {
+		var meta atomicfile.Meta
+		meta, err = atomicfile.MetaOf(target)
+		st.meta = &meta
 	}
-	all, err := s.entries(c.Path)
-	if err == nil && op == Rollback && !undoes(all, c) {
-		// Others have gone to and fro since it was found out what to undo.
-		return st, fmt.Errorf("change %s: %w", c.Path, atomicfile.ErrChanged)
+	if err == nil {
+		err = clearUp(target)
 	}
-	if damaged := (*EntryError)(nil); err != nil && !errors.As(err, &damaged) {
-		return st, err
-	} else if err == nil {
-		if err := s.rotate(c.Path, all, digest(c.Before)); err != nil {
-			return st, err
-		}
-	}
-	if st.meta, err = st.metaOf(all); err != nil {
-		return st, err
-	}
-	st.entry = entry{
-		APIVersion: apiVersion, Kind: kind, Path: c.Path, Number: number, Op: op, Existed: c.Before != nil,
-		Before: digest(c.Before), After: digest(c.After), dir: s.dirOf(c.Path),
-	}
-	if c.Before != nil {
-		st.entry.Mode = "0" + strconv.FormatUint(uint64(st.meta.Mode.Perm()), 8)
-		st.entry.UID, st.entry.GID, st.entry.Attrs = st.meta.UID, st.meta.GID, st.meta.Attrs
-	}
-	return st, clearUp(target)
+	return st, err
 }
 
 // look checks that the file is what it is to be changed from.
@@ -141,45 +128,51 @@ func content(path string) ([]byte, error) {
 	return f.Data, nil
 }
 
-// metaOf is the Meta of the file that is there, or of the one that is made. One
-// that comes back as it was gets what it had.
-func (st step) metaOf(all []entry) (atomicfile.Meta, error) {
-	if st.Before != nil {
-		return atomicfile.MetaOf(st.target)
-	}
-	if len(all) > 0 {
-		if last := all[len(all)-1]; last.After == "" && last.Existed && last.Before == digest(st.After) {
-			return last.meta(), nil
-		}
-	}
-	return atomicfile.Meta{Mode: st.Mode.Perm(), UID: os.Geteuid(), GID: os.Getegid()}, nil
-}
-
-// do keeps the entry and changes the file.
+// do brings the record up to date and changes the file.
 func (st step) do() error {
-	if err := st.entry.keep(st.Before); err != nil {
+	if err := st.record(); err != nil {
 		return fmt.Errorf("keep a backup of %s: %w", st.Path, err)
 	}
 	if err := st.look(); err != nil {
 		return err
 	}
-	if st.After != nil {
-		if err := atomicfile.MakeDir(filepath.Dir(st.target), 0o755); err != nil {
-			return fmt.Errorf("write %s: %w", st.target, err)
-		}
-	}
-	return put(st.target, st.After, st.meta)
+	return st.put(st.After)
 }
 
-// undo puts the file back, if it was changed, and takes the entry away. If it
-// cannot do the one, it does not do the other.
+// record writes what is known once the file is changed. Of a file that had something
+// of ours before anything was kept, the original is not known.
+func (st step) record() error {
+	before := digest(st.Before)
+	switch {
+	case st.Last:
+		return nil
+	case st.First:
+		if err := st.store.drop(st.Path); err != nil {
+			return err
+		}
+		return st.store.keep(kept{Path: st.Path, Original: before, Written: []string{before, digest(st.After)}, text: st.Before})
+	}
+	k, known, err := st.store.load(st.Path)
+	if err != nil || !known {
+		return err
+	}
+	if slices.Contains(k.Written, before) {
+		k.Written = []string{before, digest(st.After)}
+	} else {
+		k.Written = nil
+	}
+	return st.store.keep(k)
+}
+
+// undo puts the file back, if it was changed, and takes away the copy that was made
+// for the change. If it cannot do the one, it does not do the other.
 func (st step) undo() error {
 	now, err := content(st.target)
-	if err == nil && digest(now) == st.entry.After {
-		err = put(st.target, st.Before, st.meta)
+	if err == nil && digest(now) == digest(st.After) {
+		err = st.put(st.Before)
 	}
-	if err == nil {
-		err = st.entry.drop()
+	if err == nil && st.First {
+		err = st.store.drop(st.Path)
 	}
 	if err != nil {
 		return fmt.Errorf("put %s back: %w", st.Path, err)

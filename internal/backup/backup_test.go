@@ -16,11 +16,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/backup"
-	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
-
-// What editors of engines return can be applied as it is.
-var _ = backup.Change(engine.Change{})
 
 // gone stands for a file that is not there.
 const gone = "<none>"
@@ -43,9 +39,28 @@ func change(path, before, after string) backup.Change {
 	return backup.Change{Path: path, Before: bytesOf(before), After: bytesOf(after), Mode: 0o644}
 }
 
-func apply(t *testing.T, s backup.Store, op backup.Op, changes ...backup.Change) {
+// first and last are changes by which something of ours comes into a file, and by
+// which it goes out.
+func first(path, before, after string) backup.Change {
+	c := change(path, before, after)
+	c.First = true
+	return c
+}
+
+func last(path, before, after string) backup.Change {
+	c := change(path, before, after)
+	c.Last = true
+	return c
+}
+
+func applied(s backup.Store, changes ...backup.Change) error {
+	_, err := s.Apply(func() ([]backup.Change, error) { return changes, nil })
+	return err
+}
+
+func apply(t *testing.T, s backup.Store, changes ...backup.Change) {
 	t.Helper()
-	if err := s.Apply(op, changes); err != nil {
+	if err := applied(s, changes...); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range changes {
@@ -113,17 +128,12 @@ func recall(t *testing.T, s backup.Store, path, original, undone string) {
 	}
 }
 
-func rollback(t *testing.T, s backup.Store, paths ...string) error {
+// empty checks that nothing is kept.
+func empty(t *testing.T, kept string) {
 	t.Helper()
-	have := map[string][]byte{}
-	for _, path := range paths {
-		have[path] = bytesOf(read(t, path))
+	if left, _ := filepath.Glob(filepath.Join(kept, "[^.]*")); len(left) > 0 {
+		t.Errorf("%q are left", left)
 	}
-	changes, err := s.Rollback(have)
-	if err == nil {
-		apply(t, s, backup.Rollback, changes...)
-	}
-	return err
 }
 
 func TestRefusals(t *testing.T) {
@@ -134,13 +144,13 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []backup.Change{
 		change(path, "z", "b"), change(path, gone, "b"), change(other+"none", "", "b"), change(other+"none", "a", gone),
 	} {
-		err := s.Apply(backup.Begin, []backup.Change{change(other, "x", "y"), c})
+		err := applied(s, first(other, "x", "y"), c)
 		if !errors.Is(err, atomicfile.ErrChanged) || !strings.Contains(err.Error(), c.Path) {
 			t.Errorf("%q to %q: %v, want ErrChanged", c.Before, c.After, err)
 		}
 	}
 	for _, p := range []string{"f", "", "/", etc + "/../etc/f", etc + "/"} {
-		if err := s.Apply(backup.Begin, []backup.Change{change(p, "a", "b")}); err == nil {
+		if err := applied(s, first(p, "a", "b")); err == nil {
 			t.Errorf("path %q is taken", p)
 		}
 		if _, _, err := s.Original(p, nil); err == nil {
@@ -153,18 +163,14 @@ func TestRefusals(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(etc, "dir"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := s.Apply(backup.Begin, []backup.Change{
-		change(other, "x", "y"), change(path, "a", gone), change(filepath.Join(etc, "new"), gone, "n"), change(filepath.Join(other, "below"), gone, "b"),
-	})
+	err := applied(s, first(other, "x", "y"), last(path, "a", gone), first(filepath.Join(etc, "new"), gone, "n"), first(filepath.Join(other, "below"), gone, "b"))
 	if !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("%v, want ENOTDIR", err)
 	}
 	holds(t, path, "a")
 	holds(t, other, "x")
 	holds(t, filepath.Join(etc, "new"), gone)
-	if left, _ := filepath.Glob(filepath.Join(kept, "*", "*")); len(left) > 0 {
-		t.Errorf("%q are left", left)
-	}
+	empty(t, kept)
 }
 
 // Several failures after the first change was carried out.
@@ -184,14 +190,14 @@ func TestPutBack(t *testing.T) {
 		if before != gone {
 			write(t, path, before)
 		}
-		changes = append(changes, change(path, before, after))
+		changes = append(changes, first(path, before, after))
 	}
 	if err := os.Chmod(changes[1].Path, 0o640); err != nil {
 		t.Fatal(err)
 	}
 	// The same file twice: the second time it is no longer what it was.
-	changes[3] = change(changes[0].Path, "a", "c")
-	if err := s.Apply(backup.Begin, changes); !errors.Is(err, atomicfile.ErrChanged) {
+	changes[3] = first(changes[0].Path, "a", "c")
+	if err := applied(s, changes...); !errors.Is(err, atomicfile.ErrChanged) {
 		t.Errorf("%v, want ErrChanged", err)
 	}
 	for _, c := range changes[:3] {
@@ -200,30 +206,26 @@ func TestPutBack(t *testing.T) {
 	if info, err := os.Stat(changes[1].Path); err != nil || info.Mode() != 0o640 {
 		t.Errorf("what was removed came back with %v, %v", info.Mode(), err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(kept, "*", "*")); len(left) > 0 {
-		t.Errorf("%q are left", left)
-	}
+	empty(t, kept)
 }
 
-// Two at once change one after the other: each text is built on the one before.
+// Several at once change one after the other: each text is built on the one before.
 func TestSerial(t *testing.T) {
-	s, kept, etc := scenery(t)
+	s, _, etc := scenery(t)
 	path := filepath.Join(etc, "f")
 	write(t, path, "")
 	var all sync.WaitGroup
 	for w := range 4 {
 		all.Go(func() {
 			for range 5 {
-				for {
+				_, err := s.Apply(func() ([]backup.Change, error) {
 					before := read(t, path)
-					err := s.Apply(backup.Configure, []backup.Change{change(path, before, before+fmt.Sprint(w))})
-					if err == nil {
-						break
-					}
-					if !errors.Is(err, atomicfile.ErrChanged) {
-						t.Error(err)
-						return
-					}
+					c := change(path, before, before+fmt.Sprint(w))
+					c.First = before == ""
+					return []backup.Change{c}, nil
+				})
+				if err != nil {
+					t.Error(err)
 				}
 			}
 		})
@@ -234,10 +236,7 @@ func TestSerial(t *testing.T) {
 	if want := "00000111112222233333"; string(got) != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if entries, _ := filepath.Glob(filepath.Join(kept, "*", "*")); len(entries) != 2*backup.Keep {
-		t.Errorf("%d files", len(entries))
-	}
-	recall(t, s, path, "", "unknown")
+	recall(t, s, path, "", "")
 }
 
 func unixMask(t *testing.T, mask int) {

@@ -1,20 +1,22 @@
-// Package backup carries changes of configuration files out and remembers them: a
-// file is replaced as a whole and durably, keeps its mode, owner and label, and
-// what it was before is kept, so that the change can be undone.
+// Package backup carries changes of configuration files out and can undo them: a
+// file is replaced as a whole and durably, keeps its mode, owner and label, and what
+// it was before the toolkit first changed it is kept until nothing of the toolkit's is
+// in it any more.
 //
-// A Store is a directory with one directory for each file, by the file's escaped
-// path. In there a change has two files with its number: NNNNNN.json is what
-// happened, NNNNNN.before is the content before, a copy that can be put back with
-// cp; there is none where there was no file. All changes of one Apply have the
-// same number, which no other Apply has.
+// A Store is a directory with one directory for each file, by the file's escaped path.
+// In there, "original" is the content before, a copy that can be put back with cp, and
+// "record.json" says what has become of it. Where there was no file there is no copy,
+// and the record says so.
 //
-//	backups/.lock
-//	backups/etc%2Fdocker%2Fdaemon.json/000001.json
-//	backups/etc%2Fdocker%2Fdaemon.json/000001.before
+//	backups/etc%2Fdocker%2Fdaemon.json/original
+//	backups/etc%2Fdocker%2Fdaemon.json/record.json
 //
-// An entry is written before its file is changed. A writer that was killed in
-// between leaves an entry of something that did not happen; whoever reads tells it
-// by the content of the file, as he tells that somebody put a copy back by hand.
+// The record is written before the file is changed, and has the digests of the file
+// before the change and after it. A file that has another digest has been changed by
+// somebody else.
+//
+// Older versions kept every change, as NNNNNN.json and NNNNNN.before. The lowest of
+// those is the original.
 //
 // It knows nothing of what is in the files.
 package backup

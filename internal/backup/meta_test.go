@@ -45,15 +45,22 @@ func TestMeta(t *testing.T) {
 			t.Errorf("%s: %v, %s", what, err, d)
 		}
 	}
-	apply(t, s, backup.Begin, change(path, "a", "b"))
+	apply(t, s, first(path, "a", "b"))
 	same("changed")
-	apply(t, s, backup.Remove, change(path, "b", gone))
-	if err := rollback(t, s, path); err != nil {
-		t.Fatal(err)
+	if err := applied(s, last(path, "b", gone), change(path+"none", "a", "b")); err == nil {
+		t.Error("changed what is not there")
 	}
-	same("removed and rolled back")
-	made := backup.Change{Path: filepath.Join(etc, "conf.d", "x"), After: []byte("x"), Mode: 0o640}
-	apply(t, s, backup.Configure, made)
+	below := filepath.Join(path+"file", "below")
+	write(t, path+"file", "")
+	if err := applied(s, last(path, "b", gone), first(below, gone, "b")); err == nil {
+		t.Error("made a file below a file")
+	}
+	same("removed and put back")
+	apply(t, s, last(path, "b", "a"))
+	same("undone")
+	apply(t, s, first(path, "a", "b"))
+	made := backup.Change{Path: filepath.Join(etc, "conf.d", "x"), After: []byte("x"), Mode: 0o640, First: true}
+	apply(t, s, made)
 	for p, want := range map[string]fs.FileMode{
 		made.Path: 0o640, filepath.Dir(made.Path): fs.ModeDir | 0o755, filepath.Dir(kept): fs.ModeDir | 0o755, kept: fs.ModeDir | 0o700,
 	} {
@@ -62,7 +69,7 @@ func TestMeta(t *testing.T) {
 		}
 	}
 	entries, _ := filepath.Glob(filepath.Join(kept, "*", "*"))
-	if len(entries) != 6 { // three and one, of which two are of a file that was there
+	if len(entries) != 3 { // two records, and the copy of the file that was there
 		t.Errorf("%d files in the store: %q", len(entries), entries)
 	}
 	for _, p := range entries {
@@ -70,7 +77,7 @@ func TestMeta(t *testing.T) {
 			t.Errorf("%s has mode %v, %v", p, info.Mode(), err)
 		}
 	}
-	holds(t, filepath.Join(kept, strings.ReplaceAll(path[1:], "/", "%2F"), "000001.before"), "a")
+	holds(t, filepath.Join(kept, strings.ReplaceAll(path[1:], "/", "%2F"), "original"), "a")
 }
 
 func TestLinks(t *testing.T) {
@@ -81,15 +88,13 @@ func TestLinks(t *testing.T) {
 	if err := os.Symlink("../static/daemon.json", link); err != nil {
 		t.Fatal(err)
 	}
-	apply(t, s, backup.Begin, change(link, "a", "b"))
+	apply(t, s, first(link, "a", "b"))
 	holds(t, target, "b")
 	if to, err := os.Readlink(link); err != nil || to != "../static/daemon.json" {
 		t.Errorf("the link leads to %q, %v", to, err)
 	}
 	recall(t, s, link, "a", "a")
-	if err := rollback(t, s, link); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, last(link, "b", "a"))
 	holds(t, target, "a")
 	outside := memory(t)
 	if strings.HasPrefix(outside, os.TempDir()) {
@@ -102,13 +107,13 @@ func TestLinks(t *testing.T) {
 		if err := errors.Join(os.Remove(link), os.Symlink(to, link)); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Apply(backup.Begin, []backup.Change{change(link, "a", after)})
+		err := applied(s, first(link, "a", after))
 		var refused *backup.LinkError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), link) {
 			t.Errorf("to %s: %v, want a LinkError", to, err)
 		}
 		// What a link without a file leads to is not made either.
-		if err := s.Apply(backup.Begin, []backup.Change{change(link, gone, "b")}); err == nil {
+		if err := applied(s, first(link, gone, "b")); err == nil {
 			t.Errorf("to %s: made", to)
 		}
 	}

@@ -11,26 +11,26 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
-// put puts a file in the place of path, or takes it away if data is nil. In a
-// directory of drop-ins there is never a file that is not whole, be its name what it
-// may: CRI-O reads every one, and does not start if a killed writer left one behind.
-// There the file is made in the directory above, unless that is another file system
-// or must not be written to.
-func put(path string, data []byte, m atomicfile.Meta) error {
+// put gives the file a content, or takes it away if that is nil. In a directory of
+// drop-ins there is never a file that is not whole, be its name what it may: CRI-O
+// reads every one, and does not start if a killed writer left one behind. There the
+// file is made in the directory above, unless that is another file system or must not
+// be written to.
+func (st step) put(data []byte) error {
 	if data == nil {
-		_, err := atomicfile.Remove(path)
+		_, err := atomicfile.Remove(st.target)
 		return err
 	}
-	o := atomicfile.Options{Meta: &m}
-	if above, ok := aboveDropIns(path); ok {
+	o := atomicfile.Options{Perm: st.Mode.Perm(), Meta: st.meta}
+	if above, ok := aboveDropIns(st.target); ok {
 		o.Dir = above
-		_, err := atomicfile.Write(path, data, o)
+		_, err := atomicfile.Write(st.target, data, o)
 		if !errors.Is(err, unix.EXDEV) && !errors.Is(err, unix.EROFS) && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 		o.Dir = ""
 	}
-	_, err := atomicfile.Write(path, data, o)
+	_, err := atomicfile.Write(st.target, data, o)
 	return err
 }
 

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,37 +19,8 @@ import (
 // Dir is where the toolkit keeps its backups.
 const Dir = "/var/lib/metax-container-toolkit/backups"
 
-// Keep is how many changes are kept for each file. The oldest goes first, but
-// never the one that has the original.
-const Keep = 10
-
 // maxFile is the size in bytes beyond which a file is no configuration.
 const maxFile = 16 << 20
-
-// ErrNone reports that there is no change to undo.
-var ErrNone = errors.New("no change is kept that could be undone")
-
-// Change is what becomes of one configuration file. An engine.Change converts to
-// it.
-type Change struct {
-	Path string
-	// Before and After are the contents; nil means that there is no file.
-	Before, After []byte
-	// Mode is for a file that is made; one that is there keeps its own.
-	Mode fs.FileMode
-}
-
-// Op is what an Apply is for.
-type Op string
-
-// The operations. Where an Apply begins, nothing of ours is in the files: what they
-// are then is their original, until they are removed from.
-const (
-	Begin     Op = "begin"
-	Configure Op = "configure"
-	Remove    Op = "remove"
-	Rollback  Op = "rollback"
-)
 
 // Store keeps what files were before they were changed.
 type Store struct{ dir string }
@@ -55,45 +29,61 @@ type Store struct{ dir string }
 // reads does not make it.
 func New(dir string) Store { return Store{dir} }
 
-// lock takes the lock, shared or alone. It is given back by closing the file, which
-// is nil if there is nothing to read.
-func (s Store) lock(how int) (*os.File, error) {
+// Original returns what the file at path was before it was first changed, nil if it
+// was not there; have is what it is now. It is not known if no copy is kept, or if the
+// file is what it was.
+func (s Store) Original(path string, have []byte) (before []byte, known bool, err error) {
+	k, known, err := s.find(path)
+	if !known || k.Original == digest(have) {
+		return nil, false, err
+	}
+	return k.text, true, nil
+}
+
+// Undo returns the same as Original, but only if nobody else has changed the file
+// since.
+func (s Store) Undo(path string, have []byte) (before []byte, known bool, err error) {
+	k, known, err := s.find(path)
+	if !known || k.Original == digest(have) || !slices.Contains(k.Written, digest(have)) {
+		return nil, false, err
+	}
+	return k.text, true, nil
+}
+
+// find is load with the lock that keeps writers away.
+func (s Store) find(path string) (kept, bool, error) {
+	lock, err := s.lock(".lock", unix.LOCK_SH)
+	if err != nil {
+		return kept{}, false, err
+	}
+	defer lock.Close()
+	return s.load(path)
+}
+
+// dirOf is where the store has what belongs to a file.
+func (s Store) dirOf(path string) string {
+	return filepath.Join(s.dir, url.PathEscape(strings.TrimPrefix(path, "/")))
+}
+
+// lock opens a file of the store and locks it, shared or alone. Closing the file gives
+// the lock back; it is nil where nobody ever wrote.
+func (s Store) lock(name string, how int) (*os.File, error) {
 	flags := os.O_RDONLY
 	if how == unix.LOCK_EX {
 		if err := atomicfile.MakeDir(s.dir, 0o700); err != nil {
-			return nil, fmt.Errorf("keep backups: %w", err)
+			return nil, fmt.Errorf("make a place for backups: %w", err)
 		}
 		flags = os.O_RDWR | os.O_CREATE
 	}
-	return s.flock(".lock", flags, how)
-}
-
-// Turn waits until nobody else has the turn, and takes it: whoever works changes out
-// of what the files are, and applies them, does both while he has it. Of two who do
-// not, one may undo what the other has not done yet. It is given back by release.
-func (s Store) Turn() (release func(), err error) {
-	if err := atomicfile.MakeDir(s.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("keep backups: %w", err)
+	err := s.safe()
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(filepath.Join(s.dir, name), flags|syscall.O_NOFOLLOW, 0o600)
 	}
-	f, err := s.flock(".turn", os.O_RDWR|os.O_CREATE, unix.LOCK_EX)
-	if err != nil {
-		return nil, err
-	}
-	return func() { f.Close() }, nil // nothing is written to it
-}
-
-// flock opens a file of the store and locks it.
-func (s Store) flock(name string, flags, how int) (*os.File, error) {
-	if err := s.safe(); errors.Is(err, fs.ErrNotExist) && how != unix.LOCK_EX {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(s.dir, name), flags|syscall.O_NOFOLLOW, 0o600)
 	if errors.Is(err, fs.ErrNotExist) && how != unix.LOCK_EX {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("lock backups: %w", err)
+		return nil, fmt.Errorf("open backups: %w", err)
 	}
 	for {
 		err := unix.Flock(int(f.Fd()), how)
@@ -109,15 +99,15 @@ func (s Store) flock(name string, flags, how int) (*os.File, error) {
 func (s Store) safe() error {
 	info, err := os.Lstat(s.dir)
 	if err != nil {
-		return fmt.Errorf("keep backups: %w", err)
+		return err
 	}
 	switch owner := info.Sys().(*syscall.Stat_t).Uid; {
 	case !info.IsDir():
-		return fmt.Errorf("keep backups: %s is not a directory", s.dir)
+		return fmt.Errorf("%s is not a directory", s.dir)
 	case owner != 0 && int(owner) != os.Geteuid():
-		return fmt.Errorf("keep backups: %s belongs to user %d, neither to root nor to you", s.dir, owner)
+		return fmt.Errorf("%s belongs to user %d, neither to root nor to you", s.dir, owner)
 	case info.Mode()&0o022 != 0:
-		return fmt.Errorf("keep backups: others can write %s: chmod go-w %s", s.dir, s.dir)
+		return fmt.Errorf("others can write %s: chmod go-w %s", s.dir, s.dir)
 	}
 	return nil
 }

@@ -60,11 +60,6 @@ func TestConfigureAuto(t *testing.T) {
 			a.activate(t)
 			a.bare(t)
 		})
-		t.Run("rollback", func(t *testing.T) {
-			a.does(t, 0)
-			a.does(t, 0, "--rollback")
-			h.unchanged(t, before, "--rollback")
-		})
 		t.Run("one is broken", func(t *testing.T) { a.oneBroken(t) })
 	})
 }
@@ -108,7 +103,7 @@ func (a auto) does(t *testing.T, code int, options ...string) {
 		}
 	}
 	want := map[string]string{"docker": "changed", "containerd": "left alone", "crio": "changed", "podman": "changed"}
-	if slices.Contains(options, "--remove") || slices.Contains(options, "--rollback") {
+	if slices.Contains(options, "--remove") {
 		want["containerd"] = "nothing to do" // though it could have been set up by name
 	}
 	if code != 0 {

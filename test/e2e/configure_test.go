@@ -42,7 +42,7 @@ type edited struct {
 }
 
 // configures drives an engine through its journey: set up, in force, looked at, set up
-// again, taken out; and with a rollback. The files of /etc are as before in the end.
+// again, taken out, and that once more. The files of /etc are as before in the end.
 func (h *host) configures(t *testing.T, s setting) {
 	t.Helper()
 	configure := append([]string{"metax-ctk"}, "runtime", "configure", "--engine", s.engine)
@@ -90,8 +90,8 @@ func (h *host) configures(t *testing.T, s setting) {
 	s.bare(t)
 
 	h.must(t, nil, configure...)
-	h.must(t, nil, append(configure, "--rollback")...)
-	h.unchanged(t, before, "--rollback")
+	h.must(t, nil, append(configure, "--remove")...)
+	h.unchanged(t, before, "--remove at once")
 	if r := h.run(t, nil, append(configure, "--remove")...); r.code != 0 || !strings.Contains(r.stdout, "nothing to do") {
 		t.Errorf("--remove where there is nothing: %v", r)
 	}

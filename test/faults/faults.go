@@ -39,7 +39,7 @@ func Traced(f func() error) error {
 type Ended struct {
 	Status unix.WaitStatus
 	Output string
-	// Calls are the system calls that counted, the one with the fault as well.
+	// Calls are the system calls that counted, up to the one with the fault.
 	Calls []Call
 	// Became reports that the child has executed another program, before which it
 	// was killed.
@@ -90,7 +90,7 @@ func (c Child) Run(t testing.TB, n int, fault Fault) (e Ended) {
 	}
 	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
 	check(unix.PtraceSetOptions(pid, options))
-	resume, counting := unix.PtraceCont, false
+	resume, counting, over := unix.PtraceCont, false, false
 	if c.Begin != 0 {
 		resume = unix.PtraceSyscall
 	}
@@ -130,6 +130,7 @@ func (c Child) Run(t testing.TB, n int, fault Fault) (e Ended) {
 				if fault.leave != nil {
 					check(fault.leave(pid, tid))
 				}
+				resume, over = unix.PtraceCont, true
 			}
 		case signal == unix.SIGTRAP: // a thread was made
 			signal = 0
@@ -138,7 +139,7 @@ func (c Child) Run(t testing.TB, n int, fault Fault) (e Ended) {
 			signal = 0
 		case signal == unix.SIGSTOP && c.Begin == 0:
 			signal, counting = 0, !counting
-			if resume = unix.PtraceCont; counting {
+			if resume = unix.PtraceCont; counting && !over {
 				resume = unix.PtraceSyscall
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
@@ -48,7 +49,7 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 		}
 		return containerd.Configure(in, s)
 	}, containerd.Remove)
-	e.Activate = func([]engine.Change) string { return "systemctl restart " + h.unit(place.Units) }
+	e.Activate = func([]backup.Change) string { return "systemctl restart " + h.unit(place.Units) }
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyContainerd(ctx, e, place, s) }
 	return e
 }
@@ -59,7 +60,7 @@ func (e Engine) broken(err error) Engine {
 	e.State = func() (engine.State, error) { return engine.State{}, err }
 	e.Configure = func(engine.Setup) ([]engine.Change, error) { return nil, err }
 	e.Remove = e.Configure
-	e.Activate = func([]engine.Change) string { return "" }
+	e.Activate = func([]backup.Change) string { return "" }
 	e.Verify = func(context.Context, engine.Setup) []Proof {
 		return []Proof{{What: "the configuration can be read", Detail: err.Error()}}
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/crio"
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
@@ -35,7 +36,7 @@ func (h Host) crio(ctx context.Context, o Options) Engine {
 		return in, err
 	}
 	edited(h, &e, input, crio.Read, crio.Configure, crio.Remove)
-	e.Activate = func([]engine.Change) string { return "systemctl restart crio" }
+	e.Activate = func([]backup.Change) string { return "systemctl restart crio" }
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyCRIO(ctx, e, s) }
 	return e
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
@@ -64,7 +65,7 @@ func ofHost(p string, changes []engine.Change) []engine.Change {
 
 // dockerActivate is a reload where that is enough: dockerd takes new runtimes while
 // it runs, and everything of CDI only when it starts.
-func dockerActivate(changes []engine.Change) string {
+func dockerActivate(changes []backup.Change) string {
 	for _, c := range changes {
 		before, err := docker.Read(docker.Input{Text: c.Before})
 		after, bad := docker.Read(docker.Input{Text: c.After})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
@@ -39,7 +40,7 @@ type Engine struct {
 	Configure, Remove func(engine.Setup) ([]engine.Change, error)
 	// Activate is the command that makes the engine read those changes; "" if it
 	// reads them by itself.
-	Activate func([]engine.Change) string
+	Activate func([]backup.Change) string
 	// Verify looks at the engine as it runs.
 	Verify func(context.Context, engine.Setup) []Proof
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
@@ -213,7 +214,7 @@ func TestDockerActivate(t *testing.T) {
 		if tc.before != "" {
 			before = []byte(tc.before)
 		}
-		if got := dockerActivate([]engine.Change{{Before: before, After: []byte(tc.after)}}); got != tc.want {
+		if got := dockerActivate([]backup.Change{{Before: before, After: []byte(tc.after)}}); got != tc.want {
 			t.Errorf("%s → %s: %q, want %q", tc.before, tc.after, got, tc.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/hookfile"
 	"github.com/metax-ctk/container-toolkit/internal/engine/podman"
@@ -38,7 +39,7 @@ func (h Host) podman(ctx context.Context, o Options) Engine {
 		return in, err
 	}
 	edited(h, &e, input, podman.Read, podman.Configure, podman.Remove)
-	e.Activate = func([]engine.Change) string { return "" } // it reads its files at each start
+	e.Activate = func([]backup.Change) string { return "" } // it reads its files at each start
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyPodman(ctx, e, s) }
 	return e
 }
