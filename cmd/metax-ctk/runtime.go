@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -62,22 +63,38 @@ GPU is here; 4 --verify found something that is not as it should be.`,
 				Name:   "witness",
 				Usage:  "print the device nodes of GPUs that this process sees",
 				Hidden: true, // for --verify, in a container
-				Description: `Example:
+				Description: `With --check it prints nothing unless it sees others than the NODEs, and then
+says which; the exit code is 4.
+
+Example:
    metax-ctk runtime witness -o json`,
-				Flags:  []cli.Flag{outputFlag()},
-				Action: t.runtimeWitness,
+				ArgsUsage: "[NODE...]",
+				Flags:     []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare them with the NODEs"}, outputFlag()},
+				Action:    t.runtimeWitness,
 			},
 		},
 	}
 }
 
 func (t toolkit) runtimeWitness(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
+	most := 0
+	if c.Bool("check") {
+		most = math.MaxInt
+	}
+	want, err := arguments(c, 0, most)
+	if err != nil {
 		return err
 	}
 	seen, err := engines.Witness()
 	if err != nil {
 		return err
+	}
+	if c.Bool("check") {
+		if differs := engines.Difference(want, seen); differs != "" {
+			fmt.Fprintln(t.Out, terminal.Line(differs))
+			return errProblems
+		}
+		return nil
 	}
 	return t.print(c, seen, func(w io.Writer) error {
 		for _, path := range seen {

@@ -185,7 +185,7 @@ func (h Host) dockerDry(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	}
 	run := func(what string, args ...string) Proof {
 		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+inside+":ro"), args...)
-		return h.witness(ctx, what, client, append(line, name, inside, "runtime", "witness", "-o", "json"), here("rm", "--force", name))
+		return h.witness(ctx, what, client, append(line, name), here("rm", "--force", name))
 	}
 	var proofs []Proof
 	if byCDI {

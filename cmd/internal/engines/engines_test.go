@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -253,18 +254,42 @@ func TestStartedSince(t *testing.T) {
 	}
 }
 
-// What a container prints is held against the nodes that it is to have, and no more.
+// A container's exit code is the verdict: what it prints may be lost.
 func TestWitness(t *testing.T) {
-	for said, want := range map[string]string{
-		`["/dev/dri/card0","/dev/mxcd"]`:              "ok         w: 2 device nodes",
-		`["/dev/mxcd"]`:                               "FAILED     w: it lacks /dev/dri/card0",
-		`["/dev/dri/card0","/dev/dri/c","/dev/mxcd"]`: "FAILED     w: it also has /dev/dri/c",
-		`none`: `FAILED     w: it printed "none"`,
+	for _, tc := range []struct {
+		line, said, want string
+	}{
+		{"true", "", "ok         w: 2 device nodes"},
+		{"true", "lost", "ok         w: 2 device nodes"},
+		{"exit 4", "it lacks /dev/mxcd\n", "FAILED     w: it lacks /dev/mxcd"},
+		{"exit 4", "", "FAILED     w: exit status 4"},
+		{"exit 125", "no such image", "FAILED     w: exit status 125"},
 	} {
 		h := Host{Nodes: []string{"/dev/dri/card0", "/dev/mxcd"}}
-		h.Run = func(context.Context, string, ...string) ([]byte, error) { return []byte(said), nil }
-		if got := h.witness(t.Context(), "w", "engine", nil).String(); got != want {
-			t.Errorf("%s: %q, want %q", said, got, want)
+		var line []string
+		h.Run = func(_ context.Context, _ string, args ...string) ([]byte, error) {
+			line = args
+			return []byte(tc.said), exec.Command("sh", "-c", tc.line).Run()
+		}
+		if got := h.witness(t.Context(), "w", "engine", []string{"run"}).String(); got != tc.want {
+			t.Errorf("%s, %q: %q, want %q", tc.line, tc.said, got, tc.want)
+		}
+		if got, want := strings.Join(line, " "), "run /metax-ctk runtime witness --check /dev/dri/card0 /dev/mxcd"; got != want {
+			t.Errorf("ran %q, want %q", got, want)
+		}
+	}
+}
+
+func TestDifference(t *testing.T) {
+	want := []string{"/dev/dri/card0", "/dev/mxcd"}
+	for seen, says := range map[string]string{
+		"/dev/dri/card0 /dev/mxcd":            "",
+		"/dev/mxcd":                           "it lacks /dev/dri/card0",
+		"":                                    "it lacks /dev/dri/card0, /dev/mxcd",
+		"/dev/dri/card0 /dev/dri/c /dev/mxcd": "it also has /dev/dri/c",
+	} {
+		if got := Difference(want, strings.Fields(seen)); got != says {
+			t.Errorf("%s: %q, want %q", seen, got, says)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proo
 	name := filepath.Base(dir)
 	run := func(what string, before, options []string) Proof {
 		line := append(append(append([]string{}, before...), "run", "--rm", "--name", name, "--network", "none"), options...)
-		return h.witness(ctx, what, e.Program, append(line, "--rootfs", dir, inside, "runtime", "witness", "-o", "json"),
+		return h.witness(ctx, what, e.Program, append(line, "--rootfs", dir),
 			[]string{"rm", "--force", "--ignore", "--time", "0", name})
 	}
 	proofs = append(proofs, run(what+" by CDI", nil, []string{"--device", gpuKind + "all"}))

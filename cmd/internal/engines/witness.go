@@ -1,8 +1,9 @@
 package engines
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -60,25 +61,36 @@ func Witness() ([]string, error) {
 	return seen, nil
 }
 
-// witness runs a container that has metax-ctk tell what it sees, which is to be all
-// nodes of all GPUs and no more. The clean lines take one away that did not end.
+// Difference says what a container that sees some device nodes lacks of those that it
+// should see, or has beside them; "" if it is nothing.
+func Difference(want, seen []string) string {
+	if missing := without(want, seen); len(missing) > 0 {
+		return "it lacks " + strings.Join(missing, ", ")
+	}
+	if more := without(seen, want); len(more) > 0 {
+		return "it also has " + strings.Join(more, ", ")
+	}
+	return ""
+}
+
+// differs is the exit code of metax-ctk for a check that found something.
+const differs = 4
+
+// witness runs a container that has metax-ctk tell whether it sees all nodes of all
+// GPUs and no more. It tells so by its exit code, since an engine may lose what a
+// container prints at its end. The clean lines take one away that did not end.
 func (h Host) witness(ctx context.Context, what, program string, args []string, clean ...[]string) Proof {
+	args = append(append(args, inside, "runtime", "witness", "--check"), h.Nodes...)
 	out, err := h.run(ctx, program, args...)
-	if err != nil {
-		h.clean(ctx, program, clean...)
-		return Proof{What: what, Detail: err.Error()}
+	if err == nil {
+		return Proof{What: what, OK: true, Detail: fmt.Sprintf("%d device nodes", len(h.Nodes))}
 	}
-	var seen []string
-	if err := json.Unmarshal(out, &seen); err != nil {
-		return Proof{What: what, Detail: fmt.Sprintf("it printed %.100q", out)}
+	h.clean(ctx, program, clean...)
+	var exit interface{ ExitCode() int }
+	if said := bytes.TrimSpace(out); errors.As(err, &exit) && exit.ExitCode() == differs && len(said) > 0 {
+		return Proof{What: what, Detail: fmt.Sprintf("%.200s", said)}
 	}
-	if missing := without(h.Nodes, seen); len(missing) > 0 {
-		return Proof{What: what, Detail: "it lacks " + strings.Join(missing, ", ")}
-	}
-	if more := without(seen, h.Nodes); len(more) > 0 {
-		return Proof{What: what, Detail: "it also has " + strings.Join(more, ", ")}
-	}
-	return Proof{What: what, OK: true, Detail: fmt.Sprintf("%d device nodes", len(seen))}
+	return Proof{What: what, Detail: err.Error()}
 }
 
 // without are the elements of a that b lacks.
