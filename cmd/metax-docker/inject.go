@@ -13,7 +13,7 @@ import (
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
-	"github.com/metax-ctk/container-toolkit/internal/cdi/registry"
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -193,6 +193,6 @@ func stale(dirs []string, name, dir string) bool {
 	if err != nil {
 		return false
 	}
-	edits, err := registry.New(host, dirs...).Resolve([]string{name})
+	edits, err := cdi.Resolve(host, dirs, []string{name})
 	return err == nil && !slices.ContainsFunc(edits.Mounts, func(m *specs.Mount) bool { return m.HostPath == dir })
 }

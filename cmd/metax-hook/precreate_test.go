@@ -89,6 +89,19 @@ func TestPrecreate(t *testing.T) {
 	}
 }
 
+// A spec may be YAML, of any vendor.
+func TestPrecreateYAML(t *testing.T) {
+	dir := t.TempDir()
+	const spec = "cdiVersion: 0.6.0\nkind: vendor.com/nic\ndevices:\n- {name: a, containerEdits: {env: [NIC=1]}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "nic.yaml"), []byte(spec), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := precreated(t, `{"annotations": {"cdi.k8s.io/a": "vendor.com/nic=a"}, "process": {}}`, dir)
+	if err != nil || !strings.Contains(got, `"NIC=1"`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // Nothing comes out that an engine could take for a config.
 func TestPrecreateTrouble(t *testing.T) {
 	dir := specs(t, nullAsGPU)

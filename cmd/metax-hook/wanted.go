@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 
-	"github.com/metax-ctk/container-toolkit/internal/cdi/registry"
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 	"github.com/metax-ctk/container-toolkit/internal/hook/devcgroup"
 	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
@@ -31,7 +31,10 @@ func requested(config *oci.Config, policy oci.Policy, dirs []string) (*cdispecs.
 	if err != nil {
 		return nil, err
 	}
-	return registry.New(host, dirs...).Resolve(names)
+	if len(dirs) == 0 {
+		dirs = cdi.Dirs()
+	}
+	return cdi.Resolve(host, dirs, names)
 }
 
 // wanted is what a container that is being made still needs of its edits.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
-	"github.com/metax-ctk/container-toolkit/internal/cdi/registry"
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
@@ -33,9 +33,7 @@ func edit(path string, settings config.Runtime) error {
 	if err != nil {
 		return err
 	}
-	// Specs in YAML are refused if they could define what is asked for: a library
-	// that reads them would make every start a third of a millisecond longer.
-	edits, err := registry.New(host, settings.SpecDirs...).Resolve(names)
+	edits, err := cdi.Resolve(host, settings.SpecDirs, names)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,9 @@ import (
 // may write it, and a kind on which engines end with a panic.
 func Danger(host *hostfs.Root, path string) []Problem {
 	var found problems
-	if f, ok := look(host, path, 0); ok {
+	if f, read, ok := readSpec(host, path, 0); ok {
+		f.untrusted = distrust(host, read.Distrust)
+		f.parse(read.Data)
 		f.danger(&found)
 	}
 	return found

@@ -8,16 +8,16 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
-	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// MaxSpec is the size in bytes beyond which a spec is not read; that of the
-// largest Node takes less than half.
-const MaxSpec = specfile.MaxSpec
+// MaxSpec is the size in bytes beyond which a spec is not read; that of 64 GPUs takes
+// a twelfth.
+const MaxSpec = 1 << 20
 
 // Load reads the spec at an absolute path of the host, strictly, as Decode
 // does.
@@ -37,36 +37,35 @@ func Load(host *hostfs.Root, path string) (*specs.Spec, error) {
 // not have, a key that occurs twice, and anything after the spec are errors; the
 // message is one line of printable text, whatever the data says.
 func Decode(data []byte) (*specs.Spec, error) {
-	spec, more, err := decode(data)
-	if err == nil && more {
-		err = fmt.Errorf("%w: something stands after the spec, which engines do not read", ErrSpec)
-	}
+	spec, err := decode(data)
 	if err != nil {
 		return nil, err
+	}
+	rest := yaml.NewDecoder(bytes.NewReader(data))
+	if rest.Decode(new(yaml.Node)); !errors.Is(rest.Decode(new(yaml.Node)), io.EOF) {
+		return nil, fmt.Errorf("%w: something stands after the spec, which engines do not read", ErrSpec)
 	}
 	return spec, nil
 }
 
 // decode reads as the library does: the YAML parser for JSON too, no unknown
-// fields, and no look at what follows the first document; more tells whether
-// something does.
-func decode(data []byte) (spec *specs.Spec, more bool, err error) {
+// fields, and no look at what follows the first document.
+func decode(data []byte) (spec *specs.Spec, err error) {
+	defer recoverPanic(&err)
 	if len(data) > MaxSpec {
-		return nil, false, fmt.Errorf("%w: over %d bytes", ErrSpec, MaxSpec)
+		return nil, fmt.Errorf("%w: over %d bytes", ErrSpec, MaxSpec)
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	err = dec.Decode(&spec)
+	spec, err = libcdi.ParseSpec(data)
 	switch {
 	case errors.Is(err, io.EOF), err == nil && spec == nil:
-		return nil, false, fmt.Errorf("%w: empty", ErrSpec)
+		return nil, fmt.Errorf("%w: empty", ErrSpec)
 	case err != nil:
-		return nil, false, refused(err)
+		return nil, refused(errors.Unwrap(err))
 	}
-	if err := specfile.Validate(spec); err != nil {
-		return nil, false, refused(err)
+	if err := validate(spec); err != nil {
+		return nil, refused(err)
 	}
-	return spec, !errors.Is(dec.Decode(new(yaml.Node)), io.EOF), nil
+	return spec, nil
 }
 
 // refused is an ErrSpec with the reason in one line; the YAML parser gives a list
@@ -75,7 +74,11 @@ func refused(err error) error {
 	reason := err.Error()
 	var list *yaml.TypeError
 	if errors.As(err, &list) {
-		reason = strings.Join(list.Errors, "; ")
+		const most = 3
+		reason = strings.Join(list.Errors[:min(len(list.Errors), most)], "; ")
+		if more := len(list.Errors) - most; more > 0 {
+			reason += fmt.Sprintf("; %d more", more)
+		}
 	}
 	return fmt.Errorf("%w: %s", ErrSpec, terminal.Line(reason))
 }

@@ -1,10 +1,6 @@
 package cdi
 
-import (
-	"path"
-
-	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
-)
+import "path"
 
 // The two halves of the kind of MetaX GPUs, "metax-tech.com/gpu".
 const (
@@ -12,15 +8,16 @@ const (
 	DefaultClass  = "gpu"
 )
 
-// Where engines look for specs; see specfile.
+// Where engines look for specs unless they are told otherwise; a file in
+// DynamicDir wins over one in StaticDir. DynamicDir does not survive a reboot.
 const (
-	StaticDir  = specfile.StaticDir
-	DynamicDir = specfile.DynamicDir
+	StaticDir  = "/etc/cdi"
+	DynamicDir = "/var/run/cdi"
 )
 
 // Dirs returns the directories where engines look for specs, in ascending
 // priority.
-func Dirs() []string { return specfile.Dirs() }
+func Dirs() []string { return []string{StaticDir, DynamicDir} }
 
 // Path is where the spec of a kind belongs, "/var/run/cdi/<vendor>-<class>.json":
 // one file for one kind.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -63,7 +64,11 @@ func List(host *hostfs.Root, dirs []string, kind string) Listing {
 		if u := distrust(host, host.Distrust(dir)); u != nil {
 			l.untrusted = append(l.untrusted, *u)
 		}
-		for _, f := range readDir(host, dir, priority) {
+		for f, read := range specFiles(host, dir, priority) {
+			if f.Error == "" {
+				f.untrusted = distrust(host, read.Distrust)
+				f.parse(read.Data)
+			}
 			if kind == "" || f.Kind == "" || f.Kind == kind {
 				l.Files = append(l.Files, f)
 			}
@@ -73,52 +78,53 @@ func List(host *hostfs.Root, dirs []string, kind string) Listing {
 	return l
 }
 
-func readDir(host *hostfs.Root, dir string, priority int) []File {
-	names, err := host.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return []File{{Path: dir, Priority: priority, Error: err.Error()}}
-	}
-	var files []File
-	for _, name := range names {
-		if _, ok := FormatOf(name); !ok {
-			continue
+// specFiles yields the files in a directory that engines read as specs, by name, with
+// what is in them; a directory that cannot be read is one File with an Error.
+func specFiles(host *hostfs.Root, dir string, priority int) iter.Seq2[File, hostfs.Judged] {
+	return func(yield func(File, hostfs.Judged) bool) {
+		names, err := host.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			yield(File{Path: dir, Priority: priority, Error: err.Error()}, hostfs.Judged{})
+			return
 		}
-		if f, ok := look(host, path.Join(dir, name), priority); ok {
-			files = append(files, f)
+		for _, name := range names {
+			if _, ok := FormatOf(name); !ok {
+				continue
+			}
+			if f, read, ok := readSpec(host, path.Join(dir, name), priority); ok && !yield(f, read) {
+				return
+			}
 		}
 	}
-	return files
 }
 
-// look describes a file as engines see it, without the strictness of Load; ok is false
-// for a directory. The kind is told where it can be, also of a spec that is not valid.
-func look(host *hostfs.Root, path string, priority int) (f File, ok bool) {
+// readSpec reads a file, which may be anything; ok is false for a directory.
+func readSpec(host *hostfs.Root, path string, priority int) (f File, read hostfs.Judged, ok bool) {
 	f = File{Path: path, Priority: priority}
 	info, err := host.Stat(path)
 	if err == nil && info.Mode.IsDir() {
-		return f, false
+		return f, read, false
 	}
-	var read hostfs.Judged
 	if err == nil {
 		f.perm = info.Mode.Perm()
 		f.Mode = fmt.Sprintf("%04o", f.perm)
-		read, err = host.ReadJudged(path)
-	}
-	if err == nil {
-		f.untrusted = distrust(host, read.Distrust)
-		if f.spec, _, err = decode(read.Data); err == nil {
-			f.Kind = f.spec.Kind
-		} else {
-			f.Kind = kindOf(read.Data)
-		}
+		read, err = host.ReadJudged(path, MaxSpec)
 	}
 	if err != nil {
 		f.Error = err.Error()
 	}
-	return f, true
+	return f, read, true
+}
+
+// parse notes what engines see in the file, without the strictness of Load. The kind
+// is told where it can be, also of a spec that is not valid.
+func (f *File) parse(data []byte) {
+	spec, err := decode(data)
+	if err != nil {
+		f.Kind, f.Error = kindOf(data), err.Error()
+		return
+	}
+	f.Kind, f.spec = spec.Kind, spec
 }
 
 // resolve finds the definition of every name: the one of highest priority,

@@ -1,24 +1,79 @@
 package cdi
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
+	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
+	"tags.cncf.io/container-device-interface/pkg/parser"
 	specs "tags.cncf.io/container-device-interface/specs-go"
-
-	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
 )
 
 // ErrSpec reports a spec that engines reject.
-var ErrSpec = specfile.ErrSpec
+var ErrSpec = errors.New("invalid CDI spec")
 
-// Validate tells whether engines accept a spec. The rules are the library's,
-// which it applies itself only to files; and no list may have an empty entry,
-// because that crashes the library, and the engine with it.
-func Validate(spec *specs.Spec) error {
-	if err := specfile.Validate(spec); err != nil {
+// Validate reports what engines reject a spec for. The rules are the library's,
+// which it applies as a whole only to files.
+func Validate(spec *specs.Spec) (err error) {
+	defer recoverPanic(&err)
+	if err := validate(spec); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	return nil
+}
+
+// recoverPanic turns a panic of the library, which would be the engine's end, into an error.
+func recoverPanic(err *error) {
+	if recover() != nil {
+		*err = fmt.Errorf("%w: engines end with a panic on it, as on an empty entry in a list", ErrSpec)
+	}
+}
+
+func validate(spec *specs.Spec) error {
+	if err := specs.ValidateVersion(spec); err != nil {
+		return fmt.Errorf("cdiVersion: %w", err)
+	}
+	vendor, class := parser.ParseQualifier(spec.Kind)
+	if err := cmp.Or(parser.ValidateVendorName(vendor), parser.ValidateClassName(class)); err != nil {
+		return fmt.Errorf("kind %q: %w", spec.Kind, err)
+	}
+	if len(spec.Devices) == 0 {
+		return errors.New("no devices")
+	}
+	if err := validateEdits(&spec.ContainerEdits); err != nil {
+		return fmt.Errorf("containerEdits: %w", err)
+	}
+	seen := make(map[string]bool, len(spec.Devices))
+	for i := range spec.Devices {
+		d := &spec.Devices[i]
+		err := cmp.Or(parser.ValidateDeviceName(d.Name), validateEdits(&d.ContainerEdits))
+		switch {
+		case err != nil:
+		case seen[d.Name]:
+			err = errors.New("defined twice")
+		case countEdits(&d.ContainerEdits) == 0:
+			err = errors.New("brings nothing")
+		}
+		if err != nil {
+			return fmt.Errorf("device %q: %w", d.Name, err)
+		}
+		seen[d.Name] = true
+	}
+	return nil
+}
+
+func validateEdits(e *specs.ContainerEdits) error {
+	return (&libcdi.ContainerEdits{ContainerEdits: e}).Validate()
+}
+
+// countEdits returns the number of edits; 0 is a device that engines reject.
+func countEdits(e *specs.ContainerEdits) int {
+	n := len(e.Env) + len(e.DeviceNodes) + len(e.NetDevices) + len(e.Hooks) + len(e.Mounts) + len(e.AdditionalGIDs)
+	if e.IntelRdt != nil {
+		n++
+	}
+	return n
 }
 
 // sound is what a spec that we write must be: valid, and well formed beyond

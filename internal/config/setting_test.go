@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
-	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 )
@@ -49,7 +49,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	s, _ := Find("runtime.spec-dirs")
-	if d := cmp.Diff(specfile.Dirs(), s.Default); d != "" {
+	if d := cmp.Diff(cdi.Dirs(), s.Default); d != "" {
 		t.Error(d)
 	}
 }

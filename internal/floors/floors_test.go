@@ -4,11 +4,20 @@ package floors
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const module = "github.com/metax-ctk/container-toolkit/"
@@ -43,7 +52,11 @@ var forbidden = map[string][]string{
 // Libraries that one package alone may import, with what is below them.
 var homes = map[string]string{
 	"github.com/pelletier/go-toml/v2": "internal/toml",
+	cdiLibrary:                        "internal/cdi",
 }
+
+// cdiLibrary has a cache that watches directories and reads whatever lies in them.
+const cdiLibrary = "tags.cncf.io/container-device-interface/pkg/cdi"
 
 // What only files of tests may import, with what is below it.
 var testsOnly = []string{
@@ -55,7 +68,7 @@ var testsOnly = []string{
 var unlinked = map[string][]string{
 	"cmd/metax-ctk": {purego},
 	"cmd/metax-docker": {
-		purego, "github.com/urfave/cli/v2", "net/http", "crypto/tls", "tags.cncf.io/container-device-interface/pkg/cdi",
+		purego, "github.com/urfave/cli/v2", "net/http", "crypto/tls",
 		"github.com/containerd/containerd/v2", "google.golang.org/grpc",
 	},
 	"cmd/metax-hook":    hardened,
@@ -71,10 +84,10 @@ var unlinked = map[string][]string{
 const purego = "github.com/ebitengine/purego"
 
 // hardened is what may not be in a program that runs with privilege beside a
-// stranger's files: nothing that listens, asks, watches or runs C.
+// stranger's files: nothing that listens, asks or runs C. The CDI library imports
+// fsnotify, which watches; TestLibrary keeps it from being called.
 var hardened = []string{
 	purego, "net", "os/user", "os/exec", "plugin", "runtime/cgo", "github.com/urfave/cli/v2",
-	"tags.cncf.io/container-device-interface/pkg/cdi", "github.com/fsnotify/fsnotify",
 	"github.com/containerd/containerd/v2", "google.golang.org/grpc", "github.com/godbus/dbus",
 }
 
@@ -184,6 +197,39 @@ func TestUnlinked(t *testing.T) {
 				t.Errorf("%s links %s: %s", program, name, strings.Join(chain(byPath, p.ImportPath, p.Deps[i]), " → "))
 			}
 		}
+	}
+}
+
+// TestLibrary allows internal/cdi, which alone imports the CDI library, the parser and
+// the edits of it, and never the cache.
+func TestLibrary(t *testing.T) {
+	paths, err := filepath.Glob("../cdi/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			if spec.Path.Value == strconv.Quote(cdiLibrary) && (spec.Name == nil || spec.Name.Name != "libcdi") {
+				t.Errorf("%s does not import %s as libcdi", path, cdiLibrary)
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && fmt.Sprint(s.X) == "libcdi" {
+				used[s.Sel.Name] = true
+			}
+			return true
+		})
+	}
+	if diff := cmp.Diff([]string{"ContainerEdits", "ParseSpec"}, slices.Sorted(maps.Keys(used))); diff != "" {
+		t.Errorf("of %s (-allowed +used):\n%s", cdiLibrary, diff)
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 const MaxFile = 16 << 20
 
 var (
-	// ErrTooLarge reports a file of more than MaxFile bytes.
+	// ErrTooLarge reports a file of more bytes than its reader takes.
 	ErrTooLarge = errors.New("file too large")
 	// ErrNotRegular reports something else than a file where a file is read.
 	ErrNotRegular = errors.New("not a regular file")
@@ -71,11 +71,11 @@ func (r *Root) ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return r.content(path, f)
+	return r.content(path, f, MaxFile)
 }
 
-// content reads a regular file, at most MaxFile bytes.
-func (r *Root) content(path string, f *os.File) ([]byte, error) {
+// content reads a regular file, at most limit bytes.
+func (r *Root) content(path string, f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("stat %s: %w", r.Join(path), err)
@@ -84,12 +84,12 @@ func (r *Root) content(path string, f *os.File) ([]byte, error) {
 	}
 	// The size is a hint: files of sysfs and proc have another than they say.
 	var data bytes.Buffer
-	data.Grow(int(min(info.Size(), MaxFile)) + bytes.MinRead)
-	if _, err := data.ReadFrom(io.LimitReader(f, MaxFile+1)); err != nil {
+	data.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", r.Join(path), cause.Of(err))
 	}
-	if data.Len() > MaxFile {
-		return nil, fmt.Errorf("read %s: %w: over %d bytes", r.Join(path), ErrTooLarge, MaxFile)
+	if int64(data.Len()) > limit {
+		return nil, fmt.Errorf("read %s: %w: over %d bytes", r.Join(path), ErrTooLarge, limit)
 	}
 	return data.Bytes(), nil
 }

@@ -18,11 +18,11 @@ type Judged struct {
 	Distrust error
 }
 
-// ReadJudged is ReadFile that judges whom the contents can be trusted from: by the
-// open file that they are read from, and by the open directory in which it is. In a
-// sticky directory such as /tmp others cannot replace a file that is not theirs. Where
-// path is a link its own directory counts as well.
-func (r *Root) ReadJudged(path string) (Judged, error) {
+// ReadJudged is ReadFile that takes at most limit bytes and judges whom the contents can
+// be trusted from: by the open file that they are read from, and by the open directory in
+// which it is. In a sticky directory such as /tmp others cannot replace a file that is not
+// theirs. Where path is a link its own directory counts as well.
+func (r *Root) ReadJudged(path string, limit int64) (Judged, error) {
 	f, distrust, err := r.openJudged(path)
 	if errors.Is(err, unix.ELOOP) {
 		above := r.Distrust(filepath.Dir(filepath.Clean("/" + path)))
@@ -37,7 +37,7 @@ func (r *Root) ReadJudged(path string) (Judged, error) {
 		return Judged{}, err
 	}
 	defer f.Close()
-	data, err := r.content(path, f)
+	data, err := r.content(path, f, limit)
 	return Judged{data, distrust}, err
 }
 

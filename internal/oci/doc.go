@@ -4,6 +4,6 @@
 //
 // The text is edited, not a structure that is made of it: whatever an edit does
 // not concern stays byte for byte as the engine wrote it, also what this package
-// does not know. It finds no GPUs and resolves no names (cdi/registry), and never
+// does not know. It finds no GPUs and resolves no names (cdi), and never
 // touches seccomp, AppArmor, capabilities, masked paths or the root file system.
 package oci

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -147,15 +146,6 @@ var brokenSpecs = []brokenNode{
 			b.tree["etc/containers/containers.conf"] = sim.File{Data: "[engine]\ncdi_spec_dirs = [\"/opt/cdi\"]\n"}
 		},
 		host: func(b *bench) { b.copy(gpuSpec, "opt/cdi/a.json"); b.copy(gpuSpec, "opt/cdi/b.json") },
-	},
-	{
-		check: "spec-json", severity: Error, what: "etc/cdi/metax.yaml is not plain JSON", fix: "rm DIR/etc/cdi/metax.yaml && metax-ctk --root DIR cdi generate",
-		host: func(b *bench) {
-			spec, err := cdi.Load(b.c.Root, "/"+gpuSpec)
-			b.must(err)
-			_, err = cdi.Write(b.path("etc/cdi/metax.yaml"), spec, cdi.YAML)
-			b.must(errors.Join(err, os.Remove(b.path(gpuSpec))))
-		},
 	},
 	{
 		check: "record", severity: Warning, what: "node.json is missing", fix: "metax-ctk --root DIR cdi generate",

@@ -288,21 +288,6 @@ var resolveChecks = []Check{
 		}
 		return all
 	}},
-	{"spec-json", "metax-runtime and metax-hook can read the CDI specs", func(f *Facts) []Finding {
-		shimmed := len(f.System.Hooks) > 0
-		for _, e := range f.Engines.all() {
-			for _, p := range e.Runtimes {
-				shimmed = shimmed || path.Base(p) == shim
-			}
-		}
-		for _, o := range f.Specs.Ours {
-			if shimmed && !o.Plain {
-				return one(Error, f.at(o.Path)+" is not plain JSON", "metax-runtime and metax-hook read nothing else at a container's start, and start none that asks for its devices",
-					fmt.Sprintf("rm %s && %s", quoted(f.at(o.Path)), f.generate()))
-			}
-		}
-		return nil
-	}},
 }
 
 // faulty tells whether a spec has a fault that is told already.

@@ -12,7 +12,6 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
-	"github.com/metax-ctk/container-toolkit/internal/cdi/specfile"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -40,9 +39,6 @@ func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		own := Spec{
 			Path: file.Path, Kind: file.Kind, Version: spec.Version, Priority: file.Priority,
 			Groups: groups(spec), Names: cdi.NamesOf(spec), EngineRoot: engineRoot(spec, c.Root),
-		}
-		if text, err := c.Root.ReadFile(file.Path); err == nil {
-			_, own.Plain = specfile.JSON(text)
 		}
 		if !c.Trimmed {
 			own.Problems = cdi.Check(spec, c.Root, own.EngineRoot)

@@ -157,8 +157,6 @@ type Spec struct {
 	Groups     bool
 	Names      cdi.Names
 	EngineRoot string
-	// Plain tells that it is JSON that programs read without a YAML parser.
-	Plain bool
 	// Same are files of another directory that say the same.
 	Same []string
 }

@@ -1,4 +1,4 @@
-package registry_test
+package cdi_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/internal/cdi/registry"
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -37,6 +37,15 @@ func TestResolveTrust(t *testing.T) {
 		name  string
 		says  string // empty: it resolves
 	}{
+		"a file for everybody that no parser digests": {func(t *testing.T, dir string) {
+			write(t, dir, map[string]string{"etc/cdi/a.json": "kind: v.org/c\nannotations: {" + strings.Repeat("a,", 500_000) + "}\n"})
+			chmod("etc/cdi/a.json", 0o666)(t, dir)
+		}, "v.org/c=a", `"DIR/etc/cdi/a.json" (mode 0666)`},
+		"a file for everybody of a higher directory": {chmod("var/run/cdi/b.json", 0o666), "v.org/c=a", `"DIR/var/run/cdi/b.json" (mode 0666)`},
+		"one of another kind": {func(t *testing.T, dir string) {
+			write(t, dir, map[string]string{"var/run/cdi/c.json": "kind: w.org/c"})
+			chmod("var/run/cdi/c.json", 0o666)(t, dir)
+		}, "v.org/c=a", ""},
 		"as they should be":                         {func(*testing.T, string) {}, "v.org/c=a", ""},
 		"a file for everybody":                      {chmod("etc/cdi/a.json", 0o666), "v.org/c=a", `/etc/cdi/a.json: cannot be trusted: group or others may write to "DIR/etc/cdi/a.json" (mode 0666): chown root and chmod go-w`},
 		"a file for a group":                        {chmod("etc/cdi/a.json", 0o664), "v.org/c=a", `"DIR/etc/cdi/a.json" (mode 0664)`},
@@ -73,7 +82,7 @@ func TestResolveTrust(t *testing.T) {
 				"etc/cdi/a.json": spec("A", "a", "both"), "var/run/cdi/b.json": spec("B", "b", "both"),
 			})
 			tc.spoil(t, dir)
-			_, err := registry.New(host(t, dir)).Resolve([]string{tc.name})
+			_, err := cdi.Resolve(host(t, dir), cdi.Dirs(), []string{tc.name})
 			if errors.Is(err, hostfs.ErrUntrusted) != (tc.says != "") || (err == nil) != (tc.says == "") {
 				t.Fatal(err)
 			}

@@ -1,20 +1,9 @@
-package registry
+package cdi
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
-
-// ErrNotJSON reports a spec that cannot be read here: another notation, which would
-// take a parser that makes every start longer, or one that engines reject.
-var ErrNotJSON = errors.New("not a valid spec in plain JSON, which is all that is read at a start (metax-ctk cdi check FILE says more; metax-ctk cdi generate writes JSON)")
-
-// Fault is a spec file, or a spec directory, that cannot be read.
-type Fault struct {
-	Path string
-	Err  error
-}
 
 // UnresolvedError reports device names that engines would not resolve either.
 type UnresolvedError struct {
@@ -23,9 +12,9 @@ type UnresolvedError struct {
 	// Dirs are the directories that were searched.
 	Dirs []string
 	// Faults are the files that cannot be read, and so might have defined them.
-	Faults []Fault
-	// Conflicts are, for a name that two files of one directory define, these
-	// files.
+	Faults []File
+	// Conflicts are the files that define a name, by the name, where two of them are
+	// in one directory.
 	Conflicts map[string][]string
 }
 
@@ -39,12 +28,12 @@ func (e *UnresolvedError) Error() string {
 		}
 		fmt.Fprintf(&s, "%.80q", name)
 		if paths := e.Conflicts[name]; paths != nil {
-			fmt.Fprintf(&s, " (both %s define it)", strings.Join(paths, " and "))
+			fmt.Fprintf(&s, " (%s define it)", strings.Join(paths, " and "))
 		}
 	}
 	fmt.Fprintf(&s, " in %s (metax-ctk cdi list shows what there is)", strings.Join(e.Dirs, ", "))
 	for _, f := range e.Faults {
-		fmt.Fprintf(&s, "; %s cannot be read: %v", f.Path, f.Err)
+		fmt.Fprintf(&s, "; %s cannot be read: %s", f.Path, f.Error)
 	}
 	return s.String()
 }

@@ -1,0 +1,107 @@
+package cdi
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// Resolve returns the edits of the devices with the qualified names, in their order,
+// and before the first device of a spec the edits of the spec as a whole. The spec
+// directories dirs of the host are in ascending priority. Each file is read once, and
+// parsed only if it concerns one of the names: this is for programs that live for a
+// millisecond.
+//
+// If a name is not found, the error is an *UnresolvedError; a file that cannot be read
+// matters only then. A file that others may write, or put in its place, is not even
+// parsed: if it concerns a name, and no directory of a higher priority has that name,
+// the error is hostfs.ErrUntrusted.
+func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, error) {
+	c := search(host, dirs, names)
+	devices := map[string]Device{}
+	for _, d := range resolve(c.files) {
+		devices[d.Name] = d
+	}
+	missing := &UnresolvedError{Dirs: dirs, Faults: c.faults, Conflicts: map[string][]string{}}
+	all := &libcdi.ContainerEdits{ContainerEdits: &specs.ContainerEdits{}}
+	var seen []string
+	for _, name := range names {
+		d := devices[name]
+		at := slices.IndexFunc(c.files, func(f File) bool { return f.Path == d.File })
+		if c.distrust != nil && (at < 0 || c.files[at].Priority <= c.suspect.Priority) {
+			return nil, fmt.Errorf("read CDI spec %s: %w: chown root and chmod go-w what is named (metax-ctk cdi check)", c.suspect.Path, c.distrust)
+		}
+		if at < 0 {
+			missing.Names = append(missing.Names, name)
+			if d.Conflict != nil {
+				missing.Conflicts[name] = d.Conflict
+			}
+			continue
+		}
+		spec := c.files[at].spec
+		if !slices.Contains(seen, d.File) {
+			seen = append(seen, d.File)
+			all.Append(&libcdi.ContainerEdits{ContainerEdits: &spec.ContainerEdits})
+		}
+		own := slices.IndexFunc(spec.Devices, func(d specs.Device) bool { return Qualified(spec.Kind, d.Name) == name })
+		all.Append(&libcdi.ContainerEdits{ContainerEdits: &spec.Devices[own].ContainerEdits})
+	}
+	if missing.Names != nil {
+		return nil, missing
+	}
+	return all.ContainerEdits, nil
+}
+
+// found is what the spec directories hold for some names.
+type found struct {
+	files    []File // in ascending priority
+	faults   []File // those that cannot be read
+	suspect  File   // the last that others may write
+	distrust error  // how they may; nil: there is none
+}
+
+func search(host *hostfs.Root, dirs, names []string) found {
+	var c found
+	for priority, dir := range dirs {
+		above := host.Distrust(dir)
+		for f, read := range specFiles(host, dir, priority) {
+			if f.Error == "" {
+				if !concerns(read.Data, names) {
+					continue
+				}
+				if distrust := cmp.Or(above, read.Distrust); distrust != nil {
+					c.suspect, c.distrust = f, distrust
+					continue
+				}
+				f.parse(read.Data)
+			}
+			if f.Error != "" {
+				c.faults = append(c.faults, f)
+			} else {
+				c.files = append(c.files, f)
+			}
+		}
+	}
+	return c
+}
+
+// concerns reports whether a file could be a spec of the kind of one of the names. To
+// be one it must have the kind in it, letter by letter, as a kind has no character at
+// which YAML could break or fold a line, and an alias repeats what stands elsewhere in
+// the file; unless it is written in a way that hides letters: escapes, YAML's tags
+// (!!binary), UTF-16.
+func concerns(data []byte, names []string) bool {
+	for _, name := range names {
+		if kind, _, _ := strings.Cut(name, "="); bytes.Contains(data, []byte(kind)) {
+			return true
+		}
+	}
+	return bytes.ContainsAny(data, "\\!") || bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe"))
+}
