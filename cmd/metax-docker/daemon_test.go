@@ -109,7 +109,7 @@ func TestAsk(t *testing.T) {
 			}
 			for file, text := range map[string]string{
 				"daemon.json": tc.config, "pid": "42\n", "42/cmdline": tc.command,
-				"metax-tech.com-gpu.json": `{"kind":"metax-tech.com/gpu","devices":[{"name":"` + device + `"}]}`,
+				"metax-tech.com-gpu.json": `{"kind":"metax-tech.com/gpu","cdiVersion":"0.7.0","devices":[{"name":"` + device + `","containerEdits":{"env":["A=1"]}}]}`,
 			} {
 				path := filepath.Join(dir, file)
 				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -137,9 +137,14 @@ func TestAsk(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
-	dir := t.TempDir()
-	const spec = `{"cdiVersion":"0.7.0","kind":"metax-tech.com/gpu","devices":[{"name":"0"},{"name":"GPU-1"}]}`
-	if err := os.WriteFile(filepath.Join(dir, "metax-tech.com-gpu.json"), []byte(spec), 0o644); err != nil {
+	dir, yaml, broken, open := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	const spec = `{cdiVersion: 0.7.0, kind: metax-tech.com/gpu, containerEdits: {env: [A=1]}, devices: [{name: "0", containerEdits: {env: [A=1]}}, {name: GPU-1, containerEdits: {env: [A=1]}}]}`
+	for path, text := range map[string]string{dir + "/metax-tech.com-gpu.json": spec, yaml + "/node.yaml": spec, broken + "/gpu.json": spec[:90], open + "/gpu.json": spec} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(open+"/gpu.json", 0o666); err != nil {
 		t.Fatal(err)
 	}
 	discovered := []struct{ Source, ID string }{{"cdi", "metax-tech.com/gpu=0"}}
@@ -147,17 +152,22 @@ func TestLists(t *testing.T) {
 		info  info
 		names []string
 		want  bool
+		says  string // of the error
 	}{
-		"CDI off":              {info{}, []string{"metax-tech.com/gpu=0"}, false},
-		"discovered":           {info{DiscoveredDevices: discovered}, []string{"metax-tech.com/gpu=0"}, true},
-		"one of two":           {info{DiscoveredDevices: discovered}, []string{"metax-tech.com/gpu=0", "metax-tech.com/gpu=1"}, false},
-		"its word counts":      {info{DiscoveredDevices: discovered, CDISpecDirs: []string{dir}}, []string{"metax-tech.com/gpu=GPU-1"}, false},
-		"old daemon":           {info{CDISpecDirs: []string{"/nowhere", dir}}, []string{"metax-tech.com/gpu=GPU-1"}, true},
-		"old daemon, unlisted": {info{CDISpecDirs: []string{dir}}, []string{"metax-tech.com/gpu=7"}, false},
+		"CDI off":              {info{}, []string{"metax-tech.com/gpu=0"}, false, ""},
+		"discovered":           {info{DiscoveredDevices: discovered}, []string{"metax-tech.com/gpu=0"}, true, ""},
+		"one of two":           {info{DiscoveredDevices: discovered}, []string{"metax-tech.com/gpu=0", "metax-tech.com/gpu=1"}, false, ""},
+		"its word counts":      {info{DiscoveredDevices: discovered, CDISpecDirs: []string{dir}}, []string{"metax-tech.com/gpu=GPU-1"}, false, ""},
+		"old daemon":           {info{CDISpecDirs: []string{"/nowhere", dir}}, []string{"metax-tech.com/gpu=GPU-1"}, true, ""},
+		"old daemon, unlisted": {info{CDISpecDirs: []string{dir}}, []string{"metax-tech.com/gpu=7"}, false, ""},
+		"YAML":                 {info{CDISpecDirs: []string{yaml}}, []string{"metax-tech.com/gpu=0", "metax-tech.com/gpu=GPU-1"}, true, ""},
+		"broken":               {info{CDISpecDirs: []string{broken}}, []string{"metax-tech.com/gpu=0"}, false, "/gpu.json cannot be read: invalid CDI spec"},
+		"for everybody":        {info{CDISpecDirs: []string{open}}, []string{"metax-tech.com/gpu=0"}, false, "cannot be trusted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := tc.info.lists(tc.names); err != nil || got != tc.want {
-				t.Errorf("got %v, %v; want %v", got, err, tc.want)
+			got, err := tc.info.lists(tc.names)
+			if got != tc.want || (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, %v; want %v, %q", got, err, tc.want, tc.says)
 			}
 		})
 	}

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -132,49 +129,31 @@ func (g given) groups() []string {
 	return out
 }
 
-// lists tells whether a daemon resolves all of the names: by its own word from
+// lists reports whether a daemon resolves all of the names: by its own word from
 // Docker 28.2 on, before that by the directories that it reads.
 func (i info) lists(names []string) (bool, error) {
-	known := map[string]bool{}
-	for _, d := range i.DiscoveredDevices {
-		known[d.ID] = true
+	if i.DiscoveredDevices == nil {
+		_, err := resolve(i.CDISpecDirs, names)
+		var missing *cdi.UnresolvedError
+		if errors.As(err, &missing) && missing.Faults == nil {
+			return false, nil
+		}
+		return err == nil, err
 	}
 	for _, name := range names {
-		kind, _, _ := strings.Cut(name, "=")
-		if i.DiscoveredDevices == nil && !known[kind] {
-			known[kind] = true
-			for _, dir := range i.CDISpecDirs {
-				if err := specNames(filepath.Join(dir, strings.ReplaceAll(kind, "/", "-")+".json"), known); err != nil {
-					return false, err
-				}
-			}
-		}
-		if !known[name] {
+		if !slices.ContainsFunc(i.DiscoveredDevices, func(d struct{ Source, ID string }) bool { return d.ID == name }) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// specNames adds the qualified names of the devices of a CDI spec in JSON.
-func specNames(path string, known map[string]bool) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("read CDI spec: %w", err)
+func resolve(dirs, names []string) (*specs.ContainerEdits, error) {
+	host, err := hostfs.New("/")
+	if err != nil {
+		return nil, err
 	}
-	var spec struct {
-		Kind    string
-		Devices []struct{ Name string }
-	}
-	if err := json.Unmarshal(data, &spec); err != nil {
-		return fmt.Errorf("read CDI spec %s: %w", path, err)
-	}
-	for _, d := range spec.Devices {
-		known[spec.Kind+"="+d.Name] = true
-	}
-	return nil
+	return cdi.Resolve(host, dirs, names)
 }
 
 // specDirs are the directories of specs that the daemon reads.
@@ -189,10 +168,6 @@ func (i info) specDirs() []string {
 // speak of: it does not bring the directory of this machine that it should. Of a
 // spec that cannot be read here the daemon's word counts.
 func stale(dirs []string, name, dir string) bool {
-	host, err := hostfs.New("/")
-	if err != nil {
-		return false
-	}
-	edits, err := cdi.Resolve(host, dirs, []string{name})
+	edits, err := resolve(dirs, []string{name})
 	return err == nil && !slices.ContainsFunc(edits.Mounts, func(m *specs.Mount) bool { return m.HostPath == dir })
 }
