@@ -68,7 +68,7 @@ func (t toolkit) takeSnapshot(c *cli.Context) (snapshot.Snapshot, capture.Config
 	}
 	s := scrub.New()
 	s.Root(host.Dir())
-	from := capture.Config{Root: host, Library: readLibrary, Scrub: s}
+	from := capture.Config{Root: host, Scrub: s}
 	r := &recorder{root: host}
 	node, err := r.node(c.Context, at)
 	if errors.Is(err, context.Canceled) {

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os/exec"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/internal/discover/maca/shlib"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
@@ -46,24 +42,4 @@ func (r *recorder) engines(ctx context.Context) {
 		cancel()
 		r.record(q.format, q.argv, out, err)
 	}
-}
-
-// readLibrary reads what a shared library says of itself, as a snapshot keeps it; nil
-// is a file that is none.
-func readLibrary(r io.ReaderAt) (*hosttree.Library, error) {
-	l, err := shlib.Read(r)
-	if errors.Is(err, shlib.ErrNotELF) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	kept := &hosttree.Library{Soname: l.Soname, Needed: l.Needed, Runpath: l.Runpath}
-	if kept.Machine = l.Kind.Machine; !l.Kind.Readable() {
-		kept.Class, kept.Data = l.Kind.Class, l.Kind.Data
-	}
-	for _, v := range l.Versions {
-		kept.Versions = append(kept.Versions, hosttree.Version(v))
-	}
-	return kept, nil
 }

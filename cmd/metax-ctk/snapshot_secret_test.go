@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/elf"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 )
 
 // secrets returns words of which none may be in a snapshot, and the files in which
@@ -130,8 +132,9 @@ func TestSnapshotSecrets(t *testing.T) {
 
 // What maca list and maca check say of a host they say of its snapshot.
 func TestReplayMACA(t *testing.T) {
+	amd64, arm64 := shlib.Kind{Class: 2, Data: 1, Machine: elf.EM_X86_64}, shlib.Kind{Class: 2, Data: 1, Machine: elf.EM_AARCH64}
 	library := func(soname string, needed ...string) hosttree.Entry {
-		return hosttree.Library{Soname: soname, Needed: needed, Versions: []hosttree.Version{{Library: "libc.so.6", Name: "GLIBC_2.34"}}}
+		return hosttree.Library{Kind: amd64, Soname: soname, Needed: needed, Versions: []shlib.Version{{Library: "libc.so.6", Name: "GLIBC_2.34"}}}
 	}
 	root, _ := simulated(t, "c500-8", func(tr hosttree.Tree) {
 		tr["opt/maca-2.32.0.6/Version.txt"] = hosttree.File{Data: "Version:2.32.0.6\n"}
@@ -141,8 +144,8 @@ func TestReplayMACA(t *testing.T) {
 		tr["opt/maca-2.32.0.6/lib/libout.so"] = hosttree.Link("/usr/lib/x/libhost.so.1")
 		tr["opt/maca-2.32.0.6/lib/libempty.so"] = hosttree.File{}
 		tr["opt/maca-2.32.0.6/lib/libtext.so"] = hosttree.File{Data: "INPUT(-lx)\n"}
-		tr["opt/maca-2.32.0.6/lib/libarm.so"] = hosttree.Library{Machine: 183, Soname: "libarm.so"}
-		tr["opt/maca-2.32.0.6/ucx/lib/libu.so"] = hosttree.Library{Soname: "libu.so", Needed: []string{"liborigin.so"}, Runpath: "$ORIGIN/../more"}
+		tr["opt/maca-2.32.0.6/lib/libarm.so"] = hosttree.Library{Kind: arm64, Soname: "libarm.so"}
+		tr["opt/maca-2.32.0.6/ucx/lib/libu.so"] = hosttree.Library{Kind: amd64, Soname: "libu.so", Needed: []string{"liborigin.so"}, Runpath: "$ORIGIN/../more"}
 		tr["opt/maca-2.32.0.6/ucx/lib/liborigin.so"] = library("liborigin.so")
 		tr["opt/mxn100/lib/libn.so"] = library("libn.so")
 		tr["lib"] = hosttree.Link("usr/lib")

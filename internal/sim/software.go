@@ -1,6 +1,8 @@
 package sim
 
 import (
+	_ "embed"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -52,32 +54,19 @@ func (h *host) loaded() bool {
 		slices.ContainsFunc(h.node.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
 }
 
-// library is a shared library of the user-space software.
-type library struct {
-	path   string // below the software's directory; the last element is the SONAME
-	needed []string
-}
-
-// The libraries stand for the many of a real installation: one in each of the
-// directories that the vendor's images name in LD_LIBRARY_PATH, and some that
+// libraries are the shared libraries of the driver's user part and of MXMACA, below
+// "driver" and "maca". They stand for the many of a real installation: one in each of
+// the directories that the vendor's images name in LD_LIBRARY_PATH, and some that
 // need one another across them.
-var (
-	driverLibraries = []library{{"lib/libmxsml.so", nil}}
-	macaLibraries   = []library{
-		{"lib/libmcruntime.so", []string{"libmxc-runtime64.so"}},
-		{"lib/libmxc-runtime64.so", nil},
-		{"lib/libmccl.so", []string{"libmcruntime.so", "libucp.so.0"}},
-		{"mxgpu_llvm/lib/libmxomp.so", nil},
-		{"ompi/lib/libmpi.so.40", []string{"libucp.so.0"}},
-		{"ucx/lib/libucp.so.0", nil},
-	}
-)
+//
+//go:embed libraries.txtar
+var libraries []byte
 
 // software adds the driver's user part and MXMACA.
 func (h *host) software() {
 	if d := h.node.Driver; d != nil && d.Path != "" {
 		home := inTree(d.Path)
-		h.libraries(home, driverLibraries)
+		h.libraries("driver", home)
 		h.add(home+"/bin/mx-smi", File{Data: h.mxSMI(), Perm: 0o755})
 		h.add("usr/bin/mx-smi", Link(path.Join(d.Path, "bin/mx-smi")))
 	}
@@ -92,14 +81,18 @@ func (h *host) software() {
 			h.file(home+"/Version.txt", "Version:"+m.Version+"\n")
 		}
 		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + quote("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
-		h.libraries(home, macaLibraries)
+		h.libraries("maca", home)
 	}
 }
 
-func (h *host) libraries(home string, libs []library) {
-	for _, l := range libs {
-		image := hosttree.Library{Soname: path.Base(l.path), Needed: l.needed}.Image()
-		h.add(path.Join(home, l.path), File{Data: image, Perm: 0o755})
+// libraries adds the libraries of one kind.
+func (h *host) libraries(kind, home string) {
+	tree, err := hosttree.Parse(libraries)
+	h.err = errors.Join(h.err, err)
+	for p, file := range tree {
+		if below, ok := strings.CutPrefix(p, kind+"/"); ok {
+			h.add(path.Join(home, below), file)
+		}
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/cause"
-	"github.com/metax-ctk/container-toolkit/internal/discover/maca/shlib"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 )
 
 // maxFiles bounds the shared libraries that are looked at in a directory; a real
@@ -119,20 +119,15 @@ func (s *scan) read() {
 // readLibrary reads a shared library; nil stands for what is none, such as a text
 // for the linker.
 func readLibrary(host *hostfs.Root, file string) (*shlib.Library, error) {
-	f, err := host.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	l, err := shlib.Read(f)
+	l, err := shlib.ReadAt(host, file)
 	switch {
 	case errors.Is(err, shlib.ErrNotELF):
-		if info, err := f.Stat(); err == nil && info.Size() == 0 {
+		if e, err := host.Lstat(file); err == nil && e.Size == 0 {
 			return nil, fmt.Errorf("read %s: the file is empty", host.Join(file))
 		}
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", host.Join(file), err)
+		return nil, err
 	}
 	return &l, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 )
 
 // The text form of a Tree is a txtar archive whose marker lines carry what a
@@ -71,8 +73,11 @@ func parseEntry(marker string, body []byte) (path string, e Entry, err error) {
 		d, err := parseDevice(attr[1:])
 		return path, d, err
 	case len(attr) == 1 && attr[0] == "elf" && !isDir:
-		l, err := parseLibrary(string(body))
-		return path, l, err
+		l, err := shlib.ParseFacts(string(body))
+		if err != nil {
+			return bad("%v", err)
+		}
+		return path, Library(l), nil
 	case isDir:
 		perm, left, err := parsePerm(attr, 0o755)
 		if err != nil {
@@ -204,7 +209,7 @@ func formatEntry(path string, e Entry) txtar.File {
 	case Device:
 		return txtar.File{Name: fmt.Sprintf("%s (c %d:%d %04o %d:%d)", path, e.Major, e.Minor, e.Perm, e.UID, e.GID)}
 	case Library:
-		return txtar.File{Name: path + " (elf)", Data: e.format()}
+		return txtar.File{Name: path + " (elf)", Data: []byte(shlib.Library(e).Facts())}
 	case File:
 		body, how := asText(e.Data)
 		return txtar.File{Name: path + mode(e.Perm, 0o644, how), Data: body}

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 )
 
 // ErrNotEmpty reports a directory that holds something already.
@@ -148,7 +150,7 @@ func (w *writer) entry(p string, e Entry) error {
 	case File:
 		err = write(dir, name, e)
 	case Library:
-		err = write(dir, name, File{Data: e.Image()})
+		err = write(dir, name, File{Data: shlib.Library(e).Placeholder()})
 	case Device:
 		err = w.device(dir, name, e)
 	}

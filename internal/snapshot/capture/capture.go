@@ -19,9 +19,6 @@ import (
 // Config is what a capture needs.
 type Config struct {
 	Root *hostfs.Root
-	// Library reads what a shared library says of itself; nil is a file that is none.
-	// Without it, libraries are left out.
-	Library func(io.ReaderAt) (*hosttree.Library, error)
 	// Scrub has learned what the callers know of the node.
 	Scrub *scrub.Scrubber
 }

@@ -98,7 +98,7 @@ func TestTake(t *testing.T) {
 		"etc/os-release": hosttree.Link("../usr/lib/os-release"), "usr/lib/os-release": text("ID=debian\nVERSION_ID=\"13\"\n"),
 		"etc/cdi/b.json": hosttree.Link("/home/user-1/b.json"), "var/run": hosttree.Link("/run"), "run/cdi": hosttree.Dir{}, "run/cdi/a.json": text("{}\n"),
 		"opt": hosttree.Dir{}, "opt/maca": hosttree.Link("/data/maca"), "data/maca": hosttree.Dir{}, "data/maca/Version.txt": text("Version:3.3.0.15\n"),
-		"data/maca/lib": hosttree.Dir{}, "data/maca/bin": hosttree.Dir{}, "data/maca/bin/tool": hosttree.File{Perm: 0o755},
+		"data/maca/lib": hosttree.Dir{}, "data/maca/lib/libx.so": text("no library\n"), "data/maca/bin": hosttree.Dir{}, "data/maca/bin/tool": hosttree.File{Perm: 0o755},
 		"lib/modules/6.1.0/modules.dep": text("updates/metax.ko.zst:\n"), "proc/sys/kernel/osrelease": text("6.1.0\n"),
 		"sys/devices/pci0000:0a/0000:0b:00.0/vendor": text("0x8086\n"),
 	}
@@ -107,7 +107,7 @@ func TestTake(t *testing.T) {
 	}
 	wantNotes := []string{
 		"left out: 1 PCI functions of other vendors, with those bridges that lead to no GPU",
-		"left out: 1 files with other endings than configurations have", "left out: 1 libraries", "left out: 1 other files in directories of libraries",
+		"left out: 1 files with other endings than configurations have", "left out: 1 other files in directories of libraries",
 		"left out: /etc/cdi/b.json: it leads to another place",
 	}
 	if diff := cmp.Diff(wantNotes, notes); diff != "" {

@@ -2,12 +2,12 @@ package capture
 
 import (
 	"errors"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
@@ -99,34 +99,29 @@ func (t *taker) library(p string, needed map[string]bool, names bool) {
 	if _, ok := t.found[key]; ok {
 		return
 	}
-	if t.Library == nil || len(t.found) > 10*maxLibraries {
+	if len(t.found) > 10*maxLibraries {
 		t.left["libraries"]++
 		return
 	}
-	f, err := t.Root.Open(p)
-	if err != nil {
-		t.note(p, err)
-		return
-	}
-	defer f.Close()
-	lib, err := t.Library(f)
-	info, statErr := f.Stat()
+	lib, err := shlib.ReadAt(t.Root, p)
 	switch {
-	case errors.Is(err, fs.ErrPermission):
-		t.note(p, err)
-	case err != nil:
+	case errors.Is(err, shlib.ErrNotELF):
+		text := "no library\n"
+		if e, err := t.Root.Lstat(p); err == nil && e.Size == 0 {
+			text = ""
+		}
+		t.add(p, hosttree.File{Data: text}, nil)
+	case errors.Is(err, shlib.ErrDamaged):
 		t.add(p, hosttree.File{Data: "\x7fELF"}, nil) // as damaged as it is
-	case lib != nil && !names:
-		t.add(p, hosttree.Library{Machine: lib.Machine, Class: lib.Class, Data: lib.Data}, nil)
-	case lib != nil:
+	case err != nil:
+		t.note(p, err)
+	case !names:
+		t.add(p, hosttree.Library{Kind: lib.Kind}, nil)
+	default:
 		for _, n := range lib.Needed {
 			needed[n] = true
 		}
-		t.add(p, *lib, nil)
-	case statErr == nil && info.Size() == 0:
-		t.add(p, hosttree.File{}, nil)
-	default:
-		t.add(p, hosttree.File{Data: "no library\n"}, nil)
+		t.add(p, hosttree.Library(lib), nil)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/discover/maca/shlib"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 

@@ -5,4 +5,6 @@
 // It reads some kilobytes of a file of any size, and takes nothing in the file for
 // true: a hostile one costs an error, not time or memory. debug/elf promises that
 // for nothing; it reads whole tables of strings and symbols.
+//
+// What a library says also has a text form, its facts, in which snapshots keep it.
 package shlib
