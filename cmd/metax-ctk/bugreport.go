@@ -101,9 +101,6 @@ func versions(s snapshot.Snapshot) string {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", a.Argv[0], said)
 	}
-	if docker, err := s.Ask("docker", "version", "--format", "{{json .}}"); err == nil {
-		fmt.Fprintf(&b, "docker: %s\n", strings.TrimSpace(string(docker)))
-	}
 	return b.String()
 }
 

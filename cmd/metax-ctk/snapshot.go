@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +27,10 @@ func (t toolkit) snapshotCommand() *cli.Command {
 		Name:  "snapshot",
 		Usage: "keep the node in one text file, by which it can be looked at elsewhere",
 		Description: `In it are the files of sysfs, /dev and /opt that tell of the GPUs, what mx-smi
-and libmxsml said, CDI specs and the configurations of engines. Serial numbers,
-UUIDs, names of hosts, people and containers, addresses, environments and secrets
-are replaced by stand-ins. It holds no program, and what cannot be read is named
-at its head: as root it is complete. Read it before you send it.
+and libmxsml said, and of CDI specs and the configurations of engines the values
+that the toolkit reads. Serial numbers, UUIDs, addresses, names of hosts, people
+and containers are replaced by stand-ins. It holds no program, and what cannot be
+read is named at its head: as root it is complete. Read it before you send it.
 
 Examples:
    metax-ctk snapshot --output node.txt
@@ -82,7 +81,7 @@ func (t toolkit) takeSnapshot(c *cli.Context) (snapshot.Snapshot, capture.Config
 	all := snapshot.Snapshot{}
 	all.Tree, all.Notes = capture.Take(from)
 	for _, a := range r.answers {
-		all.Answers = append(all.Answers, from.Answer(a.Answer, a.format))
+		all.Answers = append(all.Answers, from.Answer(a))
 	}
 	all.Notes = append([]string{"taken by metax-ctk " + version() + byWhom()}, all.Notes...)
 	return all, from, nil
@@ -168,16 +167,11 @@ func (t toolkit) keep(c *cli.Context, s snapshot.Snapshot) error {
 // recorder keeps what programs answered.
 type recorder struct {
 	root    *hostfs.Root
-	answers []recorded
+	answers []snapshot.Answer
 }
 
-type recorded struct {
-	snapshot.Answer
-	format scrub.Format
-}
-
-func (r *recorder) record(format scrub.Format, argv []string, out []byte, err error) {
-	r.answers = append(r.answers, recorded{snapshot.Record(argv, bytes.Clone(out), err), format})
+func (r *recorder) record(argv []string, out []byte, err error) {
+	r.answers = append(r.answers, snapshot.Record(argv, out, err))
 }
 
 // node discovers the node and keeps what was asked for it, so that a replay can be
@@ -186,14 +180,14 @@ func (r *recorder) node(ctx context.Context, at where.Where) (gpu.Node, error) {
 	if library := at.Library; library != nil {
 		at.Library = func(ctx context.Context, args ...string) ([]byte, error) {
 			out, err := library(ctx, args...)
-			r.record(scrub.OwnJSON, append([]string{where.MXSML}, args[min(1, len(args)):]...), out, err)
+			r.record(append([]string{where.MXSML}, args[min(1, len(args)):]...), out, err)
 			return out, err
 		}
 	}
 	if run := at.Run; run != nil {
 		at.Run = func(ctx context.Context, path string, args ...string) ([]byte, error) {
 			out, err := run(ctx, path, args...)
-			r.record(scrub.Plain, append([]string{where.SMI}, args...), out, err)
+			r.record(append([]string{where.SMI}, args...), out, err)
 			return out, err
 		}
 	}

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
 // secrets returns words of which none may be in a snapshot, and the files in which
@@ -64,7 +66,8 @@ imports = ["/home/%s/*.toml"]
 		"var/run":                           hosttree.Link("/run"),
 		"run/metax-container-toolkit/leases/leases.json": text(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "%s", "leases": [{"id": "000000000001", "rev": 1, "gpus": [], "verb": "run", "container": "%s", "client": {"pid": 1}, "user": {"uid": 1000, "name": "%s"}, "since": "2026-11-22T10:00:00Z", "endpoint": "tcp://%s:2375"}], "seen": {"docker//%s": {"name": "%s", "image": "%s/app:1"}}}`,
 			word("0badcafe-0000-4000-8000-%012d"), cut, s(), s(), id(), s(), s()),
-		"etc/metax-container-toolkit/config.toml": text("# %s\n", s()),
+		"etc/metax-container-toolkit/config.toml": text("# %s\n[docker]\nclient = \"docker\" # %s\ntoken = \"%s\"\n[[maca.requirements]]\nwhy = \"%s\"\n[%s]\n", s(), s(), s(), s(), s()),
+		"run/metax-container-toolkit/node.json":   text(`{"apiVersion": "metax-ctk/v1", "kind": "Node", "name": "%s", "owner": "%s", "gpus": [{"index": 0, "serial": "%s", "uuid": "%s", "note": "%s"}], "warnings": ["%s"]}`, s(), s(), s(), s(), s(), s()),
 		"opt/maca-3.3.0.15/Version.txt":           text("Version:3.3.0.15\nbuilt by %s on %s\n", mail, s()),
 		"opt/maca-3.3.0.15/bin/tool":              hosttree.File{Data: "#!/bin/sh\necho " + s() + "\n", Perm: 0o755},
 		"opt/maca-3.3.0.15/lib/notes.txt":         text("%s\n", s()),
@@ -85,6 +88,33 @@ case $1 in
 *) echo 'cannot open /home/%s/x' >&2; exit 3 ;;
 esac
 `, word("1badcafe-0000-4000-8000-%012d"), s(), s(), s(), words[2], s(), word("10.78.%d.1"), word("0c:42:a1:00:11:%02d"), s())},
+	}
+	// Of every other file that is kept the same: what people write into such files.
+	for _, p := range scrub.Files() {
+		p = strings.TrimPrefix(strings.Replace(p, "/var/run/", "/run/", 1), "/")
+		ending := map[bool]string{true: "zz.json", false: "zz.conf"}[strings.HasSuffix(p, "/hooks.d/*") || strings.HasSuffix(p, "/cdi/*")]
+		p = strings.Replace(p, "*", ending, 1)
+		if tree[p] != nil {
+			continue
+		}
+		planted := map[string]any{
+			s(): s(), "registry": map[string]any{"auths": map[string]any{s(): map[string]any{"auth": s()}}},
+			"proxies": map[string]any{"http-proxy": "http://" + s() + ":" + s() + "@" + s() + ":3128"}, "env": []string{"A=" + s()}, "hosts": []string{"tcp://" + s()},
+			"crio":    map[string]any{"runtime": map[string]any{"default_env": []string{s()}, s(): s()}, "image": map[string]any{"pause_image": s() + "/pause"}},
+			"engine":  map[string]any{"env": []string{s()}, "service_destinations": map[string]any{s(): map[string]any{"uri": "ssh://" + s() + "@x"}}},
+			"plugins": map[string]any{"x": map[string]any{"sandbox_image": s(), "registry": map[string]any{"mirrors": map[string]any{s(): s()}}}},
+			"hook":    map[string]any{"args": []string{s()}, "env": []string{s()}}, "when": map[string]any{"annotations": map[string]any{s(): s()}},
+			"devices": []any{map[string]any{"annotations": map[string]any{s(): s()}, "containerEdits": map[string]any{"env": []string{s() + "=" + s()}, s(): s()}}},
+		}
+		data, err := json.MarshalIndent(planted, "", "  ")
+		if ending == "zz.conf" && !strings.HasSuffix(p, ".json") {
+			data, err = toml.Marshal(planted)
+			data = append(data, "# "+s()+"\n"...)
+		}
+		if err != nil {
+			panic(err)
+		}
+		tree[p] = hosttree.File{Data: string(data)}
 	}
 	return words, tree
 }
@@ -120,9 +150,14 @@ func TestSnapshotSecrets(t *testing.T) {
 	if strings.Contains(out, "base64") {
 		t.Error("a part of it cannot be read")
 	}
+	for p := range planted {
+		if strings.Contains(p, "etc/crio/crio.conf") && !strings.Contains(out, "\n-- "+p) {
+			t.Errorf("%s is not in it", p)
+		}
+	}
 	for _, want := range []string{
-		"\n-- etc/docker/daemon.json (open) --\n", "\"metax\": {\"path\": \"/home/user-", "\n-- etc/containerd/config.toml --\n", "\n-- etc/cdi/other.yaml --\n",
-		"\n-- run/metax-container-toolkit/leases/leases.json (open) --\n", "Version:3.3.0.15\n", "it leads to another place",
+		"\n-- etc/docker/daemon.json --\n", "\"path\": \"/home/user-", "\n-- etc/containerd/config.toml --\n", "\n-- etc/cdi/other.yaml --\n",
+		"Version:3.3.0.15\n", "it leads to another place",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in it", want)

@@ -5,7 +5,8 @@
 //   - What discovery learns on the node, it learns from the snapshot, and by the same
 //     code: the snapshot becomes a host tree on disk.
 //   - There is only data in it. Programs are empty files, libraries the names that
-//     they state, and a device is a line.
+//     they state, and a device is a line. Of configurations it has the values that
+//     are read.
 //   - It names nobody: serial numbers, UUIDs, hosts, users, addresses and secrets
 //     are replaced by stand-ins, of which each has one wherever it occurs.
 //   - It is text, small, and the same for the same node, so that whoever sends it can

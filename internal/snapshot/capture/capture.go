@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cause"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
@@ -33,6 +34,19 @@ func Take(c Config) (hosttree.Tree, []string) {
 	t.software()
 	t.configurations()
 	return t.finish()
+}
+
+// Answer is an answer with stand-ins, as far as it is kept. Paths of the host begin
+// where the Scrubber says that its root is.
+func (c Config) Answer(a snapshot.Answer) snapshot.Answer {
+	a.Out = c.Scrub.Keep(strings.Join(a.Argv, " "), a.Out)
+	argv := make([]string, len(a.Argv))
+	for i, word := range a.Argv {
+		argv[i] = c.Scrub.Text(word)
+	}
+	a.Argv = argv
+	a.Failure = c.Scrub.Text(a.Failure)
+	return a
 }
 
 // taker is a capture in the making.

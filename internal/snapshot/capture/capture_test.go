@@ -94,7 +94,7 @@ func TestTake(t *testing.T) {
 		gpu + "/drm/card1/dev":             text("226:1\n"),
 		"dev/dri/card1":                    hosttree.Device{Major: 226, Minor: 1, Perm: 0o660, GID: 44},
 		"dev/dri/by-path/pci-0000:0e:00.0": hosttree.Link("../card1"), "dev/char": hosttree.Dir{}, "dev/char/226:1": hosttree.Link("../dri/card1"),
-		"dev/mxcd": text(""), "etc/docker": hosttree.Dir{}, "etc/docker/daemon.json": text("{}"), "etc/cdi": hosttree.Dir{},
+		"dev/mxcd": text(""), "etc/docker": hosttree.Dir{}, "etc/docker/daemon.json": text("{}\n"), "etc/cdi": hosttree.Dir{},
 		"etc/os-release": hosttree.Link("../usr/lib/os-release"), "usr/lib/os-release": text("ID=debian\nVERSION_ID=\"13\"\n"),
 		"etc/cdi/b.json": hosttree.Link("/home/user-1/b.json"), "var/run": hosttree.Link("/run"), "run/cdi": hosttree.Dir{}, "run/cdi/a.json": text("{}\n"),
 		"opt": hosttree.Dir{}, "opt/maca": hosttree.Link("/data/maca"), "data/maca": hosttree.Dir{}, "data/maca/Version.txt": text("Version:3.3.0.15\n"),
@@ -178,7 +178,7 @@ func TestLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, notes := take(t, dir)
-	if got["dev/mxcd"] != text("") || got["etc/cdi/x.json"] != text("{}") || len(got) != 5 {
+	if got["dev/mxcd"] != text("") || got["etc/cdi/x.json"] != text("{}\n") || len(got) != 5 {
 		t.Errorf("got %v", got)
 	}
 	for _, want := range []string{"not readable: /etc/docker/daemon.json: it is larger than files of its kind", "left out: 1 files with names or modes that a snapshot cannot have"} {

@@ -3,42 +3,13 @@ package capture
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
-// config is where configurations stand: a file, or the last element "*" for the
-// files of a directory.
-type config struct {
-	path   string
-	format scrub.Format
-}
-
-var configs = []config{
-	{"/etc/docker/daemon.json", scrub.JSON},
-	{"/etc/containerd/config.toml", scrub.TOML},
-	{"/etc/containerd/conf.d/*", scrub.TOML},
-	{"/etc/containerd/config.d/*", scrub.TOML},
-	{"/etc/nerdctl/nerdctl.toml", scrub.TOML},
-	{"/etc/rancher/k3s/config.yaml", scrub.YAML},
-	{"/var/lib/rancher/k3s/agent/etc/containerd/*", scrub.TOML},
-	{"/var/lib/rancher/rke2/agent/etc/containerd/*", scrub.TOML},
-	{"/etc/crio/crio.conf", scrub.TOML},
-	{"/etc/crio/crio.conf.d/*", scrub.TOML},
-	{"/usr/share/containers/containers.conf", scrub.TOML},
-	{"/etc/containers/containers.conf", scrub.TOML},
-	{"/etc/containers/containers.conf.d/*", scrub.TOML},
-	{"/usr/share/containers/oci/hooks.d/*", scrub.JSON},
-	{"/etc/containers/oci/hooks.d/*", scrub.JSON},
-	{"/etc/cdi/*", scrub.JSON},
-	{"/var/run/cdi/*", scrub.JSON},
-	{"/etc/metax-container-toolkit/config.toml", scrub.OwnTOML},
-	{"/run/metax-container-toolkit/node.json", scrub.OwnJSON},
-	{leases, scrub.OwnJSON},
-}
-
-// leases is the state of who holds GPUs.
+// leases is the state of who holds GPUs, of which nothing is kept.
 const leases = "/run/metax-container-toolkit/leases/leases.json"
 
 // maxOwn is the size in bytes of what the toolkit writes of a thousand GPUs.
@@ -47,20 +18,20 @@ const maxOwn = 4 << 20
 // maxConfigs bounds the files of one directory.
 const maxConfigs = 200
 
-// configurations takes those of engines, CDI specs, and the toolkit's own files. A
-// directory that is there is told from one that is not.
+// configurations takes those of engines, CDI specs, and the toolkit's own files, as far
+// as they are kept. A directory that is there is told from one that is not.
 func (t *taker) configurations() {
 	if text, err := t.read(leases, maxOwn); err == nil {
 		t.learn([]byte(text))
 	}
-	for _, c := range configs {
-		dir, last := path.Dir(c.path), path.Base(c.path)
+	for _, p := range scrub.Files() {
+		dir, last := path.Dir(p), path.Base(p)
 		if !t.Root.Exists(dir) {
 			continue
 		}
 		t.dir(dir)
 		if last != "*" {
-			t.config(c.path, c.format)
+			t.config(p)
 			continue
 		}
 		names := t.names(dir)
@@ -69,29 +40,24 @@ func (t *taker) configurations() {
 			names = names[:maxConfigs]
 		}
 		for _, name := range names {
-			t.config(path.Join(dir, name), c.format)
+			if slices.Contains(endings, path.Ext(name)) {
+				t.config(path.Join(dir, name))
+			} else {
+				t.left["files with other endings than configurations have"]++
+			}
 		}
 	}
 }
 
-func (t *taker) config(p string, format scrub.Format) {
-	switch ext := path.Ext(p); {
-	case format == scrub.OwnJSON || format == scrub.OwnTOML:
-	case ext == ".yaml" || ext == ".yml":
-		format = scrub.YAML
-	case ext == ".json":
-		format = scrub.JSON
-	case ext == ".toml" || ext == ".conf" || strings.HasSuffix(p, ".toml.tmpl"):
-		format = scrub.TOML
-	default:
-		t.left["files with other endings than configurations have"]++
-		return
-	}
+// endings are those of configurations.
+var endings = []string{".yaml", ".yml", ".json", ".toml", ".conf"}
+
+func (t *taker) config(p string) {
 	most := maxConfig
-	if format == scrub.OwnJSON || strings.Contains(p, "/cdi/") {
+	if strings.Contains(p, "/cdi/") || strings.HasPrefix(p, "/run/") {
 		most = maxOwn
 	}
-	t.file(p, most, func(s *scrub.Scrubber, text string) string { return s.Config(format, text) })
+	t.file(p, most, func(s *scrub.Scrubber, text string) string { return s.Keep(p, text) })
 }
 
 // learn takes from the state of leases how containers and people are called, by which
@@ -107,7 +73,7 @@ func (t *taker) learn(text []byte) {
 		Seen          map[string]struct{ Name, Image string }
 	}
 	if json.Unmarshal(text, &state) != nil {
-		return // and is masked
+		return
 	}
 	for _, l := range append(state.Leases, state.Queue...) {
 		if l.User != nil {

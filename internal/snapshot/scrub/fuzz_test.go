@@ -4,36 +4,37 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pelletier/go-toml/v2"
-
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// FuzzConfig: what parses parses afterwards, with as many things in it.
-func FuzzConfig(f *testing.F) {
+// FuzzKeep: what parses parses afterwards, and is kept whole when it is taken again.
+func FuzzKeep(f *testing.F) {
 	for _, text := range []string{
-		`{"a": "Zk9", "runtimes": {"Zk9": {"path": "/x"}}, "b": [1, "Zk9", {}]}`, `{"a": `, `"Zk9"`, "null", "{}", "\ufeff{}",
-		"a = 'Zk9'\n", "[a.\"b.c\".'Zk9']\nb = [\"\"\"x\"\"\"\"\", '''\ny''', 1] # Zk9\n",
-		"a.b = {c = \"d\\u00e9\", e = [[{}]]}\n[[x]]\n[[x]]\r\n", "a = 1979-05-27 07:32:00\nb=+inf", "a = [ # x\n]\n", `'a.b' = "\"\""`,
+		`{"a": "Zk9", "runtimes": {"Zk9": {"path": "/x"}, "b": 1}, "b": [1, "Zk9", {}]}`, `{"a": `, `"Zk9"`, "null", "{}", "\ufeff{}",
+		"a = 'Zk9'\n", "[plugins.\"b.c\".'Zk9']\nb = [\"\"\"x\"\"\"\"\", '''\ny''', 1] # Zk9\n", "imports = [ 'a' # x\n , 'b' ]\r\n",
+		"plugins.b = {enable_cdi = true, d = \"d\\u00e9\", containerd = {}}\n[[x]]\n[[x]]\r\n", "a = 1979-05-27 07:32:00\nversion=+inf", "imports = [ # x\n]\n", `'version' = "\"\""`,
 	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		body := strings.TrimPrefix(text, "\ufeff")
-		before, err := jsontree.Parse([]byte(body))
-		if err == nil {
-			got := scrub.New().Config(scrub.JSON, text)
-			after, err := jsontree.Parse([]byte(strings.TrimPrefix(got, "\ufeff")))
-			if err != nil || before.Root().Kind() != after.Root().Kind() {
-				t.Fatalf("%q became %q: %v", text, got, err)
+		for name, parse := range map[string]func([]byte) error{
+			"/etc/docker/daemon.json": func(text []byte) error {
+				_, err := jsontree.Parse([]byte(strings.TrimPrefix(string(text), "\ufeff")))
+				return err
+			},
+			"/etc/containerd/config.toml": func(text []byte) error { _, err := toml.Parse(text); return err },
+		} {
+			if parse([]byte(text)) != nil {
+				continue
 			}
-		}
-		var was, is map[string]any
-		if toml.Unmarshal([]byte(body), &was) == nil {
-			got := scrub.New().Config(scrub.TOML, text)
-			if err := toml.Unmarshal([]byte(strings.TrimPrefix(got, "\ufeff")), &is); err != nil || len(was) != len(is) {
-				t.Fatalf("%q became %q: %v", text, got, err)
+			got := scrub.New().Keep(name, text)
+			if err := parse([]byte(got)); err != nil {
+				t.Fatalf("%s: %q became %q: %v", name, text, got, err)
+			}
+			if again := scrub.New().Keep(name, got); again != got {
+				t.Fatalf("%s: %q became %q, and that %q", name, text, got, again)
 			}
 		}
 	})

@@ -1,60 +1,113 @@
 package scrub
 
-import "strings"
+import (
+	_ "embed"
+	"path"
+	"strings"
+)
 
-func set(keys string) map[string]bool {
-	all := map[string]bool{}
-	for _, k := range strings.Fields(keys) {
-		all[k] = true
+// keysText is what is kept of configurations and of answers that are JSON or TOML. A
+// line that begins with a format names a file or a question, in which * stands for
+// anything but a slash; indented lines below it are keys, from the outermost inwards,
+// of which the values are kept. A key is a word, several between bars, or a pattern.
+// Lists are looked through. Behind = is what of the texts is kept.
+//
+//go:embed keys.txt
+var keysText string
+
+// list is what is kept of a file or answer.
+type list struct {
+	name, format string
+	keys         *keys
+}
+
+// keys are the keys of a table, in lower case, and what is kept below each. A table of
+// none is a value.
+type keys struct {
+	below map[string]*keys
+	// class says what of a text is kept: "uuid" and the like, or "text", "env",
+	// "nothing". Without one it is words; without those a name or a path. None is kept
+	// where no value should be.
+	kept  bool
+	class string
+	words []string
+}
+
+var lists = parseLists(keysText)
+
+func parseLists(text string) []list {
+	var all []list
+	at := &keys{}
+	for line := range strings.Lines(text) {
+		row := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, " "):
+			way, words, _ := strings.Cut(row, " = ")
+			at.add(strings.Fields(way), strings.Fields(words))
+		case row != "":
+			if at.below != nil {
+				at = &keys{}
+			}
+			format, name, _ := strings.Cut(row, " ")
+			all = append(all, list{name, format, at})
+		}
 	}
 	return all
 }
 
-// open are the keys of engines' configurations, of CDI specs and of OCI hooks below
-// which a text says nothing of whose node it is. Whoever adds one has looked at what
-// people write there.
-var open = set(`
-	default-runtime runtimes path runtimeType exec-opts cdi-spec-dirs data-root exec-root storage-driver log-driver
-	log-level log-format cgroup-parent default-cgroupns-mode default-ipc-mode group init-path pidfile features cdi containerd-snapshotter
-	seccomp-profile live-restore experimental debug iptables userland-proxy no-new-privileges selinux-enabled default-ulimits
+// add adds the way to a value, and what is kept of it.
+func (k *keys) add(way, words []string) {
+	if len(way) == 0 {
+		if k.kept = true; len(words) > 0 && words[0][0] == '@' {
+			k.class, words = words[0][1:], words[1:]
+		}
+		k.words = words
+		return
+	}
+	if k.below == nil {
+		k.below = map[string]*keys{}
+	}
+	for key := range strings.SplitSeq(strings.ToLower(way[0]), "|") {
+		if k.below[key] == nil {
+			k.below[key] = &keys{}
+		}
+		k.below[key].add(way[1:], words)
+	}
+}
 
-	version root state oom_score plugins io.containerd.grpc.v1.cri io.containerd.cri.v1.runtime io.containerd.cri.v1.images
-	io.containerd.runtime.v1.linux io.containerd.runtime.v2.task io.containerd.internal.v1.opt containerd cri runtime_type runtime_path
-	runtime_root runtime_engine BinaryName Root ConfigPath TypeUrl SystemdCgroup ShimCgroup CriuPath default_runtime_name default_runtime
-	snapshotter cdi_spec_dirs enable_cdi imports disabled_plugins required_plugins bin_dir bin_dirs conf_dir address grpc ttrpc
-	pod_annotations container_annotations base_runtime_spec sandboxer sandbox_mode options cni systemd_cgroup enable_selinux
-	disable_apparmor disable_cgroup privileged_without_host_devices privileged_without_host_devices_all_devices_allowed
-	restrict_oom_score_adj tolerate_missing_hugetlb_controller disable_hugetlb_controller device_ownership_from_security_context
-	runc nvidia metax crun kata containerd-shim stream_server_address format level uid gid
+// at returns what is kept below a key, nil if nothing is, and whether the key is on the
+// list as it is. Case does not count: dockerd does not care.
+func (k *keys) at(key string) (below *keys, literal bool) {
+	key = strings.ToLower(key)
+	if below := k.below[key]; below != nil {
+		return below, true
+	}
+	for pattern, below := range k.below {
+		if match, err := path.Match(pattern, key); match && err == nil {
+			return below, false // there is one pattern at most
+		}
+	}
+	return nil, false
+}
 
-	crio runtime conmon conmon_cgroup cgroup_manager hooks_dir allowed_annotations monitor_path monitor_cgroup
-	monitor_exec_cgroup selinux apparmor_profile seccomp_profile cgroup_path listen api image network metrics
+// Files are the files of which values are kept: paths in which the last element may
+// be "*".
+func Files() []string {
+	var files []string
+	for _, l := range lists {
+		if path.IsAbs(l.name) {
+			files = append(files, l.name)
+		}
+	}
+	return files
+}
 
-	containers engine hooks_dir cgroups cgroupns ipcns netns pidns userns utsns label_users label devices conmon_path
-	helper_binaries_dir cgroup-manager events_logger runtime_supports_json runtime_supports_kvm runtime_supports_nocgroups
-
-	hook when always stages has_bind_mounts commands cdiVersion kind name hostPath containerPath hookName type permissions major minor
-	fileMode deviceNodes mounts hooks containerEdits additionalGids devices intelRdt timeout createdBy
-
-	Server Client Version ApiVersion MinAPIVersion DefaultAPIVersion GitCommit GoVersion Os Arch KernelVersion BuildTime Components Platform Details
-	ServerVersion OperatingSystem OSType OSVersion Architecture CgroupDriver CgroupVersion Driver DefaultRuntime Runtimes
-	SecurityOptions CDISpecDirs DiscoveredDevices Source IsolationType LoggingDriver DockerRootDir InitBinary NCPU
-`)
-
-// closed are keys below which every text is private, and every key as well.
-var closed = set(`
-	env Env environment annotations Annotations labels Labels default_env default-env http_proxy http-proxy https-proxy no-proxy proxies
-	HttpProxy HttpsProxy NoProxy registry registries registry-mirrors insecure-registries RegistryConfig auth auths auth_file
-	global_auth_file credsStore credHelpers credential-helpers image_decryption key_path headers log-opts storage-opts storage-opt hosts
-	dns dns-search dns-opts dns-options authorization-plugins
-	tlscacert tlscert tlskey service_destinations farm farms volume_plugins secrets secret network_default params
-	stream_processors args Args runtimeArgs default_sysctls swarm Swarm
-`)
-
-// words are texts that say nothing, wherever they stand.
-var words = strings.Fields(`true false null auto none no yes on off info warn error debug systemd cgroupfs native json-file journald local
-	io.containerd.runc.v2 overlayfs overlay2 overlay btrfs zfs runc crun nvidia metax private host shim podsandbox v1 v2`)
-
-// plainEnv are the variables of the toolkit's own specs whose values are paths of
-// the vendor's.
-var plainEnv = []string{"LD_LIBRARY_PATH", "PATH", "MACA_PATH", "MACA_HOME", "MACA_CLANG_PATH", "OPAL_PREFIX", "UCX_HOME"}
+// listOf returns what is kept of a file or answer; the zero list is not there.
+func listOf(name string) list {
+	for _, l := range lists {
+		if match, err := path.Match(l.name, name); match && err == nil {
+			return l
+		}
+	}
+	return list{}
+}

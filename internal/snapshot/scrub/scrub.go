@@ -3,7 +3,7 @@ package scrub
 import (
 	"cmp"
 	"fmt"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -32,24 +32,21 @@ type Scrubber struct {
 	literals map[Class]map[string]bool
 	versions map[string]bool
 	standins map[Class]map[string]string
-	order    []literal // of literals, the longest first; nil after Learn
-	root     string    // see Root
-}
-
-type literal struct {
-	class Class
-	word  string
+	issued   map[string]bool // the stand-ins
+	order    []pattern       // of literals, the longest first; nil after Learn
+	root     string          // see Root
 }
 
 // New returns a Scrubber that knows words by their form only.
 func New() *Scrubber {
-	return &Scrubber{literals: map[Class]map[string]bool{}, versions: map[string]bool{}, standins: map[Class]map[string]string{}}
+	return &Scrubber{literals: map[Class]map[string]bool{}, versions: map[string]bool{}, standins: map[Class]map[string]string{}, issued: map[string]bool{}}
 }
 
 // common are words that are no secret as a name, and that mean something else in
-// most texts.
+// most texts, or stand in stand-ins.
 var common = strings.Fields(`localhost localdomain local host node gpu gpus docker containerd podman crio cdi metax maca mxdriver opt
-	dev etc usr var run lib bin sys proc home root tmp dri card none true false null name path kind version default debian ubuntu linux`)
+	dev etc usr var run lib bin sys proc home root tmp dri card none true false null name path kind version default debian ubuntu linux
+	user alias image container mail address key scrubbed`)
 
 // Learn makes the words of a class known. Words that mean nothing by themselves,
 // being short or common, are passed over.
@@ -116,26 +113,45 @@ func continues(text string) bool {
 	return text != "" && text[0] != '/' && text[0] != '.' && inPath(text[0])
 }
 
-func (s *Scrubber) known() []literal {
+// known are the learned words, each where it stands by itself. The domain that follows
+// a host's name goes with it.
+func (s *Scrubber) known() []pattern {
 	if s.order != nil {
 		return s.order
 	}
-	for _, class := range slices.Sorted(maps.Keys(s.literals)) {
-		for w := range s.literals[class] {
-			s.order = append(s.order, literal{class, w})
+	type literal struct {
+		class Class
+		word  string
+	}
+	var all []literal
+	for class, words := range s.literals {
+		for w := range words {
+			all = append(all, literal{class, w})
 		}
 	}
-	slices.SortFunc(s.order, func(a, b literal) int {
+	slices.SortFunc(all, func(a, b literal) int {
 		return cmp.Or(cmp.Compare(len(b.word), len(a.word)), strings.Compare(a.word, b.word), strings.Compare(string(a.class), string(b.class)))
 	})
+	edge := map[bool]string{true: `\b`, false: `\B`} // no letter, digit or underscore may stand beside it
+	s.order = []pattern{}
+	for _, l := range all {
+		re := edge[isWordByte(l.word[0])] + regexp.QuoteMeta(l.word) + edge[isWordByte(l.word[len(l.word)-1])]
+		switch l.class {
+		case Host:
+			re = `(?i)` + re + `(?:\.[a-z0-9][a-z0-9-]*)*`
+		case UUID:
+			re = `(?i)` + re
+		}
+		s.order = append(s.order, pattern{regexp.MustCompile(re), func(s *Scrubber, _ string, _, _ int) (string, bool) { return s.Word(l.class, l.word), true }, strings.ToLower(l.word)})
+	}
 	return s.order
 }
 
 // Word is the stand-in of a whole word of a class, also where it is too short or
 // common to be known by.
 func (s *Scrubber) Word(class Class, w string) string {
-	if w == "" {
-		return ""
+	if w == "" || s.issued[w] {
+		return w
 	}
 	prefix, key := "", w
 	if class == UUID {
@@ -152,6 +168,7 @@ func (s *Scrubber) Word(class Class, w string) string {
 	if _, ok := of[key]; !ok {
 		of[key] = standin(class, w, len(of)+1)
 	}
+	s.issued[prefix+of[key]] = true
 	return prefix + of[key]
 }
 
@@ -162,19 +179,6 @@ func standin(class Class, w string, n int) string {
 		return fmt.Sprintf("00000000-0000-0000-0000-%012d", n)
 	case Serial:
 		return fmt.Sprintf("SERIAL%06d", n)
-	case ipv4:
-		// The ranges that are set apart for documents, and for tests of networks.
-		for _, prefix := range []string{"192.0.2", "198.51.100", "203.0.113"} {
-			if n < 255 {
-				return fmt.Sprintf("%s.%d", prefix, n)
-			}
-			n -= 254
-		}
-		return fmt.Sprintf("198.18.%d.%d", n>>8&0xff, n&0xff)
-	case ipv6:
-		return fmt.Sprintf("2001:db8::%x", n)
-	case mac:
-		return fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8&0xff, n&0xff)
 	case hex:
 		return fmt.Sprintf("%0*d", len(w), n)
 	}
@@ -197,96 +201,15 @@ func (s *Scrubber) Text(text string) string { return s.Path(s.unrooted(text)) }
 
 // Path is Text of a path that begins at the host's own "/" already.
 func (s *Scrubber) Path(text string) string {
-	pieces := []piece{{text: text}}
-	for _, p := range patterns {
-		pieces = pass(pieces, func(t string) []hit { return p.hits(s, t) })
-	}
-	for _, l := range s.known() {
-		pieces = pass(pieces, func(t string) []hit { return s.hits(l, t) })
-	}
-	for _, p := range numbers {
-		pieces = pass(pieces, func(t string) []hit { return p.hits(s, t) })
-	}
-	var b strings.Builder
-	for _, p := range pieces {
-		b.WriteString(p.text)
-	}
-	return b.String()
-}
-
-// piece is a part of a text; one that is done is a stand-in, and looked at no more.
-type piece struct {
-	text string
-	done bool
-}
-
-// hit is what to put in the place of a part of a text.
-type hit struct {
-	from, to int
-	with     string
-}
-
-func pass(pieces []piece, find func(string) []hit) []piece {
-	out := make([]piece, 0, len(pieces))
-	for _, p := range pieces {
-		if p.done {
-			out = append(out, p)
-			continue
-		}
-		at := 0
-		for _, h := range find(p.text) {
-			if h.from > at {
-				out = append(out, piece{text: p.text[at:h.from]})
-			}
-			out = append(out, piece{h.with, true})
-			at = h.to
-		}
-		if at < len(p.text) {
-			out = append(out, piece{text: p.text[at:]})
+	lower := strings.ToLower(text)
+	for _, p := range slices.Concat(patterns, s.known(), numbers) {
+		if strings.Contains(lower, p.word) { // nodes with a thousand GPUs have many
+			text = p.replace(s, text)
 		}
 	}
-	return out
-}
-
-// hits are where a learned word stands by itself. The domain that follows a host's
-// name goes with it.
-func (s *Scrubber) hits(l literal, text string) []hit {
-	in, word := text, l.word
-	if l.class == Host || l.class == UUID {
-		in, word = lower(text), lower(l.word)
-	}
-	var all []hit
-	for at := 0; ; {
-		i := strings.Index(in[at:], word)
-		if i < 0 {
-			return all
-		}
-		from := at + i
-		to := from + len(word)
-		at = to
-		if from > 0 && isWordByte(in[from-1]) || to < len(in) && isWordByte(in[to]) {
-			at = from + 1
-			continue
-		}
-		if l.class == Host {
-			to += len(domain.FindString(in[to:]))
-			at = to
-		}
-		all = append(all, hit{from, to, s.Word(l.class, l.word)})
-	}
+	return text
 }
 
 func isWordByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-}
-
-// lower keeps the places of bytes, as strings.ToLower need not.
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
 }

@@ -1,6 +1,7 @@
 package scrub_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,11 +46,11 @@ func TestText(t *testing.T) {
 		{"a host of a URL", "tcp://10.1.2.3:2375 https://localhost/ unix:///run/x.sock", "tcp://host-1:2375 https://localhost/ unix:///run/x.sock"},
 		{"secrets by name", "api_key=abc PASSWORD: abc x.token='abc'", "api_key=scrubbed PASSWORD: scrubbed x.token='scrubbed'"},
 		{"a header", "Authorization: Bearer abcdefgh123", "Authorization: Bearer scrubbed"},
-		{"IPv4", "10.1.2.3 10.1.2.4 10.1.2.3:80 127.0.0.1 0.0.0.0", "192.0.2.1 192.0.2.2 192.0.2.1:80 127.0.0.1 0.0.0.0"},
+		{"IPv4", "10.1.2.3 10.1.2.4 10.1.2.3:80 127.0.0.1 0.0.0.0", "address-1 address-2 address-1:80 127.0.0.1 0.0.0.0"},
 		{"versions", "Version:3.3.0.15 maca-3.3.0.14 mx-smi version: 2.2.9.1 10.3.0.15 v1.2.3.4 1.2.3 1.2.3.4.5", "Version:3.3.0.15 maca-3.3.0.14 mx-smi version: 2.2.9.1 10.3.0.15 v1.2.3.4 1.2.3 1.2.3.4.5"},
-		{"IPv6", "fe80::1:2 [2001:db9::7]:80 ::1 ::", "2001:db8::1 [2001:db8::2]:80 ::1 ::"},
+		{"IPv6", "fe80::1:2 [2001:db9::7]:80 ::1 ::", "address-1 [address-2]:80 ::1 ::"},
 		{"addresses on the bus", "0000:0e:00.0 pci0000:0a 226:128 16:37:10", "0000:0e:00.0 pci0000:0a 226:128 16:37:10"},
-		{"MAC", "0c:42:a1:00:11:22", "02:00:00:00:00:01"},
+		{"MAC", "0c:42:a1:00:11:22", "address-1"},
 		{"a container", strings.Repeat("ab", 32), strings.Repeat("0", 63) + "1"},
 		{"a time", "Timestamp      : Wed Feb 11\nx", "Timestamp      : scrubbed\nx"},
 		{"modalias", "pci:v00009999d00004001sv00009999sd00000001bc03sc80i00", "pci:v00009999d00004001sv00009999sd00000001bc03sc80i00"},
@@ -72,69 +73,83 @@ func TestManyAddresses(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
-	for _, tt := range []struct {
-		name       string
-		format     scrub.Format
-		text, want string
-	}{
+func TestKeep(t *testing.T) {
+	const (
+		docker, containerd, crio, podman = "/etc/docker/daemon.json", "/etc/containerd/config.toml", "/etc/crio/crio.conf.d/10.conf", "/etc/containers/containers.conf"
+		spec, node                       = "/etc/cdi/x.json", "/run/metax-container-toolkit/node.json"
+	)
+	for _, tt := range []struct{ name, file, text, want string }{
 		{
-			"docker", scrub.JSON,
-			"{\n\t\"runtimes\": {\"metax\": {\"path\": \"/usr/bin/metax-runtime\", \"runtimeArgs\": [\"--key=abc\"]}},\r\n\t\"default-runtime\": \"metax\"," +
-				" \"registry-mirrors\": [\"https://hub.corp\"], \"proxies\": {\"http-proxy\": \"http://joe:pw@p\"}, \"labels\": [\"team=a\"],\n  \"features\": {\"cdi\": true}, \"mtu\": 1400, \"unknown\": {\"deep\": \"value\"}}",
-			"{\n\t\"runtimes\": {\"metax\": {\"path\": \"/usr/bin/metax-runtime\", \"runtimeArgs\": [\"scrubbed\"]}},\r\n\t\"default-runtime\": \"metax\"," +
-				" \"registry-mirrors\": [\"scrubbed\"], \"proxies\": {\"key-1\": \"scrubbed\"}, \"labels\": [\"scrubbed\"],\n  \"features\": {\"cdi\": true}, \"mtu\": 1400, \"unknown\": {\"deep\": \"scrubbed\"}}",
+			"docker", docker,
+			`{"runtimes": {"metax": {"path": "/usr/bin/metax-runtime", "runtimeArgs": ["--key=abc"]}}, "default-runtime": "metax", "registry-mirrors": ["https://hub.corp"],
+				"exec-opts": ["native.cgroupdriver=systemd", "x=y"], "mtu": 1400, "features": {"cdi": true, "x": true}, "userns-remap": "joe", "unknown": {"deep": "value"}}`,
+			`{"default-runtime": "metax", "exec-opts": ["native.cgroupdriver=systemd", "scrubbed"], "features": {"cdi": true}, "runtimes": {"metax": {"path": "/usr/bin/metax-runtime"}}, "userns-remap": "scrubbed"}`,
 		},
-		{"a mark and no object", scrub.JSON, "\ufeff\"secret\"\n", "\ufeff\"scrubbed\"\n"},
+		{"kinds that are wrong", docker, `{"runtimes": ["a"], "default-runtime": {"a": "b"}, "features": {"cdi": "no way"}}`, `{"default-runtime": {}, "features": {"cdi": "scrubbed"}, "runtimes": ["scrubbed"]}`},
+		{"names that are no words", docker, `{"runtimes": {"a b": {"PATH": "/home/joe/x"}, "gpu07": {"path": "http://u:p@x/y"}}}`, `{"runtimes": {"host-1": {"path": "scrubbed"}, "key-1": {"PATH": "/home/user-1/x"}}}`},
+		{"a mark and no object", docker, "\ufeff\"secret\"\n", "\ufeff\"scrubbed\"\n"},
+		{"nothing that is kept", docker, `{"mtu": 1400}`, "{}"},
 		{
-			"broken", scrub.JSON, `{"default-runtime": "metax", "pass-phrase": "Hunter2"` + "\n  \"é\" \x01 [", `{"default-runtime": "metax", "xxxx-xxxxxx": "xxxxxx0"` + "\n  \"xx\" \x01 [",
+			"broken", docker, `{"default-runtime": "metax", "pass-phrase": "Hunter2", "n": 42, "on": true` + "\n  \"é\\n\" \x01 [", `{"aaaaaaa-aaaaaab": "aaaac", "aaad-aaaaae": "aaaaaaf", "g": 11, "ah": true` + "\n  \"ai\\n\" \x01 [",
 		},
-		{"a key twice", scrub.JSON, `{"a-1": "b", "a-1": "c"}`, `{"x-0": "x", "x-0": "x"}`},
+		{"a key twice", docker, `{"a-1": "b", "a-1": "c"}`, `{"a-1": "b", "a-1": "c"}`},
 		{
-			"containerd", scrub.TOML,
-			"# Written by metax-ctk runtime configure\n# password = \"abc\"\nversion = 2 # joe\r\nimports = ['/etc/containerd/conf.d/*.toml', \"/home/joe/x.toml\"]\n" +
-				"[plugins.\"io.containerd.grpc.v1.cri\".registry.configs.\"hub.corp\".auth]\n  username = \"joe\"\n  \"pass\" = '''a\nb'''\n" +
-				"[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\n  runtime_type = \"io.containerd.runc.v2\"\n  options = {BinaryName = \"/usr/bin/runc\", SystemdCgroup = true, X = \"y\"}\n" +
-				"[[stream]]\nargs = [ \"a\", # b\n \"c\" ]\nother = \"\"\"x\\\"\"\"\"\nn = 0x1f\nt = 2026-11-22T10:00:00Z",
-			"# Written by metax-ctk runtime configure\n#\nversion = 2 #\r\nimports = ['/etc/containerd/conf.d/*.toml', \"/home/user-1/x.toml\"]\n" +
-				"[plugins.\"io.containerd.grpc.v1.cri\".registry.\"key-1\".\"key-2\".\"key-3\"]\n  \"key-4\" = \"scrubbed\"\n  \"key-5\" = \"scrubbed\"\n" +
-				"[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\n  runtime_type = \"io.containerd.runc.v2\"\n  options = {BinaryName = \"/usr/bin/runc\", SystemdCgroup = true, X = \"scrubbed\"}\n" +
-				"[[stream]]\nargs = [ \"scrubbed\", #\n \"scrubbed\" ]\nother = \"scrubbed\"\nn = 0x1f\nt = 2026-11-22T10:00:00Z",
+			"containerd", containerd,
+			"# Written by metax-ctk runtime configure, for joe\n# password = \"x\"\nversion = 2 # by joe\nimports = ['/etc/containerd/conf.d/*.toml', \"/home/joe/x.toml\"]\n" +
+				"[plugins.\"io.containerd.grpc.v1.cri\".registry.configs.\"hub.corp\".auth]\n  \"user\" = \"joe\"\n  pass = '''a\nb'''\n" +
+				"[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc] # x\n  runtime_type = \"io.containerd.runc.v2\"\n  container_annotations = [\"metax-tech.com/*\", \"corp\"]\n  options = {BinaryName = \"/usr/bin/runc\", X = \"y\", SystemdCgroup = true}\n" +
+				"[[stream]]\nargs = [ \"a\" ]\n",
+			"# Written by metax-ctk runtime configure\nimports = [\"/etc/containerd/conf.d/*.toml\", \"/home/user-1/x.toml\"]\nversion = 2\n\n" +
+				"[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\ncontainer_annotations = [\"metax-tech.com/*\", \"scrubbed\"]\nruntime_type = \"io.containerd.runc.v2\"\n\n" +
+				"[plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc.options]\nBinaryName = \"/usr/bin/runc\"\nSystemdCgroup = true\n",
 		},
-		{"broken TOML", scrub.TOML, "version = 2\n[plugins\nkey = \"Hunter2\"\n", "version = 0\n[plugins\nxxx = \"xxxxxx0\"\n"},
+		{"broken TOML", containerd, "version = 2\n[plugins\nkey = \"Hunter2\"\n", "aaaaaaa = 1\n[aaaaaab\naac = \"aaaaaad\"\n"},
+		{"crio", crio, "[crio.runtime.runtimes.x]\nmonitor_env = [\"A=b\"]\n[crio.image]\nglobal_auth_file = \"/x\"\n", "[crio.runtime.runtimes.x]\n"},
 		{
-			"podman", scrub.TOML, "[engine]\nruntime = \"crun\"\nenv = [\"TOKEN=abc\"]\n[engine.runtimes]\nmetax = [\n  \"/usr/bin/metax-runtime\"\n]\n",
-			"[engine]\nruntime = \"crun\"\nenv = [\"scrubbed\"]\n[engine.runtimes]\nmetax = [\n  \"/usr/bin/metax-runtime\"\n]\n",
-		},
-		{
-			"another's spec", scrub.JSON, `{"cdiVersion": "0.5.0", "kind": "other.org/x", "devices": [{"name": "a", "containerEdits": {"env": ["A=abc"], "hooks": [{"hookName": "prestart", "path": "/x", "args": ["x", "abc"]}]}}]}`,
-			`{"cdiVersion": "0.5.0", "kind": "other.org/x", "devices": [{"name": "a", "containerEdits": {"env": ["scrubbed"], "hooks": [{"hookName": "prestart", "path": "/x", "args": ["scrubbed", "scrubbed"]}]}}]}`,
+			"podman", podman, "[engine]\nruntime = \"crun\"\nenv = [\"TOKEN=abc\"]\nhooks_dir = [ \"/a\", # joe\n{append=true}]\n[engine.runtimes]\nmetax = [\n  \"/usr/bin/metax-runtime\"\n]\n",
+			"[engine]\nhooks_dir = [\"/a\", { append = true }]\nruntime = \"crun\"\n\n[engine.runtimes]\nmetax = [\"/usr/bin/metax-runtime\"]\n",
 		},
 		{
-			"our spec", scrub.JSON, `{"kind": "metax-tech.com/gpu", "annotations": {"metax-tech.com/model": "MXC500", "who": "joe"}, "devices": [{"name": "GPU-` + one + `", "containerEdits": {"env": ["PATH=/opt/maca/bin", "USER=joe"], "hooks": [{"args": ["metax-hook", "ldcache"]}]}}]}`,
-			`{"kind": "metax-tech.com/gpu", "annotations": {"metax-tech.com/model": "MXC500", "key-1": "scrubbed"}, "devices": [{"name": "GPU-00000000-0000-0000-0000-000000000001", "containerEdits": {"env": ["PATH=/opt/maca/bin", "USER=scrubbed"], "hooks": [{"args": ["metax-hook", "ldcache"]}]}}]}`,
+			"another's spec", spec, `{"cdiVersion": "0.5.0", "kind": "other.org/x", "devices": [{"name": "a", "containerEdits": {"env": ["A=abc"], "hooks": [{"hookName": "prestart", "path": "/x", "args": ["x", "abc"]}]}}]}`,
+			`{"cdiVersion": "0.5.0", "kind": "other.org/x", "devices": [{"name": "a", "containerEdits": {"env": ["scrubbed=scrubbed"], "hooks": [{"hookName": "prestart", "path": "/x"}]}}]}`,
 		},
 		{
-			"a spec in YAML", scrub.YAML, "# by joe\nkind: other.org/x\ncontainerEdits:\n  env: [A=abc]\n", "containerEdits:\n  env:\n  - scrubbed\nkind: other.org/x\n",
+			"our spec", spec, `{"kind": "metax-tech.com/gpu", "annotations": {"metax-tech.com/model": "MXC500", "who": "joe"}, "devices": [{"name": "GPU-` + one + `", "containerEdits": {"env": ["PATH=/opt/maca/bin", "USER=joe"], "hooks": [{"args": ["metax-hook", "--link", "/a::/b", "--token=x"]}]}}]}`,
+			`{"kind": "metax-tech.com/gpu", "annotations": {"metax-tech.com/model": "MXC500"}, "devices": [{"name": "GPU-00000000-0000-0000-0000-000000000001", "containerEdits": {"env": ["PATH=/opt/maca/bin", "USER=scrubbed"], "hooks": [{"args": ["metax-hook", "--link", "/a::/b", "scrubbed"]}]}}]}`,
 		},
-		{"broken YAML", scrub.YAML, "kind: [a\nenv: Hunter2\n", "kind: [x\nenv: xxxxxx0\n"},
+		{"no version", spec, `{"cdiVersion": "as joe has it", "kind": "of joe's"}`, `{"cdiVersion": "scrubbed", "kind": "scrubbed"}`},
+		{"a spec in YAML", "/etc/cdi/x.yaml", "# by joe\nkind: other.org/x\ncontainerEdits:\n  env: [A=abc]\n", `{"containerEdits":{"env":["scrubbed=scrubbed"]},"kind":"other.org/x"}` + "\n"},
+		{"broken YAML", "/etc/cdi/x.yml", "kind: [a\nenv: Hunter2\n", "aaaa: [b\naac: aaaaaad\n"},
 		{
-			"leases", scrub.OwnJSON,
-			`{"leases": [{"id": "0123456789ab", "user": {"uid": 1000, "name": "joe"}, "container": "` + strings.Repeat("ab", 32) + `", "endpoint": "unix:///run/docker.sock"}], "seen": {"docker//` + strings.Repeat("ab", 32) + `": {"name": "joes-job", "image": "hub.corp/x:1"}}}`,
-			`{"leases": [{"id": "0123456789ab", "user": {"uid": 1000, "name": "user-1"}, "container": "` + strings.Repeat("0", 63) + `1", "endpoint": "unix:///run/docker.sock"}], "seen": {"docker//` + strings.Repeat("0", 63) + `1": {"name": "name-1", "image": "image-1"}}}`,
+			"the record", node, `{"apiVersion": "metax-ctk/v1", "kind": "Node", "name": "gpu07", "maca": {"version": "10.9.8.7"}, "warnings": ["joe"], "gpus": [{"uuid": "odd", "serial": "S1", "bdf": "0000:0e:00.0", "owner": "joe"}]}`,
+			`{"apiVersion": "metax-ctk/v1", "kind": "Node", "name": "host-1", "maca": {"version": "10.9.8.7"}, "gpus": [{"uuid": "00000000-0000-0000-0000-000000000001", "serial": "SERIAL000001", "bdf": "0000:0e:00.0"}]}`,
 		},
 		{
-			"the library's answer", scrub.OwnJSON, `{"driver": "3.4.4", "maca": "3.3.0.15", "devices": [{"bdf": "0000:0e:00.0", "uuid": "GPU-` + one + `", "boardSerial": "B1", "chipSerial": "C1", "slices": [{"alias": "a"}]}]}`,
+			"the library's answer", "metax-mxsml node", `{"driver": "3.4.4", "maca": "3.3.0.15", "devices": [{"bdf": "0000:0e:00.0", "uuid": "GPU-` + one + `", "boardSerial": "B1", "chipSerial": "C1", "slices": [{"alias": "a"}]}]}`,
 			`{"driver": "3.4.4", "maca": "3.3.0.15", "devices": [{"bdf": "0000:0e:00.0", "uuid": "GPU-00000000-0000-0000-0000-000000000001", "boardSerial": "SERIAL000001", "chipSerial": "SERIAL000002", "slices": [{"alias": "alias-1"}]}]}`,
 		},
-		{"a version in its settings", scrub.OwnTOML, "[maca]\nlabels = [\"a\"] # b\n", "[maca]\nlabels = [\"a\"] #\n"},
+		{"a file that is not on the list", "crio --version", "crio version 1.2 of GPU-" + one, "crio version 1.2 of GPU-00000000-0000-0000-0000-000000000001"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, learned().Config(tt.format, tt.text)); diff != "" {
+			if diff := cmp.Diff(indented(tt.want), indented(learned().Keep(tt.file, tt.text))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
+}
+
+// indented is a JSON text as it is kept, and another as it is.
+func indented(text string) string {
+	body, bom := strings.CutPrefix(text, "\ufeff")
+	var v any
+	if json.Unmarshal([]byte(body), &v) != nil {
+		return text
+	}
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return map[bool]string{true: "\ufeff"}[bom] + string(data)
 }
 
 // The root of a host is taken off paths that begin with it, and off no others.
@@ -161,7 +176,7 @@ func TestRoot(t *testing.T) {
 		t.Errorf("a path of the host became %q", got)
 	}
 	// What does not parse fails at the same column.
-	if got := s.Config(scrub.JSON, `{"path": "/opt/x/y",,}`); len(got) != len(`{"path": "/opt/x/y",,}`) {
+	if got := s.Keep("/etc/docker/daemon.json", `{"path": "/opt/x/y",,}`); got != `{"aaaa": "/aab/c/d",,}` {
 		t.Errorf("a broken file became %q", got)
 	}
 }
