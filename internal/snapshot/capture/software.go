@@ -156,34 +156,21 @@ func (t *taker) program(p string) {
 // linker looks for them.
 func (t *taker) linker(needed, there map[string]bool) {
 	dirs := slices.Clone(systemDir)
-	seen := map[string]bool{}
-	var conf func(p string)
-	conf = func(p string) {
-		if seen[p] || len(seen) > 256 {
-			return
+	files := []string{"/etc/ld.so.conf"}
+	for _, name := range t.names("/etc/ld.so.conf.d") {
+		if path.Ext(name) == ".conf" {
+			files = append(files, "/etc/ld.so.conf.d/"+name)
 		}
-		seen[p] = true
-		t.file(p, maxConfig, lines)
-		text, err := t.read(p, maxConfig)
-		if err != nil {
-			return
-		}
-		for line := range strings.Lines(text) {
-			line, _, _ := strings.Cut(line, "#")
-			switch fields := strings.Fields(line); {
-			case len(fields) > 1 && fields[0] == "include":
-				for _, pattern := range fields[1:] {
-					for _, p := range t.glob(path.Dir(p), pattern) {
-						conf(p)
-					}
-				}
-			case len(fields) > 0 && path.IsAbs(fields[0]):
-				dir, _, _ := strings.Cut(fields[0], "=")
+	}
+	for _, p := range files {
+		t.file(p, maxConfig, func(s *scrub.Scrubber, text string) string { return s.Text(linkerLines(text)) })
+		text, _ := t.read(p, maxConfig) // noted by file
+		for line := range strings.Lines(linkerLines(text)) {
+			if dir, _, _ := strings.Cut(strings.Fields(line)[0], "="); path.IsAbs(dir) {
 				dirs = append(dirs, path.Clean(dir))
 			}
 		}
 	}
-	conf("/etc/ld.so.conf")
 	for name := range needed {
 		if there[name] || name == "" || strings.Contains(name, "/") {
 			continue
@@ -197,30 +184,14 @@ func (t *taker) linker(needed, there map[string]bool) {
 	}
 }
 
-// glob are the files that a pattern of ld.so.conf matches in one directory.
-func (t *taker) glob(base, pattern string) []string {
-	if !path.IsAbs(pattern) {
-		pattern = path.Join(base, pattern)
-	}
-	dir, last := path.Split(pattern)
-	if !strings.ContainsAny(last, `*?[\`) {
-		return []string{pattern}
-	}
-	var all []string
-	for _, name := range t.names(dir) {
-		if ok, err := path.Match(last, name); err == nil && ok && !strings.HasPrefix(name, ".") {
-			all = append(all, path.Join(dir, name))
-		}
-	}
-	return all
-}
-
-// lines drops comments.
-func lines(s *scrub.Scrubber, text string) string {
+// linkerLines are the lines of ld.so.conf that name a directory, or other such files.
+func linkerLines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		line, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "#")
-		b.WriteString(strings.TrimRight(line, " \t") + "\n")
+		line, _, _ := strings.Cut(line, "#")
+		if fields := strings.Fields(line); len(fields) > 0 && (path.IsAbs(fields[0]) || fields[0] == "include") {
+			b.WriteString(strings.Join(fields, " ") + "\n")
+		}
 	}
-	return s.Text(b.String())
+	return b.String()
 }
