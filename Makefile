@@ -1,23 +1,21 @@
-# make build check test e2e demo bench install deb packages
+# make build check test e2e nightly demo bench install deb packages
 
 SHELL    := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 GO       ?= go
-FUZZTIME ?= 3s
+FUZZTIME ?= 10s
 PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook metax-mxsml
 TOOL     := $(GO) tool -modfile=tools/go.mod
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build check test e2e demo bench install deb packages packages-check fuzz docs clean
+.PHONY: build check test e2e nightly demo bench install deb packages packages-check fuzz docs clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
-# Everything that can be said of the code without an engine. The race detector is for what
-# shares memory: demo, docs, floors and exploits start programs, which it does not see, and the
-# editors, simulation and pictures start nothing. "make test" has them all.
+# What can be said of the code without running it.
 check:
 	@files=$$($(TOOL) gofumpt -l cmd internal test); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
 	$(GO) vet ./...
@@ -25,14 +23,12 @@ check:
 	$(GO) mod tidy -diff
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
-	CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -vE '/(demo|docs|floors|exploits|sim|topology|svg)$$|/internal/engine')
-	$(MAKE) fuzz
 
+# Every package once, with the race detector where memory is shared.
 test:
-	$(GO) test ./...
-	cd test/bench && $(GO) test ./...
+	test/unit
 
-# A short run of every fuzz target there is.
+# Every fuzz target for a while. "make test" runs their seeds.
 fuzz:
 	test/fuzz $(FUZZTIME)
 
@@ -40,6 +36,17 @@ fuzz:
 e2e:
 	test/e2e/run
 	test/packages/run
+
+# All that there is, for a night: the race detector everywhere, longer random tests, fuzzing,
+# every row of e2e, packages built twice, the demonstration.
+nightly: check
+	test/unit race
+	$(GO) test -count=1 ./internal/occupancy -run TestModel -model.runs 20000
+	$(GO) test -count=1 ./cmd/metax-ctk -run TestRuntimeSequences -sequences 100
+	$(MAKE) fuzz
+	METAX_E2E_NIGHT=3 test/e2e/run
+	test/packages/run
+	$(MAKE) packages-check demo
 
 demo: build
 	test/demo/run

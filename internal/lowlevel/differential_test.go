@@ -10,45 +10,28 @@ import (
 	"testing"
 )
 
-// realRuntimes are runc and crun of the engines that test/e2e has unpacked, and
-// those of this machine. Each is a command that takes the runtime's arguments. For
-// test/e2e, which says where the engines are, there has to be each of both there.
+// realRuntimes returns runc and crun of each suite that test/e2e/run has unpacked. Each
+// value is a command to which the runtime's arguments are added.
 func realRuntimes(t *testing.T) map[string][]string {
 	t.Helper()
-	found := map[string][]string{}
-	unpacked := os.Getenv("METAX_E2E_ROOTS")
-	roots := unpacked
-	if cache := os.Getenv("METAX_E2E_CACHE"); roots == "" && cache != "" {
-		roots = filepath.Join(cache, "roots-*")
-	} else if roots == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		roots = filepath.Join(cache, "metax-ctk-e2e", "roots-*")
+	roots := os.Getenv("METAX_E2E_ROOTS")
+	if roots == "" {
+		t.Skip("METAX_E2E_ROOTS does not say where the runtimes are that test/e2e/run unpacks")
 	}
+	found := map[string][]string{}
 	for _, name := range []string{"runc", "crun"} {
-		if path, err := exec.LookPath(name); err == nil {
-			found[name] = []string{path}
-		}
 		paths, _ := filepath.Glob(filepath.Join(roots, "*", "usr", "bin", name))
-		usable := 0
 		for _, path := range paths {
 			root := strings.TrimSuffix(path, "/usr/bin/"+name)
 			loader, _ := filepath.Glob(root + "/lib*/ld-linux-*.so.*")
 			libraries, _ := filepath.Glob(root + "/usr/lib/*-linux-gnu*")
-			if strings.HasSuffix(root, ".part") || len(loader) == 0 || len(libraries) == 0 {
-				continue
+			if len(loader) > 0 && len(libraries) > 0 {
+				found[filepath.Base(root)+" "+name] = []string{loader[0], "--library-path", strings.Join(libraries, ":"), path}
 			}
-			usable++
-			found[filepath.Base(root)+" "+name] = []string{loader[0], "--library-path", strings.Join(libraries, ":"), path}
 		}
-		if unpacked != "" && usable == 0 {
-			t.Fatalf("no %s among the engines unpacked in %s", name, unpacked)
+		if len(paths) == 0 {
+			t.Fatalf("no %s among the engines unpacked in %s", name, roots)
 		}
-	}
-	if len(found) == 0 {
-		t.Skip("no runc or crun on this machine, nor engines unpacked by test/e2e/run")
 	}
 	return found
 }

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -29,15 +31,19 @@ func (l leasing) stopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// nsenter stops with its child, and makes it go on when it goes on.
-	signal := func(s syscall.Signal) {
-		for _, p := range []int{pid, head.Process.Pid} {
-			if err := syscall.Kill(p, s); err != nil {
-				t.Fatal(err)
-			}
+	signal := func(pid int, s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(pid, s); err != nil {
+			t.Fatal(err)
 		}
 	}
-	signal(syscall.SIGSTOP)
+	// nsenter stops itself when it sees that its child is stopped, and makes the child go on
+	// when it goes on itself. Until it has stopped, a SIGCONT would come too early.
+	signal(pid, syscall.SIGSTOP)
+	until(t, func() (bool, string) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", head.Process.Pid))
+		return err == nil && strings.Contains(string(stat), ") T "), "nsenter does not stop with its child"
+	})
 	second := make(chan result, 1)
 	go func() {
 		r, err := l.try(ctx, l.env(), append([]string{"metax-docker"}, l.runArgs([]string{"--gpus=1", "--gpus-wait=2m"}, "exit", "0")...)...)
@@ -56,7 +62,7 @@ func (l leasing) stopped(t *testing.T) {
 		t.Fatalf("the queue is %+v, want the request that is stopped", queue)
 	}
 	l.must(t, l.env(), "metax-ctk", "lease", "release", queue[0].ID)
-	signal(syscall.SIGCONT)
+	signal(head.Process.Pid, syscall.SIGCONT)
 	var exit *exec.ExitError
 	if err := head.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 125 {
 		t.Errorf("the first request ended with %v, want exit code 125", err)

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -28,6 +29,9 @@ type fixtures struct {
 }
 
 var fixed fixtures
+
+// night is how many storms a nightly run has (METAX_E2E_NIGHT), and 0 by day.
+var night int
 
 func TestMain(m *testing.M) {
 	if sandbox.IsInit() {
@@ -55,6 +59,11 @@ func run(m *testing.M) int {
 	fixed = fixtures{roots: os.Getenv("METAX_E2E_ROOTS"), built: os.Getenv("METAX_E2E_BUILT"), bin: bin}
 	if fixed.roots == "" || fixed.built == "" || os.Getuid() != 0 {
 		return refuse(fmt.Errorf("the engines are not there, or this is not root: start with test/e2e/run"))
+	}
+	if text := os.Getenv("METAX_E2E_NIGHT"); text != "" {
+		if night, err = strconv.Atoi(text); err != nil {
+			return refuse(fmt.Errorf("METAX_E2E_NIGHT: %w", err))
+		}
 	}
 	if err := build(bin); err != nil {
 		return refuse(err)

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// refreshes race with starts of containers, one for so many refreshes.
-	refreshes, refreshesForStart = 1000, 10
+	// A container starts at every tenth refresh.
+	refreshesForStart = 10
 	// comesAndGoes is the GPU that is in one truth and not in the other.
 	comesAndGoes = 7
 	specDir      = "/run/cdi"
@@ -275,6 +275,10 @@ func (r *refresher) seen(t *testing.T, all []*start) {
 // race starts a container at every tenth refresh, a few at a time, and goes on refreshing
 // until the last of them has ended.
 func (r *refresher) race(t *testing.T) {
+	refreshes := 200
+	if night > 0 {
+		refreshes = 1000
+	}
 	all := r.starts(t, refreshes/refreshesForStart)
 	queue := make(chan *start, len(all))
 	ended := make(chan struct{})

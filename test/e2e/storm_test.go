@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +27,7 @@ type weather struct {
 	rot bool
 }
 
-// storm are the rounds; METAX_E2E_STORM=N is for N times as many.
+// storm are the rounds; a nightly run has them several times, each with a seed of its own.
 var storm = []weather{
 	{name: "kills", clients: 200, kills: true},
 	{name: "crash", clients: 40, kills: true, crash: true},
@@ -39,17 +38,10 @@ var storm = []weather{
 // says whether a GPU ever had two owners: see the probe's hold.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	times := 1
-	if text := os.Getenv("METAX_E2E_STORM"); text != "" {
-		var err error
-		if times, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("METAX_E2E_STORM: %v", err)
-		}
-	}
 	h := newHost(t, "sid", sandbox.Hybrid)
 	daemon := h.docker(t, "28.", nil)
 	seed := uint64(0)
-	for range times {
+	for range max(1, night) {
 		for _, w := range storm {
 			seed++
 			t.Run(fmt.Sprintf("%d %s", seed, w.name), func(t *testing.T) {
