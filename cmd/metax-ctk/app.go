@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -142,6 +144,8 @@ func finish(commands []*cli.Command) []*cli.Command {
 		c.HideHelpCommand = true
 		if c.Action == nil {
 			c.Action = group
+		} else {
+			c.Action = counted(c.Action)
 		}
 		finish(c.Subcommands)
 	}
@@ -180,18 +184,31 @@ func (t toolkit) warn(lines ...string) {
 	}
 }
 
-// arguments returns the positional arguments if their number is within bounds.
-func arguments(c *cli.Context, least, most int) ([]string, error) {
-	args := c.Args().Slice()
-	if len(args) < least || len(args) > most {
-		return nil, usagef("%s takes %s; got %s; see %s --help", c.Command.Name, takes(c, most), wording.Count(len(args), "argument"), c.Command.HelpName)
+// counted has an action run only with as many arguments as its command's usage has.
+func counted(action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		usage := c.Command.ArgsUsage
+		least, most := bounds(usage)
+		if n := c.NArg(); n < least || n > most {
+			return usagef("%s takes %s; got %s; see %s --help", c.Command.Name, cmp.Or(usage, "no argument"), wording.Count(n, "argument"), c.Command.HelpName)
+		}
+		return action(c)
 	}
-	return args, nil
 }
 
-func takes(c *cli.Context, most int) string {
-	if most == 0 {
-		return "no argument"
+// bounds are the least and the most arguments in a usage: "GPU", "[FILE]", "ID...".
+// What stands behind a bar is another way to say it, without arguments.
+func bounds(usage string) (least, most int) {
+	for _, word := range strings.Fields(usage) {
+		if word == "|" {
+			return 0, most
+		}
+		if most++; word[0] != '[' {
+			least++
+		}
+		if strings.HasSuffix(word, "...") {
+			most = math.MaxInt
+		}
 	}
-	return c.Command.ArgsUsage
+	return least, most
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 
@@ -15,7 +13,7 @@ import (
 )
 
 // bugreportCommand is a snapshot with what doctor says: doctor prints its findings.
-func (t toolkit) bugreportCommand(doctor func(*cli.Context, io.Writer) error) *cli.Command {
+func (t toolkit) bugreportCommand(doctor func(*cli.Context) (string, error)) *cli.Command {
 	return &cli.Command{
 		Name:  "bugreport",
 		Usage: "collect what a bug report needs in one text file: a snapshot, doctor's findings, versions",
@@ -28,16 +26,13 @@ Examples:
    metax-ctk --node report.txt device list`,
 		Flags: []cli.Flag{fileFlag(), outputFlag()},
 		Action: func(c *cli.Context) error {
-			if _, err := arguments(c, 0, 0); err != nil {
-				return err
-			}
 			s, from, err := t.takeSnapshot(c)
 			if err != nil {
 				return err
 			}
 			s.Reports = map[string]string{
 				"versions": versions(s),
-				"doctor":   from.Scrub.Text(ofHost(from.Root, report(func(w io.Writer) error { return doctor(c, w) }))),
+				"doctor":   from.Scrub.Text(ofHost(from.Root, report(func() (string, error) { return doctor(c) }))),
 			}
 			return t.keep(c, s)
 		},
@@ -54,25 +49,17 @@ func ofHost(root *hostfs.Root, text string) string {
 }
 
 // report is what a part of a bug report prints, and why it came to no end.
-func report(part func(io.Writer) error) (text string) {
-	var out bytes.Buffer
+func report(part func() (string, error)) (text string) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			text = endLine(out.String()) + fmt.Sprintf("this part is broken: %v\n", broken)
+			text = fmt.Sprintf("this part is broken: %v\n", broken)
 		}
 	}()
-	if err := part(&out); err != nil && err.Error() != "" {
-		return endLine(out.String()) + fmt.Sprintf("failed: %v\n", err)
+	text, err := part()
+	if err != nil {
+		return fmt.Sprintf("failed: %v\n", err)
 	}
-	return endLine(out.String())
-}
-
-// endLine ends the last line of a text, so that it stands as lines in a report.
-func endLine(text string) string {
-	if text == "" || strings.HasSuffix(text, "\n") {
-		return text
-	}
-	return text + "\n"
+	return text
 }
 
 // versions is what a report says first, out of a snapshot.
@@ -113,15 +100,11 @@ func fileOr(s snapshot.Snapshot, path, otherwise string) string {
 	return text
 }
 
-// doctorText prints what doctor finds.
-func (t toolkit) doctorText(c *cli.Context, w io.Writer) error {
-	checks, err := doctor.Choose(nil, nil)
+// doctorText is what doctor finds.
+func (t toolkit) doctorText(c *cli.Context) (string, error) {
+	found, err := t.diagnose(c, doctor.Checks())
 	if err != nil {
-		return err
+		return "", err
 	}
-	found, err := t.diagnose(c, checks)
-	if err != nil {
-		return err
-	}
-	return found.Write(w)
+	return found.Text(), nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -159,9 +157,6 @@ func (w wants) spec(opt cdi.Options) (*specs.Spec, error) {
 }
 
 func (t toolkit) cdiList(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	host, err := hostfs.New(t.where(c).Root)
 	if err != nil {
 		return err
@@ -174,14 +169,11 @@ func (t toolkit) cdiList(c *cli.Context) error {
 	for _, p := range listing.Problems() {
 		t.warn(p.String())
 	}
-	return t.print(c, listing, func(w io.Writer) error {
-		for _, d := range listing.Devices {
-			if _, err := fmt.Fprintln(w, d.Name); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	var names []string
+	for _, d := range listing.Devices {
+		names = append(names, d.Name)
+	}
+	return t.print(c, listing, lines(names))
 }
 
 func specDirs(c *cli.Context) []string {

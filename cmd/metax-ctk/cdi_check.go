@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -29,10 +29,7 @@ type checked struct {
 }
 
 func (t toolkit) cdiCheck(c *cli.Context) error {
-	args, err := arguments(c, 0, 1)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	host, opt, err := t.cdiOptions(c)
 	if err != nil {
 		return err
@@ -79,20 +76,10 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 		found.Drift = append(found.Drift, drift...)
 	}
 	found.OK = len(found.Problems) == 0 && len(found.Drift) == 0
-	err = t.print(c, found, func(w io.Writer) error {
-		if found.OK {
-			_, err := fmt.Fprintf(w, "%s: true to the node\n", strings.Join(found.Files, ", "))
-			return err
-		}
-		for _, p := range found.Problems {
-			fmt.Fprintln(w, p)
-		}
-		return printDrift(w, found.Drift)
-	})
-	if err == nil && !found.OK {
-		return errProblems
+	if found.OK {
+		return t.print(c, found, strings.Join(found.Files, ", ")+": true to the node\n")
 	}
-	return err
+	return cmp.Or[error](t.print(c, found, lines(found.Problems)+lines(found.Drift)), errProblems)
 }
 
 // add adds problems that are not there yet: a directory's, or those of a file whose
@@ -139,10 +126,7 @@ func (found *checked) listed(c *cli.Context, host *hostfs.Root, vendor string, d
 }
 
 func (t toolkit) cdiDiff(c *cli.Context) error {
-	args, err := arguments(c, 0, 1)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	host, opt, err := t.cdiOptions(c)
 	if err != nil {
 		return err
@@ -162,13 +146,10 @@ func (t toolkit) cdiDiff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.print(c, drift, func(w io.Writer) error { return printDrift(w, drift) }); err != nil {
-		return err
+	if len(drift) == 0 {
+		return t.print(c, drift, "")
 	}
-	if len(drift) > 0 {
-		return errProblems
-	}
-	return nil
+	return cmp.Or[error](t.print(c, drift, lines(drift)), errProblems)
 }
 
 // drift compares a spec with the one that the node would get. Unless it is said
@@ -188,15 +169,6 @@ func (w wants) drift(have *specs.Spec, opt cdi.Options) ([]cdi.Difference, error
 		return nil, err
 	}
 	return append([]cdi.Difference{}, cdi.Diff(have, wanted)...), nil
-}
-
-func printDrift(w io.Writer, drift []cdi.Difference) error {
-	for _, d := range drift {
-		if _, err := fmt.Fprintln(w, d); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // specFile is a spec file of a host.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 
@@ -40,9 +39,6 @@ type generation struct {
 }
 
 func (t toolkit) cdiGenerate(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	host, opt, err := t.cdiOptions(c)
 	if err != nil {
 		return err
@@ -75,14 +71,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	if err != nil || done == nil {
 		return err
 	}
-	return t.print(c, done, func(w io.Writer) error {
-		for _, g := range append([]generated{done.generated}, done.Others...) {
-			if _, err := fmt.Fprintln(w, g); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return t.print(c, done, lines(append([]generated{done.generated}, done.Others...)))
 }
 
 // specJob is one run of generate.

@@ -40,12 +40,9 @@ func (t toolkit) completionCommand() *cli.Command {
 		Description: `Example:
    source <(metax-ctk completion bash)`,
 		Action: func(c *cli.Context) error {
-			args, err := arguments(c, 1, 1)
-			if err != nil {
-				return err
-			}
 			var script string
-			switch args[0] {
+			var err error
+			switch shell := c.Args().First(); shell {
 			case "bash":
 				script = bashCompletion
 			case "zsh":
@@ -55,7 +52,7 @@ func (t toolkit) completionCommand() *cli.Command {
 					return err
 				}
 			default:
-				return usagef("no completion for %q: bash, zsh or fish", args[0])
+				return usagef("no completion for %q: bash, zsh or fish", shell)
 			}
 			_, err = io.WriteString(t.Out, strings.TrimRight(script, "\n")+"\n")
 			return err

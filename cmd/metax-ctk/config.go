@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
@@ -121,10 +120,7 @@ type configuration struct {
 }
 
 func (t toolkit) configShow(c *cli.Context) error {
-	args, err := arguments(c, 0, 1)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	path, err := configFile(c)
 	if err != nil {
 		return err
@@ -145,22 +141,17 @@ func (t toolkit) configShow(c *cli.Context) error {
 	if len(args) == 1 {
 		return t.configShowOne(c, all, args[0])
 	}
-	return t.print(c, configurationOf(path, text != nil, all), func(w io.Writer) error {
-		rows := [][]string{{"SETTING", "VALUE", "ORIGIN"}}
-		for _, e := range all {
-			rows = append(rows, []string{e.Key, e.Text(), e.Origin()})
-		}
-		return columns(w, rows)
-	})
+	rows := [][]string{{"SETTING", "VALUE", "ORIGIN"}}
+	for _, e := range all {
+		rows = append(rows, []string{e.Key, e.Text(), e.Origin()})
+	}
+	return t.print(c, configurationOf(path, text != nil, all), columns(rows))
 }
 
 func (t toolkit) configShowOne(c *cli.Context, all []config.Effective, key string) error {
 	for _, e := range all {
 		if e.Key == key {
-			return t.print(c, configuredOf(e), func(w io.Writer) error {
-				_, err := fmt.Fprintln(w, terminal.Line(e.Text()))
-				return err
-			})
+			return t.print(c, configuredOf(e), terminal.Line(e.Text())+"\n")
 		}
 	}
 	return usageError{config.Unknown(key)}

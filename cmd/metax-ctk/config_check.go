@@ -17,17 +17,11 @@ import (
 )
 
 func (t toolkit) configDefault(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	all, err := config.Show("", nil, func(string) string { return "" }, func(string) (string, bool) { return "", false })
 	if err != nil {
 		return err
 	}
-	return t.print(c, configurationOf(config.Path, false, all), func(w io.Writer) error {
-		_, err := w.Write(config.Default())
-		return err
-	})
+	return t.print(c, configurationOf(config.Path, false, all), string(config.Default()))
 }
 
 // configChecked is what validate found, as -o prints it.
@@ -39,10 +33,7 @@ type configChecked struct {
 }
 
 func (t toolkit) configValidate(c *cli.Context) error {
-	args, err := arguments(c, 0, 1)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	path, err := configFile(c)
 	if err != nil {
 		return err
@@ -61,16 +52,13 @@ func (t toolkit) configValidate(c *cli.Context) error {
 	found.Problems = append(found.Problems, t.configTrust(path)...)
 	found.Problems = append(found.Problems, config.Check(text)...)
 	found.OK = len(found.Problems) == 0
-	if err := t.print(c, found, func(w io.Writer) error { return found.table(w) }); err != nil {
+	if err := t.print(c, found, found.table()); err != nil || found.OK {
 		return err
 	}
-	if !found.OK {
-		return usagef("%s in %s", wording.Count(len(found.Problems), "problem"), path)
-	}
-	return nil
+	return usagef("%s in %s", wording.Count(len(found.Problems), "problem"), path)
 }
 
-func (f configChecked) table(w io.Writer) error {
+func (f configChecked) table() string {
 	var b strings.Builder
 	for _, p := range f.Problems {
 		fmt.Fprintf(&b, "%s: %s\n", terminal.Line(f.File), terminal.Line(p.String()))
@@ -81,8 +69,7 @@ func (f configChecked) table(w io.Writer) error {
 	case f.OK:
 		fmt.Fprintf(&b, "%s is right\n", terminal.Line(f.File))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 // configText reads a file, or standard input; nil is a file that is not there.

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -33,11 +31,9 @@ type configChange struct {
 }
 
 func (t toolkit) configSet(c *cli.Context) error {
-	args, err := arguments(c, 1, math.MaxInt)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	values := map[string]any{}
+	var err error
 	var keys []string
 	for _, arg := range args {
 		key, text, ok := strings.Cut(arg, "=")
@@ -62,10 +58,7 @@ func (t toolkit) configSet(c *cli.Context) error {
 }
 
 func (t toolkit) configUnset(c *cli.Context) error {
-	keys, err := arguments(c, 1, math.MaxInt)
-	if err != nil {
-		return err
-	}
+	keys := c.Args().Slice()
 	for _, key := range keys {
 		if _, ok := config.Find(key); !ok {
 			return usageError{config.Unknown(key)}
@@ -113,7 +106,7 @@ func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*toml.Docum
 			return err
 		}
 	}
-	return t.print(c, done, done.table)
+	return t.print(c, done, done.table())
 }
 
 // literal is a setting as it would stand in the file on one line; empty is not
@@ -146,11 +139,11 @@ func writeConfig(original *atomicfile.Original, text []byte) error {
 	return err
 }
 
-func (e configEdited) table(w io.Writer) error {
+func (e configEdited) table() string {
 	if len(e.Changes) == 0 {
-		_, err := fmt.Fprintln(w, "nothing to do")
-		return err
+		return "nothing to do\n"
 	}
+	var text strings.Builder
 	verb := "set"
 	if e.DryRun {
 		verb = "would set"
@@ -163,9 +156,7 @@ func (e configEdited) table(w io.Writer) error {
 		if change.Before != "" {
 			line += ", was " + change.Before
 		}
-		if _, err := fmt.Fprintln(w, terminal.Line(line)); err != nil {
-			return err
-		}
+		fmt.Fprintln(&text, terminal.Line(line))
 	}
-	return nil
+	return text.String()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -27,20 +26,17 @@ Example:
    metax-ctk --node node.json pick 2`,
 			Flags: []cli.Flag{outputFlag()},
 			Action: func(c *cli.Context) error {
-				if _, err := arguments(c, 0, 0); err != nil {
-					return err
-				}
 				node, err := t.node(c)
 				if err != nil {
 					return err
 				}
-				return t.print(c, node, func(w io.Writer) error { return deviceTable(w, node) })
+				return t.print(c, node, deviceTable(node))
 			},
 		}},
 	}
 }
 
-func deviceTable(w io.Writer, node gpu.Node) error {
+func deviceTable(node gpu.Node) string {
 	rows := [][]string{{"INDEX", "MODEL", "BDF", "UUID", "SERIAL", "MEMORY", "NUMA", "LINKS", "HEALTH", "NODES"}}
 	for _, g := range node.GPUs {
 		row := []string{strconv.Itoa(g.Index), g.Model, "", string(g.UUID), g.Serial, "", "", "", "ok", ""}
@@ -71,5 +67,5 @@ func deviceTable(w io.Writer, node gpu.Node) error {
 		row[9] = strings.Join(names, ",")
 		rows = append(rows, row)
 	}
-	return columns(w, rows)
+	return columns(rows)
 }

@@ -62,9 +62,6 @@ Exit codes: 0 healthy (findings of severity info at most); 3 no MetaX GPU here;
 }
 
 func (t toolkit) doctor(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	checks, err := doctor.Choose(c.StringSlice("check"), c.StringSlice("skip"))
 	switch {
 	case err != nil:
@@ -86,7 +83,7 @@ func (t toolkit) doctor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.print(c, report, report.Write); err != nil {
+	if err := t.print(c, report, report.Text()); err != nil {
 		return err
 	}
 	switch {
@@ -117,7 +114,7 @@ func (t toolkit) doctorList(c *cli.Context, checks []doctor.Check) error {
 		all = append(all, check{one.ID, one.Title})
 		rows = append(rows, []string{one.ID, one.Title})
 	}
-	return t.print(c, all, func(w io.Writer) error { return columns(w, rows) })
+	return t.print(c, all, columns(rows))
 }
 
 // diagnose looks at the host and judges what is there.

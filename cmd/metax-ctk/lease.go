@@ -2,9 +2,8 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"math"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -71,10 +70,7 @@ GPU here.`,
 }
 
 func (t toolkit) leaseRelease(c *cli.Context) error {
-	ids, err := arguments(c, 1, math.MaxInt)
-	if err != nil {
-		return err
-	}
+	ids := c.Args().Slice()
 	node, k, err := t.writable(c)
 	if err != nil {
 		return err
@@ -93,9 +89,6 @@ func (t toolkit) leaseRelease(c *cli.Context) error {
 }
 
 func (t toolkit) leaseGC(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	node, k, err := t.writable(c)
 	if err != nil {
 		return err
@@ -134,25 +127,19 @@ func (t toolkit) printReleased(c *cli.Context, leases []keeping.Lease, requests 
 	for _, r := range requests {
 		released.Ended = append(released.Ended, r.ID)
 	}
-	return t.print(c, released, func(w io.Writer) error {
-		for _, id := range released.Ended {
-			if _, err := fmt.Fprintf(w, "ended request %s\n", id); err != nil {
-				return err
-			}
+	if len(leases)+len(requests) == 0 {
+		return t.print(c, released, "nothing to do\n")
+	}
+	var text strings.Builder
+	for _, id := range released.Ended {
+		fmt.Fprintf(&text, "ended request %s\n", id)
+	}
+	for _, l := range leases {
+		fmt.Fprintf(&text, "released %s (%s)", l.ID, gpusOf(l))
+		if l.Why != "" {
+			text.WriteString(": " + l.Why)
 		}
-		if len(leases)+len(released.Ended) == 0 {
-			_, err := fmt.Fprintln(w, "nothing to do")
-			return err
-		}
-		for _, l := range leases {
-			line := "released " + l.ID + " (" + gpusOf(l) + ")"
-			if l.Why != "" {
-				line += ": " + l.Why
-			}
-			if _, err := fmt.Fprintln(w, line); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+		text.WriteString("\n")
+	}
+	return t.print(c, released, text.String())
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -44,9 +43,6 @@ type directory struct {
 }
 
 func (t toolkit) leaseInit(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	if err := t.onHost(c); err != nil {
 		return err
 	}
@@ -68,10 +64,7 @@ func (t toolkit) leaseInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.print(c, made, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s %s:%s %s\n", made.Path, made.Owner, made.Group, made.Mode)
-		return err
-	})
+	return t.print(c, made, fmt.Sprintf("%s %s:%s %s\n", made.Path, made.Owner, made.Group, made.Mode))
 }
 
 func groupID(name string) (int, error) {

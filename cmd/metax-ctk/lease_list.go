@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -11,9 +10,6 @@ import (
 )
 
 func (t toolkit) leaseList(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	t = t.warnUnknown(c)
 	node, err := t.node(c)
 	if err != nil {
@@ -25,10 +21,10 @@ func (t toolkit) leaseList(c *cli.Context) error {
 	}
 	t.warnLost(report.State.Lost)
 	told := keeping.DescribeLeases(node, report)
-	return t.print(c, told, func(w io.Writer) error { return leaseTable(w, told) })
+	return t.print(c, told, leaseTable(told))
 }
 
-func leaseTable(w io.Writer, told keeping.Leases) error {
+func leaseTable(told keeping.Leases) string {
 	rows := [][]string{{"ID", "GPUS", "STATE", "CONTAINER", "ENGINE", "USER", "SINCE"}}
 	for _, l := range told.Leases {
 		state := l.State
@@ -44,13 +40,7 @@ func leaseTable(w io.Writer, told keeping.Leases) error {
 		}
 		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, clock(l.Since)})
 	}
-	if err := columns(w, rows); err != nil {
-		return err
-	}
-	if err := queueTable(w, told.Queue); err != nil {
-		return err
-	}
-	return sourceNote(w, told.Sources)
+	return columns(rows) + queueTable(told.Queue) + sourceNote(told.Sources)
 }
 
 // gpusOf names the lease's GPUs, by address if the node has lost some.

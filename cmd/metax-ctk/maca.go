@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -91,9 +90,6 @@ func (t toolkit) installations(c *cli.Context, look func(*hostfs.Root, maca.List
 }
 
 func (t toolkit) macaList(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	return t.installations(c, func(host *hostfs.Root, listing maca.Listing) error { return t.printMACA(c, host, listing) })
 }
 
@@ -106,7 +102,7 @@ func (t toolkit) printMACA(c *cli.Context, host *hostfs.Root, listing maca.Listi
 		t.warnPlain(i.Warnings)
 		found.Installations = append(found.Installations, described(i, maca.Inspect(host, i)))
 	}
-	err := t.print(c, found, func(w io.Writer) error { return macaTable(w, found.Installations) })
+	err := t.print(c, found, macaTable(found.Installations))
 	if err == nil && len(listing.MACA()) == 0 {
 		_, err = listing.Choose("")
 	}
@@ -127,9 +123,9 @@ func described(i maca.Install, looked maca.Inspection) macaInstall {
 	return m
 }
 
-func macaTable(w io.Writer, installs []macaInstall) error {
+func macaTable(installs []macaInstall) string {
 	if len(installs) == 0 {
-		return nil
+		return ""
 	}
 	rows := [][]string{{"KIND", "VERSION", "PATH", "DIR", "DEFAULT", "LIBRARIES", "MISSING", "PROBLEMS", "FOR CONTAINERS"}}
 	for _, i := range installs {
@@ -144,7 +140,7 @@ func macaTable(w io.Writer, installs []macaInstall) error {
 		}
 		rows = append(rows, row)
 	}
-	return columns(w, rows)
+	return columns(rows)
 }
 
 // warnPlain warns with words that may quote a file.

@@ -12,7 +12,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // macaChecked is what check found, as -o prints it.
@@ -48,10 +47,7 @@ type macaDemand struct {
 }
 
 func (t toolkit) macaCheck(c *cli.Context) error {
-	args, err := arguments(c, 0, 1)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	return t.installations(c, func(host *hostfs.Root, listing maca.Listing) error {
 		return t.checkMACA(c, host, listing, strings.Join(args, ""))
 	})
@@ -70,13 +66,10 @@ func (t toolkit) checkMACA(c *cli.Context, host *hostfs.Root, listing maca.Listi
 		found.problem("broken", w, nil)
 	}
 	found.OK = len(found.Problems) == 0
-	if err := t.print(c, found, func(w io.Writer) error { return found.table(w) }); err != nil {
+	if err := t.print(c, found, found.table()); err != nil || found.OK {
 		return err
 	}
-	if !found.OK {
-		return errProblems
-	}
-	return nil
+	return errProblems
 }
 
 // macaCheckOf judges what was found. That nobody knows whether the driver fits is
@@ -118,7 +111,7 @@ func (m *macaChecked) problem(kind, message string, by []string) {
 	m.Problems = append(m.Problems, macaProblem{kind, message, append([]string{}, by...)})
 }
 
-func (m *macaChecked) table(w io.Writer) error {
+func (m *macaChecked) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "MXMACA %s in %s, libraries: %d\n", ofVersion(m.MACA.Version), m.MACA.Dir, m.MACA.Libraries)
 	fmt.Fprintf(&b, "driver: %s\n", m.Compat.Reason)
@@ -134,12 +127,7 @@ func (m *macaChecked) table(w io.Writer) error {
 	if m.OK {
 		fmt.Fprintln(&b, "no problem found")
 	}
-	for line := range strings.Lines(b.String()) {
-		if _, err := fmt.Fprintln(w, terminal.Line(strings.TrimSuffix(line, "\n"))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.String()
 }
 
 // neededBy names the libraries that something is missing for, a few of them.

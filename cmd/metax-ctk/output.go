@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -29,9 +27,9 @@ func outputFlag() cli.Flag {
 	}
 }
 
-// print writes value as JSON or YAML, or calls table, as -o says.
-func (t toolkit) print(c *cli.Context, value any, table func(io.Writer) error) error {
-	var text []byte
+// print writes value as JSON or YAML, or else the table for people, as -o says.
+func (t toolkit) print(c *cli.Context, value any, table string) error {
+	text := []byte(terminal.Lines(table))
 	var err error
 	switch c.String("output-format") {
 	case "json":
@@ -42,11 +40,6 @@ func (t toolkit) print(c *cli.Context, value any, table func(io.Writer) error) e
 		text, err = encode(value)
 	case "yaml":
 		text, err = yaml.Marshal(value)
-	default:
-		var b strings.Builder
-		failed := table(&b)
-		_, err = io.WriteString(t.Out, terminal.Lines(b.String()))
-		return cmp.Or(failed, err)
 	}
 	if err != nil {
 		return fmt.Errorf("encode output: %w", err)
@@ -60,10 +53,11 @@ func encodeJSON(value any) ([]byte, error) {
 	return terminal.JSON(append(text, '\n')), err
 }
 
-// columns writes rows as a table; the first is the head. Empty cells become "-",
-// and what could disturb a terminal U+FFFD.
-func columns(w io.Writer, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+// columns are rows as a table; the first is the head. Empty cells become "-", and
+// what could disturb a terminal U+FFFD.
+func columns(rows [][]string) string {
+	var text strings.Builder
+	tw := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
 			if row[i] = terminal.Line(cell); cell == "" {
@@ -72,5 +66,15 @@ func columns(w io.Writer, rows [][]string) error {
 		}
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
-	return tw.Flush()
+	tw.Flush() // a Builder takes everything
+	return text.String()
+}
+
+// lines has each of the values in a line of its own, also one of several lines.
+func lines[T any](values []T) string {
+	var text strings.Builder
+	for _, v := range values {
+		fmt.Fprintln(&text, terminal.Line(fmt.Sprint(v)))
+	}
+	return text.String()
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
@@ -76,10 +74,7 @@ func pickFlags() []cli.Flag {
 
 // pick is the command.
 func (t toolkit) pick(c *cli.Context) error {
-	args, err := arguments(c, 1, 1)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	node, err := t.node(c)
 	if err != nil {
 		return err
@@ -98,10 +93,7 @@ func (t toolkit) pick(c *cli.Context) error {
 	}
 	result := describePick(node, answer)
 	result.Held = held(node, holders)
-	return t.print(c, result, func(w io.Writer) error {
-		_, err := io.WriteString(w, result.text())
-		return err
-	})
+	return t.print(c, result, result.text())
 }
 
 func describePick(node gpu.Node, a alloc.Answer) picked {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -82,13 +80,10 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 	if out.Then, err = t.state(node, picker, then); err != nil {
 		return err
 	}
-	if err := t.print(c, out, func(w io.Writer) error { return out.table(w) }); err != nil {
+	if err := t.print(c, out, out.table()); err != nil || out.Then.Pick != nil {
 		return err
 	}
-	if out.Then.Pick == nil {
-		return errUnmet
-	}
-	return nil
+	return errUnmet
 }
 
 // ends are the GPUs that nobody holds any more once the container has ended.
@@ -130,7 +125,7 @@ func (t toolkit) state(node gpu.Node, picker *alloc.Picker, req alloc.Request) (
 	return s, nil
 }
 
-func (o whatIf) table(w io.Writer) error {
+func (o whatIf) table() string {
 	times := []struct {
 		name string
 		state
@@ -143,16 +138,14 @@ func (o whatIf) table(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := columns(w, rows); err != nil {
-		return err
-	}
+	text := columns(rows)
 	for _, at := range times {
 		if at.Error != "" {
-			fmt.Fprintf(w, "%s: %s\n", at.name, at.Error)
+			text += at.name + ": " + at.Error + "\n"
 		}
 		if at.Pick != nil && at.Pick.Explanation != nil {
-			fmt.Fprintf(w, "\n%s: %s", at.name, at.Pick.Explanation.Text())
+			text += "\n" + at.name + ": " + at.Pick.Explanation.Text()
 		}
 	}
-	return nil
+	return text
 }

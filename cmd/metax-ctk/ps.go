@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,9 +58,6 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here;
 }
 
 func (t toolkit) ps(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	t = t.warnUnknown(c)
 	if c.Bool("watch") {
 		return t.watch(c, c.Duration("interval"), t.psOnce)
@@ -84,12 +80,11 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	}
 	t.warnLost(report.State.Lost)
 	told := keeping.Describe(node, report)
-	return t.print(c, told, func(w io.Writer) error { return psTable(w, told) })
+	return t.print(c, told, psTable(told))
 }
 
-// psTable writes a row for each GPU and holder, and below what else there is to
-// say.
-func psTable(w io.Writer, o keeping.Occupancy) error {
+// psTable has a row for each GPU and holder, and below what else there is to say.
+func psTable(o keeping.Occupancy) string {
 	rows := [][]string{{"GPU", "STATE", "HOLDER", "CONTAINER", "ENGINE", "USER", "SINCE", "SOURCE"}}
 	for _, g := range o.GPUs {
 		if len(g.Holders) == 0 {
@@ -109,13 +104,7 @@ func psTable(w io.Writer, o keeping.Occupancy) error {
 			})
 		}
 	}
-	if err := columns(w, rows); err != nil {
-		return err
-	}
-	if err := queueTable(w, o.Queue); err != nil {
-		return err
-	}
-	return sourceNote(w, o.Sources)
+	return columns(rows) + queueTable(o.Queue) + sourceNote(o.Sources)
 }
 
 func stateOf(g keeping.GPU, h keeping.Holder) string {
@@ -161,10 +150,10 @@ func containerOf(h keeping.Holder) (name, engine string) {
 	return "", ""
 }
 
-// queueTable writes the requests that wait, if there are any, in their order.
-func queueTable(w io.Writer, queue []keeping.Waiting) error {
+// queueTable has the requests that wait, if there are any, in their order.
+func queueTable(queue []keeping.Waiting) string {
 	if len(queue) == 0 {
-		return nil
+		return ""
 	}
 	rows := [][]string{{"REQUEST", "GPUS", "STATE", "PROCESS", "USER", "SINCE"}}
 	for _, q := range queue {
@@ -178,15 +167,12 @@ func queueTable(w io.Writer, queue []keeping.Waiting) error {
 		}
 		rows = append(rows, []string{q.ID, which, state, strconv.Itoa(q.PID), q.User, clock(q.Since)})
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return columns(w, rows)
+	return "\n" + columns(rows)
 }
 
 // sourceNote says in one line what was not looked at, and why. An engine counts
 // as absent if it is nowhere.
-func sourceNote(w io.Writer, sources []keeping.Source) error {
+func sourceNote(sources []keeping.Source) string {
 	var absent, rest []string
 	for _, s := range sources {
 		switch s.Status {
@@ -205,10 +191,9 @@ func sourceNote(w io.Writer, sources []keeping.Source) error {
 		rest = slices.Insert(rest, 0, "not here: "+strings.Join(absent, ", "))
 	}
 	if len(rest) == 0 {
-		return nil
+		return ""
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", terminal.Line(strings.Join(rest, "; ")))
-	return err
+	return "\n" + terminal.Line(strings.Join(rest, "; ")) + "\n"
 }
 
 // clock is a time for people, empty for none.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"math"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -77,29 +75,16 @@ Example:
 }
 
 func (t toolkit) runtimeWitness(c *cli.Context) error {
-	most := 0
-	if c.Bool("check") {
-		most = math.MaxInt
-	}
-	want, err := arguments(c, 0, most)
-	if err != nil {
-		return err
-	}
 	seen, err := engines.Witness()
 	if err != nil {
 		return err
 	}
 	if c.Bool("check") {
-		if differs := engines.Difference(want, seen); differs != "" {
+		if differs := engines.Difference(c.Args().Slice(), seen); differs != "" {
 			fmt.Fprintln(t.Out, terminal.Line(differs))
 			return errProblems
 		}
 		return nil
 	}
-	return t.print(c, seen, func(w io.Writer) error {
-		for _, path := range seen {
-			fmt.Fprintln(w, terminal.Line(path))
-		}
-		return nil
-	})
+	return t.print(c, seen, lines(seen))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -139,40 +138,39 @@ func changeOf(c backup.Change) changed {
 	return d
 }
 
-// printOutcomes prints what was done, a paragraph for each engine.
-func printOutcomes(all []outcome, dry bool) func(io.Writer) error {
-	return func(w io.Writer) error {
-		for _, e := range all {
-			head := strings.TrimSpace(e.Engine + " " + e.Version)
-			switch {
-			case e.Aside != "":
-				fmt.Fprintf(w, "%s: left alone: %s (--engine %s sets it up all the same)\n", head, e.Aside, e.Engine)
-			case e.Error != "", len(e.Proofs) > 0:
-			case len(e.Changes) == 0:
-				fmt.Fprintf(w, "%s: nothing to do (%s)\n", head, e.Config)
-			}
-			for _, c := range e.Changes {
-				if dry {
-					fmt.Fprint(w, c.Diff)
-				} else {
-					fmt.Fprintf(w, "%s: %s %s\n", head, c.Action, c.Path)
-				}
-			}
-			for _, note := range e.Notes {
-				fmt.Fprintf(w, "%s: note: %s\n", head, note)
-			}
-			for _, p := range e.Proofs {
-				fmt.Fprintf(w, "%s: %s\n", head, terminal.Line(p.String()))
-			}
-			switch {
-			case e.Activated:
-				fmt.Fprintf(w, "%s: done: %s\n", head, e.Activate)
-			case e.Activate != "" && !dry:
-				fmt.Fprintf(w, "%s: to put it in force: %s\n", head, e.Activate)
+// outcomeText is what was done, a paragraph for each engine.
+func outcomeText(all []outcome, dry bool) string {
+	w := new(strings.Builder)
+	for _, e := range all {
+		head := strings.TrimSpace(e.Engine + " " + e.Version)
+		switch {
+		case e.Aside != "":
+			fmt.Fprintf(w, "%s: left alone: %s (--engine %s sets it up all the same)\n", head, e.Aside, e.Engine)
+		case e.Error != "", len(e.Proofs) > 0:
+		case len(e.Changes) == 0:
+			fmt.Fprintf(w, "%s: nothing to do (%s)\n", head, e.Config)
+		}
+		for _, c := range e.Changes {
+			if dry {
+				fmt.Fprint(w, c.Diff)
+			} else {
+				fmt.Fprintf(w, "%s: %s %s\n", head, c.Action, c.Path)
 			}
 		}
-		return nil
+		for _, note := range e.Notes {
+			fmt.Fprintf(w, "%s: note: %s\n", head, note)
+		}
+		for _, p := range e.Proofs {
+			fmt.Fprintf(w, "%s: %s\n", head, terminal.Line(p.String()))
+		}
+		switch {
+		case e.Activated:
+			fmt.Fprintf(w, "%s: done: %s\n", head, e.Activate)
+		case e.Activate != "" && !dry:
+			fmt.Fprintf(w, "%s: to put it in force: %s\n", head, e.Activate)
+		}
 	}
+	return w.String()
 }
 
 // nodesOf are the device nodes that a container with all GPUs has, sorted.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,9 +58,6 @@ type changed struct {
 var runtimeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (t toolkit) runtimeConfigure(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	r, err := t.configuring(c)
 	if err != nil {
 		return err
@@ -103,16 +101,11 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 		problems = problems || slices.ContainsFunc(done.Proofs, func(p engines.Proof) bool { return !p.OK && !p.Unknown })
 		all = append(all, done)
 	}
-	if err := t.print(c, all, printOutcomes(all, c.Bool("dry-run"))); err != nil {
-		return err
-	}
-	if len(failed) > 0 {
-		return errors.Join(failed...)
-	}
-	if problems {
+	err = cmp.Or(t.print(c, all, outcomeText(all, c.Bool("dry-run"))), errors.Join(failed...))
+	if err == nil && problems {
 		return errProblems
 	}
-	return nil
+	return err
 }
 
 // removeAll takes out the runtime of the name that is given, or else of every name

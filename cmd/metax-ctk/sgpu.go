@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -79,7 +78,7 @@ Exit codes: 0 done; 1 it failed; 2 usage, or no such slice; 3 no MetaX GPU here;
 }
 
 // nextSpec is what to do when slices have changed.
-const nextSpec = "next: metax-ctk cdi generate"
+const nextSpec = "next: metax-ctk cdi generate\n"
 
 // sliceRow is a slice with its GPU, as -o prints it.
 type sliceRow struct {
@@ -91,9 +90,6 @@ type sliceRow struct {
 func rowOf(g gpu.GPU, s gpu.Slice) sliceRow { return sliceRow{g.Index, g.UUID, s} }
 
 func (t toolkit) sgpuList(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	node, err := t.node(c)
 	if err != nil {
 		return err
@@ -104,10 +100,10 @@ func (t toolkit) sgpuList(c *cli.Context) error {
 			rows = append(rows, rowOf(g, s))
 		}
 	}
-	return t.print(c, rows, func(w io.Writer) error { return sliceTable(w, rows) })
+	return t.print(c, rows, sliceTable(rows))
 }
 
-func sliceTable(w io.Writer, slices []sliceRow) error {
+func sliceTable(slices []sliceRow) string {
 	rows := [][]string{{"GPU", "KIND", "INDEX", "NAME", "ALIAS", "COMPUTE", "MEMORY", "QOS", "NODES"}}
 	for _, s := range slices {
 		row := []string{strconv.Itoa(s.GPU), s.Kind, strconv.Itoa(s.Index), s.Name(), s.Alias, "", "", s.QoS, ""}
@@ -124,7 +120,7 @@ func sliceTable(w io.Writer, slices []sliceRow) error {
 		row[8] = strings.Join(names, ",")
 		rows = append(rows, row)
 	}
-	return columns(w, rows)
+	return columns(rows)
 }
 
 // onMachine reports a command that changes GPUs for a node that has none.

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -67,10 +67,7 @@ func parseSize(s string) (mib int, err error) {
 }
 
 func (t toolkit) sgpuCreate(c *cli.Context) error {
-	args, err := arguments(c, 1, 1)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	order, err := orderOf(c)
 	if err != nil {
 		return err
@@ -117,16 +114,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 		return failed
 	}
 	t.complete(c, g.BDF, done.Slices)
-	if err := t.print(c, done, func(w io.Writer) error {
-		if err := sliceTable(w, done.Slices); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(w, nextSpec)
-		return err
-	}); err != nil {
-		return err
-	}
-	return failed
+	return cmp.Or(t.print(c, done, sliceTable(done.Slices)+nextSpec), failed)
 }
 
 // fits tells why a GPU cannot have the slices that are ordered of it. What it has

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
-	"math"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -12,10 +12,7 @@ import (
 )
 
 func (t toolkit) sgpuRemove(c *cli.Context) error {
-	args, err := arguments(c, 1, math.MaxInt)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	if err := t.onMachine(c); err != nil {
 		return err
 	}
@@ -69,16 +66,9 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 	result := struct {
 		Removed []sliceRow `json:"removed"`
 	}{removed}
-	if err := t.print(c, result, func(w io.Writer) error {
-		for _, row := range removed {
-			if _, err := fmt.Fprintf(w, "removed %s of GPU %d\n", row.Name(), row.GPU); err != nil {
-				return err
-			}
-		}
-		_, err := fmt.Fprintln(w, nextSpec)
-		return err
-	}); err != nil {
-		return err
+	var text strings.Builder
+	for _, row := range removed {
+		fmt.Fprintf(&text, "removed %s of GPU %d\n", row.Name(), row.GPU)
 	}
-	return failed
+	return cmp.Or(t.print(c, result, text.String()+nextSpec), failed)
 }

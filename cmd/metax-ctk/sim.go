@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -46,9 +45,6 @@ Example:
 }
 
 func (t toolkit) simList(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	type entry struct {
 		Name    string  `json:"name"`
 		GPUs    int     `json:"gpus"`
@@ -64,20 +60,15 @@ func (t toolkit) simList(c *cli.Context) error {
 		graph, _ := topology.New(node)
 		entries = append(entries, entry{name, len(node.GPUs), node.GPUs[0].Model, graph.Domains()})
 	}
-	return t.print(c, entries, func(w io.Writer) error {
-		rows := [][]string{{"NAME", "GPUS", "MODEL", "METAXLINK DOMAINS"}}
-		for _, e := range entries {
-			rows = append(rows, []string{e.Name, strconv.Itoa(e.GPUs), e.Model, strconv.Itoa(len(e.Domains))})
-		}
-		return columns(w, rows)
-	})
+	rows := [][]string{{"NAME", "GPUS", "MODEL", "METAXLINK DOMAINS"}}
+	for _, e := range entries {
+		rows = append(rows, []string{e.Name, strconv.Itoa(e.GPUs), e.Model, strconv.Itoa(len(e.Domains))})
+	}
+	return t.print(c, entries, columns(rows))
 }
 
 func (t toolkit) simCreate(c *cli.Context) error {
-	args, err := arguments(c, 2, 2)
-	if err != nil {
-		return err
-	}
+	args := c.Args().Slice()
 	at := t.where(c)
 	at.Node, at.Root = args[0], ""
 	if at.IsHost() {
@@ -99,8 +90,5 @@ func (t toolkit) simCreate(c *cli.Context) error {
 		Root string `json:"root"`
 		GPUs int    `json:"gpus"`
 	}{args[0], args[1], len(node.GPUs)}
-	return t.print(c, made, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %s below %s\nnext: metax-ctk --root %s topology print\n", made.Node, wording.Count(made.GPUs, "GPU"), made.Root, made.Root)
-		return err
-	})
+	return t.print(c, made, fmt.Sprintf("%s: %s below %s\nnext: metax-ctk --root %[3]s topology print\n", made.Node, wording.Count(made.GPUs, "GPU"), made.Root))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/user"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/capture"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -38,9 +36,6 @@ Examples:
    ssh gpu-host metax-ctk snapshot | metax-ctk --node - device list`,
 		Flags: []cli.Flag{fileFlag(), outputFlag()},
 		Action: func(c *cli.Context) error {
-			if _, err := arguments(c, 0, 0); err != nil {
-				return err
-			}
 			taken, _, err := t.takeSnapshot(c)
 			if err != nil {
 				return err
@@ -154,14 +149,9 @@ func (t toolkit) keep(c *cli.Context, s snapshot.Snapshot) error {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
 	done := kept{name, len(s.Tree), len(s.Answers), len(text), append([]string{}, s.Notes...)}
-	return t.print(c, done, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
-		for _, note := range done.Notes {
-			fmt.Fprintf(w, "%s\n", terminal.Line(note))
-		}
-		_, err := fmt.Fprintf(w, "read it before you send it; it shows the node by: metax-ctk --node %s topology print\n", name)
-		return err
-	})
+	head := fmt.Sprintf("%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
+	next := fmt.Sprintf("read it before you send it; it shows the node by: metax-ctk --node %s topology print\n", name)
+	return t.print(c, done, head+lines(done.Notes)+next)
 }
 
 // recorder keeps what programs answered.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -56,9 +57,6 @@ type topologyJSON struct {
 }
 
 func (t toolkit) topologyPrint(c *cli.Context) error {
-	if _, err := arguments(c, 0, 0); err != nil {
-		return err
-	}
 	render, ok := map[string]func(io.Writer, topology.View) error{
 		"matrix": topology.Matrix, "tree": topology.Tree, "svg": topology.SVG,
 	}[c.String("format")]
@@ -110,7 +108,8 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	}
 	result := describe(view)
 	result.Explanation = explanation
-	return t.print(c, result, func(w io.Writer) error { return render(w, view) })
+	var text strings.Builder
+	return cmp.Or(render(&text, view), t.print(c, result, text.String()))
 }
 
 func describe(v topology.View) topologyJSON {

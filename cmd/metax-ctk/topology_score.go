@@ -82,16 +82,8 @@ type kunlunxinScores struct {
 }
 
 func (t toolkit) topologyScore(c *cli.Context) error {
-	numbers := 1
-	if c.Bool("all") {
-		numbers = 0
-		if c.Args().Present() {
-			return usagef("score: N or --all, not both")
-		}
-	}
-	args, err := arguments(c, numbers, numbers)
-	if err != nil {
-		return err
+	if c.Bool("all") == c.Args().Present() {
+		return usagef("score: either N or --all")
 	}
 	policy, err := t.policy(c)
 	if err != nil {
@@ -121,9 +113,9 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		sizes = append(sizes, n+1)
 	}
 	if !c.Bool("all") {
-		n, err := strconv.Atoi(args[0])
+		n, err := strconv.Atoi(c.Args().First())
 		if err != nil || n < 1 {
-			return usagef("score %q: want a number of GPUs from 1 to %d", args[0], len(node.GPUs))
+			return usagef("score %q: want a number of GPUs from 1 to %d", c.Args().First(), len(node.GPUs))
 		}
 		sizes = []int{n}
 		if err := busy(c, node, alloc.Request{N: n, Free: free}, holders); err != nil {
@@ -153,9 +145,9 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	}
 	if c.Bool("all") {
 		result.Scores, result.Losses = alloc.NewHAMiTable(scores).String(), alloc.NewHAMiTable(losses).String()
-		return t.print(c, result, result.table)
+		return t.print(c, result, result.table())
 	}
-	return t.print(c, result, result.Sizes[0].text)
+	return t.print(c, result, result.Sizes[0].text())
 }
 
 // linkZones are the numbers of the GPUs' link domains, from 1; 0 for one that is in

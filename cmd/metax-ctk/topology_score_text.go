@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -12,8 +11,8 @@ import (
 )
 
 // text says the score for one number of GPUs in words.
-func (s scoredSize) text(w io.Writer) error {
-	return columns(w, [][]string{
+func (s scoredSize) text() string {
+	return columns([][]string{
 		{"best answer:", fmt.Sprintf("%s %s", nouned(s.N), wording.List(s.GPUs))},
 		{"link class:", s.class()},
 		{"free before:", fmt.Sprintf("%s, %s", wording.Count(s.Free, "GPU"), roomFor(s.Before))},
@@ -81,10 +80,10 @@ func roomFor(counts []alloc.Count) string {
 }
 
 // table shows the scores for all numbers.
-func (s scoredNode) table(w io.Writer) error {
+func (s scoredNode) table() string {
 	rows := [][]string{{"N", "GPUS", "CLASS", "LEFT FOR LATER JOBS"}}
 	for _, z := range s.Sizes {
 		rows = append(rows, []string{strconv.Itoa(z.N), wording.List(z.GPUs), z.Class.String(), roomFor(z.After)})
 	}
-	return columns(w, rows)
+	return columns(rows)
 }

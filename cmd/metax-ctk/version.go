@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -31,19 +30,13 @@ func (t toolkit) versionCommand() *cli.Command {
    metax-ctk version -o json`,
 		Flags: []cli.Flag{outputFlag()},
 		Action: func(c *cli.Context) error {
-			if _, err := arguments(c, 0, 0); err != nil {
-				return err
-			}
 			v := struct {
 				Version string `json:"version"`
 				Go      string `json:"go"`
 				OS      string `json:"os"`
 				Arch    string `json:"arch"`
 			}{version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
-			return t.print(c, v, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "metax-ctk %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
-				return err
-			})
+			return t.print(c, v, fmt.Sprintf("metax-ctk %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch))
 		},
 	}
 }

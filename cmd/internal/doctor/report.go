@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -37,8 +36,8 @@ func (r Report) Has(id string) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == id })
 }
 
-// Write prints the report for a person.
-func (r Report) Write(w io.Writer) error {
+// Text is the report for a person.
+func (r Report) Text() string {
 	var text strings.Builder
 	for _, f := range r.Findings {
 		text.WriteString(f.String() + "\n")
@@ -64,8 +63,7 @@ func (r Report) Write(w io.Writer) error {
 		text.WriteString(": " + strings.Join(counts, ", "))
 	}
 	text.WriteString("\n")
-	_, err := io.WriteString(w, text.String())
-	return err
+	return text.String()
 }
 
 // String is the finding in some lines, the last one without its end.

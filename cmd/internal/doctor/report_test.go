@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,9 +54,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	place := strings.NewReplacer(b.dir, "DIR", filepath.Dir(b.c.Self), "BIN")
-	var text bytes.Buffer
-	b.must(report.Write(&text))
-	golden(t, "report.txt", place.Replace(text.String()))
+	golden(t, "report.txt", place.Replace(report.Text()))
 	doc, err := json.MarshalIndent(report, "", "  ")
 	b.must(err)
 	golden(t, "report.json", place.Replace(string(doc))+"\n")
