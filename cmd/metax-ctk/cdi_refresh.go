@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/metax-ctk/container-toolkit/internal/discover"
 )
 
 // lookEvery is how long a node is left alone between two looks at it.
@@ -17,13 +15,11 @@ const lookEvery = 500 * time.Millisecond
 // errMoved reports a node that changed while its specs were made.
 var errMoved = errors.New("the node changes all the time")
 
-// noDriverError is a node with GPUs and without their driver. To a unit that is as
-// good as no GPU.
-type noDriverError struct{ why string }
-
-func (e noDriverError) Error() string { return "no MetaX driver here: " + e.why }
-
-func (noDriverError) Is(target error) bool { return target == discover.ErrNoGPU }
+// noDriver is the error of a node with GPUs and without their driver. To a unit that
+// is as good as no GPU.
+func noDriver(why string) error {
+	return exitError{errors.New("no MetaX driver here: " + why), exitNoGPU}
+}
 
 // glance is what one quick look at a node shows.
 type glance struct {

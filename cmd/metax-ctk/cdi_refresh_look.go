@@ -63,10 +63,10 @@ func look(host *hostfs.Root, module func() sysfs.Module) (glance, error) {
 	case len(kernel.GPUs) == 0:
 		g.none = fmt.Errorf("%w on the PCI bus", discover.ErrNoGPU)
 	case !kernel.Module.Loaded && bare(kernel):
-		g.driver = noDriverError{"the kernel module metax is not loaded"}
+		g.driver = noDriver("the kernel module metax is not loaded")
 		// One that is there but cannot be read has a warning.
 		if m := module(); m.File == "" && len(m.Warnings) == 0 {
-			g.none = noDriverError{"the running kernel has no module metax"}
+			g.none = noDriver("the running kernel has no module metax")
 		}
 	}
 	return g, nil

@@ -23,7 +23,7 @@ func glanced(text string) glance {
 	case "none":
 		g.none, g.lacks = discover.ErrNoGPU, ""
 	case "unloaded":
-		g.driver = noDriverError{"unloaded"}
+		g.driver = noDriver("unloaded")
 	}
 	return g
 }
@@ -87,7 +87,7 @@ func TestSettle(t *testing.T) {
 			t.Errorf("%s: %q after %d looks; want %q after %d", name, got, seen(), tc.want, tc.seen)
 		}
 	}
-	if code := exitCode(noDriverError{"x"}); code != exitNoGPU {
+	if code := exitCode(noDriver("x")); code != exitNoGPU {
 		t.Errorf("exit code without a driver: %d, want %d", code, exitNoGPU)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/config"
-	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
@@ -65,7 +64,7 @@ func (t toolkit) doctor(c *cli.Context) error {
 	checks, err := doctor.Choose(c.StringSlice("check"), c.StringSlice("skip"))
 	switch {
 	case err != nil:
-		return usageError{err}
+		return usage(err)
 	case c.Bool("yes") && !c.Bool("fix"):
 		return usagef("--yes goes with --fix")
 	case c.Bool("fix") && !t.where(c).IsHost():
@@ -94,15 +93,6 @@ func (t toolkit) doctor(c *cli.Context) error {
 	}
 	return nil
 }
-
-// errNothing ends a command that has said that there is no GPU.
-var errNothing = nothing{}
-
-type nothing struct{}
-
-func (nothing) Error() string { return "" }
-
-func (nothing) Is(target error) bool { return target == discover.ErrNoGPU }
 
 func (t toolkit) doctorList(c *cli.Context, checks []doctor.Check) error {
 	type check struct {

@@ -25,47 +25,48 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is a wrong command line.
-type usageError struct{ error }
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
 
-func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
+func (e exitError) Unwrap() error { return e.error }
 
-func (e usageError) Unwrap() error { return e.error }
+// usage makes an error that of a wrong command line.
+func usage(err error) error { return exitError{err, exitUsage} }
 
-// errProblems ends a check that worked and found something; what it found has
-// been printed already.
-var errProblems = problems{}
+func usagef(format string, a ...any) error { return usage(fmt.Errorf(format, a...)) }
 
-type problems struct{}
+// refusef is an order that a GPU cannot fulfil as it is.
+func refusef(format string, a ...any) error { return exitError{fmt.Errorf(format, a...), exitUnmet} }
 
-func (problems) Error() string { return "" }
+// The errors of commands that have printed already what there is to say.
+var (
+	errSaid        = errors.New("")
+	errNothing     = exitError{errSaid, exitNoGPU}       // there is no GPU
+	errProblems    = exitError{errSaid, exitProblems}    // a check worked, and found something
+	errUnmet       = exitError{errSaid, exitUnmet}       // a pick cannot be met
+	errInterrupted = exitError{errSaid, exitInterrupted} // what runs until it is interrupted was
+)
 
-// errUnmet ends a pick that cannot be met, as has been printed already.
-var errUnmet = unmet{}
-
-type unmet struct{}
-
-func (unmet) Error() string { return "" }
-
-func (unmet) Is(target error) bool { return target == alloc.ErrUnmet }
-
-func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError{err} }
+func onUsageError(_ *cli.Context, err error, _ bool) error { return usage(err) }
 
 func exitCode(err error) int {
-	var usage usageError
+	var own exitError
 	var argument *alloc.ArgumentError
 	var large *alloc.TooLargeError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &usage), errors.As(err, &argument), errors.Is(err, where.ErrUnknown):
+	case errors.As(err, &own):
+		return own.code
+	case errors.As(err, &argument), errors.Is(err, where.ErrUnknown):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, maca.ErrNone):
 		return exitNoGPU
-	case errors.Is(err, errProblems):
-		return exitProblems
 	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large), errors.Is(err, occupancy.ErrBusy):
 		return exitUnmet
 	}

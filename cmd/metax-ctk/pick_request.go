@@ -28,10 +28,10 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 		return req, nil, err
 	}
 	if req.Scope, err = alloc.ParseScope(c.String("scope")); err != nil {
-		return req, nil, usageError{err}
+		return req, nil, usage(err)
 	}
 	if req.Sizes, err = alloc.ParseSizeRule(c.String("sizes")); err != nil {
-		return req, nil, usageError{err}
+		return req, nil, usage(err)
 	}
 	if c.IsSet("budget") {
 		t.warn("--budget changes nothing any more: every search has the same bounds; leave it out")
@@ -46,7 +46,7 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	}
 	weights, err := alloc.ParseWeights(c.String("weights"))
 	if err != nil {
-		return req, nil, usageError{err}
+		return req, nil, usage(err)
 	}
 	picker, err = t.picker(node, graph, weights)
 	return req, picker, err
@@ -72,7 +72,7 @@ func (t toolkit) policy(c *cli.Context) (alloc.Policy, error) {
 	text := setting(c, "policy", t.settings.Policy)
 	policy, err := alloc.ParsePolicy(text)
 	if err != nil {
-		return policy, usageError{err}
+		return policy, usage(err)
 	}
 	if warning := alloc.Retired(text); warning != "" {
 		t.warn(warning)

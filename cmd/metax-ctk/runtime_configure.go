@@ -224,7 +224,7 @@ func (r configuring) engines() ([]engines.Engine, error) {
 			Config: r.c.String("config"), Version: engine.ParseVersion(r.c.String("engine-version")),
 		})
 		if errors.Is(err, engines.ErrUnknown) {
-			return nil, usageError{err}
+			return nil, usage(err)
 		}
 		return []engines.Engine{e}, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
@@ -131,14 +130,6 @@ func (t toolkit) onMachine(c *cli.Context) error {
 	return nil
 }
 
-// refusal is an order for slices that the GPU cannot fulfil as it is.
-type refusal struct{ error }
-
-func refusef(format string, a ...any) error { return refusal{fmt.Errorf(format, a...)} }
-
-// Is makes it one of the errors of requests that cannot be met.
-func (refusal) Is(target error) bool { return target == alloc.ErrUnmet }
-
 // oneGPU resolves the name of a GPU that a command was given.
 func oneGPU(node gpu.Node, name string) (gpu.GPU, error) {
 	at, err := indices(node, "GPU", name)
@@ -166,11 +157,11 @@ func named(node gpu.Node, names []string) ([]request.SliceRef, error) {
 	}
 	req, err := request.Parse("[" + strings.Join(list, ",") + "]")
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usage(err)
 	}
 	selection, err := req.Resolve(node.GPUs)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usage(err)
 	}
 	return selection.Slices, nil
 }

@@ -43,7 +43,7 @@ func orderOf(c *cli.Context) (sliceOrder, error) {
 		return sliceOrder{}, usagef("--count %d: want 1 to %d", o.count, gpu.MaxSlices)
 	}
 	if err := o.Check(); err != nil {
-		return sliceOrder{}, usageError{err}
+		return sliceOrder{}, usage(err)
 	}
 	return o, nil
 }

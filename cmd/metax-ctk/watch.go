@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -13,14 +12,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// interrupted ends what runs until it is interrupted; that is no failure, and
-// says nothing.
-type interrupted struct{}
-
-func (interrupted) Error() string { return "" }
-
-func (interrupted) Is(target error) bool { return target == context.Canceled }
-
 // watch repeats a command that prints, with a pause in between, until the context
 // ends. A terminal is cleared before each round.
 func (t toolkit) watch(c *cli.Context, pause time.Duration, once func(*cli.Context) error) error {
@@ -29,7 +20,7 @@ func (t toolkit) watch(c *cli.Context, pause time.Duration, once func(*cli.Conte
 	for round := 0; ; round++ {
 		select {
 		case <-c.Context.Done():
-			return interrupted{}
+			return errInterrupted
 		case <-timer.C:
 		}
 		if _, err := t.Out.Write(between(c.String("output-format"), round, isTerminal(t.Out))); err != nil {
@@ -37,7 +28,7 @@ func (t toolkit) watch(c *cli.Context, pause time.Duration, once func(*cli.Conte
 		}
 		if err := once(c); err != nil {
 			if c.Context.Err() != nil {
-				return interrupted{}
+				return errInterrupted
 			}
 			return err
 		}
