@@ -10,30 +10,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// programDirs are where engines' programs are.
-var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
-
-// find returns the path in the host of the first of the programs.
-func find(host *hostfs.Root, names ...string) string {
-	for _, name := range names {
-		for _, dir := range programDirs {
-			p := path.Join(dir, name)
-			if file, err := host.Stat(p); err == nil && file.Mode.IsRegular() && file.Mode.Perm()&0o111 != 0 {
-				return p
-			}
-		}
-	}
-	return ""
-}
+// find returns the path in the host of a program.
+func find(host *hostfs.Root, name string) string { return engines.Host{Root: host}.Program(name) }
 
 // look finds an engine's program and asks it for its version.
-func look(ctx context.Context, c Config, name string, programs ...string) Engine {
-	e := Engine{Name: name, Program: find(c.Root, programs...)}
+func look(ctx context.Context, c Config, name, program string) Engine {
+	e := Engine{Name: name, Program: find(c.Root, program)}
 	if e.Program == "" || c.Ask == nil {
 		return e
 	}
@@ -53,7 +41,7 @@ func look(ctx context.Context, c Config, name string, programs ...string) Engine
 
 func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	d := Docker{Engine: look(ctx, c, "docker", "dockerd")}
-	d.configured(c, dockerConfig)
+	d.configured(c)
 	d.Userns = usernsRemap(c.Root)
 	d.CRI = find(c.Root, "cri-dockerd") != ""
 	if !c.Here {
@@ -92,21 +80,21 @@ func containerdFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), err
 
 func podmanFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	e := look(ctx, c, "podman", "podman")
-	e.configured(c, podmanConfig)
+	e.configured(c)
 	return func(f *Facts) { f.Engines.Podman = e }, nil
 }
 
 func crioFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	e := look(ctx, c, "crio", "crio")
-	e.configured(c, crioConfig)
+	e.configured(c)
 	return func(f *Facts) { f.Engines.CRIO = e }, nil
 }
 
 // configured reads the engine's configuration, also where its program is not
 // there: it may be one that is to come.
-func (e *Engine) configured(c Config, read func(*hostfs.Root, engine.Version) (string, engine.State, error)) {
+func (e *Engine) configured(c Config) {
 	var err error
-	e.Config, e.State, err = read(c.Root, e.Version)
+	e.Config, e.State, err = engines.Host{Root: c.Root}.State(e.Name, e.Version)
 	if err != nil {
 		e.Broken = err.Error()
 		return

@@ -29,11 +29,7 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	}
 	e.mark = place.Path
 	e.Config, e.Files = place.Path, []string{place.Path}
-	text, err := h.Read(place.Path)
-	if err != nil {
-		return e.broken(err)
-	}
-	shape, err := place.Input(text)
+	shape, err := h.shape(place)
 	if err != nil {
 		return e.broken(err)
 	}
@@ -65,6 +61,24 @@ func (e Engine) broken(err error) Engine {
 		return []Proof{{What: "the configuration can be read", Detail: err.Error()}}
 	}
 	return e
+}
+
+// shape is which files configure a containerd, by its main file.
+func (h Host) shape(place containerd.Place) (containerd.Input, error) {
+	text, err := h.Read(place.Path)
+	if err != nil {
+		return containerd.Input{}, err
+	}
+	return place.Input(text)
+}
+
+// Containerd is the configuration of the containerd that is no distribution's.
+func (h Host) Containerd(v engine.Version) (containerd.Input, error) {
+	shape, err := h.shape(containerd.Places()[0])
+	if err != nil {
+		return shape, err
+	}
+	return h.containerdInput(shape, v)
 }
 
 // containerdInput reads what the configuration is worked out from.

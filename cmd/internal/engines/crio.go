@@ -24,21 +24,23 @@ func (h Host) crio(ctx context.Context, o Options) Engine {
 	if !e.Version.Known() {
 		e.Version = h.version(ctx, e.Program)
 	}
-	input := func() (in crio.Input, err error) {
-		in.Version = e.Version
-		if in.Main, err = h.file(e.Config); err != nil {
-			return in, err
-		}
-		if in.DropIns, err = h.files(crio.DropInDir, true); err != nil {
-			return in, err
-		}
-		in.Hook, err = h.Read(crio.Hook)
-		return in, err
-	}
+	input := func() (crio.Input, error) { return h.crioInput(e.Config, e.Version) }
 	edited(h, &e, input, crio.Read, crio.Configure, crio.Remove)
 	e.Activate = func([]backup.Change) string { return "systemctl restart crio" }
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyCRIO(ctx, e, s) }
 	return e
+}
+
+func (h Host) crioInput(config string, v engine.Version) (in crio.Input, err error) {
+	in.Version = v
+	if in.Main, err = h.file(config); err != nil {
+		return in, err
+	}
+	if in.DropIns, err = h.files(crio.DropInDir, true); err != nil {
+		return in, err
+	}
+	in.Hook, err = h.Read(crio.Hook)
+	return in, err
 }
 
 // verifyCRIO asks CRI-O for the configuration that it runs by.

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/crio"
+	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
+	"github.com/metax-ctk/container-toolkit/internal/engine/podman"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -64,6 +67,30 @@ func (h Host) Read(p string) ([]byte, error) {
 		return []byte{}, nil // an empty file is one
 	}
 	return text, nil
+}
+
+// State is what the configuration of docker, podman or crio says for a version of it,
+// and the path of its main file. Nobody is asked.
+func (h Host) State(name string, v engine.Version) (file string, s engine.State, err error) {
+	switch name {
+	case "docker":
+		in := docker.Input{Path: docker.Path, Version: v}
+		if in.Text, err = h.Read(in.Path); err == nil {
+			s, err = docker.Read(in)
+		}
+		return docker.Path, s, err
+	case "podman":
+		in, err := h.podmanInput(podman.Main, v)
+		if err == nil {
+			s, err = podman.Read(in)
+		}
+		return podman.Main, s, err
+	}
+	in, err := h.crioInput(crio.Main, v)
+	if err == nil {
+		s, err = crio.Read(in)
+	}
+	return crio.Main, s, err
 }
 
 // said is what a program prints; nil if it may not be run, or fails.

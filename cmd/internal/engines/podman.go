@@ -24,24 +24,26 @@ func (h Host) podman(ctx context.Context, o Options) Engine {
 	for _, stage := range []hookfile.Stage{hookfile.Precreate, hookfile.Prestart} {
 		e.Files = append(e.Files, path.Join(podman.HookDir, stage.Name()))
 	}
-	input := func() (in podman.Input, err error) {
-		in.Version, in.CRIO = e.Version, h.Program("crio") != ""
-		if in.Vendor, err = h.file(podman.Vendor); err != nil {
-			return in, err
-		}
-		if in.Main, err = h.file(e.Config); err != nil {
-			return in, err
-		}
-		if in.DropIns, err = h.files(podman.DropInDir, false); err != nil {
-			return in, err
-		}
-		in.Hooks, err = h.files(podman.HookDir, false)
-		return in, err
-	}
+	input := func() (podman.Input, error) { return h.podmanInput(e.Config, e.Version) }
 	edited(h, &e, input, podman.Read, podman.Configure, podman.Remove)
 	e.Activate = func([]backup.Change) string { return "" } // it reads its files at each start
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyPodman(ctx, e, s) }
 	return e
+}
+
+func (h Host) podmanInput(config string, v engine.Version) (in podman.Input, err error) {
+	in.Version, in.CRIO = v, h.Program("crio") != ""
+	if in.Vendor, err = h.file(podman.Vendor); err != nil {
+		return in, err
+	}
+	if in.Main, err = h.file(config); err != nil {
+		return in, err
+	}
+	if in.DropIns, err = h.files(podman.DropInDir, false); err != nil {
+		return in, err
+	}
+	in.Hooks, err = h.files(podman.HookDir, false)
+	return in, err
 }
 
 // verifyPodman starts containers in a root directory of our own, in the ways that
