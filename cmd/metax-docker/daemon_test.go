@@ -173,58 +173,6 @@ func TestLists(t *testing.T) {
 	}
 }
 
-func TestEndpoint(t *testing.T) {
-	home := t.TempDir()
-	write := func(path, text string) {
-		path = filepath.Join(home, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(".docker/config.json", `{"currentContext":"lab","auths":{}}`)
-	write(".docker/contexts/meta/"+digest("lab")+"/meta.json", `{"Endpoints":{"docker":{"Host":"ssh://lab"}}}`)
-	write("other/config.json", `{}`)
-	for name, tc := range map[string]struct {
-		a    asked
-		env  map[string]string
-		want string
-	}{
-		"current context":       {asked{}, nil, "ssh://lab"},
-		"config option":         {asked{ConfigDir: filepath.Join(home, "other")}, nil, defaultEndpoint},
-		"DOCKER_CONFIG":         {asked{}, map[string]string{"DOCKER_CONFIG": filepath.Join(home, "other")}, defaultEndpoint},
-		"DOCKER_HOST":           {asked{}, map[string]string{"DOCKER_HOST": "tcp://x:1"}, "tcp://x:1"},
-		"host option":           {asked{Host: "/run/d.sock"}, map[string]string{"DOCKER_HOST": "tcp://x:1"}, "unix:///run/d.sock"},
-		"context over the env":  {asked{Context: "default"}, map[string]string{"DOCKER_HOST": "tcp://x:1"}, defaultEndpoint},
-		"DOCKER_CONTEXT":        {asked{}, map[string]string{"DOCKER_CONTEXT": "default"}, defaultEndpoint},
-		"address without words": {asked{Host: "10.0.0.1:2375"}, nil, "tcp://10.0.0.1:2375"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tc.a.Getenv = func(k string) string {
-				if k == "HOME" {
-					return home
-				}
-				return tc.env[k]
-			}
-			if got, _, err := endpoint(tc.a); err != nil || got != tc.want {
-				t.Errorf("got %q, %v; want %q", got, err, tc.want)
-			}
-		})
-	}
-	// Docker warns of a file that it cannot read, and takes the default.
-	write("broken/config.json", "{")
-	got, _, err := endpoint(asked{ConfigDir: filepath.Join(home, "broken"), Getenv: func(string) string { return "" }})
-	if err != nil || got != defaultEndpoint {
-		t.Errorf("broken configuration: got %q, %v", got, err)
-	}
-	_, _, err = endpoint(asked{Context: "gone", Getenv: func(string) string { return home }})
-	if err == nil || !strings.Contains(err.Error(), `"gone"`) {
-		t.Errorf("unknown context: %v", err)
-	}
-}
-
 func TestInject(t *testing.T) {
 	g := given{GPUs: []gpu.GPU{{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}}}, Root: "/"}
 	cdi, flags := []string{"--device=metax-tech.com/gpu=GPU-1"}, []string{"--device=/dev/dri/card1:/dev/dri/card1:rw"}

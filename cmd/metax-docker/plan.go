@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/metax-ctk/container-toolkit/cmd/internal/dockerhost"
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
@@ -292,11 +293,21 @@ func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
 	host, _ := global.Last("host")
 	contextName, _ := global.Last("context")
 	configDir, _ := global.Last("config")
-	address, origin, err := endpoint(asked{Host: host, Context: contextName, ConfigDir: configDir, Getenv: w.Getenv})
+	address, origin, err := dockerhost.Endpoint(dockerhost.Asked{Host: host, Context: contextName, ConfigDir: configDir, Getenv: w.Getenv})
 	if err != nil {
 		return "", err
 	}
 	return localSocket(address, origin)
+}
+
+// localSocket returns the path of the daemon's socket, or an error for a daemon
+// that may run on another host: there our GPUs do not exist.
+func localSocket(address, origin string) (string, error) {
+	path, ok := strings.CutPrefix(address, "unix://")
+	if !ok {
+		return "", fmt.Errorf("the docker daemon at %q (from %s) may be on another host, and GPUs are picked on this one: run metax-docker there, or name a unix socket", address, origin)
+	}
+	return path, nil
 }
 
 // nerdctlAddress is the value of nerdctl's --address by any of its names, of which

@@ -161,7 +161,7 @@ func (b *bench) write() {
 	}
 	b.put(recordPath, string(record))
 	b.c = Config{
-		Root: host, RecordPath: recordPath, SMI: b.smi(), Ask: runs, Here: true, Getenv: func(string) string { return "" },
+		Root: host, RecordPath: recordPath, SMI: b.smi(), Ask: runs, Here: true,
 		Self: filepath.Join(programsDir(b.t), "metax-ctk"), Version: "1.2.3", ConfigPath: configPath,
 		Rules: compat.Defaults(), SpecDirs: cdi.Dirs(), LeaseDir: keeping.Dir, DockerSocket: keeping.DockerSocket,
 		Want: func(node gpu.Node, opt cdi.Options) (*specs.Spec, error) {
@@ -191,6 +191,7 @@ func (b *bench) write() {
 			return report, err
 		},
 	}
+	b.environ()
 	b.daemon()
 }
 

@@ -135,7 +135,7 @@ func (b *bench) environ(vars ...string) {
 				return value
 			}
 		}
-		return ""
+		return map[string]string{"HOME": b.path("root")}[name]
 	}
 }
 

@@ -194,7 +194,7 @@ var brokenEngines = []brokenNode{
 		host: func(b *bench) { b.environ("CONTAINER_HOST=ssh://core:secret@gpu7/run/podman.sock") },
 	},
 	{
-		check: "remote", name: "context", severity: Warning, what: "docker is at tcp://gpu8:2376, by the current docker context far", fix: "docker context use default",
+		check: "remote", name: "context", severity: Warning, what: "docker is at tcp://gpu8:2376, by the current docker context \"far\"", fix: "docker context use default",
 		host: func(b *bench) {
 			b.put("root/.docker/config.json", `{"currentContext": "far"}`)
 			b.put("root/.docker/contexts/meta/512eea46ceb3921dff4363c7069d89d4964d1d9fccaa0f411851a7aa60a5c868/meta.json", `{"Name": "far", "Endpoints": {"docker": {"Host": "tcp://gpu8:2376"}}}`)

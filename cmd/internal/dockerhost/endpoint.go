@@ -1,4 +1,6 @@
-package main
+// Package dockerhost finds the daemon that docker's client would talk to, by the
+// client's own rules; it talks to none.
+package dockerhost
 
 import (
 	"crypto/sha256"
@@ -11,21 +13,21 @@ import (
 	"strings"
 )
 
-// defaultEndpoint is docker's own.
-const defaultEndpoint = "unix:///var/run/docker.sock"
+// Default is docker's own.
+const Default = "unix:///var/run/docker.sock"
 
-// asked is what the command line and the environment say of the daemon.
-type asked struct {
+// Asked is what the command line and the environment say of the daemon.
+type Asked struct {
 	Host      string // -H, --host; the last one
 	Context   string // -c, --context
 	ConfigDir string // --config
 	Getenv    func(string) string
 }
 
-// endpoint returns the address of the daemon that docker would talk to, and
+// Endpoint returns the address of the daemon that docker would talk to, and
 // what named it, in docker's own order: --context, --host, DOCKER_HOST,
 // DOCKER_CONTEXT, the current context of config.json.
-func endpoint(a asked) (address, origin string, err error) {
+func Endpoint(a Asked) (address, origin string, err error) {
 	if a.Context == "" {
 		if a.Host != "" {
 			return normalise(a.Host), "--host", nil
@@ -44,7 +46,7 @@ func endpoint(a asked) (address, origin string, err error) {
 		origin = "the current docker context"
 	}
 	if context == "" || context == "default" {
-		return defaultEndpoint, "default", nil
+		return Default, "default", nil
 	}
 	address, err = contextHost(dir, context)
 	return address, fmt.Sprintf("%s %q", origin, context), err
@@ -61,19 +63,9 @@ func normalise(host string) string {
 	return "tcp://" + host
 }
 
-// localSocket returns the path of the daemon's socket, or an error for a daemon
-// that may run on another host: there our GPUs do not exist.
-func localSocket(address, origin string) (string, error) {
-	path, ok := strings.CutPrefix(address, "unix://")
-	if !ok {
-		return "", fmt.Errorf("the docker daemon at %q (from %s) may be on another host, and GPUs are picked on this one: run metax-docker there, or name a unix socket", address, origin)
-	}
-	return path, nil
-}
-
 // configDir is docker's configuration directory, empty where there is none to
 // be found.
-func (a asked) configDir() string {
+func (a Asked) configDir() string {
 	if a.ConfigDir != "" {
 		return a.ConfigDir
 	}
@@ -128,7 +120,7 @@ func contextHost(dir, name string) (string, error) {
 	if host := meta.Endpoints["docker"].Host; host != "" {
 		return normalise(host), nil
 	}
-	return defaultEndpoint, nil
+	return Default, nil
 }
 
 func digest(name string) string {
