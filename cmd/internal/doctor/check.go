@@ -39,10 +39,16 @@ type Finding struct {
 // Steps are what a safe Finding's Fix does; none for another.
 func (f Finding) Steps() []Step { return f.steps }
 
-// safe makes a finding one that is mended by steps, in their order.
-func (f Finding) safe(steps ...Step) Finding {
-	f.Safe, f.steps, f.Fix = true, steps, commands(steps)
-	return f
+// findings collects what checks find.
+type findings []Finding
+
+func (f *findings) add(s Severity, what, why, fix string) {
+	*f = append(*f, Finding{Severity: s, What: what, Why: why, Fix: fix})
+}
+
+// mend adds a finding that steps mend, in their order.
+func (f *findings) mend(s Severity, what, why string, steps ...Step) {
+	*f = append(*f, Finding{Severity: s, What: what, Why: why, Fix: commands(steps), Safe: true, steps: steps})
 }
 
 // Check is one thing that is looked for.
@@ -51,7 +57,7 @@ type Check struct {
 	ID string
 	// Title says what is right when nothing is found.
 	Title string
-	look  func(f *Facts) []Finding
+	look  func(f *Facts, found *findings)
 }
 
 // Checks are all checks, in the order in which a node comes up.
@@ -67,26 +73,18 @@ func Checks() []Check {
 // Judge runs checks over the facts. Findings stand by severity, and within one in
 // the order of the checks.
 func Judge(checks []Check, f *Facts) []Finding {
-	found := []Finding{}
+	found := findings{}
 	for _, c := range checks {
-		for _, finding := range c.look(f) {
+		before := len(found)
+		c.look(f, &found)
+		for i := range found[before:] {
+			finding := &found[before+i]
 			finding.Check = c.ID
 			for _, text := range []*string{&finding.What, &finding.Why, &finding.Fix} {
 				*text = terminal.Lines(*text)
 			}
-			found = append(found, finding)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Severity.rank(), b.Severity.rank()) })
 	return found
-}
-
-// one is the finding alone, in the form that a check returns.
-func one(s Severity, what, why, fix string) []Finding {
-	return []Finding{{Severity: s, What: what, Why: why, Fix: fix}}
-}
-
-// mended is the same for one that steps mend.
-func mended(s Severity, what, why string, steps ...Step) []Finding {
-	return []Finding{Finding{Severity: s, What: what, Why: why}.safe(steps...)}
 }

@@ -45,9 +45,9 @@ func (f *Facts) cgroups() []cgroups {
 }
 
 var cgroupChecks = []Check{
-	{"cgroup-driver", "kubelet and its engine have the same cgroup driver", func(f *Facts) []Finding {
+	{"cgroup-driver", "kubelet and its engine have the same cgroup driver", func(f *Facts, found *findings) {
 		if f.System.Kubelet == "" {
-			return nil
+			return
 		}
 		var names, edits []string
 		other := ""
@@ -57,13 +57,13 @@ var cgroupChecks = []Check{
 			}
 		}
 		if names == nil {
-			return nil
+			return
 		}
 		// Where systemd manages some cgroups, it is to manage all.
 		fix := strings.Join(edits, "\n")
 		if other == systemdDriver {
 			fix = fmt.Sprintf("edit %s: cgroupDriver: systemd, then: systemctl restart kubelet", f.at("/var/lib/kubelet/config.yaml"))
 		}
-		return one(Warning, fmt.Sprintf("kubelet's cgroup driver is %s, %s is %s", f.System.Kubelet, strings.Join(names, " and "), other), "pods lose devices and limits when systemd reloads", fix)
+		found.add(Warning, fmt.Sprintf("kubelet's cgroup driver is %s, %s is %s", f.System.Kubelet, strings.Join(names, " and "), other), "pods lose devices and limits when systemd reloads", fix)
 	}},
 }

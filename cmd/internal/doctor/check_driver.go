@@ -19,99 +19,82 @@ const (
 const reload = "modprobe -r metax && modprobe metax"
 
 var lookingChecks = []Check{
-	{"looked", "everything could be looked at", func(f *Facts) []Finding {
-		var all []Finding
+	{"looked", "everything could be looked at", func(f *Facts, found *findings) {
 		for _, t := range f.Troubles {
-			all = append(all, Finding{
-				Severity: Warning, What: fmt.Sprintf("%s could not be looked at: %s", t.Collector, t.Err),
-				Why: "what is wrong there stays unseen", Fix: f.command("doctor"),
-			})
+			found.add(Warning, fmt.Sprintf("%s could not be looked at: %s", t.Collector, t.Err), "what is wrong there stays unseen", f.command("doctor"))
 		}
-		return all
 	}},
 }
 
 var driverChecks = []Check{
-	{"gpu-present", "there is a MetaX GPU on the PCI bus", func(f *Facts) []Finding {
-		if len(f.Kernel.GPUs) > 0 || slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == first[0].name }) {
-			return nil
+	{"gpu-present", "there is a MetaX GPU on the PCI bus", func(f *Facts, found *findings) {
+		if len(f.Kernel.GPUs) == 0 && !slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == first[0].name }) {
+			found.add(Error, "no MetaX GPU is on the PCI bus", "without one there is nothing to give to a container", "echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:")
 		}
-		return one(Error, "no MetaX GPU is on the PCI bus", "without one there is nothing to give to a container", "echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:")
 	}},
-	{"driver-loaded", "the kernel module metax is loaded", func(f *Facts) []Finding {
-		if len(f.Kernel.GPUs) == 0 || f.Kernel.Module.Loaded || f.allFor(vfio) {
-			return nil
+	{"driver-loaded", "the kernel module metax is loaded", func(f *Facts, found *findings) {
+		if len(f.Kernel.GPUs) > 0 && !f.Kernel.Module.Loaded && !f.allFor(vfio) {
+			found.add(Error, fmt.Sprintf("%s on the PCI bus, and the kernel module metax is not loaded", are(len(f.Kernel.GPUs), "GPU")),
+				"the module makes the device nodes of the GPUs", "modprobe metax")
 		}
-		return one(Error, fmt.Sprintf("%s on the PCI bus, and the kernel module metax is not loaded", are(len(f.Kernel.GPUs), "GPU")),
-			"the module makes the device nodes of the GPUs", "modprobe metax")
 	}},
-	{"driver-bound", "the driver has every GPU", func(f *Facts) []Finding {
-		var all []Finding
+	{"driver-bound", "the driver has every GPU", func(f *Facts, found *findings) {
 		for _, fn := range f.Kernel.Functions {
 			switch {
 			case !f.Kernel.Module.Loaded || fn.Driver == driver || fn.Driver == vfio:
 			case fn.Driver == "":
-				all = append(all, one(Error, fmt.Sprintf("no driver has GPU %s, though the module metax is loaded", fn.BDF),
-					"it has no device nodes, so that no container gets it", fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF))...)
+				found.add(Error, fmt.Sprintf("no driver has GPU %s, though the module metax is loaded", fn.BDF),
+					"it has no device nodes, so that no container gets it", fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF))
 			default:
-				all = append(all, one(Error, fmt.Sprintf("the driver %s has GPU %s", fn.Driver, fn.BDF), "only the driver metax makes its device nodes",
-					fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF, fn.Driver, fn.BDF))...)
+				found.add(Error, fmt.Sprintf("the driver %s has GPU %s", fn.Driver, fn.BDF), "only the driver metax makes its device nodes",
+					fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF, fn.Driver, fn.BDF))
 			}
 		}
-		return all
 	}},
-	{"driver-vfio", "no GPU is set aside for virtual machines", func(f *Facts) []Finding {
+	{"driver-vfio", "no GPU is set aside for virtual machines", func(f *Facts, found *findings) {
 		var set []string
 		for _, fn := range f.Kernel.Functions {
 			if fn.Driver == vfio {
 				set = append(set, fn.BDF.String())
 			}
 		}
-		if set == nil {
-			return nil
+		if set != nil {
+			found.add(Info, fmt.Sprintf("GPU %s: set aside for virtual machines, by the driver vfio-pci", list(set)), "containers do not get it",
+				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/vfio-pci/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", set[0], set[0]))
 		}
-		return one(Info, fmt.Sprintf("GPU %s: set aside for virtual machines, by the driver vfio-pci", list(set)), "containers do not get it",
-			fmt.Sprintf("echo %s > /sys/bus/pci/drivers/vfio-pci/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", set[0], set[0]))
 	}},
-	{"iommu", "there is an IOMMU where GPUs are for virtual machines", func(f *Facts) []Finding {
-		if f.Kernel.IOMMU || !slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }) {
-			return nil
+	{"iommu", "there is an IOMMU where GPUs are for virtual machines", func(f *Facts, found *findings) {
+		if !f.Kernel.IOMMU && slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }) {
+			found.add(Warning, "a GPU is set aside for virtual machines, and the kernel uses no IOMMU", "no virtual machine can be given it",
+				`add "intel_iommu=on iommu=pt" (on AMD "iommu=pt") to the kernel's command line, and reboot`)
 		}
-		return one(Warning, "a GPU is set aside for virtual machines, and the kernel uses no IOMMU", "no virtual machine can be given it",
-			`add "intel_iommu=on iommu=pt" (on AMD "iommu=pt") to the kernel's command line, and reboot`)
 	}},
-	{"gpu-alive", "every GPU answers on the PCI bus", func(f *Facts) []Finding {
-		var all []Finding
+	{"gpu-alive", "every GPU answers on the PCI bus", func(f *Facts, found *findings) {
 		for _, fn := range f.Kernel.Functions {
 			if fn.Dead {
-				all = append(all, one(Error, fmt.Sprintf("GPU %s does not answer: it has fallen off the bus", fn.BDF),
+				found.add(Error, fmt.Sprintf("GPU %s does not answer: it has fallen off the bus", fn.BDF),
 					"whoever uses it hangs or fails; a reset or a power cycle may bring it back",
-					fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/remove && echo 1 > /sys/bus/pci/rescan", fn.BDF))...)
+					fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/remove && echo 1 > /sys/bus/pci/rescan", fn.BDF))
 			}
 		}
-		return all
 	}},
-	{"pcie-width", "every GPU has all lanes of its PCIe link", func(f *Facts) []Finding {
-		var all []Finding
+	{"pcie-width", "every GPU has all lanes of its PCIe link", func(f *Facts, found *findings) {
 		for _, fn := range f.Kernel.Functions {
 			if fn.Width > 0 && fn.Width < fn.MaxWidth && !fn.Dead {
-				all = append(all, one(Warning, fmt.Sprintf("GPU %s uses %d of the %d lanes of its PCIe link", fn.BDF, fn.Width, fn.MaxWidth),
+				found.add(Warning, fmt.Sprintf("GPU %s uses %d of the %d lanes of its PCIe link", fn.BDF, fn.Width, fn.MaxWidth),
 					"copies to and from it take as much longer; a card that sits badly, a riser or a slot is the usual cause",
-					fmt.Sprintf("lspci -vv -s %s | grep LnkSta", fn.BDF))...)
+					fmt.Sprintf("lspci -vv -s %s | grep LnkSta", fn.BDF))
 			}
 		}
-		return all
 	}},
-	{"numa", "the place of every GPU among the memory nodes is known", func(f *Facts) []Finding {
-		var all []Finding
+	{"numa", "the place of every GPU among the memory nodes is known", func(f *Facts, found *findings) {
 		for _, fn := range f.Kernel.Functions {
 			if fn.NUMA < 0 && f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 {
-				all = append(all, one(Warning, fmt.Sprintf("the firmware does not say at which of %d memory nodes GPU %s is", f.Kernel.NUMANodes, fn.BDF),
+				found.add(Warning, fmt.Sprintf("the firmware does not say at which of %d memory nodes GPU %s is", f.Kernel.NUMANodes, fn.BDF),
 					"GPUs are then picked without regard to the CPUs that they hang from",
-					fmt.Sprintf("echo 0 > /sys/bus/pci/devices/%s/numa_node, or the node that the board's manual names", fn.BDF))...)
+					fmt.Sprintf("echo 0 > /sys/bus/pci/devices/%s/numa_node, or the node that the board's manual names", fn.BDF))
 			}
 		}
-		return all
 	}},
 }
 
@@ -121,8 +104,7 @@ func (f *Facts) allFor(name string) bool {
 }
 
 var nodeChecks = []Check{
-	{"drm-minors", "the driver made a card and a render node for every GPU", func(f *Facts) []Finding {
-		var all []Finding
+	{"drm-minors", "the driver made a card and a render node for every GPU", func(f *Facts, found *findings) {
 		for _, fn := range f.Kernel.Functions {
 			if fn.Driver != driver {
 				continue
@@ -134,27 +116,24 @@ var nodeChecks = []Check{
 				}
 			}
 			if missing != nil {
-				all = append(all, one(Error, fmt.Sprintf("the driver made no %s node for GPU %s", strings.Join(missing, " and no "), fn.BDF),
-					"no container gets a GPU without both of its nodes; the kernel's log says why", "dmesg | grep -i metax; "+reload)...)
+				found.add(Error, fmt.Sprintf("the driver made no %s node for GPU %s", strings.Join(missing, " and no "), fn.BDF),
+					"no container gets a GPU without both of its nodes; the kernel's log says why", "dmesg | grep -i metax; "+reload)
 			}
 		}
-		return all
 	}},
-	{"dev-nodes", "every node of the driver is in /dev", func(f *Facts) []Finding {
+	{"dev-nodes", "every node of the driver is in /dev", func(f *Facts, found *findings) {
 		var missing []string
 		for _, n := range f.Kernel.Nodes {
 			if !n.Present && n.Numbers != "" {
 				missing = append(missing, n.Path)
 			}
 		}
-		if missing == nil {
-			return nil
+		if missing != nil {
+			found.add(Error, list(missing)+": missing, though the driver has made it", "no container gets a GPU without both of its nodes",
+				"udevadm trigger --action=add --subsystem-match=drm && udevadm settle")
 		}
-		return one(Error, list(missing)+": missing, though the driver has made it", "no container gets a GPU without both of its nodes",
-			"udevadm trigger --action=add --subsystem-match=drm && udevadm settle")
 	}},
-	{"dev-stale", "every node in /dev is the driver's", func(f *Facts) []Finding {
-		var all []Finding
+	{"dev-stale", "every node in /dev is the driver's", func(f *Facts, found *findings) {
 		for _, n := range f.Kernel.Nodes {
 			is := "no character device"
 			if n.Device != nil {
@@ -165,23 +144,21 @@ var nodeChecks = []Check{
 				if n.Numbers != "" {
 					want = n.Numbers
 				}
-				all = append(all, one(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get something else than the GPU",
-					fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))...)
+				found.add(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get something else than the GPU",
+					fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))
 			}
 		}
-		return all
 	}},
-	{"mxcd", "/dev/mxcd is there", func(f *Facts) []Finding {
+	{"mxcd", "/dev/mxcd is there", func(f *Facts, found *findings) {
 		if !f.Kernel.Module.Loaded || len(f.Kernel.GPUs) == 0 {
-			return nil
+			return
 		}
 		if i := slices.IndexFunc(f.Kernel.Nodes, func(n DeviceNode) bool { return n.Path == "/dev/mxcd" }); i >= 0 && f.Kernel.Nodes[i].Present {
-			return nil
+			return
 		}
-		return one(Error, "/dev/mxcd is missing, though the driver is loaded", "every program that computes opens it", "udevadm trigger --action=add; ls /dev/mxcd || { "+reload+"; }")
+		found.add(Error, "/dev/mxcd is missing, though the driver is loaded", "every program that computes opens it", "udevadm trigger --action=add; ls /dev/mxcd || { "+reload+"; }")
 	}},
-	{"node-mode", "the group of every device node may use it", func(f *Facts) []Finding {
-		var all []Finding
+	{"node-mode", "the group of every device node may use it", func(f *Facts, found *findings) {
 		for _, n := range f.Kernel.Nodes {
 			if n.Device == nil || n.Device.World() || n.Device.Perm&0o060 == 0o060 && n.Device.GID != 0 {
 				continue
@@ -190,14 +167,12 @@ var nodeChecks = []Check{
 			if group == 0 {
 				group = video
 			}
-			all = append(all, one(Warning, fmt.Sprintf("only root can open %s (mode %04o, group %d)", n.Path, n.Device.Perm, n.Device.GID),
+			found.add(Warning, fmt.Sprintf("only root can open %s (mode %04o, group %d)", n.Path, n.Device.Perm, n.Device.GID),
 				"users other than root, in a container or outside, cannot use the GPU; a udev rule makes it last over a boot",
-				fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))...)
+				fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))
 		}
-		return all
 	}},
-	{"node-group", "the group of every device node has a name", func(f *Facts) []Finding {
-		var all []Finding
+	{"node-group", "the group of every device node has a name", func(f *Facts, found *findings) {
 		seen := map[uint32]bool{0: true}
 		for _, n := range f.Kernel.Nodes {
 			if n.Device == nil || n.Device.World() || seen[n.Device.GID] || len(f.System.Groups) == 0 {
@@ -205,15 +180,14 @@ var nodeChecks = []Check{
 			}
 			seen[n.Device.GID] = true
 			if _, named := f.System.Groups[n.Device.GID]; !named {
-				all = append(all, one(Warning, fmt.Sprintf("%s belongs to group %d, which has no name", n.Path, n.Device.GID),
-					"nobody can be made a member of it", fmt.Sprintf("groupadd --system --gid %d metax", n.Device.GID))...)
+				found.add(Warning, fmt.Sprintf("%s belongs to group %d, which has no name", n.Path, n.Device.GID),
+					"nobody can be made a member of it", fmt.Sprintf("groupadd --system --gid %d metax", n.Device.GID))
 			}
 		}
-		return all
 	}},
-	{"char-links", "systemd finds every device node by its number", func(f *Facts) []Finding {
+	{"char-links", "systemd finds every device node by its number", func(f *Facts, found *findings) {
 		if !f.Kernel.CharDir && !f.Kernel.Systemd {
-			return nil
+			return
 		}
 		var missing, astray []string
 		var steps []Step
@@ -231,13 +205,14 @@ var nodeChecks = []Check{
 			steps = append(steps, Step{Link: f.at("/dev/char/" + numbers(*n.Device)), Target: ".." + strings.TrimPrefix(n.Path, "/dev")})
 		}
 		if missing == nil {
-			return nil
+			return
 		}
 		what, why := "no link in /dev/char leads to "+list(missing), "where systemd manages cgroups, a container loses the device at the next systemctl daemon-reload"
 		if astray != nil {
-			return one(Warning, what, why, fmt.Sprintf("rm %s\n%s", strings.Join(astray, " "), commands(steps)))
+			found.add(Warning, what, why, fmt.Sprintf("rm %s\n%s", strings.Join(astray, " "), commands(steps)))
+			return
 		}
-		return mended(Warning, what, why, steps...)
+		found.mend(Warning, what, why, steps...)
 	}},
 }
 

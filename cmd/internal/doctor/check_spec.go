@@ -50,64 +50,58 @@ func (f *Facts) generate(args ...string) Step {
 }
 
 var specChecks = []Check{
-	{"spec-dirs", "the directories of CDI specs are there", func(f *Facts) []Finding {
+	{"spec-dirs", "the directories of CDI specs are there", func(f *Facts, found *findings) {
 		if len(f.Specs.Missing) == 0 || len(f.Engines.all()) == 0 {
-			return nil
+			return
 		}
 		var steps []Step
 		for _, dir := range f.Specs.Missing {
 			steps = append(steps, Step{Directory: f.at(dir)})
 		}
-		return mended(Warning, list(f.Specs.Missing)+": no such directory",
+		found.mend(Warning, list(f.Specs.Missing)+": no such directory",
 			"a daemon that starts before it is made may never look into it", steps...)
 	}},
-	{"spec-present", "there is a CDI spec of the GPUs", func(f *Facts) []Finding {
-		if !f.up() || f.present() || f.brokenOurs() {
-			return nil
+	{"spec-present", "there is a CDI spec of the GPUs", func(f *Facts, found *findings) {
+		if f.up() && !f.present() && !f.brokenOurs() {
+			found.mend(Error, fmt.Sprintf("no CDI spec of kind %s in %s", gpuKind, strings.Join(f.Specs.Dirs, ", ")),
+				"no engine knows the GPUs by their CDI names", f.generate())
 		}
-		return mended(Error, fmt.Sprintf("no CDI spec of kind %s in %s", gpuKind, strings.Join(f.Specs.Dirs, ", ")),
-			"no engine knows the GPUs by their CDI names", f.generate())
 	}},
-	{"spec-readable", "every CDI spec of ours can be read by everyone", func(f *Facts) []Finding {
-		var all []Finding
+	{"spec-readable", "every CDI spec of ours can be read by everyone", func(f *Facts, found *findings) {
 		for _, p := range f.Specs.Problems() {
 			if p.Code != cdi.CodePermission {
 				continue
 			}
 			why := "an engine without root, such as rootless Podman, does not know what is in it"
 			if i := slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return f.at(file.Path) == p.Subject || file.Path == p.Subject }); i >= 0 && ours(f.Specs.Files[i].Kind) {
-				all = append(all, mended(Error, p.String(), why, Step{Chmod: f.at(f.Specs.Files[i].Path), Mode: 0o644})...)
+				found.mend(Error, p.String(), why, Step{Chmod: f.at(f.Specs.Files[i].Path), Mode: 0o644})
 				continue
 			}
-			all = append(all, one(Warning, p.String(), why, "chmod 0644 "+quoted(p.Subject))...)
+			found.add(Warning, p.String(), why, "chmod 0644 "+quoted(p.Subject))
 		}
-		return all
 	}},
-	{"spec-writable", "nobody but root can write a CDI spec or its directory", func(f *Facts) []Finding {
-		return f.dangers(cdi.CodeWritable, "a spec says what engines mount and run as root; metax-runtime and metax-hook refuse this one",
+	{"spec-writable", "nobody but root can write a CDI spec or its directory", func(f *Facts, found *findings) {
+		f.dangers(found, cdi.CodeWritable, "a spec says what engines mount and run as root; metax-runtime and metax-hook refuse this one",
 			func(at string) string { return "chown root:root " + at + " && chmod go-w " + at })
 	}},
-	{"spec-kind", "no CDI spec has a kind that ends an engine", func(f *Facts) []Finding {
-		return f.dangers(cdi.CodeName, "the engine ends as it reads the spec, whichever device a container asks for",
+	{"spec-kind", "no CDI spec has a kind that ends an engine", func(f *Facts, found *findings) {
+		f.dangers(found, cdi.CodeName, "the engine ends as it reads the spec, whichever device a container asks for",
 			func(at string) string { return "mv " + at + " " + at + ".broken" })
 	}},
-	{"spec-form", "every CDI spec can be used by engines", func(f *Facts) []Finding {
-		var all []Finding
+	{"spec-form", "every CDI spec can be used by engines", func(f *Facts, found *findings) {
 		for _, file := range f.Specs.Files {
 			if file.Error == "" {
 				continue
 			}
 			what, why := fmt.Sprintf("%s: %s", f.at(file.Path), file.Error), "some engines refuse every CDI device while one file is broken"
 			if path.Base(file.Path) == gpuFile && path.Dir(file.Path) == cdi.DynamicDir && f.up() {
-				all = append(all, one(Error, what, why, fmt.Sprintf("rm %s && %s", quoted(f.at(file.Path)), f.generate().String()))...)
+				found.add(Error, what, why, fmt.Sprintf("rm %s && %s", quoted(f.at(file.Path)), f.generate().String()))
 				continue
 			}
-			all = append(all, one(Error, what, why, fmt.Sprintf("mv %s %s.broken", quoted(f.at(file.Path)), quoted(f.at(file.Path))))...)
+			found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", quoted(f.at(file.Path)), quoted(f.at(file.Path))))
 		}
-		return all
 	}},
-	{"spec-conflict", "no device name stands in two files of one directory", func(f *Facts) []Finding {
-		var all []Finding
+	{"spec-conflict", "no device name stands in two files of one directory", func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.Specs.Devices {
 			key := strings.Join(d.Conflict, " ")
@@ -115,13 +109,11 @@ var specChecks = []Check{
 				continue
 			}
 			seen[key] = true
-			all = append(all, one(Error, fmt.Sprintf("%s both define %s", strings.Join(d.Conflict, " and "), d.Name), "no engine resolves such a name",
-				"rm "+quoted(f.at(f.odd(d.Conflict))))...)
+			found.add(Error, fmt.Sprintf("%s both define %s", strings.Join(d.Conflict, " and "), d.Name), "no engine resolves such a name",
+				"rm "+quoted(f.at(f.odd(d.Conflict))))
 		}
-		return all
 	}},
-	{"spec-shadowed", "no CDI spec hides another one that says something else", func(f *Facts) []Finding {
-		var all []Finding
+	{"spec-shadowed", "no CDI spec hides another one that says something else", func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.Specs.Devices {
 			for _, below := range d.Shadowed {
@@ -129,14 +121,12 @@ var specChecks = []Check{
 					continue
 				}
 				seen[d.File+below] = true
-				all = append(all, one(Warning, fmt.Sprintf("%s defines %s too, and %s wins", below, d.Name, d.File),
-					"what is changed in the first has no effect", "rm "+quoted(f.at(below)))...)
+				found.add(Warning, fmt.Sprintf("%s defines %s too, and %s wins", below, d.Name, d.File),
+					"what is changed in the first has no effect", "rm "+quoted(f.at(below)))
 			}
 		}
-		return all
 	}},
-	{"spec-drift", "the CDI specs are true to the node", func(f *Facts) []Finding {
-		var all []Finding
+	{"spec-drift", "the CDI specs are true to the node", func(f *Facts, found *findings) {
 		for _, o := range f.Specs.Ours {
 			n := len(o.Drift)
 			if n == 0 && !o.Removed {
@@ -154,54 +144,52 @@ var specChecks = []Check{
 			if _, class, _ := strings.Cut(o.Kind, "/"); o.Path != cdi.Path(cdi.DefaultVendor, class, cdi.JSON) {
 				step = f.generate("--class", class, "--output", f.at(o.Path))
 			}
-			all = append(all, f.anew(Error, what, why, step)...)
+			f.anew(found, Error, what, why, step)
 		}
-		return all
 	}},
-	{"spec-hooks", "the hooks in CDI specs can be trusted", func(f *Facts) []Finding {
-		return f.problems("a container with it does not start, or somebody else runs a program as root", cdi.CodeHook, cdi.CodeHookEnv)
+	{"spec-hooks", "the hooks in CDI specs can be trusted", func(f *Facts, found *findings) {
+		f.problems(found, "a container with it does not start, or somebody else runs a program as root", cdi.CodeHook, cdi.CodeHookEnv)
 	}},
-	{"spec-files", "what CDI specs name is there", func(f *Facts) []Finding {
+	{"spec-files", "what CDI specs name is there", func(f *Facts, found *findings) {
 		if !f.up() {
-			return nil // its nodes are missing for a reason that stands above
+			return // its nodes are missing for a reason that stands above
 		}
-		return f.problems("a container with it does not start", cdi.CodeNode, cdi.CodeMount, cdi.CodeNumbers, cdi.CodePath, cdi.CodeText, cdi.CodeOutside)
+		f.problems(found, "a container with it does not start", cdi.CodeNode, cdi.CodeMount, cdi.CodeNumbers, cdi.CodePath, cdi.CodeText, cdi.CodeOutside)
 	}},
-	{"spec-groups", "the CDI spec gives the groups of the device nodes", func(f *Facts) []Finding {
+	{"spec-groups", "the CDI spec gives the groups of the device nodes", func(f *Facts, found *findings) {
 		i := slices.IndexFunc(f.Specs.Ours, func(o Spec) bool { return o.Kind == gpuKind })
 		if i < 0 || f.Specs.Ours[i].Groups || !slices.ContainsFunc(f.Node.GPUs, func(g gpu.GPU) bool { return len(g.GIDs) > 0 }) {
-			return nil
+			return
 		}
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) {
-			return nil // it has to be so
+			return // it has to be so
 		}
-		return one(Info, f.at(f.Specs.Ours[i].Path)+" was written without groups", "in a container, users other than root may need --group-add", f.command("cdi", "generate"))
+		found.add(Info, f.at(f.Specs.Ours[i].Path)+" was written without groups", "in a container, users other than root may need --group-add", f.command("cdi", "generate"))
 	}},
 }
 
 // dangers are the problems of spec files and directories that have a code, each with
 // the command that ends it.
-func (f *Facts) dangers(code, why string, fix func(at string) string) []Finding {
-	var all []Finding
+func (f *Facts) dangers(found *findings, code, why string, fix func(at string) string) {
 	for _, p := range f.Specs.Problems() {
 		if p.Code == code {
 			p.Subject = f.at(p.Subject)
-			all = append(all, one(Error, p.String(), why, fix(quoted(p.Subject)))...)
+			found.add(Error, p.String(), why, fix(quoted(p.Subject)))
 		}
 	}
-	return all
 }
 
 // anew is a finding that cdi generate mends. It is safe unless GPUs would vanish
 // from a spec: they may only be gone for a moment.
-func (f *Facts) anew(s Severity, what, why string, step Step) []Finding {
+func (f *Facts) anew(found *findings, s Severity, what, why string, step Step) {
 	shrinks := func(o Spec) bool {
 		return o.Removed || slices.ContainsFunc(o.Drift, func(d cdi.Difference) bool { return d.Op == cdi.Removed && d.Field == "" })
 	}
 	if slices.ContainsFunc(f.Specs.Ours, shrinks) {
-		return one(s, what, why, step.String())
+		found.add(s, what, why, step.String())
+		return
 	}
-	return mended(s, what, why, step)
+	found.mend(s, what, why, step)
 }
 
 // same tells whether a file says what another one says.
@@ -227,19 +215,17 @@ func (f *Facts) brokenOurs() bool {
 
 // problems are those of our specs that have one of the codes, unless the spec is
 // to be written anew anyway.
-func (f *Facts) problems(why string, codes ...string) []Finding {
-	var all []Finding
+func (f *Facts) problems(found *findings, why string, codes ...string) {
 	for _, o := range f.Specs.Ours {
 		if len(o.Drift) > 0 || o.Removed {
 			continue
 		}
 		for _, p := range o.Problems {
 			if slices.Contains(codes, p.Code) {
-				all = append(all, one(Error, fmt.Sprintf("%s: %s", f.at(o.Path), p), why, f.mendProblem(p))...)
+				found.add(Error, fmt.Sprintf("%s: %s", f.at(o.Path), p), why, f.mendProblem(p))
 			}
 		}
 	}
-	return all
 }
 
 func (f *Facts) mendProblem(p cdi.Problem) string {
@@ -259,23 +245,20 @@ func readsUpTo(e Engine) (version engine.Version, ok bool) {
 }
 
 var resolveChecks = []Check{
-	{"spec-version", "every engine reads the version of the CDI specs", func(f *Facts) []Finding {
-		var all []Finding
+	{"spec-version", "every engine reads the version of the CDI specs", func(f *Facts, found *findings) {
 		for _, e := range f.Engines.all() {
 			most, bounded := readsUpTo(e)
 			for _, o := range f.Specs.Ours {
 				if v := engine.ParseVersion(o.Version); bounded && v.Compare(most) > 0 {
-					all = append(all, one(Error, fmt.Sprintf("%s is of CDI %s, and %s %s reads up to %d.%d.%d", f.at(o.Path), o.Version, e.Name, e.Version, most.Major, most.Minor, most.Patch),
-						"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))...)
+					found.add(Error, fmt.Sprintf("%s is of CDI %s, and %s %s reads up to %d.%d.%d", f.at(o.Path), o.Version, e.Name, e.Version, most.Major, most.Minor, most.Patch),
+						"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))
 				}
 			}
 		}
-		return all
 	}},
-	{"cdi-names", "every engine resolves the CDI names of the GPUs", func(f *Facts) []Finding {
-		var all []Finding
+	{"cdi-names", "every engine resolves the CDI names of the GPUs", func(f *Facts, found *findings) {
 		if !f.Specs.has(gpuKind) {
-			return nil
+			return
 		}
 		for _, e := range f.Engines.all() {
 			dirs, own := f.dirsOf(e)
@@ -283,10 +266,9 @@ var resolveChecks = []Check{
 			if len(names) == 0 || !own && f.faulty() {
 				continue
 			}
-			all = append(all, one(Error, fmt.Sprintf("%s, which looks in %s, does not resolve %s", e.Name, strings.Join(dirs, ", "), list(names)),
-				"it starts no container that asks for one of these", f.generate("--output", path.Join(f.at(dirs[len(dirs)-1]), gpuFile)).String())...)
+			found.add(Error, fmt.Sprintf("%s, which looks in %s, does not resolve %s", e.Name, strings.Join(dirs, ", "), list(names)),
+				"it starts no container that asks for one of these", f.generate("--output", path.Join(f.at(dirs[len(dirs)-1]), gpuFile)).String())
 		}
-		return all
 	}},
 }
 
@@ -329,23 +311,21 @@ func unaliased(dir string) string {
 }
 
 var recordChecks = []Check{
-	{"record", "what the vendor's software tells is recorded", func(f *Facts) []Finding {
+	{"record", "what the vendor's software tells is recorded", func(f *Facts, found *findings) {
 		switch {
 		case !f.up() || !f.present():
-			return nil
 		case !f.Record.Present:
-			return f.anew(Warning, f.at(f.Record.Path)+" is missing", "metax-docker does not ask the vendor's software, and knows neither MetaXLink nor UUIDs without it", f.generate())
+			f.anew(found, Warning, f.at(f.Record.Path)+" is missing", "metax-docker does not ask the vendor's software, and knows neither MetaXLink nor UUIDs without it", f.generate())
 		case f.Record.Err != "":
-			return one(Error, "the record of the node cannot be read: "+f.Record.Err, "metax-docker does not use it, and knows neither MetaXLink nor UUIDs",
+			found.add(Error, "the record of the node cannot be read: "+f.Record.Err, "metax-docker does not use it, and knows neither MetaXLink nor UUIDs",
 				fmt.Sprintf("rm %s && %s", quoted(f.at(f.Record.Path)), f.generate().String()))
 		case f.Record.Early:
-			return f.anew(Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may be others since", f.generate())
+			f.anew(found, Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may be others since", f.generate())
 		}
-		return nil
 	}},
-	{"record-drift", "the record is true to the node", func(f *Facts) []Finding {
+	{"record-drift", "the record is true to the node", func(f *Facts, found *findings) {
 		if !f.up() || !f.Node.Known || !f.Record.Present || f.Record.Err != "" || f.Record.Early {
-			return nil
+			return
 		}
 		for _, g := range f.Node.GPUs {
 			r, known := f.Record.Node.Lookup(g.BDF)
@@ -354,11 +334,12 @@ var recordChecks = []Check{
 			case !seen:
 				// That the kernel does not show it stands above.
 			case !known:
-				return f.anew(Warning, fmt.Sprintf("the record does not know GPU %s", g.BDF), "metax-docker gives GPUs by what is recorded", f.generate())
+				f.anew(found, Warning, fmt.Sprintf("the record does not know GPU %s", g.BDF), "metax-docker gives GPUs by what is recorded", f.generate())
+				return
 			case r.UUID != g.UUID && g.UUID != "", r.Healthy != g.Healthy:
-				return f.anew(Warning, fmt.Sprintf("GPU %s is no longer as it is recorded", g.BDF), "metax-docker gives GPUs by what is recorded", f.generate())
+				f.anew(found, Warning, fmt.Sprintf("GPU %s is no longer as it is recorded", g.BDF), "metax-docker gives GPUs by what is recorded", f.generate())
+				return
 			}
 		}
-		return nil
 	}},
 }

@@ -20,46 +20,37 @@ import (
 const many = 1 << 24
 
 var systemChecks = []Check{
-	{"kernel", "the kernel can do what metax-hook needs", func(f *Facts) []Finding {
-		if v := engine.ParseVersion(f.System.Kernel); !v.Before(5, 12) {
-			return nil
+	{"kernel", "the kernel can do what metax-hook needs", func(f *Facts, found *findings) {
+		if engine.ParseVersion(f.System.Kernel).Before(5, 12) {
+			found.add(Warning, fmt.Sprintf("the kernel is %s, older than 5.12", f.System.Kernel),
+				"containers with the host's MXMACA start without an entry in the dynamic linker's cache", "uname -r; install a kernel of 5.12 or later")
 		}
-		return one(Warning, fmt.Sprintf("the kernel is %s, older than 5.12", f.System.Kernel),
-			"containers with the host's MXMACA start without an entry in the dynamic linker's cache", "uname -r; install a kernel of 5.12 or later")
 	}},
-	{"open-files", "containers get a bearable limit of open files", func(f *Facts) []Finding {
-		var all []Finding
+	{"open-files", "containers get a bearable limit of open files", func(f *Facts, found *findings) {
 		for _, l := range f.System.Limits {
 			if l.Open > many {
-				all = append(all, one(Warning, fmt.Sprintf("%s and its containers may open %d files", l.Program, l.Open),
+				found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", l.Program, l.Open),
 					"programs that close every possible file when they start take seconds or minutes",
-					fmt.Sprintf(`edit /etc/systemd/system/%s.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart %s`, unitOf(l.Program), unitOf(l.Program)))...)
+					fmt.Sprintf(`edit /etc/systemd/system/%s.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart %s`, unitOf(l.Program), unitOf(l.Program)))
 			}
 		}
-		return all
 	}},
-	{"proc", "holders of GPUs can be seen", func(f *Facts) []Finding {
-		if !f.System.HidePID || f.Asker.UID == 0 {
-			return nil
+	{"proc", "holders of GPUs can be seen", func(f *Facts, found *findings) {
+		if f.System.HidePID && f.Asker.UID != 0 {
+			found.add(Info, "/proc shows you your own processes only (hidepid)", "GPUs that others' processes hold look free", "sudo "+f.command("ps"))
 		}
-		return one(Info, "/proc shows you your own processes only (hidepid)", "GPUs that others' processes hold look free", "sudo "+f.command("ps"))
 	}},
-	{"refresh-unit", "the CDI spec is written at boot", func(f *Facts) []Finding {
+	{"refresh-unit", "the CDI spec is written at boot", func(f *Facts, found *findings) {
 		u := f.System.Unit
 		switch {
-		case !f.Kernel.Systemd || len(f.Kernel.GPUs) == 0:
-			return nil
+		case !f.Kernel.Systemd || len(f.Kernel.GPUs) == 0, !u.Installed && f.resolves([]string{cdi.StaticDir}):
 		case !u.Installed:
-			if f.resolves([]string{cdi.StaticDir}) {
-				return nil
-			}
-			return one(Warning, refreshUnit+" is not installed", "nothing writes the CDI spec after a boot, a new driver or a new card", "install the toolkit's package, then: systemctl enable --now "+refreshUnit)
+			found.add(Warning, refreshUnit+" is not installed", "nothing writes the CDI spec after a boot, a new driver or a new card", "install the toolkit's package, then: systemctl enable --now "+refreshUnit)
 		case !u.Enabled:
-			return one(Warning, refreshUnit+" is not enabled", "nothing writes the CDI spec after a boot", "systemctl enable --now "+refreshUnit)
+			found.add(Warning, refreshUnit+" is not enabled", "nothing writes the CDI spec after a boot", "systemctl enable --now "+refreshUnit)
 		case u.Result != "" && u.Result != "success":
-			return one(Warning, fmt.Sprintf("%s has failed: %s", refreshUnit, u.Result), "the CDI spec may be that of an earlier state", "journalctl -u "+refreshUnit+" && systemctl restart "+refreshUnit)
+			found.add(Warning, fmt.Sprintf("%s has failed: %s", refreshUnit, u.Result), "the CDI spec may be that of an earlier state", "journalctl -u "+refreshUnit+" && systemctl restart "+refreshUnit)
 		}
-		return nil
 	}},
 }
 
@@ -72,9 +63,9 @@ func unitOf(program string) string {
 }
 
 var userChecks = []Check{
-	{"user-nodes", "you may open the GPUs", func(f *Facts) []Finding {
+	{"user-nodes", "you may open the GPUs", func(f *Facts, found *findings) {
 		if f.Asker.UID == 0 {
-			return nil
+			return
 		}
 		for _, n := range f.Kernel.Nodes {
 			if n.Device == nil || n.Device.World() || n.Device.GID == 0 || n.Device.Perm&0o060 != 0o060 || slices.Contains(f.Asker.Groups, int(n.Device.GID)) {
@@ -88,45 +79,44 @@ var userChecks = []Check{
 			if f.Engines.Docker.Open && !f.Engines.Podman.There() {
 				s = Info // docker's daemon opens them
 			}
-			return one(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
+			found.add(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
 				"programs of yours, and rootless containers, cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s, and log in again", group, f.Asker.Name))
+			return
 		}
-		return nil
 	}},
-	{"user-docker", "you may talk to docker", func(f *Facts) []Finding {
+	{"user-docker", "you may talk to docker", func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; f.Asker.UID == 0 || !d.Socket || d.Open {
-			return nil
+			return
 		}
 		s := Warning
 		if f.Engines.Podman.There() {
 			s = Info // there is another engine
 		}
-		return one(s, fmt.Sprintf("you (%s) may not talk to the docker daemon", f.Asker.Name), "metax-docker and docker fail; members of docker's group can become root",
+		found.add(s, fmt.Sprintf("you (%s) may not talk to the docker daemon", f.Asker.Name), "metax-docker and docker fail; members of docker's group can become root",
 			fmt.Sprintf("sudo usermod -aG docker %s, and log in again", f.Asker.Name))
 	}},
-	{"user-subids", "you have ids for rootless containers", func(f *Facts) []Finding {
-		if f.Asker.UID == 0 || f.System.SubIDs || !f.Engines.Podman.There() {
-			return nil
+	{"user-subids", "you have ids for rootless containers", func(f *Facts, found *findings) {
+		if f.Asker.UID != 0 && !f.System.SubIDs && f.Engines.Podman.There() {
+			found.add(Warning, fmt.Sprintf("you (%s) have no ids in /etc/subuid and /etc/subgid", f.Asker.Name), "rootless containers cannot have other users than root",
+				fmt.Sprintf("sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s", f.Asker.Name))
 		}
-		return one(Warning, fmt.Sprintf("you (%s) have no ids in /etc/subuid and /etc/subgid", f.Asker.Name), "rootless containers cannot have other users than root",
-			fmt.Sprintf("sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s", f.Asker.Name))
 	}},
-	{"rootless-groups", "rootless containers keep the group of the GPUs", func(f *Facts) []Finding {
+	{"rootless-groups", "rootless containers keep the group of the GPUs", func(f *Facts, found *findings) {
 		rootless := f.Asker.UID != 0 && f.Engines.Podman.There() || f.Engines.Docker.Info.Rootless()
 		for _, n := range f.Kernel.Nodes {
 			if rootless && n.Device != nil && !n.Device.World() && n.Device.GID != 0 && (f.Asker.UID == 0 || slices.Contains(f.Asker.Groups, int(n.Device.GID))) {
-				return one(Info, fmt.Sprintf("the group of %s has no id in a user namespace", n.Path), "a rootless container opens the GPU only if it keeps your groups",
+				found.add(Info, fmt.Sprintf("the group of %s has no id in a user namespace", n.Path), "a rootless container opens the GPU only if it keeps your groups",
 					"podman run --group-add keep-groups --device metax-tech.com/gpu=0 …")
+				return
 			}
 		}
-		return nil
 	}},
 }
 
 var securityChecks = []Check{
-	{"selinux", "SELinux lets containers use the GPUs", func(f *Facts) []Finding {
+	{"selinux", "SELinux lets containers use the GPUs", func(f *Facts, found *findings) {
 		if !f.System.Enforcing || len(f.Engines.all()) == 0 {
-			return nil
+			return
 		}
 		var off []string
 		for _, name := range sorted(f.System.Booleans) {
@@ -135,7 +125,7 @@ var securityChecks = []Check{
 			}
 		}
 		if off == nil {
-			return nil
+			return
 		}
 		what := "SELinux is enforcing, and " + strings.Join(off, " and ") + " is off"
 		for _, n := range f.Kernel.Nodes {
@@ -143,10 +133,9 @@ var securityChecks = []Check{
 				what += ": " + n.Path + " is a " + n.Type
 			}
 		}
-		return one(Warning, what, "a container gets the device node and may not open it", "setsebool -P "+strings.Join(off, "=1 ")+"=1")
+		found.add(Warning, what, "a container gets the device node and may not open it", "setsebool -P "+strings.Join(off, "=1 ")+"=1")
 	}},
-	{"denials", "nobody was denied a GPU", func(f *Facts) []Finding {
-		var all []Finding
+	{"denials", "nobody was denied a GPU", func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.System.Denials {
 			if seen[d.Module] || !f.names(d.Line) {
@@ -157,9 +146,8 @@ var securityChecks = []Check{
 			if d.Module == "SELinux" {
 				fix = "setsebool -P container_use_devices=1"
 			}
-			all = append(all, one(Warning, fmt.Sprintf("%s denied a GPU, says %s: %.200s", d.Module, f.at(d.File), d.Line), "the program that the line names could not use it", fix)...)
+			found.add(Warning, fmt.Sprintf("%s denied a GPU, says %s: %.200s", d.Module, f.at(d.File), d.Line), "the program that the line names could not use it", fix)
 		}
-		return all
 	}},
 }
 
@@ -171,15 +159,13 @@ func (f *Facts) names(line string) bool {
 }
 
 var programChecks = []Check{
-	{"programs", "the toolkit's programs are together", func(f *Facts) []Finding {
-		if len(f.Programs.Missing) == 0 {
-			return nil
+	{"programs", "the toolkit's programs are together", func(f *Facts, found *findings) {
+		if len(f.Programs.Missing) > 0 {
+			found.add(Warning, list(f.Programs.Missing)+": not beside metax-ctk in "+f.Programs.Dir, "what it is for does not work: "+purposes(f.Programs.Missing),
+				"install the toolkit's package again, or in its source: make install")
 		}
-		return one(Warning, list(f.Programs.Missing)+": not beside metax-ctk in "+f.Programs.Dir, "what it is for does not work: "+purposes(f.Programs.Missing),
-			"install the toolkit's package again, or in its source: make install")
 	}},
-	{"programs-trust", "nobody but root can change the toolkit's programs", func(f *Facts) []Finding {
-		var all []Finding
+	{"programs-trust", "nobody but root can change the toolkit's programs", func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, u := range f.Programs.Unsafe {
 			if seen[u.Culprit] {
@@ -190,36 +176,33 @@ var programChecks = []Check{
 			if u.Sticky {
 				fix = "move the toolkit's programs to where only root can write: make install"
 			}
-			all = append(all, one(Error, u.Path+": "+u.Why, "root runs it, in the start of containers", fix)...)
+			found.add(Error, u.Path+": "+u.Why, "root runs it, in the start of containers", fix)
 		}
-		return all
 	}},
-	{"programs-version", "the toolkit's programs are of one version", func(f *Facts) []Finding {
+	{"programs-version", "the toolkit's programs are of one version", func(f *Facts, found *findings) {
 		for _, name := range sorted(f.Programs.Versions) {
-			return one(Warning, fmt.Sprintf("%s says %q, metax-ctk is %s", name, f.Programs.Versions[name], f.Programs.Version),
+			found.add(Warning, fmt.Sprintf("%s says %q, metax-ctk is %s", name, f.Programs.Versions[name], f.Programs.Version),
 				"an upgrade was done by half: a spec may name what the other does not know", "install the toolkit's package again, or in its source: make install")
+			return
 		}
-		return nil
 	}},
-	{"wrapper", "metax-docker is the toolkit's", func(f *Facts) []Finding {
-		if f.Programs.Foreign == "" {
-			return nil
+	{"wrapper", "metax-docker is the toolkit's", func(f *Facts, found *findings) {
+		if f.Programs.Foreign != "" {
+			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another's metax-docker, which knows no leases of ours",
+				fmt.Sprintf("export PATH=%s:$PATH", f.Programs.Dir))
 		}
-		return one(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another's metax-docker, which knows no leases of ours",
-			fmt.Sprintf("export PATH=%s:$PATH", f.Programs.Dir))
 	}},
-	{"config", "the toolkit's configuration can be used", func(f *Facts) []Finding {
-		if f.Programs.Config == "" {
-			return nil
+	{"config", "the toolkit's configuration can be used", func(f *Facts, found *findings) {
+		if f.Programs.Config != "" {
+			found.add(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "edit "+f.at(f.Programs.ConfigPath)+", then: "+f.command("config", "validate"))
 		}
-		return one(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "edit "+f.at(f.Programs.ConfigPath)+", then: "+f.command("config", "validate"))
 	}},
-	{"config-mode", "nobody but root can change the toolkit's configuration", func(f *Facts) []Finding {
+	{"config-mode", "nobody but root can change the toolkit's configuration", func(f *Facts, found *findings) {
 		if f.Programs.ConfigMode == "" {
-			return nil
+			return
 		}
 		at := f.at(f.Programs.ConfigPath)
-		return one(Error, fmt.Sprintf("others than root may change %s (mode %s)", at, f.Programs.ConfigMode), "it names programs that root runs", fmt.Sprintf("chown root:root %s && chmod 0644 %s", at, at))
+		found.add(Error, fmt.Sprintf("others than root may change %s (mode %s)", at, f.Programs.ConfigMode), "it names programs that root runs", fmt.Sprintf("chown root:root %s && chmod 0644 %s", at, at))
 	}},
 }
 
@@ -237,79 +220,76 @@ func purposes(names []string) string {
 }
 
 var leaseChecks = []Check{
-	{"lease-state", "the leases can be read", func(f *Facts) []Finding {
+	{"lease-state", "the leases can be read", func(f *Facts, found *findings) {
 		l := f.Leases
 		if l == nil || l.Err == "" {
-			return nil
+			return
 		}
 		fix := l.Fix
 		if fix == "" {
 			fix = f.command("lease", "init")
 		}
-		return one(Error, l.Err, "metax-docker --gpus fails rather than give a GPU away twice", fix)
+		found.add(Error, l.Err, "metax-docker --gpus fails rather than give a GPU away twice", fix)
 	}},
-	{"lease-lost", "the leases are whole", func(f *Facts) []Finding {
-		if f.Leases == nil || f.Leases.State.Lost == "" {
-			return nil
+	{"lease-lost", "the leases are whole", func(f *Facts, found *findings) {
+		if f.Leases != nil && f.Leases.State.Lost != "" {
+			found.mend(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, "leases are rebuilt from what engines and clients know, which may miss some", f.toolkit("lease", "gc"))
 		}
-		return mended(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, "leases are rebuilt from what engines and clients know, which may miss some", f.toolkit("lease", "gc"))
 	}},
-	{"lease-over", "no lease outlives its container", func(f *Facts) []Finding {
+	{"lease-over", "no lease outlives its container", func(f *Facts, found *findings) {
 		if f.Leases == nil || len(f.Leases.Closed) == 0 {
-			return nil
+			return
 		}
 		what := fmt.Sprintf("lease %s is over: %s", f.Leases.Closed[0].Lease.ID, f.Leases.Closed[0].Why)
 		if n := len(f.Leases.Closed); n > 1 {
 			what += "; and " + wording.Count(n-1, "more lease")
 		}
-		return mended(Info, what, "it holds nothing any more; the next command that takes a lease removes it", f.toolkit("lease", "gc"))
+		found.mend(Info, what, "it holds nothing any more; the next command that takes a lease removes it", f.toolkit("lease", "gc"))
 	}},
-	{"lease-dir", "users of docker can take leases", func(f *Facts) []Finding {
+	{"lease-dir", "users of docker can take leases", func(f *Facts, found *findings) {
 		if f.Leases == nil || f.Leases.Present || f.Leases.Err != "" || !f.Leases.Shared || len(f.Kernel.GPUs) == 0 {
-			return nil
+			return
 		}
-		return mended(Warning, f.at(f.Leases.Dir)+" is missing", "until root has made it after a boot, metax-docker --gpus fails for members of docker's group", f.toolkit("lease", "init"))
+		found.mend(Warning, f.at(f.Leases.Dir)+" is missing", "until root has made it after a boot, metax-docker --gpus fails for members of docker's group", f.toolkit("lease", "init"))
 	}},
-	{"lease-gone", "no lease holds a GPU that is gone", func(f *Facts) []Finding {
+	{"lease-gone", "no lease holds a GPU that is gone", func(f *Facts, found *findings) {
 		if f.Leases == nil || !f.Node.Known {
-			return nil
+			return
 		}
 		for _, l := range f.Leases.State.Leases {
 			for _, bdf := range l.GPUs {
 				if _, there := f.Node.Lookup(bdf); !there {
-					return one(Warning, fmt.Sprintf("lease %s holds GPU %s, which is not there", l.ID, bdf), "its container computes on fewer GPUs, or hangs", f.command("lease", "release", l.ID, "--force"))
+					found.add(Warning, fmt.Sprintf("lease %s holds GPU %s, which is not there", l.ID, bdf), "its container computes on fewer GPUs, or hangs", f.command("lease", "release", l.ID, "--force"))
+					return
 				}
 			}
 		}
-		return nil
 	}},
-	{"holders-seen", "every engine shows its containers", func(f *Facts) []Finding {
-		var all []Finding
+	{"holders-seen", "every engine shows its containers", func(f *Facts, found *findings) {
 		if f.Leases == nil {
-			return nil
+			return
 		}
 		for _, look := range f.Leases.Looks {
 			for _, s := range keeping.Sources([]occupancy.Look{look}) {
 				severity := map[keeping.Status]Severity{keeping.Failed: Warning, keeping.Partial: Info}[s.Status]
 				if severity != "" {
-					all = append(all, one(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs that its containers hold look free", f.command("ps"))...)
+					found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs that its containers hold look free", f.command("ps"))
 				}
 			}
 		}
-		return all
 	}},
-	{"holders-outside", "GPUs are held by containers only", func(f *Facts) []Finding {
+	{"holders-outside", "GPUs are held by containers only", func(f *Facts, found *findings) {
 		if f.Leases == nil {
-			return nil
+			return
 		}
 		for _, h := range f.Leases.Holders {
 			if h.Lease != nil || h.Container != nil || len(h.Processes) == 0 {
 				continue
 			}
-			return one(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, bdfs(h.GPUs)),
+			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, bdfs(h.GPUs)),
 				"metax-docker does not give it away meanwhile", f.command("ps"))
+			return
 		}
-		return nil
 	}},
 }
 
@@ -322,21 +302,20 @@ func bdfs(all []gpu.BDF) string {
 }
 
 var imageChecks = []Check{
-	{"image", "the image can be looked into", func(f *Facts) []Finding {
-		if f.Image == nil || f.Image.Err == "" {
-			return nil
+	{"image", "the image can be looked into", func(f *Facts, found *findings) {
+		if f.Image != nil && f.Image.Err != "" {
+			found.add(Warning, fmt.Sprintf("image %q: %s", f.Image.Ref, f.Image.Err), "whether it goes with the driver is not known", "docker pull "+quoted(f.Image.Ref))
 		}
-		return one(Warning, fmt.Sprintf("image %q: %s", f.Image.Ref, f.Image.Err), "whether it goes with the driver is not known", "docker pull "+quoted(f.Image.Ref))
 	}},
-	{"image-driver", "the image goes with the driver", func(f *Facts) []Finding {
+	{"image-driver", "the image goes with the driver", func(f *Facts, found *findings) {
 		if f.Image == nil || f.Image.Facts.MACA == nil {
-			return nil
+			return
 		}
 		v := compat.Check(f.Software.Rules, f.Image.Facts.MACA.Version, f.Kernel.Module.Version)
 		if v.State != compat.Mismatch {
-			return nil
+			return
 		}
-		return one(Error, fmt.Sprintf("image %q: %s", f.Image.Ref, v.Reason), "its programs fail at their first call of the driver, or later",
+		found.add(Error, fmt.Sprintf("image %q: %s", f.Image.Ref, v.Reason), "its programs fail at their first call of the driver, or later",
 			fmt.Sprintf("metax-docker run --maca-force --gpus=1 %s", quoted(f.Image.Ref)))
 	}},
 }

@@ -14,31 +14,27 @@ import (
 const slow = 2 * time.Second
 
 var healthChecks = []Check{
-	{"gpu-health", "the driver calls every GPU healthy", func(f *Facts) []Finding {
-		var all []Finding
+	{"gpu-health", "the driver calls every GPU healthy", func(f *Facts, found *findings) {
 		for _, g := range f.Node.GPUs {
 			k, seen := f.Kernel.function(g.BDF)
 			if g.Healthy || !seen || len(k.Nodes) == 0 || k.Dead {
 				continue
 			}
-			all = append(all, one(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.reason(g.BDF)),
-				"it is given to nobody unasked; a reset may bring it back, and its users have to stop before", fmt.Sprintf("mx-smi -i %s -r", g.BDF))...)
+			found.add(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.reason(g.BDF)),
+				"it is given to nobody unasked; a reset may bring it back, and its users have to stop before", fmt.Sprintf("mx-smi -i %s -r", g.BDF))
 		}
-		return all
 	}},
-	{"gpu-seen", "the kernel shows every GPU that the driver lists", func(f *Facts) []Finding {
-		var all []Finding
+	{"gpu-seen", "the kernel shows every GPU that the driver lists", func(f *Facts, found *findings) {
 		for _, g := range f.Node.GPUs {
 			if _, seen := f.Kernel.function(g.BDF); !seen {
-				all = append(all, one(Error, fmt.Sprintf("the vendor's software lists GPU %s, and the kernel does not show it", g.BDF),
-					"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")...)
+				found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, and the kernel does not show it", g.BDF),
+					"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
 			}
 		}
-		return all
 	}},
-	{"gpu-lost", "every GPU that was recorded is there", func(f *Facts) []Finding {
+	{"gpu-lost", "every GPU that was recorded is there", func(f *Facts, found *findings) {
 		if !f.Record.Present || f.Record.Err != "" || f.Record.Early || len(f.Kernel.GPUs) == 0 {
-			return nil
+			return
 		}
 		var lost []string
 		for _, g := range f.Record.Node.GPUs {
@@ -48,37 +44,35 @@ var healthChecks = []Check{
 			}
 		}
 		if lost == nil {
-			return nil
+			return
 		}
-		return one(Error, fmt.Sprintf("GPU %s: recorded since this boot, and gone", list(lost)),
+		found.add(Error, fmt.Sprintf("GPU %s: recorded since this boot, and gone", list(lost)),
 			"it has fallen off the bus, or somebody took it out; if that was meant, metax-ctk cdi generate forgets it", "echo 1 > /sys/bus/pci/rescan")
 	}},
-	{"link-down", "every MetaXLink is up", func(f *Facts) []Finding {
+	{"link-down", "every MetaXLink is up", func(f *Facts, found *findings) {
 		var down []string
 		for _, l := range f.Node.Links {
 			if l.Down {
 				down = append(down, fmt.Sprintf("%d–%d", l.A, l.B))
 			}
 		}
-		if down == nil {
-			return nil
+		if down != nil {
+			found.add(Warning, "MetaXLink is down between GPUs "+list(down), "jobs on these GPUs go over PCIe", "mx-smi topo -m")
 		}
-		return one(Warning, "MetaXLink is down between GPUs "+list(down), "jobs on these GPUs go over PCIe", "mx-smi topo -m")
 	}},
-	{"slices", "every GPU in slice mode has slices", func(f *Facts) []Finding {
+	{"slices", "every GPU in slice mode has slices", func(f *Facts, found *findings) {
 		var empty []string
 		for _, g := range f.Kernel.GPUs {
 			if g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 {
 				empty = append(empty, fmt.Sprint(g.Index))
 			}
 		}
-		if empty == nil {
-			return nil
+		if empty != nil {
+			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", list(empty)), "nobody gets any of it, whole or in part",
+				f.command("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))
 		}
-		return one(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", list(empty)), "nobody gets any of it, whole or in part",
-			f.command("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))
 	}},
-	{"vf-nodes", "every virtual function that a driver of the host has can be given", func(f *Facts) []Finding {
+	{"vf-nodes", "every virtual function that a driver of the host has can be given", func(f *Facts, found *findings) {
 		var bare []string
 		for _, g := range f.Kernel.GPUs {
 			for _, s := range g.Slices {
@@ -87,11 +81,10 @@ var healthChecks = []Check{
 				}
 			}
 		}
-		if bare == nil {
-			return nil
+		if bare != nil {
+			found.add(Info, "virtual function "+list(bare)+": no device nodes", "containers do not get it; one that is for a virtual machine has none",
+				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", bare[0]))
 		}
-		return one(Info, "virtual function "+list(bare)+": no device nodes", "containers do not get it; one that is for a virtual machine has none",
-			fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", bare[0]))
 	}},
 }
 
@@ -115,11 +108,11 @@ func (f *Facts) reason(bdf gpu.BDF) string {
 }
 
 var vendorChecks = []Check{
-	{"mx-smi", "mx-smi is installed", func(f *Facts) []Finding {
+	{"mx-smi", "mx-smi is installed", func(f *Facts, found *findings) {
 		if f.Software.SMI || f.Software.Library && !f.Node.Unusable || !f.Software.Driver {
-			return nil
+			return
 		}
-		return one(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver", "UUIDs, health and MetaXLink of the GPUs are not known without one of them",
+		found.add(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver", "UUIDs, health and MetaXLink of the GPUs are not known without one of them",
 			"install the vendor's driver package again, then: ls /opt/mxdriver/bin/mx-smi")
 	}},
 	answers("mx-smi-answers", "mx-smi answers", func(n Node) []Call { return n.SMI }, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
@@ -130,59 +123,56 @@ var vendorChecks = []Check{
 
 // answers is the check that a program of the vendor's does not fail.
 func answers(id, title string, of func(Node) []Call, why string) Check {
-	return Check{id, title, func(f *Facts) []Finding {
+	return Check{id, title, func(f *Facts, found *findings) {
 		for _, c := range of(f.Node) {
 			if c.Err != "" {
-				return one(Warning, c.Err, why, c.Command)
+				found.add(Warning, c.Err, why, c.Command)
+				return
 			}
 		}
-		return nil
 	}}
 }
 
 // quick is the check that it is not slow.
 func quick(id, title string, of func(Node) []Call) Check {
-	return Check{id, title, func(f *Facts) []Finding {
+	return Check{id, title, func(f *Facts, found *findings) {
 		for _, c := range of(f.Node) {
 			if c.Err == "" && c.Took > slow {
-				return one(Warning, fmt.Sprintf("%s took %v", c.Command, c.Took.Round(100*time.Millisecond)),
+				found.add(Warning, fmt.Sprintf("%s took %v", c.Command, c.Took.Round(100*time.Millisecond)),
 					"it wakes GPUs that sleep, or one does not answer; starts of containers do not wait for it, cdi generate does", "time "+c.Command)
+				return
 			}
 		}
-		return nil
 	}}
 }
 
 var softwareChecks = []Check{
-	{"driver-files", "the driver's user part is installed", func(f *Facts) []Finding {
-		if f.Software.Driver || !f.Kernel.Module.Loaded || len(f.Kernel.GPUs) == 0 {
-			return nil
+	{"driver-files", "the driver's user part is installed", func(f *Facts, found *findings) {
+		if !f.Software.Driver && f.Kernel.Module.Loaded && len(f.Kernel.GPUs) > 0 {
+			found.add(Warning, "/opt/mxdriver is missing or empty", "containers get neither mx-smi nor the driver's libraries",
+				"install the vendor's driver package again, then: "+f.command("cdi", "generate"))
 		}
-		return one(Warning, "/opt/mxdriver is missing or empty", "containers get neither mx-smi nor the driver's libraries",
-			"install the vendor's driver package again, then: "+f.command("cdi", "generate"))
 	}},
-	{"maca-link", "/opt/maca leads to an MXMACA", func(f *Facts) []Finding {
+	{"maca-link", "/opt/maca leads to an MXMACA", func(f *Facts, found *findings) {
 		if !f.Software.Dangling {
-			return nil
+			return
 		}
 		fix := "rm " + f.at("/opt/maca")
 		if n := len(f.Software.Others); n > 0 {
 			fix = fmt.Sprintf("ln -sfn %s %s", f.Software.Others[n-1], f.at("/opt/maca"))
 		}
-		return one(Warning, "/opt/maca leads to "+f.Software.Link+", where nothing is", "programs and containers that use the host's MXMACA do not find it", fix)
+		found.add(Warning, "/opt/maca leads to "+f.Software.Link+", where nothing is", "programs and containers that use the host's MXMACA do not find it", fix)
 	}},
-	{"maca-version", "the version of MXMACA is known", func(f *Facts) []Finding {
-		if !f.Software.MACA || f.Software.Version != "" {
-			return nil
+	{"maca-version", "the version of MXMACA is known", func(f *Facts, found *findings) {
+		if f.Software.MACA && f.Software.Version == "" {
+			found.add(Warning, "/opt/maca/Version.txt does not tell the version of MXMACA", "whether it goes with the driver cannot be checked",
+				`write its version to /opt/maca/Version.txt, in the form "Version:3.3.0.15"`)
 		}
-		return one(Warning, "/opt/maca/Version.txt does not tell the version of MXMACA", "whether it goes with the driver cannot be checked",
-			`write its version to /opt/maca/Version.txt, in the form "Version:3.3.0.15"`)
 	}},
-	{"maca-driver", "MXMACA goes with the driver", func(f *Facts) []Finding {
+	{"maca-driver", "MXMACA goes with the driver", func(f *Facts, found *findings) {
 		v := compat.Check(f.Software.Rules, f.Software.Version, f.Kernel.Module.Version)
-		if v.State != compat.Mismatch {
-			return nil
+		if v.State == compat.Mismatch {
+			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", "install a driver that it needs, or choose another MXMACA: "+f.command("maca", "list"))
 		}
-		return one(Warning, v.Reason, "programs fail at their first call of the driver, or later", "install a driver that it needs, or choose another MXMACA: "+f.command("maca", "list"))
 	}},
 }

@@ -62,7 +62,7 @@ func TestReport(t *testing.T) {
 
 // TestInfoIsHealthy: what is good to know only is no trouble.
 func TestInfoIsHealthy(t *testing.T) {
-	info := []Check{{"x", "x", func(*Facts) []Finding { return one(Info, "w", "y", "f") }}}
+	info := []Check{{"x", "x", func(_ *Facts, found *findings) { found.add(Info, "w", "y", "f") }}}
 	if r := NewReport(info, &Facts{}); !r.Healthy || len(r.Findings) != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -73,7 +73,7 @@ func TestInfoIsHealthy(t *testing.T) {
 
 // TestPrintable: a file's name or what a program says commands no terminal.
 func TestPrintable(t *testing.T) {
-	odd := []Check{{"x", "x", func(*Facts) []Finding { return one(Error, "a\x1b[2J", "b\r", "c\u202e\nd") }}}
+	odd := []Check{{"x", "x", func(_ *Facts, found *findings) { found.add(Error, "a\x1b[2J", "b\r", "c\u202e\nd") }}}
 	got := Judge(odd, &Facts{})[0]
 	if d := cmp.Diff([]string{"a\ufffd[2J", "b\ufffd", "c\ufffd\nd"}, []string{got.What, got.Why, got.Fix}); d != "" {
 		t.Error(d)
