@@ -62,6 +62,9 @@ func execute(ctx context.Context, args []string, d deps) error {
 	if args, err = permute(app, args); err != nil {
 		return err
 	}
+	if args[len(args)-1] == completeWord {
+		unlist(app.Commands)
+	}
 	return app.RunContext(ctx, args)
 }
 

@@ -32,6 +32,14 @@ _metax_ctk() {
 compdef _metax_ctk metax-ctk
 `
 
+// unlist takes hidden options out of commands, which completion does not offer.
+func unlist(commands []*cli.Command) {
+	for _, c := range commands {
+		c.Flags = c.VisibleFlags()
+		unlist(c.Subcommands)
+	}
+}
+
 func (t toolkit) completionCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "completion",
@@ -48,6 +56,7 @@ func (t toolkit) completionCommand() *cli.Command {
 			case "zsh":
 				script = zshCompletion
 			case "fish":
+				unlist(c.App.Commands)
 				if script, err = c.App.ToFishCompletion(); err != nil {
 					return err
 				}

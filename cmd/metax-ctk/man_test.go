@@ -173,6 +173,9 @@ var placeholder = regexp.MustCompile("`([^`]+)`")
 
 func (b *roff) options(flags []cli.Flag) {
 	for _, f := range flags {
+		if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
+			continue
+		}
 		names := f.Names()
 		value, usage, env := "", "", []string(nil)
 		if d, ok := f.(cli.DocGenerationFlag); ok {
