@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -118,14 +119,10 @@ func (t toolkit) cdiOptions(c *cli.Context) (*hostfs.Root, cdi.Options, error) {
 	if err != nil {
 		return nil, cdi.Options{}, err
 	}
-	opt := cdi.Options{
+	return host, cdi.Options{
 		Vendor: c.String("vendor"), Class: c.String("class"), Names: names,
-		NoGroups: c.Bool("no-groups"), EngineRoot: c.String("engine-root"),
-	}
-	if opt.EngineRoot == "" {
-		opt.EngineRoot = host.Dir()
-	}
-	return host, opt, nil
+		NoGroups: c.Bool("no-groups"), EngineRoot: cmp.Or(c.String("engine-root"), host.Dir()),
+	}, nil
 }
 
 // wants makes the specs that the node would get. It is looked at once, when that

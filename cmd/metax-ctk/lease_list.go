@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -34,10 +35,7 @@ func leaseTable(told keeping.Leases) string {
 		if l.Why != "" {
 			state += ": " + l.Why
 		}
-		container := l.Name
-		if container == "" {
-			container = shortID(l.Container)
-		}
+		container := cmp.Or(l.Name, shortID(l.Container))
 		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, clock(l.Since)})
 	}
 	return columns(rows) + queueTable(told.Queue) + sourceNote(told.Sources)

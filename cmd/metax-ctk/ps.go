@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -157,10 +158,7 @@ func queueTable(queue []keeping.Waiting) string {
 	}
 	rows := [][]string{{"REQUEST", "GPUS", "STATE", "PROCESS", "USER", "SINCE"}}
 	for _, q := range queue {
-		which := wording.List(q.GPUs)
-		if which == "" {
-			which = "any " + strconv.Itoa(q.Count)
-		}
+		which := cmp.Or(wording.List(q.GPUs), "any "+strconv.Itoa(q.Count))
 		state := q.State
 		if q.EndedBy != "" {
 			state += " by " + q.EndedBy

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -140,10 +141,7 @@ func (w *wrapper) projectDirectory(cmd dockerargs.Compose) (string, error) {
 		}
 	}
 	if files := w.Getenv("COMPOSE_FILE"); files != "" {
-		separator := w.Getenv("COMPOSE_PATH_SEPARATOR")
-		if separator == "" {
-			separator = string(os.PathListSeparator)
-		}
+		separator := cmp.Or(w.Getenv("COMPOSE_PATH_SEPARATOR"), string(os.PathListSeparator))
 		first, _, _ := strings.Cut(files, separator)
 		return absDir(first)
 	}

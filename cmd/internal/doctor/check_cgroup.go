@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -26,10 +27,7 @@ func (f *Facts) cgroups() []cgroups {
 		all = append(all, cgroups{d.Name, of[d.Systemd], fmt.Sprintf("edit %s: SystemdCgroup = true for its runtimes, then: systemctl restart containerd", f.at(d.Config))})
 	}
 	if c := f.Engines.CRIO; c.There() && c.Broken == "" {
-		driver := of[c.Systemd]
-		if driver == "" {
-			driver = systemdDriver // whatever the host has
-		}
+		driver := cmp.Or(of[c.Systemd], systemdDriver) // unless told otherwise, what the host has
 		all = append(all, cgroups{c.Name, driver, fmt.Sprintf("edit what grep -rl cgroup_manager %s names: cgroup_manager = \"systemd\", then: systemctl restart crio", f.at("/etc/crio"))})
 	}
 	if d := f.Engines.Docker; d.There() && d.CRI {

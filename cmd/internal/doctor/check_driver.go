@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -163,10 +164,7 @@ var nodeChecks = []Check{
 			if n.Device == nil || n.Device.World() || n.Device.Perm&0o060 == 0o060 && n.Device.GID != 0 {
 				continue
 			}
-			group := n.Device.GID
-			if group == 0 {
-				group = video
-			}
+			group := cmp.Or(n.Device.GID, video)
 			found.add(Warning, fmt.Sprintf("only root can open %s (mode %04o, group %d)", n.Path, n.Device.Perm, n.Device.GID),
 				"users other than root, in a container or outside, cannot use the GPU; a udev rule makes it last over a boot",
 				fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -29,10 +30,7 @@ func broken(id string, of func(Engines) Engine) Check {
 		if e.Broken == "" {
 			return
 		}
-		file := configFile.FindString(e.Broken)
-		if file == "" {
-			file = e.Config
-		}
+		file := cmp.Or(configFile.FindString(e.Broken), e.Config)
 		at := f.at(file)
 		what := strings.Replace(e.Broken, file, at, 1)
 		if !strings.Contains(what, at) {

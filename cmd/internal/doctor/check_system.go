@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -71,10 +72,7 @@ var userChecks = []Check{
 			if n.Device == nil || n.Device.World() || n.Device.GID == 0 || n.Device.Perm&0o060 != 0o060 || slices.Contains(f.Asker.Groups, int(n.Device.GID)) {
 				continue
 			}
-			group := f.System.Groups[n.Device.GID]
-			if group == "" {
-				group = fmt.Sprint(n.Device.GID)
-			}
+			group := cmp.Or(f.System.Groups[n.Device.GID], fmt.Sprint(n.Device.GID))
 			s := Warning
 			if f.Engines.Docker.Open && !f.Engines.Podman.There() {
 				s = Info // docker's daemon opens them
@@ -225,10 +223,7 @@ var leaseChecks = []Check{
 		if l == nil || l.Err == "" {
 			return
 		}
-		fix := l.Fix
-		if fix == "" {
-			fix = f.command("lease", "init")
-		}
+		fix := cmp.Or(l.Fix, f.command("lease", "init"))
 		found.add(Error, l.Err, "metax-docker --gpus fails rather than give a GPU away twice", fix)
 	}},
 	{"lease-lost", "the leases are whole", func(f *Facts, found *findings) {

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -16,10 +17,7 @@ import (
 const crioSocket = "/run/crio/crio.sock"
 
 func (h Host) crio(ctx context.Context, o Options) Engine {
-	e := Engine{Name: "crio", Program: h.Program("crio"), Config: o.Config, Version: o.Version, Files: []string{crio.DropIn, crio.Hook}}
-	if e.Config == "" {
-		e.Config = crio.Main
-	}
+	e := Engine{Name: "crio", Program: h.Program("crio"), Config: cmp.Or(o.Config, crio.Main), Version: o.Version, Files: []string{crio.DropIn, crio.Hook}}
 	e.mark = e.Config
 	if !e.Version.Known() {
 		e.Version = h.version(ctx, e.Program)

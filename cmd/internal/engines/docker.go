@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,10 +21,7 @@ import (
 const dockerSocket = "/var/run/docker.sock"
 
 func (h Host) docker(ctx context.Context, o Options) Engine {
-	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: o.Config, Version: o.Version, byName: true}
-	if e.Config == "" {
-		e.Config = docker.Path
-	}
+	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: cmp.Or(o.Config, docker.Path), Version: o.Version, byName: true}
 	e.mark = e.Config
 	e.Files = []string{e.Config}
 	if !e.Version.Known() {

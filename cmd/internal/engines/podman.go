@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -13,10 +14,7 @@ import (
 )
 
 func (h Host) podman(ctx context.Context, o Options) Engine {
-	e := Engine{Name: "podman", Program: h.Program("podman"), Config: o.Config, Version: o.Version, Files: []string{podman.DropIn}}
-	if e.Config == "" {
-		e.Config = podman.Main
-	}
+	e := Engine{Name: "podman", Program: h.Program("podman"), Config: cmp.Or(o.Config, podman.Main), Version: o.Version, Files: []string{podman.DropIn}}
 	e.mark = e.Config
 	if !e.Version.Known() {
 		e.Version = h.version(ctx, e.Program)
