@@ -149,6 +149,9 @@ func finish(commands []*cli.Command) []*cli.Command {
 			c.Action = group
 		} else {
 			c.Action = counted(c.Action)
+			if c.Name != "completion" { // that is for a shell alone
+				c.Flags = append(c.Flags, outputFlag())
+			}
 		}
 		finish(c.Subcommands)
 	}

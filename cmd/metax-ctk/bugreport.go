@@ -24,7 +24,7 @@ cannot be made says why. Read it before you send it.
 Examples:
    metax-ctk bugreport --output report.txt
    metax-ctk --node report.txt device list`,
-		Flags: []cli.Flag{fileFlag(), outputFlag()},
+		Flags: []cli.Flag{fileFlag()},
 		Action: func(c *cli.Context) error {
 			s, from, err := t.takeSnapshot(c)
 			if err != nil {

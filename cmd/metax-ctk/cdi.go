@@ -44,8 +44,7 @@ Examples:
 					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, or - for standard output (default: /var/run/cdi/<vendor>-<class>.json below the root)"},
 					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: as the file is named, else json)"},
 					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
-					&cli.DurationFlag{Name: "settle", Usage: "wait up to `TIME` (30s) for a node that is still coming up, or changing"},
-					outputFlag()),
+					&cli.DurationFlag{Name: "settle", Usage: "wait up to `TIME` (30s) for a node that is still coming up, or changing"}),
 				Action: t.cdiGenerate,
 			},
 			{
@@ -57,7 +56,6 @@ Examples:
 				Flags: []cli.Flag{
 					specDirFlag(), kindFlags()[0], kindFlags()[1],
 					&cli.BoolFlag{Name: "all-kinds", Usage: "also the devices of others"},
-					outputFlag(),
 				},
 				Action: t.cdiList,
 			},
@@ -71,7 +69,7 @@ that --class names. Exit code 4 means that something was found.
 Examples:
    metax-ctk cdi check
    metax-ctk cdi check /etc/cdi/metax.yaml -o json`,
-				Flags: append(specFlags(), specDirFlag(), outputFlag()), Action: t.cdiCheck,
+				Flags: append(specFlags(), specDirFlag()), Action: t.cdiCheck,
 			},
 			{
 				Name:      "diff",
@@ -82,7 +80,7 @@ means that there are differences.
 
 Example:
    metax-ctk cdi diff`,
-				Flags: append(specFlags(), outputFlag()), Action: t.cdiDiff,
+				Flags: specFlags(), Action: t.cdiDiff,
 			},
 		},
 	}

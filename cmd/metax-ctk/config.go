@@ -35,7 +35,7 @@ Examples:
    metax-ctk config show gpus.policy
 
 Exit codes: 0 done; 1 the file cannot be read; 2 usage or bad configuration.`,
-				Flags: []cli.Flag{file, outputFlag()}, Action: t.configShow,
+				Flags: []cli.Flag{file}, Action: t.configShow,
 			},
 			{
 				Name: "set", ArgsUsage: "KEY=VALUE...", Usage: "set values in the configuration file",
@@ -49,7 +49,7 @@ Examples:
 
 Exit codes: 0 done, or nothing to do; 1 the file cannot be read or written;
 2 usage, a value that may not be, or bad configuration.`,
-				Flags: []cli.Flag{file, dryRun, outputFlag()}, Action: t.configSet,
+				Flags: []cli.Flag{file, dryRun}, Action: t.configSet,
 			},
 			{
 				Name: "unset", ArgsUsage: "KEY...", Usage: "take settings out of the configuration file",
@@ -60,7 +60,7 @@ Example:
 
 Exit codes: 0 done, or nothing to do; 1 the file cannot be read or written;
 2 usage or bad configuration.`,
-				Flags: []cli.Flag{file, dryRun, outputFlag()}, Action: t.configUnset,
+				Flags: []cli.Flag{file, dryRun}, Action: t.configUnset,
 			},
 			{
 				Name: "default", Usage: "print a configuration file with every setting at its default",
@@ -71,7 +71,7 @@ Example:
    metax-ctk config default > config.toml
 
 Exit codes: 0 done; 1 failed; 2 usage.`,
-				Flags: []cli.Flag{outputFlag()}, Action: t.configDefault,
+				Action: t.configDefault,
 			},
 			{
 				Name: "validate", ArgsUsage: "[FILE]", Usage: "say what is wrong with a configuration file",
@@ -85,7 +85,7 @@ Examples:
 
 Exit codes: 0 the file is right, or there is none; 1 it cannot be read; 2 usage,
 or the file is wrong.`,
-				Flags: []cli.Flag{outputFlag()}, Action: t.configValidate,
+				Action: t.configValidate,
 			},
 		},
 	}

@@ -24,7 +24,6 @@ health is "sgpu: ..." or "sriov: ..." is divided, and never given as a whole
 Example:
    metax-ctk device list -o json > node.json
    metax-ctk --node node.json pick 2`,
-			Flags: []cli.Flag{outputFlag()},
 			Action: func(c *cli.Context) error {
 				node, err := t.node(c)
 				if err != nil {

@@ -54,7 +54,6 @@ Exit codes: 0 healthy (findings of severity info at most); 3 no MetaX GPU here;
 			&cli.BoolFlag{Name: "list", Usage: "list the checks"},
 			&cli.BoolFlag{Name: "fix", Usage: "mend what can be mended safely, asking before each step"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "with --fix: do not ask"},
-			outputFlag(),
 		},
 		Action: t.doctor,
 	}

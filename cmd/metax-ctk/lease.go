@@ -27,7 +27,7 @@ Example:
    metax-ctk lease list
 
 Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here.`,
-				Flags: []cli.Flag{outputFlag()}, Action: t.leaseList,
+				Action: t.leaseList,
 			},
 			{
 				Name:      "release",
@@ -47,7 +47,6 @@ Exit codes: 0 done; 1 there is no such lease or request, it needs --force or
 another user, or the leases cannot be written; 2 usage; 3 no MetaX GPU here.`,
 				Flags: []cli.Flag{
 					&cli.BoolFlag{Name: "force", Usage: "also a lease of another user, or one that is in use"},
-					outputFlag(),
 				},
 				Action: t.leaseRelease,
 			},
@@ -62,7 +61,7 @@ Example:
 
 Exit codes: 0 done, or nothing to do; 1 the leases cannot be written; 3 no MetaX
 GPU here.`,
-				Flags: []cli.Flag{outputFlag()}, Action: t.leaseGC,
+				Action: t.leaseGC,
 			},
 			t.leaseInitCommand(),
 		},

@@ -28,7 +28,6 @@ Examples:
 Exit codes: 0 done, or nothing to do; 1 the directory cannot be made; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "group", Usage: "the group that may take leases: `NAME` or number"},
-			outputFlag(),
 		},
 		Action: t.leaseInit,
 	}

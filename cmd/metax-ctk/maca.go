@@ -26,7 +26,7 @@ Exit code 3 if there is no MXMACA.
 Example:
    metax-ctk maca list
    metax-ctk maca list -o json | jq -r '.installations[].version'`,
-				Flags:  []cli.Flag{outputFlag(), macaPathFlag()},
+				Flags:  []cli.Flag{macaPathFlag()},
 				Action: t.macaList,
 			},
 			{
@@ -41,7 +41,7 @@ a problem, 3 if there is no MXMACA.
 Example:
    metax-ctk maca check
    metax-ctk maca check 3.3.0.15 -o json`,
-				Flags:  []cli.Flag{outputFlag(), macaPathFlag()},
+				Flags:  []cli.Flag{macaPathFlag()},
 				Action: t.macaCheck,
 			},
 		},

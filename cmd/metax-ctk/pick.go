@@ -54,8 +54,7 @@ Exit codes: 0 done; 1 it cannot be found out which GPUs are held; 2 usage; 3 no
 MetaX GPU here; 5 the request cannot be met.`,
 		Flags: append(pickFlags(),
 			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
-			&cli.StringSliceFlag{Name: "what-if", Usage: "compare with the answer if `EVENT`: fail=IDS, end=CONTAINER or free=IDS; may be repeated"},
-			outputFlag()),
+			&cli.StringSliceFlag{Name: "what-if", Usage: "compare with the answer if `EVENT`: fail=IDS, end=CONTAINER or free=IDS; may be repeated"}),
 		Action: t.pick,
 	}
 }

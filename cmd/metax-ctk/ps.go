@@ -52,7 +52,6 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here;
 					return nil
 				},
 			},
-			outputFlag(),
 		},
 		Action: t.ps,
 	}

@@ -38,7 +38,7 @@ Examples:
 
 Exit codes: 0 done, or nothing to do; 1 failed; 2 usage; 3 --verify, and no MetaX
 GPU is here; 4 --verify found something that is not as it should be.`,
-				Flags: append([]cli.Flag{
+				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "engine", Value: "auto", Usage: "`ENGINE` to set up: " + strings.Join(engines.Names(), ", ") + ", or auto"},
 					&cli.StringFlag{Name: "config", Usage: "the engine's main configuration `FILE`, below the root (default: the usual one)"},
 					&cli.StringFlag{Name: "engine-version", Usage: "take the engine for `VERSION` (default: what it says)"},
@@ -54,7 +54,7 @@ GPU is here; 4 --verify found something that is not as it should be.`,
 					&cli.BoolFlag{Name: "verify", Usage: "change nothing, look whether the running engine is set up"},
 					&cli.BoolFlag{Name: "restart", Usage: "make the engine read its configuration at once"},
 					&cli.StringFlag{Name: "backup-dir", Hidden: true},
-				}, outputFlag()),
+				},
 				Action: t.runtimeConfigure,
 			},
 			{
@@ -67,7 +67,7 @@ says which; the exit code is 4.
 Example:
    metax-ctk runtime witness -o json`,
 				ArgsUsage: "[NODE...]",
-				Flags:     []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare them with the NODEs"}, outputFlag()},
+				Flags:     []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare them with the NODEs"}},
 				Action:    t.runtimeWitness,
 			},
 		},

@@ -25,7 +25,7 @@ asked for by its UUID, or by its address: metax-docker run --gpus=[sgpu:UUID].
 Example:
    metax-ctk sgpu list
    metax-ctk --node c500-8-sgpu sgpu list -o json`,
-				Flags: []cli.Flag{outputFlag()}, Action: t.sgpuList,
+				Action: t.sgpuList,
 			},
 			{
 				Name:      "create",
@@ -50,7 +50,6 @@ room, is not in slice mode, or is held.`,
 					&cli.StringFlag{Name: "alias", Usage: "`NAME` for people"},
 					&cli.IntFlag{Name: "count", Value: 1, Usage: "so many equal slices"},
 					&cli.BoolFlag{Name: "enable", Usage: "switch the GPU to slice mode first, if it is not"},
-					outputFlag(),
 				},
 				Action: t.sgpuCreate,
 			},
@@ -68,7 +67,7 @@ Example:
 Exit codes: 0 done; 1 it failed; 2 usage, or no such slice; 3 no MetaX GPU here;
 5 the GPU is held.`,
 				Flags: []cli.Flag{
-					&cli.BoolFlag{Name: "force", Usage: "remove slices of GPUs that are held, too"}, outputFlag(),
+					&cli.BoolFlag{Name: "force", Usage: "remove slices of GPUs that are held, too"},
 				},
 				Action: t.sgpuRemove,
 			},

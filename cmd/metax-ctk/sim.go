@@ -25,7 +25,7 @@ of C linked GPUs each.
 Example:
    metax-ctk sim list
    metax-ctk --node sim:2x2x4 topology print`,
-				Flags: []cli.Flag{outputFlag()}, Action: t.simList,
+				Action: t.simList,
 			},
 			{
 				Name:      "create",
@@ -38,7 +38,7 @@ behind them); otherwise files with a tag stand for them.
 Example:
    metax-ctk sim create c500-8 /tmp/node
    metax-ctk --root /tmp/node device list`,
-				Flags: []cli.Flag{outputFlag()}, Action: t.simCreate,
+				Action: t.simCreate,
 			},
 		},
 	}

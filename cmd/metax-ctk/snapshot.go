@@ -34,7 +34,7 @@ Examples:
    metax-ctk snapshot --output node.txt
    metax-ctk --node node.txt topology print
    ssh gpu-host metax-ctk snapshot | metax-ctk --node - device list`,
-		Flags: []cli.Flag{fileFlag(), outputFlag()},
+		Flags: []cli.Flag{fileFlag()},
 		Action: func(c *cli.Context) error {
 			taken, _, err := t.takeSnapshot(c)
 			if err != nil {

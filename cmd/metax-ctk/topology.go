@@ -30,7 +30,7 @@ Examples:
    metax-ctk topology print --format tree --pick 4
    metax-ctk topology print --pick 4 --explain
    metax-ctk --node c550-8 topology print --format svg --pick 2 > node.svg`,
-			Flags: append(topologyFlags(), append(pickFlags(), outputFlag())...), Action: t.topologyPrint,
+			Flags: append(topologyFlags(), pickFlags()...), Action: t.topologyPrint,
 		}, t.topologyScoreCommand()},
 	}
 }

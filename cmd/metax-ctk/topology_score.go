@@ -39,7 +39,6 @@ Exit codes: 0 done; 1 it cannot be found out which GPUs are held; 2 usage;
 			&cli.StringFlag{Name: "free", Usage: "take these GPUs as free: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that nobody holds)"},
 			&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: alloc.PolicyWords},
 			&cli.StringFlag{Name: "weights", Value: "kind", Usage: "what a link weighs: by its kind, or its bandwidth in tenths of GB/s"},
-			outputFlag(),
 		},
 		Action: t.topologyScore,
 	}

@@ -28,7 +28,6 @@ func (t toolkit) versionCommand() *cli.Command {
 		Usage: "print the version",
 		Description: `Example:
    metax-ctk version -o json`,
-		Flags: []cli.Flag{outputFlag()},
 		Action: func(c *cli.Context) error {
 			v := struct {
 				Version string `json:"version"`
