@@ -235,24 +235,13 @@ func (f *Facts) mendProblem(p cdi.Problem) string {
 	return f.generate().String()
 }
 
-// readsUpTo is the newest CDI version that an engine reads; ok is false where no
-// bound is known.
-func readsUpTo(e Engine) (version engine.Version, ok bool) {
-	if e.Name == "podman" && e.Version.Before(5, 0) {
-		return engine.Version{Minor: 5}, true
-	}
-	return engine.Version{}, false
-}
-
 var resolveChecks = []Check{
 	{"spec-version", "every engine reads the version of the CDI specs", func(f *Facts, found *findings) {
-		for _, e := range f.Engines.all() {
-			most, bounded := readsUpTo(e)
-			for _, o := range f.Specs.Ours {
-				if v := engine.ParseVersion(o.Version); bounded && v.Compare(most) > 0 {
-					found.add(Error, fmt.Sprintf("%s is of CDI %s, and %s %s reads up to %d.%d.%d", f.at(o.Path), o.Version, e.Name, e.Version, most.Major, most.Minor, most.Patch),
-						"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))
-				}
+		p := f.Engines.Podman
+		for _, o := range f.Specs.Ours {
+			if p.There() && p.Version.Before(5, 0) && engine.ParseVersion(o.Version).AtLeast(0, 6) {
+				found.add(Error, fmt.Sprintf("%s is of CDI %s, and podman %s reads up to 0.5.0", f.at(o.Path), o.Version, p.Version),
+					"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))
 			}
 		}
 	}},

@@ -3,9 +3,7 @@ package doctor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 
 	"golang.org/x/sys/unix"
@@ -113,12 +111,4 @@ func (e *Engine) runtimes(c Config) {
 			e.Missing = append(e.Missing, name)
 		}
 	}
-}
-
-// absent turns a file that is not there into none.
-func absent(text []byte, err error) ([]byte, error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return text, err
 }
