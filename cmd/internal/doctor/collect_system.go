@@ -32,12 +32,6 @@ func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 		Enforcing: word(host, "/sys/fs/selinux/enforce") == "1", Booleans: map[string]bool{},
 		Limits: limits(host), Unit: unit(ctx, c), Hooks: hookFiles(c), HasKubelet: find(host, "kubelet") != "" || host.Exists("/var/lib/kubelet"),
 	}
-	switch {
-	case host.Exists("/sys/fs/cgroup/cgroup.controllers"):
-		s.Cgroup = 2
-	case host.Exists("/sys/fs/cgroup/devices"):
-		s.Cgroup = 1
-	}
 	for _, name := range []string{"container_use_devices", "container_use_dri_devices"} {
 		// "0 1" is the value that holds and the one that is pending.
 		if fields := strings.Fields(word(host, "/sys/fs/selinux/booleans/"+name)); len(fields) > 0 {

@@ -63,7 +63,6 @@ type Docker struct {
 type DockerInfo struct {
 	ServerVersion     string
 	CgroupDriver      string
-	CgroupVersion     string
 	SecurityOptions   []string
 	CDISpecDirs       []string
 	DiscoveredDevices []struct{ Source, ID string }

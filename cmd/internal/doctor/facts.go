@@ -175,8 +175,6 @@ type Record struct {
 type System struct {
 	// Kernel is the release, "6.1.0-18-amd64".
 	Kernel string
-	// Cgroup is 1 or 2, 0 if it is not known.
-	Cgroup int
 	// Groups are the names of groups by their numbers.
 	Groups map[uint32]string
 	// Enforcing tells whether SELinux is; Booleans are those of containers' devices.
