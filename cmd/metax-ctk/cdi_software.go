@@ -32,13 +32,13 @@ func (t toolkit) wantedSoftware(c *cli.Context, host *hostfs.Root, opt cdi.Optio
 		return nil, usagef("the files of node %q are not on this host, so it has no MXMACA to give", t.where(c).Node)
 	}
 	all, warnings, err := maca.All(host)
-	t.warnPlain(warnings)
+	t.warn(warnings...)
 	if err != nil {
 		return nil, err
 	}
 	var list []cdi.Software
 	for _, found := range all {
-		t.warnPlain(found.Warnings)
+		t.warn(found.Warnings...)
 		s := cdi.Software{
 			Path: maca.Path, Dir: found.Dir, Version: found.Version, Default: found.Default,
 			Driver: found.Driver, Libraries: found.Libraries, Programs: found.Programs,

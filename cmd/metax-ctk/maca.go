@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -94,12 +93,12 @@ func (t toolkit) macaList(c *cli.Context) error {
 }
 
 func (t toolkit) printMACA(c *cli.Context, host *hostfs.Root, listing maca.Listing) error {
-	t.warnPlain(listing.Warnings)
+	t.warn(listing.Warnings...)
 	found := struct {
 		Installations []macaInstall `json:"installations"`
 	}{[]macaInstall{}}
 	for _, i := range listing.Installs {
-		t.warnPlain(i.Warnings)
+		t.warn(i.Warnings...)
 		found.Installations = append(found.Installations, described(i, maca.Inspect(host, i)))
 	}
 	err := t.print(c, found, macaTable(found.Installations))
@@ -141,19 +140,4 @@ func macaTable(installs []macaInstall) string {
 		rows = append(rows, row)
 	}
 	return columns(rows)
-}
-
-// warnPlain warns with words that may quote a file.
-func (t toolkit) warnPlain(lines []string) {
-	for _, line := range lines {
-		t.warn(line)
-	}
-}
-
-// ofVersion is a version in a sentence.
-func ofVersion(version string) string {
-	if version == "" {
-		return "of unknown version"
-	}
-	return fmt.Sprintf("%.80s", version)
 }

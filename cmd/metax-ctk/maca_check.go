@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // macaChecked is what check found, as -o prints it.
@@ -60,7 +62,7 @@ func (t toolkit) checkMACA(c *cli.Context, host *hostfs.Root, listing maca.Listi
 		return err
 	}
 	driver := sysfs.ReadModule(host, map[string]sysfs.Unpack{".zst": unzstd})
-	t.warnPlain(driver.Warnings)
+	t.warn(driver.Warnings...)
 	found := macaCheckOf(install, maca.Inspect(host, install), driver, t.settings.MACA.Rules())
 	for _, w := range listing.Warnings {
 		found.problem("broken", w, nil)
@@ -113,7 +115,7 @@ func (m *macaChecked) problem(kind, message string, by []string) {
 
 func (m *macaChecked) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "MXMACA %s in %s, libraries: %d\n", ofVersion(m.MACA.Version), m.MACA.Dir, m.MACA.Libraries)
+	fmt.Fprintf(&b, "MXMACA %s in %s, libraries: %d\n", cmp.Or(fmt.Sprintf("%.80s", m.MACA.Version), "of unknown version"), m.MACA.Dir, m.MACA.Libraries)
 	fmt.Fprintf(&b, "driver: %s\n", m.Compat.Reason)
 	if !m.Driver.Loaded {
 		fmt.Fprintf(&b, "driver: the kernel module metax is not loaded\n")
@@ -132,14 +134,10 @@ func (m *macaChecked) table() string {
 
 // neededBy names the libraries that something is missing for, a few of them.
 func neededBy(by []string) string {
-	const shown = 3
-	switch {
-	case len(by) == 0:
+	if len(by) == 0 {
 		return ""
-	case len(by) > shown:
-		return fmt.Sprintf("; needed by %s and %d more", strings.Join(by[:shown], ", "), len(by)-shown)
 	}
-	return "; needed by " + strings.Join(by, ", ")
+	return "; needed by " + wording.Some(by, 3)
 }
 
 // unzstd unpacks a module as the kernels of some distributions have it.

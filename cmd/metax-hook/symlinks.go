@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 	"github.com/metax-ctk/container-toolkit/internal/hook/link"
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // createSymlinks makes links in the container. --link TARGET::PATH is a must: it
@@ -87,11 +87,4 @@ func (o *omitted) add(l link.Link, err error) {
 	}
 }
 
-// String names some of the paths.
-func (o *omitted) String() string {
-	const some = 4
-	if len(o.paths) <= some {
-		return strings.Join(o.paths, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(o.paths[:some], ", "), len(o.paths)-some)
-}
+func (o *omitted) String() string { return wording.Some(o.paths, 4) }

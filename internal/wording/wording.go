@@ -1,4 +1,4 @@
-// Package wording writes numbers the way messages and tables say them.
+// Package wording writes numbers and lists the way messages and tables say them.
 package wording
 
 import (
@@ -24,6 +24,14 @@ func List(indices []int) string {
 		words[i] = strconv.Itoa(index)
 	}
 	return strings.Join(words, ",")
+}
+
+// Some are the first words of a list, with commas, and how many more there are.
+func Some(words []string, most int) string {
+	if len(words) <= most {
+		return strings.Join(words, ", ")
+	}
+	return strings.Join(words[:most], ", ") + " and " + strconv.Itoa(len(words)-most) + " more"
 }
 
 // Ranges is List for ascending indices, with three or more in a row as "0-3,5".

@@ -28,3 +28,12 @@ func TestList(t *testing.T) {
 		}
 	}
 }
+
+func TestSome(t *testing.T) {
+	words := []string{"a", "b", "c"}
+	for most, want := range map[int]string{1: "a and 2 more", 2: "a, b and 1 more", 3: "a, b, c", 4: "a, b, c"} {
+		if got := Some(words, most); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

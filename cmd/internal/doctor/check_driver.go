@@ -220,13 +220,7 @@ const video = 44
 func numbers(d hostfs.Device) string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }
 
 // list names some things; of many, the first ones.
-func list(names []string) string {
-	const most = 6
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
-}
+func list(names []string) string { return wording.Some(names, 6) }
 
 // are counts things in a sentence: "1 GPU is", "2 GPUs are".
 func are(n int, thing string) string {

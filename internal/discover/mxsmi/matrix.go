@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Matrix is the output of `mx-smi topo -m`, or of `topo -n` without its NICs.
@@ -174,19 +175,10 @@ func (b *builder) matrix() Matrix {
 	}
 	b.warnStrangers()
 	if len(uneven) > 0 {
-		b.warn("the matrix is not symmetric, the worse link of a pair counts: %s", abridged(uneven))
+		b.warn("the matrix is not symmetric, the worse link of a pair counts: %s", wording.Some(uneven, 8))
 	}
 	m.Warnings = b.warnings
 	return m
-}
-
-// abridged joins what may be many into a line that can be read.
-func abridged(items []string) string {
-	const most = 8
-	if more := len(items) - most; more > 0 {
-		return strings.Join(items[:most], ", ") + fmt.Sprintf(", and %d more", more)
-	}
-	return strings.Join(items, ", ")
 }
 
 // strangeWord is a word in a cell that is no kind of link known here.
