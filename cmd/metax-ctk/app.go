@@ -3,12 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -71,9 +68,9 @@ func execute(ctx context.Context, args []string, d deps) error {
 // settings reads the configuration file. The environment is urfave/cli's to
 // read, so that help can name the variables.
 func settings() (config.Config, error) {
-	text, err := os.ReadFile(config.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return config.Config{}, fmt.Errorf("read configuration: %w", err)
+	text, err := readConfig(config.Path)
+	if err != nil {
+		return config.Config{}, err
 	}
 	none := func(string) string { return "" }
 	loaded, err := config.Load(config.Path, text, none)

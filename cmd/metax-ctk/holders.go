@@ -130,10 +130,10 @@ func held(node gpu.Node, holders []occupancy.Holder) []int {
 	return out
 }
 
-// onHost reports a command about leases for a node that has none.
-func (t toolkit) onHost(c *cli.Context) error {
+// onHost reports a command about something that only hosts have, for another node.
+func (t toolkit) onHost(c *cli.Context, what string) error {
 	if at := t.where(c); !at.IsHost() {
-		return usagef("node %q is no host, and only hosts have leases", at.Node)
+		return usagef("node %q is no host, and only hosts have %s", at.Node, what)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (t toolkit) leaseGC(c *cli.Context) error {
 
 // writable opens the leases of the node for a command that changes them.
 func (t toolkit) writable(c *cli.Context) (gpu.Node, keeping.Keeping, error) {
-	if err := t.onHost(c); err != nil {
+	if err := t.onHost(c, "leases"); err != nil {
 		return gpu.Node{}, keeping.Keeping{}, err
 	}
 	node, err := t.node(c)

@@ -121,12 +121,12 @@ func sliceTable(slices []sliceRow) string {
 	return columns(rows)
 }
 
-// onMachine reports a command that changes GPUs for a node that has none.
-func (t toolkit) onMachine(c *cli.Context) error {
-	if at := t.where(c); !at.IsHost() {
-		return usagef("node %q is no host, and only hosts have GPUs to cut", at.Node)
+// machine is the node whose GPUs a command changes.
+func (t toolkit) machine(c *cli.Context) (gpu.Node, error) {
+	if err := t.onHost(c, "GPUs to cut"); err != nil {
+		return gpu.Node{}, err
 	}
-	return nil
+	return t.node(c)
 }
 
 // oneGPU resolves the name of a GPU that a command was given.

@@ -75,10 +75,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.onMachine(c); err != nil {
-		return err
-	}
-	node, err := t.node(c)
+	node, err := t.machine(c)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,7 @@ import (
 
 func (t toolkit) sgpuRemove(c *cli.Context) error {
 	args := c.Args().Slice()
-	if err := t.onMachine(c); err != nil {
-		return err
-	}
-	node, err := t.node(c)
+	node, err := t.machine(c)
 	if err != nil {
 		return err
 	}
