@@ -80,13 +80,13 @@ func (c *chooser) pick(free, required []int) (alloc.Answer, error) {
 func (c *chooser) names() []gpu.BDF {
 	switch {
 	case c.selection.All:
-		return c.bdfs(c.node.Healthy())
+		return bdfs(c.node, c.node.Healthy())
 	case c.selection.Count > 0:
 		return nil
 	case len(c.selection.Slices) > 0:
-		return c.bdfs(c.parents())
+		return bdfs(c.node, c.parents())
 	}
-	return c.bdfs(c.selection.Explicit)
+	return bdfs(c.node, c.selection.Explicit)
 }
 
 // parents are the GPUs that the named slices are parts of, each once.
@@ -107,10 +107,10 @@ func (c *chooser) slices() []gpu.Slice {
 	return all
 }
 
-func (c *chooser) bdfs(indices []int) []gpu.BDF {
+func bdfs(node gpu.Node, indices []int) []gpu.BDF {
 	out := make([]gpu.BDF, len(indices))
 	for i, index := range indices {
-		out[i] = c.node.GPUs[index].BDF
+		out[i] = node.GPUs[index].BDF
 	}
 	return out
 }

@@ -238,11 +238,3 @@ func (c *composer) named() []gpu.BDF {
 	}
 	return occupancy.Sorted(all)
 }
-
-func bdfs(node gpu.Node, indices []int) []gpu.BDF {
-	out := make([]gpu.BDF, len(indices))
-	for i, index := range indices {
-		out[i] = node.GPUs[index].BDF
-	}
-	return out
-}

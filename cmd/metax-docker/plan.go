@@ -259,7 +259,7 @@ func (w *wrapper) lease(cmd dockerargs.Command, c *chooser, socket string) ([]in
 			if indices, err = c.choose(holders, reserved); err != nil {
 				return nil, err
 			}
-			return [][]gpu.BDF{c.bdfs(indices)}, nil
+			return [][]gpu.BDF{bdfs(c.node, indices)}, nil
 		},
 		Count: max(c.selection.Count, len(c.names())), GPUs: c.names(), Share: c.share, Wait: cmd.Options.Wait,
 	})
