@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,12 +75,7 @@ func look(host *hostfs.Root, module func() sysfs.Module) (glance, error) {
 
 // bare tells whether no GPU has a device node.
 func bare(kernel sysfs.Report) bool {
-	for _, g := range kernel.GPUs {
-		if len(g.Nodes) > 0 {
-			return false
-		}
-	}
-	return kernel.Shared == nil
+	return kernel.Shared == nil && !slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
 }
 
 // lacking says what a node has to get before its specs can be made.
@@ -108,11 +104,9 @@ func lacking(kernel sysfs.Report) string {
 // The record is written with the specs, but the last boot's are gone with it, unless
 // they are in /etc/cdi.
 func known(host *hostfs.Root, opt cdi.Options) []string {
-	seen := map[string]bool{}
 	var names []string
 	add := func(name string) {
-		if !seen[name] {
-			seen[name] = true
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

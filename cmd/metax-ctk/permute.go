@@ -1,7 +1,7 @@
 package main
 
 import (
-	"flag"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -49,9 +49,7 @@ func permute(app *cli.App, args []string) ([]string, error) {
 				commands = c.Subcommands
 			} else {
 				positional = append(positional, word)
-				if len(commands) > 0 {
-					commands = nil
-				}
+				commands = nil
 			}
 			continue
 		}
@@ -99,30 +97,20 @@ func isOption(word string) bool {
 }
 
 func find(commands []*cli.Command, name string) *cli.Command {
-	for _, c := range commands {
-		if c.HasName(name) {
-			return c
-		}
+	if i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(name) }); i >= 0 {
+		return commands[i]
 	}
 	return nil
 }
 
 func define(flags []cli.Flag, name string) cli.Flag {
-	for _, f := range flags {
-		for _, n := range f.Names() {
-			if n == name {
-				return f
-			}
-		}
+	if i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }); i >= 0 {
+		return flags[i]
 	}
 	return nil
 }
 
 func takesValue(f cli.Flag) bool {
-	set := flag.NewFlagSet("", flag.ContinueOnError)
-	if err := f.Apply(set); err != nil {
-		return true
-	}
-	value, ok := set.Lookup(f.Names()[0]).Value.(interface{ IsBoolFlag() bool })
-	return !ok || !value.IsBoolFlag()
+	d, ok := f.(cli.DocGenerationFlag)
+	return !ok || d.TakesValue()
 }

@@ -108,10 +108,7 @@ func word(host *hostfs.Root, p string) string {
 
 // number is the same for a whole number, 0 if there is none.
 func number(host *hostfs.Root, p string) int {
-	n, err := strconv.Atoi(word(host, p))
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(word(host, p)) // 0 for another word
 	return n
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,25 +56,13 @@ func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 }
 
 func ours(kind string) bool {
-	for _, class := range classes {
-		if kind == cdi.Kind(cdi.DefaultVendor, class) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(classes, func(class string) bool { return kind == cdi.Kind(cdi.DefaultVendor, class) })
 }
 
 // groups tells whether a spec gives groups to any container.
 func groups(spec *specs.Spec) bool {
-	if len(spec.ContainerEdits.AdditionalGIDs) > 0 {
-		return true
-	}
-	for _, d := range spec.Devices {
-		if len(d.ContainerEdits.AdditionalGIDs) > 0 {
-			return true
-		}
-	}
-	return false
+	return len(spec.ContainerEdits.AdditionalGIDs) > 0 ||
+		slices.ContainsFunc(spec.Devices, func(d specs.Device) bool { return len(d.ContainerEdits.AdditionalGIDs) > 0 })
 }
 
 // engineRoot is where the spec's engine sees the host's files: below the root's
@@ -85,15 +74,9 @@ func engineRoot(spec *specs.Spec, host *hostfs.Root) string {
 	}
 	below := func(p string) bool { return strings.HasPrefix(p, host.Dir()+"/") }
 	for _, e := range edits {
-		for _, n := range e.DeviceNodes {
-			if below(n.HostPath) {
-				return host.Dir()
-			}
-		}
-		for _, m := range e.Mounts {
-			if below(m.HostPath) {
-				return host.Dir()
-			}
+		if slices.ContainsFunc(e.DeviceNodes, func(n *specs.DeviceNode) bool { return below(n.HostPath) }) ||
+			slices.ContainsFunc(e.Mounts, func(m *specs.Mount) bool { return below(m.HostPath) }) {
+			return host.Dir()
 		}
 	}
 	return "/"

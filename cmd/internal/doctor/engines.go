@@ -116,10 +116,8 @@ func (f *Facts) systemdCgroups() bool {
 	if f.Engines.Docker.Info != nil && f.Engines.Docker.Info.CgroupDriver == "systemd" {
 		return true
 	}
-	for _, e := range f.Engines.all() {
-		if e.Systemd == engine.On {
-			return true
-		}
+	if slices.ContainsFunc(f.Engines.all(), func(e Engine) bool { return e.Systemd == engine.On }) {
+		return true
 	}
 	// Podman and CRI-O take systemd where it runs, unless told otherwise.
 	others := f.Engines.Podman.There() && f.Engines.Podman.Systemd != engine.Off || f.Engines.CRIO.There() && f.Engines.CRIO.Systemd != engine.Off

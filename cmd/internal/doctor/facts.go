@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
@@ -294,15 +295,6 @@ func (f *Facts) up() bool {
 	if !f.Kernel.Read || len(f.Kernel.GPUs) == 0 || !f.Kernel.Module.Loaded || f.Kernel.Shared == nil {
 		return false
 	}
-	for _, fn := range f.Kernel.Functions {
-		if !fn.Healthy && fn.Driver != vfio {
-			return false
-		}
-	}
-	for _, n := range f.Kernel.Nodes {
-		if n.Device == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return !fn.Healthy && fn.Driver != vfio }) &&
+		!slices.ContainsFunc(f.Kernel.Nodes, func(n DeviceNode) bool { return n.Device == nil })
 }
