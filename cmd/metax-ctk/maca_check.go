@@ -27,7 +27,7 @@ type macaChecked struct {
 	// Problems are what makes the exit code 4.
 	Problems []macaProblem `json:"problems"`
 	// Image is what an image must bring: libraries that are the host system's.
-	Image []macaDemand `json:"image"`
+	Image []maca.Demand `json:"image"`
 }
 
 type macaDriver struct {
@@ -40,12 +40,6 @@ type macaProblem struct {
 	Kind    string   `json:"kind"`
 	Message string   `json:"message"`
 	By      []string `json:"by"` // the libraries that are concerned, by path
-}
-
-type macaDemand struct {
-	Name     string   `json:"name"`
-	Versions []string `json:"versions"`
-	By       []string `json:"by"`
 }
 
 func (t toolkit) macaCheck(c *cli.Context) error {
@@ -83,7 +77,7 @@ func macaCheckOf(i maca.Install, looked maca.Inspection, driver sysfs.Module, ru
 		Driver:   macaDriver{driver.Version, driver.File, driver.Loaded},
 		Compat:   compat.Check(rules, i.Version, driver.Version),
 		Problems: []macaProblem{},
-		Image:    []macaDemand{},
+		Image:    append([]maca.Demand{}, looked.Image...),
 	}
 	for _, w := range i.Warnings {
 		found.problem("version", w, nil)
@@ -102,9 +96,6 @@ func macaCheckOf(i maca.Install, looked maca.Inspection, driver sysfs.Module, ru
 	}
 	if found.Compat.State == compat.Mismatch {
 		found.problem("driver", found.Compat.Reason, nil)
-	}
-	for _, d := range looked.Image {
-		found.Image = append(found.Image, macaDemand{d.Name, append([]string{}, d.Versions...), d.By})
 	}
 	return found
 }

@@ -26,11 +26,11 @@ type Missing struct {
 // Demand is what an image must bring: a library that is found only in the host's
 // system directories.
 type Demand struct {
-	Name string // "libc.so.6"
+	Name string `json:"name"` // "libc.so.6"
 	// Versions are the highest ones needed, one of each line: "GLIBC_2.34",
 	// "GLIBCXX_3.4.30". Empty if none is asked for.
-	Versions []string
-	By       []string // the libraries that need it, by path, sorted
+	Versions []string `json:"versions"`
+	By       []string `json:"by"` // the libraries that need it, by path, sorted
 }
 
 // Problem is something wrong with an installation.
@@ -163,7 +163,7 @@ func (c *closure) resolve(found *Inspection) {
 		slices.Sort(by)
 		by = slices.Compact(by)
 		if slices.ContainsFunc(directories, func(dir string) bool { return c.serves(dir, name) }) {
-			versions := c.versions[name]
+			versions := append([]string{}, c.versions[name]...) // a list in JSON, also without any
 			slices.Sort(versions)
 			found.Image = append(found.Image, Demand{name, versions, by})
 		} else {

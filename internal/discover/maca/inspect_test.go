@@ -80,7 +80,7 @@ func TestInspect(t *testing.T) {
 		},
 		Image: []maca.Demand{
 			{"libc.so.6", []string{"GLIBC_2.34"}, []string{a, b}},
-			{"libnuma.so.1", nil, []string{b}},
+			{"libnuma.so.1", []string{}, []string{b}},
 			{"libstdc++.so.6", []string{"CXXABI_1.3.11", "GLIBCXX_3.4.30"}, []string{a}},
 		},
 	}
