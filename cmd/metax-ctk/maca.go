@@ -26,7 +26,7 @@ Example:
    metax-ctk maca list
    metax-ctk maca list -o json | jq -r '.installations[].version'`,
 				Flags:  []cli.Flag{macaPathFlag()},
-				Action: t.macaList,
+				Action: t.installations(t.macaList),
 			},
 			{
 				Name:      "check",
@@ -41,7 +41,7 @@ Example:
    metax-ctk maca check
    metax-ctk maca check 3.3.0.15 -o json`,
 				Flags:  []cli.Flag{macaPathFlag()},
-				Action: t.macaCheck,
+				Action: t.installations(t.macaCheck),
 			},
 		},
 	}
@@ -70,29 +70,27 @@ type macaInstall struct {
 	Problems  int `json:"problems"`
 }
 
-// installations calls look with what is installed on the host, or was on the host of
+// installations is an action on what is installed on the host, or was on the host of
 // a snapshot. Other nodes have no files.
-func (t toolkit) installations(c *cli.Context, look func(*hostfs.Root, maca.Listing) error) (err error) {
-	at, done, err := t.where(c).Unpack()
-	if err != nil {
-		return err
+func (t toolkit) installations(look func(*cli.Context, *hostfs.Root, maca.Listing) error) cli.ActionFunc {
+	return func(c *cli.Context) (err error) {
+		at, done, err := t.where(c).Unpack()
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		if !at.IsHost() {
+			return usagef("node %q has no files, so it has no MXMACA to look at", at.Node)
+		}
+		host, err := hostfs.New(at.Root)
+		if err != nil {
+			return err
+		}
+		return look(c, host, maca.List(host, c.String("maca-path")))
 	}
-	defer func() { err = errors.Join(err, done()) }()
-	if !at.IsHost() {
-		return usagef("node %q has no files, so it has no MXMACA to look at", at.Node)
-	}
-	host, err := hostfs.New(at.Root)
-	if err != nil {
-		return err
-	}
-	return look(host, maca.List(host, c.String("maca-path")))
 }
 
-func (t toolkit) macaList(c *cli.Context) error {
-	return t.installations(c, func(host *hostfs.Root, listing maca.Listing) error { return t.printMACA(c, host, listing) })
-}
-
-func (t toolkit) printMACA(c *cli.Context, host *hostfs.Root, listing maca.Listing) error {
+func (t toolkit) macaList(c *cli.Context, host *hostfs.Root, listing maca.Listing) error {
 	t.warn(listing.Warnings...)
 	found := struct {
 		Installations []macaInstall `json:"installations"`

@@ -42,16 +42,9 @@ type macaProblem struct {
 	By      []string `json:"by"` // the libraries that are concerned, by path
 }
 
-func (t toolkit) macaCheck(c *cli.Context) error {
-	args := c.Args().Slice()
-	return t.installations(c, func(host *hostfs.Root, listing maca.Listing) error {
-		return t.checkMACA(c, host, listing, strings.Join(args, ""))
-	})
-}
-
-// checkMACA checks the installation of a version; "" is the one that counts.
-func (t toolkit) checkMACA(c *cli.Context, host *hostfs.Root, listing maca.Listing, version string) error {
-	install, err := listing.Choose(version)
+// macaCheck checks the installation of a version, or the one that counts.
+func (t toolkit) macaCheck(c *cli.Context, host *hostfs.Root, listing maca.Listing) error {
+	install, err := listing.Choose(c.Args().First())
 	if err != nil {
 		return err
 	}

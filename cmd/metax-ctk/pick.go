@@ -73,7 +73,7 @@ func pickFlags() []cli.Flag {
 
 // pick is the command.
 func (t toolkit) pick(c *cli.Context) error {
-	args := c.Args().Slice()
+	count := c.Args().First()
 	node, err := t.node(c)
 	if err != nil {
 		return err
@@ -84,9 +84,9 @@ func (t toolkit) pick(c *cli.Context) error {
 	}
 	graph := t.graph(node)
 	if len(c.StringSlice("what-if")) > 0 {
-		return t.pickWhatIf(c, node, graph, args[0], holders)
+		return t.pickWhatIf(c, node, graph, count, holders)
 	}
-	answer, err := t.answer(c, node, graph, args[0], holders)
+	answer, err := t.answer(c, node, graph, count, holders)
 	if err != nil {
 		return err
 	}

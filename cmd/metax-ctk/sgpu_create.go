@@ -70,7 +70,6 @@ func parseSize(s string) (mib int, err error) {
 }
 
 func (t toolkit) sgpuCreate(c *cli.Context) error {
-	args := c.Args().Slice()
 	order, err := orderOf(c)
 	if err != nil {
 		return err
@@ -79,7 +78,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	g, err := oneGPU(node, args[0])
+	g, err := oneGPU(node, c.Args().First())
 	if err != nil {
 		return err
 	}
