@@ -109,7 +109,10 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	result := describe(view)
 	result.Explanation = explanation
 	var text strings.Builder
-	return cmp.Or(render(&text, view), t.print(c, result, text.String()))
+	if c.String("output-format") == "table" { // a picture of a thousand GPUs takes its time
+		err = render(&text, view)
+	}
+	return cmp.Or(err, t.print(c, result, text.String()))
 }
 
 func describe(v topology.View) topologyJSON {
