@@ -1,12 +1,12 @@
 package dockerd
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net/http"
 	"strconv"
 	"strings"
 )
@@ -16,30 +16,18 @@ var ErrNotFound = errors.New("not found")
 
 // StatusError is a refusal of the daemon's that has no error of its own.
 type StatusError struct {
-	Status  string // "500"
+	Status  int
 	Message string // what the daemon says of it
 }
 
 func (e *StatusError) Error() string { return fmt.Sprintf("it says %.200q", e.Message) }
 
-// Header is the lines of an answer's header after the first.
-type Header string
-
-// Field returns the value of the first field with the name.
-func (h Header) Field(name string) (string, bool) {
-	for line := range strings.Lines(string(h)) {
-		field, value, ok := strings.Cut(line, ":")
-		if ok && strings.EqualFold(field, name) {
-			return strings.TrimSpace(value), true
-		}
-	}
-	return "", false
-}
+// Header is the header of an answer.
+type Header struct{ http.Header }
 
 // APIVersion returns y of the API version 1.y that the daemon speaks at best.
 func (h Header) APIVersion() (y int, ok bool) {
-	value, _ := h.Field("Api-Version")
-	text, ok := strings.CutPrefix(value, "1.")
+	text, ok := strings.CutPrefix(h.Get("Api-Version"), "1.")
 	if !ok {
 		return 0, false
 	}
@@ -60,41 +48,15 @@ func (d Daemon) APIVersion(ctx context.Context) (y int, err error) {
 	return y, nil
 }
 
-// parse takes the answer apart and fails for any status but the one of success.
-// It fails, too, where the answer is shorter than it says.
-func (q request) parse(text []byte) (Header, []byte, error) {
-	head, body, ok := bytes.Cut(text, []byte("\r\n\r\n"))
-	switch {
-	case len(text) == 0:
-		return "", nil, fmt.Errorf("it hangs up: %w", io.ErrUnexpectedEOF)
-	case !ok:
-		return "", nil, fmt.Errorf("it hangs up after %.80q: %w", text, io.ErrUnexpectedEOF)
+// refused is why an answer is not the success that the request expects, nil if it is.
+func (q request) refused(answer *http.Response, body []byte) error {
+	switch answer.StatusCode {
+	case cmp.Or(q.status, http.StatusOK):
+		return nil
+	case http.StatusNotFound:
+		return fmt.Errorf("%w: it says %.200q", ErrNotFound, reason(answer.Status, body))
 	}
-	status, fields, _ := strings.Cut(string(head), "\r\n")
-	header := Header(fields)
-	// An answer to HEAD says the length of the one to GET.
-	if length, ok := header.Field("Content-Length"); ok && q.method != "HEAD" && q.enough == 0 {
-		if n, err := strconv.Atoi(length); err != nil || n != len(body) {
-			return "", nil, fmt.Errorf("it sends %d bytes of %.20q: %w", len(body), length, io.ErrUnexpectedEOF)
-		}
-	}
-	if encoding, ok := header.Field("Transfer-Encoding"); ok {
-		return "", nil, fmt.Errorf("it answers with an encoding that was not asked for: %.20q", encoding)
-	}
-	success := q.status
-	if success == "" {
-		success = "200"
-	}
-	words := strings.Fields(status)
-	switch {
-	case len(words) < 2 || !strings.HasPrefix(words[0], "HTTP/1."):
-		return "", nil, fmt.Errorf("it says %.80q", status)
-	case words[1] == "404":
-		return "", nil, fmt.Errorf("%w: it says %.200q", ErrNotFound, reason(status, body))
-	case words[1] != success:
-		return "", nil, &StatusError{Status: words[1], Message: reason(status, body)}
-	}
-	return header, body, nil
+	return &StatusError{Status: answer.StatusCode, Message: reason(answer.Status, body)}
 }
 
 // reason is what the daemon says of a failure: its message, or else the status.

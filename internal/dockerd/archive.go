@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 )
@@ -25,8 +27,7 @@ var (
 	ErrTooLarge = errors.New("file too large")
 )
 
-// overhead bounds in bytes what comes beside the contents of a file: the answer's
-// header, and those of the archive.
+// overhead bounds in bytes what an archive has beside the contents of its file.
 const overhead = 64 << 10
 
 // PathStat is what the daemon tells of a path in a container.
@@ -44,7 +45,7 @@ type PathStat struct {
 // is nothing, or the container is gone; with syscall.ELOOP or syscall.ENOTDIR
 // where the daemon cannot follow.
 func (m Made) Stat(ctx context.Context, path string) (PathStat, error) {
-	header, _, err := m.daemon.ask(ctx, request{method: "HEAD", path: m.archive(path)})
+	header, _, err := m.daemon.ask(ctx, request{method: http.MethodHead, path: m.archive(path)})
 	if err != nil {
 		return PathStat{}, fmt.Errorf("stat %q in container %.12s: %w", path, m.ID, m.why(ctx, path, err))
 	}
@@ -61,7 +62,7 @@ func (m Made) why(ctx context.Context, path string, refused error) error {
 	if status := (*StatusError)(nil); !errors.As(refused, &status) || m.safe() != nil {
 		return refused
 	}
-	_, _, err := m.daemon.ask(ctx, request{method: "GET", path: m.archive(path), enough: overhead})
+	_, _, err := m.daemon.ask(ctx, request{method: http.MethodGet, path: m.archive(path), enough: overhead})
 	said := (*StatusError)(nil)
 	switch {
 	case err == nil:
@@ -91,7 +92,7 @@ func (m Made) file(ctx context.Context, path string, max int64) ([]byte, error) 
 	if err := m.safe(); err != nil {
 		return nil, err
 	}
-	_, body, err := m.daemon.ask(ctx, request{method: "GET", path: m.archive(path), enough: max + overhead})
+	_, body, err := m.daemon.ask(ctx, request{method: http.MethodGet, path: m.archive(path), enough: max + overhead})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (m Made) file(ctx context.Context, path string, max int64) ([]byte, error) 
 }
 
 func (m Made) archive(path string) string {
-	return "/containers/" + escape(m.ID) + "/archive?path=" + escape(path)
+	return "/containers/" + url.PathEscape(m.ID) + "/archive?path=" + url.QueryEscape(path)
 }
 
 // safe fails for the daemon that must not be asked, and for one that does not say
@@ -143,8 +144,8 @@ func unpack(archive []byte, max int64) ([]byte, error) {
 func decodePathStat(header Header) (PathStat, error) {
 	const field = "X-Docker-Container-Path-Stat"
 	var stat PathStat
-	value, ok := header.Field(field)
-	if !ok {
+	value := header.Get(field)
+	if value == "" {
 		return stat, fmt.Errorf("it has no %s", field)
 	}
 	text, err := base64.StdEncoding.DecodeString(value)

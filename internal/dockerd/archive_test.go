@@ -41,7 +41,7 @@ func made(t *testing.T, server string, h http.HandlerFunc) dockerd.Made {
 
 func TestStat(t *testing.T) {
 	m := made(t, server, func(w http.ResponseWriter, r *http.Request) {
-		if want := "HEAD /containers/c0ffee/archive?path=%2Fopt%2Fa%20b"; r.Method+" "+r.RequestURI != want {
+		if want := "HEAD /containers/c0ffee/archive?path=%2Fopt%2Fa+b"; r.Method+" "+r.RequestURI != want {
 			t.Errorf("asked for %s %s, want %s", r.Method, r.RequestURI, want)
 		}
 		// As Docker 28 says it, with the length that it gives the answer to GET.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -87,7 +88,7 @@ func (d Daemon) Labelled(ctx context.Context, name string) ([]Summary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write container filters: %w", err)
 	}
-	return d.list(ctx, "/containers/json?all=1&filters="+escape(string(filters)))
+	return d.list(ctx, "/containers/json?all=1&filters="+url.QueryEscape(string(filters)))
 }
 
 func (d Daemon) list(ctx context.Context, path string) ([]Summary, error) {
@@ -105,7 +106,7 @@ func (d Daemon) list(ctx context.Context, path string) ([]Summary, error) {
 // Inspect returns the container with the ID, the beginning of an ID, or the
 // name, and ErrNotFound if there is none.
 func (d Daemon) Inspect(ctx context.Context, idOrName string) (Container, error) {
-	_, body, err := d.Get(ctx, "/containers/"+escape(strings.TrimPrefix(idOrName, "/"))+"/json")
+	_, body, err := d.Get(ctx, "/containers/"+url.PathEscape(strings.TrimPrefix(idOrName, "/"))+"/json")
 	if err != nil {
 		return Container{}, fmt.Errorf("inspect container %q: %w", idOrName, err)
 	}
@@ -144,18 +145,4 @@ func decodeContainer(body []byte) (Container, error) {
 		err = errNoID
 	}
 	return c, err
-}
-
-// escape makes text one segment of a path, or a value in a query.
-func escape(text string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
-	var out strings.Builder
-	for i := range len(text) {
-		if c := text[i]; strings.IndexByte(plain, c) >= 0 {
-			out.WriteByte(c)
-		} else {
-			fmt.Fprintf(&out, "%%%02X", c)
-		}
-	}
-	return out.String()
 }

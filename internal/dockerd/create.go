@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -39,12 +41,12 @@ func (d Daemon) Create(ctx context.Context, draft Draft) (Made, error) {
 	if err != nil {
 		return Made{}, fmt.Errorf("create container %q: %w", draft.Name, err)
 	}
-	path := "/containers/create?name=" + escape(draft.Name)
+	path := "/containers/create?name=" + url.QueryEscape(draft.Name)
 	if draft.Platform != "" {
-		path += "&platform=" + escape(draft.Platform)
+		path += "&platform=" + url.QueryEscape(draft.Platform)
 	}
-	header, body, err := d.ask(ctx, request{method: "POST", path: path, body: body, status: "201"})
-	if refused := (*StatusError)(nil); errors.As(err, &refused) && refused.Status == "409" {
+	header, body, err := d.ask(ctx, request{method: http.MethodPost, path: path, body: body, status: http.StatusCreated})
+	if refused := (*StatusError)(nil); errors.As(err, &refused) && refused.Status == http.StatusConflict {
 		err = fmt.Errorf("%w: %w", ErrExists, err)
 	}
 	if err != nil {
@@ -59,8 +61,7 @@ func (d Daemon) Create(ctx context.Context, draft Draft) (Made, error) {
 	if err != nil {
 		return Made{}, fmt.Errorf("create container %q: read the answer of the docker daemon at %s: %w", draft.Name, d.Socket, err)
 	}
-	server, _ := header.Field("Server")
-	return Made{ID: said.ID, daemon: d, server: server}, nil
+	return Made{ID: said.ID, daemon: d, server: header.Get("Server")}, nil
 }
 
 // config is the draft in docker's words.
@@ -90,8 +91,8 @@ func (m Made) Remove(ctx context.Context) error { return m.daemon.Remove(ctx, m.
 // Remove removes a container that does not run, by ID or name, with the volumes
 // that it alone has. It fails with ErrNotFound if there is none.
 func (d Daemon) Remove(ctx context.Context, idOrName string) error {
-	path := "/containers/" + escape(strings.TrimPrefix(idOrName, "/")) + "?v=1&force=0"
-	if _, _, err := d.ask(ctx, request{method: "DELETE", path: path, status: "204"}); err != nil {
+	path := "/containers/" + url.PathEscape(strings.TrimPrefix(idOrName, "/")) + "?v=1&force=0"
+	if _, _, err := d.ask(ctx, request{method: http.MethodDelete, path: path, status: http.StatusNoContent}); err != nil {
 		return fmt.Errorf("remove container %q: %w", idOrName, err)
 	}
 	return nil

@@ -65,7 +65,7 @@ func TestCreateTrouble(t *testing.T) {
 		if err == nil || got != (dockerd.Made{}) || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), socket) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, tc.is)
 		}
-		if status := (*dockerd.StatusError)(nil); name == "refused" && (!errors.As(err, &status) || status.Status != "400" || status.Message != "no") {
+		if status := (*dockerd.StatusError)(nil); name == "refused" && (!errors.As(err, &status) || status.Status != 400 || status.Message != "no") {
 			t.Errorf("%s: %#v", name, status)
 		}
 	}

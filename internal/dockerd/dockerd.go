@@ -1,11 +1,15 @@
 package dockerd
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"time"
 )
@@ -14,7 +18,7 @@ import (
 // in a list.
 const maxAnswer = 64 << 20
 
-// errTooLong reports an answer of more than maxAnswer bytes.
+// errTooLong reports an answer of maxAnswer bytes or more.
 var errTooLong = fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
 
 // Daemon is the daemon behind a unix socket.
@@ -32,76 +36,75 @@ type Daemon struct {
 // the system's own (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNREFUSED) where
 // there is nobody to ask. The error names the socket.
 func (d Daemon) Get(ctx context.Context, path string) (Header, []byte, error) {
-	return d.ask(ctx, request{method: "GET", path: path})
+	return d.ask(ctx, request{method: http.MethodGet, path: path})
 }
 
 // request is what is sent, and what is expected.
 type request struct {
 	method, path string
 	body         []byte // JSON, if any
-	// status is the one of success, 200 if empty.
-	status string
-	// enough is after how many bytes the rest of an answer is not waited for; 0
-	// takes it whole, and fails where it is longer than maxAnswer.
+	// status is the one of success, 200 if 0.
+	status int
+	// enough is after how many bytes the rest of an answer's body is not waited for;
+	// 0 takes it whole, and fails where it is longer than maxAnswer.
 	enough int64
-}
-
-func (q request) text() string {
-	head := q.method + " " + q.path + " HTTP/1.0\r\nHost: docker\r\n" // 1.0: the answer is not chunked and ends with the connection
-	if q.body != nil {
-		head += fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(q.body))
-	}
-	return head + "\r\n" + string(q.body)
 }
 
 // ask is Get for any request.
 func (d Daemon) ask(ctx context.Context, q request) (Header, []byte, error) {
-	text, err := d.exchange(ctx, q)
+	answer, body, err := d.exchange(ctx, q)
 	var op *net.OpError
 	switch {
 	case err == nil:
+		err = q.refused(answer, body)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = fmt.Errorf("silent for %s: %w", d.Patience, os.ErrDeadlineExceeded)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = fmt.Errorf("it hangs up: %w", err)
 	case errors.As(err, &op):
 		err = op.Err // without the socket, which follows
 	}
-	var header Header
-	var body []byte
-	if err == nil {
-		header, body, err = q.parse(text)
-	}
 	if err != nil {
-		return "", nil, fmt.Errorf("ask the docker daemon at %s: %w", d.Socket, err)
+		return Header{}, nil, fmt.Errorf("ask the docker daemon at %s: %w", d.Socket, err)
 	}
-	return header, body, nil
+	return Header{answer.Header}, body, nil
 }
 
-// exchange sends the request and returns all that comes until the daemon closes
-// the connection, or enough of it. It is this end that closes it when the context
-// is done, and that is an error: a part is never taken for the whole.
-func (d Daemon) exchange(ctx context.Context, q request) (text []byte, err error) {
+// exchange sends the request and returns the answer with its whole body, or enough
+// of it. It is this end that closes the connection when the context is done, and that
+// is an error: a part is never taken for the whole.
+func (d Daemon) exchange(ctx context.Context, q request) (answer *http.Response, body []byte, err error) {
+	r, err := http.NewRequest(q.method, "http://docker"+q.path, bytes.NewReader(q.body))
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Close = true
+	if q.body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	dialer := net.Dialer{Timeout: d.Patience}
 	conn, err := dialer.DialContext(ctx, "unix", d.Socket)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	p := patient{conn, d.Patience}
-	if _, err := io.WriteString(p, q.text()); err != nil {
-		return nil, err
+	if err := r.Write(p); err != nil {
+		return nil, nil, err
 	}
-	if q.enough > 0 {
-		return io.ReadAll(io.LimitReader(p, q.enough))
+	bound := &io.LimitedReader{R: p, N: maxAnswer}
+	answer, err = http.ReadResponse(bufio.NewReader(bound), r)
+	if err == nil {
+		body, err = io.ReadAll(io.LimitReader(answer.Body, cmp.Or(q.enough, maxAnswer)))
 	}
-	text, err = io.ReadAll(io.LimitReader(p, maxAnswer+1))
-	if err == nil && len(text) > maxAnswer {
+	if bound.N == 0 {
 		err = errTooLong
 	}
-	return text, err
+	return answer, body, err
 }
 
 // patient is a connection that waits for so long at a time.

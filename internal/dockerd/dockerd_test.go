@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,7 +31,7 @@ func TestGet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("HTTP/1.0 GET /info?x=%7B", string(body)); diff != "" {
+	if diff := cmp.Diff("HTTP/1.1 GET /info?x=%7B", string(body)); diff != "" {
 		t.Error(diff)
 	}
 	if y, ok := header.APIVersion(); y != 51 || !ok {
@@ -55,24 +56,32 @@ func TestAPIVersion(t *testing.T) {
 
 // A daemon that ends, hangs or is not one never gives part of an answer.
 func TestGetTrouble(t *testing.T) {
-	const ok = "HTTP/1.0 200 OK\r\n"
+	const (
+		ok     = "HTTP/1.0 200 OK\r\n"
+		chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	)
 	for name, tc := range map[string]struct {
 		text string
 		is   error
 		says string
 	}{
-		"nothing":          {"", io.ErrUnexpectedEOF, "hangs up"},
-		"half a header":    {ok + "Api-Vers", io.ErrUnexpectedEOF, "Api-Vers"},
-		"short body":       {ok + "Content-Length: 3\r\n\r\n[]", io.ErrUnexpectedEOF, "2 bytes"},
-		"long body":        {ok + "Content-Length: 1\r\n\r\n[]", io.ErrUnexpectedEOF, "2 bytes"},
-		"no length":        {ok + "Content-Length: x\r\n\r\n[]", io.ErrUnexpectedEOF, "x"},
-		"chunks":           {ok + "Transfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n", nil, "chunked"},
-		"not HTTP":         {"SSH-2.0-x 200\r\n\r\n", nil, "SSH-2.0"},
-		"no status":        {"HTTP/1.0\r\n\r\n", nil, "HTTP/1.0"},
-		"another status":   {"HTTP/1.0 403 Forbidden\r\n\r\n", nil, "403 Forbidden"},
-		"with a message":   {"HTTP/1.0 500 x\r\n\r\n" + `{"message":"no space"}`, nil, "no space"},
-		"not found":        {"HTTP/1.0 404 x\r\n\r\n" + `{"message":"No such container: x"}`, dockerd.ErrNotFound, "No such"},
-		"the answer later": {"HTTP/1.1 100 Continue\r\n\r\n" + ok + "\r\n[]", nil, "100"},
+		"nothing":        {"", io.ErrUnexpectedEOF, "hangs up"},
+		"half a header":  {ok + "Api-Vers", nil, "Api-Vers"},
+		"short body":     {ok + "Content-Length: 3\r\n\r\n[]", io.ErrUnexpectedEOF, "hangs up"},
+		"no length":      {ok + "Content-Length: x\r\n\r\n[]", nil, "bad Content-Length"},
+		"two lengths":    {ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n[]", nil, "Content-Length"},
+		"half a chunk":   {chunks + "3\r\n[]", io.ErrUnexpectedEOF, "hangs up"},
+		"half of chunks": {chunks + "2\r\n[]\r\n", io.ErrUnexpectedEOF, "hangs up"},
+		"no chunk":       {chunks + "x\r\n[]\r\n", nil, "chunk"},
+		"a long header":  {ok + "X: " + strings.Repeat("x", 64<<20), nil, "longer than 64 MiB"},
+		"not HTTP":       {"SSH-2.0-x 200\r\n\r\n", nil, "SSH-2.0"},
+		"no status":      {"HTTP/1.0\r\n\r\n", nil, "HTTP/1.0"},
+		"another status": {"HTTP/1.0 403 Forbidden\r\n\r\n", nil, "403 Forbidden"},
+		"a redirect":     {"HTTP/1.0 301 Moved\r\nLocation: http://example.com/\r\n\r\n", nil, "301 Moved"},
+		"another talk":   {"HTTP/1.1 101 Switching Protocols\r\n\r\n[]", nil, "101"},
+		"another later":  {"HTTP/1.1 100 Continue\r\n\r\n" + ok + "\r\n[]", nil, "100 Continue"},
+		"with a message": {"HTTP/1.0 500 x\r\n\r\n" + `{"message":"no space"}`, nil, "no space"},
+		"not found":      {"HTTP/1.0 404 x\r\n\r\n" + `{"message":"No such container: x"}`, dockerd.ErrNotFound, "No such"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			socket := say(t, tc.text, false)
@@ -176,4 +185,32 @@ func TestGetDenied(t *testing.T) {
 		}
 	}()
 	<-done
+}
+
+// What is taken for an answer has the length that it says, and a refusal comes
+// without one.
+func FuzzGet(f *testing.F) {
+	for _, seed := range []string{
+		"HTTP/1.0 200 OK\r\nApi-Version: 1.51\r\nContent-Length: 2\r\n\r\nOK",
+		"HTTP/1.0 404 Not Found\r\n\r\n{\"message\":\"no\"}",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "\r\n\r\n", "HTTP/1.0 200\r\n\r\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		header, body, err := dockerd.Daemon{Socket: say(t, string(text), false)}.Get(t.Context(), "/x")
+		if err != nil {
+			if body != nil || header.Header != nil {
+				t.Errorf("%q and %q beside %v", header, body, err)
+			}
+			return
+		}
+		if length := header.Get("Content-Length"); length != "" && length != strconv.Itoa(len(body)) {
+			t.Errorf("%d bytes of %s", len(body), length)
+		}
+		if y, ok := header.APIVersion(); y < 0 || !ok && y != 0 {
+			t.Errorf("API version 1.%d", y)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"time"
 )
 
@@ -31,7 +32,7 @@ func (d Daemon) Events(ctx context.Context, filters map[string][]string) ([]Even
 		return nil, fmt.Errorf("write event filters: %w", err)
 	}
 	// Without an end, or with one to come, the answer would not end either.
-	_, body, err := d.Get(ctx, "/events?until="+timestamp(time.Now())+"&filters="+escape(string(text)))
+	_, body, err := d.Get(ctx, "/events?until="+timestamp(time.Now())+"&filters="+url.QueryEscape(string(text)))
 	if err != nil {
 		return nil, err
 	}

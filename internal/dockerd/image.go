@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"runtime"
 	"strings"
 )
@@ -36,13 +37,13 @@ var errNoImageID = errors.New("an image without an ID")
 // "arm64"); empty leaves it to the daemon. A daemon before Docker 28.1 (API 1.49)
 // does not heed it and tells of the image that it has.
 func (d Daemon) Image(ctx context.Context, ref, platform string) (Image, error) {
-	path := "/images/" + escape(ref) + "/json"
+	path := "/images/" + url.PathEscape(ref) + "/json"
 	if platform != "" {
 		text, err := json.Marshal(newPlatform(platform))
 		if err != nil {
 			return Image{}, fmt.Errorf("inspect image %q: %w", ref, err)
 		}
-		path += "?platform=" + escape(string(text))
+		path += "?platform=" + url.QueryEscape(string(text))
 	}
 	_, body, err := d.Get(ctx, path)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestImage(t *testing.T) {
 	for _, file := range []string{"28-image.json", "20.10-image.json"} {
-		got, err := replay(t, "/images/localhost%2Fmetax-e2e%2Fmaca%3A4/json", answer(t, file)).Image(t.Context(), "localhost/metax-e2e/maca:4", "")
+		got, err := replay(t, "/images/localhost%2Fmetax-e2e%2Fmaca:4/json", answer(t, file)).Image(t.Context(), "localhost/metax-e2e/maca:4", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ var testsOnly = []string{
 var unlinked = map[string][]string{
 	"cmd/metax-ctk": {purego},
 	"cmd/metax-docker": {
-		purego, "github.com/urfave/cli/v2", "net/http", "crypto/tls",
+		purego, "github.com/urfave/cli/v2",
 		"github.com/containerd/containerd/v2", "google.golang.org/grpc",
 	},
 	"cmd/metax-hook":    hardened,
