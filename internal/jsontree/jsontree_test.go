@@ -50,7 +50,7 @@ func check(t *testing.T, text []byte) {
 	t.Helper()
 	tree, err := jsontree.Parse(text)
 	valid := json.Valid(text)
-	if errors.Is(err, jsontree.ErrDuplicate) {
+	if twice := (*jsontree.DuplicateError)(nil); errors.As(err, &twice) {
 		return
 	}
 	if (err == nil) != valid || err != nil && !errors.Is(err, jsontree.ErrSyntax) {
@@ -95,7 +95,8 @@ func TestDuplicates(t *testing.T) {
 		"{\"\xff\":1,\"\xfe\":1}": true, `[{"x":{"b":1,"c":1,"b":1}}]`: true,
 		`{` + many.String() + `"A":1}`: false, `{` + many.String() + `"\u006d":1}`: true,
 	} {
-		if _, err := jsontree.Parse([]byte(text)); errors.Is(err, jsontree.ErrDuplicate) != twice || err != nil && !twice {
+		_, err := jsontree.Parse([]byte(text))
+		if found := (*jsontree.DuplicateError)(nil); errors.As(err, &found) != twice || err != nil && !twice {
 			t.Errorf("%s: %v, want a key twice: %v", text, err, twice)
 		}
 	}

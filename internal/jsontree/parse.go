@@ -1,6 +1,7 @@
 package jsontree
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,16 +10,20 @@ import (
 // ErrSyntax reports a text that is not one JSON value.
 var ErrSyntax = errors.New("not valid JSON")
 
-// ErrDuplicate reports a name that occurs twice in one object.
-var ErrDuplicate = errors.New("a key occurs twice")
+// DuplicateError reports a name that occurs twice in one object.
+type DuplicateError struct {
+	Name          string
+	First, Second int // where it stands, in bytes from the beginning of the text
+}
 
-// maxDepth is how deep arrays and objects may be nested; that of encoding/json,
-// which the readers of our files use.
-const maxDepth = 10000
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("a key occurs twice: %.80q at byte %d", e.Name, e.Second)
+}
 
 // Tree is a parsed text.
 type Tree struct {
 	text  []byte
+	all   string // text again, of which a string's text is a part
 	nodes []node
 }
 
@@ -32,203 +37,132 @@ type node struct {
 	plain      bool // a string that stands for itself: printable ASCII, no escape
 }
 
-// Parse reads text, which must not change afterwards.
+// Parse reads text, which must not change afterwards. An error is ErrSyntax, with
+// the *json.SyntaxError that encoding/json gives, or a *DuplicateError.
 func Parse(text []byte) (*Tree, error) {
 	if uint64(len(text)) >= math.MaxUint32 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrSyntax, len(text))
 	}
-	p := parser{text: text, nodes: make([]node, 0, len(text)/8+8)}
-	p.space()
-	if err := p.value(0); err != nil {
+	if !json.Valid(text) {
+		return nil, fmt.Errorf("%w: %w", ErrSyntax, json.Unmarshal(text, new(any)))
+	}
+	p := parser{Tree: Tree{text: text, all: string(text), nodes: make([]node, 0, len(text)/8+8)}}
+	if err := p.value(); err != nil {
 		return nil, err
 	}
-	if p.space(); p.at < len(text) {
-		return nil, p.fault("more text after the value")
-	}
-	return &Tree{text, p.nodes}, nil
+	return &p.Tree, nil
 }
 
+// parser reads a text that is known to be valid.
 type parser struct {
-	text  []byte
-	at    int
-	nodes []node
-}
-
-func (p *parser) fault(what string) error {
-	return fmt.Errorf("%w: %s at byte %d", ErrSyntax, what, p.at)
-}
-
-// peek is the byte at hand, 0 at the end of the text.
-func (p *parser) peek() byte {
-	if p.at < len(p.text) {
-		return p.text[p.at]
-	}
-	return 0
+	Tree
+	at int
 }
 
 func (p *parser) space() {
-	for p.at < len(p.text) {
-		switch p.text[p.at] {
-		case ' ', '\n', '\t', '\r':
-			p.at++
-		default:
-			return
-		}
-	}
-}
-
-// open begins a node and returns its number.
-func (p *parser) open(k Kind) int {
-	p.nodes = append(p.nodes, node{start: uint32(p.at), kind: k})
-	return len(p.nodes) - 1
-}
-
-func (p *parser) value(depth int) error {
-	switch c := p.peek(); {
-	case c == '"':
-		return p.str()
-	case c == '{' || c == '[':
-		if depth == maxDepth {
-			return p.fault("nested too deep")
-		}
-		if c == '{' {
-			return p.object(depth + 1)
-		}
-		return p.array(depth + 1)
-	case c == '-' || '0' <= c && c <= '9':
-		return p.number()
-	case c == 't':
-		return p.word("true", Bool)
-	case c == 'f':
-		return p.word("false", Bool)
-	case c == 'n':
-		return p.word("null", Null)
-	case p.at == len(p.text):
-		return p.fault("the text ends too early")
-	}
-	return p.fault("a value is missing")
-}
-
-func (p *parser) array(depth int) error {
-	n, last := p.open(Array), 0
-	p.at++
-	if p.space(); p.peek() == ']' {
-		return p.close(n)
-	}
-	for {
-		this := len(p.nodes)
-		if err := p.value(depth); err != nil {
-			return err
-		}
-		if last != 0 {
-			p.nodes[last].next = uint32(this)
-		}
-		last = this
-		p.space()
-		switch p.peek() {
-		case ',':
-			p.at++
-			p.space()
-		case ']':
-			return p.close(n)
-		default:
-			return p.fault(`"," or "]" is missing`)
-		}
-	}
-}
-
-func (p *parser) object(depth int) error {
-	n, last, count := p.open(Object), 0, 0
-	p.at++
-	if p.space(); p.peek() == '}' {
-		return p.close(n)
-	}
-	for {
-		this := len(p.nodes)
-		if p.peek() != '"' {
-			return p.fault("a key is missing")
-		}
-		if err := p.str(); err != nil {
-			return err
-		}
-		if last != 0 {
-			p.nodes[last].next = uint32(this)
-		}
-		last = this
-		count++
-		if p.space(); p.peek() != ':' {
-			return p.fault(`":" is missing`)
-		}
+	for p.text[p.at] <= ' ' { // no other control character is valid here
 		p.at++
-		p.space()
-		if err := p.value(depth); err != nil {
+	}
+}
+
+// value adds the value at hand, or the name, and all that is in it.
+func (p *parser) value() error {
+	p.space()
+	n := len(p.nodes)
+	p.nodes = append(p.nodes, node{start: uint32(p.at), kind: kindOf(p.text[p.at])})
+	switch p.nodes[n].kind {
+	case String:
+		p.nodes[n].plain = p.str()
+	case Array, Object:
+		if err := p.inside(n); err != nil {
 			return err
 		}
-		p.space()
-		switch p.peek() {
-		case ',':
+	default:
+		for p.at < len(p.text) && p.text[p.at] > ' ' && p.text[p.at] != ',' && p.text[p.at] != ']' && p.text[p.at] != '}' {
 			p.at++
+		}
+	}
+	p.nodes[n].end = uint32(p.at)
+	return nil
+}
+
+func kindOf(first byte) Kind {
+	switch first {
+	case '{':
+		return Object
+	case '[':
+		return Array
+	case '"':
+		return String
+	case 't', 'f':
+		return Bool
+	case 'n':
+		return Null
+	}
+	return Number
+}
+
+// str passes over the string at hand and reports whether it is plain.
+func (p *parser) str() (plain bool) {
+	plain = true
+	for p.at++; p.text[p.at] != '"'; p.at++ {
+		if c := p.text[p.at]; c == '\\' {
+			plain = false
+			p.at++
+		} else if c >= 0x7f {
+			plain = false
+		}
+	}
+	p.at++
+	return plain
+}
+
+// inside adds what is in the array or object n.
+func (p *parser) inside(n int) error {
+	seen := map[string]uint32{} // where each name begins
+	for last := 0; ; {
+		p.at++ // the bracket, or a comma
+		p.space()
+		if c := p.text[p.at]; c == ']' || c == '}' {
+			break // there is nothing inside
+		}
+		this := len(p.nodes)
+		if last != 0 {
+			p.nodes[last].next = uint32(this)
+		}
+		last = this
+		if err := p.value(); err != nil {
+			return err
+		}
+		if p.nodes[n].kind == Object {
+			name := p.nodes[this].text(p.all)
+			start := p.nodes[this].start
+			if first, twice := seen[name]; twice {
+				return &DuplicateError{name, int(first), int(start)}
+			}
+			seen[name] = start
 			p.space()
-		case '}':
-			if err := p.unique(n+1, count); err != nil {
+			p.at++ // the colon
+			if err := p.value(); err != nil {
 				return err
 			}
-			return p.close(n)
-		default:
-			return p.fault(`"," or "}" is missing`)
+		}
+		p.space()
+		if p.text[p.at] != ',' {
+			break
 		}
 	}
-}
-
-// close ends the array or object n at the bracket at hand.
-func (p *parser) close(n int) error {
 	p.at++
-	p.nodes[n].end = uint32(p.at)
 	return nil
 }
 
-func (p *parser) word(w string, k Kind) error {
-	if len(p.text)-p.at < len(w) || string(p.text[p.at:p.at+len(w)]) != w {
-		return p.fault("a value is missing")
+// text is what a string says. As encoding/json has it, U+FFFD stands for what is no
+// character: half a surrogate pair, bytes that are not UTF-8.
+func (n node) text(all string) (s string) {
+	raw := all[n.start:n.end]
+	if n.plain {
+		return raw[1 : len(raw)-1]
 	}
-	n := p.open(k)
-	p.at += len(w)
-	p.nodes[n].end = uint32(p.at)
-	return nil
-}
-
-func (p *parser) number() error {
-	n := p.open(Number)
-	if p.peek() == '-' {
-		p.at++
-	}
-	if p.peek() == '0' {
-		p.at++
-	} else if !p.digits() {
-		return p.fault("a digit is missing")
-	}
-	if p.peek() == '.' {
-		if p.at++; !p.digits() {
-			return p.fault("a digit is missing")
-		}
-	}
-	if c := p.peek(); c == 'e' || c == 'E' {
-		p.at++
-		if c := p.peek(); c == '+' || c == '-' {
-			p.at++
-		}
-		if !p.digits() {
-			return p.fault("a digit is missing")
-		}
-	}
-	p.nodes[n].end = uint32(p.at)
-	return nil
-}
-
-func (p *parser) digits() bool {
-	from := p.at
-	for c := p.peek(); '0' <= c && c <= '9'; c = p.peek() {
-		p.at++
-	}
-	return p.at > from
+	_ = json.Unmarshal([]byte(raw), &s) // it is valid
+	return s
 }

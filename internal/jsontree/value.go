@@ -1,8 +1,10 @@
 package jsontree
 
 import (
+	"fmt"
 	"iter"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Kind is the kind of a value.
@@ -35,9 +37,6 @@ type Value struct {
 // Root is the whole value.
 func (t *Tree) Root() Value { return Value{t, 0} }
 
-// Text is the text that was parsed; it is not to be changed.
-func (t *Tree) Text() []byte { return t.text }
-
 func (v Value) node() node {
 	if v.tree == nil {
 		return node{}
@@ -68,7 +67,7 @@ func (v Value) Text() string {
 	if v.Kind() != String {
 		return ""
 	}
-	return v.node().text(v.tree.text)
+	return v.node().text(v.tree.all)
 }
 
 // Plain tells whether a string stands in the text as it is: printable ASCII, no
@@ -140,13 +139,21 @@ func (v Value) member(name string) Value {
 }
 
 // Is tells whether a string says s.
-func (v Value) Is(s string) bool {
-	n := v.node()
-	switch {
-	case n.kind != String:
-		return false
-	case n.plain:
-		return string(v.tree.text[n.start+1:n.end-1]) == s
+func (v Value) Is(s string) bool { return v.Kind() == String && v.Text() == s }
+
+// AppendString appends s to dst as a JSON string, with its quotes. Bytes that are
+// not UTF-8 become U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < ' ' || r == 0x7f:
+			dst = fmt.Appendf(dst, `\u%04x`, r)
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
 	}
-	return v.Text() == s
+	return append(dst, '"')
 }

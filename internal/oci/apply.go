@@ -94,13 +94,6 @@ func (c *Config) applyEnv(p *patch, env []string) {
 
 // names tells whether a variable has this name.
 func names(variable jsontree.Value, name string) bool {
-	if variable.Plain() { // most are, and there may be hundreds
-		raw := variable.Raw()
-		if len(raw) < len(name)+2 || string(raw[1:1+len(name)]) != name {
-			return false
-		}
-		return raw[1+len(name)] == '=' || len(raw) == len(name)+2
-	}
 	is, _, _ := strings.Cut(variable.Text(), "=")
 	return is == name
 }

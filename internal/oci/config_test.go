@@ -14,10 +14,10 @@ import (
 
 func TestParseRefuses(t *testing.T) {
 	for _, tc := range []struct{ text, says string }{
-		{``, "ends too early"},
-		{`{`, "missing"},
-		{`{}{}`, "more text"},
-		{"{\"process\":{\"args\":[\"\n\"]}}", "control character"},
+		{``, "unexpected end"},
+		{`{`, "unexpected end"},
+		{`{}{}`, "after top-level value"},
+		{"{\"process\":{\"args\":[\"\n\"]}}", "in string literal"},
 		{`[]`, "the text is a list, want an object"},
 		{`null`, "the text is null"},
 		{`{"mounts":[],"mounts":[]}`, `a key occurs twice: "mounts"`},

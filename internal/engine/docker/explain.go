@@ -15,12 +15,12 @@ import (
 // explain says where a text is broken, and how, as dockerd says it where it would
 // say anything: both use encoding/json.
 func (f file) explain(err error) error {
-	if errors.Is(err, jsontree.ErrDuplicate) {
-		return f.duplicate()
+	if twice := (*jsontree.DuplicateError)(nil); errors.As(err, &twice) {
+		line, _ := engine.Position(f.text, twice.First)
+		return f.at(twice.Second, fmt.Errorf("the key %q occurs twice in one object, first on line %d", twice.Name, line))
 	}
-	var any any
 	var syntax *json.SyntaxError
-	if !errors.As(json.Unmarshal(f.text, &any), &syntax) {
+	if !errors.As(err, &syntax) {
 		return f.at(0, err)
 	}
 	// The offset is behind the byte that is wrong, unless the text ends too early.
@@ -42,43 +42,4 @@ func (f file) explain(err error) error {
 		err = syntax
 	}
 	return f.at(offset, err)
-}
-
-// duplicate finds the key that occurs twice in a valid text. Objects are the
-// levels of names, nil for an array.
-func (f file) duplicate() error {
-	dec := json.NewDecoder(bytes.NewReader(f.text))
-	dec.UseNumber()
-	var objects []map[string]int
-	key := false // whether a name comes next
-	for {
-		offset := int(dec.InputOffset())
-		token, err := dec.Token()
-		if err != nil {
-			return f.at(offset, err)
-		}
-		offset += bytes.IndexFunc(f.text[offset:], func(r rune) bool { return !strings.ContainsRune(" \t\r\n,:", r) })
-		switch token {
-		case json.Delim('{'):
-			objects, key = append(objects, map[string]int{}), true
-			continue
-		case json.Delim('['):
-			objects, key = append(objects, nil), false
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			objects = objects[:len(objects)-1]
-			key = len(objects) > 0 && objects[len(objects)-1] != nil
-			continue
-		}
-		within := len(objects) > 0 && objects[len(objects)-1] != nil
-		if key {
-			names, name := objects[len(objects)-1], token.(string)
-			if first, twice := names[name]; twice {
-				line, _ := engine.Position(f.text, first)
-				return f.at(offset, fmt.Errorf("the key %q occurs twice in one object, first on line %d", name, line))
-			}
-			names[name] = offset
-		}
-		key = within && !key
-	}
 }
