@@ -2,6 +2,7 @@ package oci
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -43,12 +45,10 @@ func (c *Config) Apply(e *cdispecs.ContainerEdits, look Looker) error {
 	c.applyMounts(&p, e.Mounts)
 	c.applyGroups(&p, e.AdditionalGIDs)
 	for _, d := range e.NetDevices {
-		var o object
-		o.optText("name", d.Name)
-		p.set(o.end(), "linux", "netDevices", d.HostInterfaceName)
+		p.set(encode(specs.LinuxNetDevice{Name: d.Name}), "linux", "netDevices", d.HostInterfaceName)
 	}
 	if e.IntelRdt != nil {
-		p.set(encodeRdt(e.IntelRdt), "linux", "intelRdt")
+		p.set(encode(e.IntelRdt), "linux", "intelRdt")
 	}
 	if len(p.names) == 0 {
 		return nil
@@ -58,6 +58,15 @@ func (c *Config) Apply(e *cdispecs.ContainerEdits, look Looker) error {
 	c.text = append(p.append(text, c.text, c.root()), c.text[end:]...)
 	c.tree = nil
 	return nil
+}
+
+// encode is the JSON of one of the runtime specification's types.
+func encode(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // they hold nothing that JSON has not
+	}
+	return raw
 }
 
 // applyEnv sets variables: in the place of the last one of the same name, or at
@@ -109,7 +118,7 @@ func (c *Config) applyMounts(p *patch, mounts []*cdispecs.Mount) {
 	}
 	for _, m := range mounts {
 		l.remove(m.ContainerPath)
-		l.add(m.ContainerPath, encodeMount(m))
+		l.add(m.ContainerPath, encode(ociMount(m)))
 	}
 	if len(mounts) > 0 {
 		slices.SortStableFunc(l.items, func(a, b item) int { return cmp.Compare(depth(a.key), depth(b.key)) })
@@ -130,7 +139,7 @@ func (c *Config) applyHooks(p *patch, hooks []*cdispecs.Hook) error {
 		if stages[i] == nil {
 			stages[i] = listOf(c.at("hooks", h.HookName), hookKey)
 		}
-		raw := encodeHook(h)
+		raw := encode(ociHook(h))
 		key := string(raw)
 		if !slices.ContainsFunc(stages[i].items, func(it item) bool { return it.key == key }) {
 			stages[i].add(key, raw)

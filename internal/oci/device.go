@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
@@ -27,12 +28,12 @@ func (c *Config) applyDevices(p *patch, nodes []*cdispecs.DeviceNode, look Looke
 		}
 		own(&d, user)
 		devices.remove(d.Path)
-		devices.add(d.Path, encodeDevice(&d))
+		devices.add(d.Path, encode(ociDevice(&d)))
 		if d.Type == "b" || d.Type == "c" {
 			r := rule{allow: true, typ: d.Type, access: access(d.Permissions), major: d.Major, minor: d.Minor, numbers: 3}
 			if !slices.Contains(allowed, r) {
 				allowed = append(allowed, r)
-				rules.add("", r.encode())
+				rules.add("", encode(ociRule(r)))
 			}
 		}
 	}
@@ -109,26 +110,10 @@ func inForce(list jsontree.Value) []rule {
 	return rules
 }
 
-func (r rule) encode() []byte {
-	var o object
-	o.optTrue("allow", r.allow)
-	o.optText("type", r.typ)
-	o.number("major", r.major)
-	o.number("minor", r.minor)
-	o.optText("access", r.access)
-	return o.end()
+func ociRule(r rule) specs.LinuxDeviceCgroup {
+	return specs.LinuxDeviceCgroup{Allow: r.allow, Type: r.typ, Major: &r.major, Minor: &r.minor, Access: r.access}
 }
 
-func encodeDevice(d *cdispecs.DeviceNode) []byte {
-	var o object
-	o.text("path", d.Path)
-	o.text("type", d.Type)
-	o.number("major", d.Major)
-	o.number("minor", d.Minor)
-	if d.FileMode != nil {
-		o.number("fileMode", int64(*d.FileMode))
-	}
-	o.optID("uid", d.UID)
-	o.optID("gid", d.GID)
-	return o.end()
+func ociDevice(d *cdispecs.DeviceNode) specs.LinuxDevice {
+	return specs.LinuxDevice{Path: d.Path, Type: d.Type, Major: d.Major, Minor: d.Minor, FileMode: d.FileMode, UID: d.UID, GID: d.GID}
 }

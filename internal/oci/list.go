@@ -36,25 +36,14 @@ func (l *list) add(key string, raw []byte) { l.items = append(l.items, item{key,
 
 // save puts the list into the patch, unless it is what it was.
 func (l *list) save(p *patch, path ...string) {
-	n := 0
-	same := true
+	var before, after [][]byte
 	for e := range l.old.Elements() {
-		same = same && n < len(l.items) && bytes.Equal(l.items[n].raw, e.Raw())
-		n++
+		before = append(before, e.Raw())
 	}
-	if same && n == len(l.items) {
-		return
-	}
-	size := 2
 	for _, item := range l.items {
-		size += len(item.raw) + 1
+		after = append(after, item.raw)
 	}
-	raw := append(make([]byte, 0, size), '[')
-	for i, item := range l.items {
-		if i > 0 {
-			raw = append(raw, ',')
-		}
-		raw = append(raw, item.raw...)
+	if !slices.EqualFunc(before, after, bytes.Equal) {
+		p.set(slices.Concat([]byte("["), bytes.Join(after, []byte(",")), []byte("]")), path...)
 	}
-	p.set(append(raw, ']'), path...)
 }
