@@ -26,7 +26,7 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // packages on a lower floor, and those that it holds (discover → discover/sysfs).
 var floors = map[string]int{
 	"internal/gpu": 0, "internal/topology": 0, "internal/alloc": 0, "internal/request": 0, "internal/jsontree": 0,
-	"internal/cause": 0, "internal/compat": 0, "internal/toml": 0, "internal/svg": 0, "internal/terminal": 0, "internal/wording": 0,
+	"internal/cause": 0, "internal/compat": 0, "internal/toml": 0, "internal/svg": 0, "internal/terminal": 0, "internal/wording": 0, "internal/ldconf": 0,
 	"internal/hostfs": 1, "internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1,
 	"internal/backup": 2, "internal/snapshot": 2, "internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/engine": 2, "internal/discover": 2, "internal/dockerargs": 2,
 	"internal/hook": 2, "internal/image": 2, "internal/lowlevel": 2, "internal/occupancy": 2, "internal/oci": 2, "internal/sim": 2,
@@ -42,6 +42,7 @@ var forbidden = map[string][]string{
 	"internal/svg":        pure,
 	"internal/terminal":   pure,
 	"internal/wording":    pure,
+	"internal/ldconf":     pure,
 	"internal/toml":       pure,
 	"internal/dockerargs": {"os", "net", "net/http", "os/exec"},
 	"internal/config":     {"os", "net", "net/http", "os/exec"},

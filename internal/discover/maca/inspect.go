@@ -1,6 +1,7 @@
 package maca
 
 import (
+	"debug/elf"
 	"maps"
 	"path"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/ldconf"
 )
 
 // Library is a shared library of an installation or of the driver.
@@ -176,10 +178,15 @@ func (c *closure) resolve(found *Inspection) {
 // vendor's software, which its packages may have told the linker of: a container
 // gets one version of it only.
 func (c *closure) system() []string {
-	all, notes := system(c.host, c.kind.Machine)
-	c.notes.merge(notes)
+	all, err := ldconf.Directories(files{c.host}, "/etc/ld.so.conf", "", func(text string) { c.note("system", "%s", text) })
+	if err != nil {
+		c.note("system", "%v: the rest is left out", err)
+	}
+	if triplet, ok := multiarch[c.kind.Machine]; ok {
+		all = append(all, "/lib/"+triplet, "/usr/lib/"+triplet)
+	}
 	var directories []string
-	for _, dir := range all {
+	for _, dir := range append(all, "/lib64", "/usr/lib64", "/lib", "/usr/lib") {
 		real, err := c.host.Resolve(dir)
 		if err != nil {
 			continue // most hosts lack some
@@ -192,6 +199,18 @@ func (c *closure) system() []string {
 	}
 	return directories
 }
+
+// multiarch are the names that Debian gives to the directories of a machine.
+var multiarch = map[elf.Machine]string{elf.EM_X86_64: "x86_64-linux-gnu", elf.EM_AARCH64: "aarch64-linux-gnu"}
+
+// files are a host's, as ldconf reads them.
+type files struct{ host *hostfs.Root }
+
+func (f files) ReadFile(name string, limit int64) ([]byte, error) {
+	return head(f.host, name, int(limit))
+}
+
+func (f files) ReadDir(name string, _ int) ([]string, error) { return f.host.ReadDir(name) }
 
 // serves tells whether a system directory has a library for our machine under
 // that name.

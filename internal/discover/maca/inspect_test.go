@@ -109,10 +109,10 @@ func TestInspectTrouble(t *testing.T) {
 			tree["opt/maca-3/lib/libx.so"] = lib{needed: []string{"libc.so.6"}}.file()
 			tree["etc/ld.so.conf"] = sim.Dir{}
 		}, maca.Problem{"system", "/etc/ld.so.conf: not a regular file"}},
-		{"a linker that includes itself", func(tree sim.Tree) {
+		{"a linker with too many directories", func(tree sim.Tree) {
 			tree["opt/maca-3/lib/libx.so"] = lib{needed: []string{"libc.so.6"}}.file()
-			tree["etc/ld.so.conf"] = sim.File{Data: "include ld.so.conf ld.so.conf\n"}
-		}, maca.Problem{"system", "more than 256 files"}},
+			tree["etc/ld.so.conf"] = sim.File{Data: strings.Repeat("/a\n", 1025)}
+		}, maca.Problem{"system", "more than 1024 directories"}},
 		{"a lib that is a file", func(tree sim.Tree) { tree["opt/maca-3/ompi/lib"] = sim.File{} }, maca.Problem{"directories", "/opt/maca-3/ompi/lib: not a directory"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

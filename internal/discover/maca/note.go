@@ -26,13 +26,6 @@ func (n *notes) note(kind, format string, a ...any) {
 	}
 }
 
-// merge adds what others have noted.
-func (n *notes) merge(other *notes) {
-	for _, x := range other.all() {
-		n.note(x.kind, "%s", x.text)
-	}
-}
-
 // all returns the notes in their order; kinds with too many end in how many more.
 func (n *notes) all() []note {
 	var all []note

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+	"github.com/metax-ctk/container-toolkit/internal/ldconf"
 )
 
 // maxLoader is the size in bytes beyond which a dynamic linker is not looked into;
@@ -72,7 +73,7 @@ func named(loader []byte) string {
 		if len(text)-begin >= unix.PathMax {
 			continue
 		}
-		if name := string(text[begin:]); checkFolder(name) == nil {
+		if name := string(text[begin:]); ldconf.Check(name) == nil {
 			return name
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/ldconf"
 )
 
 const compat = "a program that calls musl\x00"
@@ -99,7 +101,7 @@ func FuzzNamed(f *testing.F) {
 		if name == "" {
 			return
 		}
-		if err := checkFolder(name); err != nil || !strings.HasSuffix(name, "/ld.so.cache") || len(name) >= unix.PathMax {
+		if err := ldconf.Check(name); err != nil || !strings.HasSuffix(name, "/ld.so.cache") || len(name) >= unix.PathMax {
 			t.Errorf("%q, %v", name, err)
 		}
 		if !strings.Contains("\x00"+string(data), "\x00"+name+"\x00") {
@@ -127,7 +129,7 @@ func TestExtend(t *testing.T) {
 				if err := extend(root, name, folders, func(w string) { t.Error(w) }); err != nil {
 					t.Fatal(err)
 				}
-				got, err := root.ReadFile(name, maxConfFile)
+				got, err := root.ReadFile(name, maxPaths)
 				if diff := cmp.Diff(want, string(got)); diff != "" || err != nil {
 					t.Errorf("%v %s", err, diff)
 				}

@@ -9,6 +9,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
+// maxPaths is the size in bytes beyond which a search path is left as it is.
+const maxPaths = 64 << 10
+
 // muslPath is where musl looks without a file that says otherwise.
 const muslPath = "/lib:/usr/local/lib:/usr/lib"
 
@@ -16,7 +19,7 @@ const muslPath = "/lib:/usr/local/lib:/usr/lib"
 // of the container go by it, and they are to find their own libraries first. What
 // cannot be read stays as it is, with a warning.
 func extend(root *inroot.Root, name string, folders []string, warn func(string)) error {
-	data, err := root.ReadFile(name, maxConfFile)
+	data, err := root.ReadFile(name, maxPaths)
 	if errors.Is(err, fs.ErrNotExist) {
 		data = []byte(muslPath)
 	} else if err != nil {

@@ -9,11 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+	"github.com/metax-ctk/container-toolkit/internal/ldconf"
 )
 
 const (
@@ -38,8 +36,6 @@ var (
 	ErrNoLdconfig = errors.New("the host has no static ldconfig of root's")
 	// ErrOldKernel reports a kernel without mount_setattr (before 5.12).
 	ErrOldKernel = errors.New("the kernel cannot show a container's files read-only (Linux 5.12 can)")
-	// ErrMalformed reports a folder that ld.so.conf cannot name.
-	ErrMalformed = errors.New("malformed folder")
 )
 
 // Program is ldconfig, ready to be executed by the calling thread, which is the
@@ -66,7 +62,7 @@ type Program struct {
 // own by LD_LIBRARY_PATH. With musl it is the image's own in any case.
 func Update(root *inroot.Root, folders []string, execute func(Program) error, warn func(string)) error {
 	for _, folder := range folders {
-		if err := checkFolder(folder); err != nil {
+		if err := ldconf.Check(folder); err != nil {
 			return err
 		}
 	}
@@ -94,7 +90,8 @@ func Update(root *inroot.Root, folders []string, execute func(Program) error, wa
 	}
 	defer ldconfig.Close()
 	for _, name := range caches {
-		directories, err := configured(root, path.Dir(name), warn)
+		etc := path.Dir(name)
+		directories, err := ldconf.Directories(root, path.Join(etc, "ld.so.conf"), path.Join(etc, confDir, confName), warn)
 		if err != nil {
 			return err
 		}
@@ -108,14 +105,6 @@ func Update(root *inroot.Root, folders []string, execute func(Program) error, wa
 		} else if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func checkFolder(folder string) error {
-	odd := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '#' || r == '=' }
-	if !path.IsAbs(folder) || path.Clean(folder) != folder || strings.ContainsFunc(folder, odd) || len(folder) >= unix.PathMax {
-		return fmt.Errorf(`%w %q: want an absolute, clean path without spaces, "#" and "="`, ErrMalformed, folder)
 	}
 	return nil
 }

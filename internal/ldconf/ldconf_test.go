@@ -1,4 +1,4 @@
-package ldcache
+package ldconf_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+	"github.com/metax-ctk/container-toolkit/internal/ldconf"
 )
 
 func tree(t testing.TB, files map[string]string) *inroot.Root {
@@ -37,7 +38,7 @@ func tree(t testing.TB, files map[string]string) *inroot.Root {
 	return root
 }
 
-func TestConfigured(t *testing.T) {
+func TestDirectories(t *testing.T) {
 	for name, c := range map[string]struct {
 		files    map[string]string
 		want     []string
@@ -57,7 +58,7 @@ func TestConfigured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var warnings []string
-			got, err := configured(tree(t, c.files), "/etc", func(w string) { warnings = append(warnings, w) })
+			got, err := ldconf.Directories(tree(t, c.files), "/etc/ld.so.conf", "/etc/ld.so.conf.d/00-metax.conf", func(w string) { warnings = append(warnings, w) })
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil || len(warnings) != c.warnings {
 				t.Errorf("%v, %q, (-want +got):\n%s", err, warnings, diff)
 			}
@@ -65,9 +66,9 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
-func TestConfiguredTooMuch(t *testing.T) {
-	for _, text := range []string{strings.Repeat("/a\n", maxConfDirs+1), strings.Repeat("include /*x\n", maxListed+1), strings.Repeat("a\n", maxConfLines+1)} {
-		if got, err := configured(tree(t, map[string]string{"etc/ld.so.conf": text}), "/etc", func(string) {}); !errors.Is(err, ErrTooMuch) {
+func TestDirectoriesTooMuch(t *testing.T) {
+	for _, text := range []string{strings.Repeat("/a\n", 1025), strings.Repeat("include /*x\n", 257), strings.Repeat("a\n", 4097)} {
+		if got, err := ldconf.Directories(tree(t, map[string]string{"etc/ld.so.conf": text}), "/etc/ld.so.conf", "", func(string) {}); !errors.Is(err, ldconf.ErrTooMuch) {
 			t.Errorf("%.20q: %d directories, %v; want ErrTooMuch", text, len(got), err)
 		}
 	}
@@ -75,7 +76,7 @@ func TestConfiguredTooMuch(t *testing.T) {
 
 // Whatever stands in the configuration, it ends, and what comes out can stand in
 // one of ours.
-func FuzzConfigured(f *testing.F) {
+func FuzzDirectories(f *testing.F) {
 	f.Add("include /etc/*.conf\n/a=b\n#x\nhwcap 1 y\n")
 	f.Add("include ../*/*/ld.so.conf [a-z]*\n ./x\n/ /\n")
 	dir := f.TempDir()
@@ -90,12 +91,12 @@ func FuzzConfigured(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, "etc/ld.so.conf"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got, err := configured(root, "/etc", func(string) {})
-		if err != nil && !errors.Is(err, ErrTooMuch) {
+		got, err := ldconf.Directories(root, "/etc/ld.so.conf", "", func(string) {})
+		if err != nil && !errors.Is(err, ldconf.ErrTooMuch) {
 			t.Error(err)
 		}
 		for _, directory := range got {
-			if err := checkFolder(directory); err != nil {
+			if err := ldconf.Check(directory); err != nil {
 				t.Error(err)
 			}
 		}
