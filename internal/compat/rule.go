@@ -4,9 +4,9 @@ import "fmt"
 
 // Rule says which driver the MXMACA versions of a line need.
 type Rule struct {
-	MACA   string // the versions that begin with these components, "3" or "3.7"
-	Driver string // the least driver version, "3" or "3.4.4"
-	Why    string // where the rule comes from, for people
+	MACA   string `json:"maca"`   // the versions that begin with these components, "3" or "3.7"
+	Driver string `json:"driver"` // the least driver version, "3" or "3.4.4"
+	Why    string `json:"why"`    // where the rule comes from, for people
 }
 
 // Validate fails with ErrVersion if the rule has no versions to compare with.

@@ -16,23 +16,12 @@ type MACA struct {
 }
 
 // Requirement is one row of the table [[maca.requirements]].
-type Requirement struct {
-	// MACA is the beginning of a version by whole components, "3" or "3.7".
-	MACA string `json:"maca"`
-	// Driver is the least version of the driver that it needs.
-	Driver string `json:"driver"`
-	// Why is for the message.
-	Why string `json:"why"`
-}
+type Requirement = compat.Rule
 
 // Rules are the table that counts.
 func (m MACA) Rules() []compat.Rule {
 	if m.Requirements == nil {
 		return compat.Defaults()
 	}
-	rules := []compat.Rule{}
-	for _, r := range m.Requirements {
-		rules = append(rules, compat.Rule(r))
-	}
-	return rules
+	return m.Requirements
 }

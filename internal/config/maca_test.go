@@ -17,7 +17,7 @@ func TestLoadMACA(t *testing.T) {
 		"a check":        {"maca.check = 'strict'\n", "", MACA{Check: Value{"strict", "c.toml"}, Labels: usual}},
 		"environment":    {"maca.check = 'strict'\n", "off", MACA{Check: Value{"off", "METAX_CTK_MACA_CHECK"}, Labels: usual}},
 		"labels":         {"maca.labels = ['org.example.maca']\n", "", MACA{Check: none, Labels: []string{"org.example.maca"}}},
-		"requirements":   {"[[maca.requirements]]\nmaca = '3'\ndriver = '3.0'\nwhy = 'so'\n[[maca.requirements]]\nmaca = '2.32'\ndriver = '2.12'\n", "", MACA{Check: none, Labels: usual, Requirements: []Requirement{{"3", "3.0", "so"}, {"2.32", "2.12", ""}}}},
+		"requirements":   {"[[maca.requirements]]\nmaca = '3'\ndriver = '3.0'\nwhy = 'so'\n[[maca.requirements]]\nmaca = '2.32'\ndriver = '2.12'\n", "", MACA{Check: none, Labels: usual, Requirements: []Requirement{{MACA: "3", Driver: "3.0", Why: "so"}, {MACA: "2.32", Driver: "2.12"}}}},
 		"an empty table": {"maca.requirements = []\n", "", MACA{Check: none, Labels: usual, Requirements: []Requirement{}}},
 	} {
 		t.Run(name, func(t *testing.T) {

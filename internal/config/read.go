@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
@@ -185,7 +184,7 @@ func (r *reader) judge(s Setting) {
 		r.problems = append(r.problems, Problem{line, column, s.Key, fmt.Sprintf(format, args...)})
 	}
 	for n, row := range i.rows {
-		if err := compat.Rule(row).Validate(); err != nil {
+		if err := row.Validate(); err != nil {
 			wrong(i.places[n][0], i.places[n][1], "%s: %v", s.Key, err)
 		}
 	}

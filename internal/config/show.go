@@ -78,7 +78,7 @@ func Show(path string, text []byte, getenv func(string) string, option func(stri
 	for n, s := range settings {
 		e := Effective{Setting: s, Words: slices.Clone(s.Default), Set: s.Default != nil, Source: FromDefault}
 		if s.Kind == Table {
-			e.Rows, e.Set = requirementsOf(compat.Defaults()), true
+			e.Rows, e.Set = compat.Defaults(), true
 		}
 		if i, ok := items[s.Key]; ok {
 			e.Words, e.Rows, e.Set, e.Source, e.Name, e.Line = i.words, i.rows, true, FromFile, path, i.line
@@ -99,12 +99,4 @@ func environment(s Setting, getenv func(string) string) string {
 		return ""
 	}
 	return getenv(s.Env)
-}
-
-func requirementsOf(rules []compat.Rule) []Requirement {
-	rows := make([]Requirement, len(rules))
-	for i, r := range rules {
-		rows[i] = Requirement(r)
-	}
-	return rows
 }

@@ -46,12 +46,7 @@ func merge(node *gpu.Node, told gpu.Node, source string) {
 			node.Links = append(node.Links, l)
 		}
 	}
-	slices.SortStableFunc(node.Links, func(x, y gpu.Link) int {
-		if x.A != y.A {
-			return x.A - y.A
-		}
-		return x.B - y.B
-	})
+	gpu.SortLinks(node.Links)
 }
 
 // facts copies what only the vendor's software knows of a GPU. A GPU is healthy if

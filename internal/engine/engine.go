@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 
@@ -62,6 +63,14 @@ type Change struct {
 	Before, After []byte
 	// Mode is for a file that is made; one that is there keeps its own.
 	Mode fs.FileMode
+}
+
+// Changed is what becomes of a file with the content before: none, or one Change.
+func Changed(path string, before, after []byte) []Change {
+	if bytes.Equal(before, after) && (before == nil) == (after == nil) {
+		return nil
+	}
+	return []Change{{Path: path, Before: before, After: after, Mode: 0o644}}
 }
 
 // SyntaxError is a file that is not what its engine reads, TOML or JSON.

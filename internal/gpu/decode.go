@@ -158,10 +158,5 @@ func (n *Node) sort() {
 		}
 		n.Links[i] = l
 	}
-	slices.SortStableFunc(n.Links, func(x, y Link) int {
-		if x.A != y.A {
-			return x.A - y.A
-		}
-		return x.B - y.B
-	})
+	SortLinks(n.Links)
 }

@@ -1,5 +1,10 @@
 package gpu
 
+import (
+	"cmp"
+	"slices"
+)
+
 // The version and kind that a Node's JSON form states.
 const (
 	APIVersion = "metax-ctk/v1"
@@ -80,4 +85,9 @@ func (n Node) Healthy() []int {
 		}
 	}
 	return free
+}
+
+// SortLinks puts links in the order of their GPUs.
+func SortLinks(links []Link) {
+	slices.SortStableFunc(links, func(x, y Link) int { return cmp.Or(x.A-y.A, x.B-y.B) })
 }

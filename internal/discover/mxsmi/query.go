@@ -187,11 +187,6 @@ func (q *query) node(links map[[2]gpu.BDF]topology.Kind) gpu.Node {
 		a, b := at[pair[0]], at[pair[1]]
 		node.Links = append(node.Links, gpu.Link{A: min(a, b), B: max(a, b), Kind: kind.String()})
 	}
-	slices.SortFunc(node.Links, func(x, y gpu.Link) int {
-		if x.A != y.A {
-			return x.A - y.A
-		}
-		return x.B - y.B
-	})
+	gpu.SortLinks(node.Links)
 	return node
 }

@@ -220,12 +220,7 @@ func (b *builder) node(a Answer) gpu.Node {
 			node.Links = append(node.Links, l)
 		}
 	}
-	slices.SortFunc(node.Links, func(x, y gpu.Link) int {
-		if x.A != y.A {
-			return x.A - y.A
-		}
-		return x.B - y.B
-	})
+	gpu.SortLinks(node.Links)
 	if len(node.GPUs) > 1 && len(links) == 0 {
 		why := "mxSmlGetDeviceTopology told nothing"
 		if slices.Contains(a.Missing, "mxSmlGetDeviceTopology") {

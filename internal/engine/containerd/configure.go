@@ -1,7 +1,6 @@
 package containerd
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -81,7 +80,7 @@ func (in Input) configureDropIn(s engine.Setup) ([]engine.Change, error) {
 		}
 		return nil, fmt.Errorf("write %s: %w", in.dropInPath(), engine.ErrForeign)
 	}
-	changes := change(nil, in.dropInPath(), in.DropIn, text)
+	changes := engine.Changed(in.dropInPath(), in.DropIn, text)
 	if text == nil || in.Layout == Merged {
 		return changes, nil
 	}
@@ -89,15 +88,7 @@ func (in Input) configureDropIn(s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return change(changes, in.path(), in.Main, main), nil
-}
-
-// change appends what becomes of a file, if anything does.
-func change(changes []engine.Change, path string, before, after []byte) []engine.Change {
-	if bytes.Equal(before, after) && (before == nil) == (after == nil) {
-		return changes
-	}
-	return append(changes, engine.Change{Path: path, Before: before, After: after, Mode: 0o644})
+	return append(changes, engine.Changed(in.path(), in.Main, main)...), nil
 }
 
 // others are the files that count without our drop-in.

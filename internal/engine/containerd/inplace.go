@@ -16,7 +16,7 @@ func (in Input) configureInPlace(s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return change(nil, in.path(), in.Main, text), nil
+	return engine.Changed(in.path(), in.Main, text), nil
 }
 
 func (in Input) inPlace(s engine.Setup) ([]byte, error) {

@@ -15,7 +15,7 @@ import (
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	var changes []engine.Change
 	if in.DropIn != nil && ours(in.DropIn) {
-		changes = change(changes, in.dropInPath(), in.DropIn, nil)
+		changes = engine.Changed(in.dropInPath(), in.DropIn, nil)
 	}
 	if in.Main == nil {
 		return changes, nil
@@ -35,7 +35,7 @@ func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return change(changes, in.path(), in.Main, main), nil
+	return append(changes, engine.Changed(in.path(), in.Main, main)...), nil
 }
 
 // unimport is the main file without the import that was not there originally.

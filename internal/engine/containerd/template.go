@@ -30,7 +30,7 @@ func (in Input) configureTemplate(s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return change(nil, in.path(), in.Main, text), nil
+	return engine.Changed(in.path(), in.Main, text), nil
 }
 
 func (in Input) template(s engine.Setup) ([]byte, error) {

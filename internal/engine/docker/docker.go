@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
@@ -41,7 +40,7 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure %s: %w", in.Path, err)
 	}
-	return in.change(after), nil
+	return engine.Changed(in.Path, in.Text, after), nil
 }
 
 // Remove takes out what Configure put in. Where the text is what Configure makes of
@@ -55,13 +54,5 @@ func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edit %s: %w", in.Path, err)
 	}
-	return in.change(after), nil
-}
-
-// change is what makes after of the text; none if it is the text.
-func (in Input) change(after []byte) []engine.Change {
-	if bytes.Equal(in.Text, after) && (in.Text == nil) == (after == nil) {
-		return nil
-	}
-	return []engine.Change{{Path: in.Path, Before: in.Text, After: after, Mode: 0o644}}
+	return engine.Changed(in.Path, in.Text, after), nil
 }

@@ -1,7 +1,6 @@
 package dropin
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,6 +176,3 @@ func InOrder(files []File) []File {
 		return slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))
 	})
 }
-
-// equal tells whether two files have the same text, and are there or are not.
-func equal(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }

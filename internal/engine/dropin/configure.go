@@ -35,7 +35,7 @@ func (c Config) Configure(s engine.Setup) ([]engine.Change, error) {
 	if err := c.check(after, s); err != nil {
 		return nil, err
 	}
-	return c.own.Change(after), nil
+	return engine.Changed(c.own.Path, c.own.Text, after), nil
 }
 
 // addRuntime registers the runtime and makes it the default one.

@@ -110,14 +110,6 @@ func empty(tree map[string]any) bool {
 	return true
 }
 
-// Change is what becomes of the file; there is none if it stays.
-func (f File) Change(after []byte) []engine.Change {
-	if equal(f.Text, after) {
-		return nil
-	}
-	return []engine.Change{{Path: f.Path, Before: f.Text, After: after, Mode: 0o644}}
-}
-
 // With is the chain's files with another text for one of them, in their places.
 func With(files []File, path string, text []byte) []File {
 	after := slices.Clone(files)

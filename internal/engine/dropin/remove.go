@@ -28,7 +28,7 @@ func (c Config) Remove(s engine.Setup) ([]engine.Change, error) {
 	if err := c.checkDefault(after); err != nil {
 		return nil, err
 	}
-	return c.own.Change(after), nil
+	return engine.Changed(c.own.Path, c.own.Text, after), nil
 }
 
 // checkDefault fails if the engine finds its default runtime now and would not with

@@ -59,7 +59,7 @@ func Ours(text []byte) bool {
 func Put(f dropin.File, text []byte) ([]engine.Change, error) {
 	switch {
 	case f.Text == nil || Ours(f.Text):
-		return f.Change(text), nil
+		return engine.Changed(f.Path, f.Text, text), nil
 	case text == nil:
 		return nil, nil
 	}
