@@ -123,19 +123,6 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 // unproven is the warning about an answer that is not exact.
 const unproven = "these may not be the best GPUs: the links of this node do not nest, so only some sets were compared"
 
-// PickMask is Pick for callers that count nanoseconds: bit i stands for GPU i,
-// scope and size are free, and nothing is allocated once the first pick by the
-// policy has built the tables. ok is false if there is no such set, required is
-// not within free, free names a GPU that is not there, or the node has more than
-// 16 GPUs.
-func (p *Picker) PickMask(policy Policy, free, required uint32, n int) (gpus uint32, ok bool) {
-	if p.table == nil || !policy.valid() || free>>p.gpus != 0 || required&^free != 0 {
-		return 0, false
-	}
-	s := p.table().best(query{policy: policy, free: set(free), required: set(required), n: n})
-	return uint32(s), s != 0
-}
-
 func (p *Picker) requiredError(q question, missing []int) error {
 	e := &RequiredError{GPUs: missing}
 	q.required = slices.DeleteFunc(slices.Clone(q.required), func(g int) bool { return slices.Contains(missing, g) })

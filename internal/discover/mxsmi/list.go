@@ -16,12 +16,7 @@ var ErrFormat = errors.New("not understood")
 
 // List is the output of `mx-smi -L`.
 type List struct {
-	// Version is the tool's own: "mx-smi  version: 2.2.9".
-	Version string
-	GPUs    []Listed
-	// Sliced are the lines of sliced GPUs ("SGPU"), as printed: parts of a GPU,
-	// not GPUs of their own.
-	Sliced   []string
+	GPUs     []Listed
 	Warnings []string
 }
 
@@ -73,25 +68,20 @@ func (p *listParser) warn(format string, a ...any) {
 }
 
 func (p *listParser) line(n int, line string) {
-	switch {
-	case strings.Contains(line, "SGPU"):
-		p.Sliced = append(p.Sliced, strings.TrimSpace(line))
-	case strings.HasPrefix(strings.TrimSpace(line), gpuPrefix):
-		p.seen = true
-		l, warnings, err := parseListed(line)
-		for _, w := range warnings {
-			p.warn("line %d: %s", n, w)
-		}
-		if err != nil {
-			p.warn("line %d: leave out a GPU: %v", n, err)
-			return
-		}
-		p.GPUs = append(p.GPUs, l)
-	default:
-		if v, ok := toolVersion(line); ok {
-			p.Version = v
-		}
+	// "SGPU" is a part of a GPU, not one of its own.
+	if strings.Contains(line, "SGPU") || !strings.HasPrefix(strings.TrimSpace(line), gpuPrefix) {
+		return
 	}
+	p.seen = true
+	l, warnings, err := parseListed(line)
+	for _, w := range warnings {
+		p.warn("line %d: %s", n, w)
+	}
+	if err != nil {
+		p.warn("line %d: leave out a GPU: %v", n, err)
+		return
+	}
+	p.GPUs = append(p.GPUs, l)
 }
 
 // parseListed reads one line. The address tells the columns apart: the model

@@ -17,31 +17,24 @@ import (
 //	        SRAM Correctable                          : 0
 //	End of Log
 type Log struct {
-	// Head are the lines before the first GPU, such as "Attached GPUs".
-	Head []Entry
 	// Sections are the GPUs in the order of the text.
 	Sections []Section
-	// Ended tells whether the text has its last line, "End of Log".
-	Ended    bool
 	Warnings []string
 }
 
 // Section is what the log says of one GPU.
 type Section struct {
-	Index   int     // "GPU#0"
-	Model   string  // "MXC500"
-	BDF     gpu.BDF // "0000:08:00.0"
-	Entries []Entry // in the order of the text
+	BDF     gpu.BDF
+	Entries []Entry // in the order of the text, under whatever headings
 }
 
 // Entry is a line "Key : Value".
 type Entry struct {
-	Group string // the heading above it, by indentation; empty if there is none
 	Key   string // inner blanks squeezed to one
 	Value string // may be empty
 }
 
-// Value returns the value of the first entry with this key, in any group.
+// Value returns the value of the first entry with this key.
 func (s Section) Value(key string) (string, bool) {
 	for _, e := range s.Entries {
 		if e.Key == key {
@@ -56,10 +49,8 @@ func (s Section) Value(key string) (string, bool) {
 // sliced GPUs. A text without any GPU is an error.
 func ParseSections(text string) (Log, error) {
 	p := sectionParser{}
-	p.into = &p.Head
 	for n, line := range lines(text) {
 		if strings.TrimSpace(line) == "End of Log" {
-			p.Ended = true
 			break
 		}
 		p.line(n, line)
@@ -72,59 +63,39 @@ func ParseSections(text string) (Log, error) {
 
 type sectionParser struct {
 	Log
-	seen  bool     // a line of a GPU, readable or not
-	into  *[]Entry // where entries go; nil below a line that was not understood
-	group string
-	depth int // the indentation of group's line
+	seen bool     // a line of a GPU, readable or not
+	into *[]Entry // where entries go; nil where no section is
 }
 
 func (p *sectionParser) line(n int, line string) {
-	trimmed := strings.TrimSpace(line)
+	line = strings.TrimSpace(line)
 	switch {
-	case trimmed == "":
-	case strings.HasPrefix(trimmed, "SGPU"):
-		p.into, p.group = nil, ""
-	case strings.HasPrefix(trimmed, gpuPrefix):
-		p.seen = true
-		p.into, p.group = nil, ""
-		s, err := parseSection(trimmed)
+	case strings.HasPrefix(line, "SGPU"):
+		p.into = nil
+	case strings.HasPrefix(line, gpuPrefix):
+		p.seen, p.into = true, nil
+		bdf, err := parseSection(line)
 		if err != nil {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("line %d: leave out a section: %v", n, err))
 			return
 		}
-		p.Sections = append(p.Sections, s)
+		p.Sections = append(p.Sections, Section{BDF: bdf})
 		p.into = &p.Sections[len(p.Sections)-1].Entries
 	case p.into != nil:
-		p.entry(line, trimmed)
+		if key, value, ok := strings.Cut(line, ":"); ok {
+			*p.into = append(*p.into, Entry{strings.Join(strings.Fields(key), " "), strings.TrimSpace(value)})
+		}
 	}
-}
-
-// entry reads a heading or a line "Key : Value". A heading holds for the lines
-// that are indented further than it is.
-func (p *sectionParser) entry(line, trimmed string) {
-	depth := len(line) - len(strings.TrimLeft(line, " \t"))
-	key, value, isEntry := strings.Cut(trimmed, ":")
-	if depth <= p.depth {
-		p.group = ""
-	}
-	if !isEntry {
-		p.group, p.depth = trimmed, depth
-		return
-	}
-	key = strings.Join(strings.Fields(key), " ")
-	*p.into = append(*p.into, Entry{Group: p.group, Key: key, Value: strings.TrimSpace(value)})
 }
 
 // parseSection reads "GPU#0  MXC500  0000:08:00.0".
-func parseSection(line string) (s Section, err error) {
+func parseSection(line string) (gpu.BDF, error) {
 	fields := strings.Fields(line)
-	if s.Index, err = parseIndex(fields[0]); err != nil {
-		return s, err
+	if _, err := parseIndex(fields[0]); err != nil {
+		return gpu.BDF{}, err
 	}
 	if len(fields) != 3 || !isPlain(fields[1]) {
-		return s, fmt.Errorf("%q; want index, model and PCI address", line)
+		return gpu.BDF{}, fmt.Errorf("%q; want index, model and PCI address", line)
 	}
-	s.Model = fields[1]
-	s.BDF, err = gpu.ParseBDF(fields[2])
-	return s, err
+	return gpu.ParseBDF(fields[2])
 }

@@ -15,16 +15,10 @@ func TestParseSectionsSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Log{
-		Head: []Entry{
-			{"", "mx-smi version", "2.2.9"},
-			{"", "Timestamp", "Thu Apr 23 08:02:53 2026"},
-			{"", "Attached GPUs", "8"},
-		},
-		Sections: []Section{{0, "MXC500", bdf(t, "0000:08:00.0"), []Entry{
-			{"ECC Errors", "SRAM Correctable", "0"},
-			{"Retired Pages", "Double Bit ECC", "0"},
+		Sections: []Section{{bdf(t, "0000:08:00.0"), []Entry{
+			{"SRAM Correctable", "0"},
+			{"Double Bit ECC", "0"},
 		}}},
-		Ended: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -36,44 +30,37 @@ func TestParseSections(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		want       []Section
-		ended      bool
 		warnings   []string // a part of each
 	}{
 		{
 			"tabs and carriage returns", "GPU#0\tMXC500\t0000:08:00.0\r\n\r\n\tChip Temperature\r\n\t    hotspot(sensor0)  :  39.00 C\r\nEnd of Log\r\n",
-			[]Section{{0, "MXC500", a, []Entry{{"Chip Temperature", "hotspot(sensor0)", "39.00 C"}}}},
-			true, nil,
+			[]Section{{a, []Entry{{"hotspot(sensor0)", "39.00 C"}}}},
+			nil,
 		},
 		{
-			"a group ends where the indentation does",
+			"headings do not count",
 			"GPU#0 MXC500 0000:08:00.0\n  Serial : S1\n  Inner\n    Key : 1\n  Outer : 2\n",
-			[]Section{{0, "MXC500", a, []Entry{{"", "Serial", "S1"}, {"Inner", "Key", "1"}, {"", "Outer", "2"}}}},
-			false, nil,
-		},
-		{
-			"a group is one GPU's", "GPU#0 MXC500 0000:08:00.0\n Group\n  K : 1\nGPU#1 MXC500 0000:09:00.0\n   K : 2",
-			[]Section{{0, "MXC500", a, []Entry{{"Group", "K", "1"}}}, {1, "MXC500", b, []Entry{{"", "K", "2"}}}},
-			false, nil,
+			[]Section{{a, []Entry{{"Serial", "S1"}, {"Key", "1"}, {"Outer", "2"}}}},
+			nil,
 		},
 		{
 			"values with colons and none", "GPU#0 MXC500 0000:08:00.0\n Bus : 0000:08:00.0\n Empty :\n",
-			[]Section{{0, "MXC500", a, []Entry{{"", "Bus", "0000:08:00.0"}, {"", "Empty", ""}}}},
-			false, nil,
+			[]Section{{a, []Entry{{"Bus", "0000:08:00.0"}, {"Empty", ""}}}},
+			nil,
 		},
 		{
 			"nothing counts behind the end", "GPU#0 MXC500 0000:08:00.0\n K : 1\nEnd of Log\n K : 2\n",
-			[]Section{{0, "MXC500", a, []Entry{{"", "K", "1"}}}},
-			true, nil,
+			[]Section{{a, []Entry{{"K", "1"}}}},
+			nil,
 		},
 		{
 			"sliced GPUs are left out", "GPU#0 MXC500 0000:08:00.0\n K : 1\nSGPU#0 of GPU#0\n K : 2\nGPU#1 MXC500 0000:09:00.0\n K : 3",
-			[]Section{{0, "MXC500", a, []Entry{{"", "K", "1"}}}, {1, "MXC500", b, []Entry{{"", "K", "3"}}}},
-			false, nil,
+			[]Section{{a, []Entry{{"K", "1"}}}, {b, []Entry{{"K", "3"}}}},
+			nil,
 		},
 		{
 			"a GPU that cannot be told", "GPU#0 MXC500\n K : 1\nGPU#1 MXC500 0000:9:00.0\n K : 2\nGPU#2 MXC500 0000:09:00.0\n K : 3",
-			[]Section{{2, "MXC500", b, []Entry{{"", "K", "3"}}}},
-			false,
+			[]Section{{b, []Entry{{"K", "3"}}}},
 			[]string{"line 1: leave out a section", `line 3: leave out a section: parse "0000:9:00.0"`},
 		},
 	} {
@@ -85,13 +72,10 @@ func TestParseSections(t *testing.T) {
 			if diff := cmp.Diff(test.want, got.Sections); diff != "" {
 				t.Error(diff)
 			}
-			if got.Ended != test.ended {
-				t.Errorf("ended is %v", got.Ended)
-			}
 			wantWarnings(t, test.warnings, got.Warnings)
 		})
 	}
-	for _, text := range []string{"", "End of Log", "End of Log\nGPU#0 MXC500 0000:08:00.0"} {
+	for _, text := range []string{"End of Log", "End of Log\nGPU#0 MXC500 0000:08:00.0"} {
 		if _, err := ParseSections(text); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: error is %v, want ErrFormat", text, err)
 		}
@@ -105,17 +89,17 @@ func TestSerial(t *testing.T) {
 		want    string
 		bad     bool
 	}{
-		{"none", []Entry{{"", "Model Name", "MXC500"}}, "", false},
-		{"plain", []Entry{{"", "Serial Number", "S1"}}, "S1", false},
-		{"short", []Entry{{"", "Board SN", "S1"}}, "S1", false},
-		{"the board's, not the chip's", []Entry{{"", "Chip Serial", "C1"}, {"", "Board Serial", "B1"}}, "B1", false},
-		{"labels of the EEPROM", []Entry{{"", "asic serial number", "C1"}, {"", "pcba serial number", "B1"}}, "B1", false},
-		{"the chip's alone", []Entry{{"", "Board Serial", "N/A"}, {"", "Chip Serial", "C1"}}, "C1", false},
-		{"no word of its own", []Entry{{"", "Snapshot", "1"}, {"", "DSN", "2"}}, "", false},
-		{"not stated", []Entry{{"", "Serial Number", "N/A"}}, "", false},
-		{"blanks", []Entry{{"", "Serial Number", "S 1"}}, "", true},
-		{"a control character", []Entry{{"", "Serial Number", "S\x07"}}, "", true},
-		{"a comma", []Entry{{"", "Serial Number", "S1,S2"}}, "", true},
+		{"none", []Entry{{"Model Name", "MXC500"}}, "", false},
+		{"plain", []Entry{{"Serial Number", "S1"}}, "S1", false},
+		{"short", []Entry{{"Board SN", "S1"}}, "S1", false},
+		{"the board's, not the chip's", []Entry{{"Chip Serial", "C1"}, {"Board Serial", "B1"}}, "B1", false},
+		{"labels of the EEPROM", []Entry{{"asic serial number", "C1"}, {"pcba serial number", "B1"}}, "B1", false},
+		{"the chip's alone", []Entry{{"Board Serial", "N/A"}, {"Chip Serial", "C1"}}, "C1", false},
+		{"no word of its own", []Entry{{"Snapshot", "1"}, {"DSN", "2"}}, "", false},
+		{"not stated", []Entry{{"Serial Number", "N/A"}}, "", false},
+		{"blanks", []Entry{{"Serial Number", "S 1"}}, "", true},
+		{"a control character", []Entry{{"Serial Number", "S\x07"}}, "", true},
+		{"a comma", []Entry{{"Serial Number", "S1,S2"}}, "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Section{Entries: test.entries}.Serial()
@@ -133,16 +117,16 @@ func TestMemoryMiB(t *testing.T) {
 		want    int
 		bad     bool
 	}{
-		{"none", []Entry{{"", "vram used", "1024 KB"}}, 0, false},
-		{"KB", []Entry{{"", "vis_vram total", "1024 KB"}, {"", "vram total", "67108864 KB"}, {"", "xtt total", "4096 KB"}}, 65536, false},
-		{"visible only", []Entry{{"", "vis_vram total", "67108864 KB"}}, 65536, false},
-		{"MiB", []Entry{{"", "Memory Capacity", "65536 MiB"}}, 65536, false},
-		{"GB, no blank", []Entry{{"", "Memory Capacity", "64GB"}}, 65536, false},
-		{"not stated", []Entry{{"", "vram total", "N/A"}}, 0, false},
-		{"no unit", []Entry{{"", "Memory Capacity", "65536"}}, 0, true},
-		{"no number", []Entry{{"", "Memory Capacity", "MiB"}}, 0, true},
-		{"negative", []Entry{{"", "Memory Capacity", "-1 GB"}}, 0, true},
-		{"too large", []Entry{{"", "Memory Capacity", "99999999999999999999 KB"}}, 0, true},
+		{"none", []Entry{{"vram used", "1024 KB"}}, 0, false},
+		{"KB", []Entry{{"vis_vram total", "1024 KB"}, {"vram total", "67108864 KB"}, {"xtt total", "4096 KB"}}, 65536, false},
+		{"visible only", []Entry{{"vis_vram total", "67108864 KB"}}, 65536, false},
+		{"MiB", []Entry{{"Memory Capacity", "65536 MiB"}}, 65536, false},
+		{"GB, no blank", []Entry{{"Memory Capacity", "64GB"}}, 65536, false},
+		{"not stated", []Entry{{"vram total", "N/A"}}, 0, false},
+		{"no unit", []Entry{{"Memory Capacity", "65536"}}, 0, true},
+		{"no number", []Entry{{"Memory Capacity", "MiB"}}, 0, true},
+		{"negative", []Entry{{"Memory Capacity", "-1 GB"}}, 0, true},
+		{"too large", []Entry{{"Memory Capacity", "99999999999999999999 KB"}}, 0, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Section{Entries: test.entries}.MemoryMiB()

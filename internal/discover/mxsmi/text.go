@@ -44,16 +44,6 @@ func parseNumber(digits string) (int, error) {
 	return int(n), nil
 }
 
-// toolVersion reads the line "mx-smi  version: 2.2.9".
-func toolVersion(line string) (string, bool) {
-	key, value, ok := strings.Cut(line, ":")
-	value = strings.TrimSpace(value)
-	if !ok || strings.Join(strings.Fields(key), " ") != "mx-smi version" || !isPlain(value) {
-		return "", false
-	}
-	return value, true
-}
-
 // isPlain tells whether s is printable ASCII of a sane length, and not empty.
 func isPlain(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
