@@ -1,11 +1,13 @@
 package request
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Selection is a Request on one node. Exactly one of its forms is set.
@@ -30,9 +32,8 @@ type SliceRef struct{ GPU, Slice int }
 // PCI address (upper and lower case alike; the domain 0000 may be left out) and
 // serial number at once, so that a number which is the index of one GPU and the
 // serial number of another is refused instead of guessed. That a GPU is divided
-// does not matter here. Errors are *UnknownIDError, *AmbiguousIDError and
-// *SameGPUError, and of slices *UnknownSliceError, *AmbiguousSliceError and
-// *SameSliceError.
+// does not matter here. It fails for an ID that nothing or several things answer to,
+// and for two IDs that are one GPU or slice.
 func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	if len(r.Slices) > 0 {
 		return r.resolveSlices(gpus)
@@ -48,7 +49,7 @@ func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 			return Selection{}, err
 		}
 		if first, ok := by[i]; ok {
-			return Selection{}, &SameGPUError{First: first, Second: id, GPU: describe(gpus[i])}
+			return Selection{}, fmt.Errorf("GPU %q and GPU %q: both are %s; name it once", first, id, describe(gpus[i]))
 		}
 		by[i] = id
 		at = append(at, i)
@@ -76,18 +77,29 @@ func find(id string, gpus []gpu.GPU) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		e := &UnknownIDError{ID: id}
-		for _, g := range gpus {
-			e.Indices = append(e.Indices, g.Index)
-		}
-		slices.Sort(e.Indices)
-		return 0, e
+		return 0, fmt.Errorf("GPU %q: this node has %s", id, inventory(gpus))
 	}
-	e := &AmbiguousIDError{ID: id}
+	var names []string
 	for _, i := range found {
-		e.GPUs = append(e.GPUs, describe(gpus[i]))
+		names = append(names, describe(gpus[i]))
 	}
-	return 0, e
+	return 0, fmt.Errorf("GPU %q: that may be %s; name it by UUID or PCI address (see metax-ctk device list)", id, strings.Join(names, " or "))
+}
+
+// inventory says which GPUs there are.
+func inventory(gpus []gpu.GPU) string {
+	var indices []int
+	for _, g := range gpus {
+		indices = append(indices, g.Index)
+	}
+	slices.Sort(indices)
+	switch len(gpus) {
+	case 0:
+		return "no GPU"
+	case 1:
+		return fmt.Sprintf("only GPU %d (see metax-ctk device list)", indices[0])
+	}
+	return fmt.Sprintf("GPUs %s (see metax-ctk device list)", wording.Ranges(indices))
 }
 
 // parseBDF reads a PCI address with or without its domain; zero is none.

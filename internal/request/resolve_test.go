@@ -1,7 +1,7 @@
 package request
 
 import (
-	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,47 +69,37 @@ func TestResolveRefuses(t *testing.T) {
 		name string
 		in   string
 		gpus []gpu.GPU
-		want error
 		msg  string
 	}{
 		{
 			"unknown index", "[9]", node(),
-			&UnknownIDError{ID: "9", Indices: []int{0, 1, 2, 3}},
 			`GPU "9": this node has GPUs 0-3 (see metax-ctk device list)`,
 		},
 		{
 			"unknown uuid, gaps", "GPU-eeee",
 			[]gpu.GPU{{Index: 5}, {Index: 0}, {Index: 1}, {Index: 7}},
-			&UnknownIDError{ID: "GPU-eeee", Indices: []int{0, 1, 5, 7}},
 			`GPU "GPU-eeee": this node has GPUs 0,1,5,7 (see metax-ctk device list)`,
 		},
 		{
 			"an index is written one way", "[00]", node(),
-			&UnknownIDError{ID: "00", Indices: []int{0, 1, 2, 3}},
 			`GPU "00": this node has GPUs 0-3 (see metax-ctk device list)`,
 		},
 		{
 			"an unknown address is nobody's", "0000:00:00.0",
 			[]gpu.GPU{{Index: 0}},
-			&UnknownIDError{ID: "0000:00:00.0", Indices: []int{0}},
 			`GPU "0000:00:00.0": this node has only GPU 0 (see metax-ctk device list)`,
 		},
 		{
 			"no GPU at all", "[0]", nil,
-			&UnknownIDError{ID: "0"},
 			`GPU "0": this node has no GPU`,
 		},
 		{
 			"index of one, serial of another", "[1]", node(),
-			&AmbiguousIDError{ID: "1", GPUs: []string{
-				"GPU 1 at 0000:0f:00.0 with serial number SN1", "GPU 3 at 0000:36:00.0 with serial number 1",
-			}},
 			`GPU "1": that may be GPU 1 at 0000:0f:00.0 with serial number SN1 or ` +
 				`GPU 3 at 0000:36:00.0 with serial number 1; name it by UUID or PCI address (see metax-ctk device list)`,
 		},
 		{
 			"one GPU by two names", "[0,GPU-AAAA]", node(),
-			&SameGPUError{First: "0", Second: "GPU-AAAA", GPU: "GPU 0 at 0000:0e:00.0 with serial number SN0"},
 			`GPU "0" and GPU "GPU-AAAA": both are GPU 0 at 0000:0e:00.0 with serial number SN0; name it once`,
 		},
 	}
@@ -123,9 +113,6 @@ func TestResolveRefuses(t *testing.T) {
 			if err == nil {
 				t.Fatalf("resolved to %v", got)
 			}
-			if d := cmp.Diff(tt.want, err); d != "" {
-				t.Errorf("-want +got:\n%s", d)
-			}
 			if d := cmp.Diff(tt.msg, err.Error()); d != "" {
 				t.Errorf("message -want +got:\n%s", d)
 			}
@@ -137,8 +124,7 @@ func TestResolveRefuses(t *testing.T) {
 func TestResolveSameUUID(t *testing.T) {
 	gpus := []gpu.GPU{{Index: 0, UUID: "GPU-a"}, {Index: 1, UUID: "GPU-a"}}
 	_, err := Request{IDs: []string{"GPU-a"}}.Resolve(gpus)
-	var e *AmbiguousIDError
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v, want an AmbiguousIDError", err)
+	if err == nil || !strings.Contains(err.Error(), "that may be GPU 0 or GPU 1") {
+		t.Errorf("got %v, want both GPUs", err)
 	}
 }

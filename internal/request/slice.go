@@ -19,7 +19,7 @@ func (r Request) resolveSlices(gpus []gpu.GPU) (Selection, error) {
 			return Selection{}, err
 		}
 		if first, ok := by[ref]; ok {
-			return Selection{}, &SameSliceError{First: first, Second: id, Slice: describeSlice(gpus, ref)}
+			return Selection{}, fmt.Errorf("slice %q and slice %q: both are %s; name it once", first, id, describeSlice(gpus, ref))
 		}
 		by[ref] = id
 		refs = append(refs, ref)
@@ -51,13 +51,25 @@ func findSlice(id string, gpus []gpu.GPU) (SliceRef, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return SliceRef{}, &UnknownSliceError{ID: id, Slices: all}
+		return SliceRef{}, fmt.Errorf("slice %q: this node has %s", id, sliceInventory(all))
 	}
-	e := &AmbiguousSliceError{ID: id}
+	var names []string
 	for _, ref := range found {
-		e.Slices = append(e.Slices, describeSlice(gpus, ref))
+		names = append(names, describeSlice(gpus, ref))
 	}
-	return SliceRef{}, e
+	return SliceRef{}, fmt.Errorf("slice %q: that may be %s (see metax-ctk sgpu list)", id, strings.Join(names, " or "))
+}
+
+// sliceInventory says which slices there are, by name; of many the first.
+func sliceInventory(all []string) string {
+	const shown = 8
+	switch n := len(all); {
+	case n == 0:
+		return "no slice (metax-ctk sgpu create makes one)"
+	case n > shown:
+		return fmt.Sprintf("%s and %d more (see metax-ctk sgpu list)", strings.Join(all[:shown], ", "), n-shown)
+	}
+	return strings.Join(all, ", ") + " (see metax-ctk sgpu list)"
 }
 
 // describeSlice names a slice in a message by where it is.

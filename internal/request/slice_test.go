@@ -74,36 +74,30 @@ func TestResolveSlicesRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name, in string
 		gpus     []gpu.GPU
-		want     error
 		msg      string
 	}{
 		{
 			"unknown", "sgpu:x", divided(),
-			&UnknownSliceError{ID: "x", Slices: []string{"SGPU-aaaa", "SGPU-bbbb", "0000:35:00.1", "VF-2"}},
 			`slice "x": this node has SGPU-aaaa, SGPU-bbbb, 0000:35:00.1, VF-2 (see metax-ctk sgpu list)`,
 		},
 		{
 			"of many", "sgpu:x", many,
-			&UnknownSliceError{ID: "x", Slices: []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}},
 			`slice "x": this node has a, b, c, d, e, f, g, h and 2 more (see metax-ctk sgpu list)`,
 		},
 		{
-			"none", "sgpu:GPU-aaaa", node(), &UnknownSliceError{ID: "GPU-aaaa"},
+			"none", "sgpu:GPU-aaaa", node(),
 			`slice "GPU-aaaa": this node has no slice (metax-ctk sgpu create makes one)`,
 		},
 		{
 			"the UUID of a GPU", "sgpu:GPU-aaaa", divided(),
-			&UnknownSliceError{ID: "GPU-aaaa", Slices: []string{"SGPU-aaaa", "SGPU-bbbb", "0000:35:00.1", "VF-2"}},
 			`slice "GPU-aaaa": this node has SGPU-aaaa, SGPU-bbbb, 0000:35:00.1, VF-2 (see metax-ctk sgpu list)`,
 		},
 		{
 			"two with one UUID", "sgpu:SGPU-aaaa", twins,
-			&AmbiguousSliceError{ID: "SGPU-aaaa", Slices: []string{"sGPU 0 of GPU 1", "sGPU 3 of GPU 1"}},
 			`slice "SGPU-aaaa": that may be sGPU 0 of GPU 1 or sGPU 3 of GPU 1 (see metax-ctk sgpu list)`,
 		},
 		{
 			"one by two names", "[sgpu:VF-2,sgpu:0000:35:00.2]", divided(),
-			&SameSliceError{First: "VF-2", Second: "0000:35:00.2", Slice: "virtual function 0000:35:00.2 of GPU 2"},
 			`slice "VF-2" and slice "0000:35:00.2": both are virtual function 0000:35:00.2 of GPU 2; name it once`,
 		},
 	} {
@@ -115,9 +109,6 @@ func TestResolveSlicesRefuses(t *testing.T) {
 			got, err := r.Resolve(tt.gpus)
 			if err == nil {
 				t.Fatalf("resolved to %v", got)
-			}
-			if d := cmp.Diff(tt.want, err); d != "" {
-				t.Errorf("-want +got:\n%s", d)
 			}
 			if d := cmp.Diff(tt.msg, err.Error()); d != "" {
 				t.Errorf("message -want +got:\n%s", d)
