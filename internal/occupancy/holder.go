@@ -75,7 +75,7 @@ func (h Holder) String() string {
 	var words []string
 	switch {
 	case h.Container != nil:
-		words = append(words, "container "+first(h.Container.Name, short(h.Container.ID))+" ("+h.Container.Engine+")")
+		words = append(words, "container "+cmp.Or(h.Container.Name, short(h.Container.ID))+" ("+h.Container.Engine+")")
 		if h.State() == string(Created) {
 			words[0] += " that has not been started"
 		}

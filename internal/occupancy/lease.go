@@ -1,6 +1,7 @@
 package occupancy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -32,7 +33,7 @@ type User struct {
 }
 
 // String names the user for a message.
-func (u User) String() string { return first(u.Name, "uid "+strconv.Itoa(int(u.UID))) }
+func (u User) String() string { return cmp.Or(u.Name, "uid "+strconv.Itoa(int(u.UID))) }
 
 // Lease is the right of one container, there or about to be, to its GPUs; with
 // VerbEnable it is that of the client.

@@ -14,13 +14,6 @@ func short(id string) string {
 	return id
 }
 
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 func isAbsent(l Look) bool { return errors.Is(l.Err, ErrAbsent) }
 
 // cleaned returns the sight with what strangers wrote in it fit to be printed and
