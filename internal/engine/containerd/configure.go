@@ -33,9 +33,15 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	var err error
 	switch in.Layout {
 	case Template:
-		return in.configureTemplate(s)
+		text, err := in.template(s)
+		if err != nil {
+			return nil, err
+		}
+		return engine.Changed(in.path(), in.Main, text), nil
 	case InPlace:
-		changes, err = in.configureInPlace(s)
+		var text []byte
+		text, err = in.inPlace(s)
+		changes = engine.Changed(in.path(), in.Main, text)
 	default:
 		changes, err = in.configureDropIn(s)
 	}

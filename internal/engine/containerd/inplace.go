@@ -10,15 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// configureInPlace puts our settings into the main file.
-func (in Input) configureInPlace(s engine.Setup) ([]engine.Change, error) {
-	text, err := in.inPlace(s)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Changed(in.path(), in.Main, text), nil
-}
-
+// inPlace is the main file with our settings.
 func (in Input) inPlace(s engine.Setup) ([]byte, error) {
 	if in.Main == nil {
 		return nil, fmt.Errorf("edit %s: there is no such file", in.path())

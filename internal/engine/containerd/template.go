@@ -23,16 +23,8 @@ const base = "{{ template \"base\" . }}\n"
 
 var versionLine = regexp.MustCompile(`(?m)^[ \t]*version[ \t]*=[ \t]*([0-9])`)
 
-// configureTemplate puts a runtime at the end of a k3s template. Tables that the
-// generated part may have cannot stand there twice, so that nothing else can be set.
-func (in Input) configureTemplate(s engine.Setup) ([]engine.Change, error) {
-	text, err := in.template(s)
-	if err != nil {
-		return nil, err
-	}
-	return engine.Changed(in.path(), in.Main, text), nil
-}
-
+// template is a k3s template with a runtime at its end. Tables that the generated
+// part may have cannot stand there twice, so that nothing else can be set.
 func (in Input) template(s engine.Setup) ([]byte, error) {
 	version := in.templateVersion()
 	before, after, err := in.cut()

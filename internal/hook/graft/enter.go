@@ -23,9 +23,6 @@ type Container struct {
 	table   table
 }
 
-// Root is the handle on the container's root.
-func (c *Container) Root() *inroot.Root { return c.root }
-
 // Pivoted tells whether the container's process has left the host's root. As long
 // as it has not, paths of the host lead to the host's files in its namespace too.
 func (c *Container) Pivoted() bool { return c.pivoted }
