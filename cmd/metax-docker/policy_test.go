@@ -19,7 +19,7 @@ func TestRetiredPolicy(t *testing.T) {
 			t.Errorf("%q: %v, %v; want spread", named, p, err)
 		}
 	}
-	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "distribute no longer exists") || !strings.Contains(text, "(from METAX_CTK_GPUS_POLICY)") {
+	if text := said.String(); strings.Count(text, "\n") != 1 || strings.Count(text, "(") != 1 || !strings.Contains(text, "distribute no longer exists") || !strings.Contains(text, "(from METAX_CTK_GPUS_POLICY)") {
 		t.Errorf("said %q", text)
 	}
 }

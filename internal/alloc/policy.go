@@ -89,7 +89,7 @@ func decimal(v int64) string { return strconv.FormatFloat(float64(v)/1000, 'f', 
 // ParsePolicy returns Spread; it is empty for any other text.
 func Retired(s string) string {
 	if s == "partition" || s == "distribute" {
-		return fmt.Sprintf("the policy %s no longer exists: GPUs are picked by spread; name one that does (metax-ctk pick --help)", s)
+		return fmt.Sprintf("the policy %s no longer exists: GPUs are picked by spread; metax-ctk pick --help lists those that do", s)
 	}
 	return ""
 }
