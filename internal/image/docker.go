@@ -46,10 +46,15 @@ func (d Docker) Config(ctx context.Context, ref string) (Config, error) {
 	if i.GraphDriver.Name == "vfs" {
 		return Config{}, fmt.Errorf("inspect image %q: %w: the storage driver vfs copies all of an image for each container", ref, ErrUninspectable)
 	}
+	return configOf(i), nil
+}
+
+// configOf is an image as an engine tells it.
+func configOf(i dockerd.Image) Config {
 	return Config{
 		ID: i.ID, Platform: i.Platform(), Env: i.Config.Env, Labels: i.Config.Labels,
 		Volumes: slices.Sorted(maps.Keys(i.Config.Volumes)),
-	}, nil
+	}
 }
 
 // Open makes a container of the image.

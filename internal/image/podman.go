@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -39,29 +38,16 @@ func (p Podman) Config(ctx context.Context, ref string) (Config, error) {
 		}
 		return Config{}, fmt.Errorf("inspect image %q: %w", ref, err)
 	}
-	var list []podmanImage
+	var list []dockerd.Image // podman tells it in docker's words
 	if err := json.Unmarshal(text, &list); err != nil {
 		return Config{}, fmt.Errorf("inspect image %q: read podman's answer: %w", ref, err)
 	}
 	if len(list) != 1 || list[0].ID == "" {
 		return Config{}, fmt.Errorf("inspect image %q: podman tells of %d images, or of one without an ID", ref, len(list))
 	}
-	i := list[0]
-	return Config{
-		ID: "sha256:" + strings.TrimPrefix(i.ID, "sha256:"), Platform: i.Os + "/" + i.Architecture,
-		Env: i.Config.Env, Labels: i.Config.Labels, Volumes: slices.Sorted(maps.Keys(i.Config.Volumes)),
-	}, nil
-}
-
-type podmanImage struct {
-	ID           string `json:"Id"`
-	Os           string
-	Architecture string
-	Config       struct {
-		Env     []string
-		Labels  map[string]string
-		Volumes map[string]struct{}
-	}
+	c := configOf(list[0])
+	c.ID = "sha256:" + strings.TrimPrefix(c.ID, "sha256:")
+	return c, nil
 }
 
 // Open has podman mount the image.
