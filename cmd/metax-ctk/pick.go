@@ -54,9 +54,14 @@ Exit codes: 0 done; 1 it cannot be found out which GPUs are held; 2 usage; 3 no
 MetaX GPU here; 5 the request cannot be met.`,
 		Flags: append(pickFlags(),
 			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
+			figuresFlag(),
 			&cli.StringSliceFlag{Name: "what-if", Usage: "compare with the answer if `EVENT`: fail=IDS, end=CONTAINER or free=IDS; may be repeated"}),
 		Action: t.pick,
 	}
+}
+
+func figuresFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "with --explain, show the figures that were compared"}
 }
 
 func pickFlags() []cli.Flag {
@@ -92,7 +97,7 @@ func (t toolkit) pick(c *cli.Context) error {
 	}
 	result := describePick(node, answer)
 	result.Held = held(node, holders)
-	return t.print(c, result, result.text())
+	return t.print(c, result, result.text(c.Bool("verbose")))
 }
 
 func describePick(node gpu.Node, a alloc.Answer) picked {
@@ -107,10 +112,10 @@ func describePick(node gpu.Node, a alloc.Answer) picked {
 }
 
 // text is the answer for a person: the GPUs, and what was asked to be said.
-func (p picked) text() string {
+func (p picked) text(figures bool) string {
 	text := wording.List(p.GPUs) + "\n"
 	if p.Explanation != nil {
-		text += p.Explanation.Text()
+		text += p.Explanation.Text(figures)
 		if len(p.Held) > 0 {
 			text += "held: " + wording.List(p.Held) + " (metax-ctk ps)\n"
 		}

@@ -80,7 +80,7 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 	if out.Then, err = t.state(node, picker, then); err != nil {
 		return err
 	}
-	if err := t.print(c, out, out.table()); err != nil || out.Then.Pick != nil {
+	if err := t.print(c, out, out.table(c.Bool("verbose"))); err != nil || out.Then.Pick != nil {
 		return err
 	}
 	return errUnmet
@@ -125,7 +125,7 @@ func (t toolkit) state(node gpu.Node, picker *alloc.Picker, req alloc.Request) (
 	return s, nil
 }
 
-func (o whatIf) table() string {
+func (o whatIf) table(figures bool) string {
 	times := []struct {
 		name string
 		state
@@ -144,7 +144,7 @@ func (o whatIf) table() string {
 			text += at.name + ": " + at.Error + "\n"
 		}
 		if at.Pick != nil && at.Pick.Explanation != nil {
-			text += "\n" + at.name + ": " + at.Pick.Explanation.Text()
+			text += "\n" + at.name + ": " + at.Pick.Explanation.Text(figures)
 		}
 	}
 	return text

@@ -40,6 +40,7 @@ func topologyFlags() []cli.Flag {
 		&cli.StringFlag{Name: "format", Value: "matrix", Usage: "matrix, tree or svg"},
 		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
 		&cli.BoolFlag{Name: "explain", Usage: "with --pick, mark the runner-up and say why these"},
+		figuresFlag(),
 		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as busy, and pick among the others; none for no mark (default: those that somebody holds)"},
 	}
 }
@@ -100,7 +101,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		}
 		view.Picked, explanation = answer.GPUs, answer.Explanation
 		if explanation != nil {
-			view.Note = strings.Split(strings.TrimSuffix(explanation.Text(), "\n"), "\n")
+			view.Note = strings.Split(strings.TrimSuffix(explanation.Text(c.Bool("verbose")), "\n"), "\n")
 			if explanation.RunnerUp != nil {
 				view.RunnerUp = explanation.RunnerUp.GPUs
 			}

@@ -177,7 +177,7 @@ func (c *chooser) refuse(holders []occupancy.Holder) error {
 }
 
 func explanation(answer alloc.Answer, busy []int) string {
-	text := answer.Explanation.Text()
+	text := answer.Explanation.Text(true)
 	if len(busy) > 0 {
 		text += "held: " + wording.List(busy) + " (metax-ctk ps)\n"
 	}

@@ -289,6 +289,6 @@ func (c *composer) tell(service string, answer alloc.Answer) {
 		}
 	}
 	if answer.Explanation != nil {
-		c.explanation += "service " + service + ":\n" + strings.TrimSuffix(answer.Explanation.Text(), "\n") + "\n"
+		c.explanation += "service " + service + ":\n" + strings.TrimSuffix(answer.Explanation.Text(true), "\n") + "\n"
 	}
 }

@@ -53,7 +53,7 @@ func TestExplanation(t *testing.T) {
 					t.Errorf("decided by %v", e.DecidedBy)
 				}
 			}
-			golden(t, c.decided+".txt", []byte(e.Text()))
+			golden(t, c.decided+".txt", []byte(e.Text(true)))
 			form, err := json.MarshalIndent(e, "", " ")
 			if err != nil {
 				t.Fatal(err)

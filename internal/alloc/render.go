@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // legend explains the words of a table, by component.
@@ -20,13 +22,48 @@ var legend = []struct {
 	{ByJobs, "jobs   how many more jobs of 8, 4, 2 and 1 GPUs it takes to fill the node; less is better"},
 }
 
-// Text says in a sentence why the set was chosen, and shows the figures of both
-// sets in a table, in the order in which they were compared; an arrow marks what
-// decided. It ends with a newline.
-func (e *Explanation) Text() string {
+// Text says in words which links the set has, what it leaves for the next job, and
+// what decided against the runner-up. With figures it shows those of both sets in a
+// table, in the order in which they were compared; an arrow marks what decided. It
+// ends with a newline.
+func (e *Explanation) Text(figures bool) string {
+	text := e.Chosen.links() + e.Chosen.leaves() + e.sentence() + "\n"
+	if figures {
+		text += "\n" + e.table()
+	}
+	return text
+}
+
+// links is a line on how the GPUs are linked; empty for a single one.
+func (c Candidate) links() string {
+	switch {
+	case len(c.GPUs) < 2:
+		return ""
+	case c.Class == topology.Unknown:
+		return "how " + join(c.GPUs) + " are linked is not known\n"
+	case c.Class == topology.MX:
+		return join(c.GPUs) + " are linked by MetaXLink (MX)\n"
+	}
+	return fmt.Sprintf("the links among %s cross %s (%v)\n", join(c.GPUs), c.Class.Meaning(), c.Class)
+}
+
+// leaves is a line on the best that remains for the next job; empty where no links
+// tell.
+func (c Candidate) leaves() string {
+	for _, count := range c.Rest {
+		switch {
+		case count.Sets == 1:
+			return fmt.Sprintf("left for the next job: %d GPUs linked by %v\n", count.Size, count.Class)
+		case count.Sets > 1:
+			return fmt.Sprintf("left for the next jobs: %d sets of %d GPUs linked by %v\n", count.Sets, count.Size, count.Class)
+		}
+	}
+	return ""
+}
+
+func (e *Explanation) table() string {
 	var b strings.Builder
 	chosen := e.Chosen
-	b.WriteString(e.sentence() + "\n\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	row := func(head string, cell func(Candidate) string) {
 		fmt.Fprintf(w, "  %s\t%s", head, cell(chosen))
