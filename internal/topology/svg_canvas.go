@@ -85,31 +85,24 @@ func (c *canvas) sign(x, y, percent int, draw sign) {
 	c.Close()
 }
 
-func signPicked(c *canvas) {
-	c.Dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, pickEdge))
-	c.Path("", "M-4 0l3 3l5 -6")
-}
+var (
+	signPicked    = disc(pickEdge, "M-4 0l3 3l5 -6")
+	signSecond    = disc(pickEdge, "M-3 -2a3 3 0 0 1 6 0c0 2 -6 3 -6 6h6")
+	signDivided   = disc(partEdge, "M0 -4v8M-4 0h8") // a card cut in four
+	signUnhealthy = disc(sickEdge, "M0 -4v4M0 4v0")
+)
 
-func signSecond(c *canvas) {
-	c.Dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, pickEdge))
-	c.Path("", "M-3 -2a3 3 0 0 1 6 0c0 2 -6 3 -6 6h6")
+// disc is the sign of a colour with a line as its glyph.
+func disc(color, glyph string) sign {
+	return func(c *canvas) {
+		c.Dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, color))
+		c.Path("", "%s", glyph)
+	}
 }
 
 func signBusy(c *canvas) {
-	c.Dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, busyEdge))
-	c.Path("", "M-2 -1v-1a2 2 0 0 1 4 0v1")
+	disc(busyEdge, "M-2 -1v-1a2 2 0 0 1 4 0v1")(c)
 	c.Rect(-4, -1, 8, 5, 1, `fill="#ffffff" stroke="none"`)
-}
-
-// signDivided is a card cut in four.
-func signDivided(c *canvas) {
-	c.Dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, partEdge))
-	c.Path("", "M0 -4v8M-4 0h8")
-}
-
-func signUnhealthy(c *canvas) {
-	c.Dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, sickEdge))
-	c.Path("", "M0 -4v4M0 4v0")
 }
 
 func signDown(c *canvas) {
