@@ -75,6 +75,9 @@ Example:
 }
 
 func (t toolkit) runtimeWitness(c *cli.Context) error {
+	if c.NArg() > 0 && !c.Bool("check") {
+		return usagef("witness takes no argument without --check")
+	}
 	seen, err := engines.Witness()
 	if err != nil {
 		return err
