@@ -199,7 +199,7 @@ func counted(action cli.ActionFunc) cli.ActionFunc {
 	}
 }
 
-// bounds are the least and the most arguments in a usage: "GPU", "[FILE]", "ID...".
+// bounds are the least and the most arguments in a usage: "GPU", "[FILE]", "ID...", "[ID...]".
 // What stands behind a bar is another way to say it, without arguments.
 func bounds(usage string) (least, most int) {
 	for _, word := range strings.Fields(usage) {
@@ -209,7 +209,7 @@ func bounds(usage string) (least, most int) {
 		if most++; word[0] != '[' {
 			least++
 		}
-		if strings.HasSuffix(word, "...") {
+		if strings.HasSuffix(strings.TrimSuffix(word, "]"), "...") {
 			most = math.MaxInt
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -80,7 +81,7 @@ func (w *witness) leased(pid int) bool {
 func (w *witness) watch(ctx context.Context) {
 	var last []byte
 	for wait(ctx, 2*time.Millisecond) {
-		text, err := os.ReadFile(w.path)
+		text, err := read(w.path)
 		if os.IsNotExist(err) || bytes.Equal(text, last) || bytes.HasPrefix(text, []byte(garbage)) {
 			continue
 		}
@@ -95,6 +96,25 @@ func (w *witness) watch(ctx context.Context) {
 		}
 		w.mu.Unlock()
 	}
+}
+
+// read returns the file as it is. The storm may spoil it while it is read; what begins with
+// garbage then is that.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil || json.Valid(text) {
+		return text, err
+	}
+	begin := make([]byte, len(garbage))
+	if n, err := f.ReadAt(begin, 0); err == nil && string(begin[:n]) == garbage {
+		return begin, nil
+	}
+	return text, nil
 }
 
 // look asserts of a state that it is whole, and takes down who has the same GPU.

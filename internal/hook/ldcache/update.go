@@ -93,7 +93,7 @@ func Update(root *inroot.Root, folders []string, execute func(Program) error, wa
 		etc := path.Dir(name)
 		directories, err := ldconf.Directories(root, path.Join(etc, "ld.so.conf"), path.Join(etc, confDir, confName), warn)
 		if err != nil {
-			return err
+			return fmt.Errorf("read the container's %s: %w", path.Join(etc, "ld.so.conf"), err)
 		}
 		cache, err := build(root, ldconfig, slices.Concat(present, directories, builtIn(root, name)), execute)
 		if err != nil {
