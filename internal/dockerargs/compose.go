@@ -44,7 +44,7 @@ func ComposeRoleOf(verb string) ComposeRole { return composeVerbs[verb].role }
 // composeVerb is how a command of compose is written.
 type composeVerb struct {
 	role  ComposeRole
-	flags Table
+	flags string // for table
 	// first is true where the words after the first one are no services, nor flags.
 	first bool
 }
@@ -64,7 +64,7 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 		return Compose{}, false, nil
 	}
 	l.next++
-	l.known = []Table{composeProject, more}
+	l.known = []Table{table(composeProject), more}
 	if c.Project, dashes, err = l.flags(); err != nil || l.next == len(args) {
 		return c, false, unknownOnly(err)
 	}
@@ -77,13 +77,13 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	if verb.role == ComposeNone || c.Project.True("help") || c.Project.True("version") {
 		return Compose{}, false, nil
 	}
-	ours := composeOptions
+	ours := table(composeOptions)
 	if verb.role == ComposeSees {
 		ours = nil
 	} else if verb.role == ComposeStart {
-		ours = slices.DeleteFunc(slices.Clone(startOptions), func(s Spec) bool { return s.Name == "dry-run" })
+		ours = table("gpus-share gpus-wait=")
 	}
-	l.known = []Table{ours, verb.flags, composeEvery, more}
+	l.known = []Table{ours, table(verb.flags), table("dry-run help,h"), more}
 	if err := c.read(&l, ours, verb.first); err != nil {
 		return c, false, unknownOnly(err)
 	}

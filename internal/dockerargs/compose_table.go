@@ -2,165 +2,54 @@ package dockerargs
 
 // composeOptions are the options of ours that go with commands of compose that
 // make containers. --dry-run is compose's own, and the project says which GPUs.
-var composeOptions = Table{
-	{Name: "gpus-explain"},
-	{Name: "gpus-policy", Value: true},
-	{Name: "gpus-share"},
-	{Name: "gpus-wait", Value: true},
-	{Name: "inject", Value: true},
-}
+const composeOptions = "gpus-explain gpus-policy= gpus-share gpus-wait= inject="
 
 // composeProject are compose's flags before its command (docker/compose,
 // cmd/compose); the last versions hide some of them.
-var composeProject = Table{
-	{Name: "all-resources"},
-	{Name: "ansi", Value: true},
-	{Name: "compatibility"},
-	{Name: "dry-run"},
-	{Name: "env-file", Value: true},
-	{Name: "file", Short: 'f', Value: true},
-	{Name: "help", Short: 'h'},
-	{Name: "no-ansi"},
-	{Name: "parallel", Value: true},
-	{Name: "profile", Value: true},
-	{Name: "progress", Value: true},
-	{Name: "project-directory", Value: true},
-	{Name: "project-name", Short: 'p', Value: true},
-	{Name: "verbose"},
-	{Name: "version", Short: 'v'},
-	{Name: "workdir", Value: true},
-}
-
-// composeEvery are the flags of every command.
-var composeEvery = Table{
-	{Name: "dry-run"},
-	{Name: "help", Short: 'h'},
-}
+const composeProject = `
+	all-resources ansi= compatibility dry-run env-file= file,f= help,h no-ansi parallel= profile=
+	progress= project-directory= project-name,p= verbose version,v workdir=
+`
 
 // composeMake are the flags of up with those of create.
-var composeMake = Table{
-	{Name: "abort-on-container-exit"},
-	{Name: "abort-on-container-failure"},
-	{Name: "always-recreate-deps"},
-	{Name: "attach", Value: true},
-	{Name: "attach-dependencies"},
-	{Name: "build"},
-	{Name: "detach", Short: 'd'},
-	{Name: "exit-code-from", Value: true},
-	{Name: "force-recreate"},
-	{Name: "menu"},
-	{Name: "no-attach", Value: true},
-	{Name: "no-build"},
-	{Name: "no-color"},
-	{Name: "no-deps"},
-	{Name: "no-log-prefix"},
-	{Name: "no-recreate"},
-	{Name: "no-start"},
-	{Name: "pull", Value: true},
-	{Name: "quiet-build"},
-	{Name: "quiet-pull"},
-	{Name: "remove-orphans"},
-	{Name: "renew-anon-volumes", Short: 'V'},
-	{Name: "scale", Value: true},
-	{Name: "timeout", Short: 't', Value: true},
-	{Name: "timestamps"},
-	{Name: "wait"},
-	{Name: "wait-timeout", Value: true},
-	{Name: "watch", Short: 'w'},
-	{Name: "yes", Short: 'y'},
-}
+const composeMake = `
+	abort-on-container-exit abort-on-container-failure always-recreate-deps attach= attach-dependencies
+	build detach,d exit-code-from= force-recreate menu no-attach= no-build no-color no-deps
+	no-log-prefix no-recreate no-start pull= quiet-build quiet-pull remove-orphans renew-anon-volumes,V
+	scale= timeout,t= timestamps wait wait-timeout= watch,w yes,y
+`
 
 // composeRun are the flags of run.
-var composeRun = Table{
-	{Name: "build"},
-	{Name: "cap-add", Value: true},
-	{Name: "cap-drop", Value: true},
-	{Name: "detach", Short: 'd'},
-	{Name: "entrypoint", Value: true},
-	{Name: "env", Short: 'e', Value: true},
-	{Name: "env-from-file", Value: true},
-	{Name: "interactive", Short: 'i'},
-	{Name: "label", Short: 'l', Value: true},
-	{Name: "name", Value: true},
-	{Name: "no-TTY", Short: 'T'},
-	{Name: "no-deps"},
-	{Name: "publish", Short: 'p', Value: true},
-	{Name: "pull", Value: true},
-	{Name: "quiet", Short: 'q'},
-	{Name: "quiet-build"},
-	{Name: "quiet-pull"},
-	{Name: "remove-orphans"},
-	{Name: "rm"},
-	{Name: "service-ports", Short: 'P'},
-	{Name: "tty", Short: 't'},
-	{Name: "use-aliases"},
-	{Name: "user", Short: 'u', Value: true},
-	{Name: "volume", Short: 'v', Value: true},
-	{Name: "workdir", Short: 'w', Value: true},
-}
+const composeRun = `
+	build cap-add= cap-drop= detach,d entrypoint= env,e= env-from-file= interactive,i label,l= name=
+	no-TTY,T no-deps publish,p= pull= quiet,q quiet-build quiet-pull remove-orphans rm service-ports,P
+	tty,t use-aliases user,u= volume,v= workdir,w=
+`
 
 // composeVerbs are the commands of compose that work on a project's containers.
 var composeVerbs = map[string]composeVerb{
 	"up":      {role: ComposeMakes, flags: composeMake},
 	"create":  {role: ComposeMakes, flags: composeMake},
 	"run":     {role: ComposeRuns, flags: composeRun, first: true},
-	"start":   {role: ComposeStart, flags: Table{{Name: "wait"}, {Name: "wait-timeout", Value: true}}},
-	"restart": {role: ComposeStart, flags: Table{{Name: "no-deps"}, {Name: "timeout", Short: 't', Value: true}}},
-	"scale":   {role: ComposeMakes, flags: Table{{Name: "no-deps"}}},
-	"exec": {role: ComposeSees, first: true, flags: Table{
-		{Name: "detach", Short: 'd'},
-		{Name: "env", Short: 'e', Value: true},
-		{Name: "index", Value: true},
-		{Name: "interactive", Short: 'i'},
-		{Name: "no-TTY", Short: 'T'},
-		{Name: "no-tty"},
-		{Name: "privileged"},
-		{Name: "tty", Short: 't'},
-		{Name: "user", Short: 'u', Value: true},
-		{Name: "workdir", Short: 'w', Value: true},
-	}},
-	"attach": {role: ComposeSees, first: true, flags: Table{
-		{Name: "detach-keys", Value: true}, {Name: "index", Value: true}, {Name: "no-stdin"}, {Name: "sig-proxy"},
-	}},
-	"cp": {role: ComposeSees, first: true, flags: Table{
-		{Name: "all"}, {Name: "archive", Short: 'a'}, {Name: "follow-link", Short: 'L'}, {Name: "index", Value: true},
-	}},
-	"port": {role: ComposeSees, first: true, flags: Table{{Name: "index", Value: true}, {Name: "protocol", Value: true}}},
-	"down": {role: ComposeSees, flags: Table{
-		{Name: "remove-orphans"},
-		{Name: "rmi", Value: true},
-		{Name: "timeout", Short: 't', Value: true},
-		{Name: "volumes", Short: 'v'},
-	}},
-	"events": {role: ComposeSees, flags: Table{{Name: "json"}, {Name: "since", Value: true}, {Name: "until", Value: true}}},
-	"images": {role: ComposeSees, flags: Table{{Name: "format", Value: true}, {Name: "quiet", Short: 'q'}}},
-	"kill":   {role: ComposeSees, flags: Table{{Name: "remove-orphans"}, {Name: "signal", Short: 's', Value: true}}},
-	"logs": {role: ComposeSees, flags: Table{
-		{Name: "follow", Short: 'f'},
-		{Name: "index", Value: true},
-		{Name: "no-color"},
-		{Name: "no-log-prefix"},
-		{Name: "since", Value: true},
-		{Name: "tail", Short: 'n', Value: true},
-		{Name: "timestamps", Short: 't'},
-		{Name: "until", Value: true},
-	}},
-	"pause": {role: ComposeSees},
-	"ps": {role: ComposeSees, flags: Table{
-		{Name: "all", Short: 'a'},
-		{Name: "filter", Value: true},
-		{Name: "format", Value: true},
-		{Name: "no-trunc"},
-		{Name: "orphans"},
-		{Name: "quiet", Short: 'q'},
-		{Name: "services"},
-		{Name: "status", Value: true},
-	}},
-	"rm":      {role: ComposeSees, flags: Table{{Name: "all", Short: 'a'}, {Name: "force", Short: 'f'}, {Name: "stop", Short: 's'}, {Name: "volumes", Short: 'v'}}},
-	"stats":   {role: ComposeSees, flags: Table{{Name: "all", Short: 'a'}, {Name: "format", Value: true}, {Name: "no-stream"}, {Name: "no-trunc"}}},
-	"stop":    {role: ComposeSees, flags: Table{{Name: "timeout", Short: 't', Value: true}}},
+	"start":   {role: ComposeStart, flags: "wait wait-timeout="},
+	"restart": {role: ComposeStart, flags: "no-deps timeout,t="},
+	"scale":   {role: ComposeMakes, flags: "no-deps"},
+	"exec":    {role: ComposeSees, first: true, flags: "detach,d env,e= index= interactive,i no-TTY,T no-tty privileged tty,t user,u= workdir,w="},
+	"attach":  {role: ComposeSees, first: true, flags: "detach-keys= index= no-stdin sig-proxy"},
+	"cp":      {role: ComposeSees, first: true, flags: "all archive,a follow-link,L index="},
+	"port":    {role: ComposeSees, first: true, flags: "index= protocol="},
+	"down":    {role: ComposeSees, flags: "remove-orphans rmi= timeout,t= volumes,v"},
+	"events":  {role: ComposeSees, flags: "json since= until="},
+	"images":  {role: ComposeSees, flags: "format= quiet,q"},
+	"kill":    {role: ComposeSees, flags: "remove-orphans signal,s="},
+	"logs":    {role: ComposeSees, flags: "follow,f index= no-color no-log-prefix since= tail,n= timestamps,t until="},
+	"pause":   {role: ComposeSees},
+	"ps":      {role: ComposeSees, flags: "all,a filter= format= no-trunc orphans quiet,q services status="},
+	"rm":      {role: ComposeSees, flags: "all,a force,f stop,s volumes,v"},
+	"stats":   {role: ComposeSees, flags: "all,a format= no-stream no-trunc"},
+	"stop":    {role: ComposeSees, flags: "timeout,t="},
 	"top":     {role: ComposeSees},
 	"unpause": {role: ComposeSees},
-	"wait":    {role: ComposeSees, flags: Table{{Name: "down-project"}}},
-	"watch":   {role: ComposeMakes, flags: Table{{Name: "no-up"}, {Name: "prune"}, {Name: "quiet"}}},
+	"wait":    {role: ComposeSees, flags: "down-project"},
+	"watch":   {role: ComposeMakes, flags: "no-up prune quiet"},
 }

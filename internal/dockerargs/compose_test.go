@@ -120,8 +120,8 @@ func TestComposeRoles(t *testing.T) {
 		}
 	}
 	for verb, v := range composeVerbs {
-		if !slices.IsSortedFunc(v.flags, func(a, b Spec) int { return strings.Compare(a.Name, b.Name) }) {
-			t.Errorf("the flags of %s are out of order, and not found", verb)
+		if msg := invalid(table(v.flags)); msg != "" {
+			t.Errorf("%s: %s", verb, msg)
 		}
 	}
 }

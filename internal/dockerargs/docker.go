@@ -3,148 +3,38 @@ package dockerargs
 // Docker is docker's own client: every flag that it has had from 19.03 to 29,
 // whether its help shows it or not, and those of create with those of run. A
 // flag that the client at hand lacks does no harm: it refuses the flag itself.
-// The caller must not change the tables.
-func Docker() Client { return Client{Global: dockerGlobal, Run: dockerRun, Start: dockerStart} }
+func Docker() Client {
+	return Client{Global: table(dockerGlobal), Run: table(dockerRun), Start: table(dockerStart)}
+}
 
 // dockerGlobal are the flags before the command (docker/cli, cli/flags and
 // cmd/docker). -h is deprecated there, but taken.
-var dockerGlobal = Table{
-	{Name: "config", Value: true},
-	{Name: "context", Short: 'c', Value: true},
-	{Name: "debug", Short: 'D'},
-	{Name: "help", Short: 'h'},
-	{Name: "host", Short: 'H', Value: true},
-	{Name: "log-level", Short: 'l', Value: true},
-	{Name: "tls"},
-	{Name: "tlscacert", Value: true},
-	{Name: "tlscert", Value: true},
-	{Name: "tlskey", Value: true},
-	{Name: "tlsverify"},
-	{Name: "version", Short: 'v'},
-}
+const dockerGlobal = `
+	config= context,c= debug,D help,h host,H= log-level,l= tls tlscacert= tlscert= tlskey= tlsverify
+	version,v
+`
 
 // dockerStart are the flags of start with those of restart.
-var dockerStart = Table{
-	{Name: "attach", Short: 'a'},
-	{Name: "checkpoint", Value: true},
-	{Name: "checkpoint-dir", Value: true},
-	{Name: "detach-keys", Value: true},
-	{Name: "help"},
-	{Name: "interactive", Short: 'i'},
-	{Name: "signal", Short: 's', Value: true},
-	{Name: "time", Value: true},
-	{Name: "timeout", Short: 't', Value: true},
-}
+const dockerStart = `
+	attach,a checkpoint= checkpoint-dir= detach-keys= help interactive,i signal,s= time= timeout,t=
+`
 
 // dockerRun are the flags of run and create (docker/cli,
 // cli/command/container). dns-opt, net and net-alias are old spellings that no
 // help shows; none of the flags with a value can go without it.
-var dockerRun = Table{
-	{Name: "add-host", Value: true},
-	{Name: "annotation", Value: true},
-	{Name: "attach", Short: 'a', Value: true},
-	{Name: "blkio-weight", Value: true},
-	{Name: "blkio-weight-device", Value: true},
-	{Name: "cap-add", Value: true},
-	{Name: "cap-drop", Value: true},
-	{Name: "cgroup-parent", Value: true},
-	{Name: "cgroupns", Value: true},
-	{Name: "cidfile", Value: true},
-	{Name: "cpu-count", Value: true},
-	{Name: "cpu-percent", Value: true},
-	{Name: "cpu-period", Value: true},
-	{Name: "cpu-quota", Value: true},
-	{Name: "cpu-rt-period", Value: true},
-	{Name: "cpu-rt-runtime", Value: true},
-	{Name: "cpu-shares", Short: 'c', Value: true},
-	{Name: "cpus", Value: true},
-	{Name: "cpuset-cpus", Value: true},
-	{Name: "cpuset-mems", Value: true},
-	{Name: "detach", Short: 'd'},
-	{Name: "detach-keys", Value: true},
-	{Name: "device", Value: true},
-	{Name: "device-cgroup-rule", Value: true},
-	{Name: "device-read-bps", Value: true},
-	{Name: "device-read-iops", Value: true},
-	{Name: "device-write-bps", Value: true},
-	{Name: "device-write-iops", Value: true},
-	{Name: "disable-content-trust"},
-	{Name: "dns", Value: true},
-	{Name: "dns-opt", Value: true},
-	{Name: "dns-option", Value: true},
-	{Name: "dns-search", Value: true},
-	{Name: "domainname", Value: true},
-	{Name: "entrypoint", Value: true},
-	{Name: "env", Short: 'e', Value: true},
-	{Name: "env-file", Value: true},
-	{Name: "expose", Value: true},
-	{Name: "gpus", Value: true},
-	{Name: "group-add", Value: true},
-	{Name: "health-cmd", Value: true},
-	{Name: "health-interval", Value: true},
-	{Name: "health-retries", Value: true},
-	{Name: "health-start-interval", Value: true},
-	{Name: "health-start-period", Value: true},
-	{Name: "health-timeout", Value: true},
-	{Name: "help"},
-	{Name: "hostname", Short: 'h', Value: true},
-	{Name: "init"},
-	{Name: "interactive", Short: 'i'},
-	{Name: "io-maxbandwidth", Value: true},
-	{Name: "io-maxiops", Value: true},
-	{Name: "ip", Value: true},
-	{Name: "ip6", Value: true},
-	{Name: "ipc", Value: true},
-	{Name: "isolation", Value: true},
-	{Name: "kernel-memory", Value: true},
-	{Name: "label", Short: 'l', Value: true},
-	{Name: "label-file", Value: true},
-	{Name: "link", Value: true},
-	{Name: "link-local-ip", Value: true},
-	{Name: "log-driver", Value: true},
-	{Name: "log-opt", Value: true},
-	{Name: "mac-address", Value: true},
-	{Name: "memory", Short: 'm', Value: true},
-	{Name: "memory-reservation", Value: true},
-	{Name: "memory-swap", Value: true},
-	{Name: "memory-swappiness", Value: true},
-	{Name: "mount", Value: true},
-	{Name: "name", Value: true},
-	{Name: "net", Value: true},
-	{Name: "net-alias", Value: true},
-	{Name: "network", Value: true},
-	{Name: "network-alias", Value: true},
-	{Name: "no-healthcheck"},
-	{Name: "oom-kill-disable"},
-	{Name: "oom-score-adj", Value: true},
-	{Name: "pid", Value: true},
-	{Name: "pids-limit", Value: true},
-	{Name: "platform", Value: true},
-	{Name: "privileged"},
-	{Name: "publish", Short: 'p', Value: true},
-	{Name: "publish-all", Short: 'P'},
-	{Name: "pull", Value: true},
-	{Name: "quiet", Short: 'q'},
-	{Name: "read-only"},
-	{Name: "restart", Value: true},
-	{Name: "rm"},
-	{Name: "runtime", Value: true},
-	{Name: "security-opt", Value: true},
-	{Name: "shm-size", Value: true},
-	{Name: "sig-proxy"},
-	{Name: "stop-signal", Value: true},
-	{Name: "stop-timeout", Value: true},
-	{Name: "storage-opt", Value: true},
-	{Name: "sysctl", Value: true},
-	{Name: "tmpfs", Value: true},
-	{Name: "tty", Short: 't'},
-	{Name: "ulimit", Value: true},
-	{Name: "use-api-socket"},
-	{Name: "user", Short: 'u', Value: true},
-	{Name: "userns", Value: true},
-	{Name: "uts", Value: true},
-	{Name: "volume", Short: 'v', Value: true},
-	{Name: "volume-driver", Value: true},
-	{Name: "volumes-from", Value: true},
-	{Name: "workdir", Short: 'w', Value: true},
-}
+const dockerRun = `
+	add-host= annotation= attach,a= blkio-weight= blkio-weight-device= cap-add= cap-drop=
+	cgroup-parent= cgroupns= cidfile= cpu-count= cpu-percent= cpu-period= cpu-quota= cpu-rt-period=
+	cpu-rt-runtime= cpu-shares,c= cpus= cpuset-cpus= cpuset-mems= detach,d detach-keys= device=
+	device-cgroup-rule= device-read-bps= device-read-iops= device-write-bps= device-write-iops=
+	disable-content-trust dns= dns-opt= dns-option= dns-search= domainname= entrypoint= env,e=
+	env-file= expose= gpus= group-add= health-cmd= health-interval= health-retries=
+	health-start-interval= health-start-period= health-timeout= help hostname,h= init interactive,i
+	io-maxbandwidth= io-maxiops= ip= ip6= ipc= isolation= kernel-memory= label,l= label-file= link=
+	link-local-ip= log-driver= log-opt= mac-address= memory,m= memory-reservation= memory-swap=
+	memory-swappiness= mount= name= net= net-alias= network= network-alias= no-healthcheck
+	oom-kill-disable oom-score-adj= pid= pids-limit= platform= privileged publish,p= publish-all,P
+	pull= quiet,q read-only restart= rm runtime= security-opt= shm-size= sig-proxy stop-signal=
+	stop-timeout= storage-opt= sysctl= tmpfs= tty,t ulimit= use-api-socket user,u= userns= uts=
+	volume,v= volume-driver= volumes-from= workdir,w=
+`

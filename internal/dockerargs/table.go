@@ -28,6 +28,22 @@ type Spec struct {
 // Table is a set of flags, ascending by name, no name twice.
 type Table []Spec
 
+// table reads a Table from its flags, in words such as "rm", "tty,t", which has a
+// letter, and "env,e=", which takes a value.
+func table(flags string) Table {
+	var t Table
+	for word := range strings.FieldsSeq(flags) {
+		name, value := strings.CutSuffix(word, "=")
+		name, letter, short := strings.Cut(name, ",")
+		s := Spec{Name: name, Value: value}
+		if short {
+			s.Short = letter[0]
+		}
+		t = append(t, s)
+	}
+	return t
+}
+
 // Has tells whether there is a flag with this long name.
 func (t Table) Has(name string) bool {
 	_, ok := t.long(name)

@@ -11,7 +11,8 @@ import (
 // A table is searched by halves, so its order is part of it.
 func TestTablesAreTables(t *testing.T) {
 	for name, table := range map[string]Table{
-		"dockerGlobal": dockerGlobal, "dockerRun": dockerRun, "options": options,
+		"global": Docker().Global, "run": Docker().Run, "start": Docker().Start, "options": options,
+		"compose": table(composeProject), "options of compose": table(composeOptions),
 	} {
 		if msg := invalid(table); msg != "" {
 			t.Errorf("%s: %s", name, msg)
@@ -198,7 +199,7 @@ func FuzzParseHelp(f *testing.F) {
 		if msg := invalid(learned); msg != "" {
 			t.Fatalf("%q: %s", text, msg)
 		}
-		merged := dockerRun.Merge(learned)
+		merged := Docker().Run.Merge(learned)
 		if msg := invalid(merged); msg != "" {
 			t.Fatalf("%q merged: %s", text, msg)
 		}
