@@ -43,12 +43,10 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	return engine.Changed(in.Path, in.Text, after), nil
 }
 
-// Remove takes out what Configure put in. Where the text is what Configure makes of
-// the original, in any of its ways, the original comes back. Otherwise the
-// runtime of our name goes if it is metax-runtime, the default runtime if it is
-// the one that goes, and where the original is known features.cdi and the
-// directories too; without the original nobody can tell whose these are, and they
-// do no harm.
+// Remove takes out what Configure put in: the runtime of our name if it is
+// metax-runtime, the default runtime if it is the one that goes. features.cdi and the
+// directories go with the last runtime of ours, where the original is known; without
+// it nobody can tell whose these are, and they do no harm.
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	after, err := remove(in, s)
 	if err != nil {

@@ -74,6 +74,11 @@ func TestRemove(t *testing.T) {
 		{"switched off since", `{"features":{"cdi":true}}`, `{"features":{"cdi":false},"x":1}`, `{"features":{"cdi":false},"x":1}`},
 		{"switched off since, not set before", `{}`, `{"features":{"cdi":false}}`, `{"features":{"cdi":false}}`},
 		{"switched on before", `{"features":{"cdi":true}}`, `{"features":{"cdi":true},"x":1}`, `{"features":{"cdi":true},"x":1}`},
+		{
+			"another of ours stays, and needs the switch", `{"a":1}`,
+			`{"a":1,"runtimes":{"metax":` + ours + `,"other":` + ours + `},"features":{"cdi":true},"cdi-spec-dirs":["/etc/cdi"]}`,
+			`{"a":1,"runtimes":{"other":` + ours + `},"features":{"cdi":true},"cdi-spec-dirs":["/etc/cdi"]}`,
+		},
 		{"directories before", `{"cdi-spec-dirs":["/opt"]}`, `{"x":1,"cdi-spec-dirs":["/opt", "/etc/cdi", "/mine", "/var/run/cdi"]}`, `{"x":1,"cdi-spec-dirs":["/opt", "/mine"]}`},
 		{"no directories before", `{"a":1}`, `{"x":1,"cdi-spec-dirs":["/etc/cdi", "/var/run/cdi"]}`, `{"x":1}`},
 		{"no directories before, one more since", `{"a":1}`, `{"x":1,"cdi-spec-dirs":["/etc/cdi", "/mine"]}`, `{"x":1,"cdi-spec-dirs":["/etc/cdi", "/mine"]}`},

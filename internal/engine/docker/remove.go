@@ -16,54 +16,28 @@ func remove(in Input, s engine.Setup) ([]byte, error) {
 	if err != nil || in.Text == nil {
 		return in.Text, err
 	}
-	if in.HasOriginal && made(in, f, s) {
-		return in.Original, nil
-	}
-	r := remover{f: f, e: edit(f), in: in, s: s}
-	if in.HasOriginal {
+	r := remover{f: f, e: edit(f), s: s}
+	known := in.HasOriginal
+	if known {
 		// One that cannot be parsed never was the ground of an edit of ours.
-		if r.original, err = parse(in.Original, engine.Version{}); err != nil {
-			r.in.HasOriginal = false
-		}
+		r.original, err = parse(in.Original, engine.Version{})
+		known = err == nil
 	}
 	r.runtime()
-	if r.in.HasOriginal {
+	if known && !r.another() {
 		r.cdi()
 		r.dirs()
 	}
-	after := r.e.bytes(in.Text)
-	if r.e.changed && r.in.HasOriginal && bytes.Equal(squeeze(r.e.text), []byte("{}")) && len(itemsOf(r.original.root)) == 0 {
+	if r.e.changed && known && bytes.Equal(squeeze(r.e.text), []byte("{}")) && len(itemsOf(r.original.root)) == 0 {
 		return in.Original, nil // there was nothing to speak of
 	}
-	return after, nil
-}
-
-// made tells whether the text is what Configure makes of the original. The Setup
-// and the version of that day may have been others.
-func made(in Input, f file, s engine.Setup) bool {
-	before, dirs := Input{Path: in.Path, Text: in.Original}, s.SpecDirs
-	_, now := of(f.root.At(runtimesKey, s.Name), pathKey)
-	for _, before.Version = range []engine.Version{{}, {Major: 24}, {Major: 25}, {Major: 28, Minor: 2}} {
-		for _, s.SpecDirs = range [][]string{nil, dirs, f.dirs()} {
-			for _, s.Runtime = range []string{now.Text(), ""} {
-				for way := range 4 {
-					s.Default, s.CDI = way&1 != 0, way&2 != 0
-					after, err := configure(before, s)
-					if err == nil && after != nil && bytes.Equal(after, in.Text) {
-						return true
-					}
-				}
-			}
-		}
-	}
-	return false
+	return r.e.bytes(in.Text), nil
 }
 
 // remover takes out part after part of a text that somebody else edited too.
 type remover struct {
 	f, original file
 	e           *editor
-	in          Input
 	s           engine.Setup
 }
 
@@ -136,6 +110,17 @@ func (r remover) exists(name string) bool {
 // ours tells by its path whether a runtime is metax-runtime.
 func (r remover) ours(p string) bool {
 	return p != "" && (p == r.s.Runtime || path.Base(p) == "metax-runtime")
+}
+
+// another reports whether a runtime of ours is left under another name, which needs
+// the switch and the directories.
+func (r remover) another() bool {
+	for name, entry := range r.f.root.At(runtimesKey).Members() {
+		if _, v := of(entry, pathKey); !name.Is(r.s.Name) && r.ours(v.Text()) {
+			return true
+		}
+	}
+	return false
 }
 
 // cdi undoes the switch.
