@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
+	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
@@ -89,4 +91,26 @@ func ParseTOML(text []byte) (*toml.Document, error) {
 	}
 	doc.Marker = Marker
 	return doc, nil
+}
+
+// SetTree puts the settings of a tree below a path into a document, a table that is
+// not there as a whole, and leaves alone what is right already.
+func SetTree(doc *toml.Document, tree map[string]any, path ...string) error {
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		at := append(slices.Clone(path), key)
+		old, there := doc.Get(at...)
+		_, was := old.(map[string]any)
+		sub, is := tree[key].(map[string]any)
+		var err error
+		switch {
+		case was && is:
+			err = SetTree(doc, sub, at...)
+		case !there || toml.Literal(old) != toml.Literal(tree[key]):
+			err = doc.Set(tree[key], at...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -233,7 +233,7 @@ func laws(t *testing.T, in containerd.Input, s engine.Setup) {
 	if in.Layout != containerd.Template {
 		kept(t, in, after, s)
 	}
-	for _, flags := range []engine.Setup{s, {Name: s.Name, Runtime: s.Runtime, Default: !s.Default, CDI: !s.CDI}, {Name: s.Name}} {
+	for _, flags := range []engine.Setup{s, {Name: s.Name, Runtime: s.Runtime, Default: !s.Default, CDI: !s.CDI, SpecDirs: s.SpecDirs}, {Name: s.Name, SpecDirs: s.SpecDirs}} {
 		gone, err := containerd.Remove(after, flags)
 		if err != nil {
 			t.Fatal(err)
@@ -242,8 +242,14 @@ func laws(t *testing.T, in containerd.Input, s engine.Setup) {
 		if bytes.Contains(in.Main, []byte(engine.Marker)) {
 			continue // ours was in it before
 		}
-		if !bytes.Equal(in.Main, back.Main) || (in.Main == nil) != (back.Main == nil) {
-			t.Errorf("main removed: %s", cmp.Diff(string(in.Main), string(back.Main)))
+		if (in.Main == nil) != (back.Main == nil) {
+			t.Errorf("main was %q, is %q", in.Main, back.Main)
+		} else if in.Layout == containerd.Template {
+			if d := cmp.Diff(strings.TrimSuffix(string(in.Main), "\n"), strings.TrimSuffix(string(back.Main), "\n")); d != "" {
+				t.Errorf("template removed: %s", d)
+			}
+		} else if d := cmp.Diff(decode(t, in.Main), decode(t, back.Main)); d != "" {
+			t.Errorf("main removed: %s", d)
 		}
 		if in.DropIn == nil && back.DropIn != nil {
 			t.Errorf("the drop-in is still there: %s", back.DropIn)

@@ -1,9 +1,7 @@
 package containerd
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
@@ -27,7 +25,7 @@ func (in Input) inPlace(s engine.Setup) ([]byte, error) {
 	if !named && s.Runtime != "" && !deep(in.Version, main.version) {
 		put(want, runcType, "containerd", "runtimes", "runc", "runtime_type") // see completed
 	}
-	if err := set(main.doc, want, t, "plugins", plugin(main.version)); err != nil {
+	if err := engine.SetTree(main.doc, want, "plugins", plugin(main.version)); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", in.path(), err)
 	}
 	return main.doc.Bytes(), nil
@@ -43,95 +41,84 @@ func (in Input) mainSource() (source, error) {
 	return sources[0], nil
 }
 
-// set puts the settings of a table into a file, a table that is not there as a
-// whole, and leaves alone what is right already.
-func set(doc *toml.Document, want, have map[string]any, path ...string) error {
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		at := append(slices.Clone(path), key)
-		sub, ok := want[key].(map[string]any)
-		under, is := have[key].(map[string]any)
-		switch {
-		case ok && is:
-			if err := set(doc, sub, under, at...); err != nil {
-				return err
-			}
-		case ok || !same(have[key], want[key]):
-			if err := doc.Set(want[key], at...); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func same(a, b any) bool { return toml.Literal(a) == toml.Literal(b) }
 
 // removeInPlace takes our settings out of the main file; what stood in the place of
 // one comes back if it is known and what stands there is ours still.
-func (in Input) removeInPlace(given engine.Setup) ([]byte, error) {
+func (in Input) removeInPlace(s engine.Setup) ([]byte, error) {
 	main, err := in.mainSource()
 	if err != nil {
 		return nil, err
 	}
-	top := []string{"plugins", plugin(main.version)}
-	name := given.Name
-	s := setup(tableAt(main.tree, top...), name)
 	before := map[string]any{}
 	if in.HasOriginal && in.Original != nil {
-		then := in
-		then.Main = in.Original
-		if made, err := then.inPlace(s); err == nil && bytes.Equal(made, in.Main) {
-			return in.Original, nil
-		}
 		original, err := parse(File{in.path(), in.Original})
 		if err != nil {
 			return nil, err
 		}
 		before = original.tree
 	}
-	runtime := []string{"containerd", "runtimes", name}
-	if own := append(slices.Clone(top), runtime...); tableAt(before, own...) == nil {
+	if err := in.takeOut(main, before, s); err != nil {
+		return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+	}
+	return append([]byte{}, main.doc.Bytes()...), nil // an empty file is one
+}
+
+// takeOut is removeInPlace on the parsed file. The settings of CDI stay for another
+// runtime of ours.
+func (in Input) takeOut(main source, before map[string]any, s engine.Setup) error {
+	plugin := []string{"plugins", plugin(main.version)}
+	runtimes := append(slices.Clone(plugin), "containerd", "runtimes")
+	own := append(slices.Clone(runtimes), s.Name)
+	another := false
+	for name, e := range tableAt(main.tree, runtimes...) {
+		e, _ := e.(map[string]any)
+		another = another || name != s.Name && program(e) != ""
+	}
+	if old := tableAt(before, own...); old == nil || !same(tableAt(main.tree, own...), old) {
 		if err := main.doc.Delete(own...); err != nil {
-			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+			return err
+		}
+		if old != nil {
+			if err := main.doc.Set(old, own...); err != nil {
+				return err
+			}
 		}
 	}
 	builtIn := map[string]any{"runc": map[string]any{"runtime_type": runcType}}
-	runtimes := append(slices.Clone(top), runtime[:2]...)
 	if left, ok := main.doc.Get(runtimes...); ok && in.HasOriginal && same(left, builtIn) && tableAt(before, runtimes...) == nil {
 		if err := main.doc.Delete(runtimes...); err != nil {
-			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+			return err
 		}
 	}
 	for _, key := range []struct {
-		path []string
-		ours any
+		path  []string
+		ours  any
+		stays bool
 	}{
-		{[]string{"containerd", "default_runtime_name"}, name},
-		{[]string{"enable_cdi"}, true},
-		{[]string{"cdi_spec_dirs"}, list(given.SpecDirs)},
-		{append(runtime, "options", "BinaryName"), s.Runtime},
+		{append(slices.Clone(plugin), "containerd", "default_runtime_name"), s.Name, false},
+		{append(slices.Clone(plugin), "enable_cdi"), true, another},
+		{append(slices.Clone(plugin), "cdi_spec_dirs"), list(s.SpecDirs), another},
 	} {
-		path := append(slices.Clone(top), key.path...)
-		now, ok := main.doc.Get(path...)
-		old, had := tableAt(before, path[:len(path)-1]...)[path[len(path)-1]]
+		last := len(key.path) - 1
+		now, ok := main.doc.Get(key.path...)
+		old, had := tableAt(before, key.path[:last]...)[key.path[last]]
+		var err error
 		switch {
-		case !ok || !same(now, key.ours) || (had && same(old, now)):
-			continue
+		case !ok || key.stays || !same(now, key.ours) || (had && same(old, now)):
 		case had:
-			err = main.doc.Set(old, path...)
-		case in.HasOriginal || key.path[0] == "containerd":
-			err = main.doc.Delete(path...) // a default that is gone would stop containerd
+			err = main.doc.Set(old, key.path...)
+		case in.HasOriginal || key.path[2] == "containerd":
+			err = main.doc.Delete(key.path...) // a default that is gone would stop containerd
 		}
 		if err != nil {
-			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+			return err
 		}
 	}
-	if in.HasOriginal {
-		if err := clear(main.doc, before, append(top, runtime[:2]...)); err != nil {
-			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
-		}
+	if !in.HasOriginal {
+		return nil
 	}
-	return main.doc.Bytes(), nil
+	return clear(main.doc, before, runtimes)
 }
 
 // clear takes out the tables on a path, from the innermost, in which nothing is left

@@ -32,3 +32,34 @@ func TestRemoveInPlaceTables(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// What CDI needs stays until the last runtime of ours goes.
+func TestRemoveInPlaceAnother(t *testing.T) {
+	const original = "version = 2\n[plugins.'io.containerd.grpc.v1.cri']\nenable_cdi = false\n"
+	in := Input{Layout: InPlace, Main: []byte(original), Version: engine.Version{Major: 1, Minor: 7}}
+	s := engine.Setup{Runtime: "/usr/bin/metax-runtime", CDI: true, SpecDirs: []string{"/etc/cdi", "/run/cdi"}}
+	for _, s.Name = range []string{"metax", "other"} {
+		changes, err := Configure(in, s)
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		in.Main = changes[0].After
+	}
+	in.Original, in.HasOriginal = []byte(original), true
+	want := []engine.State{
+		{Runtimes: map[string]string{"runc": "", "other": s.Runtime}, CDI: engine.On, SpecDirs: s.SpecDirs},
+		{Runtimes: map[string]string{}, CDI: engine.Off},
+	}
+	for i, name := range []string{"metax", "other"} {
+		s.Name = name
+		changes, err := Remove(in, s)
+		if err != nil || len(changes) != 1 {
+			t.Fatalf("%v, %v", changes, err)
+		}
+		in.Main = changes[0].After
+		got, err := Read(in)
+		if d := cmp.Diff(want[i], got); d != "" || err != nil {
+			t.Errorf("without %s: %v, %s", name, err, d)
+		}
+	}
+}

@@ -20,17 +20,8 @@ func (in Input) main() ([]byte, error) {
 			break
 		}
 	}
-	return in.importing(pattern)
-}
-
-// importing is the main file with a pattern imported, if our drop-in is not yet.
-func (in Input) importing(pattern string) ([]byte, error) {
 	if in.Main == nil {
 		return fmt.Appendf(nil, "version = %d\nimports = [%s]\n", in.version(nil), toml.Literal(pattern)), nil
-	}
-	sources, err := in.others()
-	if err != nil {
-		return nil, err
 	}
 	if imported(sources, in.Version, in.dropInPath()) {
 		return in.Main, nil

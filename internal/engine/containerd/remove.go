@@ -1,16 +1,14 @@
 package containerd
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// Remove returns what has to become of the files for containerd to be as it was; of
-// the setup only the name counts. A main file that is what Configure makes of
-// Original becomes Original; in one that somebody edited since, only what is ours
-// goes. Where Original is not known the import of our directory stays: it may be
+// Remove returns what has to become of the files for containerd to be as it was: only
+// what is ours goes. Of the setup the name counts, and in place the directories. Where
+// Original is not known the import of our directory stays: it may be
 // the vendor's, and imports nothing.
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	var changes []engine.Change
@@ -44,14 +42,6 @@ func (in Input) unimport() ([]byte, error) {
 	if err != nil || !in.HasOriginal {
 		return in.Main, err
 	}
-	then := in
-	then.Main, then.DropIn = in.Original, nil
-	wide, narrow := in.patterns()
-	for _, pattern := range []string{wide, narrow} {
-		if made, err := then.importing(pattern); err == nil && bytes.Equal(made, in.Main) {
-			return in.Original, nil
-		}
-	}
 	var imports any
 	if in.Original != nil {
 		original, err := parse(File{in.path(), in.Original})
@@ -63,6 +53,7 @@ func (in Input) unimport() ([]byte, error) {
 		}
 		imports = original.tree["imports"]
 	}
+	wide, narrow := in.patterns()
 	for _, pattern := range []string{wide, narrow} {
 		if err := main.doc.Drop(pattern, "imports"); err != nil {
 			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
@@ -73,5 +64,9 @@ func (in Input) unimport() ([]byte, error) {
 			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
 		}
 	}
-	return main.doc.Bytes(), nil
+	left := main.doc.Tree()
+	if delete(left, "version"); in.Original == nil && len(left) == 0 {
+		return nil, nil
+	}
+	return append([]byte{}, main.doc.Bytes()...), nil // an empty file is one
 }

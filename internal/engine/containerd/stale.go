@@ -27,7 +27,7 @@ func Stale(in Input) bool {
 		return differs(copies, without(in.table(others), ""))
 	}
 	in.Dump = nil
-	fresh, err := in.dropIn(setup(copies, ""))
+	fresh, err := in.dropIn(setup(copies))
 	if err != nil {
 		return false
 	}
@@ -35,24 +35,31 @@ func Stale(in Input) bool {
 	return err != nil || !same(now.tree, drop.tree)
 }
 
-// setup is what the settings in a table were made for. Our runtime is the one of
-// a name, or the one that passes our annotations on.
-func setup(t map[string]any, name string) engine.Setup {
+// setup is what the settings in a table were made for.
+func setup(t map[string]any) engine.Setup {
 	c := tableAt(t, "containerd")
 	s := engine.Setup{CDI: position(t["enable_cdi"]) == engine.On}
 	if dirs, ok := stringList(t["cdi_spec_dirs"]); ok {
 		s.SpecDirs = dirs
 	}
-	for other := range tableAt(c, "runtimes") {
-		e := tableAt(c, "runtimes", other)
-		passed, _ := stringList(e["container_annotations"])
-		path, _ := tableAt(e, "options")["BinaryName"].(string)
-		if other == name || (name == "" && path != "" && slices.Contains(passed, annotations[0])) {
-			s.Name, s.Runtime = other, path
-			s.Default = c["default_runtime_name"] == other
+	for name := range tableAt(c, "runtimes") {
+		if path := program(tableAt(c, "runtimes", name)); path != "" {
+			s.Name, s.Runtime = name, path
+			s.Default = c["default_runtime_name"] == name
 		}
 	}
 	return s
+}
+
+// program is the path of a runtime of ours, which passes our annotations on; "" for
+// one of others.
+func program(runtime map[string]any) string {
+	passed, _ := stringList(runtime["container_annotations"])
+	if !slices.Contains(passed, annotations[0]) {
+		return ""
+	}
+	path, _ := tableAt(runtime, "options")["BinaryName"].(string)
+	return path
 }
 
 // without is a table less the settings that are ours to set, for a runtime of ours.

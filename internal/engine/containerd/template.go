@@ -68,15 +68,11 @@ func (in Input) removeTemplate() ([]byte, error) {
 	if err != nil || len(before)+len(after) == len(in.Main) {
 		return in.Main, err
 	}
-	rest := slices.Concat(before, after)
-	switch {
-	case in.HasOriginal && in.Original != nil && bytes.Equal(bytes.TrimSuffix(rest, []byte("\n")), bytes.TrimSuffix(in.Original, []byte("\n"))):
-		return in.Original, nil
-	case (len(rest) == 0 || string(rest) == base) && (!in.HasOriginal || in.Original == nil):
+	rest := append(before, after...)
+	if (len(rest) == 0 || string(rest) == base) && (!in.HasOriginal || in.Original == nil) {
 		return nil, nil
-	default:
-		return rest, nil
 	}
+	return rest, nil
 }
 
 // cut returns the template before and after our part, all of it before where there

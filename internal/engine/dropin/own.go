@@ -3,7 +3,6 @@ package dropin
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 
@@ -42,30 +41,10 @@ func (o Own) Add(tree map[string]any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", o.Path, err)
 	}
-	if err := set(doc, nil, tree); err != nil {
+	if err := engine.SetTree(doc, tree); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", o.Path, err)
 	}
 	return doc.Bytes(), nil
-}
-
-// set puts the settings of a tree into a document, those that it has not.
-func set(doc *toml.Document, parent []string, tree map[string]any) error {
-	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		below := append(slices.Clone(parent), key)
-		if table, ok := tree[key].(map[string]any); ok {
-			if err := set(doc, below, table); err != nil {
-				return err
-			}
-			continue
-		}
-		if old, ok := doc.Get(below...); ok && toml.Literal(old) == toml.Literal(tree[key]) {
-			continue
-		}
-		if err := doc.Set(tree[key], below...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Take returns the text of the file without the settings at some paths; nil if
