@@ -74,12 +74,8 @@ func (w *wrapper) givenTo(c *composer, g given, daemon answer) (map[string]compo
 			continue
 		}
 		for _, i := range s.gpus {
-			one := c.node.GPUs[i]
-			if err := givable(c.node, one); err != nil {
+			if err := w.check(c.node, c.node.GPUs[i]); err != nil {
 				return nil, err
-			}
-			if !one.Healthy {
-				w.warn("GPU %d is unavailable: %s", i, reason(c.node, one, "mx-smi says so"))
 			}
 		}
 	}
@@ -90,32 +86,24 @@ func (w *wrapper) givenTo(c *composer, g given, daemon answer) (map[string]compo
 	if len(g.GPUs) == 0 {
 		return nil, nil
 	}
-	options, err := w.inject(g, w.settings.DockerInject, daemon)
+	way, err := w.inject(g, w.settings.DockerInject, daemon)
 	if err != nil {
 		return nil, err
 	}
-	cdi := slices.Contains(options, "--device="+g.cdiNames()[0])
 	out := map[string]compose.Given{}
 	for _, s := range c.settled {
 		g.GPUs = nil
 		for _, i := range s.gpus {
 			g.GPUs = append(g.GPUs, c.node.GPUs[i])
 		}
-		options := g.flags()
-		if cdi {
-			options = g.cdi()
+		given := g.flags()
+		if way.Names != nil {
+			given = g.cdi()
 		}
-		if s.labels == nil {
-			options = append(options, w.labels(s.lease, g.GPUs)...)
+		if given.Labels = s.labels; s.labels == nil {
+			given.Labels = leaseLabels(s.lease, g.GPUs)
 		}
-		if out[s.service], err = compose.Options(options); err != nil {
-			return nil, err
-		}
-		if s.labels != nil {
-			given := out[s.service]
-			given.Labels = s.labels
-			out[s.service] = given
-		}
+		out[s.service] = given
 	}
 	return out, nil
 }

@@ -193,7 +193,7 @@ func TestInject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := wrapper{deps: deps{Err: t.Output()}}
 			got, err := w.inject(g, config.Value{Text: tc.way}, tc.daemon)
-			if d := cmp.Diff(tc.want, got); d != "" || (err != nil) != (tc.want == nil) {
+			if d := cmp.Diff(tc.want, dockerOptions(got)); d != "" || (err != nil) != (tc.want == nil) {
 				t.Errorf("error %v\n%s", err, d)
 			}
 		})

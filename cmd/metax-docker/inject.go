@@ -11,6 +11,7 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -56,37 +57,38 @@ func rootOf(root config.Value) (string, error) {
 	return path, nil
 }
 
-// flags are docker's options for it, by plain devices and volumes.
-func (g given) flags() []string {
-	var out []string
-	device := func(path string) {
-		out = append(out, "--device="+filepath.Join(g.Root, path)+":"+path+":rw")
-	}
+// flags are it by plain devices and volumes.
+func (g given) flags() compose.Given {
+	out := compose.Given{Groups: g.groups()}
+	var nodes []string
 	for _, one := range g.GPUs {
-		for _, path := range one.Nodes {
-			device(path)
-		}
+		nodes = append(nodes, one.Nodes...)
 	}
-	for _, path := range g.sliceNodes() {
-		device(path)
-	}
-	for _, path := range g.Shared.Nodes {
-		device(path)
+	for _, path := range slices.Concat(nodes, g.sliceNodes(), g.Shared.Nodes) {
+		out.Devices = append(out.Devices, filepath.Join(g.Root, path)+":"+path+":rw")
 	}
 	if g.Driver != "" {
-		out = append(out, "--volume="+filepath.Join(g.Root, g.Driver)+":"+g.Driver+":ro")
+		out.Volumes = []string{filepath.Join(g.Root, g.Driver) + ":" + g.Driver + ":ro"}
 	}
-	return append(out, g.groups()...)
+	return out
 }
 
-// cdi are docker's options for it, by CDI device. The groups are repeated
-// because Docker before 29.5 forgets those of a CDI spec when --user is given.
-func (g given) cdi() []string {
+// cdi are it by CDI device. The groups are repeated because Docker before 29.5
+// forgets those of a CDI spec when --user is given.
+func (g given) cdi() compose.Given { return compose.Given{Names: g.cdiNames(), Groups: g.groups()} }
+
+// dockerOptions are docker's options for what a container gets, but for labels.
+func dockerOptions(g compose.Given) []string {
 	var out []string
-	for _, name := range g.cdiNames() {
-		out = append(out, "--device="+name)
+	for _, option := range []struct {
+		name   string
+		values []string
+	}{{"device", g.Names}, {"device", g.Devices}, {"volume", g.Volumes}, {"group-add", g.Groups}} {
+		for _, value := range option.values {
+			out = append(out, "--"+option.name+"="+value)
+		}
 	}
-	return append(out, g.groups()...)
+	return out
 }
 
 func (g given) cdiNames() []string {
@@ -124,7 +126,7 @@ func (g given) groups() []string {
 	slices.Sort(gids)
 	var out []string
 	for _, gid := range slices.Compact(gids) {
-		out = append(out, "--group-add="+strconv.FormatUint(uint64(gid), 10))
+		out = append(out, strconv.FormatUint(uint64(gid), 10))
 	}
 	return out
 }

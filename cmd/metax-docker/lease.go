@@ -158,36 +158,45 @@ func (w *wrapper) giveBack() {
 	w.leases = nil
 }
 
-// labels are the options that tie a container to its lease. An engine that keeps
-// labels to itself gets that of the lease as an annotation too, which stands in
-// the bundle.
-func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
+// ownLabels are the labels that only we may give.
+var ownLabels = []string{occupancy.LeaseLabel, occupancy.GPUsLabel, occupancy.SlicesLabel}
+
+// leaseLabels are the labels that tie a container to its lease.
+func leaseLabels(lease occupancy.Lease, gpus []gpu.GPU) map[string]string {
 	indices := make([]string, len(gpus))
 	for i, g := range gpus {
 		indices[i] = strconv.Itoa(g.Index)
 	}
-	pairs := []string{occupancy.LeaseLabel + "=" + lease.ID, occupancy.GPUsLabel + "=" + strings.Join(indices, ",")}
+	all := map[string]string{occupancy.LeaseLabel: lease.ID, occupancy.GPUsLabel: strings.Join(indices, ",")}
 	if len(lease.Slices) > 0 {
-		pairs = append(pairs, occupancy.SlicesLabel+"="+strings.Join(lease.Slices, ","))
+		all[occupancy.SlicesLabel] = strings.Join(lease.Slices, ",")
 	}
-	var out []string
-	for _, pair := range pairs {
-		out = append(out, "--label="+pair)
-	}
-	if lease.Engine == "podman" {
-		out = append(out, "--annotation="+pairs[0])
-		for _, pair := range pairs[2:] {
-			out = append(out, "--annotation="+pair)
+	return all
+}
+
+// labels are the options for the labels. An engine that keeps labels to itself gets
+// that of the lease as an annotation too, which stands in the bundle.
+func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
+	var labels, annotations []string
+	all := leaseLabels(lease, gpus)
+	for _, key := range ownLabels {
+		value, ok := all[key]
+		if !ok {
+			continue
+		}
+		labels = append(labels, "--label="+key+"="+value)
+		if lease.Engine == "podman" && key != occupancy.GPUsLabel {
+			annotations = append(annotations, "--annotation="+key+"="+value)
 		}
 	}
-	return out
+	return append(labels, annotations...)
 }
 
 // forged reports a label that only we may give.
 func forged(flags dockerargs.Flags) error {
 	for _, f := range flags {
 		name, _, _ := strings.Cut(f.Value, "=")
-		if (f.Name == "label" || f.Name == "annotation") && slices.Contains([]string{occupancy.LeaseLabel, occupancy.GPUsLabel, occupancy.SlicesLabel}, name) {
+		if (f.Name == "label" || f.Name == "annotation") && slices.Contains(ownLabels, name) {
 			return fmt.Errorf("--%s %q: metax-docker sets this label itself", f.Name, f.Value)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
@@ -99,10 +100,11 @@ func (w *wrapper) gpus(cmd dockerargs.Command, c *chooser, at where.Where, socke
 	if g.Slices = c.slices(); g.Slices == nil {
 		g.GPUs = chosen
 	}
-	options, err := w.inject(g, w.settings.DockerInject, engine)
+	gift, err := w.inject(g, w.settings.DockerInject, engine)
 	if err != nil {
 		return nil, err
 	}
+	options := dockerOptions(gift)
 	if lease != nil {
 		options = append(options, w.labels(*lease, chosen)...)
 	}
@@ -159,10 +161,10 @@ func (w *wrapper) daemon(global dockerargs.Flags) (socket string, said <-chan an
 	return socket, ask(socket, dockerSetup), nil
 }
 
-// inject turns what is given into docker's options, by the way that was asked
+// inject says how what is given reaches the container, by the way that was asked
 // for. Of a daemon that does not answer docker is about to say more; flags are
 // right for every daemon.
-func (w *wrapper) inject(g given, way config.Value, daemon answer) ([]string, error) {
+func (w *wrapper) inject(g given, way config.Value, daemon answer) (compose.Given, error) {
 	if daemon.err != nil {
 		if way.Text == dockerargs.InjectCDI {
 			return g.cdi(), nil
@@ -174,7 +176,7 @@ func (w *wrapper) inject(g given, way config.Value, daemon answer) ([]string, er
 	case listed:
 		return g.cdi(), nil
 	case way.Text == dockerargs.InjectCDI:
-		return nil, fmt.Errorf("the docker daemon does not list %s: run metax-ctk cdi generate; Docker 25 to 28.1 needs \"features\": {\"cdi\": true} and a restart, an older one knows no CDI: --inject=flags", strings.Join(g.cdiNames(), ", "))
+		return compose.Given{}, fmt.Errorf("the docker daemon does not list %s: run metax-ctk cdi generate; Docker 25 to 28.1 needs \"features\": {\"cdi\": true} and a restart, an older one knows no CDI: --inject=flags", strings.Join(g.cdiNames(), ", "))
 	case err != nil:
 		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", err)
 	}
@@ -221,14 +223,22 @@ func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at where.Where, soc
 		if len(c.selection.Slices) > 0 {
 			continue // their parts can be given, they cannot
 		}
-		if err := givable(c.node, chosen[i]); err != nil {
+		if err := w.check(c.node, chosen[i]); err != nil {
 			return nil, nil, err
-		}
-		if !chosen[i].Healthy {
-			w.warn("GPU %d is unavailable: %s", index, reason(c.node, chosen[i], "mx-smi says so"))
 		}
 	}
 	return chosen, lease, nil
+}
+
+// check is givable for a GPU that was chosen, and warns of one that is unhealthy.
+func (w *wrapper) check(node gpu.Node, g gpu.GPU) error {
+	if err := givable(node, g); err != nil {
+		return err
+	}
+	if !g.Healthy {
+		w.warn("GPU %d is unavailable: %s", g.Index, reason(node, g, "mx-smi says so"))
+	}
+	return nil
 }
 
 // givable reports a GPU that has no device nodes to give, or is given in parts.

@@ -5,44 +5,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
-// Given is what a service gets in the place of its request.
+// Given is what a container gets in the place of its request.
 type Given struct {
 	Names   []string // qualified CDI names
 	Devices []string // PATH-ON-HOST:PATH:PERMISSIONS
 	Volumes []string // PATH-ON-HOST:PATH:ro
 	Groups  []string
 	Labels  map[string]string
-}
-
-// Options reads the options of docker run that give the same.
-func Options(options []string) (Given, error) {
-	var g Given
-	for _, option := range options {
-		name, value, _ := strings.Cut(option, "=")
-		switch {
-		case name == "--device" && strings.HasPrefix(value, request.CDIKind+"="):
-			g.Names = append(g.Names, value)
-		case name == "--device" && strings.Count(value, ":") == 2:
-			g.Devices = append(g.Devices, value)
-		case name == "--volume" && strings.Count(value, ":") == 2:
-			g.Volumes = append(g.Volumes, value)
-		case name == "--group-add":
-			g.Groups = append(g.Groups, value)
-		case name == "--label":
-			if g.Labels == nil {
-				g.Labels = map[string]string{}
-			}
-			key, text, _ := strings.Cut(value, "=")
-			g.Labels[key] = text
-		default:
-			return Given{}, fmt.Errorf("option %q has no counterpart in compose", option)
-		}
-	}
-	return g, nil
 }
 
 // Give puts GPUs into the service in the place of what it asked for. CDI names

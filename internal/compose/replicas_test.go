@@ -9,11 +9,12 @@ import (
 
 // The project of the shop, each container a service with GPUs, by both ways.
 func TestGive(t *testing.T) {
-	for name, options := range map[string][]string{
-		"cdi.json": {"--device=metax-tech.com/gpu=GPU-1", "--group-add=44", "--label=metax-tech.com/lease=abc"},
+	labels := map[string]string{"metax-tech.com/lease": "abc"}
+	for name, given := range map[string]Given{
+		"cdi.json": {Names: []string{"metax-tech.com/gpu=GPU-1"}, Groups: []string{"44"}, Labels: labels},
 		"flags.json": {
-			"--device=/node/dev/dri/card1:/dev/dri/card1:rw", "--device=/node/dev/mxcd:/dev/mxcd:rw",
-			"--volume=/node/opt/mxdriver:/opt/mxdriver:ro", "--group-add=44", "--label=metax-tech.com/lease=abc",
+			Devices: []string{"/node/dev/dri/card1:/dev/dri/card1:rw", "/node/dev/mxcd:/dev/mxcd:rw"},
+			Volumes: []string{"/node/opt/mxdriver:/opt/mxdriver:ro"}, Groups: []string{"44"}, Labels: labels,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -23,10 +24,6 @@ func TestGive(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := p.Expand([]string{"train", "serve", "built", "cdi", "shares"}, Scale{}); err != nil {
-				t.Fatal(err)
-			}
-			given, err := Options(options)
-			if err != nil {
 				t.Fatal(err)
 			}
 			for service := range requests {
@@ -50,14 +47,6 @@ func TestGive(t *testing.T) {
 	}
 	if err := shop(t).Give("none", Given{}); err == nil {
 		t.Error("a service that is not there can be given something")
-	}
-}
-
-func TestOptionsRefuses(t *testing.T) {
-	for _, option := range []string{"--gpus=1", "--device=/dev/x", "--volume=/a:/b", "--device=amd.com/gpu=0"} {
-		if g, err := Options([]string{option}); err == nil {
-			t.Errorf("Options(%q) = %+v, want an error", option, g)
-		}
 	}
 }
 
