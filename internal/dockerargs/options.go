@@ -52,36 +52,22 @@ const (
 
 // options are the flags behind Options. The versions behind --maca and
 // --maca-force are optional, so they stand in the flag's own word.
-var options = Table{
-	{Name: "dry-run"},
-	{Name: "gpus", Value: true},
-	{Name: "gpus-explain"},
-	{Name: "gpus-policy", Value: true},
-	{Name: "gpus-share"},
-	{Name: "gpus-wait", Value: true},
-	{Name: "inject", Value: true},
-	{Name: "maca"},
-	{Name: "maca-check", Value: true},
-	{Name: "maca-force"},
-}
+const options = "dry-run gpus= gpus-explain gpus-policy= gpus-share gpus-wait= inject= maca maca-check= maca-force"
 
 // startOptions are those of them that go with start and restart, where the
 // container says which GPUs.
-var startOptions = Table{
-	{Name: "dry-run"},
-	{Name: "gpus-share"},
-	{Name: "gpus-wait", Value: true},
-}
+const startOptions = "dry-run gpus-share gpus-wait="
 
 // optionsBeside are the options that a client with these flags leaves to us:
 // --gpus is always ours.
 func optionsBeside(run Table) Table {
-	return slices.DeleteFunc(slices.Clone(options), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
+	return slices.DeleteFunc(table(options), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
 }
 
 // mentioned tells whether any word could be an option of ours. Only then does a
 // flag that nobody knows matter.
 func mentioned(words []string) bool {
+	options := table(options)
 	return slices.ContainsFunc(words, func(w string) bool {
 		name, ok := strings.CutPrefix(w, "--")
 		if !ok {

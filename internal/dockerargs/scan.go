@@ -54,7 +54,7 @@ func (c Command) Gives() bool { return c.TakesGPU || c.own.Has("maca") || c.own.
 // or with a fault that the client reports itself, it succeeds; the errors are
 // *UnknownFlagError, *WithoutGPUsError and *OptionError.
 func Scan(args []string, client Client) (Command, error) {
-	cmd, err := scan(args, client, options)
+	cmd, err := scan(args, client, table(options))
 	if err == nil && cmd.lacks() {
 		// Then what looks like ours may be a flag of the client's.
 		cmd, err = scan(args, client, optionsBeside(client.Run))
@@ -115,9 +115,10 @@ func (c Command) starts() bool { return c.Verb == "start" || c.Verb == "restart"
 
 // start reads on after start or restart, where flags may stand between the names.
 func (c Command) start(l *lexer, client Client) (Command, error) {
-	l.known = []Table{startOptions, client.Start, client.Global}
+	ours := table(startOptions)
+	l.known = []Table{ours, client.Start, client.Global}
 	for l.next < len(l.words) {
-		own, flags, dashes, err := l.split(startOptions)
+		own, flags, dashes, err := l.split(ours)
 		c.own, c.Flags = append(c.own, own...), append(c.Flags, flags...)
 		if err != nil {
 			// The client refuses it, unless it knows more than docker.

@@ -11,7 +11,7 @@ import (
 // A table is searched by halves, so its order is part of it.
 func TestTablesAreTables(t *testing.T) {
 	for name, table := range map[string]Table{
-		"global": Docker().Global, "run": Docker().Run, "start": Docker().Start, "options": options,
+		"global": Docker().Global, "run": Docker().Run, "start": Docker().Start, "options": table(options), "options of start": table(startOptions),
 		"compose": table(composeProject), "options of compose": table(composeOptions),
 	} {
 		if msg := invalid(table); msg != "" {
