@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -104,12 +105,7 @@ func made(node *cdispecs.DeviceNode, devices []oci.Device) bool {
 	})
 }
 
-func hostPath(node *cdispecs.DeviceNode) string {
-	if node.HostPath != "" {
-		return node.HostPath
-	}
-	return node.Path
-}
+func hostPath(node *cdispecs.DeviceNode) string { return cmp.Or(node.HostPath, node.Path) }
 
 func same(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) }
 

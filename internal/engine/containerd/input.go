@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"path"
 	"strings"
@@ -78,19 +79,9 @@ var (
 	ErrByHand = errors.New("cannot be set in this template")
 )
 
-func (in Input) path() string {
-	if in.Path == "" {
-		return DefaultPath
-	}
-	return in.Path
-}
+func (in Input) path() string { return cmp.Or(in.Path, DefaultPath) }
 
-func (in Input) dropInPath() string {
-	if in.DropInPath == "" {
-		return DefaultDropIn
-	}
-	return in.DropInPath
-}
+func (in Input) dropInPath() string { return cmp.Or(in.DropInPath, DefaultDropIn) }
 
 // patterns are what main can import for our drop-in: its directory, as containerd's
 // own default has it and other vendors' tools look for it, and our file alone. Both

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // prove checks that containerd comes to what is wanted; a file that it reads later
@@ -38,20 +37,10 @@ func (in Input) prove(s engine.Setup) error {
 	return fmt.Errorf("check %s: %w", in.path(), ErrOverridden)
 }
 
-// holds tells whether a table has every value of another one.
+// holds reports whether a table has every value of another one.
 func holds(t, part map[string]any) bool {
-	for key, v := range part {
-		sub, ok := v.(map[string]any)
-		if ok {
-			under, is := t[key].(map[string]any)
-			if (!is && len(sub) > 0) || !holds(under, sub) {
-				return false
-			}
-			continue
-		}
-		if toml.Literal(t[key]) != toml.Literal(v) {
-			return false
-		}
-	}
-	return true
+	both := map[string]any{}
+	merge(both, t)
+	merge(both, part)
+	return same(both, t)
 }
