@@ -35,26 +35,19 @@ func (t toolkit) keeping(c *cli.Context, node gpu.Node) (keeping.Keeping, error)
 // containerds are those that are installed, that run something, that leases name,
 // and that of CONTAINERD_ADDRESS; without any, the usual one, which is not there.
 func containerds(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
-	addresses := containerd.Addresses("/")
 	// What cannot be listed belongs to a containerd whose socket says so too.
 	tasks, _ := proc.Tasks()
-	for _, task := range tasks {
-		addresses = append(addresses, task.Address)
+	usual := keeping.Containerd("", os.Getenv)
+	installed := containerd.Addresses("/")
+	if os.Getenv("CONTAINERD_ADDRESS") != "" {
+		installed = append(installed, usual)
 	}
-	for _, l := range s.Leases {
-		if l.Engine == "containerd" && l.Endpoint != "" {
-			addresses = append(addresses, l.Endpoint)
-		}
+	addresses := keeping.ContainerdAddresses(s, tasks, installed...)
+	if len(addresses) == 0 {
+		addresses = []string{usual}
 	}
-	if len(addresses) == 0 || os.Getenv("CONTAINERD_ADDRESS") != "" {
-		addresses = append(addresses, keeping.Containerd("", os.Getenv))
-	}
-	for i, address := range addresses {
-		addresses[i] = keeping.Resolve(address)
-	}
-	slices.Sort(addresses)
 	var sources []occupancy.Source
-	for _, address := range slices.Compact(addresses) {
+	for _, address := range addresses {
 		sources = append(sources, containerd.New(address))
 	}
 	return sources

@@ -25,19 +25,11 @@ const dockers = "moby"
 // say whether there is one that nobody knows yet; only then metax-ctk is asked.
 func (w *wrapper) containerd(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 	running, err := w.tasks(proc)
-	addresses := []string{cmp.Or(w.address, keeping.Containerd("", w.Getenv))}
-	for _, t := range running {
-		addresses = append(addresses, t.Address)
-	}
-	for _, l := range s.Leases {
-		if l.Engine == "containerd" {
-			addresses = append(addresses, l.Endpoint)
-		}
-	}
-	slices.Sort(addresses)
 	var sources []occupancy.Source
-	for _, address := range slices.Compact(addresses) {
-		own := slices.DeleteFunc(slices.Clone(running), func(t procfs.Task) bool { return t.Address != address || t.Namespace == dockers })
+	for _, address := range keeping.ContainerdAddresses(s, running, cmp.Or(w.address, keeping.Containerd("", w.Getenv))) {
+		own := slices.DeleteFunc(slices.Clone(running), func(t procfs.Task) bool {
+			return t.Namespace == dockers || t.Address != address && keeping.Resolve(t.Address) != address
+		})
 		sources = append(sources, tasks{address, own, err, w.askToolkit})
 	}
 	return sources

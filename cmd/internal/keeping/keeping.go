@@ -143,6 +143,26 @@ func Containerd(option string, getenv func(string) string) string {
 	return Resolve(strings.TrimPrefix(cmp.Or(option, getenv("CONTAINERD_ADDRESS"), ContainerdSocket), "unix://"))
 }
 
+// ContainerdAddresses are the containerds that run tasks, that leases name, and the
+// others, ascending, each by its one name.
+func ContainerdAddresses(s occupancy.State, tasks []procfs.Task, others ...string) []string {
+	for _, t := range tasks {
+		others = append(others, t.Address)
+	}
+	for _, l := range s.Leases {
+		if l.Engine == "containerd" && l.Endpoint != "" {
+			others = append(others, l.Endpoint)
+		}
+	}
+	slices.Sort(others)
+	others = slices.Compact(others) // hundreds of tasks have one
+	for i, address := range others {
+		others[i] = Resolve(address)
+	}
+	slices.Sort(others)
+	return slices.Compact(others)
+}
+
 // Resolve is the one name of a socket that may have several.
 func Resolve(socket string) string {
 	if real, err := filepath.EvalSymlinks(socket); err == nil {

@@ -1,6 +1,7 @@
 package keeping
 
 import (
+	"slices"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -173,10 +174,8 @@ func (o Occupancy) Facts(key string) occupancy.Facts {
 		}
 		f := occupancy.Facts{Name: c.Name, Image: c.Image, Lease: c.Lease, Slices: c.Slices, Privileged: c.Privileged, Created: c.Created}
 		for _, g := range o.GPUs {
-			for _, index := range c.GPUs {
-				if g.Index == index {
-					f.GPUs = append(f.GPUs, g.BDF)
-				}
+			if slices.Contains(c.GPUs, g.Index) {
+				f.GPUs = append(f.GPUs, g.BDF)
 			}
 		}
 		return f
