@@ -119,14 +119,7 @@ func bdfs(node gpu.Node, indices []int) []gpu.BDF {
 // came earlier.
 func (c *chooser) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([]int, error) {
 	healthy := c.node.Healthy()
-	var free, busy []int
-	for _, i := range healthy {
-		if bdf := c.node.GPUs[i].BDF; occupancy.Held(holders, bdf) != nil || slices.Contains(reserved, bdf) {
-			busy = append(busy, i)
-		} else {
-			free = append(free, i)
-		}
-	}
+	free, busy := divide(c.node, nil, holders, reserved)
 	full := &occupancy.FullError{Want: c.selection.Count, Free: len(free), Held: len(busy), Of: len(healthy)}
 	switch {
 	case c.selection.All && (c.share || len(busy) == 0):
@@ -155,14 +148,34 @@ func (c *chooser) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([]int,
 		return c.selection.Explicit, nil
 	}
 	for _, i := range c.selection.Explicit {
-		bdf := c.node.GPUs[i].BDF
-		if held := occupancy.Held(holders, bdf); held != nil {
-			return nil, &occupancy.HeldError{GPU: i, Holder: held[0]}
-		} else if slices.Contains(reserved, bdf) {
-			return nil, &occupancy.QueueError{Waiting: 1}
+		if err := refusal(c.node.GPUs[i], holders, reserved); err != nil {
+			return nil, err
 		}
 	}
 	return c.selection.Explicit, nil
+}
+
+// divide tells the healthy GPUs that nobody has from those that somebody has: taken
+// are those of other services of the project.
+func divide(node gpu.Node, taken map[int]string, holders []occupancy.Holder, reserved []gpu.BDF) (free, busy []int) {
+	for _, i := range node.Healthy() {
+		if _, ok := taken[i]; ok || refusal(node.GPUs[i], holders, reserved) != nil {
+			busy = append(busy, i)
+		} else {
+			free = append(free, i)
+		}
+	}
+	return free, busy
+}
+
+// refusal says who has a GPU, or that it is reserved; nil for one that is free.
+func refusal(g gpu.GPU, holders []occupancy.Holder, reserved []gpu.BDF) error {
+	if held := occupancy.Held(holders, g.BDF); held != nil {
+		return &occupancy.HeldError{GPU: g.Index, Holder: held[0]}
+	} else if slices.Contains(reserved, g.BDF) {
+		return &occupancy.QueueError{Waiting: 1}
+	}
+	return nil
 }
 
 // refuse says who holds one of the named slices.

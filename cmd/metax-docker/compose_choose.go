@@ -172,7 +172,7 @@ func (c *composer) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([][]g
 			taken[g] = w.service
 		}
 	}
-	free, busy := c.free(taken, holders, reserved)
+	free, busy := divide(c.node, taken, holders, reserved)
 	for i, w := range c.wants {
 		if w.selection.Count == 0 || w.before == nil {
 			continue
@@ -201,32 +201,22 @@ func (c *composer) refuse(w want, gpus []int, taken map[int]string, holders []oc
 		return nil
 	}
 	for _, g := range gpus {
-		bdf := c.node.GPUs[g].BDF
 		if other, ok := taken[g]; ok {
 			return fmt.Errorf("services %q and %q both ask for GPU %d: --gpus-share gives it to both", other, w.service, g)
-		} else if held := occupancy.Held(holders, bdf); held != nil && w.selection.All {
-			free, busy := c.free(taken, holders, reserved)
+		}
+		err := refusal(c.node.GPUs[g], holders, reserved)
+		var held *occupancy.HeldError
+		switch {
+		case errors.As(err, &held) && w.selection.All:
+			free, busy := divide(c.node, taken, holders, reserved)
 			return fmt.Errorf("service %q: %w", w.service, &occupancy.FullError{Want: len(gpus), Free: len(free), Held: len(busy), Of: len(gpus)})
-		} else if held != nil {
-			return fmt.Errorf("service %q: %w", w.service, &occupancy.HeldError{GPU: c.node.GPUs[g].Index, Holder: held[0]})
-		} else if slices.Contains(reserved, bdf) {
-			return &occupancy.QueueError{Waiting: 1}
+		case held != nil:
+			return fmt.Errorf("service %q: %w", w.service, err)
+		case err != nil:
+			return err
 		}
 	}
 	return nil
-}
-
-// free are the healthy GPUs that nobody has, and busy those that somebody has.
-func (c *composer) free(taken map[int]string, holders []occupancy.Holder, reserved []gpu.BDF) (free, busy []int) {
-	for _, g := range c.node.Healthy() {
-		bdf := c.node.GPUs[g].BDF
-		if _, ok := taken[g]; ok || occupancy.Held(holders, bdf) != nil || slices.Contains(reserved, bdf) {
-			busy = append(busy, g)
-		} else {
-			free = append(free, g)
-		}
-	}
-	return free, busy
 }
 
 // count finds GPUs for the services that only count them. Those that share come

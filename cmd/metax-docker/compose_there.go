@@ -103,11 +103,11 @@ func (w *wrapper) startServices(p *project) error {
 func indices(node gpu.Node, bdfs []gpu.BDF) []int {
 	var out []int
 	for _, bdf := range bdfs {
-		at := slices.IndexFunc(node.GPUs, func(g gpu.GPU) bool { return g.BDF == bdf })
-		if at < 0 {
+		g, ok := node.Lookup(bdf)
+		if !ok {
 			return nil
 		}
-		out = append(out, at)
+		out = append(out, g.Index)
 	}
 	slices.Sort(out)
 	return out

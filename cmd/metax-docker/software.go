@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,12 +149,7 @@ func (s *software) free() error {
 }
 
 // name is the CDI device that gives it.
-func (s *software) name() string {
-	if s.version == "" {
-		return request.SoftwareKind + "=host"
-	}
-	return request.SoftwareKind + "=" + s.version
-}
+func (s *software) name() string { return request.SoftwareKind + "=" + cmp.Or(s.version, "host") }
 
 // give gives it by the way that was asked for, or the best that there is. Only a
 // mount can cover what the image has, or a volume that it wants there; and a

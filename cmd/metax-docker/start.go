@@ -102,15 +102,13 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 				}
 			}
 		}
-		for i, bdf := range claim.GPUs {
+		for _, bdf := range claim.GPUs {
 			g, ok := node.Lookup(bdf)
-			if held := occupancy.Held(holders, bdf); held != nil && !claim.Share {
-				return nil, &occupancy.HeldError{GPU: g.Index, Holder: held[0]}
-			} else if slices.Contains(reserved, bdf) && !claim.Share {
-				return nil, &occupancy.QueueError{Waiting: 1}
-			}
 			if !ok {
-				return nil, fmt.Errorf("GPU %s of the container is not there any more (metax-ctk device list)", claim.GPUs[i])
+				return nil, fmt.Errorf("GPU %s of the container is not there any more (metax-ctk device list)", bdf)
+			}
+			if err := refusal(g, holders, reserved); err != nil && !claim.Share {
+				return nil, err
 			}
 		}
 		return want, nil
