@@ -89,84 +89,44 @@ type unavailable struct {
 	Reason [reasonSize]byte
 }
 
-// functions are those of the library, nil where it has none. The results are
-// codes but for the counts. All C enumerations are 32 bits wide.
+// needed are how many of the functions, the first ones, nothing works without.
+const needed = 3
+
+// functions are those of the library, with their names there; nil where it has none.
+// The results are codes but for the counts. All C enumerations are 32 bits wide.
 type functions struct {
-	Init        func() uint32
-	DeviceCount func() uint32
-	DeviceInfo  func(device uint32, info *deviceInfo) uint32
+	Init        func() uint32                                `c:"mxSmlInit"`
+	DeviceCount func() uint32                                `c:"mxSmlGetDeviceCount"`
+	DeviceInfo  func(device uint32, info *deviceInfo) uint32 `c:"mxSmlGetDeviceInfo"`
 
-	ErrorString   func(code uint32) *byte
-	PFCount       func() uint32
-	LimitedInfo   func(device uint32, info *deviceInfo) uint32
-	VFs           func(device uint32, ids *virtualIDs) uint32
-	MacaVersion   func(text *byte, size *uint32) uint32
-	DeviceVersion func(device, unit uint32, text *byte, size *uint32) uint32
-	BoardSerial   func(device uint32, text *byte, size *uint32) uint32
-	ChipSerial    func(device uint32, text *byte, size *uint32) uint32
-	Memory        func(device uint32, memory *memoryInfo) uint32
-	State         func(device uint32, state *int32) uint32 // 1 is available
-	Unavailable   func(device uint32, reason *unavailable) uint32
-	Topology      func(a, b uint32, level *uint32) uint32
-	LinkState     func(device uint32, state *uint32, text *byte, size *uint32) uint32
+	ErrorString   func(code uint32) *byte                                             `c:"mxSmlGetErrorString"`
+	PFCount       func() uint32                                                       `c:"mxSmlGetPfDeviceCount"`
+	LimitedInfo   func(device uint32, info *deviceInfo) uint32                        `c:"mxSmlGetLimitedDeviceInfo"`
+	VFs           func(device uint32, ids *virtualIDs) uint32                         `c:"mxSmlGetVirtualDevicesByPhysicalId"`
+	MacaVersion   func(text *byte, size *uint32) uint32                               `c:"mxSmlGetMacaVersion"`
+	DeviceVersion func(device, unit uint32, text *byte, size *uint32) uint32          `c:"mxSmlGetDeviceVersion"`
+	BoardSerial   func(device uint32, text *byte, size *uint32) uint32                `c:"mxSmlGetBoardSerial"`
+	ChipSerial    func(device uint32, text *byte, size *uint32) uint32                `c:"mxSmlGetChipSerial"`
+	Memory        func(device uint32, memory *memoryInfo) uint32                      `c:"mxSmlGetMemoryInfo"`
+	State         func(device uint32, state *int32) uint32                            `c:"mxSmlGetDeviceState"` // 1 is available
+	Unavailable   func(device uint32, reason *unavailable) uint32                     `c:"mxSmlGetDeviceUnavailableReason"`
+	Topology      func(a, b uint32, level *uint32) uint32                             `c:"mxSmlGetDeviceTopology"`
+	LinkState     func(device uint32, state *uint32, text *byte, size *uint32) uint32 `c:"mxSmlGetMetaXLinkState"`
 
-	DieCount   func(device uint32, count *uint32) uint32
-	ECC        func(device uint32, count *eccCount) uint32
-	LinkInfo   func(device uint32, info *linkInfo) uint32
-	LinkRemote func(device, link uint32, remote *linkRemote) uint32
+	DieCount   func(device uint32, count *uint32) uint32            `c:"mxSmlGetDeviceDieCount"`
+	ECC        func(device uint32, count *eccCount) uint32          `c:"mxSmlGetTotalEccErrors"`
+	LinkInfo   func(device uint32, info *linkInfo) uint32           `c:"mxSmlGetMetaXLinkInfo"`
+	LinkRemote func(device, link uint32, remote *linkRemote) uint32 `c:"mxSmlGetMetaXLinkRemoteInfo"`
 
-	SGPUToggle    func(device uint32, on *uint32) uint32
-	SetSGPUToggle func(device, on uint32) uint32
-	SGPUCount     func(device uint32) uint32
-	SGPUInfo      func(device, sgpu uint32, info *sgpuInfo) uint32
-	SGPUAlias     func(device, sgpu uint32, text *byte, size *uint32) uint32
-	SGPUMemory    func(device, sgpu uint32, memory *sgpuMemory) uint32
-	SchedClass    func(device uint32, class *uint32) uint32
-	SetSchedClass func(device, class uint32) uint32
-	CreateSGPU    func(device, mib, percent uint32, sgpu *uint32) uint32
-	RemoveSGPU    func(device, sgpu uint32) uint32
-	SetSGPUAlias  func(device, sgpu uint32, text *byte) uint32
-}
-
-// symbol is a function's name in the library and its place here.
-type symbol struct {
-	name string
-	into any
-	need bool // without it, nothing works
-}
-
-func (f *functions) symbols() []symbol {
-	return []symbol{
-		{"mxSmlInit", &f.Init, true},
-		{"mxSmlGetDeviceCount", &f.DeviceCount, true},
-		{"mxSmlGetDeviceInfo", &f.DeviceInfo, true},
-		{"mxSmlGetErrorString", &f.ErrorString, false},
-		{"mxSmlGetPfDeviceCount", &f.PFCount, false},
-		{"mxSmlGetLimitedDeviceInfo", &f.LimitedInfo, false},
-		{"mxSmlGetVirtualDevicesByPhysicalId", &f.VFs, false},
-		{"mxSmlGetMacaVersion", &f.MacaVersion, false},
-		{"mxSmlGetDeviceVersion", &f.DeviceVersion, false},
-		{"mxSmlGetBoardSerial", &f.BoardSerial, false},
-		{"mxSmlGetChipSerial", &f.ChipSerial, false},
-		{"mxSmlGetMemoryInfo", &f.Memory, false},
-		{"mxSmlGetDeviceState", &f.State, false},
-		{"mxSmlGetDeviceUnavailableReason", &f.Unavailable, false},
-		{"mxSmlGetDeviceTopology", &f.Topology, false},
-		{"mxSmlGetMetaXLinkState", &f.LinkState, false},
-		{"mxSmlGetDeviceDieCount", &f.DieCount, false},
-		{"mxSmlGetTotalEccErrors", &f.ECC, false},
-		{"mxSmlGetMetaXLinkInfo", &f.LinkInfo, false},
-		{"mxSmlGetMetaXLinkRemoteInfo", &f.LinkRemote, false},
-		{"mxSmlGetSgpuToggle", &f.SGPUToggle, false},
-		{"mxSmlSetSgpuToggle", &f.SetSGPUToggle, false},
-		{"mxSmlGetSgpuCount", &f.SGPUCount, false},
-		{"mxSmlGetSgpuInfo", &f.SGPUInfo, false},
-		{"mxSmlGetSgpuAlias", &f.SGPUAlias, false},
-		{"mxSmlGetSgpuMemory", &f.SGPUMemory, false},
-		{"mxSmlGetDeviceSchedClass", &f.SchedClass, false},
-		{"mxSmlSetDeviceSchedClass", &f.SetSchedClass, false},
-		{"mxSmlCreateSgpu", &f.CreateSGPU, false},
-		{"mxSmlRemoveSgpu", &f.RemoveSGPU, false},
-		{"mxSmlSetSgpuAlias", &f.SetSGPUAlias, false},
-	}
+	SGPUToggle    func(device uint32, on *uint32) uint32                     `c:"mxSmlGetSgpuToggle"`
+	SetSGPUToggle func(device, on uint32) uint32                             `c:"mxSmlSetSgpuToggle"`
+	SGPUCount     func(device uint32) uint32                                 `c:"mxSmlGetSgpuCount"`
+	SGPUInfo      func(device, sgpu uint32, info *sgpuInfo) uint32           `c:"mxSmlGetSgpuInfo"`
+	SGPUAlias     func(device, sgpu uint32, text *byte, size *uint32) uint32 `c:"mxSmlGetSgpuAlias"`
+	SGPUMemory    func(device, sgpu uint32, memory *sgpuMemory) uint32       `c:"mxSmlGetSgpuMemory"`
+	SchedClass    func(device uint32, class *uint32) uint32                  `c:"mxSmlGetDeviceSchedClass"`
+	SetSchedClass func(device, class uint32) uint32                          `c:"mxSmlSetDeviceSchedClass"`
+	CreateSGPU    func(device, mib, percent uint32, sgpu *uint32) uint32     `c:"mxSmlCreateSgpu"`
+	RemoveSGPU    func(device, sgpu uint32) uint32                           `c:"mxSmlRemoveSgpu"`
+	SetSGPUAlias  func(device, sgpu uint32, text *byte) uint32               `c:"mxSmlSetSgpuAlias"`
 }

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -36,17 +37,19 @@ func Open(path string) (*Library, error) {
 		return nil, fmt.Errorf("load %s: %s", path, ascii(err.Error()))
 	}
 	l := &Library{}
-	for _, s := range l.fn.symbols() {
-		at, err := purego.Dlsym(handle, s.name)
+	functions := reflect.ValueOf(&l.fn).Elem()
+	for i := range functions.NumField() {
+		name := functions.Type().Field(i).Tag.Get("c")
+		at, err := purego.Dlsym(handle, name)
 		switch {
 		case err == nil:
-			purego.RegisterFunc(s.into, at)
-		case s.name == "mxSmlInit":
+			purego.RegisterFunc(functions.Field(i).Addr().Interface(), at)
+		case name == "mxSmlInit":
 			return nil, fmt.Errorf("load %s: %w", path, mxsml.ErrUnusable)
-		case s.need:
-			return nil, fmt.Errorf("load %s: %w %s", path, ErrMissing, s.name)
+		case i < needed:
+			return nil, fmt.Errorf("load %s: %w %s", path, ErrMissing, name)
 		default:
-			l.missing = append(l.missing, s.name)
+			l.missing = append(l.missing, name)
 		}
 	}
 	if err := l.code("mxSmlInit", l.fn.Init()); err != nil {
