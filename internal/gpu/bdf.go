@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -56,16 +57,7 @@ func (b BDF) String() string {
 
 // Compare orders addresses by domain, bus, device, function; the result is
 // negative, zero or positive as b comes before, equals or comes after o.
-func (b BDF) Compare(o BDF) int {
-	x, y := b.key(), o.key()
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
-}
+func (b BDF) Compare(o BDF) int { return cmp.Compare(b.key(), o.key()) }
 
 func (b BDF) key() uint64 {
 	return uint64(b.Domain)<<24 | uint64(b.Bus)<<16 | uint64(b.Device)<<8 | uint64(b.Function)

@@ -190,13 +190,5 @@ func (n Node) checkSliceNames() error {
 // beginning with one of the former, at most as long as the vendor library's
 // field. The form is not published.
 func ValidSliceUUID(s string) bool {
-	if s == "" || len(s) >= 94 || !isAlnum(s[0]) {
-		return false
-	}
-	for i := range len(s) {
-		if !isAlnum(s[i]) && s[i] != '-' {
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) < 94 && s[0] != '-' && consists(s, alphanumeric+"-")
 }

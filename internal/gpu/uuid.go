@@ -22,13 +22,8 @@ const maxUUIDLen = 96 // the vendor library's buffer
 // command-line word, so nothing beyond that alphabet passes.
 func ParseUUID(s string) (UUID, error) {
 	rest, ok := strings.CutPrefix(s, "GPU-")
-	if !ok || rest == "" || len(s) > maxUUIDLen || rest[len(rest)-1] == '-' {
+	if !ok || rest == "" || len(s) > maxUUIDLen || rest[len(rest)-1] == '-' || !consists(rest, alphanumeric+"-") {
 		return "", fmt.Errorf("parse %q: %w", s, ErrUUID)
-	}
-	for i := range len(rest) {
-		if c := rest[i]; !isAlnum(c) && c != '-' {
-			return "", fmt.Errorf("parse %q: %w", s, ErrUUID)
-		}
 	}
 	return UUID(s), nil
 }
@@ -50,17 +45,10 @@ func (u *UUID) UnmarshalText(text []byte) (err error) {
 // ValidSerial tells whether s may stand as a serial number: printable ASCII
 // without blanks, commas or brackets, since it is typed in a list.
 func ValidSerial(s string) bool {
-	if s == "" || len(s) > maxUUIDLen {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !isAlnum(c) && !strings.ContainsRune("-_./:+", rune(c)) {
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= maxUUIDLen && consists(s, alphanumeric+"-_./:+")
 }
 
-func isAlnum(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
+const alphanumeric = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// consists reports whether s has no other characters than these.
+func consists(s, of string) bool { return strings.Trim(s, of) == "" }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -127,13 +128,7 @@ func walk(path string, judge func(at string, info fs.FileInfo, last bool) error)
 
 // elements are the names in a path, ".." among them.
 func elements(path string) []string {
-	var names []string
-	for name := range strings.SplitSeq(path, "/") {
-		if name != "" && name != "." {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
 // check judges one file or directory, which is no link. It is the one rule of who

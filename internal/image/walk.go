@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -119,13 +120,7 @@ func (w *walker) follow(ctx context.Context, name string) (place, error) {
 
 // elements are the names in a path, ".." among them.
 func elements(path string) []string {
-	var names []string
-	for name := range strings.SplitSeq(path, "/") {
-		if name != "" && name != "." {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
 // below tells whether a path is inside a directory, or the directory itself.

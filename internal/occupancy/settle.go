@@ -338,13 +338,5 @@ func (s *State) remember(r *round, all map[string]sight) {
 
 // ValidID tells whether a label can be the ID of a lease.
 func ValidID(id string) bool {
-	if len(id) != idLength {
-		return false
-	}
-	for _, c := range id {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(id) == idLength && strings.Trim(id, "0123456789abcdef") == ""
 }

@@ -2,6 +2,7 @@ package occupancy
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -103,15 +104,7 @@ func (s *State) drop(id string) {
 }
 
 func (s *State) find(id string) (int, bool) {
-	return slices.BinarySearchFunc(s.Leases, id, func(l Lease, id string) int {
-		switch {
-		case l.ID < id:
-			return -1
-		case l.ID > id:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(s.Leases, id, func(l Lease, id string) int { return strings.Compare(l.ID, id) })
 }
 
 // ticket returns the place of a ticket in the queue, -1 if there is none.

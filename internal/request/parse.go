@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -90,10 +91,8 @@ func (v value) fields(fields []string) (Request, error) {
 			}
 			continue
 		}
-		for _, k := range seen {
-			if k == key {
-				return v.fail("write "+key+"= once", "%s= is given twice", key)
-			}
+		if slices.Contains(seen, key) {
+			return v.fail("write "+key+"= once", "%s= is given twice", key)
 		}
 		seen, last = append(seen, key), key
 		switch key {
@@ -123,10 +122,7 @@ func (v value) fields(fields []string) (Request, error) {
 
 // combine makes one request of the parts that the fields gave.
 func (v value) combine(bare, ids []string, count string, keys []string) (Request, error) {
-	hasCount := false
-	for _, k := range keys {
-		hasCount = hasCount || k == "count"
-	}
+	hasCount := slices.Contains(keys, "count")
 	switch {
 	case ids != nil && (hasCount || len(bare) > 0):
 		return v.fail("write either 2 or device=0,2", "a count and devices together")

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,12 +55,7 @@ func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 		by[i] = id
 		at = append(at, i)
 	}
-	slices.SortFunc(at, func(i, j int) int {
-		if c := gpus[i].BDF.Compare(gpus[j].BDF); c != 0 {
-			return c
-		}
-		return i - j
-	})
+	slices.SortFunc(at, func(i, j int) int { return cmp.Or(gpus[i].BDF.Compare(gpus[j].BDF), i-j) })
 	return Selection{Explicit: at}, nil
 }
 

@@ -1,6 +1,7 @@
 package mxsmi
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,10 +28,7 @@ func (s Section) Serial() (string, error) {
 			*into = e.Value
 		}
 	}
-	serial := board
-	if serial == "" {
-		serial = chip
-	}
+	serial := cmp.Or(board, chip)
 	if serial != "" && !gpu.ValidSerial(serial) {
 		return "", fmt.Errorf("%q is not a serial number", serial)
 	}

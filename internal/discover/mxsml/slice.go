@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
@@ -36,13 +38,12 @@ type SliceRequest struct {
 
 // Check fails with ErrRequest if no GPU can have such a slice.
 func (r SliceRequest) Check() error {
-	_, known := classOf(r.QoS)
 	switch {
 	case r.Compute < 1 || r.Compute > 100:
 		return fmt.Errorf("%w: %d percent of the compute units; want 1 to 100", ErrRequest, r.Compute)
 	case r.MemoryMiB < StepMiB || r.MemoryMiB%StepMiB != 0 || r.MemoryMiB > maxMemoryKiB>>10:
 		return fmt.Errorf("%w: %d MiB of memory; want a multiple of %d", ErrRequest, r.MemoryMiB, StepMiB)
-	case r.QoS != "" && !known:
+	case r.QoS != "" && !slices.Contains(classes, r.QoS):
 		return fmt.Errorf("%w: QoS %q; want %s, %s or %s", ErrRequest, r.QoS, gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare)
 	case !validAlias(r.Alias):
 		return fmt.Errorf("%w: alias %q; want at most %d letters, digits, dashes, dots and underscores", ErrRequest, r.Alias, MaxAlias)
@@ -51,12 +52,7 @@ func (r SliceRequest) Check() error {
 }
 
 func validAlias(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return len(s) <= MaxAlias
+	return len(s) <= MaxAlias && strings.Trim(s, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.") == ""
 }
 
 // classes are the words for the library's numbers of how slices share.
@@ -71,19 +67,7 @@ func QoS(class uint32) string {
 }
 
 // Class is the library's number of a QoS that Check has passed.
-func Class(qos string) uint32 {
-	class, _ := classOf(qos)
-	return class
-}
-
-func classOf(qos string) (class uint32, ok bool) {
-	for i, word := range classes {
-		if word == qos {
-			return uint32(i), true
-		}
-	}
-	return 0, false
-}
+func Class(qos string) uint32 { return uint32(slices.Index(classes, qos)) }
 
 // Create makes a slice of a GPU that is in slice mode. It fails as Read does, and
 // with ErrRequest. Where it comes to no end, whether there is a new slice is not
@@ -132,7 +116,7 @@ func (s Slice) slice(warn func(format string, a ...any)) gpu.Slice {
 	out := gpu.Slice{
 		Kind: gpu.SliceSGPU, Index: s.Index, Alias: s.Alias, ComputePercent: s.ComputePercent, MemoryMiB: s.MemoryMiB,
 	}
-	if _, ok := classOf(s.QoS); ok {
+	if slices.Contains(classes, s.QoS) {
 		out.QoS = s.QoS
 	}
 	if gpu.ValidSliceUUID(s.UUID) {

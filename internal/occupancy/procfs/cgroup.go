@@ -23,13 +23,4 @@ func parseCgroup(text string) string {
 }
 
 // fullID tells whether the text is a container's ID in full.
-func fullID(id string) bool { return len(id) == 64 && hexadecimal(id) }
-
-func hexadecimal(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
+func fullID(id string) bool { return len(id) == 64 && strings.Trim(id, "0123456789abcdef") == "" }

@@ -37,7 +37,7 @@ func parseClaim(cmdline []byte) (claim, bool) {
 			indices = text
 		}
 	}
-	if len(c.lease) != 12 || !hexadecimal(c.lease) {
+	if !occupancy.ValidID(c.lease) {
 		return claim{}, false
 	}
 	for text := range strings.SplitSeq(indices, ",") {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
 // Command lines as they were seen, cut where podman hands on its own options. ID
@@ -127,7 +129,7 @@ func FuzzParseClaim(f *testing.F) {
 	f.Add(argv("docker run --label=metax-tech.com/lease=0123456789ab --label=metax-tech.com/gpus=0,1 image"))
 	f.Fuzz(func(t *testing.T, cmdline []byte) {
 		c, ok := parseClaim(cmdline)
-		if ok && (len(c.lease) != 12 || !hexadecimal(c.lease) || len(c.gpus) == 0) {
+		if ok && (!occupancy.ValidID(c.lease) || len(c.gpus) == 0) {
 			t.Errorf("%q is read as %+v", cmdline, c)
 		}
 	})

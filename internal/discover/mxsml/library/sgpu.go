@@ -3,6 +3,7 @@ package library
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -205,10 +206,8 @@ func (l *Library) SetMode(bdf gpu.BDF, sliced bool) error {
 // has fails if the library lacks one of the functions.
 func (l *Library) has(functions ...string) error {
 	for _, name := range functions {
-		for _, missing := range l.missing {
-			if missing == name {
-				return fmt.Errorf("%w %s", ErrMissing, name)
-			}
+		if slices.Contains(l.missing, name) {
+			return fmt.Errorf("%w %s", ErrMissing, name)
 		}
 	}
 	return nil
