@@ -19,12 +19,16 @@ type Entry struct {
 // Lstat describes what stands at a path. Links on the way are followed, one there
 // is not.
 func (r *Root) Lstat(path string) (Entry, error) {
-	f, st, err := r.entry(path)
+	f, _, err := r.entry(path)
 	if err != nil {
 		return Entry{}, err
 	}
 	defer f.Close()
-	e := Entry{Mode: mode(st.Mode), Size: st.Size}
+	info, err := f.Stat()
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Mode: info.Mode() & (fs.ModeType | fs.ModePerm), Size: info.Size()}
 	if e.Mode&fs.ModeSymlink != 0 {
 		target := make([]byte, unix.PathMax)
 		n, err := unix.Readlinkat(int(f.Fd()), "", target)
@@ -60,27 +64,4 @@ func (r *Root) entry(path string) (*os.File, unix.Stat_t, error) {
 		return nil, st, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
 	}
 	return f, st, nil
-}
-
-// mode is stat(2)'s in Go's bits, without set-uid, set-gid and sticky.
-func mode(bits uint32) fs.FileMode {
-	m := fs.FileMode(bits & 0o777)
-	switch bits & unix.S_IFMT {
-	case unix.S_IFREG:
-	case unix.S_IFDIR:
-		m |= fs.ModeDir
-	case unix.S_IFLNK:
-		m |= fs.ModeSymlink
-	case unix.S_IFIFO:
-		m |= fs.ModeNamedPipe
-	case unix.S_IFSOCK:
-		m |= fs.ModeSocket
-	case unix.S_IFCHR:
-		m |= fs.ModeDevice | fs.ModeCharDevice
-	case unix.S_IFBLK:
-		m |= fs.ModeDevice
-	default:
-		m |= fs.ModeIrregular
-	}
-	return m
 }

@@ -89,26 +89,26 @@ func checkPath(p string) error {
 
 func checkEntry(p string, e Entry) error {
 	bad := func(why string) error { return fmt.Errorf("%w: %s: %s", ErrTree, p, why) }
+	checkPerm := func(perm uint32) error {
+		if perm > maxPerm {
+			return bad(fmt.Sprintf("mode %#o is not one of permission bits", perm))
+		}
+		return nil
+	}
 	switch e := e.(type) {
 	case File:
-		if e.Perm > maxPerm {
-			return bad(fmt.Sprintf("mode %#o is not one of permission bits", e.Perm))
-		}
+		return checkPerm(e.Perm)
 	case Dir:
-		if e.Perm > maxPerm {
-			return bad(fmt.Sprintf("mode %#o is not one of permission bits", e.Perm))
-		}
+		return checkPerm(e.Perm)
 	case Link:
 		if !word(string(e)) {
 			return bad(fmt.Sprintf("link target %q has blanks or control characters, or is empty", string(e)))
 		}
 	case Device:
-		switch {
-		case e.Perm > maxPerm:
-			return bad(fmt.Sprintf("mode %#o is not one of permission bits", e.Perm))
-		case e.Major > maxMajor || e.Minor > maxMinor:
+		if e.Major > maxMajor || e.Minor > maxMinor {
 			return bad(fmt.Sprintf("device number %d:%d is beyond %d:%d", e.Major, e.Minor, maxMajor, maxMinor))
 		}
+		return checkPerm(e.Perm)
 	case Library:
 		if err := e.check(); err != nil {
 			return bad(err.Error())
