@@ -7,14 +7,9 @@ import (
 	"strings"
 )
 
-// The annotations of a node by which HAMi, a scheduler for Kubernetes, judges it:
-// the Vectors of its free GPUs, each as a HAMiTable.
-const (
-	HAMiScores = "metax-tech.com/gpu.topology.scores"
-	HAMiLosses = "metax-tech.com/gpu.topology.losses"
-)
-
-// HAMiTable is the value of such an annotation: a number for each number of GPUs.
+// HAMiTable is the value of an annotation of a node by which HAMi, a scheduler for
+// Kubernetes, judges it: a number for each number of GPUs. metax-tech.com/gpu.topology.scores
+// and metax-tech.com/gpu.topology.losses have the Vectors of the free GPUs.
 type HAMiTable map[int]int
 
 // NewHAMiTable makes a table of a vector, whose index 0 is for 1 GPU.

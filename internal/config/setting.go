@@ -134,9 +134,6 @@ var settings = []Setting{
 	},
 }
 
-// Settings returns all settings, in the order of the default file.
-func Settings() []Setting { return slices.Clone(settings) }
-
 // Find returns the setting of a key.
 func Find(key string) (Setting, bool) {
 	i := slices.IndexFunc(settings, func(s Setting) bool { return s.Key == key })

@@ -57,7 +57,7 @@ func TestWords(t *testing.T) {
 // The table is whole, and what it says of itself holds.
 func TestSettings(t *testing.T) {
 	seen := map[string]bool{}
-	for _, s := range Settings() {
+	for _, s := range settings {
 		if seen[s.Key] || s.Key != strings.TrimPrefix(s.Section()+"."+s.Name(), ".") {
 			t.Errorf("%s: section %q, name %q, or twice", s.Key, s.Section(), s.Name())
 		}
@@ -89,7 +89,7 @@ func TestDefault(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for i, want := range Settings() {
+		for i, want := range settings {
 			e := all[i]
 			if (e.Source == FromFile) != (name == "undone") {
 				t.Errorf("%s: %s is from %s", name, e.Key, e.Origin())
@@ -199,7 +199,7 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range Settings() {
+	for _, s := range settings {
 		if row := strings.Join(columns(s), " | "); !bytes.Contains(page, []byte("| "+row+" |")) {
 			t.Errorf("docs/zh/configuration.md has no row %s", row)
 		}
@@ -209,7 +209,7 @@ func TestManual(t *testing.T) {
 func manual() []byte {
 	var b bytes.Buffer
 	b.WriteString("| Key | Type | Default | Environment | Option | |\n|---|---|---|---|---|---|\n")
-	for _, s := range Settings() {
+	for _, s := range settings {
 		fmt.Fprintf(&b, "| %s | %s Values: %s. |\n", strings.Join(columns(s), " | "), s.Use, s.Allowed)
 	}
 	b.WriteString("\n")

@@ -70,10 +70,6 @@ func (v Value) Text() string {
 	return v.node().text(v.tree.all)
 }
 
-// Plain tells whether a string stands in the text as it is: printable ASCII, no
-// escapes.
-func (v Value) Plain() bool { return v.node().plain }
-
 // True tells whether the value is true.
 func (v Value) True() bool { return v.Kind() == Bool && v.Raw()[0] == 't' }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
@@ -51,7 +52,7 @@ func TestHostTreeGolden(t *testing.T) {
 	if diff := cmp.Diff(string(want), string(tree.Format())); diff != "" {
 		t.Errorf("tree (-want +got):\n%s\nif this is meant: go test ./internal/sim -update", diff)
 	}
-	again, err := sim.ParseTree(want)
+	again, err := hosttree.Parse(want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func FuzzHostTree(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := sim.ParseTree(tree.Format())
+		again, err := hosttree.Parse(tree.Format())
 		if err != nil {
 			t.Fatal(err)
 		}

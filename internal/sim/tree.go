@@ -20,6 +20,3 @@ type (
 
 // ErrTree reports a Tree that cannot be written as it stands.
 var ErrTree = hosttree.ErrTree
-
-// ParseTree reads the text form of a Tree.
-func ParseTree(text []byte) (Tree, error) { return hosttree.Parse(text) }
