@@ -64,11 +64,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
 	}
-	for d, domain := range graph(node).Domains() {
-		for _, i := range domain {
-			node.GPUs[i].LinkDomain = d + 1
-		}
-	}
+	graph(node).MarkDomains(node.GPUs)
 	files := maca.Read(h.Root)
 	node.MACA = files.MACA
 	node.Warnings = append(node.Warnings, files.Warnings...)

@@ -107,11 +107,7 @@ func (p plan) node() (gpu.Node, error) {
 	}
 	n.Links = p.links()
 	graph, _ := topology.New(n)
-	for d, domain := range graph.Domains() {
-		for _, i := range domain {
-			n.GPUs[i].LinkDomain = d + 1
-		}
-	}
+	graph.MarkDomains(n.GPUs)
 	return n, nil
 }
 

@@ -107,6 +107,16 @@ func (g *Graph) Domains() [][]int {
 	return domains
 }
 
+// MarkDomains writes into the GPUs of the graph which of the domains they are in,
+// from 1.
+func (g *Graph) MarkDomains(gpus []gpu.GPU) {
+	for d, domain := range g.Domains() {
+		for _, i := range domain {
+			gpus[i].LinkDomain = d + 1
+		}
+	}
+}
+
 func (g *Graph) at(i, j int) int { return i*g.n + j }
 
 func (g *Graph) set(i, j int, k Kind, l Locality) {

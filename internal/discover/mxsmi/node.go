@@ -27,10 +27,6 @@ func NodeFromMatrix(text string) (gpu.Node, error) {
 		node.Warnings = append(node.Warnings, "the matrix leaves out GPU numbers: GPUs are numbered anew, from 0")
 	}
 	graph, _ := topology.New(node)
-	for d, domain := range graph.Domains() {
-		for _, i := range domain {
-			node.GPUs[i].LinkDomain = d + 1
-		}
-	}
+	graph.MarkDomains(node.GPUs)
 	return node, nil
 }
