@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -84,9 +83,7 @@ func (c Cache) Get(key Key) (Facts, bool) {
 
 // holds tells whether the entry is the key's and could have been written by Put.
 func (e entry) holds(key Key) bool {
-	same := slices.Equal(e.Key.Labels, key.Labels)
-	e.Key.Labels, key.Labels = nil, nil
-	return same && e.Format == format && reflect.DeepEqual(e.Key, key) &&
+	return e.Format == format && e.Key.ID == key.ID && e.Key.Platform == key.Platform && slices.Equal(e.Key.Labels, key.Labels) &&
 		e.Facts.ID == key.ID && e.Facts.Platform == key.Platform &&
 		(e.Facts.MACA == nil || e.Facts.MACA.Dir != "")
 }

@@ -35,15 +35,10 @@ func (p plan) drmNodes() (nodes [][]string, next minors) {
 // its card node. So beyond 63 GPUs the numbers drift apart.
 type minors struct{ card, render, more int }
 
-func (m *minors) next() (card, render int) {
-	render = m.take(&m.render, 192)
-	card = m.take(&m.card, 64)
-	return card, render
-}
-
 // pair are the device nodes of the next minors.
 func (m *minors) pair() []string {
-	card, render := m.next()
+	render := m.take(&m.render, 192)
+	card := m.take(&m.card, 64)
 	return []string{fmt.Sprintf("/dev/dri/card%d", card), fmt.Sprintf("/dev/dri/renderD%d", render)}
 }
 

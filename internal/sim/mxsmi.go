@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"path"
@@ -40,12 +41,6 @@ func (h *host) mxSMI() string {
 	line("gpus() {")
 	gpus := len(h.node.GPUs)
 	for i, g := range h.node.GPUs {
-		render, ok := renderNode(g)
-		if !ok {
-			// Without a render node the tool cannot see the GPU, but its column
-			// counts.
-			render = "none"
-		}
 		state := "Available"
 		if !g.Healthy {
 			state = "Unavailable"
@@ -54,7 +49,7 @@ func (h *host) mxSMI() string {
 		if g.NUMA == gpu.NUMAUnknown {
 			numa = "NA"
 		}
-		line("gpu %s %s %s %s %s %d %s %s %s '%s' '%s'", render, quote(orNA(g.Model)), g.BDF, quote(orNA(string(g.UUID))), quote(g.Serial),
+		line("gpu %s %s %s %s %s %d %s %s %s '%s' '%s'", renderNode(g), quote(cmp.Or(g.Model, "NA")), g.BDF, quote(cmp.Or(string(g.UUID), "NA")), quote(g.Serial),
 			g.MemoryMiB, state, numa, h.cpus.list(g.NUMA), words(graph, i, 0, gpus), words(graph, i, gpus, graph.Len()))
 	}
 	line("}")
@@ -114,20 +109,15 @@ func nicNames(nics []function) []string {
 	return names
 }
 
-func renderNode(g gpu.GPU) (string, bool) {
+// renderNode is the name of the GPU's render node, "none" without one: the tool cannot
+// see such a GPU, but its column counts.
+func renderNode(g gpu.GPU) string {
 	for _, node := range g.Nodes {
 		if name := path.Base(node); strings.HasPrefix(name, "renderD") {
-			return name, true
+			return name
 		}
 	}
-	return "", false
-}
-
-func orNA(s string) string {
-	if s == "" {
-		return "NA"
-	}
-	return s
+	return "none"
 }
 
 // quote makes s one word of a shell script.

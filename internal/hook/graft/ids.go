@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"slices"
 )
 
 // IDs maps a container's user or group ids to ours, as its user namespace does.
@@ -50,12 +51,7 @@ func (m IDs) Host(id uint32) (uint32, bool) {
 
 // Foreign tells whether the container's ids are others than ours.
 func (m IDs) Foreign() bool {
-	for _, s := range m {
-		if s.inside != s.outside {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m, func(s span) bool { return s.inside != s.outside })
 }
 
 // Container returns the container's id for ours, and whether there is one.

@@ -29,12 +29,7 @@ func (t table) devices() devices {
 
 // shared tells whether what is mounted on the mount is seen elsewhere.
 func shared(m *mountinfo.Info) bool {
-	for tag := range strings.FieldsSeq(m.Optional) {
-		if strings.HasPrefix(tag, "shared:") {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(" "+m.Optional, " shared:")
 }
 
 // own opens a file of this very thread below our /proc.
