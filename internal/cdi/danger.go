@@ -23,7 +23,7 @@ func Danger(host *hostfs.Root, path string) []Problem {
 
 func (f File) danger(found *problems) {
 	if f.untrusted != nil {
-		found.add(CodeWritable, "", f.untrusted.path, "%s", f.untrusted.problem)
+		found.add(CodeWritable, "", f.untrusted.Subject, "%s", f.untrusted.Message)
 	}
 	if isShort(f.Kind) {
 		found.add(CodeName, "", f.Path, "%s", shortKind(f.Kind))
@@ -42,11 +42,9 @@ func shortKind(kind string) string {
 	return fmt.Sprintf("kind %q has a vendor or class of one letter, on which Docker with CDI up to 29.7 ends with a panic, as does every engine with the CDI library before 1.1.1", kind)
 }
 
-// untrusted is a file or directory of a host that others may write.
-type untrusted struct{ path, problem string }
-
-// distrust is what is wrong by hostfs's judgement; nil if that is nothing.
-func distrust(host *hostfs.Root, err error) *untrusted {
+// distrust is that others may write a file or directory, by hostfs's judgement; nil
+// if they may not.
+func distrust(host *hostfs.Root, err error) *Problem {
 	var is *hostfs.UntrustedError
 	if !errors.As(err, &is) {
 		return nil
@@ -56,5 +54,5 @@ func distrust(host *hostfs.Root, err error) *untrusted {
 		what = fmt.Sprintf("belongs to user %d, who decides what containers get", *is.Owner)
 	}
 	path := strings.TrimPrefix(is.Path, strings.TrimSuffix(host.Dir(), "/"))
-	return &untrusted{path, what + "; chown root and chmod go-w"}
+	return &Problem{Code: CodeWritable, Subject: path, Message: what + "; chown root and chmod go-w"}
 }

@@ -101,20 +101,21 @@ func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := &specs.Spec{
-		Kind:           Kind(cmp.Or(opt.Vendor, DefaultVendor), cmp.Or(opt.Class, DefaultClass)),
-		Devices:        devices,
-		ContainerEdits: common(node),
-	}
-	return spec, finish(spec, opt)
+	return finish(DefaultClass, devices, common(node), opt)
 }
 
-// finish applies the rules that hold for the spec of any devices.
-func finish(spec *specs.Spec, opt Options) error {
-	for _, apply := range []transform{groups(!opt.NoGroups), tidy, below(opt.EngineRoot), version} {
-		apply(spec)
+// finish makes the spec of any devices, of a class unless the options name another.
+// It states the lowest version that has all that the spec uses: an engine rejects a
+// file whose version it does not know, even if it knows every field.
+func finish(class string, devices []specs.Device, common specs.ContainerEdits, opt Options) (*specs.Spec, error) {
+	spec := &specs.Spec{Kind: Kind(cmp.Or(opt.Vendor, DefaultVendor), cmp.Or(opt.Class, class)), Devices: devices, ContainerEdits: common}
+	for _, s := range scopes(spec) {
+		s.groups(!opt.NoGroups)
+		s.tidy()
+		s.below(opt.EngineRoot)
 	}
-	return sound(spec)
+	spec.Version, _ = specs.MinimumRequiredVersion(spec) // its error is always nil
+	return spec, sound(spec)
 }
 
 // devices are those of each of the GPUs that has nodes, and "all".

@@ -23,7 +23,7 @@ type Listing struct {
 	// the order of the file.
 	Devices []Device `json:"devices"`
 
-	untrusted []untrusted // directories that others may write to
+	untrusted []Problem // directories that others may write to
 }
 
 // File is a file in a spec directory, or a directory that cannot be read.
@@ -39,7 +39,7 @@ type File struct {
 
 	perm      fs.FileMode
 	spec      *specs.Spec // nil if there is an Error
-	untrusted *untrusted  // nil if nobody but root may change the file
+	untrusted *Problem    // nil if nobody but root may change the file
 }
 
 // Device is a name that engines may be asked for.
@@ -174,7 +174,7 @@ func definition(name string, files []File) Device {
 func (l Listing) Problems() []Problem {
 	var found problems
 	for _, u := range l.untrusted {
-		found.add(CodeWritable, "", u.path, "%s", u.problem)
+		found.add(u.Code, "", u.Subject, "%s", u.Message)
 	}
 	for _, f := range l.Files {
 		if f.Error != "" {

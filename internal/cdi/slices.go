@@ -62,12 +62,7 @@ func generateSlices(node gpu.Node, opt Options) (*specs.Spec, error) {
 	if len(devices) == 0 {
 		return nil, ErrNoSlices
 	}
-	spec := &specs.Spec{
-		Kind:           Kind(cmp.Or(opt.Vendor, DefaultVendor), cmp.Or(opt.Class, SliceClass)),
-		Devices:        devices,
-		ContainerEdits: common(node),
-	}
-	return spec, finish(spec, opt)
+	return finish(SliceClass, devices, common(node), opt)
 }
 
 // sliceNames are the names of the devices of a slice.

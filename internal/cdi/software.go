@@ -1,7 +1,6 @@
 package cdi
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -73,7 +72,7 @@ func GenerateSoftware(list []Software, hook string, opt Options) (*specs.Spec, e
 }
 
 func generateSoftware(list []Software, hook string, opt Options) (*specs.Spec, error) {
-	spec := &specs.Spec{Kind: Kind(cmp.Or(opt.Vendor, DefaultVendor), cmp.Or(opt.Class, SoftwareClass))}
+	var devices []specs.Device
 	for i, names := range deviceNames(list) {
 		if len(names) == 0 {
 			continue
@@ -86,10 +85,10 @@ func generateSoftware(list []Software, hook string, opt Options) (*specs.Spec, e
 			return nil, ErrNoHook
 		}
 		for _, name := range names {
-			spec.Devices = append(spec.Devices, specs.Device{Name: name, ContainerEdits: s.edits(hook)})
+			devices = append(devices, specs.Device{Name: name, ContainerEdits: s.edits(hook)})
 		}
 	}
-	return spec, finish(spec, opt)
+	return finish(SoftwareClass, devices, specs.ContainerEdits{}, opt)
 }
 
 // Nameless returns the installations that no device stands for: those but the

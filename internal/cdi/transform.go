@@ -8,9 +8,6 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 )
 
-// transform is a rule that holds for a whole spec.
-type transform func(*specs.Spec)
-
 // scope is the edits of one device, or of the spec as a whole (device "").
 type scope struct {
 	device string
@@ -29,45 +26,29 @@ func scopes(spec *specs.Spec) []scope {
 
 // groups keeps the additional groups or drops them all. Group 0 goes in any
 // case: engines ignore it, and it would raise the version of the spec.
-func groups(keep bool) transform {
-	return func(spec *specs.Spec) {
-		for _, s := range scopes(spec) {
-			s.AdditionalGIDs = slices.DeleteFunc(s.AdditionalGIDs, func(gid uint32) bool { return !keep || gid == 0 })
-		}
-	}
+func (s scope) groups(keep bool) {
+	s.AdditionalGIDs = slices.DeleteFunc(s.AdditionalGIDs, func(gid uint32) bool { return !keep || gid == 0 })
 }
 
 // tidy puts nodes, mounts and groups in order, each once.
-func tidy(spec *specs.Spec) {
-	for _, s := range scopes(spec) {
-		slices.SortFunc(s.DeviceNodes, func(a, b *specs.DeviceNode) int { return cmp.Compare(a.Path, b.Path) })
-		s.DeviceNodes = slices.CompactFunc(s.DeviceNodes, func(a, b *specs.DeviceNode) bool { return a.Path == b.Path })
-		slices.SortFunc(s.Mounts, func(a, b *specs.Mount) int { return cmp.Compare(a.ContainerPath, b.ContainerPath) })
-		s.Mounts = slices.CompactFunc(s.Mounts, func(a, b *specs.Mount) bool { return a.ContainerPath == b.ContainerPath })
-		slices.Sort(s.AdditionalGIDs)
-		s.AdditionalGIDs = slices.Compact(s.AdditionalGIDs)
-	}
+func (s scope) tidy() {
+	slices.SortFunc(s.DeviceNodes, func(a, b *specs.DeviceNode) int { return cmp.Compare(a.Path, b.Path) })
+	s.DeviceNodes = slices.CompactFunc(s.DeviceNodes, func(a, b *specs.DeviceNode) bool { return a.Path == b.Path })
+	slices.SortFunc(s.Mounts, func(a, b *specs.Mount) int { return cmp.Compare(a.ContainerPath, b.ContainerPath) })
+	s.Mounts = slices.CompactFunc(s.Mounts, func(a, b *specs.Mount) bool { return a.ContainerPath == b.ContainerPath })
+	slices.Sort(s.AdditionalGIDs)
+	s.AdditionalGIDs = slices.Compact(s.AdditionalGIDs)
 }
 
 // below moves the host's side of nodes and mounts under a directory.
-func below(root string) transform {
+func (s scope) below(root string) {
 	if root == "" || root == "/" {
-		return func(*specs.Spec) {}
+		return
 	}
-	return func(spec *specs.Spec) {
-		for _, s := range scopes(spec) {
-			for _, n := range s.DeviceNodes {
-				n.HostPath = path.Join(root, cmp.Or(n.HostPath, n.Path))
-			}
-			for _, m := range s.Mounts {
-				m.HostPath = path.Join(root, m.HostPath)
-			}
-		}
+	for _, n := range s.DeviceNodes {
+		n.HostPath = path.Join(root, cmp.Or(n.HostPath, n.Path))
 	}
-}
-
-// version states the lowest version that has all that the spec uses: an engine
-// rejects a file whose version it does not know, even if it knows every field.
-func version(spec *specs.Spec) {
-	spec.Version, _ = specs.MinimumRequiredVersion(spec) // its error is always nil
+	for _, m := range s.Mounts {
+		m.HostPath = path.Join(root, m.HostPath)
+	}
 }

@@ -12,11 +12,11 @@ func TestTransforms(t *testing.T) {
 	mount := func(from, to string) *specs.Mount { return &specs.Mount{HostPath: from, ContainerPath: to} }
 	for _, tc := range []struct {
 		name       string
-		apply      transform
+		apply      func(scope)
 		have, want specs.ContainerEdits
 	}{
 		{
-			"tidy", tidy,
+			"tidy", scope.tidy,
 			specs.ContainerEdits{
 				DeviceNodes:    []*specs.DeviceNode{node("/dev/b", ""), node("/dev/a", ""), node("/dev/b", "")},
 				Mounts:         []*specs.Mount{mount("/x", "/y"), mount("/x", "/a"), mount("/x", "/y")},
@@ -29,7 +29,7 @@ func TestTransforms(t *testing.T) {
 			},
 		},
 		{
-			"below", below("/r/"),
+			"below", func(s scope) { s.below("/r/") },
 			specs.ContainerEdits{
 				DeviceNodes: []*specs.DeviceNode{node("/dev/b", ""), node("/dev/c", "/dev/d")},
 				Mounts:      []*specs.Mount{mount("/x", "/y")},
@@ -40,16 +40,18 @@ func TestTransforms(t *testing.T) {
 			},
 		},
 		{
-			"below nothing", below("/"),
+			"below nothing", func(s scope) { s.below("/") },
 			specs.ContainerEdits{DeviceNodes: []*specs.DeviceNode{node("/dev/b", "")}},
 			specs.ContainerEdits{DeviceNodes: []*specs.DeviceNode{node("/dev/b", "")}},
 		},
-		{"groups kept", groups(true), specs.ContainerEdits{AdditionalGIDs: []uint32{0, 44}}, specs.ContainerEdits{AdditionalGIDs: []uint32{44}}},
-		{"groups dropped", groups(false), specs.ContainerEdits{AdditionalGIDs: []uint32{0, 44}}, specs.ContainerEdits{AdditionalGIDs: []uint32{}}},
+		{"groups kept", func(s scope) { s.groups(true) }, specs.ContainerEdits{AdditionalGIDs: []uint32{0, 44}}, specs.ContainerEdits{AdditionalGIDs: []uint32{44}}},
+		{"groups dropped", func(s scope) { s.groups(false) }, specs.ContainerEdits{AdditionalGIDs: []uint32{0, 44}}, specs.ContainerEdits{AdditionalGIDs: []uint32{}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec, want := editsOf(tc.have), editsOf(tc.want)
-			tc.apply(spec)
+			for _, s := range scopes(spec) {
+				tc.apply(s)
+			}
 			if diff := cmp.Diff(want, spec); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -130,7 +130,7 @@ func TestFormats(t *testing.T) {
 
 func clone(t *testing.T, spec *specs.Spec) *specs.Spec {
 	t.Helper()
-	data, err := marshal(spec, JSON)
+	data, err := Encode(spec, JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
