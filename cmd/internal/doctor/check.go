@@ -63,6 +63,25 @@ type Check struct {
 	look  func(f *Facts, found *findings)
 }
 
+// each is a check that looks at one thing after the other.
+func each[T any](id, title string, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
+	return Check{id, title, func(f *Facts, found *findings) {
+		for _, one := range all(f) {
+			look(f, one, found)
+		}
+	}}
+}
+
+// firstOf is one that ends with its first finding.
+func firstOf[T any](id, title string, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
+	return Check{id, title, func(f *Facts, found *findings) {
+		before, things := len(*found), all(f)
+		for i := 0; i < len(things) && len(*found) == before; i++ {
+			look(f, things[i], found)
+		}
+	}}
+}
+
 // Checks are all checks, in the order in which a node comes up.
 func Checks() []Check {
 	return slices.Concat(

@@ -20,11 +20,9 @@ const (
 const reload = "modprobe -r metax && modprobe metax"
 
 var lookingChecks = []Check{
-	{"looked", "everything could be looked at", func(f *Facts, found *findings) {
-		for _, t := range f.Troubles {
-			found.add(Warning, fmt.Sprintf("%s could not be looked at: %s", t.Collector, t.Err), "what is wrong there stays unseen", f.command("doctor"))
-		}
-	}},
+	each("looked", "everything could be looked at", func(f *Facts) []Trouble { return f.Troubles }, func(f *Facts, t Trouble, found *findings) {
+		found.add(Warning, fmt.Sprintf("%s could not be looked at: %s", t.Collector, t.Err), "what is wrong there stays unseen", f.command("doctor"))
+	}),
 }
 
 var driverChecks = []Check{
@@ -39,19 +37,17 @@ var driverChecks = []Check{
 				"the module makes the device nodes of the GPUs", "modprobe metax")
 		}
 	}},
-	{"driver-bound", "the driver has every GPU", func(f *Facts, found *findings) {
-		for _, fn := range f.Kernel.Functions {
-			switch {
-			case !f.Kernel.Module.Loaded || fn.Driver == driver || fn.Driver == vfio:
-			case fn.Driver == "":
-				found.add(Error, fmt.Sprintf("no driver has GPU %s, though the module metax is loaded", fn.BDF),
-					"it has no device nodes, so that no container gets it", fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF))
-			default:
-				found.add(Error, fmt.Sprintf("the driver %s has GPU %s", fn.Driver, fn.BDF), "only the driver metax makes its device nodes",
-					fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF, fn.Driver, fn.BDF))
-			}
+	each("driver-bound", "the driver has every GPU", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
+		switch {
+		case !f.Kernel.Module.Loaded || fn.Driver == driver || fn.Driver == vfio:
+		case fn.Driver == "":
+			found.add(Error, fmt.Sprintf("no driver has GPU %s, though the module metax is loaded", fn.BDF),
+				"it has no device nodes, so that no container gets it", fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF))
+		default:
+			found.add(Error, fmt.Sprintf("the driver %s has GPU %s", fn.Driver, fn.BDF), "only the driver metax makes its device nodes",
+				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF, fn.Driver, fn.BDF))
 		}
-	}},
+	}),
 	{"driver-vfio", "no GPU is set aside for virtual machines", func(f *Facts, found *findings) {
 		var set []string
 		for _, fn := range f.Kernel.Functions {
@@ -70,33 +66,27 @@ var driverChecks = []Check{
 				`add "intel_iommu=on iommu=pt" (on AMD "iommu=pt") to the kernel's command line, and reboot`)
 		}
 	}},
-	{"gpu-alive", "every GPU answers on the PCI bus", func(f *Facts, found *findings) {
-		for _, fn := range f.Kernel.Functions {
-			if fn.Dead {
-				found.add(Error, fmt.Sprintf("GPU %s does not answer: it has fallen off the bus", fn.BDF),
-					"whoever uses it hangs or fails; a reset or a power cycle may bring it back",
-					fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/remove && echo 1 > /sys/bus/pci/rescan", fn.BDF))
-			}
+	each("gpu-alive", "every GPU answers on the PCI bus", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+		if fn.Dead {
+			found.add(Error, fmt.Sprintf("GPU %s does not answer: it has fallen off the bus", fn.BDF),
+				"whoever uses it hangs or fails; a reset or a power cycle may bring it back",
+				fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/remove && echo 1 > /sys/bus/pci/rescan", fn.BDF))
 		}
-	}},
-	{"pcie-width", "every GPU has all lanes of its PCIe link", func(f *Facts, found *findings) {
-		for _, fn := range f.Kernel.Functions {
-			if fn.Width > 0 && fn.Width < fn.MaxWidth && !fn.Dead {
-				found.add(Warning, fmt.Sprintf("GPU %s uses %d of the %d lanes of its PCIe link", fn.BDF, fn.Width, fn.MaxWidth),
-					"copies to and from it take as much longer; a card that sits badly, a riser or a slot is the usual cause",
-					fmt.Sprintf("lspci -vv -s %s | grep LnkSta", fn.BDF))
-			}
+	}),
+	each("pcie-width", "every GPU has all lanes of its PCIe link", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+		if fn.Width > 0 && fn.Width < fn.MaxWidth && !fn.Dead {
+			found.add(Warning, fmt.Sprintf("GPU %s uses %d of the %d lanes of its PCIe link", fn.BDF, fn.Width, fn.MaxWidth),
+				"copies to and from it take as much longer; a card that sits badly, a riser or a slot is the usual cause",
+				fmt.Sprintf("lspci -vv -s %s | grep LnkSta", fn.BDF))
 		}
-	}},
-	{"numa", "the place of every GPU among the memory nodes is known", func(f *Facts, found *findings) {
-		for _, fn := range f.Kernel.Functions {
-			if fn.NUMA < 0 && f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 {
-				found.add(Warning, fmt.Sprintf("the firmware does not say at which of %d memory nodes GPU %s is", f.Kernel.NUMANodes, fn.BDF),
-					"GPUs are then picked without regard to the CPUs that they hang from",
-					fmt.Sprintf("echo 0 > /sys/bus/pci/devices/%s/numa_node, or the node that the board's manual names", fn.BDF))
-			}
+	}),
+	each("numa", "the place of every GPU among the memory nodes is known", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
+		if fn.NUMA < 0 && f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 {
+			found.add(Warning, fmt.Sprintf("the firmware does not say at which of %d memory nodes GPU %s is", f.Kernel.NUMANodes, fn.BDF),
+				"GPUs are then picked without regard to the CPUs that they hang from",
+				fmt.Sprintf("echo 0 > /sys/bus/pci/devices/%s/numa_node, or the node that the board's manual names", fn.BDF))
 		}
-	}},
+	}),
 }
 
 // allFor tells whether one driver has all GPUs.
@@ -105,23 +95,21 @@ func (f *Facts) allFor(name string) bool {
 }
 
 var nodeChecks = []Check{
-	{"drm-minors", "the driver made a card and a render node for every GPU", func(f *Facts, found *findings) {
-		for _, fn := range f.Kernel.Functions {
-			if fn.Driver != driver {
-				continue
-			}
-			var missing []string
-			for _, kind := range []string{"card", "renderD"} {
-				if !slices.ContainsFunc(fn.DRM, func(name string) bool { return strings.HasPrefix(name, kind) }) {
-					missing = append(missing, kind)
-				}
-			}
-			if missing != nil {
-				found.add(Error, fmt.Sprintf("the driver made no %s node for GPU %s", strings.Join(missing, " and no "), fn.BDF),
-					"no container gets a GPU without both of its nodes; the kernel's log says why", "dmesg | grep -i metax; "+reload)
+	each("drm-minors", "the driver made a card and a render node for every GPU", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+		if fn.Driver != driver {
+			return
+		}
+		var missing []string
+		for _, kind := range []string{"card", "renderD"} {
+			if !slices.ContainsFunc(fn.DRM, func(name string) bool { return strings.HasPrefix(name, kind) }) {
+				missing = append(missing, kind)
 			}
 		}
-	}},
+		if missing != nil {
+			found.add(Error, fmt.Sprintf("the driver made no %s node for GPU %s", strings.Join(missing, " and no "), fn.BDF),
+				"no container gets a GPU without both of its nodes; the kernel's log says why", "dmesg | grep -i metax; "+reload)
+		}
+	}),
 	{"dev-nodes", "every node of the driver is in /dev", func(f *Facts, found *findings) {
 		var missing []string
 		for _, n := range f.Kernel.Nodes {
@@ -134,22 +122,20 @@ var nodeChecks = []Check{
 				"udevadm trigger --action=add --subsystem-match=drm && udevadm settle")
 		}
 	}},
-	{"dev-stale", "every node in /dev is the driver's", func(f *Facts, found *findings) {
-		for _, n := range f.Kernel.Nodes {
-			is := "no character device"
-			if n.Device != nil {
-				is = numbers(*n.Device)
-			}
-			if n.Present && (n.Device == nil || n.Numbers != "" && n.Numbers != is) {
-				want := "a device of the driver's"
-				if n.Numbers != "" {
-					want = n.Numbers
-				}
-				found.add(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get something else than the GPU",
-					fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))
-			}
+	each("dev-stale", "every node in /dev is the driver's", func(f *Facts) []DeviceNode { return f.Kernel.Nodes }, func(f *Facts, n DeviceNode, found *findings) {
+		is := "no character device"
+		if n.Device != nil {
+			is = numbers(*n.Device)
 		}
-	}},
+		if n.Present && (n.Device == nil || n.Numbers != "" && n.Numbers != is) {
+			want := "a device of the driver's"
+			if n.Numbers != "" {
+				want = n.Numbers
+			}
+			found.add(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get something else than the GPU",
+				fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))
+		}
+	}),
 	{"mxcd", "/dev/mxcd is there", func(f *Facts, found *findings) {
 		if !f.Kernel.Module.Loaded || len(f.Kernel.GPUs) == 0 {
 			return
@@ -159,21 +145,19 @@ var nodeChecks = []Check{
 		}
 		found.add(Error, "/dev/mxcd is missing, though the driver is loaded", "every program that computes opens it", "udevadm trigger --action=add; ls /dev/mxcd || { "+reload+"; }")
 	}},
-	{"node-mode", "the group of every device node may use it", func(f *Facts, found *findings) {
-		for _, n := range f.Kernel.Nodes {
-			if n.Device == nil || n.Device.World() || n.Device.Perm&0o060 == 0o060 && n.Device.GID != 0 {
-				continue
-			}
-			group := cmp.Or(n.Device.GID, video)
-			found.add(Warning, fmt.Sprintf("only root can open %s (mode %04o, group %d)", n.Path, n.Device.Perm, n.Device.GID),
-				"users other than root, in a container or outside, cannot use the GPU; a udev rule makes it last over a boot",
-				fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))
+	each("node-mode", "the group of every device node may use it", (*Facts).closed, func(f *Facts, n DeviceNode, found *findings) {
+		if n.Device.Perm&0o060 == 0o060 && n.Device.GID != 0 {
+			return
 		}
-	}},
+		group := cmp.Or(n.Device.GID, video)
+		found.add(Warning, fmt.Sprintf("only root can open %s (mode %04o, group %d)", n.Path, n.Device.Perm, n.Device.GID),
+			"users other than root, in a container or outside, cannot use the GPU; a udev rule makes it last over a boot",
+			fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))
+	}),
 	{"node-group", "the group of every device node has a name", func(f *Facts, found *findings) {
 		seen := map[uint32]bool{0: true}
-		for _, n := range f.Kernel.Nodes {
-			if n.Device == nil || n.Device.World() || seen[n.Device.GID] || len(f.System.Groups) == 0 {
+		for _, n := range f.closed() {
+			if seen[n.Device.GID] || len(f.System.Groups) == 0 {
 				continue
 			}
 			seen[n.Device.GID] = true

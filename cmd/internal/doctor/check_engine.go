@@ -107,21 +107,13 @@ var dockerChecks = []Check{
 
 // usernsChecks are about docker's user namespace for all containers.
 var usernsChecks = []Check{
-	{"docker-userns", "docker's containers may open the GPUs", func(f *Facts, found *findings) {
-		d := f.Engines.Docker
-		if !d.There() || d.Userns == "" && !d.Info.userns() {
-			return
-		}
-		for _, n := range f.Kernel.Nodes {
-			if n.Device == nil || n.Device.World() {
-				continue
-			}
+	firstOf("docker-userns", "docker's containers may open the GPUs", (*Facts).closed, func(f *Facts, n DeviceNode, found *findings) {
+		if d := f.Engines.Docker; d.There() && (d.Userns != "" || d.Info.userns()) {
 			found.add(Warning, fmt.Sprintf("docker runs containers in a user namespace (userns-remap), and %s is not open to everyone (mode %04o)", n.Path, n.Device.Perm),
 				"owner and group of a device node have no id inside: neither root there nor --group-add opens the GPU",
 				"docker run --userns=host --device metax-tech.com/gpu=0 …")
-			return
 		}
-	}},
+	}),
 }
 
 // group is one that owns a GPU's node.
@@ -164,12 +156,10 @@ var containerdChecks = []Check{
 				"a drop-in replaces whole tables, so that later changes have no effect", f.configure("containerd")+" && systemctl restart containerd")
 		}
 	}},
-	{"distributions", "doctor looks at every containerd of the host", func(f *Facts, found *findings) {
-		for _, d := range f.Engines.Distributions {
-			found.add(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.at(d.Path)), "doctor does not look at it: whether its pods get GPUs is not known",
-				f.configure(d.Name, "--dry-run"))
-		}
-	}},
+	each("distributions", "doctor looks at every containerd of the host", func(f *Facts) []Distribution { return f.Engines.Distributions }, func(f *Facts, d Distribution, found *findings) {
+		found.add(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.at(d.Path)), "doctor does not look at it: whether its pods get GPUs is not known",
+			f.configure(d.Name, "--dry-run"))
+	}),
 }
 
 var podmanChecks = []Check{
@@ -181,39 +171,31 @@ var podmanChecks = []Check{
 				"an image can give itself GPUs", fmt.Sprintf("rm %s, and use podman run --device metax-tech.com/gpu=0", f.at(f.System.Hooks[0].Path)))
 		}
 	}},
-	{"hook-stage", "no hook works behind systemd's back", func(f *Facts, found *findings) {
-		for _, h := range f.System.Hooks {
-			if slices.Contains(h.Stages, "prestart") && f.systemdCgroups() {
-				found.add(Warning, fmt.Sprintf("%s gives GPUs in a prestart hook, and systemd manages cgroups", f.at(h.Path)),
-					"the GPU is gone from a running container after systemctl daemon-reload", fmt.Sprintf("rm %s, and use CDI", f.at(h.Path)))
-				return
-			}
+	firstOf("hook-stage", "no hook works behind systemd's back", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+		if slices.Contains(h.Stages, "prestart") && f.systemdCgroups() {
+			found.add(Warning, fmt.Sprintf("%s gives GPUs in a prestart hook, and systemd manages cgroups", f.at(h.Path)),
+				"the GPU is gone from a running container after systemctl daemon-reload", fmt.Sprintf("rm %s, and use CDI", f.at(h.Path)))
 		}
-	}},
-	{"hook-program", "the programs of our hooks are there", func(f *Facts, found *findings) {
-		for _, h := range f.System.Hooks {
-			if !h.Runs {
-				fix := "rm " + f.at(h.Path)
-				if f.Programs.Dir != "" {
-					fix = fmt.Sprintf("ln -s %s %s", path.Join(f.Programs.Dir, "metax-hook"), f.at(h.Hook))
-				}
-				found.add(Error, fmt.Sprintf("%s runs %s, which is not there", f.at(h.Path), h.Hook), "containers that ask for a GPU do not start", fix)
+	}),
+	each("hook-program", "the programs of our hooks are there", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+		if !h.Runs {
+			fix := "rm " + f.at(h.Path)
+			if f.Programs.Dir != "" {
+				fix = fmt.Sprintf("ln -s %s %s", path.Join(f.Programs.Dir, "metax-hook"), f.at(h.Hook))
 			}
+			found.add(Error, fmt.Sprintf("%s runs %s, which is not there", f.at(h.Path), h.Hook), "containers that ask for a GPU do not start", fix)
 		}
-	}},
+	}),
 }
 
 var crioChecks = []Check{
 	version("crio-version", func(e Engines) Engine { return e.CRIO }),
 	broken("crio-config", func(e Engines) Engine { return e.CRIO }),
-	{"crio-hook", "no hook keeps CRI-O from starting", func(f *Facts, found *findings) {
-		for _, h := range f.System.Hooks {
-			if f.Engines.CRIO.There() && slices.Contains(h.Stages, "precreate") {
-				found.add(Error, f.at(h.Path)+" has the stage precreate, which CRI-O does not know", "CRI-O does not start", "rm "+f.at(h.Path)+" && systemctl restart crio")
-				return
-			}
+	firstOf("crio-hook", "no hook keeps CRI-O from starting", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+		if f.Engines.CRIO.There() && slices.Contains(h.Stages, "precreate") {
+			found.add(Error, f.at(h.Path)+" has the stage precreate, which CRI-O does not know", "CRI-O does not start", "rm "+f.at(h.Path)+" && systemctl restart crio")
 		}
-	}},
+	}),
 }
 
 var runtimeChecks = []Check{
@@ -253,10 +235,8 @@ func (f *Facts) named(name string) []string {
 }
 
 var remoteChecks = []Check{
-	{"remote", "engines are on this host", func(f *Facts, found *findings) {
-		for _, r := range f.Engines.Remotes {
-			found.add(Warning, fmt.Sprintf("%s is at %s, by %s", r.Engine, r.Address, r.Origin),
-				"GPUs are picked on this host, and containers start on that one", r.Undo)
-		}
-	}},
+	each("remote", "engines are on this host", func(f *Facts) []Remote { return f.Engines.Remotes }, func(_ *Facts, r Remote, found *findings) {
+		found.add(Warning, fmt.Sprintf("%s is at %s, by %s", r.Engine, r.Address, r.Origin),
+			"GPUs are picked on this host, and containers start on that one", r.Undo)
+	}),
 }

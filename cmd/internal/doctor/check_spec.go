@@ -67,19 +67,17 @@ var specChecks = []Check{
 				"no engine knows the GPUs by their CDI names", f.generate())
 		}
 	}},
-	{"spec-readable", "every CDI spec of ours can be read by everyone", func(f *Facts, found *findings) {
-		for _, p := range f.Specs.Problems() {
-			if p.Code != cdi.CodePermission {
-				continue
-			}
-			why := "an engine without root, such as rootless Podman, does not know what is in it"
-			if i := slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return f.at(file.Path) == p.Subject || file.Path == p.Subject }); i >= 0 && ours(f.Specs.Files[i].Kind) {
-				found.mend(Error, p.String(), why, Step{Chmod: f.at(f.Specs.Files[i].Path), Mode: 0o644})
-				continue
-			}
-			found.add(Warning, p.String(), why, "chmod 0644 "+quoted(p.Subject))
+	each("spec-readable", "every CDI spec of ours can be read by everyone", func(f *Facts) []cdi.Problem { return f.Specs.Problems() }, func(f *Facts, p cdi.Problem, found *findings) {
+		if p.Code != cdi.CodePermission {
+			return
 		}
-	}},
+		why := "an engine without root, such as rootless Podman, does not know what is in it"
+		if i := slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return f.at(file.Path) == p.Subject || file.Path == p.Subject }); i >= 0 && ours(f.Specs.Files[i].Kind) {
+			found.mend(Error, p.String(), why, Step{Chmod: f.at(f.Specs.Files[i].Path), Mode: 0o644})
+			return
+		}
+		found.add(Warning, p.String(), why, "chmod 0644 "+quoted(p.Subject))
+	}),
 	{"spec-writable", "nobody but root can write a CDI spec or its directory", func(f *Facts, found *findings) {
 		f.dangers(found, cdi.CodeWritable, "a spec says what engines mount and run as root; metax-runtime and metax-hook refuse this one",
 			func(at string) string { return "chown root:root " + at + " && chmod go-w " + at })
@@ -88,19 +86,17 @@ var specChecks = []Check{
 		f.dangers(found, cdi.CodeName, "the engine ends as it reads the spec, whichever device a container asks for",
 			func(at string) string { return "mv " + at + " " + at + ".broken" })
 	}},
-	{"spec-form", "every CDI spec can be used by engines", func(f *Facts, found *findings) {
-		for _, file := range f.Specs.Files {
-			if file.Error == "" {
-				continue
-			}
-			what, why := fmt.Sprintf("%s: %s", f.at(file.Path), file.Error), "some engines refuse every CDI device while one file is broken"
-			if path.Base(file.Path) == gpuFile && path.Dir(file.Path) == cdi.DynamicDir && f.up() {
-				found.add(Error, what, why, fmt.Sprintf("rm %s && %s", quoted(f.at(file.Path)), f.generate().String()))
-				continue
-			}
-			found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", quoted(f.at(file.Path)), quoted(f.at(file.Path))))
+	each("spec-form", "every CDI spec can be used by engines", func(f *Facts) []cdi.File { return f.Specs.Files }, func(f *Facts, file cdi.File, found *findings) {
+		if file.Error == "" {
+			return
 		}
-	}},
+		what, why := fmt.Sprintf("%s: %s", f.at(file.Path), file.Error), "some engines refuse every CDI device while one file is broken"
+		if path.Base(file.Path) == gpuFile && path.Dir(file.Path) == cdi.DynamicDir && f.up() {
+			found.add(Error, what, why, fmt.Sprintf("rm %s && %s", quoted(f.at(file.Path)), f.generate().String()))
+			return
+		}
+		found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", quoted(f.at(file.Path)), quoted(f.at(file.Path))))
+	}),
 	{"spec-conflict", "no device name stands in two files of one directory", func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.Specs.Devices {
@@ -126,27 +122,25 @@ var specChecks = []Check{
 			}
 		}
 	}},
-	{"spec-drift", "the CDI specs are true to the node", func(f *Facts, found *findings) {
-		for _, o := range f.Specs.Ours {
-			n := len(o.Drift)
-			if n == 0 && !o.Removed {
-				continue
-			}
-			what := fmt.Sprintf("%s: the node has nothing of kind %s any more", f.at(o.Path), o.Kind)
-			if n > 0 {
-				what = fmt.Sprintf("%s is not true to the node: %s", f.at(o.Path), o.Drift[0])
-				if n > 1 {
-					what += fmt.Sprintf(", and %s", wording.Count(n-1, "more difference"))
-				}
-			}
-			why := "containers get what was right when it was written: paths of an older driver, or not all GPUs"
-			step := f.generate()
-			if _, class, _ := strings.Cut(o.Kind, "/"); o.Path != cdi.Path(cdi.DefaultVendor, class, cdi.JSON) {
-				step = f.generate("--class", class, "--output", f.at(o.Path))
-			}
-			f.anew(found, Error, what, why, step)
+	each("spec-drift", "the CDI specs are true to the node", (*Facts).specs, func(f *Facts, o Spec, found *findings) {
+		n := len(o.Drift)
+		if n == 0 && !o.Removed {
+			return
 		}
-	}},
+		what := fmt.Sprintf("%s: the node has nothing of kind %s any more", f.at(o.Path), o.Kind)
+		if n > 0 {
+			what = fmt.Sprintf("%s is not true to the node: %s", f.at(o.Path), o.Drift[0])
+			if n > 1 {
+				what += fmt.Sprintf(", and %s", wording.Count(n-1, "more difference"))
+			}
+		}
+		why := "containers get what was right when it was written: paths of an older driver, or not all GPUs"
+		step := f.generate()
+		if _, class, _ := strings.Cut(o.Kind, "/"); o.Path != cdi.Path(cdi.DefaultVendor, class, cdi.JSON) {
+			step = f.generate("--class", class, "--output", f.at(o.Path))
+		}
+		f.anew(found, Error, what, why, step)
+	}),
 	{"spec-hooks", "the hooks in CDI specs can be trusted", func(f *Facts, found *findings) {
 		f.problems(found, "a container with it does not start, or somebody else runs a program as root", cdi.CodeHook, cdi.CodeHookEnv)
 	}},
@@ -236,15 +230,12 @@ func (f *Facts) mendProblem(p cdi.Problem) string {
 }
 
 var resolveChecks = []Check{
-	{"spec-version", "every engine reads the version of the CDI specs", func(f *Facts, found *findings) {
-		p := f.Engines.Podman
-		for _, o := range f.Specs.Ours {
-			if p.There() && p.Version.Before(5, 0) && engine.ParseVersion(o.Version).AtLeast(0, 6) {
-				found.add(Error, fmt.Sprintf("%s is of CDI %s, and podman %s reads up to 0.5.0", f.at(o.Path), o.Version, p.Version),
-					"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))
-			}
+	each("spec-version", "every engine reads the version of the CDI specs", (*Facts).specs, func(f *Facts, o Spec, found *findings) {
+		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) && engine.ParseVersion(o.Version).AtLeast(0, 6) {
+			found.add(Error, fmt.Sprintf("%s is of CDI %s, and podman %s reads up to 0.5.0", f.at(o.Path), o.Version, p.Version),
+				"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))
 		}
-	}},
+	}),
 	{"cdi-names", "every engine resolves the CDI names of the GPUs", func(f *Facts, found *findings) {
 		if !f.Specs.has(gpuKind) {
 			return

@@ -27,15 +27,13 @@ var systemChecks = []Check{
 				"containers with the host's MXMACA start without an entry in the dynamic linker's cache", "uname -r; install a kernel of 5.12 or later")
 		}
 	}},
-	{"open-files", "containers get a bearable limit of open files", func(f *Facts, found *findings) {
-		for _, l := range f.System.Limits {
-			if l.Open > many {
-				found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", l.Program, l.Open),
-					"programs that close every possible file when they start take seconds or minutes",
-					fmt.Sprintf(`edit /etc/systemd/system/%s.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart %s`, unitOf(l.Program), unitOf(l.Program)))
-			}
+	each("open-files", "containers get a bearable limit of open files", func(f *Facts) []Limit { return f.System.Limits }, func(_ *Facts, l Limit, found *findings) {
+		if l.Open > many {
+			found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", l.Program, l.Open),
+				"programs that close every possible file when they start take seconds or minutes",
+				fmt.Sprintf(`edit /etc/systemd/system/%s.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart %s`, unitOf(l.Program), unitOf(l.Program)))
 		}
-	}},
+	}),
 	{"proc", "holders of GPUs can be seen", func(f *Facts, found *findings) {
 		if f.System.HidePID && f.Asker.UID != 0 {
 			found.add(Info, "/proc shows you your own processes only (hidepid)", "GPUs that others' processes hold look free", "sudo "+f.command("ps"))
@@ -64,24 +62,18 @@ func unitOf(program string) string {
 }
 
 var userChecks = []Check{
-	{"user-nodes", "you may open the GPUs", func(f *Facts, found *findings) {
-		if f.Asker.UID == 0 {
+	firstOf("user-nodes", "you may open the GPUs", (*Facts).closed, func(f *Facts, n DeviceNode, found *findings) {
+		if f.Asker.UID == 0 || n.Device.GID == 0 || n.Device.Perm&0o060 != 0o060 || slices.Contains(f.Asker.Groups, int(n.Device.GID)) {
 			return
 		}
-		for _, n := range f.Kernel.Nodes {
-			if n.Device == nil || n.Device.World() || n.Device.GID == 0 || n.Device.Perm&0o060 != 0o060 || slices.Contains(f.Asker.Groups, int(n.Device.GID)) {
-				continue
-			}
-			group := cmp.Or(f.System.Groups[n.Device.GID], fmt.Sprint(n.Device.GID))
-			s := Warning
-			if f.Engines.Docker.Open && !f.Engines.Podman.There() {
-				s = Info // docker's daemon opens them
-			}
-			found.add(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
-				"programs of yours, and rootless containers, cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s, and log in again", group, f.Asker.Name))
-			return
+		group := cmp.Or(f.System.Groups[n.Device.GID], fmt.Sprint(n.Device.GID))
+		s := Warning
+		if f.Engines.Docker.Open && !f.Engines.Podman.There() {
+			s = Info // docker's daemon opens them
 		}
-	}},
+		found.add(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
+			"programs of yours, and rootless containers, cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s, and log in again", group, f.Asker.Name))
+	}),
 	{"user-docker", "you may talk to docker", func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; f.Asker.UID == 0 || !d.Socket || d.Open {
 			return
@@ -99,16 +91,13 @@ var userChecks = []Check{
 				fmt.Sprintf("sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s", f.Asker.Name))
 		}
 	}},
-	{"rootless-groups", "rootless containers keep the group of the GPUs", func(f *Facts, found *findings) {
+	firstOf("rootless-groups", "rootless containers keep the group of the GPUs", (*Facts).closed, func(f *Facts, n DeviceNode, found *findings) {
 		rootless := f.Asker.UID != 0 && f.Engines.Podman.There() || f.Engines.Docker.Info.Rootless()
-		for _, n := range f.Kernel.Nodes {
-			if rootless && n.Device != nil && !n.Device.World() && n.Device.GID != 0 && (f.Asker.UID == 0 || slices.Contains(f.Asker.Groups, int(n.Device.GID))) {
-				found.add(Info, fmt.Sprintf("the group of %s has no id in a user namespace", n.Path), "a rootless container opens the GPU only if it keeps your groups",
-					"podman run --group-add keep-groups --device metax-tech.com/gpu=0 …")
-				return
-			}
+		if rootless && n.Device.GID != 0 && (f.Asker.UID == 0 || slices.Contains(f.Asker.Groups, int(n.Device.GID))) {
+			found.add(Info, fmt.Sprintf("the group of %s has no id in a user namespace", n.Path), "a rootless container opens the GPU only if it keeps your groups",
+				"podman run --group-add keep-groups --device metax-tech.com/gpu=0 …")
 		}
-	}},
+	}),
 }
 
 var securityChecks = []Check{
@@ -177,13 +166,10 @@ var programChecks = []Check{
 			found.add(Error, u.Path+": "+u.Why, "root runs it, in the start of containers", fix)
 		}
 	}},
-	{"programs-version", "the toolkit's programs are of one version", func(f *Facts, found *findings) {
-		for _, name := range sorted(f.Programs.Versions) {
-			found.add(Warning, fmt.Sprintf("%s says %q, metax-ctk is %s", name, f.Programs.Versions[name], f.Programs.Version),
-				"an upgrade was done by half: a spec may name what the other does not know", "install the toolkit's package again, or in its source: make install")
-			return
-		}
-	}},
+	firstOf("programs-version", "the toolkit's programs are of one version", func(f *Facts) []string { return sorted(f.Programs.Versions) }, func(f *Facts, name string, found *findings) {
+		found.add(Warning, fmt.Sprintf("%s says %q, metax-ctk is %s", name, f.Programs.Versions[name], f.Programs.Version),
+			"an upgrade was done by half: a spec may name what the other does not know", "install the toolkit's package again, or in its source: make install")
+	}),
 	{"wrapper", "metax-docker is the toolkit's", func(f *Facts, found *findings) {
 		if f.Programs.Foreign != "" {
 			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another's metax-docker, which knows no leases of ours",

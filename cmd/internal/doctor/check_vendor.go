@@ -14,24 +14,20 @@ import (
 const slow = 2 * time.Second
 
 var healthChecks = []Check{
-	{"gpu-health", "the driver calls every GPU healthy", func(f *Facts, found *findings) {
-		for _, g := range f.Node.GPUs {
-			k, seen := f.Kernel.function(g.BDF)
-			if g.Healthy || !seen || len(k.Nodes) == 0 || k.Dead {
-				continue
-			}
-			found.add(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.reason(g.BDF)),
-				"it is given to nobody unasked; a reset may bring it back, and its users have to stop before", fmt.Sprintf("mx-smi -i %s -r", g.BDF))
+	each("gpu-health", "the driver calls every GPU healthy", (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
+		k, seen := f.Kernel.function(g.BDF)
+		if g.Healthy || !seen || len(k.Nodes) == 0 || k.Dead {
+			return
 		}
-	}},
-	{"gpu-seen", "the kernel shows every GPU that the driver lists", func(f *Facts, found *findings) {
-		for _, g := range f.Node.GPUs {
-			if _, seen := f.Kernel.function(g.BDF); !seen {
-				found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, and the kernel does not show it", g.BDF),
-					"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
-			}
+		found.add(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.reason(g.BDF)),
+			"it is given to nobody unasked; a reset may bring it back, and its users have to stop before", fmt.Sprintf("mx-smi -i %s -r", g.BDF))
+	}),
+	each("gpu-seen", "the kernel shows every GPU that the driver lists", (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
+		if _, seen := f.Kernel.function(g.BDF); !seen {
+			found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, and the kernel does not show it", g.BDF),
+				"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
 		}
-	}},
+	}),
 	{"gpu-lost", "every GPU that was recorded is there", func(f *Facts, found *findings) {
 		if !f.Record.Present || f.Record.Err != "" || f.Record.Early || len(f.Kernel.GPUs) == 0 {
 			return
@@ -115,35 +111,29 @@ var vendorChecks = []Check{
 		found.add(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver", "UUIDs, health and MetaXLink of the GPUs are not known without one of them",
 			"install the vendor's driver package again, then: ls /opt/mxdriver/bin/mx-smi")
 	}},
-	answers("mx-smi-answers", "mx-smi answers", func(n Node) []Call { return n.SMI }, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
-	quick("mx-smi-quick", "mx-smi answers quickly", func(n Node) []Call { return n.SMI }),
-	answers("libmxsml-answers", "libmxsml answers", func(n Node) []Call { return n.Library }, "mx-smi is asked instead, which tells less of slices and links"),
-	quick("libmxsml-quick", "libmxsml answers quickly", func(n Node) []Call { return n.Library }),
+	answers("mx-smi-answers", "mx-smi answers", (*Facts).smi, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
+	quick("mx-smi-quick", "mx-smi answers quickly", (*Facts).smi),
+	answers("libmxsml-answers", "libmxsml answers", (*Facts).library, "mx-smi is asked instead, which tells less of slices and links"),
+	quick("libmxsml-quick", "libmxsml answers quickly", (*Facts).library),
 }
 
 // answers is the check that a program of the vendor's does not fail.
-func answers(id, title string, of func(Node) []Call, why string) Check {
-	return Check{id, title, func(f *Facts, found *findings) {
-		for _, c := range of(f.Node) {
-			if c.Err != "" {
-				found.add(Warning, c.Err, why, c.Command)
-				return
-			}
+func answers(id, title string, of func(*Facts) []Call, why string) Check {
+	return firstOf(id, title, of, func(_ *Facts, c Call, found *findings) {
+		if c.Err != "" {
+			found.add(Warning, c.Err, why, c.Command)
 		}
-	}}
+	})
 }
 
 // quick is the check that it is not slow.
-func quick(id, title string, of func(Node) []Call) Check {
-	return Check{id, title, func(f *Facts, found *findings) {
-		for _, c := range of(f.Node) {
-			if c.Err == "" && c.Took > slow {
-				found.add(Warning, fmt.Sprintf("%s took %v", c.Command, c.Took.Round(100*time.Millisecond)),
-					"it wakes GPUs that sleep, or one does not answer; starts of containers do not wait for it, cdi generate does", "time "+c.Command)
-				return
-			}
+func quick(id, title string, of func(*Facts) []Call) Check {
+	return firstOf(id, title, of, func(_ *Facts, c Call, found *findings) {
+		if c.Err == "" && c.Took > slow {
+			found.add(Warning, fmt.Sprintf("%s took %v", c.Command, c.Took.Round(100*time.Millisecond)),
+				"it wakes GPUs that sleep, or one does not answer; starts of containers do not wait for it, cdi generate does", "time "+c.Command)
 		}
-	}}
+	})
 }
 
 var softwareChecks = []Check{

@@ -270,6 +270,23 @@ type Image struct {
 	Err   string
 }
 
+func (f *Facts) functions() []Function { return f.Kernel.Functions }
+
+// closed are the device nodes that not everybody may open.
+func (f *Facts) closed() []DeviceNode {
+	return slices.DeleteFunc(slices.Clone(f.Kernel.Nodes), func(n DeviceNode) bool { return n.Device == nil || n.Device.World() })
+}
+
+func (f *Facts) hooks() []HookFile { return f.System.Hooks }
+
+func (f *Facts) gpus() []gpu.GPU { return f.Node.GPUs }
+
+func (f *Facts) smi() []Call { return f.Node.SMI }
+
+func (f *Facts) library() []Call { return f.Node.Library }
+
+func (f *Facts) specs() []Spec { return f.Specs.Ours }
+
 // at is the path on this machine of a file of the host.
 func (f *Facts) at(path string) string {
 	if f.Root == "/" || f.Root == "" {
