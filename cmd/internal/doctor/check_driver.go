@@ -49,13 +49,7 @@ var driverChecks = []Check{
 		}
 	}),
 	{"driver-vfio", "no GPU is set aside for virtual machines", func(f *Facts, found *findings) {
-		var set []string
-		for _, fn := range f.Kernel.Functions {
-			if fn.Driver == vfio {
-				set = append(set, fn.BDF.String())
-			}
-		}
-		if set != nil {
+		if set := those(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }, func(fn Function) string { return fn.BDF.String() }); set != nil {
 			found.add(Info, fmt.Sprintf("GPU %s: set aside for virtual machines, by the driver vfio-pci", list(set)), "containers do not get it",
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/vfio-pci/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", set[0], set[0]))
 		}
@@ -99,24 +93,16 @@ var nodeChecks = []Check{
 		if fn.Driver != driver {
 			return
 		}
-		var missing []string
-		for _, kind := range []string{"card", "renderD"} {
-			if !slices.ContainsFunc(fn.DRM, func(name string) bool { return strings.HasPrefix(name, kind) }) {
-				missing = append(missing, kind)
-			}
-		}
-		if missing != nil {
+		missing := slices.DeleteFunc([]string{"card", "renderD"}, func(kind string) bool {
+			return slices.ContainsFunc(fn.DRM, func(name string) bool { return strings.HasPrefix(name, kind) })
+		})
+		if len(missing) > 0 {
 			found.add(Error, fmt.Sprintf("the driver made no %s node for GPU %s", strings.Join(missing, " and no "), fn.BDF),
 				"no container gets a GPU without both of its nodes; the kernel's log says why", "dmesg | grep -i metax; "+reload)
 		}
 	}),
 	{"dev-nodes", "every node of the driver is in /dev", func(f *Facts, found *findings) {
-		var missing []string
-		for _, n := range f.Kernel.Nodes {
-			if !n.Present && n.Numbers != "" {
-				missing = append(missing, n.Path)
-			}
-		}
+		missing := those(f.Kernel.Nodes, func(n DeviceNode) bool { return !n.Present && n.Numbers != "" }, func(n DeviceNode) string { return n.Path })
 		if missing != nil {
 			found.add(Error, list(missing)+": missing, though the driver has made it", "no container gets a GPU without both of its nodes",
 				"udevadm trigger --action=add --subsystem-match=drm && udevadm settle")
@@ -202,6 +188,17 @@ var nodeChecks = []Check{
 const video = 44
 
 func numbers(d hostfs.Device) string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }
+
+// those are the names of things that a test holds for; nil without any.
+func those[T any](all []T, are func(T) bool, name func(T) string) []string {
+	var names []string
+	for _, one := range all {
+		if are(one) {
+			names = append(names, name(one))
+		}
+	}
+	return names
+}
 
 // list names some things; of many, the first ones.
 func list(names []string) string { return wording.Some(names, 6) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
 
 // shim is the runtime that an engine without CDI starts.
@@ -156,7 +157,7 @@ var containerdChecks = []Check{
 				"a drop-in replaces whole tables, so that later changes have no effect", f.configure("containerd")+" && systemctl restart containerd")
 		}
 	}},
-	each("distributions", "doctor looks at every containerd of the host", func(f *Facts) []Distribution { return f.Engines.Distributions }, func(f *Facts, d Distribution, found *findings) {
+	each("distributions", "doctor looks at every containerd of the host", func(f *Facts) []containerd.Place { return f.Engines.Distributions }, func(f *Facts, d containerd.Place, found *findings) {
 		found.add(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.at(d.Path)), "doctor does not look at it: whether its pods get GPUs is not known",
 			f.configure(d.Name, "--dry-run"))
 	}),

@@ -27,11 +27,12 @@ var systemChecks = []Check{
 				"containers with the host's MXMACA start without an entry in the dynamic linker's cache", "uname -r; install a kernel of 5.12 or later")
 		}
 	}},
-	each("open-files", "containers get a bearable limit of open files", func(f *Facts) []Limit { return f.System.Limits }, func(_ *Facts, l Limit, found *findings) {
-		if l.Open > many {
-			found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", l.Program, l.Open),
+	each("open-files", "containers get a bearable limit of open files", func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {
+		if open := f.System.Limits[program]; open > many {
+			unit := strings.Replace(program, "dockerd", "docker", 1)
+			found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", program, open),
 				"programs that close every possible file when they start take seconds or minutes",
-				fmt.Sprintf(`edit /etc/systemd/system/%s.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart %s`, unitOf(l.Program), unitOf(l.Program)))
+				fmt.Sprintf(`edit /etc/systemd/system/%s.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart %[1]s`, unit))
 		}
 	}),
 	{"proc", "holders of GPUs can be seen", func(f *Facts, found *findings) {
@@ -51,14 +52,6 @@ var systemChecks = []Check{
 			found.add(Warning, fmt.Sprintf("%s has failed: %s", refreshUnit, u.Result), "the CDI spec may be that of an earlier state", "journalctl -u "+refreshUnit+" && systemctl restart "+refreshUnit)
 		}
 	}},
-}
-
-// unitOf is the name of a daemon's unit.
-func unitOf(program string) string {
-	if program == "dockerd" {
-		return "docker"
-	}
-	return program
 }
 
 var userChecks = []Check{
@@ -105,13 +98,8 @@ var securityChecks = []Check{
 		if !f.System.Enforcing || len(f.Engines.all()) == 0 {
 			return
 		}
-		var off []string
-		for _, name := range sorted(f.System.Booleans) {
-			if !f.System.Booleans[name] {
-				off = append(off, name)
-			}
-		}
-		if off == nil {
+		off := slices.DeleteFunc(sorted(f.System.Booleans), func(name string) bool { return f.System.Booleans[name] })
+		if len(off) == 0 {
 			return
 		}
 		what := "SELinux is enforcing, and " + strings.Join(off, " and ") + " is off"
@@ -205,20 +193,17 @@ func purposes(names []string) string {
 
 var leaseChecks = []Check{
 	{"lease-state", "the leases can be read", func(f *Facts, found *findings) {
-		l := f.Leases
-		if l == nil || l.Err == "" {
-			return
+		if l := f.Leases; l.Err != "" {
+			found.add(Error, l.Err, "metax-docker --gpus fails rather than give a GPU away twice", cmp.Or(l.Fix, f.command("lease", "init")))
 		}
-		fix := cmp.Or(l.Fix, f.command("lease", "init"))
-		found.add(Error, l.Err, "metax-docker --gpus fails rather than give a GPU away twice", fix)
 	}},
 	{"lease-lost", "the leases are whole", func(f *Facts, found *findings) {
-		if f.Leases != nil && f.Leases.State.Lost != "" {
+		if f.Leases.State.Lost != "" {
 			found.mend(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, "leases are rebuilt from what engines and clients know, which may miss some", f.toolkit("lease", "gc"))
 		}
 	}},
 	{"lease-over", "no lease outlives its container", func(f *Facts, found *findings) {
-		if f.Leases == nil || len(f.Leases.Closed) == 0 {
+		if len(f.Leases.Closed) == 0 {
 			return
 		}
 		what := fmt.Sprintf("lease %s is over: %s", f.Leases.Closed[0].Lease.ID, f.Leases.Closed[0].Why)
@@ -228,13 +213,13 @@ var leaseChecks = []Check{
 		found.mend(Info, what, "it holds nothing any more; the next command that takes a lease removes it", f.toolkit("lease", "gc"))
 	}},
 	{"lease-dir", "users of docker can take leases", func(f *Facts, found *findings) {
-		if f.Leases == nil || f.Leases.Present || f.Leases.Err != "" || !f.Leases.Shared || len(f.Kernel.GPUs) == 0 {
+		if f.Leases.Dir == "" || f.Leases.Present || f.Leases.Err != "" || !f.Leases.Shared || len(f.Kernel.GPUs) == 0 {
 			return
 		}
 		found.mend(Warning, f.at(f.Leases.Dir)+" is missing", "until root has made it after a boot, metax-docker --gpus fails for members of docker's group", f.toolkit("lease", "init"))
 	}},
 	{"lease-gone", "no lease holds a GPU that is gone", func(f *Facts, found *findings) {
-		if f.Leases == nil || !f.Node.Known {
+		if !f.Node.Known {
 			return
 		}
 		for _, l := range f.Leases.State.Leases {
@@ -246,40 +231,19 @@ var leaseChecks = []Check{
 			}
 		}
 	}},
-	{"holders-seen", "every engine shows its containers", func(f *Facts, found *findings) {
-		if f.Leases == nil {
-			return
+	each("holders-seen", "every engine shows its containers", func(f *Facts) []keeping.Source { return keeping.Sources(f.Leases.Looks) }, func(f *Facts, s keeping.Source, found *findings) {
+		severity := map[keeping.Status]Severity{keeping.Failed: Warning, keeping.Partial: Info}[s.Status]
+		if severity != "" {
+			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs that its containers hold look free", f.command("ps"))
 		}
-		for _, look := range f.Leases.Looks {
-			for _, s := range keeping.Sources([]occupancy.Look{look}) {
-				severity := map[keeping.Status]Severity{keeping.Failed: Warning, keeping.Partial: Info}[s.Status]
-				if severity != "" {
-					found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs that its containers hold look free", f.command("ps"))
-				}
-			}
-		}
-	}},
-	{"holders-outside", "GPUs are held by containers only", func(f *Facts, found *findings) {
-		if f.Leases == nil {
-			return
-		}
-		for _, h := range f.Leases.Holders {
-			if h.Lease != nil || h.Container != nil || len(h.Processes) == 0 {
-				continue
-			}
-			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, bdfs(h.GPUs)),
+	}),
+	firstOf("holders-outside", "GPUs are held by containers only", func(f *Facts) []occupancy.Holder { return f.Leases.Holders }, func(f *Facts, h occupancy.Holder, found *findings) {
+		if h.Lease == nil && h.Container == nil && len(h.Processes) > 0 {
+			of := those(h.GPUs, func(gpu.BDF) bool { return true }, gpu.BDF.String)
+			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, list(of)),
 				"metax-docker does not give it away meanwhile", f.command("ps"))
-			return
 		}
-	}},
-}
-
-func bdfs(all []gpu.BDF) string {
-	var names []string
-	for _, b := range all {
-		names = append(names, b.String())
-	}
-	return list(names)
+	}),
 }
 
 var imageChecks = []Check{

@@ -32,37 +32,24 @@ var healthChecks = []Check{
 		if !f.Record.Present || f.Record.Err != "" || f.Record.Early || len(f.Kernel.GPUs) == 0 {
 			return
 		}
-		var lost []string
-		for _, g := range f.Record.Node.GPUs {
+		gone := func(g gpu.GPU) bool {
 			_, seen := f.Kernel.function(g.BDF)
-			if _, listed := f.Node.Lookup(g.BDF); !seen && !listed {
-				lost = append(lost, g.BDF.String())
-			}
+			_, listed := f.Node.Lookup(g.BDF)
+			return !seen && !listed
 		}
-		if lost == nil {
-			return
+		if lost := those(f.Record.Node.GPUs, gone, func(g gpu.GPU) string { return g.BDF.String() }); lost != nil {
+			found.add(Error, fmt.Sprintf("GPU %s: recorded since this boot, and gone", list(lost)),
+				"it has fallen off the bus, or somebody took it out; if that was meant, metax-ctk cdi generate forgets it", "echo 1 > /sys/bus/pci/rescan")
 		}
-		found.add(Error, fmt.Sprintf("GPU %s: recorded since this boot, and gone", list(lost)),
-			"it has fallen off the bus, or somebody took it out; if that was meant, metax-ctk cdi generate forgets it", "echo 1 > /sys/bus/pci/rescan")
 	}},
 	{"link-down", "every MetaXLink is up", func(f *Facts, found *findings) {
-		var down []string
-		for _, l := range f.Node.Links {
-			if l.Down {
-				down = append(down, fmt.Sprintf("%d–%d", l.A, l.B))
-			}
-		}
+		down := those(f.Node.Links, func(l gpu.Link) bool { return l.Down }, func(l gpu.Link) string { return fmt.Sprintf("%d–%d", l.A, l.B) })
 		if down != nil {
 			found.add(Warning, "MetaXLink is down between GPUs "+list(down), "jobs on these GPUs go over PCIe", "mx-smi topo -m")
 		}
 	}},
 	{"slices", "every GPU in slice mode has slices", func(f *Facts, found *findings) {
-		var empty []string
-		for _, g := range f.Kernel.GPUs {
-			if g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 {
-				empty = append(empty, fmt.Sprint(g.Index))
-			}
-		}
+		empty := those(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 }, func(g gpu.GPU) string { return fmt.Sprint(g.Index) })
 		if empty != nil {
 			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", list(empty)), "nobody gets any of it, whole or in part",
 				f.command("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))

@@ -47,12 +47,8 @@ func containerdConfig(c Config, d *Containerd) {
 }
 
 // distributions are those whose containerd has its configuration on the host.
-func distributions(host *hostfs.Root) []Distribution {
-	var all []Distribution
-	for _, p := range containerd.Places() {
-		if p.Path != containerd.DefaultPath && host.Exists(p.Path) {
-			all = append(all, Distribution{p.Name, p.Path})
-		}
-	}
-	return all
+func distributions(host *hostfs.Root) []containerd.Place {
+	return slices.DeleteFunc(containerd.Places(), func(p containerd.Place) bool {
+		return p.Path == containerd.DefaultPath || !host.Exists(p.Path)
+	})
 }

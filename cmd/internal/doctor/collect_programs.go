@@ -112,7 +112,7 @@ func leaseFacts(ctx context.Context, c Config, known *Facts) (func(*Facts), erro
 	if err != nil {
 		l.Err = err.Error()
 	}
-	return func(f *Facts) { f.Leases = &l }, nil
+	return func(f *Facts) { f.Leases = l }, nil
 }
 
 func imageFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {

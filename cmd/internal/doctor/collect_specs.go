@@ -28,7 +28,6 @@ func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 			s.Missing = append(s.Missing, dir)
 		}
 	}
-	loaded := map[string]*specs.Spec{}
 	for _, file := range s.Files {
 		if !ours(file.Kind) || file.Error != "" {
 			continue
@@ -39,17 +38,16 @@ func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		}
 		own := Spec{
 			Path: file.Path, Kind: file.Kind, Version: spec.Version, Priority: file.Priority,
-			Groups: groups(spec), Names: cdi.NamesOf(spec), EngineRoot: engineRoot(spec, c.Root),
+			Groups: groups(spec), Names: cdi.NamesOf(spec), EngineRoot: engineRoot(spec, c.Root), spec: spec,
 		}
 		if !c.Trimmed {
 			own.Problems = cdi.Check(spec, c.Root, own.EngineRoot)
 		}
 		for _, other := range s.Ours {
-			if other.Kind == own.Kind && other.Priority != own.Priority && len(cdi.Diff(loaded[other.Path], spec)) == 0 {
+			if other.Kind == own.Kind && other.Priority != own.Priority && len(cdi.Diff(other.spec, spec)) == 0 {
 				own.Same = append(own.Same, other.Path)
 			}
 		}
-		loaded[file.Path] = spec
 		s.Ours = append(s.Ours, own)
 	}
 	return func(f *Facts) { f.Specs = s }, nil
@@ -61,19 +59,23 @@ func ours(kind string) bool {
 
 // groups tells whether a spec gives groups to any container.
 func groups(spec *specs.Spec) bool {
-	return len(spec.ContainerEdits.AdditionalGIDs) > 0 ||
-		slices.ContainsFunc(spec.Devices, func(d specs.Device) bool { return len(d.ContainerEdits.AdditionalGIDs) > 0 })
+	return slices.ContainsFunc(editsOf(spec), func(e *specs.ContainerEdits) bool { return len(e.AdditionalGIDs) > 0 })
+}
+
+// editsOf are the edits of a spec as a whole and of each device.
+func editsOf(spec *specs.Spec) []*specs.ContainerEdits {
+	edits := []*specs.ContainerEdits{&spec.ContainerEdits}
+	for i := range spec.Devices {
+		edits = append(edits, &spec.Devices[i].ContainerEdits)
+	}
+	return edits
 }
 
 // engineRoot is where the spec's engine sees the host's files: below the root's
 // own directory, or at "/".
 func engineRoot(spec *specs.Spec, host *hostfs.Root) string {
-	edits := []*specs.ContainerEdits{&spec.ContainerEdits}
-	for i := range spec.Devices {
-		edits = append(edits, &spec.Devices[i].ContainerEdits)
-	}
 	below := func(p string) bool { return strings.HasPrefix(p, host.Dir()+"/") }
-	for _, e := range edits {
+	for _, e := range editsOf(spec) {
 		if slices.ContainsFunc(e.DeviceNodes, func(n *specs.DeviceNode) bool { return below(n.HostPath) }) ||
 			slices.ContainsFunc(e.Mounts, func(m *specs.Mount) bool { return below(m.HostPath) }) {
 			return host.Dir()
@@ -100,10 +102,6 @@ func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error)
 	var failed error
 	for i := range s.Ours {
 		own := &s.Ours[i]
-		have, err := cdi.Load(c.Root, own.Path)
-		if err != nil {
-			continue
-		}
 		_, class, _ := strings.Cut(own.Kind, "/")
 		opt := cdi.Options{
 			Class: class, Names: own.Names, NoGroups: !own.Groups, EngineRoot: own.EngineRoot, Partial: true,
@@ -118,7 +116,7 @@ func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error)
 		case err != nil:
 			failed = fmt.Errorf("make the spec of kind %s: %w", own.Kind, err)
 		default:
-			own.Drift = cdi.Diff(have, want)
+			own.Drift = cdi.Diff(own.spec, want)
 		}
 	}
 	return func(f *Facts) { f.Specs = s }, failed
@@ -130,13 +128,7 @@ func unresolved(host *hostfs.Root, dirs, names []string) []string {
 	for _, d := range cdi.List(host, dirs, gpuKind).Devices {
 		found[d.Name] = len(d.Conflict) == 0
 	}
-	var missing []string
-	for _, name := range names {
-		if !found[name] {
-			missing = append(missing, name)
-		}
-	}
-	return missing
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return found[name] })
 }
 
 // names are the qualified names that the node's GPUs have, one each.

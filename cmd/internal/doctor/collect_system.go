@@ -110,9 +110,9 @@ func denials(host *hostfs.Root, p, mark string) []string {
 	return lines[:min(len(lines), maxDenials)]
 }
 
-// limits are those of the daemons that start containers.
-func limits(host *hostfs.Root) []Limit {
-	var all []Limit
+// limits are those of the daemons that start containers; of several, the first one's.
+func limits(host *hostfs.Root) map[string]uint64 {
+	all := map[string]uint64{}
 	for _, pid := range numbered(host, "/proc") {
 		program := word(host, path.Join("/proc", pid, "comm"))
 		if !slices.Contains([]string{"dockerd", "containerd", "crio"}, program) {
@@ -128,12 +128,11 @@ func limits(host *hostfs.Root) []Limit {
 			if f[0] == "unlimited" {
 				open, err = 1<<63, nil
 			}
-			if err == nil && !slices.ContainsFunc(all, func(l Limit) bool { return l.Program == program }) {
-				all = append(all, Limit{program, open})
+			if _, known := all[program]; err == nil && !known {
+				all[program] = open
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Limit) int { return strings.Compare(a.Program, b.Program) })
 	return all
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
 
 // Engines are the container engines of the host.
@@ -14,7 +15,7 @@ type Engines struct {
 	Podman     Engine
 	CRIO       Engine
 	// Distributions are those of Kubernetes that bring a containerd of their own.
-	Distributions []Distribution
+	Distributions []containerd.Place
 	// Remotes are engines that the environment chooses on other hosts.
 	Remotes []Remote
 }
@@ -38,10 +39,6 @@ type Engine struct {
 
 // There tells whether the engine is installed.
 func (e Engine) There() bool { return e.Program != "" }
-
-// Distribution is one of Kubernetes; Name is what metax-ctk runtime configure calls
-// it, and Path the configuration of its containerd.
-type Distribution struct{ Name, Path string }
 
 // Docker is the docker daemon.
 type Docker struct {

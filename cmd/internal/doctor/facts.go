@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
@@ -31,8 +33,8 @@ type Facts struct {
 	Engines  Engines
 	System   System
 	Programs Programs
-	Leases   *Leases // nil where nobody could look
-	Image    *Image  // nil if none was named
+	Leases   Leases
+	Image    *Image // nil if none was named
 }
 
 // Asker is the user who asks.
@@ -160,6 +162,8 @@ type Spec struct {
 	EngineRoot string
 	// Same are files of another directory that say the same.
 	Same []string
+
+	spec *specs.Spec
 }
 
 // Record is what cdi generate recorded of the node.
@@ -184,8 +188,8 @@ type System struct {
 	// Denials are lines of logs in which somebody was denied what may be a GPU, the
 	// last one of a log first.
 	Denials []Denial
-	// Limits are the most open files of engines' daemons.
-	Limits []Limit
+	// Limits are the most open files of engines' daemons, by program.
+	Limits map[string]uint64
 	// SubIDs tells whether the asker has subordinate ids.
 	SubIDs bool
 	// HidePID tells that /proc shows others' processes to root only.
@@ -202,12 +206,6 @@ type System struct {
 
 // Denial is a line of a security module's log.
 type Denial struct{ Module, File, Line string }
-
-// Limit is the most open files of a process.
-type Limit struct {
-	Program string
-	Open    uint64
-}
 
 // Unit is a unit of systemd.
 type Unit struct {
@@ -256,7 +254,8 @@ type Leases struct {
 	occupancy.Report
 	// Err is why they cannot be read; Fix is the command that the error names.
 	Err, Fix string
-	// Dir is their directory, and Present whether it is there.
+	// Dir is their directory, empty where nobody could look, and Present whether it
+	// is there.
 	Dir     string
 	Present bool
 	// Shared tells whether others than root use docker.
