@@ -15,22 +15,12 @@ import (
 // filePerm lets engines that do not run as root read the spec.
 const filePerm = 0o644
 
-// ForeignError reports that a file to be written holds the spec of another
-// kind, hence of somebody else.
-type ForeignError struct {
-	Path, Kind string // the file, and the kind that it defines
-}
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s defines %s; not overwritten", e.Path, e.Kind)
-}
-
 // Write puts a spec into a file with mode 0644 and reports whether that changed
 // anything: a file that says the same already is not touched, so that no engine
 // reloads it. Nothing is written unless the whole spec is sound, and readers see
 // the old file or the new one. Of several writers the last one wins; each
 // writes a whole spec, so they need no lock. A file that holds a spec of another
-// kind is left alone, with *ForeignError.
+// kind, hence of somebody else, is left alone.
 func Write(path string, spec *specs.Spec, format Format) (changed bool, err error) {
 	data, err := Encode(spec, format)
 	if err != nil {
@@ -39,10 +29,14 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 	if path, err = filepath.Abs(path); err != nil {
 		return false, fmt.Errorf("write CDI spec: %w", err)
 	}
-	if err := ours(path, spec.Kind); err != nil {
-		return false, fmt.Errorf("write CDI spec: %w", err)
+	old, err := held(path)
+	switch {
+	case err != nil:
+	case old != "" && old != spec.Kind:
+		err = fmt.Errorf("%s defines %s; not overwritten", path, old)
+	default:
+		changed, err = atomicfile.Write(path, data, atomicfile.Options{Perm: filePerm})
 	}
-	changed, err = atomicfile.Write(path, data, atomicfile.Options{Perm: filePerm})
 	if err != nil {
 		return changed, fmt.Errorf("write CDI spec: %w", err)
 	}
@@ -60,19 +54,6 @@ func Remove(path, kind string) (removed bool, err error) {
 		return removed, fmt.Errorf("remove CDI spec: %w", err)
 	}
 	return removed, nil
-}
-
-// ours tells whether path may be replaced by a spec of kind: it is free, or
-// holds that kind, or something that is no spec.
-func ours(path, kind string) error {
-	old, err := held(path)
-	if err != nil {
-		return err
-	}
-	if old != "" && old != kind {
-		return &ForeignError{Path: path, Kind: old}
-	}
-	return nil
 }
 
 // held is the kind of the spec that a file holds; empty where there is none. What
