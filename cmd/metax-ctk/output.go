@@ -33,11 +33,11 @@ func (t toolkit) print(c *cli.Context, value any, table string) error {
 	var err error
 	switch c.String("output-format") {
 	case "json":
-		encode := encodeJSON
-		if c.Bool("watch") {
-			encode = encodeLine
+		text, err = encodeJSON(value)
+		if c.Bool("watch") { // in one line
+			text, err = json.Marshal(value)
+			text = terminal.JSON(append(text, '\n'))
 		}
-		text, err = encode(value)
 	case "yaml":
 		text, err = yaml.Marshal(value)
 	}

@@ -99,7 +99,11 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 	defer t.askRefresh(c)
 	var failed error
 	for range order.count {
-		s, err := maker.create(c.Context, order.SliceRequest)
+		var s gpu.Slice
+		err := maker.do(func(way slicer) (err error) {
+			s, err = way.create(c.Context, order.SliceRequest)
+			return err
+		})
 		if err != nil {
 			failed = fmt.Errorf("create slice %d of %d: %w", len(done.Slices)+1, order.count, err)
 			break
@@ -176,7 +180,7 @@ func (t toolkit) complete(c *cli.Context, of gpu.BDF, made []sliceRow) {
 
 // enable switches a GPU that nobody holds to slice mode. It is ours meanwhile, under
 // a lease, so that nobody comes by it between the look and the switch.
-func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, maker slicer) error {
+func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, maker inTurn) error {
 	k, err := t.keeping(c, node)
 	if err != nil {
 		return err
@@ -208,7 +212,7 @@ func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, maker slicer) 
 			t.warn(fmt.Sprintf("lease %s expires by itself: %v", taken.Leases[0].ID, err))
 		}
 	}()
-	if err := maker.enable(c.Context, g.BDF); err != nil {
+	if err := maker.do(func(s slicer) error { return s.enable(c.Context, g.BDF) }); err != nil {
 		return fmt.Errorf("switch GPU %d to slice mode: %w", g.Index, err)
 	}
 	return nil

@@ -28,7 +28,7 @@ type slicer interface {
 var errNoSlicer = errors.New("neither libmxsml (with metax-mxsml) nor mx-smi is here, and without them no slice can be changed")
 
 // slicer is the vendor's library, and mx-smi where that cannot be used.
-func (t toolkit) slicer(c *cli.Context) (slicer, error) {
+func (t toolkit) slicer(c *cli.Context) (inTurn, error) {
 	root, err := hostfs.New(t.where(c).Root)
 	if err != nil {
 		return nil, err
@@ -60,22 +60,6 @@ func (ways inTurn) do(try func(slicer) error) (err error) {
 		}
 	}
 	return err
-}
-
-func (ways inTurn) enable(ctx context.Context, g gpu.BDF) error {
-	return ways.do(func(s slicer) error { return s.enable(ctx, g) })
-}
-
-func (ways inTurn) create(ctx context.Context, r mxsml.SliceRequest) (made gpu.Slice, err error) {
-	err = ways.do(func(s slicer) error {
-		made, err = s.create(ctx, r)
-		return err
-	})
-	return made, err
-}
-
-func (ways inTurn) remove(ctx context.Context, g gpu.BDF, part gpu.Slice) error {
-	return ways.do(func(s slicer) error { return s.remove(ctx, g, part) })
 }
 
 // byLibrary changes slices through the vendor's library.

@@ -51,7 +51,7 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 	removed := []sliceRow{}
 	var failed error
 	for _, row := range rows {
-		if failed = maker.remove(c.Context, node.GPUs[row.GPU].BDF, row.Slice); failed != nil {
+		if failed = maker.do(func(s slicer) error { return s.remove(c.Context, node.GPUs[row.GPU].BDF, row.Slice) }); failed != nil {
 			failed = fmt.Errorf("remove slice %s: %w", row.Name(), failed)
 			break
 		}

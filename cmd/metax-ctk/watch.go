@@ -1,15 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
-
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // watch repeats a command that prints, with a pause in between, until the context
@@ -56,9 +53,4 @@ func isTerminal(w io.Writer) bool {
 	}
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
-}
-
-func encodeLine(value any) ([]byte, error) {
-	text, err := json.Marshal(value)
-	return terminal.JSON(append(text, '\n')), err
 }

@@ -1,7 +1,6 @@
 package where
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,13 +31,10 @@ func (w Where) Kind() (kind string, in io.Reader) {
 		return "", w.In
 	}
 	data, err := w.read()
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", w.In
-	}
-	if w.Node == Input {
-		w.In = bytes.NewReader(data)
-	}
-	if snapshot.Is(data) {
+	case snapshot.Is(data):
 		return Snapshot, w.In
 	}
 	return File, w.In
@@ -54,9 +50,6 @@ func (w Where) Unpack() (at Where, done func() error, err error) {
 	}
 	data, err := w.read()
 	if err != nil || !snapshot.Is(data) {
-		if w.Node == Input && err == nil {
-			w.In = bytes.NewReader(data)
-		}
 		return w, nothing, nil // what it is, and what is wrong with it, is Load's to say
 	}
 	if at, done, err = unpack(data); err != nil {

@@ -82,8 +82,8 @@ func (w Where) Load(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-// read returns what the node's file holds.
-func (w Where) read() ([]byte, error) {
+// read returns what the node's file holds, also if it is read again.
+func (w *Where) read() ([]byte, error) {
 	if w.Node != Input {
 		return readFile(w.Node)
 	}
@@ -93,6 +93,9 @@ func (w Where) read() ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(w.In, hostfs.MaxFile+1))
 	if err == nil && len(data) > hostfs.MaxFile {
 		err = fmt.Errorf("standard input has more than %d bytes", hostfs.MaxFile)
+	}
+	if err == nil {
+		w.In = bytes.NewReader(data)
 	}
 	return data, err
 }
