@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
@@ -93,11 +95,8 @@ func versions(s snapshot.Snapshot) string {
 
 // fileOr is what a file of a snapshot holds, or a word where there is none.
 func fileOr(s snapshot.Snapshot, path, otherwise string) string {
-	text, ok := s.Text(path)
-	if text = strings.TrimSpace(text); !ok || text == "" {
-		return otherwise
-	}
-	return text
+	file, _ := s.Tree[path].(hosttree.File)
+	return cmp.Or(strings.TrimSpace(file.Data), otherwise)
 }
 
 // doctorText is what doctor finds.

@@ -105,15 +105,10 @@ func lacking(kernel sysfs.Report) string {
 // they are in /etc/cdi.
 func known(host *hostfs.Root, opt cdi.Options) []string {
 	var names []string
-	add := func(name string) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
 	if text, err := host.ReadFile(where.RecordPath); err == nil {
 		if node, err := gpu.DecodeNode(text); err == nil {
 			for _, g := range node.GPUs {
-				add(g.BDF.String())
+				names = append(names, g.BDF.String())
 			}
 		}
 	}
@@ -122,12 +117,13 @@ func known(host *hostfs.Root, opt cdi.Options) []string {
 		for _, d := range cdi.List(host, cdi.Dirs(), kind).Devices {
 			name := strings.TrimPrefix(d.Name, kind+"=")
 			if _, err := gpu.ParseBDF(name); err == nil {
-				add(name)
+				names = append(names, name)
 			}
 			if class == cdi.SoftwareClass {
-				add(software)
+				names = append(names, software)
 			}
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"io"
 	"strings"
 
@@ -9,28 +10,12 @@ import (
 
 // The scripts ask the program itself, so they never know less than it does. Of a
 // half-typed option they say only that it is one, by "-", and choose among all.
-const bashCompletion = `# bash completion for metax-ctk
-# load it: source <(metax-ctk completion bash)
-_metax_ctk() {
-    local current=${COMP_WORDS[COMP_CWORD]} words=("${COMP_WORDS[@]:0:COMP_CWORD}")
-    [[ $current == -* ]] && words+=(-)
-    COMPREPLY=($(compgen -W "$("${words[@]}" --generate-bash-completion 2>/dev/null)" -- "$current"))
-}
-complete -o bashdefault -o default -F _metax_ctk metax-ctk
-`
+//
+//go:embed completion.bash
+var bashCompletion string
 
-const zshCompletion = `#compdef metax-ctk
-# zsh completion for metax-ctk
-# load it: source <(metax-ctk completion zsh)
-_metax_ctk() {
-    local current=${words[CURRENT]} asked=("${(@)words[1,CURRENT-1]}")
-    [[ $current == -* ]] && asked+=(-)
-    local -a offers
-    offers=("${(@f)$("${asked[@]}" --generate-bash-completion 2>/dev/null)}")
-    compadd -a offers || _files
-}
-compdef _metax_ctk metax-ctk
-`
+//go:embed completion.zsh
+var zshCompletion string
 
 // unlist takes hidden options out of commands, which completion does not offer.
 func unlist(commands []*cli.Command) {

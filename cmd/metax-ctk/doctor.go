@@ -94,16 +94,11 @@ func (t toolkit) doctor(c *cli.Context) error {
 }
 
 func (t toolkit) doctorList(c *cli.Context, checks []doctor.Check) error {
-	type check struct {
-		ID    string `json:"id"`
-		Title string `json:"title"`
-	}
-	all, rows := []check{}, [][]string{{"CHECK", "IN ORDER IF"}}
+	rows := [][]string{{"CHECK", "IN ORDER IF"}}
 	for _, one := range checks {
-		all = append(all, check{one.ID, one.Title})
 		rows = append(rows, []string{one.ID, one.Title})
 	}
-	return t.print(c, all, columns(rows))
+	return t.print(c, checks, columns(rows))
 }
 
 // diagnose looks at the host and judges what is there.

@@ -88,12 +88,9 @@ func psTable(o keeping.Occupancy) string {
 	rows := [][]string{{"GPU", "STATE", "HOLDER", "CONTAINER", "ENGINE", "USER", "SINCE", "SOURCE"}}
 	for _, g := range o.GPUs {
 		if len(g.Holders) == 0 {
-			state := "free"
-			switch {
-			case !g.Healthy:
+			state := cmp.Or(g.Parts, "free")
+			if !g.Healthy {
 				state = "unhealthy"
-			case g.Parts != "":
-				state = g.Parts
 			}
 			rows = append(rows, []string{strconv.Itoa(g.Index), state, "", "", "", "", "", ""})
 		}

@@ -1,8 +1,10 @@
 package cdi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,10 +33,8 @@ const allDevice = "all"
 // ErrNames reports a naming that does not exist, or that leaves a GPU nameless.
 var ErrNames = errors.New("unusable device names")
 
-var namings = []struct {
-	bit  Names
-	word string
-}{{ByIndex, "index"}, {ByUUID, "uuid"}, {ByBDF, "bdf"}, {All, allDevice}}
+// namings are the words for ByIndex and what follows it.
+var namings = []string{"index", "uuid", "bdf", allDevice}
 
 // ParseNames reads a naming: words or comma lists of words of "index", "uuid",
 // "bdf", "all". Their order does not matter; nothing at all is AllNames.
@@ -42,34 +42,22 @@ func ParseNames(words ...string) (Names, error) {
 	var n Names
 	for _, list := range words {
 		for word := range strings.SplitSeq(list, ",") {
-			bit := parseName(strings.TrimSpace(word))
-			if bit == 0 {
+			i := slices.Index(namings, strings.TrimSpace(word))
+			if i < 0 {
 				return 0, fmt.Errorf("%w: no naming %q; want a list of index, uuid, bdf, all", ErrNames, word)
 			}
-			n |= bit
+			n |= 1 << i
 		}
 	}
-	if n == 0 {
-		return AllNames, nil
-	}
-	return n, nil
-}
-
-func parseName(word string) Names {
-	for _, k := range namings {
-		if k.word == word {
-			return k.bit
-		}
-	}
-	return 0
+	return cmp.Or(n, AllNames), nil
 }
 
 // String is the comma list that ParseNames reads.
 func (n Names) String() string {
 	var words []string
-	for _, k := range namings {
-		if n&k.bit != 0 {
-			words = append(words, k.word)
+	for i, word := range namings {
+		if n&(1<<i) != 0 {
+			words = append(words, word)
 		}
 	}
 	return strings.Join(words, ",")
@@ -108,10 +96,7 @@ func NamesOf(spec *specs.Spec) Names {
 	for _, d := range spec.Devices {
 		n |= nameOf(d.Name)
 	}
-	if n == 0 {
-		return AllNames
-	}
-	return n
+	return cmp.Or(n, AllNames)
 }
 
 func nameOf(device string) Names {

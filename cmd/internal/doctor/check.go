@@ -57,9 +57,9 @@ func (f *findings) mend(s Severity, what, why string, steps ...Step) {
 // Check is one thing that is looked for.
 type Check struct {
 	// ID is stable, for --check, --skip and programs.
-	ID string
+	ID string `json:"id"`
 	// Title says what is right when nothing is found.
-	Title string
+	Title string `json:"title"`
 	look  func(f *Facts, found *findings)
 }
 

@@ -50,11 +50,10 @@ func (r Report) Text() string {
 				n++
 			}
 		}
-		if n > 0 {
-			if s == Info {
-				counts = append(counts, fmt.Sprintf("%d info", n))
-				continue
-			}
+		switch {
+		case n > 0 && s == Info:
+			counts = append(counts, fmt.Sprintf("%d info", n))
+		case n > 0:
 			counts = append(counts, wording.Count(n, string(s)))
 		}
 	}

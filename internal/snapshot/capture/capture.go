@@ -155,6 +155,17 @@ func (t *taker) names(dir string) []string {
 	return names
 }
 
+// list keeps a directory and lists it.
+func (t *taker) list(dir string) []string {
+	names, err := t.Root.ReadDir(dir)
+	if err != nil {
+		t.note(dir, err)
+		return nil
+	}
+	t.dir(dir)
+	return names
+}
+
 // file keeps a file of at most most bytes.
 func (t *taker) file(p string, most int, treat treatment) {
 	real, e, err := t.follow(p)

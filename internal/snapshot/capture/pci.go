@@ -28,19 +28,14 @@ var (
 // pci takes MetaX's functions and the bridges above them. Of a function whose vendor
 // cannot be read the link stays, since discovery says so.
 func (t *taker) pci() {
-	names, err := t.Root.ReadDir(pciDevices)
-	if err != nil {
-		t.note(pciDevices, err)
-		return
-	}
-	t.dir(pciDevices)
+	const other = "PCI functions of other vendors, with those bridges that lead to no GPU"
 	bridges := map[string]bool{}
-	for _, name := range names {
+	for _, name := range t.list(pciDevices) {
 		at := path.Join(pciDevices, name)
 		text, err := t.read(at+"/vendor", maxAttribute)
 		switch {
 		case err == nil && strings.TrimSpace(text) != vendor:
-			t.left["PCI functions of other vendors, with those bridges that lead to no GPU"]++
+			t.left[other]++
 			continue
 		case err != nil:
 			t.note(at+"/vendor", err)
@@ -64,7 +59,6 @@ func (t *taker) pci() {
 			}
 		}
 	}
-	const other = "PCI functions of other vendors, with those bridges that lead to no GPU"
 	if t.left[other] -= len(bridges); t.left[other] <= 0 {
 		delete(t.left, other)
 	}

@@ -49,7 +49,9 @@ func (t *taker) software() {
 		for _, sub := range folders {
 			t.folder(path.Join(real, sub), needed, there)
 		}
-		t.programs(path.Join(real, "bin"))
+		for _, name := range t.list(path.Join(real, "bin")) {
+			t.program(path.Join(real, "bin", name))
+		}
 	}
 	t.program("/usr/bin/mx-smi")
 	t.linker(needed, there)
@@ -70,13 +72,7 @@ func (t *taker) version(p string) {
 
 // folder takes the libraries of a directory.
 func (t *taker) folder(dir string, needed, there map[string]bool) {
-	names, err := t.Root.ReadDir(dir)
-	if err != nil {
-		t.note(dir, err)
-		return
-	}
-	t.dir(dir)
-	for _, name := range names {
+	for _, name := range t.list(dir) {
 		if !strings.HasSuffix(name, ".so") && !strings.Contains(name, ".so.") {
 			t.left["other files in directories of libraries"]++
 			continue
@@ -122,19 +118,6 @@ func (t *taker) library(p string, needed map[string]bool, names bool) {
 			needed[n] = true
 		}
 		t.add(p, hosttree.Library(lib), nil)
-	}
-}
-
-// programs takes the names of what can be run.
-func (t *taker) programs(dir string) {
-	names, err := t.Root.ReadDir(dir)
-	if err != nil {
-		t.note(dir, err)
-		return
-	}
-	t.dir(dir)
-	for _, name := range names {
-		t.program(path.Join(dir, name))
 	}
 }
 

@@ -144,12 +144,11 @@ func (t *taker) numbers() []string {
 
 // device keeps a character device, and what stands for its number.
 func (t *taker) device(p string) {
+	t.node(p)
 	d, err := t.Root.Device(p)
 	if err != nil {
-		t.node(p)
 		return
 	}
-	t.node(p)
 	number := numberOf(d)
 	if char := "/dev/char/" + number; t.Root.Exists(path.Dir(char)) {
 		t.node(char)
@@ -171,10 +170,9 @@ func (t *taker) node(p string) {
 		t.add(real, hosttree.Device(d), nil)
 		return
 	}
-	switch {
-	case e.Mode.IsDir():
+	if e.Mode.IsDir() {
 		t.dir(real)
-	default:
+	} else {
 		t.add(real, hosttree.File{}, nil) // such as an empty file that an engine made
 	}
 }
