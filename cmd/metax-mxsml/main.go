@@ -7,6 +7,7 @@
 package main
 
 import (
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/library"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
+
+//go:embed help.txt
+var help string
 
 // buildVersion is set by the linker.
 var buildVersion = "unknown"

@@ -141,12 +141,6 @@ func Parse(text []byte) (Snapshot, error) {
 	return s, nil
 }
 
-// Text is what a file of the tree holds; not ok if it has none there.
-func (s Snapshot) Text(path string) (text string, ok bool) {
-	file, ok := s.Tree[path].(hosttree.File)
-	return file.Data, ok
-}
-
 // within tells whether a path is dir or below it.
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 

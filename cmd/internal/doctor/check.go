@@ -117,12 +117,9 @@ var ErrUnknown = errors.New("no such check")
 // Choose returns the checks with the IDs, all if there are none, but for those to
 // be skipped. Each word is an ID or several with commas.
 func Choose(ids, skip []string) ([]Check, error) {
-	chosen, err := split(ids)
-	if err != nil {
-		return nil, err
-	}
+	chosen, unknown := split(ids)
 	skipped, err := split(skip)
-	if err != nil {
+	if err := cmp.Or(unknown, err); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(Checks(), func(c Check) bool {

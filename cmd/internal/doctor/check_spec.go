@@ -194,12 +194,7 @@ func (f *Facts) same(wins, below string) bool {
 
 // odd is the file of a conflict that is not where ours belongs.
 func (f *Facts) odd(files []string) string {
-	for _, file := range files {
-		if path.Base(file) != gpuFile {
-			return file
-		}
-	}
-	return files[0]
+	return files[max(0, slices.IndexFunc(files, func(file string) bool { return path.Base(file) != gpuFile }))]
 }
 
 // brokenOurs tells whether our own file is there and cannot be used.

@@ -184,11 +184,7 @@ func purposes(names []string) string {
 		"metax-docker": "docker run --gpus", "metax-hook": "the host's MXMACA in containers", "metax-mxsml": "asking libmxsml",
 		"metax-runtime": "engines without CDI",
 	}
-	var all []string
-	for _, name := range names {
-		all = append(all, purpose[name])
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(those(names, func(string) bool { return true }, func(name string) string { return purpose[name] }), ", ")
 }
 
 var leaseChecks = []Check{

@@ -58,11 +58,8 @@ var healthChecks = []Check{
 	{"vf-nodes", "every virtual function that a driver of the host has can be given", func(f *Facts, found *findings) {
 		var bare []string
 		for _, g := range f.Kernel.GPUs {
-			for _, s := range g.Slices {
-				if s.Kind == gpu.SliceVF && len(s.Nodes) == 0 && g.Healthy {
-					bare = append(bare, s.BDF.String())
-				}
-			}
+			without := func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF && len(s.Nodes) == 0 && g.Healthy }
+			bare = append(bare, those(g.Slices, without, func(s gpu.Slice) string { return s.BDF.String() })...)
 		}
 		if bare != nil {
 			found.add(Info, "virtual function "+list(bare)+": no device nodes", "containers do not get it; one that is for a virtual machine has none",

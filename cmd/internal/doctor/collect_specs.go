@@ -23,10 +23,8 @@ var classes = []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
 
 func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	s := Specs{Dirs: c.SpecDirs, Listing: cdi.List(c.Root, c.SpecDirs, "")}
-	for _, dir := range c.SpecDirs {
-		if !c.Trimmed && !c.Root.Exists(dir) {
-			s.Missing = append(s.Missing, dir)
-		}
+	if !c.Trimmed {
+		s.Missing = slices.DeleteFunc(slices.Clone(c.SpecDirs), c.Root.Exists)
 	}
 	for _, file := range s.Files {
 		if !ours(file.Kind) || file.Error != "" {

@@ -98,13 +98,7 @@ type Remote struct {
 
 // all are the engines that are there, in a fixed order.
 func (e Engines) all() []Engine {
-	var there []Engine
-	for _, one := range []Engine{e.Docker.Engine, e.Containerd.Engine, e.CRIO, e.Podman} {
-		if one.There() {
-			there = append(there, one)
-		}
-	}
-	return there
+	return slices.DeleteFunc([]Engine{e.Docker.Engine, e.Containerd.Engine, e.CRIO, e.Podman}, func(one Engine) bool { return !one.There() })
 }
 
 // systemdCgroups tells whether an engine has systemd manage its containers'
