@@ -22,6 +22,8 @@ const (
 type judge struct {
 	g        *topology.Graph
 	q        question
+	key      []Component // what sets are compared by, without the order of their GPUs
+	bounded  bool        // capabilities may be less than there is
 	worth    func(i, j int) int
 	classes  []topology.Kind // that occur on the node, best first
 	clusters [][]*cluster    // by class: the free GPUs that links of it or better join
@@ -46,7 +48,7 @@ type answered struct {
 }
 
 func newJudge(g *topology.Graph, w Weights, q question) (*judge, error) {
-	j := &judge{g: g, q: q, pull: make([]int, g.Len()), steps: maxSteps}
+	j := &judge{g: g, q: q, key: verifiedKeys[q.policy.objective], pull: make([]int, g.Len()), steps: maxSteps}
 	var err error
 	if j.worth, err = worth(g, w); err != nil {
 		return nil, err
@@ -263,12 +265,13 @@ func (j *judge) figure(s *weighed, what string, component Component, c Candidate
 			name = fmt.Sprintf("%s, %v×%d", what, shape[i].Class, shape[i].Size)
 		}
 		want, known := 0, true
-		if component < ByScore || slices.Contains(verifiedKeys[j.q.policy.objective], component) {
+		if component < ByScore || slices.Contains(j.key, component) {
 			want, known = s.at(component, i)
 		}
 		switch {
 		case !known:
 			j.unknown = append(j.unknown, name)
+		case j.bounded && shape != nil && v < want:
 		case component == ByClass && v != want:
 			return wrong(name, topology.Kind(v), topology.Kind(want))
 		case v != want:

@@ -33,7 +33,7 @@ func (s *weighed) others() []int {
 
 // compare tells which set the policy prefers, 1 for s, and by what.
 func (s *weighed) compare(o *weighed) (by int, decided Component, known bool) {
-	for _, c := range verifiedKeys[s.j.q.policy.objective] {
+	for _, c := range s.j.key {
 		length := 1
 		if c == ByCapability || c == ByRest {
 			length = len(s.shape(c))
