@@ -22,38 +22,61 @@ import (
 
 const module = "github.com/metax-ctk/container-toolkit/"
 
-// The floors, by package below the module. A package may import its own module's
-// packages on a lower floor, and those that it holds (discover → discover/sysfs).
+// The floors, by room: a package below the module, with those that it holds (discover →
+// discover/sysfs). A package may import rooms on lower floors, its own room, and the rooms
+// that beside lists.
 var floors = map[string]int{
-	"internal/gpu": 0, "internal/topology": 0, "internal/alloc": 0, "internal/request": 0, "internal/jsontree": 0,
-	"internal/cause": 0, "internal/compat": 0, "internal/toml": 0, "internal/svg": 0, "internal/terminal": 0, "internal/wording": 0, "internal/ldconf": 0,
-	"internal/hostfs": 1, "internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1,
-	"internal/backup": 2, "internal/snapshot": 2, "internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/engine": 2, "internal/discover": 2, "internal/dockerargs": 2,
-	"internal/hook": 2, "internal/image": 2, "internal/lowlevel": 2, "internal/occupancy": 2, "internal/oci": 2, "internal/sim": 2,
-	"cmd": 3, "docs": 3, "test/demo": 3, "test/exploits": 3, "test/faults": 3, "test/standin": 3,
+	"internal/alloc": 0, "internal/cause": 0, "internal/compat": 0, "internal/gpu": 0, "internal/jsontree": 0, "internal/ldconf": 0,
+	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/wording": 0,
+
+	"internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1, "internal/hostfs": 1,
+
+	"internal/backup": 2, "internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2,
+	"internal/engine": 2, "internal/hook": 2, "internal/image": 2, "internal/lowlevel": 2, "internal/occupancy": 2, "internal/oci": 2,
+	"internal/sim": 2, "internal/snapshot": 2,
+
+	"cmd/internal/dockerhost": 3, "cmd/internal/doctor": 3, "cmd/internal/engines": 3, "cmd/internal/keeping": 3, "cmd/internal/where": 3,
+
+	"cmd": 4, "docs": 4, "test/demo": 4, "test/exploits": 4, "test/faults": 4, "test/standin": 4,
 }
 
-// What a package's own files may not import, by prefix of the package.
+// The rooms on its own floor that a room may import, sorted.
+var beside = map[string][]string{
+	"internal/alloc":      {"internal/topology", "internal/wording"},
+	"internal/gpu":        {"internal/wording"},
+	"internal/request":    {"internal/gpu", "internal/wording"},
+	"internal/svg":        {"internal/terminal"},
+	"internal/topology":   {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
+	"cmd/internal/doctor": {"cmd/internal/dockerhost", "cmd/internal/engines", "cmd/internal/keeping"},
+}
+
+// What floor 0 may not import, nor any library but the standard one.
+var impure = []string{"os", "net", "net/http", "log", "log/slog", "time", "syscall"}
+
+// What rooms on other floors may not import.
 var forbidden = map[string][]string{
-	"internal/gpu": pure, "internal/topology": pure, "internal/alloc": pure, "internal/request": pure,
-	"internal/jsontree":   pure,
-	"internal/cause":      pure,
-	"internal/compat":     pure,
-	"internal/svg":        pure,
-	"internal/terminal":   pure,
-	"internal/wording":    pure,
-	"internal/ldconf":     pure,
-	"internal/toml":       pure,
-	"internal/dockerargs": {"os", "net", "net/http", "os/exec"},
-	"internal/config":     {"os", "net", "net/http", "os/exec"},
-	"internal/engine":     {"os", "net", "net/http", "os/exec"},
-	"internal":            {"github.com/urfave/cli/v2", "os/exec"},
+	"internal/config":     {"os", "net", "net/http"},
+	"internal/dockerargs": {"os", "net", "net/http"},
+	"internal/engine":     {"os", "net", "net/http"},
+}
+
+// The packages that may start processes or replace their own by another program, sorted.
+var mayStart = []string{
+	"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "test/faults", "test/standin",
+}
+
+// What starts processes besides all of os/exec, by package.
+var starts = map[string][]string{
+	"os":                    {"StartProcess"},
+	"syscall":               {"Exec", "ForkExec", "StartProcess"},
+	"golang.org/x/sys/unix": {"Exec"},
 }
 
 // Libraries that one package alone may import, with what is below them.
 var homes = map[string]string{
 	"github.com/pelletier/go-toml/v2": "internal/toml",
 	cdiLibrary:                        "internal/cdi",
+	"github.com/urfave/cli/v2":        "cmd/metax-ctk",
 }
 
 // cdiLibrary has a cache that watches directories and reads whatever lies in them.
@@ -92,18 +115,17 @@ var hardened = []string{
 	"github.com/containerd/containerd/v2", "google.golang.org/grpc", "github.com/godbus/dbus",
 }
 
-var pure = []string{"os", "net", "net/http", "log", "log/slog", "time", "syscall", "os/exec"}
-
 type pkg struct {
 	ImportPath string
-	Standard   bool
+	Dir        string
+	GoFiles    []string
 	Imports    []string
 	Deps       []string
 }
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", module+"...").Output()
+	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,Imports,Deps", module+"...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -135,7 +157,8 @@ func room(path string) (string, bool) {
 }
 
 func TestFloors(t *testing.T) {
-	rooms := 0
+	seen := map[string]bool{}     // rooms
+	used := map[string][]string{} // of beside
 	for _, p := range list(t) {
 		path, ours := strings.CutPrefix(p.ImportPath, module)
 		if !ours || path == "internal/floors" {
@@ -146,18 +169,20 @@ func TestFloors(t *testing.T) {
 			t.Errorf("%s stands on no floor; name it in the table", path)
 			continue
 		}
-		rooms++
+		seen[from] = true
 		for _, imported := range p.Imports {
-			target, ours := strings.CutPrefix(imported, module)
-			if to, ok := room(target); ours && to != from && floors[from] <= floors[to] && floors[from] != 0 {
-				t.Errorf("%s (floor %d) imports %s (floor %d)", path, floors[from], target, floors[to])
-			} else if ours && ok && floors[from] == 0 && floors[to] != 0 {
-				t.Errorf("%s (floor 0) imports %s (floor %d)", path, target, floors[to])
-			}
-			for prefix, names := range forbidden {
-				if inside(path, prefix) && slices.Contains(names, imported) {
-					t.Errorf("%s imports %s, which %s may not", path, imported, prefix)
+			if target, ours := strings.CutPrefix(imported, module); ours {
+				to, _ := room(target)
+				switch {
+				case to == from || floors[to] < floors[from]:
+				case floors[to] == floors[from] && slices.Contains(beside[from], to):
+					used[from] = append(used[from], to)
+				default:
+					t.Errorf("%s (floor %d) imports %s (floor %d)", path, floors[from], target, floors[to])
 				}
+			}
+			if floors[from] == 0 && slices.Contains(impure, imported) || slices.Contains(forbidden[from], imported) {
+				t.Errorf("%s imports %s, which %s may not", path, imported, from)
 			}
 			if slices.ContainsFunc(testsOnly, func(library string) bool { return inside(imported, library) }) {
 				t.Errorf("%s imports %s, which is for files of tests only", path, imported)
@@ -171,14 +196,66 @@ func TestFloors(t *testing.T) {
 					}
 				}
 			}
-			if floors[from] == 0 && !ours && !home && strings.Contains(imported, ".") {
+			if floors[from] == 0 && !strings.HasPrefix(imported, module) && !home && strings.Contains(imported, ".") {
 				t.Errorf("%s imports %s; floor 0 is standard library only", path, imported)
 			}
 		}
 	}
-	if rooms < len(floors) {
-		t.Errorf("saw %d packages of ours, fewer than the table's %d", rooms, len(floors))
+	for name := range floors {
+		if !seen[name] {
+			t.Errorf("the table has %s, which is not there", name)
+		}
 	}
+	for from, rooms := range beside {
+		slices.Sort(used[from])
+		if diff := cmp.Diff(rooms, slices.Compact(used[from])); diff != "" {
+			t.Errorf("%s imports on its own floor (-allowed +imported):\n%s", from, diff)
+		}
+	}
+}
+
+// TestProcesses compares mayStart with the packages that start processes.
+func TestProcesses(t *testing.T) {
+	found := map[string]bool{}
+	for _, p := range list(t) {
+		path, ours := strings.CutPrefix(p.ImportPath, module)
+		if !ours {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if startsProcesses(file) {
+				found[path] = true
+			}
+		}
+	}
+	if diff := cmp.Diff(mayStart, slices.Sorted(maps.Keys(found))); diff != "" {
+		t.Errorf("who starts processes (-allowed +found):\n%s", diff)
+	}
+}
+
+func startsProcesses(file *ast.File) (yes bool) {
+	names := map[string][]string{} // by the package's name in the file
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if path == "os/exec" {
+			return true
+		}
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = starts[path]
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		yes = yes || ok && slices.Contains(names[fmt.Sprint(s.X)], s.Sel.Name)
+		return true
+	})
+	return yes
 }
 
 func TestUnlinked(t *testing.T) {
