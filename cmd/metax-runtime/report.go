@@ -9,13 +9,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/internal/lowlevel"
+	"github.com/metax-ctk/container-toolkit/internal/runc"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // report says in one line on standard error why the container does not start,
 // and in the low-level runtime's log, which is what engines show.
-func (d deps) report(call lowlevel.Call, err error) {
+func (d deps) report(call runc.Call, err error) {
 	message := "metax-runtime: " + terminal.Message(err.Error())
 	if err := d.log(call, message); err != nil {
 		message += " (not in the log of the runtime: " + terminal.Message(err.Error()) + ")"
@@ -25,7 +25,7 @@ func (d deps) report(call lowlevel.Call, err error) {
 
 // log adds an entry to the log file that the engine named, in the format that it
 // named.
-func (d deps) log(call lowlevel.Call, message string) (err error) {
+func (d deps) log(call runc.Call, message string) (err error) {
 	// crun takes more than files; those that are none can be found without us.
 	path := strings.TrimPrefix(call.Log, "file:")
 	if path == "" || path == "/dev/stderr" || strings.HasPrefix(path, "journald:") || strings.HasPrefix(path, "syslog:") {

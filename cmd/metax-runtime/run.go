@@ -10,7 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/lowlevel"
+	"github.com/metax-ctk/container-toolkit/internal/runc"
 )
 
 // deps is what the program has from its process.
@@ -32,19 +32,19 @@ func run(d deps) int {
 		fmt.Fprintf(d.Out, "metax-runtime %s\n", buildVersion)
 		return 0
 	}
-	call := lowlevel.Scan(d.Args)
+	call := runc.Scan(d.Args)
 	d.report(call, d.become(call))
 	return 1
 }
 
 // become edits the bundle, if the call makes a container that asks for it, and
 // becomes the low-level runtime. It always returns an error, or does not return.
-func (d deps) become(call lowlevel.Call) error {
+func (d deps) become(call runc.Call) error {
 	settings, err := d.settings()
 	if err != nil {
 		return err
 	}
-	path, err := lowlevel.Find(settings.Runtimes)
+	path, err := runc.Find(settings.Runtimes)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ var floors = map[string]int{
 	"internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1, "internal/hostfs": 1,
 
 	"internal/backup": 2, "internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2,
-	"internal/engine": 2, "internal/hook": 2, "internal/image": 2, "internal/lowlevel": 2, "internal/occupancy": 2, "internal/oci": 2,
+	"internal/engine": 2, "internal/hook": 2, "internal/image": 2, "internal/occupancy": 2, "internal/oci": 2, "internal/runc": 2,
 	"internal/sim": 2, "internal/snapshot": 2,
 
 	"cmd/internal/dockerhost": 3, "cmd/internal/doctor": 3, "cmd/internal/engines": 3, "cmd/internal/keeping": 3, "cmd/internal/where": 3,

@@ -1,4 +1,4 @@
-package lowlevel
+package runc
 
 import (
 	"errors"
@@ -47,7 +47,7 @@ func trusted(t *testing.T) string {
 		if _, err := hostfs.Trust(base); err != nil {
 			continue
 		}
-		dir, err := os.MkdirTemp(base, "lowlevel-test-")
+		dir, err := os.MkdirTemp(base, "runc-test-")
 		if err != nil {
 			continue
 		}
