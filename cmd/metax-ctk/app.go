@@ -11,11 +11,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -113,7 +113,7 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Flags: []cli.Flag{
 			&cli.StringFlag{
-				Name: "node", Value: where.Host, EnvVars: []string{"METAX_CTK_NODE"},
+				Name: "node", Value: node.Host, EnvVars: []string{"METAX_CTK_NODE"},
 				Usage: "the node: `WHERE` is \"host\", a simulated node (metax-ctk sim list), a file with Node JSON, the text of mx-smi topo -m, a snapshot or a bug report, or - for one on standard input",
 			},
 			&cli.StringFlag{
@@ -164,8 +164,8 @@ func group(c *cli.Context) error {
 }
 
 // where returns the node that the global flags name.
-func (t toolkit) where(c *cli.Context) where.Where {
-	return where.Where{
+func (t toolkit) where(c *cli.Context) node.Where {
+	return node.Where{
 		Node: setting(c, "node", t.settings.Node), Root: setting(c, "root", t.settings.Root), Library: t.Library, Run: t.Run, In: t.In,
 	}
 }

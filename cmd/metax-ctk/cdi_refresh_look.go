@@ -11,13 +11,13 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 )
 
 // software is what MXMACA is called among the names of what a node has.
@@ -105,7 +105,7 @@ func lacking(kernel sysfs.Report) string {
 // they are in /etc/cdi.
 func known(host *hostfs.Root, opt cdi.Options) []string {
 	var names []string
-	if text, err := host.ReadFile(where.RecordPath); err == nil {
+	if text, err := host.ReadFile(node.RecordPath); err == nil {
 		if node, err := gpu.DecodeNode(text); err == nil {
 			for _, g := range node.GPUs {
 				names = append(names, g.BDF.String())

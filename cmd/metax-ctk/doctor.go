@@ -13,11 +13,11 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
@@ -129,7 +129,7 @@ func (t toolkit) diagnose(c *cli.Context, checks []doctor.Check) (report doctor.
 }
 
 // doctorConfig says where to look, and whom to ask.
-func (t toolkit) doctorConfig(c *cli.Context, at where.Where) (doctor.Config, error) {
+func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, error) {
 	host, err := hostfs.New(at.Root)
 	if err != nil {
 		return doctor.Config{}, err
@@ -140,7 +140,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at where.Where) (doctor.Config, er
 	}
 	_, bad := settings()
 	look := doctor.Config{
-		Root: host, RecordPath: where.RecordPath, Library: at.Library, SMI: at.Run, Getenv: func(string) string { return "" },
+		Root: host, RecordPath: node.RecordPath, Library: at.Library, SMI: at.Run, Getenv: func(string) string { return "" },
 		Self: self, Version: version(), ConfigPath: config.Path, Settings: bad, Rules: t.settings.MACA.Rules(), SpecDirs: cdi.Dirs(),
 		Trimmed: !t.where(c).IsHost(), LeaseDir: keeping.Dir, DockerSocket: keeping.DockerSocket, Image: c.String("image"),
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
@@ -61,7 +61,7 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &own):
 		return own.code
-	case errors.As(err, &argument), errors.Is(err, where.ErrUnknown):
+	case errors.As(err, &argument), errors.Is(err, node.ErrUnknown):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted

@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
@@ -91,7 +91,7 @@ func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]occ
 // on, as the file may have been its input.
 func (t toolkit) warnUnknown(c *cli.Context) toolkit {
 	kind, in := t.where(c).Kind()
-	if t.In = in; kind == where.Snapshot || kind == where.File {
+	if t.In = in; kind == node.Snapshot || kind == node.File {
 		t.warn(fmt.Sprintf("the node is a %s: who holds its GPUs is not known", kind))
 	}
 	return t

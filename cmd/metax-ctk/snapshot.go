@@ -10,10 +10,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/capture"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
@@ -166,18 +166,18 @@ func (r *recorder) record(argv []string, out []byte, err error) {
 
 // node discovers the node and keeps what was asked for it, so that a replay can be
 // asked the same.
-func (r *recorder) node(ctx context.Context, at where.Where) (gpu.Node, error) {
+func (r *recorder) node(ctx context.Context, at node.Where) (gpu.Node, error) {
 	if library := at.Library; library != nil {
 		at.Library = func(ctx context.Context, args ...string) ([]byte, error) {
 			out, err := library(ctx, args...)
-			r.record(append([]string{where.MXSML}, args[min(1, len(args)):]...), out, err)
+			r.record(append([]string{node.MXSML}, args[min(1, len(args)):]...), out, err)
 			return out, err
 		}
 	}
 	if run := at.Run; run != nil {
 		at.Run = func(ctx context.Context, path string, args ...string) ([]byte, error) {
 			out, err := run(ctx, path, args...)
-			r.record(append([]string{where.SMI}, args...), out, err)
+			r.record(append([]string{node.SMI}, args...), out, err)
 			return out, err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 )
 
 // What doctor finds on a host it finds on its snapshot.
@@ -28,7 +28,7 @@ func TestReplayDoctor(t *testing.T) {
 				t.Fatalf("exit code %d: %s", code, said)
 			}
 			file, _ := taken(t, deps{Run: runTool}, root)
-			at, done, err := where.Where{Node: file}.Unpack()
+			at, done, err := node.Where{Node: file}.Unpack()
 			if err != nil {
 				t.Fatal(err)
 			}

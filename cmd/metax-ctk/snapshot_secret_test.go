@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
@@ -190,7 +190,7 @@ func TestReplayMACA(t *testing.T) {
 		tr["etc/ld.so.conf.d/x.conf"] = hosttree.File{Data: "/usr/lib/x # y\n"}
 	})
 	file, _ := taken(t, deps{Run: runTool}, root)
-	at, done, err := where.Where{Node: file}.Unpack()
+	at, done, err := node.Where{Node: file}.Unpack()
 	if err != nil {
 		t.Fatal(err)
 	}

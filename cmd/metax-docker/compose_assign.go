@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
@@ -25,7 +25,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := node.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() {
 		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/dockerhost"
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
@@ -51,7 +51,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 		return options{}, err
 	}
 	daemon := sync.OnceValue(func() answer { return <-asked })
-	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := node.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() && (!o.DryRun || o.MACA.Given) {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
@@ -84,7 +84,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 }
 
 // gpus takes the GPUs, and returns the options that give them.
-func (w *wrapper) gpus(cmd dockerargs.Command, c *chooser, at where.Where, socket string, daemon func() answer) ([]string, error) {
+func (w *wrapper) gpus(cmd dockerargs.Command, c *chooser, at node.Where, socket string, daemon func() answer) ([]string, error) {
 	g, err := newGiven(c.node, w.settings.Root)
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (w *wrapper) inject(g given, way config.Value, daemon answer) (compose.Give
 
 // obtain chooses the GPUs among the free ones of this node and takes the lease of
 // them: none for a dry run, nor for a node elsewhere, of which all are free.
-func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at where.Where, socket string) ([]gpu.GPU, *occupancy.Lease, error) {
+func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at node.Where, socket string) ([]gpu.GPU, *occupancy.Lease, error) {
 	o := cmd.Options
 	var holders []occupancy.Holder
 	if at.IsHost() {

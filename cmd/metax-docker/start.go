@@ -10,10 +10,10 @@ import (
 	"syscall"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
-	"github.com/metax-ctk/container-toolkit/cmd/internal/where"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/docker"
 )
@@ -25,7 +25,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if err != nil || socket == "" || len(cmd.Names) == 0 {
 		return nil // containers elsewhere, or of an engine without a daemon
 	}
-	at := where.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := node.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() {
 		return nil
 	}

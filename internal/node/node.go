@@ -1,7 +1,7 @@
-// Package where finds the node that a command is about: this host, a host tree
+// Package node finds the node that a command is about: this host, a host tree
 // below --root, a built-in simulated node, or a file. It is what metax-ctk and
 // metax-docker have in common, so that both see the same node.
-package where
+package node
 
 import (
 	"bytes"
