@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
+	"github.com/metax-ctk/container-toolkit/internal/setup"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
@@ -39,7 +39,7 @@ Examples:
 Exit codes: 0 done, or nothing to do; 1 failed; 2 usage; 3 --verify, and no MetaX
 GPU is here; 4 --verify found something that is not as it should be.`,
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "engine", Value: "auto", Usage: "`ENGINE` to set up: " + strings.Join(engines.Names(), ", ") + ", or auto"},
+					&cli.StringFlag{Name: "engine", Value: "auto", Usage: "`ENGINE` to set up: " + strings.Join(setup.Names(), ", ") + ", or auto"},
 					&cli.StringFlag{Name: "config", Usage: "the engine's main configuration `FILE`, below the root (default: the usual one)"},
 					&cli.StringFlag{Name: "engine-version", Usage: "take the engine for `VERSION` (default: what it says)"},
 					&cli.StringFlag{Name: "name", Value: "metax", Usage: "`NAME` of the runtime in the engine"},
@@ -78,12 +78,12 @@ func (t toolkit) runtimeWitness(c *cli.Context) error {
 	if c.NArg() > 0 && !c.Bool("check") {
 		return usagef("witness takes no argument without --check")
 	}
-	seen, err := engines.Witness()
+	seen, err := setup.Witness()
 	if err != nil {
 		return err
 	}
 	if c.Bool("check") {
-		if differs := engines.Difference(c.Args().Slice(), seen); differs != "" {
+		if differs := setup.Difference(c.Args().Slice(), seen); differs != "" {
 			fmt.Fprintln(t.Out, terminal.Line(differs))
 			return errProblems
 		}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/setup"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
@@ -22,9 +22,9 @@ import (
 const restartPatience = 2 * time.Minute
 
 // plan is what has to be changed.
-type plan func(engines.Engine) ([]backup.Change, error)
+type plan func(setup.Engine) ([]backup.Change, error)
 
-func (r configuring) configure(e engines.Engine) ([]backup.Change, error) {
+func (r configuring) configure(e setup.Engine) ([]backup.Change, error) {
 	changes, err := e.Configure(r.setup)
 	if err != nil {
 		return nil, err
@@ -40,13 +40,13 @@ func (r configuring) configure(e engines.Engine) ([]backup.Change, error) {
 }
 
 // another tells whether our runtime is set up under another name too.
-func (r configuring) another(e engines.Engine) bool {
+func (r configuring) another(e setup.Engine) bool {
 	return slices.ContainsFunc(e.Ours(r.setup), func(name string) bool { return name != r.setup.Name })
 }
 
 // remove takes out what is ours; with the last of it, a file that nobody else has
 // changed becomes what it was.
-func (r configuring) remove(e engines.Engine) ([]backup.Change, error) {
+func (r configuring) remove(e setup.Engine) ([]backup.Change, error) {
 	changes, err := e.Remove(r.setup)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (r configuring) remove(e engines.Engine) ([]backup.Change, error) {
 	return list, nil
 }
 
-func (r configuring) verify(e engines.Engine, done *outcome) error {
+func (r configuring) verify(e setup.Engine, done *outcome) error {
 	if !r.host.Root.Real() {
 		return errors.New("below another root there is no engine that runs; leave out --verify, or --root")
 	}
@@ -77,7 +77,7 @@ func (r configuring) verify(e engines.Engine, done *outcome) error {
 		return err
 	}
 	r.host.Nodes = nodesOf(node)
-	again, err := r.host.Named(r.c.Context, e.Name, engines.Options{Config: e.Config, Version: e.Version})
+	again, err := r.host.Named(r.c.Context, e.Name, setup.Options{Config: e.Config, Version: e.Version})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (r configuring) verify(e engines.Engine, done *outcome) error {
 }
 
 // carryOut plans and does it, unless it is only to be shown.
-func (r configuring) carryOut(e engines.Engine, plan plan, done *outcome) error {
+func (r configuring) carryOut(e setup.Engine, plan plan, done *outcome) error {
 	changes, err := plan(e)
 	if err == nil && len(changes) > 0 && !r.c.Bool("dry-run") {
 		// Once more, while no other metax-ctk does.

@@ -15,17 +15,17 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/setup"
 )
 
 // configuring is one run of runtime configure.
 type configuring struct {
 	toolkit
 	c     *cli.Context
-	host  engines.Host
+	host  setup.Host
 	store backup.Store
 	setup engine.Setup
 }
@@ -41,10 +41,10 @@ type outcome struct {
 	// Notes are what the changes do not do.
 	Notes []string `json:"notes,omitempty"`
 	// Activate is the command that makes the engine read the changes.
-	Activate  string          `json:"activate,omitempty"`
-	Activated bool            `json:"activated,omitempty"`
-	Proofs    []engines.Proof `json:"proofs,omitempty"`
-	Error     string          `json:"error,omitempty"`
+	Activate  string        `json:"activate,omitempty"`
+	Activated bool          `json:"activated,omitempty"`
+	Proofs    []setup.Proof `json:"proofs,omitempty"`
+	Error     string        `json:"error,omitempty"`
 }
 
 // changed is one file that was, or would be, changed.
@@ -66,7 +66,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	act := func(e engines.Engine, done *outcome) error { return r.carryOut(e, r.configure, done) }
+	act := func(e setup.Engine, done *outcome) error { return r.carryOut(e, r.configure, done) }
 	switch {
 	case c.Bool("remove"):
 		act = r.removeAll
@@ -98,7 +98,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 				failed = append(failed, fmt.Errorf("%s: %w", e.Name, explained(err)))
 			}
 		}
-		problems = problems || slices.ContainsFunc(done.Proofs, func(p engines.Proof) bool { return !p.OK && !p.Unknown })
+		problems = problems || slices.ContainsFunc(done.Proofs, func(p setup.Proof) bool { return !p.OK && !p.Unknown })
 		all = append(all, done)
 	}
 	err = cmp.Or(t.print(c, all, outcomeText(all, c.Bool("dry-run"))), errors.Join(failed...))
@@ -110,7 +110,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 
 // removeAll takes out the runtime of the name that is given, or else of every name
 // that it has.
-func (r configuring) removeAll(e engines.Engine, done *outcome) error {
+func (r configuring) removeAll(e setup.Engine, done *outcome) error {
 	names := e.Ours(r.setup)
 	if len(names) == 0 || r.c.IsSet("name") {
 		names = []string{r.setup.Name}
@@ -166,7 +166,7 @@ func (t toolkit) configuring(c *cli.Context) (configuring, error) {
 	if err != nil {
 		return configuring{}, err
 	}
-	r := configuring{toolkit: t, c: c, host: engines.Host{Root: root, Getenv: os.Getenv}}
+	r := configuring{toolkit: t, c: c, host: setup.Host{Root: root, Getenv: os.Getenv}}
 	dir := c.String("backup-dir")
 	if dir == "" {
 		if dir, err = r.host.At(backup.Dir); err != nil {
@@ -212,7 +212,7 @@ func (r configuring) programPath(option, name string) (string, error) {
 }
 
 // engines are those that the command line means.
-func (r configuring) engines() ([]engines.Engine, error) {
+func (r configuring) engines() ([]setup.Engine, error) {
 	name := r.c.String("engine")
 	if name != "auto" {
 		if file := r.c.String("config"); file != "" && r.host.Root.Real() && os.Geteuid() == 0 {
@@ -220,13 +220,13 @@ func (r configuring) engines() ([]engines.Engine, error) {
 				return nil, fmt.Errorf("--config %s: %w, who could lead root to another file; run it as that user, or name the file by a path of root's", file, err)
 			}
 		}
-		e, err := r.host.Named(r.c.Context, name, engines.Options{
+		e, err := r.host.Named(r.c.Context, name, setup.Options{
 			Config: r.c.String("config"), Version: engine.ParseVersion(r.c.String("engine-version")),
 		})
-		if errors.Is(err, engines.ErrUnknown) {
+		if errors.Is(err, setup.ErrUnknown) {
 			return nil, usage(err)
 		}
-		return []engines.Engine{e}, err
+		return []setup.Engine{e}, err
 	}
 	list, err := r.host.Found(r.c.Context)
 	if err == nil && len(list) == 0 {

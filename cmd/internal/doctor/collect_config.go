@@ -5,11 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+	"github.com/metax-ctk/container-toolkit/internal/setup"
 )
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -31,7 +31,7 @@ func usernsRemap(host *hostfs.Root) string {
 // containerdConfig reads containerd's file and what it imports.
 func containerdConfig(c Config, d *Containerd) {
 	d.Config, d.Ours = containerd.DefaultPath, containerd.DefaultDropIn
-	in, err := engines.Host{Root: c.Root}.Containerd(d.Version)
+	in, err := setup.Host{Root: c.Root}.Containerd(d.Version)
 	if err == nil {
 		d.State, err = containerd.Read(in)
 	}

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/dockerhost"
-	"github.com/metax-ctk/container-toolkit/cmd/internal/engines"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/setup"
 )
 
 // find returns the path in the host of a program.
-func find(host *hostfs.Root, name string) string { return engines.Host{Root: host}.Program(name) }
+func find(host *hostfs.Root, name string) string { return setup.Host{Root: host}.Program(name) }
 
 // look finds an engine's program and asks it for its version.
 func look(ctx context.Context, c Config, name, program string) Engine {
@@ -95,7 +95,7 @@ func crioFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 // there: it may be one that is to come.
 func (e *Engine) configured(c Config) {
 	var err error
-	e.Config, e.State, err = engines.Host{Root: c.Root}.State(e.Name, e.Version)
+	e.Config, e.State, err = setup.Host{Root: c.Root}.State(e.Name, e.Version)
 	if err != nil {
 		e.Broken = err.Error()
 		return
