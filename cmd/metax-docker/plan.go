@@ -8,13 +8,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/dockerhost"
 	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
@@ -303,7 +303,7 @@ func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
 	host, _ := global.Last("host")
 	contextName, _ := global.Last("context")
 	configDir, _ := global.Last("config")
-	address, origin, err := dockerhost.Endpoint(dockerhost.Asked{Host: host, Context: contextName, ConfigDir: configDir, Getenv: w.Getenv})
+	address, origin, err := dockerd.Endpoint(dockerd.ClientOptions{Host: host, Context: contextName, ConfigDir: configDir, Getenv: w.Getenv})
 	if err != nil {
 		return "", err
 	}

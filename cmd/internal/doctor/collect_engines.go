@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/dockerhost"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -135,7 +134,7 @@ func remoteFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 
 // dockerRemote is nil where docker's client talks to a daemon of this host.
 func dockerRemote(getenv func(string) string) (*Remote, error) {
-	address, origin, err := dockerhost.Endpoint(dockerhost.Asked{Getenv: getenv})
+	address, origin, err := dockerd.Endpoint(dockerd.ClientOptions{Getenv: getenv})
 	if err != nil || !elsewhere(address) {
 		return nil, err
 	}

@@ -1,6 +1,4 @@
-// Package dockerhost finds the daemon that docker's client would talk to, by the
-// client's own rules; it talks to none.
-package dockerhost
+package dockerd
 
 import (
 	"crypto/sha256"
@@ -13,40 +11,41 @@ import (
 	"strings"
 )
 
-// Default is docker's own.
-const Default = "unix:///var/run/docker.sock"
+// defaultEndpoint is where docker's client finds the daemon unless told otherwise.
+const defaultEndpoint = "unix:///var/run/docker.sock"
 
-// Asked is what the command line and the environment say of the daemon.
-type Asked struct {
+// ClientOptions is what the command line and the environment of docker's client say of
+// the daemon.
+type ClientOptions struct {
 	Host      string // -H, --host; the last one
 	Context   string // -c, --context
 	ConfigDir string // --config
 	Getenv    func(string) string
 }
 
-// Endpoint returns the address of the daemon that docker would talk to, and
-// what named it, in docker's own order: --context, --host, DOCKER_HOST,
-// DOCKER_CONTEXT, the current context of config.json.
-func Endpoint(a Asked) (address, origin string, err error) {
-	if a.Context == "" {
-		if a.Host != "" {
-			return normalise(a.Host), "--host", nil
+// Endpoint returns the address of the daemon that docker's client would talk to, and
+// what named it, in the client's own order: --context, --host, DOCKER_HOST,
+// DOCKER_CONTEXT, the current context of config.json. It talks to no daemon.
+func Endpoint(o ClientOptions) (address, origin string, err error) {
+	if o.Context == "" {
+		if o.Host != "" {
+			return normalise(o.Host), "--host", nil
 		}
-		if host := a.Getenv("DOCKER_HOST"); host != "" {
+		if host := o.Getenv("DOCKER_HOST"); host != "" {
 			return normalise(host), "DOCKER_HOST", nil
 		}
 	}
-	dir := a.configDir()
-	context, origin := a.Context, "--context"
+	dir := o.configDir()
+	context, origin := o.Context, "--context"
 	if context == "" {
-		context, origin = a.Getenv("DOCKER_CONTEXT"), "DOCKER_CONTEXT"
+		context, origin = o.Getenv("DOCKER_CONTEXT"), "DOCKER_CONTEXT"
 	}
 	if context == "" {
 		context = currentContext(dir)
 		origin = "the current docker context"
 	}
 	if context == "" || context == "default" {
-		return Default, "default", nil
+		return defaultEndpoint, "default", nil
 	}
 	address, err = contextHost(dir, context)
 	return address, fmt.Sprintf("%s %q", origin, context), err
@@ -65,14 +64,14 @@ func normalise(host string) string {
 
 // configDir is docker's configuration directory, empty where there is none to
 // be found.
-func (a Asked) configDir() string {
-	if a.ConfigDir != "" {
-		return a.ConfigDir
+func (o ClientOptions) configDir() string {
+	if o.ConfigDir != "" {
+		return o.ConfigDir
 	}
-	if dir := a.Getenv("DOCKER_CONFIG"); dir != "" {
+	if dir := o.Getenv("DOCKER_CONFIG"); dir != "" {
 		return dir
 	}
-	home := a.Getenv("HOME")
+	home := o.Getenv("HOME")
 	if home == "" {
 		if u, err := user.Current(); err == nil {
 			home = u.HomeDir
@@ -120,7 +119,7 @@ func contextHost(dir, name string) (string, error) {
 	if host := meta.Endpoints["docker"].Host; host != "" {
 		return normalise(host), nil
 	}
-	return Default, nil
+	return defaultEndpoint, nil
 }
 
 func digest(name string) string {
