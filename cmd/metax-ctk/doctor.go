@@ -12,7 +12,7 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -142,7 +142,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 	look := doctor.Config{
 		Root: host, RecordPath: node.RecordPath, Library: at.Library, SMI: at.Run, Getenv: func(string) string { return "" },
 		Self: self, Version: version(), ConfigPath: config.Path, Settings: bad, Rules: t.settings.MACA.Rules(), SpecDirs: cdi.Dirs(),
-		Trimmed: !t.where(c).IsHost(), LeaseDir: keeping.Dir, DockerSocket: keeping.DockerSocket, Image: c.String("image"),
+		Trimmed: !t.where(c).IsHost(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket, Image: c.String("image"),
 	}
 	quiet := t
 	quiet.Err = io.Discard
@@ -157,7 +157,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 		return look, nil
 	}
 	look.Leases = func(ctx context.Context, node gpu.Node) (occupancy.Report, error) {
-		k, err := quiet.keeping(c, node)
+		k, err := quiet.keeper(c, node)
 		if err != nil {
 			return occupancy.Report{}, err
 		}

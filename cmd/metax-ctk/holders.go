@@ -8,27 +8,28 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/ps"
 )
 
-// keeping opens the leases of the node, which must be a host.
-func (t toolkit) keeping(c *cli.Context, node gpu.Node) (keeping.Keeping, error) {
+// keeper opens the leases of the node, which must be a host.
+func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 	most, err := t.settings.Waits()
 	if err != nil {
-		return keeping.Keeping{}, err
+		return assign.Keeper{}, err
 	}
-	k, err := keeping.New(keeping.Config{
+	k, err := assign.New(assign.Config{
 		Node: node, Root: t.where(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most, Containerd: containerds,
 	})
 	if err != nil {
 		return k, fmt.Errorf("open the leases: %w", err)
 	}
-	k.Clamped = func(requests []occupancy.Ticket) { t.warn(keeping.Clamped(requests, most)) }
+	k.Clamped = func(requests []occupancy.Ticket) { t.warn(assign.Clamped(requests, most)) }
 	return k, nil
 }
 
@@ -37,12 +38,12 @@ func (t toolkit) keeping(c *cli.Context, node gpu.Node) (keeping.Keeping, error)
 func containerds(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 	// What cannot be listed belongs to a containerd whose socket says so too.
 	tasks, _ := proc.Tasks()
-	usual := keeping.Containerd("", os.Getenv)
+	usual := assign.Containerd("", os.Getenv)
 	installed := containerd.Addresses("/")
 	if os.Getenv("CONTAINERD_ADDRESS") != "" {
 		installed = append(installed, usual)
 	}
-	addresses := keeping.ContainerdAddresses(s, tasks, installed...)
+	addresses := assign.ContainerdAddresses(s, tasks, installed...)
 	if len(addresses) == 0 {
 		addresses = []string{usual}
 	}
@@ -59,7 +60,7 @@ func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (occupanc
 	if !t.where(c).IsHost() {
 		return occupancy.Report{}, nil
 	}
-	k, err := t.keeping(c, node)
+	k, err := t.keeper(c, node)
 	if err != nil {
 		return occupancy.Report{}, err
 	}
@@ -105,8 +106,8 @@ func (t toolkit) warnLost(why string) {
 
 // warnBlind says what sources that failed keep from us.
 func (t toolkit) warnBlind(looks []occupancy.Look) {
-	for _, s := range keeping.Sources(looks) {
-		if s.Status == keeping.Failed || s.Status == keeping.Partial {
+	for _, s := range ps.Sources(looks) {
+		if s.Status == ps.Failed || s.Status == ps.Partial {
 			t.warn(fmt.Sprintf("GPUs that look free may be held: %s: %s", s, s.Message))
 		}
 	}

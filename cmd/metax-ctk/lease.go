@@ -8,9 +8,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -77,7 +78,7 @@ func (t toolkit) leaseRelease(c *cli.Context) error {
 		return err
 	}
 	slices.Sort(ids)
-	me := keeping.Me()
+	me := assign.Me()
 	leases, ended, err := k.Release(c.Context, slices.Compact(ids), *me, c.Bool("force"))
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (t toolkit) leaseRelease(c *cli.Context) error {
 	for i, l := range leases {
 		closed[i].Lease = l
 	}
-	return t.printReleased(c, keeping.DescribeClosed(node, closed), ended)
+	return t.printReleased(c, ps.DescribeClosed(node, closed), ended)
 }
 
 func (t toolkit) leaseGC(c *cli.Context) error {
@@ -98,32 +99,32 @@ func (t toolkit) leaseGC(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range keeping.Sources(looks) {
-		if s.Status == keeping.Failed || s.Status == keeping.Partial {
+	for _, s := range ps.Sources(looks) {
+		if s.Status == ps.Failed || s.Status == ps.Partial {
 			t.warn(fmt.Sprintf("leases that are over may stay: %s: %s", s, s.Message))
 		}
 	}
-	return t.printReleased(c, keeping.DescribeClosed(node, closed), nil)
+	return t.printReleased(c, ps.DescribeClosed(node, closed), nil)
 }
 
 // writable opens the leases of the node for a command that changes them.
-func (t toolkit) writable(c *cli.Context) (gpu.Node, keeping.Keeping, error) {
+func (t toolkit) writable(c *cli.Context) (gpu.Node, assign.Keeper, error) {
 	if err := t.onHost(c, "leases"); err != nil {
-		return gpu.Node{}, keeping.Keeping{}, err
+		return gpu.Node{}, assign.Keeper{}, err
 	}
 	node, err := t.node(c)
 	if err != nil {
-		return gpu.Node{}, keeping.Keeping{}, err
+		return gpu.Node{}, assign.Keeper{}, err
 	}
-	k, err := t.keeping(c, node)
+	k, err := t.keeper(c, node)
 	return node, k, err
 }
 
 // printReleased prints the leases and the requests that are no more.
-func (t toolkit) printReleased(c *cli.Context, leases []keeping.Lease, requests []occupancy.Ticket) error {
+func (t toolkit) printReleased(c *cli.Context, leases []ps.Lease, requests []occupancy.Ticket) error {
 	released := struct {
-		Released []keeping.Lease `json:"released"`
-		Ended    []string        `json:"ended,omitempty"` // requests, by ID
+		Released []ps.Lease `json:"released"`
+		Ended    []string   `json:"ended,omitempty"` // requests, by ID
 	}{Released: leases}
 	for _, r := range requests {
 		released.Ended = append(released.Ended, r.ID)
@@ -156,11 +157,11 @@ func (t toolkit) leaseList(c *cli.Context) error {
 		return err
 	}
 	t.warnLost(report.State.Lost)
-	told := keeping.DescribeLeases(node, report)
+	told := ps.DescribeLeases(node, report)
 	return t.print(c, told, leaseTable(told))
 }
 
-func leaseTable(told keeping.Leases) string {
+func leaseTable(told ps.Leases) string {
 	rows := [][]string{{"ID", "GPUS", "STATE", "CONTAINER", "ENGINE", "USER", "SINCE"}}
 	for _, l := range told.Leases {
 		state := l.State
@@ -177,7 +178,7 @@ func leaseTable(told keeping.Leases) string {
 }
 
 // gpusOf names the lease's GPUs, by address if the node has lost some.
-func gpusOf(l keeping.Lease) string {
+func gpusOf(l ps.Lease) string {
 	if len(l.GPUs) == len(l.BDFs) {
 		return "GPU " + wording.List(l.GPUs)
 	}

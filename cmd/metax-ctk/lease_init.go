@@ -46,7 +46,7 @@ func (t toolkit) leaseInit(c *cli.Context) error {
 		return err
 	}
 	// It is made at boot, when the GPUs may not be there yet.
-	k, err := t.keeping(c, gpu.NewNode(""))
+	k, err := t.keeper(c, gpu.NewNode(""))
 	if err != nil {
 		return err
 	}

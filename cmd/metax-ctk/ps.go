@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -79,12 +79,12 @@ func (t toolkit) psOnce(c *cli.Context) error {
 		return fmt.Errorf("find out which GPUs are held: %w", err)
 	}
 	t.warnLost(report.State.Lost)
-	told := keeping.Describe(node, report)
+	told := ps.Describe(node, report)
 	return t.print(c, told, psTable(told))
 }
 
 // psTable has a row for each GPU and holder, and below what else there is to say.
-func psTable(o keeping.Occupancy) string {
+func psTable(o ps.Occupancy) string {
 	rows := [][]string{{"GPU", "STATE", "HOLDER", "CONTAINER", "ENGINE", "USER", "SINCE", "SOURCE"}}
 	for _, g := range o.GPUs {
 		if len(g.Holders) == 0 {
@@ -104,7 +104,7 @@ func psTable(o keeping.Occupancy) string {
 	return columns(rows) + queueTable(o.Queue) + sourceNote(o.Sources)
 }
 
-func stateOf(g keeping.GPU, h keeping.Holder) string {
+func stateOf(g ps.GPU, h ps.Holder) string {
 	state := h.State
 	if h.Lease != nil && h.Lease.Shared {
 		state += ", shared"
@@ -119,7 +119,7 @@ func stateOf(g keeping.GPU, h keeping.Holder) string {
 }
 
 // holderOf names the holder by what is most firm about it.
-func holderOf(h keeping.Holder) string {
+func holderOf(h ps.Holder) string {
 	switch {
 	case h.Lease != nil:
 		return "lease " + h.Lease.ID
@@ -135,7 +135,7 @@ func holderOf(h keeping.Holder) string {
 }
 
 // containerOf names the holder's container, and its engine.
-func containerOf(h keeping.Holder) (name, engine string) {
+func containerOf(h ps.Holder) (name, engine string) {
 	switch {
 	case h.Container != nil && h.Container.Name != "":
 		return h.Container.Name, h.Container.Engine
@@ -148,7 +148,7 @@ func containerOf(h keeping.Holder) (name, engine string) {
 }
 
 // queueTable has the requests that wait, if there are any, in their order.
-func queueTable(queue []keeping.Waiting) string {
+func queueTable(queue []ps.Waiting) string {
 	if len(queue) == 0 {
 		return ""
 	}
@@ -166,18 +166,18 @@ func queueTable(queue []keeping.Waiting) string {
 
 // sourceNote says in one line what was not looked at, and why. An engine counts
 // as absent if it is nowhere.
-func sourceNote(sources []keeping.Source) string {
+func sourceNote(sources []ps.Source) string {
 	var absent, rest []string
 	for _, s := range sources {
 		switch s.Status {
-		case keeping.Absent:
-			there := slices.ContainsFunc(sources, func(o keeping.Source) bool { return o.Engine == s.Engine && o.Status != keeping.Absent })
+		case ps.Absent:
+			there := slices.ContainsFunc(sources, func(o ps.Source) bool { return o.Engine == s.Engine && o.Status != ps.Absent })
 			if !there && !slices.Contains(absent, s.Engine) {
 				absent = append(absent, s.Engine)
 			}
-		case keeping.Partial:
+		case ps.Partial:
 			rest = append(rest, fmt.Sprintf("seen in part: %s: %s", s, s.Message))
-		case keeping.Failed:
+		case ps.Failed:
 			rest = append(rest, fmt.Sprintf("not seen: %s: %s", s, s.Message))
 		}
 	}

@@ -15,10 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/ps"
 )
 
 // TestOccupancyJSON decodes what ps prints as metax-docker does.
@@ -40,7 +41,7 @@ func TestOccupancyJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, keeping.Dir, "leases.json"), state, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(root, assign.Dir, "leases.json"), state, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	text := output(t, "--root", root, "ps", "-o", "json")
@@ -50,7 +51,7 @@ func TestOccupancyJSON(t *testing.T) {
 	if strings.Contains(text, "null") {
 		t.Errorf("a null:\n%s", text)
 	}
-	var got keeping.Occupancy
+	var got ps.Occupancy
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&got); err != nil {
@@ -60,11 +61,11 @@ func TestOccupancyJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []keeping.Holder{{
+	want := []ps.Holder{{
 		State: "open", Sources: []string{occupancy.FromProcess}, User: me.Username,
-		Processes: []keeping.Process{{Command: "sleep", User: me.Username}},
+		Processes: []ps.Process{{Command: "sleep", User: me.Username}},
 	}}
-	if d := cmp.Diff(want, got.GPUs[1].Holders, cmpopts.IgnoreFields(keeping.Process{}, "PID")); d != "" {
+	if d := cmp.Diff(want, got.GPUs[1].Holders, cmpopts.IgnoreFields(ps.Process{}, "PID")); d != "" {
 		t.Error(d)
 	}
 	for i, g := range got.GPUs {
@@ -79,7 +80,7 @@ func TestOccupancyJSON(t *testing.T) {
 	if d := cmp.Diff([]string{"containerd", "cri-o", "docker", "podman", "processes"}, slices.Compact(engines)); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{occupancy.APIVersion, keeping.OccupancyKind}, []string{got.APIVersion, got.Kind}); d != "" {
+	if d := cmp.Diff([]string{occupancy.APIVersion, ps.OccupancyKind}, []string{got.APIVersion, got.Kind}); d != "" {
 		t.Error(d)
 	}
 }
@@ -112,7 +113,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", tc.format, code, &errs)
 		}
 		docs := slices.DeleteFunc(strings.Split(out.text.String(), tc.sep), func(s string) bool { return s == "" })
-		if len(docs) != 2 || docs[0] != docs[1] || !strings.Contains(docs[0], keeping.OccupancyKind) {
+		if len(docs) != 2 || docs[0] != docs[1] || !strings.Contains(docs[0], ps.OccupancyKind) {
 			t.Errorf("%s: got %q", tc.format, docs)
 		}
 	}
@@ -139,27 +140,27 @@ func TestBetween(t *testing.T) {
 }
 
 func TestPsTable(t *testing.T) {
-	o := keeping.Occupancy{
-		GPUs: []keeping.GPU{
-			{Index: 0, Healthy: true, Holders: []keeping.Holder{
+	o := ps.Occupancy{
+		GPUs: []ps.GPU{
+			{Index: 0, Healthy: true, Holders: []ps.Holder{
 				{
 					State: "pending", Sources: []string{"lease"}, User: "eve\x1b[2J",
-					Lease: &keeping.Lease{ID: "aaaaaaaaaaaa", Shared: true, Container: strings.Repeat("5", 64), Engine: "podman"},
+					Lease: &ps.Lease{ID: "aaaaaaaaaaaa", Shared: true, Container: strings.Repeat("5", 64), Engine: "podman"},
 				},
-				{State: "running", Container: &keeping.Container{ID: strings.Repeat("6", 64), Engine: "containerd"}},
+				{State: "running", Container: &ps.Container{ID: strings.Repeat("6", 64), Engine: "containerd"}},
 			}},
-			{Index: 1, Holders: []keeping.Holder{
-				{State: "open", Sources: []string{"process"}, Processes: []keeping.Process{{PID: 7, Command: "a\nb"}}},
+			{Index: 1, Holders: []ps.Holder{
+				{State: "open", Sources: []string{"process"}, Processes: []ps.Process{{PID: 7, Command: "a\nb"}}},
 			}},
 			{Index: 2},
 		},
-		Sources: []keeping.Source{
-			{Engine: "docker", Endpoint: "/a", Status: keeping.Absent},
-			{Engine: "docker", Endpoint: "/b", Status: keeping.OK},
-			{Engine: "podman", Status: keeping.Absent},
-			{Engine: "podman", Status: keeping.Absent},
-			{Engine: "processes", Status: keeping.Partial, Message: "some"},
-			{Engine: "containerd", Endpoint: "/c", Status: keeping.Failed, Message: "no answer"},
+		Sources: []ps.Source{
+			{Engine: "docker", Endpoint: "/a", Status: ps.Absent},
+			{Engine: "docker", Endpoint: "/b", Status: ps.OK},
+			{Engine: "podman", Status: ps.Absent},
+			{Engine: "podman", Status: ps.Absent},
+			{Engine: "processes", Status: ps.Partial, Message: "some"},
+			{Engine: "containerd", Endpoint: "/c", Status: ps.Failed, Message: "no answer"},
 		},
 	}
 	const want = `GPU  STATE            HOLDER                  CONTAINER     ENGINE      USER     SINCE  SOURCE

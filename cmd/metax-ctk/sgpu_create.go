@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
@@ -181,7 +181,7 @@ func (t toolkit) complete(c *cli.Context, of gpu.BDF, made []sliceRow) {
 // enable switches a GPU that nobody holds to slice mode. It is ours meanwhile, under
 // a lease, so that nobody comes by it between the look and the switch.
 func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, maker inTurn) error {
-	k, err := t.keeping(c, node)
+	k, err := t.keeper(c, node)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, maker inTurn) 
 	}
 	taken, err := k.Take(c.Context, occupancy.Claim{
 		Leases: []occupancy.Lease{{
-			ID: occupancy.LeaseID(k.Boot, client, 0), Verb: occupancy.VerbEnable, Client: client, User: keeping.Me(),
+			ID: occupancy.LeaseID(k.Boot, client, 0), Verb: occupancy.VerbEnable, Client: client, User: assign.Me(),
 		}},
 		Choose: func(holders []occupancy.Holder, _ []gpu.BDF) ([][]gpu.BDF, error) {
 			if held := occupancy.Held(holders, g.BDF); held != nil {

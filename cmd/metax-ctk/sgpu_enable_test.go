@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
@@ -49,14 +49,14 @@ func TestSGPUEnable(t *testing.T) {
 		"another is held":    {leases: lease(gpus[1].BDF, false), code: exitFailed, says: "shows no new one", switched: true},
 		"held":               {leases: lease(gpus[0].BDF, false), code: exitUnmet, says: "GPU 0 is held by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
 		"shared":             {leases: lease(gpus[0].BDF, true), code: exitUnmet, says: "GPU 0 is held by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
-		"others wait for it": {queue: []occupancy.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self, Marked: keeping.Proc().Uptime() + 4*time.Second}}, code: exitUnmet, says: "a request that came earlier waits"},
+		"others wait for it": {queue: []occupancy.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self, Marked: assign.Proc().Uptime() + 4*time.Second}}, code: exitUnmet, says: "a request that came earlier waits"},
 		"it fails":           {switching: refuses, code: exitFailed, says: "switch GPU 0 to slice mode: the driver refuses", switched: true},
 		"it is interrupted":  {switching: context.Canceled, interrupt: true, code: exitInterrupted, switched: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "node")
 			output(t, "sim", "create", "c500-8-sgpu", root)
-			file := filepath.Join(root, keeping.Dir, "leases.json")
+			file := filepath.Join(root, assign.Dir, "leases.json")
 			before := newState(t)
 			before.Leases, before.Queue = append(before.Leases, tc.leases...), tc.queue
 			writeState(t, root, before)
@@ -120,7 +120,7 @@ func writeState(t *testing.T, root string, s occupancy.State) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(root, keeping.Dir, "leases.json")
+	file := filepath.Join(root, assign.Dir, "leases.json")
 	if err := errors.Join(os.WriteFile(file, text, 0o644), os.Chmod(file, 0o644)); err != nil {
 		t.Fatal(err)
 	}

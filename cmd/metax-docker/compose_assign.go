@@ -47,7 +47,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	state, err := w.keeping.Store.Read()
+	state, err := w.keeper.Store.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (w *wrapper) claim(p *project, c *composer, socket string) error {
 		var err error
 		if p.cmd.DryRun() {
 			var report occupancy.Report
-			if report, err = w.keeping.Report(context.Background()); err == nil {
+			if report, err = w.keeper.Report(context.Background()); err == nil {
 				_, err = c.choose(report.HoldersOf(c.named()), nil)
 			}
 		} else {

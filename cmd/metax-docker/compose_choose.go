@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
@@ -114,7 +114,7 @@ func (r resident) lease(state occupancy.State) (labels map[string]string, leased
 		return nil, false
 	}
 	l := state.Lease(id)
-	mine := l != nil && l.Container == "" && l.User != nil && l.User.UID == keeping.Me().UID
+	mine := l != nil && l.Container == "" && l.User != nil && l.User.UID == assign.Me().UID
 	if l != nil && l.Container != r.id && !mine {
 		return nil, false
 	}

@@ -62,7 +62,7 @@ func (w *wrapper) inspect(p *project, socket string) error {
 		if _, ok := p.requests[r.service]; !ok {
 			continue
 		}
-		c, err := source.Container(context.Background(), r.id, w.keeping.Devices)
+		c, err := source.Container(context.Background(), r.id, w.keeper.Devices)
 		if err != nil {
 			return fmt.Errorf("look at the container of service %q: %w", r.service, err)
 		}

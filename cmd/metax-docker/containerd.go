@@ -12,9 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/ps"
 )
 
 // dockers is the namespace of docker's containers, of which docker tells more.
@@ -26,9 +27,9 @@ const dockers = "moby"
 func (w *wrapper) containerd(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 	running, err := w.tasks(proc)
 	var sources []occupancy.Source
-	for _, address := range keeping.ContainerdAddresses(s, running, cmp.Or(w.address, keeping.Containerd("", w.Getenv))) {
+	for _, address := range assign.ContainerdAddresses(s, running, cmp.Or(w.address, assign.Containerd("", w.Getenv))) {
 		own := slices.DeleteFunc(slices.Clone(running), func(t procfs.Task) bool {
-			return t.Namespace == dockers || t.Address != address && keeping.Resolve(t.Address) != address
+			return t.Namespace == dockers || t.Address != address && assign.Resolve(t.Address) != address
 		})
 		sources = append(sources, tasks{address, own, err, w.askToolkit})
 	}
@@ -48,7 +49,7 @@ func (w *wrapper) listAhead() {
 	ahead := make(chan listed, 1)
 	w.ahead = ahead
 	go func() {
-		tasks, err := keeping.Proc().Tasks()
+		tasks, err := assign.Proc().Tasks()
 		ahead <- listed{tasks, err}
 	}()
 }
@@ -68,7 +69,7 @@ type tasks struct {
 	address string
 	running []procfs.Task
 	err     error
-	ask     func(ctx context.Context, address string) (keeping.Occupancy, error)
+	ask     func(ctx context.Context, address string) (ps.Occupancy, error)
 }
 
 func (t tasks) Name() (engine, endpoint string) { return "containerd", t.address }
@@ -79,7 +80,7 @@ func (t tasks) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight,
 	if len(t.running) == 0 {
 		return occupancy.Sight{Partial: t.err != nil}, t.err
 	}
-	var told *keeping.Occupancy
+	var told *ps.Occupancy
 	var sight occupancy.Sight
 	for _, task := range t.running {
 		c := occupancy.Container{Engine: "containerd", Namespace: task.Namespace, ID: task.ID, State: occupancy.Running}
@@ -107,7 +108,7 @@ func (t tasks) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight,
 
 // askToolkit runs metax-ctk, which links containerd's client, for what the
 // containerd at the address knows.
-func (w *wrapper) askToolkit(ctx context.Context, address string) (told keeping.Occupancy, err error) {
+func (w *wrapper) askToolkit(ctx context.Context, address string) (told ps.Occupancy, err error) {
 	path, err := toolkit()
 	if err != nil {
 		return told, err
@@ -122,7 +123,7 @@ func (w *wrapper) askToolkit(ctx context.Context, address string) (told keeping.
 	for _, s := range told.Sources {
 		switch {
 		case s.Endpoint != address:
-		case s.Status == keeping.OK:
+		case s.Status == ps.OK:
 			return told, nil
 		default: // an absent one whose tasks go on is not one without tasks
 			return told, fmt.Errorf("containerd at %s: %s: %s", address, s.Status, s.Message)

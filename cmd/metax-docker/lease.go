@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
@@ -33,29 +33,29 @@ func (w *wrapper) keep(node gpu.Node, root, socket string) error {
 	if err != nil {
 		return err
 	}
-	k, err := keeping.New(keeping.Config{
+	k, err := assign.New(assign.Config{
 		Node: node, Root: root, Socket: socket, Ignore: w.settings.Ignore.Text, WaitMax: most, Containerd: w.containerd,
 	})
 	if err != nil {
 		return fmt.Errorf("open the leases: %w", err)
 	}
-	w.keeping = k
+	w.keeper = k
 	return nil
 }
 
 // draft is the nth lease of ours but for its GPUs.
 func (w *wrapper) draft(n int, verb, socket string, share bool) (occupancy.Lease, error) {
-	client, err := w.keeping.Proc.Self()
+	client, err := w.keeper.Proc.Self()
 	if err != nil {
 		return occupancy.Lease{}, err
 	}
 	l := occupancy.Lease{
-		ID: occupancy.LeaseID(w.keeping.Boot, client, n), Engine: w.engine(),
-		Verb: verb, Client: client, User: keeping.Me(), Shared: share,
+		ID: occupancy.LeaseID(w.keeper.Boot, client, n), Engine: w.engine(),
+		Verb: verb, Client: client, User: assign.Me(), Shared: share,
 	}
 	switch l.Engine {
 	case "docker":
-		l.Endpoint = keeping.Resolve(socket)
+		l.Endpoint = assign.Resolve(socket)
 	case "containerd":
 		l.Endpoint = w.address
 	}
@@ -64,16 +64,16 @@ func (w *wrapper) draft(n int, verb, socket string, share bool) (occupancy.Lease
 
 // take gives the GPUs to the claim, and says what is to be said.
 func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
-	if most := w.keeping.WaitMax; c.Wait > most {
+	if most := w.keeper.WaitMax; c.Wait > most {
 		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", c.Wait, w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
 		c.Wait = most
 	}
-	c.Request = occupancy.LeaseID(w.keeping.Boot, c.Leases[0].Client, 0)
-	w.keeping.Clamped = func(requests []occupancy.Ticket) { w.warn("%s", keeping.Clamped(requests, w.keeping.WaitMax)) }
+	c.Request = occupancy.LeaseID(w.keeper.Boot, c.Leases[0].Client, 0)
+	w.keeper.Clamped = func(requests []occupancy.Ticket) { w.warn("%s", assign.Clamped(requests, w.keeper.WaitMax)) }
 	c.Waiting = func(err error) {
 		w.say("waiting up to %s: %v", c.Wait, err)
 	}
-	taken, err := w.keeping.Take(context.Background(), c)
+	taken, err := w.keeper.Take(context.Background(), c)
 	if taken.Lost != "" {
 		w.warn("the leases are rebuilt from what engines and clients know: %s", taken.Lost)
 	}
@@ -135,7 +135,7 @@ func (w *wrapper) stillOurs() error {
 	if len(w.leases) == 0 {
 		return nil
 	}
-	s, err := w.keeping.Ledger.Read()
+	s, err := w.keeper.Ledger.Read()
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (w *wrapper) giveBack() {
 	if len(w.leases) == 0 {
 		return
 	}
-	if err := w.keeping.Return(context.Background(), w.leases); err != nil {
+	if err := w.keeper.Return(context.Background(), w.leases); err != nil {
 		w.warn("the lease expires by itself: %v", err)
 	}
 	w.leases = nil

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
@@ -56,7 +56,7 @@ func TestBecome(t *testing.T) {
 					Exec: func(string, []string, []string) error { runs = true; return broken },
 				},
 				client: "docker", missing: tc.missing, leases: ours,
-				keeping: keeping.Keeping{Keeper: &occupancy.Keeper{Store: book}, Ledger: book},
+				keeper: assign.Keeper{Keeper: &occupancy.Keeper{Store: book}, Ledger: book},
 			}
 			if _, err := w.become([]string{"run"}); runs != tc.runs || err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("runs %v, error is %v, want %q", runs, err, tc.want)
@@ -82,7 +82,7 @@ func TestEngine(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "real.sock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	usual := keeping.Resolve(keeping.ContainerdSocket)
+	usual := assign.Resolve(assign.ContainerdSocket)
 	for _, test := range []struct {
 		client, env string
 		args        []string
@@ -104,7 +104,7 @@ func TestEngine(t *testing.T) {
 		{client: "nerdctl", args: []string{"run", "--address=/none/o.sock"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
 		{client: "nerdctl", args: []string{"run", "-a", "stdout"}, want: occupancy.Lease{Engine: "containerd", Endpoint: usual}},
 	} {
-		w := wrapper{keeping: keeping.Keeping{Proc: keeping.Proc()}, client: test.client}
+		w := wrapper{keeper: assign.Keeper{Proc: assign.Proc()}, client: test.client}
 		w.Getenv = func(name string) string {
 			return map[string]string{"CONTAINERD_ADDRESS": test.env, "DOCKER_HOST": "unix:///none/d.sock"}[name]
 		}
@@ -131,7 +131,7 @@ func TestEngine(t *testing.T) {
 			t.Errorf("%s %q with %q: %s at %q, %v", test.client, test.args, test.env, l.Engine, l.Endpoint, err)
 		}
 		looked := ""
-		for _, source := range w.containerd(keeping.Proc(), occupancy.State{}) {
+		for _, source := range w.containerd(assign.Proc(), occupancy.State{}) {
 			if _, endpoint := source.Name(); endpoint == l.Endpoint {
 				looked = endpoint
 			}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
@@ -199,7 +199,7 @@ func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at node.Where, sock
 	switch {
 	case o.DryRun:
 		if at.IsHost() {
-			report, err := w.keeping.Report(context.Background())
+			report, err := w.keeper.Report(context.Background())
 			if err != nil {
 				return nil, nil, err
 			}
@@ -295,7 +295,7 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
 	switch w.engine() {
 	case "containerd":
-		w.address = keeping.Containerd(nerdctlAddress(global), w.Getenv)
+		w.address = assign.Containerd(nerdctlAddress(global), w.Getenv)
 		return "", nil
 	case "podman":
 		return "", nil

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
@@ -46,7 +46,7 @@ type wrapper struct {
 	client   string // path of the docker-compatible client
 	missing  error  // why there is no client; printing a command needs none
 	address  string // socket of the containerd behind the client, if it is nerdctl
-	keeping  keeping.Keeping
+	keeper   assign.Keeper
 	leases   []occupancy.Lease // taken for the command that is about to run
 	explains bool              // whether everything is to be said
 	retired  bool              // that a policy no longer exists was said

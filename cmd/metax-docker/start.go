@@ -9,7 +9,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -29,7 +29,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if !at.IsHost() {
 		return nil
 	}
-	source := docker.New(keeping.Resolve(socket))
+	source := docker.New(assign.Resolve(socket))
 	// A node without GPUs has nothing to lease, and docker starts what it can.
 	node, err := at.Load(context.Background())
 	if err != nil {
@@ -44,7 +44,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	owner := map[string]string{}  // who of them has the slice
 	for _, name := range cmd.Names {
 		ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
-		c, err := source.Container(ctx, name, w.keeping.Devices)
+		c, err := source.Container(ctx, name, w.keeper.Devices)
 		cancel()
 		if err != nil && !dockersOwn(err) {
 			return fmt.Errorf("%s %s: cannot tell its GPUs: %w", cmd.Verb, name, err)

@@ -15,7 +15,7 @@ import (
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -163,7 +163,7 @@ func (b *bench) write() {
 	b.c = Config{
 		Root: host, RecordPath: recordPath, SMI: b.smi(), Ask: runs, Here: true,
 		Self: filepath.Join(programsDir(b.t), "metax-ctk"), Version: "1.2.3", ConfigPath: configPath,
-		Rules: compat.Defaults(), SpecDirs: cdi.Dirs(), LeaseDir: keeping.Dir, DockerSocket: keeping.DockerSocket,
+		Rules: compat.Defaults(), SpecDirs: cdi.Dirs(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket,
 		Want: func(node gpu.Node, opt cdi.Options) (*specs.Spec, error) {
 			if opt.Class == cdi.SliceClass {
 				return cdi.GenerateSlices(node, opt)
@@ -171,7 +171,7 @@ func (b *bench) write() {
 			return cdi.Generate(node, opt)
 		},
 		Leases: func(ctx context.Context, node gpu.Node) (occupancy.Report, error) {
-			k, err := b.keeping(node)
+			k, err := b.keeper(node)
 			if err != nil {
 				return occupancy.Report{}, err
 			}
@@ -195,10 +195,10 @@ func (b *bench) write() {
 	b.daemon()
 }
 
-// keeping are the leases of the host, with its own daemon and this machine's
+// keeper are the leases of the host, with its own daemon and this machine's
 // processes.
-func (b *bench) keeping(node gpu.Node) (keeping.Keeping, error) {
-	return keeping.New(keeping.Config{
+func (b *bench) keeper(node gpu.Node) (assign.Keeper, error) {
+	return assign.New(assign.Config{
 		Node: node, Root: b.dir, Socket: b.path("var/run/docker.sock"),
 		Containerd: func(*procfs.Proc, occupancy.State) []occupancy.Source { return nil },
 	})

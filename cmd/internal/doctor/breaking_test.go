@@ -68,7 +68,7 @@ func (b *bench) record(change func(n *gpu.Node)) {
 // lease puts a lease into the host's own ledger.
 func (b *bench) lease(l occupancy.Lease) {
 	b.t.Helper()
-	k, err := b.keeping(simulated(b.t, b.name))
+	k, err := b.keeper(simulated(b.t, b.name))
 	b.must(err)
 	self, err := k.Proc.Self()
 	b.must(err)

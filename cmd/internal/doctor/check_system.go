@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/keeping"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -227,8 +227,8 @@ var leaseChecks = []Check{
 			}
 		}
 	}},
-	each("holders-seen", "every engine shows its containers", func(f *Facts) []keeping.Source { return keeping.Sources(f.Leases.Looks) }, func(f *Facts, s keeping.Source, found *findings) {
-		severity := map[keeping.Status]Severity{keeping.Failed: Warning, keeping.Partial: Info}[s.Status]
+	each("holders-seen", "every engine shows its containers", func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
+		severity := map[ps.Status]Severity{ps.Failed: Warning, ps.Partial: Info}[s.Status]
 		if severity != "" {
 			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs that its containers hold look free", f.command("ps"))
 		}

@@ -1,12 +1,13 @@
-// Package keeping puts the keeper of leases together for a node of this machine:
-// the state file, the engines, the processes. It is what metax-ctk and
-// metax-docker have in common, so that both see the same holders.
-package keeping
+// Package assign opens the leases of a node of this machine: an occupancy.Keeper over the
+// state file, the engines and the processes. metax-ctk and metax-docker share it, so both
+// see the same holders.
+package assign
 
 import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
@@ -51,8 +52,8 @@ type Config struct {
 	Containerd func(*procfs.Proc, occupancy.State) []occupancy.Source
 }
 
-// Keeping is a Keeper with its parts.
-type Keeping struct {
+// Keeper is an occupancy.Keeper with its parts.
+type Keeper struct {
 	*occupancy.Keeper
 	Ledger *ledger.Ledger
 	Proc   *procfs.Proc
@@ -60,10 +61,10 @@ type Keeping struct {
 }
 
 // New returns the keeper for the node.
-func New(c Config) (Keeping, error) {
+func New(c Config) (Keeper, error) {
 	root, err := hostfs.New(c.Root)
 	if err != nil {
-		return Keeping{}, err
+		return Keeper{}, err
 	}
 	// In a tree that cannot be written, what is not there stays away.
 	dir, err := root.Place(Dir)
@@ -71,17 +72,17 @@ func New(c Config) (Keeping, error) {
 		dir, err = root.Join(Dir), nil
 	}
 	if err != nil {
-		return Keeping{}, err
+		return Keeper{}, err
 	}
 	gid := group()
 	proc := procfs.New("/proc", gid)
 	boot, err := proc.BootID()
 	if err != nil {
-		return Keeping{}, err
+		return Keeper{}, err
 	}
 	book := ledger.New(dir, boot)
 	book.DefaultGID = gid
-	k := Keeping{Ledger: book, Proc: proc, Boot: boot}
+	k := Keeper{Ledger: book, Proc: proc, Boot: boot}
 	k.Keeper = &occupancy.Keeper{
 		WaitMax: c.WaitMax,
 		Store:   book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
@@ -97,6 +98,15 @@ func New(c Config) (Keeping, error) {
 		},
 	}
 	return k, nil
+}
+
+// Clamped says of requests that they wait no longer than most from now on.
+func Clamped(requests []occupancy.Ticket, most time.Duration) string {
+	ids := make([]string, len(requests))
+	for i, r := range requests {
+		ids[i] = r.ID
+	}
+	return fmt.Sprintf("requests that would have waited longer than gpus.wait-max wait at most %s from now: %s", most, strings.Join(ids, ", "))
 }
 
 // devices are those of the node. CDI names mean GPUs of a simulated node only where a

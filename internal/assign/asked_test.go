@@ -1,4 +1,4 @@
-package keeping
+package assign
 
 import (
 	"encoding/json"

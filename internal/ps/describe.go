@@ -1,14 +1,11 @@
-package keeping
+package ps
 
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os/user"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
@@ -63,15 +60,6 @@ func DescribeClosed(node gpu.Node, closed []occupancy.Closed) []Lease {
 		out = append(out, l)
 	}
 	return out
-}
-
-// Clamped says of requests that they wait no longer than most from now on.
-func Clamped(requests []occupancy.Ticket, most time.Duration) string {
-	ids := make([]string, len(requests))
-	for i, r := range requests {
-		ids[i] = r.ID
-	}
-	return fmt.Sprintf("requests that would have waited longer than gpus.wait-max wait at most %s from now: %s", most, strings.Join(ids, ", "))
 }
 
 // Sources says how each look went.

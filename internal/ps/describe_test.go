@@ -1,4 +1,4 @@
-package keeping
+package ps
 
 import (
 	"encoding/json"

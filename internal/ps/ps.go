@@ -1,4 +1,6 @@
-package keeping
+// Package ps makes the documents that metax-ctk ps and metax-ctk lease list print: who
+// uses which GPU, and the leases. metax-docker reads them again.
+package ps
 
 import (
 	"slices"
