@@ -11,10 +11,10 @@ import (
 	"github.com/urfave/cli/v2"
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
-	"github.com/metax-ctk/container-toolkit/cmd/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"

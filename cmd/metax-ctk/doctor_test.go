@@ -12,7 +12,7 @@ import (
 // TestDoctorsCommands: metax-ctk takes every command of its own that a finding
 // names. None is carried out.
 func TestDoctorsCommands(t *testing.T) {
-	text, err := os.ReadFile("../internal/doctor/testdata/commands.txt")
+	text, err := os.ReadFile("../../internal/doctor/testdata/commands.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

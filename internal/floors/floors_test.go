@@ -35,19 +35,19 @@ var floors = map[string]int{
 	"internal/engine": 2, "internal/hook": 2, "internal/image": 2, "internal/occupancy": 2, "internal/oci": 2, "internal/runc": 2,
 	"internal/sim": 2, "internal/snapshot": 2,
 
-	"cmd/internal/doctor": 3, "internal/assign": 3, "internal/node": 3, "internal/ps": 3, "internal/setup": 3,
+	"internal/assign": 3, "internal/doctor": 3, "internal/node": 3, "internal/ps": 3, "internal/setup": 3,
 
 	"cmd": 4, "docs": 4, "test/demo": 4, "test/exploits": 4, "test/faults": 4, "test/standin": 4,
 }
 
 // The rooms on its own floor that a room may import, sorted.
 var beside = map[string][]string{
-	"internal/alloc":      {"internal/topology", "internal/wording"},
-	"internal/gpu":        {"internal/wording"},
-	"internal/request":    {"internal/gpu", "internal/wording"},
-	"internal/svg":        {"internal/terminal"},
-	"internal/topology":   {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
-	"cmd/internal/doctor": {"internal/ps", "internal/setup"},
+	"internal/alloc":    {"internal/topology", "internal/wording"},
+	"internal/doctor":   {"internal/ps", "internal/setup"},
+	"internal/gpu":      {"internal/wording"},
+	"internal/request":  {"internal/gpu", "internal/wording"},
+	"internal/svg":      {"internal/terminal"},
+	"internal/topology": {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
 }
 
 // What floor 0 may not import, nor any library but the standard one.
