@@ -21,6 +21,7 @@ check:
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
+	$(GO) test -count=1 ./docs -run TestRetiredWords
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
 

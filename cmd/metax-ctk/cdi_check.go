@@ -77,7 +77,7 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 	}
 	found.OK = len(found.Problems) == 0 && len(found.Drift) == 0
 	if found.OK {
-		return t.print(c, found, strings.Join(found.Files, ", ")+": true to the node\n")
+		return t.print(c, found, strings.Join(found.Files, ", ")+": up to date\n")
 	}
 	return cmp.Or[error](t.print(c, found, lines(found.Problems)+lines(found.Drift)), errProblems)
 }

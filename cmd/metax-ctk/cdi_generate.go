@@ -53,7 +53,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	case !here && !c.IsSet("output"):
 		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", t.where(c).Node)
 	case !here && c.IsSet("settle"):
-		return usagef("--settle waits for a host, and node %q is none", t.where(c).Node)
+		return needsHost("cdi generate --settle", t.where(c))
 	case c.Duration("settle") < 0:
 		return usagef("--settle %v: want a time such as 30s", c.Duration("settle"))
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lookEvery is how long a node is left alone between two looks at it.
+// lookEvery is the time between two looks at a node.
 const lookEvery = 500 * time.Millisecond
 
 // errMoved reports a node that changed while its specs were made.

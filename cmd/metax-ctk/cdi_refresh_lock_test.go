@@ -66,7 +66,7 @@ func TestGenerateInTurn(t *testing.T) {
 		t.Errorf("the spec is that of before the change: exit code %d\n%s%s", code, &out, &errs)
 	}
 
-	// Who waits in vain can be interrupted.
+	// A command that waits for the lock can be interrupted.
 	if err := os.Rename(filepath.Join(root, "opt/gone"), filepath.Join(root, "opt/mxdriver")); err != nil {
 		t.Fatal(err)
 	}

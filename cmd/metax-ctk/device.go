@@ -53,9 +53,9 @@ func deviceTable(node gpu.Node) string {
 		}
 		switch parts := g.Parts(); {
 		case !g.Healthy && parts != "":
-			row[8] = "unavailable, " + parts
+			row[8] = "unhealthy, " + parts
 		case !g.Healthy:
-			row[8] = "unavailable"
+			row[8] = "unhealthy"
 		case parts != "":
 			row[8] = parts
 		}

@@ -25,15 +25,15 @@ import (
 func (t toolkit) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "find what is wrong with the node, and say what mends it",
+		Usage: "find what is wrong with the node, and how to fix it",
 		Description: `Looks at the driver, device nodes, the vendor's software, CDI specs, container
 engines and their configurations, the system, the toolkit itself and its leases.
-Each finding says what is wrong, why that matters, and the command that mends
+Each finding says what is wrong, why that matters, and the command that fixes
 it. It takes some seconds, at most 15, whatever hangs.
 
---fix mends what can be mended without asking what else runs here: it writes the
+--fix fixes what does not affect anything else on the host: it writes the
 CDI specs and the record anew, makes directories and links, sets the mode of our
-own files. It asks before each step, and never edits an engine's configuration.
+files. It asks before each step, and never edits an engine's configuration.
 
 With --root, that host's files are looked at, and nothing of this machine's;
 with --node and a snapshot, what it holds.
@@ -50,9 +50,9 @@ Exit codes: 0 healthy (findings of severity info at most); 3 no MetaX GPU here;
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "check", Usage: "make only the checks `ID,...`; repeatable"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "leave out the checks `ID,...`; repeatable"},
-			&cli.StringFlag{Name: "image", Usage: "also hold the MXMACA of docker's image `IMAGE` against the driver"},
+			&cli.StringFlag{Name: "image", Usage: "also check whether the MXMACA of docker's image `IMAGE` suits the driver"},
 			&cli.BoolFlag{Name: "list", Usage: "list the checks"},
-			&cli.BoolFlag{Name: "fix", Usage: "mend what can be mended safely, asking before each step"},
+			&cli.BoolFlag{Name: "fix", Usage: "fix what can be fixed safely, asking before each step"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "with --fix: do not ask"},
 		},
 		Action: t.doctor,
@@ -67,7 +67,7 @@ func (t toolkit) doctor(c *cli.Context) error {
 	case c.Bool("yes") && !c.Bool("fix"):
 		return usagef("--yes goes with --fix")
 	case c.Bool("fix") && !t.where(c).IsHost():
-		return usagef("--fix mends a host, and node %q is none", t.where(c).Node)
+		return needsHost("doctor --fix", t.where(c))
 	case c.Bool("list"):
 		return t.doctorList(c, checks)
 	}
@@ -109,7 +109,7 @@ func (t toolkit) diagnose(c *cli.Context, checks []doctor.Check) (report doctor.
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	if !at.IsHost() {
-		return doctor.Report{}, usagef("node %q is no host, and has nothing that could be mended", at.Node)
+		return doctor.Report{}, needsHost("doctor", at)
 	}
 	look, err := t.doctorConfig(c, at)
 	if err != nil {

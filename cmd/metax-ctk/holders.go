@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
 // keeper opens the leases of the node, which must be a host.
@@ -54,7 +55,7 @@ func containerds(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 	return sources
 }
 
-// report looks who holds the GPUs of the node; nobody does where it is no host.
+// report looks who holds the GPUs of the node; nobody does where it is not a host.
 // It looks at the named sources only, unless there are none.
 func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (occupancy.Report, error) {
 	if !t.where(c).IsHost() {
@@ -80,7 +81,7 @@ func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (occupanc
 func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]occupancy.Holder, error) {
 	report, err := t.report(c, node)
 	if err != nil {
-		return nil, fmt.Errorf("find out which GPUs are held: %w", err)
+		return nil, fmt.Errorf("find out which GPUs are in use: %w", err)
 	}
 	t.warnLost(report.State.Lost)
 	t.warnBlind(report.Looks)
@@ -93,7 +94,7 @@ func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]occ
 func (t toolkit) warnUnknown(c *cli.Context) toolkit {
 	kind, in := t.where(c).Kind()
 	if t.In = in; kind == node.Snapshot || kind == node.File {
-		t.warn(fmt.Sprintf("the node is a %s: who holds its GPUs is not known", kind))
+		t.warn(fmt.Sprintf("the node is a %s: it does not say which GPUs are in use", kind))
 	}
 	return t
 }
@@ -107,8 +108,15 @@ func (t toolkit) warnLost(why string) {
 // warnBlind says what sources that failed keep from us.
 func (t toolkit) warnBlind(looks []occupancy.Look) {
 	for _, s := range ps.Sources(looks) {
+		what, by := fmt.Sprintf("%s: %s", s, s.Message), "its containers"
+		if s.Engine == occupancy.Processes {
+			what, by = s.Message, "them"
+			if strings.HasPrefix(what, "one ") {
+				by = "it"
+			}
+		}
 		if s.Status == ps.Failed || s.Status == ps.Partial {
-			t.warn(fmt.Sprintf("GPUs that look free may be held: %s: %s", s, s.Message))
+			t.warn(fmt.Sprintf("%s; a GPU shown as free may be in use by %s", what, by))
 		}
 	}
 }
@@ -124,12 +132,19 @@ func held(node gpu.Node, holders []occupancy.Holder) []int {
 	return out
 }
 
-// onHost reports a command about something that only hosts have, for another node.
-func (t toolkit) onHost(c *cli.Context, what string) error {
-	if at := t.where(c); !at.IsHost() {
-		return usagef("node %q is no host, and only hosts have %s", at.Node, what)
+// needsHost is the error of a command that only a host can serve, for another node.
+func needsHost(command string, at node.Where) error {
+	if at.IsHost() {
+		return nil
 	}
-	return nil
+	kind, _ := at.Kind()
+	if kind == "" {
+		kind = "simulated node"
+		if _, err := sim.Node(at.Node); err != nil {
+			return usagef("%s needs a host; %q is not one", command, at.Node)
+		}
+	}
+	return usagef("%s needs a host; %s is a %s", command, at.Node, kind)
 }
 
 // leaseSource names the leases among the sources.

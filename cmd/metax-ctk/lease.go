@@ -23,8 +23,8 @@ func (t toolkit) leaseCommand() *cli.Command {
 			{
 				Name:  "list",
 				Usage: "list the leases, and the requests that wait",
-				Description: `Leases that are over and still stand in the file are marked: whoever takes or
-releases a lease next, or lease gc, takes them out.
+				Description: `Leases that are over but still in the file are marked. The next command that takes
+or releases a lease removes them, and so does lease gc.
 
 Example:
    metax-ctk lease list
@@ -36,8 +36,8 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here.`,
 				Name:      "release",
 				Usage:     "give up leases or end requests that wait, all or none",
 				ArgsUsage: "ID...",
-				Description: `A lease of another user, or one that is in use, needs --force. A container
-that goes on with a GPU goes on holding it.
+				Description: `A lease of another user, or one that is in use, needs --force. A container that
+keeps running keeps its GPUs.
 
 The ID of a request that waits ends it: its metax-docker exits with 125 and says
 who did. Only root and the user of the request can do that.
@@ -109,7 +109,7 @@ func (t toolkit) leaseGC(c *cli.Context) error {
 
 // writable opens the leases of the node for a command that changes them.
 func (t toolkit) writable(c *cli.Context) (gpu.Node, assign.Keeper, error) {
-	if err := t.onHost(c, "leases"); err != nil {
+	if err := needsHost("lease "+c.Command.Name, t.where(c)); err != nil {
 		return gpu.Node{}, assign.Keeper{}, err
 	}
 	node, err := t.node(c)

@@ -42,7 +42,7 @@ type directory struct {
 }
 
 func (t toolkit) leaseInit(c *cli.Context) error {
-	if err := t.onHost(c, "leases"); err != nil {
+	if err := needsHost("lease init", t.where(c)); err != nil {
 		return err
 	}
 	// It is made at boot, when the GPUs may not be there yet.

@@ -50,7 +50,7 @@ Example:
 func macaPathFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name: "maca-path", EnvVars: []string{"MACA_PATH"},
-		Usage: "look at the MXMACA in `DIR`, too",
+		Usage: "also look at the MXMACA in `DIR`",
 	}
 }
 

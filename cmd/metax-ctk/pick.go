@@ -18,7 +18,7 @@ type picked struct {
 	Exact       bool               `json:"exact"`
 	Method      string             `json:"method"`
 	Explanation *alloc.Explanation `json:"explanation,omitempty"`
-	Held        []int              `json:"held,omitempty"` // those that were left out because somebody holds them
+	Held        []int              `json:"held,omitempty"` // those that were left out because they are in use
 }
 
 func (t toolkit) pickCommand() *cli.Command {
@@ -31,18 +31,18 @@ of up to 4,096 GPUs. On a node of more than 16 GPUs whose links do not nest (a
 torus, a lost link) it is a good one that a bounded search found; a warning says
 so.
 
-GPUs that somebody holds (metax-ctk ps) are left out, unless --free says what to
-pick among. A pick takes nothing: metax-docker does, under a lease.
+GPUs that are in use (metax-ctk ps) are left out, unless --free says what to pick
+from. A pick takes nothing: metax-docker does, under a lease.
 
 Policies:
    spread (or compact)     the best-linked GPUs; then those that leave the most
-   binpack (or preserve)   GPUs of the best class of link that damage least what
+   binpack (or preserve)   GPUs of the best link class that damage least what
                            remains
    weighted:GAIN,LOSS      the most GAIN x weight of the links among them - LOSS x
                            weight of those cut; HAMi takes 10,1
    mtf                     the fewest jobs of 8, 4, 2, 1 that would fill the node
                            afterwards, as Kunlunxin counts
-   first                   the order of indices
+   first                   lower GPU numbers first
 
 Examples:
    metax-ctk pick 4
@@ -50,7 +50,7 @@ Examples:
    metax-ctk pick 4 --what-if fail=3 --what-if end=trainer
    metax-ctk --node c550-8 pick 4 --require 2 --policy binpack -o json
 
-Exit codes: 0 done; 1 it cannot be found out which GPUs are held; 2 usage; 3 no
+Exit codes: 0 done; 1 the GPUs in use cannot be determined; 2 usage; 3 no
 MetaX GPU here; 5 the request cannot be met.`,
 		Flags: append(pickFlags(),
 			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
@@ -66,8 +66,8 @@ func figuresFlag() cli.Flag {
 
 func pickFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "free", Usage: "pick among these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that nobody holds)"},
-		&cli.StringFlag{Name: "require", Usage: "the answer holds these `IDS`"},
+		&cli.StringFlag{Name: "free", Usage: "pick from these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that are not in use)"},
+		&cli.StringFlag{Name: "require", Usage: "the answer contains these `IDS`"},
 		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact), binpack (preserve), weighted:GAIN,LOSS, mtf or first"},
 		&cli.StringFlag{Name: "scope", Value: "any", Usage: "all GPUs under one `SCOPE`: link, switch, numa, node; or any"},
 		&cli.StringFlag{Name: "sizes", Value: "warn", Usage: "for a number other than 1, 2, 4, 8: off, warn or enforce"},
@@ -117,7 +117,7 @@ func (p picked) text(figures bool) string {
 	if p.Explanation != nil {
 		text += p.Explanation.Text(figures)
 		if len(p.Held) > 0 {
-			text += "held: " + wording.List(p.Held) + " (metax-ctk ps)\n"
+			text += "in use: " + wording.List(p.Held) + " (metax-ctk ps)\n"
 		}
 	}
 	return text

@@ -93,7 +93,7 @@ func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]occupancy.
 	}
 	holders, err := t.holders(c, node, named...)
 	if err != nil {
-		return nil, fmt.Errorf("%w; --free all %s, held and unhealthy ones too", err, all)
+		return nil, fmt.Errorf("%w; --free all %s, also those in use or unhealthy", err, all)
 	}
 	return holders, nil
 }

@@ -47,7 +47,7 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 			gpus, err = indices(node, "--what-if "+what, of)
 		case "end":
 			if c.IsSet("free") {
-				return usagef("--what-if %s: with --free nobody holds anything", event)
+				return usagef("--what-if %s: it needs the GPUs in use, which --free ignores", event)
 			}
 			gpus, err = ends(node, of, holders)
 		default:
@@ -98,7 +98,7 @@ func ends(node gpu.Node, name string, holders []occupancy.Holder) ([]int, error)
 		}
 	}
 	if len(ending) == 0 {
-		return nil, usagef("--what-if end=%q: no container of that name or ID holds a GPU (metax-ctk ps)", name)
+		return nil, usagef("--what-if end=%q: no container of that name or ID uses a GPU (metax-ctk ps)", name)
 	}
 	return without(held(node, ending), held(node, others)), nil
 }

@@ -18,9 +18,9 @@ import (
 func (t toolkit) psCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "ps",
-		Usage: "who holds which GPU",
-		Description: `What leases, the containers of every engine and the processes with open
-device files tell, all together; SOURCE says which of them told of a holder.
+		Usage: "who uses which GPU",
+		Description: `Combines the leases, the containers of every engine and the processes with open
+device files; SOURCE says which of them named a holder.
 A source that this machine does not have is skipped; one that does not answer
 within 0.2 s costs no more than that.
 
@@ -76,7 +76,7 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	}
 	report, err := t.report(c, node, c.StringSlice("source")...)
 	if err != nil {
-		return fmt.Errorf("find out which GPUs are held: %w", err)
+		return fmt.Errorf("find out which GPUs are in use: %w", err)
 	}
 	t.warnLost(report.State.Lost)
 	told := ps.Describe(node, report)

@@ -145,7 +145,7 @@ func outcomeText(all []outcome, dry bool) string {
 		head := strings.TrimSpace(e.Engine + " " + e.Version)
 		switch {
 		case e.Aside != "":
-			fmt.Fprintf(w, "%s: left alone: %s (--engine %s sets it up all the same)\n", head, e.Aside, e.Engine)
+			fmt.Fprintf(w, "%s: skipped: %s (force: --engine %s)\n", head, e.Aside, e.Engine)
 		case e.Error != "", len(e.Proofs) > 0:
 		case len(e.Changes) == 0:
 			fmt.Fprintf(w, "%s: nothing to do (%s)\n", head, e.Config)

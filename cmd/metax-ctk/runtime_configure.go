@@ -35,7 +35,7 @@ type outcome struct {
 	Engine  string `json:"engine"`
 	Version string `json:"version,omitempty"`
 	Config  string `json:"config"`
-	// Aside is why an engine was left alone.
+	// Aside is why an engine was skipped.
 	Aside   string    `json:"aside,omitempty"`
 	Changes []changed `json:"changes"`
 	// Notes are what the changes do not do.

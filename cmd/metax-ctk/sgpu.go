@@ -19,8 +19,8 @@ func (t toolkit) sgpuCommand() *cli.Command {
 			{
 				Name:  "list",
 				Usage: "list the slices",
-				Description: `Sizes of slices are known where the vendor's library can be asked. A slice is
-asked for by its UUID, or by its address: metax-docker run --gpus=[sgpu:UUID].
+				Description: `Sizes of slices are known where the vendor's library can be asked. To
+request a slice, name its UUID or address: metax-docker run --gpus=[sgpu:UUID].
 
 Example:
    metax-ctk sgpu list
@@ -32,7 +32,7 @@ Example:
 				Usage:     "cut slices from a GPU",
 				ArgsUsage: "GPU",
 				Description: `GPU is an index, UUID, BDF or serial number. A GPU in slice mode is never given
-as a whole; --enable switches one to it that nobody holds. All slices of a GPU
+as a whole; --enable switches one to it that is not in use. All slices of a GPU
 have one QoS class, and it has at most 16. It is done with the vendor's library,
 or else with mx-smi, as root.
 
@@ -42,7 +42,7 @@ Examples:
    metax-ctk cdi generate
 
 Exit codes: 0 done; 1 it failed; 2 usage; 3 no MetaX GPU here; 5 the GPU has no
-room, is not in slice mode, or is held.`,
+room, is not in slice mode, or is in use.`,
 				Flags: []cli.Flag{
 					&cli.IntFlag{Name: "compute", Usage: "`PERCENT` of the GPU's compute units, 1 to 100"},
 					&cli.StringFlag{Name: "vram", Usage: "device memory: `SIZE` is a number with G or M, such as 4G"},
@@ -57,17 +57,17 @@ room, is not in slice mode, or is held.`,
 				Name:      "remove",
 				Usage:     "remove slices",
 				ArgsUsage: "SLICE...",
-				Description: `SLICE is a UUID. Who uses a slice cannot be told from who uses another one of
-its GPU: if anybody holds the GPU (metax-ctk ps), --force removes it all the same.
+				Description: `SLICE is a UUID. Users of one slice cannot be told from users of another one of
+the same GPU: if the GPU is in use (metax-ctk ps), removing a slice needs --force.
 
 Example:
    metax-ctk sgpu remove SGPU-5b0c9a3e-7a8b-11ee-b962-0242ac120002
    metax-ctk cdi generate
 
 Exit codes: 0 done; 1 it failed; 2 usage, or no such slice; 3 no MetaX GPU here;
-5 the GPU is held.`,
+5 the GPU is in use.`,
 				Flags: []cli.Flag{
-					&cli.BoolFlag{Name: "force", Usage: "remove slices of GPUs that are held, too"},
+					&cli.BoolFlag{Name: "force", Usage: "also remove slices of GPUs that are in use"},
 				},
 				Action: t.sgpuRemove,
 			},
@@ -123,7 +123,7 @@ func sliceTable(slices []sliceRow) string {
 
 // machine is the node whose GPUs a command changes.
 func (t toolkit) machine(c *cli.Context) (gpu.Node, error) {
-	if err := t.onHost(c, "GPUs to cut"); err != nil {
+	if err := needsHost("sgpu "+c.Command.Name, t.where(c)); err != nil {
 		return gpu.Node{}, err
 	}
 	return t.node(c)

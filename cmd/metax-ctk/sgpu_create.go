@@ -16,7 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
-// sliceOrder is what create was asked for.
+// sliceOrder is what create was requested to do.
 type sliceOrder struct {
 	mxsml.SliceRequest
 	count  int
@@ -143,7 +143,7 @@ func (o sliceOrder) fits(g gpu.GPU) error {
 	case g.Mode != gpu.ModeSGPU && !o.enable:
 		return refusef("GPU %d is not in slice mode; --enable switches it, and it is not given as a whole from then on", g.Index)
 	case !g.Healthy:
-		return refusef("GPU %d is unavailable", g.Index)
+		return refusef("GPU %d is unhealthy (metax-ctk device list)", g.Index)
 	case count > gpu.MaxSlices:
 		return refusef("GPU %d would have %d slices; at most %d", g.Index, count, gpu.MaxSlices)
 	case qos == gpu.QoSFixedShare && compute > 100:

@@ -47,8 +47,8 @@ func TestSGPUEnable(t *testing.T) {
 	}{
 		"free":               {code: exitFailed, says: "shows no new one", switched: true},
 		"another is held":    {leases: lease(gpus[1].BDF, false), code: exitFailed, says: "shows no new one", switched: true},
-		"held":               {leases: lease(gpus[0].BDF, false), code: exitUnmet, says: "GPU 0 is held by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
-		"shared":             {leases: lease(gpus[0].BDF, true), code: exitUnmet, says: "GPU 0 is held by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
+		"held":               {leases: lease(gpus[0].BDF, false), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
+		"shared":             {leases: lease(gpus[0].BDF, true), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
 		"others wait for it": {queue: []occupancy.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self, Marked: assign.Proc().Uptime() + 4*time.Second}}, code: exitUnmet, says: "a request that came earlier waits"},
 		"it fails":           {switching: refuses, code: exitFailed, says: "switch GPU 0 to slice mode: the driver refuses", switched: true},
 		"it is interrupted":  {switching: context.Canceled, interrupt: true, code: exitInterrupted, switched: true},

@@ -39,7 +39,7 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 			return usagef("slice %q is a virtual function; mx-smi vm --disable-vf removes all of them", s.Name())
 		}
 		if held := occupancy.Held(holders, g.BDF); held != nil {
-			return fmt.Errorf("%w; --force removes its slices all the same", &occupancy.HeldError{GPU: g.Index, Holder: held[0]})
+			return fmt.Errorf("%w. To remove its slices anyway: --force", &occupancy.HeldError{GPU: g.Index, Holder: held[0]})
 		}
 		rows = append(rows, rowOf(g, s))
 	}

@@ -63,7 +63,7 @@ func TestFits(t *testing.T) {
 		"virtual functions":               {gpu.GPU{Healthy: true, VFs: []gpu.BDF{{Bus: 1}}}, order(1, 1, 1, ""), "has virtual functions"},
 		"virtual functions do not count":  {gpu.GPU{Healthy: true, Mode: gpu.ModeSGPU, Slices: []gpu.Slice{{Kind: gpu.SliceVF, MemoryMiB: 900, QoS: "x"}}, MemoryMiB: 1000}, order(1, 1, 200, "best-effort"), ""},
 		"whole":                           {gpu.GPU{Healthy: true}, order(1, 1, 1, ""), "not in slice mode"},
-		"unavailable":                     {sick, order(1, 1, 1, ""), "is unavailable"},
+		"unavailable":                     {sick, order(1, 1, 1, ""), "is unhealthy"},
 		"memory of a GPU that is unknown": {gpu.GPU{Healthy: true, Mode: gpu.ModeSGPU}, order(1, 1, 1<<20, ""), ""},
 	} {
 		err := tc.order.fits(tc.gpu)

@@ -54,7 +54,7 @@ func fileFlag() cli.Flag {
 func (t toolkit) takeSnapshot(c *cli.Context) (snapshot.Snapshot, capture.Config, error) {
 	at := t.where(c)
 	if !at.IsHost() {
-		return snapshot.Snapshot{}, capture.Config{}, usagef("node %q is no host; a snapshot is taken of one", at.Node)
+		return snapshot.Snapshot{}, capture.Config{}, needsHost("snapshot", at)
 	}
 	host, err := hostfs.New(at.Root)
 	if err != nil {
@@ -69,7 +69,7 @@ func (t toolkit) takeSnapshot(c *cli.Context) (snapshot.Snapshot, capture.Config
 		return snapshot.Snapshot{}, from, err
 	}
 	if err != nil {
-		t.warn(fmt.Sprintf("the node cannot be told: %v", err))
+		t.warn(fmt.Sprintf("the node is not known: %v", err))
 	}
 	r.engines(c.Context)
 	learn(from.Scrub, node, host)

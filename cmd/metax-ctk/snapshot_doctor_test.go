@@ -49,8 +49,8 @@ func TestReplayDoctor(t *testing.T) {
 	}
 }
 
-// A spec that was generated for engines here, with paths below the root, is true to the
-// node in the snapshot too, and no text tells where the root was.
+// A spec that was generated for engines here, with paths below the root, is up to date
+// in the snapshot too, and no text tells where the root was.
 func TestReplayRoot(t *testing.T) {
 	root, _ := simulated(t, "c500-8", func(tr hosttree.Tree) {
 		tr["etc/containers"] = hosttree.Dir{}

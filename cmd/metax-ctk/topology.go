@@ -22,8 +22,8 @@ func (t toolkit) topologyCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "print",
 			Usage: "print the topology as a matrix, a tree or a picture",
-			Description: `GPUs that somebody holds (metax-ctk ps) are marked as busy, those that are given
-in slices (metax-ctk sgpu list) as divided.
+			Description: `GPUs that are in use (metax-ctk ps) are marked as busy, those that are given in
+slices (metax-ctk sgpu list) as divided.
 
 Examples:
    metax-ctk topology print
@@ -41,7 +41,7 @@ func topologyFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
 		&cli.BoolFlag{Name: "explain", Usage: "with --pick, mark the runner-up and say why these"},
 		figuresFlag(),
-		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as busy, and pick among the others; none for no mark (default: those that somebody holds)"},
+		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as busy, and pick from the others; none for no mark (default: those in use)"},
 	}
 }
 

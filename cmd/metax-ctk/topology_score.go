@@ -20,24 +20,24 @@ func (t toolkit) topologyScoreCommand() *cli.Command {
 		ArgsUsage: "N | --all",
 		Description: `Says in words which GPUs of this node are the best answer for N GPUs, how they are
 linked, and for which jobs the free GPUs have room before and after: jobs of 8, 4
-and 2 GPUs, each in a ring of links of that class or better. Of two nodes the one
-with the better class is better, and so on by the policy's order of comparison;
-no policy turns that round. The figures are in -o json, with what the tables of
+and 2 GPUs, each linked by that class or better. Of two nodes the one with the
+better class is better, and so on by the policy's order of comparison; no policy
+reverses that. The figures are in -o json, with what the tables of
 HAMi and Kunlunxin make of them.
 
-GPUs that somebody holds (metax-ctk ps) are left out, unless --free says which
-are free.
+GPUs that are in use (metax-ctk ps) are left out, unless --free says which are
+free.
 
 Examples:
    metax-ctk topology score 4
    metax-ctk topology score 2 --free 0,1,4,5,6 --policy binpack
    metax-ctk --node c550-8 topology score --all --weights bandwidth -o json
 
-Exit codes: 0 done; 1 it cannot be found out which GPUs are held; 2 usage;
-3 no MetaX GPU here; 5 there are not so many free GPUs.`,
+Exit codes: 0 done; 1 the GPUs in use cannot be determined; 2 usage; 3 no
+MetaX GPU here; 5 too few GPUs are free.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Usage: "for every number of GPUs up to that of the free ones"},
-			&cli.StringFlag{Name: "free", Usage: "take these GPUs as free: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that nobody holds)"},
+			&cli.StringFlag{Name: "free", Usage: "take these GPUs as free: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that are not in use)"},
 			&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: alloc.PolicyWords},
 			&cli.StringFlag{Name: "weights", Value: "kind", Usage: "what a link weighs: by its kind, or its bandwidth in tenths of GB/s"},
 		},
@@ -207,17 +207,12 @@ func (s scoredSize) class() string {
 	switch {
 	case s.N == 1:
 		return "a single GPU needs no link"
-	case s.N == 2:
-		return fmt.Sprintf("%v: they are linked by %s", s.Class, linkedBy(s.Class))
+	case s.Class == topology.Unknown:
+		return fmt.Sprintf("%v: their links are not known", s.Class)
+	case s.Class == topology.MX:
+		return fmt.Sprintf("%v: they are linked by MetaXLink", s.Class)
 	}
-	return fmt.Sprintf("%v: a ring over them runs on %s", s.Class, linkedBy(s.Class))
-}
-
-func linkedBy(class topology.Kind) string {
-	if class == topology.Unknown {
-		return "links that are not known"
-	}
-	return class.Meaning()
+	return fmt.Sprintf("%v: their links cross %s", s.Class, s.Class.Meaning())
 }
 
 // loss is what the answer takes of the room.

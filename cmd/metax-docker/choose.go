@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
@@ -28,7 +29,11 @@ type chooser struct {
 
 func newChooser(node gpu.Node, req request.Request, policy alloc.Policy) (*chooser, error) {
 	selection, err := req.Resolve(node.GPUs)
-	if err != nil {
+	var unknown *request.UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		return nil, fmt.Errorf("%q is not a GPU: use a count (2), all, or IDs (0,2); this node has %s", unknown.ID, unknown.GPUs)
+	case err != nil:
 		return nil, fmt.Errorf("--gpus: %w", err)
 	}
 	for _, ref := range selection.Slices {
@@ -46,10 +51,10 @@ func newChooser(node gpu.Node, req request.Request, policy alloc.Policy) (*choos
 	switch {
 	case selection.All:
 		if len(healthy) == 0 {
-			return nil, errors.New("no healthy GPU on this node (metax-ctk device list)")
+			return nil, noUsableGPU(node)
 		}
 		if left := len(node.GPUs) - len(healthy); left > 0 {
-			c.warnings = append(c.warnings, fmt.Sprintf("%d of %d GPUs are left out: unavailable (metax-ctk device list)", left, len(node.GPUs)))
+			c.warnings = append(c.warnings, fmt.Sprintf("%d of %d GPUs are left out because they are unhealthy or given in slices (metax-ctk device list)", left, len(node.GPUs)))
 		}
 	case selection.Count > 0:
 		graph, warnings := topology.New(node)
@@ -70,10 +75,22 @@ func newChooser(node gpu.Node, req request.Request, policy alloc.Policy) (*choos
 func (c *chooser) pick(free, required []int) (alloc.Answer, error) {
 	answer, err := c.picker.Pick(alloc.Request{N: c.selection.Count, Free: free, Required: required, Policy: c.policy, Explain: c.explain})
 	var short *alloc.InsufficientError
-	if errors.As(err, &short) {
-		return answer, fmt.Errorf("%w: ask for fewer (metax-ctk device list)", err)
+	switch {
+	case !errors.As(err, &short):
+	case short.Free == 0 && short.Of > 0:
+		err = noUsableGPU(c.node)
+	case short.Need <= short.Of:
+		err = fmt.Errorf("%w (metax-ctk device list)", err)
 	}
 	return answer, err
+}
+
+// noUsableGPU is the error for a node of which no GPU can be given as a whole.
+func noUsableGPU(node gpu.Node) error {
+	if slices.Contains(node.Warnings, discover.ModuleMissing) {
+		return errors.New("no usable GPU: " + discover.ModuleMissing)
+	}
+	return errors.New("no usable GPU: all are unhealthy or given in slices (metax-ctk device list)")
 }
 
 // names are the GPUs that the request names, none for one that only counts.
@@ -192,7 +209,7 @@ func (c *chooser) refuse(holders []occupancy.Holder) error {
 func explanation(answer alloc.Answer, busy []int) string {
 	text := answer.Explanation.Text(true)
 	if len(busy) > 0 {
-		text += "held: " + wording.List(busy) + " (metax-ctk ps)\n"
+		text += "in use: " + wording.List(busy) + " (metax-ctk ps)\n"
 	}
 	return text
 }

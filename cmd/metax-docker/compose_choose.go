@@ -44,7 +44,7 @@ type settled struct {
 // back.
 type displacedError struct{ want int }
 
-func (e *displacedError) Error() string { return "the GPUs of a stopped container are held" }
+func (e *displacedError) Error() string { return "the GPUs of a stopped container are in use" }
 
 // composer chooses the GPUs of a project's services together.
 type composer struct {
@@ -121,7 +121,7 @@ func (r resident) lease(state occupancy.State) (labels map[string]string, leased
 	return map[string]string{occupancy.LeaseLabel: id, occupancy.GPUsLabel: gpus}, l != nil
 }
 
-// suits tells whether these GPUs are what is asked for.
+// suits reports whether these GPUs are what is requested.
 func (c *composer) suits(s request.Selection, gpus []int) bool {
 	switch {
 	case len(gpus) == 0:
@@ -162,7 +162,7 @@ func (c *composer) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([][]g
 			gpus = c.node.Healthy()
 		}
 		if len(gpus) == 0 {
-			return nil, errors.New("no healthy GPU on this node (metax-ctk device list)")
+			return nil, noUsableGPU(c.node)
 		}
 		if err := c.refuse(w, gpus, taken, holders, reserved); err != nil {
 			return nil, err
@@ -202,7 +202,7 @@ func (c *composer) refuse(w want, gpus []int, taken map[int]string, holders []oc
 	}
 	for _, g := range gpus {
 		if other, ok := taken[g]; ok {
-			return fmt.Errorf("services %q and %q both ask for GPU %d: --gpus-share gives it to both", other, w.service, g)
+			return fmt.Errorf("services %q and %q both request GPU %d. To give it to both: --gpus-share", other, w.service, g)
 		}
 		err := refusal(c.node.GPUs[g], holders, reserved)
 		var held *occupancy.HeldError
@@ -238,7 +238,7 @@ func (c *composer) count(chosen [][]int, free, busy []int) error {
 	}
 	healthy := c.node.Healthy()
 	if total > len(healthy) {
-		return fmt.Errorf("%d GPUs asked for by %d services, %d healthy on this node (metax-ctk device list)", total, len(counts), len(healthy))
+		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones (metax-ctk device list)", total, len(counts), len(healthy))
 	}
 	if total > len(free) {
 		return &occupancy.FullError{Want: total, Free: len(free), Held: len(busy), Of: len(healthy)}

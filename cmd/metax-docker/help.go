@@ -8,12 +8,12 @@ for run and create:
                          ID is an index, UUID, PCI address or serial number;
                          N GPUs are picked so that they belong together;
                          sgpu:UUID is a slice of one (metax-ctk sgpu list)
-  --gpus-policy POLICY   spread (compact): keep the job under one link domain
+  --gpus-policy POLICY   spread (compact): keep the job in one MetaXLink domain
                          binpack (preserve): and damage what remains least;
                          weighted:GAIN,LOSS, mtf, first:
                          see metax-ctk pick --help
   --gpus-explain         say on standard error why these GPUs
-  --gpus-share           take GPUs that others hold, too; free ones first
+  --gpus-share           also take GPUs that are in use; free ones first
   --gpus-wait TIME       wait up to 30s, 10m, 2h for GPUs to come free,
                          first come first served
   --maca[=VERSION]       the host's MXMACA, or that version of it, if the image
@@ -27,10 +27,10 @@ for run and create:
   --dry-run              print the docker command instead of running it; no
                          lease is taken
 
---gpus gives nobody a GPU that somebody holds: a container of any engine, a
-process, an earlier run (metax-ctk ps). start and restart take a container's
-GPUs back, or fail naming the holder; they know --gpus-share, --gpus-wait and
---dry-run too. compose gives each service its own.
+--gpus gives no GPU that is in use by a container of any engine, a process or
+an earlier run (metax-ctk ps). start and restart take a container's GPUs back,
+or fail and name the holder; they also know --gpus-share, --gpus-wait and
+--dry-run. compose gives each service its own GPUs.
 
 Example:
   metax-docker run --rm --gpus=4 IMAGE /opt/mxdriver/bin/mx-smi -L

@@ -87,7 +87,7 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 			return nil, err
 		}
 	case errors.Is(err, occupancy.ErrBusy) && c.Wait == 0 && !errors.As(err, &waited):
-		err = fmt.Errorf("%w; --gpus-wait=10m waits for them", err)
+		err = fmt.Errorf("%w. To wait: --gpus-wait=10m", err)
 	}
 	return taken.Leases, err
 }
@@ -126,7 +126,7 @@ func blind(l occupancy.Look) string {
 	if l.Endpoint != "" {
 		name += " at " + l.Endpoint
 	}
-	return fmt.Sprintf("not everything that holds a GPU is seen: %s: %v", name, l.Err)
+	return fmt.Sprintf("cannot see every holder of a GPU: %s: %v", name, l.Err)
 }
 
 // stillOurs reports leases that were lost between taking them and now, when no

@@ -161,8 +161,8 @@ func (w *wrapper) daemon(global dockerargs.Flags) (socket string, said <-chan an
 	return socket, ask(socket, dockerSetup), nil
 }
 
-// inject says how what is given reaches the container, by the way that was asked
-// for. Of a daemon that does not answer docker is about to say more; flags are
+// inject says how what is given reaches the container, by the way that was
+// requested. Of a daemon that does not answer docker is about to say more; flags are
 // right for every daemon.
 func (w *wrapper) inject(g given, way config.Value, daemon answer) (compose.Given, error) {
 	if daemon.err != nil {
@@ -236,7 +236,7 @@ func (w *wrapper) check(node gpu.Node, g gpu.GPU) error {
 		return err
 	}
 	if !g.Healthy {
-		w.warn("GPU %d is unavailable: %s", g.Index, reason(node, g, "mx-smi says so"))
+		w.warn("GPU %d is unhealthy: %s", g.Index, reason(node, g, "mx-smi says so"))
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (w *wrapper) check(node gpu.Node, g gpu.GPU) error {
 // givable reports a GPU that has no device nodes to give, or is given in parts.
 func givable(node gpu.Node, g gpu.GPU) error {
 	if how, divided := g.Divided(); divided {
-		return fmt.Errorf("GPU %d cannot be given as a whole: %s; ask for one of its parts, as in --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
+		return fmt.Errorf("GPU %d cannot be given as a whole: %s; request one of its slices: --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
 	}
 	if len(g.Nodes) > 0 {
 		return nil

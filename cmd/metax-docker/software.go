@@ -70,7 +70,7 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 	}
 	kept := s.image.MACA != nil && !o.Force
 	if !kept && s.image.Unusable != "" {
-		return options{}, fmt.Errorf("image %s: %s: there is no place for the host's MXMACA", cmd.Image, s.image.Unusable)
+		return options{}, fmt.Errorf("image %s: %s: no place for the host's MXMACA", cmd.Image, s.image.Unusable)
 	}
 	for _, line := range s.image.Warnings {
 		w.warn("image %s: %s", cmd.Image, line)
@@ -128,7 +128,7 @@ func (w *wrapper) suits(version string, driver *gpu.Driver) error {
 	verdict := compat.Check(w.settings.MACA.Rules(), version, driver.Version)
 	switch {
 	case verdict.State == compat.Mismatch && check == dockerargs.MACACheckStrict:
-		return fmt.Errorf("%s (--maca-check=warn starts it all the same)", verdict.Reason)
+		return fmt.Errorf("%s. To start it anyway: --maca-check=warn", verdict.Reason)
 	case verdict.State == compat.Mismatch:
 		w.warn("%s", verdict.Reason)
 	case verdict.State == compat.Unknown && check != "":

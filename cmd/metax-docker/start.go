@@ -47,7 +47,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		c, err := source.Container(ctx, name, w.keeper.Devices)
 		cancel()
 		if err != nil && !dockersOwn(err) {
-			return fmt.Errorf("%s %s: cannot tell its GPUs: %w", cmd.Verb, name, err)
+			return fmt.Errorf("%s %s: cannot find out which GPUs it has: %w", cmd.Verb, name, err)
 		}
 		// One that runs has its GPUs, but between stop and start of a restart it
 		// does not run.
@@ -63,14 +63,14 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		}
 		for _, part := range c.Slices {
 			if other := owner[part]; other != "" && !claim.Share {
-				return fmt.Errorf("%s %s: slice %s is that of %s, too; --gpus-share starts both", cmd.Verb, name, part, other)
+				return fmt.Errorf("%s %s: slice %s also belongs to %s. To start both: --gpus-share", cmd.Verb, name, part, other)
 			}
 			owner[part] = name
 		}
 		for _, bdf := range whole {
 			g, ok := node.Lookup(bdf)
 			if other := first[bdf]; other != "" && ok && !claim.Share {
-				return fmt.Errorf("%s %s: GPU %d is that of %s, too; --gpus-share starts both", cmd.Verb, name, g.Index, other)
+				return fmt.Errorf("%s %s: GPU %d also belongs to %s. To start both: --gpus-share", cmd.Verb, name, g.Index, other)
 			}
 			first[bdf] = name
 		}
@@ -115,7 +115,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	}
 	_, err = w.take(claim)
 	if errors.Is(err, occupancy.ErrBusy) {
-		return fmt.Errorf("%s %s: %w; --gpus-share starts it all the same", cmd.Verb, strings.Join(cmd.Names, " "), err)
+		return fmt.Errorf("%s %s: %w. To start anyway: --gpus-share", cmd.Verb, strings.Join(cmd.Names, " "), err)
 	}
 	return err
 }

@@ -13,13 +13,23 @@ import (
 // *InsufficientError, *RequiredError, *SizeError and *ScopeError.
 var ErrUnmet = errors.New("the request for GPUs cannot be met")
 
-// InsufficientError reports that fewer GPUs are free than asked for.
+// InsufficientError reports that fewer GPUs can be picked than are requested.
 type InsufficientError struct {
 	Need, Free int
+	Of         int // GPUs of the node
 }
 
 func (e *InsufficientError) Error() string {
-	return fmt.Sprintf("%s asked for, %d free", wording.Count(e.Need, "GPU"), e.Free)
+	requested := wording.Count(e.Need, "GPU") + " requested, but "
+	switch {
+	case e.Of == 0:
+		return requested + "this node has no GPU"
+	case e.Need > e.Of:
+		return fmt.Sprintf("%sthis node has only %d", requested, e.Of)
+	case e.Free == 0:
+		return fmt.Sprintf("%snone of the %d of this node can be picked", requested, e.Of)
+	}
+	return fmt.Sprintf("%sonly %d of the %d of this node can be picked", requested, e.Free, e.Of)
 }
 
 // Is makes the error an ErrUnmet.
@@ -50,15 +60,15 @@ func (e *RequiredError) Is(target error) bool { return target == ErrUnmet }
 // SizeError reports a number of GPUs that the size rule refuses.
 type SizeError struct {
 	N int
-	// Nearest is the recommended number nearest to N that can be had, the greater
+	// Nearest is the recommended number nearest to N that can be picked, the greater
 	// of two equally near; 0 if there is none.
 	Nearest int
 }
 
 func (e *SizeError) Error() string {
-	s := fmt.Sprintf("%s asked for; only 1, 2, 4 or 8 are allowed", wording.Count(e.N, "GPU"))
+	s := fmt.Sprintf("%s requested; only 1, 2, 4 or 8 are allowed", wording.Count(e.N, "GPU"))
 	if e.Nearest > 0 {
-		s += fmt.Sprintf(", and %d can be had", e.Nearest)
+		s += fmt.Sprintf(", and %d can be picked", e.Nearest)
 	}
 	return s
 }
@@ -110,13 +120,5 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("pick GPUs: the node has %d; nodes of more than %d are not supported", e.GPUs, e.Max)
 }
 
-// maxListed is up to how many GPUs are listed one by one.
-const maxListed = 16
-
-// join lists GPUs, "0,1,4"; many of them with ranges, "0-11,16".
-func join(gpus []int) string {
-	if len(gpus) > maxListed {
-		return wording.Ranges(gpus)
-	}
-	return wording.List(gpus)
-}
+// join lists GPUs: "0,1,4-7".
+func join(gpus []int) string { return wording.Ranges(gpus) }

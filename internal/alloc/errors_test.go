@@ -28,14 +28,14 @@ func TestErrors(t *testing.T) {
 		{
 			"none asked", quads,
 			Request{N: 0, Free: all},
-			&ArgumentError{"0 GPUs asked for; want at least 1"},
-			"pick GPUs: 0 GPUs asked for; want at least 1",
+			&ArgumentError{"0 GPUs requested; want at least 1"},
+			"pick GPUs: 0 GPUs requested; want at least 1",
 		},
 		{
 			"a negative number", quads,
 			Request{N: -1, Free: all},
-			&ArgumentError{"-1 GPUs asked for; want at least 1"},
-			"pick GPUs: -1 GPUs asked for; want at least 1",
+			&ArgumentError{"-1 GPUs requested; want at least 1"},
+			"pick GPUs: -1 GPUs requested; want at least 1",
 		},
 		{
 			"an unknown free GPU", quads,
@@ -70,8 +70,8 @@ func TestErrors(t *testing.T) {
 		{
 			"more required than asked", quads,
 			Request{N: 1, Free: all, Required: []int{1, 2}},
-			&ArgumentError{"1 GPUs asked for, but 2 required"},
-			"pick GPUs: 1 GPUs asked for, but 2 required",
+			&ArgumentError{"1 GPUs requested, but 2 required"},
+			"pick GPUs: 1 GPUs requested, but 2 required",
 		},
 		{
 			"no such policy", quads,
@@ -101,26 +101,26 @@ func TestErrors(t *testing.T) {
 		{
 			"more than there are", quads,
 			Request{N: 9, Free: all},
-			&InsufficientError{Need: 9, Free: 8},
-			"9 GPUs asked for, 8 free",
+			&InsufficientError{Need: 9, Free: 8, Of: 8},
+			"9 GPUs requested, but this node has only 8",
 		},
 		{
 			"far more than there are", quads,
 			Request{N: 1e9, Free: all, Sizes: Enforce},
-			&InsufficientError{Need: 1e9, Free: 8},
-			"1000000000 GPUs asked for, 8 free",
+			&InsufficientError{Need: 1e9, Free: 8, Of: 8},
+			"1000000000 GPUs requested, but this node has only 8",
 		},
 		{
 			"nothing free", quads,
 			Request{N: 1},
-			&InsufficientError{Need: 1, Free: 0},
-			"1 GPU asked for, 0 free",
+			&InsufficientError{Need: 1, Free: 0, Of: 8},
+			"1 GPU requested, but none of the 8 of this node can be picked",
 		},
 		{
 			"no GPU at all", none,
 			Request{N: 1},
 			&InsufficientError{Need: 1, Free: 0},
-			"1 GPU asked for, 0 free",
+			"1 GPU requested, but this node has no GPU",
 		},
 
 		{
@@ -146,62 +146,62 @@ func TestErrors(t *testing.T) {
 			"3 of 8", quads,
 			Request{N: 3, Free: all, Sizes: Enforce},
 			&SizeError{N: 3, Nearest: 4},
-			"3 GPUs asked for; only 1, 2, 4 or 8 are allowed, and 4 can be had",
+			"3 GPUs requested; only 1, 2, 4 or 8 are allowed, and 4 can be picked",
 		},
 		{
 			"3 of 3", quads,
 			Request{N: 3, Free: []int{0, 1, 2}, Sizes: Enforce},
 			&SizeError{N: 3, Nearest: 2},
-			"3 GPUs asked for; only 1, 2, 4 or 8 are allowed, and 2 can be had",
+			"3 GPUs requested; only 1, 2, 4 or 8 are allowed, and 2 can be picked",
 		},
 		{
 			"3 of 3, all required", quads,
 			Request{N: 3, Free: []int{0, 1, 2}, Required: []int{0, 1, 2}, Sizes: Enforce},
 			&SizeError{N: 3},
-			"3 GPUs asked for; only 1, 2, 4 or 8 are allowed",
+			"3 GPUs requested; only 1, 2, 4 or 8 are allowed",
 		},
 		{
 			"6 within a link domain", quads,
 			Request{N: 6, Free: all, Scope: Link, Sizes: Enforce},
 			&SizeError{N: 6, Nearest: 4},
-			"6 GPUs asked for; only 1, 2, 4 or 8 are allowed, and 4 can be had",
+			"6 GPUs requested; only 1, 2, 4 or 8 are allowed, and 4 can be picked",
 		},
 		{
 			"7 of 7", quads,
 			Request{N: 7, Free: all[:7], Sizes: Enforce},
 			&SizeError{N: 7, Nearest: 4},
-			"7 GPUs asked for; only 1, 2, 4 or 8 are allowed, and 4 can be had",
+			"7 GPUs requested; only 1, 2, 4 or 8 are allowed, and 4 can be picked",
 		},
 
 		{
 			"5 by MetaXLink in quads", quads,
 			Request{N: 5, Free: all, Scope: Link},
 			&ScopeError{N: 5, Scope: Link, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
-			"no 5 GPUs free in one MetaXLink ring, at most 4; without that demand, the best are 0,1,2,3,4 (class SYS)",
+			"no 5 GPUs free in one MetaXLink domain, at most 4; without that demand, the best are 0-4 (class SYS)",
 		},
 		{
 			"5 under a switch of four", quads,
 			Request{N: 5, Free: all, Scope: Switch},
 			&ScopeError{N: 5, Scope: Switch, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
-			"no 5 GPUs free under one PCIe switch, at most 4; without that demand, the best are 0,1,2,3,4 (class SYS)",
+			"no 5 GPUs free under one PCIe switch, at most 4; without that demand, the best are 0-4 (class SYS)",
 		},
 		{
 			"a NUMA node of two, whatever the links", mesh,
 			Request{N: 3, Free: all, Scope: NUMA},
 			&ScopeError{N: 3, Scope: NUMA, Most: 2, Best: []int{0, 1, 2}, Class: topology.MX},
-			"no 3 GPUs free on one NUMA node, at most 2; without that demand, the best are 0,1,2 (class MX)",
+			"no 3 GPUs free on one NUMA node, at most 2; without that demand, the best are 0-2 (class MX)",
 		},
 		{
 			"three of a ring of four", cube,
 			Request{N: 3, Free: []int{0, 1, 5, 4}, Scope: Link},
 			&ScopeError{N: 3, Scope: Link, Most: 2, Best: []int{0, 1, 4}, Class: topology.SYS},
-			"no 3 GPUs free in one MetaXLink ring, at most 2; without that demand, the best are 0,1,4 (class SYS)",
+			"no 3 GPUs free in one MetaXLink domain, at most 2; without that demand, the best are 0,1,4 (class SYS)",
 		},
 		{
 			"NODE between two NUMA nodes, which is a contradiction", New(named(t, "quad and 4 unlinked")),
 			Request{N: 5, Free: all, Scope: NUMA},
 			&ScopeError{N: 5, Scope: NUMA, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.NODE},
-			"no 5 GPUs free on one NUMA node, at most 4; without that demand, the best are 0,1,2,3,4 (class NODE)",
+			"no 5 GPUs free on one NUMA node, at most 4; without that demand, the best are 0-4 (class NODE)",
 		},
 		{
 			"required across NUMA nodes", quads,
@@ -213,7 +213,7 @@ func TestErrors(t *testing.T) {
 			"no MetaXLink at all", pcie,
 			Request{N: 2, Free: all, Scope: Link},
 			&ScopeError{N: 2, Scope: Link, Most: 1, Best: []int{0, 1}, Class: topology.Switch},
-			"no 2 GPUs free in one MetaXLink ring, at most 1; without that demand, the best are 0,1 (class SWITCH)",
+			"no 2 GPUs free in one MetaXLink domain, at most 1; without that demand, the best are 0,1 (class SWITCH)",
 		},
 		{
 			"a place that is not known", bare,
@@ -277,7 +277,7 @@ func TestSizeWarning(t *testing.T) {
 		sizes SizeRule
 		want  []string
 	}{
-		{3, Warn, []string{"3 GPUs asked for; MetaX recommends 1, 2, 4 or 8"}},
+		{3, Warn, []string{"3 GPUs requested; MetaX recommends 1, 2, 4 or 8"}},
 		{3, Off, nil},
 		{1, Warn, nil},
 		{8, Warn, nil},

@@ -55,7 +55,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 			return Joint{}, &WantError{i, err}
 		}
 		if total += q.n; total > len(free) {
-			return Joint{}, &InsufficientError{Need: total, Free: len(free)}
+			return Joint{}, &InsufficientError{Need: total, Free: len(free), Of: p.gpus}
 		}
 	}
 	switch {

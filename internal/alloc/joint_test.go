@@ -136,7 +136,7 @@ func TestJointErrors(t *testing.T) {
 	p := New(named(t, "two quads"))
 	free := []int{0, 1, 2, 3}
 	_, err := p.Joint(free, []Want{{4, Spread}, {1, Spread}}, false)
-	if diff := cmp.Diff(error(&InsufficientError{Need: 5, Free: 4}), err); diff != "" {
+	if diff := cmp.Diff(error(&InsufficientError{Need: 5, Free: 4, Of: 8}), err); diff != "" {
 		t.Errorf("too many (-want +got):\n%s", diff)
 	}
 	var one *WantError

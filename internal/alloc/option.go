@@ -32,7 +32,7 @@ const (
 var (
 	scopeNames = []string{"any", "link", "switch", "numa", "node"}
 	// scopeWords says it in a sentence: "no 4 free GPUs …".
-	scopeWords = [numScopes]string{"", "in one MetaXLink ring", "under one PCIe switch", "on one NUMA node", "on one host"}
+	scopeWords = [numScopes]string{"", "in one MetaXLink domain", "under one PCIe switch", "on one NUMA node", "on one host"}
 )
 
 // String is the scope's name: "any", "link", "switch", "numa" or "node".

@@ -95,7 +95,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 		return Answer{}, p.requiredError(q, missing)
 	}
 	if q.n > len(q.free) {
-		return Answer{}, &InsufficientError{Need: q.n, Free: len(q.free)}
+		return Answer{}, &InsufficientError{Need: q.n, Free: len(q.free), Of: p.gpus}
 	}
 	usual := slices.Contains(recommended, q.n)
 	if !usual && r.Sizes == Enforce {
@@ -115,7 +115,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 		a.Explanation = p.explain(q, s)
 	}
 	if !usual && r.Sizes == Warn {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%s asked for; MetaX recommends 1, 2, 4 or 8", wording.Count(q.n, "GPU")))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s requested; MetaX recommends 1, 2, 4 or 8", wording.Count(q.n, "GPU")))
 	}
 	return a, nil
 }

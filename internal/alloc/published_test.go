@@ -34,7 +34,7 @@ var decidedOtherwise = map[string]struct {
 }{
 	"full allocate not success": {
 		rule: "section 3: never an empty set but an error that says why",
-		err:  &InsufficientError{Need: 8, Free: 7},
+		err:  &InsufficientError{Need: 8, Free: 7, Of: 8},
 	},
 }
 

@@ -15,7 +15,7 @@ var legend = []struct {
 	of   Component
 	text string
 }{
-	{ByCapability, "2×4    room for 2 jobs of 4 GPUs, each in a ring of links of that class or better"},
+	{ByCapability, "2×4    room for 2 jobs of 4 GPUs, each linked by that class or better"},
 	{ByRest, "rest   the same for the GPUs left free"},
 	{ByCut, "cut    the weight of the links to those; less is better"},
 	{ByScore, "score  what the policy makes of the weight of their links and that of those to the GPUs left free"},
@@ -27,24 +27,38 @@ var legend = []struct {
 // table, in the order in which they were compared; an arrow marks what decided. It
 // ends with a newline.
 func (e *Explanation) Text(figures bool) string {
-	text := e.Chosen.links() + e.Chosen.leaves() + e.sentence() + "\n"
+	text := e.Chosen.links() + "\n" + e.Chosen.leaves() + e.sentence() + "\n"
+	switch {
+	case len(e.Chosen.GPUs) < 2:
+		text = e.Chosen.leaves() + e.sentence() + "\n"
+	case e.RunnerUp != nil && e.DecidedBy == ByClass && !e.inferior():
+		text = fmt.Sprintf("%s; the next best, %s, would %s\n", e.Chosen.links(), join(e.RunnerUp.GPUs), e.RunnerUp.crosses()) + e.Chosen.leaves()
+	}
 	if figures {
 		text += "\n" + e.table()
 	}
 	return text
 }
 
-// links is a line on how the GPUs are linked; empty for a single one.
+// links says how several GPUs are linked.
 func (c Candidate) links() string {
 	switch {
-	case len(c.GPUs) < 2:
-		return ""
 	case c.Class == topology.Unknown:
-		return "how " + join(c.GPUs) + " are linked is not known\n"
-	case c.Class == topology.MX:
-		return join(c.GPUs) + " are linked by MetaXLink (MX)\n"
+		return "the links among " + join(c.GPUs) + " are not known"
+	case c.Class != topology.MX:
+		return fmt.Sprintf("the links among %s cross %s (%v)", join(c.GPUs), c.Class.Meaning(), c.Class)
+	case len(c.GPUs) == 2:
+		return join(c.GPUs) + " are linked by MetaXLink"
 	}
-	return fmt.Sprintf("the links among %s cross %s (%v)\n", join(c.GPUs), c.Class.Meaning(), c.Class)
+	return join(c.GPUs) + " are all linked by MetaXLink"
+}
+
+// crosses says what the links of a set of a class below MX cross.
+func (c Candidate) crosses() string {
+	if c.Class == topology.Unknown {
+		return "have links that are not known"
+	}
+	return fmt.Sprintf("cross PCIe (%v)", c.Class)
 }
 
 // leaves is a line on the best that remains for the next job; empty where no links
@@ -105,6 +119,8 @@ func (e *Explanation) sentence() string {
 	case e.inferior():
 		return fmt.Sprintf("chosen %s; a second search found %s, which is better because %s",
 			join(chosen.GPUs), join(other.GPUs), e.reason(*other, chosen))
+	case e.DecidedBy == ByOrder:
+		return fmt.Sprintf("chosen %s over %s: %s", join(chosen.GPUs), join(other.GPUs), e.reason(chosen, *other))
 	}
 	return fmt.Sprintf("chosen %s over %s because %s", join(chosen.GPUs), join(other.GPUs), e.reason(chosen, *other))
 }
@@ -119,7 +135,7 @@ func (e *Explanation) inferior() bool {
 func (e *Explanation) reason(a, b Candidate) string {
 	switch e.DecidedBy {
 	case ByClass:
-		return fmt.Sprintf("a ring over them runs on %v, over the others on %v", a.Class, b.Class)
+		return fmt.Sprintf("their link class is %v, that of the others %v", a.Class, b.Class)
 	case ByCapability:
 		return "among them are " + difference(a.Capability, b.Capability)
 	case ByWeight:
@@ -136,9 +152,9 @@ func (e *Explanation) reason(a, b Candidate) string {
 		return fmt.Sprintf("filling the node then takes %+d jobs, with the others %+d", a.Jobs, b.Jobs)
 	}
 	if len(e.Key) == 1 {
-		return "their indices come first"
+		return "lower GPU numbers win"
 	}
-	return "both are equally good, and their indices come first"
+	return "equally good; lower GPU numbers win"
 }
 
 // difference names the most important count in which two capabilities differ.

@@ -37,7 +37,7 @@ type Answer struct {
 	Method string
 	// Warnings are one line each, for a person.
 	Warnings    []string
-	Explanation *Explanation // nil unless asked for
+	Explanation *Explanation // nil unless requested
 }
 
 // question is a Request that makes sense: n is positive, and the lists are
@@ -60,7 +60,7 @@ func (r Request) check(gpus int) (question, error) {
 	}
 	switch {
 	case r.N <= 0:
-		return bad("%d GPUs asked for; want at least 1", r.N)
+		return bad("%d GPUs requested; want at least 1", r.N)
 	case !r.Policy.valid():
 		return bad("policy %v", r.Policy)
 	case r.Scope >= numScopes:
@@ -68,7 +68,7 @@ func (r Request) check(gpus int) (question, error) {
 	case r.Sizes >= numSizeRules:
 		return bad("size rule %v", r.Sizes)
 	case len(r.Required) > r.N:
-		return bad("%d GPUs asked for, but %d required", r.N, len(r.Required))
+		return bad("%d GPUs requested, but %d required", r.N, len(r.Required))
 	}
 	q := question{
 		n: r.N, free: slices.Clone(r.Free), required: slices.Clone(r.Required),

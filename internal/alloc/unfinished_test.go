@@ -101,21 +101,3 @@ func TestLoneBuddy(t *testing.T) {
 		}
 	}
 }
-
-func TestJoinRuns(t *testing.T) {
-	for _, c := range []struct {
-		gpus []int
-		want string
-	}{
-		{nil, ""},
-		{[]int{3}, "3"},
-		{[]int{0, 1, 2, 5}, "0,1,2,5"},
-		{seq(16), "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15"},
-		{seq(17), "0-16"},
-		{append(seq(16), 20, 21, 30, 31, 32), "0-15,20,21,30-32"},
-	} {
-		if got := join(c.gpus); got != c.want {
-			t.Errorf("%v: %q, want %q", c.gpus, got, c.want)
-		}
-	}
-}

@@ -39,7 +39,7 @@ type Options struct {
 // Write puts data into path, and reports whether it had to: a regular file that has
 // this content and the bits of Perm already is not touched, so that nobody who watches
 // it wakes up. Missing directories are made with mode 0755. Something else than a
-// regular file at path is left alone, with ErrNotRegular: a link may be somebody's
+// regular file at path is left unchanged, with ErrNotRegular: a link may be somebody's
 // /dev/stdout.
 func Write(path string, data []byte, o Options) (changed bool, err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {

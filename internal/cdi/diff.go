@@ -39,6 +39,20 @@ type Difference struct {
 // String is the difference in one line of printable text that begins with "+",
 // "-" or "~".
 func (d Difference) String() string {
+	sign := map[string]string{Added: "+ ", Removed: "- ", Changed: "~ "}[d.Op]
+	line := sign + d.subject()
+	if d.Op == Changed {
+		line += fmt.Sprintf(": %s → %s", d.Have, d.Want)
+	}
+	return terminal.Line(line)
+}
+
+// Text is the difference in words, such as "device 2 is missing".
+func (d Difference) Text() string {
+	return terminal.Line(d.subject() + map[string]string{Added: " is missing", Removed: " is obsolete", Changed: " differs"}[d.Op])
+}
+
+func (d Difference) subject() string {
 	var where []string
 	if d.Device != "" {
 		where = append(where, "device "+d.Device)
@@ -46,12 +60,7 @@ func (d Difference) String() string {
 	if d.Field != "" {
 		where = append(where, strings.TrimSpace(d.Field+" "+d.Key))
 	}
-	sign := map[string]string{Added: "+ ", Removed: "- ", Changed: "~ "}[d.Op]
-	line := sign + strings.Join(where, ": ")
-	if d.Op == Changed {
-		line += fmt.Sprintf(": %s → %s", d.Have, d.Want)
-	}
-	return terminal.Line(line)
+	return strings.Join(where, ": ")
 }
 
 // Diff tells what would have to happen to have for it to say the same as want;

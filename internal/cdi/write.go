@@ -20,7 +20,7 @@ const filePerm = 0o644
 // reloads it. Nothing is written unless the whole spec is sound, and readers see
 // the old file or the new one. Of several writers the last one wins; each
 // writes a whole spec, so they need no lock. A file that holds a spec of another
-// kind, hence of somebody else, is left alone.
+// kind, hence of somebody else, is left unchanged.
 func Write(path string, spec *specs.Spec, format Format) (changed bool, err error) {
 	data, err := Encode(spec, format)
 	if err != nil {

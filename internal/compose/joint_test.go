@@ -81,7 +81,7 @@ func TestJoint(t *testing.T) {
 		t.Error("two GPUs of one")
 	}
 	_, err := Joint(quads(t), all, []Count{{Service: "a", N: 2}, {Service: "b", N: -1}}, false)
-	if want := `service "b": pick GPUs: -1 GPUs asked for; want at least 1`; err == nil || err.Error() != want {
+	if want := `service "b": pick GPUs: -1 GPUs requested; want at least 1`; err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
 }

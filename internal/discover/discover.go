@@ -19,7 +19,10 @@ import (
 )
 
 // ErrNoGPU reports a host without a MetaX GPU.
-var ErrNoGPU = errors.New("no MetaX GPU found")
+var ErrNoGPU = errors.New("no MetaX GPU in this machine")
+
+// ModuleMissing is the warning of a Node whose driver is not loaded.
+const ModuleMissing = "the kernel module metax is not loaded (sudo modprobe metax; details: metax-ctk doctor)"
 
 // Host discovers the node that a root directory shows.
 type Host struct {
@@ -49,7 +52,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	kernel, err := sysfs.Read(h.Root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return gpu.Node{}, fmt.Errorf("%w: this host shows no PCI bus: %w", ErrNoGPU, err)
+		return gpu.Node{}, fmt.Errorf("%w: it has no PCI bus: %w", ErrNoGPU, err)
 	case err != nil:
 		return gpu.Node{}, fmt.Errorf("read PCI devices: %w", err)
 	case len(kernel.GPUs) == 0:
@@ -58,7 +61,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	node := gpu.NewNode(hostname(h.Root))
 	node.GPUs, node.Shared, node.Warnings = kernel.GPUs, kernel.Shared, kernel.Warnings
 	if !kernel.Module.Loaded {
-		node.Warnings = append(node.Warnings, "the kernel module metax is not loaded: modprobe metax")
+		node.Warnings = append(node.Warnings, ModuleMissing)
 	}
 	driver := h.vendor(ctx, &node, kernel)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
@@ -116,17 +119,12 @@ func hostname(host *hostfs.Root) string {
 	return ""
 }
 
-// noGPU says what was looked for, and what may be the cause.
+// noGPU says how that shows, and what could not be read.
 func noGPU(kernel sysfs.Report) error {
-	hint := "the kernel module metax is not loaded either"
-	if kernel.Module.Loaded {
-		hint = "though the kernel module metax is loaded"
-	}
 	if len(kernel.Warnings) > 0 {
-		hint += "; " + strings.Join(kernel.Warnings, "; ")
+		return fmt.Errorf("%w (compare lspci -d 9999:): %s", ErrNoGPU, strings.Join(kernel.Warnings, "; "))
 	}
-	return fmt.Errorf("%w: no PCI function of vendor 9999 that is a display controller or accelerator in %s (compare lspci -d 9999:); %s",
-		ErrNoGPU, sysfs.DevicesDir, hint)
+	return fmt.Errorf("%w (lspci -d 9999: is empty)", ErrNoGPU)
 }
 
 // graph is the topology of a node; merge has said already what is strange in

@@ -128,7 +128,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		}
 		return n
 	}
-	const unknown = "MetaXLink is not known, links are PCIe and NUMA only: "
+	const unknown = "MetaXLink topology unknown; choosing by PCIe and NUMA only: "
 	for _, name := range []string{"c500-1", "c500-8-degraded", "c550-8"} {
 		t.Run(name, func(t *testing.T) {
 			root := write(t, hostTree(t, name))
@@ -136,7 +136,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 			if diff := cmp.Diff(plain(name), got); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, []string{unknown + "mx-smi is not asked here, and no node is recorded"}, warnings)
+			wantWarnings(t, []string{"MetaXLink topology unknown; choosing by PCIe and NUMA only. Once per boot: sudo metax-ctk cdi generate"}, warnings)
 
 			bare := plain(name) // a record made where the tool was not asked either
 			_, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &bare})
@@ -219,10 +219,10 @@ func TestDiscoverNoGPU(t *testing.T) {
 		tree sim.Tree
 		want string
 	}{
-		{"no sysfs", sim.Tree{}, "this host shows no PCI bus"},
-		{"module loaded", noGPUs(true), "no PCI function of vendor 9999 that is a display controller or accelerator in /sys/bus/pci/devices (compare lspci -d 9999:); though the kernel module metax is loaded"},
-		{"module not loaded", noGPUs(false), "the kernel module metax is not loaded either"},
-		{"functions that could not be read", unread, "skip /sys/bus/pci/devices/0000:01:00.0: open"},
+		{"no sysfs", sim.Tree{}, "no MetaX GPU in this machine: it has no PCI bus"},
+		{"module loaded", noGPUs(true), "no MetaX GPU in this machine (lspci -d 9999: is empty)"},
+		{"module not loaded", noGPUs(false), "no MetaX GPU in this machine (lspci -d 9999: is empty)"},
+		{"functions that could not be read", unread, "(compare lspci -d 9999:): skip /sys/bus/pci/devices/0000:01:00.0: open"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := discover.Host{Root: write(t, test.tree), Run: run}.Discover(t.Context())
@@ -247,7 +247,7 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 	}
 	wantWarnings(t, []string{
 		"GPU 0000:01:00.0 cannot be used", "shared control device is missing",
-		"the kernel module metax is not loaded: modprobe metax", "MetaXLink is not known",
+		"the kernel module metax is not loaded", "MetaXLink topology unknown",
 	}, warnings)
 }
 

@@ -40,7 +40,9 @@ const notThen = "it was not known when the node was recorded"
 // PCIe does not, and a host without MetaXLink has nothing to state.
 func isUnlinked(record gpu.Node) bool {
 	return len(record.GPUs) > 1 && len(record.Links) == 0 &&
-		slices.ContainsFunc(record.Warnings, func(w string) bool { return strings.HasPrefix(w, mxsmi.Unlinked) })
+		slices.ContainsFunc(record.Warnings, func(w string) bool {
+			return strings.HasPrefix(w, mxsmi.Unlinked) || strings.HasPrefix(w, "MetaXLink is not known") // as older versions wrote
+		})
 }
 
 // complete adds to what the tool told what only the record tells of the node's
@@ -56,7 +58,7 @@ func complete(t *told, record gpu.Node, node *gpu.Node) {
 	if len(node.GPUs) > 1 && len(t.Links) == 0 {
 		f.links(record.Links)
 		if isUnlinked(record) {
-			node.Warnings = append(node.Warnings, mxsmi.Unlinked+notThen)
+			node.Warnings = append(node.Warnings, mxsmi.Unlinked+": "+notThen)
 		}
 	}
 	if len(f.taken) > 0 {

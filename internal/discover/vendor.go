@@ -38,19 +38,22 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 		return t.driver
 	}
 	switch {
+	case h.Recorded == nil && h.Run == nil:
+		warn(mxsmi.Unlinked + ". Once per boot: sudo metax-ctk cdi generate")
+		return ""
 	case h.Recorded == nil:
 		if !asked { // else the reader has said already what is not known
-			warn(mxsmi.Unlinked + why)
+			warn(mxsmi.Unlinked + ": " + why)
 		}
 		return ""
 	case !isTold(*h.Recorded):
-		warn(mxsmi.Unlinked + "neither libmxsml nor mx-smi had told anything when the node was recorded")
+		warn(mxsmi.Unlinked + ": neither libmxsml nor mx-smi had told anything when the node was recorded")
 	default:
 		if h.Run != nil {
 			warn("UUIDs, health and MetaXLink are as recorded before: " + why)
 		}
 		if isUnlinked(*h.Recorded) {
-			warn(mxsmi.Unlinked + notThen)
+			warn(mxsmi.Unlinked + ": " + notThen)
 		}
 	}
 	merge(node, recall(*h.Recorded, *node, kernel.Whole), "the recorded node")
@@ -69,7 +72,7 @@ func (h Host) ask(ctx context.Context, node *gpu.Node) (t told, asked bool, why 
 		return t, true, ""
 	}
 	if h.Run == nil {
-		return told{}, false, "mx-smi is not asked here, and no node is recorded"
+		return told{}, false, "" // there is only the record
 	}
 	path, ok := mxsmi.Find(h.Root)
 	if !ok {

@@ -71,11 +71,11 @@ var brokenSpecs = []brokenNode{
 		},
 	},
 	{
-		check: "spec-drift", severity: Error, what: "is not true to the node: ~ ", fix: "metax-ctk --root DIR cdi generate",
+		check: "spec-drift", severity: Error, what: "is out of date (1 difference, first: mounts ", fix: "metax-ctk --root DIR cdi generate",
 		host: func(b *bench) { b.edit(func(s *specs.Spec) { s.ContainerEdits.Mounts[0].Options[1] = "rw" }) },
 	},
 	{
-		check: "spec-drift", name: "elsewhere", severity: Error, what: "etc/cdi/metax.json is not true to the node",
+		check: "spec-drift", name: "elsewhere", severity: Error, what: "etc/cdi/metax.json is out of date (",
 		fix: "metax-ctk --root DIR cdi generate --class gpu --output DIR/etc/cdi/metax.json",
 		host: func(b *bench) {
 			b.edit(func(s *specs.Spec) { s.ContainerEdits.Mounts = nil })
@@ -83,7 +83,7 @@ var brokenSpecs = []brokenNode{
 		},
 	},
 	{
-		check: "spec-drift", name: "shrinks", severity: Error, what: "- device 8", fix: "metax-ctk --root DIR cdi generate",
+		check: "spec-drift", name: "shrinks", severity: Error, what: "first: device 8 is obsolete", fix: "metax-ctk --root DIR cdi generate",
 		host: func(b *bench) {
 			b.edit(func(s *specs.Spec) {
 				more := s.Devices[0]

@@ -63,7 +63,7 @@ var driverChecks = []Check{
 	each("gpu-alive", "every GPU answers on the PCI bus", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
 		if fn.Dead {
 			found.add(Error, fmt.Sprintf("GPU %s does not answer: it has fallen off the bus", fn.BDF),
-				"whoever uses it hangs or fails; a reset or a power cycle may bring it back",
+				"programs that use it hang or fail; a reset or a power cycle may bring it back",
 				fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/remove && echo 1 > /sys/bus/pci/rescan", fn.BDF))
 		}
 	}),

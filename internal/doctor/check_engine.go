@@ -151,7 +151,7 @@ var containerdChecks = []Check{
 				fmt.Sprintf(`edit %s: take "cri" out of disabled_plugins, then: systemctl restart containerd`, f.at(d.Config)))
 		}
 	}},
-	{"containerd-drop-in", "the drop-in of containerd is true to its configuration", func(f *Facts, found *findings) {
+	{"containerd-drop-in", "the drop-in of containerd is up to date", func(f *Facts, found *findings) {
 		if f.Engines.Containerd.Stale {
 			found.add(Warning, f.at(f.Engines.Containerd.Ours)+" no longer has what the rest of containerd's configuration says",
 				"a drop-in replaces whole tables, so that later changes have no effect", f.configure("containerd")+" && systemctl restart containerd")

@@ -67,7 +67,7 @@ var specChecks = []Check{
 				"no engine knows the GPUs by their CDI names", f.generate())
 		}
 	}},
-	each("spec-readable", "every CDI spec of ours can be read by everyone", func(f *Facts) []cdi.Problem { return f.Specs.Problems() }, func(f *Facts, p cdi.Problem, found *findings) {
+	each("spec-readable", "everyone can read our CDI specs", func(f *Facts) []cdi.Problem { return f.Specs.Problems() }, func(f *Facts, p cdi.Problem, found *findings) {
 		if p.Code != cdi.CodePermission {
 			return
 		}
@@ -122,17 +122,14 @@ var specChecks = []Check{
 			}
 		}
 	}},
-	each("spec-drift", "the CDI specs are true to the node", (*Facts).specs, func(f *Facts, o Spec, found *findings) {
+	each("spec-drift", "the CDI specs are up to date", (*Facts).specs, func(f *Facts, o Spec, found *findings) {
 		n := len(o.Drift)
 		if n == 0 && !o.Removed {
 			return
 		}
 		what := fmt.Sprintf("%s: the node has nothing of kind %s any more", f.at(o.Path), o.Kind)
 		if n > 0 {
-			what = fmt.Sprintf("%s is not true to the node: %s", f.at(o.Path), o.Drift[0])
-			if n > 1 {
-				what += fmt.Sprintf(", and %s", wording.Count(n-1, "more difference"))
-			}
+			what = fmt.Sprintf("the CDI spec %s is out of date (%s, first: %s)", f.at(o.Path), wording.Count(n, "difference"), o.Drift[0].Text())
 		}
 		why := "containers get what was right when it was written: paths of an older driver, or not all GPUs"
 		step := f.generate()
@@ -286,7 +283,7 @@ func unaliased(dir string) string {
 }
 
 var recordChecks = []Check{
-	{"record", "what the vendor's software tells is recorded", func(f *Facts, found *findings) {
+	{"record", "what the vendor's software says is recorded", func(f *Facts, found *findings) {
 		switch {
 		case !f.up() || !f.present():
 		case !f.Record.Present:
@@ -298,7 +295,7 @@ var recordChecks = []Check{
 			f.anew(found, Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may be others since", f.generate())
 		}
 	}},
-	{"record-drift", "the record is true to the node", func(f *Facts, found *findings) {
+	{"record-drift", "the record of the node is up to date", func(f *Facts, found *findings) {
 		if !f.up() || !f.Node.Known || !f.Record.Present || f.Record.Err != "" || f.Record.Early {
 			return
 		}

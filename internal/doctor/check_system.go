@@ -37,7 +37,7 @@ var systemChecks = []Check{
 	}),
 	{"proc", "holders of GPUs can be seen", func(f *Facts, found *findings) {
 		if f.System.HidePID && f.Asker.UID != 0 {
-			found.add(Info, "/proc shows you your own processes only (hidepid)", "GPUs that others' processes hold look free", "sudo "+f.command("ps"))
+			found.add(Info, "/proc shows you your own processes only (hidepid)", "GPUs in use by processes of others look free", "sudo "+f.command("ps"))
 		}
 	}},
 	{"refresh-unit", "the CDI spec is written at boot", func(f *Facts, found *findings) {
@@ -160,7 +160,7 @@ var programChecks = []Check{
 	}),
 	{"wrapper", "metax-docker is the toolkit's", func(f *Facts, found *findings) {
 		if f.Programs.Foreign != "" {
-			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another's metax-docker, which knows no leases of ours",
+			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another's metax-docker, which does not know our leases",
 				fmt.Sprintf("export PATH=%s:$PATH", f.Programs.Dir))
 		}
 	}},
@@ -230,10 +230,10 @@ var leaseChecks = []Check{
 	each("holders-seen", "every engine shows its containers", func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
 		severity := map[ps.Status]Severity{ps.Failed: Warning, ps.Partial: Info}[s.Status]
 		if severity != "" {
-			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs that its containers hold look free", f.command("ps"))
+			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs in use by its containers look free", f.command("ps"))
 		}
 	}),
-	firstOf("holders-outside", "GPUs are held by containers only", func(f *Facts) []occupancy.Holder { return f.Leases.Holders }, func(f *Facts, h occupancy.Holder, found *findings) {
+	firstOf("holders-outside", "GPUs are in use by containers only", func(f *Facts) []occupancy.Holder { return f.Leases.Holders }, func(f *Facts, h occupancy.Holder, found *findings) {
 		if h.Lease == nil && h.Container == nil && len(h.Processes) > 0 {
 			of := those(h.GPUs, func(gpu.BDF) bool { return true }, gpu.BDF.String)
 			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, list(of)),

@@ -67,7 +67,7 @@ func (w Where) Load(ctx context.Context) (gpu.Node, error) {
 	}
 	data, fileErr := w.read()
 	if errors.Is(fileErr, fs.ErrNotExist) {
-		return gpu.Node{}, fmt.Errorf("%w: %w; nor is there a file of that name", ErrUnknown, err)
+		return gpu.Node{}, fmt.Errorf("%w: %w, and there is no file of that name", ErrUnknown, err)
 	} else if fileErr != nil {
 		return gpu.Node{}, fmt.Errorf("read node file: %w", fileErr)
 	}
@@ -111,12 +111,13 @@ func (w Where) discover(ctx context.Context) (gpu.Node, error) {
 		host.Recorded = record
 	}
 	node, err := host.Discover(ctx)
+	if errors.Is(err, discover.ErrNoGPU) {
+		return node, fmt.Errorf("%w. To try without one: metax-ctk --node c500-8 topology print", err)
+	}
 	if err != nil || w.Run != nil || recordErr == nil {
 		return node, err
 	}
-	if errors.Is(recordErr, fs.ErrNotExist) {
-		node.Warnings = append(node.Warnings, "to know MetaXLink from now on, record the node: metax-ctk cdi generate")
-	} else {
+	if !errors.Is(recordErr, fs.ErrNotExist) {
 		node.Warnings = append(node.Warnings, fmt.Sprintf("the recorded node cannot be used: %v; write it again: sudo metax-ctk cdi generate", recordErr))
 	}
 	return node, nil

@@ -26,7 +26,7 @@ func PlainRuntime(path string) bool {
 // Asked returns the GPUs that a container asks the runtime shim or a hook for,
 // ascending. It is for containers that one of them may have served: their engine
 // tells which runtime makes them, and the bundle which hooks run. What is not told
-// counts: a GPU that is held in vain shows, and one that is given away twice does
+// counts: a GPU that is held without need shows, and one that is given away twice does
 // not. An annotation or mount that is malformed counts for nothing, as the shim and
 // the hook start no such container; and so does a name that the node does not have.
 // What the environment asks for is not looked at.

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// ErrBusy is what a request fails with that could be met if others held less.
-var ErrBusy = errors.New("GPUs are held")
+// ErrBusy is the error of a request that fails only because others use GPUs.
+var ErrBusy = errors.New("GPUs are in use")
 
-// HeldError reports a GPU, or a slice, that was asked for by name and is held.
+// HeldError reports a GPU, or a slice, that was requested by name and is in use.
 type HeldError struct {
 	GPU    int    // index
 	Slice  string // its name, empty for the whole GPU
@@ -21,26 +24,36 @@ func (e *HeldError) Error() string {
 		return fmt.Sprintf("GPU %d may be in use: %v (metax-ctk ps)", e.GPU, ErrUnfinished)
 	}
 	if e.Slice != "" {
-		return fmt.Sprintf("slice %s of GPU %d is held by %s (metax-ctk ps)", e.Slice, e.GPU, e.Holder)
+		return fmt.Sprintf("slice %s of GPU %d is in use by %s (metax-ctk ps)", e.Slice, e.GPU, e.Holder)
 	}
-	return fmt.Sprintf("GPU %d is held by %s (metax-ctk ps)", e.GPU, e.Holder)
+	return fmt.Sprintf("GPU %d is in use by %s (metax-ctk ps)", e.GPU, e.Holder)
 }
 
 func (e *HeldError) Unwrap() error { return ErrBusy }
 
 // FullError reports that too few GPUs are free.
 type FullError struct {
-	Want int // asked for
+	Want int // requested
 	Free int
 	Held int
 	Of   int // healthy GPUs of the node
 }
 
 func (e *FullError) Error() string {
-	if e.Free == 0 {
-		return fmt.Sprintf("no free GPU: %d of %d are held (metax-ctk ps)", e.Held, e.Of)
+	return fmt.Sprintf("cannot get %s: %s (metax-ctk ps)", wording.Count(e.Want, "GPU"), e.reason("", ""))
+}
+
+// reason says how many GPUs are free, with a noun and an adverb in it.
+func (e *FullError) reason(noun, still string) string {
+	switch {
+	case e.Free == 0 && e.Of == 1:
+		return "the only GPU is " + still + "in use"
+	case e.Free == 0:
+		return fmt.Sprintf("all %d %sare %sin use", e.Of, noun, still)
+	case e.Free == 1:
+		return fmt.Sprintf("only 1 of %d %sis free", e.Of, noun)
 	}
-	return fmt.Sprintf("%d GPUs asked for, %d free: %d of %d are held (metax-ctk ps)", e.Want, e.Free, e.Held, e.Of)
+	return fmt.Sprintf("only %d of %d %sare free", e.Free, e.Of, noun)
 }
 
 func (e *FullError) Unwrap() error { return ErrBusy }
@@ -61,10 +74,17 @@ func (e *QueueError) Unwrap() error { return ErrBusy }
 
 // WaitError reports that the GPUs did not come free in time.
 type WaitError struct {
-	Err error // the last state of things
+	Wait time.Duration
+	Err  error // why the request could not be met at the end
 }
 
-func (e *WaitError) Error() string { return "waited in vain: " + e.Err.Error() }
+func (e *WaitError) Error() string {
+	var full *FullError
+	if errors.As(e.Err, &full) {
+		return fmt.Sprintf("gave up after %s: %s (metax-ctk ps)", e.Wait, full.reason("GPUs ", "still "))
+	}
+	return fmt.Sprintf("gave up after %s: %v", e.Wait, e.Err)
+}
 
 func (e *WaitError) Unwrap() error { return e.Err }
 
@@ -94,7 +114,7 @@ func (e *ForceError) Error() string {
 	if e.Holder.Lease != nil {
 		why = append(why, fmt.Sprintf("it is %s: %s", e.Holder.State(), e.Holder))
 	}
-	return fmt.Sprintf("lease %s: %s; to release it all the same, add --force", e.Lease.ID, strings.Join(why, ", and "))
+	return fmt.Sprintf("lease %s: %s. To release it anyway: --force", e.Lease.ID, strings.Join(why, ", and "))
 }
 
 // EndedError reports that somebody ended the request while it waited.

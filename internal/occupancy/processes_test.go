@@ -60,9 +60,9 @@ func TestUnfinishedLook(t *testing.T) {
 		records []Process
 		looks   []gpu.BDF
 	}{
-		"a count, never looked":            {look: unfinished(), claim: wants(1), err: "no free GPU: "},
+		"a count, never looked":            {look: unfinished(), claim: wants(1), err: "cannot get 1 GPU: all 4 are in use (metax-ctk ps)"},
 		"a count, looked at some":          {looked: gpus(2, 3), look: unfinished(), claim: wants(1), want: gpus(2), looks: gpus(2, 3)},
-		"more than were looked at":         {looked: gpus(2, 3), look: unfinished(), claim: wants(3), err: "3 GPUs asked for, 2 free", looks: gpus(2, 3)},
+		"more than were looked at":         {looked: gpus(2, 3), look: unfinished(), claim: wants(3), err: "cannot get 3 GPUs: only 2 of 4 are free", looks: gpus(2, 3)},
 		"by name, never looked":            {look: unfinished(), claim: wants(0, gpus(1)...), err: "GPU 1 may be in use: not every process could be inspected in time"},
 		"by name, looked":                  {looked: allGPUs, look: unfinished(), claim: wants(0, gpus(1)...), err: "GPU 1 may be in use", looks: allGPUs},
 		"by name, shared":                  {look: unfinished(), claim: shared, want: gpus(1)},
@@ -75,8 +75,8 @@ func TestUnfinishedLook(t *testing.T) {
 		"on record, a complete look saw":   {looked: allGPUs, known: []Process{both}, look: procs(python), life: Alive, claim: wants(1), want: gpus(1), records: []Process{python}, looks: allGPUs},
 		"on record, and read to the end":   {known: []Process{python}, look: read, life: Alive, claim: wants(1), want: gpus(0)},
 		"on record, looked at from inside": {known: []Process{python}, look: inside, life: Unseen, claim: wants(1), want: gpus(1), records: []Process{python}, looks: allGPUs},
-		"looked at from elsewhere":         {looked: allGPUs, look: elsewhere, claim: wants(1), err: "no free GPU: ", looks: allGPUs},
-		"the list cannot be read":          {look: broken, claim: wants(1), err: "no free GPU: "},
+		"looked at from elsewhere":         {looked: allGPUs, look: elsewhere, claim: wants(1), err: "cannot get 1 GPU: all 4 are in use (metax-ctk ps)", looks: allGPUs},
+		"the list cannot be read":          {look: broken, claim: wants(1), err: "cannot get 1 GPU: all 4 are in use (metax-ctk ps)"},
 		"on record, others are hidden":     {known: []Process{python}, look: refused(), life: Alive, claim: wants(1), want: gpus(1), records: []Process{python}},
 		"hidden is not unfinished":         {look: refused(), claim: wants(0, gpus(1)...), want: gpus(1)},
 		"complete":                         {look: procs(python), claim: wants(0, gpus(1)...), want: gpus(1), records: []Process{python}, looks: allGPUs},

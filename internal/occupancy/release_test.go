@@ -24,7 +24,7 @@ func TestRelease(t *testing.T) {
 		"pending":                       {lease: lease(), life: Alive, who: ann, want: "lease aaaaaaaaaaaa: it is pending", left: []string{leaseA, leaseB}},
 		"pending, by force":             {lease: lease(), life: Alive, who: ann, force: true, left: []string{leaseB}},
 		"expiring":                      {lease: lease(goneAt(1 << 60)), life: Ended, who: ann, left: []string{leaseB}},
-		"expiring, of somebody else":    {lease: lease(goneAt(1 << 60)), life: Ended, who: bob, want: "lease aaaaaaaaaaaa: it is that of ann; ", left: []string{leaseA, leaseB}},
+		"expiring, of somebody else":    {lease: lease(goneAt(1 << 60)), life: Ended, who: bob, want: "lease aaaaaaaaaaaa: it is that of ann. ", left: []string{leaseA, leaseB}},
 		"of somebody else, by force":    {lease: lease(goneAt(1 << 60)), life: Ended, who: bob, force: true, left: []string{leaseB}},
 		"running":                       {lease: lease(bound), looks: []Look{dockerSees(labeled(Running))}, who: ann, want: "lease aaaaaaaaaaaa: it is running", left: []string{leaseA, leaseB}},
 		"running, of somebody else":     {lease: lease(bound), looks: []Look{dockerSees(labeled(Running))}, who: bob, want: "lease aaaaaaaaaaaa: it is that of ann, and it is running", left: []string{leaseA, leaseB}},

@@ -66,7 +66,7 @@ func (a *actor) sources(State) []Source {
 	return list
 }
 
-// answer waits in vain for an engine that hangs.
+// answer waits for an engine that hangs until it gives up.
 func (a *actor) answer(ctx context.Context, up, hung bool) error {
 	switch {
 	case !up:

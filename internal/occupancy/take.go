@@ -19,7 +19,7 @@ var errAgain = errors.New("the looks are of another state")
 type silentError struct{ look Look }
 
 func (e *silentError) Error() string {
-	return fmt.Sprintf("%s cannot be asked who holds GPUs: %v", e.look.Engine, e.look.Err)
+	return fmt.Sprintf("%s cannot be asked which GPUs are in use: %v", e.look.Engine, e.look.Err)
 }
 
 func (e *silentError) Unwrap() error { return ErrBusy }
@@ -83,7 +83,7 @@ func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
 		case c.Wait == 0:
 			return taken, busy.err
 		case waited >= c.Wait:
-			return taken, errors.Join(&WaitError{busy.err}, k.leave(ctx, c))
+			return taken, errors.Join(&WaitError{c.Wait, busy.err}, k.leave(ctx, c))
 		case !told && c.Waiting != nil:
 			told = true
 			c.Waiting(busy.err)

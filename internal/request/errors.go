@@ -14,6 +14,16 @@ var (
 	ErrDriver = errors.New("not a MetaX driver")
 )
 
+// UnknownError reports an ID that no GPU of the node has.
+type UnknownError struct {
+	ID   string
+	GPUs string // those of the node: "GPUs 0-7"
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("%q is not a GPU; this node has %s", e.ID, e.GPUs)
+}
+
 // ValueError reports a value that asks for nothing this package knows. Like all
 // errors of this package it does not name the option, of which there are several:
 // the caller puts it in front.

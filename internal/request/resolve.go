@@ -18,7 +18,7 @@ type Selection struct {
 	// Count stands for any so many of them; it may be more than there are.
 	Count int
 	// Explicit are positions in the GPUs that were resolved against, each once,
-	// in BDF order. Healthy or not: they were asked for by name.
+	// in BDF order. Healthy or not: they were requested by name.
 	Explicit []int
 	// Slices are the slices that were named, each once, in BDF order of their
 	// GPUs.
@@ -73,13 +73,13 @@ func find(id string, gpus []gpu.GPU) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return 0, fmt.Errorf("GPU %q: this node has %s", id, inventory(gpus))
+		return 0, &UnknownError{ID: id, GPUs: inventory(gpus)}
 	}
 	var names []string
 	for _, i := range found {
 		names = append(names, describe(gpus[i]))
 	}
-	return 0, fmt.Errorf("GPU %q: that may be %s; name it by UUID or PCI address (see metax-ctk device list)", id, strings.Join(names, " or "))
+	return 0, fmt.Errorf("GPU %q is ambiguous: %s; use the UUID or PCI address (metax-ctk device list)", id, strings.Join(names, " or "))
 }
 
 // inventory says which GPUs there are.
@@ -93,9 +93,9 @@ func inventory(gpus []gpu.GPU) string {
 	case 0:
 		return "no GPU"
 	case 1:
-		return fmt.Sprintf("only GPU %d (see metax-ctk device list)", indices[0])
+		return fmt.Sprintf("only GPU %d", indices[0])
 	}
-	return fmt.Sprintf("GPUs %s (see metax-ctk device list)", wording.Ranges(indices))
+	return fmt.Sprintf("GPUs %s", wording.Ranges(indices))
 }
 
 // parseBDF reads a PCI address with or without its domain; zero is none.

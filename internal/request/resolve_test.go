@@ -73,30 +73,30 @@ func TestResolveRefuses(t *testing.T) {
 	}{
 		{
 			"unknown index", "[9]", node(),
-			`GPU "9": this node has GPUs 0-3 (see metax-ctk device list)`,
+			`"9" is not a GPU; this node has GPUs 0-3`,
 		},
 		{
 			"unknown uuid, gaps", "GPU-eeee",
 			[]gpu.GPU{{Index: 5}, {Index: 0}, {Index: 1}, {Index: 7}},
-			`GPU "GPU-eeee": this node has GPUs 0,1,5,7 (see metax-ctk device list)`,
+			`"GPU-eeee" is not a GPU; this node has GPUs 0,1,5,7`,
 		},
 		{
 			"an index is written one way", "[00]", node(),
-			`GPU "00": this node has GPUs 0-3 (see metax-ctk device list)`,
+			`"00" is not a GPU; this node has GPUs 0-3`,
 		},
 		{
 			"an unknown address is nobody's", "0000:00:00.0",
 			[]gpu.GPU{{Index: 0}},
-			`GPU "0000:00:00.0": this node has only GPU 0 (see metax-ctk device list)`,
+			`"0000:00:00.0" is not a GPU; this node has only GPU 0`,
 		},
 		{
 			"no GPU at all", "[0]", nil,
-			`GPU "0": this node has no GPU`,
+			`"0" is not a GPU; this node has no GPU`,
 		},
 		{
 			"index of one, serial of another", "[1]", node(),
-			`GPU "1": that may be GPU 1 at 0000:0f:00.0 with serial number SN1 or ` +
-				`GPU 3 at 0000:36:00.0 with serial number 1; name it by UUID or PCI address (see metax-ctk device list)`,
+			`GPU "1" is ambiguous: GPU 1 at 0000:0f:00.0 with serial number SN1 or ` +
+				`GPU 3 at 0000:36:00.0 with serial number 1; use the UUID or PCI address (metax-ctk device list)`,
 		},
 		{
 			"one GPU by two names", "[0,GPU-AAAA]", node(),
@@ -124,7 +124,7 @@ func TestResolveRefuses(t *testing.T) {
 func TestResolveSameUUID(t *testing.T) {
 	gpus := []gpu.GPU{{Index: 0, UUID: "GPU-a"}, {Index: 1, UUID: "GPU-a"}}
 	_, err := Request{IDs: []string{"GPU-a"}}.Resolve(gpus)
-	if err == nil || !strings.Contains(err.Error(), "that may be GPU 0 or GPU 1") {
+	if err == nil || !strings.Contains(err.Error(), "is ambiguous: GPU 0 or GPU 1") {
 		t.Errorf("got %v, want both GPUs", err)
 	}
 }

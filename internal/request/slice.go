@@ -51,13 +51,13 @@ func findSlice(id string, gpus []gpu.GPU) (SliceRef, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return SliceRef{}, fmt.Errorf("slice %q: this node has %s", id, sliceInventory(all))
+		return SliceRef{}, fmt.Errorf("%q is not a slice; this node has %s", id, sliceInventory(all))
 	}
 	var names []string
 	for _, ref := range found {
 		names = append(names, describeSlice(gpus, ref))
 	}
-	return SliceRef{}, fmt.Errorf("slice %q: that may be %s (see metax-ctk sgpu list)", id, strings.Join(names, " or "))
+	return SliceRef{}, fmt.Errorf("slice %q is ambiguous: %s (metax-ctk sgpu list)", id, strings.Join(names, " or "))
 }
 
 // sliceInventory says which slices there are, by name; of many the first.
@@ -67,9 +67,9 @@ func sliceInventory(all []string) string {
 	case n == 0:
 		return "no slice (metax-ctk sgpu create makes one)"
 	case n > shown:
-		return fmt.Sprintf("%s and %d more (see metax-ctk sgpu list)", strings.Join(all[:shown], ", "), n-shown)
+		return fmt.Sprintf("%s and %d more (metax-ctk sgpu list)", strings.Join(all[:shown], ", "), n-shown)
 	}
-	return strings.Join(all, ", ") + " (see metax-ctk sgpu list)"
+	return strings.Join(all, ", ") + " (metax-ctk sgpu list)"
 }
 
 // describeSlice names a slice in a message by where it is.

@@ -78,23 +78,23 @@ func TestResolveSlicesRefuses(t *testing.T) {
 	}{
 		{
 			"unknown", "sgpu:x", divided(),
-			`slice "x": this node has SGPU-aaaa, SGPU-bbbb, 0000:35:00.1, VF-2 (see metax-ctk sgpu list)`,
+			`"x" is not a slice; this node has SGPU-aaaa, SGPU-bbbb, 0000:35:00.1, VF-2 (metax-ctk sgpu list)`,
 		},
 		{
 			"of many", "sgpu:x", many,
-			`slice "x": this node has a, b, c, d, e, f, g, h and 2 more (see metax-ctk sgpu list)`,
+			`"x" is not a slice; this node has a, b, c, d, e, f, g, h and 2 more (metax-ctk sgpu list)`,
 		},
 		{
 			"none", "sgpu:GPU-aaaa", node(),
-			`slice "GPU-aaaa": this node has no slice (metax-ctk sgpu create makes one)`,
+			`"GPU-aaaa" is not a slice; this node has no slice (metax-ctk sgpu create makes one)`,
 		},
 		{
 			"the UUID of a GPU", "sgpu:GPU-aaaa", divided(),
-			`slice "GPU-aaaa": this node has SGPU-aaaa, SGPU-bbbb, 0000:35:00.1, VF-2 (see metax-ctk sgpu list)`,
+			`"GPU-aaaa" is not a slice; this node has SGPU-aaaa, SGPU-bbbb, 0000:35:00.1, VF-2 (metax-ctk sgpu list)`,
 		},
 		{
 			"two with one UUID", "sgpu:SGPU-aaaa", twins,
-			`slice "SGPU-aaaa": that may be sGPU 0 of GPU 1 or sGPU 3 of GPU 1 (see metax-ctk sgpu list)`,
+			`slice "SGPU-aaaa" is ambiguous: sGPU 0 of GPU 1 or sGPU 3 of GPU 1 (metax-ctk sgpu list)`,
 		},
 		{
 			"one by two names", "[sgpu:VF-2,sgpu:0000:35:00.2]", divided(),

@@ -175,8 +175,8 @@ func (h Host) expand(pattern string) []string {
 	return found
 }
 
-// containerdAside is why the containerd that is no distribution's is left alone
-// unless it is asked for by name.
+// containerdAside is why the containerd that is no distribution's is skipped
+// unless it is requested by name.
 func (h Host) containerdAside(input func() (containerd.Input, error)) string {
 	in, err := input()
 	if err != nil {
@@ -186,7 +186,7 @@ func (h Host) containerdAside(input func() (containerd.Input, error)) string {
 		return "its CRI plugin is switched off, so no kubelet uses it"
 	}
 	if h.Program("kubelet") == "" && h.Program("dockerd") != "" && !h.Root.Exists("/var/lib/kubelet") {
-		return "docker uses it, which needs nothing of it, and there is no kubelet here"
+		return "only Docker uses this containerd and needs no change"
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ type Engine struct {
 	Files  []string
 	// Doubt says what is not known of it, and what is therefore left undone.
 	Doubt string
-	// Aside says why it is left alone unless it is asked for by name; "" if it is not.
+	// Aside says why it is skipped unless it is requested by name; "" if it is not.
 	Aside string
 
 	byName bool   // see Ours
@@ -150,7 +150,7 @@ func (h Host) Named(ctx context.Context, name string, o Options) (Engine, error)
 	return Engine{}, fmt.Errorf("%w %q: %s, or auto", ErrUnknown, name, strings.Join(Names(), ", "))
 }
 
-// Found returns the engines that are there, those that are left alone as well.
+// Found returns the engines that are there, also those that are skipped.
 func (h Host) Found(ctx context.Context) ([]Engine, error) {
 	var found []Engine
 	for _, name := range Names() {

@@ -49,7 +49,7 @@ func TestFound(t *testing.T) {
 	const docker, containerd = "/usr/bin/dockerd", "/usr/bin/containerd"
 	for name, tc := range map[string]struct {
 		files []string
-		want  string // names, with * for those left alone
+		want  string // names, with * for those skipped
 	}{
 		"nothing":                          {nil, ""},
 		"docker":                           {[]string{docker}, "docker"},

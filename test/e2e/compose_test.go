@@ -197,7 +197,7 @@ func (c composing) stopped(t *testing.T) {
 	}
 	c.compose(t, "shop", "stop", "a")
 	thief := c.detach(t, fmt.Sprintf("--gpus=[%d]", gpus[0]))
-	c.failed(t, c.run(t, c.env(), c.argv("shop", "start", "a")...), fmt.Sprintf("GPU %d is held", gpus[0]))
+	c.failed(t, c.run(t, c.env(), c.argv("shop", "start", "a")...), fmt.Sprintf("GPU %d is in use", gpus[0]))
 	c.compose(t, "shop", "up", "--detach", "--scale", "b=1")
 	if c.given(t, thief)[0] != gpus[0] || slices.Contains(c.given(t, c.containers(t, "shop")["a"]), gpus[0]) {
 		t.Errorf("GPU %d is given twice", gpus[0])
@@ -244,14 +244,14 @@ func (c composing) seen(t *testing.T, in inbox) []int {
 
 func (c composing) refusals(t *testing.T) {
 	c.project(t, "shop", "a: gpus: [{count: 5}]", "b: gpus: [{count: 4}]")
-	c.failed(t, c.run(t, c.env(), c.argv("shop", "up", "--detach")...), "9 GPUs asked for by 2 services, 8 healthy")
+	c.failed(t, c.run(t, c.env(), c.argv("shop", "up", "--detach")...), "9 GPUs requested by 2 services, but this node has only 8 usable ones")
 	c.free(t)
 	c.project(t, "shop", `a: gpus: [{device_ids: ["3"]}]`, `b: gpus: [{device_ids: ["3"]}]`)
-	c.failed(t, c.run(t, c.env(), c.argv("shop", "up", "--detach")...), `services "a" and "b" both ask for GPU 3`)
+	c.failed(t, c.run(t, c.env(), c.argv("shop", "up", "--detach")...), `services "a" and "b" both request GPU 3`)
 	c.detach(t, "--gpus=[3]", "--name=owner")
-	c.failed(t, c.run(t, c.env(), c.argv("shop", "up", "--detach", "a")...), `service "a": GPU 3 is held by container owner (docker)`)
+	c.failed(t, c.run(t, c.env(), c.argv("shop", "up", "--detach", "a")...), `service "a": GPU 3 is in use by container owner (docker)`)
 	c.project(t, "shop", "a: gpus: all")
-	c.failed(t, c.run(t, c.env(), c.argv("shop", "up", "--detach")...), "1 of 8 are held")
+	c.failed(t, c.run(t, c.env(), c.argv("shop", "up", "--detach")...), "only 7 of 8 are free")
 	c.compose(t, "shop", "up", "--detach", "--gpus-share")
 	c.has(t, c.containers(t, "shop")["a"], 0, 1, 2, 3, 4, 5, 6, 7)
 }

@@ -41,7 +41,7 @@ func TestConfigureAuto(t *testing.T) {
 			after := h.etc(t)
 			for path, e := range before {
 				if strings.HasSuffix(path, " of containerd") && after[path] != e {
-					t.Errorf("containerd was not left alone: %s", cmp.Diff(e, after[path]))
+					t.Errorf("containerd was not skipped: %s", cmp.Diff(e, after[path]))
 				}
 			}
 			a.activate(t)
@@ -92,17 +92,17 @@ func (a auto) does(t *testing.T, code int, options ...string) {
 		case e.Error != "":
 			got[e.Engine] = "failed"
 		case e.Aside != "":
-			got[e.Engine] = "left alone"
+			got[e.Engine] = "skipped"
 		case len(e.Changes) > 0:
 			got[e.Engine] = "changed"
 		default:
 			got[e.Engine] = "nothing to do"
 		}
-		if e.Engine == "containerd" && e.Aside != "" && !strings.Contains(e.Aside, "kubelet") {
+		if e.Engine == "containerd" && e.Aside != "" && !strings.Contains(e.Aside, "only Docker uses this containerd") {
 			t.Errorf("containerd: the reason is %q", e.Aside)
 		}
 	}
-	want := map[string]string{"docker": "changed", "containerd": "left alone", "crio": "changed", "podman": "changed"}
+	want := map[string]string{"docker": "changed", "containerd": "skipped", "crio": "changed", "podman": "changed"}
 	if slices.Contains(options, "--remove") {
 		want["containerd"] = "nothing to do" // though it could have been set up by name
 	}

@@ -214,12 +214,16 @@ func (o onlookers) seen(t *testing.T, who outsider) {
 		} else if len(name) == 64 {
 			name = name[:12]
 		}
-		words := []string{fmt.Sprintf("GPU %d is held by ", gpu), name, "(metax-ctk ps)"}
+		words := []string{fmt.Sprintf("GPU %d is in use by ", gpu), name, "(metax-ctk ps)"}
 		one := list([]int{gpu})
 		o.refused(t, []string{"--dry-run", "--gpus=" + one}, words...)
 		o.refused(t, []string{"--gpus=" + one}, words...)
 	}
-	o.refused(t, []string{"--dry-run", "--gpus=all"}, fmt.Sprintf("%d of 8 are held (metax-ctk ps)", len(who.gpus)))
+	why := fmt.Sprintf("only %d of 8 ", nodeGPUs-len(who.gpus))
+	if len(who.gpus) == nodeGPUs {
+		why = "all 8 are in use "
+	}
+	o.refused(t, []string{"--dry-run", "--gpus=all"}, "cannot get 8 GPUs: "+why)
 }
 
 // container is an outsider made and ended by the commands of an engine.

@@ -109,7 +109,7 @@ func (o onlookers) crio(t *testing.T, pod containerd) {
 					t.Errorf("GPU %d is not held by container %s… of CRI-O\n%v", gpu, name, all)
 				}
 			}
-			o.refused(t, []string{"--gpus=4,2"}, "is held by container "+name, "(cri-o)")
+			o.refused(t, []string{"--gpus=4,2"}, "is in use by container "+name, "(cri-o)")
 			if err := running.Stop(t.Context(), 0); err != nil {
 				t.Error(err)
 			}

@@ -76,19 +76,19 @@ func (l leasing) count(t *testing.T) {
 	if !slices.EqualFunc(both, quads, slices.Equal) {
 		t.Errorf("two containers have the GPUs %v, want %v", both, quads)
 	}
-	l.refused(t, []string{"--gpus=4"}, "no free GPU: 8 of 8 are held (metax-ctk ps)")
-	l.refused(t, []string{"--gpus=1"}, "no free GPU: 8 of 8 are held (metax-ctk ps)")
+	l.refused(t, []string{"--gpus=4"}, "cannot get 4 GPUs: all 8 are in use (metax-ctk ps)")
+	l.refused(t, []string{"--gpus=1"}, "cannot get 1 GPU: all 8 are in use (metax-ctk ps)")
 	l.has(t, l.detach(t, "--gpus=all", "--gpus-share"), 0, 1, 2, 3, 4, 5, 6, 7)
 }
 
 func (l leasing) named(t *testing.T) {
 	l.has(t, l.detach(t, "--gpus=[3]", "--name=owner"), 3)
 	l.holds(t, 3)
-	l.refused(t, []string{"--gpus=[3]"}, "GPU 3 is held by container owner (docker)")
-	l.refused(t, []string{"--gpus=[3]", "--dry-run"}, "GPU 3 is held by container owner (docker)")
-	l.refused(t, []string{"--gpus=2,3"}, "GPU 3 is held by container owner (docker)")
-	l.refused(t, []string{"--gpus=all"}, "1 of 8 are held (metax-ctk ps)")
-	l.refused(t, []string{"--gpus=8"}, "8 GPUs asked for, 7 free", "(metax-ctk ps)")
+	l.refused(t, []string{"--gpus=[3]"}, "GPU 3 is in use by container owner (docker)")
+	l.refused(t, []string{"--gpus=[3]", "--dry-run"}, "GPU 3 is in use by container owner (docker)")
+	l.refused(t, []string{"--gpus=2,3"}, "GPU 3 is in use by container owner (docker)")
+	l.refused(t, []string{"--gpus=all"}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps)")
+	l.refused(t, []string{"--gpus=8"}, "cannot get 8 GPUs: only 7 of 8 are free", "(metax-ctk ps)")
 	l.has(t, l.detach(t, "--gpus=[3]", "--gpus-share"), 3)
 	l.has(t, l.detach(t, "--gpus=7"), 0, 1, 2, 4, 5, 6, 7)
 }
@@ -129,7 +129,7 @@ func (l leasing) create(t *testing.T) {
 	l.must(t, l.env(), append([]string{"metax-docker"}, args...)...)
 	l.holds(t, 0, 1, 2, 3, 4, 5, 6, 7)
 	l.sweep(t)
-	l.refused(t, []string{"--gpus=1"}, "no free GPU: 8 of 8 are held (metax-ctk ps)")
+	l.refused(t, []string{"--gpus=1"}, "cannot get 1 GPU: all 8 are in use (metax-ctk ps)")
 	l.must(t, l.env(), "metax-docker", "start", "made")
 	l.holds(t, 0, 1, 2, 3, 4, 5, 6, 7)
 	l.must(t, nil, "docker", "stop", "made")
@@ -147,7 +147,7 @@ func (l leasing) start(t *testing.T) {
 	l.holds(t, 0, 1)
 	l.must(t, nil, "docker", "stop", "old")
 	l.detach(t, "--gpus=1,2", "--name=new")
-	l.failed(t, l.metax(t, "start", "old"), "GPU 1 is held by container new (docker)")
+	l.failed(t, l.metax(t, "start", "old"), "GPU 1 is in use by container new (docker)")
 	l.holds(t, 1, 2)
 	l.must(t, l.env(), "metax-docker", "start", "--gpus-share", "old")
 	l.holds(t, 0, 1, 2)
@@ -162,7 +162,7 @@ func (l leasing) start(t *testing.T) {
 // wait asserts that who waits is served in the order of arrival.
 func (l leasing) wait(t *testing.T) {
 	l.detach(t, "--gpus=all", "--name=first")
-	l.failed(t, l.metax(t, l.runArgs([]string{"--gpus=1", "--gpus-wait=300ms"})...), "waiting up to 300ms", "waited in vain: no free GPU")
+	l.failed(t, l.metax(t, l.runArgs([]string{"--gpus=1", "--gpus-wait=300ms"})...), "waiting up to 300ms", "gave up after 300ms: all 8 GPUs are still in use")
 	const waiters = 3
 	results := make(chan error, waiters)
 	for i := range waiters {
@@ -247,7 +247,7 @@ func (l leasing) users(t *testing.T) {
 	if r := metax(alice, "--gpus=[1]", "--name=hers"); r.code != 0 {
 		t.Errorf("a member of docker's group must be able to take a lease: %v", r)
 	}
-	l.failed(t, metax(alice, "--gpus=[0]"), "GPU 0 is held by container roots (docker)", "of root")
+	l.failed(t, metax(alice, "--gpus=[0]"), "GPU 0 is in use by container roots (docker)", "of root")
 	l.failed(t, metax(bob, "--gpus=[2]"), "docker")
 	l.holds(t, 0, 1)
 
@@ -286,7 +286,7 @@ func (l leasing) down(t *testing.T) {
 	l.holds(t, 0, 1)
 	l.daemon.stop(t)
 	l.holds(t, 0, 1)
-	l.refused(t, []string{"--gpus=[1]", "--inject=flags"}, "GPU 1 is held by")
+	l.refused(t, []string{"--gpus=[1]", "--inject=flags"}, "GPU 1 is in use by")
 	l.refused(t, []string{"--gpus=6", "--inject=flags"}, "there is no docker daemon at")
 	l.holds(t, 0, 1) // and nothing for the one that failed
 	l.daemon.start(t)

@@ -32,7 +32,7 @@ func TestLeasePodman(t *testing.T) {
 				t.Errorf("two containers with 3 and 4 GPUs have the GPUs %v", all)
 			}
 			d.holds(t, all...)
-			d.refused(t, []string{"--gpus=2"}, "2 GPUs asked for, 1 free", "(metax-ctk ps)")
+			d.refused(t, []string{"--gpus=2"}, "cannot get 2 GPUs: only 1 of 8 is free", "(metax-ctk ps)")
 			d.must(t, nil, "metax-ctk", "--root", nodeDir, "lease", "gc") // binds
 			var bound []string
 			for _, l := range d.leases(t) {

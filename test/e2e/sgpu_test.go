@@ -141,7 +141,7 @@ func (s sliced) lease(t *testing.T) {
 		if first.code != 0 || beside.code != 0 {
 			t.Fatalf("two slices of one GPU: %v, %v", first, beside)
 		}
-		if r := start(pair[0]); r.code != 125 || !strings.Contains(r.stderr, "slice "+pair[0].name()+" of GPU "+fmt.Sprint(pair[0].GPU)+" is held by container ") {
+		if r := start(pair[0]); r.code != 125 || !strings.Contains(r.stderr, "slice "+pair[0].name()+" of GPU "+fmt.Sprint(pair[0].GPU)+" is in use by container ") {
 			t.Errorf("want a slice that is held to be refused: %v", r)
 		}
 		six := s.run(t, s.env(), "metax-docker", "run", "--rm", "--network=none", "--gpus=all", imageRef, "/probe", "exit", "0")

@@ -117,9 +117,9 @@ func (s shimLeasing) avoided(t *testing.T) {
 	s.docker(t, "run", "listed", byList("1", s.gpus[5].UUID)...)
 	s.holds(t, 0, 1, 3, 5)
 	s.has(t, s.detach(t, "--gpus=4"), 2, 4, 6, 7)
-	s.refused(t, []string{"--gpus=1"}, "no free GPU: 8 of 8 are held (metax-ctk ps)")
-	s.refused(t, []string{"--gpus=[3]"}, "GPU 3 is held by container annotated (docker)")
-	s.refused(t, []string{"--gpus=[5]"}, "GPU 5 is held by container listed (docker)")
+	s.refused(t, []string{"--gpus=1"}, "cannot get 1 GPU: all 8 are in use (metax-ctk ps)")
+	s.refused(t, []string{"--gpus=[3]"}, "GPU 3 is in use by container annotated (docker)")
+	s.refused(t, []string{"--gpus=[5]"}, "GPU 5 is in use by container listed (docker)")
 	s.must(t, nil, "docker", "rm", "--force", "annotated")
 	s.has(t, s.detach(t, "--gpus=2"), 0, 3)
 }

@@ -104,7 +104,7 @@ func parseListed(line string) (l Listed, warnings []string, err error) {
 		l.Model = ""
 	}
 	if !l.Available() && l.State != unavailable {
-		warnings = append(warnings, fmt.Sprintf("GPU %s has the state %q, taken as unavailable", l.BDF, l.State))
+		warnings = append(warnings, fmt.Sprintf("GPU %s has the state %q, taken as unhealthy", l.BDF, l.State))
 	}
 	if !hasUUID {
 		return l, append(warnings, fmt.Sprintf("GPU %s has no UUID", l.BDF)), nil

@@ -82,7 +82,7 @@ func TestParseList(t *testing.T) {
 		{
 			"unavailable in other words", "GPU#0 MXC500 0000:08:00.0 Not Available(MetaX Sysfs File Unaccessible)",
 			[]Listed{{0, "MXC500", a, "Not Available(MetaX Sysfs File Unaccessible)", ""}},
-			[]string{`has the state "Not Available(MetaX Sysfs File Unaccessible)", taken as unavailable`, "GPU 0000:08:00.0 has no UUID"},
+			[]string{`has the state "Not Available(MetaX Sysfs File Unaccessible)", taken as unhealthy`, "GPU 0000:08:00.0 has no UUID"},
 		},
 		{
 			"no address", "GPU#0 MXC500 Available (UUID: GPU-a)",

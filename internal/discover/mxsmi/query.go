@@ -134,7 +134,7 @@ func (q *query) sections(arg string) (Log, error) {
 func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
 	switch {
 	case numbers == nil:
-		q.warn(Unlinked + "without mx-smi -L the numbers in its matrix mean nothing")
+		q.warn(Unlinked + ": without mx-smi -L the numbers in its matrix mean nothing")
 		return nil
 	case len(numbers) < 2:
 		return nil
@@ -145,7 +145,7 @@ func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
 		m, err = ParseMatrix(text)
 	}
 	if err != nil {
-		q.warn(Unlinked+"%v", err)
+		q.warn(Unlinked+": %v", err)
 		return nil
 	}
 	for _, w := range m.Warnings {

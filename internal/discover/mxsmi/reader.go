@@ -41,7 +41,7 @@ type Reader struct {
 }
 
 // Unlinked begins the warning of a Node whose MetaXLink is not known.
-const Unlinked = "MetaXLink is not known, links are PCIe and NUMA only: "
+const Unlinked = "MetaXLink topology unknown; choosing by PCIe and NUMA only"
 
 // Answer is what the tool told.
 type Answer struct {

@@ -52,17 +52,17 @@ func TestReader(t *testing.T) {
 				a.UUID, b.UUID, a.Model, b.Model, a.Healthy = "", "", "", "", true
 				return nil
 			},
-			[]string{"UUIDs and health are not known: run mx-smi -L: exit status 1", "MetaXLink is not known"},
+			[]string{"UUIDs and health are not known: run mx-smi -L: exit status 1", "MetaXLink topology unknown"},
 		},
 		{
 			"no matrix", func(tool answers) { delete(tool, "topo -m") },
 			func(_, _ *gpu.GPU) []gpu.Link { return nil },
-			[]string{"MetaXLink is not known, links are PCIe and NUMA only: run mx-smi topo -m: exit status 1"},
+			[]string{"MetaXLink topology unknown; choosing by PCIe and NUMA only: run mx-smi topo -m: exit status 1"},
 		},
 		{
 			"a matrix cut off", func(tool answers) { tool["topo -m"] = "GPU0 GPU1\nGPU0 X" },
 			func(_, _ *gpu.GPU) []gpu.Link { return nil },
-			[]string{"links are PCIe and NUMA only: read matrix of links: not understood: row GPU0 has 1 cells"},
+			[]string{"PCIe and NUMA only: read matrix of links: not understood: row GPU0 has 1 cells"},
 		},
 		{
 			"an unknown cell is no link", func(tool answers) { tool["topo -m"] = "GPU0 GPU1\nGPU0 X NA\nGPU1 NA X" },
@@ -187,7 +187,7 @@ func TestReaderHangs(t *testing.T) {
 				t.Errorf("ran %d times", runs)
 			}
 			wantWarnings(t, []string{
-				"UUIDs and health are not known: context deadline exceeded", "MetaXLink is not known",
+				"UUIDs and health are not known: context deadline exceeded", "MetaXLink topology unknown",
 				"mx-smi --show-sn was not asked any more", "mx-smi --show-hwinfo was not asked any more",
 			}, got.Warnings)
 		})

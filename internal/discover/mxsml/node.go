@@ -226,7 +226,7 @@ func (b *builder) node(a Answer) gpu.Node {
 		if slices.Contains(a.Missing, "mxSmlGetDeviceTopology") {
 			why = "this libmxsml has no mxSmlGetDeviceTopology"
 		}
-		b.warn("%s", mxsmi.Unlinked+why)
+		b.warn("%s", mxsmi.Unlinked+": "+why)
 	}
 	node.Warnings = b.warnings
 	return node

@@ -85,7 +85,7 @@ func TestNode(t *testing.T) {
 		"the worse way counts, turned": {func(a *Answer) { a.Links = []Pair{{1, 0, 4}, {0, 1, 5}} }, func(_, _ *gpu.GPU, l *gpu.Link) { l.Kind = "NODE" }, nil},
 		"unknown":                      {func(a *Answer) { a.Links[0].Level = 8 }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, nil},
 		"a negative level":             {func(a *Answer) { a.Links[0].Level = -1 }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, []string{"-1 is no level"}},
-		"no links":                     {func(a *Answer) { a.Links = nil }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, []string{"MetaXLink is not known, links are PCIe and NUMA only: mxSmlGetDeviceTopology told nothing"}},
+		"no links":                     {func(a *Answer) { a.Links = nil }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, []string{"MetaXLink topology unknown; choosing by PCIe and NUMA only: mxSmlGetDeviceTopology told nothing"}},
 		"slices": {
 			func(a *Answer) {
 				a.Devices[0].Sliced, a.Devices[0].QoS = true, gpu.QoSBestEffort

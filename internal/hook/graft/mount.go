@@ -19,7 +19,7 @@ var (
 
 // Mount makes a source appear at a path of the container. A link of the image is
 // followed within the container's root, as an engine does. A device node that is
-// there already with the same numbers is left alone.
+// there already with the same numbers is left unchanged.
 func (c *Container) Mount(s *Source, path string) error {
 	if err := c.graft(s, path); err != nil {
 		return fmt.Errorf("mount %s on %s of the container: %w", s.path, path, err)

@@ -69,7 +69,7 @@ func create(dir *os.File, name string, perm fs.FileMode) (*os.File, error) {
 
 // Replace puts a regular file with the given content at path, in a directory
 // that is there, in one step: a reader sees the old one or the new one. A file
-// that has the content already is left alone. A link, FIFO or device at path is
+// that has the content already is left unchanged. A link, FIFO or device at path is
 // replaced itself, never followed or opened; a directory is an error. It reports
 // whether it wrote. Unlike atomicfile, it goes by handles on directories, since
 // names lead where the image says.
@@ -133,7 +133,7 @@ func fill(dir *os.File, name string, data []byte, perm fs.FileMode) (err error) 
 
 // Symlink puts a symbolic link with the given target at path, in a directory
 // that is there, in one step, and reports whether it had to. A link that has
-// this target already is left alone, one that has another is replaced, and
+// this target already is left unchanged, one that has another is replaced, and
 // anything else stays, with ErrNotLink.
 func (r *Root) Symlink(target, path string) (changed bool, err error) {
 	return r.symlink(target, path, true)

@@ -50,7 +50,7 @@ func hold(t *testing.T, dir string) (cmd *exec.Cmd, release func()) {
 	}
 }
 
-// Who waits in vain learns for whom.
+// The error of a wait that was too long names the owner of the lock.
 func TestLockHeld(t *testing.T) {
 	l, dir := fresh(t)
 	cmd, release := hold(t, dir)

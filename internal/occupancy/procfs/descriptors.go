@@ -223,7 +223,7 @@ func (t *tally) pathOnly(at, name string) bool {
 }
 
 // meant returns the GPUs that an open file means, told by its device number, or
-// on a simulated node by its path. Files outside of /dev are left alone: asking
+// on a simulated node by its path. Files outside of /dev are skipped: asking
 // for one on a network that hangs would hang us.
 func (t *tally) meant(dir int, name string, link []byte) []gpu.BDF {
 	if t.devices.Real() {

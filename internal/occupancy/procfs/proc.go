@@ -31,7 +31,7 @@ func New(dir string, group int) *Proc {
 
 // ErrForeign reports a proc file system that counts processes otherwise than we
 // are counted: that of another pid namespace.
-var ErrForeign = errors.New("shows another pid namespace than ours")
+var ErrForeign = errors.New("shows another pid namespace")
 
 // ownNamespace is the inode of our pid namespace, which must be the one that is
 // mounted here.

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // round is one look at all processes, which several sources share. It has two
@@ -69,17 +68,26 @@ func incomplete(err error, hidden bool, refused int) error {
 	case err != nil:
 		return err
 	case hidden:
-		return fmt.Errorf("processes of other users are hidden%s: %w", remedy(), fs.ErrPermission)
-	case refused > 0:
-		return fmt.Errorf("%s could not be inspected%s: %w", wording.Count(refused, "process"), remedy(), fs.ErrPermission)
+		return refusal("processes of other users are hidden" + remedy())
+	case refused == 1:
+		return refusal("one process could not be inspected" + remedy())
+	case refused > 1:
+		return refusal(fmt.Sprintf("%d processes could not be inspected%s", refused, remedy()))
 	}
 	return nil
 }
 
+// refusal is an fs.ErrPermission in words.
+type refusal string
+
+func (e refusal) Error() string { return string(e) }
+
+func (e refusal) Unwrap() error { return fs.ErrPermission }
+
 // remedy ends a message of a user who was refused.
 func remedy() string {
 	if os.Geteuid() == 0 {
-		return ", even by root"
+		return ""
 	}
 	return " (run as root to see them)"
 }

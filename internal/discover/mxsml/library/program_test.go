@@ -194,7 +194,7 @@ func TestPartly(t *testing.T) {
 		"mxSmlGetChipSerial":                 {},
 		"mxSmlGetMemoryInfo":                 {func(g *gpu.GPU) { g.MemoryMiB = 0 }, false, "memory sizes are not known", "memory size: mxSmlGetMemoryInfo failed"},
 		"mxSmlGetDeviceState":                {nil, false, "health is not known", "health: mxSmlGetDeviceState failed"},
-		"mxSmlGetDeviceTopology":             {nil, true, "MetaXLink is not known", "link: mxSmlGetDeviceTopology failed"},
+		"mxSmlGetDeviceTopology":             {nil, true, "MetaXLink topology unknown", "link: mxSmlGetDeviceTopology failed"},
 		"mxSmlGetMetaXLinkState":             {},
 		"mxSmlGetSgpuToggle":                 {},
 		"mxSmlGetSgpuCount":                  {change: func(g *gpu.GPU) { g.Mode, g.Slices = "", nil }},
