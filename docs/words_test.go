@@ -1,0 +1,132 @@
+package docs
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The kinds of text in which a word is looked for.
+const (
+	messages  = "message"  // string literals of programs that are more than one word
+	comments  = "comment"  // of Go files, also of tests
+	documents = "document" // the pages
+)
+
+// retired are words and patterns that must not come back. To retire one, replace it
+// everywhere in the texts of its kinds and add it here.
+var retired = []struct {
+	pattern, instead string
+	in               []string
+}{
+	{`asked for`, "requested", []string{messages}},
+	{`(are|is) held\b|held by`, "in use (by)", []string{messages}},
+	{`unavailable`, "unhealthy, with the reason", []string{messages}},
+	{`\b[Mm]end(s|ed|ing)?\b`, "fix", []string{messages}},
+	{`true to (the|its)`, "up to date, out of date", []string{messages, comments, documents}},
+	{`\b(island|ring)s?\b`, "MetaXLink domain", []string{messages}},
+	{`in vain`, "gave up after TIME", []string{messages, comments, documents}},
+	{`left alone`, "skipped, left unchanged", []string{messages, comments, documents}},
+	{`all the same\b`, "anyway, or nothing", []string{messages, documents}},
+	{`, too\b`, "also, before the verb", []string{messages, documents}},
+	{`\b(ours|theirs)\b`, "our X", []string{messages}},
+	{`is no host\b`, "is not a host", []string{messages, comments, documents}},
+}
+
+// TestRetiredWords looks for them in the code and on the pages.
+func TestRetiredWords(t *testing.T) {
+	for _, page := range pages(t) {
+		if filepath.Base(page) != "CHANGELOG.md" { // which says what was
+			report(t, page, found(documents, readFile(t, page)))
+		}
+	}
+	for _, dir := range []string{"../cmd", "../internal", "../test"} {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "words_test.go") {
+				report(t, path, foundInGo(t, path, readFile(t, path)))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRetiredWordsAreFound plants some.
+func TestRetiredWordsAreFound(t *testing.T) {
+	const source = `// Package p is true to the node.
+package p
+
+const a, b, c = "2 GPUs asked for", "unavailable", "p/unavailable"
+
+func f() { g("GPU %d is held by %s, too", 1) } // asked for is fine here
+`
+	want := []string{
+		`"2 GPUs asked for" in a message: say "requested"`,
+		`"GPU %d is held by %s, too" in a message: say "in use (by)"`,
+		`"GPU %d is held by %s, too" in a message: say "also, before the verb"`,
+		`"Package p is true to the node." in a comment: say "up to date, out of date"`,
+	}
+	if diff := cmp.Diff(want, foundInGo(t, "p.go", source)); diff != "" {
+		t.Error(diff)
+	}
+	want = []string{`"It waited in vain." in a document: say "gave up after TIME"`}
+	if diff := cmp.Diff(want, found(documents, "# A page\nIt waited in vain.\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func report(t *testing.T, path string, lines []string) {
+	t.Helper()
+	for _, line := range lines {
+		t.Errorf("%s: %s", strings.TrimPrefix(path, "../"), line)
+	}
+}
+
+// found are the lines of a text of that kind which have retired words.
+func found(kind, text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		for _, r := range retired {
+			for _, in := range r.in {
+				if in == kind && regexp.MustCompile(r.pattern).MatchString(line) {
+					lines = append(lines, fmt.Sprintf("%q in a %s: say %q", strings.TrimSpace(line), kind, r.instead))
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// foundInGo are those of the messages and comments of a Go file.
+func foundInGo(t *testing.T, path, source string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, source, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := !strings.HasSuffix(path, "_test.go") && !strings.HasPrefix(path, "../test/")
+	var lines []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && says {
+			if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(text, " ") {
+				lines = append(lines, found(messages, text)...)
+			}
+		}
+		return true
+	})
+	for _, group := range file.Comments {
+		lines = append(lines, found(comments, group.Text())...)
+	}
+	return lines
+}
