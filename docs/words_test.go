@@ -39,6 +39,7 @@ var retired = []struct {
 	{`all the same\b`, "anyway, or nothing", []string{messages, documents}},
 	{`, too\b`, "also, before the verb", []string{messages, documents}},
 	{`\b(ours|theirs)\b`, "our X", []string{messages}},
+	{`\btells? whether\b`, "reports whether", []string{comments, documents}},
 	{`is no host\b`, "is not a host", []string{messages, comments, documents}},
 }
 

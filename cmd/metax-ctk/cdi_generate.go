@@ -231,7 +231,7 @@ func remove(host *hostfs.Root, opt cdi.Options, format cdi.Format) (generated, e
 	return done, err
 }
 
-// uncontrolled tells whether a node lacks what every container needs.
+// uncontrolled reports whether a node lacks what every container needs.
 func uncontrolled(node gpu.Node) bool {
 	return node.Shared == nil || !slices.Contains(node.Shared.Nodes, control)
 }

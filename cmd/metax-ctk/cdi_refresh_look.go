@@ -73,7 +73,7 @@ func look(host *hostfs.Root, module func() sysfs.Module) (glance, error) {
 	return g, nil
 }
 
-// bare tells whether no GPU has a device node.
+// bare reports whether no GPU has a device node.
 func bare(kernel sysfs.Report) bool {
 	return kernel.Shared == nil && !slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
 }

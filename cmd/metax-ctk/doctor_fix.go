@@ -14,7 +14,7 @@ import (
 )
 
 // mend takes the steps of findings that are safe, asking before those of each, and
-// tells whether it took any. A step that fails keeps nobody from the next finding.
+// reports whether it took any. A step that fails keeps nobody from the next finding.
 func (t toolkit) mend(c *cli.Context, report doctor.Report) (bool, error) {
 	answers := bufio.NewReader(t.In)
 	asked, took := map[string]bool{}, false

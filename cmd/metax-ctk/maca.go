@@ -61,7 +61,7 @@ type macaInstall struct {
 	Path    string    `json:"path"`
 	Dir     string    `json:"dir"`
 	Default bool      `json:"default"`
-	// Givable tells whether a container can be given it; else Doubt says why not.
+	// Givable reports whether a container can be given it; else Doubt says why not.
 	Givable bool   `json:"givable"`
 	Doubt   string `json:"doubt,omitempty"`
 	// Libraries are its own; of those and the driver's are the other numbers.

@@ -62,7 +62,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // for what it wants to know.
 const patience = 50
 
-// late tells whether a source did not come to answer in time, which a test can
+// late reports whether a source did not come to answer in time, which a test can
 // neither expect nor forbid. What has changed something is not run again.
 func late(text string) bool {
 	slow := strings.Contains(text, "no answer within") || strings.Contains(text, "deadline exceeded") || strings.Contains(text, "silent for")

@@ -122,7 +122,7 @@ func (t toolkit) picker(node gpu.Node, graph *topology.Graph, weights alloc.Weig
 	return alloc.NewWeighted(graph, weights)
 }
 
-// stated tells whether some link of the node states its bandwidth.
+// stated reports whether some link of the node states its bandwidth.
 func stated(node gpu.Node) bool {
 	return slices.ContainsFunc(node.Links, func(l gpu.Link) bool { return l.GBps > 0 && !l.Down })
 }

@@ -39,7 +39,7 @@ func (r configuring) configure(e setup.Engine) ([]backup.Change, error) {
 	return list, err
 }
 
-// another tells whether our runtime is set up under another name too.
+// another reports whether our runtime is set up under another name too.
 func (r configuring) another(e setup.Engine) bool {
 	return slices.ContainsFunc(e.Ours(r.setup), func(name string) bool { return name != r.setup.Name })
 }

@@ -173,7 +173,7 @@ func absDir(file string) (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// fromInput tells whether the project comes by standard input.
+// fromInput reports whether the project comes by standard input.
 func fromInput(cmd dockerargs.Compose) bool {
 	return slices.ContainsFunc(cmd.Project, func(f dockerargs.Flag) bool { return f.Name == "file" && f.Value == "-" })
 }

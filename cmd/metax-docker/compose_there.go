@@ -28,7 +28,7 @@ type resident struct {
 	container occupancy.Container
 }
 
-// lives tells whether the container has its GPUs whatever comes.
+// lives reports whether the container has its GPUs whatever comes.
 func (r resident) lives() bool {
 	switch r.container.State {
 	case occupancy.Running, occupancy.Paused, occupancy.Restarting:

@@ -29,7 +29,7 @@ const (
 	apiDefault = 50 // 1.50
 )
 
-// info is the part of docker info that tells whether CDI can be used.
+// info is the part of docker info that reports whether CDI can be used.
 type info struct {
 	// DiscoveredDevices are the devices that the daemon knows, from 28.2 on.
 	DiscoveredDevices []struct{ Source, ID string }
@@ -86,7 +86,7 @@ func ask(socket string, setup setup) <-chan answer {
 	return said
 }
 
-// lists tells whether the daemon resolves all of the names. Where the files do
+// lists reports whether the daemon resolves all of the names. Where the files do
 // not say so, they may be others than those that the daemon reads: it is asked.
 func (a answer) lists(names []string) (bool, error) {
 	listed, err := a.info.lists(names)
@@ -143,7 +143,7 @@ var dockerSetup = setup{
 	specDirs: []string{"/etc/cdi", "/var/run/cdi"},
 }
 
-// plain tells whether the daemon behind the socket is docker's usual one, and
+// plain reports whether the daemon behind the socket is docker's usual one, and
 // neither its file nor its command line has a word on CDI. What cannot be read
 // may have one.
 func (s setup) plain(socket string) bool {

@@ -166,7 +166,7 @@ func (i info) specDirs() []string {
 	return dockerSetup.specDirs
 }
 
-// stale tells whether the specs that define a CDI device are older than what they
+// stale reports whether the specs that define a CDI device are older than what they
 // speak of: it does not bring the directory of this machine that it should. Of a
 // spec that cannot be read here the daemon's word counts.
 func stale(dirs []string, name, dir string) bool {

@@ -114,7 +114,7 @@ func nobodyThere(t occupancy.Taken) error {
 	return nil
 }
 
-// quiet tells whether a source is one that only root may look into, and that
+// quiet reports whether a source is one that only root may look into, and that
 // gives no sign of having what it hides: nobody wants to read of it every time.
 func quiet(l occupancy.Look) bool {
 	return errors.Is(l.Err, fs.ErrPermission) && len(l.Containers) == 0 && l.Engine != "docker"

@@ -194,7 +194,7 @@ func unusable(err error) int {
 	return exitNotExecutable
 }
 
-// wantsHelp tells whether docker is about to print the help of itself, run or
+// wantsHelp reports whether docker is about to print the help of itself, run or
 // create, so that ours belongs before it.
 func wantsHelp(cmd dockerargs.Command, args []string) bool {
 	if cmd.Verb == "run" || cmd.Verb == "create" {

@@ -127,7 +127,7 @@ func parent(node gpu.Node, name string) int {
 	})
 }
 
-// dockersOwn tells whether docker is about to meet the same error, and says it
+// dockersOwn reports whether docker is about to meet the same error, and says it
 // better.
 func dockersOwn(err error) bool {
 	return errors.Is(err, dockerd.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ECONNREFUSED)

@@ -44,7 +44,7 @@ func (j *job) mayOpen(list gifts, process *graft.Process, user oci.User) error {
 	return nil
 }
 
-// access tells whether a node may be opened, by its permission bits.
+// access reports whether a node may be opened, by its permission bits.
 func access(d hostfs.Device, readOnly bool, user oci.User, uids, gids graft.IDs) error {
 	need := uint32(6)
 	if readOnly {

@@ -46,7 +46,7 @@ type wanted struct {
 	missing []string // variables, which are beyond a hook
 }
 
-// nothing tells whether an engine or an earlier stage has brought all of it: then
+// nothing reports whether an engine or an earlier stage has brought all of it: then
 // it has brought the hooks, the groups and the environment as well.
 func (w *wanted) nothing() bool { return len(w.nodes) == 0 && len(w.mounts) == 0 }
 
@@ -93,7 +93,7 @@ func wants(edits *cdispecs.ContainerEdits, config *oci.Config) (*wanted, error) 
 	return w, nil
 }
 
-// made tells whether the runtime makes the node, with the number that the host's
+// made reports whether the runtime makes the node, with the number that the host's
 // has now. What is unknown of the host's is found out where it is taken.
 func made(node *cdispecs.DeviceNode, devices []oci.Device) bool {
 	var st unix.Stat_t

@@ -123,7 +123,7 @@ func TestTake(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mounts = nil // taking nodes alone needs no directory
-	if os.Getuid() != 0 && os.Getenv("CI") == "" {
+	if os.Getuid() != 0 {
 		t.Skip("needs root, to take files of the host")
 	}
 	list, err := w.take()

@@ -13,8 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/test/faults"
+	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in the scripts")
@@ -48,31 +48,6 @@ func tested() deps {
 	d.Config = os.Getenv(configVariable)
 	d.Now = func() time.Time { return time.Date(2026, 2, 3, 4, 5, 6, 7, time.FixedZone("", 3600)) }
 	return d
-}
-
-// trusted is a directory in which programs and settings may stand: below /tmp
-// nothing is trusted, since everyone may write there.
-func trusted(t testing.TB) string {
-	t.Helper()
-	for _, base := range []string{"/run", os.Getenv("XDG_RUNTIME_DIR"), os.Getenv("HOME")} {
-		if _, err := hostfs.Trust(base); base == "" || err != nil {
-			continue
-		}
-		dir, err := os.MkdirTemp(base, "metax-runtime-test-")
-		if err != nil {
-			continue
-		}
-		t.Cleanup(func() { os.RemoveAll(dir) })
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal("no directory here that only root and this user can write")
-	}
-	t.Skip("no directory here that only root and this user can write")
-	return ""
 }
 
 // stub is a low-level runtime that tells how it was called and which devices the
@@ -128,7 +103,7 @@ func settle(dir, more string) error {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
-		WorkdirRoot:         trusted(t),
+		WorkdirRoot:         trusted.Dir(t),
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -34,7 +34,7 @@ func (d *domain) fill(free func(gpu int) bool) (whole, jobs int, all bool) {
 	return 0, jobs + fill(whole), all
 }
 
-// buddy tells whether a domain of that size can be a part of a job.
+// buddy reports whether a domain of that size can be a part of a job.
 func buddy(size int) bool { return size <= maxBuddy && bits.OnesCount(uint(size)) == 1 }
 
 // fill is the least number of jobs of 8, 4, 2 and 1 that make so many GPUs.

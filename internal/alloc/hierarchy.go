@@ -106,7 +106,7 @@ func (d *domain) sort() {
 	slices.SortFunc(d.inside, func(a, b *domain) int { return cmp.Compare(a.gpus[0], b.gpus[0]) })
 }
 
-// nests tells whether the rank of each pair is that of the smallest domain with
+// nests reports whether the rank of each pair is that of the smallest domain with
 // both.
 func (d *domain) nests(s *scale) bool {
 	for i, a := range d.inside {

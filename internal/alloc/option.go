@@ -38,7 +38,7 @@ var (
 // String is the scope's name: "any", "link", "switch", "numa" or "node".
 func (s Scope) String() string { return name(scopeNames, s) }
 
-// holds tells whether GPUs that sit as near as that are within the scope, as far
+// holds reports whether GPUs that sit as near as that are within the scope, as far
 // as it is about places: Link is about a ring.
 func (s Scope) holds(place topology.Locality) bool {
 	switch s {

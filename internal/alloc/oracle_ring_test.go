@@ -88,7 +88,7 @@ func (o *oracle) extend(first, at int, left uint32, c topology.Kind) bool {
 	return false
 }
 
-// ringLike tells whether the set is in one piece and each vertex has two
+// ringLike reports whether the set is in one piece and each vertex has two
 // neighbours, without which there is no ring; most sets fail that.
 func (o *oracle) ringLike(s uint32, c topology.Kind) bool {
 	reached := members(s)[:1]

@@ -212,7 +212,7 @@ func (o *oracle) domains() [][]uint32 {
 	return all
 }
 
-// touch tells whether a link of that rank or better joins a and b.
+// touch reports whether a link of that rank or better joins a and b.
 func (o *oracle) touch(a, b uint32, kind topology.Kind, local topology.Locality) bool {
 	for _, x := range members(a) {
 		for _, y := range members(b) {

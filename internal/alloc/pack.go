@@ -26,7 +26,7 @@ func packings(fit []bool, k int) []uint8 {
 	return most
 }
 
-// splits tells whether x is the disjoint union of sets of k members that fit.
+// splits reports whether x is the disjoint union of sets of k members that fit.
 // most must be known for all sets smaller than x.
 func splits(x set, k int, fit []bool, most []uint8) bool {
 	first := x.first()

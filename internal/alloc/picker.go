@@ -165,7 +165,7 @@ func (p *Picker) unscoped(q question, bounded bool) (solution, error) {
 	return solution{}, e
 }
 
-// within tells whether a set lies within the scope.
+// within reports whether a set lies within the scope.
 func (p *Picker) within(scope Scope, s solution) bool {
 	for at, i := range s.gpus {
 		for _, j := range s.gpus[:at] {

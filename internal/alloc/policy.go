@@ -123,5 +123,5 @@ func ParsePolicy(s string) (Policy, error) {
 	return Policy{}, fmt.Errorf("policy %q is not known; want %s", s, PolicyWords)
 }
 
-// valid tells whether p is one of the policies.
+// valid reports whether p is one of the policies.
 func (p Policy) valid() bool { return p.objective < numObjectives }

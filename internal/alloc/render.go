@@ -125,7 +125,7 @@ func (e *Explanation) sentence() string {
 	return fmt.Sprintf("chosen %s over %s because %s", join(chosen.GPUs), join(other.GPUs), e.reason(chosen, *other))
 }
 
-// inferior tells whether the runner-up is better by itself.
+// inferior reports whether the runner-up is better by itself.
 func (e *Explanation) inferior() bool {
 	by := e.DecidedBy.compare(e.Chosen, *e.RunnerUp)
 	return by < 0 || e.DecidedBy == ByOrder && slices.Compare(e.Chosen.GPUs, e.RunnerUp.GPUs) > 0

@@ -155,7 +155,7 @@ func (t *table) cut(s, rest set) int64 {
 	return int64(t.facts[s|rest].weight) - int64(t.facts[s].weight) - int64(t.facts[rest].weight)
 }
 
-// within tells whether the set lies within the scope.
+// within reports whether the set lies within the scope.
 func (t *table) within(scope Scope, s set) bool {
 	f := &t.facts[s]
 	return scope.holds(f.place) && (scope != Link || f.class == topology.MX)

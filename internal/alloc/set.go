@@ -29,7 +29,7 @@ func (s set) first() set { return s & -s }
 // index is the lowest member of a set that is not empty.
 func (s set) index() int { return bits.TrailingZeros32(uint32(s)) }
 
-// before tells whether s, listed ascending, comes before a different set t of as
+// before reports whether s, listed ascending, comes before a different set t of as
 // many members: at the lowest index that only one of them holds, s holds it.
 func (s set) before(t set) bool { return s&(s^t).first() != 0 }
 

@@ -70,7 +70,7 @@ func (n *nested) capabilityByPairs(gpus []int) []Count {
 	return counts
 }
 
-// meets tells whether a set of free GPUs is one that the question allows.
+// meets reports whether a set of free GPUs is one that the question allows.
 func (n *nested) meets(q question, c Candidate) bool {
 	for _, i := range q.required {
 		if !slices.Contains(c.GPUs, i) {

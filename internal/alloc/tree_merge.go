@@ -102,7 +102,7 @@ func (g *merger) join(i, a, q, dst int, with stretch, carry int64) {
 	}
 }
 
-// worse tells whether the set of the halves' entries a and b is worse than that
+// worse reports whether the set of the halves' entries a and b is worse than that
 // of i and j, which agrees in the first word.
 func (g *merger) worse(a, b, i, j int32) bool {
 	for w := 1; w < len(g.words); w++ {

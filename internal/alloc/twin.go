@@ -16,7 +16,7 @@ next:
 	return all
 }
 
-// alike tells whether GPUs i and j are joined with each of the others by links of
+// alike reports whether GPUs i and j are joined with each of the others by links of
 // one rank.
 func (s *scale) alike(i, j int) bool {
 	for other := range s.g.Len() {

@@ -151,7 +151,7 @@ func (j *judge) split(c topology.Kind) (clusters []*cluster, of []*cluster) {
 	return clusters, of
 }
 
-// fits tells whether a ring over the GPUs can run on links of class number i or
+// fits reports whether a ring over the GPUs can run on links of class number i or
 // better.
 func (j *judge) fits(gpus []int, i int) (fits, known bool) {
 	c := j.classes[i]

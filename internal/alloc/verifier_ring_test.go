@@ -28,7 +28,7 @@ type allowance struct {
 	total *int
 }
 
-// spend tells whether there is enough left for so many steps, and takes them.
+// spend reports whether there is enough left for so many steps, and takes them.
 func (b *allowance) spend(steps int) bool {
 	b.left -= steps
 	*b.total -= steps
@@ -61,7 +61,7 @@ func (w *lattice) mask(gpus, part []int) (mask uint64) {
 	return mask
 }
 
-// ring tells whether there is a ring through exactly those.
+// ring reports whether there is a ring through exactly those.
 func (w *lattice) ring(of uint64, b *allowance) (found, known bool) {
 	known = w.rings(of, bits.TrailingZeros64(of), bits.OnesCount64(of), b, func(uint64) bool {
 		found = true

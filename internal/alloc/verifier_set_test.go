@@ -142,7 +142,7 @@ func (s *weighed) work(c Component, i int) (n int, known bool) {
 	return 0, true
 }
 
-// inside tells whether the set lies within the scope.
+// inside reports whether the set lies within the scope.
 func (j *judge) inside(s *weighed) (inside, known bool) {
 	switch j.q.scope {
 	case Link:
@@ -160,7 +160,7 @@ func (j *judge) inside(s *weighed) (inside, known bool) {
 	return true, true
 }
 
-// near tells whether two GPUs sit as near as the scope demands, as far as that is
+// near reports whether two GPUs sit as near as the scope demands, as far as that is
 // known: their places say so, or the class that the host states of a path over
 // PCIe, unless their NUMA nodes differ.
 func (j *judge) near(a, b int) bool {

@@ -30,7 +30,7 @@ type Verdict struct {
 	Best bool
 }
 
-// Complete tells whether the answer is proven to be the best.
+// Complete reports whether the answer is proven to be the best.
 func (v Verdict) Complete() bool {
 	return v.All && v.Compared == v.Sets && v.Undecided == 0 && v.Better == nil
 }

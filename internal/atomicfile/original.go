@@ -101,7 +101,7 @@ func (o *Original) Replace(data []byte) error {
 	return nil
 }
 
-// unchanged tells whether the file is the one that was read, or written last. The
+// unchanged reports whether the file is the one that was read, or written last. The
 // number of an inode alone is soon given to another file.
 func (o *Original) unchanged(now fs.FileInfo) bool {
 	return now.Mode().IsRegular() && os.SameFile(o.last, now) &&

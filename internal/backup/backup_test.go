@@ -244,12 +244,3 @@ func unixMask(t *testing.T, mask int) {
 	old := unix.Umask(mask)
 	t.Cleanup(func() { unix.Umask(old) })
 }
-
-// without skips a test, but not where all tests are to run.
-func without(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}

@@ -134,7 +134,7 @@ func (s Store) drop(path string) error {
 	return err
 }
 
-// left tells whether a file is what a writer left that was killed.
+// left reports whether a file is what a writer left that was killed.
 func left(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
 }

@@ -17,7 +17,7 @@ import (
 
 func TestMeta(t *testing.T) {
 	if os.Geteuid() != 0 {
-		without(t, "needs root, to give files away")
+		t.Skip("needs root, to give files away")
 	}
 	unixMask(t, 0o077)
 	s, kept, etc := scenery(t)

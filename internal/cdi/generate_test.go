@@ -235,8 +235,8 @@ func TestRefused(t *testing.T) {
 		{"a node that is no device path", func(n *gpu.Node) { n.GPUs[0].Nodes[0] = "/dev/../etc/shadow" }, Options{}, gpu.ErrNode, "/dev/../etc/shadow"},
 		{"a driver path with a detour", func(n *gpu.Node) { n.Driver.Path = "/opt/../etc" }, Options{}, ErrSpec, `"/opt/../etc"`},
 		{"a driver path with a newline", func(n *gpu.Node) { n.Driver.Path = "/opt/mx\ndriver" }, Options{}, gpu.ErrNode, "control characters"},
-		{"a vendor that is none", func(*gpu.Node) {}, Options{Vendor: "metax tech"}, ErrSpec, `invalid vendor. invalid character ' ' in name "metax tech"`},
-		{"a class that is none", func(*gpu.Node) {}, Options{Class: "gpu/x"}, ErrSpec, `invalid class. invalid character '/' in name "gpu/x"`},
+		{"an invalid vendor", func(*gpu.Node) {}, Options{Vendor: "metax tech"}, ErrSpec, `invalid vendor. invalid character ' ' in name "metax tech"`},
+		{"an invalid class", func(*gpu.Node) {}, Options{Class: "gpu/x"}, ErrSpec, `invalid class. invalid character '/' in name "gpu/x"`},
 		{"a root that is relative", func(*gpu.Node) {}, Options{EngineRoot: "tree"}, ErrSpec, `"tree/dev/mxcd"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

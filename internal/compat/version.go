@@ -67,7 +67,7 @@ func (v Version) component(i int) uint64 {
 	return 0
 }
 
-// Begins tells whether v begins with all of the prefix's components: 3.7.1 does
+// Begins reports whether v begins with all of the prefix's components: 3.7.1 does
 // with 3 and 3.7, and 3.71 with 3 only.
 func (v Version) Begins(prefix Version) bool {
 	return len(prefix.components) > 0 && len(v.components) >= len(prefix.components) &&

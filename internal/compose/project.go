@@ -77,10 +77,10 @@ func (p *Project) JSON() ([]byte, error) {
 // Services are the names of all services, ascending.
 func (p *Project) Services() []string { return slices.Sorted(maps.Keys(p.services)) }
 
-// Has tells whether there is a service of that name.
+// Has reports whether there is a service of that name.
 func (p *Project) Has(service string) bool { return p.services[service] != nil }
 
-// Conditional tells whether the service is there only with one of its profiles.
+// Conditional reports whether the service is there only with one of its profiles.
 func (p *Project) Conditional(service string) bool {
 	profiles, _ := p.services[service]["profiles"].([]any)
 	return len(profiles) > 0

@@ -151,7 +151,7 @@ func (p *Project) Copies(name string) []string {
 	return []string{name}
 }
 
-// Empty tells whether the service is to have no container.
+// Empty reports whether the service is to have no container.
 func (p *Project) Empty(name string) bool {
 	n, err := p.replicas(name)
 	return err == nil && n == 0

@@ -72,7 +72,7 @@ func reservations(service object) ([]entry, error) {
 	return out, nil
 }
 
-// isOurs tells whether the request is for GPUs of MetaX.
+// isOurs reports whether the request is for GPUs of MetaX.
 func (e entry) isOurs(gpus bool) (bool, error) {
 	driver, _ := e.object["driver"].(string)
 	qualified, others := 0, 0

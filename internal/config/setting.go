@@ -163,7 +163,7 @@ func (s Setting) allows(word string) bool {
 	return s.good(word)
 }
 
-// isSection tells whether a key is that of a section.
+// isSection reports whether a key is that of a section.
 func isSection(key string) bool {
 	return slices.ContainsFunc(settings, func(s Setting) bool { return s.Section() == key && key != "" })
 }

@@ -83,14 +83,14 @@ func TestDiscoverDamage(t *testing.T) {
 	}
 }
 
-// isOthers tells whether a path belongs to the GPU that stays undamaged, or to
+// isOthers reports whether a path belongs to the GPU that stays undamaged, or to
 // a bridge that both hang from.
 func isOthers(path string, other gpu.GPU) bool {
 	return strings.Contains("/"+path+"/", "/"+other.BDF.String()+"/") ||
 		slices.Contains(other.Nodes, "/"+path)
 }
 
-// mayBeAbsent tells whether a host may do without what is at path, or with an
+// mayBeAbsent reports whether a host may do without what is at path, or with an
 // empty file there.
 func mayBeAbsent(path string) bool {
 	return strings.HasSuffix(path, "/numa_node") || path == "etc/hostname" || path == "opt/maca"

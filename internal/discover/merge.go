@@ -87,7 +87,7 @@ func parts(g *gpu.GPU, told []gpu.Slice) {
 	gpu.SortSlices(g.Slices)
 }
 
-// isSame tells whether two slices of a GPU are one. Another may have its number by
+// isSame reports whether two slices of a GPU are one. Another may have its number by
 // now.
 func isSame(a, b gpu.Slice) bool {
 	switch {
@@ -120,7 +120,7 @@ func sliceNames(node *gpu.Node) {
 	}
 }
 
-// tells tells whether a link says more than PCIe and NUMA do. A pair that the
+// tells reports whether a link says more than PCIe and NUMA do. A pair that the
 // tool calls unknown keeps the class that its place on the host gives it.
 func tells(l gpu.Link, kind topology.Kind, plain *topology.Graph) bool {
 	return l.Down || l.GBps > 0 || kind != topology.Unknown && kind != plain.Kind(l.A, l.B)

@@ -25,7 +25,7 @@ func recall(record, now gpu.Node, whole []gpu.BDF) gpu.Node {
 	return record
 }
 
-// isTold tells whether a record holds anything that only the vendor's software can
+// isTold reports whether a record holds anything that only the vendor's software can
 // have told.
 func isTold(record gpu.Node) bool {
 	return len(record.Links) > 0 ||
@@ -35,7 +35,7 @@ func isTold(record gpu.Node) bool {
 // notThen is why a node that falls back on a record has no links.
 const notThen = "it was not known when the node was recorded"
 
-// isUnlinked tells whether a record of several GPUs lacks links because they
+// isUnlinked reports whether a record of several GPUs lacks links because they
 // were not known. That it has none says nothing by itself: it states only what
 // PCIe does not, and a host without MetaXLink has nothing to state.
 func isUnlinked(record gpu.Node) bool {
@@ -97,7 +97,7 @@ func (f *filler) gpu(then gpu.GPU) {
 	}
 }
 
-// isElsewhere tells whether the card of a record is at another address now.
+// isElsewhere reports whether the card of a record is at another address now.
 func (f *filler) isElsewhere(then gpu.GPU) bool {
 	return slices.ContainsFunc(f.told.GPUs, func(g gpu.GPU) bool {
 		return g.BDF != then.BDF && (then.Serial != "" && g.Serial == then.Serial ||
@@ -105,7 +105,7 @@ func (f *filler) isElsewhere(then gpu.GPU) bool {
 	})
 }
 
-// isAnother tells whether two GPUs at one address are known to be two cards.
+// isAnother reports whether two GPUs at one address are known to be two cards.
 func isAnother(now, then gpu.GPU) bool {
 	return now.Serial != "" && then.Serial != "" && now.Serial != then.Serial ||
 		now.UUID != "" && then.UUID != "" && !strings.EqualFold(string(now.UUID), string(then.UUID))

@@ -66,7 +66,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 }
 
 // ask asks the library, and where that does not tell, mx-smi. If neither told
-// anything, asked tells whether mx-smi was run, and why what came of that.
+// anything, asked reports whether mx-smi was run, and why what came of that.
 func (h Host) ask(ctx context.Context, node *gpu.Node) (t told, asked bool, why string) {
 	if t := h.askLibrary(ctx, node); len(t.GPUs) > 0 {
 		return t, true, ""

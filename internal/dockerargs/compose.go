@@ -132,7 +132,7 @@ func (c *Compose) read(l *lexer, ours Table, first bool) error {
 	return nil
 }
 
-// DryRun tells whether compose is only to say what it would do.
+// DryRun reports whether compose is only to say what it would do.
 func (c Compose) DryRun() bool { return c.Project.True("dry-run") || c.Flags.True("dry-run") }
 
 // Values returns the values of a flag of the command, in their order.
@@ -158,7 +158,7 @@ type Place struct {
 	Name, Directory, File string
 	// Copies are the services that the word for one stands for.
 	Copies func(service string) []string
-	// Scaled tells whether how many containers the service has is said in File.
+	// Scaled reports whether how many containers the service has is said in File.
 	Scaled func(service string) bool
 }
 
@@ -211,7 +211,7 @@ func (c Compose) Rewrite(p Place) []string {
 	return out
 }
 
-// first tells whether a service is one word for one container.
+// first reports whether a service is one word for one container.
 func (c Compose) first() bool { return composeVerbs[c.Verb].first }
 
 // project returns the words before the command, without some flags of compose's.

@@ -26,13 +26,13 @@ func (f Flags) Last(name string) (value string, ok bool) {
 	return "", false
 }
 
-// Has tells whether the flag is given at all.
+// Has reports whether the flag is given at all.
 func (f Flags) Has(name string) bool {
 	_, ok := f.Last(name)
 	return ok
 }
 
-// True tells whether a boolean flag is given and on: --rm, but not --rm=false.
+// True reports whether a boolean flag is given and on: --rm, but not --rm=false.
 func (f Flags) True(name string) bool {
 	value, _ := f.Last(name)
 	on, err := strconv.ParseBool(value)

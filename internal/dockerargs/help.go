@@ -77,7 +77,7 @@ func helpLine(line string) []Spec {
 	return specs
 }
 
-// isName tells whether s may be the name of a flag.
+// isName reports whether s may be the name of a flag.
 func isName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

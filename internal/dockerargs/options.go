@@ -64,7 +64,7 @@ func optionsBeside(run Table) Table {
 	return slices.DeleteFunc(table(options), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
 }
 
-// mentioned tells whether any word could be an option of ours. Only then does a
+// mentioned reports whether any word could be an option of ours. Only then does a
 // flag that nobody knows matter.
 func mentioned(words []string) bool {
 	options := table(options)
@@ -134,7 +134,7 @@ func (m *MACA) read(f Flag) error {
 	return nil
 }
 
-// isVersion tells whether s may be the version of an installation, which is part
+// isVersion reports whether s may be the version of an installation, which is part
 // of a directory's name.
 func isVersion(s string) bool {
 	return compat.IsWord(s) && s[0] != '.' && s[0] != '-' && !strings.ContainsAny(s, `/:\,="'`)

@@ -22,7 +22,7 @@ func Quote(argv []string) string {
 	return b.String()
 }
 
-// isPlain tells whether a shell takes the word as it is. In the place of the
+// isPlain reports whether a shell takes the word as it is. In the place of the
 // program, a word with "=" would be an assignment.
 func isPlain(word string, program bool) bool {
 	for i := range len(word) {

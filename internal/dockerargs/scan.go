@@ -23,7 +23,7 @@ type Command struct {
 	// Names are the containers of start and restart; none where the client will
 	// refuse the line, and Flags and Options with them.
 	Names []string
-	// TakesGPU tells whether --gpus is given.
+	// TakesGPU reports whether --gpus is given.
 	TakesGPU bool
 	// Options are those of ours. Where neither --gpus nor --maca nor --maca-force
 	// is given, the command is the client's alone: they are empty and Rewrite
@@ -47,7 +47,7 @@ func (c Command) GlobalWords() []string {
 	return out
 }
 
-// Gives tells whether anything of ours goes into the container.
+// Gives reports whether anything of ours goes into the container.
 func (c Command) Gives() bool { return c.TakesGPU || c.own.Has("maca") || c.own.Has("maca-force") }
 
 // Scan reads args, the words after the client's name. Without --gpus or --maca,
@@ -65,7 +65,7 @@ func Scan(args []string, client Client) (Command, error) {
 	return cmd, err
 }
 
-// lacks tells whether there are options of ours, but not the one that they go
+// lacks reports whether there are options of ours, but not the one that they go
 // with.
 func (c Command) lacks() bool { return c.option() != "" && !c.starts() }
 
@@ -110,7 +110,7 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 	return cmd.settle(err, false)
 }
 
-// starts tells whether the command starts containers that are there already.
+// starts reports whether the command starts containers that are there already.
 func (c Command) starts() bool { return c.Verb == "start" || c.Verb == "restart" }
 
 // start reads on after start or restart, where flags may stand between the names.

@@ -20,7 +20,7 @@ type Client struct {
 type Spec struct {
 	Name  string // the long name, without dashes
 	Short byte   // the one-letter name, 0 if there is none
-	// Value tells whether the flag takes the next word as its value when it has
+	// Value reports whether the flag takes the next word as its value when it has
 	// none of its own. A boolean or optional value never does.
 	Value bool
 }
@@ -44,7 +44,7 @@ func table(flags string) Table {
 	return t
 }
 
-// Has tells whether there is a flag with this long name.
+// Has reports whether there is a flag with this long name.
 func (t Table) Has(name string) bool {
 	_, ok := t.long(name)
 	return ok

@@ -83,7 +83,7 @@ var driverChecks = []Check{
 	}),
 }
 
-// allFor tells whether one driver has all GPUs.
+// allFor reports whether one driver has all GPUs.
 func (f *Facts) allFor(name string) bool {
 	return !slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Driver != name })
 }

@@ -18,12 +18,12 @@ var (
 	gpuFile = path.Base(cdi.Path(cdi.DefaultVendor, cdi.DefaultClass, cdi.JSON))
 )
 
-// has tells whether there is a spec of a kind that engines can use.
+// has reports whether there is a spec of a kind that engines can use.
 func (s Specs) has(kind string) bool {
 	return slices.ContainsFunc(s.Ours, func(o Spec) bool { return o.Kind == kind })
 }
 
-// present tells whether there is a spec of the GPUs, or of their parts where none
+// present reports whether there is a spec of the GPUs, or of their parts where none
 // is given as a whole.
 func (f *Facts) present() bool {
 	return f.Specs.has(gpuKind) || f.Specs.has(cdi.Kind(cdi.DefaultVendor, cdi.SliceClass)) && len(f.Specs.Names) == 0
@@ -183,7 +183,7 @@ func (f *Facts) anew(found *findings, s Severity, what, why string, step Step) {
 	found.mend(s, what, why, step)
 }
 
-// same tells whether a file says what another one says.
+// same reports whether a file says what another one says.
 func (f *Facts) same(wins, below string) bool {
 	i := slices.IndexFunc(f.Specs.Ours, func(o Spec) bool { return o.Path == wins })
 	return i >= 0 && slices.Contains(f.Specs.Ours[i].Same, below)
@@ -194,7 +194,7 @@ func (f *Facts) odd(files []string) string {
 	return files[max(0, slices.IndexFunc(files, func(file string) bool { return path.Base(file) != gpuFile }))]
 }
 
-// brokenOurs tells whether our own file is there and cannot be used.
+// brokenOurs reports whether our own file is there and cannot be used.
 func (f *Facts) brokenOurs() bool {
 	return slices.ContainsFunc(f.Specs.Files, func(file cdi.File) bool { return file.Error != "" && path.Base(file.Path) == gpuFile })
 }
@@ -244,7 +244,7 @@ var resolveChecks = []Check{
 	}},
 }
 
-// faulty tells whether a spec has a fault that is told already.
+// faulty reports whether a spec has a fault that is told already.
 func (f *Facts) faulty() bool {
 	return slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool { return len(o.Drift) > 0 || o.Removed }) ||
 		slices.ContainsFunc(f.Specs.Devices, func(d cdi.Device) bool { return len(d.Conflict) > 0 })
@@ -266,7 +266,7 @@ func (f *Facts) dirsOf(e Engine) ([]string, bool) {
 	return dirs, true
 }
 
-// resolves tells whether one of the directories has a spec of the GPUs.
+// resolves reports whether one of the directories has a spec of the GPUs.
 func (f *Facts) resolves(dirs []string) bool {
 	return slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool {
 		at := path.Dir(o.Path)

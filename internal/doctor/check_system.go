@@ -126,7 +126,7 @@ var securityChecks = []Check{
 	}},
 }
 
-// names tells whether a line of a log names a GPU's node or a program of ours.
+// names reports whether a line of a log names a GPU's node or a program of ours.
 func (f *Facts) names(line string) bool {
 	return strings.Contains(line, "metax-") || slices.ContainsFunc(f.Kernel.Nodes, func(n DeviceNode) bool {
 		return strings.Contains(line, `name="`+n.Path+`"`) || strings.Contains(line, `name="`+path.Base(n.Path)+`"`)

@@ -145,7 +145,7 @@ func dockerRemote(getenv func(string) string) (*Remote, error) {
 	return &Remote{"docker", bare(address), origin, undo}, nil
 }
 
-// elsewhere tells whether an engine's address may be on another host.
+// elsewhere reports whether an engine's address may be on another host.
 func elsewhere(address string) bool {
 	return address != "" && !strings.HasPrefix(address, "unix://") && !strings.HasPrefix(address, "/")
 }

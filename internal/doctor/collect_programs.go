@@ -80,7 +80,7 @@ func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error)
 	return func(f *Facts) { f.Programs = p }, nil
 }
 
-// released tells whether a program knows its version: one that was just built by
+// released reports whether a program knows its version: one that was just built by
 // hand does not.
 func released(version string) bool { return version != "unknown" && version != "(devel)" }
 

@@ -55,7 +55,7 @@ func ours(kind string) bool {
 	return slices.ContainsFunc(classes, func(class string) bool { return kind == cdi.Kind(cdi.DefaultVendor, class) })
 }
 
-// groups tells whether a spec gives groups to any container.
+// groups reports whether a spec gives groups to any container.
 func groups(spec *specs.Spec) bool {
 	return slices.ContainsFunc(editsOf(spec), func(e *specs.ContainerEdits) bool { return len(e.AdditionalGIDs) > 0 })
 }
@@ -140,7 +140,7 @@ func names(node gpu.Node) []string {
 	return all
 }
 
-// early tells whether a file was written before this boot.
+// early reports whether a file was written before this boot.
 func early(host *hostfs.Root, path string) bool {
 	info, err := os.Stat(host.Join(path))
 	if err != nil {

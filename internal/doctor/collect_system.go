@@ -136,7 +136,7 @@ func limits(host *hostfs.Root) map[string]uint64 {
 	return all
 }
 
-// subordinate tells whether a user has ids in a file, by name or by number.
+// subordinate reports whether a user has ids in a file, by name or by number.
 func subordinate(host *hostfs.Root, p string, who Asker) bool {
 	for line := range strings.Lines(word(host, p)) {
 		owner, _, _ := strings.Cut(line, ":")

@@ -37,13 +37,13 @@ type Engine struct {
 	Missing []string
 }
 
-// There tells whether the engine is installed.
+// There reports whether the engine is installed.
 func (e Engine) There() bool { return e.Program != "" }
 
 // Docker is the docker daemon.
 type Docker struct {
 	Engine
-	// Socket tells whether it is there, and Open whether the asker may talk to it.
+	// Socket reports whether it is there, and Open whether the asker may talk to it.
 	Socket, Open bool
 	// Info is what the daemon says of itself; nil if it does not answer, for the
 	// reason Silent.
@@ -52,7 +52,7 @@ type Docker struct {
 	// Userns is whose ids daemon.json has containers run with (userns-remap); empty
 	// if nobody's.
 	Userns string
-	// CRI tells whether cri-dockerd is there, through which kubelet uses docker.
+	// CRI reports whether cri-dockerd is there, through which kubelet uses docker.
 	CRI bool
 }
 
@@ -65,12 +65,12 @@ type DockerInfo struct {
 	DiscoveredDevices []struct{ Source, ID string }
 }
 
-// Rootless tells whether the daemon is a user's own.
+// Rootless reports whether the daemon is a user's own.
 func (i *DockerInfo) Rootless() bool {
 	return i != nil && slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=rootless") })
 }
 
-// userns tells whether the daemon runs containers in a user namespace.
+// userns reports whether the daemon runs containers in a user namespace.
 func (i *DockerInfo) userns() bool {
 	return i != nil && slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return o == "name=userns" })
 }
@@ -101,7 +101,7 @@ func (e Engines) all() []Engine {
 	return slices.DeleteFunc([]Engine{e.Docker.Engine, e.Containerd.Engine, e.CRIO, e.Podman}, func(one Engine) bool { return !one.There() })
 }
 
-// systemdCgroups tells whether an engine has systemd manage its containers'
+// systemdCgroups reports whether an engine has systemd manage its containers'
 // cgroups, so that a reload of systemd puts the device rules of a container back.
 func (f *Facts) systemdCgroups() bool {
 	if f.Engines.Docker.Info != nil && f.Engines.Docker.Info.CgroupDriver == "systemd" {

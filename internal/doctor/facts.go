@@ -50,17 +50,17 @@ type Trouble struct{ Collector, Err string }
 // Kernel is what the kernel shows.
 type Kernel struct {
 	sysfs.Report
-	// Read tells whether there is a PCI bus to read at all.
+	// Read reports whether there is a PCI bus to read at all.
 	Read bool
 	// Functions are the PCI functions of the GPUs, in their order.
 	Functions []Function
 	// Nodes are the device nodes that should be there, by path.
 	Nodes []DeviceNode
-	// CharDir and Systemd tell whether /dev/char and systemd are there.
+	// CharDir and Systemd report whether /dev/char and systemd are there.
 	CharDir, Systemd bool
 	// NUMANodes is how many memory nodes the host has.
 	NUMANodes int
-	// IOMMU tells whether there is one in use.
+	// IOMMU reports whether there is one in use.
 	IOMMU bool
 }
 
@@ -82,11 +82,11 @@ type DeviceNode struct {
 	Path string
 	// Numbers are what sysfs says; empty if it does not.
 	Numbers string
-	// Present tells whether anything is at Path; Device is nil if that is no
+	// Present reports whether anything is at Path; Device is nil if that is no
 	// character device.
 	Present bool
 	Device  *hostfs.Device
-	// Link tells whether /dev/char has a link for it that leads there, Astray whether
+	// Link reports whether /dev/char has a link for it that leads there, Astray whether
 	// what it has leads elsewhere.
 	Link, Astray bool
 	// Type is the type in its SELinux label; empty where there is none.
@@ -112,7 +112,7 @@ type Call struct {
 
 // Software is the driver's user part and MXMACA.
 type Software struct {
-	// Driver tells whether the driver's user part is there, Library and SMI whether
+	// Driver reports whether the driver's user part is there, Library and SMI whether
 	// libmxsml and mx-smi are.
 	Driver, Library, SMI bool
 	// Link is where /opt/maca leads to, which need not be there; empty where it is
@@ -122,7 +122,7 @@ type Software struct {
 	Dangling bool
 	// Others are the installations beside, "/opt/maca-3.3.0.15", ascending.
 	Others []string
-	// MACA tells whether there is an MXMACA, of the Version, empty if not known.
+	// MACA reports whether there is an MXMACA, of the Version, empty if not known.
 	MACA    bool
 	Version string
 	// Rules tell which driver a version needs.
@@ -155,7 +155,7 @@ type Spec struct {
 	// nothing of the kind any more.
 	Drift   []cdi.Difference
 	Removed bool
-	// Groups tells whether it gives groups, Names how it names devices, EngineRoot
+	// Groups reports whether it gives groups, Names how it names devices, EngineRoot
 	// where its engine sees the host's files.
 	Groups     bool
 	Names      cdi.Names
@@ -182,7 +182,7 @@ type System struct {
 	Kernel string
 	// Groups are the names of groups by their numbers.
 	Groups map[uint32]string
-	// Enforcing tells whether SELinux is; Booleans are those of containers' devices.
+	// Enforcing reports whether SELinux is; Booleans are those of containers' devices.
 	Enforcing bool
 	Booleans  map[string]bool
 	// Denials are lines of logs in which somebody was denied what may be a GPU, the
@@ -190,7 +190,7 @@ type System struct {
 	Denials []Denial
 	// Limits are the most open files of engines' daemons, by program.
 	Limits map[string]uint64
-	// SubIDs tells whether the asker has subordinate ids.
+	// SubIDs reports whether the asker has subordinate ids.
 	SubIDs bool
 	// HidePID tells that /proc shows others' processes to root only.
 	HidePID bool
@@ -199,7 +199,7 @@ type System struct {
 	// Hooks are the files in directories of OCI hooks that run metax-hook.
 	Hooks []HookFile
 	// Kubelet is the cgroup driver that kubelet is configured for, empty if there
-	// is none; HasKubelet tells whether it is installed, or has been started here.
+	// is none; HasKubelet reports whether it is installed, or has been started here.
 	Kubelet    string
 	HasKubelet bool
 }
@@ -219,7 +219,7 @@ type HookFile struct {
 	Path   string // of the file
 	Hook   string // the program that it runs
 	Stages []string
-	// Runs tells whether the program is there.
+	// Runs reports whether the program is there.
 	Runs bool
 }
 
@@ -258,7 +258,7 @@ type Leases struct {
 	// is there.
 	Dir     string
 	Present bool
-	// Shared tells whether others than root use docker.
+	// Shared reports whether others than root use docker.
 	Shared bool
 }
 
@@ -305,7 +305,7 @@ func (f *Facts) toolkit(args ...string) Step {
 // command is the same as text.
 func (f *Facts) command(args ...string) string { return f.toolkit(args...).String() }
 
-// up tells whether the driver runs and has made all nodes, so that what comes
+// up reports whether the driver runs and has made all nodes, so that what comes
 // after can be judged.
 func (f *Facts) up() bool {
 	if !f.Kernel.Read || len(f.Kernel.GPUs) == 0 || !f.Kernel.Module.Loaded || f.Kernel.Shared == nil {

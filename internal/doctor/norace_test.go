@@ -2,5 +2,5 @@
 
 package doctor
 
-// some tells whether the nth of many hosts has its turn: each.
+// some reports whether the nth of many hosts has its turn: each.
 func some(int) bool { return true }

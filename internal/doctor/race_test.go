@@ -2,6 +2,6 @@
 
 package doctor
 
-// some tells whether the nth of many hosts has its turn with the race detector,
+// some reports whether the nth of many hosts has its turn with the race detector,
 // which is slow and finds on a few what it would on all: one in six.
 func some(n int) bool { return n%6 == 0 }

@@ -31,7 +31,7 @@ func NewReport(checks []Check, f *Facts) Report {
 	return r
 }
 
-// Has tells whether a check found something.
+// Has reports whether a check found something.
 func (r Report) Has(id string) bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Check == id })
 }

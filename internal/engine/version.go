@@ -29,7 +29,7 @@ func ParseVersion(text string) Version {
 	return v
 }
 
-// Known tells whether the version is known.
+// Known reports whether the version is known.
 func (v Version) Known() bool { return v != Version{} }
 
 // Compare is negative if v is older than w, positive if it is newer.
@@ -37,12 +37,12 @@ func (v Version) Compare(w Version) int {
 	return cmp.Or(cmp.Compare(v.Major, w.Major), cmp.Compare(v.Minor, w.Minor), cmp.Compare(v.Patch, w.Patch))
 }
 
-// AtLeast tells whether v is known and not older than major.minor.
+// AtLeast reports whether v is known and not older than major.minor.
 func (v Version) AtLeast(major, minor int) bool {
 	return v.Known() && v.Compare(Version{Major: major, Minor: minor}) >= 0
 }
 
-// Before tells whether v is known and older than major.minor.
+// Before reports whether v is known and older than major.minor.
 func (v Version) Before(major, minor int) bool {
 	return v.Known() && v.Compare(Version{Major: major, Minor: minor}) < 0
 }

@@ -51,7 +51,7 @@ type GPU struct {
 	Slices []Slice `json:"slices,omitempty"`
 }
 
-// Divided tells whether the GPU is given in parts, so never as a whole, and how
+// Divided reports whether the GPU is given in parts, so never as a whole, and how
 // it is divided.
 func (g GPU) Divided() (how string, divided bool) {
 	switch {
@@ -63,7 +63,7 @@ func (g GPU) Divided() (how string, divided bool) {
 	return "", false
 }
 
-// SetAside tells whether the GPU is for a virtual machine, so that it has no device
+// SetAside reports whether the GPU is for a virtual machine, so that it has no device
 // nodes and is not going to have any.
 func (g GPU) SetAside() bool { return g.Mode == ModeVFIO }
 

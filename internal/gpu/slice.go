@@ -161,7 +161,7 @@ func (s Slice) check() error {
 	return checkPaths(s.Nodes)
 }
 
-// checkSliceNames tells whether two slices of the node, on whichever GPU, have
+// checkSliceNames reports whether two slices of the node, on whichever GPU, have
 // one name.
 func (n Node) checkSliceNames() error {
 	uuid, bdf := map[string]bool{}, map[BDF]bool{}
@@ -186,7 +186,7 @@ func (n Node) checkSliceNames() error {
 	return nil
 }
 
-// ValidSliceUUID tells whether s may name a slice: letters, digits and dashes,
+// ValidSliceUUID reports whether s may name a slice: letters, digits and dashes,
 // beginning with one of the former, at most as long as the vendor library's
 // field. The form is not published.
 func ValidSliceUUID(s string) bool {

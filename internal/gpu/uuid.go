@@ -42,7 +42,7 @@ func (u *UUID) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ValidSerial tells whether s may stand as a serial number: printable ASCII
+// ValidSerial reports whether s may stand as a serial number: printable ASCII
 // without blanks, commas or brackets, since it is typed in a list.
 func ValidSerial(s string) bool {
 	return s != "" && len(s) <= maxUUIDLen && consists(s, alphanumeric+"-_./:+")

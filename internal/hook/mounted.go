@@ -53,7 +53,7 @@ func rootAmong(table io.Reader, cwd string) (string, error) {
 	for _, m := range mounts {
 		at[m.ID] = m.Mountpoint
 	}
-	// on tells whether something is mounted on the directory name of a mount.
+	// on reports whether something is mounted on the directory name of a mount.
 	on := func(root int, name string, isProc bool) bool {
 		return slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
 			return m.Parent == root && m.Mountpoint == path.Join(at[root], name) && (m.FSType == "proc") == isProc
@@ -76,7 +76,7 @@ func rootAmong(table io.Reader, cwd string) (string, error) {
 	return "", fmt.Errorf("%w: it may be any of %s", ErrNoRoot, strings.Join(found, ", "))
 }
 
-// hidden tells whether an error is that of a bundle which this process may not
+// hidden reports whether an error is that of a bundle which this process may not
 // read for the reason that mounted is there.
 func hidden(err error) bool {
 	return errors.Is(err, unix.EACCES) && userns.RunningInUserNS()

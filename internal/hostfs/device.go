@@ -19,7 +19,7 @@ type Device struct {
 // ErrNotDevice reports something else than a character device.
 var ErrNotDevice = errors.New("not a character device")
 
-// World tells whether everyone may open the node for reading and writing, so
+// World reports whether everyone may open the node for reading and writing, so
 // that its group does not matter.
 func (d Device) World() bool { return d.Perm&0o006 == 0o006 }
 

@@ -57,7 +57,7 @@ func New(dir string) (*Root, error) {
 // Dir is the root's own path, absolute and clean.
 func (r *Root) Dir() string { return r.dir }
 
-// Real tells whether the root is this machine's own "/".
+// Real reports whether the root is this machine's own "/".
 func (r *Root) Real() bool { return r.dir == "/" }
 
 // Join returns the path of a host file as this process sees it, without
@@ -109,7 +109,7 @@ func (r *Root) ReadDir(path string) ([]string, error) {
 	return names, nil
 }
 
-// Exists tells whether path leads to something.
+// Exists reports whether path leads to something.
 func (r *Root) Exists(path string) bool {
 	f, err := r.open(path, unix.O_PATH)
 	if err != nil {

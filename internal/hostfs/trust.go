@@ -154,7 +154,7 @@ func closed(path string, info fs.FileInfo) error {
 
 func trustedOwner(uid uint32) bool { return int64(uid) == int64(os.Geteuid()) || IsRoot(uid) }
 
-// IsRoot tells whether a file's owner is the host's root: in a user namespace that
+// IsRoot reports whether a file's owner is the host's root: in a user namespace that
 // does not know it, root is the id that stands for all that are not known.
 func IsRoot(uid uint32) bool { return uid == 0 || userns.RunningInUserNS() && uid == overflow() }
 

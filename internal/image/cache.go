@@ -81,7 +81,7 @@ func (c Cache) Get(key Key) (Facts, bool) {
 	return e.Facts, true
 }
 
-// holds tells whether the entry is the key's and could have been written by Put.
+// holds reports whether the entry is the key's and could have been written by Put.
 func (e entry) holds(key Key) bool {
 	return e.Format == format && e.Key.ID == key.ID && e.Key.Platform == key.Platform && slices.Equal(e.Key.Labels, key.Labels) &&
 		e.Facts.ID == key.ID && e.Facts.Platform == key.Platform &&

@@ -153,7 +153,7 @@ func unusable(p place) string {
 	return ""
 }
 
-// installed tells whether a directory, by its path without links, holds an MXMACA.
+// installed reports whether a directory, by its path without links, holds an MXMACA.
 func (i *inspection) installed(ctx context.Context, dir string) (bool, error) {
 	text, err := i.within(ctx, dir, versionFile)
 	if err != nil || text.isFile() {

@@ -42,7 +42,7 @@ func pidNamespace() string {
 	return name
 }
 
-// over tells whether the owner has ended, or has had its time. A process that
+// over reports whether the owner has ended, or has had its time. A process that
 // replaced itself by docker has the same pid; so has one of another namespace, of
 // which only the time tells.
 func (o owner) over(now time.Time) bool {

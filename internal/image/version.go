@@ -12,7 +12,7 @@ const (
 	versionVariable = "MACA_AI_VERSION"
 )
 
-// agree tells whether two versions may be of one release: one of them may say
+// agree reports whether two versions may be of one release: one of them may say
 // less than the other.
 func agree(a, b string) bool {
 	x, err1 := compat.Parse(a)

@@ -70,7 +70,7 @@ func (v Value) Text() string {
 	return v.node().text(v.tree.all)
 }
 
-// True tells whether the value is true.
+// True reports whether the value is true.
 func (v Value) True() bool { return v.Kind() == Bool && v.Raw()[0] == 't' }
 
 // Int is a number that is written as an integer and fits.
@@ -110,7 +110,7 @@ func (v Value) Members() iter.Seq2[Value, Value] {
 	}
 }
 
-// empty tells whether an array or object has nothing in it: then the node after
+// empty reports whether an array or object has nothing in it: then the node after
 // it begins behind it.
 func (v Value) empty() bool {
 	next := int(v.n) + 1
@@ -134,7 +134,7 @@ func (v Value) member(name string) Value {
 	return Value{}
 }
 
-// Is tells whether a string says s.
+// Is reports whether a string says s.
 func (v Value) Is(s string) bool { return v.Kind() == String && v.Text() == s }
 
 // AppendString appends s to dst as a JSON string, with its quotes. Bytes that are

@@ -50,7 +50,7 @@ type Where struct {
 	In io.Reader
 }
 
-// IsHost tells whether the node's devices are on this machine.
+// IsHost reports whether the node's devices are on this machine.
 func (w Where) IsHost() bool { return w.Node == "" || w.Node == Host }
 
 // Load returns the node.

@@ -24,7 +24,7 @@ const (
 	File     = "file"
 )
 
-// Kind tells whether the node is in a file, and in which; empty is one that is not, or
+// Kind reports whether the node is in a file, and in which; empty is one that is not, or
 // that cannot be read. It returns what In is from then on, as it may have been read.
 func (w Where) Kind() (kind string, in io.Reader) {
 	if _, err := sim.Node(w.Node); w.IsHost() || err == nil {

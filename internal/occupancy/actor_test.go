@@ -78,7 +78,7 @@ func (a *actor) end() {
 	a.w.gates = slices.DeleteFunc(a.w.gates, func(g *gate) bool { return g.actor == a })
 }
 
-// stand waits at a gate and tells whether the actor lives.
+// stand waits at a gate and reports whether the actor lives.
 func (a *actor) stand(at string, ready func() bool) bool {
 	select {
 	case <-a.dead:

@@ -75,12 +75,12 @@ type rule struct {
 	Access string `json:"access"`
 }
 
-// everything tells whether the rule opens all devices.
+// everything reports whether the rule opens all devices.
 func (r rule) everything() bool {
 	return r.Allow && (r.Type == "" || r.Type == "a") && r.Major == nil && r.Minor == nil && strings.Contains(r.Access, "rw")
 }
 
-// privileged tells whether the container has the devices of the whole host.
+// privileged reports whether the container has the devices of the whole host.
 func (b *bundle) privileged() bool {
 	return b.Linux != nil && b.Linux.Resources != nil && slices.ContainsFunc(b.Linux.Resources.Devices, rule.everything)
 }

@@ -89,7 +89,7 @@ func Key(engine, namespace, id string) string {
 	return engine + "/" + namespace + "/" + id
 }
 
-// holds tells whether a container in this state keeps others from its GPUs: it
+// holds reports whether a container in this state keeps others from its GPUs: it
 // lives, or is about to, or its restart policy will bring it back.
 func (c Container) holds() bool {
 	switch c.State {

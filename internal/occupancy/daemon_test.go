@@ -55,7 +55,7 @@ func (b *box) alive() bool {
 	return b.state == Running || b.state == Paused || b.state == Restarting
 }
 
-// keeps tells whether the container has its GPUs for itself.
+// keeps reports whether the container has its GPUs for itself.
 func (b *box) keeps() bool {
 	return b.alive() || b.state == Created || b.state == Exited && b.policy
 }

@@ -242,7 +242,7 @@ func (w *world) hang(on bool) {
 	}
 }
 
-// losable tells whether the state can be lost without losing what nothing else
+// losable reports whether the state can be lost without losing what nothing else
 // knows: a lease that no command line and no container names yet. Nor is it lost
 // twice while somebody looks at what is left.
 func (w *world) losable() bool {

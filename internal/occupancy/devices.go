@@ -59,7 +59,7 @@ func (d Devices) below(path string) bool {
 	return d.Real() || strings.HasPrefix(filepath.Clean(path), d.root+"/")
 }
 
-// Real tells whether the node is this machine, so that a device number means one
+// Real reports whether the node is this machine, so that a device number means one
 // of its GPUs wherever it appears.
 func (d Devices) Real() bool { return d.root == "/" }
 

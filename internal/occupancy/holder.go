@@ -128,7 +128,7 @@ func (s *State) holders(r *round, ignore []string) []Holder {
 	return out
 }
 
-// late tells whether a container was made after its lease had expired: nobody
+// late reports whether a container was made after its lease had expired: nobody
 // waits for it to start, and metax-docker start takes its GPUs anew. An image that
 // was made of such a container has the label, too; a container of it counts once
 // it runs.
@@ -203,7 +203,7 @@ func (s *State) processes(out []Holder, r *round, all map[string]sight, attached
 	return out
 }
 
-// ignored tells whether one of the names belongs to a program that only looks at
+// ignored reports whether one of the names belongs to a program that only looks at
 // GPUs.
 func ignored(ignore []string, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(ignore, n) })

@@ -61,7 +61,7 @@ func (w *world) boxOf(l Lease) string {
 	return l.Container
 }
 
-// strict tells whether a lease must have its GPUs for itself: everybody went the
+// strict reports whether a lease must have its GPUs for itself: everybody went the
 // right way about it.
 func (w *world) strict(l Lease) bool {
 	d := w.deals[l.ID]

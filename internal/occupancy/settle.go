@@ -30,7 +30,7 @@ type round struct {
 	clamped []Ticket      // requests that settle gave less time to wait
 }
 
-// absent tells whether the lease's container is known not to be there, and over
+// absent reports whether the lease's container is known not to be there, and over
 // whether it has been there. A rebuilt lease may not know its engine: then all
 // have to say so.
 func (r *round) absent(l Lease) (absent, over bool) {
@@ -49,11 +49,11 @@ func (r *round) absent(l Lease) (absent, over bool) {
 	return asked > 0, over
 }
 
-// silent tells whether the look is that of an engine which may have containers
+// silent reports whether the look is that of an engine which may have containers
 // that it does not show. That some processes cannot be seen is another matter.
 func (l Look) silent() bool { return l.Engine != Processes && !l.complete() && !isAbsent(l) }
 
-// mute tells whether the source that told of a container does not answer now.
+// mute reports whether the source that told of a container does not answer now.
 func (r *round) mute(k Known) bool {
 	return slices.ContainsFunc(r.looks, func(l Look) bool {
 		return l.silent() && l.Engine == k.Engine && l.Endpoint == k.Endpoint
@@ -92,7 +92,7 @@ func (r *round) containers() map[string]sight {
 	return all
 }
 
-// orphan tells whether a task was made for a docker daemon that was killed before
+// orphan reports whether a task was made for a docker daemon that was killed before
 // it started it, so that no container of docker's knows of it.
 func (c sight) orphan() bool {
 	return c.Engine == "containerd" && c.Namespace == "moby" && c.State == Created
@@ -278,7 +278,7 @@ func match(l Lease, all map[string]sight) (sight, bool) {
 	}), true
 }
 
-// of tells whether the lease can be that of a container of this engine; docker's
+// of reports whether the lease can be that of a container of this engine; docker's
 // are containerd's, too.
 func (l Lease) of(c sight) bool {
 	return l.Engine == "" || c.Engine == l.Engine && c.endpoint == l.Endpoint ||
@@ -336,7 +336,7 @@ func (s *State) remember(r *round, all map[string]sight) {
 	}
 }
 
-// ValidID tells whether a label can be the ID of a lease.
+// ValidID reports whether a label can be the ID of a lease.
 func ValidID(id string) bool {
 	return len(id) == idLength && strings.Trim(id, "0123456789abcdef") == ""
 }

@@ -166,7 +166,7 @@ func (k *Keeper) try(ctx context.Context, c Claim) (taken Taken, b *busy, err er
 	return taken, b, nil
 }
 
-// asks tells whether the look is that of the engine which the claim is for, or of
+// asks reports whether the look is that of the engine which the claim is for, or of
 // any if it is for none, and which does not answer.
 func (c Claim) asks(l Look) bool {
 	first := c.Leases[0]
@@ -176,7 +176,7 @@ func (c Claim) asks(l Look) bool {
 // request is the ID of the claim's ticket.
 func (c Claim) request() string { return cmp.Or(c.Request, c.Leases[0].ID) }
 
-// own tells whether the holder is one of the containers to be started.
+// own reports whether the holder is one of the containers to be started.
 func (c Claim) own(h Holder) bool {
 	if h.Container != nil {
 		return slices.Contains(c.Own, h.Container.ID)
@@ -194,7 +194,7 @@ func (s *State) give(l Lease, c Claim, i int) Lease {
 	return *s.Lease(l.ID)
 }
 
-// has tells whether the containers to be started hold all of their GPUs already,
+// has reports whether the containers to be started hold all of their GPUs already,
 // so that nobody can be before them.
 func (c Claim) has(holders []Holder) bool {
 	return len(c.Own) > 0 && !slices.ContainsFunc(c.GPUs, func(g gpu.BDF) bool {

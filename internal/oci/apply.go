@@ -101,7 +101,7 @@ func (c *Config) applyEnv(p *patch, env []string) {
 	l.save(p, "process", "env")
 }
 
-// names tells whether a variable has this name.
+// names reports whether a variable has this name.
 func names(variable jsontree.Value, name string) bool {
 	is, _, _ := strings.Cut(variable.Text(), "=")
 	return is == name

@@ -129,7 +129,7 @@ func settled(s *rspec.Spec, e *cdispecs.ContainerEdits) *rspec.Spec {
 	return s
 }
 
-// doubled tells whether a device path is there twice, which the library replaces
+// doubled reports whether a device path is there twice, which the library replaces
 // in place instead of at the end.
 func doubled(s *rspec.Spec) bool {
 	seen := map[string]bool{}
@@ -163,7 +163,7 @@ func unmap(s *rspec.Spec, e *cdispecs.ContainerEdits) {
 
 // compare applies the edits with the library and with Apply, and checks that the
 // results are the same, that the second time changes nothing, and that nothing
-// else has changed. It tells whether the edits could be applied.
+// else has changed. It reports whether the edits could be applied.
 func compare(t *testing.T, text []byte, e *cdispecs.ContainerEdits) bool {
 	t.Helper()
 	want := decode(t, text)

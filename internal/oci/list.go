@@ -14,7 +14,7 @@ type list struct {
 }
 
 // item is an element: as it stands in the text, or as it will. Its key is what
-// tells whether two elements are about the same thing.
+// reports whether two elements are about the same thing.
 type item struct {
 	key string
 	raw []byte

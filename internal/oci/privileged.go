@@ -6,7 +6,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// Privileged tells whether the container may open every device of the host as it
+// Privileged reports whether the container may open every device of the host as it
 // is, as engines' --privileged has it: CAP_SYS_ADMIN in the bounding set, and a
 // device cgroup that lets everything pass. One of the two alone is something that
 // was added to a container (--cap-add), and not the trust that is meant here.
@@ -48,7 +48,7 @@ func readRule(v jsontree.Value) rule {
 	return r
 }
 
-// everything tells whether the rule concerns all devices and all access; -1 is
+// everything reports whether the rule concerns all devices and all access; -1 is
 // any number.
 func (r rule) everything() bool {
 	return (r.typ == "" || r.typ == "a") &&

@@ -38,7 +38,7 @@ func Quiet(data []byte) bool {
 	return !hides(data)
 }
 
-// hides tells whether an escape in the text stands for a character that markers
+// hides reports whether an escape in the text stands for a character that markers
 // consist of. Engines escape what they must ("\n", "\"", "\u003c"), and no letters.
 func hides(data []byte) bool {
 	for {

@@ -214,7 +214,7 @@ func (v value) list(items []string) (Request, error) {
 	return r, nil
 }
 
-// isID tells whether s may name a GPU: UUIDs and PCI addresses are made of
+// isID reports whether s may name a GPU: UUIDs and PCI addresses are made of
 // characters that a serial number may have too.
 func isID(s string) bool {
 	c := s[0] | 0x20
@@ -241,7 +241,7 @@ func cutSlice(s string) (id string, ok bool) {
 	return "", false
 }
 
-// isSliceID tells whether s may name a slice.
+// isSliceID reports whether s may name a slice.
 func isSliceID(s string) bool { return gpu.ValidSliceUUID(s) || parseBDF(s) != gpu.BDF{} }
 
 // isCapability knows the words that people list after capabilities=.

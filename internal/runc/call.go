@@ -82,7 +82,7 @@ func Scan(args []string) Call {
 	}
 }
 
-// Makes tells whether the call makes a container out of a bundle.
+// Makes reports whether the call makes a container out of a bundle.
 func (c Call) Makes() bool { return has(" create run restore ", c.Verb) }
 
 // File is the path of the configuration of the container that the call makes.
@@ -106,7 +106,7 @@ func asksHelp(name string) bool {
 	return name == "help" || name == "h" || name == "?" || name == "usage"
 }
 
-// has tells whether a list of words between blanks has word.
+// has reports whether a list of words between blanks has word.
 func has(list, word string) bool {
 	return word != "" && strings.IndexByte(word, ' ') < 0 && strings.Contains(list, " "+word+" ")
 }

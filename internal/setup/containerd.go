@@ -227,7 +227,7 @@ func containerdCDI(v engine.Version, cdi engine.Switch) Proof {
 	return p
 }
 
-// startedSince tells whether a daemon that makes its socket when it starts did so
+// startedSince reports whether a daemon that makes its socket when it starts did so
 // after its configuration was last written.
 func (h Host) startedSince(socket string, files []string) Proof {
 	p := Proof{What: "the daemon has read its configuration"}

@@ -57,7 +57,7 @@ func top(p string) string {
 	return name
 }
 
-// fixed tells whether a change is of a file that a link leads to, and would take the
+// fixed reports whether a change is of a file that a link leads to, and would take the
 // file away from under the link.
 func (h Host) fixed(p, at string) error {
 	if e, err := h.Root.Lstat(p); err == nil && e.Mode&fs.ModeSymlink != 0 && !h.Root.Real() {

@@ -76,7 +76,7 @@ func Difference(want, seen []string) string {
 // differs is the exit code of metax-ctk for a check that found something.
 const differs = 4
 
-// witness runs a container that has metax-ctk tell whether it sees all nodes of all
+// witness runs a container that has metax-ctk report whether it sees all nodes of all
 // GPUs and no more. It tells so by its exit code, since an engine may lose what a
 // container prints at its end. The clean lines take one away that did not end.
 func (h Host) witness(ctx context.Context, what, program string, args []string, clean ...[]string) Proof {
@@ -120,7 +120,7 @@ func (h Host) bare() (dir string, remove func(), err error) {
 	return dir, remove, nil
 }
 
-// registered tells whether an engine has our runtime under its name, and as the default
+// registered reports whether an engine has our runtime under its name, and as the default
 // one where it is to be.
 func registered(s engine.Setup, path, byDefault string) []Proof {
 	p := Proof{What: fmt.Sprintf("the runtime %q is registered", s.Name), OK: path != "" && path == s.Runtime, Detail: path}

@@ -131,7 +131,7 @@ func (h *host) sgpu(dir string, s gpu.Slice, g gpu.GPU) error {
 	return nil
 }
 
-// hasOwnNode tells whether an sGPU of g has a device of its own.
+// hasOwnNode reports whether an sGPU of g has a device of its own.
 func hasOwnNode(g gpu.GPU) bool {
 	return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool {
 		return s.Kind == gpu.SliceSGPU && slices.ContainsFunc(s.Nodes, func(n string) bool {

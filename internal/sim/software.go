@@ -48,7 +48,7 @@ func (h *host) system() {
 	h.file("proc/devices", devices+"\nBlock devices:\n")
 }
 
-// loaded tells whether the kernel driver must be: something of it shows.
+// loaded reports whether the kernel driver must be: something of it shows.
 func (h *host) loaded() bool {
 	return h.node.Driver != nil || h.node.Shared != nil ||
 		slices.ContainsFunc(h.node.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 })

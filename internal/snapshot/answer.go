@@ -71,7 +71,7 @@ func (s Snapshot) Ask(argv ...string) ([]byte, error) {
 	return []byte(a.Out), errors.New(a.Failure)
 }
 
-// Asked tells whether a program was asked anything.
+// Asked reports whether a program was asked anything.
 func (s Snapshot) Asked(program string) bool {
 	return slices.ContainsFunc(s.Answers, func(a Answer) bool { return a.Argv[0] == program })
 }

@@ -54,7 +54,7 @@ const end = ".end"
 // endLine is how it stands in the text. No file's lines look like it.
 const endLine = "\n-- " + end + " --"
 
-// Is tells whether a text begins as a snapshot does.
+// Is reports whether a text begins as a snapshot does.
 func Is(text []byte) bool { return bytes.HasPrefix(text, []byte(Magic+"\n")) }
 
 // head explains the file to whoever opens it.
@@ -141,7 +141,7 @@ func Parse(text []byte) (Snapshot, error) {
 	return s, nil
 }
 
-// within tells whether a path is dir or below it.
+// within reports whether a path is dir or below it.
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
 // notes are the lines of the comment that say what is missing.

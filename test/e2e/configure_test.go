@@ -30,7 +30,7 @@ type setting struct {
 	activate func(t *testing.T, command string)
 	// doctor is the check of metax-ctk doctor that finds what configure mends; "" is none.
 	doctor string
-	// unread tells whether --verify can tell that the engine has not read it yet.
+	// unread reports whether --verify can tell that the engine has not read it yet.
 	unread bool
 }
 

@@ -24,7 +24,7 @@ func TestShimDocker(t *testing.T) {
 		suite   string
 		layout  sandbox.Layout
 		version string
-		// annotations tells whether this docker has --annotation.
+		// annotations reports whether this docker has --annotation.
 		annotations bool
 	}{
 		{"bookworm", sandbox.V1, "20.10.", false},

@@ -127,7 +127,7 @@ func (c stormClient) step(ctx context.Context, i int, args []string) (code int, 
 	return cmd.ProcessState.ExitCode(), said.String(), <-shot
 }
 
-// kill kills a step when its time has come, and tells whether it was in time.
+// kill kills a step when its time has come, and reports whether it was in time.
 func (c stormClient) kill(ctx context.Context, ended <-chan struct{}, outside, inside int) bool {
 	process, err := os.FindProcess(outside) // a handle: the number may be another's soon
 	if err != nil {

@@ -173,7 +173,7 @@ func (r *round) verdict(t *testing.T) {
 	r.tally["most leases at once"] = r.witness.most
 }
 
-// wait waits, and tells whether that is what ended.
+// wait waits, and reports whether that is what ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

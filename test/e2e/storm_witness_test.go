@@ -71,7 +71,7 @@ func (w *witness) verdict() []error {
 	return all
 }
 
-// leased tells whether a lease of that client was seen.
+// leased reports whether a lease of that client was seen.
 func (w *witness) leased(pid int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

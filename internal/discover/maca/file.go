@@ -26,7 +26,7 @@ func head(host *hostfs.Root, name string, limit int) ([]byte, error) {
 	return data[:n], nil
 }
 
-// within tells whether a clean path is dir or below it.
+// within reports whether a clean path is dir or below it.
 func within(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -130,7 +130,7 @@ func (c *closure) add(e entry) {
 	}
 }
 
-// alongRunpath tells whether a library finds a name by its own list of
+// alongRunpath reports whether a library finds a name by its own list of
 // directories, as far as a container has them.
 func (c *closure) alongRunpath(e entry, name string) bool {
 	for dir := range strings.SplitSeq(e.library.Runpath, ":") {
@@ -212,7 +212,7 @@ func (f files) ReadFile(name string, limit int64) ([]byte, error) {
 
 func (f files) ReadDir(name string, _ int) ([]string, error) { return f.host.ReadDir(name) }
 
-// serves tells whether a system directory has a library for our machine under
+// serves reports whether a system directory has a library for our machine under
 // that name.
 func (c *closure) serves(dir, name string) bool {
 	if name == "" || strings.Contains(name, "/") {

@@ -34,7 +34,7 @@ type Install struct {
 	Names []string
 	// Version is empty if it is not known. Only MXMACA tells one.
 	Version string
-	// Default tells whether Path leads to this MXMACA.
+	// Default reports whether Path leads to this MXMACA.
 	Default bool
 	// Doubt says why the directory should not be given to a container; empty if
 	// it can be.
@@ -168,5 +168,5 @@ func (i *Install) name(host *hostfs.Root, name string) {
 	}
 }
 
-// usual tells whether a directory is where the vendor's packages install.
+// usual reports whether a directory is where the vendor's packages install.
 func usual(dir string) bool { return path.Dir(dir) == path.Dir(Path) && isPlain(path.Base(dir)) }

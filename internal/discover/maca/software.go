@@ -27,7 +27,7 @@ type Software struct {
 	// Dir is the directory of the installation, "/opt/maca-3.3.0.15"; Path itself
 	// if that is no link.
 	Dir string
-	// Default tells whether the host's own Path leads to it.
+	// Default reports whether the host's own Path leads to it.
 	Default bool
 	// Driver is DriverPath, or empty if the host lacks the driver's user part.
 	Driver string

@@ -82,7 +82,7 @@ func cutHeading(s string) (heading, rest string, ok bool) {
 	return "", s, false
 }
 
-// isWord tells whether a cell is a word, as every kind of link is, and not a
+// isWord reports whether a cell is a word, as every kind of link is, and not a
 // number or a range that slipped in from the affinities.
 func isWord(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') })

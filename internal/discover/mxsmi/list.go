@@ -31,7 +31,7 @@ type Listed struct {
 	UUID  gpu.UUID // empty where the line has none, or none that can be one
 }
 
-// Available tells whether the tool calls the GPU usable. A line without a state
+// Available reports whether the tool calls the GPU usable. A line without a state
 // says nothing against it.
 func (l Listed) Available() bool { return l.State == "" || l.State == available }
 

@@ -44,12 +44,12 @@ func parseNumber(digits string) (int, error) {
 	return int(n), nil
 }
 
-// isPlain tells whether s is printable ASCII of a sane length, and not empty.
+// isPlain reports whether s is printable ASCII of a sane length, and not empty.
 func isPlain(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// isUnstated tells whether a value is one of the ways of saying nothing.
+// isUnstated reports whether a value is one of the ways of saying nothing.
 func isUnstated(value string) bool {
 	switch strings.ToLower(value) {
 	case "", "-", "-1", "na", "n/a", "none", "unknown":

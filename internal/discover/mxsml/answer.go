@@ -58,7 +58,7 @@ type Device struct {
 	Reason string `json:"reason,omitempty"`
 	// MetaXLink is one of the states in linkStates; empty is not known.
 	MetaXLink string `json:"metaXLink,omitempty"`
-	// Sliced tells whether the device is given in sGPUs only.
+	// Sliced reports whether the device is given in sGPUs only.
 	Sliced bool    `json:"sliced,omitempty"`
 	QoS    string  `json:"qos,omitempty"` // one of gpu's, of all slices
 	Slices []Slice `json:"slices,omitempty"`

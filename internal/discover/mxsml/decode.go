@@ -114,7 +114,7 @@ func (c *checker) texts(texts ...string) {
 	}
 }
 
-// Printable tells whether s is printable ASCII, or empty.
+// Printable reports whether s is printable ASCII, or empty.
 func Printable(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {

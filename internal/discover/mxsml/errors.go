@@ -32,10 +32,10 @@ func (e *CodeError) Error() string {
 	return fmt.Sprintf("%s failed with code %d", e.Function, e.Code)
 }
 
-// Named tells whether the code has a name here.
+// Named reports whether the code has a name here.
 func (e *CodeError) Named() bool { return e.Code < uint32(len(codes)) }
 
-// NotSupported tells whether the device, or the driver, has no such thing.
+// NotSupported reports whether the device, or the driver, has no such thing.
 func (e *CodeError) NotSupported() bool { return e.Code == 3 }
 
 // codes are the names of the codes, without the prefix MXSML_.

@@ -21,7 +21,7 @@ const (
 
 // Module is the kernel module of the driver.
 type Module struct {
-	// Loaded tells whether the kernel has it now: /sys/module/metax.
+	// Loaded reports whether the kernel has it now: /sys/module/metax.
 	Loaded bool
 	// Version is empty if it is not known. Of a module that is not loaded it is
 	// the version that modprobe would load.

@@ -41,7 +41,7 @@ func parseID(what, text string, bits int) (uint64, error) {
 	return v, nil
 }
 
-// isGPU tells whether a PCI class (base class, subclass, interface; 8 bits
+// isGPU reports whether a PCI class (base class, subclass, interface; 8 bits
 // each) is a GPU's: a display controller or a processing accelerator.
 func isGPU(class uint64) bool {
 	base := class >> 16

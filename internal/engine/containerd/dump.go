@@ -49,7 +49,7 @@ func (in Input) unexplained(all []source, base map[string]any, s engine.Setup) (
 	return out, nil
 }
 
-// differs tells whether one table has another value for what is in the other one.
+// differs reports whether one table has another value for what is in the other one.
 // What it lacks is a key that this containerd does not know.
 func differs(t, files map[string]any) bool {
 	for key, v := range files {
@@ -70,7 +70,7 @@ func differs(t, files map[string]any) bool {
 	return false
 }
 
-// known tells whether all runtimes of a table but ours and the built-in one are in
+// known reports whether all runtimes of a table but ours and the built-in one are in
 // the files.
 func known(t, files map[string]any, name string) bool {
 	have := tableAt(files, "containerd", "runtimes")

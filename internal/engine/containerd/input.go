@@ -92,7 +92,7 @@ func (in Input) patterns() (wide, narrow string) {
 	return path.Join(path.Dir(p), "*.toml"), strings.TrimSuffix(p, ".toml") + "*.toml"
 }
 
-// ours tells whether a text is a file of the toolkit alone.
+// ours reports whether a text is a file of the toolkit alone.
 func ours(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("# "+engine.Marker))
 }

@@ -115,7 +115,7 @@ func (in Input) load() ([]source, error) {
 	return out, nil
 }
 
-// imported tells whether one of the files imports a path.
+// imported reports whether one of the files imports a path.
 func imported(sources []source, v engine.Version, p string) bool {
 	return slices.ContainsFunc(sources, func(s source) bool {
 		imports, _ := s.imports(v) // read before

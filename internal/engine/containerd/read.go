@@ -58,7 +58,7 @@ func position(v any) engine.Switch {
 	}
 }
 
-// Disabled tells whether the CRI plugin is switched off, as in the file of Docker's
+// Disabled reports whether the CRI plugin is switched off, as in the file of Docker's
 // containerd.io packages: then no kubelet can use this containerd, and what
 // Configure writes waits until it is on.
 func Disabled(in Input) (bool, error) {

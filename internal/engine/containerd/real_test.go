@@ -64,7 +64,7 @@ func (j judge) run(args ...string) ([]byte, error) {
 	return out, err
 }
 
-// judges tells whether an input is for a containerd of this kind. What is left to
+// judges reports whether an input is for a containerd of this kind. What is left to
 // the distribution is for none, and a dump would be of other files.
 func (j judge) judges(in containerd.Input) bool {
 	v := in.Version

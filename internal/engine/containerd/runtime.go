@@ -51,7 +51,7 @@ func entry(t map[string]any, s engine.Setup) map[string]any {
 	return e
 }
 
-// isRunc tells whether a runtime is run by runc's shim, as far as can be seen: the
+// isRunc reports whether a runtime is run by runc's shim, as far as can be seen: the
 // type may be left to containerd, or be a variable of MicroK8s.
 func isRunc(runtime map[string]any) bool {
 	kind, ok := runtime["runtime_type"].(string)

@@ -7,7 +7,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// Stale tells whether our drop-in is not what Configure would write by now: other
+// Stale reports whether our drop-in is not what Configure would write by now: other
 // files changed, whose settings it holds copies of, or containerd did, and merges
 // now or no longer. It is false where there is no drop-in of ours.
 func Stale(in Input) bool {

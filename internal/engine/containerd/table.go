@@ -30,7 +30,7 @@ func newest(v engine.Version) int64 {
 	}
 }
 
-// deep tells whether containerd merges the plugin's tables key by key. Where the
+// deep reports whether containerd merges the plugin's tables key by key. Where the
 // engine's version is not known, that of the configuration tells, for 3 came with
 // the new way.
 func deep(v engine.Version, version int64) bool {
@@ -98,7 +98,7 @@ func (in Input) plugin(s source, sources []source) string {
 	}
 }
 
-// oneVersion tells whether containerd migrates its files only when they are one.
+// oneVersion reports whether containerd migrates its files only when they are one.
 func (in Input) oneVersion() bool {
 	return in.Version.AtLeast(2, 0) && in.Version.Before(2, 3)
 }

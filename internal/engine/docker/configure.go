@@ -55,7 +55,7 @@ func (f file) register(e *editor, s engine.Setup) error {
 	return nil
 }
 
-// mustSwitch tells whether CDI is off until features.cdi says otherwise, and may
+// mustSwitch reports whether CDI is off until features.cdi says otherwise, and may
 // say it.
 func (f file) mustSwitch(v engine.Version) bool {
 	switch f.cdi() {
@@ -67,7 +67,7 @@ func (f file) mustSwitch(v engine.Version) bool {
 	return v.AtLeast(25, 0) && v.Before(28, 2)
 }
 
-// knowsDirs tells whether dockerd knows the key of directories for certain.
+// knowsDirs reports whether dockerd knows the key of directories for certain.
 func (f file) knowsDirs(v engine.Version) bool {
 	return v.AtLeast(25, 0) || !v.Known() && f.root.At(dirsKey).Kind() != jsontree.Absent
 }

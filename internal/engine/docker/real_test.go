@@ -120,14 +120,14 @@ func TestRealDockerd(t *testing.T) {
 	}
 }
 
-// stricter tells whether Configure refuses more than dockerd: what has two
+// stricter reports whether Configure refuses more than dockerd: what has two
 // meanings, and what an old one reads only in part.
 func stricter(err error, v engine.Version) bool {
 	return strings.Contains(err.Error(), "twice") || strings.Contains(err.Error(), "the same key") ||
 		v.Before(23, 0) && strings.Contains(err.Error(), "after top-level value")
 }
 
-// otherwise tells whether dockerd refuses a text for a key that Configure has
+// otherwise reports whether dockerd refuses a text for a key that Configure has
 // nothing to do with: one of another version, or one of the judge's own flags.
 func otherwise(why string) bool {
 	return strings.Contains(why, "don't match any configuration option") || strings.Contains(why, "both as a flag and in")

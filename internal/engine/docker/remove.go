@@ -101,7 +101,7 @@ func (r remover) byDefault() {
 	r.restore(defaultKey)
 }
 
-// exists tells whether dockerd has a runtime of that name as things stand now.
+// exists reports whether dockerd has a runtime of that name as things stand now.
 func (r remover) exists(name string) bool {
 	return name == "runc" || strings.HasPrefix(name, "io.containerd.") ||
 		r.e.root().At(runtimesKey, name).Kind() == jsontree.Object

@@ -30,7 +30,7 @@ type Setting[T any] struct {
 	Path  string // empty if no file sets it
 }
 
-// Set tells whether a file sets it.
+// Set reports whether a file sets it.
 func (s Setting[T]) Set() bool { return s.Path != "" }
 
 // Read parses the files that are there. One that is no TOML is an error that names
@@ -104,7 +104,7 @@ func (c Chain) List(keys ...string) (Setting[[]string], error) {
 	return list, nil
 }
 
-// Appends tells whether a list that is read after these files adds to theirs unless
+// Appends reports whether a list that is read after these files adds to theirs unless
 // it says otherwise.
 func (c Chain) Appends(keys ...string) bool {
 	appends := false

@@ -79,7 +79,7 @@ func (o Own) Take(paths ...[]string) ([]byte, error) {
 	return doc.Bytes(), nil
 }
 
-// empty tells whether a tree has no settings, be there tables or none.
+// empty reports whether a tree has no settings, be there tables or none.
 func empty(tree map[string]any) bool {
 	for _, v := range tree {
 		if table, ok := v.(map[string]any); !ok || !empty(table) {
@@ -101,5 +101,5 @@ func With(files []File, path string, text []byte) []File {
 	return append(after, File{path, text})
 }
 
-// IsShim tells whether the path of a runtime is that of metax-runtime.
+// IsShim reports whether the path of a runtime is that of metax-runtime.
 func IsShim(runtime string) bool { return path.Base(runtime) == "metax-runtime" }

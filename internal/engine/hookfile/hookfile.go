@@ -47,7 +47,7 @@ func Text(stage Stage, hook string) []byte {
 `, jsontree.AppendString(nil, hook), stage)
 }
 
-// Ours tells whether a file is what some version of the toolkit writes.
+// Ours reports whether a file is what some version of the toolkit writes.
 func Ours(text []byte) bool {
 	tree, err := jsontree.Parse(text)
 	return err == nil && path.Base(tree.Root().At("hook", "path").Text()) == "metax-hook"

@@ -109,7 +109,7 @@ func alone(at, id string) []string {
 	return list
 }
 
-// is tells whether a mount is one of the hierarchy that rules over devices.
+// is reports whether a mount is one of the hierarchy that rules over devices.
 func (v Version) is(m *mountinfo.Info) bool {
 	if v == V1 {
 		return m.FSType == "cgroup" && slices.Contains(strings.Split(m.VFSOptions, ","), "devices")

@@ -83,7 +83,7 @@ func prologue(rules []Rule) []insn {
 	return list
 }
 
-// rewritable tells whether a program that the kernel shows may be loaded again.
+// rewritable reports whether a program that the kernel shows may be loaded again.
 // It shows programs as the verifier has left them: references to maps, functions
 // and kernel memory are no longer what they were when it was loaded. No runtime's
 // device program has any; one that has is refused. One rewriting is undone: the

@@ -23,7 +23,7 @@ type Container struct {
 	table   table
 }
 
-// Pivoted tells whether the container's process has left the host's root. As long
+// Pivoted reports whether the container's process has left the host's root. As long
 // as it has not, paths of the host lead to the host's files in its namespace too.
 func (c *Container) Pivoted() bool { return c.pivoted }
 
@@ -89,7 +89,7 @@ func (c *Container) prepare(p *Process) error {
 	return err
 }
 
-// elsewhere tells whether a directory is another than our own root.
+// elsewhere reports whether a directory is another than our own root.
 func elsewhere(dir *os.File) (bool, error) {
 	var own, st unix.Stat_t
 	if err := errors.Join(unix.Stat("/", &own), unix.Fstat(int(dir.Fd()), &st)); err != nil {

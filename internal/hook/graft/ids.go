@@ -49,7 +49,7 @@ func (m IDs) Host(id uint32) (uint32, bool) {
 	return 0, false
 }
 
-// Foreign tells whether the container's ids are others than ours.
+// Foreign reports whether the container's ids are others than ours.
 func (m IDs) Foreign() bool {
 	return slices.ContainsFunc(m, func(s span) bool { return s.inside != s.outside })
 }

@@ -223,9 +223,6 @@ func needRoot(t *testing.T) {
 	if os.Getuid() == 0 {
 		return
 	}
-	if os.Getenv("CI") != "" {
-		t.Fatal("needs root")
-	}
 	t.Skip("needs root, for namespaces and device nodes")
 }
 

@@ -47,7 +47,7 @@ func (c *Container) graft(s *Source, path string) error {
 	return c.seal(s, path)
 }
 
-// has tells whether the container has the node already: as its own, or because it
+// has reports whether the container has the node already: as its own, or because it
 // has the host's /dev.
 func (c *Container) has(s *Source, path string) bool {
 	if !s.set.devices {

@@ -27,7 +27,7 @@ func (t table) devices() devices {
 	return set
 }
 
-// shared tells whether what is mounted on the mount is seen elsewhere.
+// shared reports whether what is mounted on the mount is seen elsewhere.
 func shared(m *mountinfo.Info) bool {
 	return strings.Contains(" "+m.Optional, " shared:")
 }

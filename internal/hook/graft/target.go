@@ -43,7 +43,7 @@ func (c *Container) target(path string, s *Source) (*os.File, error) {
 	return f, nil
 }
 
-// fit tells whether a mount point that was there before may be mounted on.
+// fit reports whether a mount point that was there before may be mounted on.
 func (c *Container) fit(f *os.File, dir bool) error {
 	if info, err := f.Stat(); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c *Container) last(path string) (above *os.File, rest string, err error) {
 	}
 }
 
-// ours tells whether a mount holds nothing but this container's files: the root
+// ours reports whether a mount holds nothing but this container's files: the root
 // itself, or a file system in memory that the host does not have mounted.
 func (c *Container) ours(f *os.File, m *mountinfo.Info) (bool, error) {
 	root, err := c.mountID(c.root.Dir())

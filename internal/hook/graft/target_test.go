@@ -15,9 +15,6 @@ import (
 // it, and to above it.
 func TestPutLate(t *testing.T) {
 	if os.Getuid() != 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatal("needs root")
-		}
 		t.Skip("needs root, to mount")
 	}
 	top := t.TempDir()

@@ -79,7 +79,7 @@ func named(loader []byte) string {
 	}
 }
 
-// hasMusl tells whether programs for glibc are, in this container, served by musl:
+// hasMusl reports whether programs for glibc are, in this container, served by musl:
 // by a linker of theirs that is another program, or musl's under another name.
 func hasMusl(root *inroot.Root, arch string) bool {
 	info, err := root.Stat("/lib/ld-musl-" + arch + ".so.1")

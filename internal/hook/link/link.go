@@ -47,7 +47,7 @@ func Parse(text string) (Link, error) {
 	return Link{}, fmt.Errorf("%w %q: %s", ErrMalformed, text, why)
 }
 
-// climbs tells whether the target, read as words, has ".." beyond the root. The
+// climbs reports whether the target, read as words, has ".." beyond the root. The
 // container's kernel would stop there, but who wrote that meant another place.
 func climbs(l Link) bool {
 	depth := 0
@@ -113,7 +113,7 @@ func (l Link) make(root *inroot.Root, symlink func(r *inroot.Root, target, path 
 	return symlink(made, l.Target, path.Base(l.Path))
 }
 
-// rivals tells whether what stands at the path, which leads to old, is a mount in
+// rivals reports whether what stands at the path, which leads to old, is a mount in
 // the same directory. An image can have a link to any other place, and gets it
 // replaced.
 func (l Link) rivals(root *inroot.Root, old string) bool {

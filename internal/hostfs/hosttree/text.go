@@ -249,7 +249,7 @@ func asText(data string) (body []byte, how string) {
 	return []byte(text), strings.Join(words, " ")
 }
 
-// isText tells whether txtar can hold data as it is: printable lines, all
+// isText reports whether txtar can hold data as it is: printable lines, all
 // ended, none of which looks like a marker.
 func isText(data string) bool {
 	return (data == "" || strings.HasSuffix(data, "\n")) &&

@@ -44,7 +44,7 @@ func (Device) entry() {}
 // ErrTree reports a Tree that cannot be written as it stands.
 var ErrTree = errors.New("invalid tree")
 
-// Check tells whether t can be written: paths that are plain and stay below
+// Check reports whether t can be written: paths that are plain and stay below
 // the root, permission bits that are nothing else, and no entry below something
 // that is not a directory. The last is also why a link in t never leads a write
 // elsewhere.
@@ -130,7 +130,7 @@ const (
 // maxDepth bounds how deep a tree is: a GPU in sysfs lies some ten directories deep.
 const maxDepth = 64
 
-// word tells whether s is one word of printable ASCII, so that the text form
+// word reports whether s is one word of printable ASCII, so that the text form
 // can be split at blanks.
 func word(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })

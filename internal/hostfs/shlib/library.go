@@ -44,7 +44,7 @@ func (k Kind) String() string {
 	return s
 }
 
-// Readable tells whether Read goes beyond the Kind: GPUs are used on machines of
+// Readable reports whether Read goes beyond the Kind: GPUs are used on machines of
 // 64 bits and little-endian only.
 func (k Kind) Readable() bool { return k.Class == elf.ELFCLASS64 && k.Data == elf.ELFDATA2LSB }
 

@@ -28,7 +28,7 @@ func life(process *task.Process) (occupancy.ContainerState, int) {
 	return occupancy.Running, pid
 }
 
-// keeps tells whether containerd will start the container again once it has
+// keeps reports whether containerd will start the container again once it has
 // ended so, by the same rules as its restart monitor, which nerdctl uses.
 func keeps(labels map[string]string, exit uint32) bool {
 	if labels[restart.StatusLabel] != string(containerd.Running) {

@@ -25,12 +25,12 @@ type entry struct {
 	err   error // of its inspection
 }
 
-// enough tells whether the list and what was known say all that there is to say.
+// enough reports whether the list and what was known say all that there is to say.
 func (e *entry) enough() bool {
 	return e.known && (len(e.GPUs) == 0 || !e.ended() && e.State != occupancy.Created)
 }
 
-// ended tells whether the container has run and does not now.
+// ended reports whether the container has run and does not now.
 func (e *entry) ended() bool { return e.State == occupancy.Exited || e.State == occupancy.Dead }
 
 // containers returns the listed containers in their order, without those that

@@ -39,7 +39,7 @@ func (s Source) over(ctx context.Context, ended []occupancy.Lease, list []docker
 	return over, nil
 }
 
-// destroys tells whether the event ended the container of the lease. The label is
+// destroys reports whether the event ended the container of the lease. The label is
 // a claim that anybody can make; it counts until the container's ID is known.
 func destroys(e dockerd.Event, l occupancy.Lease) bool {
 	if e.Action != "destroy" {

@@ -118,7 +118,7 @@ func (r record) encode(boot string) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// check tells whether the state keeps to what State promises.
+// check reports whether the state keeps to what State promises.
 func check(s occupancy.State, boot string) error {
 	switch {
 	case s.APIVersion != occupancy.APIVersion:

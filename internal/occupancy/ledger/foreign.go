@@ -48,7 +48,7 @@ func carry(old, known, now any) {
 	}
 }
 
-// like tells whether the JSON decoder takes key for one of those in m.
+// like reports whether the JSON decoder takes key for one of those in m.
 func like(key string, m map[string]any) bool {
 	if _, ok := m[key]; ok {
 		return true

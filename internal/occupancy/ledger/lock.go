@@ -87,7 +87,7 @@ func lockFile(dir *os.File) (*os.File, unix.Stat_t, error) {
 	return f, stat, err
 }
 
-// current tells whether f is what the directory calls the lock.
+// current reports whether f is what the directory calls the lock.
 func current(dir, f *os.File) bool {
 	var mine, named unix.Stat_t
 	return unix.Fstat(int(f.Fd()), &mine) == nil &&

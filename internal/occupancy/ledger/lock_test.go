@@ -142,7 +142,7 @@ func TestLockQueue(t *testing.T) {
 	}
 }
 
-// locked tells whether a process has the lock.
+// locked reports whether a process has the lock.
 func locked(t *testing.T, lock string, pid int) bool {
 	t.Helper()
 	end := fmt.Sprintf(":%d 0 EOF\n", info(t, lock).Sys().(*syscall.Stat_t).Ino)
@@ -213,7 +213,7 @@ func TestLockRemoved(t *testing.T) {
 	check(t, l, holding("a", "b", "c"))
 }
 
-// queued tells whether somebody waits for the lock.
+// queued reports whether somebody waits for the lock.
 func queued(t *testing.T, lock string) bool {
 	t.Helper()
 	file := fmt.Sprintf(":%d 0 EOF", info(t, lock).Sys().(*syscall.Stat_t).Ino)

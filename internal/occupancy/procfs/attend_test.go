@@ -15,7 +15,7 @@ import (
 // Nobody hides what is open by a name.
 func TestAttendants(t *testing.T) {
 	if os.Getuid() != 0 {
-		skip(t, "only root's processes are passed over")
+		t.Skip("only root's processes are passed over")
 	}
 	const shim, program = "containerd-shim", "/usr/bin/containerd-shim-runc-v2"
 	for name, test := range map[string]struct {
@@ -60,7 +60,7 @@ func TestAttendants(t *testing.T) {
 // The kernel's own word on both.
 func TestRealAttendants(t *testing.T) {
 	if os.Getuid() != 0 {
-		skip(t, "only root's processes are passed over")
+		t.Skip("only root's processes are passed over")
 	}
 	self, err := os.Executable()
 	if err != nil {

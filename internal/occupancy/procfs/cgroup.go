@@ -22,5 +22,5 @@ func parseCgroup(text string) string {
 	return ""
 }
 
-// fullID tells whether the text is a container's ID in full.
+// fullID reports whether the text is a container's ID in full.
 func fullID(id string) bool { return len(id) == 64 && strings.Trim(id, "0123456789abcdef") == "" }

@@ -61,7 +61,7 @@ func (s containers) Look(ctx context.Context, q occupancy.Question) (occupancy.S
 	return sight, err
 }
 
-// over tells whether a bundle could not be read because its container has ended
+// over reports whether a bundle could not be read because its container has ended
 // and been removed: the monitor stays on until all of it is cleared away.
 func (p *Proc) over(m monitor, err error) bool {
 	if p.Life(m.client) == occupancy.Ended {

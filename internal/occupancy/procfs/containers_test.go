@@ -176,7 +176,7 @@ func TestRemoved(t *testing.T) {
 
 func TestBundleOwner(t *testing.T) {
 	if os.Getuid() != 0 {
-		skip(t, "only root makes files of others")
+		t.Skip("only root makes files of others")
 	}
 	for owner, want := range map[int]bool{0: true, 1000: true, 1001: false} {
 		root := t.TempDir()
@@ -198,7 +198,7 @@ func TestBundleOwner(t *testing.T) {
 // line it would tell lies about that one.
 func TestBelieved(t *testing.T) {
 	if os.Getuid() != 0 {
-		skip(t, "the table is about others than root")
+		t.Skip("the table is about others than root")
 	}
 	for name, test := range map[string]struct {
 		uid, group int

@@ -59,8 +59,8 @@ func eachName(dir int, buf []byte, f func(name string) bool) error {
 	}
 }
 
-// vanished tells whether an error only says that the process has ended.
+// vanished reports whether an error only says that the process has ended.
 func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
 
-// refused tells whether an error says that the process is not ours to look into.
+// refused reports whether an error says that the process is not ours to look into.
 func refused(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }

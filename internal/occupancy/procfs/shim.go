@@ -121,7 +121,7 @@ func resolved(address string) string {
 	return address
 }
 
-// believed tells whether what the process says counts; status is there for
+// believed reports whether what the process says counts; status is there for
 // everybody.
 func (r *roll) believed(name string) bool {
 	text, err := readAt(r.dir, name+"/status", r.buf[:])

@@ -22,7 +22,7 @@ const (
 	exiting      = 0x00000004
 )
 
-// ended tells whether the process is a zombie or on its way out of the list.
+// ended reports whether the process is a zombie or on its way out of the list.
 func (s stat) ended() bool { return s.state == 'Z' || s.state == 'X' || s.state == 'x' }
 
 // parseStat reads the text of /proc/PID/stat. The name in field 2 is the

@@ -71,7 +71,7 @@ func TestNoTasks(t *testing.T) {
 
 func TestTasksRefused(t *testing.T) {
 	if os.Getuid() != 0 {
-		skip(t, "only root can make directories of its own and give them up")
+		t.Skip("only root can make directories of its own and give them up")
 	}
 	dir := tree(t)
 	state := filepath.Join(filepath.Dir(dir), "run/containerd", v2)

@@ -165,15 +165,6 @@ func sortProcesses(all []occupancy.Process) {
 	slices.SortFunc(all, func(a, b occupancy.Process) int { return a.PID - b.PID })
 }
 
-// skip is for a test that this user cannot run; in CI that is a failure.
-func skip(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
-
 func sortTasks(all []procfs.Task) {
 	slices.SortFunc(all, func(a, b procfs.Task) int {
 		return strings.Compare(a.Address+"\x00"+a.ID, b.Address+"\x00"+b.ID)

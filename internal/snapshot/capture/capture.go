@@ -204,7 +204,7 @@ func (t *taker) read(p string, most int) (string, error) {
 	return string(data), err
 }
 
-// samePlace tells whether a file is in the directory of the root in which it was
+// samePlace reports whether a file is in the directory of the root in which it was
 // looked for; /var/run is /run, and distributions keep what is theirs of /etc in
 // /usr.
 func samePlace(p, real string) bool {
@@ -261,7 +261,7 @@ func (t *taker) finish() (hosttree.Tree, []string) {
 	return tree, notes
 }
 
-// lost tells whether what should be a directory above an entry is something else by
+// lost reports whether what should be a directory above an entry is something else by
 // now.
 func (t *taker) lost(p string) bool {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
@@ -274,7 +274,7 @@ func (t *taker) lost(p string) bool {
 	return false
 }
 
-// ofKernel tells whether the kernel has named a file.
+// ofKernel reports whether the kernel has named a file.
 func ofKernel(p string) bool {
 	top, _, _ := strings.Cut(p, "/")
 	return top == "sys" || top == "proc" || top == "dev"

@@ -101,10 +101,10 @@ func (s *Scrubber) unrooted(text string) string {
 	}
 }
 
-// inPath tells whether a byte is of a path's name, or ends one.
+// inPath reports whether a byte is of a path's name, or ends one.
 func inPath(c byte) bool { return isWordByte(c) || c >= 0x80 || strings.IndexByte("-./~", c) >= 0 }
 
-// continues tells whether a text goes on with the name that ends before it; a full
+// continues reports whether a text goes on with the name that ends before it; a full
 // stop may be one of a sentence.
 func continues(text string) bool {
 	if rest := strings.TrimLeft(text, ".-"); len(rest) < len(text) && rest != "" {

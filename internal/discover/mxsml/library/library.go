@@ -58,7 +58,7 @@ func Open(path string) (*Library, error) {
 	return l, nil
 }
 
-// exports tells whether the file is a library with that function, for whatever
+// exports reports whether the file is a library with that function, for whatever
 // machine.
 func exports(path, function string) bool {
 	f, err := elf.Open(path)

@@ -100,9 +100,9 @@ func eachSubset(set uint32, size int, do func(uint32)) {
 // verdict is what is said of an answer.
 type verdict struct {
 	none, wrong bool
-	// best tells whether no set reaches more by NVIDIA's aim; bestFull the same by ours.
+	// best reports whether no set reaches more by NVIDIA's aim; bestFull the same by ours.
 	best, bestFull bool
-	// lowerClass and lower tell whether our default policy has a set whose ring is of a better
+	// lowerClass and lower report whether our default policy has a set whose ring is of a better
 	// class, and whether it has one that is better at all but by the order of indices.
 	lowerClass, lower bool
 }
@@ -138,7 +138,7 @@ func (j *judge) judge(free uint32, answer []int, best alloc.Candidate) (verdict,
 	return v, nil
 }
 
-// compare tells whether our default policy prefers a (1) or b (-1); 0 leaves it to the order of
+// compare reports whether our default policy prefers a (1) or b (-1); 0 leaves it to the order of
 // indices.
 func compare(a, b alloc.Candidate) int {
 	counts := func(a, b []alloc.Count) int {

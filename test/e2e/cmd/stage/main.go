@@ -203,7 +203,7 @@ func (f *Finding) enter(namespace, rootfs string) error {
 	return <-done
 }
 
-// ruled tells whether the process's cgroup has device rules.
+// ruled reports whether the process's cgroup has device rules.
 func ruled(proc string) (bool, error) {
 	text, err := os.ReadFile(proc + "/cgroup")
 	if err != nil {

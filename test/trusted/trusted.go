@@ -1,0 +1,32 @@
+// Package trusted makes directories that only root and the user of the tests can write, in
+// which programs and settings are accepted. Nothing below /tmp is: everyone may write there.
+package trusted
+
+import (
+	"os"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// Dir makes such a directory, which ends with the test. It skips the test where none can be
+// made.
+func Dir(t testing.TB) string {
+	t.Helper()
+	for _, base := range []string{"/run", os.Getenv("XDG_RUNTIME_DIR"), os.Getenv("HOME")} {
+		if _, err := hostfs.Trust(base); base == "" || err != nil {
+			continue
+		}
+		dir, err := os.MkdirTemp(base, "metax-test-")
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	t.Skip("no directory here that only root and this user can write")
+	return ""
+}
