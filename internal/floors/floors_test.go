@@ -60,18 +60,6 @@ var forbidden = map[string][]string{
 	"internal/engine":     {"os", "net", "net/http"},
 }
 
-// The packages that may start processes or replace their own by another program, sorted.
-var mayStart = []string{
-	"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "test/faults", "test/standin",
-}
-
-// What starts processes besides all of os/exec, by package.
-var starts = map[string][]string{
-	"os":                    {"StartProcess"},
-	"syscall":               {"Exec", "ForkExec", "StartProcess"},
-	"golang.org/x/sys/unix": {"Exec"},
-}
-
 // Libraries that one package alone may import, with what is below them.
 var homes = map[string]string{
 	"github.com/pelletier/go-toml/v2": "internal/toml",
@@ -212,50 +200,6 @@ func TestFloors(t *testing.T) {
 			t.Errorf("%s imports on its own floor (-allowed +imported):\n%s", from, diff)
 		}
 	}
-}
-
-// TestProcesses compares mayStart with the packages that start processes.
-func TestProcesses(t *testing.T) {
-	found := map[string]bool{}
-	for _, p := range list(t) {
-		path, ours := strings.CutPrefix(p.ImportPath, module)
-		if !ours {
-			continue
-		}
-		for _, name := range p.GoFiles {
-			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if startsProcesses(file) {
-				found[path] = true
-			}
-		}
-	}
-	if diff := cmp.Diff(mayStart, slices.Sorted(maps.Keys(found))); diff != "" {
-		t.Errorf("who starts processes (-allowed +found):\n%s", diff)
-	}
-}
-
-func startsProcesses(file *ast.File) (yes bool) {
-	names := map[string][]string{} // by the package's name in the file
-	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value)
-		if path == "os/exec" {
-			return true
-		}
-		name := path[strings.LastIndexByte(path, '/')+1:]
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		names[name] = starts[path]
-	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		s, ok := n.(*ast.SelectorExpr)
-		yes = yes || ok && slices.Contains(names[fmt.Sprint(s.X)], s.Sel.Name)
-		return true
-	})
-	return yes
 }
 
 func TestUnlinked(t *testing.T) {
