@@ -36,7 +36,7 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 
 // containerds are those that are installed, that run something, that leases name,
 // and that of CONTAINERD_ADDRESS; without any, the usual one, which is not there.
-func containerds(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
+func containerds(proc *procfs.Proc, devices occupancy.Devices, s occupancy.State) []occupancy.Source {
 	// What cannot be listed belongs to a containerd whose socket says so too.
 	tasks, _ := proc.Tasks()
 	usual := assign.Containerd("", os.Getenv)
@@ -50,7 +50,7 @@ func containerds(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
 	}
 	var sources []occupancy.Source
 	for _, address := range addresses {
-		sources = append(sources, containerd.New(address))
+		sources = append(sources, containerd.New(address, devices))
 	}
 	return sources
 }

@@ -216,13 +216,13 @@ func TestClock(t *testing.T) {
 // TestContainerds asks each containerd that a lease names, once, and at least one.
 func TestContainerds(t *testing.T) {
 	proc := procfs.New("/proc", -1)
-	if len(containerds(proc, occupancy.State{})) == 0 {
+	if len(containerds(proc, occupancy.Devices{}, occupancy.State{})) == 0 {
 		t.Error("no containerd is asked")
 	}
 	lease := occupancy.Lease{Engine: "containerd", Endpoint: "/elsewhere/c.sock"}
 	other := occupancy.Lease{Engine: "docker", Endpoint: "/elsewhere/d.sock"}
 	asked := map[string]int{}
-	for _, s := range containerds(proc, occupancy.State{Leases: []occupancy.Lease{lease, lease, other}}) {
+	for _, s := range containerds(proc, occupancy.Devices{}, occupancy.State{Leases: []occupancy.Lease{lease, lease, other}}) {
 		_, endpoint := s.Name()
 		asked[endpoint]++
 	}

@@ -57,12 +57,12 @@ func residents(socket, project string) ([]resident, error) {
 
 // inspect finds out which GPUs the containers of the services have.
 func (w *wrapper) inspect(p *project, socket string) error {
-	source := docker.New(socket)
+	source := docker.New(socket, w.keeper.Devices)
 	for i, r := range p.there {
 		if _, ok := p.requests[r.service]; !ok {
 			continue
 		}
-		c, err := source.Container(context.Background(), r.id, w.keeper.Devices)
+		c, err := source.Container(context.Background(), r.id)
 		if err != nil {
 			return fmt.Errorf("look at the container of service %q: %w", r.service, err)
 		}

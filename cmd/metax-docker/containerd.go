@@ -24,7 +24,7 @@ const dockers = "moby"
 // containerd are the sources for containerd without its client, which takes
 // longer to start than all that this program does. The directories of its tasks
 // say whether there is one that nobody knows yet; only then metax-ctk is asked.
-func (w *wrapper) containerd(proc *procfs.Proc, s occupancy.State) []occupancy.Source {
+func (w *wrapper) containerd(proc *procfs.Proc, _ occupancy.Devices, s occupancy.State) []occupancy.Source {
 	running, err := w.tasks(proc)
 	var sources []occupancy.Source
 	for _, address := range assign.ContainerdAddresses(s, running, cmp.Or(w.address, assign.Containerd("", w.Getenv))) {

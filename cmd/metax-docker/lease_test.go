@@ -131,7 +131,7 @@ func TestEngine(t *testing.T) {
 			t.Errorf("%s %q with %q: %s at %q, %v", test.client, test.args, test.env, l.Engine, l.Endpoint, err)
 		}
 		looked := ""
-		for _, source := range w.containerd(assign.Proc(), occupancy.State{}) {
+		for _, source := range w.containerd(assign.Proc(), occupancy.Devices{}, occupancy.State{}) {
 			if _, endpoint := source.Name(); endpoint == l.Endpoint {
 				looked = endpoint
 			}

@@ -29,7 +29,6 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if !at.IsHost() {
 		return nil
 	}
-	source := docker.New(assign.Resolve(socket))
 	// A node without GPUs has nothing to lease, and docker starts what it can.
 	node, err := at.Load(context.Background())
 	if err != nil {
@@ -44,7 +43,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	owner := map[string]string{}  // who of them has the slice
 	for _, name := range cmd.Names {
 		ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
-		c, err := source.Container(ctx, name, w.keeper.Devices)
+		c, err := docker.New(assign.Resolve(socket), w.keeper.Devices).Container(ctx, name)
 		cancel()
 		if err != nil && !dockersOwn(err) {
 			return fmt.Errorf("%s %s: cannot find out which GPUs it has: %w", cmd.Verb, name, err)

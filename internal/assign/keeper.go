@@ -49,15 +49,16 @@ type Config struct {
 	WaitMax time.Duration
 	// Containerd are the sources for containerd; it is not linked here, because
 	// its client is slow to start.
-	Containerd func(*procfs.Proc, occupancy.State) []occupancy.Source
+	Containerd func(*procfs.Proc, occupancy.Devices, occupancy.State) []occupancy.Source
 }
 
 // Keeper is an occupancy.Keeper with its parts.
 type Keeper struct {
 	*occupancy.Keeper
-	Ledger *ledger.Ledger
-	Proc   *procfs.Proc
-	Boot   string
+	Ledger  *ledger.Ledger
+	Proc    *procfs.Proc
+	Boot    string
+	Devices occupancy.Devices
 }
 
 // New returns the keeper for the node.
@@ -82,20 +83,24 @@ func New(c Config) (Keeper, error) {
 	}
 	book := ledger.New(dir, boot)
 	book.DefaultGID = gid
-	k := Keeper{Ledger: book, Proc: proc, Boot: boot}
+	k := Keeper{Ledger: book, Proc: proc, Boot: boot, Devices: devices(c.Node, root)}
 	k.Keeper = &occupancy.Keeper{
 		WaitMax: c.WaitMax,
 		Store:   book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
-		Devices: devices(c.Node, root),
-		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
+		Ignore: strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
 		Sources: func(s occupancy.State) []occupancy.Source {
 			var all []occupancy.Source
 			for _, socket := range sockets(c.Socket, s) {
-				all = append(all, docker.New(socket))
+				all = append(all, docker.New(socket, k.Devices))
 			}
-			all = append(all, proc.Sources()...)
-			return append(all, c.Containerd(proc, s)...)
+			for _, source := range proc.Sources(k.Devices) {
+				all = append(all, source)
+			}
+			return append(all, c.Containerd(proc, k.Devices, s)...)
 		},
+	}
+	if k.Devices.Real() {
+		k.GPUs = k.Devices.All()
 	}
 	return k, nil
 }

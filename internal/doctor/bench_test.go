@@ -201,7 +201,7 @@ func (b *bench) write() {
 func (b *bench) keeper(node gpu.Node) (assign.Keeper, error) {
 	return assign.New(assign.Config{
 		Node: node, Root: b.dir, Socket: b.path("var/run/docker.sock"),
-		Containerd: func(*procfs.Proc, occupancy.State) []occupancy.Source { return nil },
+		Containerd: func(*procfs.Proc, occupancy.Devices, occupancy.State) []occupancy.Source { return nil },
 	})
 }
 

@@ -27,8 +27,10 @@ type Keeper struct {
 	// Uptime is the time since the host started, by a clock that is never set.
 	Uptime func() time.Duration
 	// Now is the time of day, for people.
-	Now     func() time.Time
-	Devices Devices
+	Now func() time.Time
+	// GPUs are all that the node has, ascending; none if the node is simulated, as
+	// nothing is at stake there.
+	GPUs []gpu.BDF
 	// Ignore names programs, containers and images that look at GPUs without
 	// using them.
 	Ignore []string
@@ -101,11 +103,8 @@ func (k *Keeper) Report(ctx context.Context) (Report, error) {
 
 // round finds out what is so, in the order that round demands.
 func (k *Keeper) round(ctx context.Context, state State) *round {
-	r := &round{before: state, lives: map[Client]Life{}, lost: state.New, waitMax: k.WaitMax}
-	if k.Devices.Real() { // of a simulated node nothing is at stake
-		r.gpus = k.Devices.All()
-	}
-	q := Question{Devices: k.Devices, Seen: make(map[string]Facts, len(state.Seen)), Lost: r.lost}
+	r := &round{before: state, lives: map[Client]Life{}, lost: state.New, waitMax: k.WaitMax, gpus: k.GPUs}
+	q := Question{Seen: make(map[string]Facts, len(state.Seen)), Lost: r.lost}
 	for _, t := range state.Queue {
 		r.lives[t.Client] = k.Life(t.Client)
 	}

@@ -37,7 +37,7 @@ func TestRound(t *testing.T) {
 		t.Error(diff)
 	}
 	want := Question{Seen: map[string]Facts{boxA: labeled(Running).Facts}, Ended: []Lease{lease()}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Devices{}, parts{})); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -12,15 +12,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// fourGPUs are the devices of a node with allGPUs.
-func fourGPUs() Devices {
-	d := Devices{root: "/"}
-	for i, bdf := range allGPUs {
-		d.gpus = append(d.gpus, gpu.GPU{Index: i, BDF: bdf})
-	}
-	return d
-}
-
 func unfinished(list ...Process) Look {
 	l := procs(list...)
 	l.Err, l.Partial = ErrUnfinished, true
@@ -85,7 +76,7 @@ func TestUnfinishedLook(t *testing.T) {
 		s := stateOf()
 		s.Looked, s.Processes = c.looked, c.known
 		b := newBench(t, s, dockerSees(), c.look)
-		b.Devices = fourGPUs()
+		b.GPUs = allGPUs
 		b.lives[python.client()] = c.life
 		report, err := b.Report(t.Context())
 		if err != nil {
@@ -137,7 +128,7 @@ func TestRecordedMeanwhile(t *testing.T) {
 func TestUnfinishedRestart(t *testing.T) {
 	running := labeled(Running, unlabeled)
 	b := newBench(t, stateOf(), dockerSees(running), unfinished())
-	b.Devices = fourGPUs()
+	b.GPUs = allGPUs
 	c := wants(0, running.GPUs...)
 	c.Leases[0].Container, c.Leases[0].Verb = running.ID, VerbStart
 	c.Own, c.Spare = []string{running.ID}, []string{"dddddddddddd"}

@@ -25,7 +25,7 @@ type round struct {
 	uptime  time.Duration // and when they came back
 	now     time.Time     // the same for people
 	lost    bool          // whether Claimants were asked for
-	gpus    []gpu.BDF     // all that the node has, none if it is simulated
+	gpus    []gpu.BDF     // Keeper.GPUs
 	waitMax time.Duration // Keeper.WaitMax
 	clamped []Ticket      // requests that settle gave less time to wait
 }

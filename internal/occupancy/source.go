@@ -28,7 +28,6 @@ const Processes = "processes"
 
 // Question is what a source is asked.
 type Question struct {
-	Devices Devices
 	// Seen are facts already known; a source need not find them out again.
 	Seen map[string]Facts
 	// Ended are leases whose client is gone and of which no container is known.

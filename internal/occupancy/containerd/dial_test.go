@@ -79,7 +79,7 @@ func TestLookNobody(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), test.patience)
 			defer cancel()
-			sight, err := containerd.New(test.address).Look(ctx, occupancy.Question{})
+			sight, err := containerd.New(test.address, occupancy.Devices{}).Look(ctx, occupancy.Question{})
 			if err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("the error is %v; want it to say %q", err, test.says)
 			}
@@ -115,7 +115,7 @@ func TestLookDenied(t *testing.T) {
 				return
 			}
 		}
-		_, err := containerd.New(address).Look(context.Background(), occupancy.Question{})
+		_, err := containerd.New(address, occupancy.Devices{}).Look(context.Background(), occupancy.Question{})
 		result <- err
 	}()
 	if err := <-result; !errors.Is(err, fs.ErrPermission) || errors.Is(err, occupancy.ErrAbsent) {

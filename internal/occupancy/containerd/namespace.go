@@ -23,6 +23,7 @@ type namespace struct {
 	name    string
 	records containers.Store
 	tasks   tasks.TasksClient
+	devices occupancy.Devices
 }
 
 // look returns the namespace's containers, ascending by ID. One whose bundle
@@ -40,7 +41,7 @@ func (n namespace) look(ctx context.Context, q occupancy.Question) ([]occupancy.
 	var wg sync.WaitGroup
 	for i, record := range records {
 		c := occupancy.Container{Engine: engine, Namespace: n.name, ID: record.ID}
-		if c.Facts, errs[i] = facts(record, q.Devices, q.Seen[c.Key()]); errs[i] != nil {
+		if c.Facts, errs[i] = facts(record, n.devices, q.Seen[c.Key()]); errs[i] != nil {
 			continue
 		}
 		found = append(found, c)

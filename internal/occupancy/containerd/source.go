@@ -13,20 +13,24 @@ import (
 // engine is what a Container of this source carries as its Engine.
 const engine = "containerd"
 
-// source is one containerd.
-type source struct{ address string }
+// Source is one containerd.
+type Source struct {
+	address string
+	devices occupancy.Devices
+}
 
 // New returns the source that asks the containerd whose socket is at address, a
-// path of this machine.
-func New(address string) occupancy.Source { return source{address} }
+// path of this machine, for GPUs with these devices.
+func New(address string, devices occupancy.Devices) Source { return Source{address, devices} }
 
-func (s source) Name() (name, endpoint string) { return engine, s.address }
+// Name returns "containerd" and the socket.
+func (s Source) Name() (name, endpoint string) { return engine, s.address }
 
 // Look lists the containers of every namespace. Its error wraps
 // occupancy.ErrAbsent where there is no such socket. What one namespace or task
 // withholds makes the Sight partial; a container whose task does not tell how it
 // is counts as running.
-func (s source) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight, error) {
+func (s Source) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight, error) {
 	conn, err := dial(ctx, s.address)
 	if err != nil {
 		return occupancy.Sight{}, err
@@ -48,7 +52,7 @@ func (s source) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
-			n := namespace{name: name, records: client.ContainerService(), tasks: tasks}
+			n := namespace{name: name, records: client.ContainerService(), tasks: tasks, devices: s.devices}
 			found[i], errs[i] = n.look(ctx, q)
 		})
 	}

@@ -120,7 +120,7 @@ func TestAskedOf(t *testing.T) {
 		asks.Annotations = map[string]string{"metax-tech.com/gpu": "1"}
 		c.record.Spec = record(t, "", asks, nil).Spec
 		d := daemon{namespaces: []string{"default"}, containers: map[string][]*containersapi.Container{"default": {c.record}}}
-		sight, err := look(t, d.serve(t), occupancy.Question{Devices: m.Devices})
+		sight, err := look(t, d.serve(t), m.Devices, occupancy.Question{})
 		if err != nil || len(sight.Containers) != 1 {
 			t.Fatalf("%s: %+v, %v", name, sight, err)
 		}
@@ -130,11 +130,11 @@ func TestAskedOf(t *testing.T) {
 	}
 }
 
-func look(t testing.TB, address string, q occupancy.Question) (occupancy.Sight, error) {
+func look(t testing.TB, address string, devices occupancy.Devices, q occupancy.Question) (occupancy.Sight, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return containerd.New(address).Look(ctx, q)
+	return containerd.New(address, devices).Look(ctx, q)
 }
 
 func TestLook(t *testing.T) {
@@ -217,7 +217,7 @@ func TestLook(t *testing.T) {
 		container("k8s.io", "sandbox", facts("ml/train-0", ""), "", 0),
 		container("moby", docker, facts("", "by annotation", 3), occupancy.Running, 102),
 	}}
-	got, err := look(t, d.serve(t), occupancy.Question{Devices: m.Devices})
+	got, err := look(t, d.serve(t), m.Devices, occupancy.Question{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestLookPartial(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			got, err := containerd.New(d.serve(t)).Look(ctx, occupancy.Question{Devices: m.Devices})
+			got, err := containerd.New(d.serve(t), m.Devices).Look(ctx, occupancy.Question{})
 			if err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("the error is %v; want it to say %q", err, test.says)
 			}
@@ -312,7 +312,7 @@ func TestLookSeen(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			seen := map[string]occupancy.Facts{occupancy.Key("containerd", "default", "a"): test.seen}
-			got, err := look(t, address, occupancy.Question{Devices: m.Devices, Seen: seen})
+			got, err := look(t, address, m.Devices, occupancy.Question{Seen: seen})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func (s Source) containers(ctx context.Context, list []dockerd.Summary, q occupa
 			first = append(first, e)
 		}
 	}
-	s.inspectAll(ctx, slices.Concat(first, last), q.Devices)
+	s.inspectAll(ctx, slices.Concat(first, last))
 
 	var found []occupancy.Container
 	var err error
@@ -82,13 +82,13 @@ func newEntry(listed dockerd.Summary, seen map[string]occupancy.Facts) entry {
 }
 
 // inspectAll inspects the containers in their order, some at a time.
-func (s Source) inspectAll(ctx context.Context, open []*entry, devices occupancy.Devices) {
+func (s Source) inspectAll(ctx context.Context, open []*entry) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(parallel, len(open)) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(open)); i = next.Add(1) - 1 {
-				s.inspect(ctx, open[i], devices)
+				s.inspect(ctx, open[i])
 			}
 		})
 	}
@@ -97,13 +97,13 @@ func (s Source) inspectAll(ctx context.Context, open []*entry, devices occupancy
 
 // inspect completes the entry. The state is newer than the list's then, and of
 // one moment with the rest.
-func (s Source) inspect(ctx context.Context, e *entry, devices occupancy.Devices) {
+func (s Source) inspect(ctx context.Context, e *entry) {
 	inspected, err := s.daemon.Inspect(ctx, e.ID)
 	if err != nil {
 		e.err = err
 		return
 	}
-	c := whole(inspected, devices)
+	c := whole(inspected, s.devices)
 	if e.known {
 		c.Facts = e.Facts
 	}

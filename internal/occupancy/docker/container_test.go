@@ -66,7 +66,7 @@ func TestLookGPUs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &daemon{containers: []made{{id("a"), "a", "running", nil, tc.host, false}}}
-			sight, err := serve(t, d).Look(t.Context(), occupancy.Question{Devices: m.devices})
+			sight, err := serve(t, d, m.devices).Look(t.Context(), occupancy.Question{})
 			if err != nil || sight.Partial || len(sight.Containers) != 1 {
 				t.Fatalf("got %v, %v", sight, err)
 			}
@@ -100,12 +100,12 @@ func TestLookMounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			labels := map[string]string{"metax-tech.com/gpu": "all"} // no label asks for anything
 			d := &daemon{containers: []made{{id("a"), "a", "created", labels, object{}, false}}, mounts: map[string][]object{id("a"): tc.mounts}}
-			s := serve(t, d)
-			sight, err := s.Look(t.Context(), occupancy.Question{Devices: m.devices})
+			s := serve(t, d, m.devices)
+			sight, err := s.Look(t.Context(), occupancy.Question{})
 			if err != nil || sight.Partial || len(sight.Containers) != 1 {
 				t.Fatalf("got %v, %v", sight, err)
 			}
-			one, err := s.Container(t.Context(), "a", m.devices)
+			one, err := s.Container(t.Context(), "a")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestLookTrouble(t *testing.T) {
 				return
 			}
 			io.WriteString(w, text)
-		}))
+		}), occupancy.Devices{})
 		sight, err := s.Look(t.Context(), occupancy.Question{})
 		if err == nil || !strings.Contains(err.Error(), id("a")) || !sight.Partial || len(sight.Containers) != 0 {
 			t.Errorf("%q is %v, %v", text, sight, err)
@@ -172,8 +172,8 @@ func TestLook(t *testing.T) {
 	want[0].Lease, want[0].Init = "l1", 165
 	want[1].GPUs = nil
 
-	s := serve(t, d)
-	first, err := s.Look(t.Context(), occupancy.Question{Devices: m.devices})
+	s := serve(t, d, m.devices)
+	first, err := s.Look(t.Context(), occupancy.Question{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestLook(t *testing.T) {
 	for _, c := range first.Containers {
 		seen[c.Key()] = c.Facts
 	}
-	second, err := s.Look(t.Context(), occupancy.Question{Devices: m.devices, Seen: seen})
+	second, err := s.Look(t.Context(), occupancy.Question{Seen: seen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestLookOthersFacts(t *testing.T) {
 	m := newMachine(t)
 	d := &daemon{containers: []made{{id("a"), "a", "running", nil, cdi("metax-tech.com/gpu=1"), false}}}
 	seen := map[string]occupancy.Facts{id("a"): {Privileged: true, Created: time.Unix(bornSeconds, 7e8)}}
-	sight, err := serve(t, d).Look(t.Context(), occupancy.Question{Devices: m.devices, Seen: seen})
+	sight, err := serve(t, d, m.devices).Look(t.Context(), occupancy.Question{Seen: seen})
 	if err != nil || len(sight.Containers) != 1 {
 		t.Fatalf("got %v, %v", sight, err)
 	}
@@ -229,7 +229,7 @@ func TestLookKeepsFacts(t *testing.T) {
 	m := newMachine(t)
 	d := &daemon{containers: []made{{id("a"), "a", "exited", nil, cdi("metax-tech.com/gpu=1"), false}}}
 	facts := occupancy.Facts{Name: "a", Image: "maca:2", GPUs: m.gpus(2), Created: time.Unix(bornSeconds, 0).UTC()}
-	sight, err := serve(t, d).Look(t.Context(), occupancy.Question{Devices: m.devices, Seen: map[string]occupancy.Facts{id("a"): facts}})
+	sight, err := serve(t, d, m.devices).Look(t.Context(), occupancy.Question{Seen: map[string]occupancy.Facts{id("a"): facts}})
 	if err != nil || len(sight.Containers) != 1 || sight.Containers[0].Started != began {
 		t.Fatalf("got %v, %v", sight, err)
 	}
@@ -242,7 +242,7 @@ func TestLookKeepsFacts(t *testing.T) {
 func TestLookNewer(t *testing.T) {
 	d := &daemon{containers: []made{{id("a"), "a", "exited", nil, object{}, false}}}
 	d.inspect = func(*http.Request, string) { d.containers[0].state = "running" }
-	sight, err := serve(t, d).Look(t.Context(), occupancy.Question{})
+	sight, err := serve(t, d, occupancy.Devices{}).Look(t.Context(), occupancy.Question{})
 	if err != nil || len(sight.Containers) != 1 || sight.Containers[0].State != occupancy.Running || sight.Containers[0].Init == 0 {
 		t.Errorf("got %v, %v", sight, err)
 	}
@@ -281,7 +281,7 @@ func TestLookParallel(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	sight, err := serve(t, &d).Look(ctx, occupancy.Question{})
+	sight, err := serve(t, &d, occupancy.Devices{}).Look(ctx, occupancy.Question{})
 	if err != nil || len(sight.Containers) != 30 || most > 8 {
 		t.Fatalf("got %d containers by %d at a time, %v", len(sight.Containers), most, err)
 	}
@@ -308,7 +308,7 @@ func TestLookStuck(t *testing.T) {
 			<-r.Context().Done()
 		}
 	}
-	s := serve(t, &d)
+	s := serve(t, &d, occupancy.Devices{})
 	q := occupancy.Question{Ended: []occupancy.Lease{{ID: "l1"}}}
 	d.events = []object{destroyed(id("aa"), "l1")}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -23,11 +23,14 @@ const engine = "docker"
 const patience = 2 * time.Second
 
 // Source looks at the containers of one docker daemon.
-type Source struct{ daemon dockerd.Daemon }
+type Source struct {
+	daemon  dockerd.Daemon
+	devices occupancy.Devices
+}
 
-// New returns the source of the daemon behind a socket.
-func New(socket string) Source {
-	return Source{dockerd.Daemon{Socket: socket, Patience: patience}}
+// New returns the source of the daemon behind a socket, for GPUs with these devices.
+func New(socket string, devices occupancy.Devices) Source {
+	return Source{dockerd.Daemon{Socket: socket, Patience: patience}, devices}
 }
 
 // Name returns "docker" and the socket.
@@ -54,12 +57,12 @@ func (s Source) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight
 
 // Container returns the container with the ID, the beginning of an ID, or the
 // name, and dockerd.ErrNotFound if there is none.
-func (s Source) Container(ctx context.Context, idOrName string, devices occupancy.Devices) (occupancy.Container, error) {
+func (s Source) Container(ctx context.Context, idOrName string) (occupancy.Container, error) {
 	c, err := s.daemon.Inspect(ctx, idOrName)
 	if err != nil {
 		return occupancy.Container{}, s.explain(err)
 	}
-	return whole(c, devices), nil
+	return whole(c, s.devices), nil
 }
 
 // explain adds to a refusal who is not refused.

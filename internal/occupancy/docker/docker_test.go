@@ -26,7 +26,7 @@ import (
 )
 
 func TestName(t *testing.T) {
-	engine, endpoint := docker.New("/run/docker.sock").Name()
+	engine, endpoint := docker.New("/run/docker.sock", occupancy.Devices{}).Name()
 	if engine != "docker" || endpoint != "/run/docker.sock" {
 		t.Errorf("got %q, %q", engine, endpoint)
 	}
@@ -35,8 +35,8 @@ func TestName(t *testing.T) {
 func TestContainer(t *testing.T) {
 	m := newMachine(t)
 	d := &daemon{containers: []made{{id("a"), "job", "exited", map[string]string{occupancy.LeaseLabel: "l1"}, and(cdi("metax-tech.com/gpu=3"), "Privileged", true), false}}}
-	s := serve(t, d)
-	got, err := s.Container(t.Context(), "job", m.devices)
+	s := serve(t, d, m.devices)
+	got, err := s.Container(t.Context(), "job")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +47,14 @@ func TestContainer(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := s.Container(t.Context(), "none", m.devices); !errors.Is(err, dockerd.ErrNotFound) {
+	if _, err := s.Container(t.Context(), "none"); !errors.Is(err, dockerd.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestLookNobody(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.sock")
-	sight, err := docker.New(missing).Look(t.Context(), occupancy.Question{})
+	sight, err := docker.New(missing, occupancy.Devices{}).Look(t.Context(), occupancy.Question{})
 	if !errors.Is(err, occupancy.ErrAbsent) || !strings.Contains(err.Error(), missing) || sight.Containers != nil {
 		t.Errorf("without a socket: %v, %v", sight, err)
 	}
@@ -66,7 +66,7 @@ func TestLookNobody(t *testing.T) {
 	}
 	l.SetUnlinkOnClose(false)
 	l.Close()
-	sight, err = docker.New(left).Look(t.Context(), occupancy.Question{})
+	sight, err = docker.New(left, occupancy.Devices{}).Look(t.Context(), occupancy.Question{})
 	if !errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, occupancy.ErrAbsent) || !sight.Partial {
 		t.Errorf("without a listener: %v, %v", sight, err)
 	}
@@ -108,7 +108,7 @@ func TestLookDenied(t *testing.T) {
 				return
 			}
 		}
-		sight, err := docker.New(socket).Look(t.Context(), occupancy.Question{})
+		sight, err := docker.New(socket, occupancy.Devices{}).Look(t.Context(), occupancy.Question{})
 		if !errors.Is(err, fs.ErrPermission) || !sight.Partial || !strings.Contains(err.Error(), strconv.Quote(want)) {
 			t.Errorf("got %v, %v; want group %q", sight, err, want)
 		}
@@ -134,7 +134,7 @@ func TestLookCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), occupancy.Patience)
 			defer cancel()
-			sight, err := serve(t, h).Look(ctx, occupancy.Question{})
+			sight, err := serve(t, h, occupancy.Devices{}).Look(ctx, occupancy.Question{})
 			if err == nil || !sight.Partial || sight.Containers != nil {
 				t.Errorf("got %v, %v", sight, err)
 			}

@@ -116,7 +116,7 @@ func (d *daemon) reset() (inspected, asked []string) {
 }
 
 // serve returns the source of a daemon.
-func serve(t *testing.T, h http.Handler) docker.Source {
+func serve(t *testing.T, h http.Handler, devices occupancy.Devices) docker.Source {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "d.sock")
 	l, err := net.Listen("unix", socket)
@@ -126,7 +126,7 @@ func serve(t *testing.T, h http.Handler) docker.Source {
 	s := &http.Server{Handler: h}
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
-	return docker.New(socket)
+	return docker.New(socket, devices)
 }
 
 // machine is a simulated node and where it stands.

@@ -32,7 +32,7 @@ func TestLookOver(t *testing.T) {
 			{"Action": "destroy", "Actor": object{"ID": id("i"), "Attributes": nil}},
 		},
 	}
-	s := serve(t, d)
+	s := serve(t, d, occupancy.Devices{})
 	_, here := s.Name()
 	q := occupancy.Question{Ended: []occupancy.Lease{
 		{ID: "rebuilt"},
@@ -75,7 +75,7 @@ func TestLookEventsRefused(t *testing.T) {
 			return
 		}
 		d.ServeHTTP(w, r)
-	}))
+	}), occupancy.Devices{})
 	sight, err := s.Look(t.Context(), occupancy.Question{Ended: []occupancy.Lease{{ID: "l1"}}})
 	if err == nil || sight.Partial || sight.Over != nil || len(sight.Containers) != 1 {
 		t.Errorf("got %v, %v", sight, err)

@@ -47,7 +47,7 @@ func TestAttendants(t *testing.T) {
 		if !test.passed {
 			want = []occupancy.Process{{PID: 20, UID: uint32(test.uid), Command: test.command, GPUs: []gpu.BDF{gpu0}}}
 		}
-		got, err := look(t, procfs.New(tree(t, test.fake), -1), "processes", occupancy.Question{Devices: real(t)})
+		got, err := look(t, procfs.New(tree(t, test.fake), -1), "processes", real(t), occupancy.Question{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,8 +98,8 @@ func BenchmarkLook(b *testing.B) {
 	for name, lost := range map[string]bool{"usual": false, "lost": true} {
 		b.Run(name, func(b *testing.B) {
 			measure(b, all, func() {
-				for _, s := range p.Sources() {
-					s.Look(b.Context(), occupancy.Question{Devices: d, Lost: lost})
+				for _, s := range p.Sources(d) {
+					s.Look(b.Context(), occupancy.Question{Lost: lost})
 				}
 			})
 		})
@@ -113,8 +113,8 @@ func BenchmarkMany(b *testing.B) {
 	walk := func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			for _, s := range procfs.New("/proc", -1).Sources() {
-				if _, err := s.Look(b.Context(), occupancy.Question{Devices: d}); errors.Is(err, occupancy.ErrUnfinished) {
+			for _, s := range procfs.New("/proc", -1).Sources(d) {
+				if _, err := s.Look(b.Context(), occupancy.Question{}); errors.Is(err, occupancy.ErrUnfinished) {
 					b.Fatal(err)
 				}
 			}

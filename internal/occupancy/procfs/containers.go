@@ -12,25 +12,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// containers is the source for the containers of one engine without a daemon.
-type containers struct {
-	*round
-	engine string
-}
-
-func (s containers) Name() (engine, endpoint string) { return s.engine, "" }
-
-// Look returns the containers that a monitor stands over: those that run, are
+// lookAtContainers returns the containers that a monitor of the engine stands over: those that run, are
 // paused, or were made ready to start. All of them count as running, since they
 // are about to if they are not. Containers that were only created, or have
 // exited, have no monitor and are not seen. One whose bundle cannot be read is
 // left out, since its facts would be kept.
-func (s containers) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight, error) {
-	list := s.roster(ctx, q)
+func (r *round) lookAtContainers(ctx context.Context, q occupancy.Question, engine string) (occupancy.Sight, error) {
+	list := r.roster(ctx, q)
 	var sight occupancy.Sight
 	missed, why := 0, error(nil)
 	for _, m := range list.monitors {
-		if m.engine != s.engine {
+		if m.engine != engine {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -38,14 +30,14 @@ func (s containers) Look(ctx context.Context, q occupancy.Question) (occupancy.S
 			return sight, ctx.Err()
 		}
 		c := occupancy.Container{
-			Engine: s.engine, ID: m.id, State: occupancy.Running, Init: m.init,
+			Engine: engine, ID: m.id, State: occupancy.Running, Init: m.init,
 			Started: strconv.FormatUint(m.client.Start, 10),
 		}
 		var known bool
 		if c.Facts, known = q.Seen[c.Key()]; !known {
 			var err error
-			if c.Facts, err = s.proc.facts(m, q.Devices); err != nil {
-				if !s.proc.over(m, err) {
+			if c.Facts, err = r.proc.facts(m, r.devices); err != nil {
+				if !r.proc.over(m, err) {
 					missed, why = missed+1, err
 				}
 				continue
@@ -53,7 +45,7 @@ func (s containers) Look(ctx context.Context, q occupancy.Question) (occupancy.S
 		}
 		sight.Containers = append(sight.Containers, c)
 	}
-	err := unread(s.engine, missed, why)
+	err := unread(engine, missed, why)
 	if list.err != nil || list.hidden {
 		err = incomplete(list.err, list.hidden, 0)
 	}

@@ -30,7 +30,7 @@ func conmon(pid int, id, bundle string, more ...string) fake {
 
 func engine(t *testing.T, p *procfs.Proc, name string, seen map[string]occupancy.Facts) (occupancy.Sight, error) {
 	t.Helper()
-	return look(t, p, name, occupancy.Question{Devices: real(t), Seen: seen})
+	return look(t, p, name, real(t), occupancy.Question{Seen: seen})
 }
 
 func TestContainers(t *testing.T) {
@@ -53,7 +53,7 @@ func TestContainers(t *testing.T) {
 		"podman": {Engine: "podman", ID: idA, Facts: occupancy.Facts{Name: "namea", Lease: "0123456789ab", GPUs: []gpu.BDF{gpu0}}, State: occupancy.Running, Started: "140", Init: 31},
 		"cri-o":  {Engine: "cri-o", ID: idB, Facts: occupancy.Facts{Name: "nameb"}, State: occupancy.Running, Started: "147", Init: 33},
 	} {
-		got, err := look(t, p, name, occupancy.Question{Devices: real(t), Lost: true})
+		got, err := look(t, p, name, real(t), occupancy.Question{Lost: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestBelieved(t *testing.T) {
 		if err != nil || len(got.Containers) == 1 != test.want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		sight, err := look(t, p, "processes", occupancy.Question{Devices: real(t), Lost: true})
+		sight, err := look(t, p, "processes", real(t), occupancy.Question{Lost: true})
 		if err != nil || len(sight.Claimants) == 1 != test.want {
 			t.Errorf("%s: %+v, %v", name, sight, err)
 		}
@@ -249,15 +249,15 @@ func TestClaimants(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []occupancy.Claimant{{Client: c, UID: uint32(os.Getuid()), Lease: "0123456789ab", GPUs: []gpu.BDF{gpu0, gpu1}}}
-	got, _ := look(t, p, "processes", occupancy.Question{Devices: real(t), Lost: true})
+	got, _ := look(t, p, "processes", real(t), occupancy.Question{Lost: true})
 	if diff := cmp.Diff(want, got.Claimants); diff != "" {
 		t.Error(diff)
 	}
-	if got, _ := look(t, p, "processes", occupancy.Question{Devices: real(t)}); got.Claimants != nil {
+	if got, _ := look(t, p, "processes", real(t), occupancy.Question{}); got.Claimants != nil {
 		t.Errorf("nobody asked for %+v", got.Claimants)
 	}
 	client.die(t)
-	got, _ = look(t, p, "processes", occupancy.Question{Devices: real(t), Lost: true})
+	got, _ = look(t, p, "processes", real(t), occupancy.Question{Lost: true})
 	if len(got.Claimants) != 1 || got.Claimants[0].PID == client.Process.Pid {
 		t.Errorf("after the client's end: %+v", got.Claimants)
 	}
@@ -275,7 +275,7 @@ func TestClaimantInContainer(t *testing.T) {
 		// Here the end of what is read falls into the indices.
 		fake{pid: 22, argv: []string{strings.Repeat("x", 128<<10-82), "--label=metax-tech.com/lease=cccccccccccc", "--label=metax-tech.com/gpus=0,1,2,3,4,5,6,7"}},
 	), -1)
-	got, err := look(t, p, "processes", occupancy.Question{Devices: real(t), Lost: true})
+	got, err := look(t, p, "processes", real(t), occupancy.Question{Lost: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // However many walk, they find the same, in the same order.
 func TestCrew(t *testing.T) {
-	q := occupancy.Question{Devices: real(t), Seen: map[string]occupancy.Facts{}}
+	q := occupancy.Question{Seen: map[string]occupancy.Facts{}}
 	const base = 5_000_000 // above all real pids, so that none is our own
 	var all []fake
 	for i := range 300 {
@@ -38,7 +38,7 @@ func TestCrew(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 		for _, lost := range []bool{false, true} {
 			q.Lost = lost
-			for _, s := range p.Sources() {
+			for _, s := range p.Sources(real(t)) {
 				sight, err := s.Look(t.Context(), q)
 				if err != nil {
 					t.Fatal(err)

@@ -62,7 +62,7 @@ func (r *round) walk(ctx context.Context, q occupancy.Question, list *roster) (o
 	why := fmt.Sprintf(": there are %d processes", len(list.subjects))
 	for most := firstTurn; len(turn) > 0; most = min(most, math.MaxInt/turnGrowth) * turnGrowth {
 		err := r.crew(ctx, dir, len(turn), func(w *worker, i int) {
-			w.inspect(q.Devices, list.subjects[turn[i]], &all[turn[i]], most)
+			w.inspect(list.subjects[turn[i]], &all[turn[i]], most)
 		})
 		if err != nil {
 			if out.err == nil {
@@ -102,8 +102,8 @@ func (r *round) recorded(all []occupancy.Client, s *subject, dir int) (occupancy
 
 // inspect looks at most descriptors of a process. That it ends meanwhile is nothing
 // to tell of.
-func (w *worker) inspect(devices occupancy.Devices, s subject, found *seen, most int) {
-	t := tally{worker: w, devices: devices, left: most}
+func (w *worker) inspect(s subject, found *seen, most int) {
+	t := tally{worker: w, left: most}
 	err := t.files(s.name)
 	if t.left == most {
 		err = t.threads(s.name, err)
@@ -134,9 +134,8 @@ func (w *worker) process(s subject, gpus []gpu.BDF) occupancy.Process {
 // tally counts the descriptors of a process down, and collects their GPUs.
 type tally struct {
 	*worker
-	devices occupancy.Devices
-	left    int
-	gpus    []gpu.BDF
+	left int
+	gpus []gpu.BDF
 }
 
 // threads looks at the files of the threads of a process that itself shows none,

@@ -29,7 +29,7 @@ func TestPathOnly(t *testing.T) {
 		"pos:\t010000000\n":                        true,
 	} {
 		dir := tree(t, fake{pid: 20, command: "some", open: []string{"/dev/zero"}, flags0: flags})
-		got, err := look(t, procfs.New(dir, -1), "processes", occupancy.Question{Devices: real(t)})
+		got, err := look(t, procfs.New(dir, -1), "processes", real(t), occupancy.Question{})
 		if err != nil || (len(got.Processes) == 1) != counts {
 			t.Errorf("flags %q: %v, %v; want that it counts: %v", flags, got.Processes, err, counts)
 		}
@@ -62,7 +62,7 @@ func TestManyDescriptors(t *testing.T) {
 		conmon(30, idA, "/none", "--full-attach"),
 		fake{pid: 40, command: "train", open: []string{"/dev/zero"}},
 	)
-	q := occupancy.Question{Devices: real(t), Seen: map[string]occupancy.Facts{idA: {Name: "a"}}}
+	q := occupancy.Question{Seen: map[string]occupancy.Facts{idA: {Name: "a"}}}
 	train := occupancy.Process{PID: 40, Command: "train", GPUs: []gpu.BDF{gpu0}}
 	proxy := occupancy.Process{PID: 20, Command: "proxy", GPUs: []gpu.BDF{gpu1}}
 	for name, test := range map[string]struct {
@@ -82,7 +82,7 @@ func TestManyDescriptors(t *testing.T) {
 				t.Fatal(err)
 			}
 			q.Recorded = []occupancy.Client{{PID: proxy.PID, Start: 100, PIDNamespace: self.PIDNamespace}}
-			sources := p.Sources()
+			sources := p.Sources(real(t))
 			sight, err := sources[0].Look(&budget{t.Context(), test.asks}, q)
 			if test.why == "" && err != nil || test.why != "" && (!errors.Is(err, occupancy.ErrUnfinished) || !strings.HasSuffix(err.Error(), ": "+test.why)) {
 				t.Errorf("error is %v, want %q", err, test.why)
@@ -101,7 +101,7 @@ func TestManyDescriptors(t *testing.T) {
 			if listed := name != "not the roster"; listed != (err == nil && len(sight.Containers) == 1) {
 				t.Errorf("Podman's containers: %+v, %v", sight.Containers, err)
 			}
-			if p, ok := sources[0].(occupancy.Progressing); !ok || name != "not the roster" && p.Progress() == 0 {
+			if p, ok := occupancy.Source(sources[0]).(occupancy.Progressing); !ok || name != "not the roster" && p.Progress() == 0 {
 				t.Error("it does not tell its progress")
 			}
 		})

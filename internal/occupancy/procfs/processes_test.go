@@ -21,7 +21,7 @@ import (
 // holding is what a look at the real /proc tells of a process, nil for nothing.
 func holding(t *testing.T, d occupancy.Devices, pid int) *occupancy.Process {
 	t.Helper()
-	sight, err := look(t, procfs.New("/proc", -1), "processes", occupancy.Question{Devices: d})
+	sight, err := look(t, procfs.New("/proc", -1), "processes", d, occupancy.Question{})
 	if sight.Partial != (err != nil) {
 		t.Errorf("partial is %v beside %v", sight.Partial, err)
 	}
@@ -164,7 +164,7 @@ func TestProcesses(t *testing.T) {
 	again, shim := idle, idle // the same pid before, and one that has no files
 	again.Start, shim.PID = 7, 31
 	want.Read, want.PIDNamespace = []occupancy.Client{shim, idle}, self.PIDNamespace
-	got, err := look(t, p, "processes", occupancy.Question{Devices: real(t), Recorded: []occupancy.Client{again, idle, shim}})
+	got, err := look(t, p, "processes", real(t), occupancy.Question{Recorded: []occupancy.Client{again, idle, shim}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +182,9 @@ func TestHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := procfs.New(dir, -1)
-	for _, s := range p.Sources() {
+	for _, s := range p.Sources(real(t)) {
 		name, _ := s.Name()
-		sight, err := s.Look(t.Context(), occupancy.Question{Devices: real(t)})
+		sight, err := s.Look(t.Context(), occupancy.Question{})
 		if err == nil || !sight.Partial || !strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: %v, partial %v; want both", name, err, sight.Partial)
 		}
@@ -193,8 +193,8 @@ func TestHidden(t *testing.T) {
 
 func TestOneWalk(t *testing.T) {
 	dir := tree(t, conmon(20, idA, "/none", "--full-attach"))
-	sources := procfs.New(dir, -1).Sources()
-	if sight, err := sources[0].Look(t.Context(), occupancy.Question{Devices: real(t)}); err != nil {
+	sources := procfs.New(dir, -1).Sources(real(t))
+	if sight, err := sources[0].Look(t.Context(), occupancy.Question{}); err != nil {
 		t.Fatal(sight, err)
 	}
 	if err := os.RemoveAll(dir); err != nil {
@@ -210,7 +210,7 @@ func TestOneWalk(t *testing.T) {
 }
 
 func TestNoProc(t *testing.T) {
-	for _, s := range procfs.New(filepath.Join(t.TempDir(), "proc"), -1).Sources() {
+	for _, s := range procfs.New(filepath.Join(t.TempDir(), "proc"), -1).Sources(real(t)) {
 		sight, err := s.Look(t.Context(), occupancy.Question{})
 		if !errors.Is(err, os.ErrNotExist) || !sight.Partial {
 			t.Errorf("%v, partial %v; want ErrNotExist", err, sight.Partial)
@@ -221,9 +221,9 @@ func TestNoProc(t *testing.T) {
 func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, s := range procfs.New("/proc", -1).Sources() {
+	for _, s := range procfs.New("/proc", -1).Sources(real(t)) {
 		name, _ := s.Name()
-		sight, err := s.Look(ctx, occupancy.Question{Devices: real(t)})
+		sight, err := s.Look(ctx, occupancy.Question{})
 		if !errors.Is(err, context.Canceled) || !sight.Partial {
 			t.Errorf("%s: %v, partial %v; want Canceled", name, err, sight.Partial)
 		}
@@ -236,7 +236,7 @@ func TestOtherUsers(t *testing.T) {
 	var sight occupancy.Sight
 	var err error
 	asNobody(t, func() {
-		sight, err = look(t, procfs.New("/proc", -1), "processes", occupancy.Question{Devices: d})
+		sight, err = look(t, procfs.New("/proc", -1), "processes", d, occupancy.Question{})
 	})
 	if err == nil || !sight.Partial || !strings.Contains(err.Error(), " processes could not be inspected") {
 		t.Errorf("error is %v, partial %v", err, sight.Partial)
@@ -270,7 +270,7 @@ func TestComeAndGo(t *testing.T) {
 	for range 20 {
 		for _, lost := range []bool{false, true} {
 			// Some that run beside the test even root may not inspect.
-			_, err := look(t, p, "processes", occupancy.Question{Devices: real(t), Lost: lost})
+			_, err := look(t, p, "processes", real(t), occupancy.Question{Lost: lost})
 			if err != nil && !errors.Is(err, os.ErrPermission) {
 				t.Fatal(err)
 			}

@@ -160,7 +160,7 @@ func (w *worker) listen(s *subject, q occupancy.Question) {
 	if monitors {
 		s.monitor = &monitor{order: order, client: client, uid: status.uid}
 	}
-	if gpus := q.Devices.Indices(said.gpus...); claims && len(gpus) > 0 {
+	if gpus := w.devices.Indices(said.gpus...); claims && len(gpus) > 0 {
 		s.claimant = &occupancy.Claimant{Client: client, UID: status.uid, Lease: said.lease, GPUs: gpus}
 	}
 }

@@ -18,6 +18,7 @@ import (
 // and the descriptors read what they have open, which anybody can make long.
 type round struct {
 	proc     *Proc
+	devices  occupancy.Devices
 	progress atomic.Uint64
 	first    sync.Once
 	listed   roster

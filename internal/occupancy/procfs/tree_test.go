@@ -150,9 +150,9 @@ func real(t *testing.T) occupancy.Devices {
 }
 
 // look asks one source of a new round.
-func look(t *testing.T, p *procfs.Proc, name string, q occupancy.Question) (occupancy.Sight, error) {
+func look(t *testing.T, p *procfs.Proc, name string, devices occupancy.Devices, q occupancy.Question) (occupancy.Sight, error) {
 	t.Helper()
-	for _, s := range p.Sources() {
+	for _, s := range p.Sources(devices) {
 		if engine, endpoint := s.Name(); engine == name && endpoint == "" {
 			return s.Look(t.Context(), q)
 		}
