@@ -42,7 +42,7 @@ e2e:
 # every row of e2e, packages built twice, the demonstration.
 nightly: check
 	test/unit race
-	$(GO) test -count=1 ./internal/occupancy -run TestModel -model.runs 20000
+	$(GO) test -count=1 ./internal/lease -run TestModel -model.runs 20000
 	$(GO) test -count=1 ./cmd/metax-ctk -run TestRuntimeSequences -sequences 100
 	$(MAKE) fuzz
 	METAX_E2E_NIGHT=3 test/e2e/run

@@ -51,7 +51,7 @@ func execute(ctx context.Context, args []string, d deps) error {
 		// the fault.
 		for _, c := range app.Commands {
 			if !slices.Contains([]string{"version", "completion", "config", "doctor", "bugreport"}, c.Name) {
-				c.Before = func(*cli.Context) error { return usage(bad) }
+				c.Before = func(*cli.Context) error { return usageError(bad) }
 			}
 		}
 	}

@@ -111,7 +111,7 @@ func specDirFlag() cli.Flag {
 func (t toolkit) cdiOptions(c *cli.Context) (*hostfs.Root, cdi.Options, error) {
 	names, err := cdi.ParseNames(c.StringSlice("device-name-strategy")...)
 	if err != nil {
-		return nil, cdi.Options{}, usage(err)
+		return nil, cdi.Options{}, usageError(err)
 	}
 	host, err := hostfs.New(t.where(c).Root)
 	if err != nil {

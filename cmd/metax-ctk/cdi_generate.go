@@ -241,7 +241,7 @@ func specFormat(c *cli.Context) (cdi.Format, error) {
 	if word := c.String("format"); word != "" {
 		format, err := cdi.ParseFormat(word)
 		if err != nil {
-			return "", usage(err)
+			return "", usageError(err)
 		}
 		return format, nil
 	}

@@ -131,7 +131,7 @@ func (t toolkit) configShow(c *cli.Context) error {
 	}
 	all, err := config.Show(path, text, os.Getenv, optionsOf(c))
 	if err != nil {
-		return usage(err)
+		return usageError(err)
 	}
 	for _, e := range all {
 		if doubt := e.Doubt(); doubt != "" {
@@ -154,7 +154,7 @@ func (t toolkit) configShowOne(c *cli.Context, all []config.Effective, key strin
 			return t.print(c, configuredOf(e), terminal.Line(e.Text())+"\n")
 		}
 	}
-	return usage(config.Unknown(key))
+	return usageError(config.Unknown(key))
 }
 
 // optionsOf returns the values of the global options by their names, so far as the

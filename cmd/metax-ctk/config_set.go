@@ -42,13 +42,13 @@ func (t toolkit) configSet(c *cli.Context) error {
 		}
 		s, ok := config.Find(key)
 		if !ok {
-			return usage(config.Unknown(key))
+			return usageError(config.Unknown(key))
 		}
 		if _, twice := values[key]; twice {
 			return usagef("%s is set twice", key)
 		}
 		if values[key], err = s.Parse(text); err != nil {
-			return usage(err)
+			return usageError(err)
 		}
 		keys = append(keys, key)
 	}
@@ -61,7 +61,7 @@ func (t toolkit) configUnset(c *cli.Context) error {
 	keys := c.Args().Slice()
 	for _, key := range keys {
 		if _, ok := config.Find(key); !ok {
-			return usage(config.Unknown(key))
+			return usageError(config.Unknown(key))
 		}
 	}
 	return t.configEdit(c, keys, func(doc *toml.Document, key string) error {
@@ -99,7 +99,7 @@ func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*toml.Docum
 	}
 	after := doc.Bytes()
 	if problems := config.Check(after); len(problems) > 0 {
-		return usage(&config.Error{Path: path, Problems: problems})
+		return usageError(&config.Error{Path: path, Problems: problems})
 	}
 	if !done.DryRun && len(done.Changes) > 0 {
 		if err := writeConfig(original, after); err != nil {

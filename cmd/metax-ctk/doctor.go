@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
@@ -63,7 +63,7 @@ func (t toolkit) doctor(c *cli.Context) error {
 	checks, err := doctor.Choose(c.StringSlice("check"), c.StringSlice("skip"))
 	switch {
 	case err != nil:
-		return usage(err)
+		return usageError(err)
 	case c.Bool("yes") && !c.Bool("fix"):
 		return usagef("--yes goes with --fix")
 	case c.Bool("fix") && !t.where(c).IsHost():
@@ -156,10 +156,10 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 		look.Settings, look.Ask = nil, at.Run
 		return look, nil
 	}
-	look.Leases = func(ctx context.Context, node gpu.Node) (occupancy.Report, error) {
+	look.Leases = func(ctx context.Context, node gpu.Node) (lease.Report, error) {
 		k, err := quiet.keeper(c, node)
 		if err != nil {
-			return occupancy.Report{}, err
+			return lease.Report{}, err
 		}
 		keeper := k.Keeper
 		if !host.Real() {

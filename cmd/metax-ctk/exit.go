@@ -10,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 )
 
 // The exit codes of the design; scripts and units rely on them.
@@ -33,10 +33,10 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// usage makes an error that of a wrong command line.
-func usage(err error) error { return exitError{err, exitUsage} }
+// usageError makes an error that of a wrong command line.
+func usageError(err error) error { return exitError{err, exitUsage} }
 
-func usagef(format string, a ...any) error { return usage(fmt.Errorf(format, a...)) }
+func usagef(format string, a ...any) error { return usageError(fmt.Errorf(format, a...)) }
 
 // refusef is an order that a GPU cannot fulfil as it is.
 func refusef(format string, a ...any) error { return exitError{fmt.Errorf(format, a...), exitUnmet} }
@@ -50,7 +50,7 @@ var (
 	errInterrupted = exitError{errSaid, exitInterrupted} // what runs until it is interrupted was
 )
 
-func onUsageError(_ *cli.Context, err error, _ bool) error { return usage(err) }
+func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError(err) }
 
 func exitCode(err error) int {
 	var own exitError
@@ -67,7 +67,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, maca.ErrNone):
 		return exitNoGPU
-	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large), errors.Is(err, occupancy.ErrBusy):
+	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large), errors.Is(err, lease.ErrBusy):
 		return exitUnmet
 	}
 	return exitFailed

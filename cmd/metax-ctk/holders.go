@@ -10,12 +10,14 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/holders/containerd"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/containerd"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // keeper opens the leases of the node, which must be a host.
@@ -30,13 +32,13 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 	if err != nil {
 		return k, fmt.Errorf("open the leases: %w", err)
 	}
-	k.Clamped = func(requests []occupancy.Ticket) { t.warn(assign.Clamped(requests, most)) }
+	k.Clamped = func(requests []lease.Ticket) { t.warn(assign.Clamped(requests, most)) }
 	return k, nil
 }
 
 // containerds are those that are installed, that run something, that leases name,
 // and that of CONTAINERD_ADDRESS; without any, the usual one, which is not there.
-func containerds(proc *procfs.Proc, devices occupancy.Devices, s occupancy.State) []occupancy.Source {
+func containerds(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
 	// What cannot be listed belongs to a containerd whose socket says so too.
 	tasks, _ := proc.Tasks()
 	usual := assign.Containerd("", os.Getenv)
@@ -48,7 +50,7 @@ func containerds(proc *procfs.Proc, devices occupancy.Devices, s occupancy.State
 	if len(addresses) == 0 {
 		addresses = []string{usual}
 	}
-	var sources []occupancy.Source
+	var sources []lease.Source
 	for _, address := range addresses {
 		sources = append(sources, containerd.New(address, devices))
 	}
@@ -57,13 +59,13 @@ func containerds(proc *procfs.Proc, devices occupancy.Devices, s occupancy.State
 
 // report looks who holds the GPUs of the node; nobody does where it is not a host.
 // It looks at the named sources only, unless there are none.
-func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (occupancy.Report, error) {
+func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (lease.Report, error) {
 	if !t.where(c).IsHost() {
-		return occupancy.Report{}, nil
+		return lease.Report{}, nil
 	}
 	k, err := t.keeper(c, node)
 	if err != nil {
-		return occupancy.Report{}, err
+		return lease.Report{}, err
 	}
 	keeper := k.Keeper
 	if len(only) > 0 {
@@ -78,7 +80,7 @@ func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (occupanc
 
 // holders are those of the report as they count for a request that names these GPUs,
 // with warnings of what the report could not see.
-func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]occupancy.Holder, error) {
+func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]usage.Holder, error) {
 	report, err := t.report(c, node)
 	if err != nil {
 		return nil, fmt.Errorf("find out which GPUs are in use: %w", err)
@@ -106,10 +108,10 @@ func (t toolkit) warnLost(why string) {
 }
 
 // warnBlind says what sources that failed keep from us.
-func (t toolkit) warnBlind(looks []occupancy.Look) {
+func (t toolkit) warnBlind(looks []lease.Look) {
 	for _, s := range ps.Sources(looks) {
 		what, by := fmt.Sprintf("%s: %s", s, s.Message), "its containers"
-		if s.Engine == occupancy.Processes {
+		if s.Engine == usage.Processes {
 			what, by = s.Message, "them"
 			if strings.HasPrefix(what, "one ") {
 				by = "it"
@@ -122,10 +124,10 @@ func (t toolkit) warnBlind(looks []occupancy.Look) {
 }
 
 // held are the indices of the GPUs that somebody holds.
-func held(node gpu.Node, holders []occupancy.Holder) []int {
+func held(node gpu.Node, holders []usage.Holder) []int {
 	var out []int
 	for _, g := range node.GPUs {
-		if occupancy.Held(holders, g.BDF) != nil {
+		if usage.Held(holders, g.BDF) != nil {
 			out = append(out, g.Index)
 		}
 	}
@@ -151,7 +153,7 @@ func needsHost(command string, at node.Where) error {
 const leaseSource = "lease"
 
 // sourceNames are what --source takes.
-var sourceNames = []string{leaseSource, "docker", "containerd", "podman", "cri-o", occupancy.Processes}
+var sourceNames = []string{leaseSource, "docker", "containerd", "podman", "cri-o", usage.Processes}
 
 func sourceFlag() cli.Flag {
 	return &cli.StringSliceFlag{
@@ -168,10 +170,10 @@ func sourceFlag() cli.Flag {
 }
 
 // narrow returns the keeper with only the named sources.
-func narrow(k *occupancy.Keeper, only []string) *occupancy.Keeper {
+func narrow(k *lease.Keeper, only []string) *lease.Keeper {
 	narrowed := *k
-	narrowed.Sources = func(s occupancy.State) []occupancy.Source {
-		return slices.DeleteFunc(k.Sources(s), func(source occupancy.Source) bool {
+	narrowed.Sources = func(s lease.State) []lease.Source {
+		return slices.DeleteFunc(k.Sources(s), func(source lease.Source) bool {
 			engine, _ := source.Name()
 			return !slices.Contains(only, engine)
 		})
@@ -183,19 +185,19 @@ func narrow(k *occupancy.Keeper, only []string) *occupancy.Keeper {
 }
 
 // lenient is a store of which only the hints count, so that it may be broken.
-type lenient struct{ occupancy.Store }
+type lenient struct{ lease.Store }
 
-func (l lenient) Read() (occupancy.State, error) {
+func (l lenient) Read() (lease.State, error) {
 	s, err := l.Store.Read()
 	if err != nil {
-		s = occupancy.NewState("")
+		s = lease.NewState("")
 	}
 	s.New, s.Lost = false, ""
 	return s, nil
 }
 
 // strip leaves what was seen now, and the leases only if they were asked for.
-func strip(r occupancy.Report, leases bool) occupancy.Report {
+func strip(r lease.Report, leases bool) lease.Report {
 	seen := r.Holders
 	r.Holders = nil
 	for _, h := range seen {
@@ -207,7 +209,7 @@ func strip(r occupancy.Report, leases bool) occupancy.Report {
 			for _, p := range h.Processes {
 				h.GPUs = append(h.GPUs, p.GPUs...)
 			}
-			h.GPUs = occupancy.Sorted(h.GPUs)
+			h.GPUs = usage.Sorted(h.GPUs)
 		}
 		if !h.Stale && len(h.GPUs) > 0 {
 			r.Holders = append(r.Holders, h)

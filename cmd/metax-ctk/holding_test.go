@@ -15,8 +15,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
 )
 
 // fill replaces the variables in files: fill FILE... Beside those of the script

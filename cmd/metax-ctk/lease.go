@@ -10,7 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -83,7 +83,7 @@ func (t toolkit) leaseRelease(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	closed := make([]occupancy.Closed, len(leases))
+	closed := make([]lease.Closed, len(leases))
 	for i, l := range leases {
 		closed[i].Lease = l
 	}
@@ -121,7 +121,7 @@ func (t toolkit) writable(c *cli.Context) (gpu.Node, assign.Keeper, error) {
 }
 
 // printReleased prints the leases and the requests that are no more.
-func (t toolkit) printReleased(c *cli.Context, leases []ps.Lease, requests []occupancy.Ticket) error {
+func (t toolkit) printReleased(c *cli.Context, leases []ps.Lease, requests []lease.Ticket) error {
 	released := struct {
 		Released []ps.Lease `json:"released"`
 		Ended    []string   `json:"ended,omitempty"` // requests, by ID

@@ -10,15 +10,16 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // ask reads the request for count GPUs that the command's options make, and the
 // picker for it. Without --free none is free that the holders have.
-func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) (req alloc.Request, picker *alloc.Picker, err error) {
+func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []usage.Holder) (req alloc.Request, picker *alloc.Picker, err error) {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
 		return req, nil, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
@@ -28,10 +29,10 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 		return req, nil, err
 	}
 	if req.Scope, err = alloc.ParseScope(c.String("scope")); err != nil {
-		return req, nil, usage(err)
+		return req, nil, usageError(err)
 	}
 	if req.Sizes, err = alloc.ParseSizeRule(c.String("sizes")); err != nil {
-		return req, nil, usage(err)
+		return req, nil, usageError(err)
 	}
 	if c.IsSet("budget") {
 		t.warn("--budget changes nothing any more: every search has the same bounds; leave it out")
@@ -46,14 +47,14 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	}
 	weights, err := alloc.ParseWeights(c.String("weights"))
 	if err != nil {
-		return req, nil, usage(err)
+		return req, nil, usageError(err)
 	}
 	picker, err = t.picker(node, graph, weights)
 	return req, picker, err
 }
 
 // answer is the answer to what ask reads, with its warnings printed.
-func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) (alloc.Answer, error) {
+func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []usage.Holder) (alloc.Answer, error) {
 	req, picker, err := t.ask(c, node, graph, count, holders)
 	if err != nil {
 		return alloc.Answer{}, err
@@ -72,7 +73,7 @@ func (t toolkit) policy(c *cli.Context) (alloc.Policy, error) {
 	text := setting(c, "policy", t.settings.Policy)
 	policy, err := alloc.ParsePolicy(text)
 	if err != nil {
-		return policy, usage(err)
+		return policy, usageError(err)
 	}
 	if warning := alloc.Retired(text); warning != "" {
 		t.warn(warning)
@@ -82,7 +83,7 @@ func (t toolkit) policy(c *cli.Context) (alloc.Policy, error) {
 
 // claims are the holders of GPUs, of whom none counts if --free says what is free;
 // all says what "--free all" does, for one who cannot know the holders.
-func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]occupancy.Holder, error) {
+func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]usage.Holder, error) {
 	if c.IsSet("free") {
 		return nil, nil
 	}
@@ -100,7 +101,7 @@ func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]occupancy.
 
 // free are the GPUs that --free names, otherwise the healthy ones that the holders
 // do not have.
-func (t toolkit) free(c *cli.Context, node gpu.Node, holders []occupancy.Holder) ([]int, error) {
+func (t toolkit) free(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]int, error) {
 	if !c.IsSet("free") {
 		return without(node.Healthy(), held(node, holders)), nil
 	}
@@ -148,18 +149,18 @@ func whole(node gpu.Node, option, list string) ([]int, error) {
 }
 
 // busy is the error of a request that fails because of the holders.
-func busy(c *cli.Context, node gpu.Node, req alloc.Request, holders []occupancy.Holder) error {
+func busy(c *cli.Context, node gpu.Node, req alloc.Request, holders []usage.Holder) error {
 	if c.IsSet("free") {
 		return nil
 	}
 	for _, i := range req.Required {
-		if others := occupancy.Held(holders, node.GPUs[i].BDF); others != nil {
-			return &occupancy.HeldError{GPU: i, Holder: others[0]}
+		if others := usage.Held(holders, node.GPUs[i].BDF); others != nil {
+			return &lease.HeldError{GPU: i, Holder: others[0]}
 		}
 	}
 	all := len(node.Healthy())
 	if left := len(req.Free); req.N > left && left < all {
-		return &occupancy.FullError{Want: req.N, Free: left, Held: all - left, Of: all}
+		return &lease.FullError{Want: req.N, Free: left, Held: all - left, Of: all}
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -30,7 +30,7 @@ type whatIf struct {
 }
 
 // pickWhatIf compares the pick now with that after some events.
-func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []occupancy.Holder) error {
+func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []usage.Holder) error {
 	req, picker, err := t.ask(c, node, graph, count, holders)
 	if err != nil {
 		return err
@@ -87,9 +87,9 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 }
 
 // ends are the GPUs that nobody holds any more once the container has ended.
-func ends(node gpu.Node, name string, holders []occupancy.Holder) ([]int, error) {
-	var others []occupancy.Holder
-	var ending []occupancy.Holder
+func ends(node gpu.Node, name string, holders []usage.Holder) ([]int, error) {
+	var others []usage.Holder
+	var ending []usage.Holder
 	for _, h := range holders {
 		if h.Container != nil && name != "" && (h.Container.Name == name || strings.HasPrefix(h.Container.ID, name)) {
 			ending = append(ending, h)

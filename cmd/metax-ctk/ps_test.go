@@ -17,9 +17,11 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // TestOccupancyJSON decodes what ps prints as metax-docker does.
@@ -37,7 +39,7 @@ func TestOccupancyJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	output(t, "--root", root, "lease", "init")
-	state, err := json.Marshal(occupancy.NewState(boot))
+	state, err := json.Marshal(lease.NewState(boot))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestOccupancyJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []ps.Holder{{
-		State: "open", Sources: []string{occupancy.FromProcess}, User: me.Username,
+		State: "open", Sources: []string{usage.FromProcess}, User: me.Username,
 		Processes: []ps.Process{{Command: "sleep", User: me.Username}},
 	}}
 	if d := cmp.Diff(want, got.GPUs[1].Holders, cmpopts.IgnoreFields(ps.Process{}, "PID")); d != "" {
@@ -80,7 +82,7 @@ func TestOccupancyJSON(t *testing.T) {
 	if d := cmp.Diff([]string{"containerd", "cri-o", "docker", "podman", "processes"}, slices.Compact(engines)); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{occupancy.APIVersion, ps.OccupancyKind}, []string{got.APIVersion, got.Kind}); d != "" {
+	if d := cmp.Diff([]string{lease.APIVersion, ps.OccupancyKind}, []string{got.APIVersion, got.Kind}); d != "" {
 		t.Error(d)
 	}
 }
@@ -179,19 +181,19 @@ not here: podman; seen in part: processes: some; not seen: containerd at /c: no 
 // TestStrip leaves of a report what the sources that were asked for say now.
 func TestStrip(t *testing.T) {
 	a, b := gpu.BDF{Bus: 1}, gpu.BDF{Bus: 2}
-	lease := &occupancy.Lease{ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{a, b}}
-	container := &occupancy.Container{ID: "c", Facts: occupancy.Facts{GPUs: []gpu.BDF{a}}}
-	process := []occupancy.Process{{PID: 1, GPUs: []gpu.BDF{b}}}
-	report := func() occupancy.Report {
-		return occupancy.Report{
-			State: occupancy.State{Queue: []occupancy.Ticket{{ID: "t"}}},
-			Holders: []occupancy.Holder{
-				{GPUs: []gpu.BDF{a, b}, Lease: lease},
-				{GPUs: []gpu.BDF{a, b}, Lease: lease, Container: container},
-				{GPUs: []gpu.BDF{a, b}, Lease: lease, Processes: process},
+	taken := &usage.Lease{ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{a, b}}
+	container := &usage.Container{ID: "c", Facts: usage.Facts{GPUs: []gpu.BDF{a}}}
+	process := []usage.Process{{PID: 1, GPUs: []gpu.BDF{b}}}
+	report := func() lease.Report {
+		return lease.Report{
+			State: lease.State{Queue: []lease.Ticket{{ID: "t"}}},
+			Holders: []usage.Holder{
+				{GPUs: []gpu.BDF{a, b}, Lease: taken},
+				{GPUs: []gpu.BDF{a, b}, Lease: taken, Container: container},
+				{GPUs: []gpu.BDF{a, b}, Lease: taken, Processes: process},
 				{GPUs: []gpu.BDF{b}, Stale: true, Container: container},
 			},
-			Closed: []occupancy.Closed{{Why: "over"}},
+			Closed: []lease.Closed{{Why: "over"}},
 		}
 	}
 	want := report()
@@ -199,7 +201,7 @@ func TestStrip(t *testing.T) {
 	if d := cmp.Diff(want, strip(report(), true)); d != "" {
 		t.Error(d)
 	}
-	want = occupancy.Report{Holders: []occupancy.Holder{
+	want = lease.Report{Holders: []usage.Holder{
 		{GPUs: []gpu.BDF{a}, Container: container}, {GPUs: []gpu.BDF{b}, Processes: process},
 	}}
 	if d := cmp.Diff(want, strip(report(), false)); d != "" {
@@ -216,17 +218,17 @@ func TestClock(t *testing.T) {
 // TestContainerds asks each containerd that a lease names, once, and at least one.
 func TestContainerds(t *testing.T) {
 	proc := procfs.New("/proc", -1)
-	if len(containerds(proc, occupancy.Devices{}, occupancy.State{})) == 0 {
+	if len(containerds(proc, holders.Devices{}, lease.State{})) == 0 {
 		t.Error("no containerd is asked")
 	}
-	lease := occupancy.Lease{Engine: "containerd", Endpoint: "/elsewhere/c.sock"}
-	other := occupancy.Lease{Engine: "docker", Endpoint: "/elsewhere/d.sock"}
+	named := usage.Lease{Engine: "containerd", Endpoint: "/elsewhere/c.sock"}
+	other := usage.Lease{Engine: "docker", Endpoint: "/elsewhere/d.sock"}
 	asked := map[string]int{}
-	for _, s := range containerds(proc, occupancy.Devices{}, occupancy.State{Leases: []occupancy.Lease{lease, lease, other}}) {
+	for _, s := range containerds(proc, holders.Devices{}, lease.State{Leases: []usage.Lease{named, named, other}}) {
 		_, endpoint := s.Name()
 		asked[endpoint]++
 	}
-	if asked[lease.Endpoint] != 1 || asked[other.Endpoint] != 0 {
+	if asked[named.Endpoint] != 1 || asked[other.Endpoint] != 0 {
 		t.Errorf("asked %v", asked)
 	}
 }

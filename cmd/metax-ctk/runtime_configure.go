@@ -224,7 +224,7 @@ func (r configuring) engines() ([]setup.Engine, error) {
 			Config: r.c.String("config"), Version: engine.ParseVersion(r.c.String("engine-version")),
 		})
 		if errors.Is(err, setup.ErrUnknown) {
-			return nil, usage(err)
+			return nil, usageError(err)
 		}
 		return []setup.Engine{e}, err
 	}

@@ -156,11 +156,11 @@ func named(node gpu.Node, names []string) ([]request.SliceRef, error) {
 	}
 	req, err := request.Parse("[" + strings.Join(list, ",") + "]")
 	if err != nil {
-		return nil, usage(err)
+		return nil, usageError(err)
 	}
 	selection, err := req.Resolve(node.GPUs)
 	if err != nil {
-		return nil, usage(err)
+		return nil, usageError(err)
 	}
 	return selection.Slices, nil
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // sliceOrder is what create was requested to do.
@@ -46,7 +47,7 @@ func orderOf(c *cli.Context) (sliceOrder, error) {
 		return sliceOrder{}, usagef("--count %d: want 1 to %d", o.count, gpu.MaxSlices)
 	}
 	if err := o.Check(); err != nil {
-		return sliceOrder{}, usage(err)
+		return sliceOrder{}, usageError(err)
 	}
 	return o, nil
 }
@@ -189,13 +190,13 @@ func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, maker inTurn) 
 	if err != nil {
 		return err
 	}
-	taken, err := k.Take(c.Context, occupancy.Claim{
-		Leases: []occupancy.Lease{{
-			ID: occupancy.LeaseID(k.Boot, client, 0), Verb: occupancy.VerbEnable, Client: client, User: assign.Me(),
+	taken, err := k.Take(c.Context, lease.Claim{
+		Leases: []usage.Lease{{
+			ID: usage.LeaseID(k.Boot, client, 0), Verb: usage.VerbEnable, Client: client, User: assign.Me(),
 		}},
-		Choose: func(holders []occupancy.Holder, _ []gpu.BDF) ([][]gpu.BDF, error) {
-			if held := occupancy.Held(holders, g.BDF); held != nil {
-				return nil, &occupancy.HeldError{GPU: g.Index, Holder: held[0]}
+		Choose: func(holders []usage.Holder, _ []gpu.BDF) ([][]gpu.BDF, error) {
+			if held := usage.Held(holders, g.BDF); held != nil {
+				return nil, &lease.HeldError{GPU: g.Index, Holder: held[0]}
 			}
 			return [][]gpu.BDF{{g.BDF}}, nil
 		},

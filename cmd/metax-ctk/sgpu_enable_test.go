@@ -16,8 +16,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // TestSGPUEnable holds when a GPU is switched to slice mode, who has it meanwhile,
@@ -28,17 +29,17 @@ func TestSGPUEnable(t *testing.T) {
 		t.Fatal(err)
 	}
 	gpus := must(t, "c500-8-sgpu").GPUs
-	ours := occupancy.LeaseID(newState(t).Boot, self, 0)
-	lease := func(of gpu.BDF, shared bool) []occupancy.Lease {
-		return []occupancy.Lease{{
-			ID: "6f1d2c9a04be", Rev: 1, GPUs: []gpu.BDF{of}, Shared: shared, Verb: occupancy.VerbRun,
-			Client: self, User: &occupancy.User{UID: 7, Name: "ann"},
+	ours := usage.LeaseID(newState(t).Boot, self, 0)
+	leased := func(of gpu.BDF, shared bool) []usage.Lease {
+		return []usage.Lease{{
+			ID: "6f1d2c9a04be", Rev: 1, GPUs: []gpu.BDF{of}, Shared: shared, Verb: usage.VerbRun,
+			Client: self, User: &usage.User{UID: 7, Name: "ann"},
 		}}
 	}
 	refuses := errors.New("the driver refuses")
 	for name, tc := range map[string]struct {
-		leases    []occupancy.Lease
-		queue     []occupancy.Ticket
+		leases    []usage.Lease
+		queue     []lease.Ticket
 		switching error // what the switch fails with
 		interrupt bool  // while it is switched
 		code      int
@@ -46,10 +47,10 @@ func TestSGPUEnable(t *testing.T) {
 		switched  bool // whether it comes so far
 	}{
 		"free":               {code: exitFailed, says: "shows no new one", switched: true},
-		"another is held":    {leases: lease(gpus[1].BDF, false), code: exitFailed, says: "shows no new one", switched: true},
-		"held":               {leases: lease(gpus[0].BDF, false), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
-		"shared":             {leases: lease(gpus[0].BDF, true), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
-		"others wait for it": {queue: []occupancy.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self, Marked: assign.Proc().Uptime() + 4*time.Second}}, code: exitUnmet, says: "a request that came earlier waits"},
+		"another is held":    {leases: leased(gpus[1].BDF, false), code: exitFailed, says: "shows no new one", switched: true},
+		"held":               {leases: leased(gpus[0].BDF, false), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
+		"shared":             {leases: leased(gpus[0].BDF, true), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
+		"others wait for it": {queue: []lease.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self, Marked: assign.Proc().Uptime() + 4*time.Second}}, code: exitUnmet, says: "a request that came earlier waits"},
 		"it fails":           {switching: refuses, code: exitFailed, says: "switch GPU 0 to slice mode: the driver refuses", switched: true},
 		"it is interrupted":  {switching: context.Canceled, interrupt: true, code: exitInterrupted, switched: true},
 	} {
@@ -72,10 +73,10 @@ func TestSGPUEnable(t *testing.T) {
 					return nil, nil
 				}
 				switched = true
-				var now occupancy.State
+				var now lease.State
 				readState(t, file, &now)
 				l := now.Lease(ours)
-				if l == nil || l.Shared || l.Client != self || l.Verb != occupancy.VerbEnable || !cmp.Equal(l.GPUs, []gpu.BDF{gpus[0].BDF}) {
+				if l == nil || l.Shared || l.Client != self || l.Verb != usage.VerbEnable || !cmp.Equal(l.GPUs, []gpu.BDF{gpus[0].BDF}) {
 					t.Errorf("while it is switched the leases are %+v", now.Leases)
 				}
 				if tc.interrupt {
@@ -89,12 +90,12 @@ func TestSGPUEnable(t *testing.T) {
 			if code != tc.code || !strings.Contains(errs.String(), tc.says) || switched != tc.switched {
 				t.Errorf("exit code %d, switched: %t, says %s", code, switched, &errs)
 			}
-			var after occupancy.State
+			var after lease.State
 			readState(t, file, &after)
 			if diff := cmp.Diff(before.Leases, after.Leases); diff != "" {
 				t.Errorf("leases (-before +after):\n%s", diff)
 			}
-			if diff := cmp.Diff(before.Queue, after.Queue, cmpopts.IgnoreFields(occupancy.Ticket{}, "Until")); diff != "" {
+			if diff := cmp.Diff(before.Queue, after.Queue, cmpopts.IgnoreFields(lease.Ticket{}, "Until")); diff != "" {
 				t.Errorf("queue (-before +after):\n%s", diff)
 			}
 		})
@@ -102,18 +103,18 @@ func TestSGPUEnable(t *testing.T) {
 }
 
 // newState is a state of this boot, without leases.
-func newState(t *testing.T) occupancy.State {
+func newState(t *testing.T) lease.State {
 	t.Helper()
 	boot, err := procfs.New("/proc", -1).BootID()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return occupancy.NewState(boot)
+	return lease.NewState(boot)
 }
 
 // writeState gives a node its leases. Without a state, those count whom the command
 // lines of this machine tell of.
-func writeState(t *testing.T, root string, s occupancy.State) {
+func writeState(t *testing.T, root string, s lease.State) {
 	t.Helper()
 	output(t, "--root", root, "lease", "init")
 	text, err := json.Marshal(s)
@@ -126,7 +127,7 @@ func writeState(t *testing.T, root string, s occupancy.State) {
 	}
 }
 
-func readState(t *testing.T, file string, s *occupancy.State) {
+func readState(t *testing.T, file string, s *lease.State) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err == nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 func (t toolkit) sgpuRemove(c *cli.Context) error {
@@ -21,7 +22,7 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	var holders []occupancy.Holder
+	var holders []usage.Holder
 	if !c.Bool("force") {
 		var named []gpu.BDF
 		for _, ref := range refs {
@@ -38,8 +39,8 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 		if s.Kind != gpu.SliceSGPU {
 			return usagef("slice %q is a virtual function; mx-smi vm --disable-vf removes all of them", s.Name())
 		}
-		if held := occupancy.Held(holders, g.BDF); held != nil {
-			return fmt.Errorf("%w. To remove its slices anyway: --force", &occupancy.HeldError{GPU: g.Index, Holder: held[0]})
+		if held := usage.Held(holders, g.BDF); held != nil {
+			return fmt.Errorf("%w. To remove its slices anyway: --force", &lease.HeldError{GPU: g.Index, Holder: held[0]})
 		}
 		rows = append(rows, rowOf(g, s))
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -69,7 +69,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		return err
 	}
 	view := topology.View{Node: node, Graph: t.graph(node)}
-	var holders []occupancy.Holder
+	var holders []usage.Holder
 	switch {
 	case !c.IsSet("busy"):
 		// The topology is true whoever holds what.

@@ -91,7 +91,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	}
 	weights, err := alloc.ParseWeights(c.String("weights"))
 	if err != nil {
-		return usage(err)
+		return usageError(err)
 	}
 	node, err := t.node(c)
 	if err != nil {

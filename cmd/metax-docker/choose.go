@@ -8,9 +8,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -134,10 +135,10 @@ func bdfs(node gpu.Node, indices []int) []gpu.BDF {
 
 // choose returns the indices of the GPUs. Reserved ones are for requests that
 // came earlier.
-func (c *chooser) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([]int, error) {
+func (c *chooser) choose(holders []usage.Holder, reserved []gpu.BDF) ([]int, error) {
 	healthy := c.node.Healthy()
 	free, busy := divide(c.node, nil, holders, reserved)
-	full := &occupancy.FullError{Want: c.selection.Count, Free: len(free), Held: len(busy), Of: len(healthy)}
+	full := &lease.FullError{Want: c.selection.Count, Free: len(free), Held: len(busy), Of: len(healthy)}
 	switch {
 	case c.selection.All && (c.share || len(busy) == 0):
 		return healthy, nil
@@ -174,7 +175,7 @@ func (c *chooser) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([]int,
 
 // divide tells the healthy GPUs that nobody has from those that somebody has: taken
 // are those of other services of the project.
-func divide(node gpu.Node, taken map[int]string, holders []occupancy.Holder, reserved []gpu.BDF) (free, busy []int) {
+func divide(node gpu.Node, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) (free, busy []int) {
 	for _, i := range node.Healthy() {
 		if _, ok := taken[i]; ok || refusal(node.GPUs[i], holders, reserved) != nil {
 			busy = append(busy, i)
@@ -186,21 +187,21 @@ func divide(node gpu.Node, taken map[int]string, holders []occupancy.Holder, res
 }
 
 // refusal says who has a GPU, or that it is reserved; nil for one that is free.
-func refusal(g gpu.GPU, holders []occupancy.Holder, reserved []gpu.BDF) error {
-	if held := occupancy.Held(holders, g.BDF); held != nil {
-		return &occupancy.HeldError{GPU: g.Index, Holder: held[0]}
+func refusal(g gpu.GPU, holders []usage.Holder, reserved []gpu.BDF) error {
+	if held := usage.Held(holders, g.BDF); held != nil {
+		return &lease.HeldError{GPU: g.Index, Holder: held[0]}
 	} else if slices.Contains(reserved, g.BDF) {
-		return &occupancy.QueueError{Waiting: 1}
+		return &lease.QueueError{Waiting: 1}
 	}
 	return nil
 }
 
 // refuse says who holds one of the named slices.
-func (c *chooser) refuse(holders []occupancy.Holder) error {
+func (c *chooser) refuse(holders []usage.Holder) error {
 	for _, ref := range c.selection.Slices {
 		name := c.node.GPUs[ref.GPU].Slices[ref.Slice].Name()
-		if held := occupancy.HeldSlice(holders, name); held != nil && !c.share {
-			return &occupancy.HeldError{GPU: ref.GPU, Slice: name, Holder: *held}
+		if held := usage.HeldSlice(holders, name); held != nil && !c.share {
+			return &lease.HeldError{GPU: ref.GPU, Slice: name, Holder: *held}
 		}
 	}
 	return nil

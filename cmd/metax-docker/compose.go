@@ -13,8 +13,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // project is a compose project on its way to docker.
@@ -142,7 +142,7 @@ func (w *wrapper) project(cmd dockerargs.Compose) (*project, error) {
 		return nil, err
 	}
 	for _, service := range p.asking() {
-		for _, key := range []string{occupancy.LeaseLabel, occupancy.GPUsLabel} {
+		for _, key := range []string{usage.LeaseLabel, usage.GPUsLabel} {
 			if _, ok := p.Label(service, key); ok {
 				return nil, fmt.Errorf("service %q: label %q: metax-docker sets this label itself", service, key)
 			}

@@ -9,9 +9,10 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // assign finds GPUs for the services that are about to get a container, under
@@ -150,7 +151,7 @@ func (w *wrapper) claim(p *project, c *composer, socket string) error {
 	for {
 		var err error
 		if p.cmd.DryRun() {
-			var report occupancy.Report
+			var report lease.Report
 			if report, err = w.keeper.Report(context.Background()); err == nil {
 				_, err = c.choose(report.HoldersOf(c.named()), nil)
 			}
@@ -166,11 +167,11 @@ func (w *wrapper) claim(p *project, c *composer, socket string) error {
 }
 
 func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
-	verb := occupancy.VerbRun
-	if p.cmd.Verb == occupancy.VerbCreate {
-		verb = occupancy.VerbCreate
+	verb := usage.VerbRun
+	if p.cmd.Verb == usage.VerbCreate {
+		verb = usage.VerbCreate
 	}
-	claim := occupancy.Claim{Share: true, Wait: p.cmd.Options.Wait, Own: c.replaced}
+	claim := lease.Claim{Share: true, Wait: p.cmd.Options.Wait, Own: c.replaced}
 	for i := range c.wants {
 		want := &c.wants[i]
 		draft, err := w.draft(i, verb, socket, want.share)
@@ -178,7 +179,7 @@ func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
 			return err
 		}
 		if want.before != nil {
-			draft.ID, draft.Verb, draft.Started = want.labels[occupancy.LeaseLabel], occupancy.VerbStart, want.started
+			draft.ID, draft.Verb, draft.Started = want.labels[usage.LeaseLabel], usage.VerbStart, want.started
 		}
 		want.lease = draft
 		claim.Leases = append(claim.Leases, draft)
@@ -194,7 +195,7 @@ func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
 		if err != nil {
 			return err
 		}
-		draft.ID, draft.Container, draft.Bound = s.labels[occupancy.LeaseLabel], s.container, true
+		draft.ID, draft.Container, draft.Bound = s.labels[usage.LeaseLabel], s.container, true
 		claim.Leases = append(claim.Leases, draft)
 		renewed = append(renewed, bdfs(c.node, s.gpus))
 	}
@@ -206,13 +207,13 @@ func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
 	if !slices.ContainsFunc(c.wants, func(w want) bool { return w.selection.Count > 0 }) {
 		claim.GPUs = claim.Named // else any that come free help
 	}
-	claim.Choose = func(holders []occupancy.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
+	claim.Choose = func(holders []usage.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
 		chosen, err := c.choose(holders, reserved)
 		return append(chosen, renewed...), err
 	}
 	_, err := w.take(claim)
 	// Those of containers that run are not to be given back.
-	w.leases = slices.DeleteFunc(w.leases, func(l occupancy.Lease) bool { return l.Bound })
+	w.leases = slices.DeleteFunc(w.leases, func(l usage.Lease) bool { return l.Bound })
 	return err
 }
 
@@ -224,5 +225,5 @@ func (c *composer) named() []gpu.BDF {
 			all = append(all, bdfs(c.node, w.selection.Explicit)...)
 		}
 	}
-	return occupancy.Sorted(all)
+	return usage.Sorted(all)
 }

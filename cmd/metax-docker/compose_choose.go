@@ -10,9 +10,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // want is a service that is to get GPUs.
@@ -21,7 +22,7 @@ type want struct {
 	selection request.Selection
 	policy    alloc.Policy
 	share     bool
-	lease     occupancy.Lease
+	lease     usage.Lease
 	// before are the GPUs of the container that it had, if they are what it asks
 	// for: with these and its labels the container can stay.
 	before  []int
@@ -34,7 +35,7 @@ type want struct {
 type settled struct {
 	service   string
 	gpus      []int
-	lease     occupancy.Lease
+	lease     usage.Lease
 	labels    map[string]string
 	container string
 	leased    bool // the lease that the labels name is there
@@ -60,7 +61,7 @@ type composer struct {
 	explanation string
 }
 
-func (w *wrapper) newComposer(p *project, node gpu.Node, starting []string, state occupancy.State) (*composer, error) {
+func (w *wrapper) newComposer(p *project, node gpu.Node, starting []string, state lease.State) (*composer, error) {
 	graph, warnings := topology.New(node)
 	c := &composer{node: node, picker: alloc.New(graph), explain: p.cmd.Options.Explain}
 	for _, service := range p.asking() {
@@ -108,9 +109,9 @@ func (w *wrapper) newComposer(p *project, node gpu.Node, starting []string, stat
 
 // lease returns the labels of the container's lease, nil where it has none or
 // names that of another, and whether the lease is there.
-func (r resident) lease(state occupancy.State) (labels map[string]string, leased bool) {
-	id, gpus := r.labels[occupancy.LeaseLabel], r.labels[occupancy.GPUsLabel]
-	if !occupancy.ValidID(id) || gpus == "" {
+func (r resident) lease(state lease.State) (labels map[string]string, leased bool) {
+	id, gpus := r.labels[usage.LeaseLabel], r.labels[usage.GPUsLabel]
+	if !usage.ValidID(id) || gpus == "" {
 		return nil, false
 	}
 	l := state.Lease(id)
@@ -118,7 +119,7 @@ func (r resident) lease(state occupancy.State) (labels map[string]string, leased
 	if l != nil && l.Container != r.id && !mine {
 		return nil, false
 	}
-	return map[string]string{occupancy.LeaseLabel: id, occupancy.GPUsLabel: gpus}, l != nil
+	return map[string]string{usage.LeaseLabel: id, usage.GPUsLabel: gpus}, l != nil
 }
 
 // suits reports whether these GPUs are what is requested.
@@ -145,7 +146,7 @@ func (c *composer) size(w want) int {
 // choose settles all services, and returns the GPUs of the wants in their order:
 // first those named, then those that a stopped container had and that are still
 // free, then so many of the rest, together.
-func (c *composer) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
+func (c *composer) choose(holders []usage.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
 	chosen := make([][]int, len(c.wants))
 	taken := map[int]string{} // GPU → service of the project
 	for _, s := range c.living {
@@ -196,7 +197,7 @@ func (c *composer) choose(holders []occupancy.Holder, reserved []gpu.BDF) ([][]g
 }
 
 // refuse says why a service cannot have the GPUs that it names.
-func (c *composer) refuse(w want, gpus []int, taken map[int]string, holders []occupancy.Holder, reserved []gpu.BDF) error {
+func (c *composer) refuse(w want, gpus []int, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) error {
 	if w.share {
 		return nil
 	}
@@ -205,11 +206,11 @@ func (c *composer) refuse(w want, gpus []int, taken map[int]string, holders []oc
 			return fmt.Errorf("services %q and %q both request GPU %d. To give it to both: --gpus-share", other, w.service, g)
 		}
 		err := refusal(c.node.GPUs[g], holders, reserved)
-		var held *occupancy.HeldError
+		var held *lease.HeldError
 		switch {
 		case errors.As(err, &held) && w.selection.All:
 			free, busy := divide(c.node, taken, holders, reserved)
-			return fmt.Errorf("service %q: %w", w.service, &occupancy.FullError{Want: len(gpus), Free: len(free), Held: len(busy), Of: len(gpus)})
+			return fmt.Errorf("service %q: %w", w.service, &lease.FullError{Want: len(gpus), Free: len(free), Held: len(busy), Of: len(gpus)})
 		case held != nil:
 			return fmt.Errorf("service %q: %w", w.service, err)
 		case err != nil:
@@ -241,7 +242,7 @@ func (c *composer) count(chosen [][]int, free, busy []int) error {
 		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones (metax-ctk device list)", total, len(counts), len(healthy))
 	}
 	if total > len(free) {
-		return &occupancy.FullError{Want: total, Free: len(free), Held: len(busy), Of: len(healthy)}
+		return &lease.FullError{Want: total, Free: len(free), Held: len(busy), Of: len(healthy)}
 	}
 	answers, err := compose.Joint(c.picker, free, counts, c.explain)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/docker"
+	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // The labels by which compose knows its containers.
@@ -25,13 +25,13 @@ type resident struct {
 	id      string
 	labels  map[string]string
 	// container is what else is known of it, once it was asked for.
-	container occupancy.Container
+	container usage.Container
 }
 
 // lives reports whether the container has its GPUs whatever comes.
 func (r resident) lives() bool {
 	switch r.container.State {
-	case occupancy.Running, occupancy.Paused, occupancy.Restarting:
+	case usage.Running, usage.Paused, usage.Restarting:
 		return true
 	}
 	return false

@@ -13,9 +13,11 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // dockers is the namespace of docker's containers, of which docker tells more.
@@ -24,9 +26,9 @@ const dockers = "moby"
 // containerd are the sources for containerd without its client, which takes
 // longer to start than all that this program does. The directories of its tasks
 // say whether there is one that nobody knows yet; only then metax-ctk is asked.
-func (w *wrapper) containerd(proc *procfs.Proc, _ occupancy.Devices, s occupancy.State) []occupancy.Source {
+func (w *wrapper) containerd(proc *procfs.Proc, _ holders.Devices, s lease.State) []lease.Source {
 	running, err := w.tasks(proc)
-	var sources []occupancy.Source
+	var sources []lease.Source
 	for _, address := range assign.ContainerdAddresses(s, running, cmp.Or(w.address, assign.Containerd("", w.Getenv))) {
 		own := slices.DeleteFunc(slices.Clone(running), func(t procfs.Task) bool {
 			return t.Namespace == dockers || t.Address != address && assign.Resolve(t.Address) != address
@@ -76,14 +78,14 @@ func (t tasks) Name() (engine, endpoint string) { return "containerd", t.address
 
 // Look returns the running containers. What metax-ctk does not tell of one has
 // no GPU of ours.
-func (t tasks) Look(ctx context.Context, q occupancy.Question) (occupancy.Sight, error) {
+func (t tasks) Look(ctx context.Context, q usage.Question) (usage.Sight, error) {
 	if len(t.running) == 0 {
-		return occupancy.Sight{Partial: t.err != nil}, t.err
+		return usage.Sight{Partial: t.err != nil}, t.err
 	}
 	var told *ps.Occupancy
-	var sight occupancy.Sight
+	var sight usage.Sight
 	for _, task := range t.running {
-		c := occupancy.Container{Engine: "containerd", Namespace: task.Namespace, ID: task.ID, State: occupancy.Running}
+		c := usage.Container{Engine: "containerd", Namespace: task.Namespace, ID: task.ID, State: usage.Running}
 		facts, known := q.Seen[c.Key()]
 		known = known && len(c.ID) == 64 // a name may be another container's by now
 		if !known && told == nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // engine is the engine behind the client, by the client's name.
@@ -44,13 +45,13 @@ func (w *wrapper) keep(node gpu.Node, root, socket string) error {
 }
 
 // draft is the nth lease of ours but for its GPUs.
-func (w *wrapper) draft(n int, verb, socket string, share bool) (occupancy.Lease, error) {
+func (w *wrapper) draft(n int, verb, socket string, share bool) (usage.Lease, error) {
 	client, err := w.keeper.Proc.Self()
 	if err != nil {
-		return occupancy.Lease{}, err
+		return usage.Lease{}, err
 	}
-	l := occupancy.Lease{
-		ID: occupancy.LeaseID(w.keeper.Boot, client, n), Engine: w.engine(),
+	l := usage.Lease{
+		ID: usage.LeaseID(w.keeper.Boot, client, n), Engine: w.engine(),
 		Verb: verb, Client: client, User: assign.Me(), Shared: share,
 	}
 	switch l.Engine {
@@ -63,13 +64,13 @@ func (w *wrapper) draft(n int, verb, socket string, share bool) (occupancy.Lease
 }
 
 // take gives the GPUs to the claim, and says what is to be said.
-func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
+func (w *wrapper) take(c lease.Claim) ([]usage.Lease, error) {
 	if most := w.keeper.WaitMax; c.Wait > most {
 		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", c.Wait, w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
 		c.Wait = most
 	}
-	c.Request = occupancy.LeaseID(w.keeper.Boot, c.Leases[0].Client, 0)
-	w.keeper.Clamped = func(requests []occupancy.Ticket) { w.warn("%s", assign.Clamped(requests, w.keeper.WaitMax)) }
+	c.Request = usage.LeaseID(w.keeper.Boot, c.Leases[0].Client, 0)
+	w.keeper.Clamped = func(requests []lease.Ticket) { w.warn("%s", assign.Clamped(requests, w.keeper.WaitMax)) }
 	c.Waiting = func(err error) {
 		w.say("waiting up to %s: %v", c.Wait, err)
 	}
@@ -78,7 +79,7 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 		w.warn("the leases are rebuilt from what engines and clients know: %s", taken.Lost)
 	}
 	w.unseen(taken.Looks)
-	var waited *occupancy.WaitError
+	var waited *lease.WaitError
 	switch {
 	case err == nil:
 		w.leases = taken.Leases
@@ -86,16 +87,16 @@ func (w *wrapper) take(c occupancy.Claim) ([]occupancy.Lease, error) {
 			w.giveBack()
 			return nil, err
 		}
-	case errors.Is(err, occupancy.ErrBusy) && c.Wait == 0 && !errors.As(err, &waited):
+	case errors.Is(err, lease.ErrBusy) && c.Wait == 0 && !errors.As(err, &waited):
 		err = fmt.Errorf("%w. To wait: --gpus-wait=10m", err)
 	}
 	return taken.Leases, err
 }
 
 // unseen says which sources kept something from us.
-func (w *wrapper) unseen(looks []occupancy.Look) {
+func (w *wrapper) unseen(looks []lease.Look) {
 	for _, look := range looks {
-		if look.Err != nil && !errors.Is(look.Err, occupancy.ErrAbsent) && (w.explains || !quiet(look)) {
+		if look.Err != nil && !errors.Is(look.Err, usage.ErrAbsent) && (w.explains || !quiet(look)) {
 			w.warn("%s", blind(look))
 		}
 	}
@@ -103,10 +104,10 @@ func (w *wrapper) unseen(looks []occupancy.Look) {
 
 // nobodyThere reports that the daemon which is to make the container is not
 // there: nothing would ever tell what became of the lease.
-func nobodyThere(t occupancy.Taken) error {
+func nobodyThere(t lease.Taken) error {
 	for _, lease := range t.Leases {
 		for _, look := range t.Looks {
-			if look.Engine == lease.Engine && look.Endpoint == lease.Endpoint && lease.Engine == "docker" && errors.Is(look.Err, occupancy.ErrAbsent) {
+			if look.Engine == lease.Engine && look.Endpoint == lease.Endpoint && lease.Engine == "docker" && errors.Is(look.Err, usage.ErrAbsent) {
 				return fmt.Errorf("there is no docker daemon at %s: start docker, or name the daemon in DOCKER_HOST", look.Endpoint)
 			}
 		}
@@ -116,12 +117,12 @@ func nobodyThere(t occupancy.Taken) error {
 
 // quiet reports whether a source is one that only root may look into, and that
 // gives no sign of having what it hides: nobody wants to read of it every time.
-func quiet(l occupancy.Look) bool {
+func quiet(l lease.Look) bool {
 	return errors.Is(l.Err, fs.ErrPermission) && len(l.Containers) == 0 && l.Engine != "docker"
 }
 
 // blind says what a source that failed keeps from us.
-func blind(l occupancy.Look) string {
+func blind(l lease.Look) string {
 	name := l.Engine
 	if l.Endpoint != "" {
 		name += " at " + l.Endpoint
@@ -159,24 +160,24 @@ func (w *wrapper) giveBack() {
 }
 
 // ownLabels are the labels that only we may give.
-var ownLabels = []string{occupancy.LeaseLabel, occupancy.GPUsLabel, occupancy.SlicesLabel}
+var ownLabels = []string{usage.LeaseLabel, usage.GPUsLabel, usage.SlicesLabel}
 
 // leaseLabels are the labels that tie a container to its lease.
-func leaseLabels(lease occupancy.Lease, gpus []gpu.GPU) map[string]string {
+func leaseLabels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
 	indices := make([]string, len(gpus))
 	for i, g := range gpus {
 		indices[i] = strconv.Itoa(g.Index)
 	}
-	all := map[string]string{occupancy.LeaseLabel: lease.ID, occupancy.GPUsLabel: strings.Join(indices, ",")}
+	all := map[string]string{usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ",")}
 	if len(lease.Slices) > 0 {
-		all[occupancy.SlicesLabel] = strings.Join(lease.Slices, ",")
+		all[usage.SlicesLabel] = strings.Join(lease.Slices, ",")
 	}
 	return all
 }
 
 // labels are the options for the labels. An engine that keeps labels to itself gets
 // that of the lease as an annotation too, which stands in the bundle.
-func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
+func (w *wrapper) labels(lease usage.Lease, gpus []gpu.GPU) []string {
 	var labels, annotations []string
 	all := leaseLabels(lease, gpus)
 	for _, key := range ownLabels {
@@ -185,7 +186,7 @@ func (w *wrapper) labels(lease occupancy.Lease, gpus []gpu.GPU) []string {
 			continue
 		}
 		labels = append(labels, "--label="+key+"="+value)
-		if lease.Engine == "podman" && key != occupancy.GPUsLabel {
+		if lease.Engine == "podman" && key != usage.GPUsLabel {
 			annotations = append(annotations, "--annotation="+key+"="+value)
 		}
 	}

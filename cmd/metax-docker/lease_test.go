@@ -14,37 +14,39 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // Docker is run only with all leases that were taken for it; where it does not
 // come to run, they are given back. A state that was lost stays lost.
 func TestBecome(t *testing.T) {
-	ours := []occupancy.Lease{
-		{ID: "aaaaaaaaaaaa", Rev: 1, GPUs: []gpu.BDF{{Bus: 1}}, Client: occupancy.Client{PID: 7}},
-		{ID: "bbbbbbbbbbbb", Rev: 1, GPUs: []gpu.BDF{{Bus: 2}}, Client: occupancy.Client{PID: 7}},
+	ours := []usage.Lease{
+		{ID: "aaaaaaaaaaaa", Rev: 1, GPUs: []gpu.BDF{{Bus: 1}}, Client: usage.Client{PID: 7}},
+		{ID: "bbbbbbbbbbbb", Rev: 1, GPUs: []gpu.BDF{{Bus: 2}}, Client: usage.Client{PID: 7}},
 	}
-	others := occupancy.Lease{ID: "cccccccccccc", Rev: 1, GPUs: []gpu.BDF{{Bus: 3}}, Client: occupancy.Client{PID: 8}}
+	others := usage.Lease{ID: "cccccccccccc", Rev: 1, GPUs: []gpu.BDF{{Bus: 3}}, Client: usage.Client{PID: 8}}
 	taken := ours[1]
 	taken.Client.PID, taken.Rev = 8, 2
 	broken := errors.New("exec format error")
 	for name, tc := range map[string]struct {
-		there, left []occupancy.Lease // nil is no state
+		there, left []usage.Lease // nil is no state
 		missing     error
 		runs        bool
 		want        string
 	}{
-		"all there":         {append(ours, others), []occupancy.Lease{others}, nil, true, "exec format error"},
-		"no client":         {append(ours, others), []occupancy.Lease{others}, broken, false, "exec format error"},
-		"one was released":  {[]occupancy.Lease{ours[0], others}, []occupancy.Lease{others}, nil, false, "lease bbbbbbbbbbbb is not there any more"},
-		"one is another's":  {[]occupancy.Lease{ours[0], taken}, []occupancy.Lease{taken}, nil, false, "lease bbbbbbbbbbbb is not there any more"},
+		"all there":         {append(ours, others), []usage.Lease{others}, nil, true, "exec format error"},
+		"no client":         {append(ours, others), []usage.Lease{others}, broken, false, "exec format error"},
+		"one was released":  {[]usage.Lease{ours[0], others}, []usage.Lease{others}, nil, false, "lease bbbbbbbbbbbb is not there any more"},
+		"one is another's":  {[]usage.Lease{ours[0], taken}, []usage.Lease{taken}, nil, false, "lease bbbbbbbbbbbb is not there any more"},
 		"the state is lost": {nil, nil, nil, false, "lease aaaaaaaaaaaa is not there any more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book := ledger.New(filepath.Join(t.TempDir(), "leases"), "boot")
 			if tc.there != nil {
-				err := book.Update(t.Context(), func(s *occupancy.State) error { s.Leases = tc.there; return nil })
+				err := book.Update(t.Context(), func(s *lease.State) error { s.Leases = tc.there; return nil })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -56,7 +58,7 @@ func TestBecome(t *testing.T) {
 					Exec: func(string, []string, []string) error { runs = true; return broken },
 				},
 				client: "docker", missing: tc.missing, leases: ours,
-				keeper: assign.Keeper{Keeper: &occupancy.Keeper{Store: book}, Ledger: book},
+				keeper: assign.Keeper{Keeper: &lease.Keeper{Store: book}, Ledger: book},
 			}
 			if _, err := w.become([]string{"run"}); runs != tc.runs || err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("runs %v, error is %v, want %q", runs, err, tc.want)
@@ -65,7 +67,7 @@ func TestBecome(t *testing.T) {
 			if err != nil || state.New != (tc.there == nil) {
 				t.Fatalf("new %v, %v", state.New, err)
 			}
-			if d := cmp.Diff(append([]occupancy.Lease{}, tc.left...), state.Leases); d != "" {
+			if d := cmp.Diff(append([]usage.Lease{}, tc.left...), state.Leases); d != "" {
 				t.Error(d)
 			}
 		})
@@ -86,23 +88,23 @@ func TestEngine(t *testing.T) {
 	for _, test := range []struct {
 		client, env string
 		args        []string
-		want        occupancy.Lease
+		want        usage.Lease
 	}{
-		{client: "docker", want: occupancy.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
-		{client: "docker", env: "/none/c.sock", want: occupancy.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
-		{client: "/usr/local/bin/moby", want: occupancy.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
-		{client: "podman", env: "/none/c.sock", want: occupancy.Lease{Engine: "podman"}},
-		{client: "/usr/bin/nerdctl", want: occupancy.Lease{Engine: "containerd", Endpoint: usual}},
-		{client: "nerdctl", env: "/none/c.sock", want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/c.sock"}},
-		{client: "nerdctl", env: "unix:///none/c.sock", want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/c.sock"}},
-		{client: "nerdctl", env: dir + "/link.sock", want: occupancy.Lease{Engine: "containerd", Endpoint: dir + "/real.sock"}},
-		{client: "nerdctl", env: "/none/c.sock", args: []string{"--address", "/none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
-		{client: "nerdctl", args: []string{"--address=unix:///none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
-		{client: "nerdctl", args: []string{"-a", "/none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
-		{client: "nerdctl", args: []string{"-H", "/none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
-		{client: "nerdctl", args: []string{"--host=/none/h.sock", "-a/none/o.sock", "run"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
-		{client: "nerdctl", args: []string{"run", "--address=/none/o.sock"}, want: occupancy.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
-		{client: "nerdctl", args: []string{"run", "-a", "stdout"}, want: occupancy.Lease{Engine: "containerd", Endpoint: usual}},
+		{client: "docker", want: usage.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
+		{client: "docker", env: "/none/c.sock", want: usage.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
+		{client: "/usr/local/bin/moby", want: usage.Lease{Engine: "docker", Endpoint: "/none/d.sock"}},
+		{client: "podman", env: "/none/c.sock", want: usage.Lease{Engine: "podman"}},
+		{client: "/usr/bin/nerdctl", want: usage.Lease{Engine: "containerd", Endpoint: usual}},
+		{client: "nerdctl", env: "/none/c.sock", want: usage.Lease{Engine: "containerd", Endpoint: "/none/c.sock"}},
+		{client: "nerdctl", env: "unix:///none/c.sock", want: usage.Lease{Engine: "containerd", Endpoint: "/none/c.sock"}},
+		{client: "nerdctl", env: dir + "/link.sock", want: usage.Lease{Engine: "containerd", Endpoint: dir + "/real.sock"}},
+		{client: "nerdctl", env: "/none/c.sock", args: []string{"--address", "/none/o.sock", "run"}, want: usage.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"--address=unix:///none/o.sock", "run"}, want: usage.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"-a", "/none/o.sock", "run"}, want: usage.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"-H", "/none/o.sock", "run"}, want: usage.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"--host=/none/h.sock", "-a/none/o.sock", "run"}, want: usage.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"run", "--address=/none/o.sock"}, want: usage.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
+		{client: "nerdctl", args: []string{"run", "-a", "stdout"}, want: usage.Lease{Engine: "containerd", Endpoint: usual}},
 	} {
 		w := wrapper{keeper: assign.Keeper{Proc: assign.Proc()}, client: test.client}
 		w.Getenv = func(name string) string {
@@ -126,12 +128,12 @@ func TestEngine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := w.draft(0, occupancy.VerbRun, socket, false)
+		l, err := w.draft(0, usage.VerbRun, socket, false)
 		if err != nil || l.Engine != test.want.Engine || l.Endpoint != test.want.Endpoint {
 			t.Errorf("%s %q with %q: %s at %q, %v", test.client, test.args, test.env, l.Engine, l.Endpoint, err)
 		}
 		looked := ""
-		for _, source := range w.containerd(assign.Proc(), occupancy.Devices{}, occupancy.State{}) {
+		for _, source := range w.containerd(assign.Proc(), holders.Devices{}, lease.State{}) {
 			if _, endpoint := source.Name(); endpoint == l.Endpoint {
 				looked = endpoint
 			}

@@ -16,10 +16,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // plan finds out what the container gets, and returns docker's options that give
@@ -185,16 +186,16 @@ func (w *wrapper) inject(g given, way config.Value, daemon answer) (compose.Give
 
 // obtain chooses the GPUs among the free ones of this node and takes the lease of
 // them: none for a dry run, nor for a node elsewhere, of which all are free.
-func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at node.Where, socket string) ([]gpu.GPU, *occupancy.Lease, error) {
+func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at node.Where, socket string) ([]gpu.GPU, *usage.Lease, error) {
 	o := cmd.Options
-	var holders []occupancy.Holder
+	var holders []usage.Holder
 	if at.IsHost() {
 		if err := w.keep(c.node, at.Root, socket); err != nil {
 			return nil, nil, err
 		}
 	}
 	var indices []int
-	var lease *occupancy.Lease
+	var lease *usage.Lease
 	var err error
 	switch {
 	case o.DryRun:
@@ -253,7 +254,7 @@ func givable(node gpu.Node, g gpu.GPU) error {
 }
 
 // lease takes the lease of one container.
-func (w *wrapper) lease(cmd dockerargs.Command, c *chooser, socket string) ([]int, *occupancy.Lease, error) {
+func (w *wrapper) lease(cmd dockerargs.Command, c *chooser, socket string) ([]int, *usage.Lease, error) {
 	parts := c.slices()
 	draft, err := w.draft(0, cmd.Verb, socket, c.share || parts != nil)
 	if err != nil {
@@ -263,9 +264,9 @@ func (w *wrapper) lease(cmd dockerargs.Command, c *chooser, socket string) ([]in
 		draft.Slices = append(draft.Slices, s.Name())
 	}
 	var indices []int
-	leases, err := w.take(occupancy.Claim{
-		Leases: []occupancy.Lease{draft},
-		Choose: func(holders []occupancy.Holder, reserved []gpu.BDF) (_ [][]gpu.BDF, err error) {
+	leases, err := w.take(lease.Claim{
+		Leases: []usage.Lease{draft},
+		Choose: func(holders []usage.Holder, reserved []gpu.BDF) (_ [][]gpu.BDF, err error) {
 			if indices, err = c.choose(holders, reserved); err != nil {
 				return nil, err
 			}

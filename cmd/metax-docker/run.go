@@ -15,7 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // docker's own exit codes for what goes wrong before the container runs.
@@ -47,10 +47,10 @@ type wrapper struct {
 	missing  error  // why there is no client; printing a command needs none
 	address  string // socket of the containerd behind the client, if it is nerdctl
 	keeper   assign.Keeper
-	leases   []occupancy.Lease // taken for the command that is about to run
-	explains bool              // whether everything is to be said
-	retired  bool              // that a policy no longer exists was said
-	ahead    <-chan listed     // containerd's tasks, once
+	leases   []usage.Lease // taken for the command that is about to run
+	explains bool          // whether everything is to be said
+	retired  bool          // that a policy no longer exists was said
+	ahead    <-chan listed // containerd's tasks, once
 }
 
 // run ends in the client; it returns an exit code only where it did not get

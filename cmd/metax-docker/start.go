@@ -13,9 +13,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/docker"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // start takes back the GPUs of the containers that are about to be started, or
@@ -37,7 +38,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if err := w.keep(node, at.Root, socket); err != nil {
 		return err
 	}
-	claim := occupancy.Claim{Share: cmd.Options.Share, Wait: cmd.Options.Wait}
+	claim := lease.Claim{Share: cmd.Options.Share, Wait: cmd.Options.Wait}
 	var want [][]gpu.BDF
 	first := map[gpu.BDF]string{} // who of the named has the GPU
 	owner := map[string]string{}  // who of them has the slice
@@ -50,7 +51,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		}
 		// One that runs has its GPUs, but between stop and start of a restart it
 		// does not run.
-		runs := (c.State == occupancy.Running || c.State == occupancy.Paused) && cmd.Verb == "start"
+		runs := (c.State == usage.Running || c.State == usage.Paused) && cmd.Verb == "start"
 		// What has slices of a GPU does not hold it.
 		whole := slices.DeleteFunc(slices.Clone(c.GPUs), func(bdf gpu.BDF) bool {
 			g, _ := node.Lookup(bdf)
@@ -73,12 +74,12 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 			}
 			first[bdf] = name
 		}
-		lease, err := w.draft(len(want), occupancy.VerbStart, socket, cmd.Options.Share)
+		lease, err := w.draft(len(want), usage.VerbStart, socket, cmd.Options.Share)
 		if err != nil {
 			return err
 		}
 		claim.Spare = append(claim.Spare, lease.ID)
-		if occupancy.ValidID(c.Lease) {
+		if usage.ValidID(c.Lease) {
 			lease.ID = c.Lease // compose looks for it when it makes the container anew
 		}
 		lease.Container, lease.Started = c.ID, c.Started
@@ -91,13 +92,13 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if len(want) == 0 || cmd.Options.DryRun {
 		return nil
 	}
-	claim.GPUs = occupancy.Sorted(claim.GPUs)
+	claim.GPUs = usage.Sorted(claim.GPUs)
 	claim.Count = len(claim.GPUs)
-	claim.Choose = func(holders []occupancy.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
+	claim.Choose = func(holders []usage.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
 		for _, l := range claim.Leases {
 			for _, part := range l.Slices {
-				if held := occupancy.HeldSlice(holders, part); held != nil && !claim.Share {
-					return nil, &occupancy.HeldError{GPU: parent(node, part), Slice: part, Holder: *held}
+				if held := usage.HeldSlice(holders, part); held != nil && !claim.Share {
+					return nil, &lease.HeldError{GPU: parent(node, part), Slice: part, Holder: *held}
 				}
 			}
 		}
@@ -113,7 +114,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		return want, nil
 	}
 	_, err = w.take(claim)
-	if errors.Is(err, occupancy.ErrBusy) {
+	if errors.Is(err, lease.ErrBusy) {
 		return fmt.Errorf("%s %s: %w. To start anyway: --gpus-share", cmd.Verb, strings.Join(cmd.Names, " "), err)
 	}
 	return err

@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // wish is one way in which a container asks for devices: an annotation, or a mount
@@ -135,7 +136,7 @@ func served(t *testing.T, node gpu.Node, text []byte) ([]gpu.BDF, error) {
 	for _, name := range names {
 		found = append(found, bdfs[name]...)
 	}
-	return occupancy.Sorted(found), nil
+	return usage.Sorted(found), nil
 }
 
 // TestAsked compares what counts as held with what the runtime shim gives: the
@@ -150,7 +151,7 @@ func TestAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	devices := occupancy.NewDevices(node, root)
+	devices := holders.NewDevices(node, root)
 	m := maker{rand.New(rand.NewPCG(7, 11)), node}
 	gave, refused, nothing := 0, 0, 0
 	for range 5000 {
@@ -204,5 +205,5 @@ func (m maker) apart(t *testing.T, text []byte) []gpu.BDF {
 		one, _ := served(t, m.node, config(t, nil, []wish{{mount.Destination, mount.Source}}))
 		found = append(found, one...)
 	}
-	return occupancy.Sorted(found)
+	return usage.Sorted(found)
 }

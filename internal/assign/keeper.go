@@ -1,4 +1,4 @@
-// Package assign opens the leases of a node of this machine: an occupancy.Keeper over the
+// Package assign opens the leases of a node of this machine: a lease.Keeper over the
 // state file, the engines and the processes. metax-ctk and metax-docker share it, so both
 // see the same holders.
 package assign
@@ -20,12 +20,14 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/docker"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // Dir is where the leases of a host are.
@@ -49,16 +51,16 @@ type Config struct {
 	WaitMax time.Duration
 	// Containerd are the sources for containerd; it is not linked here, because
 	// its client is slow to start.
-	Containerd func(*procfs.Proc, occupancy.Devices, occupancy.State) []occupancy.Source
+	Containerd func(*procfs.Proc, holders.Devices, lease.State) []lease.Source
 }
 
-// Keeper is an occupancy.Keeper with its parts.
+// Keeper is a lease.Keeper with its parts.
 type Keeper struct {
-	*occupancy.Keeper
+	*lease.Keeper
 	Ledger  *ledger.Ledger
 	Proc    *procfs.Proc
 	Boot    string
-	Devices occupancy.Devices
+	Devices holders.Devices
 }
 
 // New returns the keeper for the node.
@@ -84,12 +86,12 @@ func New(c Config) (Keeper, error) {
 	book := ledger.New(dir, boot)
 	book.DefaultGID = gid
 	k := Keeper{Ledger: book, Proc: proc, Boot: boot, Devices: devices(c.Node, root)}
-	k.Keeper = &occupancy.Keeper{
+	k.Keeper = &lease.Keeper{
 		WaitMax: c.WaitMax,
 		Store:   book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
 		Ignore: strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
-		Sources: func(s occupancy.State) []occupancy.Source {
-			var all []occupancy.Source
+		Sources: func(s lease.State) []lease.Source {
+			var all []lease.Source
 			for _, socket := range sockets(c.Socket, s) {
 				all = append(all, docker.New(socket, k.Devices))
 			}
@@ -106,7 +108,7 @@ func New(c Config) (Keeper, error) {
 }
 
 // Clamped says of requests that they wait no longer than most from now on.
-func Clamped(requests []occupancy.Ticket, most time.Duration) string {
+func Clamped(requests []lease.Ticket, most time.Duration) string {
 	ids := make([]string, len(requests))
 	for i, r := range requests {
 		ids[i] = r.ID
@@ -116,8 +118,8 @@ func Clamped(requests []occupancy.Ticket, most time.Duration) string {
 
 // devices are those of the node. CDI names mean GPUs of a simulated node only where a
 // CDI spec of this machine says so.
-func devices(node gpu.Node, root *hostfs.Root) occupancy.Devices {
-	d := occupancy.NewDevices(node, root)
+func devices(node gpu.Node, root *hostfs.Root) holders.Devices {
+	d := holders.NewDevices(node, root)
 	if d.Real() {
 		return d
 	}
@@ -138,7 +140,7 @@ func devices(node gpu.Node, root *hostfs.Root) occupancy.Devices {
 }
 
 // sockets are those of the daemon in use, of docker's own, and of the leases.
-func sockets(used string, s occupancy.State) []string {
+func sockets(used string, s lease.State) []string {
 	all := []string{Resolve(DockerSocket)}
 	if used != "" {
 		all = append(all, Resolve(used))
@@ -160,7 +162,7 @@ func Containerd(option string, getenv func(string) string) string {
 
 // ContainerdAddresses are the containerds that run tasks, that leases name, and the
 // others, ascending, each by its one name.
-func ContainerdAddresses(s occupancy.State, tasks []procfs.Task, others ...string) []string {
+func ContainerdAddresses(s lease.State, tasks []procfs.Task, others ...string) []string {
 	for _, t := range tasks {
 		others = append(others, t.Address)
 	}
@@ -191,8 +193,8 @@ func Resolve(socket string) string {
 }
 
 // Me is the user who runs this program.
-func Me() *occupancy.User {
-	u := &occupancy.User{UID: uint32(os.Getuid())}
+func Me() *usage.User {
+	u := &usage.User{UID: uint32(os.Getuid())}
 	if account, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil {
 		u.Name = terminal.Line(account.Username)
 	}

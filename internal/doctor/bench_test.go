@@ -19,10 +19,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -171,21 +173,21 @@ func (b *bench) write() {
 			}
 			return cdi.Generate(node, opt)
 		},
-		Leases: func(ctx context.Context, node gpu.Node) (occupancy.Report, error) {
+		Leases: func(ctx context.Context, node gpu.Node) (lease.Report, error) {
 			k, err := b.keeper(node)
 			if err != nil {
-				return occupancy.Report{}, err
+				return lease.Report{}, err
 			}
 			if !b.processes {
 				all := k.Sources
-				k.Keeper.Sources = func(s occupancy.State) []occupancy.Source {
-					return slices.DeleteFunc(all(s), func(s occupancy.Source) bool { name, _ := s.Name(); return name != "docker" })
+				k.Keeper.Sources = func(s lease.State) []lease.Source {
+					return slices.DeleteFunc(all(s), func(s lease.Source) bool { name, _ := s.Name(); return name != "docker" })
 				}
 			}
 			report, err := k.Report(ctx)
 			for i := range report.Looks {
 				// Of some processes not even root sees everything, in some sandboxes.
-				if l := &report.Looks[i]; l.Engine == occupancy.Processes {
+				if l := &report.Looks[i]; l.Engine == usage.Processes {
 					l.Partial, l.Err = false, nil
 				}
 			}
@@ -201,7 +203,7 @@ func (b *bench) write() {
 func (b *bench) keeper(node gpu.Node) (assign.Keeper, error) {
 	return assign.New(assign.Config{
 		Node: node, Root: b.dir, Socket: b.path("var/run/docker.sock"),
-		Containerd: func(*procfs.Proc, occupancy.Devices, occupancy.State) []occupancy.Source { return nil },
+		Containerd: func(*procfs.Proc, holders.Devices, lease.State) []lease.Source { return nil },
 	})
 }
 

@@ -15,8 +15,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // drop takes entries out of a tree, with all below.
@@ -66,17 +67,17 @@ func (b *bench) record(change func(n *gpu.Node)) {
 }
 
 // lease puts a lease into the host's own ledger.
-func (b *bench) lease(l occupancy.Lease) {
+func (b *bench) lease(l usage.Lease) {
 	b.t.Helper()
 	k, err := b.keeper(simulated(b.t, b.name))
 	b.must(err)
 	self, err := k.Proc.Self()
 	b.must(err)
-	if l.Client == (occupancy.Client{}) {
+	if l.Client == (usage.Client{}) {
 		l.Client = self
 	}
-	l.Since, l.Verb = time.Now(), occupancy.VerbRun
-	b.must(k.Ledger.Update(context.Background(), func(s *occupancy.State) error {
+	l.Since, l.Verb = time.Now(), usage.VerbRun
+	b.must(k.Ledger.Update(context.Background(), func(s *lease.State) error {
 		s.Leases = append(s.Leases, l)
 		return nil
 	}))

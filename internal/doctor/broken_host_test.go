@@ -10,8 +10,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/image"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // brokenHosts are nodes on which the rest is broken.
@@ -152,23 +152,23 @@ var brokenHosts = []brokenNode{
 	{
 		check: "lease-state", severity: Error, what: "can be written by everybody", fix: "chmod o-w DIR/run/metax-container-toolkit/leases",
 		host: func(b *bench) {
-			b.lease(occupancy.Lease{ID: "aaaaaaaaaaaa", GPUs: b.bdfs(0)})
+			b.lease(usage.Lease{ID: "aaaaaaaaaaaa", GPUs: b.bdfs(0)})
 			b.must(os.Chmod(b.path("run/metax-container-toolkit/leases"), 0o777))
 		},
 	},
 	{
 		check: "lease-lost", severity: Warning, what: "the file of leases is damaged", fix: "metax-ctk --root DIR lease gc",
 		host: func(b *bench) {
-			b.lease(occupancy.Lease{ID: "aaaaaaaaaaaa", GPUs: b.bdfs(0)})
+			b.lease(usage.Lease{ID: "aaaaaaaaaaaa", GPUs: b.bdfs(0)})
 			b.put("run/metax-container-toolkit/leases/leases.json", "{")
 		},
 	},
 	{
 		check: "lease-over", severity: Info, what: "lease aaaaaaaaaaaa is over", fix: "metax-ctk --root DIR lease gc",
 		host: func(b *bench) {
-			b.lease(occupancy.Lease{
+			b.lease(usage.Lease{
 				ID: "aaaaaaaaaaaa", GPUs: b.bdfs(0), Engine: "docker", Endpoint: b.path("var/run/docker.sock"),
-				Client: occupancy.Client{PID: 1 << 22, Start: 1}, Container: strings.Repeat("a", 64), Bound: true,
+				Client: usage.Client{PID: 1 << 22, Start: 1}, Container: strings.Repeat("a", 64), Bound: true,
 			})
 		},
 	},
@@ -178,7 +178,7 @@ var brokenHosts = []brokenNode{
 	},
 	{
 		check: "lease-gone", severity: Warning, what: "lease aaaaaaaaaaaa holds GPU 0000:ff:00.0, which is not there", fix: "metax-ctk --root DIR lease release aaaaaaaaaaaa --force",
-		host: func(b *bench) { b.lease(occupancy.Lease{ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{{Bus: 0xff}}}) },
+		host: func(b *bench) { b.lease(usage.Lease{ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{{Bus: 0xff}}}) },
 	},
 	{
 		check: "holders-seen", severity: Warning, what: "docker at DIR/var/run/docker.sock: ", fix: "metax-ctk --root DIR ps",

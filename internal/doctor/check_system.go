@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -233,7 +233,7 @@ var leaseChecks = []Check{
 			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs in use by its containers look free", f.command("ps"))
 		}
 	}),
-	firstOf("holders-outside", "GPUs are in use by containers only", func(f *Facts) []occupancy.Holder { return f.Leases.Holders }, func(f *Facts, h occupancy.Holder, found *findings) {
+	firstOf("holders-outside", "GPUs are in use by containers only", func(f *Facts) []usage.Holder { return f.Leases.Holders }, func(f *Facts, h usage.Holder, found *findings) {
 		if h.Lease == nil && h.Container == nil && len(h.Processes) > 0 {
 			of := those(h.GPUs, func(gpu.BDF) bool { return true }, gpu.BDF.String)
 			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, list(of)),

@@ -13,7 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 )
 
 // The bounds: of the vendor's programs, each; of any other question; of all
@@ -56,7 +56,7 @@ type Config struct {
 	// Want makes the spec that the node would get; nil leaves drift out.
 	Want func(node gpu.Node, opt cdi.Options) (*specs.Spec, error)
 	// Leases looks who holds GPUs; nil leaves them out. LeaseDir is where they are.
-	Leases   func(ctx context.Context, node gpu.Node) (occupancy.Report, error)
+	Leases   func(ctx context.Context, node gpu.Node) (lease.Report, error)
 	LeaseDir string
 	// DockerSocket is that of the docker daemon.
 	DockerSocket string

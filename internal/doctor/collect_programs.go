@@ -13,7 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/image"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy/ledger"
+	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 )
 
 // wrapper is the program that users type.

@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/image"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 )
 
 // Facts are what the collectors found of a node. What they could not find out is
@@ -251,7 +251,7 @@ type Unsafe struct {
 
 // Leases are who holds which GPU.
 type Leases struct {
-	occupancy.Report
+	lease.Report
 	// Err is why they cannot be read; Fix is the command that the error names.
 	Err, Fix string
 	// Dir is their directory, empty where nobody could look, and Present whether it

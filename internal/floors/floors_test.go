@@ -27,12 +27,13 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // that beside lists.
 var floors = map[string]int{
 	"internal/alloc": 0, "internal/cause": 0, "internal/compat": 0, "internal/gpu": 0, "internal/jsontree": 0, "internal/ldconf": 0,
-	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/wording": 0,
+	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/usage": 0,
+	"internal/wording": 0,
 
 	"internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1, "internal/hostfs": 1,
 
 	"internal/backup": 2, "internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2,
-	"internal/engine": 2, "internal/hook": 2, "internal/image": 2, "internal/occupancy": 2, "internal/oci": 2, "internal/runc": 2,
+	"internal/engine": 2, "internal/holders": 2, "internal/hook": 2, "internal/image": 2, "internal/lease": 2, "internal/oci": 2, "internal/runc": 2,
 	"internal/sim": 2, "internal/snapshot": 2,
 
 	"internal/assign": 3, "internal/doctor": 3, "internal/node": 3, "internal/ps": 3, "internal/setup": 3,
@@ -48,10 +49,14 @@ var beside = map[string][]string{
 	"internal/request":  {"internal/gpu", "internal/wording"},
 	"internal/svg":      {"internal/terminal"},
 	"internal/topology": {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
+	"internal/usage":    {"internal/gpu"},
 }
 
 // What floor 0 may not import, nor any library but the standard one.
-var impure = []string{"os", "net", "net/http", "log", "log/slog", "time", "syscall"}
+var impure = []string{"os", "net", "net/http", "log", "log/slog", "syscall"}
+
+// What floor 0 may not call; a time.Time and a time.Duration are values.
+var clocks = map[string]string{"time": `After|AfterFunc|NewTicker|NewTimer|Now|Since|Sleep|Tick|Until`}
 
 // What rooms on other floors may not import.
 var forbidden = map[string][]string{
@@ -158,6 +163,9 @@ func TestFloors(t *testing.T) {
 			continue
 		}
 		seen[from] = true
+		if floors[from] == 0 && uses(t, p, clocks) {
+			t.Errorf("%s looks at the clock or waits, which floor 0 may not", path)
+		}
 		for _, imported := range p.Imports {
 			if target, ours := strings.CutPrefix(imported, module); ours {
 				to, _ := room(target)

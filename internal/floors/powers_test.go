@@ -73,15 +73,9 @@ func TestPowers(t *testing.T) {
 		if !ours {
 			continue
 		}
-		for _, name := range p.GoFiles {
-			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, power := range powers {
-				if has(file, power.names) {
-					found[i][path] = true
-				}
+		for i, power := range powers {
+			if uses(t, p, power.names) {
+				found[i][path] = true
 			}
 		}
 	}
@@ -92,8 +86,19 @@ func TestPowers(t *testing.T) {
 	}
 }
 
-// has reports whether a file uses one of the names.
-func has(file *ast.File, names map[string]string) (yes bool) {
+// uses reports whether a file of the package uses one of the names.
+func uses(t *testing.T, p pkg, names map[string]string) bool {
+	t.Helper()
+	return slices.ContainsFunc(p.GoFiles, func(name string) bool {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fileUses(file, names)
+	})
+}
+
+func fileUses(file *ast.File, names map[string]string) (yes bool) {
 	patterns := map[string]*regexp.Regexp{} // by the package's name in the file
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
@@ -121,8 +126,8 @@ func has(file *ast.File, names map[string]string) (yes bool) {
 	return yes
 }
 
-// TestHas plants some uses.
-func TestHas(t *testing.T) {
+// TestFileUses plants some uses.
+func TestFileUses(t *testing.T) {
 	for source, want := range map[string]bool{
 		`import "os"; var x = os.Getenv("X")`:                          false,
 		`import "os"; func f() { os.OpenFile("x", 0, 0) }`:             true,
@@ -137,7 +142,7 @@ func TestHas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := has(file, powers[0].names); got != want {
+		if got := fileUses(file, powers[0].names); got != want {
 			t.Errorf("%s: %t, want %t", source, got, want)
 		}
 	}

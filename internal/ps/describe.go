@@ -8,20 +8,21 @@ import (
 	"strconv"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // Describe puts a report about the node in the form that is printed.
-func Describe(node gpu.Node, report occupancy.Report) Occupancy {
+func Describe(node gpu.Node, report lease.Report) Occupancy {
 	d := describer{node, map[uint32]string{}}
 	o := Occupancy{
-		APIVersion: occupancy.APIVersion, Kind: OccupancyKind, GPUs: make([]GPU, 0, len(node.GPUs)),
+		APIVersion: lease.APIVersion, Kind: OccupancyKind, GPUs: make([]GPU, 0, len(node.GPUs)),
 		Containers: d.containers(report.Looks), Queue: d.queue(report), Sources: Sources(report.Looks), Lost: report.State.Lost,
 	}
 	for _, g := range node.GPUs {
 		row := GPU{Index: g.Index, UUID: g.UUID, BDF: g.BDF, Healthy: g.Healthy, Parts: g.Parts(), Holders: []Holder{}}
-		for _, h := range occupancy.Held(report.Holders, g.BDF) {
+		for _, h := range usage.Held(report.Holders, g.BDF) {
 			row.Holders = append(row.Holders, d.holder(h, g.BDF))
 		}
 		o.GPUs = append(o.GPUs, row)
@@ -30,10 +31,10 @@ func Describe(node gpu.Node, report occupancy.Report) Occupancy {
 }
 
 // DescribeLeases puts the leases of a report in the form that is printed.
-func DescribeLeases(node gpu.Node, report occupancy.Report) Leases {
+func DescribeLeases(node gpu.Node, report lease.Report) Leases {
 	d := describer{node, map[uint32]string{}}
 	out := Leases{
-		APIVersion: occupancy.APIVersion, Kind: LeasesKind, Leases: []Lease{},
+		APIVersion: lease.APIVersion, Kind: LeasesKind, Leases: []Lease{},
 		Queue: d.queue(report), Sources: Sources(report.Looks), Lost: report.State.Lost,
 	}
 	for _, h := range report.Holders {
@@ -51,7 +52,7 @@ func DescribeLeases(node gpu.Node, report occupancy.Report) Leases {
 }
 
 // DescribeClosed puts leases that are over in the form that is printed.
-func DescribeClosed(node gpu.Node, closed []occupancy.Closed) []Lease {
+func DescribeClosed(node gpu.Node, closed []lease.Closed) []Lease {
 	d := describer{node, map[uint32]string{}}
 	out := []Lease{}
 	for _, c := range closed {
@@ -63,14 +64,14 @@ func DescribeClosed(node gpu.Node, closed []occupancy.Closed) []Lease {
 }
 
 // Sources says how each look went.
-func Sources(looks []occupancy.Look) []Source {
+func Sources(looks []lease.Look) []Source {
 	out := []Source{}
 	for _, l := range looks {
 		s := Source{Engine: l.Engine, Endpoint: l.Endpoint, Status: OK}
 		// Of processes at least our own can be seen.
-		seen := len(l.Containers) > 0 || l.Engine == occupancy.Processes
+		seen := len(l.Containers) > 0 || l.Engine == usage.Processes
 		switch {
-		case errors.Is(l.Err, occupancy.ErrAbsent):
+		case errors.Is(l.Err, usage.ErrAbsent):
 			s.Status = Absent
 		case l.Err != nil && !seen:
 			s.Status = Failed
@@ -94,13 +95,13 @@ type describer struct {
 	users map[uint32]string
 }
 
-func (d describer) holder(h occupancy.Holder, bdf gpu.BDF) Holder {
+func (d describer) holder(h usage.Holder, bdf gpu.BDF) Holder {
 	out := Holder{State: h.State(), Sources: []string{}, Processes: []Process{}}
 	if h.Lease != nil {
 		l := d.lease(*h.Lease, out.State)
 		out.Lease, out.User, out.Since = &l, l.User, l.Since
 		if slices.Contains(h.Lease.GPUs, bdf) {
-			out.Sources = append(out.Sources, occupancy.FromLease)
+			out.Sources = append(out.Sources, usage.FromLease)
 		}
 	}
 	if h.Container != nil {
@@ -108,7 +109,7 @@ func (d describer) holder(h occupancy.Holder, bdf gpu.BDF) Holder {
 		out.Container = &c
 		// A privileged container has the GPUs of its lease, if it has one.
 		if slices.Contains(h.Container.GPUs, bdf) || h.Container.Privileged && len(out.Sources) > 0 {
-			out.Sources = append(out.Sources, occupancy.FromContainer)
+			out.Sources = append(out.Sources, usage.FromContainer)
 		}
 		if h.Lease == nil {
 			out.Since = c.Created
@@ -120,7 +121,7 @@ func (d describer) holder(h occupancy.Holder, bdf gpu.BDF) Holder {
 		}
 	}
 	if len(out.Processes) > 0 {
-		out.Sources = append(out.Sources, occupancy.FromProcess)
+		out.Sources = append(out.Sources, usage.FromProcess)
 		if h.Lease == nil {
 			out.User = out.Processes[0].User
 		}
@@ -128,7 +129,7 @@ func (d describer) holder(h occupancy.Holder, bdf gpu.BDF) Holder {
 	return out
 }
 
-func (d describer) lease(l occupancy.Lease, state string) Lease {
+func (d describer) lease(l usage.Lease, state string) Lease {
 	out := Lease{
 		ID: l.ID, GPUs: d.indices(l.GPUs), BDFs: l.GPUs, Slices: l.Slices, State: state, Shared: l.Shared, Verb: l.Verb, Engine: l.Engine,
 		Endpoint: l.Endpoint, Container: l.Container, PID: l.Client.PID, User: d.name(l.User), Since: l.Since,
@@ -139,7 +140,7 @@ func (d describer) lease(l occupancy.Lease, state string) Lease {
 	return out
 }
 
-func (d describer) container(c occupancy.Container) Container {
+func (d describer) container(c usage.Container) Container {
 	return Container{
 		Engine: c.Engine, Namespace: c.Namespace, ID: c.ID, Name: c.Name, Image: c.Image, Lease: c.Lease,
 		GPUs: d.indices(c.GPUs), Slices: c.Slices, Privileged: c.Privileged, State: c.State, Created: c.Created,
@@ -148,15 +149,15 @@ func (d describer) container(c occupancy.Container) Container {
 
 // containers are those of the looks that have GPUs or name a lease. What docker
 // and containerd both list is docker's, which comes first.
-func (d describer) containers(looks []occupancy.Look) []Container {
-	var found []occupancy.Container
+func (d describer) containers(looks []lease.Look) []Container {
+	var found []usage.Container
 	for _, l := range looks {
 		found = append(found, l.Containers...)
 	}
-	slices.SortStableFunc(found, func(a, b occupancy.Container) int {
+	slices.SortStableFunc(found, func(a, b usage.Container) int {
 		return cmp.Or(cmp.Compare(a.Key(), b.Key()), -cmp.Compare(a.Engine, b.Engine))
 	})
-	found = slices.CompactFunc(found, func(a, b occupancy.Container) bool { return a.Key() == b.Key() })
+	found = slices.CompactFunc(found, func(a, b usage.Container) bool { return a.Key() == b.Key() })
 	out := []Container{}
 	for _, c := range found {
 		if len(c.GPUs) > 0 || c.Lease != "" {
@@ -166,7 +167,7 @@ func (d describer) containers(looks []occupancy.Look) []Container {
 	return out
 }
 
-func (d describer) queue(r occupancy.Report) []Waiting {
+func (d describer) queue(r lease.Report) []Waiting {
 	out := []Waiting{}
 	for _, t := range r.State.Queue {
 		w := Waiting{
@@ -195,7 +196,7 @@ func (d describer) indices(bdfs []gpu.BDF) []int {
 	return out
 }
 
-func (d describer) name(u *occupancy.User) string {
+func (d describer) name(u *usage.User) string {
 	switch {
 	case u == nil:
 		return ""

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 var (
@@ -31,43 +32,43 @@ func node() gpu.Node {
 
 func TestDescribe(t *testing.T) {
 	uid := uint32(4242)
-	lease := occupancy.Lease{
+	trained := usage.Lease{
 		ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{bdf0, bdf1, lost}, Engine: "docker", Endpoint: "/d.sock", Verb: "run",
-		Client: occupancy.Client{PID: 7}, User: &occupancy.User{UID: uid, Name: "alice"}, Since: day, Container: long, Bound: true,
+		Client: usage.Client{PID: 7}, User: &usage.User{UID: uid, Name: "alice"}, Since: day, Container: long, Bound: true,
 	}
-	trainer := occupancy.Container{Engine: "docker", ID: long, State: occupancy.Running, Facts: occupancy.Facts{
-		Name: "trainer", Image: "train", Lease: lease.ID, GPUs: []gpu.BDF{bdf0, bdf1}, Created: day,
+	trainer := usage.Container{Engine: "docker", ID: long, State: usage.Running, Facts: usage.Facts{
+		Name: "trainer", Image: "train", Lease: trained.ID, GPUs: []gpu.BDF{bdf0, bdf1}, Created: day,
 	}}
 	twin := trainer
 	twin.Engine, twin.Namespace, twin.Name = "containerd", "moby", ""
-	idle := occupancy.Container{Engine: "containerd", Namespace: "k8s.io", ID: "idle", Facts: occupancy.Facts{Name: "idle"}}
-	exited := occupancy.Container{Engine: "containerd", Namespace: "k8s.io", ID: "old", State: occupancy.Exited, Facts: occupancy.Facts{GPUs: []gpu.BDF{bdf2}}}
-	late := occupancy.Container{Engine: "containerd", Namespace: "k8s.io", ID: "late", State: occupancy.Created, Facts: occupancy.Facts{Lease: "bbbbbbbbbbbb", Privileged: true}}
-	process := occupancy.Process{PID: 99, UID: uid, Command: "python3", Container: long, GPUs: []gpu.BDF{bdf1, bdf2}}
-	report := occupancy.Report{
-		State: occupancy.State{Lost: "it is damaged", Queue: []occupancy.Ticket{
-			{ID: "eeeeeeeeeeee", Count: 4, Client: occupancy.Client{PID: 8}, User: &occupancy.User{UID: uid}, Since: day, Marked: time.Hour},
+	idle := usage.Container{Engine: "containerd", Namespace: "k8s.io", ID: "idle", Facts: usage.Facts{Name: "idle"}}
+	exited := usage.Container{Engine: "containerd", Namespace: "k8s.io", ID: "old", State: usage.Exited, Facts: usage.Facts{GPUs: []gpu.BDF{bdf2}}}
+	late := usage.Container{Engine: "containerd", Namespace: "k8s.io", ID: "late", State: usage.Created, Facts: usage.Facts{Lease: "bbbbbbbbbbbb", Privileged: true}}
+	process := usage.Process{PID: 99, UID: uid, Command: "python3", Container: long, GPUs: []gpu.BDF{bdf1, bdf2}}
+	report := lease.Report{
+		State: lease.State{Lost: "it is damaged", Queue: []lease.Ticket{
+			{ID: "eeeeeeeeeeee", Count: 4, Client: usage.Client{PID: 8}, User: &usage.User{UID: uid}, Since: day, Marked: time.Hour},
 			{ID: "dddddddddddd", Count: 1, GPUs: []gpu.BDF{bdf1}, Since: day, Marked: time.Minute},
-			{ID: "cccccccccccc", Count: 1, Since: day, Marked: time.Hour, Ended: &occupancy.User{Name: "ann"}},
+			{ID: "cccccccccccc", Count: 1, Since: day, Marked: time.Hour, Ended: &usage.User{Name: "ann"}},
 		}},
 		Uptime: time.Hour + time.Second,
-		Holders: []occupancy.Holder{
-			{GPUs: []gpu.BDF{bdf0, bdf1, bdf2, lost}, Lease: &lease, Container: &trainer, Processes: []occupancy.Process{process}},
-			{GPUs: []gpu.BDF{bdf2}, Processes: []occupancy.Process{{PID: 5, UID: uid, Command: "sh", GPUs: []gpu.BDF{bdf2}}}},
+		Holders: []usage.Holder{
+			{GPUs: []gpu.BDF{bdf0, bdf1, bdf2, lost}, Lease: &trained, Container: &trainer, Processes: []usage.Process{process}},
+			{GPUs: []gpu.BDF{bdf2}, Processes: []usage.Process{{PID: 5, UID: uid, Command: "sh", GPUs: []gpu.BDF{bdf2}}}},
 		},
-		Looks: []occupancy.Look{
-			{Engine: "docker", Endpoint: "/d.sock", Sight: occupancy.Sight{Containers: []occupancy.Container{trainer}}},
-			{Engine: "containerd", Endpoint: "/c.sock", Sight: occupancy.Sight{Containers: []occupancy.Container{twin, idle, exited, late}}},
+		Looks: []lease.Look{
+			{Engine: "docker", Endpoint: "/d.sock", Sight: usage.Sight{Containers: []usage.Container{trainer}}},
+			{Engine: "containerd", Endpoint: "/c.sock", Sight: usage.Sight{Containers: []usage.Container{twin, idle, exited, late}}},
 		},
 	}
 
 	l := Lease{
-		ID: lease.ID, GPUs: []int{0, 1}, BDFs: lease.GPUs, State: "running", Verb: "run", Engine: "docker", Endpoint: "/d.sock",
+		ID: trained.ID, GPUs: []int{0, 1}, BDFs: trained.GPUs, State: "running", Verb: "run", Engine: "docker", Endpoint: "/d.sock",
 		Container: long, PID: 7, UID: &uid, User: "alice", Since: day,
 	}
 	c := Container{
-		Engine: "docker", ID: long, Name: "trainer", Image: "train", Lease: lease.ID, GPUs: []int{0, 1},
-		State: occupancy.Running, Created: day,
+		Engine: "docker", ID: long, Name: "trainer", Image: "train", Lease: trained.ID, GPUs: []int{0, 1},
+		State: usage.Running, Created: day,
 	}
 	holder := func(processes []Process, sources ...string) Holder {
 		return Holder{State: "running", Sources: sources, Lease: &l, Container: &c, Processes: processes, User: "alice", Since: day}
@@ -85,8 +86,8 @@ func TestDescribe(t *testing.T) {
 		},
 		Containers: []Container{
 			c,
-			{Engine: "containerd", Namespace: "k8s.io", ID: "late", Lease: "bbbbbbbbbbbb", GPUs: []int{}, Privileged: true, State: occupancy.Created},
-			{Engine: "containerd", Namespace: "k8s.io", ID: "old", GPUs: []int{2}, State: occupancy.Exited},
+			{Engine: "containerd", Namespace: "k8s.io", ID: "late", Lease: "bbbbbbbbbbbb", GPUs: []int{}, Privileged: true, State: usage.Created},
+			{Engine: "containerd", Namespace: "k8s.io", ID: "old", GPUs: []int{2}, State: usage.Exited},
 		},
 		Queue: []Waiting{
 			{ID: "eeeeeeeeeeee", Count: 4, GPUs: []int{}, State: InLine, PID: 8, User: "4242", Since: day},
@@ -112,12 +113,12 @@ func TestDescribe(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []occupancy.Container{trainer, exited, late} {
+	for _, c := range []usage.Container{trainer, exited, late} {
 		if d := cmp.Diff(c.Facts, back.Facts(c.Key())); d != "" {
 			t.Errorf("%s: %s", c.Key(), d)
 		}
 	}
-	if d := cmp.Diff(occupancy.Facts{}, back.Facts(idle.Key())); d != "" {
+	if d := cmp.Diff(usage.Facts{}, back.Facts(idle.Key())); d != "" {
 		t.Error(d)
 	}
 }
@@ -127,15 +128,15 @@ func TestDescribe(t *testing.T) {
 func TestPrivileged(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		holder occupancy.Holder
+		holder usage.Holder
 		want   string
 	}{
-		{"its lease", occupancy.Holder{Lease: &occupancy.Lease{GPUs: []gpu.BDF{bdf0}}, Container: &occupancy.Container{Facts: occupancy.Facts{Privileged: true}}}, "lease+container"},
-		{"another GPU", occupancy.Holder{Lease: &occupancy.Lease{GPUs: []gpu.BDF{bdf1}}, Container: &occupancy.Container{Facts: occupancy.Facts{Privileged: true}}}, ""},
-		{"without privilege", occupancy.Holder{Lease: &occupancy.Lease{GPUs: []gpu.BDF{bdf0}}, Container: &occupancy.Container{}}, "lease"},
+		{"its lease", usage.Holder{Lease: &usage.Lease{GPUs: []gpu.BDF{bdf0}}, Container: &usage.Container{Facts: usage.Facts{Privileged: true}}}, "lease+container"},
+		{"another GPU", usage.Holder{Lease: &usage.Lease{GPUs: []gpu.BDF{bdf1}}, Container: &usage.Container{Facts: usage.Facts{Privileged: true}}}, ""},
+		{"without privilege", usage.Holder{Lease: &usage.Lease{GPUs: []gpu.BDF{bdf0}}, Container: &usage.Container{}}, "lease"},
 	} {
 		tc.holder.GPUs = []gpu.BDF{bdf0}
-		got := Describe(node(), occupancy.Report{Holders: []occupancy.Holder{tc.holder}})
+		got := Describe(node(), lease.Report{Holders: []usage.Holder{tc.holder}})
 		if have := strings.Join(got.GPUs[0].Holders[0].Sources, "+"); have != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, have, tc.want)
 		}
@@ -143,11 +144,11 @@ func TestPrivileged(t *testing.T) {
 }
 
 func TestDescribeLeases(t *testing.T) {
-	lease := func(id string) occupancy.Lease { return occupancy.Lease{ID: id, GPUs: []gpu.BDF{bdf0}} }
-	a, b := lease("aaaaaaaaaaaa"), lease("bbbbbbbbbbbb")
-	got := DescribeLeases(node(), occupancy.Report{
-		Holders: []occupancy.Holder{{Lease: &b, Container: &occupancy.Container{ID: "c", Facts: occupancy.Facts{Name: "n"}, State: occupancy.Created}}, {Processes: []occupancy.Process{{}}}},
-		Closed:  []occupancy.Closed{{Lease: a, Why: "its container is gone"}},
+	made := func(id string) usage.Lease { return usage.Lease{ID: id, GPUs: []gpu.BDF{bdf0}} }
+	a, b := made("aaaaaaaaaaaa"), made("bbbbbbbbbbbb")
+	got := DescribeLeases(node(), lease.Report{
+		Holders: []usage.Holder{{Lease: &b, Container: &usage.Container{ID: "c", Facts: usage.Facts{Name: "n"}, State: usage.Created}}, {Processes: []usage.Process{{}}}},
+		Closed:  []lease.Closed{{Lease: a, Why: "its container is gone"}},
 	})
 	want := []Lease{
 		{ID: a.ID, GPUs: []int{0}, BDFs: a.GPUs, State: "over", Why: "its container is gone"},
@@ -156,28 +157,28 @@ func TestDescribeLeases(t *testing.T) {
 	if d := cmp.Diff(want, got.Leases); d != "" {
 		t.Error(d)
 	}
-	if text, err := json.Marshal(DescribeLeases(node(), occupancy.Report{})); err != nil || strings.Contains(string(text), "null") {
+	if text, err := json.Marshal(DescribeLeases(node(), lease.Report{})); err != nil || strings.Contains(string(text), "null") {
 		t.Errorf("%s, %v", text, err)
 	}
 }
 
 func TestSources(t *testing.T) {
-	some := occupancy.Sight{Containers: []occupancy.Container{{}}}
+	some := usage.Sight{Containers: []usage.Container{{}}}
 	failure := errors.New("first\nsecond")
 	for _, tc := range []struct {
 		name string
-		look occupancy.Look
+		look lease.Look
 		want Source
 	}{
-		{"all", occupancy.Look{Engine: "docker", Sight: some}, Source{Status: OK}},
-		{"not there", occupancy.Look{Engine: "docker", Err: fmt.Errorf("no docker: %w", occupancy.ErrAbsent)}, Source{Status: Absent, Message: "no docker: not on this machine"}},
-		{"nothing", occupancy.Look{Engine: "docker", Sight: occupancy.Sight{Partial: true}, Err: failure}, Source{Status: Failed, Message: "first; second"}},
-		{"some", occupancy.Look{Engine: "docker", Sight: some, Err: failure}, Source{Status: Partial, Message: "first; second"}},
-		{"some, without a reason", occupancy.Look{Engine: "docker", Sight: occupancy.Sight{Partial: true}}, Source{Status: Partial}},
-		{"our own processes", occupancy.Look{Engine: "processes", Err: failure}, Source{Status: Partial, Message: "first; second"}},
+		{"all", lease.Look{Engine: "docker", Sight: some}, Source{Status: OK}},
+		{"not there", lease.Look{Engine: "docker", Err: fmt.Errorf("no docker: %w", usage.ErrAbsent)}, Source{Status: Absent, Message: "no docker: not on this machine"}},
+		{"nothing", lease.Look{Engine: "docker", Sight: usage.Sight{Partial: true}, Err: failure}, Source{Status: Failed, Message: "first; second"}},
+		{"some", lease.Look{Engine: "docker", Sight: some, Err: failure}, Source{Status: Partial, Message: "first; second"}},
+		{"some, without a reason", lease.Look{Engine: "docker", Sight: usage.Sight{Partial: true}}, Source{Status: Partial}},
+		{"our own processes", lease.Look{Engine: "processes", Err: failure}, Source{Status: Partial, Message: "first; second"}},
 	} {
 		tc.want.Engine = tc.look.Engine
-		if d := cmp.Diff([]Source{tc.want}, Sources([]occupancy.Look{tc.look})); d != "" {
+		if d := cmp.Diff([]Source{tc.want}, Sources([]lease.Look{tc.look})); d != "" {
 			t.Errorf("%s: %s", tc.name, d)
 		}
 	}

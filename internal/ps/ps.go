@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/occupancy"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // The kinds that the documents of metax-ctk ps and metax-ctk lease list state.
@@ -44,8 +44,8 @@ type GPU struct {
 
 // Holder is one who holds the GPU that it stands with.
 type Holder struct {
-	State string `json:"state"` // occupancy.Holder.State
-	// Sources are the origins that tell of this GPU: occupancy.FromLease and so on.
+	State string `json:"state"` // usage.Holder.State
+	// Sources are the origins that tell of this GPU: usage.FromLease and so on.
 	Sources   []string   `json:"sources"`
 	Lease     *Lease     `json:"lease,omitempty"`
 	Container *Container `json:"container,omitempty"`
@@ -64,7 +64,7 @@ type Lease struct {
 	BDFs []gpu.BDF `json:"bdfs"`
 	// Slices are the parts of them that it is about; none if it is about them whole.
 	Slices    []string `json:"slices,omitempty"`
-	State     string   `json:"state"` // occupancy.Holder.State, or Over
+	State     string   `json:"state"` // usage.Holder.State, or Over
 	Shared    bool     `json:"shared"`
 	Verb      string   `json:"verb"`
 	Engine    string   `json:"engine,omitempty"`
@@ -92,12 +92,12 @@ type Container struct {
 	Name      string `json:"name,omitempty"`
 	Image     string `json:"image,omitempty"`
 	// Lease is the label that it has: a claim.
-	Lease      string                   `json:"lease,omitempty"`
-	GPUs       []int                    `json:"gpus"`             // whose devices it was given
-	Slices     []string                 `json:"slices,omitempty"` // by name, as far as it is known
-	Privileged bool                     `json:"privileged"`
-	State      occupancy.ContainerState `json:"state,omitempty"`
-	Created    time.Time                `json:"created,omitzero"`
+	Lease      string               `json:"lease,omitempty"`
+	GPUs       []int                `json:"gpus"`             // whose devices it was given
+	Slices     []string             `json:"slices,omitempty"` // by name, as far as it is known
+	Privileged bool                 `json:"privileged"`
+	State      usage.ContainerState `json:"state,omitempty"`
+	Created    time.Time            `json:"created,omitzero"`
 }
 
 // Process is a process that has a GPU open.
@@ -167,14 +167,14 @@ type Leases struct {
 	Lost       string    `json:"lost,omitempty"`
 }
 
-// Facts are those of the container with a key of occupancy.Container.Key. A
+// Facts are those of the container with a key of usage.Container.Key. A
 // container that is not among the containers has no GPUs.
-func (o Occupancy) Facts(key string) occupancy.Facts {
+func (o Occupancy) Facts(key string) usage.Facts {
 	for _, c := range o.Containers {
-		if occupancy.Key(c.Engine, c.Namespace, c.ID) != key {
+		if usage.Key(c.Engine, c.Namespace, c.ID) != key {
 			continue
 		}
-		f := occupancy.Facts{Name: c.Name, Image: c.Image, Lease: c.Lease, Slices: c.Slices, Privileged: c.Privileged, Created: c.Created}
+		f := usage.Facts{Name: c.Name, Image: c.Image, Lease: c.Lease, Slices: c.Slices, Privileged: c.Privileged, Created: c.Created}
 		for _, g := range o.GPUs {
 			if slices.Contains(c.GPUs, g.Index) {
 				f.GPUs = append(f.GPUs, g.BDF)
@@ -182,5 +182,5 @@ func (o Occupancy) Facts(key string) occupancy.Facts {
 		}
 		return f
 	}
-	return occupancy.Facts{}
+	return usage.Facts{}
 }

@@ -2,7 +2,7 @@ package request
 
 // How a container asks for devices where there is no --gpus: the annotation that is
 // called like the kind, and these. Package oci reads them to serve them, package
-// occupancy to count what is held.
+// internal/holders to count what is in use.
 const (
 	// CDIAnnotations begins the annotations of CDI, whose values are comma lists of
 	// qualified device names of any kind.

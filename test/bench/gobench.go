@@ -22,8 +22,8 @@ var benchmarks = []struct {
 	{"internal/cdi", ".", "50ms", benchRuns},
 	{"internal/alloc", ".", "50ms", benchRuns},
 	{"internal/dockerargs", ".", "50ms", benchRuns},
-	{"internal/occupancy/ledger", ".", "50ms", benchRuns},
-	{"internal/occupancy/procfs", "^BenchmarkMany$", "1x", 5},
+	{"internal/lease/ledger", ".", "50ms", benchRuns},
+	{"internal/holders/procfs", "^BenchmarkMany$", "1x", 5},
 }
 
 const benchRuns = 20

@@ -1,0 +1,158 @@
+package holders
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// bundle is the part of an OCI bundle's config.json that tells which devices the
+// container has, or asks for.
+type bundle struct {
+	Annotations map[string]string `json:"annotations"`
+	Mounts      []Mount           `json:"mounts"` // by any case of its names
+	Hooks       map[string][]hook `json:"hooks"`  // by stage
+	Linux       *struct {
+		Devices []struct {
+			Path  string `json:"path"` // in the container
+			Type  string `json:"type"`
+			Major int64  `json:"major"`
+			Minor int64  `json:"minor"`
+		} `json:"devices"`
+		Resources *struct {
+			Devices []rule `json:"devices"`
+		} `json:"resources"`
+	} `json:"linux"`
+}
+
+// hook is a program that the runtime runs for the container.
+type hook struct {
+	Path string   `json:"path"`
+	Args []string `json:"args"`
+}
+
+// gives reports whether the hook is metax-hook as it gives GPUs; the hooks of a CDI
+// spec are metax-hook with other actions. What metax-hook gives before the bundle
+// is made stands in the bundle.
+func (h hook) gives() bool {
+	return filepath.Base(h.Path) == "metax-hook" && slices.Contains(h.Args, "prestart")
+}
+
+// hooked reports whether a hook gives the container what it asks for.
+func (b *bundle) hooked() bool {
+	for _, stage := range b.Hooks {
+		if slices.ContainsFunc(stage, hook.gives) {
+			return true
+		}
+	}
+	return false
+}
+
+// unserved are the annotations that say something of a container which neither the
+// shim nor a hook serves. Kubernetes' engines serve CDI names themselves; what they
+// gave to a privileged container does not show among its devices.
+func (b *bundle) unserved() map[string]string {
+	kept := map[string]string{}
+	for key, value := range b.Annotations {
+		if key == usage.SlicesLabel || b.privileged() && strings.HasPrefix(key, request.CDIAnnotations) {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// rule is a rule of the device cgroup.
+type rule struct {
+	Allow  bool   `json:"allow"`
+	Type   string `json:"type"`
+	Major  *int64 `json:"major"`
+	Minor  *int64 `json:"minor"`
+	Access string `json:"access"`
+}
+
+// everything reports whether the rule opens all devices.
+func (r rule) everything() bool {
+	return r.Allow && (r.Type == "" || r.Type == "a") && r.Major == nil && r.Minor == nil && strings.Contains(r.Access, "rw")
+}
+
+// privileged reports whether the container has the devices of the whole host.
+func (b *bundle) privileged() bool {
+	return b.Linux != nil && b.Linux.Resources != nil && slices.ContainsFunc(b.Linux.Resources.Devices, rule.everything)
+}
+
+// Bundle returns the facts that the text of a bundle's config.json tells: the
+// GPUs, and the lease of an annotation. What the container asks for counts if a
+// hook of the bundle gives it, or if shim is true: its runtime may be the shim. A
+// privileged container has the devices of the whole host, and of them those count
+// that it asks for by name; what else it uses, its processes tell.
+func (d Devices) Bundle(config []byte, shim bool) (usage.Facts, error) {
+	var b bundle
+	if err := json.Unmarshal(config, &b); err != nil {
+		return usage.Facts{}, fmt.Errorf("read OCI bundle configuration: %w", err)
+	}
+	facts := usage.Facts{Lease: b.Annotations[usage.LeaseLabel], Privileged: b.privileged()}
+	asks, lists := b.Annotations, b.Mounts
+	if !shim && !b.hooked() {
+		asks, lists = b.unserved(), nil
+	}
+	found := d.Asked(asks, lists)
+	given := b.Linux != nil && !facts.Privileged && d.gave(b)
+	if given {
+		found = append(found, d.given(b)...)
+	}
+	facts.GPUs = usage.Sorted(found)
+	evidence := Evidence{Annotations: asks, GPUs: facts.GPUs}
+	if given {
+		for _, device := range b.Linux.Devices {
+			evidence.Numbers = append(evidence.Numbers, Number{uint32(device.Major), uint32(device.Minor)})
+		}
+		for _, m := range b.Mounts {
+			evidence.Paths = append(evidence.Paths, m.Source)
+		}
+	}
+	facts.Slices = d.Slices(evidence)
+	return facts, nil
+}
+
+// gave reports whether the container's devices may be those of the node: it has a
+// device or a mount from below the node's root. A device that is given as it is
+// called on the host has that path in the container, and what is given by CDI comes
+// with the driver's files.
+func (d Devices) gave(b bundle) bool {
+	for _, device := range b.Linux.Devices {
+		if d.below(device.Path) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.Mounts, func(m Mount) bool { return d.below(m.Source) })
+}
+
+// given are the GPUs whose nodes the container gets.
+func (d Devices) given(b bundle) []gpu.BDF {
+	var found []gpu.BDF
+	for _, device := range b.Linux.Devices {
+		if device.Type != "c" && device.Type != "u" {
+			continue
+		}
+		n := Number{uint32(device.Major), uint32(device.Minor)}
+		if int64(n.Major) != device.Major || int64(n.Minor) != device.Minor {
+			continue // what is cut off would mean another device
+		}
+		if bdf, ok := d.Number(n); ok {
+			found = append(found, bdf)
+		}
+	}
+	// In a user namespace a node cannot be made, and is mounted instead.
+	for _, m := range b.Mounts {
+		if bdf, ok := d.byPath[m.Source]; ok {
+			found = append(found, bdf)
+		}
+	}
+	return found
+}

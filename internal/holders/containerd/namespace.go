@@ -1,0 +1,79 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/api/types/task"
+	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// namespace is one of containerd's namespaces, and the services that know it.
+type namespace struct {
+	name    string
+	records containers.Store
+	tasks   tasks.TasksClient
+	devices holders.Devices
+}
+
+// look returns the namespace's containers, ascending by ID. One whose bundle
+// cannot be read is left out, since its facts would be kept. Who has neither
+// GPUs nor a lease has no state.
+func (n namespace) look(ctx context.Context, q usage.Question) ([]usage.Container, error) {
+	ctx = namespaces.WithNamespace(ctx, n.name)
+	records, err := n.records.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list containers of namespace %s: %w", n.name, err)
+	}
+	slices.SortFunc(records, func(a, b containers.Container) int { return strings.Compare(a.ID, b.ID) })
+	found := make([]usage.Container, 0, len(records))
+	errs := make([]error, len(records))
+	var wg sync.WaitGroup
+	for i, record := range records {
+		c := usage.Container{Engine: engine, Namespace: n.name, ID: record.ID}
+		if c.Facts, errs[i] = facts(record, n.devices, q.Seen[c.Key()]); errs[i] != nil {
+			continue
+		}
+		found = append(found, c)
+		if len(c.GPUs) == 0 && c.Lease == "" {
+			continue
+		}
+		at := &found[len(found)-1] // does not move: found has the room
+		wg.Go(func() {
+			var process *task.Process
+			process, errs[i] = n.task(ctx, record.ID)
+			at.State, at.Init = life(process)
+			at.Keeps = keeps(record.Labels, process.GetExitStatus())
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			errs[i] = fmt.Errorf("container %s of namespace %s: %w", records[i].ID, n.name, err)
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// task returns the first process of a container: nil if it has none, and one of
+// unknown status beside an error.
+func (n namespace) task(ctx context.Context, id string) (*task.Process, error) {
+	answer, err := n.tasks.Get(ctx, &tasks.GetRequest{ContainerID: id})
+	if err == nil {
+		return answer.GetProcess(), nil
+	}
+	if err = errgrpc.ToNative(err); errdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	return &task.Process{Status: task.Status_UNKNOWN}, fmt.Errorf("ask for its task: %w", err)
+}

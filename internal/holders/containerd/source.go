@@ -1,0 +1,66 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// engine is what a Container of this source carries as its Engine.
+const engine = "containerd"
+
+// Source is one containerd.
+type Source struct {
+	address string
+	devices holders.Devices
+}
+
+// New returns the source that asks the containerd whose socket is at address, a
+// path of this machine, for GPUs with these devices.
+func New(address string, devices holders.Devices) Source { return Source{address, devices} }
+
+// Name returns "containerd" and the socket.
+func (s Source) Name() (name, endpoint string) { return engine, s.address }
+
+// Look lists the containers of every namespace. Its error wraps
+// usage.ErrAbsent where there is no such socket. What one namespace or task
+// withholds makes the Sight partial; a container whose task does not tell how it
+// is counts as running.
+func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error) {
+	conn, err := dial(ctx, s.address)
+	if err != nil {
+		return usage.Sight{}, err
+	}
+	defer conn.Close() // gRPC may never come to take it
+	client, err := open(s.address, conn)
+	if err != nil {
+		return usage.Sight{}, fmt.Errorf("connect to %s: %w", s.address, err)
+	}
+	defer client.Close()
+	names, err := client.NamespaceService().List(ctx)
+	if err != nil {
+		return usage.Sight{Partial: true}, fmt.Errorf("list namespaces at %s: %w", s.address, err)
+	}
+	slices.Sort(names)
+	found := make([][]usage.Container, len(names))
+	errs := make([]error, len(names))
+	tasks := client.TaskService()
+	var wg sync.WaitGroup
+	for i, name := range names {
+		wg.Go(func() {
+			n := namespace{name: name, records: client.ContainerService(), tasks: tasks, devices: s.devices}
+			found[i], errs[i] = n.look(ctx, q)
+		})
+	}
+	wg.Wait()
+	err = errors.Join(errs...)
+	if err != nil {
+		err = fmt.Errorf("ask containerd at %s: %w", s.address, err)
+	}
+	return usage.Sight{Containers: slices.Concat(found...), Partial: err != nil}, err
+}

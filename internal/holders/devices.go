@@ -1,0 +1,130 @@
+package holders
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// Number is a device number.
+type Number struct{ Major, Minor uint32 }
+
+// Devices tells which GPUs of a node a device means. Nodes that the GPUs share
+// mean none; those of a slice, and its names, mean the GPU that it is a part of.
+//
+// A simulated node has the device numbers of real ones, and its names. What others
+// have on this machine is not its: a number counts where something below the root
+// of the node stands beside it, a name unless the devices are Nameless.
+type Devices struct {
+	gpus     []gpu.GPU
+	root     string
+	nameless bool               // names mean GPUs of somebody else
+	byPath   map[string]gpu.BDF // on this machine
+	numbers  map[Number]gpu.BDF
+	parts    parts
+}
+
+// NewDevices returns the devices of the node whose files are below root.
+func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
+	d := Devices{gpus: node.GPUs, root: root.Dir(), byPath: map[string]gpu.BDF{}, numbers: map[Number]gpu.BDF{}}
+	d.parts = newParts(node, root)
+	for _, g := range node.GPUs {
+		paths := slices.Clone(g.Nodes)
+		for _, s := range g.Slices {
+			paths = append(paths, s.Nodes...)
+		}
+		for _, path := range paths {
+			d.byPath[root.Join(path)] = g.BDF
+			if device, err := root.Device(path); err == nil {
+				d.numbers[Number{device.Major, device.Minor}] = g.BDF
+			}
+		}
+	}
+	return d
+}
+
+// Nameless returns the devices without their names: what engines call
+// metax-tech.com/gpu=0 is a GPU of somebody else.
+func (d Devices) Nameless() Devices {
+	d.nameless = true
+	return d
+}
+
+// below reports whether a path of this machine is below the root of the node.
+func (d Devices) below(path string) bool {
+	return d.Real() || strings.HasPrefix(filepath.Clean(path), d.root+"/")
+}
+
+// Real reports whether the node is this machine, so that a device number means one
+// of its GPUs wherever it appears.
+func (d Devices) Real() bool { return d.root == "/" }
+
+// CDI returns the GPUs of a qualified CDI device name: none for another kind, or
+// for a name that the node does not have. A name of the spec means what it means
+// there, though it may be another GPU's serial number.
+func (d Devices) CDI(name string) []gpu.BDF {
+	if id, ok := strings.CutPrefix(name, request.SliceKind+"="); ok {
+		return d.sliced(id)
+	}
+	id, ok := strings.CutPrefix(name, request.CDIKind+"=")
+	if !ok || d.nameless {
+		return nil
+	}
+	if found := d.named(id); found != nil {
+		return found
+	}
+	req, err := request.Parse("[" + id + "]")
+	if err != nil {
+		return nil
+	}
+	selection, err := req.Resolve(d.gpus)
+	if err != nil {
+		return nil
+	}
+	return d.bdfs(func(g gpu.GPU) bool { return slices.Contains(selection.Explicit, g.Index) })
+}
+
+// Path returns the GPUs whose nodes are at a path of this machine, or below it.
+func (d Devices) Path(path string) []gpu.BDF {
+	path = filepath.Clean(path)
+	below := strings.TrimSuffix(path, "/") + "/"
+	var found []gpu.BDF
+	for at, bdf := range d.byPath {
+		if at == path || strings.HasPrefix(at, below) {
+			found = append(found, bdf)
+		}
+	}
+	return usage.Sorted(found)
+}
+
+// Number returns the GPU that a device number means.
+func (d Devices) Number(n Number) (gpu.BDF, bool) {
+	bdf, ok := d.numbers[n]
+	return bdf, ok
+}
+
+// Indices returns the GPUs with these indices; one that the node does not have
+// is left out.
+func (d Devices) Indices(indices ...int) []gpu.BDF {
+	return d.bdfs(func(g gpu.GPU) bool { return slices.Contains(indices, g.Index) })
+}
+
+// All returns the GPUs of the node, ascending.
+func (d Devices) All() []gpu.BDF {
+	return usage.Sorted(d.bdfs(func(gpu.GPU) bool { return true }))
+}
+
+func (d Devices) bdfs(want func(gpu.GPU) bool) []gpu.BDF {
+	var out []gpu.BDF
+	for _, g := range d.gpus {
+		if want(g) {
+			out = append(out, g.BDF)
+		}
+	}
+	return out
+}

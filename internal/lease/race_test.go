@@ -1,0 +1,7 @@
+//go:build race
+
+package lease
+
+// slowness is how many times fewer sequences the model goes through, as each takes
+// so much longer.
+const slowness = 5

@@ -1,0 +1,142 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// Patience is what a source that hangs may cost. One that minds its deadline has
+// the last fifth of it to say what it has.
+const Patience = 200 * time.Millisecond
+
+// WalkPatience is what a Progressing source may cost. It has Patience beyond that to
+// say what it has.
+const WalkPatience = 2 * time.Second
+
+// Source is one place to look for holders of GPUs.
+type Source interface {
+	// Name is the engine or Processes, and the endpoint: what a Lease carries
+	// as Engine and Endpoint.
+	Name() (engine, endpoint string)
+	// Look returns what is there now, with what could be seen also beside an
+	// error. It keeps to the context's deadline so far as the system lets it.
+	Look(ctx context.Context, q usage.Question) (usage.Sight, error)
+}
+
+// Look is what one source came back with.
+type Look struct {
+	Engine, Endpoint string
+	usage.Sight
+	Err error
+}
+
+// complete reports whether what the look does not show is not there.
+func (l Look) complete() bool { return l.Err == nil && !l.Partial }
+
+// Progressing is a Source whose work anybody can make long: it may take
+// WalkPatience, as long as Progress grows.
+type Progressing interface {
+	Source
+	Progress() uint64
+}
+
+// asked is a source that has been asked and has not answered yet.
+type asked struct {
+	Progressing        // nil for a source that may take Patience only
+	progress    uint64 // when it was last looked at
+	idle        bool   // it had made none by then
+}
+
+// gone reports whether the source is not to be waited for any longer, at the end of
+// another Patience. One that makes progress may have to wait for a processor once.
+func (a *asked) gone(begin time.Time) bool {
+	if a.Progressing == nil || time.Since(begin) > WalkPatience+Patience/2 {
+		return true
+	}
+	now, idle := a.Progress(), a.idle
+	a.progress, a.idle = now, now == a.progress
+	return idle && a.idle
+}
+
+// lookAll asks all sources at once. One that does not come back in time is left
+// to itself.
+func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
+	short, cancelShort := context.WithTimeout(ctx, Patience/5*4)
+	defer cancelShort()
+	long, cancelLong := context.WithTimeout(ctx, WalkPatience)
+	defer cancelLong()
+	looks := make([]Look, len(sources))
+	type answer struct {
+		i int
+		usage.Sight
+		err error
+	}
+	answers := make(chan answer, len(sources))
+	waiting := map[int]*asked{}
+	for i, s := range sources {
+		looks[i].Engine, looks[i].Endpoint = s.Name()
+		looks[i].Err = errLate
+		ctx := short
+		progressing, ok := s.(Progressing)
+		if ok {
+			looks[i].Err, ctx = errStuck, long
+		}
+		waiting[i] = &asked{Progressing: progressing}
+		go func() {
+			sight, err := s.Look(ctx, q)
+			answers <- answer{i, sight, err}
+		}()
+	}
+	again := time.NewTicker(Patience)
+	defer again.Stop()
+	for begin := time.Now(); len(waiting) > 0; {
+		select {
+		case a := <-answers:
+			delete(waiting, a.i)
+			looks[a.i].Sight, looks[a.i].Err = printable(a.Sight), a.err
+			// With a sight, the error says whose answer is missing.
+			if errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, usage.ErrUnfinished) && len(a.Containers) == 0 {
+				looks[a.i].Err = errLate
+			}
+		case <-again.C:
+			for i, s := range waiting {
+				if s.gone(begin) {
+					delete(waiting, i)
+				}
+			}
+		}
+	}
+	return looks
+}
+
+// What a source that hangs leaves behind.
+var (
+	errLate  = errors.New("no answer within " + Patience.String())
+	errStuck = fmt.Errorf("%w: no progress within %s", usage.ErrUnfinished, 2*Patience)
+)
+
+func isAbsent(l Look) bool { return errors.Is(l.Err, usage.ErrAbsent) }
+
+// printable returns the sight with what strangers wrote in it fit to be printed and
+// kept: the state takes no other text.
+func printable(s usage.Sight) usage.Sight {
+	for i := range s.Containers {
+		c := &s.Containers[i]
+		for _, text := range []*string{&c.Namespace, &c.ID, &c.Name, &c.Image, &c.Lease} {
+			if !terminal.Clean(*text) {
+				*text = terminal.Line(*text)
+			}
+		}
+	}
+	for i := range s.Processes {
+		if p := &s.Processes[i]; !terminal.Clean(p.Command) {
+			p.Command = terminal.Line(p.Command)
+		}
+	}
+	return s
+}

@@ -1,0 +1,129 @@
+package lease
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// The version and kind that the state file states.
+const (
+	APIVersion = "metax-ctk/v1"
+	StateKind  = "Leases"
+)
+
+// Ticket is the place of a request that waits for GPUs.
+type Ticket struct {
+	// ID is the ID of the lease that the request will take.
+	ID string `json:"id"`
+	// Count is how many GPUs it waits for.
+	Count int `json:"count"`
+	// GPUs are the ones it waits for, empty for any.
+	GPUs   []gpu.BDF    `json:"gpus,omitempty"`
+	Client usage.Client `json:"client"`
+	User   *usage.User  `json:"user,omitempty"`
+	Since  time.Time    `json:"since"`
+	// Until is the uptime at which the request has given up waiting, at most
+	// Keeper.WaitMax from when it is read.
+	Until time.Duration `json:"until"`
+	// Marked is the uptime of the client's last sign of life.
+	Marked time.Duration `json:"marked,omitempty"`
+	// Ended says who ended the request by Keeper.Release; the client takes note of it
+	// and leaves the queue.
+	Ended *usage.User `json:"ended,omitempty"`
+}
+
+// The signs of life of a request that waits. One without a mark for so long is
+// passed by others, and keeps its place: its client may be stopped.
+const (
+	markEvery = time.Second
+	markLasts = 5 * time.Second
+)
+
+// Waits reports whether the request shows signs of life at this uptime, so that
+// others have to let it go first.
+func (t Ticket) Waits(uptime time.Duration) bool {
+	age := uptime - t.Marked
+	return t.Ended == nil && age <= markLasts && age >= -markLasts // a mark of the future is forged
+}
+
+// State is what the state file holds.
+type State struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Boot is the id of the boot that the rest is about.
+	Boot   string        `json:"boot"`
+	Leases []usage.Lease `json:"leases"`          // ascending by ID
+	Queue  []Ticket      `json:"queue,omitempty"` // in the order of arrival
+	// Seen are the containers that engines listed last, by Container.Key.
+	Seen map[string]Known `json:"seen,omitempty"`
+	// Processes are those that looks found with GPUs open, and that are not known to
+	// have ended or to have closed them; ascending by PID.
+	Processes []usage.Process `json:"processes,omitempty"`
+	// Looked are the GPUs for which a complete look at all processes has been taken
+	// since the host started; ascending.
+	Looked []gpu.BDF `json:"looked,omitempty"`
+	// LookedIn is the pid namespace from which those looks were taken.
+	LookedIn uint64 `json:"lookedIn,omitempty"`
+	// Lost says why there is nothing before this state, in a sentence's end:
+	// empty for a state that was read, or for the first after a boot.
+	Lost string `json:"-"`
+	// New is true for a state that was not read from a file.
+	New bool `json:"-"`
+}
+
+// NewState returns a State without leases.
+func NewState(boot string) State {
+	return State{APIVersion: APIVersion, Kind: StateKind, Boot: boot, Leases: []usage.Lease{}, New: true}
+}
+
+// Lease returns the lease with the ID, nil if there is none.
+func (s *State) Lease(id string) *usage.Lease {
+	if i, ok := s.find(id); ok {
+		return &s.Leases[i]
+	}
+	return nil
+}
+
+// put adds a lease or replaces the one with its ID.
+func (s *State) put(l usage.Lease) {
+	i, ok := s.find(l.ID)
+	if ok {
+		l.Rev = s.Leases[i].Rev + 1
+		s.Leases[i] = l
+		return
+	}
+	l.Rev++
+	s.Leases = slices.Insert(s.Leases, i, l)
+}
+
+func (s *State) drop(id string) {
+	s.Leases = slices.DeleteFunc(s.Leases, func(l usage.Lease) bool { return l.ID == id })
+}
+
+func (s *State) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(s.Leases, id, func(l usage.Lease, id string) int { return strings.Compare(l.ID, id) })
+}
+
+// ticket returns the place of a ticket in the queue, -1 if there is none.
+func (s *State) ticket(id string) int {
+	return slices.IndexFunc(s.Queue, func(t Ticket) bool { return t.ID == id })
+}
+
+// leave takes a ticket out of the queue.
+func (s *State) leave(id string) {
+	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return t.ID == id })
+}
+
+// Known is what stays known of a container while its engine does not answer.
+type Known struct {
+	usage.Facts
+	// Engine and Endpoint name the source that told of it.
+	Engine   string `json:"engine,omitempty"`
+	Endpoint string `json:"endpoint,omitempty"`
+	// Held is whether it held its GPUs when it was last seen.
+	Held bool `json:"held,omitempty"`
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package occupancy
-
-const slowness = 1

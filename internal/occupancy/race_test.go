@@ -1,7 +1,0 @@
-//go:build race
-
-package occupancy
-
-// slowness is how many times fewer sequences the model goes through, as each takes
-// so much longer.
-const slowness = 5
