@@ -30,9 +30,9 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 	warn := func(s string) { node.Warnings = append(node.Warnings, s) }
 	t, asked, why := h.ask(ctx, node)
 	if len(t.GPUs) > 0 {
-		compare(node, t, kernel.Strays)
+		compare(node, t, kernel.OrphanVFs)
 		if h.Recorded != nil {
-			complete(&t, recall(*h.Recorded, *node, kernel.Whole), node)
+			complete(&t, recall(*h.Recorded, *node, kernel.Unsliced), node)
 		}
 		merge(node, t.Node, t.source)
 		return t.driver
@@ -56,7 +56,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 			warn(mxsmi.Unlinked + ": " + notThen)
 		}
 	}
-	merge(node, recall(*h.Recorded, *node, kernel.Whole), "the recorded node")
+	merge(node, recall(*h.Recorded, *node, kernel.Unsliced), "the recorded node")
 	for _, g := range node.GPUs {
 		if _, ok := h.Recorded.Lookup(g.BDF); !ok {
 			warn("the recorded node does not know GPU " + g.BDF.String())

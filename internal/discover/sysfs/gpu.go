@@ -8,13 +8,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// pf makes a GPU of a physical function.
-func (r *reader) pf(f function) gpu.GPU {
+// physicalFunction makes a GPU of a physical function.
+func (r *reader) physicalFunction(f function) gpu.GPU {
 	g := gpu.GPU{BDF: f.bdf}
 	if f.device != "" {
 		device, err := parseID("device", f.device, 16)
 		if err == nil {
-			g.Model = model(device)
+			g.Model = modelName(device)
 		} else {
 			f.unread = append(f.unread, err)
 		}
@@ -29,16 +29,16 @@ func (r *reader) pf(f function) gpu.GPU {
 		}
 		g.PCIeSwitch = nearestSwitch(g.PCIePath)
 	}
-	r.nodes(&g, f)
-	r.divide(&g, f)
+	r.setNodes(&g, f)
+	r.recordSlices(&g, f)
 	return g
 }
 
-// nodes finds the GPU's own device nodes: all of them, or none. A GPU that lacks
-// one, or that sysfs tells only a part of, is kept without any and not healthy:
-// half a GPU in a container helps nobody, and without it the GPUs behind it
-// would take other indices.
-func (r *reader) nodes(g *gpu.GPU, f function) {
+// setNodes finds the GPU's own device nodes: all of them, or none. A GPU that lacks a
+// node, or whose sysfs files could not all be read, stays in the list without nodes and
+// is unhealthy: half a GPU is of no use in a container, and if the GPU were removed,
+// the GPUs after it would get other indices.
+func (r *reader) setNodes(g *gpu.GPU, f function) {
 	var missing []string
 	for _, err := range f.unread {
 		missing = append(missing, err.Error())
@@ -66,7 +66,7 @@ func (r *reader) drmNodes(f function) (nodes []string, gids []uint32, missing []
 		kind, _, _ := parseDRM(n.name)
 		has[kind] = true
 		node := "/dev/dri/" + n.name
-		gid, open, err := r.device(node, n.dev)
+		gid, open, err := r.checkDevice(node, n.dev)
 		if err != nil {
 			missing = append(missing, err.Error())
 			continue
@@ -79,13 +79,14 @@ func (r *reader) drmNodes(f function) (nodes []string, gids []uint32, missing []
 			missing = append(missing, fmt.Sprintf("no %s* in %s/drm", kind, f.dir))
 		}
 	}
-	return nodes, ascending(gids), missing
+	return nodes, sortedGroups(gids), missing
 }
 
-// vfioDriver has the devices that are given to virtual machines.
+// vfioDriver is the driver of devices that are passed to virtual machines.
 const vfioDriver = "vfio-pci"
 
-// driverState is what to add to the reasons why a GPU has no nodes.
+// driverState completes the message about a GPU without nodes by what is wrong with its
+// driver; empty if the driver is metax.
 func driverState(driver string) string {
 	switch {
 	case driver == "":
@@ -96,10 +97,10 @@ func driverState(driver string) string {
 	return ""
 }
 
-// device checks a device node: that it exists, is a character device and has
-// the numbers ("226:1") that sysfs gives it, if it gives any. It returns the
-// node's group and whether the node is open to everyone anyway.
-func (r *reader) device(node, numbers string) (gid uint32, open bool, err error) {
+// checkDevice checks a device node: that it exists, is a character device and has the
+// device numbers that sysfs reports ("226:1"; empty if sysfs reports none). It returns
+// the node's group and whether everyone may open the node.
+func (r *reader) checkDevice(node, numbers string) (gid uint32, open bool, err error) {
 	d, err := r.host.Device(node)
 	if err != nil {
 		return 0, false, err
@@ -110,9 +111,8 @@ func (r *reader) device(node, numbers string) (gid uint32, open bool, err error)
 	return d.GID, d.World(), nil
 }
 
-// appendGroup adds the group of a node that is not open to everyone. Group 0 is
-// left out: a node of root's alone is root's alone, and no container joins that
-// group for it.
+// appendGroup adds the group of a node that is not open to everyone. Group 0 is left
+// out: such a node is for root only, and no container joins root's group for it.
 func appendGroup(gids []uint32, gid uint32, open bool) []uint32 {
 	if open || gid == 0 {
 		return gids
@@ -120,7 +120,7 @@ func appendGroup(gids []uint32, gid uint32, open bool) []uint32 {
 	return append(gids, gid)
 }
 
-func ascending(gids []uint32) []uint32 {
+func sortedGroups(gids []uint32) []uint32 {
 	slices.Sort(gids)
 	return slices.Compact(gids)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// The files that tell of the driver as a whole.
+// Files about the driver as a whole.
 const (
 	moduleDir     = "/sys/module/metax"
 	moduleVersion = "/sys/module/metax/version"
@@ -23,44 +23,44 @@ const (
 type Module struct {
 	// Loaded reports whether the kernel has it now: /sys/module/metax.
 	Loaded bool
-	// Version is empty if it is not known. Of a module that is not loaded it is
-	// the version that modprobe would load.
+	// Version is empty if it is unknown. For a module that is not loaded it is the
+	// version that modprobe would load.
 	Version string
-	// File is where Version is from: /sys/module/metax/version, or the module's
-	// file below /lib/modules/<release>.
+	// File is where Version was read: /sys/module/metax/version, or the module's file
+	// below /lib/modules/<release>.
 	File string
-	// Warnings say why Version is not known, or not sure.
+	// Warnings are the reasons why Version is unknown or uncertain.
 	Warnings []string
 }
 
-// running is what the kernel itself says of the module.
-func running(host *hostfs.Root) Module {
+// loadedModule returns what the kernel reports about the module.
+func loadedModule(host *hostfs.Root) Module {
 	m := Module{Loaded: host.Exists(moduleDir)}
 	if !m.Loaded {
 		return m
 	}
 	switch text, err := host.ReadFile(moduleVersion); {
 	case err != nil:
-		m.unknown("%v", err) // a module without a version has no such file
+		m.versionUnknown("%v", err) // a module without a version has no such file
 	case !compat.IsWord(strings.TrimSpace(string(text))):
-		m.unknown("%s is %.40q", moduleVersion, strings.TrimSpace(string(text)))
+		m.versionUnknown("%s is %.40q", moduleVersion, strings.TrimSpace(string(text)))
 	default:
 		m.Version, m.File = strings.TrimSpace(string(text)), moduleVersion
 	}
 	return m
 }
 
-func (m *Module) unknown(format string, a ...any) {
+func (m *Module) versionUnknown(format string, a ...any) {
 	m.Warnings = []string{"driver version is not known: " + fmt.Sprintf(format, a...)}
 }
 
-// ReadModule returns what the kernel says of the module metax, and where that has
-// no version, the one in the file that modules.dep of the running kernel names: as
-// it is, or packed by gzip. For other suffixes, such as ".zst", unpack has who
-// unpacks them; it may be nil. The file is large: none to read at a container's
-// start.
+// ReadModule returns what the kernel reports about the module metax. If the kernel has
+// no version of it, the version comes from the module's file, which modules.dep of the
+// running kernel names; it may be compressed by gzip. unpack maps other extensions,
+// such as ".zst", to a function that unpacks them; it may be nil. The file is large, so
+// do not call this on the path of a container start.
 func ReadModule(host *hostfs.Root, unpack map[string]Unpack) Module {
-	m := running(host)
+	m := loadedModule(host)
 	if m.Version != "" || host.Exists(moduleVersion) {
 		return m
 	}
@@ -68,24 +68,24 @@ func ReadModule(host *hostfs.Root, unpack map[string]Unpack) Module {
 	file, err := r.moduleFile()
 	var version string
 	if err == nil {
-		version, err = r.modinfo(file, unpack)
+		version, err = r.modinfoVersion(file, unpack)
 	}
 	switch {
 	case err == nil:
 		m.Version, m.File, m.Warnings = version, file, nil
 		if m.Loaded {
-			m.Warnings = []string{fmt.Sprintf("driver version is that of %s, which may be another than the one that is loaded", host.Join(file))}
+			m.Warnings = []string{fmt.Sprintf("driver version was read from %s; the loaded module may have another version", host.Join(file))}
 		}
 	case m.Loaded || !errors.Is(err, fs.ErrNotExist):
-		m.unknown("%v", err)
+		m.versionUnknown("%v", err)
 	}
 	return m
 }
 
 // moduleFile returns the path of the file that modprobe would load on the running
-// kernel. It fails with fs.ErrNotExist where there is none.
+// kernel. It fails with fs.ErrNotExist if there is none.
 func (r *reader) moduleFile() (string, error) {
-	kernel, err := r.text(release)
+	kernel, err := r.readText(release)
 	if err != nil {
 		return "", err
 	}

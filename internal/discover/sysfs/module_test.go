@@ -22,7 +22,7 @@ const (
 	ko     = below + "updates/dkms/metax.ko"
 )
 
-// module is a kernel module as small as it gets: a .modinfo, and the names.
+// module is a minimal kernel module: a .modinfo section, and the section names.
 func module(modinfo string) string {
 	const names = "\x00.modinfo\x00.shstrtab\x00"
 	b := make([]byte, 64)
@@ -105,7 +105,7 @@ func TestReadModuleFile(t *testing.T) {
 		{
 			"loaded without a version", join(usual, loaded), nil,
 			sysfs.Module{Loaded: true, Version: "3.8.30", File: "/" + ko},
-			[]string{"driver version is that of /" + ko},
+			[]string{"driver version was read from /" + ko},
 		},
 		{
 			"the kernel knows better", join(usual, sim.Tree{"sys/module/metax/version": sim.File{Data: "3.4.4\n"}}), nil,
@@ -129,10 +129,10 @@ func TestReadModuleFile(t *testing.T) {
 		{"of no kernel", join(usual, sim.Tree{"proc/sys/kernel/osrelease": sim.File{Data: "../x\n"}}), nil, sysfs.Module{}, []string{unknown + `/proc/sys/kernel/osrelease is "../x"`}},
 		{"not installed", files(ko, module(sound), "updates/dkms/other.ko:\n"), nil, sysfs.Module{}, nil},
 		{"a directory", join(files(ko+"/x", "", dep), loaded), nil, sysfs.Module{Loaded: true}, []string{unknown + "open /" + ko + ": not a regular file"}},
-		{"no version", files(ko, module("license=GPL\x00"), dep), nil, sysfs.Module{}, []string{unknown + "read /" + ko + ": not a sound kernel module: it tells no version"}},
+		{"no version", files(ko, module("license=GPL\x00"), dep), nil, sysfs.Module{}, []string{unknown + "read /" + ko + ": not a sound kernel module: it has no version"}},
 		{"an odd version", files(ko, module("version=3 4\x00"), dep), nil, sysfs.Module{}, []string{`its version is "3 4"`}},
-		{"cut off", files(ko, module(sound)[:100], dep), nil, sysfs.Module{}, []string{"no table of sections"}},
-		{"no ELF", files(ko, "version=3.8.30", dep), nil, sysfs.Module{}, []string{"no ELF file"}},
+		{"cut off", files(ko, module(sound)[:100], dep), nil, sysfs.Module{}, []string{"no section table"}},
+		{"no ELF", files(ko, "version=3.8.30", dep), nil, sysfs.Module{}, []string{"not a 64-bit little-endian ELF file"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := readModule(t, test.tree, test.unpack)
@@ -145,7 +145,7 @@ func TestReadModuleFile(t *testing.T) {
 	}
 }
 
-// A node's driver is the one that is loaded.
+// TestReadNotLoaded: the driver of a node is the loaded one, not the installed one.
 func TestReadNotLoaded(t *testing.T) {
 	tree := join(host(), sim.Tree{
 		"proc/sys/kernel/osrelease": sim.File{Data: kernel}, below + "modules.dep": sim.File{Data: "updates/dkms/metax.ko:\n"}, ko: sim.File{Data: module(sound)},

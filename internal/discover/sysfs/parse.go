@@ -14,7 +14,7 @@ import (
 // metax is MetaX's PCI vendor id.
 const metax = 0x9999
 
-// models names the device ids seen on real hosts.
+// models are the names of the device ids that were seen on real hosts.
 var models = map[uint64]string{
 	0x4000: "MXC550",
 	0x4001: "MXC500",
@@ -22,16 +22,16 @@ var models = map[uint64]string{
 	0x4083: "MXN260",
 }
 
-// model is the vendor's name for a device id, or "9999:xxxx" for an id that is
-// not known here; mx-smi knows better where it can be asked.
-func model(device uint64) string {
+// modelName is the vendor's name for a device id, or "9999:xxxx" for an unknown id.
+// mx-smi and libmxsml have a better name where they can be asked.
+func modelName(device uint64) string {
 	if name, ok := models[device]; ok {
 		return name
 	}
 	return fmt.Sprintf("%04x:%04x", metax, device)
 }
 
-// parseID reads a number as sysfs prints ids: "0x9999".
+// parseID parses an id as sysfs prints it: "0x9999".
 func parseID(what, text string, bits int) (uint64, error) {
 	digits, ok := strings.CutPrefix(text, "0x")
 	v, err := strconv.ParseUint(digits, 16, bits)
@@ -41,15 +41,15 @@ func parseID(what, text string, bits int) (uint64, error) {
 	return v, nil
 }
 
-// isGPU reports whether a PCI class (base class, subclass, interface; 8 bits
-// each) is a GPU's: a display controller or a processing accelerator.
+// isGPU reports whether a PCI class (base class, subclass, interface; 8 bits each) is
+// that of a GPU: a display controller or a processing accelerator.
 func isGPU(class uint64) bool {
 	base := class >> 16
 	return base == 0x03 || base == 0x12
 }
 
-// parseNUMA reads numa_node; -1, and no file at all, mean that the host does
-// not say.
+// parseNUMA parses numa_node. -1 or an absent file (empty text) means that the host
+// does not report the NUMA node.
 func parseNUMA(text string) (int, error) {
 	if text == "" {
 		return gpu.NUMAUnknown, nil
@@ -61,11 +61,10 @@ func parseNUMA(text string) (int, error) {
 	return n, nil
 }
 
-// parsePlace reads the real path of a function's directory,
+// parsePlace splits the real path of a function's directory,
 // "/sys/devices/pci0000:0a/0000:0a:01.0/0000:0b:00.0", into the host bridge
-// ("pci0000:0a") and the bridges below it, root port first. A bridge that opens
-// a PCI domain of its own (a VMD controller) has a second host bridge below it;
-// the last one counts.
+// ("pci0000:0a") and the bridges below it, root port first. A bridge that opens its own
+// PCI domain (a VMD controller) has a second host bridge below it; the last one counts.
 func parsePlace(place string, bdf gpu.BDF) (root string, bridges []gpu.BDF, err error) {
 	bad := func(why string) (string, []gpu.BDF, error) {
 		return "", nil, fmt.Errorf("%q %s", place, why)
@@ -96,7 +95,7 @@ func parsePlace(place string, bdf gpu.BDF) (root string, bridges []gpu.BDF, err 
 	return elements[at], slices.Clip(bridges[:len(bridges)-1]), nil
 }
 
-// isHostBridge recognises "pci<domain>:<bus>".
+// isHostBridge reports whether a path element has the form "pci<domain>:<bus>".
 func isHostBridge(element string) bool {
 	rest, ok := strings.CutPrefix(element, "pci")
 	if !ok {
@@ -106,9 +105,9 @@ func isHostBridge(element string) bool {
 	return err == nil
 }
 
-// nearestSwitch is the upstream port of the switch that a GPU with these
-// bridges above it hangs from; nil if it hangs from a root port. A switch shows
-// as two bridges, upstream port and downstream port.
+// nearestSwitch is the upstream port of the switch directly above a GPU, given the
+// bridges above the GPU; nil if the GPU is connected to a root port. A switch appears
+// as two bridges: its upstream port and its downstream port.
 func nearestSwitch(bridges []gpu.BDF) *gpu.BDF {
 	var port gpu.BDF
 	switch n := len(bridges); {
@@ -128,8 +127,8 @@ const (
 	renderNode = "renderD"
 )
 
-// parseDRM splits "card1" and "renderD128"; other entries of a drm directory
-// are not ok.
+// parseDRM splits "card1" and "renderD128" into kind and number; ok is false for other
+// entries of a drm directory.
 func parseDRM(name string) (kind string, minor int, ok bool) {
 	for _, kind := range []string{cardNode, renderNode} {
 		digits, found := strings.CutPrefix(name, kind)
@@ -141,8 +140,8 @@ func parseDRM(name string) (kind string, minor int, ok bool) {
 	return "", 0, false
 }
 
-// parseNumbered splits "sgpu3" and "virtfn0" into the word and the number, which
-// is written without zeros in front.
+// parseNumbered parses the number in "sgpu3" or "virtfn0", given the word before it.
+// Leading zeros are rejected.
 func parseNumbered(name, word string) (n int, ok bool) {
 	digits, found := strings.CutPrefix(name, word)
 	v, err := strconv.ParseUint(digits, 10, 12)
@@ -161,7 +160,7 @@ func sortDRM(nodes []drmNode) {
 	})
 }
 
-// parsePhysFn reads the address at the end of where a VF's physfn leads.
+// parsePhysFn parses the address at the end of the path to which a VF's physfn leads.
 func parsePhysFn(target string) (gpu.BDF, error) {
 	if target == "" {
 		return gpu.BDF{}, errors.New("physfn leads nowhere")

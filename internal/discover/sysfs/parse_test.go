@@ -46,7 +46,7 @@ func TestModel(t *testing.T) {
 	for device, want := range map[uint64]string{
 		0x4000: "MXC550", 0x4001: "MXC500", 0x4081: "MXC280", 0x4083: "MXN260", 0x00ab: "9999:00ab",
 	} {
-		if got := model(device); got != want {
+		if got := modelName(device); got != want {
 			t.Errorf("device %#04x is %q, want %q", device, got, want)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // DevicesDir holds one link for each PCI function, named by its address.
 const DevicesDir = "/sys/bus/pci/devices"
 
-// function is what sysfs holds of one PCI function, as text.
+// function is what sysfs has about one PCI function, as text.
 type function struct {
 	bdf    gpu.BDF
 	dir    string    // /sys/bus/pci/devices/<BDF>
@@ -28,10 +28,10 @@ type function struct {
 	physfn string    // where <dir>/physfn leads
 	drm    []drmNode // <dir>/drm/*
 	mode   string    // <dir>/model, "native"; empty where absent
-	sgpu   *division // <dir>/sgpu; nil where absent
-	unread []error   // why what every function has could not be read
+	sgpu   *sgpuDir  // <dir>/sgpu; nil where absent
+	unread []error   // why files that every function has could not be read
 
-	virtfn map[gpu.BDF]int // where <dir>/virtfn<k> lead, and k
+	virtfn map[gpu.BDF]int // the address to which <dir>/virtfn<k> leads → k
 }
 
 // drmNode is one minor of the DRM subsystem.
@@ -40,10 +40,10 @@ type drmNode struct {
 	dev  string // <dir>/drm/<name>/dev, "226:1"; empty where absent
 }
 
-// reader reads functions and keeps account of what it could not read.
+// reader reads functions and collects warnings about what it could not read.
 type reader struct {
 	host     *hostfs.Root
-	whole    []gpu.BDF
+	unsliced []gpu.BDF
 	warnings []string
 }
 
@@ -63,12 +63,12 @@ func (r *reader) functions() ([]function, error) {
 		dir := path.Join(DevicesDir, name)
 		bdf, err := gpu.ParseBDF(name)
 		if err != nil {
-			r.warn("skip an entry of %s: %v", DevicesDir, err)
+			r.warn("ignored an entry of %s: %v", DevicesDir, err)
 			continue
 		}
 		vendor, err := r.vendor(dir) // the one file that is read for every function of the host
 		if err != nil {
-			r.warn("skip %s: %v", dir, err)
+			r.warn("ignored %s: %v", dir, err)
 			continue
 		}
 		if vendor == metax {
@@ -80,20 +80,20 @@ func (r *reader) functions() ([]function, error) {
 }
 
 func (r *reader) vendor(dir string) (uint64, error) {
-	text, err := r.text(path.Join(dir, "vendor"))
+	text, err := r.readText(path.Join(dir, "vendor"))
 	if err != nil {
 		return 0, err
 	}
 	return parseID("vendor", text, 16)
 }
 
-// function reads one function. What every function has is noted as unread where
-// it cannot be read; the rest may be absent, and is then empty.
+// function reads one function. Files that every function has are recorded in unread if
+// they cannot be read; the other files may be absent, and their fields are empty then.
 func (r *reader) function(bdf gpu.BDF, dir string) function {
 	f := function{bdf: bdf, dir: dir}
 	need := func(name string) string {
 		file := path.Join(dir, name)
-		text, err := r.text(file)
+		text, err := r.readText(file)
 		if err == nil && text == "" {
 			err = fmt.Errorf("%s is empty", file)
 		}
@@ -109,36 +109,35 @@ func (r *reader) function(bdf gpu.BDF, dir string) function {
 	}
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if has("numa_node") {
-		f.numa = r.optional(path.Join(dir, "numa_node"))
+		f.numa = r.readOptional(path.Join(dir, "numa_node"))
 	}
 	if f.place, err = r.host.Resolve(dir); err != nil {
 		r.warn("place of GPU %s on the PCIe bus is not known: %v", bdf, err)
 	}
 	f.bound = has("driver")
 	if f.isVF = has("physfn"); f.isVF {
-		f.physfn = r.target(path.Join(dir, "physfn"))
+		f.physfn = r.linkTarget(path.Join(dir, "physfn"))
 	}
 	if has("drm") {
 		f.drm = r.drm(path.Join(dir, "drm"))
 	}
 	if has("model") {
-		f.mode = r.optional(path.Join(dir, "model"))
+		f.mode = r.readOptional(path.Join(dir, "model"))
 	}
 	if has("sgpu") {
-		f.sgpu = r.division(f)
+		f.sgpu = r.readSGPUDir(f)
 	}
 	f.virtfn = r.virtfns(dir, names)
 	return f
 }
 
-// driver is the last element of where <dir>/driver leads; empty if no driver is
-// bound. Only the message about a GPU that cannot be used names it, so nothing else
-// follows the link.
+// driver is the name of the driver that is bound to the function; empty if there is
+// none. It is read only for the message about an unusable GPU.
 func (r *reader) driver(f function) string {
 	if !f.bound {
 		return ""
 	}
-	return path.Base(r.target(path.Join(f.dir, "driver")))
+	return path.Base(r.linkTarget(path.Join(f.dir, "driver")))
 }
 
 func (r *reader) drm(dir string) []drmNode {
@@ -152,7 +151,7 @@ func (r *reader) drm(dir string) []drmNode {
 		if _, _, ok := parseDRM(name); !ok {
 			continue
 		}
-		dev, err := r.text(path.Join(dir, name, "dev"))
+		dev, err := r.readText(path.Join(dir, name, "dev"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			r.warn("%v", err)
 		}
@@ -161,22 +160,23 @@ func (r *reader) drm(dir string) []drmNode {
 	return nodes
 }
 
-func (r *reader) text(path string) (string, error) {
+func (r *reader) readText(path string) (string, error) {
 	data, err := r.host.ReadFile(path)
 	return strings.TrimSpace(string(data)), err
 }
 
-// optional is the text of a file that exists; failing to read it is a warning.
-func (r *reader) optional(path string) string {
-	text, err := r.text(path)
+// readOptional returns the text of a file that exists. A failure to read it is a
+// warning.
+func (r *reader) readOptional(path string) string {
+	text, err := r.readText(path)
 	if err != nil {
 		r.warn("%v", err)
 	}
 	return text
 }
 
-// target is where a link leads; a link that leads nowhere is a warning.
-func (r *reader) target(link string) string {
+// linkTarget returns where a link leads. A broken link is a warning.
+func (r *reader) linkTarget(link string) string {
 	to, err := r.host.Resolve(link)
 	if err != nil {
 		r.warn("follow %s: %v", link, err)

@@ -21,8 +21,8 @@ const (
 	devices = "sys/bus/pci/devices/"
 )
 
-// function is a PCI function of a hand-made tree: the link by its address, and
-// the files that every function has.
+// function is a PCI function in a test tree: the link by its address, and the files
+// that every function has.
 func function(dir, vendor, device, class string) sim.Tree {
 	return sim.Tree{
 		devices + path.Base(dir): sim.Link("../../../" + strings.TrimPrefix(dir, "sys/")),
@@ -32,7 +32,7 @@ func function(dir, vendor, device, class string) sim.Tree {
 	}
 }
 
-// card is a GPU of which a driver made card<n> and renderD<m>.
+// card is a GPU for which a driver made card<n> and renderD<m>.
 func card(dir, n, m string, minor, render uint32) sim.Tree {
 	up := strings.Repeat("../", strings.Count(dir, "/"))
 	return join(function(dir, "0x9999", "0x4001", "0x038000"), sim.Tree{
@@ -49,7 +49,7 @@ func card(dir, n, m string, minor, render uint32) sim.Tree {
 	})
 }
 
-// host is two GPUs below one switch, a bridge and a network card.
+// host has two GPUs below one switch, a bridge and a network card.
 func host() sim.Tree {
 	return join(
 		card(first, "2", "129", 2, 129), card(second, "1", "128", 1, 128),
@@ -111,8 +111,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Everything that can be wrong with a tree is a warning, and the other GPU is
-// found all the same.
+// TestReadTrouble damages the tree in many ways. Each is a warning, and the other GPU
+// is still found.
 func TestReadTrouble(t *testing.T) {
 	const addr = "0000:0e:00.0"
 	noNodes := func(g *gpu.GPU) { g.Nodes, g.GIDs, g.Healthy = nil, nil, false }
@@ -144,12 +144,12 @@ func TestReadTrouble(t *testing.T) {
 		{
 			"no vendor", func(tree sim.Tree) { delete(tree, first+"/vendor") },
 			nil,
-			[]string{"skip /sys/bus/pci/devices/" + addr + ": open /sys/bus/pci/devices/" + addr + "/vendor: no such file"},
+			[]string{"ignored /sys/bus/pci/devices/" + addr + ": open /sys/bus/pci/devices/" + addr + "/vendor: no such file"},
 		},
 		{
 			"vendor is garbage", func(tree sim.Tree) { tree[first+"/vendor"] = sim.File{Data: "9999"} },
 			nil,
-			[]string{"skip /sys/bus/pci/devices/" + addr + `: vendor is "9999"`},
+			[]string{"ignored /sys/bus/pci/devices/" + addr + `: vendor is "9999"`},
 		},
 		{
 			"no class", func(tree sim.Tree) { delete(tree, first+"/class") },
@@ -184,17 +184,17 @@ func TestReadTrouble(t *testing.T) {
 				maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasPrefix(p, first) })
 			},
 			nil,
-			[]string{"skip /sys/bus/pci/devices/" + addr},
+			[]string{"ignored /sys/bus/pci/devices/" + addr},
 		},
 		{
 			"a loop of links", func(tree sim.Tree) { tree[devices+addr] = sim.Link(addr) },
 			nil,
-			[]string{"skip /sys/bus/pci/devices/" + addr},
+			[]string{"ignored /sys/bus/pci/devices/" + addr},
 		},
 		{
 			"a name that is no address", func(tree sim.Tree) { tree[devices+"0000:0e:00"] = sim.Link(addr) },
 			func(*gpu.GPU) {},
-			[]string{`skip an entry of /sys/bus/pci/devices: parse "0000:0e:00"`},
+			[]string{`ignored an entry of /sys/bus/pci/devices: parse "0000:0e:00"`},
 		},
 		{
 			"a directory instead of a link", func(tree sim.Tree) {
@@ -314,8 +314,8 @@ func TestReadTrouble(t *testing.T) {
 	}
 }
 
-// wantWarnings checks that there are as many warnings as wanted, and that each
-// holds the text wanted of it.
+// wantWarnings checks that there are as many warnings as wanted, and that each contains
+// the wanted text.
 func wantWarnings(t *testing.T, want, got []string) {
 	t.Helper()
 	if len(want) != len(got) {

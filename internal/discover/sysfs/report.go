@@ -10,32 +10,32 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Report is what the kernel says of a node.
+// Report is what the kernel reports about a node.
 type Report struct {
 	// GPUs are the physical functions in the order of their addresses, from
 	// /sys/bus/pci/devices; indices are set.
 	GPUs []gpu.GPU
-	// Shared are the device nodes common to all GPUs that exist: /dev/mxcd,
-	// /dev/mxnd, /dev/mxgd; nil if there is none.
+	// Shared are the existing device nodes that all GPUs have in common (of /dev/mxcd,
+	// /dev/mxnd, /dev/mxgd); nil if there are none.
 	Shared *gpu.Shared
-	// Strays are virtual functions that belong to none of GPUs, and were left
-	// out.
-	Strays []gpu.BDF
-	// Whole are the GPUs of which /sys/bus/pci/devices/<BDF>/model says that
-	// they are not in slice mode, and that have no slices: whoever says
-	// otherwise speaks of another day. Virtual functions are another matter.
-	Whole []gpu.BDF
-	// Module is the kernel module of the driver, as far as the kernel itself tells of
-	// it.
+	// OrphanVFs are virtual functions whose physical function is not in GPUs. They are
+	// left out.
+	OrphanVFs []gpu.BDF
+	// Unsliced are the GPUs whose /sys/bus/pci/devices/<BDF>/model is "native": they
+	// are not in slice mode and have no sGPUs now, so sGPUs in an older record are
+	// obsolete. They may have virtual functions.
+	Unsliced []gpu.BDF
+	// Module is the driver's kernel module, as far as the kernel reports it.
 	Module Module
-	// Warnings say what could not be read or contradicts itself, one line each.
+	// Warnings are one line each about what could not be read or is contradictory.
 	Warnings []string
 }
 
-// Read reads sysfs and /dev. It fails only if there is no list of PCI functions
-// at all; everything else that is missing or wrong is a warning. A function
-// whose vendor cannot be read is left out. One of MetaX's counts as a GPU unless
-// it is known to be none, so that a file that cannot be read moves no index.
+// Read reads sysfs and /dev. It fails only if the list of PCI functions cannot be read;
+// everything else that is missing or wrong is a warning. A function whose vendor cannot
+// be read is left out. A function of MetaX counts as a GPU unless its class says that
+// it is something else, so that an unreadable file does not change the indices of other
+// GPUs.
 func Read(host *hostfs.Root) (Report, error) {
 	r := &reader{host: host}
 	functions, err := r.functions()
@@ -55,58 +55,58 @@ func Read(host *hostfs.Root) (Report, error) {
 		case f.isVF:
 			vfs = append(vfs, f)
 		default:
-			g := r.pf(f)
+			g := r.physicalFunction(f)
 			g.Index = len(report.GPUs)
 			maps.Copy(index, f.virtfn)
 			report.GPUs = append(report.GPUs, g)
 		}
 	}
-	report.Strays = r.assign(vfs, index, report.GPUs)
-	r.unique(report.GPUs)
-	r.uniqueSlices(report.GPUs)
+	report.OrphanVFs = r.assignVFs(vfs, index, report.GPUs)
+	r.dropSharedNodes(report.GPUs)
+	r.dropSharedSliceUUIDs(report.GPUs)
 	if len(report.GPUs) > 0 {
-		report.Shared = r.shared()
+		report.Shared = r.sharedNodes()
 	}
-	report.Module = running(host)
-	report.Whole, report.Warnings = r.whole, r.warnings
+	report.Module = loadedModule(host)
+	report.Unsliced, report.Warnings = r.unsliced, r.warnings
 	return report, nil
 }
 
-// assign records virtual functions at the GPUs that they are a part of, and
-// returns those that are a part of none. Index has their numbers where the
-// links of their GPUs tell.
-func (r *reader) assign(vfs []function, index map[gpu.BDF]int, gpus []gpu.GPU) (strays []gpu.BDF) {
+// assignVFs adds virtual functions to their GPUs, and returns those whose GPU is not in
+// gpus. index has the number of each virtual function for which its GPU has a virtfn
+// link.
+func (r *reader) assignVFs(vfs []function, index map[gpu.BDF]int, gpus []gpu.GPU) (orphans []gpu.BDF) {
 	var rest []func()
 	for _, f := range vfs {
 		parent, err := parsePhysFn(f.physfn)
 		if err != nil {
-			strays = append(strays, f.bdf)
-			r.warn("leave out virtual function %s: %v", f.dir, err)
+			orphans = append(orphans, f.bdf)
+			r.warn("ignored virtual function %s: %v", f.dir, err)
 			continue
 		}
 		at := slices.IndexFunc(gpus, func(g gpu.GPU) bool { return g.BDF == parent })
 		if at < 0 {
-			strays = append(strays, f.bdf)
-			r.warn("leave out virtual function %s: its physical function %s is not a GPU here", f.dir, parent)
+			orphans = append(orphans, f.bdf)
+			r.warn("ignored virtual function %s: its physical function %s is not a GPU here", f.dir, parent)
 			continue
 		}
 		gpus[at].VFs = append(gpus[at].VFs, f.bdf)
 		if _, numbered := index[f.bdf]; numbered {
-			r.vf(&gpus[at], f, index)
+			r.addVF(&gpus[at], f, index)
 		} else {
-			rest = append(rest, func() { r.vf(&gpus[at], f, index) })
+			rest = append(rest, func() { r.addVF(&gpus[at], f, index) })
 		}
 	}
 	for _, record := range rest {
-		record() // under a number that is left
+		record() // gets a number that no other has
 	}
-	return strays
+	return orphans
 }
 
-// unique takes the nodes from GPUs that claim one of another's: a container would
-// get what is not its own. So it is with slices, of which the sGPUs of one GPU
-// have that GPU's nodes in common.
-func (r *reader) unique(gpus []gpu.GPU) {
+// dropSharedNodes removes the nodes of GPUs that claim the same device node: a
+// container would otherwise get another GPU's node. The same applies to slices, except
+// that the sGPUs of one GPU share that GPU's nodes.
+func (r *reader) dropSharedNodes(gpus []gpu.GPU) {
 	type claim struct{ gpu, slice int } // slice is -1 for the GPU itself
 	owner := map[string]claim{}
 	var wrong []claim
@@ -116,7 +116,7 @@ func (r *reader) unique(gpus []gpu.GPU) {
 		}
 		return sliceLabel(gpus[c.gpu], gpus[c.gpu].Slices[c.slice])
 	}
-	take := func(c claim, nodes []string) {
+	claimNodes := func(c claim, nodes []string) {
 		for _, node := range nodes {
 			other, taken := owner[node]
 			if !taken {
@@ -128,13 +128,13 @@ func (r *reader) unique(gpus []gpu.GPU) {
 		}
 	}
 	for i, g := range gpus {
-		take(claim{i, -1}, g.Nodes)
+		claimNodes(claim{i, -1}, g.Nodes)
 		for k, s := range g.Slices {
 			own := s.Nodes
 			if s.Kind == gpu.SliceSGPU {
 				own = slices.DeleteFunc(slices.Clone(own), func(n string) bool { return slices.Contains(g.Nodes, n) })
 			}
-			take(claim{i, k}, own)
+			claimNodes(claim{i, k}, own)
 		}
 	}
 	for _, c := range wrong {
@@ -152,12 +152,12 @@ func (r *reader) unique(gpus []gpu.GPU) {
 	}
 }
 
-// shared finds the device nodes common to all GPUs. Only /dev/mxcd is needed by
-// all; the others belong to some product lines.
-func (r *reader) shared() *gpu.Shared {
+// sharedNodes finds the device nodes common to all GPUs. All GPUs need /dev/mxcd; only
+// some product lines have the others.
+func (r *reader) sharedNodes() *gpu.Shared {
 	s := &gpu.Shared{}
 	for _, node := range []string{"/dev/mxcd", "/dev/mxnd", "/dev/mxgd"} {
-		gid, open, err := r.device(node, "")
+		gid, open, err := r.checkDevice(node, "")
 		switch {
 		case err == nil:
 			s.Nodes = append(s.Nodes, node)
@@ -165,12 +165,12 @@ func (r *reader) shared() *gpu.Shared {
 		case node == "/dev/mxcd":
 			r.warn("compute will not work, the shared control device is missing: %v", err)
 		case !errors.Is(err, fs.ErrNotExist):
-			r.warn("leave out %s: %v", node, err)
+			r.warn("ignored %s: %v", node, err)
 		}
 	}
 	if s.Nodes == nil {
 		return nil
 	}
-	s.GIDs = ascending(s.GIDs)
+	s.GIDs = sortedGroups(s.GIDs)
 	return s
 }

@@ -32,8 +32,8 @@ func TestReadVF(t *testing.T) {
 	}
 	wantWarnings(t, []string{
 		"follow /sys/bus/pci/devices/0000:0e:00.3/physfn",
-		"leave out virtual function /sys/bus/pci/devices/0000:0e:00.3: physfn leads nowhere",
-		"leave out virtual function /sys/bus/pci/devices/0000:0e:00.4: its physical function 0000:0c:00.0 is not a GPU here",
+		"ignored virtual function /sys/bus/pci/devices/0000:0e:00.3: physfn leads nowhere",
+		"ignored virtual function /sys/bus/pci/devices/0000:0e:00.4: its physical function 0000:0c:00.0 is not a GPU here",
 	}, got.Warnings)
 }
 
@@ -58,7 +58,7 @@ func TestReadShared(t *testing.T) {
 		{
 			"no device", func(tree sim.Tree) { tree["dev/mxnd"] = sim.Dir{} },
 			&gpu.Shared{Nodes: []string{"/dev/mxcd"}, GIDs: []uint32{7}},
-			[]string{"leave out /dev/mxnd: stat /dev/mxnd: not a character device"},
+			[]string{"ignored /dev/mxnd: stat /dev/mxnd: not a character device"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,40 +13,39 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// The names of sysfs that tell of slices are known from the vendor's library
-// only: that it knows them, not what they hold, nor on which driver they are.
-// So each is asked for where it is, and none is missed where it is not.
+// The file names about slices in sysfs come from the vendor's library: it contains the
+// names, but neither what the files hold nor which driver versions have them. So each
+// file is read only if it exists, and a missing file is not a warning.
 
-// division is what <dir>/sgpu holds: the parts that the driver has made of a
-// GPU.
-type division struct {
-	class string     // sgpu/sched_class, "0"; empty where absent
-	parts []sgpuPart // sgpu/sgpu<k>, by k
+// sgpuDir is the content of <dir>/sgpu: the sGPUs that the driver has made of a GPU.
+type sgpuDir struct {
+	class string // sgpu/sched_class, "0"; empty where absent
+	parts []sgpu // sgpu/sgpu<k>, by k
 }
 
-// sgpuPart is one sGPU.
-type sgpuPart struct {
+// sgpu is the directory of one sGPU.
+type sgpu struct {
 	index int
 	uuid  string // sgpu<k>/unique_id
 	alias string // sgpu<k>/alias
 	dev   string // sgpu<k>/dev, "511:3"
 }
 
-// nativeMode is what <dir>/model says of a GPU that is whole.
+// nativeMode is the content of <dir>/model for a GPU that is not in slice mode.
 const nativeMode = "native"
 
-// division reads <dir>/sgpu of a function. A directory of a part that leads
-// elsewhere is left out: it is another GPU's.
-func (r *reader) division(f function) *division {
+// readSGPUDir reads <dir>/sgpu of a function. A directory of an sGPU that leads
+// elsewhere is left out, because it belongs to another GPU.
+func (r *reader) readSGPUDir(f function) *sgpuDir {
 	dir := path.Join(f.dir, "sgpu")
 	names, err := r.host.ReadDir(dir)
 	if err != nil {
 		r.warn("slices of GPU %s are not known: %v", f.bdf, err)
 		return nil
 	}
-	d := &division{}
+	d := &sgpuDir{}
 	if slices.Contains(names, "sched_class") {
-		d.class = r.optional(path.Join(dir, "sched_class"))
+		d.class = r.readOptional(path.Join(dir, "sched_class"))
 	}
 	var parts []int
 	for _, name := range names {
@@ -66,40 +65,40 @@ func (r *reader) division(f function) *division {
 			err = fmt.Errorf("%s leads to %s", at, real)
 		}
 		if err != nil {
-			r.warn("leave out slice %d of GPU %s: %v", k, f.bdf, err)
+			r.warn("ignored slice %d of GPU %s: %v", k, f.bdf, err)
 			continue
 		}
-		d.parts = append(d.parts, r.part(at, k))
+		d.parts = append(d.parts, r.readSGPU(at, k))
 	}
 	return d
 }
 
-func (r *reader) part(dir string, index int) sgpuPart {
-	p := sgpuPart{index: index}
+func (r *reader) readSGPU(dir string, index int) sgpu {
+	p := sgpu{index: index}
 	names, err := r.host.ReadDir(dir)
 	if err != nil {
 		r.warn("%v", err)
 	}
 	for name, to := range map[string]*string{"unique_id": &p.uuid, "alias": &p.alias, "dev": &p.dev} {
 		if slices.Contains(names, name) {
-			*to = r.optional(path.Join(dir, name))
+			*to = r.readOptional(path.Join(dir, name))
 		}
 	}
 	return p
 }
 
-// divide records of a GPU whether it is in slice mode, and its sGPUs. It is if
-// <dir>/model says "sgpu", or any other word than "native" on a GPU that has the
-// directory of slices, or if there are slices at all: to take a GPU for whole
-// that is not would give away the parts of others.
-func (r *reader) divide(g *gpu.GPU, f function) {
+// recordSlices sets the mode of a GPU and adds its sGPUs. The GPU is in slice mode if
+// <dir>/model is "sgpu", or is any other word than "native" while <dir>/sgpu exists, or
+// if there are sGPUs at all. If a sliced GPU were treated as unsliced, a container
+// would get the slices of other users.
+func (r *reader) recordSlices(g *gpu.GPU, f function) {
 	mode := strings.ToLower(f.mode)
 	known := mode == "" || mode == nativeMode || mode == gpu.ModeSGPU
 	switch {
 	case mode == gpu.ModeSGPU, f.sgpu != nil && len(f.sgpu.parts) > 0, !known && compat.IsWord(mode) && f.sgpu != nil:
 		g.Mode = gpu.ModeSGPU
 	case mode == nativeMode:
-		r.whole = append(r.whole, f.bdf)
+		r.unsliced = append(r.unsliced, f.bdf)
 	}
 	if !known {
 		r.warn("mode of GPU %s: %s/model is %.40q; want %s or %s", f.bdf, f.dir, f.mode, nativeMode, gpu.ModeSGPU)
@@ -118,7 +117,7 @@ func (r *reader) divide(g *gpu.GPU, f function) {
 			s.UUID = ""
 		}
 		if len(p.alias) > maxAlias || strings.ContainsFunc(p.alias, func(c rune) bool { return !terminal.Printable(c) || c == unicode.ReplacementChar }) {
-			r.warn("leave out the alias of slice %d of GPU %s: it is %.40q", p.index, f.bdf, p.alias)
+			r.warn("ignored the alias of slice %d of GPU %s: it is %.40q", p.index, f.bdf, p.alias)
 			s.Alias = ""
 		}
 		s.Nodes, s.GIDs = r.sgpuNodes(*g, p)
@@ -126,10 +125,10 @@ func (r *reader) divide(g *gpu.GPU, f function) {
 	}
 }
 
-// maxAlias bounds an alias in bytes; the library's field is not published.
+// maxAlias bounds an alias in bytes; the size of the library's field is not published.
 const maxAlias = 128
 
-// parseClass reads sched_class; empty is not known.
+// parseClass parses sched_class; the result is empty for an empty text.
 func parseClass(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -142,14 +141,13 @@ func parseClass(text string) (string, error) {
 	return "", fmt.Errorf("sched_class is %.40q; want 0, 1 or 2", text)
 }
 
-// sgpuNodes are the device nodes of an sGPU besides those that all GPUs share:
-// the render node of its GPU, and the sGPU's own character device if it can be
-// found. Neither is proven on hardware: that the render node is needed and the
-// card node is not is what one third party does, and of the character devices
-// it is known only that there are some.
-func (r *reader) sgpuNodes(g gpu.GPU, p sgpuPart) (nodes []string, gids []uint32) {
+// sgpuNodes returns the device nodes of an sGPU besides those that all GPUs share: the
+// render node of its GPU, and the sGPU's own character device if that can be found.
+// Neither was confirmed on hardware. One third-party tool uses the render node without
+// the card node; about the character devices it is only known that they exist.
+func (r *reader) sgpuNodes(g gpu.GPU, p sgpu) (nodes []string, gids []uint32) {
 	for _, node := range RenderNodes(g) {
-		gid, open, err := r.device(node, "")
+		gid, open, err := r.checkDevice(node, "")
 		if err != nil {
 			r.warn("%v", err)
 			continue
@@ -157,17 +155,17 @@ func (r *reader) sgpuNodes(g gpu.GPU, p sgpuPart) (nodes []string, gids []uint32
 		nodes, gids = append(nodes, node), appendGroup(gids, gid, open)
 	}
 	if nodes != nil && p.dev != "" {
-		own, gid, open, err := r.sliceNode(p.dev)
+		own, gid, open, err := r.sgpuDevice(p.dev)
 		if err == nil {
 			nodes, gids = append(nodes, own), appendGroup(gids, gid, open)
 		} else {
-			r.warn("leave out the device of slice %d of GPU %s: %v", p.index, g.BDF, err)
+			r.warn("ignored the device of slice %d of GPU %s: %v", p.index, g.BDF, err)
 		}
 	}
-	return nodes, ascending(gids)
+	return nodes, sortedGroups(gids)
 }
 
-// RenderNodes are those of a GPU's own nodes that a part of it needs, too.
+// RenderNodes returns the render nodes of a GPU, which its slices also need.
 func RenderNodes(g gpu.GPU) []string {
 	return slices.DeleteFunc(slices.Clone(g.Nodes), func(node string) bool {
 		kind, _, _ := parseDRM(path.Base(node))
@@ -175,7 +173,7 @@ func RenderNodes(g gpu.GPU) []string {
 	})
 }
 
-// virtfns are the numbers of the virtual functions that <dir>/virtfn<k> lead to.
+// virtfns returns the address to which each <dir>/virtfn<k> leads, with k.
 func (r *reader) virtfns(dir string, names []string) map[gpu.BDF]int {
 	index := map[gpu.BDF]int{}
 	for _, name := range names {
@@ -183,9 +181,9 @@ func (r *reader) virtfns(dir string, names []string) map[gpu.BDF]int {
 		if !ok || k >= gpu.MaxVFs {
 			continue
 		}
-		b, err := gpu.ParseBDF(path.Base(r.target(path.Join(dir, name))))
+		b, err := gpu.ParseBDF(path.Base(r.linkTarget(path.Join(dir, name))))
 		if err != nil {
-			r.warn("skip %s/%s: %v", dir, name, err)
+			r.warn("ignored %s/%s: %v", dir, name, err)
 			continue
 		}
 		index[b] = k
@@ -193,15 +191,15 @@ func (r *reader) virtfns(dir string, names []string) map[gpu.BDF]int {
 	return index
 }
 
-// vf records a virtual function as a slice. It has device nodes if a driver has
-// made DRM nodes for it, and then all of them or none.
-func (r *reader) vf(g *gpu.GPU, f function, index map[gpu.BDF]int) {
+// addVF adds a virtual function as a slice. It has device nodes if a driver has made
+// DRM nodes for it: all of them, or none if one is missing.
+func (r *reader) addVF(g *gpu.GPU, f function, index map[gpu.BDF]int) {
 	k := index[f.bdf]
 	for slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF && s.Index == k }) {
-		k++ // the links of its GPU do not tell
+		k++ // its GPU has no virtfn link to it
 	}
 	if len(g.VFs) > gpu.MaxVFs || k >= gpu.MaxVFs {
-		r.warn("leave out virtual function %s: GPU %s has more than %d", f.bdf, g.BDF, gpu.MaxVFs)
+		r.warn("ignored virtual function %s: GPU %s has more than %d", f.bdf, g.BDF, gpu.MaxVFs)
 		return
 	}
 	s := gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: f.bdf}
@@ -217,8 +215,8 @@ func (r *reader) vf(g *gpu.GPU, f function, index map[gpu.BDF]int) {
 	gpu.SortSlices(g.Slices)
 }
 
-// uniqueSlices forgets a UUID that two slices have, on both.
-func (r *reader) uniqueSlices(gpus []gpu.GPU) {
+// dropSharedSliceUUIDs clears a UUID that two slices have, on both.
+func (r *reader) dropSharedSliceUUIDs(gpus []gpu.GPU) {
 	count := map[string]int{}
 	each := func(do func(g gpu.GPU, s *gpu.Slice, key string)) {
 		for i := range gpus {
@@ -232,7 +230,7 @@ func (r *reader) uniqueSlices(gpus []gpu.GPU) {
 	each(func(_ gpu.GPU, _ *gpu.Slice, key string) { count[key]++ })
 	each(func(g gpu.GPU, s *gpu.Slice, key string) {
 		if count[key] > 1 {
-			r.warn("leave out the UUID of slice %s: %d slices have %s", sliceLabel(g, *s), count[key], s.UUID)
+			r.warn("ignored the UUID of slice %s: %d slices have %s", sliceLabel(g, *s), count[key], s.UUID)
 			s.UUID = ""
 		}
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// sliced is host with the first GPU in slice mode: sGPU 0, and sGPU 10 with a
-// character device of its own.
+// sliced is host with the first GPU in slice mode: sGPU 0, and sGPU 10, which has its
+// own character device.
 func sliced() sim.Tree {
 	return join(host(), sim.Tree{
 		first + "/model":                  sim.File{Data: "sgpu\n"},
@@ -139,17 +139,17 @@ func TestReadSlices(t *testing.T) {
 		{
 			"alias is garbage", func(tree sim.Tree) { tree[first+"/sgpu/sgpu0/alias"] = sim.File{Data: "a\x1b[2Jb\n"} },
 			func(g *gpu.GPU) { g.Slices[0].Alias = "" },
-			[]string{`leave out the alias of slice 0 of GPU 0000:0e:00.0: it is "a\x1b[2Jb"`},
+			[]string{`ignored the alias of slice 0 of GPU 0000:0e:00.0: it is "a\x1b[2Jb"`},
 		},
 		{
 			"alias is no text", func(tree sim.Tree) { tree[first+"/sgpu/sgpu0/alias"] = sim.File{Data: "\xff\n"} },
 			func(g *gpu.GPU) { g.Slices[0].Alias = "" },
-			[]string{`leave out the alias`},
+			[]string{`ignored the alias`},
 		},
 		{
 			"alias is long", func(tree sim.Tree) { tree[first+"/sgpu/sgpu0/alias"] = sim.File{Data: strings.Repeat("x", 129)} },
 			func(g *gpu.GPU) { g.Slices[0].Alias = "" },
-			[]string{`leave out the alias`},
+			[]string{`ignored the alias`},
 		},
 		{
 			"names that are no slices", func(tree sim.Tree) {
@@ -165,8 +165,8 @@ func TestReadSlices(t *testing.T) {
 				tree[first+"/sgpu/sgpu3"] = sim.Link("sgpu3")
 			}, nil,
 			[]string{
-				"leave out slice 1 of GPU 0000:0e:00.0: /sys/bus/pci/devices/0000:0e:00.0/sgpu/sgpu1 leads to /" + first + "/sgpu/sgpu0",
-				"leave out slice 2 of GPU 0000:0e:00.0: ", "leave out slice 3 of GPU 0000:0e:00.0: ",
+				"ignored slice 1 of GPU 0000:0e:00.0: /sys/bus/pci/devices/0000:0e:00.0/sgpu/sgpu1 leads to /" + first + "/sgpu/sgpu0",
+				"ignored slice 2 of GPU 0000:0e:00.0: ", "ignored slice 3 of GPU 0000:0e:00.0: ",
 			},
 		},
 		{
@@ -181,7 +181,7 @@ func TestReadSlices(t *testing.T) {
 		{
 			"a device of another driver", func(tree sim.Tree) { tree[first+"/sgpu/sgpu10/dev"] = sim.File{Data: "226:2\n"} },
 			func(g *gpu.GPU) { g.Slices[1].Nodes, g.Slices[1].GIDs = g.Slices[0].Nodes, g.Slices[0].GIDs },
-			[]string{`leave out the device of slice 10 of GPU 0000:0e:00.0: dev is "226:2"; want the major number of sGPUs in /proc/devices`},
+			[]string{`ignored the device of slice 10 of GPU 0000:0e:00.0: dev is "226:2"; want the major number of sGPUs in /proc/devices`},
 		},
 		{
 			"a device of a block driver", func(tree sim.Tree) { tree[first+"/sgpu/sgpu10/dev"] = sim.File{Data: "7:3\n"} },
@@ -198,7 +198,7 @@ func TestReadSlices(t *testing.T) {
 		{
 			"a device that sysfs does not name", func(tree sim.Tree) { delete(tree, "sys/dev/char/510:3") },
 			func(g *gpu.GPU) { g.Slices[1].Nodes, g.Slices[1].GIDs = g.Slices[0].Nodes, g.Slices[0].GIDs },
-			[]string{"leave out the device of slice 10 of GPU 0000:0e:00.0: open /sys/dev/char/510:3/uevent"},
+			[]string{"ignored the device of slice 10 of GPU 0000:0e:00.0: open /sys/dev/char/510:3/uevent"},
 		},
 		{
 			"a device with another's numbers", func(tree sim.Tree) { tree["dev/mx/s3"] = sim.Device{Major: 1, Minor: 3, Perm: 0o666} },
@@ -239,7 +239,7 @@ func TestReadSlices(t *testing.T) {
 			if diff := cmp.Diff(want, got.GPUs); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff([]gpu.BDF{want[1].BDF}, got.Whole); diff != "" {
+			if diff := cmp.Diff([]gpu.BDF{want[1].BDF}, got.Unsliced); diff != "" {
 				t.Errorf("whole (-want +got):\n%s", diff)
 			}
 			wantWarnings(t, test.warnings, got.Warnings)
@@ -276,8 +276,8 @@ func TestReadManySlices(t *testing.T) {
 	wantWarnings(t, []string{"GPU 0000:0f:00.0 has more than 16 slices; only the first are read"}, got.Warnings)
 }
 
-// TestReadVFSlices has virtual functions with device nodes and without, numbered
-// in another order than their addresses.
+// TestReadVFSlices has virtual functions with and without device nodes, whose numbers
+// are in another order than their addresses.
 func TestReadVFSlices(t *testing.T) {
 	const vf = "sys/devices/pci0000:0a/0000:0a:03.0/0000:0c:00.0/0000:0d:00.0/0000:0e:00."
 	virtual := func(n string) sim.Tree {
@@ -309,14 +309,14 @@ func TestReadVFSlices(t *testing.T) {
 		t.Errorf("GPU 0 is divided: %v; GPU 1, whose card a virtual function claims, is healthy: %v", divided, got.GPUs[1].Healthy)
 	}
 	wantWarnings(t, []string{
-		"follow /sys/bus/pci/devices/0000:0e:00.0/virtfn9", "skip /sys/bus/pci/devices/0000:0e:00.0/virtfn9",
+		"follow /sys/bus/pci/devices/0000:0e:00.0/virtfn9", "ignored /sys/bus/pci/devices/0000:0e:00.0/virtfn9",
 		"virtual function 0000:0e:00.2 cannot be used: open /dev/dri/card9",
 		"GPUs 0000:0e:00.4 and 0000:0f:00.0 cannot be used: both claim /dev/dri/card1",
 	}, got.Warnings)
 }
 
-// TestReadVFOfItsGPU has a virtual function that claims the nodes of the GPU that
-// it is a part of.
+// TestReadVFOfItsGPU has a virtual function that claims the device nodes of its own
+// GPU.
 func TestReadVFOfItsGPU(t *testing.T) {
 	const vf = "sys/devices/pci0000:0a/0000:0a:03.0/0000:0c:00.0/0000:0d:00.0/0000:0e:00.1"
 	got, err := read(t, join(host(), function(vf, "0x9999", "0x4001", "0x038000"), sim.Tree{

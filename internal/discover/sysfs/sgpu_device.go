@@ -8,20 +8,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
-// The files that lead from the number of a character device to its path.
+// Files that map the numbers of a character device to its path.
 const (
 	procDevices = "/proc/devices"
 	charDir     = "/sys/dev/char"
 )
 
-// sliceNode finds the character device of an sGPU by its numbers ("511:3"): the
-// major number is one that /proc/devices has for a name with "sgpu" in it, and
-// the path is DEVNAME's in sysfs. That there are such devices is known from a
-// script of the vendor's that admits them by their major number; where they are
-// is not, and none of this has been tried on hardware.
-func (r *reader) sliceNode(numbers string) (node string, gid uint32, open bool, err error) {
+// sgpuDevice finds the character device of an sGPU by its device numbers ("511:3"):
+// /proc/devices must list the major number under a name that contains "sgpu", and the
+// path is DEVNAME in the uevent file in sysfs. A script of the vendor allows such
+// devices by their major number, so they exist; their paths are not published, and this
+// was not tried on hardware.
+func (r *reader) sgpuDevice(numbers string) (node string, gid uint32, open bool, err error) {
 	bad := func(err error) (string, uint32, bool, error) { return "", 0, false, err }
-	majors, err := r.sliceMajors()
+	majors, err := r.sgpuMajors()
 	if err != nil {
 		return bad(err)
 	}
@@ -30,7 +30,7 @@ func (r *reader) sliceNode(numbers string) (node string, gid uint32, open bool, 
 		return bad(fmt.Errorf("dev is %.40q; want the major number of sGPUs in %s", numbers, procDevices))
 	}
 	file := path.Join(charDir, path.Base(numbers), "uevent")
-	text, err := r.text(file)
+	text, err := r.readText(file)
 	if err != nil {
 		return bad(err)
 	}
@@ -43,16 +43,16 @@ func (r *reader) sliceNode(numbers string) (node string, gid uint32, open bool, 
 			return bad(fmt.Errorf("DEVNAME in %s is %.40q; want a path below /dev", file, name))
 		}
 		node = "/dev/" + name
-		gid, open, err = r.device(node, numbers)
+		gid, open, err = r.checkDevice(node, numbers)
 		return node, gid, open, err
 	}
 	return bad(fmt.Errorf("%s has no DEVNAME", file))
 }
 
-// sliceMajors are the major numbers of character devices whose drivers have
-// "sgpu" in their names.
-func (r *reader) sliceMajors() (map[string]bool, error) {
-	text, err := r.text(procDevices)
+// sgpuMajors returns the major numbers of the character devices whose driver has "sgpu"
+// in its name.
+func (r *reader) sgpuMajors() (map[string]bool, error) {
+	text, err := r.readText(procDevices)
 	if err != nil {
 		return nil, err
 	}
