@@ -52,7 +52,7 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("got %+v, said %s", got.GPUs, said)
 	}
 	standin.Tell(t, lib, n, "crash mxSmlInit 0")
-	if _, said = discovered(); !strings.Contains(said, "libmxsml tells nothing: ask "+lib+": it crashed: ") {
+	if _, said = discovered(); !strings.Contains(said, "libmxsml gives no answer: query "+lib+": it crashed: ") {
 		t.Errorf("said %s", said)
 	}
 	t.Setenv(mxsmlVariable, "off")

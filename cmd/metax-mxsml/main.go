@@ -98,7 +98,7 @@ func run(o order, out io.Writer) int {
 	code := 0
 	if err != nil {
 		say(err)
-		answer = mxsml.Answer{Failure: mxsml.Fail(err)}
+		answer = mxsml.Answer{Failure: mxsml.NewFailure(err)}
 		code = exitFailed
 		if errors.Is(err, mxsml.ErrUnusable) {
 			code = exitUnusable

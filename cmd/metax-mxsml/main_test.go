@@ -61,7 +61,7 @@ func TestCommandLine(t *testing.T) {
 		{"version", []string{"--version"}, 0, "metax-mxsml ", ""},
 		{"a node", []string{lib, "node"}, 0, `{"version":"metax-ctk/mxsml/v1","driver":"3.4.4",`, ""},
 		{"no device", []string{broken, "node"}, exitFailed, `{"version":"metax-ctk/mxsml/v1","failure":{"function":"mxSmlInit","code":2}}` + "\n", "metax-mxsml: mxSmlInit failed: NoDevice (2)"},
-		{"no library", []string{"/dev/null", "node"}, exitUnusable, `{"version":"metax-ctk/mxsml/v1","failure":{"unusable":true,`, "it is no libmxsml"},
+		{"no library", []string{"/dev/null", "node"}, exitUnusable, `{"version":"metax-ctk/mxsml/v1","failure":{"unusable":true,`, "not a libmxsml library"},
 		{"nothing", nil, exitUsage, "", "give a library and what to do; see metax-mxsml --help"},
 		{"nothing to do", []string{lib}, exitUsage, "", "give a library"},
 		{"a relative path", []string{relative, "node"}, exitUsage, "", "is not an absolute path"},

@@ -14,9 +14,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Whatever single thing of a host is damaged: the node is found as before, or a
-// warning or the error says what is wrong. The other GPU is never lost,
-// and where the tool can be asked, it keeps its index.
+// TestDiscoverDamage damages one thing of a host at a time. Either the node is found as
+// before, or a warning or the error says what is wrong. The other GPU is never lost,
+// and if the tool can be asked, it keeps its index.
 func TestDiscoverDamage(t *testing.T) {
 	const name = "sim:1x1x2"
 	want, tree := node(t, name), hostTree(t, name)
@@ -83,15 +83,15 @@ func TestDiscoverDamage(t *testing.T) {
 	}
 }
 
-// isOthers reports whether a path belongs to the GPU that stays undamaged, or to
-// a bridge that both hang from.
+// isOthers reports whether a path belongs to the undamaged GPU or to a bridge above
+// both.
 func isOthers(path string, other gpu.GPU) bool {
 	return strings.Contains("/"+path+"/", "/"+other.BDF.String()+"/") ||
 		slices.Contains(other.Nodes, "/"+path)
 }
 
-// mayBeAbsent reports whether a host may do without what is at path, or with an
-// empty file there.
+// mayBeAbsent reports whether a host may lack the file at path, or have an empty file
+// there.
 func mayBeAbsent(path string) bool {
 	return strings.HasSuffix(path, "/numa_node") || path == "etc/hostname" || path == "opt/maca"
 }

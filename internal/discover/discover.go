@@ -24,30 +24,30 @@ var ErrNoGPU = errors.New("no MetaX GPU in this machine")
 // ModuleMissing is the warning of a Node whose driver is not loaded.
 const ModuleMissing = "the kernel module metax is not loaded (sudo modprobe metax; details: metax-ctk doctor)"
 
-// Host discovers the node that a root directory shows.
+// Host discovers the node below a root directory.
 type Host struct {
 	Root *hostfs.Root
-	// Library runs metax-mxsml, which asks the host's libmxsml. It is asked first;
-	// where it is nil, or does not tell, mx-smi is asked.
+	// Library runs metax-mxsml, which queries the host's libmxsml. mx-smi is used if
+	// Library is nil or libmxsml gives no answer.
 	Library mxsml.Run
-	// Run runs the host's mx-smi. Where it must not be run, Run is nil.
+	// Run runs the host's mx-smi; nil if mx-smi must not be run.
 	Run mxsmi.Run
-	// Recorded is the Node that an earlier Discover found; it stands in for
-	// both where they are nil, and for what they do not tell. May be nil.
+	// Recorded is the Node that an earlier Discover returned. It is used if both
+	// Library and Run are nil, and for facts that they do not report. May be nil.
 	Recorded *gpu.Node
-	// Timeout bounds the run of metax-mxsml, and all runs of mx-smi together; 0
-	// are the defaults of their packages.
+	// Timeout bounds the run of metax-mxsml, and all runs of mx-smi together; 0 stands
+	// for the defaults of their packages.
 	Timeout time.Duration
 }
 
-// Discover returns the host's GPUs in the order of their addresses. Addresses,
-// device nodes, NUMA and PCIe places are the kernel's; UUIDs, serial numbers,
-// models, memory, health and MetaXLink are the library's, or mx-smi's, or the
-// record's. The first two give the same Node; only of slices, of a MetaXLink that
-// is switched off, and of why a GPU is not available, the library alone tells. A
-// GPU that only they list is there without device nodes, so that those behind it
-// keep their indices. It fails with ErrNoGPU if the kernel shows no GPU; all
-// else that is missing is a warning in the Node.
+// Discover returns the host's GPUs in the order of their addresses. Addresses, device
+// nodes, NUMA nodes and PCIe positions come from the kernel. UUIDs, serial numbers,
+// models, memory sizes, health and MetaXLink come from libmxsml, mx-smi or the record.
+// libmxsml and mx-smi give the same Node, except that only libmxsml reports slices,
+// disabled MetaXLinks and the reason why a GPU is unhealthy. A GPU that only they list
+// is in the Node without device nodes, so that the GPUs after it keep their indices.
+// Discover fails with ErrNoGPU if the kernel lists no GPU; everything else that is
+// missing is a warning in the Node.
 func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	kernel, err := sysfs.Read(h.Root)
 	switch {
@@ -73,7 +73,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	node.Warnings = append(node.Warnings, files.Warnings...)
 	module := kernel.Module
 	if module.Version == "" && module.Loaded {
-		module = h.driver(module, driver)
+		module = h.driverModule(module, driver)
 		node.Warnings = append(node.Warnings, module.Warnings...)
 	}
 	if module.Version != "" || files.Driver != "" {
@@ -85,13 +85,13 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-// driver finds the version of a module that the kernel tells none of: told is what
-// the vendor's library says of it. Where that is not asked, the record serves, and
-// the module's file stays unread.
-func (h Host) driver(module sysfs.Module, told string) sysfs.Module {
+// driverModule finds the version of a loaded module for which the kernel has none.
+// reported is the version from the vendor's library. If neither library nor mx-smi may
+// be run, the version comes from the record, and the module's file is not read.
+func (h Host) driverModule(module sysfs.Module, reported string) sysfs.Module {
 	switch {
-	case told != "":
-		return sysfs.Module{Loaded: true, Version: told}
+	case reported != "":
+		return sysfs.Module{Loaded: true, Version: reported}
 	case h.Run != nil || h.Library != nil:
 		return sysfs.ReadModule(h.Root, nil)
 	case h.Recorded != nil && h.Recorded.Driver != nil && h.Recorded.Driver.Version != "":
@@ -100,7 +100,7 @@ func (h Host) driver(module sysfs.Module, told string) sysfs.Module {
 	return module
 }
 
-// hostname is what /etc/hostname says; a Node may go without a name.
+// hostname is the name in /etc/hostname; empty if there is none or it is not valid.
 func hostname(host *hostfs.Root) string {
 	text, err := host.ReadFile("/etc/hostname")
 	if err != nil {
@@ -119,7 +119,7 @@ func hostname(host *hostfs.Root) string {
 	return ""
 }
 
-// noGPU says how that shows, and what could not be read.
+// noGPU is ErrNoGPU with how to check it, or with what could not be read.
 func noGPU(kernel sysfs.Report) error {
 	if len(kernel.Warnings) > 0 {
 		return fmt.Errorf("%w (compare lspci -d 9999:): %s", ErrNoGPU, strings.Join(kernel.Warnings, "; "))
@@ -127,8 +127,8 @@ func noGPU(kernel sysfs.Report) error {
 	return fmt.Errorf("%w (lspci -d 9999: is empty)", ErrNoGPU)
 }
 
-// graph is the topology of a node; merge has said already what is strange in
-// its links.
+// graph is the topology of a node. Its warnings are dropped, because merge has already
+// reported them.
 func graph(n gpu.Node) *topology.Graph {
 	g, _ := topology.New(n)
 	return g

@@ -18,7 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// names are the simulated nodes that the tests go through.
+// names are the simulated nodes that the tests use.
 func names() []string { return append(sim.Names(), "sim:2x2x4", "sim:1x1x1") }
 
 func node(t testing.TB, name string) gpu.Node {
@@ -63,8 +63,8 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return exec.CommandContext(ctx, "sh", append([]string{path}, args...)...).Output()
 }
 
-// mustDiscover returns the node without its warnings, and the warnings with
-// paths as the host has them.
+// mustDiscover returns the node without its warnings, and the warnings with the paths
+// of the host.
 func mustDiscover(t testing.TB, h discover.Host) (gpu.Node, []string) {
 	t.Helper()
 	n, err := h.Discover(t.Context())
@@ -79,8 +79,8 @@ func mustDiscover(t testing.TB, h discover.Host) (gpu.Node, []string) {
 	return n, warnings
 }
 
-// wantWarnings checks that there are as many warnings as wanted, and that each
-// holds the text wanted of it.
+// wantWarnings checks that there are as many warnings as wanted, and that each contains
+// the wanted text.
 func wantWarnings(t *testing.T, want, got []string) {
 	t.Helper()
 	if len(want) != len(got) {
@@ -93,8 +93,8 @@ func wantWarnings(t *testing.T, want, got []string) {
 	}
 }
 
-// A simulated host is found as it was described: by its mx-smi, and by a record
-// of it.
+// TestDiscoverSimulated: discovery returns the node of which a simulated host was made,
+// with mx-smi and with a record.
 func TestDiscoverSimulated(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,8 @@ func TestDiscoverSimulated(t *testing.T) {
 	}
 }
 
-// Without the vendor's tool a node still works, by what the kernel knows.
+// TestDiscoverWithoutTool: a node without the vendor's tool still works with what the
+// kernel knows.
 func TestDiscoverWithoutTool(t *testing.T) {
 	plain := func(name string) gpu.Node {
 		n := node(t, name)
@@ -140,7 +141,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 
 			bare := plain(name) // a record made where the tool was not asked either
 			_, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &bare})
-			wantWarnings(t, []string{unknown + "neither libmxsml nor mx-smi had told anything when the node was recorded"}, warnings)
+			wantWarnings(t, []string{unknown + "neither libmxsml nor mx-smi gave an answer when the node was recorded"}, warnings)
 		})
 	}
 	t.Run("not installed", func(t *testing.T) {
@@ -167,11 +168,11 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		wantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes", "as recorded before: mx-smi told nothing"}, warnings)
+		wantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes", "from the recorded node: mx-smi gave no answer"}, warnings)
 	})
 }
 
-// The tool of a host tree is the tree's, wherever its links lead.
+// TestDiscoverTool: mx-smi is looked up inside the host tree, wherever links lead.
 func TestDiscoverTool(t *testing.T) {
 	for name, change := range map[string]func(sim.Tree){
 		"as installed": func(sim.Tree) {},
@@ -222,7 +223,7 @@ func TestDiscoverNoGPU(t *testing.T) {
 		{"no sysfs", sim.Tree{}, "no MetaX GPU in this machine: it has no PCI bus"},
 		{"module loaded", noGPUs(true), "no MetaX GPU in this machine (lspci -d 9999: is empty)"},
 		{"module not loaded", noGPUs(false), "no MetaX GPU in this machine (lspci -d 9999: is empty)"},
-		{"functions that could not be read", unread, "(compare lspci -d 9999:): skip /sys/bus/pci/devices/0000:01:00.0: open"},
+		{"functions that could not be read", unread, "(compare lspci -d 9999:): ignored /sys/bus/pci/devices/0000:01:00.0: open"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := discover.Host{Root: write(t, test.tree), Run: run}.Discover(t.Context())
@@ -251,7 +252,8 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 	}, warnings)
 }
 
-// What a tool says on its way out stays within one line, and the Node readable.
+// TestDiscoverWarningsAreLines: the standard error of a tool becomes one line, and the
+// Node stays readable.
 func TestDiscoverWarningsAreLines(t *testing.T) {
 	fail := func(context.Context, string, ...string) ([]byte, error) {
 		return nil, errors.New("exit status 1: \x1b[2J\nhelp")

@@ -46,8 +46,8 @@ func ask(t *testing.T) mxsml.Run {
 	}
 }
 
-// withLibrary is the host of a node with a libmxsml that tells of another, or the
-// same.
+// withLibrary is the host of a node with a libmxsml that reports the same node or
+// another.
 func withLibrary(t *testing.T, tree sim.Tree, told gpu.Node, faults ...string) (root *hostfs.Root, lib string) {
 	t.Helper()
 	root = write(t, tree)
@@ -62,8 +62,8 @@ func noTool(t *testing.T) func(context.Context, string, ...string) ([]byte, erro
 	}
 }
 
-// The library gives the same Node as mx-smi, byte for byte: the one that was
-// described, as TestDiscoverSimulated has it of mx-smi. Of slices it knows more.
+// TestLibrarySame: libmxsml gives the same Node as mx-smi in TestDiscoverSimulated,
+// byte for byte, plus slices.
 func TestLibrarySame(t *testing.T) {
 	library := ask(t)
 	for _, name := range names() {
@@ -89,7 +89,7 @@ func TestLibrarySame(t *testing.T) {
 	}
 }
 
-// alone forgets what the library alone tells.
+// alone removes what only the library reports.
 func alone[T comparable](want T, got *T) {
 	var none T
 	if want == none {
@@ -97,8 +97,8 @@ func alone[T comparable](want T, got *T) {
 	}
 }
 
-// A library that fails leaves the answer to mx-smi, with one warning that says
-// which library and why; what is no libmxsml, with none.
+// TestLibraryFails: if the library fails, mx-smi answers, and one warning names the
+// library and the reason. A file that is not libmxsml gives no warning.
 func TestLibraryFails(t *testing.T) {
 	library, want := ask(t), node(t, "c500-8")
 	tree := hostTree(t, "c500-8")
@@ -111,7 +111,7 @@ func TestLibraryFails(t *testing.T) {
 		{"exit mxSmlInit 0", "it crashed: it ended the program", 0},
 		{"hang mxSmlGetDeviceCount 0", "no answer in time: context deadline exceeded", 2 * time.Second},
 		{"code mxSmlInit 8", "mxSmlInit failed: PermissionDenied (8)", 0},
-		{"count mxSmlGetDeviceCount 0", "it knows no GPU", 0},
+		{"count mxSmlGetDeviceCount 0", "it lists no GPU", 0},
 		{"count mxSmlGetDeviceCount 4000000000", "at most 64 devices are possible", 0},
 		{"overrun mxSmlGetMemoryInfo 16", "wrote more bytes than its structure has", 0},
 		{"without mxSmlGetDeviceInfo", "this libmxsml has no mxSmlGetDeviceInfo", 0},
@@ -134,14 +134,15 @@ func TestLibraryFails(t *testing.T) {
 				return
 			}
 			wantWarnings(t, []string{test.cause}, warnings)
-			if !strings.HasPrefix(warnings[0], "libmxsml tells nothing: ask "+libraryPath+": ") {
+			if !strings.HasPrefix(warnings[0], "libmxsml gives no answer: query "+libraryPath+": ") {
 				t.Errorf("warning is %q", warnings[0])
 			}
 		})
 	}
 }
 
-// What the library does not tell is taken from the record, as what mx-smi does not.
+// TestLibraryPartly: what the library does not report comes from the record, as with
+// mx-smi.
 func TestLibraryPartly(t *testing.T) {
 	library, want := ask(t), node(t, "c500-8-degraded")
 	for function, taken := range map[string]string{
@@ -153,11 +154,11 @@ func TestLibraryPartly(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		wantWarnings(t, []string{"this libmxsml has no " + function, "libmxsml does not tell everything now, as recorded before are: " + taken}, warnings)
+		wantWarnings(t, []string{"this libmxsml has no " + function, "libmxsml did not report everything; taken from the recorded node: " + taken}, warnings)
 	}
 }
 
-// Slices and links that are off, the library alone tells.
+// TestLibraryAlone: only the library reports slices and disabled links.
 func TestLibraryAlone(t *testing.T) {
 	library := ask(t)
 	plain := node(t, "sim:1x1x4")
@@ -174,7 +175,7 @@ func TestLibraryAlone(t *testing.T) {
 			{Kind: gpu.SliceSGPU, Index: 5, UUID: "GPU-s-5", Alias: "five", ComputePercent: 5, MemoryMiB: 128, QoS: gpu.QoSBurstShare},
 		}
 	})
-	// The kernel of such a host does not say that the GPU is whole.
+	// The kernel of such a host does not report that the GPU is unsliced.
 	tree := hostTree(t, plain.Name)
 	maps.DeleteFunc(tree, func(path string, _ sim.Entry) bool { return strings.HasSuffix(path, "/model") })
 	root, lib := withLibrary(t, tree, sliced)
@@ -195,7 +196,7 @@ func TestLibraryAlone(t *testing.T) {
 		t.Errorf("by record: %s", diff)
 	}
 
-	// It does once they are gone, and then a record counts for nothing.
+	// It does once the slices are gone, and then those in a record are ignored.
 	native := write(t, hostTree(t, plain.Name))
 	again, _ = mustDiscover(t, discover.Host{Root: native, Recorded: &got})
 	if diff := cmp.Diff(plain, again); diff != "" {
@@ -217,7 +218,7 @@ func TestLibraryAlone(t *testing.T) {
 	wantWarnings(t, []string{"the MetaXLink of GPU " + plain.GPUs[3].BDF.String() + " is down: disabled"}, warnings)
 }
 
-// A card that the library does not list any more is not handed out.
+// TestLibraryLostCard: a card that the library no longer lists is unhealthy.
 func TestLibraryLostCard(t *testing.T) {
 	want := node(t, "c500-8")
 	less := want
@@ -230,7 +231,8 @@ func TestLibraryLostCard(t *testing.T) {
 	wantWarnings(t, []string{"GPU 0000:38:00.0 cannot be used: libmxsml does not list it"}, warnings)
 }
 
-// The driver's version is the kernel's word, or else the library's.
+// TestLibraryDriver: the driver's version comes from the kernel, or else from the
+// library.
 func TestLibraryDriver(t *testing.T) {
 	want := node(t, "c500-1")
 	told := want
@@ -244,12 +246,13 @@ func TestLibraryDriver(t *testing.T) {
 		}
 		wantWarnings(t, nil, warnings)
 		delete(tree, "sys/module/metax/version")
-		// The file of the module may be that of another driver than the one that runs.
+		// The module's file may belong to another driver than the loaded one.
 		tree["proc/sys/kernel/osrelease"] = sim.File{Data: "6.1\n"}
 		tree["lib/modules/6.1/modules.dep"] = sim.File{Data: "metax.ko:\n"}
 		tree["lib/modules/6.1/metax.ko"] = sim.File{Data: "damaged"}
 	}
-	// Where nobody may be asked, as at a start, the record serves and no file is read.
+	// If neither may be run, as when a container starts, the record is used and no file
+	// is read.
 	root := write(t, tree)
 	got, warnings := mustDiscover(t, discover.Host{Root: root, Recorded: &told})
 	if got.Driver.Version != "9.9.9" {
@@ -265,8 +268,8 @@ func TestLibraryDriver(t *testing.T) {
 	wantWarnings(t, []string{"driver version is not known: "}, warnings)
 }
 
-// What the library tells of slices counts, also that there are none; of mx-smi,
-// which tells nothing of them, the record stays true.
+// TestLibrarySlicesGone: slices are those that the library reports, also if it reports
+// none; mx-smi does not report slices, so then those of the record stay.
 func TestLibrarySlicesGone(t *testing.T) {
 	plain := node(t, "c500-8")
 	tree := hostTree(t, plain.Name)
@@ -289,8 +292,7 @@ func TestLibrarySlicesGone(t *testing.T) {
 	}
 }
 
-// Where the kernel lists the slices, the library says no more of them than it
-// does.
+// TestLibraryVirtual: if the kernel lists the slices, the library adds no further ones.
 func TestLibraryVirtual(t *testing.T) {
 	n := node(t, "sim:1x1x2")
 	n.GPUs[0].VFs = []gpu.BDF{n.GPUs[0].BDF, n.GPUs[0].BDF}
@@ -317,8 +319,8 @@ func TestLibraryVirtual(t *testing.T) {
 	}
 }
 
-// A UUID that the library gives to two slices is neither's; nor is one that the
-// kernel gives to one, and the library to another.
+// TestLibrarySliceTwins: a UUID is dropped if the library reports it for two slices, or
+// the kernel for one and the library for another.
 func TestLibrarySliceTwins(t *testing.T) {
 	n := node(t, "c500-8-sgpu")
 	var cut []int
@@ -341,13 +343,13 @@ func TestLibrarySliceTwins(t *testing.T) {
 	if err := got.Check(); err != nil {
 		t.Error(err)
 	}
-	if got.GPUs[cut[0]].Slices[0].UUID != "" || !strings.Contains(strings.Join(got.Warnings, "\n"), "another one has it too") {
+	if got.GPUs[cut[0]].Slices[0].UUID != "" || !strings.Contains(strings.Join(got.Warnings, "\n"), "another slice has the same") {
 		t.Errorf("got %+v, %q", got.GPUs[cut[0]].Slices, got.Warnings)
 	}
 }
 
-// switchOff switches off the MetaXLink of the device that the library numbers 0,
-// which has the greatest address.
+// switchOff disables the MetaXLink of the library's device 0, which has the greatest
+// address.
 func switchOff(t *testing.T, lib string) {
 	t.Helper()
 	text, err := os.ReadFile(lib + ".txt")

@@ -9,8 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 )
 
-// A card that fell off the bus is in sysfs still, and no longer in mx-smi's list.
-// It is not handed out; the record of an earlier look takes nothing away.
+// TestLostCard: a card that fell off the bus is still in sysfs but no longer in
+// mx-smi's list. It is unhealthy, and an earlier record does not change that.
 func TestLostCard(t *testing.T) {
 	root := write(t, hostTree(t, "c500-8"))
 	whole, err := discover.Host{Root: root, Run: run}.Discover(t.Context())

@@ -11,26 +11,26 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// merge lays over node, whose GPUs the kernel found, what source told of the
-// same GPUs. A GPU that only source knows is left out, with a warning.
-func merge(node *gpu.Node, told gpu.Node, source string) {
+// merge adds what source reports about GPUs to node, whose GPUs the kernel found. A GPU
+// that only source lists is left out, with a warning.
+func merge(node *gpu.Node, reported gpu.Node, source string) {
 	warn := func(format string, a ...any) {
 		node.Warnings = append(node.Warnings, fmt.Sprintf(format, a...))
 	}
-	to := map[int]int{} // index in told → index in node
-	for _, t := range told.GPUs {
+	to := map[int]int{} // index in reported → index in node
+	for _, t := range reported.GPUs {
 		at := slices.IndexFunc(node.GPUs, func(g gpu.GPU) bool { return g.BDF == t.BDF })
 		switch {
 		case at >= 0:
 			to[t.Index] = at
-			facts(&node.GPUs[at], t)
+			copyVendorFacts(&node.GPUs[at], t)
 		case !isVF(*node, t.BDF):
-			warn("%s knows GPU %s, the kernel does not: left out", source, t.BDF)
+			warn("ignored GPU %s: %s lists it, the kernel does not", t.BDF, source)
 		}
 	}
-	sliceNames(node)
-	plain := graph(*node)
-	for _, l := range told.Links {
+	dropSharedSliceUUIDs(node)
+	byPCIe := graph(*node)
+	for _, l := range reported.Links {
 		a, ok1 := to[l.A]
 		b, ok2 := to[l.B]
 		if !ok1 || !ok2 {
@@ -38,38 +38,38 @@ func merge(node *gpu.Node, told gpu.Node, source string) {
 		}
 		kind, ok := topology.ParseKind(l.Kind)
 		if !ok {
-			warn("%s has a link of kind %q between GPUs %s and %s, which is not known here: left out", source, l.Kind, node.GPUs[a].BDF, node.GPUs[b].BDF)
+			warn("ignored the link between GPUs %s and %s: %s reports the unknown kind %q", node.GPUs[a].BDF, node.GPUs[b].BDF, source, l.Kind)
 			continue
 		}
 		l.A, l.B = min(a, b), max(a, b)
-		if tells(l, kind, plain) {
+		if addsToPCIe(l, kind, byPCIe) {
 			node.Links = append(node.Links, l)
 		}
 	}
 	gpu.SortLinks(node.Links)
 }
 
-// facts copies what only the vendor's software knows of a GPU. A GPU is healthy if
-// both the kernel and that find it so.
-func facts(g *gpu.GPU, t gpu.GPU) {
+// copyVendorFacts copies what only the vendor's software knows about a GPU. A GPU is
+// healthy if both the kernel and the vendor's software report it as healthy.
+func copyVendorFacts(g *gpu.GPU, t gpu.GPU) {
 	g.UUID, g.Serial, g.MemoryMiB = t.UUID, t.Serial, t.MemoryMiB
 	if t.Model != "" {
 		g.Model = t.Model
 	}
 	g.Healthy = g.Healthy && t.Healthy
 	g.Mode = cmp.Or(g.Mode, t.Mode)
-	parts(g, t.Slices)
+	mergeSlices(g, t.Slices)
 }
 
-// parts lays what the vendor's software tells of a GPU's slices over what the
-// kernel does. Which slices of a kind there are is the kernel's to say where it
-// lists any, and which virtual functions always.
-func parts(g *gpu.GPU, told []gpu.Slice) {
+// mergeSlices adds what the vendor's software reports about a GPU's slices to what the
+// kernel reports. If the kernel lists slices of a kind, slices of that kind that it
+// does not list are dropped; virtual functions that it does not list always are.
+func mergeSlices(g *gpu.GPU, reported []gpu.Slice) {
 	listed := map[string]bool{}
 	for _, s := range g.Slices {
 		listed[s.Kind] = true
 	}
-	for _, t := range told {
+	for _, t := range reported {
 		at := slices.IndexFunc(g.Slices, func(s gpu.Slice) bool { return isSame(s, t) })
 		switch {
 		case at >= 0:
@@ -77,7 +77,7 @@ func parts(g *gpu.GPU, told []gpu.Slice) {
 			s.UUID, s.Alias, s.QoS = cmp.Or(s.UUID, t.UUID), cmp.Or(s.Alias, t.Alias), cmp.Or(s.QoS, t.QoS)
 			s.ComputePercent, s.MemoryMiB = cmp.Or(s.ComputePercent, t.ComputePercent), cmp.Or(s.MemoryMiB, t.MemoryMiB)
 		case !listed[t.Kind] && (t.Kind == gpu.SliceSGPU || slices.Contains(g.VFs, t.BDF)):
-			t.Nodes, t.GIDs = nil, nil // a record may hold those of another day
+			t.Nodes, t.GIDs = nil, nil // in a record they may be out of date
 			if t.Kind == gpu.SliceSGPU {
 				t.Nodes, t.GIDs = sysfs.RenderNodes(*g), g.GIDs
 			}
@@ -87,8 +87,8 @@ func parts(g *gpu.GPU, told []gpu.Slice) {
 	gpu.SortSlices(g.Slices)
 }
 
-// isSame reports whether two slices of a GPU are one. Another may have its number by
-// now.
+// isSame reports whether two slices of a GPU are the same one. The UUID decides,
+// because a new slice may have the number of a removed one.
 func isSame(a, b gpu.Slice) bool {
 	switch {
 	case a.Kind != b.Kind:
@@ -101,9 +101,9 @@ func isSame(a, b gpu.Slice) bool {
 	return a.Index == b.Index
 }
 
-// sliceNames takes a UUID from all slices that have it, if two have: the kernel's
-// word of one may be the vendor's of another.
-func sliceNames(node *gpu.Node) {
+// dropSharedSliceUUIDs clears a UUID that several slices have, on all of them: the
+// kernel may report it for one slice and the vendor's software for another.
+func dropSharedSliceUUIDs(node *gpu.Node) {
 	count := map[string]int{}
 	for _, g := range node.GPUs {
 		for _, s := range g.Slices {
@@ -113,19 +113,53 @@ func sliceNames(node *gpu.Node) {
 	for _, g := range node.GPUs {
 		for i, s := range g.Slices {
 			if s.UUID != "" && count[strings.ToLower(s.UUID)] > 1 {
-				node.Warnings = append(node.Warnings, fmt.Sprintf("leave out the UUID %s of slice %d of GPU %s: another one has it too", s.UUID, s.Index, g.BDF))
+				node.Warnings = append(node.Warnings, fmt.Sprintf("ignored the UUID %s of slice %d of GPU %s: another slice has the same", s.UUID, s.Index, g.BDF))
 				g.Slices[i].UUID = ""
 			}
 		}
 	}
 }
 
-// tells reports whether a link says more than PCIe and NUMA do. A pair that the
-// tool calls unknown keeps the class that its place on the host gives it.
-func tells(l gpu.Link, kind topology.Kind, plain *topology.Graph) bool {
-	return l.Down || l.GBps > 0 || kind != topology.Unknown && kind != plain.Kind(l.A, l.B)
+// addsToPCIe reports whether a link says more than the PCIe and NUMA positions do. A
+// pair that the source calls unknown keeps the class of its PCIe position.
+func addsToPCIe(l gpu.Link, kind topology.Kind, byPCIe *topology.Graph) bool {
+	return l.Down || l.GBps > 0 || kind != topology.Unknown && kind != byPCIe.Kind(l.A, l.B)
 }
 
 func isVF(n gpu.Node, b gpu.BDF) bool {
 	return slices.ContainsFunc(n.GPUs, func(g gpu.GPU) bool { return slices.Contains(g.VFs, b) })
+}
+
+// matchListed compares the GPUs that the kernel found with those that the source lists
+// now. A GPU that only the kernel lists has probably fallen off the bus: its device
+// nodes may still exist, but it must not be given to a container, so it becomes
+// unhealthy. A GPU that only the source lists is added without device nodes. Then all
+// are numbered again. An empty list means that the source could not list GPUs; then
+// nothing changes.
+func matchListed(node *gpu.Node, t vendorAnswer, orphans []gpu.BDF) {
+	if len(t.listed) == 0 {
+		return
+	}
+	warn := func(format string, a ...any) {
+		node.Warnings = append(node.Warnings, fmt.Sprintf(format, a...))
+	}
+	for i, g := range node.GPUs {
+		if !slices.Contains(t.listed, g.BDF) {
+			node.GPUs[i].Healthy = false
+			warn("GPU %s cannot be used: %s does not list it; it may have fallen off the bus", g.BDF, t.source)
+		}
+	}
+	for _, b := range t.listed {
+		_, known := node.Lookup(b)
+		// 0000:00:00.0 is always a host bridge, never a GPU.
+		if known || isVF(*node, b) || slices.Contains(orphans, b) || b == (gpu.BDF{}) {
+			continue
+		}
+		node.GPUs = append(node.GPUs, gpu.GPU{BDF: b, NUMA: gpu.NUMAUnknown})
+		warn("GPU %s cannot be used: %s lists it, the kernel does not", b, t.source)
+	}
+	slices.SortFunc(node.GPUs, func(a, b gpu.GPU) int { return a.BDF.Compare(b.BDF) })
+	for i := range node.GPUs {
+		node.GPUs[i].Index = i
+	}
 }

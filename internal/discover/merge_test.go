@@ -14,8 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// tool answers as the mx-smi of a host would that has the GPUs listed, in this
-// order, with this matrix.
+// tool answers like the mx-smi of a host with the listed GPUs, in this order, and this
+// matrix.
 func tool(list []string, matrix string) func(context.Context, string, ...string) ([]byte, error) {
 	return func(_ context.Context, _ string, args ...string) ([]byte, error) {
 		var b strings.Builder
@@ -39,8 +39,8 @@ func tool(list []string, matrix string) func(context.Context, string, ...string)
 	}
 }
 
-// four is c500-4-degraded's addresses; below one switch, so that PCIe alone
-// makes every pair PIX.
+// four has the addresses of c500-4-degraded, all below one switch, so that every pair
+// is PIX by PCIe.
 var four = []string{"0000:0e:00.0", "0000:0f:00.0", "0000:10:00.0", "0000:12:00.0"}
 
 func TestDiscoverLinks(t *testing.T) {
@@ -106,7 +106,7 @@ func TestDiscoverLinks(t *testing.T) {
 	}
 }
 
-// GPUs that only one of kernel and tool knows.
+// TestDiscoverDisagreement has GPUs that only the kernel or only the tool lists.
 func TestDiscoverDisagreement(t *testing.T) {
 	root := write(t, hostTree(t, "c500-4-degraded"))
 	for _, test := range []struct {
@@ -138,7 +138,7 @@ func TestDiscoverDisagreement(t *testing.T) {
 			"no GPU has the address zero", append(slices.Clone(four), "0000:00:00.0"),
 			[]int{0, 1, 2, 3},
 			[]gpu.Link{{A: 0, B: 1, Kind: "MX"}},
-			[]string{"mx-smi knows GPU 0000:00:00.0, the kernel does not: left out"},
+			[]string{"ignored GPU 0000:00:00.0: mx-smi lists it, the kernel does not"},
 		},
 		{
 			"the tool knows none of ours",
@@ -165,7 +165,8 @@ func TestDiscoverDisagreement(t *testing.T) {
 	}
 }
 
-// A virtual function that the tool lists is a part of a GPU, nothing to warn of.
+// TestDiscoverVF: a virtual function that the tool lists is a part of a GPU and not
+// worth a warning.
 func TestDiscoverVF(t *testing.T) {
 	host := node(t, "c500-1")
 	host.GPUs[0].VFs = []gpu.BDF{{Bus: 1, Function: 1}, {Bus: 1, Function: 2}}
@@ -179,8 +180,8 @@ func TestDiscoverVF(t *testing.T) {
 	wantWarnings(t, nil, warnings)
 }
 
-// A virtual function of which it is not known whose it is adds no GPU either.
-func TestDiscoverStrayVF(t *testing.T) {
+// TestDiscoverOrphanVF: a virtual function of an unknown GPU adds no GPU.
+func TestDiscoverOrphanVF(t *testing.T) {
 	host := node(t, "c500-1")
 	host.GPUs[0].VFs = []gpu.BDF{{Bus: 1, Function: 1}}
 	tree := mustTree(t, host)
@@ -222,7 +223,7 @@ func TestDiscoverRecorded(t *testing.T) {
 				g.UUID, g.Serial, g.MemoryMiB, g.LinkDomain = "", "", 0, 0
 				n.Links = n.Links[:2]
 			},
-			[]string{"the recorded node does not know GPU 0000:12:00.0"},
+			[]string{"GPU 0000:12:00.0 is not in the recorded node"},
 		},
 		{
 			"a GPU is another", record(func(n *gpu.Node) { n.GPUs[3].BDF.Bus = 0x99 }),
@@ -231,7 +232,7 @@ func TestDiscoverRecorded(t *testing.T) {
 				g.UUID, g.Serial, g.MemoryMiB, g.LinkDomain = "", "", 0, 0
 				n.Links = slices.DeleteFunc(n.Links, func(l gpu.Link) bool { return l.B == 3 })
 			},
-			[]string{"the recorded node knows GPU 0000:99:00.0, the kernel does not", "the recorded node does not know GPU 0000:12:00.0"},
+			[]string{"ignored GPU 0000:99:00.0: the recorded node lists it, the kernel does not", "GPU 0000:12:00.0 is not in the recorded node"},
 		},
 		{
 			"a GPU was unavailable", record(func(n *gpu.Node) { n.GPUs[1].Healthy = false }),
@@ -261,7 +262,7 @@ func TestDiscoverRecorded(t *testing.T) {
 		{
 			"a link of a kind that is new", record(func(n *gpu.Node) { n.Links = append(n.Links, gpu.Link{A: 0, B: 3, Kind: "OPT"}) }),
 			func(*gpu.Node) {},
-			[]string{`the recorded node has a link of kind "OPT" between GPUs 0000:0e:00.0 and 0000:12:00.0`},
+			[]string{`ignored the link between GPUs 0000:0e:00.0 and 0000:12:00.0: the recorded node reports the unknown kind "OPT"`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// without is the simulated mx-smi in which these queries fail.
+// without is the simulated mx-smi with these queries failing.
 func without(queries ...string) func(context.Context, string, ...string) ([]byte, error) {
 	return func(ctx context.Context, path string, args ...string) ([]byte, error) {
 		if slices.Contains(queries, args[0]) {
@@ -23,11 +23,12 @@ func without(queries ...string) func(context.Context, string, ...string) ([]byte
 	}
 }
 
-// Whatever part of the tool fails, what was recorded stays known.
+// TestDiscoverPartly: facts from the record stay known whichever query of the tool
+// fails.
 func TestDiscoverPartly(t *testing.T) {
 	const name = "c500-8-degraded"
 	want, root := node(t, name), write(t, hostTree(t, name))
-	const prefix = "mx-smi does not tell everything now, as recorded before are: "
+	const prefix = "mx-smi did not report everything; taken from the recorded node: "
 	for _, test := range []struct {
 		name    string
 		queries []string
@@ -51,7 +52,8 @@ func TestDiscoverPartly(t *testing.T) {
 	}
 }
 
-// A card that took another's place, or moved, takes nothing of the other.
+// TestDiscoverPartlyAnotherCard: a card that replaced another or moved gets no facts of
+// the other card.
 func TestDiscoverPartlyAnotherCard(t *testing.T) {
 	const name = "sim:1x1x2"
 	now, root := node(t, name), write(t, hostTree(t, name))
@@ -80,8 +82,8 @@ func TestDiscoverPartlyAnotherCard(t *testing.T) {
 	}
 }
 
-// A record that was made without the matrix says so when it is used; one of a
-// host that has no MetaXLink does not.
+// TestDiscoverRecordedUnlinked: a record that was made without the matrix warns when it
+// is used; the record of a host without MetaXLink does not.
 func TestDiscoverRecordedUnlinked(t *testing.T) {
 	for name, record := range map[string]func(context.Context, string, ...string) ([]byte, error){
 		"without the matrix": without("topo"), "with it": run,

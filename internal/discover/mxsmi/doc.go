@@ -1,8 +1,8 @@
-// Package mxsmi reads what the vendor's tool mx-smi prints: the list of GPUs,
-// the matrix of links, and the sections of its --show-* queries. The parsers
-// are lenient about white space and strict about meaning; a GPU is always told
-// by its PCI address, because the tool numbers GPUs in its own way.
+// Package mxsmi reads the output of the vendor's tool mx-smi: the list of GPUs (-L),
+// the matrix of links (topo -m), and the sections of its --show-* queries. The parsers
+// ignore differences in white space and reject unclear content. A GPU is identified by
+// its PCI address, because the tool numbers GPUs in its own order.
 //
-// It starts no process: whoever may run mx-smi hands in a Run. Nothing here is
-// on the path of a container's start.
+// Package mxsmi starts no process: the caller passes in a Run. mx-smi is never run when
+// a container starts.
 package mxsmi

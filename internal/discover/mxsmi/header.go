@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// selfCell is the cell in which a device meets itself.
+// selfCell is the word on the diagonal of the matrix.
 const selfCell = "X"
 
-// The headings behind the columns of links.
+// The headings of the columns after the links.
 const (
 	nodeAffinity = "Node Affinity"
 	cpuAffinity  = "CPU Affinity"
@@ -21,9 +21,9 @@ const (
 //	GPU0  GPU1  NIC0  Node Affinity  CPU Affinity
 type header struct {
 	columns []device
-	// headings are those of the columns behind the links; nil if there is none.
+	// headings are the names of the columns after the links; nil if there are none.
 	headings []string
-	// unread is what stands there and is no heading known here.
+	// unread is the rest of the line, from the first unknown heading on.
 	unread string
 }
 
@@ -82,8 +82,8 @@ func cutHeading(s string) (heading, rest string, ok bool) {
 	return "", s, false
 }
 
-// isWord reports whether a cell is a word, as every kind of link is, and not a
-// number or a range that slipped in from the affinities.
+// isWord reports whether a cell has letters only, as every kind of link does, so that
+// it is not a number or a range from the affinity columns.
 func isWord(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// ErrFormat reports a text that is not what mx-smi prints, or that contradicts
-// itself so far that nothing in it can be trusted.
+// ErrFormat reports a text that is not output of mx-smi, or that is too contradictory
+// to be trusted.
 var ErrFormat = errors.New("not understood")
 
 // List is the output of `mx-smi -L`.
@@ -28,11 +28,11 @@ type Listed struct {
 	Model string   // "MXC500"
 	BDF   gpu.BDF  // "0000:08:00.0"
 	State string   // "Available"; empty where the line has none
-	UUID  gpu.UUID // empty where the line has none, or none that can be one
+	UUID  gpu.UUID // empty if the line has none or an invalid one
 }
 
-// Available reports whether the tool calls the GPU usable. A line without a state
-// says nothing against it.
+// Available reports whether the tool calls the GPU usable. A GPU whose line has no
+// state counts as available.
 func (l Listed) Available() bool { return l.State == "" || l.State == available }
 
 const (
@@ -40,10 +40,9 @@ const (
 	unavailable = "Unavailable"
 )
 
-// ParseList reads the output of `mx-smi -L`. A line that cannot be read, an
-// index or address that occurs twice, and a UUID that is none or occurs twice
-// are warnings; what they concern is left out. A text without any GPU line is an
-// error.
+// ParseList parses the output of `mx-smi -L`. A line that cannot be parsed, a duplicate
+// index or address, and an invalid or duplicate UUID are warnings, and the GPU or UUID
+// is left out. A text without any GPU line is an error.
 func ParseList(text string) (List, error) {
 	p := listParser{}
 	for n, line := range lines(text) {
@@ -52,15 +51,15 @@ func ParseList(text string) (List, error) {
 	if !p.seen {
 		return List{}, fmt.Errorf(`read list of GPUs: %w: no line begins with "GPU#"`, ErrFormat)
 	}
-	p.dropTwins("index", func(l Listed) string { return strconv.Itoa(l.Index) })
-	p.dropTwins("PCI address", func(l Listed) string { return l.BDF.String() })
-	p.dropTwinUUIDs()
+	p.dropDuplicates("index", func(l Listed) string { return strconv.Itoa(l.Index) })
+	p.dropDuplicates("PCI address", func(l Listed) string { return l.BDF.String() })
+	p.dropSharedUUIDs()
 	return p.List, nil
 }
 
 type listParser struct {
 	List
-	seen bool // a line of a GPU, readable or not
+	seen bool // whether there was a line of a GPU, valid or not
 }
 
 func (p *listParser) warn(format string, a ...any) {
@@ -68,7 +67,7 @@ func (p *listParser) warn(format string, a ...any) {
 }
 
 func (p *listParser) line(n int, line string) {
-	// "SGPU" is a part of a GPU, not one of its own.
+	// "SGPU" is a slice of a GPU.
 	if strings.Contains(line, "SGPU") || !strings.HasPrefix(strings.TrimSpace(line), gpuPrefix) {
 		return
 	}
@@ -78,14 +77,14 @@ func (p *listParser) line(n int, line string) {
 		p.warn("line %d: %s", n, w)
 	}
 	if err != nil {
-		p.warn("line %d: leave out a GPU: %v", n, err)
+		p.warn("line %d: ignored a GPU: %v", n, err)
 		return
 	}
 	p.GPUs = append(p.GPUs, l)
 }
 
-// parseListed reads one line. The address tells the columns apart: the model
-// stands before it, the state behind it.
+// parseListed parses one line. The address separates the columns: the model is before
+// it, the state after it.
 func parseListed(line string) (l Listed, warnings []string, err error) {
 	head, tail, hasUUID := strings.Cut(line, "(UUID:")
 	fields := strings.Fields(head)
@@ -99,59 +98,59 @@ func parseListed(line string) (l Listed, warnings []string, err error) {
 	l.BDF, _ = gpu.ParseBDF(fields[at])
 	l.Model = strings.Join(fields[1:at], " ")
 	l.State = strings.Join(fields[at+1:], " ")
-	if !isPlain(l.Model) {
-		warnings = append(warnings, fmt.Sprintf("GPU %s has the model name %q, which is left out", l.BDF, l.Model))
+	if !isPrintable(l.Model) {
+		warnings = append(warnings, fmt.Sprintf("ignored the model name %q of GPU %s", l.Model, l.BDF))
 		l.Model = ""
 	}
 	if !l.Available() && l.State != unavailable {
-		warnings = append(warnings, fmt.Sprintf("GPU %s has the state %q, taken as unhealthy", l.BDF, l.State))
+		warnings = append(warnings, fmt.Sprintf("GPU %s has the unknown state %q and counts as unhealthy", l.BDF, l.State))
 	}
 	if !hasUUID {
 		return l, append(warnings, fmt.Sprintf("GPU %s has no UUID", l.BDF)), nil
 	}
 	if l.UUID, err = parseListedUUID(tail); err != nil {
-		warnings = append(warnings, fmt.Sprintf("leave out the UUID of GPU %s: %v", l.BDF, err))
+		warnings = append(warnings, fmt.Sprintf("ignored the UUID of GPU %s: %v", l.BDF, err))
 	}
 	return l, warnings, nil
 }
 
-// parseListedUUID reads what follows "(UUID:". Only blanks may surround the
-// UUID: another control character makes it none.
+// parseListedUUID parses what follows "(UUID:". Only blanks and tabs may surround the
+// UUID; with any other control character it is invalid.
 func parseListedUUID(tail string) (gpu.UUID, error) {
 	end := strings.LastIndexByte(tail, ')')
 	if end < 0 || strings.TrimSpace(tail[end+1:]) != "" {
-		return "", fmt.Errorf("no closing bracket ends %q", tail)
+		return "", fmt.Errorf("%q does not end in a closing parenthesis", tail)
 	}
 	return gpu.ParseUUID(strings.Trim(tail[:end], " \t"))
 }
 
-// dropTwins leaves out all GPUs that share an identity that can only be one
-// GPU's: which line tells the truth cannot be known.
-func (p *listParser) dropTwins(what string, key func(Listed) string) {
+// dropDuplicates leaves out all GPUs that have the same index or address, because it is
+// unknown which line is right.
+func (p *listParser) dropDuplicates(what string, key func(Listed) string) {
 	count := map[string]int{}
 	for _, l := range p.GPUs {
 		count[key(l)]++
 	}
 	p.GPUs = slices.DeleteFunc(p.GPUs, func(l Listed) bool {
-		twin := count[key(l)] > 1
-		if twin {
-			p.warn("leave out GPU#%d %s: its %s is listed %d times", l.Index, l.BDF, what, count[key(l)])
+		duplicate := count[key(l)] > 1
+		if duplicate {
+			p.warn("ignored GPU#%d %s: its %s is listed %d times", l.Index, l.BDF, what, count[key(l)])
 		}
-		return twin
+		return duplicate
 	})
 }
 
-// dropTwinUUIDs forgets a UUID that two GPUs have, on both.
-func (p *listParser) dropTwinUUIDs() {
+// dropSharedUUIDs clears a UUID that several GPUs have, on all of them.
+func (p *listParser) dropSharedUUIDs() {
 	key := func(u gpu.UUID) string { return strings.ToLower(string(u)) }
 	owners := map[string][]string{}
 	for _, l := range p.GPUs {
 		owners[key(l.UUID)] = append(owners[key(l.UUID)], l.BDF.String())
 	}
 	for i, l := range p.GPUs {
-		if twins := owners[key(l.UUID)]; l.UUID != "" && len(twins) > 1 {
-			if twins[0] == l.BDF.String() {
-				p.warn("leave out the UUID %s: GPUs %s have it", l.UUID, strings.Join(twins, " and "))
+		if sharers := owners[key(l.UUID)]; l.UUID != "" && len(sharers) > 1 {
+			if sharers[0] == l.BDF.String() {
+				p.warn("ignored the UUID %s: GPUs %s share it", l.UUID, strings.Join(sharers, " and "))
 			}
 			p.GPUs[i].UUID = ""
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// sample returns the text of a file in testdata. Real output, where its first
-// lines do not say otherwise.
+// sample returns the text of a file in testdata. It is real output unless its first
+// lines say otherwise.
 func sample(t testing.TB, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -82,27 +82,27 @@ func TestParseList(t *testing.T) {
 		{
 			"unavailable in other words", "GPU#0 MXC500 0000:08:00.0 Not Available(MetaX Sysfs File Unaccessible)",
 			[]Listed{{0, "MXC500", a, "Not Available(MetaX Sysfs File Unaccessible)", ""}},
-			[]string{`has the state "Not Available(MetaX Sysfs File Unaccessible)", taken as unhealthy`, "GPU 0000:08:00.0 has no UUID"},
+			[]string{`has the unknown state "Not Available(MetaX Sysfs File Unaccessible)" and counts as unhealthy`, "GPU 0000:08:00.0 has no UUID"},
 		},
 		{
 			"no address", "GPU#0 MXC500 Available (UUID: GPU-a)",
 			nil,
-			[]string{"line 1: leave out a GPU: GPU#0 has no PCI address"},
+			[]string{"line 1: ignored a GPU: GPU#0 has no PCI address"},
 		},
 		{
 			"no model", "GPU#0 0000:08:00.0 Available (UUID: GPU-a)",
 			[]Listed{{0, "", a, "Available", "GPU-a"}},
-			[]string{`has the model name ""`},
+			[]string{`ignored the model name ""`},
 		},
 		{
 			"index is no number", "GPU#-1 MXC500 0000:08:00.0 Available (UUID: GPU-a)\nGPU#1e9 MXC500 0000:08:00.0 Available (UUID: GPU-a)",
 			nil,
-			[]string{`line 1: leave out a GPU: "GPU#-1"`, `line 2: leave out a GPU: "GPU#1e9"`},
+			[]string{`line 1: ignored a GPU: "GPU#-1"`, `line 2: ignored a GPU: "GPU#1e9"`},
 		},
 		{
 			"UUID with a control character", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a\x1b[2J)",
 			[]Listed{{0, "MXC500", a, "Available", ""}},
-			[]string{`leave out the UUID of GPU 0000:08:00.0: parse "GPU-a\x1b[2J"`},
+			[]string{`ignored the UUID of GPU 0000:08:00.0: parse "GPU-a\x1b[2J"`},
 		},
 		{
 			"UUID ended by a control character", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a\v)",
@@ -112,22 +112,22 @@ func TestParseList(t *testing.T) {
 		{
 			"UUID with a newline", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a\nb)",
 			[]Listed{{0, "MXC500", a, "Available", ""}},
-			[]string{`no closing bracket ends " GPU-a"`},
+			[]string{`" GPU-a" does not end in a closing parenthesis`},
 		},
 		{
 			"UUID with a bracket", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a) (UUID: GPU-b)",
 			[]Listed{{0, "MXC500", a, "Available", ""}},
-			[]string{"leave out the UUID of GPU 0000:08:00.0"},
+			[]string{"ignored the UUID of GPU 0000:08:00.0"},
 		},
 		{
 			"something behind the UUID", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a) DIE1",
 			[]Listed{{0, "MXC500", a, "Available", ""}},
-			[]string{"leave out the UUID of GPU 0000:08:00.0"},
+			[]string{"ignored the UUID of GPU 0000:08:00.0"},
 		},
 		{
 			"one UUID on two GPUs", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\nGPU#1 MXC500 0000:09:00.0 Available (UUID: GPU-A)",
 			[]Listed{{0, "MXC500", a, "Available", ""}, {1, "MXC500", b, "Available", ""}},
-			[]string{"leave out the UUID GPU-a: GPUs 0000:08:00.0 and 0000:09:00.0 have it"},
+			[]string{"ignored the UUID GPU-a: GPUs 0000:08:00.0 and 0000:09:00.0 share it"},
 		},
 		{
 			"no UUID on two GPUs", "GPU#0 MXC500 0000:08:00.0 Available\nGPU#1 MXC500 0000:09:00.0 Available",
@@ -137,12 +137,12 @@ func TestParseList(t *testing.T) {
 		{
 			"one address twice", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\nGPU#1 MXC500 0000:08:00.0 Available (UUID: GPU-b)\nGPU#2 MXC500 0000:09:00.0 Available (UUID: GPU-c)",
 			[]Listed{{2, "MXC500", b, "Available", "GPU-c"}},
-			[]string{"leave out GPU#0 0000:08:00.0: its PCI address is listed 2 times", "leave out GPU#1"},
+			[]string{"ignored GPU#0 0000:08:00.0: its PCI address is listed 2 times", "ignored GPU#1"},
 		},
 		{
 			"one index twice", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\nGPU#0 MXC500 0000:09:00.0 Available (UUID: GPU-b)",
 			nil,
-			[]string{"leave out GPU#0 0000:08:00.0: its index is listed 2 times", "leave out GPU#0 0000:09:00.0"},
+			[]string{"ignored GPU#0 0000:08:00.0: its index is listed 2 times", "ignored GPU#0 0000:09:00.0"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -187,8 +187,8 @@ func TestParseListNothing(t *testing.T) {
 	}
 }
 
-// wantWarnings checks that there are as many warnings as wanted, and that each
-// holds the text wanted of it.
+// wantWarnings checks that there are as many warnings as wanted, and that each contains
+// the wanted text.
 func wantWarnings(t *testing.T, want, got []string) {
 	t.Helper()
 	if len(want) != len(got) {
@@ -227,7 +227,7 @@ func FuzzParseList(f *testing.F) {
 	})
 }
 
-// oneLine checks that no warning carries a control character on.
+// oneLine checks that no warning contains a control character.
 func oneLine(t *testing.T, warnings []string) {
 	t.Helper()
 	for _, w := range warnings {

@@ -12,23 +12,23 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Matrix is the output of `mx-smi topo -m`, or of `topo -n` without its NICs.
+// Matrix is the output of `mx-smi topo -m`, or of `topo -n` without the network cards.
 type Matrix struct {
 	// GPUs are the tool's numbers (the n of "GPUn"), ascending.
 	GPUs []int
-	// Kinds[i][j] is the link between GPUs[i] and GPUs[j]. It is symmetric; the
-	// diagonal means nothing.
+	// Kinds[i][j] is the link between GPUs[i] and GPUs[j]. The matrix is symmetric; its
+	// diagonal has no meaning.
 	Kinds [][]topology.Kind
-	// NUMA is the column "Node Affinity"; gpu.NUMAUnknown where it is absent or
-	// not one number.
+	// NUMA is the column "Node Affinity"; gpu.NUMAUnknown if it is absent or not one
+	// number.
 	NUMA     []int
 	Warnings []string
 }
 
-// ParseMatrix reads a matrix of links. Where the two cells of a pair differ the
-// worse one holds, and a word that is no kind of link counts as unknown, each
-// with a warning. A cell, a row or a column that is missing is an error that
-// names it: after that, no cell can be told from its neighbour.
+// ParseMatrix parses a matrix of links. If the two cells of a pair differ, the worse
+// one counts, and an unknown word counts as an unknown kind of link, each with a
+// warning. A missing cell, row or column is an error that names it, because the columns
+// of the other cells are uncertain then.
 func ParseMatrix(text string) (Matrix, error) {
 	m, err := parseMatrix(text)
 	if err != nil {
@@ -38,13 +38,13 @@ func ParseMatrix(text string) (Matrix, error) {
 }
 
 func parseMatrix(text string) (Matrix, error) {
-	h, rows, attached, err := scan(text)
+	h, rows, attached, err := headerAndRows(text)
 	if err != nil {
 		return Matrix{}, err
 	}
 	b := &builder{header: h, cells: map[[2]int]topology.Kind{}, numa: map[int]int{}}
 	if h.unread != "" {
-		b.warn("NUMA nodes are not known: %q is no heading known here", h.unread)
+		b.warn("NUMA nodes are not known: unknown heading %q", h.unread)
 	}
 	for _, fields := range rows {
 		if err := b.row(fields); err != nil {
@@ -52,7 +52,7 @@ func parseMatrix(text string) (Matrix, error) {
 		}
 	}
 	if !slices.ContainsFunc(h.columns, device.isGPU) {
-		return Matrix{}, errors.New("no column is a GPU's")
+		return Matrix{}, errors.New("no column of a GPU")
 	}
 	for _, c := range h.columns {
 		if _, ok := b.numa[c.n]; c.isGPU() && !ok {
@@ -60,15 +60,14 @@ func parseMatrix(text string) (Matrix, error) {
 		}
 	}
 	if attached != "" && attached != fmt.Sprint(len(b.numa)) {
-		b.warn(`%d GPUs are in the matrix, and "Attached GPUs" is %q`, len(b.numa), attached)
+		b.warn(`the matrix has %d GPUs, but "Attached GPUs" is %q`, len(b.numa), attached)
 	}
 	return b.matrix(), nil
 }
 
-// scan finds the line of column names and the rows below it. What stands before
-// and behind (log header, legend) is none of its business, but for the count of
-// GPUs.
-func scan(text string) (h header, rows [][]string, attached string, err error) {
+// headerAndRows finds the line of column names and the rows below it. It skips the
+// lines before and after (log header, legend), except for the number of attached GPUs.
+func headerAndRows(text string) (h header, rows [][]string, attached string, err error) {
 	for _, line := range lines(text) {
 		fields := strings.Fields(line)
 		switch {
@@ -100,7 +99,7 @@ type builder struct {
 	header
 	cells    map[[2]int]topology.Kind // by row and column
 	numa     map[int]int              // by row
-	strange  []strangeWord
+	unknown  []unknownWord
 	warnings []string
 }
 
@@ -108,7 +107,7 @@ func (b *builder) warn(format string, a ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, a...))
 }
 
-// row reads "GPU0 X MX … 0 0-31,64-95". Rows of NICs are passed over.
+// row parses "GPU0 X MX … 0 0-31,64-95". Rows of network cards are skipped.
 func (b *builder) row(fields []string) error {
 	self, _ := parseDevice(fields[0])
 	if !self.isGPU() {
@@ -135,11 +134,10 @@ func (b *builder) row(fields []string) error {
 	return err
 }
 
-// cell takes one cell. The place of the X shows whether cells are where they
-// should be.
+// cell parses one cell. The position of the X shows whether a cell is missing.
 func (b *builder) cell(row, column device, word string) error {
 	if (word == selfCell) != (row == column) {
-		return fmt.Errorf("row %s, column %s: %q; an X stands where a GPU meets itself and nowhere else: a cell or a column is missing", row, column, word)
+		return fmt.Errorf("row %s, column %s: %q (X is valid on the diagonal only): a cell or a column is missing", row, column, word)
 	}
 	if row == column || !column.isGPU() {
 		return nil
@@ -149,13 +147,13 @@ func (b *builder) cell(row, column device, word string) error {
 		if !isWord(word) {
 			return fmt.Errorf("row %s, column %s: %q is not a kind of link: a cell is missing", row, column, word)
 		}
-		b.stranger(row, column, word)
+		b.addUnknownWord(row, column, word)
 	}
 	b.cells[[2]int{row.n, column.n}] = kind
 	return nil
 }
 
-// matrix orders what was collected by GPU number and makes it symmetric.
+// matrix orders the collected cells by GPU number and makes the matrix symmetric.
 func (b *builder) matrix() Matrix {
 	m := Matrix{GPUs: slices.Sorted(maps.Keys(b.numa))}
 	for range m.GPUs {
@@ -173,37 +171,37 @@ func (b *builder) matrix() Matrix {
 			m.Kinds[i][j], m.Kinds[j][i] = worse, worse
 		}
 	}
-	b.warnStrangers()
+	b.warnUnknownWords()
 	if len(uneven) > 0 {
-		b.warn("the matrix is not symmetric, the worse link of a pair counts: %s", wording.Some(uneven, 8))
+		b.warn("the matrix is not symmetric; the worse link of a pair counts: %s", wording.Some(uneven, 8))
 	}
 	m.Warnings = b.warnings
 	return m
 }
 
-// strangeWord is a word in a cell that is no kind of link known here.
-type strangeWord struct {
+// unknownWord is a word in a cell that is not a known kind of link.
+type unknownWord struct {
 	word, first string
 	count       int
 }
 
-func (b *builder) stranger(row, column device, word string) {
-	at := slices.IndexFunc(b.strange, func(s strangeWord) bool { return s.word == word })
+func (b *builder) addUnknownWord(row, column device, word string) {
+	at := slices.IndexFunc(b.unknown, func(s unknownWord) bool { return s.word == word })
 	if at < 0 {
-		at = len(b.strange)
-		b.strange = append(b.strange, strangeWord{word: word, first: fmt.Sprintf("row %s, column %s", row, column)})
+		at = len(b.unknown)
+		b.unknown = append(b.unknown, unknownWord{word: word, first: fmt.Sprintf("row %s, column %s", row, column)})
 	}
-	b.strange[at].count++
+	b.unknown[at].count++
 }
 
-func (b *builder) warnStrangers() {
-	for _, s := range b.strange {
-		b.warn("%q is not a kind of link known here, ranked as unknown: %s (%d cells)", s.word, s.first, s.count)
+func (b *builder) warnUnknownWords() {
+	for _, s := range b.unknown {
+		b.warn("unknown kind of link %q: %s (%d cells)", s.word, s.first, s.count)
 	}
 }
 
-// affinity reads the cells behind the links: "0 0-31,64-95" below "Node
-// Affinity  CPU Affinity".
+// affinity parses the cells after the links: "0 0-31,64-95" below "Node Affinity  CPU
+// Affinity". It returns the NUMA node.
 func (b *builder) affinity(row device, cells []string) (int, error) {
 	if len(cells) > 0 {
 		if _, link := topology.ParseKind(cells[0]); link && cells[0] != topology.Unknown.String() || cells[0] == selfCell {
@@ -216,7 +214,7 @@ func (b *builder) affinity(row device, cells []string) (int, error) {
 		return gpu.NUMAUnknown, nil
 	case b.headings == nil && len(cells) > 0:
 		return gpu.NUMAUnknown, fmt.Errorf("row %s has %d cells more than there are columns", row, len(cells))
-	case b.headings == nil || len(cells) >= len(b.headings) && isUnstated(cells[at]):
+	case b.headings == nil || len(cells) >= len(b.headings) && isNoValue(cells[at]):
 		return gpu.NUMAUnknown, nil
 	case len(cells) >= len(b.headings):
 		if numa, err := parseNumber(cells[at]); err == nil {
@@ -225,4 +223,30 @@ func (b *builder) affinity(row device, cells []string) (int, error) {
 	}
 	b.warn("NUMA node of %s is not known: no number below %q in %q", row, nodeAffinity, cells)
 	return gpu.NUMAUnknown, nil
+}
+
+// NodeFromMatrix makes a Node of the output of `mx-smi topo -m` alone: GPUs without
+// addresses, their NUMA nodes from the affinities, and a link for every pair. The
+// warnings of ParseMatrix are in the Node.
+func NodeFromMatrix(text string) (gpu.Node, error) {
+	m, err := ParseMatrix(text)
+	if err != nil {
+		return gpu.Node{}, err
+	}
+	node := gpu.NewNode("")
+	node.Warnings = m.Warnings
+	renumbered := false
+	for i, numa := range m.NUMA {
+		node.GPUs = append(node.GPUs, gpu.GPU{Index: i, NUMA: numa, Healthy: true})
+		for j := i + 1; j < len(m.GPUs); j++ {
+			node.Links = append(node.Links, gpu.Link{A: i, B: j, Kind: m.Kinds[i][j].String()})
+		}
+		renumbered = renumbered || m.GPUs[i] != i
+	}
+	if renumbered {
+		node.Warnings = append(node.Warnings, "the matrix lacks some GPU numbers: GPUs are renumbered from 0")
+	}
+	graph, _ := topology.New(node)
+	graph.MarkDomains(node.GPUs)
+	return node, nil
 }

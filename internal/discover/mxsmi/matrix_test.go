@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// square is a matrix of n GPUs of which those of one group of size are linked by
-// MetaXLink and others by across.
+// square is a matrix of n GPUs: those of one group of that size are linked by
+// MetaXLink, the others by across.
 func square(n, size int, across topology.Kind) [][]topology.Kind {
 	kinds := make([][]topology.Kind, n)
 	for i := range kinds {
@@ -118,12 +118,12 @@ func TestParseMatrix(t *testing.T) {
 		{
 			"a heading that is new", "GPU0 GPU1 Node Affinity Die\nGPU0 X MX 0 0\nGPU1 MX X 1 0",
 			Matrix{GPUs: []int{0, 1}, Kinds: two(mx), NUMA: unknown},
-			[]string{`"Die" is no heading known here`},
+			[]string{`unknown heading "Die"`},
 		},
 		{
 			"cells that differ", "GPU0 GPU1\nGPU0 X MX\nGPU1 SYS X",
 			Matrix{GPUs: []int{0, 1}, Kinds: two(sys), NUMA: unknown},
-			[]string{"not symmetric, the worse link of a pair counts: GPU0–GPU1 is MX one way and SYS the other"},
+			[]string{"not symmetric; the worse link of a pair counts: GPU0–GPU1 is MX one way and SYS the other"},
 		},
 		{
 			"unknown one way", "GPU0 GPU1\nGPU0 X MX\nGPU1 NA X",
@@ -133,12 +133,12 @@ func TestParseMatrix(t *testing.T) {
 		{
 			"words that are new", "GPU0 GPU1\nGPU0 X ETH\nGPU1 ETH X",
 			Matrix{GPUs: []int{0, 1}, Kinds: two(na), NUMA: unknown},
-			[]string{`"ETH" is not a kind of link known here, ranked as unknown: row GPU0, column GPU1 (2 cells)`},
+			[]string{`unknown kind of link "ETH": row GPU0, column GPU1 (2 cells)`},
 		},
 		{
 			"fewer GPUs than attached", "Attached GPUs : 8\nGPU0 GPU1\nGPU0 X MX\nGPU1 MX X",
 			Matrix{GPUs: []int{0, 1}, Kinds: two(mx), NUMA: unknown},
-			[]string{`2 GPUs are in the matrix, and "Attached GPUs" is "8"`},
+			[]string{`the matrix has 2 GPUs, but "Attached GPUs" is "8"`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestParseMatrixErrors(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"nothing", "", "no line of column names"},
 		{"no matrix", "mx-smi  version: 2.2.9\nNo devices were found", "no line of column names"},
-		{"network cards only", "NIC0 NIC1\nNIC0 X PIX\nNIC1 PIX X", "no column is a GPU's"},
+		{"network cards only", "NIC0 NIC1\nNIC0 X PIX\nNIC1 PIX X", "no column of a GPU"},
 		{"header only", "GPU0 GPU1", "column GPU0 has no row"},
 		{"row missing", "GPU0 GPU1\nGPU0 X MX\n", "column GPU1 has no row"},
 		{"row cut off", "GPU0 GPU1 GPU2\nGPU0 X MX MX\nGPU1 MX", "row GPU1 has 1 cells for 3 columns: none is left for column GPU1"},
@@ -216,7 +216,7 @@ func TestNodeFromMatrix(t *testing.T) {
 			{A: 1, B: 3, Kind: "SYS"},
 			{A: 2, B: 3, Kind: "NA"},
 		},
-		Warnings: []string{"the matrix leaves out GPU numbers: GPUs are numbered anew, from 0"},
+		Warnings: []string{"the matrix lacks some GPU numbers: GPUs are renumbered from 0"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

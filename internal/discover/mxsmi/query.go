@@ -11,7 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// query collects the answers of one Read.
+// query collects the results of one Read.
 type query struct {
 	ctx      context.Context
 	reader   Reader
@@ -23,9 +23,9 @@ func (q *query) warn(format string, a ...any) {
 	q.warnings = append(q.warnings, fmt.Sprintf(format, a...))
 }
 
-func (q *query) ask(args ...string) (string, error) {
+func (q *query) run(args ...string) (string, error) {
 	if err := q.ctx.Err(); err != nil {
-		return "", fmt.Errorf("mx-smi %s was not asked any more: %w", strings.Join(args, " "), err)
+		return "", fmt.Errorf("mx-smi %s was not run: %w", strings.Join(args, " "), err)
 	}
 	out, err := q.reader.Run(q.ctx, q.reader.Path, args...)
 	return string(out), err
@@ -38,10 +38,10 @@ func (q *query) gpu(b gpu.BDF) *gpu.GPU {
 	return q.gpus[b]
 }
 
-// list asks `mx-smi -L`, and returns which GPU each of the tool's numbers means;
-// nil if that is not known.
+// list runs `mx-smi -L` and returns the address of each of the tool's GPU numbers; nil
+// if that is unknown.
 func (q *query) list() map[int]gpu.BDF {
-	text, err := q.ask("-L")
+	text, err := q.run("-L")
 	var list List
 	if err == nil {
 		list, err = ParseList(text)
@@ -71,7 +71,7 @@ func (q *query) serials() {
 	for _, s := range log.Sections {
 		serial, err := s.Serial()
 		if err != nil {
-			q.warn("mx-smi --show-sn: leave out the serial number of GPU %s: %v", s.BDF, err)
+			q.warn("mx-smi --show-sn: ignored the serial number of GPU %s: %v", s.BDF, err)
 			continue
 		}
 		switch g := q.gpu(s.BDF); {
@@ -83,8 +83,7 @@ func (q *query) serials() {
 	}
 }
 
-// memory asks the query that is made for it, and where that does not tell, the
-// one that lists the hardware.
+// memory runs --show-memory, and --show-hwinfo if that does not report memory sizes.
 func (q *query) memory() {
 	var failed error
 	for _, arg := range []string{"--show-memory", "--show-hwinfo"} {
@@ -93,18 +92,18 @@ func (q *query) memory() {
 			failed = err
 			continue
 		}
-		told := false
+		reported := false
 		for _, s := range log.Sections {
 			mib, err := s.MemoryMiB()
 			if err != nil {
-				q.warn("mx-smi %s: leave out the memory of GPU %s: %v", arg, s.BDF, err)
+				q.warn("mx-smi %s: ignored the memory size of GPU %s: %v", arg, s.BDF, err)
 			}
 			if mib > 0 {
-				told = true
+				reported = true
 				q.gpu(s.BDF).MemoryMiB = mib
 			}
 		}
-		if told {
+		if reported {
 			return
 		}
 	}
@@ -112,11 +111,11 @@ func (q *query) memory() {
 		q.warn("memory sizes are not known: %v", failed)
 		return
 	}
-	q.warn("memory sizes are not known: mx-smi --show-memory and --show-hwinfo do not tell")
+	q.warn("memory sizes are not known: mx-smi --show-memory and --show-hwinfo do not report them")
 }
 
 func (q *query) sections(arg string) (Log, error) {
-	text, err := q.ask(arg)
+	text, err := q.run(arg)
 	if err != nil {
 		return Log{}, err
 	}
@@ -130,22 +129,22 @@ func (q *query) sections(arg string) (Log, error) {
 	return log, nil
 }
 
-// links asks `mx-smi topo -m`. Without the list, its numbers mean nothing.
+// links runs `mx-smi topo -m`. The matrix has GPU numbers only, so it needs the list.
 func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
 	switch {
 	case numbers == nil:
-		q.warn(Unlinked + ": without mx-smi -L the numbers in its matrix mean nothing")
+		q.warn(LinksUnknown + ": the matrix of mx-smi has GPU numbers only, and mx-smi -L failed")
 		return nil
 	case len(numbers) < 2:
 		return nil
 	}
-	text, err := q.ask("topo", "-m")
+	text, err := q.run("topo", "-m")
 	var m Matrix
 	if err == nil {
 		m, err = ParseMatrix(text)
 	}
 	if err != nil {
-		q.warn(Unlinked+": %v", err)
+		q.warn(LinksUnknown+": %v", err)
 		return nil
 	}
 	for _, w := range m.Warnings {
@@ -160,7 +159,7 @@ func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
 	for i, n := range m.GPUs {
 		a, ok := numbers[n]
 		if !ok {
-			q.warn("mx-smi topo -m: GPU%d is in the matrix and not in the list", n)
+			q.warn("mx-smi topo -m: GPU%d is in the matrix, but not in the list of mx-smi -L", n)
 			continue
 		}
 		for j, o := range m.GPUs[:i] {
@@ -172,7 +171,7 @@ func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
 	return links
 }
 
-// node puts the answers in the order of addresses.
+// node returns the results in the order of addresses.
 func (q *query) node(links map[[2]gpu.BDF]topology.Kind) gpu.Node {
 	node := gpu.NewNode("")
 	node.Warnings = q.warnings

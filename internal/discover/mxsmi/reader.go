@@ -10,13 +10,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Run runs a program to its end and returns its standard output. It ends the
-// program when ctx ends, and fails for any exit code but 0; the error says what
-// was run.
+// Run runs a program to its end and returns its standard output. It ends the program
+// when ctx ends, and fails for any exit code except 0; the error names the command.
 type Run func(ctx context.Context, path string, args ...string) ([]byte, error)
 
-// DefaultTimeout bounds all queries of a Reader together. The tool wakes
-// sleeping GPUs, which takes seconds.
+// DefaultTimeout bounds all queries of a Reader together. The tool wakes sleeping GPUs,
+// which takes seconds.
 const DefaultTimeout = 10 * time.Second
 
 // Paths are where the tool is installed on a host, in order of preference.
@@ -32,7 +31,7 @@ func Find(host *hostfs.Root) (path string, ok bool) {
 	return "", false
 }
 
-// Reader asks a host's mx-smi.
+// Reader queries a host's mx-smi.
 type Reader struct {
 	Run  Run
 	Path string // of the tool, as Run sees it
@@ -40,22 +39,21 @@ type Reader struct {
 	Timeout time.Duration
 }
 
-// Unlinked begins the warning of a Node whose MetaXLink is not known.
-const Unlinked = "MetaXLink topology unknown; choosing by PCIe and NUMA only"
+// LinksUnknown begins the warning of a Node whose MetaXLink topology is unknown.
+const LinksUnknown = "MetaXLink topology unknown; choosing by PCIe and NUMA only"
 
-// Answer is what the tool told.
+// Answer is what mx-smi reported.
 type Answer struct {
-	// Node has for each GPU its address, UUID, serial number, model, memory and
-	// health, in the order of addresses, and a link for every pair whose kind
-	// the tool names.
+	// Node has each GPU's address, UUID, serial number, model, memory and health, in
+	// the order of addresses, and a link for every pair whose kind is known.
 	gpu.Node
-	// Listed are the addresses of the GPUs in `mx-smi -L`, ascending; none if
-	// the list could not be read. Other queries may have told of further GPUs.
+	// Listed are the addresses of the GPUs in `mx-smi -L`, ascending; empty if the list
+	// could not be read. Other queries may have reported further GPUs.
 	Listed []gpu.BDF
 }
 
-// Read asks for all that is needed. A query that fails is a warning; what it
-// would have told stays empty, and a GPU's health good.
+// Read runs all queries. A query that fails is a warning; its facts stay empty, and
+// GPUs count as healthy.
 func (r Reader) Read(ctx context.Context) Answer {
 	timeout := r.Timeout
 	if timeout == 0 {

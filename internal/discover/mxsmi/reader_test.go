@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// answers is a tool that prints these texts, by its arguments, and fails for
-// others.
+// answers is a tool that prints these texts, by its arguments, and fails for other
+// arguments.
 type answers map[string]string
 
 func (a answers) run(_ context.Context, path string, args ...string) ([]byte, error) {
@@ -24,8 +24,8 @@ func (a answers) run(_ context.Context, path string, args ...string) ([]byte, er
 	return []byte(text), nil
 }
 
-// twoGPUs are a tool's answers on a host of two GPUs, which it numbers against
-// the order of their addresses.
+// twoGPUs are a tool's answers on a host of two GPUs, which the tool numbers in reverse
+// order of addresses.
 func twoGPUs() answers {
 	return answers{
 		"-L":            "GPU#0 MXC500 0000:09:00.0 Available (UUID: GPU-b)\nGPU#1 MXC500 0000:08:00.0 Unavailable (UUID: GPU-a)\n",
@@ -71,7 +71,7 @@ func TestReader(t *testing.T) {
 		{
 			"a matrix of other GPUs", func(tool answers) { tool["topo -m"] = "GPU0 GPU7\nGPU0 X MX\nGPU7 MX X" },
 			func(_, _ *gpu.GPU) []gpu.Link { return nil },
-			[]string{"GPU#1 (0000:08:00.0) is not in the matrix", "GPU7 is in the matrix and not in the list"},
+			[]string{"GPU#1 (0000:08:00.0) is not in the matrix", "GPU7 is in the matrix, but not in the list"},
 		},
 		{
 			"no serial numbers", func(tool answers) { delete(tool, "--show-sn") },
@@ -81,7 +81,7 @@ func TestReader(t *testing.T) {
 		{
 			"a serial number that is none", func(tool answers) { tool["--show-sn"] = strings.Replace(tool["--show-sn"], "SA", "S A", 1) },
 			func(a, _ *gpu.GPU) []gpu.Link { a.Serial = ""; return mx },
-			[]string{`leave out the serial number of GPU 0000:08:00.0: "S A"`},
+			[]string{`ignored the serial number of GPU 0000:08:00.0: "S A"`},
 		},
 		{
 			"two serial numbers", func(tool answers) {
@@ -108,20 +108,20 @@ func TestReader(t *testing.T) {
 				tool["--show-memory"] = strings.ReplaceAll(tool["--show-memory"], "33554432 KB", "32768")
 			},
 			func(a, _ *gpu.GPU) []gpu.Link { a.MemoryMiB = 0; return mx },
-			[]string{"leave out the memory of GPU 0000:08:00.0"},
+			[]string{"ignored the memory size of GPU 0000:08:00.0"},
 		},
 		{
-			"memory is not told", func(tool answers) {
+			"memory is not reported", func(tool answers) {
 				tool["--show-memory"] = "GPU#0 MXC500 0000:09:00.0\n"
 				tool["--show-hwinfo"] = "GPU#0 MXC500 0000:09:00.0\n"
 			},
 			func(a, b *gpu.GPU) []gpu.Link { a.MemoryMiB, b.MemoryMiB = 0, 0; return mx },
-			[]string{"memory sizes are not known: mx-smi --show-memory and --show-hwinfo do not tell"},
+			[]string{"memory sizes are not known: mx-smi --show-memory and --show-hwinfo do not report them"},
 		},
 		{
 			"one UUID on both", func(tool answers) { tool["-L"] = strings.ReplaceAll(tool["-L"], "GPU-b", "GPU-a") },
 			func(a, b *gpu.GPU) []gpu.Link { a.UUID, b.UUID = "", ""; return mx },
-			[]string{"mx-smi -L: leave out the UUID GPU-a"},
+			[]string{"mx-smi -L: ignored the UUID GPU-a"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// A GPU that is alone has no links to ask for.
+// TestReaderOneGPU: the matrix is not queried for a single GPU.
 func TestReaderOneGPU(t *testing.T) {
 	tool := answers{
 		"-L":            "GPU#0 MXC500 0000:09:00.0 Available (UUID: GPU-b)\n",
@@ -164,7 +164,7 @@ func TestReaderNothing(t *testing.T) {
 	wantWarnings(t, []string{"UUIDs and health", "MetaXLink", "serial numbers", "memory sizes"}, got.Warnings)
 }
 
-// One deadline holds for all queries: a tool that hangs hangs once.
+// TestReaderHangs: one deadline holds for all queries.
 func TestReaderHangs(t *testing.T) {
 	for name, ctx := range map[string]func(*testing.T) (context.Context, time.Duration){
 		"own deadline": func(t *testing.T) (context.Context, time.Duration) { return t.Context(), time.Millisecond },
@@ -188,7 +188,7 @@ func TestReaderHangs(t *testing.T) {
 			}
 			wantWarnings(t, []string{
 				"UUIDs and health are not known: context deadline exceeded", "MetaXLink topology unknown",
-				"mx-smi --show-sn was not asked any more", "mx-smi --show-hwinfo was not asked any more",
+				"mx-smi --show-sn was not run", "mx-smi --show-hwinfo was not run",
 			}, got.Warnings)
 		})
 	}

@@ -22,15 +22,15 @@ type Log struct {
 	Warnings []string
 }
 
-// Section is what the log says of one GPU.
+// Section has the entries of one GPU.
 type Section struct {
 	BDF     gpu.BDF
-	Entries []Entry // in the order of the text, under whatever headings
+	Entries []Entry // in the order of the text, whatever their headings
 }
 
 // Entry is a line "Key : Value".
 type Entry struct {
-	Key   string // inner blanks squeezed to one
+	Key   string // with single blanks
 	Value string // may be empty
 }
 
@@ -44,9 +44,9 @@ func (s Section) Value(key string) (string, bool) {
 	return "", false
 }
 
-// ParseSections reads the output of any `--show-*` query. A GPU's line that
-// cannot be read is a warning, and what stands below it is left out, as are
-// sliced GPUs. A text without any GPU is an error.
+// ParseSections parses the output of any `--show-*` query. A GPU's line that cannot be
+// parsed is a warning; the entries below it are left out, as are those of sGPUs. A text
+// without any GPU is an error.
 func ParseSections(text string) (Log, error) {
 	p := sectionParser{}
 	for n, line := range lines(text) {
@@ -63,8 +63,8 @@ func ParseSections(text string) (Log, error) {
 
 type sectionParser struct {
 	Log
-	seen bool     // a line of a GPU, readable or not
-	into *[]Entry // where entries go; nil where no section is
+	seen bool     // whether there was a line of a GPU, valid or not
+	into *[]Entry // the entries of the current section; nil outside of sections
 }
 
 func (p *sectionParser) line(n int, line string) {
@@ -76,7 +76,7 @@ func (p *sectionParser) line(n int, line string) {
 		p.seen, p.into = true, nil
 		bdf, err := parseSection(line)
 		if err != nil {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("line %d: leave out a section: %v", n, err))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("line %d: ignored a section: %v", n, err))
 			return
 		}
 		p.Sections = append(p.Sections, Section{BDF: bdf})
@@ -88,13 +88,13 @@ func (p *sectionParser) line(n int, line string) {
 	}
 }
 
-// parseSection reads "GPU#0  MXC500  0000:08:00.0".
+// parseSection parses "GPU#0  MXC500  0000:08:00.0".
 func parseSection(line string) (gpu.BDF, error) {
 	fields := strings.Fields(line)
 	if _, err := parseIndex(fields[0]); err != nil {
 		return gpu.BDF{}, err
 	}
-	if len(fields) != 3 || !isPlain(fields[1]) {
+	if len(fields) != 3 || !isPrintable(fields[1]) {
 		return gpu.BDF{}, fmt.Errorf("%q; want index, model and PCI address", line)
 	}
 	return gpu.ParseBDF(fields[2])

@@ -61,7 +61,7 @@ func TestParseSections(t *testing.T) {
 		{
 			"a GPU that cannot be told", "GPU#0 MXC500\n K : 1\nGPU#1 MXC500 0000:9:00.0\n K : 2\nGPU#2 MXC500 0000:09:00.0\n K : 3",
 			[]Section{{b, []Entry{{"K", "3"}}}},
-			[]string{"line 1: leave out a section", `line 3: leave out a section: parse "0000:9:00.0"`},
+			[]string{"line 1: ignored a section", `line 3: ignored a section: parse "0000:9:00.0"`},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

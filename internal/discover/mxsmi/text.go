@@ -12,8 +12,8 @@ import (
 // gpuPrefix begins the name of a GPU in lists and sections: "GPU#0".
 const gpuPrefix = "GPU#"
 
-// lines yields the lines of a text with their numbers, from 1, without their
-// ends.
+// lines yields the lines of a text, without white space at their ends, with their
+// numbers from 1.
 func lines(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		n := 0
@@ -26,16 +26,16 @@ func lines(text string) iter.Seq2[int, string] {
 	}
 }
 
-// parseIndex reads the number of "GPU#0".
+// parseIndex parses the number in "GPU#0".
 func parseIndex(name string) (int, error) {
 	digits, ok := strings.CutPrefix(name, gpuPrefix)
 	if n, err := parseNumber(digits); ok && err == nil {
 		return n, nil
 	}
-	return 0, fmt.Errorf("%q is not the name of a GPU such as GPU#0", name)
+	return 0, fmt.Errorf("%q is not a GPU name such as GPU#0", name)
 }
 
-// parseNumber reads a decimal number below gpu.MaxGPUs, without a sign.
+// parseNumber parses a decimal number below gpu.MaxGPUs, without a sign.
 func parseNumber(digits string) (int, error) {
 	n, err := strconv.ParseUint(digits, 10, 31)
 	if err != nil || n >= gpu.MaxGPUs {
@@ -44,13 +44,13 @@ func parseNumber(digits string) (int, error) {
 	return int(n), nil
 }
 
-// isPlain reports whether s is printable ASCII of a sane length, and not empty.
-func isPlain(s string) bool {
+// isPrintable reports whether s is printable ASCII of 1 to 64 bytes.
+func isPrintable(s string) bool {
 	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// isUnstated reports whether a value is one of the ways of saying nothing.
-func isUnstated(value string) bool {
+// isNoValue reports whether a value is one of the words that stand for a missing value.
+func isNoValue(value string) bool {
 	switch strings.ToLower(value) {
 	case "", "-", "-1", "na", "n/a", "none", "unknown":
 		return true

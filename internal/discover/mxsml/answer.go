@@ -1,34 +1,34 @@
 package mxsml
 
-// Version is the form of an Answer. It only ever grows.
+// Version is the format of an Answer. Fields are added to it, never removed.
 const Version = "metax-ctk/mxsml/v1"
 
-// What a library may tell at most; more is no answer. The numbers are the
-// vendor's own limits.
+// Limits of an Answer, which are the vendor's own limits. An answer with more is
+// rejected.
 const (
-	MaxDevices = 64 // that are not physical functions beside virtual ones
+	MaxDevices = 64 // without physical functions that are split into virtual ones
 	MaxPFs     = 16
-	// FirstPF is the library's number of the first physical function that is
-	// split into virtual ones.
+	// FirstPF is the library's number of the first physical function that is split into
+	// virtual ones.
 	FirstPF = 100
 )
 
-// Answer is what metax-mxsml prints, as the library told it: texts are printable
-// ASCII, and nothing else is certain before Decode.
+// Answer is the output of metax-mxsml: the values that the library returned. Texts are
+// printable ASCII; everything else is unchecked before Decode.
 type Answer struct {
 	Version string `json:"version"`
 	// Driver is the version of the kernel driver, of the first device.
 	Driver string `json:"driver,omitempty"`
-	// MACA is the version of MXMACA that the library finds.
+	// MACA is the version of MXMACA that the library reports.
 	MACA    string   `json:"maca,omitempty"`
 	Devices []Device `json:"devices,omitempty"`
 	Links   []Pair   `json:"links,omitempty"`
-	// Slice is what an order to create a slice has made.
+	// Slice is the slice that was created.
 	Slice *Slice `json:"slice,omitempty"`
-	// Missing are functions that this library does not have, by name.
+	// Missing are the names of functions that this library lacks.
 	Missing  []string `json:"missing,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Failure is why there is no answer; the rest is empty then.
+	// Failure is the reason why there is no answer; the other fields are empty then.
 	Failure *Failure `json:"failure,omitempty"`
 }
 
@@ -47,20 +47,20 @@ type Device struct {
 	UUID string `json:"uuid,omitempty"`
 	Name string `json:"name,omitempty"` // "MXC500"
 	Mode string `json:"mode,omitempty"`
-	// Limited devices are there and cannot be asked.
+	// Limited reports whether the device exists but only its address is known.
 	Limited     bool   `json:"limited,omitempty"`
 	BoardSerial string `json:"boardSerial,omitempty"`
 	ChipSerial  string `json:"chipSerial,omitempty"`
 	MemoryKiB   int64  `json:"memoryKiB,omitempty"`
-	// Available is nil where the library does not say.
+	// Available is nil if the library does not report it.
 	Available *bool `json:"available,omitempty"`
 	// Reason is why the device is not available.
 	Reason string `json:"reason,omitempty"`
-	// MetaXLink is one of the states in linkStates; empty is not known.
+	// MetaXLink is one of the states in linkStates; empty if unknown.
 	MetaXLink string `json:"metaXLink,omitempty"`
-	// Sliced reports whether the device is given in sGPUs only.
+	// Sliced reports whether the device is in slice mode.
 	Sliced bool    `json:"sliced,omitempty"`
-	QoS    string  `json:"qos,omitempty"` // one of gpu's, of all slices
+	QoS    string  `json:"qos,omitempty"` // one of gpu.QoSClasses, the same for all slices
 	Slices []Slice `json:"slices,omitempty"`
 	// VFs are the IDs of its virtual functions.
 	VFs     []int    `json:"vfs,omitempty"`
@@ -77,14 +77,14 @@ type Slice struct {
 	QoS            string `json:"qos,omitempty"`
 }
 
-// Pair is the place of two devices to one another.
+// Pair is the topological level of two devices.
 type Pair struct {
 	A     int `json:"a"` // IDs
 	B     int `json:"b"`
 	Level int `json:"level"` // the library's number, see levels
 }
 
-// Details are what a person may want to know and discovery does not need.
+// Details are facts that discovery does not need.
 type Details struct {
 	Dies  int    `json:"dies,omitempty"`
 	ECC   *ECC   `json:"ecc,omitempty"`

@@ -7,14 +7,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// maxText is how long a text of an Answer may be, in bytes: all of the library's
-// buffers are shorter, and so are metax-mxsml's own lines.
+// maxText is the maximum length of a text of an Answer, in bytes. The library's buffers
+// and metax-mxsml's own messages are shorter.
 const maxText = 1024
 
-// Decode reads what metax-mxsml printed. Fields that are not known here are
-// passed over. What no library can mean is ErrFormat: more than there may be,
-// numbers that occur twice or name nothing, texts that are not printable. That
-// an address or a UUID is none is Node's to say.
+// Decode parses the output of metax-mxsml. Unknown fields are ignored. It fails with
+// ErrFormat for content that no library can return: more entries than the limits,
+// duplicate or unknown device numbers, texts that are not printable. It does not check
+// addresses and UUIDs; Node does.
 func Decode(data []byte) (Answer, error) {
 	var a Answer
 	if err := json.Unmarshal(data, &a); err != nil {
@@ -40,21 +40,21 @@ func (a Answer) check() error {
 	if a.Slice != nil {
 		c.slices([]Slice{*a.Slice})
 	}
-	c.most("devices", len(a.Devices), MaxDevices+MaxPFs)
-	c.most("warnings", len(a.Warnings), 1000)
+	c.atMost("devices", len(a.Devices), MaxDevices+MaxPFs)
+	c.atMost("warnings", len(a.Warnings), 1000)
 	for _, d := range a.Devices {
 		c.device(d)
 	}
-	c.most("links", len(a.Links), len(a.Devices)*len(a.Devices))
+	c.atMost("links", len(a.Links), len(a.Devices)*len(a.Devices))
 	for _, l := range a.Links {
 		if l.A == l.B || !c.ids[l.A] || !c.ids[l.B] {
-			c.bad("a link between devices %d and %d", l.A, l.B)
+			c.bad("link between devices %d and %d: both must be listed and differ", l.A, l.B)
 		}
 	}
 	return c.err
 }
 
-// checker keeps the first thing that is wrong.
+// checker keeps the first error.
 type checker struct {
 	ids map[int]bool
 	err error
@@ -66,7 +66,7 @@ func (c *checker) bad(format string, a ...any) {
 	}
 }
 
-func (c *checker) most(what string, n, most int) {
+func (c *checker) atMost(what string, n, most int) {
 	if n > most {
 		c.bad("%d %s; at most %d", n, what, most)
 	}
@@ -75,7 +75,7 @@ func (c *checker) most(what string, n, most int) {
 func (c *checker) device(d Device) {
 	switch {
 	case d.ID < 0 || d.ID >= FirstPF+MaxPFs || d.ID >= MaxDevices && d.ID < FirstPF:
-		c.bad("a device %d", d.ID)
+		c.bad("device number %d is out of range", d.ID)
 	case c.ids[d.ID]:
 		c.bad("device %d occurs twice", d.ID)
 	case d.MemoryKiB < 0 || d.MemoryKiB > maxMemoryKiB:
@@ -83,23 +83,23 @@ func (c *checker) device(d Device) {
 	}
 	c.ids[d.ID] = true
 	c.texts(d.BDF, d.UUID, d.Name, d.Mode, d.BoardSerial, d.ChipSerial, d.Reason, d.MetaXLink, d.QoS)
-	c.most("virtual functions", len(d.VFs), 2*MaxDevices)
+	c.atMost("virtual functions", len(d.VFs), 2*MaxDevices)
 	c.slices(d.Slices)
 }
 
-// maxMemoryKiB is 64 TiB, which no GPU comes near; above, the number may be one
-// of another unit.
+// maxMemoryKiB is 64 TiB, far more than any GPU has. A greater number is probably in
+// another unit.
 const maxMemoryKiB = 1 << 36
 
 func (c *checker) slices(slices []Slice) {
-	c.most("slices", len(slices), gpu.MaxSlices)
+	c.atMost("slices", len(slices), gpu.MaxSlices)
 	seen := map[int]bool{}
 	for _, s := range slices {
 		if s.Index < 0 || s.Index >= gpu.MaxSlices || seen[s.Index] {
-			c.bad("a slice %d, or two of them", s.Index)
+			c.bad("slice number %d is out of range or occurs twice", s.Index)
 		}
 		if s.ComputePercent < 0 || s.ComputePercent > 100 || s.MemoryMiB < 0 || s.MemoryMiB > maxMemoryKiB>>10 {
-			c.bad("a slice with %d %% of the compute units and %d MiB", s.ComputePercent, s.MemoryMiB)
+			c.bad("slice %d has %d %% of the compute units and %d MiB of memory", s.Index, s.ComputePercent, s.MemoryMiB)
 		}
 		seen[s.Index] = true
 		c.texts(s.UUID, s.Alias, s.QoS)
@@ -109,7 +109,7 @@ func (c *checker) slices(slices []Slice) {
 func (c *checker) texts(texts ...string) {
 	for _, text := range texts {
 		if len(text) > maxText || !Printable(text) {
-			c.bad("the text %.80q", text)
+			c.bad("text %.80q is too long or not printable", text)
 		}
 	}
 }

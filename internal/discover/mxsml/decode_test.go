@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// answer is a whole one of two GPUs, whose numbers are against the order of their
-// addresses.
+// answer is a complete Answer about two GPUs, whose numbers are in reverse order of
+// their addresses.
 func answer() Answer {
 	yes, no := true, false
 	return Answer{
@@ -30,25 +30,25 @@ func TestDecode(t *testing.T) {
 		"as it is":               {func(*Answer) {}, ""},
 		"of tomorrow":            {func(a *Answer) { a.Version = "metax-ctk/mxsml/v2" }, `version "metax-ctk/mxsml/v2"`},
 		"an id twice":            {func(a *Answer) { a.Devices[1].ID = 0 }, "device 0 occurs twice"},
-		"a negative id":          {func(a *Answer) { a.Devices[1].ID = -1 }, "a device -1"},
-		"an id between":          {func(a *Answer) { a.Devices[1].ID = MaxDevices }, "a device 64"},
-		"an id beyond":           {func(a *Answer) { a.Devices[1].ID = FirstPF + MaxPFs }, "a device 116"},
+		"a negative id":          {func(a *Answer) { a.Devices[1].ID = -1 }, "device number -1"},
+		"an id between":          {func(a *Answer) { a.Devices[1].ID = MaxDevices }, "device number 64"},
+		"an id beyond":           {func(a *Answer) { a.Devices[1].ID = FirstPF + MaxPFs }, "device number 116"},
 		"a link to nobody":       {func(a *Answer) { a.Links[0].B = 2 }, "between devices 0 and 2"},
 		"a link to itself":       {func(a *Answer) { a.Links[0].B = 0 }, "between devices 0 and 0"},
 		"too many links":         {func(a *Answer) { a.Links = make([]Pair, 5) }, "5 links; at most 4"},
 		"negative memory":        {func(a *Answer) { a.Devices[0].MemoryKiB = -1 }, "has -1 KiB"},
 		"memory in bytes":        {func(a *Answer) { a.Devices[0].MemoryKiB = 64 << 40 }, "KiB"},
-		"an escape":              {func(a *Answer) { a.Devices[0].Name = "MX\x1b[2J" }, `the text "MX\x1b[2J"`},
-		"a letter beyond ASCII":  {func(a *Answer) { a.Warnings = []string{"沐曦"} }, "the text"},
-		"a long text":            {func(a *Answer) { a.Driver = strings.Repeat("1", 1025) }, "the text"},
+		"an escape":              {func(a *Answer) { a.Devices[0].Name = "MX\x1b[2J" }, `text "MX\x1b[2J"`},
+		"a letter beyond ASCII":  {func(a *Answer) { a.Warnings = []string{"沐曦"} }, "not printable"},
+		"a long text":            {func(a *Answer) { a.Driver = strings.Repeat("1", 1025) }, "too long"},
 		"too many warnings":      {func(a *Answer) { a.Warnings = make([]string, 1001) }, "1001 warnings"},
 		"too many slices":        {func(a *Answer) { a.Devices[0].Slices = make([]Slice, 17) }, "17 slices"},
-		"a slice twice":          {func(a *Answer) { a.Devices[0].Slices = []Slice{{Index: 1}, {Index: 1}} }, "a slice 1, or two"},
-		"a slice 16":             {func(a *Answer) { a.Slice = &Slice{Index: 16} }, "a slice 16"},
+		"a slice twice":          {func(a *Answer) { a.Devices[0].Slices = []Slice{{Index: 1}, {Index: 1}} }, "slice number 1"},
+		"a slice 16":             {func(a *Answer) { a.Slice = &Slice{Index: 16} }, "slice number 16"},
 		"a slice of 101 percent": {func(a *Answer) { a.Slice = &Slice{ComputePercent: 101} }, "101 %"},
 		"a slice of no size":     {func(a *Answer) { a.Slice = &Slice{MemoryMiB: -1} }, "-1 MiB"},
-		"a slice's escape":       {func(a *Answer) { a.Slice = &Slice{Alias: "\x07"} }, "the text"},
-		"a failure's escape":     {func(a *Answer) { a.Failure = &Failure{Text: "\n"} }, "the text"},
+		"a slice's escape":       {func(a *Answer) { a.Slice = &Slice{Alias: "\x07"} }, "not printable"},
+		"a failure's escape":     {func(a *Answer) { a.Failure = &Failure{Text: "\n"} }, "not printable"},
 		"too many functions":     {func(a *Answer) { a.Devices[0].VFs = make([]int, 129) }, "129 virtual functions"},
 		"too many devices": {func(a *Answer) {
 			a.Devices = nil
@@ -80,7 +80,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Whatever is decoded gives a Node that can be printed and read again.
+// FuzzDecode: every decoded answer gives a Node that can be printed and read again.
 func FuzzDecode(f *testing.F) {
 	whole := answer()
 	whole.Devices[0].Slices = []Slice{{Index: 3, UUID: "GPU-b-3", Alias: "a", ComputePercent: 10, MemoryMiB: 128}}

@@ -1,9 +1,9 @@
-// Package mxsml is what libmxsml, the vendor's library, tells of a host's GPUs:
-// the form in which the program metax-mxsml prints it, and what it means. The
-// library runs in that program's process alone, because it is not ours: it may
-// hang, crash, or end the process that it is in.
+// Package mxsml defines the output of the program metax-mxsml, which queries libmxsml,
+// the vendor's library for GPU management, and makes a Node of it. libmxsml runs only
+// inside the process of metax-mxsml, because foreign code may hang, crash or end its
+// process.
 //
-// It loads nothing and starts no process: whoever may run metax-mxsml hands in a
-// Run. What comes back is checked as if a stranger had sent it. The bindings are
-// package library's, which metax-mxsml alone links.
+// Package mxsml loads no library and starts no process: the caller passes in a Run. The
+// output of metax-mxsml is checked like untrusted input. Package library has the
+// bindings, which only metax-mxsml links.
 package mxsml

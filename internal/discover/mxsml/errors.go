@@ -6,11 +6,11 @@ import (
 )
 
 var (
-	// ErrUnusable reports a file that is no libmxsml.
-	ErrUnusable = errors.New("it is no libmxsml")
+	// ErrUnusable reports a file that is not libmxsml.
+	ErrUnusable = errors.New("not a libmxsml library")
 	// ErrCrashed reports a library that ended the process that asked it.
 	ErrCrashed = errors.New("it crashed")
-	// ErrFormat reports an answer that cannot be one.
+	// ErrFormat reports an answer that is malformed or contradictory.
 	ErrFormat = errors.New("its answer is not understood")
 )
 
@@ -18,7 +18,7 @@ var (
 type CodeError struct {
 	Function string // "mxSmlInit"
 	Code     uint32
-	// Text is what the library says of a code that has no name here.
+	// Text is the library's text for a code that is not in codes.
 	Text string
 }
 
@@ -32,10 +32,10 @@ func (e *CodeError) Error() string {
 	return fmt.Sprintf("%s failed with code %d", e.Function, e.Code)
 }
 
-// Named reports whether the code has a name here.
+// Named reports whether the code is in codes.
 func (e *CodeError) Named() bool { return e.Code < uint32(len(codes)) }
 
-// NotSupported reports whether the device, or the driver, has no such thing.
+// NotSupported reports whether the device or the driver lacks the feature.
 func (e *CodeError) NotSupported() bool { return e.Code == 3 }
 
 // codes are the names of the codes, without the prefix MXSML_.
@@ -58,8 +58,8 @@ type Failure struct {
 	Text string `json:"text,omitempty"`
 }
 
-// Fail returns the printed form of an error.
-func Fail(err error) *Failure {
+// NewFailure returns the printed form of an error.
+func NewFailure(err error) *Failure {
 	var code *CodeError
 	if errors.As(err, &code) {
 		return &Failure{Function: code.Function, Code: code.Code, Text: code.Text}
@@ -67,7 +67,7 @@ func Fail(err error) *Failure {
 	return &Failure{Unusable: errors.Is(err, ErrUnusable), Text: err.Error()}
 }
 
-// error is the error that the failure is the printed form of.
+// error returns the error of a printed failure.
 func (f Failure) error() error {
 	switch {
 	case f.Unusable:

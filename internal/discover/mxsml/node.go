@@ -11,9 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// levels are the kinds of links by the library's number. That the board itself
-// (0) is as good as one switch is a guess. 7 is Ethernet, or not known in older
-// libraries; it says nothing of PCIe, so such a pair keeps the class of its place.
+// levels are the kinds of links by the library's number. 0 (the same board) is assumed
+// to be as good as one switch. 7 is Ethernet or, in older libraries, unknown; it says
+// nothing about PCIe, so such a pair keeps the class of its PCIe position.
 var levels = [...]topology.Kind{
 	topology.PIX, topology.PIX, topology.PXB, topology.PHB, topology.NODE, topology.MX, topology.SYS, topology.Unknown, topology.Unknown,
 }
@@ -21,7 +21,7 @@ var levels = [...]topology.Kind{
 // The states of a device's MetaXLink, by the library's number.
 var linkStates = [...]string{"enabled", "disabled", "disabled by SR-IOV", "disabled by the number of GPUs", "training failed"}
 
-// LinkState is the word for one of the library's numbers; empty for another.
+// LinkState is the word for the library's number; empty for an unknown number.
 func LinkState(code uint32) string {
 	if code < uint32(len(linkStates)) {
 		return linkStates[code]
@@ -29,40 +29,41 @@ func LinkState(code uint32) string {
 	return ""
 }
 
-// Node says what the library told, as package mxsmi would: each GPU with
-// address, UUID, serial number, model, memory and health, in the order of
-// addresses, and a link for every pair whose kind the library names. Slices, and
-// links that are switched off, only the library knows. What cannot be meant is
-// left out, with a warning.
+// Node makes the same Node of the answer as package mxsmi: each GPU with address, UUID,
+// serial number, model, memory and health, in the order of addresses, and a link for
+// every pair whose kind is known. In addition it has slices and disabled links. Invalid
+// values are left out, with a warning.
 func (a Answer) Node() gpu.Node {
 	b := builder{at: map[int]gpu.BDF{}, gpus: map[gpu.BDF]*gpu.GPU{}, disabled: map[int]string{}, down: map[int]bool{}}
 	b.warnings = append(b.warnings, a.Warnings...)
-	for _, what := range needed {
+	for _, what := range functionOfFact {
 		if slices.Contains(a.Missing, what.function) {
 			b.warn("%s: this libmxsml has no %s", what.fact, what.function)
 		}
 	}
-	owned := a.owned()
-	b.twins = a.twins()
+	vfOwners := a.vfOwners()
+	b.occurrences = a.occurrences()
 	for _, d := range a.Devices {
-		if _, part := owned[d.ID]; !part {
+		if _, part := vfOwners[d.ID]; !part {
 			b.device(d)
 		}
 	}
-	b.virtual(a, owned)
+	b.addVFs(a, vfOwners)
 	return b.node(a)
 }
 
-// needed are the functions without which a fact of every GPU is not known.
-var needed = []struct{ function, fact string }{
+// functionOfFact are functions, and the fact that is unknown for every GPU without
+// them.
+var functionOfFact = []struct{ function, fact string }{
 	{"mxSmlGetDeviceState", "health is not known"},
 	{"mxSmlGetMemoryInfo", "memory sizes are not known"},
 	{"mxSmlGetBoardSerial", "serial numbers of boards are not known"},
 }
 
-// owned are the virtual functions whose GPU is here too, with that GPU's ID. One
-// in a virtual machine is alone, and a GPU of its own there.
-func (a Answer) owned() map[int]int {
+// vfOwners maps virtual functions to the IDs of their GPUs. A virtual function whose
+// GPU is not in the answer, as in a virtual machine, counts as a GPU itself and is not
+// in the map.
+func (a Answer) vfOwners() map[int]int {
 	mode := map[int]string{}
 	for _, d := range a.Devices {
 		mode[d.ID] = d.Mode
@@ -78,9 +79,9 @@ func (a Answer) owned() map[int]int {
 	return owner
 }
 
-// twins are how often an address or a UUID is told, in lower case. What two
-// devices have is neither's: which of them tells the truth cannot be known.
-func (a Answer) twins() map[string]int {
+// occurrences counts each address and UUID, in lower case. One that two devices have is
+// ignored on both, because it is unknown which device is right.
+func (a Answer) occurrences() map[string]int {
 	count := map[string]int{}
 	for _, d := range a.Devices {
 		count[strings.ToLower(d.BDF)]++
@@ -93,12 +94,12 @@ func (a Answer) twins() map[string]int {
 }
 
 type builder struct {
-	twins    map[string]int
-	at       map[int]gpu.BDF // by ID
-	gpus     map[gpu.BDF]*gpu.GPU
-	disabled map[int]string // the state of a MetaXLink that is not enabled, by ID
-	down     map[int]bool   // those that take a link down
-	warnings []string
+	occurrences map[string]int  // of an address or UUID in lower case
+	at          map[int]gpu.BDF // by ID
+	gpus        map[gpu.BDF]*gpu.GPU
+	disabled    map[int]string // the state of each MetaXLink that is not enabled, by ID
+	down        map[int]bool   // devices whose disabled MetaXLink made a link Down, by ID
+	warnings    []string
 }
 
 func (b *builder) warn(format string, a ...any) {
@@ -108,20 +109,20 @@ func (b *builder) warn(format string, a ...any) {
 func (b *builder) device(d Device) {
 	bdf, err := gpu.ParseBDF(d.BDF)
 	if err != nil || bdf == (gpu.BDF{}) {
-		b.warn("libmxsml: leave out device %d: its PCI address is %q", d.ID, d.BDF)
+		b.warn("libmxsml: ignored device %d: its PCI address is %q", d.ID, d.BDF)
 		return
 	}
-	if b.twins[strings.ToLower(d.BDF)] > 1 {
-		b.warn("libmxsml: leave out device %d: another one has its PCI address %s too", d.ID, bdf)
+	if b.occurrences[strings.ToLower(d.BDF)] > 1 {
+		b.warn("libmxsml: ignored device %d: another device has the same PCI address %s", d.ID, bdf)
 		return
 	}
 	g := &gpu.GPU{BDF: bdf, NUMA: gpu.NUMAUnknown, Healthy: true, Model: d.Name, MemoryMiB: int(d.MemoryKiB >> 10)}
 	b.at[d.ID], b.gpus[bdf] = bdf, g
-	b.identity(g, d)
+	b.setIdentity(g, d)
 	if d.Limited || d.Available != nil && !*d.Available {
 		g.Healthy = false
 		if d.Reason != "" {
-			b.warn("GPU %s is not available: libmxsml says %q", bdf, d.Reason)
+			b.warn("GPU %s is unhealthy: libmxsml reports %q", bdf, d.Reason)
 		}
 	}
 	if d.MetaXLink != "" && d.MetaXLink != linkStates[0] {
@@ -132,8 +133,8 @@ func (b *builder) device(d Device) {
 	}
 	for _, s := range d.Slices {
 		s.QoS = d.QoS
-		if b.twins[strings.ToLower(s.UUID)] > 1 {
-			b.warn("libmxsml: leave out the UUID %q of slice %d of GPU %s: another one has it too", s.UUID, s.Index, bdf)
+		if b.occurrences[strings.ToLower(s.UUID)] > 1 {
+			b.warn("libmxsml: ignored the UUID %q of slice %d of GPU %s: another device or slice has the same", s.UUID, s.Index, bdf)
 			s.UUID = ""
 		}
 		g.Slices = append(g.Slices, s.slice(func(format string, a ...any) { b.warn("GPU "+bdf.String()+": "+format, a...) }))
@@ -141,18 +142,18 @@ func (b *builder) device(d Device) {
 	gpu.SortSlices(g.Slices)
 }
 
-// identity takes the names of a card. The serial number is the board's, or else
+// setIdentity sets UUID and serial number. The serial number is the board's, or else
 // the chip's.
-func (b *builder) identity(g *gpu.GPU, d Device) {
+func (b *builder) setIdentity(g *gpu.GPU, d Device) {
 	uuid, err := gpu.ParseUUID(d.UUID)
 	switch {
 	case d.UUID == "" && d.Limited:
 	case d.UUID == "":
 		b.warn("libmxsml: GPU %s has no UUID", g.BDF)
 	case err != nil:
-		b.warn("libmxsml: leave out the UUID of GPU %s: %v", g.BDF, err)
-	case b.twins[strings.ToLower(d.UUID)] > 1:
-		b.warn("libmxsml: leave out the UUID %s of GPU %s: another one has it too", d.UUID, g.BDF)
+		b.warn("libmxsml: ignored the UUID of GPU %s: %v", g.BDF, err)
+	case b.occurrences[strings.ToLower(d.UUID)] > 1:
+		b.warn("libmxsml: ignored the UUID %s of GPU %s: another device or slice has the same", d.UUID, g.BDF)
 	default:
 		g.UUID = uuid
 	}
@@ -162,16 +163,17 @@ func (b *builder) identity(g *gpu.GPU, d Device) {
 		case gpu.ValidSerial(serial):
 			g.Serial = serial
 		default:
-			b.warn("libmxsml: leave out the serial number of GPU %s: %q is none", g.BDF, serial)
+			b.warn("libmxsml: ignored the invalid serial number %q of GPU %s", serial, g.BDF)
 		}
 	}
 }
 
-// virtual makes slices of virtual functions, in the order of their addresses.
-func (b *builder) virtual(a Answer, owned map[int]int) {
+// addVFs adds virtual functions to their GPUs as slices, in the order of their
+// addresses.
+func (b *builder) addVFs(a Answer, vfOwners map[int]int) {
 	var parts []Device
 	for _, d := range a.Devices {
-		if _, part := owned[d.ID]; part {
+		if _, part := vfOwners[d.ID]; part {
 			parts = append(parts, d)
 		}
 	}
@@ -179,14 +181,14 @@ func (b *builder) virtual(a Answer, owned map[int]int) {
 	slices.SortFunc(parts, func(x, y Device) int { return address(x).Compare(address(y)) })
 	count := map[int]int{}
 	for _, d := range parts {
-		owner := owned[d.ID]
+		owner := vfOwners[d.ID]
 		g := b.gpus[b.at[owner]]
-		if g == nil || address(d) == (gpu.BDF{}) || b.twins[strings.ToLower(d.BDF)] > 1 {
-			b.warn("libmxsml: leave out virtual function %d: its PCI address is %q", d.ID, d.BDF)
+		if g == nil || address(d) == (gpu.BDF{}) || b.occurrences[strings.ToLower(d.BDF)] > 1 {
+			b.warn("libmxsml: ignored virtual function %d: its PCI address is %q", d.ID, d.BDF)
 			continue
 		}
 		s := gpu.Slice{Kind: gpu.SliceVF, Index: count[owner], BDF: address(d), MemoryMiB: int(d.MemoryKiB >> 10)}
-		if gpu.ValidSliceUUID(d.UUID) && b.twins[strings.ToLower(d.UUID)] == 1 {
+		if gpu.ValidSliceUUID(d.UUID) && b.occurrences[strings.ToLower(d.UUID)] == 1 {
 			s.UUID = d.UUID
 		}
 		g.VFs, g.Slices = append(g.VFs, s.BDF), append(g.Slices, s)
@@ -194,7 +196,7 @@ func (b *builder) virtual(a Answer, owned map[int]int) {
 	}
 }
 
-// node puts the GPUs in the order of addresses, and the links between them.
+// node returns the GPUs in the order of addresses, and the links between them.
 func (b *builder) node(a Answer) gpu.Node {
 	node := gpu.NewNode("")
 	index := map[gpu.BDF]int{}
@@ -222,24 +224,24 @@ func (b *builder) node(a Answer) gpu.Node {
 	}
 	gpu.SortLinks(node.Links)
 	if len(node.GPUs) > 1 && len(links) == 0 {
-		why := "mxSmlGetDeviceTopology told nothing"
+		why := "mxSmlGetDeviceTopology gave no answer"
 		if slices.Contains(a.Missing, "mxSmlGetDeviceTopology") {
 			why = "this libmxsml has no mxSmlGetDeviceTopology"
 		}
-		b.warn("%s", mxsmi.Unlinked+": "+why)
+		b.warn("%s", mxsmi.LinksUnknown+": "+why)
 	}
 	node.Warnings = b.warnings
 	return node
 }
 
-// link adds a pair. The worse of two answers counts. A MetaXLink that one end has
-// switched off carries nothing.
+// link adds a pair. If the library gives two answers for a pair, the worse one counts.
+// A MetaXLink that is disabled at one end is down.
 func (b *builder) link(links map[[2]int]gpu.Link, p Pair, from, to int) {
 	kind := topology.Unknown
 	if p.Level >= 0 && p.Level < len(levels) {
 		kind = levels[p.Level]
 	} else {
-		b.warn("libmxsml: %d is no level of a link known here, ranked as unknown: devices %d and %d", p.Level, p.A, p.B)
+		b.warn("libmxsml: unknown link level %d between devices %d and %d", p.Level, p.A, p.B)
 	}
 	l := gpu.Link{A: from, B: to, Kind: kind.String()}
 	if before, ok := links[[2]int{from, to}]; ok {

@@ -20,7 +20,7 @@ func bdf(t testing.TB, s string) gpu.BDF {
 	return b
 }
 
-// checkNode holds a Node against what every Node is.
+// checkNode checks what holds for every Node.
 func checkNode(t *testing.T, n gpu.Node) {
 	t.Helper()
 	text, err := json.Marshal(n)
@@ -61,14 +61,14 @@ func TestNode(t *testing.T) {
 		"a function missing":  {func(a *Answer) { a.Missing = []string{"mxSmlGetMemoryInfo"} }, nil, []string{"memory sizes are not known: this libmxsml has no mxSmlGetMemoryInfo"}},
 		"another one missing": {func(a *Answer) { a.Missing = []string{"mxSmlGetChipSerial"} }, nil, nil},
 		"no UUID":             {func(a *Answer) { a.Devices[0].UUID = "" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.UUID = "" }, []string{"GPU 0000:09:00.0 has no UUID"}},
-		"a UUID that is none": {func(a *Answer) { a.Devices[0].UUID = "GPU-$(x)" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.UUID = "" }, []string{"leave out the UUID of GPU 0000:09:00.0"}},
+		"a UUID that is none": {func(a *Answer) { a.Devices[0].UUID = "GPU-$(x)" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.UUID = "" }, []string{"ignored the UUID of GPU 0000:09:00.0"}},
 		"one UUID twice": {
 			func(a *Answer) { a.Devices[0].UUID = "GPU-A" }, func(a, b *gpu.GPU, _ *gpu.Link) { a.UUID, b.UUID = "", "" },
-			[]string{"leave out the UUID GPU-A of GPU 0000:09:00.0", "leave out the UUID GPU-a of GPU 0000:08:00.0"},
+			[]string{"ignored the UUID GPU-A of GPU 0000:09:00.0", "ignored the UUID GPU-a of GPU 0000:08:00.0"},
 		},
-		"a serial that is none": {func(a *Answer) { a.Devices[0].BoardSerial = "S B" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.Serial = "CB" }, []string{`"S B" is none`}},
+		"a serial that is none": {func(a *Answer) { a.Devices[0].BoardSerial = "S B" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.Serial = "CB" }, []string{`invalid serial number "S B"`}},
 		"health not told":       {func(a *Answer) { a.Devices[1].Available = nil }, func(a, _ *gpu.GPU, _ *gpu.Link) { a.Healthy = true }, nil},
-		"a reason":              {func(a *Answer) { a.Devices[1].Reason = "ECC" }, nil, []string{`GPU 0000:08:00.0 is not available: libmxsml says "ECC"`}},
+		"a reason":              {func(a *Answer) { a.Devices[1].Reason = "ECC" }, nil, []string{`GPU 0000:08:00.0 is unhealthy: libmxsml reports "ECC"`}},
 		"limited": {
 			func(a *Answer) { a.Devices[0] = Device{ID: 0, BDF: "0000:09:00.0", Limited: true} },
 			func(_, b *gpu.GPU, _ *gpu.Link) { *b = gpu.GPU{Index: 1, BDF: b.BDF, NUMA: -1} }, nil,
@@ -84,8 +84,8 @@ func TestNode(t *testing.T) {
 		"the worse way counts":         {func(a *Answer) { a.Links = append(a.Links, Pair{1, 0, 4}) }, func(_, _ *gpu.GPU, l *gpu.Link) { l.Kind = "NODE" }, nil},
 		"the worse way counts, turned": {func(a *Answer) { a.Links = []Pair{{1, 0, 4}, {0, 1, 5}} }, func(_, _ *gpu.GPU, l *gpu.Link) { l.Kind = "NODE" }, nil},
 		"unknown":                      {func(a *Answer) { a.Links[0].Level = 8 }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, nil},
-		"a negative level":             {func(a *Answer) { a.Links[0].Level = -1 }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, []string{"-1 is no level"}},
-		"no links":                     {func(a *Answer) { a.Links = nil }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, []string{"MetaXLink topology unknown; choosing by PCIe and NUMA only: mxSmlGetDeviceTopology told nothing"}},
+		"a negative level":             {func(a *Answer) { a.Links[0].Level = -1 }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, []string{"unknown link level -1"}},
+		"no links":                     {func(a *Answer) { a.Links = nil }, func(_, _ *gpu.GPU, l *gpu.Link) { *l = gpu.Link{} }, []string{"MetaXLink topology unknown; choosing by PCIe and NUMA only: mxSmlGetDeviceTopology gave no answer"}},
 		"slices": {
 			func(a *Answer) {
 				a.Devices[0].Sliced, a.Devices[0].QoS = true, gpu.QoSBestEffort
@@ -98,7 +98,7 @@ func TestNode(t *testing.T) {
 					{Kind: gpu.SliceSGPU, Index: 4, MemoryMiB: 128, QoS: gpu.QoSBestEffort},
 				}
 			},
-			[]string{`GPU 0000:09:00.0: leave out the UUID "$(x)" of its slice 4`},
+			[]string{`GPU 0000:09:00.0: ignored the UUID "$(x)" of its slice 4`},
 		},
 		"one slice twice": {
 			func(a *Answer) {
@@ -117,7 +117,7 @@ func TestNode(t *testing.T) {
 				a.Devices = append(a.Devices, Device{ID: 2, BDF: "0000:09:00.1", Mode: ModeVF}, Device{ID: 3, BDF: "0000:09:00.1", Mode: ModeVF})
 			},
 			nil,
-			[]string{"leave out virtual function 2", "leave out virtual function 3"},
+			[]string{"ignored virtual function 2", "ignored virtual function 3"},
 		},
 		"virtual functions": {
 			func(a *Answer) {
@@ -138,13 +138,13 @@ func TestNode(t *testing.T) {
 				a.Devices = append(a.Devices, Device{ID: 2, BDF: "nowhere", Mode: ModeVF})
 			},
 			nil,
-			[]string{`leave out virtual function 2: its PCI address is "nowhere"`},
+			[]string{`ignored virtual function 2: its PCI address is "nowhere"`},
 		},
 		"a virtual function alone": {func(a *Answer) { a.Devices[0].Mode = ModeVF }, nil, nil},
 		"an address that is none": {
 			func(a *Answer) { a.Devices = append(a.Devices, Device{ID: 2, BDF: "0000:00:00.0"}) },
 			nil,
-			[]string{`leave out device 2: its PCI address is "0000:00:00.0"`},
+			[]string{`ignored device 2: its PCI address is "0000:00:00.0"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,15 +169,15 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// Two devices at one address are none.
-func TestNodeTwins(t *testing.T) {
+// TestNodeSharedAddress: two devices with the same address are both left out.
+func TestNodeSharedAddress(t *testing.T) {
 	a := answer()
 	a.Devices[1].BDF = a.Devices[0].BDF
 	n := a.Node()
 	if len(n.GPUs) > 0 || len(n.Links) > 0 {
 		t.Errorf("got %+v", n)
 	}
-	wantWarnings(t, []string{"leave out device 0: another one", "leave out device 1: another one"}, n.Warnings)
+	wantWarnings(t, []string{"ignored device 0: another device", "ignored device 1: another device"}, n.Warnings)
 }
 
 func wantWarnings(t *testing.T, want, got []string) {

@@ -9,18 +9,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Run runs the program metax-mxsml to its end and returns its standard output,
-// also where it fails: the reason is in it, if the program came to print it. It
-// ends the program when ctx ends. It fails for any exit code but 0; such an error
-// has a method ExitCode, one of a program that could not be started has not.
+// Run runs the program metax-mxsml to its end and returns its standard output, which
+// has the reason if the program failed in an orderly way. Run ends the program when ctx
+// ends. It fails for any exit code except 0; the error has a method ExitCode, unless
+// the program could not be started.
 type Run func(ctx context.Context, args ...string) ([]byte, error)
 
 // DefaultTimeout bounds one run. The library wakes sleeping GPUs, which takes
 // seconds.
 const DefaultTimeout = 10 * time.Second
 
-// Paths are where the library is installed on a host, in order of preference:
-// MetaX's own programs look there, in this order.
+// Paths are where the library is installed on a host, in the order in which MetaX's own
+// programs look for it.
 func Paths() []string {
 	return []string{"/opt/mxdriver/lib/libmxsml.so", "/opt/maca/lib/libmxsml.so", "/opt/mxn100/lib/libmxsml.so"}
 }
@@ -35,7 +35,7 @@ func Find(host *hostfs.Root) (path string, ok bool) {
 	return "", false
 }
 
-// Reader asks a host's libmxsml.
+// Reader queries a host's libmxsml.
 type Reader struct {
 	Run  Run
 	Path string // of the library, as Run sees it; absolute
@@ -43,14 +43,14 @@ type Reader struct {
 	Timeout time.Duration
 }
 
-// Read asks for all that discovery needs. It fails with ErrUnusable for a file
-// that is no libmxsml, with ErrCrashed if the library ended the program, with
-// context.DeadlineExceeded if it did not answer in time, with a *CodeError if it
-// cannot say what GPUs there are, and with ErrFormat. What else it does not tell
-// is missing in the Answer.
-func (r Reader) Read(ctx context.Context) (Answer, error) { return r.ask(ctx, "node") }
+// Read queries everything that discovery needs. It fails with ErrUnusable for a file
+// that is not libmxsml, with ErrCrashed if the library ended the program, with
+// context.DeadlineExceeded if it did not answer in time, with a *CodeError if it cannot
+// list the GPUs, and with ErrFormat. Other facts that it does not report are missing in
+// the Answer.
+func (r Reader) Read(ctx context.Context) (Answer, error) { return r.query(ctx, "node") }
 
-func (r Reader) ask(ctx context.Context, args ...string) (Answer, error) {
+func (r Reader) query(ctx context.Context, args ...string) (Answer, error) {
 	timeout := r.Timeout
 	if timeout == 0 {
 		timeout = DefaultTimeout
@@ -59,7 +59,7 @@ func (r Reader) ask(ctx context.Context, args ...string) (Answer, error) {
 	defer cancel()
 	a, err := r.answer(ctx, args)
 	if err != nil {
-		return Answer{}, fmt.Errorf("ask %s: %w", r.Path, err)
+		return Answer{}, fmt.Errorf("query %s: %w", r.Path, err)
 	}
 	return a, nil
 }

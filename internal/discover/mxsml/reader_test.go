@@ -22,7 +22,7 @@ type exit int
 func (e exit) Error() string { return fmt.Sprint("exit status ", int(e)) }
 func (e exit) ExitCode() int { return int(e) }
 
-// says is a program that prints this answer, and what it is asked.
+// says is a program that prints this answer, and records its arguments.
 func says(a Answer, err error, asked *[]string) Run {
 	return func(_ context.Context, args ...string) ([]byte, error) {
 		if asked != nil {
@@ -52,23 +52,23 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadFails(t *testing.T) {
-	failed := func(err error) Answer { return Answer{Version: Version, Failure: Fail(err)} }
+	failed := func(err error) Answer { return Answer{Version: Version, Failure: NewFailure(err)} }
 	for name, test := range map[string]struct {
 		run  Run
 		want error
 		text string
 	}{
-		"unusable":              {says(failed(fmt.Errorf("load: %w", ErrUnusable)), exit(3), nil), ErrUnusable, "ask /lib: it is no libmxsml"},
-		"a code":                {says(failed(fmt.Errorf("x: %w", &CodeError{Function: "mxSmlInit", Code: 8})), exit(1), nil), nil, "ask /lib: mxSmlInit failed: PermissionDenied (8)"},
+		"unusable":              {says(failed(fmt.Errorf("load: %w", ErrUnusable)), exit(3), nil), ErrUnusable, "query /lib: not a libmxsml library"},
+		"a code":                {says(failed(fmt.Errorf("x: %w", &CodeError{Function: "mxSmlInit", Code: 8})), exit(1), nil), nil, "query /lib: mxSmlInit failed: PermissionDenied (8)"},
 		"a code of tomorrow":    {says(failed(&CodeError{Function: "f", Code: 27, Text: "new"}), exit(1), nil), nil, `f failed: "new" (27)`},
 		"a code without a text": {says(failed(&CodeError{Function: "f", Code: 27}), exit(1), nil), nil, "f failed with code 27"},
-		"another failure":       {says(failed(errors.New("f says 99")), exit(1), nil), nil, "ask /lib: f says 99"},
-		"crashed":               {prints("", exit(2)), ErrCrashed, "ask /lib: it crashed: exit status 2"},
+		"another failure":       {says(failed(errors.New("f says 99")), exit(1), nil), nil, "query /lib: f says 99"},
+		"crashed":               {prints("", exit(2)), ErrCrashed, "query /lib: it crashed: exit status 2"},
 		"crashed in its answer": {prints(`{"version":`, exit(2)), ErrCrashed, "exit status 2"},
 		"crashed behind it":     {says(answer(), exit(2), nil), ErrCrashed, "exit status 2"},
 		"silent":                {prints("", nil), ErrCrashed, "it ended the program"},
 		"nonsense":              {prints("hello", nil), ErrFormat, "not understood"},
-		"not there":             {prints("", errors.New("no such file")), nil, "ask /lib: no such file"},
+		"not there":             {prints("", errors.New("no such file")), nil, "query /lib: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := Reader{Run: test.run, Path: "/lib"}.Read(t.Context())

@@ -14,7 +14,7 @@ const (
 	vfCount       = 128
 )
 
-// Numbers that the library takes or gives.
+// Constants of the library's interface.
 const (
 	versionDriver = 1 // MXSML_Version_Driver
 	modePF        = 1 // MXSML_Virtualization_Mode_Pf
@@ -89,11 +89,12 @@ type unavailable struct {
 	Reason [reasonSize]byte
 }
 
-// needed are how many of the functions, the first ones, nothing works without.
-const needed = 3
+// required is how many of the functions, from the first, the library must have.
+const required = 3
 
-// functions are those of the library, with their names there; nil where it has none.
-// The results are codes but for the counts. All C enumerations are 32 bits wide.
+// functions are the library's functions by their C names; nil if the library lacks one.
+// Their results are error codes, except for counts. All C enumerations are 32 bits
+// wide.
 type functions struct {
 	Init        func() uint32                                `c:"mxSmlInit"`
 	DeviceCount func() uint32                                `c:"mxSmlGetDeviceCount"`

@@ -32,7 +32,8 @@ var structures = []struct {
 	{"unavailable", 68, unavailable{}, "code reason"},
 }
 
-// Every structure has the size that gcc gives it, and every field its place.
+// TestLayout: every structure has the size, and every field the offset, that gcc gives
+// it.
 func TestLayout(t *testing.T) {
 	var program, want strings.Builder
 	program.WriteString("#include <stddef.h>\n#include <stdio.h>\n#include \"mxsml.h\"\nint main(void) {\n")
@@ -66,8 +67,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// The stand-in has every function that is called, so that no test passes because
-// one is missing.
+// TestSymbols: the stand-in library has every function that is called, so that no test
+// passes because one is missing.
 func TestSymbols(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(standin.Source(t), "mxsml.c"))
 	if err != nil {

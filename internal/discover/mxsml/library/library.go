@@ -16,25 +16,27 @@ import (
 // ErrMissing reports a function that the library does not have.
 var ErrMissing = errors.New("this libmxsml has no")
 
-// Library is an initialized libmxsml. Its methods are for one thread.
+// Library is an initialized libmxsml. Its methods must be called from one thread.
 type Library struct {
 	fn      functions
 	missing []string
-	// spoilt is why nothing of the library can be trusted any more.
-	spoilt error
+	// untrusted is the reason why no result of the library can be trusted any more; nil
+	// normally.
+	untrusted error
 }
 
 // Open loads the library at an absolute path and initializes it. It fails with
-// mxsml.ErrUnusable for what is no libmxsml, with ErrMissing, and with a
+// mxsml.ErrUnusable for a file that is not libmxsml, with ErrMissing, and with a
 // *mxsml.CodeError.
 func Open(path string) (*Library, error) {
-	// Lazily, as MetaX's own programs do: what we do not call need not resolve.
+	// RTLD_LAZY, as MetaX's own programs use it: symbols of functions that are never
+	// called need not resolve.
 	handle, err := purego.Dlopen(path, purego.RTLD_LAZY|purego.RTLD_LOCAL)
 	if err != nil {
 		if !exports(path, "mxSmlInit") {
 			return nil, fmt.Errorf("load %s: %w", path, mxsml.ErrUnusable)
 		}
-		return nil, fmt.Errorf("load %s: %s", path, ascii(err.Error()))
+		return nil, fmt.Errorf("load %s: %s", path, printableASCII(err.Error()))
 	}
 	l := &Library{}
 	functions := reflect.ValueOf(&l.fn).Elem()
@@ -46,20 +48,20 @@ func Open(path string) (*Library, error) {
 			purego.RegisterFunc(functions.Field(i).Addr().Interface(), at)
 		case name == "mxSmlInit":
 			return nil, fmt.Errorf("load %s: %w", path, mxsml.ErrUnusable)
-		case i < needed:
+		case i < required:
 			return nil, fmt.Errorf("load %s: %w %s", path, ErrMissing, name)
 		default:
 			l.missing = append(l.missing, name)
 		}
 	}
-	if err := l.code("mxSmlInit", l.fn.Init()); err != nil {
+	if err := l.codeError("mxSmlInit", l.fn.Init()); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// exports reports whether the file is a library with that function, for whatever
-// machine.
+// exports reports whether the file is an ELF library, of any machine, with that
+// function.
 func exports(path, function string) bool {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -70,8 +72,8 @@ func exports(path, function string) bool {
 	return err == nil && slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == function && s.Section != elf.SHN_UNDEF })
 }
 
-// code makes an error of a function's result.
-func (l *Library) code(function string, code uint32) error {
+// codeError makes an error of a function's result; nil for 0.
+func (l *Library) codeError(function string, code uint32) error {
 	if code == 0 {
 		return nil
 	}
@@ -82,8 +84,9 @@ func (l *Library) code(function string, code uint32) error {
 	return err
 }
 
-// ascii makes a text fit for an Answer: one line of printable ASCII, of a sane length.
-func ascii(s string) string {
+// printableASCII makes a text fit for an Answer: one line of printable ASCII of at most
+// 512 bytes.
+func printableASCII(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return ' '

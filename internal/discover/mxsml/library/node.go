@@ -8,9 +8,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 )
 
-// Node asks for all that discovery needs, and with details for more. It fails if
-// the library does not say what devices there are, or knows no more of any than
-// where it is; what else it does not say is missing, with a warning.
+// Node queries everything that discovery needs and, with details, more. It fails if the
+// library does not list the devices, or reports only addresses of all of them; other
+// facts that it does not report are missing, with a warning.
 func (l *Library) Node(details bool) (mxsml.Answer, error) {
 	ids, err := l.ids()
 	if err != nil {
@@ -18,7 +18,7 @@ func (l *Library) Node(details bool) (mxsml.Answer, error) {
 	}
 	a := mxsml.Answer{Version: mxsml.Version, Missing: l.missing}
 	n := &notes{}
-	known := false // a device that tells more than its address
+	known := false // whether a device reports more than its address
 	for _, id := range ids {
 		d, ok := l.device(n, id)
 		if !ok {
@@ -39,8 +39,8 @@ func (l *Library) Node(details bool) (mxsml.Answer, error) {
 	a.Links = l.links(n, a.Devices)
 	l.versions(n, &a)
 	a.Warnings = n.lines()
-	if l.spoilt != nil {
-		return mxsml.Answer{}, l.spoilt
+	if l.untrusted != nil {
+		return mxsml.Answer{}, l.untrusted
 	}
 	return a, nil
 }
@@ -50,7 +50,7 @@ func (l *Library) ids() ([]uint32, error) {
 	var ids []uint32
 	count := l.fn.DeviceCount()
 	if count > mxsml.MaxDevices {
-		return nil, fmt.Errorf("mxSmlGetDeviceCount says %d; at most %d devices are possible", count, mxsml.MaxDevices)
+		return nil, fmt.Errorf("mxSmlGetDeviceCount returned %d; at most %d devices are possible", count, mxsml.MaxDevices)
 	}
 	for id := range count {
 		ids = append(ids, id)
@@ -60,7 +60,7 @@ func (l *Library) ids() ([]uint32, error) {
 	}
 	count = l.fn.PFCount()
 	if count > mxsml.MaxPFs {
-		return nil, fmt.Errorf("mxSmlGetPfDeviceCount says %d; at most %d physical functions are possible", count, mxsml.MaxPFs)
+		return nil, fmt.Errorf("mxSmlGetPfDeviceCount returned %d; at most %d physical functions are possible", count, mxsml.MaxPFs)
 	}
 	for id := range count {
 		ids = append(ids, mxsml.FirstPF+id)
@@ -68,27 +68,27 @@ func (l *Library) ids() ([]uint32, error) {
 	return ids, nil
 }
 
-// info is what every device tells, a limited one less of it.
-func (l *Library) info(n *notes, id uint32) (info deviceInfo, limited, ok bool) {
-	info, err := get(l, "mxSmlGetDeviceInfo", true, func(p *deviceInfo) uint32 { return l.fn.DeviceInfo(id, p) })
+// readInfo reads the basic facts of a device; those of a limited device are fewer.
+func (l *Library) readInfo(n *notes, id uint32) (info deviceInfo, limited, ok bool) {
+	info, err := getStruct(l, "mxSmlGetDeviceInfo", true, func(p *deviceInfo) uint32 { return l.fn.DeviceInfo(id, p) })
 	if err == nil {
 		return info, false, true
 	}
 	n.unknown = err
-	n.failed("devices that it counts are left out, or known by their address only", id, err)
-	info, err = get(l, "mxSmlGetLimitedDeviceInfo", l.fn.LimitedInfo != nil, func(p *deviceInfo) uint32 { return l.fn.LimitedInfo(id, p) })
+	n.failed("some devices are missing or have only an address", id, err)
+	info, err = getStruct(l, "mxSmlGetLimitedDeviceInfo", l.fn.LimitedInfo != nil, func(p *deviceInfo) uint32 { return l.fn.LimitedInfo(id, p) })
 	return info, true, err == nil
 }
 
 func (l *Library) device(n *notes, id uint32) (mxsml.Device, bool) {
-	info, limited, ok := l.info(n, id)
+	info, limited, ok := l.readInfo(n, id)
 	if !ok {
 		return mxsml.Device{}, false
 	}
 	d := mxsml.Device{ID: int(id), Limited: limited}
 	take := func(into *string, what string, buffer []byte) {
 		var err error
-		if *into, err = field("mxSmlGetDeviceInfo", buffer); err != nil {
+		if *into, err = fieldText("mxSmlGetDeviceInfo", buffer); err != nil {
 			n.failed(what, id, err)
 		}
 	}
@@ -106,25 +106,25 @@ func (l *Library) device(n *notes, id uint32) (mxsml.Device, bool) {
 	default:
 		d.Mode = mxsml.ModeNative
 	}
-	l.facts(n, id, &d)
+	l.readFacts(n, id, &d)
 	return d, true
 }
 
-// facts asks for the rest of a device's facts.
-func (l *Library) facts(n *notes, id uint32, d *mxsml.Device) {
+// readFacts reads the remaining facts of a device.
+func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	var err error
-	d.BoardSerial, err = text(l, "mxSmlGetBoardSerial", l.fn.BoardSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.BoardSerial(id, p, size) })
+	d.BoardSerial, err = getText(l, "mxSmlGetBoardSerial", l.fn.BoardSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.BoardSerial(id, p, size) })
 	n.failed("serial number", id, err)
 	if d.BoardSerial == "" {
-		d.ChipSerial, err = text(l, "mxSmlGetChipSerial", l.fn.ChipSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.ChipSerial(id, p, size) })
+		d.ChipSerial, err = getText(l, "mxSmlGetChipSerial", l.fn.ChipSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.ChipSerial(id, p, size) })
 		n.failed("serial number", id, err)
 	}
-	memory, err := get(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
+	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
 	n.failed("memory size", id, err)
 	if err == nil {
 		d.MemoryKiB = memory.VRAMTotal
 	}
-	if state, err := get(l, "mxSmlGetDeviceState", l.fn.State != nil, func(p *int32) uint32 { return l.fn.State(id, p) }); err != nil {
+	if state, err := getStruct(l, "mxSmlGetDeviceState", l.fn.State != nil, func(p *int32) uint32 { return l.fn.State(id, p) }); err != nil {
 		n.failed("health", id, err)
 	} else {
 		available := state == 1
@@ -139,9 +139,9 @@ func (l *Library) facts(n *notes, id uint32, d *mxsml.Device) {
 	if d.Mode != mxsml.ModePF {
 		return
 	}
-	vfs, err := get(l, "mxSmlGetVirtualDevicesByPhysicalId", l.fn.VFs != nil, func(p *virtualIDs) uint32 { return l.fn.VFs(id, p) })
+	vfs, err := getStruct(l, "mxSmlGetVirtualDevicesByPhysicalId", l.fn.VFs != nil, func(p *virtualIDs) uint32 { return l.fn.VFs(id, p) })
 	if err == nil && (vfs.Number < 0 || vfs.Number > vfCount) {
-		err = fmt.Errorf("mxSmlGetVirtualDevicesByPhysicalId says %d", vfs.Number)
+		err = fmt.Errorf("mxSmlGetVirtualDevicesByPhysicalId returned %d", vfs.Number)
 	}
 	if n.failed("virtual functions", id, err); err == nil {
 		for _, vf := range vfs.ID[:vfs.Number] {
@@ -150,26 +150,26 @@ func (l *Library) facts(n *notes, id uint32, d *mxsml.Device) {
 	}
 }
 
-// reason is why a device is not available; a library that does not say is not
-// worth a word.
+// reason is why a device is not available; empty, without a warning, if the library
+// does not report it.
 func (l *Library) reason(id uint32) string {
-	why, err := get(l, "mxSmlGetDeviceUnavailableReason", l.fn.Unavailable != nil, func(p *unavailable) uint32 { return l.fn.Unavailable(id, p) })
+	why, err := getStruct(l, "mxSmlGetDeviceUnavailableReason", l.fn.Unavailable != nil, func(p *unavailable) uint32 { return l.fn.Unavailable(id, p) })
 	if err != nil || why.Code == 0 {
 		return ""
 	}
-	reason, err := field("mxSmlGetDeviceUnavailableReason", why.Reason[:])
+	reason, err := fieldText("mxSmlGetDeviceUnavailableReason", why.Reason[:])
 	if err != nil || reason == "" {
 		return fmt.Sprintf("code %d", why.Code)
 	}
 	return reason
 }
 
-// linkState is the state of a device's MetaXLink. Its text is not asked for a
-// second time if it does not fit.
+// linkState is the state of a device's MetaXLink. The text for it is not used, so a
+// text that does not fit the buffer is no error.
 func (l *Library) linkState(id uint32) (uint32, error) {
-	return get(l, "mxSmlGetMetaXLinkState", l.fn.LinkState != nil, func(state *uint32) uint32 {
+	return getStruct(l, "mxSmlGetMetaXLinkState", l.fn.LinkState != nil, func(state *uint32) uint32 {
 		var code uint32
-		_, err := text(l, "mxSmlGetMetaXLinkState", true, linkStateSize, func(p *byte, size *uint32) uint32 {
+		_, err := getText(l, "mxSmlGetMetaXLinkState", true, linkStateSize, func(p *byte, size *uint32) uint32 {
 			code = l.fn.LinkState(id, state, p, size)
 			return code
 		})
@@ -180,7 +180,7 @@ func (l *Library) linkState(id uint32) (uint32, error) {
 	})
 }
 
-// links asks for each pair of devices that are no virtual functions.
+// links queries each pair of devices that are not virtual functions.
 func (l *Library) links(n *notes, devices []mxsml.Device) []mxsml.Pair {
 	var pairs []mxsml.Pair
 	for i, a := range devices {
@@ -188,7 +188,7 @@ func (l *Library) links(n *notes, devices []mxsml.Device) []mxsml.Pair {
 			if a.Mode == mxsml.ModeVF || b.Mode == mxsml.ModeVF {
 				continue
 			}
-			level, err := get(l, "mxSmlGetDeviceTopology", l.fn.Topology != nil, func(p *uint32) uint32 { return l.fn.Topology(uint32(a.ID), uint32(b.ID), p) })
+			level, err := getStruct(l, "mxSmlGetDeviceTopology", l.fn.Topology != nil, func(p *uint32) uint32 { return l.fn.Topology(uint32(a.ID), uint32(b.ID), p) })
 			if n.failed("link", uint32(a.ID), err); err == nil {
 				pairs = append(pairs, mxsml.Pair{A: a.ID, B: b.ID, Level: int(min(level, 1<<16))})
 			}
@@ -198,40 +198,40 @@ func (l *Library) links(n *notes, devices []mxsml.Device) []mxsml.Pair {
 }
 
 func (l *Library) versions(n *notes, a *mxsml.Answer) {
-	a.MACA, _ = text(l, "mxSmlGetMacaVersion", l.fn.MacaVersion != nil, versionSize, l.fn.MacaVersion) // there may be none
+	a.MACA, _ = getText(l, "mxSmlGetMacaVersion", l.fn.MacaVersion != nil, versionSize, l.fn.MacaVersion) // a host may have no MXMACA
 	if len(a.Devices) > 0 {
 		id := uint32(a.Devices[0].ID)
 		var err error
-		a.Driver, err = text(l, "mxSmlGetDeviceVersion", l.fn.DeviceVersion != nil, versionSize, func(p *byte, size *uint32) uint32 { return l.fn.DeviceVersion(id, versionDriver, p, size) })
+		a.Driver, err = getText(l, "mxSmlGetDeviceVersion", l.fn.DeviceVersion != nil, versionSize, func(p *byte, size *uint32) uint32 { return l.fn.DeviceVersion(id, versionDriver, p, size) })
 		n.failed("driver version", id, err)
 	}
 }
 
 func (l *Library) details(n *notes, id uint32) *mxsml.Details {
 	d := &mxsml.Details{}
-	dies, err := get(l, "mxSmlGetDeviceDieCount", l.fn.DieCount != nil, func(p *uint32) uint32 { return l.fn.DieCount(id, p) })
+	dies, err := getStruct(l, "mxSmlGetDeviceDieCount", l.fn.DieCount != nil, func(p *uint32) uint32 { return l.fn.DieCount(id, p) })
 	n.failed("number of dies", id, err)
 	d.Dies = int(min(dies, 1<<8))
-	ecc, err := get(l, "mxSmlGetTotalEccErrors", l.fn.ECC != nil, func(p *eccCount) uint32 { return l.fn.ECC(id, p) })
+	ecc, err := getStruct(l, "mxSmlGetTotalEccErrors", l.fn.ECC != nil, func(p *eccCount) uint32 { return l.fn.ECC(id, p) })
 	if n.failed("memory errors", id, err); err == nil {
 		d.ECC = (*mxsml.ECC)(&ecc)
 	}
-	ports, err := get(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
+	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
 	if n.failed("ports", id, err); err != nil {
 		return d
 	}
 	for i := range linkCount {
 		port := mxsml.Port{GTps: finite(ports.Speed[i]), Lanes: ports.Width[i]}
-		remote, err := get(l, "mxSmlGetMetaXLinkRemoteInfo", l.fn.LinkRemote != nil, func(p *linkRemote) uint32 { return l.fn.LinkRemote(id, uint32(i), p) })
+		remote, err := getStruct(l, "mxSmlGetMetaXLinkRemoteInfo", l.fn.LinkRemote != nil, func(p *linkRemote) uint32 { return l.fn.LinkRemote(id, uint32(i), p) })
 		if err == nil {
-			port.Remote, _ = field("", remote.BDF[:])
+			port.Remote, _ = fieldText("", remote.BDF[:])
 		}
 		d.Ports = append(d.Ports, port)
 	}
 	return d
 }
 
-// finite is a number that JSON has a form for.
+// finite replaces numbers that JSON cannot represent by 0.
 func finite(f float32) float32 {
 	if f-f != 0 {
 		return 0
@@ -239,16 +239,16 @@ func finite(f float32) float32 {
 	return f
 }
 
-// notes collects what failed, so that eight devices make one line.
+// notes collects failures, so that the same failure of eight devices gives one line.
 type notes struct {
-	unknown error // why a device is not known
+	unknown error // why the facts of a device could not be read
 	order   []string
 	count   map[string]int
 	first   map[string]uint32
 }
 
-// failed notes that a fact of a device is not known. A function that the library
-// does not have is said once for all, in Missing.
+// failed records that a fact of a device is unknown. Functions that the library lacks
+// are not recorded here: Missing lists them.
 func (n *notes) failed(what string, id uint32, err error) {
 	if err == nil || errors.Is(err, ErrMissing) {
 		return
@@ -269,7 +269,7 @@ func (n *notes) lines() []string {
 		if more := n.count[line] - 1; more > 0 {
 			of += fmt.Sprintf(" and %d times more", more)
 		}
-		lines = append(lines, "libmxsml does not tell everything: "+strings.TrimSpace(ascii(line))+of+")")
+		lines = append(lines, "libmxsml did not report everything: "+strings.TrimSpace(printableASCII(line))+of+")")
 	}
 	return lines
 }

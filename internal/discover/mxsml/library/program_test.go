@@ -22,8 +22,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
-// program is metax-mxsml as metax-ctk runs it; it fails the test if a process of
-// it is left.
+// program is metax-mxsml as metax-ctk runs it. It fails the test if a process of it
+// remains.
 func program(t *testing.T) mxsml.Run {
 	t.Helper()
 	path := standin.Program(t, t.TempDir())
@@ -58,7 +58,7 @@ func node(t *testing.T, name string) gpu.Node {
 	return n
 }
 
-// Every way in which a library can fail ends as it is documented, within its
+// TestFaults: every failure of a library gives the documented error, within the
 // deadline.
 func TestFaults(t *testing.T) {
 	run := program(t)
@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 		{"abort mxSmlGetDeviceCount 0", mxsml.ErrCrashed, "it crashed: "},
 		{"exit mxSmlInit 0", mxsml.ErrCrashed, "it ended the program"},
 		{"exit mxSmlInit 3", mxsml.ErrCrashed, "exit status 3"},
-		{"count mxSmlGetDeviceCount -1", nil, "mxSmlGetDeviceCount says 4294967295; at most 64"},
+		{"count mxSmlGetDeviceCount -1", nil, "mxSmlGetDeviceCount returned 4294967295; at most 64"},
 		{"count mxSmlGetDeviceCount 65", nil, "at most 64"},
 		{"count mxSmlGetPfDeviceCount 17", nil, "at most 16"},
 		{"overrun mxSmlGetDeviceInfo 8", nil, "mxSmlGetDeviceInfo wrote more bytes than its structure has"},
@@ -110,7 +110,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// What is no libmxsml is told from one that does not work.
+// TestUnusable: a file that is not libmxsml gives another error than a libmxsml that
+// does not work.
 func TestUnusable(t *testing.T) {
 	run := program(t)
 	other := filepath.Join(t.TempDir(), "libmxsml.so")
@@ -167,8 +168,8 @@ func TestUnusable(t *testing.T) {
 	})
 }
 
-// The functions without which a fact is missing, and nothing else: that they are
-// not there, that they fail, and that what they write is no text.
+// TestPartly: each function without which only one fact is missing is absent, fails, or
+// writes an invalid text.
 func TestPartly(t *testing.T) {
 	run := program(t)
 	n := node(t, "sim:1x1x2")

@@ -11,23 +11,23 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// slices adds what a device is cut into. A driver, or a card, that knows no sGPUs
-// is as good as one that has none.
+// slices adds the sGPUs of a device. A driver or card that does not support sGPUs
+// counts as one without any.
 func (l *Library) slices(n *notes, d *mxsml.Device) {
 	id := uint32(d.ID)
-	on, err := get(l, "mxSmlGetSgpuToggle", l.fn.SGPUToggle != nil, func(p *uint32) uint32 { return l.fn.SGPUToggle(id, p) })
+	on, err := getStruct(l, "mxSmlGetSgpuToggle", l.fn.SGPUToggle != nil, func(p *uint32) uint32 { return l.fn.SGPUToggle(id, p) })
 	if notSupported(err) || err == nil && on == 0 || l.fn.SGPUCount == nil || d.Limited {
 		return
 	}
 	count := l.fn.SGPUCount(id)
 	if count > gpu.MaxSlices {
-		n.failed("slices", id, fmt.Errorf("mxSmlGetSgpuCount says %d; at most %d are possible", count, gpu.MaxSlices))
+		n.failed("slices", id, fmt.Errorf("mxSmlGetSgpuCount returned %d; at most %d are possible", count, gpu.MaxSlices))
 		count = 0
 	}
 	if d.Sliced = err == nil || count > 0; !d.Sliced {
 		return
 	}
-	class, err := get(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil, func(p *uint32) uint32 { return l.fn.SchedClass(id, p) })
+	class, err := getStruct(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil, func(p *uint32) uint32 { return l.fn.SchedClass(id, p) })
 	if n.failed("QoS of slices", id, err); err == nil {
 		d.QoS = mxsml.QoS(class)
 	}
@@ -35,7 +35,7 @@ func (l *Library) slices(n *notes, d *mxsml.Device) {
 	for index := uint32(0); index < gpu.MaxSlices && uint32(len(d.Slices)) < count; index++ {
 		s, err := l.slice(id, index)
 		switch {
-		case notSupported(err): // there is none of that number
+		case notSupported(err): // this number is unused
 		case err != nil:
 			n.failed("slices", id, err)
 		default:
@@ -50,20 +50,20 @@ func notSupported(err error) bool {
 }
 
 func (l *Library) slice(device, index uint32) (mxsml.Slice, error) {
-	info, err := get(l, "mxSmlGetSgpuInfo", l.fn.SGPUInfo != nil, func(p *sgpuInfo) uint32 { return l.fn.SGPUInfo(device, index, p) })
+	info, err := getStruct(l, "mxSmlGetSgpuInfo", l.fn.SGPUInfo != nil, func(p *sgpuInfo) uint32 { return l.fn.SGPUInfo(device, index, p) })
 	if err != nil {
 		return mxsml.Slice{}, err
 	}
 	if info.ComputeQuota > 100 || info.VRAMQuota > 1<<26 {
-		return mxsml.Slice{}, fmt.Errorf("mxSmlGetSgpuInfo says %d %% and %d MB", info.ComputeQuota, info.VRAMQuota)
+		return mxsml.Slice{}, fmt.Errorf("mxSmlGetSgpuInfo returned %d %% and %d MB", info.ComputeQuota, info.VRAMQuota)
 	}
 	s := mxsml.Slice{Index: int(index), ComputePercent: int(info.ComputeQuota), MemoryMiB: int(info.VRAMQuota)}
-	if s.UUID, err = field("mxSmlGetSgpuInfo", info.UUID[:]); err != nil {
+	if s.UUID, err = fieldText("mxSmlGetSgpuInfo", info.UUID[:]); err != nil {
 		return mxsml.Slice{}, err
 	}
-	s.Alias, _ = text(l, "mxSmlGetSgpuAlias", l.fn.SGPUAlias != nil, aliasSize, func(p *byte, size *uint32) uint32 { return l.fn.SGPUAlias(device, index, p, size) })
+	s.Alias, _ = getText(l, "mxSmlGetSgpuAlias", l.fn.SGPUAlias != nil, aliasSize, func(p *byte, size *uint32) uint32 { return l.fn.SGPUAlias(device, index, p, size) })
 	if s.MemoryMiB == 0 {
-		memory, err := get(l, "mxSmlGetSgpuMemory", l.fn.SGPUMemory != nil, func(p *sgpuMemory) uint32 { return l.fn.SGPUMemory(device, index, p) })
+		memory, err := getStruct(l, "mxSmlGetSgpuMemory", l.fn.SGPUMemory != nil, func(p *sgpuMemory) uint32 { return l.fn.SGPUMemory(device, index, p) })
 		if mib := memory.Total >> 20; err == nil && mib > 0 && mib < 1<<26 {
 			s.MemoryMiB = int(mib)
 		}
@@ -71,61 +71,61 @@ func (l *Library) slice(device, index uint32) (mxsml.Slice, error) {
 	return s, nil
 }
 
-// find returns the number of the device at an address.
-func (l *Library) find(bdf gpu.BDF) (uint32, error) {
+// deviceAt returns the number of the device at an address.
+func (l *Library) deviceAt(bdf gpu.BDF) (uint32, error) {
 	ids, err := l.ids()
 	if err != nil {
 		return 0, err
 	}
 	n := &notes{}
 	for _, id := range ids {
-		info, _, ok := l.info(n, id)
+		info, _, ok := l.readInfo(n, id)
 		if !ok {
 			continue
 		}
-		address, _ := field("", info.BDF[:])
+		address, _ := fieldText("", info.BDF[:])
 		if at, err := gpu.ParseBDF(address); err == nil && at == bdf {
-			return id, l.spoilt
+			return id, l.untrusted
 		}
 	}
-	return 0, fmt.Errorf("libmxsml knows no GPU %s", bdf)
+	return 0, fmt.Errorf("libmxsml lists no GPU %s", bdf)
 }
 
-// Create makes a slice, and sets before that how the slices of the GPU share it,
-// if it is asked to and there is no other slice. If the new slice does not get
-// its alias, or is not there in the end, it is removed again.
+// Create makes a slice. If a QoS is requested and the GPU has no slice yet, it sets the
+// GPU's QoS first. A new slice whose alias cannot be set, or that cannot be read back,
+// is removed again.
 func (l *Library) Create(r mxsml.SliceRequest) (mxsml.Slice, error) {
 	if err := r.Check(); err != nil {
 		return mxsml.Slice{}, err
 	}
-	device, err := l.find(r.BDF)
+	device, err := l.deviceAt(r.BDF)
 	if err != nil {
 		return mxsml.Slice{}, err
 	}
-	if err := l.has("mxSmlCreateSgpu", "mxSmlRemoveSgpu", "mxSmlGetSgpuInfo"); err != nil {
+	if err := l.require("mxSmlCreateSgpu", "mxSmlRemoveSgpu", "mxSmlGetSgpuInfo"); err != nil {
 		return mxsml.Slice{}, err
 	}
-	class, err := l.share(device, r)
+	class, err := l.setQoS(device, r)
 	if err != nil {
 		return mxsml.Slice{}, err
 	}
-	index, err := get(l, "mxSmlCreateSgpu", true, func(p *uint32) uint32 {
+	index, err := getStruct(l, "mxSmlCreateSgpu", true, func(p *uint32) uint32 {
 		return l.fn.CreateSGPU(device, uint32(r.MemoryMiB), uint32(r.Compute), p)
 	})
 	if err != nil {
 		return mxsml.Slice{}, err
 	}
-	s, err := l.finish(device, index, r)
+	s, err := l.finishSlice(device, index, r)
 	if err != nil {
-		return mxsml.Slice{}, errors.Join(err, l.code("mxSmlRemoveSgpu", l.fn.RemoveSGPU(device, index)))
+		return mxsml.Slice{}, errors.Join(err, l.codeError("mxSmlRemoveSgpu", l.fn.RemoveSGPU(device, index)))
 	}
 	s.QoS = class
 	return s, nil
 }
 
-// share sets how the slices of a GPU share it, and returns how they do.
-func (l *Library) share(device uint32, r mxsml.SliceRequest) (string, error) {
-	class, err := get(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil, func(p *uint32) uint32 { return l.fn.SchedClass(device, p) })
+// setQoS sets the requested QoS of a GPU's slices, and returns the resulting one.
+func (l *Library) setQoS(device uint32, r mxsml.SliceRequest) (string, error) {
+	class, err := getStruct(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil, func(p *uint32) uint32 { return l.fn.SchedClass(device, p) })
 	is := ""
 	if err == nil {
 		is = mxsml.QoS(class)
@@ -133,78 +133,78 @@ func (l *Library) share(device uint32, r mxsml.SliceRequest) (string, error) {
 	if r.QoS == "" || r.QoS == is {
 		return is, nil
 	}
-	if err := l.has("mxSmlSetDeviceSchedClass", "mxSmlGetSgpuCount"); err != nil {
+	if err := l.require("mxSmlSetDeviceSchedClass", "mxSmlGetSgpuCount"); err != nil {
 		return "", err
 	}
 	if count := l.fn.SGPUCount(device); count > 0 {
-		return "", fmt.Errorf("GPU %s has %d slices, which share it as %q; all of a GPU's slices do the same", r.BDF, count, is)
+		return "", fmt.Errorf("GPU %s has %d slices with the QoS %q; all slices of a GPU have the same QoS", r.BDF, count, is)
 	}
-	return r.QoS, l.code("mxSmlSetDeviceSchedClass", l.fn.SetSchedClass(device, mxsml.Class(r.QoS)))
+	return r.QoS, l.codeError("mxSmlSetDeviceSchedClass", l.fn.SetSchedClass(device, mxsml.Class(r.QoS)))
 }
 
-// finish gives a new slice its alias, and reads what it became.
-func (l *Library) finish(device, index uint32, r mxsml.SliceRequest) (mxsml.Slice, error) {
+// finishSlice sets the alias of a new slice and reads the slice back.
+func (l *Library) finishSlice(device, index uint32, r mxsml.SliceRequest) (mxsml.Slice, error) {
 	if index >= gpu.MaxSlices {
-		return mxsml.Slice{}, fmt.Errorf("mxSmlCreateSgpu says that it made slice %d", index)
+		return mxsml.Slice{}, fmt.Errorf("mxSmlCreateSgpu returned the invalid slice number %d", index)
 	}
 	if r.Alias != "" {
-		if err := l.has("mxSmlSetSgpuAlias"); err != nil {
+		if err := l.require("mxSmlSetSgpuAlias"); err != nil {
 			return mxsml.Slice{}, err
 		}
 		alias := append([]byte(r.Alias), make([]byte, aliasSize)...)
-		if err := l.code("mxSmlSetSgpuAlias", l.fn.SetSGPUAlias(device, index, &alias[0])); err != nil {
+		if err := l.codeError("mxSmlSetSgpuAlias", l.fn.SetSGPUAlias(device, index, &alias[0])); err != nil {
 			return mxsml.Slice{}, err
 		}
 	}
 	s, err := l.slice(device, index)
 	if err == nil {
-		err = l.spoilt
+		err = l.untrusted
 	}
 	return s, err
 }
 
 // Remove removes the slice with this UUID or, in decimal, index.
 func (l *Library) Remove(bdf gpu.BDF, slice string) error {
-	device, err := l.find(bdf)
+	device, err := l.deviceAt(bdf)
 	if err != nil {
 		return err
 	}
-	if err := l.has("mxSmlRemoveSgpu", "mxSmlGetSgpuInfo"); err != nil {
+	if err := l.require("mxSmlRemoveSgpu", "mxSmlGetSgpuInfo"); err != nil {
 		return err
 	}
 	for index := range uint32(gpu.MaxSlices) {
 		s, err := l.slice(device, index)
-		if l.spoilt != nil {
-			return l.spoilt
+		if l.untrusted != nil {
+			return l.untrusted
 		}
 		if slice == strconv.Itoa(int(index)) || err == nil && s.UUID != "" && strings.EqualFold(s.UUID, slice) {
 			if notSupported(err) {
 				break
 			}
-			return l.code("mxSmlRemoveSgpu", l.fn.RemoveSGPU(device, index))
+			return l.codeError("mxSmlRemoveSgpu", l.fn.RemoveSGPU(device, index))
 		}
 	}
 	return fmt.Errorf("GPU %s has no slice %s", bdf, slice)
 }
 
-// SetMode switches a GPU to slices, or back.
+// SetMode switches slice mode on or off.
 func (l *Library) SetMode(bdf gpu.BDF, sliced bool) error {
-	device, err := l.find(bdf)
+	device, err := l.deviceAt(bdf)
 	if err != nil {
 		return err
 	}
-	if err := l.has("mxSmlSetSgpuToggle"); err != nil {
+	if err := l.require("mxSmlSetSgpuToggle"); err != nil {
 		return err
 	}
 	on := uint32(0)
 	if sliced {
 		on = 1
 	}
-	return l.code("mxSmlSetSgpuToggle", l.fn.SetSGPUToggle(device, on))
+	return l.codeError("mxSmlSetSgpuToggle", l.fn.SetSGPUToggle(device, on))
 }
 
-// has fails if the library lacks one of the functions.
-func (l *Library) has(functions ...string) error {
+// require fails with ErrMissing if the library lacks one of the functions.
+func (l *Library) require(functions ...string) error {
 	for _, name := range functions {
 		if slices.Contains(l.missing, name) {
 			return fmt.Errorf("%w %s", ErrMissing, name)

@@ -14,7 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
-// A library that says what cannot be loses what it says, and no more.
+// TestStrange: values that the library cannot mean are left out, and no others.
 func TestStrange(t *testing.T) {
 	run := program(t)
 	n := node(t, "sim:1x1x2")
@@ -28,15 +28,15 @@ func TestStrange(t *testing.T) {
 	}{
 		{"print mxSmlInit 0", func(*gpu.Node) {}, nil},
 		{"print mxSmlGetDeviceInfo 0", func(*gpu.Node) {}, nil},
-		{"endless mxSmlGetBoardSerial 0", func(n *gpu.Node) { n.GPUs[0].Serial, n.GPUs[1].Serial = "CHIP1", "CHIP0" }, []string{"serial number: mxSmlGetBoardSerial gave a text that is none"}},
-		{"endless mxSmlGetDeviceVersion 0", func(*gpu.Node) {}, []string{"driver version: mxSmlGetDeviceVersion gave a text that is none"}},
+		{"endless mxSmlGetBoardSerial 0", func(n *gpu.Node) { n.GPUs[0].Serial, n.GPUs[1].Serial = "CHIP1", "CHIP0" }, []string{"serial number: mxSmlGetBoardSerial returned an invalid text"}},
+		{"endless mxSmlGetDeviceVersion 0", func(*gpu.Node) {}, []string{"driver version: mxSmlGetDeviceVersion returned an invalid text"}},
 		{"endless mxSmlGetMetaXLinkState 0", func(*gpu.Node) {}, nil},
-		{"endless mxSmlGetSgpuInfo 0", func(n *gpu.Node) { n.GPUs[1].Slices = nil }, []string{"slices: mxSmlGetSgpuInfo gave a text that is none"}},
+		{"endless mxSmlGetSgpuInfo 0", func(n *gpu.Node) { n.GPUs[1].Slices = nil }, []string{"slices: mxSmlGetSgpuInfo returned an invalid text"}},
 		{"endless mxSmlGetSgpuAlias 0", func(*gpu.Node) {}, nil},
-		{"count mxSmlGetSgpuCount 17", func(n *gpu.Node) { n.GPUs[1].Slices = nil }, []string{"slices: mxSmlGetSgpuCount says 17; at most 16"}},
+		{"count mxSmlGetSgpuCount 17", func(n *gpu.Node) { n.GPUs[1].Slices = nil }, []string{"slices: mxSmlGetSgpuCount returned 17; at most 16"}},
 		{"count mxSmlGetSgpuCount 3", func(*gpu.Node) {}, nil},
-		{"count mxSmlGetDeviceTopology 9", func(n *gpu.Node) { n.Links = nil }, []string{"9 is no level of a link known here"}},
-		{"count mxSmlGetDeviceTopology -1", func(n *gpu.Node) { n.Links = nil }, []string{"is no level of a link known here"}},
+		{"count mxSmlGetDeviceTopology 9", func(n *gpu.Node) { n.Links = nil }, []string{"unknown link level 9"}},
+		{"count mxSmlGetDeviceTopology -1", func(n *gpu.Node) { n.Links = nil }, []string{"unknown link level"}},
 		{"count mxSmlGetDeviceTopology 7", func(n *gpu.Node) { n.Links = nil }, nil},
 		{"count mxSmlGetDeviceTopology 0", func(n *gpu.Node) { n.Links[0].Kind = "PIX" }, nil},
 	} {
@@ -62,14 +62,13 @@ func TestStrange(t *testing.T) {
 	t.Run("no device has a text that ends", func(t *testing.T) {
 		lib := standin.Build(t, t.TempDir(), n, "endless mxSmlGetDeviceInfo 0")
 		got := read(t, run, lib).Node()
-		if len(got.GPUs) != 0 || !strings.Contains(strings.Join(got.Warnings, "\n"), "PCI address: mxSmlGetDeviceInfo gave a text that is none") {
+		if len(got.GPUs) != 0 || !strings.Contains(strings.Join(got.Warnings, "\n"), "PCI address: mxSmlGetDeviceInfo returned an invalid text") {
 			t.Errorf("got %+v", got)
 		}
 	})
 }
 
-// A GPU that is split into virtual functions is told as such, and they as its
-// slices.
+// TestVirtual: a GPU that is split into virtual functions has them as slices.
 func TestVirtual(t *testing.T) {
 	run := program(t)
 	n := node(t, "sim:1x1x2")
@@ -90,13 +89,13 @@ func TestVirtual(t *testing.T) {
 	}
 	for _, fault := range []string{"count mxSmlGetVirtualDevicesByPhysicalId 129", "count mxSmlGetVirtualDevicesByPhysicalId -1"} {
 		got := read(t, run, standin.Build(t, t.TempDir(), n, fault)).Node()
-		if len(got.Warnings) == 0 || !strings.Contains(got.Warnings[0], "virtual functions: mxSmlGetVirtualDevicesByPhysicalId says") {
+		if len(got.Warnings) == 0 || !strings.Contains(got.Warnings[0], "virtual functions: mxSmlGetVirtualDevicesByPhysicalId returned") {
 			t.Errorf("%s: warnings are %q", fault, got.Warnings)
 		}
 	}
 }
 
-// A device that the library can only name is not healthy.
+// TestLimited: a device of which only the address is known is unhealthy.
 func TestLimited(t *testing.T) {
 	run := program(t)
 	n := node(t, "sim:1x1x2")
@@ -114,12 +113,12 @@ func TestLimited(t *testing.T) {
 	if len(got.GPUs) != 2 || got.GPUs[0].UUID == "" || !got.GPUs[0].Healthy || got.GPUs[1].UUID != "" || got.GPUs[1].Healthy {
 		t.Errorf("got %+v", got.GPUs)
 	}
-	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "known by their address only: mxSmlGetDeviceInfo failed: Failure (1) (device 0)") {
+	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "have only an address: mxSmlGetDeviceInfo failed: Failure (1) (device 0)") {
 		t.Errorf("warnings are %q", got.Warnings)
 	}
 }
 
-// The details are there for who asks for them, and as the library has them.
+// TestDetails: details are in the answer only if requested.
 func TestDetails(t *testing.T) {
 	run := program(t)
 	n := node(t, "sim:1x1x2")
@@ -140,7 +139,7 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// Slices are made, found again, and removed.
+// TestSlices creates slices, finds them again and removes them.
 func TestSlices(t *testing.T) {
 	run := program(t)
 	n := node(t, "sim:1x1x2")
@@ -171,7 +170,7 @@ func TestSlices(t *testing.T) {
 	}
 	request.QoS = gpu.QoSBurstShare
 	_, err = r.Create(ctx, request)
-	wantError(err, `has 1 slices, which share it as "fixed-share"`)
+	wantError(err, `has 1 slices with the QoS "fixed-share"`)
 	request.QoS, request.Alias = "", ""
 	second, err := r.Create(ctx, request)
 	if err != nil || second.Index != 1 || second.QoS != gpu.QoSFixedShare {
@@ -198,10 +197,10 @@ func TestSlices(t *testing.T) {
 	if g := read(t, run, lib).Node().GPUs[1]; g.Mode != "" || g.Slices != nil {
 		t.Errorf("got %+v", g)
 	}
-	wantError(r.Remove(ctx, gpu.BDF{Bus: 0xff}, "0"), "libmxsml knows no GPU 0000:ff:00.0")
+	wantError(r.Remove(ctx, gpu.BDF{Bus: 0xff}, "0"), "libmxsml lists no GPU 0000:ff:00.0")
 }
 
-// A slice that does not get what it should is removed again.
+// TestSliceUndone: a slice that does not become as requested is removed again.
 func TestSliceUndone(t *testing.T) {
 	run := program(t)
 	n := node(t, "c500-1")
@@ -209,7 +208,7 @@ func TestSliceUndone(t *testing.T) {
 	for fault, text := range map[string]string{
 		"code mxSmlSetSgpuAlias 5":   "mxSmlSetSgpuAlias failed: SysfsWriteError (5)",
 		"code mxSmlGetSgpuInfo 4":    "mxSmlGetSgpuInfo failed: SysfsError (4)",
-		"endless mxSmlGetSgpuInfo 0": "mxSmlGetSgpuInfo gave a text that is none",
+		"endless mxSmlGetSgpuInfo 0": "mxSmlGetSgpuInfo returned an invalid text",
 	} {
 		lib := standin.Build(t, t.TempDir(), n, fault)
 		r := mxsml.Reader{Run: run, Path: lib, Timeout: time.Minute}

@@ -9,12 +9,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 )
 
-// errOverrun reports a function that wrote behind the structure it was given: the
-// library has another idea of it.
+// errOverrun reports a function that wrote beyond the structure it was given: the
+// library uses another layout.
 var errOverrun = errors.New("wrote more bytes than its structure has")
 
-// errText reports a text that does not end in its buffer, or is not printable.
-var errText = errors.New("gave a text that is none")
+// errText reports a text that is not terminated within its buffer, or is not printable.
+var errText = errors.New("returned an invalid text")
 
 const (
 	guardSize = 1024
@@ -32,29 +32,29 @@ func newGuard() (g guard) {
 
 func (g *guard) intact() bool { return bytes.Count(g[:], []byte{guardByte}) == guardSize }
 
-// frame is what the library writes to, with a guard behind it.
+// frame is a structure that the library fills, followed by a guard.
 type frame[T any] struct {
 	value T
 	guard guard
 }
 
-// get calls a function that fills a T, if the library has it.
-func get[T any](l *Library, function string, has bool, call func(*T) uint32) (T, error) {
+// getStruct calls a function that fills a T, if the library has it.
+func getStruct[T any](l *Library, function string, has bool, call func(*T) uint32) (T, error) {
 	f := &frame[T]{guard: newGuard()}
 	if !has {
 		return f.value, fmt.Errorf("%w %s", ErrMissing, function)
 	}
 	code := call(&f.value)
 	if !f.guard.intact() {
-		l.spoilt = fmt.Errorf("%s %w", function, errOverrun)
-		return f.value, l.spoilt
+		l.untrusted = fmt.Errorf("%s %w", function, errOverrun)
+		return f.value, l.untrusted
 	}
-	return f.value, l.code(function, code)
+	return f.value, l.codeError(function, code)
 }
 
-// text calls a function that writes a text into a buffer of that size, if the
+// getText calls a function that writes a text into a buffer of that size, if the
 // library has it.
-func text(l *Library, function string, has bool, size int, call func(*byte, *uint32) uint32) (string, error) {
+func getText(l *Library, function string, has bool, size int, call func(*byte, *uint32) uint32) (string, error) {
 	if !has {
 		return "", fmt.Errorf("%w %s", ErrMissing, function)
 	}
@@ -63,17 +63,17 @@ func text(l *Library, function string, has bool, size int, call func(*byte, *uin
 	length := uint32(size)
 	code := call(&buffer[0], &length)
 	if !(*guard)(buffer[size:]).intact() {
-		l.spoilt = fmt.Errorf("%s %w", function, errOverrun)
-		return "", l.spoilt
+		l.untrusted = fmt.Errorf("%s %w", function, errOverrun)
+		return "", l.untrusted
 	}
-	if err := l.code(function, code); err != nil {
+	if err := l.codeError(function, code); err != nil {
 		return "", err
 	}
-	return field(function, buffer[:size])
+	return fieldText(function, buffer[:size])
 }
 
-// field is the text in a buffer, up to its NUL.
-func field(what string, buffer []byte) (string, error) {
+// fieldText is the text in a buffer, up to its zero byte.
+func fieldText(what string, buffer []byte) (string, error) {
 	end := bytes.IndexByte(buffer, 0)
 	if end < 0 || !mxsml.Printable(string(buffer[:end])) {
 		return "", fmt.Errorf("%s %w: %.64q", what, errText, buffer)
@@ -81,8 +81,8 @@ func field(what string, buffer []byte) (string, error) {
 	return string(buffer[:end]), nil
 }
 
-// cString is the library's own text, as far as it is printable and at most 128
-// bytes.
+// cString copies a text of the library up to the first unprintable character, at most
+// 128 bytes.
 func cString(at *byte) string {
 	var s []byte
 	for at != nil && len(s) < 128 && *at >= ' ' && *at <= '~' {
