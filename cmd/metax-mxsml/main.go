@@ -1,8 +1,8 @@
-// Command metax-mxsml prints what libmxsml, the vendor's library, tells. It is a
-// program of its own because the library may hang, crash or end its process: here
-// that costs an answer, and metax-ctk asks mx-smi instead.
+// Command metax-mxsml prints what libmxsml, the vendor's library, reports, as JSON. It
+// is a separate program because the library may hang, crash or end its process: then
+// only this program ends, and metax-ctk runs mx-smi instead.
 //
-// It needs the dynamic linker and the C library of the host, as libmxsml does; the
+// It needs the host's dynamic linker and C library, as libmxsml does; the toolkit's
 // other programs need neither.
 package main
 
@@ -37,12 +37,13 @@ const (
 	exitLate     = 4
 )
 
-// patience is the end for a program whose starter is gone; one that lives ends it
+// maxRuntime ends a program whose parent process is gone. A living parent ends it
 // sooner.
-const patience = 2 * time.Minute
+const maxRuntime = 2 * time.Minute
 
 func init() {
-	// The library has the main thread, with its large stack, for all calls.
+	// All calls into the library are made on the main thread, because it has a large
+	// stack.
 	runtime.LockOSThread()
 }
 
@@ -57,24 +58,24 @@ func main() {
 	}
 	o, err := parse(os.Args[1:])
 	if err != nil {
-		say(fmt.Errorf("%w; see metax-mxsml --help", err))
+		printError(fmt.Errorf("%w; see metax-mxsml --help", err))
 		os.Exit(exitUsage)
 	}
-	out, err := aside()
+	out, err := redirectStdout()
 	if err != nil {
-		say(fmt.Errorf("put standard output aside: %w", err))
+		printError(fmt.Errorf("redirect standard output: %w", err))
 		os.Exit(exitFailed)
 	}
-	time.AfterFunc(patience, func() {
-		say(errors.New("the library does not come to an end"))
+	time.AfterFunc(maxRuntime, func() {
+		printError(errors.New("the library did not return within two minutes"))
 		os.Exit(exitLate)
 	})
 	os.Exit(run(o, out))
 }
 
-// aside returns a duplicate of standard output, and lets what is written to the
-// original be lost: the library has that one.
-func aside() (*os.File, error) {
+// redirectStdout returns a duplicate of standard output and redirects file descriptor 1
+// to /dev/null, so that output of the library does not mix with the JSON.
+func redirectStdout() (*os.File, error) {
 	kept, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, err
@@ -87,17 +88,17 @@ func aside() (*os.File, error) {
 	return os.NewFile(uintptr(kept), "standard output"), unix.Dup3(null, 1, 0)
 }
 
-// say prints an error in one line.
-func say(err error) {
+// printError prints an error as one line on standard error.
+func printError(err error) {
 	fmt.Fprintf(os.Stderr, "metax-mxsml: %s\n", terminal.Message(err.Error()))
 }
 
-// run does what is ordered, and prints the answer.
-func run(o order, out io.Writer) int {
-	answer, err := do(o)
+// run executes the command line, prints the answer and returns the exit code.
+func run(o commandLine, out io.Writer) int {
+	answer, err := execute(o)
 	code := 0
 	if err != nil {
-		say(err)
+		printError(err)
 		answer = mxsml.Answer{Failure: mxsml.NewFailure(err)}
 		code = exitFailed
 		if errors.Is(err, mxsml.ErrUnusable) {
@@ -106,13 +107,13 @@ func run(o order, out io.Writer) int {
 	}
 	answer.Version = mxsml.Version
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
-		say(fmt.Errorf("print answer: %w", err))
+		printError(fmt.Errorf("print answer: %w", err))
 		return exitFailed
 	}
 	return code
 }
 
-func do(o order) (mxsml.Answer, error) {
+func execute(o commandLine) (mxsml.Answer, error) {
 	lib, err := library.Open(o.library)
 	if err != nil {
 		return mxsml.Answer{}, err

@@ -56,25 +56,25 @@ func TestCommandLine(t *testing.T) {
 		code           int
 		stdout, stderr string // the beginning, and a part
 	}{
-		{"help", []string{"--help"}, 0, "metax-mxsml: what libmxsml", ""},
-		{"short help", []string{"-h"}, 0, "metax-mxsml: what libmxsml", ""},
+		{"help", []string{"--help"}, 0, "metax-mxsml: print what libmxsml", ""},
+		{"short help", []string{"-h"}, 0, "metax-mxsml: print what libmxsml", ""},
 		{"version", []string{"--version"}, 0, "metax-mxsml ", ""},
 		{"a node", []string{lib, "node"}, 0, `{"version":"metax-ctk/mxsml/v1","driver":"3.4.4",`, ""},
 		{"no device", []string{broken, "node"}, exitFailed, `{"version":"metax-ctk/mxsml/v1","failure":{"function":"mxSmlInit","code":2}}` + "\n", "metax-mxsml: mxSmlInit failed: NoDevice (2)"},
 		{"no library", []string{"/dev/null", "node"}, exitUnusable, `{"version":"metax-ctk/mxsml/v1","failure":{"unusable":true,`, "not a libmxsml library"},
-		{"nothing", nil, exitUsage, "", "give a library and what to do; see metax-mxsml --help"},
-		{"nothing to do", []string{lib}, exitUsage, "", "give a library"},
+		{"nothing", nil, exitUsage, "", "want a library and a command; see metax-mxsml --help"},
+		{"nothing to do", []string{lib}, exitUsage, "", "want a library"},
 		{"a relative path", []string{relative, "node"}, exitUsage, "", "is not an absolute path"},
 		{"a bare name", []string{"libmxsml.so", "node"}, exitUsage, "", `"libmxsml.so" is not an absolute path`},
-		{"an unknown word", []string{lib, "nodes"}, exitUsage, "", `"nodes" is nothing that can be done`},
-		{"an unknown word of sgpu", []string{lib, "sgpu", "make"}, exitUsage, "", `"sgpu make" is nothing`},
-		{"sgpu alone", []string{lib, "sgpu"}, exitUsage, "", `"sgpu" is nothing`},
+		{"an unknown word", []string{lib, "nodes"}, exitUsage, "", `unknown command "nodes"`},
+		{"an unknown word of sgpu", []string{lib, "sgpu", "make"}, exitUsage, "", `unknown command "sgpu make"`},
+		{"sgpu alone", []string{lib, "sgpu"}, exitUsage, "", `unknown command "sgpu"`},
 		{"an unknown option", []string{lib, "node", "--all"}, exitUsage, "", "flag provided but not defined"},
 		{"an option with control characters", []string{lib, "node", "--a\x1b[2J\u202e\nb"}, exitUsage, "", "flag provided but not defined: -a�[2J�; b; see"},
-		{"an argument", []string{lib, "node", "all"}, exitUsage, "", `there is no place for "all"`},
-		{"no GPU", []string{lib, "sgpu", "remove", "--slice=0"}, exitUsage, "", "which GPU? --gpu=BDF"},
+		{"an argument", []string{lib, "node", "all"}, exitUsage, "", `unexpected argument "all"`},
+		{"no GPU", []string{lib, "sgpu", "remove", "--slice=0"}, exitUsage, "", "--gpu=BDF is missing"},
 		{"no address", []string{lib, "sgpu", "enable", "--gpu=0"}, exitUsage, "", "not a PCI address"},
-		{"no slice", []string{lib, "sgpu", "remove", bdf}, exitUsage, "", "which slice?"},
+		{"no slice", []string{lib, "sgpu", "remove", bdf}, exitUsage, "", "--slice=UUID or --slice=INDEX is missing"},
 		{"no size", []string{lib, "sgpu", "create", bdf}, exitUsage, "", "0 percent of the compute units"},
 		{"enable", []string{lib, "sgpu", "enable", bdf}, 0, `{"version":"metax-ctk/mxsml/v1"}` + "\n", ""},
 		{"create", []string{lib, "sgpu", "create", bdf, "--compute=10", "--memory=256"}, 0, `{"version":"metax-ctk/mxsml/v1","slice":{"index":0,`, ""},
@@ -98,7 +98,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// The library is the one at the path, whatever the environment names.
+// TestEnvironment: the library is the one at the path, whatever the environment says.
 func TestEnvironment(t *testing.T) {
 	other := standin.Build(t, t.TempDir(), node(t, "c500-1"), "code mxSmlInit 2")
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(other))
@@ -109,7 +109,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Nobody reads the answer, or there is no place for it: that is a failure.
+// TestNoReader: an answer that cannot be written is a failure.
 func TestNoReader(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

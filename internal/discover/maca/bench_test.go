@@ -7,8 +7,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 )
 
-// BenchmarkInspect looks at installations of as many libraries as real ones have,
-// and of many more.
+// BenchmarkInspect reads installations with as many libraries as real ones, and with
+// many more.
 func BenchmarkInspect(b *testing.B) {
 	for _, libraries := range []int{60, 10000} {
 		b.Run(fmt.Sprint(libraries), func(b *testing.B) {

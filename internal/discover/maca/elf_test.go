@@ -15,8 +15,8 @@ type lib struct {
 	machine         elf.Machine // EM_X86_64 if 0
 }
 
-// file makes an ELF file of it that has what the dynamic linker looks at, and no
-// code. All of it is loaded at address 0.
+// file makes an ELF file with what the dynamic linker reads, without code. All of it is
+// loaded at address 0.
 func (l lib) file() sim.File {
 	le := binary.LittleEndian
 	strs := []byte{0}

@@ -15,7 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// the default of a host, looked at.
+// inspect reads the default installation of a host.
 func inspect(t *testing.T, h *hostfs.Root) maca.Inspection {
 	t.Helper()
 	i, err := maca.List(h, "").Choose("")
@@ -25,7 +25,7 @@ func inspect(t *testing.T, h *hostfs.Root) maca.Inspection {
 	return maca.Inspect(h, i)
 }
 
-// bare is an installation of one library and a host's system.
+// bare is an installation of one library, and a host's system.
 func bare(libs map[string]lib) sim.Tree {
 	tree := sim.Tree{
 		"opt/maca": sim.Link("/opt/maca-3"), "opt/maca-3/Version.txt": sim.File{Data: "Version:3\n"},
@@ -56,7 +56,7 @@ func TestInspect(t *testing.T) {
 			needed:   []string{"libb.so.1", "libmxsml.so", "libdeep.so", "libc.so.6", "libstdc++.so.6", "libgone.so.3"},
 			versions: [][2]string{{"libc.so.6", "GLIBC_2.9"}, {"libc.so.6", "GLIBC_2.34"}, {"libc.so.6", "GLIBC_PRIVATE"}, {"libb.so.1", "B_9.9"}, {"libstdc++.so.6", "GLIBCXX_3.4.9"}, {"libstdc++.so.6", "CXXABI_1.3.11"}},
 		},
-		// SONAME is libb.so.1, which no file is called: a link will be.
+		// The SONAME is libb.so.1, but no file has that name: a link will be made.
 		"ucx/lib/libb.so.1.2": {
 			soname: "libb.so.1", runpath: "${ORIGIN}/../../../maca-2/lib",
 			needed:   []string{"libc.so.6", "libnuma.so.1", "libold.so", "lib32.so.1", "libhidden.so", "libgone.so.3", "/lib/x86_64-linux-gnu/libc.so.6"},
@@ -129,8 +129,8 @@ func TestInspectTrouble(t *testing.T) {
 	}
 }
 
-// A library for another machine is none for those that need it, unless there is
-// one more of its name.
+// TestInspectForeign: a library for another machine does not satisfy a need; another
+// library of the same name does.
 func TestInspectForeign(t *testing.T) {
 	other := lib{soname: "libx.so", machine: elf.EM_AARCH64}
 	libs := map[string]lib{"lib/liba.so": {needed: []string{"libx.so", "liby.so"}}, "lib/libx.so": other, "lib/liby.so": other, "ucx/lib/liby.so": {}}
@@ -140,7 +140,7 @@ func TestInspectForeign(t *testing.T) {
 	}
 }
 
-// What is special is not opened, and what is huge is not read.
+// TestInspectSpecial: special files are not opened and huge files are not read.
 func TestInspectSpecial(t *testing.T) {
 	h := write(t, bare(map[string]lib{"lib/liba.so": {soname: "liba.so"}}))
 	if err := unix.Mkfifo(h.Join("/opt/maca-3/lib/libfifo.so"), 0o644); err != nil {
@@ -178,20 +178,20 @@ func TestInspectSpecial(t *testing.T) {
 	}
 }
 
-// A directory where all is wrong makes a few lines of it.
+// TestInspectMany: a directory with many defects gives only some lines.
 func TestInspectMany(t *testing.T) {
 	tree := bare(map[string]lib{"lib/liba.so": {soname: "liba.so"}})
 	for i := range 300 {
 		tree[fmt.Sprintf("opt/maca-3/lib/libx%d.so", i)] = sim.Link("none")
 	}
 	got := inspect(t, write(t, tree))
-	if len(got.Problems) != 21 || got.Problems[20].Text != "and 280 more like the last" {
+	if len(got.Problems) != 21 || got.Problems[20].Text != "and 280 more of this kind" {
 		t.Errorf("%d problems, the last is %q", len(got.Problems), got.Problems[len(got.Problems)-1])
 	}
 }
 
-// FuzzTexts holds what reads the host's texts to an end, and to one line of
-// warning each.
+// FuzzTexts checks that reading the host's texts comes to an end and that each warning
+// is one line.
 func FuzzTexts(f *testing.F) {
 	f.Add([]byte("Version:3.3.0.15\n"), []byte("include /etc/ld.so.conf.d/*.conf\n/usr/lib64=libc6\n"))
 	f.Add([]byte("\x00:"), []byte("include ld.so.conf [ /etc/*\nhwcap\n/"))
@@ -207,7 +207,7 @@ func FuzzTexts(f *testing.F) {
 		if err != nil || (i.Version == "") != (len(i.Warnings) == 1) || strings.ContainsAny(strings.Join(i.Warnings, ""), "\n\x1b") {
 			t.Errorf("%+v, %v", i, err)
 		}
-		// The linker's own directories are there whatever the text says.
+		// The dynamic linker's own directories are searched whatever the text says.
 		if got := maca.Inspect(h, i); len(got.Image) != 2 || len(got.Missing) != 0 || len(got.Problems) > 21 {
 			t.Errorf("%+v", got)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Kind tells what is installed somewhere.
+// Kind is what an installation contains.
 type Kind string
 
 // The kinds of installation.
@@ -22,35 +22,35 @@ const (
 	KindN100   Kind = "n100"
 )
 
-// Install is one installation of the vendor's on a host.
+// Install is an installation of the vendor's software on a host.
 type Install struct {
 	Kind Kind
-	// Path is the name by which programs know it: Path for the default MXMACA,
-	// else a name with a version, or MACA_PATH.
+	// Path is the path under which programs know it: the constant Path for the default
+	// MXMACA, otherwise a path with a version, or MACA_PATH.
 	Path string
-	// Dir is the directory that Path leads to; it may be Path.
+	// Dir is the real directory; it may be Path.
 	Dir string
 	// Names are all paths that lead to Dir, Path first.
 	Names []string
-	// Version is empty if it is not known. Only MXMACA tells one.
+	// Version is empty if it is unknown, and for anything but MXMACA.
 	Version string
-	// Default reports whether Path leads to this MXMACA.
+	// Default reports whether the constant Path leads to this MXMACA.
 	Default bool
-	// Doubt says why the directory should not be given to a container; empty if
-	// it can be.
+	// Doubt is the reason why the directory should not be mounted in a container; empty
+	// if it may be.
 	Doubt    string
 	Warnings []string
 }
 
-// Listing is all that a host has.
+// Listing has all installations of a host.
 type Listing struct {
-	// Installs are the MXMACA versions, the default first, then by path; then the
-	// driver's user part and the N100's software.
+	// Installs are the MXMACA versions, the default first and then by path, then the
+	// driver's user-space part and the N100's software.
 	Installs []Install
-	// Warnings tell what looks like an installation and is none.
+	// Warnings name what looks like an installation and is not one.
 	Warnings []string
-	// Fault says why Path leads to no installation although it is there: it wraps
-	// ErrNone where that is as good as none.
+	// Fault is the reason why Path exists but leads to no installation. It wraps
+	// ErrNone if the link is broken or leads to a file.
 	Fault error
 }
 
@@ -59,13 +59,13 @@ func (l Listing) MACA() []Install {
 	return slices.DeleteFunc(slices.Clone(l.Installs), func(i Install) bool { return i.Kind != KindMACA })
 }
 
-// maxNames bounds the installations that are looked at; a host has a few.
+// maxNames bounds the paths of installations that are examined; a host has a few.
 const maxNames = 64
 
-// List finds every installation: where Path leads to, what is beside it under the
-// name of a version, the place that env names, which is the value of the
-// environment's MACA_PATH or empty, the driver's user part and the N100's. No
-// library is opened.
+// List finds every installation: the one to which Path leads, those beside it whose
+// names end in a version, the one at env (the value of the environment variable
+// MACA_PATH, or empty), the driver's user-space part and the N100's software. It opens
+// no library.
 func List(host *hostfs.Root, env string) Listing {
 	var l Listing
 	names, _ := host.ReadDir(path.Dir(Path))
@@ -79,13 +79,13 @@ func List(host *hostfs.Root, env string) Listing {
 		candidates = slices.Insert(candidates, 0, Path)
 	}
 	if len(candidates) > maxNames {
-		l.warn("%d names of MXMACA in %s: only the first %d are looked at", len(candidates), host.Join(path.Dir(Path)), maxNames)
+		l.warn("%s has %d paths of MXMACA: only the first %d are read", host.Join(path.Dir(Path)), len(candidates), maxNames)
 		candidates = candidates[:maxNames]
 	}
 	switch {
 	case env == "" || slices.Contains(candidates, env):
 	case !path.IsAbs(env) || path.Clean(env) != env || len(env) > 1024:
-		l.warn("MACA_PATH is left out: %.80q is not an absolute path without detours", env)
+		l.warn("MACA_PATH is ignored: %.80q is not an absolute path without detours", env)
 	default:
 		candidates = append(candidates, env)
 	}
@@ -114,10 +114,10 @@ func (l *Listing) warn(format string, a ...any) {
 	l.Warnings = append(l.Warnings, fmt.Sprintf(format, a...))
 }
 
-// errNoDir reports a file in the place of an installation.
+// errNoDir reports a file where a directory was expected.
 var errNoDir = errors.New("not a directory")
 
-// add looks at a path by which MXMACA may be known.
+// add examines a path under which MXMACA may be known.
 func (l *Listing) add(host *hostfs.Root, name string) error {
 	dir, err := host.Resolve(name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *Listing) add(host *hostfs.Root, name string) error {
 	}
 	for i := range l.Installs {
 		if known := &l.Installs[i]; known.Dir == dir {
-			known.name(host, name)
+			known.addName(host, name)
 			return nil
 		}
 	}
@@ -138,35 +138,38 @@ func (l *Listing) add(host *hostfs.Root, name string) error {
 	}
 	i := Install{Kind: KindMACA, Dir: dir, Default: name == Path}
 	if i.Version, err = versionOf(host, dir); err != nil {
-		if !usual(dir) {
-			return fmt.Errorf("%s leads to %s, which is not in %s and tells no version", name, dir, path.Dir(Path))
+		if !isVendorPath(dir) {
+			return fmt.Errorf("%s leads to %s, which is not in %s and has no version", name, dir, path.Dir(Path))
 		}
 		i.Warnings = append(i.Warnings, unknownVersion(err))
 	}
-	i.name(host, name)
-	if usual(i.Dir) && host.Real() {
-		// It is the vendor's place, so it is given all the same.
-		if why := writable(host, i.Dir); why != "" {
-			i.Warnings = append(i.Warnings, "what a container gets may be another's: "+why)
+	i.addName(host, name)
+	if isVendorPath(i.Dir) && host.Real() {
+		// Unlike other directories, the vendor's own is mounted in spite of this, with
+		// a warning.
+		if why := writableByOthers(host, i.Dir); why != "" {
+			i.Warnings = append(i.Warnings, "users other than root can change the MXMACA of containers: "+why)
 		}
 	}
 	l.Installs = append(l.Installs, i)
 	return nil
 }
 
-// name records a path that leads to the installation. Path is the best name for
-// the default, and for others their directory's own.
-func (i *Install) name(host *hostfs.Root, name string) {
+// addName records a path that leads to the installation. The preferred path is Path for
+// the default, and for others the path of the directory itself.
+func (i *Install) addName(host *hostfs.Root, name string) {
 	if name == i.Dir && !i.Default {
 		i.Names = slices.Insert(i.Names, 0, name)
 	} else {
 		i.Names = append(i.Names, name)
 	}
 	i.Path = i.Names[0]
-	if !usual(i.Dir) {
-		i.Doubt = doubt(host, i.Path, i.Dir)
+	if !isVendorPath(i.Dir) {
+		i.Doubt = doubtAbout(host, i.Path, i.Dir)
 	}
 }
 
-// usual reports whether a directory is where the vendor's packages install.
-func usual(dir string) bool { return path.Dir(dir) == path.Dir(Path) && isPlain(path.Base(dir)) }
+// isVendorPath reports whether a directory is where the vendor's packages install.
+func isVendorPath(dir string) bool {
+	return path.Dir(dir) == path.Dir(Path) && isSafeName(path.Base(dir))
+}

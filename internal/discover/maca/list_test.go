@@ -19,7 +19,7 @@ import (
 
 func version(text string) sim.File { return sim.File{Data: "Version:" + text + "\n"} }
 
-// several is a host with three versions, of which one is linked.
+// several is a host with three versions, one of which is linked.
 func several() sim.Tree {
 	tree := sim.Tree{
 		"opt/maca":                      sim.Link("/opt/maca-3.3.0.15"),
@@ -51,7 +51,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// MACA_PATH is believed only as far as it can be mounted.
+// TestListEnvironment: MACA_PATH is used only if it is safe to mount.
 func TestListEnvironment(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: whose the directories are would decide")
@@ -69,18 +69,18 @@ func TestListEnvironment(t *testing.T) {
 		"/data/maca-4":        "",
 		"/usr/local/maca":     "",
 		"/opt/vendor/maca":    "",
-		"/data/link":          "/data/link leads to /data/maca-4; name that",
-		"/usr/lib/maca":       "is in /usr, which a container has its own of",
-		"/tmp/maca":           "is in /tmp, which a container has its own of",
+		"/data/link":          "/data/link leads to /data/maca-4; use that path",
+		"/usr/lib/maca":       "is in /usr, and a container has its own /usr",
+		"/tmp/maca":           "is in /tmp, and a container has its own /tmp",
 		"/opt":                "/opt holds more than MXMACA",
 		"/home":               "/home holds more than MXMACA",
 		"/":                   "/ holds more than MXMACA",
 		"/srv/a:b":            `the name "a:b" in its path`,
 		"/srv/open":           "others than root may write to /srv/open (owner 0, mode 0777)",
-		"/data":               "warning: /data leads to /data, which is not in /opt and tells no version",
+		"/data":               "warning: /data leads to /data, which is not in /opt and has no version",
 		"/none":               "warning: /none does not lead to it: no such file",
-		"maca":                `warning: MACA_PATH is left out: "maca" is not an absolute path`,
-		"/opt/../data/maca-4": "warning: MACA_PATH is left out",
+		"maca":                `warning: MACA_PATH is ignored: "maca" is not an absolute path`,
+		"/opt/../data/maca-4": "warning: MACA_PATH is ignored",
 		"/opt/maca":           "known",
 		"/opt/maca-2.32":      "known",
 	} {
@@ -126,19 +126,19 @@ func TestFindVersion(t *testing.T) {
 		}
 	}
 	for asked, says := range map[string]string{
-		"3.3": `"3.3"; there is 3.3.0.15 (/opt/maca-3.3.0.15), 2.32.0.6 (/opt/maca-2.32), 3.8.0.3-c600u (/opt/maca-3.8)`,
-		"9":   `"9"; there is`, "copy": `"copy"; there is`, "../maca-2": `"../maca-2"; there is`, "\x1b": `"\x1b"; there is`,
+		"3.3": `"3.3"; installed: 3.3.0.15 (/opt/maca-3.3.0.15), 2.32.0.6 (/opt/maca-2.32), 3.8.0.3-c600u (/opt/maca-3.8)`,
+		"9":   `"9"; installed:`, "copy": `"copy"; installed:`, "../maca-2": `"../maca-2"; installed:`, "\x1b": `"\x1b"; installed:`,
 	} {
 		if got, err := find(h, asked); !errors.Is(err, maca.ErrVersion) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %+v, %v", asked, got, err)
 		}
 	}
 	tree["opt/maca-3.9/Version.txt"] = version("2.32.0.6")
-	if got, err := find(write(t, tree), "2.32.0.6"); !errors.Is(err, maca.ErrVersion) || !strings.Contains(err.Error(), "/opt/maca-2.32), 2.32.0.6 (/opt/maca-3.9) say of themselves") {
+	if got, err := find(write(t, tree), "2.32.0.6"); !errors.Is(err, maca.ErrVersion) || !strings.Contains(err.Error(), "/opt/maca-2.32), 2.32.0.6 (/opt/maca-3.9)") {
 		t.Errorf("two of one version: %+v, %v", got, err)
 	}
 	delete(tree, "opt/maca")
-	if _, err := find(write(t, tree), ""); !errors.Is(err, maca.ErrNone) || !strings.Contains(err.Error(), "though there is 2.32.0.6") {
+	if _, err := find(write(t, tree), ""); !errors.Is(err, maca.ErrNone) || !strings.Contains(err.Error(), "installed: 2.32.0.6") {
 		t.Errorf("without a default: %v", err)
 	}
 }
@@ -191,7 +191,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// What root alone may read is a warning to others, not an end.
+// TestFindUnreadable: files that only root may read are a warning for other users, not
+// an error.
 func TestFindUnreadable(t *testing.T) {
 	h := write(t, several())
 	if err := os.Chmod(filepath.Join(h.Dir(), "opt/maca-3.3.0.15/lib/libof3.3.0.15.so.1"), 0); err != nil {
@@ -207,8 +208,8 @@ func TestFindUnreadable(t *testing.T) {
 	var asked sync.WaitGroup
 	asked.Go(func() {
 		if os.Geteuid() == 0 {
-			// Root reads everything, but not as another user. The thread, which stays that
-			// user, ends with the goroutine that does not unlock it.
+			// Root reads everything, so the test reads as another user. The thread
+			// keeps that user; it ends with the goroutine, which never unlocks it.
 			runtime.LockOSThread()
 			if _, err = unix.SetfsuidRetUid(65534); err != nil {
 				return
@@ -222,7 +223,7 @@ func TestFindUnreadable(t *testing.T) {
 	}
 }
 
-// find is what a container needs of the installation of a version.
+// find returns what a container needs of the installation of a version.
 func find(host *hostfs.Root, version string) (maca.Software, error) {
 	i, err := maca.List(host, "").Choose(version)
 	if err != nil {

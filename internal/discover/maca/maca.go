@@ -1,7 +1,7 @@
-// Package maca reads what stands below /opt of a host: the driver's user-space
-// part and the MXMACA software, of which there may be several versions. It tells
-// where they are, which libraries they hold and which those lack; what of it goes
-// into a container is the business of cdi.
+// Package maca reads the vendor's software below /opt of a host: the driver's
+// user-space part and the MXMACA software, of which several versions may be installed.
+// It reports where they are, which libraries they have and which libraries are missing.
+// Package cdi decides what of them a container gets.
 package maca
 
 import (
@@ -11,30 +11,30 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Where the packages of the vendor install.
+// Where the vendor's packages install.
 const (
 	DriverPath = "/opt/mxdriver" // bin/mx-smi, lib/libmxsml.so
 	Path       = "/opt/maca"     // a link to /opt/maca-<version>
 	N100Path   = "/opt/mxn100"   // the software of the N100
 
-	// versionName says "Version:3.3.0.15" in its first line.
+	// versionName is a file with "Version:3.3.0.15" in its first line.
 	versionName = "Version.txt"
 )
 
 // Report is what the host has.
 type Report struct {
-	// Driver is DriverPath, or empty if that is not there.
+	// Driver is DriverPath, or empty if that is absent or empty.
 	Driver string
-	// MACA is the installation that Path leads to; nil if there is none. Its
-	// Version is empty if it does not tell.
+	// MACA is the installation to which Path leads; nil if there is none. Its Version
+	// is empty if unknown.
 	MACA     *gpu.MACA
 	Warnings []string
 }
 
-// Read looks for the driver's user-space part and the MXMACA software. Neither
-// is a must: a host may leave MXMACA to the images.
+// Read finds the driver's user-space part and the MXMACA software. Both are optional:
+// MXMACA may come with the images instead.
 func Read(host *hostfs.Root) Report {
-	r := Report{Driver: driver(host)}
+	r := Report{Driver: driverDir(host)}
 	if _, err := host.Lstat(Path); err != nil {
 		return r
 	}
@@ -51,8 +51,8 @@ func Read(host *hostfs.Root) Report {
 	return r
 }
 
-// driver is DriverPath where there is something in it, or else empty.
-func driver(host *hostfs.Root) string {
+// driverDir is DriverPath, or empty if that is absent or empty.
+func driverDir(host *hostfs.Root) string {
 	if names, err := host.ReadDir(DriverPath); err == nil && len(names) > 0 {
 		return DriverPath
 	}

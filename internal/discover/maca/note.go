@@ -4,14 +4,14 @@ import (
 	"fmt"
 )
 
-// maxNotes is how many notes of a kind are kept; a directory may hold thousands of
-// files that are all wrong in the same way.
+// maxNotes is how many notes of a kind are kept; thousands of files in a directory may
+// have the same defect.
 const maxNotes = 20
 
-// note is something wrong, of a kind.
+// note is a defect, with its kind (Problem.Kind).
 type note struct{ kind, text string }
 
-// notes collects what is wrong, and counts what is too much to list.
+// notes collects defects, and counts those beyond maxNotes.
 type notes struct {
 	list  []note
 	count map[string]int
@@ -26,14 +26,15 @@ func (n *notes) note(kind, format string, a ...any) {
 	}
 }
 
-// all returns the notes in their order; kinds with too many end in how many more.
-func (n *notes) all() []note {
+// summarized returns the notes in their order; the last of a kind with too many says
+// how many more there are.
+func (n *notes) summarized() []note {
 	var all []note
 	seen := map[string]int{}
 	for _, x := range n.list {
 		all = append(all, x)
 		if seen[x.kind]++; seen[x.kind] == maxNotes && n.count[x.kind] > maxNotes {
-			all = append(all, note{x.kind, fmt.Sprintf("and %d more like the last", n.count[x.kind]-maxNotes)})
+			all = append(all, note{x.kind, fmt.Sprintf("and %d more of this kind", n.count[x.kind]-maxNotes)})
 		}
 	}
 	return all
@@ -42,7 +43,7 @@ func (n *notes) all() []note {
 // texts are all notes as warnings.
 func (n *notes) texts() []string {
 	var texts []string
-	for _, x := range n.all() {
+	for _, x := range n.summarized() {
 		texts = append(texts, x.text)
 	}
 	return texts

@@ -12,46 +12,47 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 )
 
-// maxFiles bounds the shared libraries that are looked at in a directory; a real
-// one has some hundreds.
+// maxFiles bounds the shared libraries that are read in a directory; a real one has
+// some hundreds.
 const maxFiles = 16 << 10
 
-// subdirectories are where the vendor's images look for shared libraries below an
-// installation (LD_LIBRARY_PATH of the published Dockerfile).
+// subdirectories are those of an installation that have shared libraries, from
+// LD_LIBRARY_PATH of the vendor's published Dockerfile.
 var subdirectories = []string{"lib", "mxgpu_llvm/lib", "ompi/lib", "ucx/lib"}
 
-// folder is a directory of shared libraries, which programs in a container know
-// under another name than the host.
+// folder is a directory of shared libraries. Its path in a container may differ from
+// that on the host.
 type folder struct {
-	name  string // "/opt/maca/lib"
-	at    string // "/opt/maca-3.3.0.15/lib"
+	name  string // in a container: "/opt/maca/lib"
+	at    string // on the host: "/opt/maca-3.3.0.15/lib"
 	files []string
 }
 
-// entry is a name in a folder.
+// entry is a file or link in a folder.
 type entry struct {
 	path string // "/opt/maca/lib/libmccl.so"
-	// file is where it leads on the host, links followed.
+	// file is the real path on the host.
 	file string
-	// library is nil for what is none, or cannot be read.
+	// library is nil if the file is not a library or cannot be read.
 	library *shlib.Library
 }
 
-// scan is what the directories of an installation hold.
+// scan is the content of an installation's library directories.
 type scan struct {
 	host    *hostfs.Root
 	roots   []string // directories that a container has: the installation's and the driver's
 	folders []folder
 	entries []entry
-	there   map[string]bool // names of libraries that lead to something
+	present map[string]bool // names of libraries that exist
 	kind    shlib.Kind      // of most libraries
 	notes
 }
 
-// look reads every shared library of an installation, which programs know as
-// known, and of the driver, where that is another and not empty.
-func look(host *hostfs.Root, known, dir, driver string) *scan {
-	s := &scan{host: host, roots: []string{dir}, there: map[string]bool{}}
+// scanLibraries reads every shared library of the installation at dir, which programs
+// in a container find at the path known, and of the driver, unless that is empty or the
+// same.
+func scanLibraries(host *hostfs.Root, known, dir, driver string) *scan {
+	s := &scan{host: host, roots: []string{dir}, present: map[string]bool{}}
 	var candidates []folder
 	if driver != "" && driver != known {
 		if at, err := host.Resolve(driver); err == nil {
@@ -72,20 +73,20 @@ func look(host *hostfs.Root, known, dir, driver string) *scan {
 		}
 		f.files = slices.DeleteFunc(names, func(n string) bool { return !isLibrary(n) })
 		if len(f.files) > maxFiles {
-			s.note("directories", "%s holds %d libraries: only the first %d are looked at", host.Join(f.at), len(f.files), maxFiles)
+			s.note("directories", "%s has %d libraries: only the first %d are read", host.Join(f.at), len(f.files), maxFiles)
 			f.files = f.files[:maxFiles]
 		}
 		if len(f.files) > 0 {
 			s.folders = append(s.folders, f)
 		}
 	}
-	s.read()
-	s.settle()
+	s.readLibraries()
+	s.dropForeign()
 	return s
 }
 
-// read reads every file once, by however many names.
-func (s *scan) read() {
+// readLibraries reads every file once, even if it has several names.
+func (s *scan) readLibraries() {
 	type result struct {
 		library *shlib.Library
 		err     error
@@ -107,7 +108,7 @@ func (s *scan) read() {
 					s.note("unreadable", "%v", r.err)
 				}
 			}
-			s.there[name] = true
+			s.present[name] = true
 			if !slices.ContainsFunc(s.roots, func(root string) bool { return within(file, root) }) {
 				s.note("outside", "%s leads out of the installation, to %s: a container will not have it", s.host.Join(at), file)
 			}
@@ -116,8 +117,8 @@ func (s *scan) read() {
 	}
 }
 
-// readLibrary reads a shared library; nil stands for what is none, such as a text
-// for the linker.
+// readLibrary reads a shared library; nil stands for a file that is not one, such as a
+// linker script.
 func readLibrary(host *hostfs.Root, file string) (*shlib.Library, error) {
 	l, err := shlib.ReadAt(host, file)
 	switch {
@@ -132,9 +133,9 @@ func readLibrary(host *hostfs.Root, file string) (*shlib.Library, error) {
 	return &l, nil
 }
 
-// settle finds out for which machine the installation is, and puts the libraries
-// of others aside: nothing that runs here can load them.
-func (s *scan) settle() {
+// dropForeign finds the machine that most libraries are for, and drops the libraries of
+// other machines, because no program of this machine can load them.
+func (s *scan) dropForeign() {
 	count := map[shlib.Kind]int{}
 	for _, e := range s.entries {
 		if e.library != nil && e.library.Kind.Readable() {
@@ -150,21 +151,21 @@ func (s *scan) settle() {
 		if e.library != nil && e.library.Kind != s.kind {
 			s.note("foreign", "%s is left out: it is for %s, the others are for %s", s.host.Join(e.file), e.library.Kind, s.kind)
 			s.entries[i].library = nil
-			delete(s.there, path.Base(e.path))
+			delete(s.present, path.Base(e.path))
 		}
 	}
 	for _, e := range s.entries {
 		if e.library != nil {
-			s.there[path.Base(e.path)] = true // of two by one name, one may do
+			s.present[path.Base(e.path)] = true // another file of the same name may fit
 		}
 	}
 }
 
-// links returns the names that libraries go by and that stand in none of the
-// directories: the SONAME, which programs need at run time, and the name without
-// a version, which dlopen and linkers ask for. Package managers make such links;
-// a copy of an installation may have lost them. Of two libraries that go by one
-// name, the first in the order of the directories has it.
+// links returns the names that libraries should have and that no directory contains:
+// the SONAME, which programs need at run time, and the name without a version, which
+// dlopen and linkers use. Package managers create such links; a copied installation may
+// have lost them. If two libraries should have the same name, the first in the order of
+// the directories gets it.
 func (s *scan) links() []Link {
 	var links []Link
 	made := map[string]bool{}
@@ -174,7 +175,7 @@ func (s *scan) links() []Link {
 		}
 		base, _, _ := strings.Cut(e.library.Soname, ".so")
 		for _, name := range []string{e.library.Soname, base + ".so"} {
-			if s.there[name] || made[name] || !isPlain(name) || !isLibrary(name) {
+			if s.present[name] || made[name] || !isSafeName(name) || !isLibrary(name) {
 				continue
 			}
 			made[name] = true // the first has it
@@ -182,4 +183,23 @@ func (s *scan) links() []Link {
 		}
 	}
 	return links
+}
+
+// Link is a further name of a library.
+type Link struct {
+	Name   string // "libmcruntime.so.3"
+	Target string // "/opt/maca/lib/libmcruntime.so.3.3.0"
+}
+
+// isLibrary reports whether a file name is that of a shared library: "libx.so",
+// "libx.so.1.2".
+func isLibrary(name string) bool {
+	return strings.HasSuffix(name, ".so") || strings.Contains(name, ".so.")
+}
+
+// isSafeName reports whether a file name is safe as a word of a command line.
+func isSafeName(name string) bool {
+	return name != "" && name[0] != '-' && name[0] != '.' && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune("/:\\\"'", r)
+	})
 }

@@ -13,38 +13,38 @@ import (
 var (
 	// ErrNone reports a host without MXMACA.
 	ErrNone = errors.New("no MXMACA on this host")
-	// ErrVersion reports a version that is not installed, or that says not enough
-	// to choose by.
+	// ErrVersion reports a version that is not installed, or that several installations
+	// have.
 	ErrVersion = errors.New("no such version of MXMACA")
 )
 
-// Software is what of an MXMACA installation a container needs to run on it. There
-// Path is a link to Dir, whichever version the host's own link leads to: what is
-// below Path is named so here, too.
+// Software is what a container needs of an MXMACA installation. In the container, Path
+// is a link to Dir, whichever version the host's own link leads to, so the paths here
+// are below Path.
 type Software struct {
-	// Version is what Version.txt says, empty if it does not.
+	// Version is the version in Version.txt; empty if there is none.
 	Version string
-	// Dir is the directory of the installation, "/opt/maca-3.3.0.15"; Path itself
-	// if that is no link.
+	// Dir is the directory of the installation, "/opt/maca-3.3.0.15"; Path itself if
+	// that is not a link.
 	Dir string
 	// Default reports whether the host's own Path leads to it.
 	Default bool
-	// Driver is DriverPath, or empty if the host lacks the driver's user part.
+	// Driver is DriverPath, or empty if the host lacks the driver's user-space part.
 	Driver string
 	// Libraries are the directories with shared libraries, below Path or
 	// DriverPath, in the order of the vendor's own LD_LIBRARY_PATH.
 	Libraries []string
-	// Links are the names that programs look for and the directories lack.
+	// Links are the names that programs need and the directories lack.
 	Links []Link
 	// Programs are the names of the programs in Path/bin, sorted.
 	Programs []string
-	// Warnings say what could not be found out.
+	// Warnings name what could not be found out.
 	Warnings []string
 }
 
-// All returns what a container needs of each installation that can be given to
-// one, the default first, and what is wrong with the others. It fails if there is no
-// such one, with ErrNone where there is none at all.
+// All returns what a container needs of each installation that may be mounted in one,
+// the default first, and warnings about the others. It fails if no installation may be
+// mounted, with ErrNone if there is no installation.
 func All(host *hostfs.Root) (all []Software, warnings []string, err error) {
 	list := List(host, "")
 	warnings = list.Warnings
@@ -63,17 +63,18 @@ func All(host *hostfs.Root) (all []Software, warnings []string, err error) {
 	case refused != nil:
 		return nil, warnings, refused
 	}
-	return nil, warnings, none(list)
+	return nil, warnings, noDefault(list)
 }
 
-// Choose returns the installation of a version: the name behind "/opt/maca-", or
-// what Version.txt says; the empty one is that of Path. It fails with ErrNone where
-// there is no MXMACA, and with ErrVersion where there is no such version.
+// Choose returns the installation of a version, which is the name after "/opt/maca-" or
+// the version in Version.txt; the empty version stands for the installation at Path. It
+// fails with ErrNone if there is no MXMACA, and with ErrVersion if the version is
+// unknown or ambiguous.
 func (l Listing) Choose(version string) (Install, error) {
 	installs := l.MACA()
 	if version == "" {
 		if len(installs) == 0 || !installs[0].Default {
-			return Install{}, none(l)
+			return Install{}, noDefault(l)
 		}
 		return installs[0], nil
 	}
@@ -90,17 +91,17 @@ func (l Listing) Choose(version string) (Install, error) {
 	}
 	switch {
 	case len(installs) == 0:
-		return Install{}, none(l)
+		return Install{}, noDefault(l)
 	case len(found) == 0:
-		return Install{}, fmt.Errorf("%w: %.80q; there is %s", ErrVersion, version, described(installs))
+		return Install{}, fmt.Errorf("%w: %.80q; installed: %s", ErrVersion, version, describe(installs))
 	case len(found) > 1 && !found[0].Default:
-		return Install{}, fmt.Errorf("%w: %.80q is what %s say of themselves", ErrVersion, version, described(found))
+		return Install{}, fmt.Errorf("%w: %.80q is the version of several installations: %s", ErrVersion, version, describe(found))
 	}
 	return found[0], nil
 }
 
-// described lists installations in a sentence.
-func described(installs []Install) string {
+// describe lists installations for a message.
+func describe(installs []Install) string {
 	words := make([]string, len(installs))
 	for n, i := range installs {
 		words[n] = fmt.Sprintf("%s (%s)", i.Version, i.Dir)
@@ -111,25 +112,25 @@ func described(installs []Install) string {
 	return strings.Join(words, ", ")
 }
 
-// none says why there is no default.
-func none(l Listing) error {
+// noDefault is the error that there is no default installation, with the reason.
+func noDefault(l Listing) error {
 	if l.Fault != nil {
 		return l.Fault
 	}
 	if installs := l.MACA(); len(installs) > 0 {
-		return fmt.Errorf("%w: %s does not lead to it, though there is %s", ErrNone, Path, described(installs))
+		return fmt.Errorf("%w: %s does not lead to it; installed: %s", ErrNone, Path, describe(installs))
 	}
 	return fmt.Errorf("%w: %s does not lead to it", ErrNone, Path)
 }
 
-// Software returns what a container needs of the installation. It fails for one
-// that should not be given to a container.
+// Software returns what a container needs of the installation. It fails if there is a
+// Doubt.
 func (i Install) Software(host *hostfs.Root) (Software, error) {
 	if i.Doubt != "" {
 		return Software{}, fmt.Errorf("find MXMACA: %s leads to %s, which is not in %s: %s", i.Path, i.Dir, path.Dir(Path), i.Doubt)
 	}
-	s := Software{Version: i.Version, Dir: i.Dir, Default: i.Default, Driver: driver(host), Warnings: slices.Clone(i.Warnings)}
-	found := look(host, Path, i.Dir, s.Driver)
+	s := Software{Version: i.Version, Dir: i.Dir, Default: i.Default, Driver: driverDir(host), Warnings: slices.Clone(i.Warnings)}
+	found := scanLibraries(host, Path, i.Dir, s.Driver)
 	for _, f := range found.folders {
 		s.Libraries = append(s.Libraries, f.name)
 	}
@@ -142,8 +143,8 @@ func (i Install) Software(host *hostfs.Root) (Software, error) {
 	return s, nil
 }
 
-// programs returns the names in an installation's bin that lead to executable
-// files of its own.
+// programs returns the names in an installation's bin that lead to executable files of
+// the installation.
 func programs(host *hostfs.Root, dir string) []string {
 	names, err := host.ReadDir(path.Join(dir, "bin"))
 	if err != nil {
@@ -151,7 +152,7 @@ func programs(host *hostfs.Root, dir string) []string {
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		at := path.Join(dir, "bin", name)
-		if !isPlain(name) {
+		if !isSafeName(name) {
 			return true
 		}
 		file, err := host.Resolve(at)

@@ -14,13 +14,13 @@ import (
 
 const home = "opt/maca-3.3.0.15"
 
-// all are the directories of the simulated installation.
+// all are the library directories of the simulated installation.
 var all = []string{"/opt/mxdriver/lib", "/opt/maca/lib", "/opt/maca/mxgpu_llvm/lib", "/opt/maca/ompi/lib", "/opt/maca/ucx/lib"}
 
-// dev are the links that a simulated host lacks in any case: that of a developer.
+// dev are the links that every simulated host lacks: those of developer packages.
 var dev = []maca.Link{{"libmpi.so", "/opt/maca/ompi/lib/libmpi.so.40"}, {"libucp.so", "/opt/maca/ucx/lib/libucp.so.0"}}
 
-// installed is the simulated installation, at its usual place or another.
+// installed is the simulated installation, at its usual path or another.
 func installed(dir string, links []maca.Link) maca.Software {
 	return maca.Software{
 		Version: "3.3.0.15", Dir: dir, Default: true, Driver: "/opt/mxdriver", Libraries: all, Links: links, Programs: []string{"macainfo"},
@@ -129,7 +129,7 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
-// simulated are the files of a simulated host that matter here.
+// simulated are the relevant files of a simulated host.
 func simulated(t testing.TB) sim.Tree {
 	t.Helper()
 	node, err := sim.Node("c500-8")

@@ -12,59 +12,59 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// order is a command line.
-type order struct {
+// commandLine is a parsed command line.
+type commandLine struct {
 	library string
 	action  func(*library.Library) (mxsml.Answer, error)
 }
 
-func parse(args []string) (order, error) {
+func parse(args []string) (commandLine, error) {
 	if len(args) < 2 {
-		return order{}, errors.New("give a library and what to do")
+		return commandLine{}, errors.New("want a library and a command")
 	}
-	o := order{library: args[0]}
+	o := commandLine{library: args[0]}
 	if !filepath.IsAbs(o.library) {
-		return order{}, fmt.Errorf("%q is not an absolute path", o.library)
+		return commandLine{}, fmt.Errorf("%q is not an absolute path", o.library)
 	}
 	word, rest := args[1], args[2:]
 	if word == "sgpu" && len(rest) > 0 {
 		word, rest = "sgpu "+rest[0], rest[1:]
 	}
-	declare, ok := actions[word]
+	declare, ok := commands[word]
 	if !ok {
-		return order{}, fmt.Errorf("%q is nothing that can be done", word)
+		return commandLine{}, fmt.Errorf("unknown command %q", word)
 	}
 	flags := flag.NewFlagSet(word, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	a := &arguments{}
 	o.action = declare(flags, a)
 	if err := flags.Parse(rest); err != nil {
-		return order{}, fmt.Errorf("%s: %w", word, err)
+		return commandLine{}, fmt.Errorf("%s: %w", word, err)
 	}
 	if flags.NArg() > 0 {
-		return order{}, fmt.Errorf("%s: there is no place for %q", word, flags.Arg(0))
+		return commandLine{}, fmt.Errorf("%s: unexpected argument %q", word, flags.Arg(0))
 	}
 	if flags.Lookup("gpu") != nil && a.slice.BDF == (gpu.BDF{}) {
-		return order{}, fmt.Errorf("%s: which GPU? --gpu=BDF", word)
+		return commandLine{}, fmt.Errorf("%s: --gpu=BDF is missing", word)
 	}
 	switch {
 	case word == "sgpu create":
 		return o, a.slice.Check()
 	case word == "sgpu remove" && !gpu.ValidSliceUUID(a.name):
-		return order{}, fmt.Errorf("%s: which slice? --slice=UUID or --slice=INDEX", word)
+		return commandLine{}, fmt.Errorf("%s: --slice=UUID or --slice=INDEX is missing", word)
 	}
 	return o, nil
 }
 
-// arguments are those of all actions.
+// arguments are those of all commands.
 type arguments struct {
 	details bool
 	slice   mxsml.SliceRequest
 	name    string
 }
 
-// actions declare their arguments and return what they do with them.
-var actions = map[string]func(*flag.FlagSet, *arguments) func(*library.Library) (mxsml.Answer, error){
+// commands declare their flags and return the function that executes the command.
+var commands = map[string]func(*flag.FlagSet, *arguments) func(*library.Library) (mxsml.Answer, error){
 	"node": func(f *flag.FlagSet, a *arguments) func(*library.Library) (mxsml.Answer, error) {
 		f.BoolVar(&a.details, "details", false, "")
 		return func(l *library.Library) (mxsml.Answer, error) { return l.Node(a.details) }
@@ -87,11 +87,11 @@ var actions = map[string]func(*flag.FlagSet, *arguments) func(*library.Library) 
 			return mxsml.Answer{}, l.Remove(a.slice.BDF, a.name)
 		}
 	},
-	"sgpu enable":  mode(true),
-	"sgpu disable": mode(false),
+	"sgpu enable":  setMode(true),
+	"sgpu disable": setMode(false),
 }
 
-func mode(sliced bool) func(*flag.FlagSet, *arguments) func(*library.Library) (mxsml.Answer, error) {
+func setMode(sliced bool) func(*flag.FlagSet, *arguments) func(*library.Library) (mxsml.Answer, error) {
 	return func(f *flag.FlagSet, a *arguments) func(*library.Library) (mxsml.Answer, error) {
 		f.TextVar(&a.slice.BDF, "gpu", gpu.BDF{}, "")
 		return func(l *library.Library) (mxsml.Answer, error) {

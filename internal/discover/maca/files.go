@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// head returns the first bytes of a regular file, at most limit.
-func head(host *hostfs.Root, name string, limit int) ([]byte, error) {
+// readHead returns the first bytes of a regular file, at most limit.
+func readHead(host *hostfs.Root, name string, limit int) ([]byte, error) {
 	f, err := host.Open(name)
 	if err != nil {
 		return nil, err
@@ -31,12 +31,12 @@ func within(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// versionOf reads the version that an installation's Version.txt tells. Only the
-// beginning is read: the first line is all that counts.
+// versionOf reads the version in an installation's Version.txt. It reads only the
+// beginning of the file, because the version is in the first line.
 func versionOf(host *hostfs.Root, dir string) (string, error) {
 	const limit = 4 << 10
 	name := path.Join(dir, versionName)
-	text, err := head(host, name, limit)
+	text, err := readHead(host, name, limit)
 	if err != nil {
 		return "", err
 	}
