@@ -1,8 +1,7 @@
-// Package request is the grammar of --gpus: it turns what a person typed into a
-// Request, and a Request into GPUs of a node. It also has the names by which a
-// container's configuration asks for devices.
+// Package request is the grammar of --gpus: it parses the value into a Request, and
+// resolves a Request to GPUs of a node. It also has the names under which a container's
+// configuration requests devices.
 //
-// It says what was asked for and nothing else: which GPUs are free, healthy or
-// well linked is decided by whoever holds the Selection, and how they get into a
-// container is no business of this package.
+// Packages alloc and assign decide which GPUs are free, healthy and well linked;
+// package cdi decides how they get into a container.
 package request

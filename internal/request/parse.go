@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// maxLen bounds a value in bytes: 128 GPUs by qualified UUID take half of it.
+// maxLen bounds a value in bytes; 128 GPUs by qualified UUID take half of it.
 const maxLen = 16 << 10
 
 // What to write instead, at the end of a message.
@@ -46,7 +46,7 @@ func Parse(s string) (Request, error) {
 	case len(s) > maxLen:
 		return v.fail(hintForms, "longer than %d bytes", maxLen)
 	case strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) || r == utf8.RuneError }):
-		return v.fail(hintForms, "a character in it that does not print")
+		return v.fail(hintForms, "it contains an unprintable character")
 	}
 	s = strings.Trim(s, " ")
 	if s == "" {
@@ -54,13 +54,13 @@ func Parse(s string) (Request, error) {
 	}
 	if list, ok := strings.CutPrefix(s, "["); ok {
 		if list, ok = strings.CutSuffix(list, "]"); !ok {
-			return v.fail(hintList, "a list that begins with [ ends with ]")
+			return v.fail(hintList, "the closing ] is missing")
 		}
 		return v.list(strings.Split(list, ","))
 	}
 	fields, err := csv.NewReader(strings.NewReader(s)).Read()
 	if err != nil {
-		return v.fail(`write for example '"device=0,2"'`, "a quote that does not enclose a whole field")
+		return v.fail(`write for example '"device=0,2"'`, "quotes must enclose a whole field")
 	}
 	return v.fields(fields)
 }
@@ -72,7 +72,7 @@ func (v value) fail(hint, format string, a ...any) (Request, error) {
 	return Request{}, &ValueError{Value: string(v), Err: fmt.Errorf(format, a...), Hint: hint}
 }
 
-// fields reads docker's grammar, of which a plain "2" or "0,2" is a case.
+// fields parses docker's grammar, which includes plain "2" and "0,2".
 func (v value) fields(fields []string) (Request, error) {
 	var (
 		bare, ids, seen []string
@@ -101,14 +101,14 @@ func (v value) fields(fields []string) (Request, error) {
 		case "device":
 			ids = strings.Split(val, ",")
 		case "capabilities":
-			// A MetaX GPU has all it can do, whatever is asked for.
+			// Ignored: a MetaX GPU always has all its capabilities.
 		case "driver":
 			if err := v.driver(val); err != nil {
 				return Request{}, err
 			}
 		case "options":
 			if val != "" {
-				return v.fail("leave options= out", "a MetaX GPU takes no options")
+				return v.fail("remove options=", "a MetaX GPU takes no options")
 			}
 		default:
 			if strings.Contains(key, "/") {
@@ -120,7 +120,7 @@ func (v value) fields(fields []string) (Request, error) {
 	return v.combine(bare, ids, count, seen)
 }
 
-// combine makes one request of the parts that the fields gave.
+// combine makes one request of the parsed fields.
 func (v value) combine(bare, ids []string, count string, keys []string) (Request, error) {
 	hasCount := slices.Contains(keys, "count")
 	switch {
@@ -135,20 +135,20 @@ func (v value) combine(bare, ids []string, count string, keys []string) (Request
 	case ids != nil:
 		return v.list(ids)
 	case len(bare) == 0:
-		return Request{Count: 1}, nil // as docker: only driver= or capabilities=
+		return Request{Count: 1}, nil // like docker, if there is only driver= or capabilities=
 	case len(bare) == 1:
 		return v.single(bare[0])
 	}
 	return v.list(bare)
 }
 
-// single reads the only field: all, a count or one ID.
+// single parses the only field: all, a count or one ID.
 func (v value) single(field string) (Request, error) {
 	if field == "all" || field == CDIKind+"=all" {
 		return Request{All: true}, nil
 	}
 	if _, err := strconv.ParseFloat(field, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		return v.count(field) // "1e9" is somebody's number, not a serial number
+		return v.count(field) // "1e9" is meant as a number, not as a serial number
 	}
 	return v.list([]string{field})
 }
@@ -177,8 +177,8 @@ func (v value) driver(name string) error {
 	}
 }
 
-// list reads IDs, of GPUs or of slices, and sees to it that they can be IDs and
-// differ.
+// list parses IDs of GPUs or of slices, and checks that they are valid and without
+// duplicates.
 func (v value) list(items []string) (Request, error) {
 	var r Request
 	seen := make(map[string]bool, len(items))
@@ -193,9 +193,9 @@ func (v value) list(items []string) (Request, error) {
 			id = slice
 			r.Slices = append(r.Slices, id)
 		case id == "":
-			return v.fail(hintList, "a GPU without a name in the list")
+			return v.fail(hintList, "the list has an empty name")
 		case id == "all":
-			return v.fail("write all alone, or name the GPUs", "all stands for every GPU and not in a list")
+			return v.fail("write all alone, or name the GPUs", "all cannot be part of a list")
 		case !isID(id):
 			return v.fail(hintList, "%q cannot be an index, UUID, PCI address or serial number", id)
 		default:
@@ -203,7 +203,7 @@ func (v value) list(items []string) (Request, error) {
 		}
 		switch {
 		case len(r.IDs) > 0 && len(r.Slices) > 0:
-			return Request{}, &ValueError{Value: string(v), Err: ErrMixed, Hint: "ask for whole GPUs, as in [0,2], or for slices, as in [sgpu:UUID]"}
+			return Request{}, &ValueError{Value: string(v), Err: ErrMixed, Hint: "request whole GPUs, as in [0,2], or slices, as in [sgpu:UUID]"}
 		case seen[id] && isSlice:
 			return v.fail("name each slice once", "slice %q is given twice", id)
 		case seen[id]:
@@ -214,8 +214,8 @@ func (v value) list(items []string) (Request, error) {
 	return r, nil
 }
 
-// isID reports whether s may name a GPU: UUIDs and PCI addresses are made of
-// characters that a serial number may have too.
+// isID reports whether s may name a GPU. The characters of UUIDs and PCI addresses are
+// also valid in a serial number.
 func isID(s string) bool {
 	c := s[0] | 0x20
 	return (c >= '0' && c <= '9' || c >= 'a' && c <= 'z') && gpu.ValidSerial(s)
@@ -224,8 +224,7 @@ func isID(s string) bool {
 // slicePrefix is the vendor's notation for a slice of a GPU.
 const slicePrefix = "sgpu:"
 
-// cutSlice takes a slice's ID out of "sgpu:ID", "<sgpu:ID>" or a CDI name of
-// SliceKind.
+// cutSlice returns a slice's ID from "sgpu:ID", "<sgpu:ID>" or a CDI name of SliceKind.
 func cutSlice(s string) (id string, ok bool) {
 	if inner, open := strings.CutPrefix(s, "<"); open {
 		if inner, ok = strings.CutSuffix(inner, ">"); ok {
@@ -244,7 +243,7 @@ func cutSlice(s string) (id string, ok bool) {
 // isSliceID reports whether s may name a slice.
 func isSliceID(s string) bool { return gpu.ValidSliceUUID(s) || parseBDF(s) != gpu.BDF{} }
 
-// isCapability knows the words that people list after capabilities=.
+// isCapability reports whether s is one of the words that are used with capabilities=.
 func isCapability(s string) bool {
 	switch s {
 	case "gpu", "compute", "compat32", "display", "graphics", "ngx", "utility", "video":

@@ -8,30 +8,42 @@ import (
 // SoftwareKind is the CDI kind of the host's MXMACA.
 const SoftwareKind = "metax-tech.com/maca"
 
-// The CDI kinds whose device names may stand as an ID: "metax-tech.com/gpu=0" is
-// the GPU that CDI knows as "0", "metax-tech.com/sgpu=…" the slice of a name.
+// The CDI kinds whose device names are accepted as IDs: "metax-tech.com/gpu=0" is CDI's
+// GPU "0", "metax-tech.com/sgpu=…" the slice of that name.
 const (
 	CDIKind   = "metax-tech.com/gpu"
 	SliceKind = "metax-tech.com/sgpu"
 )
 
-// Request is what --gpus asks for. Exactly one of its forms is set.
+// How a container's configuration requests devices without --gpus: by an annotation
+// named like the kind, and by these. Package oci reads them to inject the devices,
+// package occupancy to count which GPUs are in use.
+const (
+	// CDIAnnotations begins the names of CDI's annotations, whose values are
+	// comma-separated qualified device names of any kind.
+	CDIAnnotations = "cdi.k8s.io/"
+	// A mount from /dev/null to DeviceList + NAME, in the container, requests the GPU
+	// of that name.
+	DeviceList = "/var/run/metax-container-devices/"
+)
+
+// Request is what --gpus requests. Exactly one of its forms is set.
 type Request struct {
-	// All asks for every GPU of the node.
+	// All requests every GPU of the node.
 	All bool
-	// Count asks for any so many GPUs, at least 1.
+	// Count requests any GPUs of that number, at least 1.
 	Count int
-	// IDs asks for these GPUs: each is an index, a UUID, a PCI address or a
-	// serial number, none of them twice, without the prefix of CDIKind.
+	// IDs requests these GPUs: each is an index, a UUID, a PCI address or a serial
+	// number, without duplicates and without the prefix of CDIKind.
 	IDs []string
-	// Slices asks for these slices of GPUs: each is the UUID of one, or the PCI
-	// address of a virtual function, none of them twice, without "sgpu:" or the
+	// Slices requests these slices of GPUs: each is the UUID of a slice, or the PCI
+	// address of a virtual function, without duplicates and without "sgpu:" or the
 	// prefix of SliceKind.
 	Slices []string
 }
 
-// String is the shortest value of --gpus that asks for the same: "all", "2",
-// "[0,2]" or "[sgpu:UUID]". Parse reads it back to an equal Request.
+// String is the shortest equivalent value of --gpus: "all", "2", "[0,2]" or
+// "[sgpu:UUID]". Parse reads it back to an equal Request.
 func (r Request) String() string {
 	switch {
 	case r.All:

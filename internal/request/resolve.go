@@ -13,28 +13,28 @@ import (
 
 // Selection is a Request on one node. Exactly one of its forms is set.
 type Selection struct {
-	// All stands for every GPU of the node.
+	// All requests every GPU of the node.
 	All bool
-	// Count stands for any so many of them; it may be more than there are.
+	// Count is the number of requested GPUs, which may be more than the node has.
 	Count int
-	// Explicit are positions in the GPUs that were resolved against, each once,
-	// in BDF order. Healthy or not: they were requested by name.
+	// Explicit are positions in the GPUs that Resolve was given, without duplicates, in
+	// the order of addresses. They may be unhealthy, because they were requested by
+	// name.
 	Explicit []int
-	// Slices are the slices that were named, each once, in BDF order of their
-	// GPUs.
+	// Slices are the requested slices, without duplicates, in the order of their GPUs'
+	// addresses.
 	Slices []SliceRef
 }
 
-// SliceRef is where a slice stands: at gpus[GPU].Slices[Slice] of the GPUs that
-// were resolved against.
+// SliceRef is the position of a slice: gpus[GPU].Slices[Slice] of the GPUs that Resolve
+// was given.
 type SliceRef struct{ GPU, Slice int }
 
-// Resolve finds the GPUs that r names. An ID is looked for as index, UUID and
-// PCI address (upper and lower case alike; the domain 0000 may be left out) and
-// serial number at once, so that a number which is the index of one GPU and the
-// serial number of another is refused instead of guessed. That a GPU is divided
-// does not matter here. It fails for an ID that nothing or several things answer to,
-// and for two IDs that are one GPU or slice.
+// Resolve finds the GPUs or slices that r names. An ID is compared with index, UUID,
+// PCI address (ignoring case; the domain 0000 may be omitted) and serial number, so
+// that a number which is the index of one GPU and the serial number of another is
+// refused instead of guessed. GPUs with slices are found like others. It fails for an
+// unknown or ambiguous ID, and for two IDs of one GPU or slice.
 func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	if len(r.Slices) > 0 {
 		return r.resolveSlices(gpus)
@@ -45,7 +45,7 @@ func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	by := make(map[int]string, len(r.IDs)) // position → the ID that named it
 	var at []int
 	for _, id := range r.IDs {
-		i, err := find(id, gpus)
+		i, err := findGPU(id, gpus)
 		if err != nil {
 			return Selection{}, err
 		}
@@ -59,8 +59,8 @@ func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	return Selection{Explicit: at}, nil
 }
 
-// find returns the position of the one GPU that answers to id.
-func find(id string, gpus []gpu.GPU) (int, error) {
+// findGPU returns the position of the one GPU with that ID.
+func findGPU(id string, gpus []gpu.GPU) (int, error) {
 	bdf := parseBDF(id)
 	var found []int
 	for i, g := range gpus {
@@ -82,7 +82,7 @@ func find(id string, gpus []gpu.GPU) (int, error) {
 	return 0, fmt.Errorf("GPU %q is ambiguous: %s; use the UUID or PCI address (metax-ctk device list)", id, strings.Join(names, " or "))
 }
 
-// inventory says which GPUs there are.
+// inventory lists the GPUs for a message.
 func inventory(gpus []gpu.GPU) string {
 	var indices []int
 	for _, g := range gpus {
@@ -98,7 +98,8 @@ func inventory(gpus []gpu.GPU) string {
 	return fmt.Sprintf("GPUs %s", wording.Ranges(indices))
 }
 
-// parseBDF reads a PCI address with or without its domain; zero is none.
+// parseBDF parses a PCI address with or without its domain; the result is zero for
+// anything else.
 func parseBDF(id string) gpu.BDF {
 	if strings.Count(id, ":") == 1 {
 		id = "0000:" + id // as lspci prints it
@@ -110,7 +111,7 @@ func parseBDF(id string) gpu.BDF {
 	return b
 }
 
-// describe names a GPU in a message by what tells it from the others.
+// describe names a GPU in a message by its index, address and serial number.
 func describe(g gpu.GPU) string {
 	s := "GPU " + strconv.Itoa(g.Index)
 	if (g.BDF != gpu.BDF{}) {

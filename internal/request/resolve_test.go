@@ -120,7 +120,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// Two GPUs that a broken driver gives one UUID cannot be told apart by it.
+// Two GPUs that have the same UUID because of a broken driver are ambiguous.
 func TestResolveSameUUID(t *testing.T) {
 	gpus := []gpu.GPU{{Index: 0, UUID: "GPU-a"}, {Index: 1, UUID: "GPU-a"}}
 	_, err := Request{IDs: []string{"GPU-a"}}.Resolve(gpus)

@@ -30,8 +30,8 @@ func (r Request) resolveSlices(gpus []gpu.GPU) (Selection, error) {
 	return Selection{Slices: refs}, nil
 }
 
-// findSlice returns the place of the one slice that answers to id: its UUID,
-// upper and lower case alike, or its PCI address.
+// findSlice returns the position of the one slice with that UUID, ignoring case, or PCI
+// address.
 func findSlice(id string, gpus []gpu.GPU) (SliceRef, error) {
 	bdf := parseBDF(id)
 	var found []SliceRef
@@ -60,7 +60,7 @@ func findSlice(id string, gpus []gpu.GPU) (SliceRef, error) {
 	return SliceRef{}, fmt.Errorf("slice %q is ambiguous: %s (metax-ctk sgpu list)", id, strings.Join(names, " or "))
 }
 
-// sliceInventory says which slices there are, by name; of many the first.
+// sliceInventory lists the first slices by name, for a message.
 func sliceInventory(all []string) string {
 	const shown = 8
 	switch n := len(all); {
@@ -72,7 +72,7 @@ func sliceInventory(all []string) string {
 	return strings.Join(all, ", ") + " (metax-ctk sgpu list)"
 }
 
-// describeSlice names a slice in a message by where it is.
+// describeSlice names a slice in a message by its position.
 func describeSlice(gpus []gpu.GPU, ref SliceRef) string {
 	g, s := gpus[ref.GPU], gpus[ref.GPU].Slices[ref.Slice]
 	if s.Kind == gpu.SliceVF {

@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// divided is node with two of its GPUs divided: the second in slice mode, the
-// third with virtual functions.
+// divided is node with two divided GPUs: the second is in slice mode, the third has
+// virtual functions.
 func divided() []gpu.GPU {
 	gpus := node()
 	gpus[1].Mode = gpu.ModeSGPU
@@ -58,7 +58,7 @@ func TestResolveSlices(t *testing.T) {
 			}
 		})
 	}
-	// A divided GPU is found by its own names as before.
+	// A divided GPU is still found by its own names.
 	if got, err := (Request{IDs: []string{"1"}}).Resolve(divided()[:3]); err != nil || !cmp.Equal(got, Selection{Explicit: []int{1}}) {
 		t.Errorf("GPU 1: %v, %v", got, err)
 	}

@@ -4,16 +4,17 @@ import (
 	"fmt"
 )
 
-// Driver, MXMACA and models of the hosts whose mx-smi output is published.
+// Driver versions, MXMACA versions and models of the hosts whose mx-smi output is
+// published.
 const (
 	c500, c500Driver, c500MACA = "MXC500", "3.4.4", "3.3.0.15"
 	c550, c550Driver, c550MACA = "MXC550", "2.15.9", "2.32.0.6"
 )
 
-// builtin returns the built-in nodes. Matrices, GPU addresses, NUMA nodes and
-// versions are those of published hosts where the comment names one; what lies
-// between a GPU and the host bridge is published for none and made up so that
-// it yields the matrix.
+// builtin returns the built-in nodes. Matrices, GPU addresses, NUMA nodes and versions
+// are those of published hosts where the comment names one. The PCI bridges between a
+// GPU and the host bridge are published for no host; they are invented so that they
+// yield the matrix.
 func builtin() []plan {
 	return []plan{
 		{
@@ -21,13 +22,13 @@ func builtin() []plan {
 			// both switches on NUMA node 0. Matrix, addresses and card1…card8 of a
 			// real host: MetaX's best-practice page in ms-swift, mx-smi 2.2.9.
 			name: "c500-8", model: c500, driver: c500Driver, maca: c500MACA,
-			slots: twoSwitches(0), domains: groups(8, 4),
+			slots: twoSwitches(0), domains: consecutiveSets(8, 4),
 		},
 		{
 			// The same with the second quad on NUMA node 1. Matrix of the release
 			// guide of vLLM-metax 0.25, which prints no addresses.
 			name: "c500-8-sys", model: c500, driver: c500Driver, maca: c500MACA,
-			slots: twoSwitches(1), domains: groups(8, 4),
+			slots: twoSwitches(1), domains: consecutiveSets(8, 4),
 		},
 		{
 			// Eight C500 without MetaXLink bridges, as a published text describes
@@ -46,53 +47,54 @@ func builtin() []plan {
 			},
 		},
 		{
-			// c500-8 as it may be found in the field: the link between 1 and 2 is
-			// lost, so that the pair has PCIe only, and 6 is unavailable.
+			// A degraded c500-8: the link between 1 and 2 is lost, so that the pair has
+			// PCIe only, and 6 is unavailable.
 			name: "c500-8-degraded", model: c500, driver: c500Driver, maca: c500MACA,
-			slots: twoSwitches(0), domains: groups(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6},
+			slots: twoSwitches(0), domains: consecutiveSets(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6},
 		},
 		{
-			// c500-8 shared by small jobs: GPU 2 is in slice mode with two sGPUs, GPU
-			// 5 has two virtual functions that the driver has taken, the others are
-			// whole. No listing of such a host is published. How large a slice is
-			// only the vendor's library tells, so this node, which is what sysfs and
-			// mx-smi tell, does not say.
+			// c500-8 shared by small jobs: GPU 2 is in slice mode with two sGPUs, GPU 5
+			// has two virtual functions bound to the driver, the others are whole. No
+			// listing of such a host is published. The sizes of slices are missing
+			// because only the vendor's library reports them, and this node is what
+			// sysfs and mx-smi report.
 			name: "c500-8-sgpu", model: c500, driver: c500Driver, maca: c500MACA,
-			slots: twoSwitches(0), domains: groups(8, 4), sliced: map[int]int{2: 2}, virtual: map[int]int{5: 2},
+			slots: twoSwitches(0), domains: consecutiveSets(8, 4), sliced: map[int]int{2: 2}, virtual: map[int]int{5: 2},
 		},
 		{
-			// One quad with the link between 0 and 3 lost. The driver met the second
-			// GPU first, and a fifth card has been taken out: card numbers are
-			// neither in the order of addresses nor without a gap.
+			// One quad with the link between 0 and 3 lost. The driver probed the second
+			// GPU first, and a fifth card was removed later, so card numbers are not in
+			// the order of addresses and have a gap.
 			name: "c500-4-degraded", model: c500, driver: c500Driver, maca: c500MACA,
-			slots: twoSwitches(0)[:4], domains: groups(4, 4), lost: [][2]int{{0, 3}}, probed: []int{1, 0, -1, 2, 3},
+			slots: twoSwitches(0)[:4], domains: consecutiveSets(4, 4), lost: [][2]int{{0, 3}}, probeOrder: []int{1, 0, -1, 2, 3},
 		},
 		{
-			// A workstation: one card below a root port, no other display, and a
-			// firmware that says nothing of NUMA.
+			// A workstation: one card below a root port, no other display, and firmware
+			// that does not report NUMA nodes.
 			name: "c500-1", model: c500, driver: c500Driver, maca: c500MACA,
-			slots: []slot{{-1, "00:01.0 01:00.0"}}, screenless: true,
+			slots: []slot{{-1, "00:01.0 01:00.0"}}, noDisplay: true,
 		},
 		{
 			// Eight C550 of OAM form, all joined by MetaXLink, two on each of the
 			// NUMA nodes 0, 2, 4, 6. Matrix and addresses of a real host, mx-smi 2.2.4.
 			name: "c550-8", model: c550, driver: c550Driver, maca: c550MACA,
-			slots: oam(0x0f, 0x34, 0x48, 0x5a, 0x87, 0xae, 0xc2, 0xd7), domains: groups(8, 8),
+			slots: oam(0x0f, 0x34, 0x48, 0x5a, 0x87, 0xae, 0xc2, 0xd7), domains: consecutiveSets(8, 8),
 		},
 		{
 			// Sixty-four C550 in one system. No matrix of such a system is published,
-			// nor how the boards are wired to one another beyond the words
-			// "dragonfly" and "mesh": this is eight boards of eight fully meshed
-			// cards (which takes all seven ports of a card), a board per NUMA node,
-			// and nothing but PCIe between them.
+			// and of the wiring between boards only the words "dragonfly" and "mesh".
+			// This node has eight boards of eight fully meshed cards (which takes all
+			// seven ports of a card), a board per NUMA node, and only PCIe between
+			// them.
 			name: "superpod-64", model: c550, driver: c550Driver, maca: c550MACA,
-			slots: grid(8, 2, 4), domains: groups(64, 8),
+			slots: grid(8, 2, 4), domains: consecutiveSets(64, 8),
 		},
 	}
 }
 
-// twoSwitches are four GPUs below a switch on NUMA node 0, and four below
-// another. A network card has the port between the third and the fourth.
+// twoSwitches are four GPUs below a switch on NUMA node 0, and four below another
+// switch on NUMA node second. A network card occupies the port between the third and
+// the fourth GPU.
 func twoSwitches(second int) []slot {
 	return []slot{
 		{0, "0a:03.0 0c:00.0 0d:00.0 0e:00.0"},
@@ -106,8 +108,8 @@ func twoSwitches(second int) []slot {
 	}
 }
 
-// oam are GPUs on the given buses, each below a switch and a host bridge of its
-// own, two to every other NUMA node.
+// oam are GPUs on the given buses, each below its own switch and host bridge, two per
+// NUMA node with an even number.
 func oam(buses ...int) []slot {
 	var slots []slot
 	for i, b := range buses {
@@ -116,8 +118,8 @@ func oam(buses ...int) []slot {
 	return slots
 }
 
-// groups cuts 0…n-1 into sets of size.
-func groups(n, size int) [][]int {
+// consecutiveSets divides 0…n-1 into sets of size.
+func consecutiveSets(n, size int) [][]int {
 	var sets [][]int
 	for first := 0; first < n; first += size {
 		var set []int

@@ -7,20 +7,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// maxNUMA is how many NUMA nodes Linux can be built for.
+// maxNUMA is the maximum number of NUMA nodes in a Linux kernel.
 const maxNUMA = 1024
 
-// cpus are the processors of a host: two threads on each core, cores numbered
-// through the NUMA nodes, second threads after all first ones. With two NUMA
-// nodes that is 0-31,64-95 for the first, with eight 0-15,128-143, as on the
-// hosts whose matrices are published.
+// cpus are the processors of a host: two threads per core, cores numbered through the
+// NUMA nodes, all first threads before all second threads. With two NUMA nodes the
+// first has 0-31,64-95, with eight 0-15,128-143, as on the hosts whose matrices are
+// published.
 type cpus struct {
 	nodes int // NUMA nodes
 	cores int // in each
 }
 
-// newCPUs is a machine with room for the NUMA nodes that the GPUs name: at
-// least two, and an even number, as boards have sockets in pairs.
+// newCPUs returns processors for the NUMA nodes of the GPUs: at least two nodes, and an
+// even number, because boards have sockets in pairs.
 func newCPUs(n gpu.Node) (cpus, error) {
 	last := 0
 	for _, g := range n.GPUs {
@@ -36,8 +36,8 @@ func newCPUs(n gpu.Node) (cpus, error) {
 	return c, nil
 }
 
-// list is the processors of a NUMA node in the kernel's list form; all of them
-// where the node is not known.
+// list is the processors of a NUMA node in the kernel's list format; all processors for
+// gpu.NUMAUnknown.
 func (c cpus) list(numa int) string {
 	all := c.nodes * c.cores
 	if numa == gpu.NUMAUnknown {
@@ -47,8 +47,8 @@ func (c cpus) list(numa int) string {
 	return fmt.Sprintf("%d-%d,%d-%d", first, last, all+first, all+last)
 }
 
-// numa adds what sysfs has of the NUMA nodes.
-func (h *host) numa() {
+// addNUMAFiles adds the NUMA nodes and processors to sysfs.
+func (h *host) addNUMAFiles() {
 	for k := range h.cpus.nodes {
 		dir := fmt.Sprintf("sys/devices/system/node/node%d", k)
 		h.file(dir+"/cpulist", h.cpus.list(k)+"\n")

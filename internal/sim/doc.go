@@ -1,8 +1,7 @@
-// Package sim makes MetaX nodes that do not exist: the built-in simulated Nodes,
-// and the whole host tree of one (sysfs, device nodes, the driver's and MXMACA's
-// files), so that every command runs unchanged where there is no GPU.
+// Package sim makes simulated MetaX nodes: the built-in Nodes, and the complete host
+// tree of a Node (sysfs, device nodes, the files of the driver and of MXMACA), so that
+// every command runs unchanged on a machine without a GPU.
 //
-// Reading a tree back is the business of discover, by way of hostfs. Nothing
-// here runs or imitates a kernel driver: a simulated device can be seen, not
-// computed on.
+// Package discover reads such a tree back, through package hostfs. No kernel driver is
+// imitated: a simulated device can be listed, but nothing can be computed on it.
 package sim

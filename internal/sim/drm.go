@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// drmNodes names the DRM nodes of each GPU, in the order of the GPUs, and says
-// which minor numbers come next.
+// drmNodes returns the DRM nodes of each GPU, in the order of the GPUs, and the next
+// free minor numbers.
 func (p plan) drmNodes() (nodes [][]string, next minors) {
-	probed := p.probed
-	if probed == nil {
+	probeOrder := p.probeOrder
+	if probeOrder == nil {
 		for i := range p.slots {
-			probed = append(probed, i)
+			probeOrder = append(probeOrder, i)
 		}
 	}
 	m := minors{card: 1, render: 128, more: 192}
-	if p.screenless {
+	if p.noDisplay {
 		m.card = 0
 	}
 	nodes = make([][]string, len(p.slots))
-	for _, i := range probed {
-		pair := m.pair()
+	for _, i := range probeOrder {
+		pair := m.nextPair()
 		if i >= 0 {
 			nodes[i] = pair
 		}
@@ -30,19 +30,19 @@ func (p plan) drmNodes() (nodes [][]string, next minors) {
 	return nodes, m
 }
 
-// minors hands out DRM minor numbers as Linux does: 0 to 63 to card nodes, 128
-// to 191 to render nodes, and from 192 on to both, a render node coming before
-// its card node. So beyond 63 GPUs the numbers drift apart.
+// minors assigns DRM minor numbers as Linux does: 0 to 63 to card nodes, 128 to 191 to
+// render nodes, and from 192 on to both, the render node before its card node. So with
+// more than 64 GPUs the distance between the two numbers changes.
 type minors struct{ card, render, more int }
 
-// pair are the device nodes of the next minors.
-func (m *minors) pair() []string {
-	render := m.take(&m.render, 192)
-	card := m.take(&m.card, 64)
+// nextPair returns the device nodes of the next minor numbers.
+func (m *minors) nextPair() []string {
+	render := m.next(&m.render, 192)
+	card := m.next(&m.card, 64)
 	return []string{fmt.Sprintf("/dev/dri/card%d", card), fmt.Sprintf("/dev/dri/renderD%d", render)}
 }
 
-func (m *minors) take(next *int, end int) int {
+func (m *minors) next(next *int, end int) int {
 	if *next == end {
 		next = &m.more
 	}
@@ -54,8 +54,8 @@ func (m *minors) take(next *int, end int) int {
 // their name.
 const drmMajor = 226
 
-// drm adds a DRM node of the PCI function f, by its path below /dev.
-func (h *host) drm(f function, node string, gid *uint32) error {
+// addDRMNode adds a DRM node, by its path below /dev, of the PCI function f.
+func (h *host) addDRMNode(f function, node string, gid *uint32) error {
 	name, ok := strings.CutPrefix(node, "/dev/dri/")
 	kind, digits := "card", strings.TrimPrefix(name, "card")
 	if rest, render := strings.CutPrefix(name, "renderD"); render {
@@ -68,6 +68,6 @@ func (h *host) drm(f function, node string, gid *uint32) error {
 	dir := path.Join(f.dir(), "drm", name)
 	h.link(dir+"/device", f.dir())
 	h.link(fmt.Sprintf("dev/dri/by-path/pci-%s-%s", f.bdf, kind), "dev/dri/"+name)
-	h.char(char{dir: dir, class: "drm", name: "dri/" + name, kind: "drm_minor", major: drmMajor, minor: uint32(minor), gid: gid})
+	h.addCharDevice(char{dir: dir, class: "drm", name: "dri/" + name, kind: "drm_minor", major: drmMajor, minor: uint32(minor), gid: gid})
 	return nil
 }

@@ -51,9 +51,9 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// checkLoadable holds what the dynamic linker relies on: the dynamic section
-// lies in writable loaded memory, every address in it is of the section of that
-// kind, and the stack stays closed to code.
+// checkLoadable checks what the dynamic linker relies on: the dynamic section is in
+// writable loaded memory, every address in it is in the section of that kind, and the
+// stack is not executable.
 func checkLoadable(t *testing.T, p string, f *elf.File) {
 	t.Helper()
 	progs := map[elf.ProgType]*elf.Prog{}

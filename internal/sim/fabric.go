@@ -10,21 +10,21 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// ErrHost reports a Node that no host can have.
+// ErrHost reports a Node that contradicts itself, so that no host can have it.
 var ErrHost = errors.New("impossible host")
 
-// fabric is the PCI hierarchy of a host: what its GPUs say of it, and some
-// other cards on ports that they leave free.
+// fabric is the PCI hierarchy of a host: that of its GPUs, and some other cards on free
+// ports.
 type fabric struct {
 	functions map[gpu.BDF]function
 	gpus      []function // by index
-	// devices has a bit for each device number in use on a bus; a bus is the
-	// address of its device 0.
+	// devices has a bit for each device number in use, by bus; a bus is represented by
+	// the address of its device 0.
 	devices map[gpu.BDF]uint32
 }
 
-// newFabric arranges the GPUs of a Node. A GPU of which less is known than its
-// whole chain of bridges gets a short one that agrees with what is known.
+// newFabric builds the hierarchy for the GPUs of a Node. A GPU without a complete chain
+// of bridges gets a short chain that agrees with what the Node states.
 func newFabric(n gpu.Node) (*fabric, error) {
 	f := &fabric{functions: map[gpu.BDF]function{}, devices: map[gpu.BDF]uint32{}}
 	for _, g := range n.GPUs {
@@ -51,7 +51,7 @@ func newFabric(n gpu.Node) (*fabric, error) {
 	return f, nil
 }
 
-// all lists the functions in the order of their addresses.
+// all returns the functions in the order of their addresses.
 func (f *fabric) all() []function {
 	var all []function
 	for _, fn := range f.functions {
@@ -63,7 +63,7 @@ func (f *fabric) all() []function {
 
 func (f *fabric) addGPU(g gpu.GPU) error {
 	if g.BDF == (gpu.BDF{}) {
-		return fmt.Errorf(`%w: no PCI address, and sysfs goes by them; give it a "bdf"`, ErrHost)
+		return fmt.Errorf(`%w: no PCI address; add a "bdf", by which sysfs names devices`, ErrHost)
 	}
 	root, bridges, err := f.chain(g)
 	if err != nil {
@@ -74,25 +74,25 @@ func (f *fabric) addGPU(g gpu.GPU) error {
 		if i+1 < len(bridges) {
 			next = bridges[i+1]
 		}
-		bridge := function{part: switchPort, bdf: b, root: root, bridges: bridges[:i:i], numa: g.NUMA, secondary: next.Bus}
+		bridge := function{pciType: switchPort, bdf: b, root: root, bridges: bridges[:i:i], numa: g.NUMA, secondary: next.Bus}
 		if i == 0 {
-			bridge.part = rootPort
+			bridge.pciType = rootPort
 		}
 		if err := f.addBridge(bridge); err != nil {
 			return err
 		}
 	}
-	physical := function{part: gpuPart(g.Model), bdf: g.BDF, root: root, bridges: bridges, numa: g.NUMA}
+	physical := function{pciType: gpuType(g.Model), bdf: g.BDF, root: root, bridges: bridges, numa: g.NUMA}
 	if len(g.Nodes) == 0 {
-		physical.driver = "" // the driver did not take it
+		physical.driver = "" // no driver is bound
 	}
 	if err := f.add(physical); err != nil {
 		return err
 	}
 	f.gpus = append(f.gpus, physical)
 	for _, b := range g.VFs {
-		// Without device nodes it is bound to no driver, as before it is handed to
-		// a guest.
+		// A virtual function without device nodes is not bound to a driver, as before
+		// it is passed to a virtual machine.
 		virtual := physical
 		virtual.bdf, virtual.driver = b, ""
 		if len(sliceAt(g, b).Nodes) > 0 {
@@ -105,9 +105,9 @@ func (f *fabric) addGPU(g gpu.GPU) error {
 	return nil
 }
 
-// chain is the way from the host bridge to the GPU. Where the Node states only
-// the switch, it gets a root port and gives the GPU a port of its own; where
-// it does not state the host bridge, that is the one of the first bus.
+// chain returns the host bridge and the bridges from there to the GPU. If the Node
+// states only the switch, a root port above it and a port for the GPU are added. If the
+// Node does not state the host bridge, it is that of the first bus.
 func (f *fabric) chain(g gpu.GPU) (root string, bridges []gpu.BDF, err error) {
 	bridges = g.PCIePath
 	if up := g.PCIeSwitch; len(bridges) == 0 && up != nil {
@@ -139,7 +139,7 @@ func (f *fabric) addBridge(b function) error {
 	case !ok:
 		return f.add(b)
 	case have.secondary == 0:
-		return fmt.Errorf("%w: %s is a bridge and something else", ErrHost, b.bdf)
+		return fmt.Errorf("%w: %s is both a bridge and another function", ErrHost, b.bdf)
 	case have.dir() != b.dir():
 		return fmt.Errorf("%w: %s is at %s and at %s", ErrHost, b.bdf, have.dir(), b.dir())
 	case have.secondary != b.secondary:
@@ -157,14 +157,14 @@ func (f *fabric) add(fn function) error {
 	return nil
 }
 
-// free is the first address on a bus that nothing has.
+// free returns the first free address on a bus.
 func (f *fabric) free(bus gpu.BDF) (gpu.BDF, bool) {
 	bus.Device = uint8(bits.TrailingZeros32(^f.devices[bus]))
 	return bus, bus.Device < 32
 }
 
-// addDisplay puts the board's own display beside the first GPU's root port. It
-// is why card numbers do not begin at 0.
+// addDisplay puts the board's own display beside the first GPU's root port. Because of
+// it, card numbers of GPUs do not begin at 0.
 func (f *fabric) addDisplay() error {
 	for _, g := range f.gpus {
 		if len(g.bridges) > 0 {
@@ -194,9 +194,9 @@ func (f *fabric) addNetwork() error {
 	return nil
 }
 
-// attach puts a card on a new port beside the given one, where the bus has a
-// device number and the domain a bus left.
-func (f *fabric) attach(beside function, card part) error {
+// attach puts a card on a new port beside the given one, if the bus has a free device
+// number and the domain a free bus.
+func (f *fabric) attach(beside function, card pciType) error {
 	port := beside
 	addr, ok := f.free(gpu.BDF{Domain: port.bdf.Domain, Bus: port.bdf.Bus})
 	if !ok {
@@ -212,7 +212,7 @@ func (f *fabric) attach(beside function, card part) error {
 			return err
 		}
 		below := append(slices.Clone(port.bridges), port.bdf)
-		return f.add(function{part: card, bdf: bus, root: port.root, bridges: below, numa: port.numa})
+		return f.add(function{pciType: card, bdf: bus, root: port.root, bridges: below, numa: port.numa})
 	}
 	return nil
 }

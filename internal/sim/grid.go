@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// gridPrefix begins the name of a node that is made to measure.
+// gridPrefix begins the name of a generated node, "sim:2x2x4".
 const gridPrefix = "sim:"
 
-// ErrSize reports a made-to-measure node that cannot be.
+// ErrSize reports a generated node of an impossible size.
 var ErrSize = errors.New("bad size")
 
-// The bounds of a grid. One PCI domain per NUMA node has 256 buses; a switch
-// takes two, one more for each GPU and one for its network card, and two stay
-// for the root and the display. A bus has 32 device numbers: on the root's one
-// is the bridge's own and one the display's, on a switch's one is the card's.
+// Limits of a grid. A NUMA node has one PCI domain with 256 buses; a switch takes two,
+// one more for each GPU and one for its network card, and two are for the root and the
+// display. A bus has 32 device numbers; the bridge itself and the display take two on
+// the root bus, the network card takes one on a switch's bus.
 const (
 	maxGrid     = 1024
 	maxSwitches = 30
@@ -52,12 +52,12 @@ func gridPlan(size string) (plan, error) {
 	}
 	p := plan{model: c500, driver: c500Driver, maca: c500MACA, slots: grid(numas, switches, each)}
 	if each > 1 {
-		p.domains = groups(numas*switches*each, each)
+		p.domains = consecutiveSets(numas*switches*each, each)
 	}
 	return p, nil
 }
 
-// grid is a PCI domain for each NUMA node, in it a root port for each switch.
+// grid has a PCI domain for each NUMA node, with a root port for each switch.
 func grid(numas, switches, each int) []slot {
 	var slots []slot
 	for numa := range numas {

@@ -11,13 +11,12 @@ import (
 // module is the name of the kernel driver and of its module.
 const module = "metax"
 
-// HostTree returns the file system of the host that n describes: sysfs with its
-// links, /proc as far as the driver shows in it, device nodes, the driver's
-// user part with an mx-smi, and MXMACA. Discovery on it gives n back.
+// HostTree returns the file system of the host that n describes: sysfs with its links,
+// the files in /proc about the driver, device nodes, the driver's user-space part with
+// an mx-smi, and MXMACA. Discovery on it returns n.
 //
-// What n leaves out is left out (no Driver: no mx-smi), but for the way from a
-// host bridge to a GPU, which is filled in. What contradicts itself is an
-// error.
+// What n lacks is missing in the tree (without Driver there is no mx-smi), except for
+// PCI bridges, which are added. A contradictory Node is an error.
 func HostTree(n gpu.Node) (Tree, error) {
 	h, err := newHost(n)
 	if err != nil {
@@ -26,13 +25,13 @@ func HostTree(n gpu.Node) (Tree, error) {
 	return h.tree, nil
 }
 
-// host is a host tree in the making.
+// host builds a host tree.
 type host struct {
 	node   gpu.Node
 	tree   Tree
 	cpus   cpus
 	fabric *fabric
-	sgpus  uint32 // character devices of sGPUs so far
+	sgpus  uint32 // number of character devices of sGPUs added so far
 	err    error  // the first path that was added twice
 }
 
@@ -47,43 +46,43 @@ func newHost(n gpu.Node) (h *host, err error) {
 	if h.fabric, err = newFabric(n); err != nil {
 		return nil, err
 	}
-	h.system()
-	h.numa()
+	h.addSystemFiles()
+	h.addNUMAFiles()
 	for _, f := range h.fabric.all() {
-		h.pci(f)
+		h.addPCIFiles(f)
 	}
-	if err := h.devices(); err != nil {
+	if err := h.addDevices(); err != nil {
 		return nil, err
 	}
-	h.software()
+	h.addSoftware()
 	if h.err != nil {
 		return nil, h.err
 	}
 	return h, h.tree.Check()
 }
 
-// devices adds what the drivers made of the PCI functions.
-func (h *host) devices() error {
+// addDevices adds what the drivers made of the PCI functions.
+func (h *host) addDevices() error {
 	for i, g := range h.node.GPUs {
 		f := h.fabric.gpus[i]
-		if err := h.virtual(f, g); err != nil {
+		if err := h.addVFFiles(f, g); err != nil {
 			return fmt.Errorf("GPU %d: %w", i, err)
 		}
-		if err := h.sliced(f, g); err != nil {
+		if err := h.addSliceFiles(f, g); err != nil {
 			return fmt.Errorf("GPU %d: %w", i, err)
 		}
 		for k, node := range g.Nodes {
-			if err := h.drm(f, node, owner(g.GIDs, k)); err != nil {
+			if err := h.addDRMNode(f, node, groupOf(g.GIDs, k)); err != nil {
 				return fmt.Errorf("GPU %d: %w", i, err)
 			}
 		}
 	}
 	cards := 0
 	for _, f := range h.fabric.all() {
-		switch f.part {
+		switch f.pciType {
 		case display:
 			group := uint32(video)
-			if err := h.drm(f, "/dev/dri/card0", &group); err != nil {
+			if err := h.addDRMNode(f, "/dev/dri/card0", &group); err != nil {
 				return err
 			}
 		case network:
@@ -97,30 +96,30 @@ func (h *host) devices() error {
 	if s := h.node.Shared; s != nil {
 		for k, node := range s.Nodes {
 			name := path.Base(node)
-			h.char(char{
+			h.addCharDevice(char{
 				dir: path.Join("sys/devices/virtual", name, name), class: name, name: node[len("/dev/"):],
-				major: sharedMajor, minor: uint32(k), gid: owner(s.GIDs, k),
+				major: sharedMajor, minor: uint32(k), gid: groupOf(s.GIDs, k),
 			})
 		}
 	}
 	return nil
 }
 
-// sharedMajor is the major number of /dev/mxcd and its like. The real one is
-// not published and is handed out at load time; this is the last of the range
-// for that, so that no driver of the machine below stands behind the node.
+// sharedMajor is the major number of /dev/mxcd and the other shared nodes. The real
+// number is assigned when the driver is loaded and not published. This is the last one
+// of the range for that, so that no driver of the real machine has it.
 const sharedMajor = 511
 
-// char is a character device as sysfs shows it.
+// char is a character device in sysfs.
 type char struct {
 	dir, class, name, kind string // name is the path below /dev, kind is DEVTYPE
 	major, minor           uint32
 	gid                    *uint32 // nil: open to everyone
 }
 
-// char adds a device: its node in /dev, its directory, and the links by class
-// and by number.
-func (h *host) char(c char) {
+// addCharDevice adds a device: its node in /dev, its directory in sysfs, and the links
+// by class and by number.
+func (h *host) addCharDevice(c char) {
 	node := Device{Major: c.major, Minor: c.minor, Perm: 0o666}
 	if c.gid != nil {
 		node.Perm, node.GID = 0o660, *c.gid
@@ -137,9 +136,9 @@ func (h *host) char(c char) {
 	h.link(fmt.Sprintf("sys/dev/char/%d:%d", c.major, c.minor), c.dir)
 }
 
-// owner is the group of the k-th of the nodes that gids own; nil is a node that
+// groupOf is the group of the k-th node, given the groups of all; nil for a node that
 // is open to everyone.
-func owner(gids []uint32, k int) *uint32 {
+func groupOf(gids []uint32, k int) *uint32 {
 	if len(gids) == 0 {
 		return nil
 	}
@@ -159,7 +158,7 @@ func (h *host) link(path, target string) {
 
 func (h *host) add(path string, e Entry) {
 	if _, ok := h.tree[path]; ok && h.err == nil {
-		h.err = fmt.Errorf("%w: two things are called %q", ErrHost, path)
+		h.err = fmt.Errorf("%w: the path %q occurs twice", ErrHost, path)
 	}
 	h.tree[path] = e
 }

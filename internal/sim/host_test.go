@@ -92,7 +92,7 @@ func TestHostTreeLinks(t *testing.T) {
 	}
 }
 
-// TestHostTreePlace holds where a GPU and its neighbours are in sysfs.
+// TestHostTreePlace checks the positions of a GPU and its neighbours in sysfs.
 func TestHostTreePlace(t *testing.T) {
 	tree := hostTree(t, node(t, "c500-8"))
 	const (
@@ -134,7 +134,7 @@ func TestHostTreePlace(t *testing.T) {
 	}
 }
 
-// TestHostTreeVF splits a GPU in two, as SR-IOV does.
+// TestHostTreeVF divides a GPU into two virtual functions.
 func TestHostTreeVF(t *testing.T) {
 	n := node(t, "c500-1")
 	n.GPUs[0].VFs = []gpu.BDF{bdf(t, "0000:01:00.1"), bdf(t, "0000:01:00.2")}
@@ -156,7 +156,7 @@ func TestHostTreeVF(t *testing.T) {
 	}
 }
 
-// TestHostTreeBare has as little as a Node can state.
+// TestHostTreeBare uses a minimal Node.
 func TestHostTreeBare(t *testing.T) {
 	n := gpu.NewNode("bare")
 	n.GPUs = []gpu.GPU{{BDF: bdf(t, "0000:0e:00.0"), NUMA: gpu.NUMAUnknown}}
@@ -173,7 +173,7 @@ func TestHostTreeBare(t *testing.T) {
 	}
 }
 
-// TestHostTreeSwitchOnly has GPUs of which only the switch is known.
+// TestHostTreeSwitchOnly has GPUs for which only the switch is known.
 func TestHostTreeSwitchOnly(t *testing.T) {
 	up := bdf(t, "0000:0c:00.0")
 	n := gpu.NewNode("switch")
@@ -203,12 +203,12 @@ func TestHostTreeErrors(t *testing.T) {
 		{"host bridge is a path", func(n *gpu.Node) { n.GPUs[0].PCIeRoot = "../../../etc" }, sim.ErrHost, `host bridge "../../../etc"`},
 		{"bridge in two places", func(n *gpu.Node) { n.GPUs[0].PCIeRoot = "pci0000:09" }, sim.ErrHost, "0000:0a:03.0 is at"},
 		{"bridge to two buses", func(n *gpu.Node) { n.GPUs[1].PCIePath = n.GPUs[0].PCIePath }, sim.ErrHost, "bridge 0000:0d:00.0 leads to bus 0e and to bus 0f"},
-		{"bridge is a GPU", func(n *gpu.Node) { n.GPUs[1].PCIePath = append(n.GPUs[0].PCIePath[:3:3], n.GPUs[0].BDF) }, sim.ErrHost, "0000:0e:00.0 is a bridge and something else"},
+		{"bridge is a GPU", func(n *gpu.Node) { n.GPUs[1].PCIePath = append(n.GPUs[0].PCIePath[:3:3], n.GPUs[0].BDF) }, sim.ErrHost, "0000:0e:00.0 is both a bridge and another function"},
 		{"VF is a GPU", func(n *gpu.Node) { n.GPUs[0].VFs = []gpu.BDF{n.GPUs[1].BDF} }, sim.ErrHost, "0000:0f:00.0 is at"},
 		{"node of no GPU", func(n *gpu.Node) { n.GPUs[0].Nodes = []string{"/dev/mxcd"} }, sim.ErrHost, `device node "/dev/mxcd"`},
 		{"node without number", func(n *gpu.Node) { n.GPUs[0].Nodes = []string{"/dev/dri/card"} }, sim.ErrHost, `device node "/dev/dri/card"`},
 		{"node of another number", func(n *gpu.Node) { n.GPUs[0].Nodes = []string{"/dev/dri/card01"} }, sim.ErrHost, `device node "/dev/dri/card01"`},
-		{"node of two GPUs", func(n *gpu.Node) { n.GPUs[0].Nodes = n.GPUs[1].Nodes }, sim.ErrHost, "two things are called"},
+		{"node of two GPUs", func(n *gpu.Node) { n.GPUs[0].Nodes = n.GPUs[1].Nodes }, sim.ErrHost, "occurs twice"},
 		{"NUMA node", func(n *gpu.Node) { n.GPUs[0].NUMA = 1024 }, sim.ErrHost, "NUMA node 1024"},
 		{"driver path", func(n *gpu.Node) { n.Driver.Path = "/../etc" }, sim.ErrTree, "leads out"},
 		{"MXMACA path", func(n *gpu.Node) { n.MACA.Path = "/opt/ma ca" }, sim.ErrTree, "blanks"},

@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// The parts of the script that are the same for every node; the slices' has only
-// functions, for the body to call.
+// The parts of the script that are the same for every node. mxSMISlices has only
+// functions, which mxSMIBody calls.
 var (
 	//go:embed mx-smi.sh
 	mxSMIBody string
@@ -20,18 +20,18 @@ var (
 	mxSMISlices string
 )
 
-// mxSMI is the node's mx-smi: a shell script that begins with the node's facts.
-// The layouts are those of mx-smi 2.2.9 where one is published (-L, topo, the
-// table); the sections of --show-… follow the general form and the field names
-// that other programs are known to look for.
+// mxSMI is the node's mx-smi: a shell script that begins with the node's facts. Its
+// formats are those of mx-smi 2.2.9 where they are published (-L, topo, the table). The
+// sections of --show-… have the general form, and the field names that other programs
+// search for.
 func (h *host) mxSMI() string {
 	nics := h.nics()
-	graph, _ := topology.New(withNICs(h.node, nics)) // a kind of link that is not known shows as NA
+	graph, _ := topology.New(withNICs(h.node, nics)) // an unknown kind of link is printed as NA
 	var b strings.Builder
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
 	line("#!/bin/sh")
 	line("home=%s driver=%s", quote(h.node.Driver.Path), quote(h.node.Driver.Version))
-	link, home := "/opt/maca", "/opt/maca" // an image may bring its own
+	link, home := "/opt/maca", "/opt/maca" // for an image with its own MXMACA
 	if m := h.node.MACA; m != nil {
 		link, home = m.Path, m.Path+"-"+m.Version
 	}
@@ -50,12 +50,12 @@ func (h *host) mxSMI() string {
 			numa = "NA"
 		}
 		line("gpu %s %s %s %s %s %d %s %s %s '%s' '%s'", renderNode(g), quote(cmp.Or(g.Model, "NA")), g.BDF, quote(cmp.Or(string(g.UUID), "NA")), quote(g.Serial),
-			g.MemoryMiB, state, numa, h.cpus.list(g.NUMA), words(graph, i, 0, gpus), words(graph, i, gpus, graph.Len()))
+			g.MemoryMiB, state, numa, h.cpus.list(g.NUMA), matrixCells(graph, i, 0, gpus), matrixCells(graph, i, gpus, graph.Len()))
 	}
 	line("}")
 	line("each_nic() {")
 	for k, name := range nicNames(nics) {
-		line("\"$1\" %s '%s' '%s'", name, words(graph, gpus+k, 0, gpus), words(graph, gpus+k, gpus, graph.Len()))
+		line("\"$1\" %s '%s' '%s'", name, matrixCells(graph, gpus+k, 0, gpus), matrixCells(graph, gpus+k, gpus, graph.Len()))
 	}
 	line(":\n}")
 	line("each_kind() {")
@@ -67,8 +67,8 @@ func (h *host) mxSMI() string {
 	return b.String() + mxSMISlices + mxSMIBody
 }
 
-// words are the cells from first to end of row i of the matrix.
-func words(g *topology.Graph, i, first, end int) string {
+// matrixCells are the cells from first to end of row i of the matrix.
+func matrixCells(g *topology.Graph, i, first, end int) string {
 	cells := make([]string, 0, end-first)
 	for j := first; j < end; j++ {
 		if i == j {
@@ -80,8 +80,8 @@ func words(g *topology.Graph, i, first, end int) string {
 	return strings.Join(cells, " ")
 }
 
-// withNICs is n with network cards in the place of further GPUs: how near they
-// are to the GPUs is told by PCIe and NUMA in the same way.
+// withNICs returns n with network cards as further GPUs, because their links to the
+// GPUs follow from PCIe and NUMA in the same way.
 func withNICs(n gpu.Node, nics []function) gpu.Node {
 	n.GPUs = n.GPUs[:len(n.GPUs):len(n.GPUs)]
 	for _, f := range nics {
@@ -94,7 +94,7 @@ func withNICs(n gpu.Node, nics []function) gpu.Node {
 func (h *host) nics() []function {
 	var nics []function
 	for _, f := range h.fabric.all() {
-		if f.part == network {
+		if f.pciType == network {
 			nics = append(nics, f)
 		}
 	}
@@ -109,8 +109,8 @@ func nicNames(nics []function) []string {
 	return names
 }
 
-// renderNode is the name of the GPU's render node, "none" without one: the tool cannot
-// see such a GPU, but its column counts.
+// renderNode is the name of the GPU's render node, "none" without one: mx-smi does not
+// list such a GPU, but the matrix has its column.
 func renderNode(g gpu.GPU) string {
 	for _, node := range g.Nodes {
 		if name := path.Base(node); strings.HasPrefix(name, "renderD") {

@@ -18,7 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// shells are the POSIX shells of this machine, by the words that start one.
+// shells are the command lines of this machine's POSIX shells.
 func shells() [][]string {
 	found := [][]string{{"/bin/sh"}}
 	for _, words := range [][]string{{"dash"}, {"bash", "--posix"}, {"busybox", "sh"}} {
@@ -29,7 +29,8 @@ func shells() [][]string {
 	return found
 }
 
-// written writes of a node's host what its mx-smi looks at, and returns the root.
+// written writes the files that the mx-smi of a node's host reads, and returns the
+// root.
 func written(t testing.TB, n gpu.Node) string {
 	t.Helper()
 	tree := hostTree(t, n)
@@ -41,8 +42,8 @@ func written(t testing.TB, n gpu.Node) string {
 	return root
 }
 
-// smi runs the mx-smi of a host tree. PATH leads nowhere, so that only builtins
-// are found.
+// smi runs the mx-smi of a host tree. PATH is empty, so that only shell builtins are
+// found.
 func smi(t testing.TB, shell []string, root string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	words := slices.Concat(shell, []string{filepath.Join(root, "opt/mxdriver/bin/mx-smi")}, args)
@@ -55,7 +56,7 @@ func smi(t testing.TB, shell []string, root string, args ...string) (stdout, std
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// matrixOf are the cells of the rows of GPUs in a matrix of n GPUs.
+// matrixOf returns the cells of the GPUs' rows in a matrix of n GPUs.
 func matrixOf(text string, n int) string {
 	var rows strings.Builder
 	for line := range strings.Lines(text) {
@@ -83,7 +84,7 @@ func TestMXSMIMatrix(t *testing.T) {
 	}
 }
 
-// TestMXSMIGolden holds what is printed, byte for byte, by every shell.
+// TestMXSMIGolden compares the output of every shell byte for byte.
 func TestMXSMIGolden(t *testing.T) {
 	n := node(t, "c500-4-degraded")
 	n.GPUs[2].Healthy = false
@@ -118,7 +119,7 @@ func TestMXSMIGolden(t *testing.T) {
 	}
 }
 
-// TestMXSMIVisible takes render nodes away, as a container does.
+// TestMXSMIVisible removes render nodes, as a container does.
 func TestMXSMIVisible(t *testing.T) {
 	n := node(t, "c500-8")
 	root := written(t, n)
@@ -173,13 +174,13 @@ func TestMXSMIErrors(t *testing.T) {
 	}
 }
 
-// TestMXSMICalled calls the tool in other ways than by its full path.
+// TestMXSMICalled calls the tool by other names than its full path.
 func TestMXSMICalled(t *testing.T) {
 	root := written(t, node(t, "c500-1"))
 	home := filepath.Join(root, "opt/mxdriver/bin")
 	want, _, _ := smi(t, []string{"/bin/sh"}, root, "-L")
-	// The link in usr/bin is absolute, as on a real host; outside its root it
-	// leads elsewhere, so the tool itself is put there.
+	// The link in usr/bin is absolute, as on a real host, and leads elsewhere outside
+	// its root, so the tool itself is copied there.
 	copied := filepath.Join(root, "usr/bin/mx-smi")
 	if err := os.Remove(copied); err != nil {
 		t.Fatal(err)

@@ -23,13 +23,13 @@ func Names() []string {
 	return names
 }
 
-// Node returns the simulated node of that name: one of Names, or "sim:AxBxC",
-// which has A NUMA nodes with B PCIe switches of C GPUs each, the GPUs of one
-// switch joined by MetaXLink.
+// Node returns the simulated node of that name: one of Names, or "sim:AxBxC", which has
+// A NUMA nodes with B PCIe switches of C GPUs each, the GPUs of one switch joined by
+// MetaXLink.
 //
-// It is what discovery finds on its HostTree. So a link has no bandwidth, which
-// mx-smi's matrix does not state (62.7 to 63.6 GB/s were measured between two
-// C500), and a link that is lost has no row.
+// It is the Node that discovery returns for its HostTree. So links have no bandwidth,
+// because mx-smi's matrix has none (62.7 to 63.6 GB/s were measured between two C500),
+// and a lost link is missing in Links.
 func Node(name string) (gpu.Node, error) {
 	if size, ok := strings.CutPrefix(name, gridPrefix); ok {
 		p, err := gridPlan(size)
@@ -44,35 +44,37 @@ func Node(name string) (gpu.Node, error) {
 			return p.node()
 		}
 	}
-	return gpu.Node{}, fmt.Errorf("simulate %q: %w; there are %s, and %sAxBxC", name, ErrUnknown, strings.Join(Names(), ", "), gridPrefix)
+	return gpu.Node{}, fmt.Errorf("simulate %q: %w; use %s or %sAxBxC", name, ErrUnknown, strings.Join(Names(), ", "), gridPrefix)
 }
 
-// plan is a node in short.
+// plan is the short description of a node.
 type plan struct {
 	name         string
 	model        string
 	driver, maca string
-	// slots say where each GPU sits, in BDF order.
+	// slots are the positions of the GPUs, in the order of addresses.
 	slots []slot
-	// domains are the sets of GPUs that MetaXLink joins each with each, but for
-	// the pairs in lost.
+	// domains are the sets of GPUs of which MetaXLink joins all pairs, except for those
+	// in lost.
 	domains [][]int
 	lost    [][2]int
-	// unavailable are the GPUs that mx-smi calls so.
+	// unavailable are the GPUs whose state is Unavailable in mx-smi.
 	unavailable []int
-	// probed is the order in which the driver met the GPUs, which is the order
-	// of their card numbers; -1 is a card that has gone since. Empty is BDF order.
-	probed []int
-	// sliced has the number of sGPUs of each GPU in slice mode, virtual that of
-	// the virtual functions of each GPU that has some, by index.
+	// probeOrder is the order in which the driver probed the GPUs, which is the order
+	// of their card numbers; -1 is a card that was removed since. Empty is the order of
+	// addresses.
+	probeOrder []int
+	// sliced maps the index of a GPU in slice mode to its number of sGPUs, virtual that
+	// of another GPU to its number of virtual functions.
 	sliced, virtual map[int]int
-	// screenless is a host without a display of its own, which has card0.
-	screenless bool
+	// noDisplay is true for a host without its own display, so that the first GPU has
+	// card0.
+	noDisplay bool
 }
 
-// slot is a place for a GPU: the NUMA node, and the PCI addresses from the root
-// port down to the GPU itself, domain 0000: "0a:03.0 0c:00.0 0d:00.0 0e:00.0".
-// The host bridge's bus is that of the first.
+// slot is the position of a GPU: its NUMA node, and the PCI addresses from the root
+// port down to the GPU itself, in domain 0000: "0a:03.0 0c:00.0 0d:00.0 0e:00.0". The
+// host bridge has the bus of the first address.
 type slot struct {
 	numa int
 	path string
@@ -80,9 +82,9 @@ type slot struct {
 
 const (
 	memoryMiB = 65536
-	// video is the group that the vendor's documents add a container's user to.
-	// Its number is Debian's. Mode and owner of /dev/mxcd are not published;
-	// they are taken to be those of the DRM nodes, so that groups matter for it.
+	// video is the group to which the vendor's documents add a container's user. Its
+	// number is Debian's. Mode and owner of /dev/mxcd are not published; they are
+	// assumed to be those of the DRM nodes.
 	video = 44
 )
 
@@ -99,10 +101,10 @@ func (p plan) node() (gpu.Node, error) {
 			NUMA: s.numa, Healthy: !slices.Contains(p.unavailable, i),
 			Nodes: drm[i], GIDs: []uint32{video},
 		}
-		if err := s.put(&g); err != nil {
+		if err := s.setPCI(&g); err != nil {
 			return gpu.Node{}, fmt.Errorf("simulate %q: GPU %d: %w", p.name, i, err)
 		}
-		p.divide(&g, &more)
+		p.addSlices(&g, &more)
 		n.GPUs = append(n.GPUs, g)
 	}
 	n.Links = p.links()
@@ -111,8 +113,8 @@ func (p plan) node() (gpu.Node, error) {
 	return n, nil
 }
 
-// put states the slot's PCI facts in g.
-func (s slot) put(g *gpu.GPU) error {
+// setPCI sets the PCI facts of g.
+func (s slot) setPCI(g *gpu.GPU) error {
 	for _, address := range strings.Fields(s.path) {
 		if strings.Count(address, ":") == 1 {
 			address = "0000:" + address
@@ -135,7 +137,7 @@ func (s slot) put(g *gpu.GPU) error {
 	return nil
 }
 
-// hostBridge names the host bridge whose bus b is on, as sysfs does.
+// hostBridge is sysfs's name of the host bridge with the bus of b.
 func hostBridge(b gpu.BDF) string { return fmt.Sprintf("pci%04x:%02x", b.Domain, b.Bus) }
 
 func (p plan) links() []gpu.Link {
@@ -152,19 +154,19 @@ func (p plan) links() []gpu.Link {
 	return links
 }
 
-// uuid and serial are as unlike from card to card as real ones, but always the
-// same. No document shows a real serial number.
+// uuid and serial differ from card to card as real ones do, and are always the same for
+// a card. No document shows a real serial number.
 func uuid(name string, i int) gpu.UUID { return gpu.UUID("GPU-" + dashed(identity(name, i))) }
 
 func serial(name string, i int) string { return fmt.Sprintf("SIM%X", identity(name, i)[16:21]) }
 
-// identity is 32 bytes that belong to a node's i-th card; -1 is the node itself.
+// identity is 32 bytes that are unique to a node's i-th card; -1 is the node itself.
 func identity(name string, i int) []byte {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s/%d", name, i))
 	return h[:]
 }
 
-// dashed is the first 16 bytes of h in the form of a UUID.
+// dashed formats the first 16 bytes of h like a UUID.
 func dashed(h []byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }

@@ -94,7 +94,7 @@ PIX MX MX X
 `
 )
 
-// TestMatrices compares with the matrices of the hosts that the nodes stand for.
+// TestMatrices compares the matrices with those of the hosts that the nodes represent.
 func TestMatrices(t *testing.T) {
 	for name, want := range map[string]string{
 		"c500-8":          matrixNODE,
@@ -132,7 +132,7 @@ func TestSuperpod(t *testing.T) {
 	}
 }
 
-// TestPublished compares what is published of two hosts beside their matrix.
+// TestPublished compares what else is published about two hosts.
 func TestPublished(t *testing.T) {
 	type facts struct {
 		Buses, NUMA, Nodes, Driver, MACA string
@@ -171,7 +171,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestNodes holds what must be so for every node.
+// TestNodes checks what holds for every node.
 func TestNodes(t *testing.T) {
 	shape := regexp.MustCompile(`^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	uuids, serials := map[gpu.UUID]bool{}, map[string]bool{}
@@ -200,7 +200,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestManyCards checks card numbers beyond what DRM's first ranges hold.
+// TestManyCards checks card numbers beyond DRM's first ranges.
 func TestManyCards(t *testing.T) {
 	n := node(t, "sim:128x2x4")
 	for i, want := range map[int][]string{

@@ -8,40 +8,40 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// part is what a PCI function is, apart from where.
-type part struct {
+// pciType is the type of a PCI function.
+type pciType struct {
 	vendor, device uint16
 	subsystem      uint16 // of the same vendor
 	class          uint32 // 24 bits: base class, sub-class, interface
 	driver         string // "" is none
 }
 
-// The parts of a host. MetaX's vendor and device ids have been seen on hosts;
-// the class is inferred from lspci's words "Display controller".
+// The types of functions on a host. MetaX's vendor and device ids were seen on real
+// hosts; the class is inferred from lspci's words "Display controller".
 var (
-	rootPort   = part{vendor: 0x8086, device: 0x352a, class: 0x060400, driver: "pcieport"}
-	switchPort = part{vendor: 0x1000, device: 0xc030, class: 0x060400, driver: "pcieport"}
-	network    = part{vendor: 0x15b3, device: 0x1021, subsystem: 0x0041, class: 0x020000, driver: "mlx5_core"}
-	display    = part{vendor: 0x1a03, device: 0x2000, subsystem: 0x2000, class: 0x030000, driver: "ast"}
+	rootPort   = pciType{vendor: 0x8086, device: 0x352a, class: 0x060400, driver: "pcieport"}
+	switchPort = pciType{vendor: 0x1000, device: 0xc030, class: 0x060400, driver: "pcieport"}
+	network    = pciType{vendor: 0x15b3, device: 0x1021, subsystem: 0x0041, class: 0x020000, driver: "mlx5_core"}
+	display    = pciType{vendor: 0x1a03, device: 0x2000, subsystem: 0x2000, class: 0x030000, driver: "ast"}
 )
 
-// deviceIDs has the models whose PCI device id is known; another model gets the
-// id 0, which is nobody's.
+// deviceIDs has the models whose PCI device id is known; other models get the unused id
+// 0.
 var deviceIDs = map[string]uint16{"MXC550": 0x4000, "MXC500": 0x4001, "MXC280": 0x4081, "MXN260": 0x4083}
 
-func gpuPart(model string) part {
-	return part{vendor: 0x9999, device: deviceIDs[model], subsystem: 0x0001, class: 0x038000, driver: module}
+func gpuType(model string) pciType {
+	return pciType{vendor: 0x9999, device: deviceIDs[model], subsystem: 0x0001, class: 0x038000, driver: module}
 }
 
-// function is a PCI function in its place.
+// function is a PCI function and its position.
 type function struct {
-	part
+	pciType
 	bdf     gpu.BDF
 	root    string    // the host bridge, "pci0000:0a"
 	bridges []gpu.BDF // from the root port down
 	numa    int
 	// secondary and subordinate are the first and the last bus below a bridge;
-	// secondary is 0 for what is none.
+	// secondary is 0 if the function is not a bridge.
 	secondary, subordinate uint8
 }
 
@@ -54,9 +54,9 @@ func (f function) dir() string {
 	return dir + "/" + f.bdf.String()
 }
 
-// pci adds what sysfs has of a PCI function, as far as anybody looks for it: a
-// large node has thousands of functions.
-func (h *host) pci(f function) {
+// addPCIFiles adds a PCI function to sysfs, with the files that programs read. The
+// others are left out, because a large node has thousands of functions.
+func (h *host) addPCIFiles(f function) {
 	dir := f.dir()
 	put := func(name, format string, a ...any) { h.file(path.Join(dir, name), fmt.Sprintf(format, a...)+"\n") }
 	put("vendor", "0x%04x", f.vendor)
@@ -90,8 +90,7 @@ func (h *host) pci(f function) {
 	h.link("sys/bus/pci/devices/"+f.bdf.String(), dir)
 }
 
-// config is the standard header of the configuration space, by which lspci and
-// hwloc know a function.
+// config is the standard header of the configuration space, which lspci and hwloc read.
 func (f function) config() string {
 	header := make([]byte, 64)
 	binary.LittleEndian.PutUint16(header[0x00:], f.vendor)

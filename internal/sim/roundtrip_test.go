@@ -23,8 +23,8 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// TestRoundTrip discovers the host of each node, by the real reader of sysfs
-// and the simulated mx-smi: the very same Node must come out, without a warning.
+// TestRoundTrip discovers the host of each node, with the real sysfs reader and the
+// simulated mx-smi. The result is the same Node, without warnings.
 func TestRoundTrip(t *testing.T) {
 	virtual := node(t, "c500-1")
 	virtual.GPUs[0].VFs = []gpu.BDF{bdf(t, "0000:01:00.1"), bdf(t, "0000:01:00.2")}

@@ -9,9 +9,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// divide states in g how the plan divides it. Virtual functions have the
-// function numbers after the GPU's own.
-func (p plan) divide(g *gpu.GPU, more *minors) {
+// addSlices adds the plan's slices to g. The function numbers of virtual functions
+// follow the GPU's own.
+func (p plan) addSlices(g *gpu.GPU, more *minors) {
 	if n := p.sliced[g.Index]; n > 0 {
 		g.Mode = gpu.ModeSGPU
 		for k := range n {
@@ -25,18 +25,18 @@ func (p plan) divide(g *gpu.GPU, more *minors) {
 		b := g.BDF
 		b.Function += uint8(k) + 1
 		g.VFs = append(g.VFs, b)
-		g.Slices = append(g.Slices, gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: b, Nodes: more.pair(), GIDs: []uint32{video}})
+		g.Slices = append(g.Slices, gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: b, Nodes: more.nextPair(), GIDs: []uint32{video}})
 	}
 }
 
-// sliceUUID is made up: no document shows the UUID of an sGPU.
+// sliceUUID is invented: no document shows the UUID of an sGPU.
 func (p plan) sliceUUID(i, k int) string {
 	return "SGPU-" + dashed(identity(fmt.Sprintf("%s/%d", p.name, i), k))
 }
 
-// virtual adds the SR-IOV facts of a GPU, the links between it and its virtual
-// functions, which are next to it, and their device nodes.
-func (h *host) virtual(f function, g gpu.GPU) error {
+// addVFFiles adds the SR-IOV files of a GPU, the links between it and its virtual
+// functions, and their device nodes.
+func (h *host) addVFFiles(f function, g gpu.GPU) error {
 	h.file(f.dir()+"/sriov_totalvfs", "8\n")
 	h.file(f.dir()+"/sriov_numvfs", fmt.Sprintf("%d\n", len(g.VFs)))
 	for k, b := range g.VFs {
@@ -48,7 +48,7 @@ func (h *host) virtual(f function, g gpu.GPU) error {
 		h.link(vf.dir()+"/physfn", f.dir())
 		h.link(fmt.Sprintf("%s/virtfn%d", f.dir(), k), vf.dir())
 		for i, node := range s.Nodes {
-			if err := h.drm(vf, node, owner(s.GIDs, i)); err != nil {
+			if err := h.addDRMNode(vf, node, groupOf(s.GIDs, i)); err != nil {
 				return fmt.Errorf("virtual function %s: %w", b, err)
 			}
 		}
@@ -56,7 +56,7 @@ func (h *host) virtual(f function, g gpu.GPU) error {
 	return nil
 }
 
-// sliceAt is the virtual function of a GPU with an address, if it is described.
+// sliceAt is the virtual function of a GPU at an address; zero if there is none.
 func sliceAt(g gpu.GPU, b gpu.BDF) gpu.Slice {
 	for _, s := range g.Slices {
 		if s.Kind == gpu.SliceVF && s.BDF == b {
@@ -66,18 +66,18 @@ func sliceAt(g gpu.GPU, b gpu.BDF) gpu.Slice {
 	return gpu.Slice{}
 }
 
-// slicedMajor is the major number of the devices of sGPUs, of which a real one
-// is handed out at load time, and slicedName the name of the first below /dev,
-// which is not published.
+// slicedMajor is the major number of the devices of sGPUs; the real one is assigned
+// when the driver is loaded. slicedName is the name of the first device below /dev; the
+// real one is not published.
 const (
 	slicedMajor = 510
 	slicedName  = "mxsgpu"
 )
 
-// sliced adds what the driver shows of slice mode. The names are those that the
-// vendor's library knows; what the files hold is published for none but model.
-// In "annotations" the simulated mx-smi keeps the size of a slice.
-func (h *host) sliced(f function, g gpu.GPU) error {
+// addSliceFiles adds the driver's files about slice mode. Their names come from the
+// vendor's library; except for model, the format of their contents is not published.
+// The simulated mx-smi stores the size of a slice in "annotations".
+func (h *host) addSliceFiles(f function, g gpu.GPU) error {
 	if f.driver == "" {
 		return nil
 	}
@@ -98,12 +98,12 @@ func (h *host) sliced(f function, g gpu.GPU) error {
 		count++
 		compute -= s.ComputePercent
 		memory -= s.MemoryMiB
-		if err := h.sgpu(fmt.Sprintf("%s/sgpu%d", dir, s.Index), s, g); err != nil {
+		if err := h.addSGPUFiles(fmt.Sprintf("%s/sgpu%d", dir, s.Index), s, g); err != nil {
 			return fmt.Errorf("sGPU %d: %w", s.Index, err)
 		}
 	}
 	if memory < 0 {
-		return fmt.Errorf("%w: its sGPUs have more memory than it has", ErrHost)
+		return fmt.Errorf("%w: its sGPUs have more memory than the GPU", ErrHost)
 	}
 	h.file(dir+"/sched_class", class+"\n")
 	h.file(dir+"/available_devcnt", fmt.Sprintf("%d\n", gpu.MaxSlices-count))
@@ -113,7 +113,7 @@ func (h *host) sliced(f function, g gpu.GPU) error {
 	return nil
 }
 
-func (h *host) sgpu(dir string, s gpu.Slice, g gpu.GPU) error {
+func (h *host) addSGPUFiles(dir string, s gpu.Slice, g gpu.GPU) error {
 	h.file(dir+"/unique_id", s.UUID+"\n")
 	h.file(dir+"/alias", s.Alias+"\n")
 	h.file(dir+"/annotations", fmt.Sprintf("compute=%d vram=%d\n", s.ComputePercent, s.MemoryMiB))
@@ -125,13 +125,13 @@ func (h *host) sgpu(dir string, s gpu.Slice, g gpu.GPU) error {
 		if !ok || strings.HasPrefix(name, "dri/") {
 			return fmt.Errorf("%w: device node %q is neither its GPU's nor its own", ErrHost, node)
 		}
-		h.char(char{dir: dir, class: slicedName, name: name, major: slicedMajor, minor: h.sgpus, gid: owner(s.GIDs, k)})
+		h.addCharDevice(char{dir: dir, class: slicedName, name: name, major: slicedMajor, minor: h.sgpus, gid: groupOf(s.GIDs, k)})
 		h.sgpus++
 	}
 	return nil
 }
 
-// hasOwnNode reports whether an sGPU of g has a device of its own.
+// hasOwnNode reports whether an sGPU of g has its own character device.
 func hasOwnNode(g gpu.GPU) bool {
 	return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool {
 		return s.Kind == gpu.SliceSGPU && slices.ContainsFunc(s.Nodes, func(n string) bool {

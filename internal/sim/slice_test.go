@@ -16,7 +16,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// act runs the mx-smi of a tree with the tools that changing the tree takes.
+// act runs the mx-smi of a tree, with the programs in PATH that it needs to change the
+// tree.
 func act(t *testing.T, shell []string, root, command string) (output string, code int) {
 	t.Helper()
 	words := slices.Concat(shell, []string{filepath.Join(root, "opt/mxdriver/bin/mx-smi")}, strings.Fields(command))
@@ -42,8 +43,8 @@ func found(t *testing.T, dir string) gpu.Node {
 	return n
 }
 
-// TestMXSMISlices makes and removes slices as a person would, and looks with
-// discovery at what came of it.
+// TestMXSMISlices creates and removes slices with mx-smi, and checks the results with
+// discovery.
 func TestMXSMISlices(t *testing.T) {
 	for _, shell := range shells() {
 		want := node(t, "c500-8-sgpu")
@@ -120,8 +121,8 @@ func TestMXSMISlices(t *testing.T) {
 	}
 }
 
-// TestMXSMIElsewhere holds that the tool changes nothing but a tree around it: in
-// a container, and beside a machine's own /sys.
+// TestMXSMIElsewhere checks that the tool changes only the tree that it is in, also in
+// a container and on a machine with its own /sys.
 func TestMXSMIElsewhere(t *testing.T) {
 	root := written(t, node(t, "c500-1"))
 	alone := filepath.Join(t.TempDir(), "tool")
@@ -147,7 +148,7 @@ func TestSlicesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestHostTreeSlices holds what a host shows of divided GPUs.
+// TestHostTreeSlices checks the files of divided GPUs.
 func TestHostTreeSlices(t *testing.T) {
 	n := node(t, "c500-8-sgpu")
 	n.GPUs[5].Slices[1].Nodes = nil // for a virtual machine

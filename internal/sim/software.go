@@ -12,13 +12,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 )
 
-// system adds what the host says of itself.
-func (h *host) system() {
+// addSystemFiles adds the files about the host itself.
+func (h *host) addSystemFiles() {
 	h.file("etc/hostname", h.node.Name+"\n")
 	h.file("etc/os-release", "ID=sim\nNAME=\"Simulated MetaX node\"\nPRETTY_NAME=\"Simulated MetaX node\"\n")
 	h.file("proc/sys/kernel/random/boot_id", dashed(identity(h.node.Name, -1))+"\n")
 
-	// Programs need these where /dev and /sys of the tree are mounted over those
+	// Programs need these devices if /dev and /sys of the tree are mounted over those
 	// of a machine.
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
 		h.add("dev/"+name, Device{Major: 1, Minor: minor, Perm: 0o666})
@@ -48,7 +48,8 @@ func (h *host) system() {
 	h.file("proc/devices", devices+"\nBlock devices:\n")
 }
 
-// loaded reports whether the kernel driver must be: something of it shows.
+// loaded reports whether the node has anything that only a loaded kernel driver
+// provides.
 func (h *host) loaded() bool {
 	return h.node.Driver != nil || h.node.Shared != nil ||
 		slices.ContainsFunc(h.node.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
@@ -62,31 +63,31 @@ func (h *host) loaded() bool {
 //go:embed libraries.txtar
 var libraries []byte
 
-// software adds the driver's user part and MXMACA.
-func (h *host) software() {
+// addSoftware adds the driver's user-space part and MXMACA.
+func (h *host) addSoftware() {
 	if d := h.node.Driver; d != nil && d.Path != "" {
 		home := inTree(d.Path)
-		h.libraries("driver", home)
+		h.addLibraries("driver", home)
 		h.add(home+"/bin/mx-smi", File{Data: h.mxSMI(), Perm: 0o755})
 		h.add("usr/bin/mx-smi", Link(path.Join(d.Path, "bin/mx-smi")))
 	}
 	if m := h.node.MACA; m != nil && m.Path != "" {
 		home := inTree(m.Path)
 		if m.Version != "" {
-			// The vendor's package installs beside the usual path and links it by
-			// an absolute path, which leads astray whoever follows it outside
-			// the host's root.
+			// The vendor's package installs to a path with the version and links the
+			// usual path to it by an absolute path. A program that follows that link
+			// outside the host's root reaches the wrong directory.
 			h.add(home, Link(m.Path+"-"+m.Version))
 			home += "-" + m.Version
 			h.file(home+"/Version.txt", "Version:"+m.Version+"\n")
 		}
 		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + quote("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
-		h.libraries("maca", home)
+		h.addLibraries("maca", home)
 	}
 }
 
-// libraries adds the libraries of one kind.
-func (h *host) libraries(kind, home string) {
+// addLibraries adds the libraries of the driver or of MXMACA.
+func (h *host) addLibraries(kind, home string) {
 	tree, err := hosttree.Parse(libraries)
 	h.err = errors.Join(h.err, err)
 	for p, file := range tree {
@@ -96,5 +97,5 @@ func (h *host) libraries(kind, home string) {
 	}
 }
 
-// inTree is a host's absolute path as a path of the tree.
+// inTree converts a host's absolute path to a path of the tree.
 func inTree(p string) string { return strings.TrimPrefix(p, "/") }

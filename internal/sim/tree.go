@@ -2,7 +2,8 @@ package sim
 
 import "github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 
-// The parts of a host's tree, so that who makes or changes one needs this package only.
+// The parts of a host's tree, so that packages that make or change one import only this
+// package.
 type (
 	// Tree is a host's file system as a value.
 	Tree = hosttree.Tree
@@ -10,7 +11,7 @@ type (
 	Entry = hosttree.Entry
 	// File is a regular file.
 	File = hosttree.File
-	// Dir is a directory that matters though nothing need be in it.
+	// Dir is a directory, which may be empty.
 	Dir = hosttree.Dir
 	// Link is a symbolic link.
 	Link = hosttree.Link

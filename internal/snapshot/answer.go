@@ -12,21 +12,21 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// Answer is what a program said.
+// Answer is the result of running a program.
 type Answer struct {
-	// Argv is the program, by its name without a directory, and its arguments.
+	// Argv is the program's name, without a directory, and its arguments.
 	Argv []string
 	// Out is its standard output.
 	Out string
-	// Failure is why it failed; empty if it did not.
+	// Failure is the error message; empty if the program succeeded.
 	Failure string
-	// Exited tells of a failure that the program began and ended, with Code; -1 is
-	// the code of one that a signal ended.
+	// Exited reports whether a program that failed was started and ended, with the exit
+	// code Code; -1 if a signal ended it.
 	Exited bool
 	Code   int
 }
 
-// exitError is the failure of a program that ended by itself.
+// exitError is the error of a program that ended with an exit code.
 type exitError struct {
 	text string
 	code int
@@ -34,14 +34,14 @@ type exitError struct {
 
 func (e exitError) Error() string { return e.text }
 
-// ExitCode is the program's.
+// ExitCode is the program's exit code.
 func (e exitError) ExitCode() int { return e.code }
 
-// ErrUnasked reports a question that was not asked when the snapshot was taken.
-var ErrUnasked = errors.New("not asked when the snapshot was taken")
+// ErrUnasked reports a command that was not run when the snapshot was taken.
+var ErrUnasked = errors.New("not run when the snapshot was taken")
 
-// Record is the Answer of a program that was run. An error with a method ExitCode is
-// that of one that ended.
+// Record returns the Answer of a program that was run. If err has a method ExitCode,
+// the program was started and ended.
 func Record(argv []string, out []byte, err error) Answer {
 	a := Answer{Argv: argv, Out: string(out)}
 	if err != nil {
@@ -54,8 +54,8 @@ func Record(argv []string, out []byte, err error) Answer {
 	return a
 }
 
-// Ask replays an answer: what Record was given. It fails with ErrUnasked if there is
-// none.
+// Ask returns the recorded output and error of a command. It fails with ErrUnasked if
+// there is none.
 func (s Snapshot) Ask(argv ...string) ([]byte, error) {
 	i := slices.IndexFunc(s.Answers, func(a Answer) bool { return slices.Equal(a.Argv, argv) })
 	if i < 0 {
@@ -71,13 +71,13 @@ func (s Snapshot) Ask(argv ...string) ([]byte, error) {
 	return []byte(a.Out), errors.New(a.Failure)
 }
 
-// Asked reports whether a program was asked anything.
+// Asked reports whether any command of a program was recorded.
 func (s Snapshot) Asked(program string) bool {
 	return slices.ContainsFunc(s.Answers, func(a Answer) bool { return a.Argv[0] == program })
 }
 
-// answersDir is the directory of the tree in which answers stand: it is none of a
-// host's. Each has a directory with these files.
+// answersDir is the directory of the tree with the answers; no host has a directory of
+// that name. Each answer is a directory with these files.
 const (
 	answersDir  = ".answers"
 	argvName    = "argv" // a word in each line
@@ -85,8 +85,8 @@ const (
 	failureName = "failure" // the exit code or "-", a blank, the reason; if it failed
 )
 
-// into puts the nth answer into a tree.
-func (a Answer) into(tree hosttree.Tree, n int) {
+// addTo adds the nth answer to a tree.
+func (a Answer) addTo(tree hosttree.Tree, n int) {
 	dir := fmt.Sprintf("%s/%03d", answersDir, n)
 	tree[dir+"/"+argvName] = hosttree.File{Data: strings.Join(a.Argv, "\n") + "\n"}
 	tree[dir+"/"+outName] = hosttree.File{Data: a.Out}
@@ -99,8 +99,8 @@ func (a Answer) into(tree hosttree.Tree, n int) {
 	}
 }
 
-// takeAnswers takes the answers out of a tree.
-func takeAnswers(tree hosttree.Tree) ([]Answer, error) {
+// extractAnswers removes the answers from a tree and returns them.
+func extractAnswers(tree hosttree.Tree) ([]Answer, error) {
 	bad := func(p, why string) ([]Answer, error) { return nil, fmt.Errorf("%w: %s: %s", ErrFormat, p, why) }
 	var dirs []string
 	for p, e := range tree {
@@ -108,12 +108,12 @@ func takeAnswers(tree hosttree.Tree) ([]Answer, error) {
 			continue
 		}
 		if _, ok := e.(hosttree.File); !ok || strings.Count(p, "/") != 2 {
-			return bad(p, "no part of an answer")
+			return bad(p, "not a file of an answer")
 		}
 		switch path.Base(p) {
 		case argvName, outName, failureName:
 		default:
-			return bad(p, "no part of an answer")
+			return bad(p, "not a file of an answer")
 		}
 		if dir := path.Dir(p); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)

@@ -15,49 +15,48 @@ import (
 // Magic is the first line of a snapshot.
 const Magic = "metax-ctk snapshot v1"
 
-// MaxSize is the size in bytes beyond which a snapshot is neither made nor read.
+// MaxSize is the maximum size of a snapshot in bytes.
 const MaxSize = 16 << 20
 
-// maxEntries bounds the files of a snapshot; one of a thousand GPUs has some fifty
-// thousand.
+// maxEntries is the maximum number of files in a snapshot; one of a thousand GPUs has
+// some fifty thousand.
 const maxEntries = 100_000
 
-// ErrFormat reports a text that is no snapshot, or one that cannot be one.
+// ErrFormat reports a text that is not a valid snapshot.
 var ErrFormat = errors.New("not a snapshot")
 
-// ErrCut reports a snapshot of which only the beginning is there.
-var ErrCut = errors.New("the file is cut off: its end is missing; take the snapshot anew")
+// ErrCut reports a truncated snapshot.
+var ErrCut = errors.New("the file is truncated; take the snapshot again")
 
 // ErrTooLarge reports a snapshot of more than MaxSize bytes.
 var ErrTooLarge = errors.New("snapshot too large")
 
-// Snapshot is a node as it was seen.
+// Snapshot is a recorded node.
 type Snapshot struct {
-	// Notes tell, in a line each, what is not in it and why.
+	// Notes are lines about what is missing in the snapshot, with the reason.
 	Notes []string
 	// Tree has the host's files.
 	Tree hosttree.Tree
-	// Answers are what programs of the host said, in the order in which they were
-	// asked.
+	// Answers are the results of programs, in the order in which they were run.
 	Answers []Answer
 	// Reports are texts for people, by name: a word of letters and dashes.
 	Reports map[string]string
 }
 
-// reportsDir is the directory of the tree in which reports stand.
+// reportsDir is the directory of the tree with the reports.
 const reportsDir = ".reports"
 
-// end is the last entry of every snapshot, by which one is told that was cut off on
-// its way: what is missing of a node would look like a node that misses it.
+// end is the last entry of every snapshot. Without it a truncated snapshot would look
+// like a node that lacks things.
 const end = ".end"
 
-// endLine is how it stands in the text. No file's lines look like it.
+// endLine is the entry end in the text. No line of a file looks like it.
 const endLine = "\n-- " + end + " --"
 
-// Is reports whether a text begins as a snapshot does.
+// Is reports whether a text begins like a snapshot.
 func Is(text []byte) bool { return bytes.HasPrefix(text, []byte(Magic+"\n")) }
 
-// head explains the file to whoever opens it.
+// head explains the file to a person who opens it.
 const head = `# One node: files that tell of its GPUs and of the engines, and what programs
 # said of them. Names, UUIDs, serial numbers, addresses and secrets are stand-ins,
 # the same one wherever the same word stood. Read it before you send it.
@@ -65,17 +64,17 @@ const head = `# One node: files that tell of its GPUs and of the engines, and wh
 `
 
 // Format returns the text of a snapshot; Parse reads it back. It fails with
-// ErrTooLarge, and where the tree cannot be written.
+// ErrTooLarge, or if the tree cannot be written.
 func (s Snapshot) Format() ([]byte, error) {
 	tree := hosttree.Tree{}
 	for p, e := range s.Tree {
 		if within(p, answersDir) || within(p, reportsDir) || within(p, end) {
-			return nil, fmt.Errorf("write snapshot: %w: %q is where no file of a host stands", ErrFormat, p)
+			return nil, fmt.Errorf("write snapshot: %w: the path %q is reserved", ErrFormat, p)
 		}
 		tree[p] = e
 	}
 	for n, a := range s.Answers {
-		a.into(tree, n)
+		a.addTo(tree, n)
 	}
 	for name, text := range s.Reports {
 		tree[reportsDir+"/"+name] = hosttree.File{Data: text}
@@ -96,9 +95,9 @@ func (s Snapshot) Format() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Parse reads a snapshot, which may come from anybody: whatever is in it, the tree
-// can be written below a directory and nowhere else. It fails with ErrFormat, ErrCut,
-// ErrTooLarge, or as a tree does.
+// Parse reads a snapshot, which may be hostile: whatever it contains, its tree can be
+// written only below a directory. It fails with ErrFormat, ErrCut, ErrTooLarge, or an
+// error of package hosttree.
 func Parse(text []byte) (Snapshot, error) {
 	if len(text) > MaxSize {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w: %d bytes, over %d", ErrTooLarge, len(text), MaxSize)
@@ -106,7 +105,7 @@ func Parse(text []byte) (Snapshot, error) {
 	if !Is(text) {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w: its first line is not %q", ErrFormat, Magic)
 	}
-	// Whoever sends a text may add empty lines to it.
+	// Sending a text may add empty lines to it.
 	if !bytes.HasSuffix(bytes.TrimRight(text, "\r\n"), []byte(endLine)) {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w", ErrCut)
 	}
@@ -119,8 +118,8 @@ func Parse(text []byte) (Snapshot, error) {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w", err)
 	}
 	delete(tree, end)
-	s := Snapshot{Tree: tree, Notes: notes(archive.Comment)}
-	if s.Answers, err = takeAnswers(tree); err != nil {
+	s := Snapshot{Tree: tree, Notes: parseNotes(archive.Comment)}
+	if s.Answers, err = extractAnswers(tree); err != nil {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w", err)
 	}
 	for p, e := range tree {
@@ -130,7 +129,7 @@ func Parse(text []byte) (Snapshot, error) {
 		}
 		file, isFile := e.(hosttree.File)
 		if !isFile || strings.Contains(name, "/") {
-			return Snapshot{}, fmt.Errorf("read snapshot: %w: %s: no report", ErrFormat, p)
+			return Snapshot{}, fmt.Errorf("read snapshot: %w: %s: not a report", ErrFormat, p)
 		}
 		if s.Reports == nil {
 			s.Reports = map[string]string{}
@@ -144,8 +143,8 @@ func Parse(text []byte) (Snapshot, error) {
 // within reports whether a path is dir or below it.
 func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
-// notes are the lines of the comment that say what is missing.
-func notes(comment []byte) []string {
+// parseNotes returns the notes in the comment of a snapshot.
+func parseNotes(comment []byte) []string {
 	text, _ := strings.CutPrefix(string(comment), Magic+"\n")
 	text, _ = strings.CutPrefix(text, head)
 	var all []string

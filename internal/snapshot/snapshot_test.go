@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Wherever a snapshot is cut off, it is refused; empty lines at its end are not its own.
+// TestCut: a truncated snapshot is refused; empty lines at its end are ignored.
 func TestCut(t *testing.T) {
 	text, err := example().Format()
 	if err != nil {
@@ -123,7 +123,7 @@ func TestFormatRefuses(t *testing.T) {
 	}
 }
 
-// hostile are snapshots that nobody's snapshot command writes.
+// hostile are snapshots that no snapshot command writes.
 var hostile = map[string]string{
 	"above the root":         "-- ../x --\n",
 	"above, later":           "-- a/../../x --\n",
@@ -170,7 +170,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// Links of a snapshot may lead anywhere; unpacking follows none, and leaves nothing.
+// Links of a snapshot may lead anywhere. Unpacking follows none of them, and leaves no
+// files behind.
 func TestUnpack(t *testing.T) {
 	base := t.TempDir()
 	t.Setenv("TMPDIR", filepath.Join(base, "tmp"))
@@ -191,7 +192,8 @@ func TestUnpack(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(dir) != filepath.Join(base, "tmp") {
 		t.Errorf("%s is %v, %v; want one for this user alone", dir, info.Mode(), err)
 	}
-	// Who is not root could not remove what is in a directory that is closed to itself.
+	// A user other than root could not remove the content of a directory without
+	// permissions.
 	if info, err := os.Stat(filepath.Join(dir, "run/closed")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("run/closed is %v, %v", info.Mode(), err)
 	}
@@ -224,8 +226,8 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// FuzzParse reads what anybody may send: it is refused, or can be unpacked without
-// writing outside, and its text is the same after another round.
+// FuzzParse: any text is either refused, or can be unpacked without writing outside the
+// directory and formatted again to the same text.
 func FuzzParse(f *testing.F) {
 	text, err := example().Format()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package scrub says what a snapshot keeps. Of configurations these are the values of
-// listed keys (keys.txt), and nothing else. What tells whose node it is in the values
-// that are kept, and in plain texts, is replaced by stand-ins: by its form, and by
-// what was learned.
+// Package scrub reduces and anonymizes the files and outputs of a snapshot.
+// Configuration files keep only the values of listed keys (keys.txt). In these values
+// and in plain texts, words that identify a node or its users are replaced by
+// stand-ins: words of a known form, such as UUIDs and addresses, and words that the
+// Scrubber was told with Learn.
 package scrub

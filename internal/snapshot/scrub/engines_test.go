@@ -19,14 +19,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
-// answer is what the checks learn of a configuration.
+// answer is what the checks read in a configuration.
 type answer struct {
 	State                   engine.State
 	Broken, Disabled, Stale bool
 }
 
-// What the checks read of every configuration in the engines' corpora they read of what
-// is kept of it, and what is broken is broken.
+// The checks read the same in every configuration of the engines' test data as in what
+// is kept of it, and a broken configuration stays broken.
 func TestEnginesReadWhatIsKept(t *testing.T) {
 	versions := []string{"", "1.6.0", "1.7.0", "2.1.0", "2.3.0", "5.6.0", "28.3.0"}
 	for name, read := range map[string]func(keep func(string, []byte) []byte, files map[string][]byte, v engine.Version) answer{
@@ -91,7 +91,7 @@ func TestEnginesReadWhatIsKept(t *testing.T) {
 					}
 					return []byte(s.Keep(name, string(text)))
 				}, files, v)
-				// A drop-in may be out of date by a setting that is not kept.
+				// A drop-in may be out of date because of a setting that is not kept.
 				got.Stale = got.Stale || want.Stale
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s, version %q (-whole +kept):\n%s", scene, version, diff)

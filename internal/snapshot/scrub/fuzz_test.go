@@ -9,7 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// FuzzKeep: what parses parses afterwards, and is kept whole when it is taken again.
+// FuzzKeep: a text that parses still parses afterwards, and Keep does not change it
+// again.
 func FuzzKeep(f *testing.F) {
 	for _, text := range []string{
 		`{"a": "Zk9", "runtimes": {"Zk9": {"path": "/x"}, "b": 1}, "b": [1, "Zk9", {}]}`, `{"a": `, `"Zk9"`, "null", "{}", "\ufeff{}",

@@ -14,34 +14,35 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// mark is the byte order mark, which some engines refuse.
-const mark = "\ufeff"
+// byteOrderMark is kept because some engines refuse a file with one.
+const byteOrderMark = "\ufeff"
 
-// ourKind begins the kinds of the toolkit's CDI specs, and ourSpecs is the name of what
-// is kept of them.
+// toolkitKind begins the kinds of the toolkit's CDI specs, and toolkitSpecs is the name
+// in keys.txt of what is kept of them.
 const (
-	ourKind  = "metax-tech.com/"
-	ourSpecs = "a CDI spec of a kind that begins with metax-tech.com/"
+	toolkitKind  = "metax-tech.com/"
+	toolkitSpecs = "a CDI spec of a kind that begins with metax-tech.com/"
 )
 
-// ourComments are those by which the toolkit knows its files; others go.
-var ourComments = regexp.MustCompile(`(?m)^# (Written by metax-ctk runtime configure|The settings of others are those of containerd config dump\.$)`)
+// toolkitComments are the comments that mark files written by the toolkit. Other
+// comments are removed.
+var toolkitComments = regexp.MustCompile(`(?m)^# (Written by metax-ctk runtime configure|The settings of others are those of containerd config dump\.$)`)
 
-// Keep returns what is kept of a file or answer, with stand-ins, keys sorted. One that
-// does not parse keeps its punctuation, so that it fails at the same place. Of a name
-// that is not on the list the text is a plain one.
+// Keep returns what is kept of a file or output, with stand-ins and sorted keys. A text
+// that does not parse keeps its punctuation, so that it fails at the same position. A
+// name that is not in keys.txt is a plain text.
 func (s *Scrubber) Keep(name, text string) string {
 	l := listOf(name)
 	if l.keys == nil {
 		return s.Text(text)
 	}
-	body, bom := strings.CutPrefix(text, mark)
+	body, bom := strings.CutPrefix(text, byteOrderMark)
 	kept, err := s.keep(l, strings.HasSuffix(name, "ml") && l.format == "json", body)
 	if err != nil {
 		kept = mask(body)
 	}
 	if bom {
-		kept = mark + kept
+		kept = byteOrderMark + kept
 	}
 	return kept
 }
@@ -53,7 +54,7 @@ func (s *Scrubber) keep(l list, isYAML bool, text string) (string, error) {
 			return "", err
 		}
 		var head string
-		for _, comment := range ourComments.FindAllString(text, -1) {
+		for _, comment := range toolkitComments.FindAllString(text, -1) {
 			head += comment + "\n"
 		}
 		tree, _ := keeper{s: s}.value(l.keys, doc.Tree()).(map[string]any)
@@ -66,7 +67,7 @@ func (s *Scrubber) keep(l list, isYAML bool, text string) (string, error) {
 		}
 		text = string(data)
 	}
-	tree, err := jsontree.Parse([]byte(text)) // which finds a key that occurs twice
+	tree, err := jsontree.Parse([]byte(text)) // rejects duplicate keys
 	if err != nil {
 		return "", err
 	}
@@ -76,9 +77,9 @@ func (s *Scrubber) keep(l list, isYAML bool, text string) (string, error) {
 	if err := in.Decode(&v); err != nil {
 		return "", err
 	}
-	own := strings.HasPrefix(tree.Root().At("kind").Text(), ourKind)
+	own := strings.HasPrefix(tree.Root().At("kind").Text(), toolkitKind)
 	if own {
-		l = listOf(ourSpecs)
+		l = listOf(toolkitSpecs)
 	}
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
@@ -88,26 +89,26 @@ func (s *Scrubber) keep(l list, isYAML bool, text string) (string, error) {
 	return b.String(), err
 }
 
-// keeper keeps values with stand-ins.
+// keeper reduces values and inserts stand-ins.
 type keeper struct {
 	s   *Scrubber
-	own bool // whether they are of a CDI spec of the toolkit's
+	own bool // whether the values are those of a CDI spec of the toolkit
 }
 
-// value is what is kept of a value.
+// value returns what is kept of a value.
 func (k keeper) value(of *keys, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			below, literal := of.at(name)
-			if below == nil || name == "hostPath" && k.unstated(v) {
+			if below == nil || name == "hostPath" && k.isDefaultHostPath(v) {
 				continue
 			}
 			value := k.value(below, v[name])
 			switch {
 			case literal:
-			case word.MatchString(name):
+			case nameOrPath.MatchString(name):
 				name = k.s.Text(name)
 			default:
 				name = k.s.Word("key", name)
@@ -127,15 +128,16 @@ func (k keeper) value(of *keys, v any) any {
 	return v
 }
 
-// unstated reports whether the path of a device on its host is another than in a
-// container for the root alone: on the host itself nobody states it.
-func (k keeper) unstated(device map[string]any) bool {
+// isDefaultHostPath reports whether the host path of a device differs from its path in
+// a container only by the host's root directory. On the host itself such a spec has no
+// hostPath.
+func (k keeper) isDefaultHostPath(device map[string]any) bool {
 	at, _ := device["hostPath"].(string)
 	to := k.s.unrooted(at)
 	return k.own && to != at && to == device["path"]
 }
 
-// text is what is kept of a text.
+// text returns what is kept of a text.
 func (k keeper) text(of *keys, text string) string {
 	switch {
 	case text == "":
@@ -148,7 +150,7 @@ func (k keeper) text(of *keys, text string) string {
 		return k.s.Text(text)
 	case of.class != "" && of.class != string(Version):
 		return k.s.Word(Class(of.class), text)
-	case !slices.Contains(of.words, text) && (len(of.words) > 0 || !word.MatchString(text)):
+	case !slices.Contains(of.words, text) && (len(of.words) > 0 || !nameOrPath.MatchString(text)):
 		return scrubbed
 	case of.class != "":
 		k.s.Learn(Version, text)
@@ -156,18 +158,44 @@ func (k keeper) text(of *keys, text string) string {
 	return k.s.Text(text)
 }
 
-// word is a name or a path: no blanks, no address, no credentials.
-var word = regexp.MustCompile(`^([\w.:*+${}-]*|[\w.*+-]*/[\w./*+:,=-]*)$`)
+// nameOrPath matches names and paths: without blanks, addresses and credentials.
+var nameOrPath = regexp.MustCompile(`^([\w.:*+${}-]*|[\w.*+-]*/[\w./*+:,=-]*)$`)
 
-// variable is what is kept of an environment variable of a container: its name, if the
-// list has any, and the value, if the list has the name.
+// variable returns what is kept of a container's environment variable: its name, if the
+// list has any names, and its value, if the list has this name.
 func (k keeper) variable(names []string, text string) string {
 	name, value, _ := strings.Cut(text, "=")
 	switch {
 	case len(names) == 0:
 		name, value = scrubbed, scrubbed
-	case !slices.Contains(names, name) || !word.MatchString(value):
+	case !slices.Contains(names, name) || !nameOrPath.MatchString(value):
 		value = scrubbed
 	}
 	return k.s.Text(name) + "=" + k.s.Text(value)
+}
+
+// maskable are the words of a text, and characters after a backslash.
+var maskable = regexp.MustCompile(`\\.|[\w[:^ascii:]]+`)
+
+// mask keeps the punctuation of a text, so that parsing it fails at the same position,
+// and replaces each word by other letters of the same length, equal words by equal
+// ones.
+func mask(text string) string {
+	known := map[string]string{}
+	return maskable.ReplaceAllStringFunc(text, func(w string) string {
+		switch {
+		case w[0] == '\\' || w == "true" || w == "false" || w == "null":
+			return w
+		case strings.Trim(w, "0123456789") == "":
+			return strings.Repeat("1", len(w))
+		}
+		if known[w] == "" {
+			letters := []byte(strings.Repeat("a", len(w)))
+			for n, at := len(known), len(w)-1; n > 0 && at >= 0; n, at = n/26, at-1 {
+				letters[at] += byte(n % 26)
+			}
+			known[w] = string(letters)
+		}
+		return known[w]
+	})
 }

@@ -15,19 +15,19 @@ import (
 //go:embed keys.txt
 var keysText string
 
-// list is what is kept of a file or answer.
+// list is the entry of keys.txt for a file or output.
 type list struct {
 	name, format string
 	keys         *keys
 }
 
-// keys are the keys of a table, in lower case, and what is kept below each. A table of
-// none is a value.
+// keys are the keys of a table, in lower case, and what is kept below each. Without
+// any, it is a value.
 type keys struct {
 	below map[string]*keys
-	// class says what of a text is kept: "uuid" and the like, or "text", "env",
-	// "nothing". Without one it is words; without those a name or a path. None is kept
-	// where no value should be.
+	// class is what is kept of a text: "uuid" and other classes for a stand-in, or
+	// "text", "env", "nothing". Without a class, it is one of words, or without words a
+	// name or path. kept is false where no value is expected.
 	kept  bool
 	class string
 	words []string
@@ -55,7 +55,7 @@ func parseLists(text string) []list {
 	return all
 }
 
-// add adds the way to a value, and what is kept of it.
+// add adds the path to a value, and what is kept of it.
 func (k *keys) add(way, words []string) {
 	if len(way) == 0 {
 		if k.kept = true; len(words) > 0 && words[0][0] == '@' {
@@ -75,8 +75,8 @@ func (k *keys) add(way, words []string) {
 	}
 }
 
-// at returns what is kept below a key, nil if nothing is, and whether the key is on the
-// list as it is. Case does not count: dockerd does not care.
+// at returns what is kept below a key (nil for nothing), and whether the list has the
+// key itself and not a pattern for it. Case is ignored, as dockerd does.
 func (k *keys) at(key string) (below *keys, literal bool) {
 	key = strings.ToLower(key)
 	if below := k.below[key]; below != nil {
@@ -84,14 +84,14 @@ func (k *keys) at(key string) (below *keys, literal bool) {
 	}
 	for pattern, below := range k.below {
 		if match, err := path.Match(pattern, key); match && err == nil {
-			return below, false // there is one pattern at most
+			return below, false // a table has at most one pattern
 		}
 	}
 	return nil, false
 }
 
-// Files are the files of which values are kept: paths in which the last element may
-// be "*".
+// Files are the files of which values are kept: absolute paths in which the last
+// element may be "*".
 func Files() []string {
 	var files []string
 	for _, l := range lists {
@@ -102,7 +102,7 @@ func Files() []string {
 	return files
 }
 
-// listOf returns what is kept of a file or answer; the zero list is not there.
+// listOf returns the entry for a file or output; the zero list if there is none.
 func listOf(name string) list {
 	for _, l := range lists {
 		if match, err := path.Match(l.name, name); match && err == nil {

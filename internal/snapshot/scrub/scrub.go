@@ -8,26 +8,27 @@ import (
 	"strings"
 )
 
-// Class is a kind of words that would tell whose node it is.
+// Class is a kind of words that identify a node or its users.
 type Class string
 
-// The classes that a Scrubber has to be told of; others it knows by their form.
+// The classes of words for Learn. A Scrubber recognizes words of other classes by their
+// form.
 const (
-	UUID   Class = "uuid" // one that is not of the usual form
+	UUID   Class = "uuid" // a UUID of an unusual form
 	Serial Class = "serial"
 	Host   Class = "host"
 	User   Class = "user"
 	Alias  Class = "alias" // of a slice
 	Name   Class = "name"  // of a container
 	Image  Class = "image"
-	// Container is a container's ID, cut off for people.
+	// Container is a container's shortened ID.
 	Container Class = "container"
-	// Version is none: it is a version that looks like an IP address.
+	// Version is a version that looks like an IP address. It is not replaced.
 	Version Class = "version"
 )
 
-// Scrubber replaces what tells whose node it is by stand-ins, numbered in the order
-// in which they are met: the same word has the same stand-in wherever it stands.
+// Scrubber replaces words that identify a node or its users by stand-ins, numbered in
+// the order of occurrence: the same word has the same stand-in everywhere.
 type Scrubber struct {
 	literals map[Class]map[string]bool
 	versions map[string]bool
@@ -37,19 +38,18 @@ type Scrubber struct {
 	root     string          // see Root
 }
 
-// New returns a Scrubber that knows words by their form only.
+// New returns a Scrubber that recognizes words by their form only.
 func New() *Scrubber {
 	return &Scrubber{literals: map[Class]map[string]bool{}, versions: map[string]bool{}, standins: map[Class]map[string]string{}, issued: map[string]bool{}}
 }
 
-// common are words that are no secret as a name, and that mean something else in
-// most texts, or stand in stand-ins.
-var common = strings.Fields(`localhost localdomain local host node gpu gpus docker containerd podman crio cdi metax maca mxdriver opt
+// commonWords are words that identify nobody as a name, because they are common in
+// texts or occur in stand-ins.
+var commonWords = strings.Fields(`localhost localdomain local host node gpu gpus docker containerd podman crio cdi metax maca mxdriver opt
 	dev etc usr var run lib bin sys proc home root tmp dri card none true false null name path kind version default debian ubuntu linux
 	user alias image container mail address key scrubbed`)
 
-// Learn makes the words of a class known. Words that mean nothing by themselves,
-// being short or common, are passed over.
+// Learn adds words of a class. Short and common words are ignored.
 func (s *Scrubber) Learn(class Class, words ...string) {
 	for _, w := range words {
 		w = strings.TrimSpace(w)
@@ -58,9 +58,9 @@ func (s *Scrubber) Learn(class Class, words ...string) {
 			continue
 		}
 		if class == Host {
-			w, _, _ = strings.Cut(w, ".") // its domain goes with it, see hits
+			w, _, _ = strings.Cut(w, ".") // learnedPatterns also matches its domain
 		}
-		if len(w) < 3 || len(w) > 256 || slices.Contains(common, strings.ToLower(w)) || strings.ContainsAny(w, "\n\r\t \"") {
+		if len(w) < 3 || len(w) > 256 || slices.Contains(commonWords, strings.ToLower(w)) || strings.ContainsAny(w, "\n\r\t \"") {
 			continue
 		}
 		if (class == Serial || class == UUID) && len(w) < 5 {
@@ -73,12 +73,12 @@ func (s *Scrubber) Learn(class Class, words ...string) {
 	}
 }
 
-// Root makes texts those of a host whose files stand below dir: the path of dir is
-// taken off, so that paths begin at the host's own "/".
+// Root removes the path dir, below which the host's files are, from paths in all texts,
+// so that they begin at the host's "/".
 func (s *Scrubber) Root(dir string) { s.root = strings.TrimSuffix(dir, "/") }
 
-// unrooted takes the root off where a path begins with it. That of a longer name, or
-// one in the middle of a path, is another's.
+// unrooted removes the root from the beginning of paths. It stays as part of a longer
+// name or in the middle of a path.
 func (s *Scrubber) unrooted(text string) string {
 	if s.root == "" {
 		return text
@@ -101,11 +101,11 @@ func (s *Scrubber) unrooted(text string) string {
 	}
 }
 
-// inPath reports whether a byte is of a path's name, or ends one.
+// inPath reports whether a byte may be part of a path.
 func inPath(c byte) bool { return isWordByte(c) || c >= 0x80 || strings.IndexByte("-./~", c) >= 0 }
 
-// continues reports whether a text goes on with the name that ends before it; a full
-// stop may be one of a sentence.
+// continues reports whether a text continues the name before it. A full stop may end a
+// sentence.
 func continues(text string) bool {
 	if rest := strings.TrimLeft(text, ".-"); len(rest) < len(text) && rest != "" {
 		return inPath(rest[0])
@@ -113,9 +113,9 @@ func continues(text string) bool {
 	return text != "" && text[0] != '/' && text[0] != '.' && inPath(text[0])
 }
 
-// known are the learned words, each where it stands by itself. The domain that follows
-// a host's name goes with it.
-func (s *Scrubber) known() []pattern {
+// learnedPatterns matches each learned word where it is not part of a longer word, and
+// the domain after a host name.
+func (s *Scrubber) learnedPatterns() []pattern {
 	if s.order != nil {
 		return s.order
 	}
@@ -147,8 +147,7 @@ func (s *Scrubber) known() []pattern {
 	return s.order
 }
 
-// Word is the stand-in of a whole word of a class, also where it is too short or
-// common to be known by.
+// Word is the stand-in of a whole word of a class, even if Learn would ignore the word.
 func (s *Scrubber) Word(class Class, w string) string {
 	if w == "" || s.issued[w] {
 		return w
@@ -172,7 +171,7 @@ func (s *Scrubber) Word(class Class, w string) string {
 	return prefix + of[key]
 }
 
-// standin is the nth of a class.
+// standin is the nth stand-in of a class.
 func standin(class Class, w string, n int) string {
 	switch class {
 	case UUID:
@@ -185,8 +184,7 @@ func standin(class Class, w string, n int) string {
 	return fmt.Sprintf("%s-%d", class, n)
 }
 
-// splitUUID parts a word such as "GPU-3fd4ee8f-…" from its prefix, which tells what
-// it is of.
+// splitUUID splits the prefix from a word such as "GPU-3fd4ee8f-…".
 func splitUUID(w string) (prefix, rest string) {
 	for _, p := range []string{"GPU-", "SGPU-"} {
 		if len(w) > len(p) && strings.EqualFold(w[:len(p)], p) {
@@ -199,11 +197,11 @@ func splitUUID(w string) (prefix, rest string) {
 // Text returns a text with stand-ins.
 func (s *Scrubber) Text(text string) string { return s.Path(s.unrooted(text)) }
 
-// Path is Text of a path that begins at the host's own "/" already.
+// Path is Text for a path that already begins at the host's "/".
 func (s *Scrubber) Path(text string) string {
 	lower := strings.ToLower(text)
-	for _, p := range slices.Concat(patterns, s.known(), numbers) {
-		if strings.Contains(lower, p.word) { // nodes with a thousand GPUs have many
+	for _, p := range slices.Concat(patterns, s.learnedPatterns(), addressPatterns) {
+		if strings.Contains(lower, p.word) { // fast check: nodes with a thousand GPUs have many patterns
 			text = p.replace(s, text)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 const one = "3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b"
 
-// learned is a Scrubber of a node with one of everything.
+// learned is a Scrubber that has learned a word of each class.
 func learned() *scrub.Scrubber {
 	s := scrub.New()
 	s.Learn(scrub.Host, "gpu07", "gpu07.corp.example", "opt", "x")
@@ -61,7 +61,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// Many addresses have a stand-in each.
+// Each of many addresses has its own stand-in.
 func TestManyAddresses(t *testing.T) {
 	s, seen := scrub.New(), map[string]bool{}
 	for i := range 2000 {
@@ -138,7 +138,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// indented is a JSON text as it is kept, and another as it is.
+// indented returns a JSON text in the format of Keep, and any other text unchanged.
 func indented(text string) string {
 	body, bom := strings.CutPrefix(text, "\ufeff")
 	var v any
@@ -152,7 +152,7 @@ func indented(text string) string {
 	return map[bool]string{true: "\ufeff"}[bom] + string(data)
 }
 
-// The root of a host is taken off paths that begin with it, and off no others.
+// The root of a host is removed from paths that begin with it, and from no others.
 func TestRoot(t *testing.T) {
 	for _, tt := range []struct{ root, text, want string }{
 		{"/host", "/host/dev/mxcd", "/dev/mxcd"},
@@ -175,7 +175,7 @@ func TestRoot(t *testing.T) {
 	if got := s.Path("/opt/x/y"); got != "/opt/x/y" {
 		t.Errorf("a path of the host became %q", got)
 	}
-	// What does not parse fails at the same column.
+	// A text that does not parse fails at the same column.
 	if got := s.Keep("/etc/docker/daemon.json", `{"path": "/opt/x/y",,}`); got != `{"aaaa": "/aab/c/d",,}` {
 		t.Errorf("a broken file became %q", got)
 	}

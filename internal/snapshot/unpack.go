@@ -11,9 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 )
 
-// Unpack writes the tree to a new directory that only this user can enter, and
-// returns its path and what removes it. Devices are files with a tag there, and no
-// link is followed.
+// Unpack writes the tree to a new directory that only this user can enter, and returns
+// its path and a function that removes it. Devices are written as files with a tag, and
+// no link is followed.
 func (s Snapshot) Unpack() (dir string, remove func() error, err error) {
 	dir, err = os.MkdirTemp("", "metax-ctk-node-")
 	if err != nil {
@@ -25,14 +25,14 @@ func (s Snapshot) Unpack() (dir string, remove func() error, err error) {
 		}
 		return nil
 	}
-	// The names that the kernel gives a process for this directory have no links.
+	// Paths that the kernel reports for files in this directory have no links in them.
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
 	tree := maps.Clone(s.Tree)
 	for p, e := range tree {
 		if d, ok := e.(hosttree.Dir); ok && d.Perm != 0 {
-			tree[p] = hosttree.Dir{Perm: d.Perm | 0o700} // or nobody but root could remove it
+			tree[p] = hosttree.Dir{Perm: d.Perm | 0o700} // otherwise only root could remove it
 		}
 	}
 	if err := tree.WriteInert(dir); err != nil {
@@ -41,8 +41,8 @@ func (s Snapshot) Unpack() (dir string, remove func() error, err error) {
 	return dir, remove, nil
 }
 
-// Unrooted takes the path of an unpacked tree out of what was said of it, so that
-// paths are the host's.
+// Unrooted removes the path of an unpacked tree from a text about it, so that paths are
+// the host's.
 func Unrooted(dir, text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, dir+"/", "/"), dir, "/")
 }
