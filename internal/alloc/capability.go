@@ -1,11 +1,5 @@
 package alloc
 
-import "math/bits"
-
-// power is the exponent of the greatest power of two up to n, 0 if n is 0. Of n
-// GPUs a capability counts the sets of 2, 4, 8 and so on up to 1<<power(n).
-func power(n int) int { return bits.Len(uint(n|1)) - 1 }
-
 // Capability tells which jobs the free GPUs could serve: for each class of link
 // and each size how many disjoint sets they hold at once, the most important
 // count first. Sizes greater than their number are left out. An error is an

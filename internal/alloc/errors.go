@@ -120,5 +120,10 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("pick GPUs: the node has %d; nodes of more than %d are not supported", e.GPUs, e.Max)
 }
 
+// scopeWords says in a sentence where a scope is: "no 4 GPUs free in …".
+var scopeWords = [...]string{
+	Link: "in one MetaXLink domain", Switch: "under one PCIe switch", NUMA: "on one NUMA node", Node: "on one host",
+}
+
 // join lists GPUs: "0,1,4-7".
 func join(gpus []int) string { return wording.Ranges(gpus) }

@@ -74,12 +74,6 @@ func TestErrors(t *testing.T) {
 			"pick GPUs: 1 GPUs requested, but 2 required",
 		},
 		{
-			"no such policy", quads,
-			Request{N: 1, Free: all, Policy: Policy{objective: 9}},
-			&ArgumentError{"policy unknown (9)"},
-			"pick GPUs: policy unknown (9)",
-		},
-		{
 			"no such scope", quads,
 			Request{N: 1, Free: all, Scope: 9},
 			&ArgumentError{"scope unknown (9)"},

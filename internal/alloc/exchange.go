@@ -73,7 +73,7 @@ func newExchange(s *scale, q question, group, gpus []int) *exchange {
 func (e *exchange) value(weight, pull int) [2]int {
 	cut := pull - 2*weight
 	if e.q.policy.objective == weighted {
-		return [2]int{int(e.q.policy.gain)*weight - int(e.q.policy.loss)*cut}
+		return [2]int{int(e.q.policy.score(int64(weight), int64(cut)))}
 	}
 	return [2]int{weight, -cut}
 }

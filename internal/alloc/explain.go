@@ -1,50 +1,6 @@
 package alloc
 
-import (
-	"slices"
-
-	"github.com/metax-ctk/container-toolkit/internal/topology"
-)
-
-// Explanation says why a set of GPUs was chosen. Its JSON form only ever grows.
-type Explanation struct {
-	Policy string    `json:"policy"`
-	Chosen Candidate `json:"chosen"`
-	// RunnerUp is the best other set; nil if no other meets the request.
-	RunnerUp *Candidate `json:"runnerUp,omitempty"`
-	// DecidedBy is the first component of Key in which the two differ.
-	DecidedBy Component `json:"decidedBy,omitempty"`
-	// Key lists the components in the order in which the policy compares them.
-	Key []Component `json:"key"`
-	// Exact says that it is proven that no other set is better than the chosen
-	// one, and none but that better than the runner-up.
-	Exact bool `json:"exact"`
-	// Joint says that the set was chosen together with those of other requests, so
-	// that a runner-up may be better by itself.
-	Joint bool `json:"joint,omitempty"`
-}
-
-// Candidate is a set of GPUs with what it was judged by.
-type Candidate struct {
-	GPUs       []int         `json:"gpus,omitempty"`
-	Class      topology.Kind `json:"class"`
-	Capability []Count       `json:"capability"` // of the GPUs
-	Weight     int           `json:"weight"`
-	Rest       []Count       `json:"rest"` // the capability of the free GPUs that remain
-	Cut        int           `json:"cut"`
-	Locality   int           `json:"locality"`
-	// What single policies judge by besides; 0 where it is no part of the policy.
-	Score float64 `json:"score,omitempty"` // Weighted: gain·weight − loss·cut
-	Jobs  int     `json:"jobs,omitempty"`  // MTF: the jobs that would fill the node, after less before
-}
-
-// Count says that as many disjoint sets of Size GPUs can be served at once, each
-// with a ring of links of Class or better.
-type Count struct {
-	Class topology.Kind `json:"class"`
-	Size  int           `json:"size"`
-	Sets  int           `json:"sets"`
-}
+import "slices"
 
 // maxBarred bounds how many sets are looked at for a runner-up, maxBarredSearch
 // where each of them is searched for.

@@ -3,51 +3,7 @@ package alloc
 import (
 	"cmp"
 	"slices"
-
-	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
-
-// rank is how well two GPUs are joined: by class of link first, then by how near
-// they sit, then by the link's weight.
-type rank struct {
-	kind   topology.Kind
-	local  topology.Locality
-	weight int32
-}
-
-func (r rank) compare(o rank) int {
-	return cmp.Or(cmp.Compare(r.kind, o.kind), cmp.Compare(r.local, o.local), cmp.Compare(r.weight, o.weight))
-}
-
-// class is the link class of GPUs i and j.
-func (s *scale) class(i, j int) topology.Kind { return s.g.Kind(i, j).Class() }
-
-// place is how near two GPUs are known to sit: as their places say, or nearer if
-// the link that the host states is one of PCIe's, which is all that a bare matrix
-// has. GPUs of two NUMA nodes are apart, whatever is stated.
-func (s *scale) place(i, j int) topology.Locality {
-	local := s.g.Locality(i, j)
-	if local == topology.OtherNUMA {
-		return local
-	}
-	near := topology.LocalityUnknown
-	switch s.g.Kind(i, j) {
-	case topology.PIX:
-		near = topology.SameSwitch
-	case topology.PXB:
-		near = topology.SeveralBridges
-	case topology.PHB:
-		near = topology.SameHostBridge
-	case topology.NODE:
-		near = topology.SameNUMA
-	}
-	return max(local, near)
-}
-
-// rank is the rank of GPUs i and j.
-func (s *scale) rank(i, j int) rank {
-	return rank{s.class(i, j), s.place(i, j), int32(s.weight(i, j))}
-}
 
 // domain is a vertex of a hierarchy of GPUs: a set of them with the smaller ones
 // that it consists of.
@@ -124,6 +80,26 @@ func (d *domain) nests(s *scale) bool {
 		}
 	}
 	return true
+}
+
+// regardless is the hierarchy of the same graph weighed by kind: domains whose
+// ranks differ in the weight alone are one.
+func (d *domain) regardless() *domain {
+	r := rank{kind: d.rank.kind, local: d.rank.local}
+	w := &domain{gpus: d.gpus, rank: r}
+	if len(d.inside) > 0 {
+		w.rank.weight = int32(kindWeights[r.kind])
+	}
+	for _, in := range d.inside {
+		in = in.regardless()
+		if len(in.inside) > 0 && in.rank == w.rank {
+			w.inside = append(w.inside, in.inside...)
+		} else {
+			w.inside = append(w.inside, in)
+		}
+	}
+	slices.SortFunc(w.inside, func(a, b *domain) int { return cmp.Compare(a.gpus[0], b.gpus[0]) })
+	return w
 }
 
 // edge joins GPUs a and b.

@@ -11,13 +11,13 @@ import (
 )
 
 // sketch writes a hierarchy as "SYS{MX{0 1} 2}".
-func (d *domain) sketch() string {
+func sketch(d *domain) string {
 	if len(d.inside) == 0 {
 		return fmt.Sprint(d.gpus[0])
 	}
 	var parts []string
 	for _, in := range d.inside {
-		parts = append(parts, in.sketch())
+		parts = append(parts, sketch(in))
 	}
 	return d.rank.kind.String() + "{" + strings.Join(parts, " ") + "}"
 }
@@ -62,7 +62,7 @@ func TestHierarchy(t *testing.T) {
 		{"cube mesh", "MX{MX{MX{0 1} MX{2 3}} MX{MX{4 5} MX{6 7}}}", false},
 	} {
 		root, nests := hierarchy(byKind(named(t, c.node)))
-		if got := root.sketch(); got != c.want || nests != c.nests {
+		if got := sketch(root); got != c.want || nests != c.nests {
 			t.Errorf("%s: %s, nests %v; want %s, %v", c.node, got, nests, c.want, c.nests)
 		}
 		if want := []int{0, 1, 2, 3, 4, 5, 6, 7}; !slices.Equal(root.gpus, want) {

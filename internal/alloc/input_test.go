@@ -148,10 +148,10 @@ func TestWeights(t *testing.T) {
 			t.Errorf("%d-%d weighs %d and %d, want %d and %d", c.i, c.j, a, b, c.kind, c.bandwidth)
 		}
 	}
-	if _, err := NewWeighted(g, numWeights); err == nil {
+	if _, err := NewWeighted(g, Weights(len(allWeights))); err == nil {
 		t.Error("a way to weigh that is none")
 	}
-	for w := range numWeights {
+	for _, w := range allWeights {
 		if back, err := ParseWeights(w.String()); err != nil || back != w {
 			t.Errorf("%v reads as %v, %v", w, back, err)
 		}

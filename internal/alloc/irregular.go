@@ -18,7 +18,7 @@ type irregular struct {
 }
 
 func newIrregular(s *scale, root *domain) *irregular {
-	return &irregular{scale: s, closure: newTree(root), kinds: classes(s.g)}
+	return &irregular{scale: s, closure: newTree(root), kinds: s.classes()}
 }
 
 // compared is what sets are compared by here: the capability of a set is only
@@ -164,7 +164,7 @@ func (x *irregular) judge(q question, gpus []int) Candidate {
 	}
 	switch q.policy.objective {
 	case weighted:
-		c.Score = float64(q.policy.gain*int64(c.Weight)-q.policy.loss*int64(c.Cut)) / 1000
+		c.Score = float64(q.policy.score(int64(c.Weight), int64(c.Cut))) / 1000
 	case mtf:
 		c.Jobs = x.closure.jobsLeft(q.free, gpus) - x.closure.jobsLeft(q.free, nil)
 	}

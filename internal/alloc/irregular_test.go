@@ -70,7 +70,7 @@ func irregularQuestion(r *rand.Rand, g *topology.Graph) question {
 		q.barred = slices.Sorted(slices.Values(q.free[q.n:][:1+r.IntN(len(q.free)-q.n)]))
 	}
 	if r.IntN(3) == 0 {
-		q.scope = Scope(r.IntN(int(numScopes)))
+		q.scope = scopes[r.IntN(len(scopes))]
 	}
 	q.free = slices.Sorted(slices.Values(q.free))
 	return q
@@ -97,7 +97,7 @@ func TestIrregularAgainstTable(t *testing.T) {
 			}
 			demanded(t, q, got.gpus)
 			right, mine := table.figures(q, got.gpus), x.figures(q, got.gpus)
-			if got.class != right.Class || got.method != "exchange" || !table().within(q.scope, setOf(got.gpus)) {
+			if got.class != right.Class || got.method != "exchange" || !table.load().within(q.scope, setOf(got.gpus)) {
 				t.Fatalf("%+v: %+v, class %v", q, got, right.Class)
 			}
 			for i, c := range mine.Capability {

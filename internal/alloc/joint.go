@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // Want is one of several requests that are answered together.
@@ -69,15 +67,15 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 		answers, err := p.serveInOrders(free, wants, order, explain)
 		return Joint{Answers: answers, Method: "orders"}, err
 	}
-	j := jointSearch{table: p.table(), rest: !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != Binpack })}
+	var sizes []int
 	for _, i := range order {
-		j.sizes = append(j.sizes, wants[i].N)
+		sizes = append(sizes, wants[i].N)
 	}
-	sets := j.solve(setOf(free))
+	sets := p.table.together(free, sizes, !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != Binpack }))
 	answers := make([]Answer, len(wants))
 	rest := slices.Clone(free)
 	for at, i := range order {
-		a, err := p.Pick(Request{N: wants[i].N, Free: rest, Required: sets[at].gpus(), Policy: wants[i].Policy})
+		a, err := p.Pick(Request{N: wants[i].N, Free: rest, Required: sets[at], Policy: wants[i].Policy})
 		if err != nil {
 			return Joint{}, &WantError{i, err}
 		}
@@ -106,77 +104,4 @@ func largestFirst(wants []Want) []int {
 		return cmp.Or(cmp.Compare(y.N, x.N), cmp.Compare(x.Policy.String(), y.Policy.String()))
 	})
 	return order
-}
-
-// jointSearch looks for the best disjoint sets of given sizes.
-type jointSearch struct {
-	*table
-	sizes []int
-	rest  bool // what remains counts before the sets
-	free  set
-	best  []map[set]jointBest // by stage and what is left
-}
-
-// jointValue is what sets are worth together, most important first.
-type jointValue [6]int64
-
-// jointBest is the best way to serve the Wants from some stage on.
-type jointBest struct {
-	value jointValue
-	take  set // by the first of them
-}
-
-func (j *jointSearch) solve(free set) []set {
-	j.free = free
-	j.best = make([]map[set]jointBest, len(j.sizes))
-	for i := range j.best {
-		j.best[i] = map[set]jointBest{}
-	}
-	j.serve(0, free)
-	sets := make([]set, len(j.sizes))
-	for i := range sets {
-		sets[i] = j.best[i][free].take
-		free &^= sets[i]
-	}
-	return sets
-}
-
-// serve is the value of the best sets for the Wants from stage i on.
-func (j *jointSearch) serve(i int, left set) jointValue {
-	if i == len(j.sizes) {
-		return j.value(0, int64(j.facts[left].capability), -j.cut(j.free&^left, left))
-	}
-	if known, ok := j.best[i][left]; ok {
-		return known.value
-	}
-	var best jointBest
-	all := subsetsOf(left, j.sizes[i])
-	for s, ok := all.first(); ok; s, ok = all.after(s) {
-		v := j.value(s, 0, 0)
-		for k, more := range j.serve(i+1, left&^s) {
-			v[k] += more
-		}
-		if by := slices.Compare(v[:], best.value[:]); best.take == 0 || by > 0 || by == 0 && s.before(best.take) {
-			best = jointBest{v, s}
-		}
-	}
-	j.best[i][left] = best
-	return best.value
-}
-
-// value is the part of a set in the value of all, or that of the rest.
-func (j *jointSearch) value(s set, rest, cut int64) jointValue {
-	if s == 0 {
-		if j.rest {
-			return jointValue{0, rest, cut}
-		}
-		return jointValue{0, 0, 0, rest, cut}
-	}
-	f := j.facts[s]
-	// One more set of a class weighs more than all sets of the better classes.
-	classes := -int64(1) << (5 * (int(topology.MX) - int(f.class)))
-	if j.rest {
-		return jointValue{classes, 0, 0, int64(f.capability), int64(f.weight), int64(f.locality)}
-	}
-	return jointValue{classes, int64(f.capability), int64(f.weight), 0, 0, int64(f.locality)}
 }

@@ -6,9 +6,9 @@ package alloc
 // not within free, free names a GPU that is not there, or the node has more than
 // 16 GPUs.
 func (p *Picker) PickMask(policy Policy, free, required uint32, n int) (gpus uint32, ok bool) {
-	if p.table == nil || !policy.valid() || free>>p.gpus != 0 || required&^free != 0 {
+	if p.table == nil || free>>p.gpus != 0 || required&^free != 0 {
 		return 0, false
 	}
-	s := p.table().best(query{policy: policy, free: set(free), required: set(required), n: n})
+	s := p.table.load().best(query{policy: policy, free: set(free), required: set(required), n: n})
 	return uint32(s), s != 0
 }

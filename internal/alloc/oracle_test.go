@@ -1,6 +1,8 @@
 package alloc
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -128,7 +130,8 @@ func (o *oracle) key(policy Policy, s, rest uint32) [][]int {
 	case binpack:
 		return [][]int{class, restCapability, cut, capability, weight, local}
 	case weighted:
-		return [][]int{{int(policy.gain)*weight[0] + int(policy.loss)*cut[0]}}
+		gain, loss := factors(policy)
+		return [][]int{{gain*weight[0] + loss*cut[0]}}
 	case mtf:
 		return [][]int{{o.buddies(s|rest) - o.buddies(rest)}, class, cut}
 	case first:
@@ -251,6 +254,15 @@ func (o *oracle) inside(scope Scope, s uint32) bool {
 		}
 	}
 	return scope != Link || o.class(s) == topology.MX
+}
+
+// factors are those of Weighted as its name has them, in thousandths.
+func factors(policy Policy) (gain, loss int) {
+	var a, b float64
+	if _, err := fmt.Sscanf(policy.String(), "weighted:%g,%g", &a, &b); err != nil {
+		panic(err)
+	}
+	return int(math.Round(1000 * a)), int(math.Round(1000 * b))
 }
 
 func holds(s uint32, gpu int) bool { return s>>gpu&1 == 1 }

@@ -16,8 +16,8 @@ import (
 
 var policies = Policies()
 
-// compare tells which of two candidates the policy prefers.
-func (p Policy) compare(a, b Candidate) (int, Component) { return compareBy(p.key(), a, b) }
+// preferred reports which of two candidates the policy prefers: 1 the first, -1 the second, and what decides.
+func preferred(p Policy, a, b Candidate) (int, Component) { return compareBy(p.key(), a, b) }
 
 // verify compares one answer, its runner-up and what decided with the oracle's.
 func verify(t *testing.T, p *Picker, o *oracle, r Request) {
@@ -125,7 +125,7 @@ func TestEveryState(t *testing.T) {
 func ask(r *rand.Rand, n int) Request {
 	perm := r.Perm(n)
 	free := perm[:1+r.IntN(n)]
-	q := Request{N: 1 + r.IntN(len(free)), Free: free, Policy: policies[r.IntN(len(policies))], Scope: Scope(r.IntN(int(numScopes)))}
+	q := Request{N: 1 + r.IntN(len(free)), Free: free, Policy: policies[r.IntN(len(policies))], Scope: scopes[r.IntN(len(scopes))]}
 	q.Required = slices.Sorted(slices.Values(free[:r.IntN(q.N+1)]))
 	if r.IntN(2) == 0 {
 		q.Required, q.Scope = nil, Any
@@ -200,7 +200,7 @@ func TestRelabelled(t *testing.T) {
 			}
 			x, y := a.Explanation.Chosen, b.Explanation.Chosen
 			x.GPUs, y.GPUs = nil, nil
-			if by, component := req.Policy.compare(x, y); by != 0 {
+			if by, component := preferred(req.Policy, x, y); by != 0 {
 				t.Errorf("%s, %+v renumbered by %v: the %v differs (-before +after):\n%s", name, req, perm, component, cmp.Diff(x, y))
 			}
 		}
@@ -272,7 +272,6 @@ func TestPickMaskRefuses(t *testing.T) {
 		{"a GPU that is not there", p, Spread, 0x100, 0, 1},
 		{"required not free", p, Spread, 0x0f, 0x10, 2},
 		{"more required than asked", p, Spread, 0xff, 0x07, 2},
-		{"no such policy", p, Policy{objective: numObjectives}, 0xff, 0, 2},
 		{"too many GPUs", New(graph(t, build(17, 1, 0, domains(17, "NODE", "NODE")))), Spread, 0xff, 0, 2},
 		{"no GPU at all", New(graph(t, build(0, 1, 0, nil))), Spread, 0, 0, 1},
 	} {
@@ -293,7 +292,7 @@ func FuzzPick(f *testing.F) {
 		if n == 0 || int(n) > size(from) {
 			return
 		}
-		req := Request{N: int(n), Free: members(from), Policy: policies[int(choice)%len(policies)], Scope: Scope(choice % uint8(numScopes))}
+		req := Request{N: int(n), Free: members(from), Policy: policies[int(choice)%len(policies)], Scope: scopes[int(choice)%len(scopes)]}
 		verify(t, New(g), newOracle(g), req)
 	})
 }

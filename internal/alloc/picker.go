@@ -16,8 +16,8 @@ const MaxGPUs = 4096
 type Picker struct {
 	gpus  int
 	scale *scale
-	table tableSolver // of a small graph, otherwise nil
-	large *large      // of a graph of more than maxComplete GPUs, otherwise nil
+	table *tableSolver // of a small graph, otherwise nil
+	large *large       // of a graph of more than maxComplete GPUs, otherwise nil
 }
 
 // solver finds the best set for a question that has as many free GPUs as it asks
@@ -28,16 +28,6 @@ type solver interface {
 	solve(q question) (s solution, ok bool)
 	// figures are what the policy judges these GPUs by.
 	figures(q question, gpus []int) Candidate
-}
-
-// solution is a solver's part of an Answer.
-type solution struct {
-	gpus   []int
-	class  topology.Kind
-	method string
-	// bounded says that the search did not look at all that might be better, or
-	// where there is no set, might be one.
-	bounded bool
 }
 
 // New returns a Picker for the graph, which must not change any more. It is
@@ -51,7 +41,7 @@ func New(g *topology.Graph) *Picker {
 func NewWeighted(g *topology.Graph, w Weights) (*Picker, error) {
 	s, err := newScale(g, w)
 	if err != nil {
-		return nil, err
+		return nil, &ArgumentError{Reason: err.Error()}
 	}
 	return newPicker(g, s), nil
 }
@@ -91,8 +81,8 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	if p.solver() == nil {
 		return Answer{}, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
 	}
-	if missing := q.missing(); len(missing) > 0 {
-		return Answer{}, p.requiredError(q, missing)
+	if gone := missing(q); len(gone) > 0 {
+		return Answer{}, p.requiredError(q, gone)
 	}
 	if q.n > len(q.free) {
 		return Answer{}, &InsufficientError{Need: q.n, Free: len(q.free), Of: p.gpus}

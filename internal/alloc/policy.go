@@ -6,84 +6,14 @@ import (
 	"strings"
 )
 
-// Policy is what makes one set of GPUs better than another. The zero Policy is
-// Spread. Policies can be compared with ==.
-type Policy struct {
-	objective objective
-	// of Weighted alone, in thousandths: what the weight of the set and that of
-	// the cut count
-	gain, loss int64
-}
-
-type objective uint8
-
-const (
-	spread objective = iota
-	binpack
-	weighted
-	mtf
-	first
-	numObjectives
-)
-
-// The policies without parameters. Spread and Binpack put the class of the set
-// first, so that they never leave a link domain without need.
-var (
-	// Spread wants the best-linked set, and among equals the one that leaves the
-	// most capable rest. Alias "compact".
-	Spread = Policy{objective: spread}
-	// Binpack wants the set that leaves the most capable rest and cuts the least,
-	// and among equals the best-linked one. Alias "preserve".
-	Binpack = Policy{objective: binpack}
-	// MTF wants the set after which the fewest jobs of 8, 4, 2 and 1 GPUs would
-	// fill the node: Kunlunxin's measure of fragmentation.
-	MTF = Policy{objective: mtf}
-	// First takes GPUs in the order of their indices.
-	First = Policy{objective: first}
-)
-
-// maxFactor bounds the factors of Weighted, so that no sum overflows.
-const maxFactor = 1000
-
-// Weighted wants the greatest gain·weight − loss·cut; HAMi scores sGPU with 10
-// and 1. The factors are from 0 to 1000 and count in thousandths; both 0 is an
-// error, as is NaN.
-func Weighted(gain, loss float64) (Policy, error) {
-	for _, f := range []float64{gain, loss} {
-		if !(f >= 0 && f <= maxFactor) { // NaN is neither
-			return Policy{}, fmt.Errorf("factor %v: want a number from 0 to %d", f, maxFactor)
-		}
-	}
-	p := Policy{objective: weighted, gain: thousandths(gain), loss: thousandths(loss)}
-	if p.gain == 0 && p.loss == 0 {
-		return Policy{}, fmt.Errorf("factors %v and %v: one must be at least 0.001", gain, loss)
-	}
-	return p, nil
-}
-
-func thousandths(f float64) int64 { return int64(f*1000 + 0.5) }
-
-var objectiveNames = []string{"spread", "binpack", "weighted", "mtf", "first"}
-
 // PolicyWords lists what ParsePolicy takes, for a message or a help text.
 const PolicyWords = "spread (or compact), binpack (or preserve), weighted:GAIN,LOSS, mtf, first"
 
 // Policies are all policies without parameters, and Weighted by HAMi's factors.
 func Policies() []Policy {
-	return []Policy{Spread, Binpack, {objective: weighted, gain: 10_000, loss: 1000}, MTF, First}
+	hami, _ := Weighted(10, 1) // both factors are within the bounds
+	return []Policy{Spread, Binpack, hami, MTF, First}
 }
-
-// String is the policy's name, such as "spread" or "weighted:10,1".
-func (p Policy) String() string {
-	s := name(objectiveNames, p.objective)
-	if p.objective == weighted {
-		s += ":" + decimal(p.gain) + "," + decimal(p.loss)
-	}
-	return s
-}
-
-// decimal writes thousandths as a number.
-func decimal(v int64) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
 
 // Retired returns a warning about a policy that older versions had, for which
 // ParsePolicy returns Spread; it is empty for any other text.
@@ -116,12 +46,9 @@ func ParsePolicy(s string) (Policy, error) {
 		return p, nil
 	}
 	for _, p := range Policies() {
-		if p.objective != weighted && p.String() == s {
+		if p.String() == s {
 			return p, nil
 		}
 	}
 	return Policy{}, fmt.Errorf("policy %q is not known; want %s", s, PolicyWords)
 }
-
-// valid reports whether p is one of the policies.
-func (p Policy) valid() bool { return p.objective < numObjectives }

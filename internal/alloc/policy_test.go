@@ -107,8 +107,8 @@ func TestFigures(t *testing.T) {
 		{ByJobs, 2, "+2"},
 		{ByOrder, nil, ""},
 	} {
-		if diff := cmp.Diff(tc.want, tc.of.figure(c)); diff != "" || tc.of.cell(c) != tc.cell {
-			t.Errorf("%v: %q, want %q (-want +got):\n%s", tc.of, tc.of.cell(c), tc.cell, diff)
+		if diff := cmp.Diff(tc.want, figure(tc.of, c)); diff != "" || cell(tc.of, c) != tc.cell {
+			t.Errorf("%v: %q, want %q (-want +got):\n%s", tc.of, cell(tc.of, c), tc.cell, diff)
 		}
 	}
 }

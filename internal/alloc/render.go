@@ -27,12 +27,12 @@ var legend = []struct {
 // table, in the order in which they were compared; an arrow marks what decided. It
 // ends with a newline.
 func (e *Explanation) Text(figures bool) string {
-	text := e.Chosen.links() + "\n" + e.Chosen.leaves() + e.sentence() + "\n"
+	text := links(e.Chosen) + "\n" + leaves(e.Chosen) + e.sentence() + "\n"
 	switch {
 	case len(e.Chosen.GPUs) < 2:
-		text = e.Chosen.leaves() + e.sentence() + "\n"
+		text = leaves(e.Chosen) + e.sentence() + "\n"
 	case e.RunnerUp != nil && e.DecidedBy == ByClass && !e.inferior():
-		text = fmt.Sprintf("%s; the next best, %s, would %s\n", e.Chosen.links(), join(e.RunnerUp.GPUs), e.RunnerUp.crosses()) + e.Chosen.leaves()
+		text = fmt.Sprintf("%s; the next best, %s, would %s\n", links(e.Chosen), join(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
 	}
 	if figures {
 		text += "\n" + e.table()
@@ -41,7 +41,7 @@ func (e *Explanation) Text(figures bool) string {
 }
 
 // links says how several GPUs are linked.
-func (c Candidate) links() string {
+func links(c Candidate) string {
 	switch {
 	case c.Class == topology.Unknown:
 		return "the links among " + join(c.GPUs) + " are not known"
@@ -54,7 +54,7 @@ func (c Candidate) links() string {
 }
 
 // crosses says what the links of a set of a class below MX cross.
-func (c Candidate) crosses() string {
+func crosses(c Candidate) string {
 	if c.Class == topology.Unknown {
 		return "have links that are not known"
 	}
@@ -63,7 +63,7 @@ func (c Candidate) crosses() string {
 
 // leaves is a line on the best that remains for the next job; empty where no links
 // tell.
-func (c Candidate) leaves() string {
+func leaves(c Candidate) string {
 	for _, count := range c.Rest {
 		switch {
 		case count.Sets == 1:
@@ -95,7 +95,7 @@ func (e *Explanation) table() string {
 		if e.DecidedBy == component {
 			head = "→ " + head
 		}
-		row(head, component.cell)
+		row(head, func(c Candidate) string { return cell(component, c) })
 	}
 	w.Flush() // a strings.Builder takes everything
 	b.WriteByte('\n')
@@ -176,8 +176,8 @@ func difference(a, b []Count) string {
 }
 
 // cell is the component's value for a candidate, short.
-func (c Component) cell(of Candidate) string {
-	switch v := c.figure(of).(type) {
+func cell(c Component, of Candidate) string {
+	switch v := figure(c, of).(type) {
 	case nil:
 		return ""
 	case []Count:
@@ -192,6 +192,29 @@ func (c Component) cell(of Candidate) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// figure is a component's value for a candidate; nil for ByOrder, which has none.
+func figure(c Component, of Candidate) any {
+	switch c {
+	case ByClass:
+		return of.Class
+	case ByCapability:
+		return of.Capability
+	case ByWeight:
+		return of.Weight
+	case ByRest:
+		return of.Rest
+	case ByCut:
+		return of.Cut
+	case ByLocality:
+		return of.Locality
+	case ByScore:
+		return of.Score
+	case ByJobs:
+		return of.Jobs
+	}
+	return nil
 }
 
 // Room writes a capability as "MX 1×4 2×2, NODE 1×4 2×2": one set of four or

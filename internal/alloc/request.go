@@ -40,18 +40,6 @@ type Answer struct {
 	Explanation *Explanation // nil unless requested
 }
 
-// question is a Request that makes sense: n is positive, and the lists are
-// ascending and name each GPU of the graph at most once.
-type question struct {
-	n              int
-	free, required []int
-	// barred are GPUs that are free and may not be picked, as the second best set
-	// lacks one of the best; ascending, none of them required.
-	barred []int
-	policy Policy
-	scope  Scope
-}
-
 // check turns r into a question about a graph of so many GPUs. The error is an
 // *ArgumentError.
 func (r Request) check(gpus int) (question, error) {
@@ -61,11 +49,9 @@ func (r Request) check(gpus int) (question, error) {
 	switch {
 	case r.N <= 0:
 		return bad("%d GPUs requested; want at least 1", r.N)
-	case !r.Policy.valid():
-		return bad("policy %v", r.Policy)
-	case r.Scope >= numScopes:
+	case !slices.Contains(scopes, r.Scope):
 		return bad("scope %v", r.Scope)
-	case r.Sizes >= numSizeRules:
+	case !slices.Contains(sizeRules, r.Sizes):
 		return bad("size rule %v", r.Sizes)
 	case len(r.Required) > r.N:
 		return bad("%d GPUs requested, but %d required", r.N, len(r.Required))
@@ -93,7 +79,7 @@ func (r Request) check(gpus int) (question, error) {
 }
 
 // missing returns the required GPUs that are not free.
-func (q question) missing() []int {
+func missing(q question) []int {
 	return slices.DeleteFunc(slices.Clone(q.required), func(g int) bool {
 		_, free := slices.BinarySearch(q.free, g)
 		return free

@@ -71,7 +71,7 @@ func (p *Picker) scoreOf(r Request) (NodeScore, error) {
 
 // worst is the worst class among all pairs of the node; MX where there is none.
 func (p *Picker) worst() topology.Kind {
-	all := classes(p.scale.g)
+	all := p.scale.classes()
 	if len(all) == 0 {
 		return topology.MX
 	}
@@ -146,7 +146,11 @@ func (s NodeScore) candidate() Candidate {
 // that set; of sets of the same weight, of the first by its indices. Errors are
 // those of Pick.
 func (p *Picker) Heaviest(free []int, n int) (weight, cut int, err error) {
-	r := Request{N: n, Free: free, Policy: Policy{objective: weighted, gain: 1000}}
+	heaviest, err := Weighted(1, 0)
+	if err != nil {
+		return 0, 0, err
+	}
+	r := Request{N: n, Free: free, Policy: heaviest}
 	a, err := p.Pick(r)
 	if err != nil {
 		return 0, 0, err

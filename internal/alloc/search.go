@@ -142,7 +142,7 @@ func (v *valuer) value(c Component, s, rest set) int64 {
 	case ByLocality:
 		return int64(v.facts[s].locality)
 	case ByScore:
-		return v.policy.gain*int64(v.facts[s].weight) - v.policy.loss*v.cut(s, rest)
+		return v.policy.score(int64(v.facts[s].weight), v.cut(s, rest))
 	case ByJobs:
 		return -int64(v.jobs[rest])
 	}

@@ -2,7 +2,6 @@ package alloc
 
 import (
 	"math/bits"
-	"slices"
 	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -46,42 +45,42 @@ type facts struct {
 func countBits(size int) int { return bits.Len(uint(maxTable / size)) }
 
 // tableSolver builds its table when it is first needed.
-type tableSolver func() *table
+type tableSolver struct{ load func() *table }
 
-func newTable(s *scale) tableSolver {
-	return sync.OnceValue(func() *table { return buildTable(s) })
+func newTable(s *scale) *tableSolver {
+	return &tableSolver{sync.OnceValue(func() *table { return buildTable(s) })}
 }
 
-// sets turns a question into one of sets.
-func (q question) sets() query {
+// queryOf turns a question into one of sets.
+func queryOf(q question) query {
 	return query{
 		policy: q.policy, scope: q.scope, n: q.n,
 		free: setOf(q.free), required: setOf(q.required), barred: setOf(q.barred),
 	}
 }
 
-func (load tableSolver) solve(q question) (solution, bool) {
-	t := load()
-	best := t.best(q.sets())
+func (s *tableSolver) solve(q question) (solution, bool) {
+	t := s.load()
+	best := t.best(queryOf(q))
 	if best == 0 {
 		return solution{}, false
 	}
 	return solution{gpus: best.gpus(), class: t.facts[best].class, method: "table"}, true
 }
 
-func (load tableSolver) figures(q question, gpus []int) Candidate {
-	t := load()
-	asked := q.sets()
+func (s *tableSolver) figures(q question, gpus []int) Candidate {
+	t := s.load()
+	asked := queryOf(q)
 	v := t.valuer(asked)
-	s := setOf(gpus)
-	f, rest := t.facts[s], asked.free&^s
+	x := setOf(gpus)
+	f, rest := t.facts[x], asked.free&^x
 	c := Candidate{
-		GPUs: gpus, Class: f.class, Capability: t.capability(s), Weight: int(f.weight),
-		Rest: t.capability(rest), Cut: int(t.cut(s, rest)), Locality: int(f.locality),
+		GPUs: gpus, Class: f.class, Capability: t.capability(x), Weight: int(f.weight),
+		Rest: t.capability(rest), Cut: int(t.cut(x, rest)), Locality: int(f.locality),
 	}
 	switch q.policy.objective {
 	case weighted:
-		c.Score = float64(v.value(ByScore, s, rest)) / 1000
+		c.Score = float64(q.policy.score(int64(c.Weight), int64(c.Cut))) / 1000
 	case mtf:
 		c.Jobs = int(v.jobs[rest]) - int(v.jobs[asked.free])
 	}
@@ -89,10 +88,9 @@ func (load tableSolver) figures(q question, gpus []int) Candidate {
 }
 
 func buildTable(s *scale) *table {
-	g := s.g
-	t := &table{facts: make([]facts, 1<<g.Len()), twins: s.twins()}
+	t := &table{facts: make([]facts, 1<<s.g.Len()), twins: twinsOf(s)}
 	t.sumPairs(s)
-	t.countSets(g)
+	t.countSets(s)
 	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(s) })
 	for o := range t.picks {
 		t.picks[o] = sync.OnceValue(func() [][maxComplete + 1]set { return t.complete(Policy{objective: objective(o)}) })
@@ -135,11 +133,11 @@ func (t *table) sumPairs(s *scale) {
 
 // countSets fills in class and capability. Every set fits the worst class, so
 // that is never computed, and not counted unless it is the only one.
-func (t *table) countSets(g *topology.Graph) {
-	for size := 1 << power(g.Len()); size > 1; size /= 2 {
+func (t *table) countSets(s *scale) {
+	for size := 1 << power(s.g.Len()); size > 1; size /= 2 {
 		t.sizes = append(t.sizes, size)
 	}
-	t.classes = classes(g)
+	t.classes = s.classes()
 	if last := len(t.classes) - 1; last > 0 {
 		for x := range t.facts {
 			t.facts[x].class = max(t.facts[x].class, t.classes[last])
@@ -147,7 +145,7 @@ func (t *table) countSets(g *topology.Graph) {
 		t.classes = t.classes[:last]
 	}
 	for _, c := range t.classes {
-		fit := fits(neighbours(g, c))
+		fit := fits(neighbours(s, c))
 		for x := range fit {
 			if fit[x] {
 				t.facts[x].class = max(t.facts[x].class, c)
@@ -162,27 +160,13 @@ func (t *table) countSets(g *topology.Graph) {
 	}
 }
 
-// classes are those that occur among the pairs of the graph, best first.
-func classes(g *topology.Graph) []topology.Kind {
-	return slices.DeleteFunc(topology.Classes(), func(k topology.Kind) bool {
-		for i := range g.Len() {
-			for j := range i {
-				if g.Kind(i, j).Class() == k {
-					return false
-				}
-			}
-		}
-		return true
-	})
-}
-
 // neighbours are, for each GPU, those that a link of class c or better joins it
 // with.
-func neighbours(g *topology.Graph, c topology.Kind) []set {
-	n := make([]set, g.Len())
+func neighbours(s *scale, c topology.Kind) []set {
+	n := make([]set, s.g.Len())
 	for i := range n {
 		for j := range n {
-			if i != j && g.Kind(i, j).Class() >= c {
+			if i != j && s.class(i, j) >= c {
 				n[i] |= 1 << j
 			}
 		}

@@ -100,14 +100,14 @@ func (t *tree) best(q question) (best solution, ok bool) {
 // false if there is none.
 func (t *tree) choose(q question, f flavor) (best solution, ok bool) {
 	m := t.memory
-	p := m.look(t.dendrogram, m.view(t.dendrogram, f), q.states(len(t.dendrogram.leaf)))
+	p := m.look(t.dendrogram, m.view(t.dendrogram, f), statesOf(q, len(t.dendrogram.leaf)))
 	if q.n < p.lo || q.n > p.hi {
 		return best, false
 	}
 	if f.mtf {
 		p.pool = p.pool.shed()
 	}
-	c := m.grow(m.layout(q.layout(), t.dendrogram), p, m.ranks[p.rank], q.n, q.n)
+	c := m.grow(m.layout(layoutOf(q), t.dendrogram), p, m.ranks[p.rank], q.n, q.n)
 	if c.rows&1 == 0 || c.words[0][c.at(0, q.n)] < hardly {
 		return best, false
 	}
@@ -123,7 +123,7 @@ func (t *tree) choose(q question, f flavor) (best solution, ok bool) {
 }
 
 // states are the states of so many GPUs.
-func (q question) states(gpus int) []state {
+func statesOf(q question, gpus int) []state {
 	states := make([]state, gpus)
 	for _, g := range q.free {
 		states[g] = stateFree

@@ -55,7 +55,7 @@ func BenchmarkTree(b *testing.B) {
 			b.Run(name+"/warm", func(b *testing.B) {
 				b.ReportAllocs()
 				r := rand.New(rand.NewPCG(5, 5))
-				states := q.states(gpus)
+				states := statesOf(q, gpus)
 				for b.Loop() {
 					// one GPU goes or comes back, turn and turn about
 					gpu, goes := r.IntN(gpus), len(q.free) >= len(free)

@@ -1,32 +1,10 @@
 package alloc
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
-
-// regardless is the hierarchy of the same graph weighed by kind: domains whose
-// ranks differ in the weight alone are one.
-func (d *domain) regardless() *domain {
-	r := rank{kind: d.rank.kind, local: d.rank.local}
-	w := &domain{gpus: d.gpus, rank: r}
-	if len(d.inside) > 0 {
-		w.rank.weight = int32(kindWeights[r.kind])
-	}
-	for _, in := range d.inside {
-		in = in.regardless()
-		if len(in.inside) > 0 && in.rank == w.rank {
-			w.inside = append(w.inside, in.inside...)
-		} else {
-			w.inside = append(w.inside, in)
-		}
-	}
-	slices.SortFunc(w.inside, func(a, b *domain) int { return cmp.Compare(a.gpus[0], b.gpus[0]) })
-	return w
-}
 
 // jobsLeft is how many jobs fill the free GPUs that are not chosen.
 func (t *tree) jobsLeft(free, chosen []int) int {
@@ -84,7 +62,7 @@ func (t *tree) figures(q question, gpus []int) Candidate {
 	}
 	switch q.policy.objective {
 	case weighted:
-		f.Score = float64(q.policy.gain*int64(f.Weight)-q.policy.loss*int64(f.Cut)) / 1000
+		f.Score = float64(q.policy.score(int64(f.Weight), int64(f.Cut))) / 1000
 	case mtf:
 		f.Jobs = t.jobsLeft(q.free, gpus) - t.jobsLeft(q.free, nil)
 	}

@@ -32,7 +32,8 @@ func (n *nested) byPairs(q question, gpus []int) Candidate {
 	c.Capability, c.Rest = n.capabilityByPairs(gpus), n.capabilityByPairs(rest)
 	switch q.policy.objective {
 	case weighted:
-		c.Score = float64(q.policy.gain*int64(c.Weight)-q.policy.loss*int64(c.Cut)) / 1000
+		gain, loss := factors(q.policy)
+		c.Score = float64(gain*c.Weight-loss*c.Cut) / 1000
 	case mtf:
 		root, _ := hierarchy(byKind(g))
 		in := func(list []int) func(int) bool {
@@ -45,7 +46,7 @@ func (n *nested) byPairs(q question, gpus []int) Candidate {
 
 func (n *nested) capabilityByPairs(gpus []int) []Count {
 	counts := []Count{}
-	kinds := classes(n.s.g)
+	kinds := n.s.classes()
 	if len(kinds) > 1 {
 		kinds = kinds[:len(kinds)-1]
 	}
@@ -100,7 +101,7 @@ func TestTreeIsNoWorse(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(31, uint64(gpus)))
 			for done := 0; done < 1500/gpus; {
-				n := nest(t, sprout(r, gpus, done%2 == 0), Weights(r.IntN(int(numWeights))))
+				n := nest(t, sprout(r, gpus, done%2 == 0), allWeights[r.IntN(len(allWeights))])
 				if n == nil {
 					continue
 				}
@@ -143,7 +144,7 @@ func (n *nested) compare(t *testing.T, r *rand.Rand, q question, sets int) {
 		if !ok {
 			t.Fatalf("%+v: no answer, but %v is one", q, gpus)
 		}
-		if by, component := q.policy.compare(chosen, other); by <= 0 {
+		if by, component := preferred(q.policy, chosen, other); by <= 0 {
 			t.Fatalf("%+v: %v is better by %v than %v:\n%s", q, gpus, component, best.gpus, cmp.Diff(chosen, other))
 		}
 	}
@@ -207,7 +208,7 @@ func TestTreeForgetsNothingWrong(t *testing.T) {
 				got, gotOK := n.tree.solve(q)
 				want, wantOK := newTree(n.root).solve(q)
 				if diff := cmp.Diff(want, got, cmp.AllowUnexported(solution{})); diff != "" || gotOK != wantOK {
-					t.Fatalf("%s, %+v: %v, want %v (-want +got):\n%s", n.root.sketch(), q, gotOK, wantOK, diff)
+					t.Fatalf("%s, %+v: %v, want %v (-want +got):\n%s", sketch(n.root), q, gotOK, wantOK, diff)
 				}
 			}
 		})
@@ -266,7 +267,10 @@ func TestTreeOfTheLargestNode(t *testing.T) {
 	}
 	tree := newTree(stack(0, ranks, 64, 8, 8))
 	all := tree.root.gpus
-	greatest := Policy{objective: weighted, gain: 1000 * maxFactor, loss: 1000 * maxFactor}
+	greatest, err := Weighted(1000, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, policy := range []Policy{Spread, Binpack, MTF, First, greatest} {
 		for _, n := range []int{1, 8, 64, 512, 2048, 4096} {
 			q := question{n: n, free: all, policy: policy}
@@ -346,7 +350,7 @@ func TestLayoutLeavesRoom(t *testing.T) {
 	d := newDendrogram(root)
 	for _, policy := range []Policy{Spread, Binpack, MTF} {
 		for _, n := range []int{1, 16, 100} {
-			ly := newLayout(question{n: n, policy: policy}.layout(), d)
+			ly := newLayout(layoutOf(question{n: n, policy: policy}), d)
 			most := min(ly.most, 128)
 			for i, f := range ly.fields {
 				above := int64(1) << wordBits

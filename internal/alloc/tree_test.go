@@ -80,7 +80,7 @@ type nested struct {
 	s     *scale
 	root  *domain
 	tree  *tree
-	table tableSolver
+	table *tableSolver
 }
 
 // nest is nil if the node does not nest, weighed by w.
@@ -104,9 +104,9 @@ func nest(t testing.TB, node gpu.Node, w Weights) *nested {
 
 // inquire draws a question about a graph of so many GPUs.
 func inquire(r *rand.Rand, gpus int) question {
-	p := Policies()[r.IntN(int(numObjectives))]
+	p := Policies()[r.IntN(len(Policies()))]
 	if p.objective == weighted && r.IntN(2) == 0 {
-		p.gain, p.loss = int64(r.IntN(3)*500), int64(1+r.IntN(2000))
+		p, _ = Weighted(float64(r.IntN(3))/2, float64(1+r.IntN(2000))/1000) // both are within the bounds
 	}
 	perm := r.Perm(gpus)
 	q := question{policy: p, free: perm[:1+r.IntN(gpus)]}
@@ -121,7 +121,7 @@ func inquire(r *rand.Rand, gpus int) question {
 		q.barred = slices.Sorted(slices.Values(others[:r.IntN(min(3, len(q.free)-q.n)+1)]))
 	}
 	if r.IntN(2) == 0 {
-		q.scope = Scope(r.IntN(int(numScopes)))
+		q.scope = scopes[r.IntN(len(scopes))]
 	}
 	q.free, q.required = slices.Sorted(slices.Values(q.free)), slices.Sorted(slices.Values(q.required))
 	return q
@@ -130,8 +130,8 @@ func inquire(r *rand.Rand, gpus int) question {
 // bestOfAll looks at all sets that meet the question and compares the figures
 // that the table has of them; nil if there is none.
 func (n *nested) bestOfAll(q question) *Candidate {
-	t := n.table()
-	asked := q.sets()
+	t := n.table.load()
+	asked := queryOf(q)
 	var best *Candidate
 	all := subsetsOf(asked.free&^asked.required&^asked.barred, q.n-asked.required.len())
 	for others, ok := all.first(); ok; others, ok = all.after(others) {
@@ -142,7 +142,7 @@ func (n *nested) bestOfAll(q question) *Candidate {
 		c := n.table.figures(q, s.gpus())
 		if best == nil {
 			best = &c
-		} else if by, _ := q.policy.compare(c, *best); by > 0 {
+		} else if by, _ := preferred(q.policy, c, *best); by > 0 {
 			best = &c
 		}
 	}
@@ -164,7 +164,7 @@ func TestTreeAgainstAllSets(t *testing.T) {
 				if r.IntN(40) == 0 {
 					gpus = 9 + r.IntN(4)
 				}
-				n := nest(t, sprout(r, gpus, r.IntN(2) == 0), Weights(r.IntN(int(numWeights))))
+				n := nest(t, sprout(r, gpus, r.IntN(2) == 0), allWeights[r.IntN(len(allWeights))])
 				if n == nil {
 					continue
 				}
@@ -184,14 +184,14 @@ func (n *nested) check(t *testing.T, q question) {
 	got, ok := n.tree.solve(q)
 	switch {
 	case ok != (want != nil):
-		t.Fatalf("%s, %+v: %v, %v; want %v", n.root.sketch(), q, got, ok, want)
+		t.Fatalf("%s, %+v: %v, %v; want %v", sketch(n.root), q, got, ok, want)
 	case !ok:
 		return
 	case got.bounded || got.method != "tree" || got.class != want.Class:
-		t.Fatalf("%s, %+v: %+v; want class %v", n.root.sketch(), q, got, want.Class)
+		t.Fatalf("%s, %+v: %+v; want class %v", sketch(n.root), q, got, want.Class)
 	}
 	if diff := cmp.Diff(*want, n.tree.figures(q, got.gpus)); diff != "" {
-		t.Fatalf("%s, %+v (-want +got):\n%s", n.root.sketch(), q, diff)
+		t.Fatalf("%s, %+v (-want +got):\n%s", sketch(n.root), q, diff)
 	}
 }
 

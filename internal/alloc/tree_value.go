@@ -36,7 +36,7 @@ type layoutKey struct {
 
 // layout is the key of the layout for a question. There are few, so that
 // questions for other numbers can share what is remembered.
-func (q question) layout() layoutKey {
+func layoutOf(q question) layoutKey {
 	k := layoutKey{q.policy, 16}
 	for k.most < q.n {
 		k.most *= 8
@@ -136,7 +136,7 @@ func (ly *layout) settle(in, out rank, gpus int, add func(word int, value func(s
 			value = func(s int) int64 { return f.unit * local * pairsOf(s) }
 		case ByScore:
 			value = func(s int) int64 {
-				return f.unit * weight * (ly.policy.gain*pairsOf(s) - ly.policy.loss*int64(s)*int64(gpus-s))
+				return f.unit * weight * ly.policy.score(pairsOf(s), int64(s)*int64(gpus-s))
 			}
 		default:
 			continue

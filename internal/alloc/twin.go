@@ -2,7 +2,7 @@ package alloc
 
 // twins are the sets of GPUs of a small graph that can be exchanged with each
 // other without a change of anything but indices, single GPUs among them.
-func (s *scale) twins() (all []set) {
+func twinsOf(s *scale) (all []set) {
 next:
 	for i := range s.g.Len() {
 		for at, twins := range all {
@@ -14,15 +14,4 @@ next:
 		all = append(all, 1<<i)
 	}
 	return all
-}
-
-// alike reports whether GPUs i and j are joined with each of the others by links of
-// one rank.
-func (s *scale) alike(i, j int) bool {
-	for other := range s.g.Len() {
-		if other != i && other != j && s.rank(i, other) != s.rank(j, other) {
-			return false
-		}
-	}
-	return true
 }

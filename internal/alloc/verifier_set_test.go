@@ -134,7 +134,8 @@ func (s *weighed) work(c Component, i int) (n int, known bool) {
 	case ByScore:
 		weight, _ := s.at(ByWeight, 0)
 		cut, _ := s.at(ByCut, 0)
-		return int(j.q.policy.gain)*weight + int(j.q.policy.loss)*cut, true
+		gain, loss := factors(j.q.policy)
+		return gain*weight + loss*cut, true
 	case ByJobs:
 		j.steps -= 2 * j.g.Len()
 		return j.family.jobs(j.q.free) - j.family.jobs(s.others()), true

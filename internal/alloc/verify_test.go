@@ -20,7 +20,7 @@ func drawn(r *rand.Rand, n int) Request {
 	free := all[:1+r.IntN(n)]
 	req := Request{
 		N: 1 + r.IntN(len(free)), Free: free, Policy: Policies()[r.IntN(len(Policies()))],
-		Scope: Scope(r.IntN(int(numScopes))), Explain: r.IntN(2) == 0,
+		Scope: scopes[r.IntN(len(scopes))], Explain: r.IntN(2) == 0,
 	}
 	req.Required = free[:r.IntN(req.N+1)]
 	if r.IntN(2) == 0 {
@@ -75,7 +75,7 @@ func TestVerifyRandom(t *testing.T) {
 		}
 		g := graph(t, node)
 		for range 8 {
-			verified(t, g, Weights(r.IntN(int(numWeights))), drawn(r, g.Len()))
+			verified(t, g, allWeights[r.IntN(len(allWeights))], drawn(r, g.Len()))
 		}
 	}
 }
@@ -321,7 +321,7 @@ func TestVerifyArguments(t *testing.T) {
 		r    Request
 	}{
 		{"no GPU", KindWeights, Request{Free: []int{0}}},
-		{"weights", numWeights, Request{N: 1, Free: []int{0}}},
+		{"weights", Weights(len(allWeights)), Request{N: 1, Free: []int{0}}},
 		{"bandwidth", BandwidthWeights, Request{N: 1, Free: []int{0}}},
 	} {
 		var e *ArgumentError

@@ -3,6 +3,7 @@ package alloc
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
@@ -20,16 +21,14 @@ const (
 	// a class of which nothing is stated, the same part of the best class for
 	// which something is as KindWeights give it.
 	BandwidthWeights
-	numWeights
 )
+
+var allWeights = []Weights{KindWeights, BandwidthWeights}
 
 var weightsNames = []string{"kind", "bandwidth"}
 
 // String is the way's name: "kind" or "bandwidth".
 func (w Weights) String() string { return name(weightsNames, w) }
-
-// ParseWeights reads the name of a way to weigh.
-func ParseWeights(s string) (Weights, error) { return parse[Weights]("weights", weightsNames, s) }
 
 // kindWeights is the default table of the allocation specification, section 2.
 var kindWeights = [...]int{
@@ -56,8 +55,8 @@ func byKind(g *topology.Graph) *scale {
 func newScale(g *topology.Graph, w Weights) (*scale, error) {
 	s := byKind(g)
 	switch {
-	case w >= numWeights:
-		return nil, &ArgumentError{Reason: fmt.Sprintf("weights %v", w)}
+	case !slices.Contains(allWeights, w):
+		return nil, fmt.Errorf("weights %v", w)
 	case w == KindWeights:
 		return s, nil
 	}
@@ -68,7 +67,7 @@ func newScale(g *topology.Graph, w Weights) (*scale, error) {
 		for j := range i {
 			gbps := g.Bandwidth(i, j)
 			if !(gbps >= 0 && gbps <= maxGBps) { // NaN is neither
-				return nil, &ArgumentError{Reason: fmt.Sprintf("the link between GPU %d and %d has %v GB/s; want 0 (not known) to %d", j, i, gbps, maxGBps)}
+				return nil, fmt.Errorf("the link between GPU %d and %d has %v GB/s; want 0 (not known) to %d", j, i, gbps, maxGBps)
 			}
 			if gbps == 0 {
 				continue
