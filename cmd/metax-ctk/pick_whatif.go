@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -132,7 +133,7 @@ func (o whatIf) table(figures bool) string {
 	}{{"now", o.Now}, {"then", o.Then}}
 	rows := [][]string{{"WHEN", "FREE", "PICK", "CLASS", "ROOM FOR"}}
 	for _, at := range times {
-		row := []string{at.name, wording.List(at.Free), "", "", alloc.Room(at.Capability)}
+		row := []string{at.name, wording.List(at.Free), "", "", explain.Room(at.Capability)}
 		if at.Pick != nil {
 			row[2], row[3] = wording.List(at.Pick.GPUs), at.Pick.Class.String()
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/peer"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -137,14 +138,14 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		size := describeScore(n, score, scores[i], losses[i], alloc.HAMiExclusive(zones, free, score.GPUs))
+		size := describeScore(n, score, scores[i], losses[i], peer.HAMiExclusive(zones, free, score.GPUs))
 		if !size.Exact {
 			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest, so only some sets were compared", wording.Count(n, "GPU")))
 		}
 		result.Sizes = append(result.Sizes, size)
 	}
 	if c.Bool("all") {
-		result.Scores, result.Losses = alloc.NewHAMiTable(scores).String(), alloc.NewHAMiTable(losses).String()
+		result.Scores, result.Losses = peer.NewHAMiTable(scores).String(), peer.NewHAMiTable(losses).String()
 		return t.print(c, result, result.table())
 	}
 	return t.print(c, result, result.Sizes[0].text())
@@ -169,9 +170,9 @@ func describeScore(n int, s alloc.NodeScore, weight, cut, exclusive int) scoredS
 		N: n, NodeScore: s,
 		HAMi: hamiScores{
 			Weight: weight, Cut: cut, Exclusive: exclusive,
-			Binpack: alloc.HAMiTable{n: cut}.NodeScore(n), Spread: alloc.HAMiTable{n: weight}.NodeScore(n),
+			Binpack: peer.HAMiTable{n: cut}.NodeScore(n), Spread: peer.HAMiTable{n: weight}.NodeScore(n),
 		},
-		Kunlunxin: kunlunxinScores{Jobs: s.Jobs, Score: alloc.KunlunxinScore(s.Jobs), HAMi: alloc.HAMiKunlunxinScore(s.Jobs)},
+		Kunlunxin: kunlunxinScores{Jobs: s.Jobs, Score: peer.KunlunxinScore(s.Jobs), HAMi: peer.HAMiKunlunxinScore(s.Jobs)},
 	}
 }
 

@@ -6,19 +6,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 func TestCapability(t *testing.T) {
-	p := New(named(t, "two quads"))
+	p := New(alloctest.Named(t, "two quads"))
 	for _, c := range []struct {
 		free []int
-		want []Count
+		want []key.Count
 	}{
-		{[]int{0, 1, 2, 3, 4, 5, 6, 7}, []Count{{topology.MX, 8, 0}, {topology.MX, 4, 2}, {topology.MX, 2, 4}}},
-		{[]int{6, 0, 1, 4, 5}, []Count{{topology.MX, 4, 0}, {topology.MX, 2, 2}}},
-		{[]int{3}, []Count{}},
-		{nil, []Count{}},
+		{[]int{0, 1, 2, 3, 4, 5, 6, 7}, []key.Count{{Class: topology.MX, Size: 8, Sets: 0}, {Class: topology.MX, Size: 4, Sets: 2}, {Class: topology.MX, Size: 2, Sets: 4}}},
+		{[]int{6, 0, 1, 4, 5}, []key.Count{{Class: topology.MX, Size: 4, Sets: 0}, {Class: topology.MX, Size: 2, Sets: 2}}},
+		{[]int{3}, []key.Count{}},
+		{nil, []key.Count{}},
 	} {
 		got, err := p.Capability(c.free)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {

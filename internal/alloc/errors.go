@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -79,7 +80,7 @@ func (e *SizeError) Is(target error) bool { return target == ErrUnmet }
 // ScopeError reports that no set of N free GPUs lies within the scope.
 type ScopeError struct {
 	N     int
-	Scope Scope
+	Scope key.Scope
 	// Unfinished says that the search ended before it was proven that there is none.
 	Unfinished bool
 	// Most is the greatest number below N that the scope was found to hold; 0 if
@@ -122,7 +123,7 @@ func (e *TooLargeError) Error() string {
 
 // scopeWords says in a sentence where a scope is: "no 4 GPUs free in …".
 var scopeWords = [...]string{
-	Link: "in one MetaXLink domain", Switch: "under one PCIe switch", NUMA: "on one NUMA node", Node: "on one host",
+	key.Link: "in one MetaXLink domain", key.Switch: "under one PCIe switch", key.NUMA: "on one NUMA node", key.Node: "on one host",
 }
 
 // join lists GPUs: "0,1,4-7".

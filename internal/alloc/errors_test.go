@@ -6,17 +6,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/tree"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 func TestErrors(t *testing.T) {
-	quads := New(named(t, "two quads, SYS"))
-	mesh := New(named(t, "mesh over 4 NUMA"))
-	cube := New(named(t, "cube mesh"))
-	pcie := New(named(t, "PCIe only"))
-	bare := New(named(t, "bare matrix"))
-	large := New(graph(t, sparse(MaxGPUs+1)))
-	none := New(graph(t, build(0, 1, 0, nil)))
+	quads := New(alloctest.Named(t, "two quads, SYS"))
+	mesh := New(alloctest.Named(t, "mesh over 4 NUMA"))
+	cube := New(alloctest.Named(t, "cube mesh"))
+	pcie := New(alloctest.Named(t, "PCIe only"))
+	bare := New(alloctest.Named(t, "bare matrix"))
+	large := New(alloctest.Graph(t, sparse(tree.MaxGPUs+1)))
+	none := New(alloctest.Graph(t, alloctest.Build(0, 1, 0, nil)))
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for _, c := range []struct {
 		name string
@@ -131,7 +134,7 @@ func TestErrors(t *testing.T) {
 		},
 		{
 			"required but busy, the others out of scope", quads,
-			Request{N: 2, Free: []int{0, 4}, Required: []int{1}, Scope: Link},
+			Request{N: 2, Free: []int{0, 4}, Required: []int{1}, Scope: key.Link},
 			&RequiredError{GPUs: []int{1}},
 			"required but not free: GPU 1",
 		},
@@ -156,7 +159,7 @@ func TestErrors(t *testing.T) {
 		},
 		{
 			"6 within a link domain", quads,
-			Request{N: 6, Free: all, Scope: Link, Sizes: Enforce},
+			Request{N: 6, Free: all, Scope: key.Link, Sizes: Enforce},
 			&SizeError{N: 6, Nearest: 4},
 			"6 GPUs requested; only 1, 2, 4 or 8 are allowed, and 4 can be picked",
 		},
@@ -169,50 +172,50 @@ func TestErrors(t *testing.T) {
 
 		{
 			"5 by MetaXLink in quads", quads,
-			Request{N: 5, Free: all, Scope: Link},
-			&ScopeError{N: 5, Scope: Link, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
+			Request{N: 5, Free: all, Scope: key.Link},
+			&ScopeError{N: 5, Scope: key.Link, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
 			"no 5 GPUs free in one MetaXLink domain, at most 4; without that demand, the best are 0-4 (class SYS)",
 		},
 		{
 			"5 under a switch of four", quads,
-			Request{N: 5, Free: all, Scope: Switch},
-			&ScopeError{N: 5, Scope: Switch, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
+			Request{N: 5, Free: all, Scope: key.Switch},
+			&ScopeError{N: 5, Scope: key.Switch, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
 			"no 5 GPUs free under one PCIe switch, at most 4; without that demand, the best are 0-4 (class SYS)",
 		},
 		{
 			"a NUMA node of two, whatever the links", mesh,
-			Request{N: 3, Free: all, Scope: NUMA},
-			&ScopeError{N: 3, Scope: NUMA, Most: 2, Best: []int{0, 1, 2}, Class: topology.MX},
+			Request{N: 3, Free: all, Scope: key.NUMA},
+			&ScopeError{N: 3, Scope: key.NUMA, Most: 2, Best: []int{0, 1, 2}, Class: topology.MX},
 			"no 3 GPUs free on one NUMA node, at most 2; without that demand, the best are 0-2 (class MX)",
 		},
 		{
 			"three of a ring of four", cube,
-			Request{N: 3, Free: []int{0, 1, 5, 4}, Scope: Link},
-			&ScopeError{N: 3, Scope: Link, Most: 2, Best: []int{0, 1, 4}, Class: topology.SYS},
+			Request{N: 3, Free: []int{0, 1, 5, 4}, Scope: key.Link},
+			&ScopeError{N: 3, Scope: key.Link, Most: 2, Best: []int{0, 1, 4}, Class: topology.SYS},
 			"no 3 GPUs free in one MetaXLink domain, at most 2; without that demand, the best are 0,1,4 (class SYS)",
 		},
 		{
-			"NODE between two NUMA nodes, which is a contradiction", New(named(t, "quad and 4 unlinked")),
-			Request{N: 5, Free: all, Scope: NUMA},
-			&ScopeError{N: 5, Scope: NUMA, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.NODE},
+			"NODE between two NUMA nodes, which is a contradiction", New(alloctest.Named(t, "quad and 4 unlinked")),
+			Request{N: 5, Free: all, Scope: key.NUMA},
+			&ScopeError{N: 5, Scope: key.NUMA, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.NODE},
 			"no 5 GPUs free on one NUMA node, at most 4; without that demand, the best are 0-4 (class NODE)",
 		},
 		{
 			"required across NUMA nodes", quads,
-			Request{N: 4, Free: all, Required: []int{0, 4}, Scope: NUMA},
-			&ScopeError{N: 4, Scope: NUMA, Best: []int{0, 1, 4, 5}, Class: topology.SYS},
+			Request{N: 4, Free: all, Required: []int{0, 4}, Scope: key.NUMA},
+			&ScopeError{N: 4, Scope: key.NUMA, Best: []int{0, 1, 4, 5}, Class: topology.SYS},
 			"no 4 GPUs free on one NUMA node; without that demand, the best are 0,1,4,5 (class SYS)",
 		},
 		{
 			"no MetaXLink at all", pcie,
-			Request{N: 2, Free: all, Scope: Link},
-			&ScopeError{N: 2, Scope: Link, Most: 1, Best: []int{0, 1}, Class: topology.Switch},
+			Request{N: 2, Free: all, Scope: key.Link},
+			&ScopeError{N: 2, Scope: key.Link, Most: 1, Best: []int{0, 1}, Class: topology.Switch},
 			"no 2 GPUs free in one MetaXLink domain, at most 1; without that demand, the best are 0,1 (class SWITCH)",
 		},
 		{
 			"a place that is not known", bare,
-			Request{N: 2, Free: []int{0, 1}, Scope: NUMA},
-			&ScopeError{N: 2, Scope: NUMA, Most: 1, Best: []int{0, 1}, Class: topology.MX},
+			Request{N: 2, Free: []int{0, 1}, Scope: key.NUMA},
+			&ScopeError{N: 2, Scope: key.NUMA, Most: 1, Best: []int{0, 1}, Class: topology.MX},
 			"no 2 GPUs free on one NUMA node, at most 1; without that demand, the best are 0,1 (class MX)",
 		},
 	} {
@@ -224,7 +227,7 @@ func TestErrors(t *testing.T) {
 			if diff := cmp.Diff(c.text, err.Error()); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(Answer{}, a, cmp.AllowUnexported(Policy{})); diff != "" {
+			if diff := cmp.Diff(Answer{}, a, cmp.AllowUnexported(key.Policy{})); diff != "" {
 				t.Errorf("an answer beside the error (-want +got):\n%s", diff)
 			}
 			var argument *ArgumentError
@@ -245,18 +248,18 @@ func TestScopes(t *testing.T) {
 		r    Request
 		want []int
 	}{
-		{"two quads, SYS", Request{N: 4, Free: all, Scope: Link}, []int{0, 1, 2, 3}},
-		{"two quads, SYS", Request{N: 4, Free: all, Scope: Switch}, []int{0, 1, 2, 3}},
-		{"two quads, SYS", Request{N: 1, Free: []int{6}, Scope: Switch}, []int{6}},
-		{"two quads, SYS", Request{N: 8, Free: all, Scope: Node}, all},
+		{"two quads, SYS", Request{N: 4, Free: all, Scope: key.Link}, []int{0, 1, 2, 3}},
+		{"two quads, SYS", Request{N: 4, Free: all, Scope: key.Switch}, []int{0, 1, 2, 3}},
+		{"two quads, SYS", Request{N: 1, Free: []int{6}, Scope: key.Switch}, []int{6}},
+		{"two quads, SYS", Request{N: 8, Free: all, Scope: key.Node}, all},
 		// by MetaXLink alone, a pair across NUMA nodes would leave more behind
-		{"mesh over 4 NUMA", Request{N: 2, Free: []int{1, 2, 4, 7, 6}, Scope: NUMA}, []int{6, 7}},
-		{"cube mesh", Request{N: 8, Free: all, Scope: Link}, all},
+		{"mesh over 4 NUMA", Request{N: 2, Free: []int{1, 2, 4, 7, 6}, Scope: key.NUMA}, []int{6, 7}},
+		{"cube mesh", Request{N: 8, Free: all, Scope: key.Link}, all},
 		// the class of a bare matrix tells the place of GPUs that nothing else does
-		{"bare matrix", Request{N: 2, Free: all, Scope: Switch}, []int{4, 5}},
-		{"bare matrix", Request{N: 2, Free: all[:4], Scope: NUMA}, []int{2, 3}},
+		{"bare matrix", Request{N: 2, Free: all, Scope: key.Switch}, []int{4, 5}},
+		{"bare matrix", Request{N: 2, Free: all[:4], Scope: key.NUMA}, []int{2, 3}},
 	} {
-		a, err := New(named(t, c.node)).Pick(c.r)
+		a, err := New(alloctest.Named(t, c.node)).Pick(c.r)
 		if diff := cmp.Diff(c.want, a.GPUs); diff != "" || err != nil {
 			t.Errorf("%s, %+v: %v (-want +got):\n%s", c.node, c.r, err, diff)
 		}
@@ -264,7 +267,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestSizeWarning(t *testing.T) {
-	p := New(named(t, "two quads"))
+	p := New(alloctest.Named(t, "two quads"))
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for _, c := range []struct {
 		n     int

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -29,12 +32,12 @@ func TestExplanation(t *testing.T) {
 		{"cut", "four pairs", Request{N: 2, Free: []int{0, 2, 3, 6, 7}}},
 		{"locality", "mesh over 4 NUMA", Request{N: 2, Free: []int{1, 2, 3, 4, 7}}},
 		{"order", "two quads", Request{N: 4, Free: all}},
-		{"binpack", "degraded quads", Request{N: 3, Free: []int{0, 1, 2, 3, 5, 6, 7}, Policy: Binpack}},
+		{"binpack", "degraded quads", Request{N: 3, Free: []int{0, 1, 2, 3, 5, 6, 7}, Policy: key.Binpack}},
 		{"only", "two quads", Request{N: 8, Free: all}},
 	} {
 		t.Run(c.decided, func(t *testing.T) {
 			c.r.Explain = true
-			a, err := New(named(t, c.node)).Pick(c.r)
+			a, err := New(alloctest.Named(t, c.node)).Pick(c.r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +48,7 @@ func TestExplanation(t *testing.T) {
 					t.Errorf("runner-up %v by %v", e.RunnerUp, e.DecidedBy)
 				}
 			case "binpack":
-				if e.DecidedBy != ByRest {
+				if e.DecidedBy != key.ByRest {
 					t.Errorf("decided by %v", e.DecidedBy)
 				}
 			default:

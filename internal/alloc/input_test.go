@@ -8,13 +8,18 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/table"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/tree"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 // sound fails unless the outcome is a typed error, or an answer that keeps what
 // the request demands and that the verifier does not find wrong.
-func sound(t *testing.T, g *topology.Graph, w Weights, r Request, a Answer, err error) {
+func sound(t *testing.T, g *topology.Graph, w link.Weights, r Request, a Answer, err error) {
 	t.Helper()
 	var argument *ArgumentError
 	if err != nil {
@@ -35,7 +40,7 @@ func sound(t *testing.T, g *topology.Graph, w Weights, r Request, a Answer, err 
 		t.Fatalf("%+v: %v has a GPU that is not free", r, a.GPUs)
 	case slices.ContainsFunc(r.Required, func(g int) bool { return !held(g) }):
 		t.Fatalf("%+v: %v lacks a required GPU", r, a.GPUs)
-	case g.Len() <= maxTable && !a.Exact:
+	case g.Len() <= table.MaxGPUs && !a.Exact:
 		t.Fatalf("%+v: not exact", r)
 	}
 	if _, err := Verify(g, w, r, a); err != nil {
@@ -52,9 +57,9 @@ func FuzzRequest(f *testing.F) {
 	f.Add(uint64(4), uint8(17), uint8(1), uint8(3), -5, []byte{0, 255}, []byte{}, uint8(6), 0.0, 0.0, uint8(9), 1, math.Inf(1))
 	f.Fuzz(func(t *testing.T, seed uint64, gpus, kinds, flags uint8, n int, free, required []byte, policy uint8, gain, loss float64, choice uint8, _ int, gbps float64) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		node := random(r, 1+int(gpus)%28, 1+int(kinds)%7)
+		node := alloctest.Random(r, 1+int(gpus)%28, 1+int(kinds)%7)
 		if flags&4 != 0 {
-			node = crowd(r, 1+int(gpus)%28, 1+int(kinds)%8)
+			node = alloctest.Crowd(r, 1+int(gpus)%28, 1+int(kinds)%8)
 		}
 		for i := range node.Links {
 			if flags&1 != 0 && r.IntN(2) == 0 {
@@ -68,7 +73,7 @@ func FuzzRequest(f *testing.F) {
 			}
 		}
 		g, _ := topology.New(node)
-		req := Request{N: n, Scope: Scope(choice % 7), Sizes: SizeRule(choice / 7 % 4), Explain: flags&8 != 0}
+		req := Request{N: n, Scope: key.Scope(choice % 7), Sizes: SizeRule(choice / 7 % 4), Explain: flags&8 != 0}
 		for _, b := range free {
 			req.Free = append(req.Free, int(b)-2)
 		}
@@ -79,15 +84,15 @@ func FuzzRequest(f *testing.F) {
 		req.Policy = all[int(policy)%len(all)]
 		if policy >= 128 {
 			var err error
-			if req.Policy, err = Weighted(gain, loss); err != nil {
+			if req.Policy, err = key.Weighted(gain, loss); err != nil {
 				return
 			}
 		}
-		w := Weights(flags / 16 % 3)
+		w := link.Weights(flags / 16 % 3)
 		p, err := NewWeighted(g, w)
 		if err != nil {
 			var argument *ArgumentError
-			if !errors.As(err, &argument) || w == KindWeights {
+			if !errors.As(err, &argument) || w == link.KindWeights {
 				t.Fatalf("weights %v: %v", w, err)
 			}
 			return
@@ -99,11 +104,11 @@ func FuzzRequest(f *testing.F) {
 
 // TestBandwidthsThatAreNone names the link.
 func TestBandwidthsThatAreNone(t *testing.T) {
-	for _, gbps := range []float64{math.NaN(), -1, math.Inf(1), math.Inf(-1), maxGBps + 1} {
-		node := build(3, 1, 0, domains(3, "SYS", "SYS"))
+	for _, gbps := range []float64{math.NaN(), -1, math.Inf(1), math.Inf(-1), 6001} {
+		node := alloctest.Build(3, 1, 0, alloctest.Domains(3, "SYS", "SYS"))
 		node.Links[1].GBps = gbps
 		g, _ := topology.New(node)
-		_, err := NewWeighted(g, BandwidthWeights)
+		_, err := NewWeighted(g, link.BandwidthWeights)
 		var argument *ArgumentError
 		want := fmt.Sprintf("pick GPUs: the link between GPU %d and %d has %v GB/s; want 0 (not known) to 6000", node.Links[1].A, node.Links[1].B, gbps)
 		if !errors.As(err, &argument) || err.Error() != want {
@@ -117,7 +122,7 @@ func TestBandwidthsThatAreNone(t *testing.T) {
 
 // TestWeights are the ways to weigh a pair.
 func TestWeights(t *testing.T) {
-	node := build(6, 2, 0, domains(6, "NODE", "SYS", []int{0, 1, 2}))
+	node := alloctest.Build(6, 2, 0, alloctest.Domains(6, "NODE", "SYS", []int{0, 1, 2}))
 	for i, l := range node.Links {
 		switch [2]int{l.A, l.B} {
 		case [2]int{0, 1}:
@@ -126,12 +131,12 @@ func TestWeights(t *testing.T) {
 			node.Links[i].GBps = 50
 		}
 	}
-	g := graph(t, node)
-	kind, err := newScale(g, KindWeights)
+	g := alloctest.Graph(t, node)
+	kind, err := link.New(g, link.KindWeights)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bandwidth, err := newScale(g, BandwidthWeights)
+	bandwidth, err := link.New(g, link.BandwidthWeights)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,14 +149,14 @@ func TestWeights(t *testing.T) {
 		{3, 4, 20, 100},  // a fifth of that of MX
 		{0, 5, 10, 50},
 	} {
-		if a, b := kind.weight(c.i, c.j), bandwidth.weight(c.j, c.i); a != c.kind || b != c.bandwidth {
+		if a, b := kind.Weight(c.i, c.j), bandwidth.Weight(c.j, c.i); a != c.kind || b != c.bandwidth {
 			t.Errorf("%d-%d weighs %d and %d, want %d and %d", c.i, c.j, a, b, c.kind, c.bandwidth)
 		}
 	}
-	if _, err := NewWeighted(g, Weights(len(allWeights))); err == nil {
+	if _, err := NewWeighted(g, link.Weights(len(link.AllWeights))); err == nil {
 		t.Error("a way to weigh that is none")
 	}
-	for _, w := range allWeights {
+	for _, w := range link.AllWeights {
 		if back, err := ParseWeights(w.String()); err != nil || back != w {
 			t.Errorf("%v reads as %v, %v", w, back, err)
 		}
@@ -175,12 +180,12 @@ func sparse(n int) gpu.Node {
 // that are all unknown.
 func TestLargestNodes(t *testing.T) {
 	t.Parallel()
-	quads, unknown, lost := sparse(max(MaxGPUs/4, rounds(MaxGPUs))), nowhere(sparse(MaxGPUs/4)), sparse(MaxGPUs/4)
+	quads, unknown, lost := sparse(max(tree.MaxGPUs/4, alloctest.Rounds(tree.MaxGPUs))), alloctest.Nowhere(sparse(tree.MaxGPUs/4)), sparse(tree.MaxGPUs/4)
 	unknown.Links = nil
 	lost.Links = lost.Links[1:]
 	for name, node := range map[string]gpu.Node{"quads": quads, "unknown": unknown, "a lost link": lost} {
 		t.Run(name, func(t *testing.T) {
-			p := New(graph(t, node))
+			p := New(alloctest.Graph(t, node))
 			free := make([]int, len(node.GPUs))
 			for i := range free {
 				free[i] = i

@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/tree"
 )
 
 // Want is one of several requests that are answered together.
 type Want struct {
 	N      int
-	Policy Policy
+	Policy key.Policy
 }
 
 // Joint is the answer to several Wants.
@@ -52,7 +55,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 		if err != nil {
 			return Joint{}, &WantError{i, err}
 		}
-		if total += q.n; total > len(free) {
+		if total += q.N; total > len(free) {
 			return Joint{}, &InsufficientError{Need: total, Free: len(free), Of: p.gpus}
 		}
 	}
@@ -60,10 +63,10 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	case len(wants) == 0:
 		return Joint{Exact: true, Method: "table"}, nil
 	case p.solver() == nil:
-		return Joint{}, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
+		return Joint{}, &TooLargeError{GPUs: p.gpus, Max: tree.MaxGPUs}
 	}
 	order := largestFirst(wants)
-	if p.table == nil || slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != Spread && w.Policy != Binpack }) {
+	if p.table == nil || slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != key.Spread && w.Policy != key.Binpack }) {
 		answers, err := p.serveInOrders(free, wants, order, explain)
 		return Joint{Answers: answers, Method: "orders"}, err
 	}
@@ -71,7 +74,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	for _, i := range order {
 		sizes = append(sizes, wants[i].N)
 	}
-	sets := p.table.together(free, sizes, !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != Binpack }))
+	sets := p.table.Together(free, sizes, !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != key.Binpack }))
 	answers := make([]Answer, len(wants))
 	rest := slices.Clone(free)
 	for at, i := range order {
@@ -84,8 +87,8 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	}
 	for i, a := range answers {
 		if explain {
-			q := question{n: len(a.GPUs), free: slices.Sorted(slices.Values(slices.Concat(a.GPUs, rest))), policy: a.Policy}
-			answers[i].Explanation = p.explain(q, solution{gpus: a.GPUs})
+			q := key.Question{N: len(a.GPUs), Free: slices.Sorted(slices.Values(slices.Concat(a.GPUs, rest))), Policy: a.Policy}
+			answers[i].Explanation = p.explain(q, key.Solution{GPUs: a.GPUs})
 			answers[i].Explanation.Joint = len(wants) > 1
 		}
 	}

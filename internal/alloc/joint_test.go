@@ -7,12 +7,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 // together is the brute force: all ways to give the wants disjoint sets, in the
 // order in which ties are decided, compared by the definition.
 func (o *oracle) together(free uint32, wants []Want) (best []uint32) {
-	binpack := !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != Binpack })
+	binpack := !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != key.Binpack })
 	var top [][]int
 	var give func(left uint32, sets []uint32)
 	give = func(left uint32, sets []uint32) {
@@ -22,7 +25,7 @@ func (o *oracle) together(free uint32, wants []Want) (best []uint32) {
 		}
 		classes, capability, weight, local := make([]int, numClasses), make([]int, 3*numClasses), []int{0}, []int{0}
 		for _, s := range sets {
-			key := o.key(Spread, s, left)
+			key := o.key(key.Spread, s, left)
 			classes[key[0][0]]--
 			// sizes that the set is too small for stand first in each class
 			per := 0
@@ -37,7 +40,7 @@ func (o *oracle) together(free uint32, wants []Want) (best []uint32) {
 			weight[0] += key[2][0]
 			local[0] += key[5][0]
 		}
-		rest := o.key(Spread, free-left, left)
+		rest := o.key(key.Spread, free-left, left)
 		key := [][]int{classes, capability, weight, rest[3], rest[4], local}
 		if binpack {
 			key = [][]int{classes, rest[3], rest[4], capability, weight, local}
@@ -61,15 +64,15 @@ func (o *oracle) together(free uint32, wants []Want) (best []uint32) {
 func TestJointIsBest(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(17, 17))
-	all := nodes()
+	all := alloctest.Nodes()
 	names := []string{"two quads", "four pairs", "degraded quads", "cube mesh", "mesh over 4 NUMA", "PCIe only", "quad, pair and 2"}
 	differs := 0
 	for round := range 120 {
 		node := all[names[round%len(names)]]
 		if round%3 == 0 {
-			node = random(r, 5+r.IntN(4), 1+r.IntN(4))
+			node = alloctest.Random(r, 5+r.IntN(4), 1+r.IntN(4))
 		}
-		g := graph(t, node)
+		g := alloctest.Graph(t, node)
 		p, o := New(g), newOracle(g)
 		free := r.Perm(g.Len())[:1+r.IntN(g.Len())]
 		var wants []Want
@@ -122,25 +125,26 @@ func TestJointIsBest(t *testing.T) {
 func TestJointBeatsGreed(t *testing.T) {
 	// 0-1-2 are joined each with each, 3 with 0 and 1: the best three are 0,1,2,
 	// which leaves nothing linked for a pair.
-	p := New(graph(t, build(5, 1, 0, with(domains(5, "SYS", "SYS", []int{0, 1, 2}), "MX", [2]int{0, 3}, [2]int{1, 3}, [2]int{2, 4}))))
-	got, err := p.Joint([]int{0, 1, 2, 3, 4}, []Want{{2, Spread}, {3, Spread}}, true)
+	p := New(alloctest.Graph(t, alloctest.Build(5, 1, 0, alloctest.With(alloctest.Domains(5, "SYS", "SYS", []int{0, 1, 2}), "MX", [2]int{0, 3}, [2]int{1, 3}, [2]int{2, 4}))))
+	got, err := p.Joint([]int{0, 1, 2, 3, 4}, []Want{{2, key.Spread}, {3, key.Spread}}, true)
 	if err != nil || !slices.Equal(got.Answers[0].GPUs, []int{2, 4}) || !slices.Equal(got.Answers[1].GPUs, []int{0, 1, 3}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if want := "chosen 2,4, the only set that meets the request"; got.Answers[0].Explanation.sentence() != want {
-		t.Errorf("explained as %q", got.Answers[0].Explanation.sentence())
+	want := "2,4 are linked by MetaXLink\nchosen 2,4, the only set that meets the request\n"
+	if diff := cmp.Diff(want, got.Answers[0].Explanation.Text(false)); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
 	}
 }
 
 func TestJointErrors(t *testing.T) {
-	p := New(named(t, "two quads"))
+	p := New(alloctest.Named(t, "two quads"))
 	free := []int{0, 1, 2, 3}
-	_, err := p.Joint(free, []Want{{4, Spread}, {1, Spread}}, false)
+	_, err := p.Joint(free, []Want{{4, key.Spread}, {1, key.Spread}}, false)
 	if diff := cmp.Diff(error(&InsufficientError{Need: 5, Free: 4, Of: 8}), err); diff != "" {
 		t.Errorf("too many (-want +got):\n%s", diff)
 	}
 	var one *WantError
-	if _, err := p.Joint(free, []Want{{1, Spread}, {0, Spread}}, false); !errors.As(err, &one) || one.Want != 1 {
+	if _, err := p.Joint(free, []Want{{1, key.Spread}, {0, key.Spread}}, false); !errors.As(err, &one) || one.Want != 1 {
 		t.Errorf("none: %v", err)
 	}
 	if got, err := p.Joint(free, nil, false); err != nil || len(got.Answers) != 0 {

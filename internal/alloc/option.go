@@ -3,6 +3,10 @@ package alloc
 import (
 	"fmt"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // SizeRule says what to make of a number of GPUs that MetaX does not recommend.
@@ -23,7 +27,7 @@ var sizeRules = []SizeRule{Warn, Off, Enforce}
 var sizeRuleNames = []string{"warn", "off", "enforce"}
 
 // String is the rule's name: "warn", "off" or "enforce".
-func (r SizeRule) String() string { return name(sizeRuleNames, r) }
+func (r SizeRule) String() string { return wording.Name(sizeRuleNames, r) }
 
 // ParseSizeRule reads a size rule's name.
 func ParseSizeRule(s string) (SizeRule, error) {
@@ -35,10 +39,10 @@ func ParseSizeRule(s string) (SizeRule, error) {
 var recommended = []int{8, 4, 2, 1}
 
 // ParseScope reads a scope's name.
-func ParseScope(s string) (Scope, error) { return parse("scope", scopes, s) }
+func ParseScope(s string) (key.Scope, error) { return parse("scope", key.Scopes, s) }
 
 // ParseWeights reads the name of a way to weigh.
-func ParseWeights(s string) (Weights, error) { return parse("weights", allWeights, s) }
+func ParseWeights(s string) (link.Weights, error) { return parse("weights", link.AllWeights, s) }
 
 // parse reads the name of one of the values.
 func parse[T fmt.Stringer](what string, values []T, s string) (T, error) {
@@ -50,11 +54,4 @@ func parse[T fmt.Stringer](what string, values []T, s string) (T, error) {
 	}
 	var zero T
 	return zero, fmt.Errorf("%s %q is not known; want %s", what, s, strings.Join(names, ", "))
-}
-
-func name[T ~uint8](names []string, v T) string {
-	if int(v) < len(names) {
-		return names[v]
-	}
-	return fmt.Sprintf("unknown (%d)", v)
 }

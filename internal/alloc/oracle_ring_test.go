@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 func (o *oracle) class(s uint32) topology.Kind {
@@ -66,7 +67,7 @@ func (o *oracle) fits(s uint32, c topology.Kind) bool {
 	if *memo < 0 {
 		*memo = 0
 		list := members(s)
-		if len(list) == 2 && classOf(o.g, list[0], list[1]) >= c ||
+		if len(list) == 2 && alloctest.ClassOf(o.g, list[0], list[1]) >= c ||
 			len(list) > 2 && o.ringLike(s, c) && o.extend(list[0], list[0], s-1<<list[0], c) {
 			*memo = 1
 		}
@@ -78,10 +79,10 @@ func (o *oracle) fits(s uint32, c topology.Kind) bool {
 // first.
 func (o *oracle) extend(first, at int, left uint32, c topology.Kind) bool {
 	if left == 0 {
-		return classOf(o.g, at, first) >= c
+		return alloctest.ClassOf(o.g, at, first) >= c
 	}
 	for v := range o.g.Len() {
-		if holds(left, v) && classOf(o.g, at, v) >= c && o.extend(first, v, left-1<<v, c) {
+		if holds(left, v) && alloctest.ClassOf(o.g, at, v) >= c && o.extend(first, v, left-1<<v, c) {
 			return true
 		}
 	}
@@ -95,7 +96,7 @@ func (o *oracle) ringLike(s uint32, c topology.Kind) bool {
 	for at := 0; at < len(reached); at++ {
 		degree := 0
 		for _, v := range members(s) {
-			if v == reached[at] || classOf(o.g, reached[at], v) < c {
+			if v == reached[at] || alloctest.ClassOf(o.g, reached[at], v) < c {
 				continue
 			}
 			degree++

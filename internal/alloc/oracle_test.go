@@ -1,11 +1,11 @@
 package alloc
 
 import (
-	"fmt"
-	"math"
 	"slices"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 // oracle answers by brute force, from the definitions of the allocation
@@ -42,7 +42,7 @@ func newOracle(g *topology.Graph) *oracle {
 		found := false
 		for i := range g.Len() {
 			for j := range g.Len() {
-				found = found || i != j && int(classOf(g, i, j)) == c
+				found = found || i != j && int(alloctest.ClassOf(g, i, j)) == c
 			}
 		}
 		if found {
@@ -62,7 +62,7 @@ func unknown(n int) []int8 {
 
 // pick returns the best and the second best set, nil where there is none, and
 // the number of the component that told them apart.
-func (o *oracle) pick(free, required uint32, n int, policy Policy, scope Scope) (best, second *judged, decided int) {
+func (o *oracle) pick(free, required uint32, n int, policy key.Policy, scope key.Scope) (best, second *judged, decided int) {
 	o.choose(free, n, 0, func(s uint32) {
 		if s&required != required || !o.inside(scope, s) {
 			return
@@ -88,53 +88,31 @@ var value = [numClasses]int{
 	topology.MX: 100, topology.Switch: 50, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
 }
 
-// classOf is the link class of two GPUs, by the specification.
-func classOf(g *topology.Graph, a, b int) topology.Kind {
-	switch k := g.Kind(a, b); k {
-	case topology.PIX, topology.PXB:
-		return topology.Switch
-	default:
-		return k
-	}
-}
-
-// placeOf is how near two GPUs sit, by their places or by what is said of the way
-// between them.
-func placeOf(g *topology.Graph, a, b int) topology.Locality {
-	if g.Locality(a, b) == topology.OtherNUMA {
-		return topology.OtherNUMA
-	}
-	said := map[topology.Kind]topology.Locality{
-		topology.PIX: topology.SameSwitch, topology.PXB: topology.SeveralBridges, topology.PHB: topology.SameHostBridge, topology.NODE: topology.SameNUMA,
-	}
-	return max(g.Locality(a, b), said[g.Kind(a, b)])
-}
-
 // key is section 4 of the specification, without T.
-func (o *oracle) key(policy Policy, s, rest uint32) [][]int {
+func (o *oracle) key(policy key.Policy, s, rest uint32) [][]int {
 	class := []int{int(o.class(s))}
 	capability, restCapability := o.capability(s), o.capability(rest)
 	weight, cut, local := []int{0}, []int{0}, []int{0}
 	for a := range o.g.Len() {
 		for b := range o.g.Len() {
 			if a > b && holds(s, a) && holds(s, b) {
-				weight[0] += value[classOf(o.g, a, b)]
-				local[0] += int(placeOf(o.g, a, b))
+				weight[0] += value[alloctest.ClassOf(o.g, a, b)]
+				local[0] += int(alloctest.PlaceOf(o.g, a, b))
 			}
 			if holds(s, a) && holds(rest, b) {
-				cut[0] -= value[classOf(o.g, a, b)]
+				cut[0] -= value[alloctest.ClassOf(o.g, a, b)]
 			}
 		}
 	}
-	switch policy.objective {
-	case binpack:
+	switch policy.Objective() {
+	case key.ObjectiveBinpack:
 		return [][]int{class, restCapability, cut, capability, weight, local}
-	case weighted:
-		gain, loss := factors(policy)
+	case key.ObjectiveWeighted:
+		gain, loss := alloctest.Factors(policy)
 		return [][]int{{gain*weight[0] + loss*cut[0]}}
-	case mtf:
+	case key.ObjectiveMTF:
 		return [][]int{{o.buddies(s|rest) - o.buddies(rest)}, class, cut}
-	case first:
+	case key.ObjectiveFirst:
 		return [][]int{}
 	}
 	return [][]int{class, capability, weight, restCapability, cut, local}
@@ -219,7 +197,7 @@ func (o *oracle) domains() [][]uint32 {
 func (o *oracle) touch(a, b uint32, kind topology.Kind, local topology.Locality) bool {
 	for _, x := range members(a) {
 		for _, y := range members(b) {
-			k, l := classOf(o.g, x, y), placeOf(o.g, x, y)
+			k, l := alloctest.ClassOf(o.g, x, y), alloctest.PlaceOf(o.g, x, y)
 			if k > kind || k == kind && l >= local {
 				return true
 			}
@@ -237,7 +215,7 @@ func compare(a, b *judged) int {
 	return slices.Compare(members(b.set), members(a.set))
 }
 
-func (o *oracle) inside(scope Scope, s uint32) bool {
+func (o *oracle) inside(scope key.Scope, s uint32) bool {
 	for _, a := range members(s) {
 		for _, b := range members(s) {
 			if a == b {
@@ -248,21 +226,12 @@ func (o *oracle) inside(scope Scope, s uint32) bool {
 				kind == topology.PIX || kind == topology.PXB || kind == topology.PHB || kind == topology.NODE
 			sameNUMA := known && place != topology.OtherNUMA
 			sameSwitch := sameNUMA && (place == topology.SameSwitch || kind == topology.PIX)
-			if scope == Switch && !sameSwitch || scope == NUMA && !sameNUMA {
+			if scope == key.Switch && !sameSwitch || scope == key.NUMA && !sameNUMA {
 				return false
 			}
 		}
 	}
-	return scope != Link || o.class(s) == topology.MX
-}
-
-// factors are those of Weighted as its name has them, in thousandths.
-func factors(policy Policy) (gain, loss int) {
-	var a, b float64
-	if _, err := fmt.Sscanf(policy.String(), "weighted:%g,%g", &a, &b); err != nil {
-		panic(err)
-	}
-	return int(math.Round(1000 * a)), int(math.Round(1000 * b))
+	return scope != key.Link || o.class(s) == topology.MX
 }
 
 func holds(s uint32, gpu int) bool { return s>>gpu&1 == 1 }

@@ -71,7 +71,7 @@ func (p *Picker) weigh(answers []Answer) (sum int) {
 	for _, a := range answers {
 		for at, i := range a.GPUs {
 			for _, j := range a.GPUs[:at] {
-				sum += p.scale.weight(i, j)
+				sum += p.scale.Weight(i, j)
 			}
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 // ordersOf are all that permute goes through, as sizes.
@@ -57,9 +60,9 @@ func TestPermute(t *testing.T) {
 func TestOrders(t *testing.T) {
 	better := 0
 	for seed := range uint64(200) {
-		p := New(graph(t, random(rand.New(rand.NewPCG(seed, 1)), 8, 2)))
+		p := New(alloctest.Graph(t, alloctest.Random(rand.New(rand.NewPCG(seed, 1)), 8, 2)))
 		free := []int{0, 1, 2, 3, 4, 5, 6, 7}
-		wants := []Want{{3, MTF}, {3, MTF}, {2, MTF}}
+		wants := []Want{{3, key.MTF}, {3, key.MTF}, {2, key.MTF}}
 		got, err := p.Joint(free, wants, false)
 		if err != nil || got.Exact || got.Method != "orders" {
 			t.Fatalf("%+v, %v", got, err)

@@ -6,18 +6,23 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/table"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 var policies = Policies()
 
 // preferred reports which of two candidates the policy prefers: 1 the first, -1 the second, and what decides.
-func preferred(p Policy, a, b Candidate) (int, Component) { return compareBy(p.key(), a, b) }
+func preferred(p key.Policy, a, b key.Candidate) (int, key.Component) {
+	return key.Compare(p.Key(), a, b)
+}
 
 // verify compares one answer, its runner-up and what decided with the oracle's.
 func verify(t *testing.T, p *Picker, o *oracle, r Request) {
@@ -38,14 +43,18 @@ func verify(t *testing.T, p *Picker, o *oracle, r Request) {
 		t.Fatalf("%+v: got %v, want %v", r, a.GPUs, members(best.set))
 	}
 	method := "table"
-	if p.gpus > maxComplete && p.large.nests() {
+	if p.gpus > table.MaxComplete && p.large.nests() {
 		method = "tree"
 	}
 	if want := o.class(best.set); a.Class != want || !a.Exact || a.Method != method {
 		t.Fatalf("%+v: class %v, exact %v, method %q; want class %v", r, a.Class, a.Exact, a.Method, want)
 	}
-	if mask, ok := p.PickMask(r.Policy, maskOf(r.Free), maskOf(r.Required), r.N); r.Scope == Any && (!ok || mask != best.set) {
-		t.Fatalf("%+v: PickMask %b, %v", r, mask, ok)
+	q, err := r.check(p.gpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := p.table.Solve(q); !ok || !slices.Equal(s.GPUs, a.GPUs) {
+		t.Fatalf("%+v: the table has %v, %v", r, s.GPUs, ok)
 	}
 	e := a.Explanation
 	figures(t, r, e, e.Chosen, best)
@@ -62,7 +71,7 @@ func verify(t *testing.T, p *Picker, o *oracle, r Request) {
 }
 
 // figures compares what an explanation says of a candidate with the oracle's key.
-func figures(t *testing.T, r Request, e *Explanation, c Candidate, want *judged) {
+func figures(t *testing.T, r Request, e *explain.Explanation, c key.Candidate, want *judged) {
 	t.Helper()
 	got := keyOfCandidate(e.Key, c)
 	if !slices.EqualFunc(want.key, got, slices.Equal) {
@@ -72,8 +81,8 @@ func figures(t *testing.T, r Request, e *Explanation, c Candidate, want *judged)
 }
 
 // keyOfCandidate is a candidate's key as the oracle writes it.
-func keyOfCandidate(order []Component, c Candidate) (key [][]int) {
-	sets := func(counts []Count) []int {
+func keyOfCandidate(order []key.Component, c key.Candidate) (figures [][]int) {
+	sets := func(counts []key.Count) []int {
 		v := []int{}
 		for _, c := range counts {
 			v = append(v, c.Sets)
@@ -82,33 +91,33 @@ func keyOfCandidate(order []Component, c Candidate) (key [][]int) {
 	}
 	for _, component := range order {
 		switch component {
-		case ByClass:
-			key = append(key, []int{int(c.Class)})
-		case ByCapability:
-			key = append(key, sets(c.Capability))
-		case ByWeight:
-			key = append(key, []int{c.Weight})
-		case ByRest:
-			key = append(key, sets(c.Rest))
-		case ByCut:
-			key = append(key, []int{-c.Cut})
-		case ByLocality:
-			key = append(key, []int{c.Locality})
-		case ByScore:
-			key = append(key, []int{int(math.Round(1000 * c.Score))})
-		case ByJobs:
-			key = append(key, []int{-c.Jobs})
+		case key.ByClass:
+			figures = append(figures, []int{int(c.Class)})
+		case key.ByCapability:
+			figures = append(figures, sets(c.Capability))
+		case key.ByWeight:
+			figures = append(figures, []int{c.Weight})
+		case key.ByRest:
+			figures = append(figures, sets(c.Rest))
+		case key.ByCut:
+			figures = append(figures, []int{-c.Cut})
+		case key.ByLocality:
+			figures = append(figures, []int{c.Locality})
+		case key.ByScore:
+			figures = append(figures, []int{int(math.Round(1000 * c.Score))})
+		case key.ByJobs:
+			figures = append(figures, []int{-c.Jobs})
 		}
 	}
-	return key
+	return figures
 }
 
 // TestEveryState compares every free set and number of every named node.
 func TestEveryState(t *testing.T) {
-	for name, node := range nodes() {
+	for name, node := range alloctest.Nodes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := graph(t, node)
+			g := alloctest.Graph(t, node)
 			p, o := New(g), newOracle(g)
 			for free := range uint32(1) << g.Len() {
 				for n := 1; n <= size(free); n++ {
@@ -125,10 +134,10 @@ func TestEveryState(t *testing.T) {
 func ask(r *rand.Rand, n int) Request {
 	perm := r.Perm(n)
 	free := perm[:1+r.IntN(n)]
-	q := Request{N: 1 + r.IntN(len(free)), Free: free, Policy: policies[r.IntN(len(policies))], Scope: scopes[r.IntN(len(scopes))]}
+	q := Request{N: 1 + r.IntN(len(free)), Free: free, Policy: policies[r.IntN(len(policies))], Scope: key.Scopes[r.IntN(len(key.Scopes))]}
 	q.Required = slices.Sorted(slices.Values(free[:r.IntN(q.N+1)]))
 	if r.IntN(2) == 0 {
-		q.Required, q.Scope = nil, Any
+		q.Required, q.Scope = nil, key.Any
 	}
 	return q
 }
@@ -136,8 +145,8 @@ func ask(r *rand.Rand, n int) Request {
 func TestRandomGraphs(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 7))
-	for range rounds(2000) {
-		g := graph(t, random(r, 1+r.IntN(8), 1+r.IntN(7)))
+	for range alloctest.Rounds(2000) {
+		g := alloctest.Graph(t, alloctest.Random(r, 1+r.IntN(8), 1+r.IntN(7)))
 		p, o := New(g), newOracle(g)
 		for range 10 {
 			verify(t, p, o, ask(r, g.Len()))
@@ -148,24 +157,24 @@ func TestRandomGraphs(t *testing.T) {
 // TestLargerGraphs samples nodes whose answers are searched for at each pick.
 func TestLargerGraphs(t *testing.T) {
 	kinds := map[string]func(r *rand.Rand, n int) gpu.Node{
-		"in pairs":    func(r *rand.Rand, n int) gpu.Node { return crowd(r, n, 2) },
-		"in quads":    func(r *rand.Rand, n int) gpu.Node { return crowd(r, n, 4) },
-		"in eights":   func(r *rand.Rand, n int) gpu.Node { return crowd(r, n, 8) },
-		"of 3 kinds":  func(r *rand.Rand, n int) gpu.Node { return random(r, n, 3) },
-		"of 7 kinds":  func(r *rand.Rand, n int) gpu.Node { return random(r, n, 7) },
-		"of one kind": func(r *rand.Rand, n int) gpu.Node { return random(r, n, 1) },
+		"in pairs":    func(r *rand.Rand, n int) gpu.Node { return alloctest.Crowd(r, n, 2) },
+		"in quads":    func(r *rand.Rand, n int) gpu.Node { return alloctest.Crowd(r, n, 4) },
+		"in eights":   func(r *rand.Rand, n int) gpu.Node { return alloctest.Crowd(r, n, 8) },
+		"of 3 kinds":  func(r *rand.Rand, n int) gpu.Node { return alloctest.Random(r, n, 3) },
+		"of 7 kinds":  func(r *rand.Rand, n int) gpu.Node { return alloctest.Random(r, n, 7) },
+		"of one kind": func(r *rand.Rand, n int) gpu.Node { return alloctest.Random(r, n, 1) },
 	}
 	for n, picks := range map[int]int{9: 100, 10: 60, 11: 60, 12: 60, 13: 20, 14: 15, 15: 10, 16: 10} {
 		for name, make := range kinds {
 			t.Run(fmt.Sprint(n, " ", name), func(t *testing.T) {
 				t.Parallel()
 				r := rand.New(rand.NewPCG(11, uint64(n)))
-				g := graph(t, make(r, n))
+				g := alloctest.Graph(t, make(r, n))
 				p, o := New(g), newOracle(g)
 				if name == "in quads" {
 					verify(t, p, o, Request{N: n / 2, Free: r.Perm(n)})
 				}
-				for range rounds(picks) {
+				for range alloctest.Rounds(picks) {
 					verify(t, p, o, ask(r, n))
 				}
 			})
@@ -178,13 +187,13 @@ func TestLargerGraphs(t *testing.T) {
 func TestRelabelled(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
-	all := nodes()
+	all := alloctest.Nodes()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		perm := r.Perm(len(all[name].GPUs))
-		p, q := New(graph(t, all[name])), New(graph(t, relabel(all[name], perm)))
+		p, q := New(alloctest.Graph(t, all[name])), New(alloctest.Graph(t, alloctest.Relabel(all[name], perm)))
 		for range 50 {
 			req := ask(r, len(perm))
-			req.Explain, req.Scope = true, Any
+			req.Explain, req.Scope = true, key.Any
 			a, err := p.Pick(req)
 			if err != nil {
 				t.Fatalf("%s, %+v: %v", name, req, err)
@@ -210,7 +219,7 @@ func TestRelabelled(t *testing.T) {
 func TestOrderOfListsMeansNothing(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 5))
-	p := New(named(t, "cube mesh"))
+	p := New(alloctest.Named(t, "cube mesh"))
 	for range 200 {
 		req := ask(r, 8)
 		want, wantErr := p.Pick(req)
@@ -219,64 +228,12 @@ func TestOrderOfListsMeansNothing(t *testing.T) {
 			slices.Reverse(req.Required)
 			free, required := slices.Clone(req.Free), slices.Clone(req.Required)
 			got, err := p.Pick(req)
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Policy{})); diff != "" || fmt.Sprint(wantErr) != fmt.Sprint(err) {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(key.Policy{})); diff != "" || fmt.Sprint(wantErr) != fmt.Sprint(err) {
 				t.Errorf("%+v: %v, then %v (-first +then):\n%s", req, wantErr, err, diff)
 			}
 			if !slices.Equal(free, req.Free) || !slices.Equal(required, req.Required) {
 				t.Errorf("%+v: Pick changed the caller's lists", req)
 			}
-		}
-	}
-}
-
-// TestConcurrentPicks lets the first picks race for the table.
-func TestConcurrentPicks(t *testing.T) {
-	p := New(named(t, "two quads"))
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			if gpus, ok := p.PickMask(Spread, 0xfc, 0, 4); !ok || gpus != 0xf0 {
-				t.Errorf("got %b, %v", gpus, ok)
-			}
-		})
-	}
-	group.Wait()
-}
-
-func TestPickMaskAllocatesNothing(t *testing.T) {
-	for _, name := range []string{"two quads", "cube mesh"} {
-		p := New(named(t, name))
-		allocs := testing.AllocsPerRun(100, func() {
-			p.PickMask(Spread, 0xff, 0, 4)
-			p.PickMask(Binpack, 0x7e, 0x02, 3)
-		})
-		if allocs != 0 {
-			t.Errorf("%s: %v allocations", name, allocs)
-		}
-	}
-}
-
-func TestPickMaskRefuses(t *testing.T) {
-	p := New(named(t, "two quads"))
-	for _, c := range []struct {
-		name           string
-		p              *Picker
-		policy         Policy
-		free, required uint32
-		n              int
-	}{
-		{"nothing asked", p, Spread, 0xff, 0, 0},
-		{"a negative number", p, Spread, 0xff, 0, -1},
-		{"more than free", p, Spread, 0x0f, 0, 5},
-		{"more than any node has", p, Spread, 0xff, 0, 1 << 30},
-		{"a GPU that is not there", p, Spread, 0x100, 0, 1},
-		{"required not free", p, Spread, 0x0f, 0x10, 2},
-		{"more required than asked", p, Spread, 0xff, 0x07, 2},
-		{"too many GPUs", New(graph(t, build(17, 1, 0, domains(17, "NODE", "NODE")))), Spread, 0xff, 0, 2},
-		{"no GPU at all", New(graph(t, build(0, 1, 0, nil))), Spread, 0, 0, 1},
-	} {
-		if gpus, ok := c.p.PickMask(c.policy, c.free, c.required, c.n); ok || gpus != 0 {
-			t.Errorf("%s: got %b, %v", c.name, gpus, ok)
 		}
 	}
 }
@@ -287,12 +244,12 @@ func FuzzPick(f *testing.F) {
 	f.Add(uint64(2), uint8(7), uint8(0x5f), uint8(2), uint8(3))
 	f.Fuzz(func(t *testing.T, seed uint64, gpus, free, n, choice uint8) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		g := graph(t, random(r, 1+int(gpus)%7, 1+int(choice>>4)%7))
+		g := alloctest.Graph(t, alloctest.Random(r, 1+int(gpus)%7, 1+int(choice>>4)%7))
 		from := uint32(free) & (1<<g.Len() - 1)
 		if n == 0 || int(n) > size(from) {
 			return
 		}
-		req := Request{N: int(n), Free: members(from), Policy: policies[int(choice)%len(policies)], Scope: scopes[int(choice)%len(scopes)]}
+		req := Request{N: int(n), Free: members(from), Policy: policies[int(choice)%len(policies)], Scope: key.Scopes[int(choice)%len(key.Scopes)]}
 		verify(t, New(g), newOracle(g), req)
 	})
 }

@@ -5,19 +5,20 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/table"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/tree"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// MaxGPUs is the greatest node there is an answer for.
-const MaxGPUs = 4096
-
 // Picker answers Requests about one Graph. It is safe for concurrent use.
 type Picker struct {
 	gpus  int
-	scale *scale
-	table *tableSolver // of a small graph, otherwise nil
-	large *large       // of a graph of more than maxComplete GPUs, otherwise nil
+	scale *link.Graph
+	table *table.Solver // of a small graph, otherwise nil
+	large *large        // of a graph of more than maxComplete GPUs, otherwise nil
 }
 
 // solver finds the best set for a question that has as many free GPUs as it asks
@@ -25,33 +26,33 @@ type Picker struct {
 // or none was found before the search ended. Which solver a graph gets depends on
 // its size and shape alone.
 type solver interface {
-	solve(q question) (s solution, ok bool)
+	Solve(q key.Question) (s key.Solution, ok bool)
 	// figures are what the policy judges these GPUs by.
-	figures(q question, gpus []int) Candidate
+	Figures(q key.Question, gpus []int) key.Candidate
 }
 
 // New returns a Picker for the graph, which must not change any more. It is
 // cheap: what a solver prepares, it prepares at the first Pick.
 func New(g *topology.Graph) *Picker {
-	return newPicker(g, byKind(g))
+	return newPicker(g, link.ByClass(g))
 }
 
 // NewWeighted is New with links weighed in that way. The error is an
 // *ArgumentError: w is none of the ways, or a bandwidth is none.
-func NewWeighted(g *topology.Graph, w Weights) (*Picker, error) {
-	s, err := newScale(g, w)
+func NewWeighted(g *topology.Graph, w link.Weights) (*Picker, error) {
+	s, err := link.New(g, w)
 	if err != nil {
 		return nil, &ArgumentError{Reason: err.Error()}
 	}
 	return newPicker(g, s), nil
 }
 
-func newPicker(g *topology.Graph, s *scale) *Picker {
+func newPicker(g *topology.Graph, s *link.Graph) *Picker {
 	p := &Picker{gpus: g.Len(), scale: s}
-	if p.gpus <= maxTable {
-		p.table = newTable(s)
+	if p.gpus <= table.MaxGPUs {
+		p.table = table.New(s)
 	}
-	if p.gpus > maxComplete && p.gpus <= MaxGPUs {
+	if p.gpus > table.MaxComplete && p.gpus <= tree.MaxGPUs {
 		p.large = newLarge(s)
 	}
 	return p
@@ -79,25 +80,25 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 		return Answer{}, err
 	}
 	if p.solver() == nil {
-		return Answer{}, &TooLargeError{GPUs: p.gpus, Max: MaxGPUs}
+		return Answer{}, &TooLargeError{GPUs: p.gpus, Max: tree.MaxGPUs}
 	}
 	if gone := missing(q); len(gone) > 0 {
 		return Answer{}, p.requiredError(q, gone)
 	}
-	if q.n > len(q.free) {
-		return Answer{}, &InsufficientError{Need: q.n, Free: len(q.free), Of: p.gpus}
+	if q.N > len(q.Free) {
+		return Answer{}, &InsufficientError{Need: q.N, Free: len(q.Free), Of: p.gpus}
 	}
-	usual := slices.Contains(recommended, q.n)
+	usual := slices.Contains(recommended, q.N)
 	if !usual && r.Sizes == Enforce {
 		return Answer{}, p.sizeError(q)
 	}
-	s, ok := p.solver().solve(q)
+	s, ok := p.solver().Solve(q)
 	if !ok {
-		if s, err = p.unscoped(q, s.bounded); err != nil {
+		if s, err = p.unscoped(q, s.Bounded); err != nil {
 			return Answer{}, err
 		}
 	}
-	a := Answer{GPUs: s.gpus, Policy: q.policy, Class: s.class, Exact: !s.bounded, Method: s.method}
+	a := Answer{GPUs: s.GPUs, Policy: q.Policy, Class: s.Class, Exact: !s.Bounded, Method: s.Method}
 	if !a.Exact {
 		a.Warnings = append(a.Warnings, unproven)
 	}
@@ -105,7 +106,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 		a.Explanation = p.explain(q, s)
 	}
 	if !usual && r.Sizes == Warn {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%s requested; MetaX recommends 1, 2, 4 or 8", wording.Count(q.n, "GPU")))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s requested; MetaX recommends 1, 2, 4 or 8", wording.Count(q.N, "GPU")))
 	}
 	return a, nil
 }
@@ -113,23 +114,23 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 // unproven is the warning about an answer that is not exact.
 const unproven = "these may not be the best GPUs: the links of this node do not nest, so only some sets were compared"
 
-func (p *Picker) requiredError(q question, missing []int) error {
+func (p *Picker) requiredError(q key.Question, missing []int) error {
 	e := &RequiredError{GPUs: missing}
-	q.required = slices.DeleteFunc(slices.Clone(q.required), func(g int) bool { return slices.Contains(missing, g) })
+	q.Required = slices.DeleteFunc(slices.Clone(q.Required), func(g int) bool { return slices.Contains(missing, g) })
 	if s, ok := p.try(q); ok {
-		e.Best = s.gpus
+		e.Best = s.GPUs
 	}
 	return e
 }
 
-func (p *Picker) sizeError(q question) error {
-	e := &SizeError{N: q.n}
+func (p *Picker) sizeError(q key.Question) error {
+	e := &SizeError{N: q.N}
 	distance := func(n int) int { return max(n-e.N, e.N-n) }
 	for _, n := range recommended {
 		if e.Nearest > 0 && distance(n) >= distance(e.Nearest) {
 			continue
 		}
-		q.n = n
+		q.N = n
 		if _, ok := p.try(q); ok {
 			e.Nearest = n
 		}
@@ -140,44 +141,44 @@ func (p *Picker) sizeError(q question) error {
 // unscoped is the best set without the scope, if it is within it all the same,
 // which the search within it ended too soon to find: then it is the best there,
 // too. The error is a *ScopeError otherwise.
-func (p *Picker) unscoped(q question, bounded bool) (solution, error) {
-	scope := q.scope
-	q.scope = Any
+func (p *Picker) unscoped(q key.Question, bounded bool) (key.Solution, error) {
+	scope := q.Scope
+	q.Scope = key.Any
 	s, ok := p.try(q)
 	if ok && bounded && p.within(scope, s) {
 		return s, nil
 	}
-	q.scope = scope
-	e := &ScopeError{N: q.n, Scope: scope, Unfinished: bounded, Most: p.most(q)}
+	q.Scope = scope
+	e := &ScopeError{N: q.N, Scope: scope, Unfinished: bounded, Most: p.most(q)}
 	if ok {
-		e.Best, e.Class = s.gpus, s.class
+		e.Best, e.Class = s.GPUs, s.Class
 	}
-	return solution{}, e
+	return key.Solution{}, e
 }
 
 // within reports whether a set lies within the scope.
-func (p *Picker) within(scope Scope, s solution) bool {
-	for at, i := range s.gpus {
-		for _, j := range s.gpus[:at] {
-			if !scope.holds(p.scale.place(i, j)) {
+func (p *Picker) within(scope key.Scope, s key.Solution) bool {
+	for at, i := range s.GPUs {
+		for _, j := range s.GPUs[:at] {
+			if !scope.Holds(p.scale.Locality(i, j)) {
 				return false
 			}
 		}
 	}
-	return scope != Link || s.class == topology.MX
+	return scope != key.Link || s.Class == topology.MX
 }
 
 // most is the greatest number below that of the question that its scope holds.
 // Where a part of a set within the scope is within it too, it is found by halves;
 // a part of a ring need not be one, unless links nest.
-func (p *Picker) most(q question) int {
+func (p *Picker) most(q key.Question) int {
 	holds := func(n int) bool {
-		q.n = n
+		q.N = n
 		_, ok := p.try(q)
 		return ok
 	}
-	if q.scope == Link && (p.large == nil || !p.large.nests()) {
-		from := q.n - 1
+	if q.Scope == key.Link && (p.large == nil || !p.large.nests()) {
+		from := q.N - 1
 		for n := from; n > max(0, from-maxSmaller); n-- {
 			if holds(n) {
 				return n
@@ -185,8 +186,8 @@ func (p *Picker) most(q question) int {
 		}
 		return 0
 	}
-	least := max(1, len(q.required))
-	beyond := sort.Search(q.n-least, func(i int) bool { return !holds(least + i) })
+	least := max(1, len(q.Required))
+	beyond := sort.Search(q.N-least, func(i int) bool { return !holds(least + i) })
 	if beyond == 0 {
 		return 0
 	}
@@ -197,9 +198,9 @@ func (p *Picker) most(q question) int {
 const maxSmaller = 64
 
 // try solves a question of our own making, which may ask for too much.
-func (p *Picker) try(q question) (solution, bool) {
-	if q.n > len(q.free) || q.n < len(q.required) {
-		return solution{}, false
+func (p *Picker) try(q key.Question) (key.Solution, bool) {
+	if q.N > len(q.Free) || q.N < len(q.Required) {
+		return key.Solution{}, false
 	}
-	return p.solver().solve(q)
+	return p.solver().Solve(q)
 }

@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
 // PolicyWords lists what ParsePolicy takes, for a message or a help text.
 const PolicyWords = "spread (or compact), binpack (or preserve), weighted:GAIN,LOSS, mtf, first"
 
 // Policies are all policies without parameters, and Weighted by HAMi's factors.
-func Policies() []Policy {
-	hami, _ := Weighted(10, 1) // both factors are within the bounds
-	return []Policy{Spread, Binpack, hami, MTF, First}
+func Policies() []key.Policy {
+	hami, _ := key.Weighted(10, 1) // both factors are within the bounds
+	return []key.Policy{key.Spread, key.Binpack, hami, key.MTF, key.First}
 }
 
 // Retired returns a warning about a policy that older versions had, for which
@@ -25,23 +27,23 @@ func Retired(s string) string {
 }
 
 // ParsePolicy reads a policy's name or alias.
-func ParsePolicy(s string) (Policy, error) {
+func ParsePolicy(s string) (key.Policy, error) {
 	switch s {
 	case "compact", "partition", "distribute":
-		return Spread, nil
+		return key.Spread, nil
 	case "preserve":
-		return Binpack, nil
+		return key.Binpack, nil
 	}
 	if factors, ok := strings.CutPrefix(s, "weighted:"); ok {
 		gain, loss, ok := strings.Cut(factors, ",")
 		a, errA := strconv.ParseFloat(gain, 64)
 		b, errB := strconv.ParseFloat(loss, 64)
 		if !ok || errA != nil || errB != nil {
-			return Policy{}, fmt.Errorf("policy %q: want two factors, such as weighted:10,1", s)
+			return key.Policy{}, fmt.Errorf("policy %q: want two factors, such as weighted:10,1", s)
 		}
-		p, err := Weighted(a, b)
+		p, err := key.Weighted(a, b)
 		if err != nil {
-			return Policy{}, fmt.Errorf("policy %q: %w", s, err)
+			return key.Policy{}, fmt.Errorf("policy %q: %w", s, err)
 		}
 		return p, nil
 	}
@@ -50,5 +52,5 @@ func ParsePolicy(s string) (Policy, error) {
 			return p, nil
 		}
 	}
-	return Policy{}, fmt.Errorf("policy %q is not known; want %s", s, PolicyWords)
+	return key.Policy{}, fmt.Errorf("policy %q is not known; want %s", s, PolicyWords)
 }

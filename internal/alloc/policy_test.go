@@ -4,24 +4,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		in   string
-		want Policy
-	}{{"spread", Spread}, {"compact", Spread}, {"binpack", Binpack}, {"preserve", Binpack}} {
+		want key.Policy
+	}{{"spread", key.Spread}, {"compact", key.Spread}, {"binpack", key.Binpack}, {"preserve", key.Binpack}} {
 		if got, err := ParsePolicy(c.in); err != nil || got != c.want {
 			t.Errorf("ParsePolicy(%q) = %v, %v; want %v", c.in, got, err, c.want)
 		}
 	}
 	for _, c := range []struct {
 		in   string
-		want Scope
-	}{{"any", Any}, {"link", Link}, {"switch", Switch}, {"numa", NUMA}, {"node", Node}} {
+		want key.Scope
+	}{{"any", key.Any}, {"link", key.Link}, {"switch", key.Switch}, {"numa", key.NUMA}, {"node", key.Node}} {
 		if got, err := ParseScope(c.in); err != nil || got != c.want || got.String() != c.in {
 			t.Errorf("ParseScope(%q) = %v, %v; want %v", c.in, got, err, c.want)
 		}
@@ -74,7 +72,7 @@ func FuzzParse(f *testing.F) {
 // TestRetired reads the policies of older versions, each with a warning.
 func TestRetired(t *testing.T) {
 	for _, s := range []string{"partition", "distribute"} {
-		if p, err := ParsePolicy(s); p != Spread || err != nil {
+		if p, err := ParsePolicy(s); p != key.Spread || err != nil {
 			t.Errorf("%s is %v, %v; want spread", s, p, err)
 		}
 		if w := Retired(s); !strings.Contains(w, "policy "+s+" no longer exists: GPUs are picked by spread") {
@@ -84,31 +82,6 @@ func TestRetired(t *testing.T) {
 	for _, s := range []string{"spread", "compact", "nonsense", ""} {
 		if w := Retired(s); w != "" {
 			t.Errorf("%q: warning %q", s, w)
-		}
-	}
-}
-
-// TestFigures has another value for each component, as data and as words.
-func TestFigures(t *testing.T) {
-	counts, rest := []Count{{topology.MX, 2, 3}}, []Count{{topology.PIX, 4, 1}}
-	c := Candidate{Class: topology.PXB, Capability: counts, Weight: 5, Rest: rest, Cut: 7, Locality: 8, Score: 9.5, Jobs: 2}
-	for _, tc := range []struct {
-		of   Component
-		want any
-		cell string
-	}{
-		{ByClass, topology.PXB, "PXB"},
-		{ByCapability, counts, "MX 3×2"},
-		{ByWeight, 5, "5"},
-		{ByRest, rest, "PIX 1×4"},
-		{ByCut, 7, "7"},
-		{ByLocality, 8, "8"},
-		{ByScore, 9.5, "9.5"},
-		{ByJobs, 2, "+2"},
-		{ByOrder, nil, ""},
-	} {
-		if diff := cmp.Diff(tc.want, figure(tc.of, c)); diff != "" || cell(tc.of, c) != tc.cell {
-			t.Errorf("%v: %q, want %q (-want +got):\n%s", tc.of, cell(tc.of, c), tc.cell, diff)
 		}
 	}
 }

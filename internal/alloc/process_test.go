@@ -8,20 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-)
 
-// quads links the GPUs of each four by MX, those of each half by NODE.
-func quads(n int) func(i, j int) string {
-	return func(i, j int) string {
-		switch {
-		case i/4 == j/4:
-			return "MX"
-		case i*2/n == j*2/n:
-			return "NODE"
-		}
-		return "SYS"
-	}
-}
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
+)
 
 // digest is a hash of many answers and errors.
 func digest(t *testing.T) string {
@@ -29,9 +18,9 @@ func digest(t *testing.T) string {
 	r := rand.New(rand.NewPCG(41, 41))
 	for round := range 30 {
 		n := []int{8, 8, 13, 20, 32}[round%5]
-		g := graph(t, crowd(r, n, 4))
+		g := alloctest.Graph(t, alloctest.Crowd(r, n, 4))
 		if round%2 == 0 {
-			g = graph(t, build(n, 2, 4, quads(n)))
+			g = alloctest.Graph(t, alloctest.Build(n, 2, 4, alloctest.Quads(n)))
 		}
 		p := New(g)
 		for range 6 {

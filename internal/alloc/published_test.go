@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 // published are rows of other projects' tests and of the vendor's documents:
@@ -56,7 +59,7 @@ func TestPublished(t *testing.T) {
 		for _, group := range groups {
 			for _, row := range group.Rows {
 				t.Run(filepath.Base(file)+"/"+row.Name, func(t *testing.T) {
-					a, err := New(named(t, row.Node)).Pick(Request{N: row.N, Free: row.Free})
+					a, err := New(alloctest.Named(t, row.Node)).Pick(Request{N: row.N, Free: row.Free})
 					if other, ok := decidedOtherwise[row.Name]; ok {
 						otherwise[row.Name] = true
 						if diff := cmp.Diff(other.err, err); diff != "" {
@@ -83,18 +86,18 @@ func TestFixedPoints(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	// four quads of which 1, 2, 3 and 4 GPUs are free: GPU 0, 4, 8 and 12 are the
 	// first of each
-	quads := build(16, 1, 0, domains(16, "NODE", "NODE",
+	quads := alloctest.Build(16, 1, 0, alloctest.Domains(16, "NODE", "NODE",
 		[]int{0, 1, 2, 3}, []int{4, 5, 6, 7}, []int{8, 9, 10, 11}, []int{12, 13, 14, 15}))
 	one, two, three, four := []int{0}, []int{4, 5}, []int{8, 9, 10}, []int{12, 13, 14, 15}
-	onQuads := New(graph(t, quads))
-	on := func(name string) *Picker { return New(named(t, name)) }
+	onQuads := New(alloctest.Graph(t, quads))
+	on := func(name string) *Picker { return New(alloctest.Named(t, name)) }
 	for _, c := range []struct {
 		name   string
 		p      *Picker
 		free   []int
 		n      int
 		want   []int
-		policy []Policy // both, if nil
+		policy []key.Policy // both, if nil
 	}{
 		{"two of a quad busy, 4", on("two quads"), []int{2, 3, 4, 5, 6, 7}, 4, []int{4, 5, 6, 7}, nil},
 		{"two of a quad busy, 2", on("two quads"), []int{2, 3, 4, 5, 6, 7}, 2, []int{2, 3}, nil},
@@ -120,8 +123,8 @@ func TestFixedPoints(t *testing.T) {
 		// conflict 4: containment before damage, in both policies
 		{"4 within a domain though 3 and 1 would cut less", onQuads, slices.Concat(one, three, four), 4, four, nil},
 		// where no domain holds them, the policies part: two pairs, or the least cut
-		{"4 of two and three", on("two quads"), []int{0, 1, 4, 5, 6}, 4, []int{0, 1, 4, 5}, []Policy{Spread}},
-		{"4 of two and three", on("two quads"), []int{0, 1, 4, 5, 6}, 4, []int{0, 4, 5, 6}, []Policy{Binpack}},
+		{"4 of two and three", on("two quads"), []int{0, 1, 4, 5, 6}, 4, []int{0, 1, 4, 5}, []key.Policy{key.Spread}},
+		{"4 of two and three", on("two quads"), []int{0, 1, 4, 5, 6}, 4, []int{0, 4, 5, 6}, []key.Policy{key.Binpack}},
 
 		// PIX pairs within PXB quads: one class and one weight, so that no pair tempts a
 		// job to break the whole quad; of equal sets the nearest
@@ -129,7 +132,7 @@ func TestFixedPoints(t *testing.T) {
 		{"PCIe only, 0 and 1 busy, 4", on("PCIe only"), all[2:], 4, []int{4, 5, 6, 7}, nil},
 		{"PCIe only, 2", on("PCIe only"), all, 2, []int{0, 1}, nil},
 		{"PCIe only, the nearer pair", on("PCIe only"), []int{4, 6, 7}, 2, []int{6, 7}, nil},
-		{"the same from a bare matrix", New(graph(t, nowhere(nodes()["PCIe only"]))), []int{4, 6, 7}, 2, []int{6, 7}, nil},
+		{"the same from a bare matrix", New(alloctest.Graph(t, alloctest.Nowhere(alloctest.Nodes()["PCIe only"]))), []int{4, 6, 7}, 2, []int{6, 7}, nil},
 
 		// a lost link: the quad still holds a ring, three of it with the lost link do not
 		{"4 around a lost link", on("degraded quads"), []int{0, 1, 2, 3, 4, 5}, 4, []int{0, 1, 2, 3}, nil},
@@ -137,7 +140,7 @@ func TestFixedPoints(t *testing.T) {
 	} {
 		policies := c.policy
 		if policies == nil {
-			policies = []Policy{Spread, Binpack}
+			policies = []key.Policy{key.Spread, key.Binpack}
 		}
 		for _, policy := range policies {
 			a, err := c.p.Pick(Request{N: c.n, Free: c.free, Policy: policy})
@@ -150,7 +153,7 @@ func TestFixedPoints(t *testing.T) {
 
 // TestRequired checks that the demand holds and is not more than a demand.
 func TestRequired(t *testing.T) {
-	p := New(named(t, "two quads"))
+	p := New(alloctest.Named(t, "two quads"))
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for _, c := range []struct {
 		required []int

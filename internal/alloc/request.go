@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -13,8 +15,8 @@ type Request struct {
 	N        int
 	Free     []int // GPUs that may be given out
 	Required []int // GPUs that the answer must hold
-	Policy   Policy
-	Scope    Scope
+	Policy   key.Policy
+	Scope    key.Scope
 	Sizes    SizeRule
 	// Explain fills Answer.Explanation, at the price of one more question for each
 	// of the GPUs, up to a bound.
@@ -24,7 +26,7 @@ type Request struct {
 // Answer is the best set of GPUs for a Request.
 type Answer struct {
 	GPUs   []int // indices, ascending
-	Policy Policy
+	Policy key.Policy
 	// Class is the worst link that a ring over the GPUs needs; MX for a single
 	// GPU, which needs none. On a graph that is searched, it is that of the best
 	// ring that was found.
@@ -37,35 +39,35 @@ type Answer struct {
 	Method string
 	// Warnings are one line each, for a person.
 	Warnings    []string
-	Explanation *Explanation // nil unless requested
+	Explanation *explain.Explanation // nil unless requested
 }
 
 // check turns r into a question about a graph of so many GPUs. The error is an
 // *ArgumentError.
-func (r Request) check(gpus int) (question, error) {
-	bad := func(format string, a ...any) (question, error) {
-		return question{}, &ArgumentError{Reason: fmt.Sprintf(format, a...)}
+func (r Request) check(gpus int) (key.Question, error) {
+	bad := func(format string, a ...any) (key.Question, error) {
+		return key.Question{}, &ArgumentError{Reason: fmt.Sprintf(format, a...)}
 	}
 	switch {
 	case r.N <= 0:
 		return bad("%d GPUs requested; want at least 1", r.N)
-	case !slices.Contains(scopes, r.Scope):
+	case !slices.Contains(key.Scopes, r.Scope):
 		return bad("scope %v", r.Scope)
 	case !slices.Contains(sizeRules, r.Sizes):
 		return bad("size rule %v", r.Sizes)
 	case len(r.Required) > r.N:
 		return bad("%d GPUs requested, but %d required", r.N, len(r.Required))
 	}
-	q := question{
-		n: r.N, free: slices.Clone(r.Free), required: slices.Clone(r.Required),
-		policy: r.Policy, scope: r.Scope,
+	q := key.Question{
+		N: r.N, Free: slices.Clone(r.Free), Required: slices.Clone(r.Required),
+		Policy: r.Policy, Scope: r.Scope,
 	}
-	slices.Sort(q.free)
-	slices.Sort(q.required)
+	slices.Sort(q.Free)
+	slices.Sort(q.Required)
 	for _, list := range []struct {
 		name string
 		gpus []int
-	}{{"free", q.free}, {"required", q.required}} {
+	}{{"free", q.Free}, {"required", q.Required}} {
 		for i, g := range list.gpus {
 			switch {
 			case g < 0 || g >= gpus:
@@ -79,9 +81,9 @@ func (r Request) check(gpus int) (question, error) {
 }
 
 // missing returns the required GPUs that are not free.
-func missing(q question) []int {
-	return slices.DeleteFunc(slices.Clone(q.required), func(g int) bool {
-		_, free := slices.BinarySearch(q.free, g)
+func missing(q key.Question) []int {
+	return slices.DeleteFunc(slices.Clone(q.Required), func(g int) bool {
+		_, free := slices.BinarySearch(q.Free, g)
 		return free
 	})
 }

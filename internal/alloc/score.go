@@ -3,6 +3,7 @@ package alloc
 import (
 	"cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -14,15 +15,15 @@ type NodeScore struct {
 	// Free is how many GPUs are free without the answer.
 	Free       int           `json:"free"`
 	Class      topology.Kind `json:"class"`
-	Capability []Count       `json:"capability"` // of the GPUs
+	Capability []key.Count   `json:"capability"` // of the GPUs
 	Weight     int           `json:"weight"`
 	// Before and After are the capability of the free GPUs, and of those that the
 	// answer leaves; Loss is what it takes of it.
-	Before   []Count `json:"before"`
-	After    []Count `json:"after"`
-	Loss     []Count `json:"loss"`
-	Cut      int     `json:"cut"`
-	Locality int     `json:"locality"`
+	Before   []key.Count `json:"before"`
+	After    []key.Count `json:"after"`
+	Loss     []key.Count `json:"loss"`
+	Cut      int         `json:"cut"`
+	Locality int         `json:"locality"`
 	// Score belongs to the policy Weighted alone, as in a Candidate. Jobs is what MTF
 	// goes by, whatever the policy.
 	Score float64 `json:"score,omitempty"`
@@ -31,7 +32,7 @@ type NodeScore struct {
 	// fits.
 	Worst topology.Kind `json:"worst"`
 	// Key lists the components in the order in which Compare goes by them.
-	Key []Component `json:"key"`
+	Key []key.Component `json:"key"`
 	// Exact says that it is proven that the node has no better answer, and Method how
 	// it was found.
 	Exact  bool   `json:"exact"`
@@ -40,7 +41,7 @@ type NodeScore struct {
 
 // Score is the key of the best answer for n of the free GPUs, before against
 // after. Errors are those of Pick.
-func (p *Picker) Score(free []int, n int, policy Policy) (NodeScore, error) {
+func (p *Picker) Score(free []int, n int, policy key.Policy) (NodeScore, error) {
 	return p.scoreOf(Request{N: n, Free: free, Policy: policy})
 }
 
@@ -54,13 +55,13 @@ func (p *Picker) scoreOf(r Request) (NodeScore, error) {
 	if err != nil {
 		return NodeScore{}, err
 	}
-	before, c := p.solver().figures(q, q.free), p.solver().figures(q, a.GPUs)
-	q.policy = MTF
+	before, c := p.solver().Figures(q, q.Free), p.solver().Figures(q, a.GPUs)
+	q.Policy = key.MTF
 	s := NodeScore{
 		Policy: r.Policy.String(), GPUs: a.GPUs, Free: len(r.Free), Class: c.Class, Capability: c.Capability, Weight: c.Weight,
-		Before: before.Capability, After: c.Rest, Loss: []Count{}, Cut: c.Cut, Locality: c.Locality,
-		Score: c.Score, Jobs: p.solver().figures(q, a.GPUs).Jobs,
-		Worst: p.worst(), Key: append([]Component{}, r.Policy.key()...), Exact: a.Exact, Method: a.Method,
+		Before: before.Capability, After: c.Rest, Loss: []key.Count{}, Cut: c.Cut, Locality: c.Locality,
+		Score: c.Score, Jobs: p.solver().Figures(q, a.GPUs).Jobs,
+		Worst: p.worst(), Key: append([]key.Component{}, r.Policy.Key()...), Exact: a.Exact, Method: a.Method,
 	}
 	for _, c := range s.Before {
 		c.Sets -= s.room(s.After, s.Free-len(s.GPUs), c.Class, c.Size)
@@ -71,7 +72,7 @@ func (p *Picker) scoreOf(r Request) (NodeScore, error) {
 
 // worst is the worst class among all pairs of the node; MX where there is none.
 func (p *Picker) worst() topology.Kind {
-	all := p.scale.classes()
+	all := p.scale.Classes()
 	if len(all) == 0 {
 		return topology.MX
 	}
@@ -81,7 +82,7 @@ func (p *Picker) worst() topology.Kind {
 // room is how many disjoint sets of that size so many GPUs hold at that class,
 // by their capability: a class that the capability leaves out is one that every
 // set fits, or one of which the node has no link.
-func (s NodeScore) room(capability []Count, gpus int, class topology.Kind, size int) (sets int) {
+func (s NodeScore) room(capability []key.Count, gpus int, class topology.Kind, size int) (sets int) {
 	if class <= s.Worst {
 		return gpus / size
 	}
@@ -103,16 +104,16 @@ func (s NodeScore) Compare(o NodeScore) int {
 	for _, c := range s.Key {
 		by := 0
 		switch c {
-		case ByCapability:
+		case key.ByCapability:
 			by = s.compareRoom(o, func(n NodeScore, class topology.Kind, size int) int {
 				return n.room(n.Capability, len(n.GPUs), class, size)
 			})
-		case ByRest:
+		case key.ByRest:
 			by = s.compareRoom(o, func(n NodeScore, class topology.Kind, size int) int {
 				return n.room(n.After, n.Free-len(n.GPUs), class, size) - n.room(n.Before, n.Free, class, size)
 			})
 		default:
-			by = c.compare(s.candidate(), o.candidate())
+			by = c.Compare(s.candidate(), o.candidate())
 		}
 		if by != 0 {
 			return by
@@ -128,7 +129,7 @@ func (s NodeScore) Compare(o NodeScore) int {
 // for at all.
 func (s NodeScore) compareRoom(o NodeScore, sets func(n NodeScore, class topology.Kind, size int) int) int {
 	for _, class := range topology.Classes() {
-		for size := 1 << power(max(s.Free, o.Free)); size > 1; size /= 2 {
+		for size := 1 << key.Log2(max(s.Free, o.Free)); size > 1; size /= 2 {
 			if by := cmp.Compare(sets(s, class, size), sets(o, class, size)); by != 0 {
 				return by
 			}
@@ -138,15 +139,15 @@ func (s NodeScore) compareRoom(o NodeScore, sets func(n NodeScore, class topolog
 }
 
 // candidate is what a Component compares of a score, but for the capabilities.
-func (s NodeScore) candidate() Candidate {
-	return Candidate{Class: s.Class, Weight: s.Weight, Cut: s.Cut, Locality: s.Locality, Score: s.Score, Jobs: s.Jobs}
+func (s NodeScore) candidate() key.Candidate {
+	return key.Candidate{Class: s.Class, Weight: s.Weight, Cut: s.Cut, Locality: s.Locality, Score: s.Score, Jobs: s.Jobs}
 }
 
 // Heaviest is the greatest weight of a set of n of the free GPUs, and the cut of
 // that set; of sets of the same weight, of the first by its indices. Errors are
 // those of Pick.
 func (p *Picker) Heaviest(free []int, n int) (weight, cut int, err error) {
-	heaviest, err := Weighted(1, 0)
+	heaviest, err := key.Weighted(1, 0)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -159,7 +160,7 @@ func (p *Picker) Heaviest(free []int, n int) (weight, cut int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	c := p.solver().figures(q, a.GPUs)
+	c := p.solver().Figures(q, a.GPUs)
 	return c.Weight, c.Cut, nil
 }
 

@@ -11,13 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-func scored(t *testing.T, node gpu.Node, free []int, n int, policy Policy) NodeScore {
+func scored(t *testing.T, node gpu.Node, free []int, n int, policy key.Policy) NodeScore {
 	t.Helper()
-	s, err := New(graph(t, node)).Score(free, n, policy)
+	s, err := New(alloctest.Graph(t, node)).Score(free, n, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,29 +27,29 @@ func scored(t *testing.T, node gpu.Node, free []int, n int, policy Policy) NodeS
 }
 
 func TestScore(t *testing.T) {
-	got := scored(t, nodes()["two quads, SYS"], []int{7, 6, 5, 4, 3, 2}, 2, Spread)
+	got := scored(t, alloctest.Nodes()["two quads, SYS"], []int{7, 6, 5, 4, 3, 2}, 2, key.Spread)
 	mx := topology.MX
 	want := NodeScore{
 		Policy: "spread", GPUs: []int{2, 3}, Free: 6, Class: mx, Weight: 100, Cut: 80, Locality: 5,
-		Capability: []Count{{mx, 2, 1}},
-		Before:     []Count{{mx, 4, 1}, {mx, 2, 3}},
-		After:      []Count{{mx, 4, 1}, {mx, 2, 2}},
-		Loss:       []Count{{mx, 4, 0}, {mx, 2, 1}},
-		Jobs:       -1, Worst: topology.SYS, Key: Spread.key(), Exact: true, Method: "table",
+		Capability: []key.Count{{Class: mx, Size: 2, Sets: 1}},
+		Before:     []key.Count{{Class: mx, Size: 4, Sets: 1}, {Class: mx, Size: 2, Sets: 3}},
+		After:      []key.Count{{Class: mx, Size: 4, Sets: 1}, {Class: mx, Size: 2, Sets: 2}},
+		Loss:       []key.Count{{Class: mx, Size: 4, Sets: 0}, {Class: mx, Size: 2, Sets: 1}},
+		Jobs:       -1, Worst: topology.SYS, Key: key.Spread.Key(), Exact: true, Method: "table",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	// After lacks the sizes that are too large for what is left; Loss does not.
-	got = scored(t, nodes()["wings"], []int{0, 1, 4, 5}, 2, Binpack)
+	got = scored(t, alloctest.Nodes()["wings"], []int{0, 1, 4, 5}, 2, key.Binpack)
 	pcie := topology.Switch
 	want = NodeScore{
 		Policy: "binpack", GPUs: []int{0, 1}, Free: 4, Class: mx, Weight: 100, Cut: 120, Locality: 2,
-		Capability: []Count{{mx, 2, 1}, {pcie, 2, 1}},
-		Before:     []Count{{mx, 4, 0}, {mx, 2, 2}, {pcie, 4, 1}, {pcie, 2, 2}},
-		After:      []Count{{mx, 2, 1}, {pcie, 2, 1}},
-		Loss:       []Count{{mx, 4, 0}, {mx, 2, 1}, {pcie, 4, 1}, {pcie, 2, 1}},
-		Jobs:       -1, Worst: topology.SYS, Key: Binpack.key(), Exact: true, Method: "table",
+		Capability: []key.Count{{Class: mx, Size: 2, Sets: 1}, {Class: pcie, Size: 2, Sets: 1}},
+		Before:     []key.Count{{Class: mx, Size: 4, Sets: 0}, {Class: mx, Size: 2, Sets: 2}, {Class: pcie, Size: 4, Sets: 1}, {Class: pcie, Size: 2, Sets: 2}},
+		After:      []key.Count{{Class: mx, Size: 2, Sets: 1}, {Class: pcie, Size: 2, Sets: 1}},
+		Loss:       []key.Count{{Class: mx, Size: 4, Sets: 0}, {Class: mx, Size: 2, Sets: 1}, {Class: pcie, Size: 4, Sets: 1}, {Class: pcie, Size: 2, Sets: 1}},
+		Jobs:       -1, Worst: topology.SYS, Key: key.Binpack.Key(), Exact: true, Method: "table",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -57,11 +59,11 @@ func TestScore(t *testing.T) {
 // TestCompareNodes names the better node of two first.
 func TestCompareNodes(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
-	quads := nodes()["two quads"]
-	mesh := build(8, 1, 0, func(int, int) string { return "MX" })
-	lame := build(8, 1, 0, with(domains(8, "NODE", "NODE", []int{0, 1, 2, 3}, []int{4, 5, 6, 7}), "SYS", [2]int{0, 4}))
+	quads := alloctest.Nodes()["two quads"]
+	mesh := alloctest.Build(8, 1, 0, func(int, int) string { return "MX" })
+	lame := alloctest.Build(8, 1, 0, alloctest.With(alloctest.Domains(8, "NODE", "NODE", []int{0, 1, 2, 3}, []int{4, 5, 6, 7}), "SYS", [2]int{0, 4}))
 	// GPUs without links but among themselves, in fours
-	sunder := build(8, 1, 0, with(domains(8, "NODE", "NA", []int{0, 1}, []int{2, 3}, []int{4, 5}, []int{6, 7}), "SYS", [2]int{0, 4}))
+	sunder := alloctest.Build(8, 1, 0, alloctest.With(alloctest.Domains(8, "NODE", "NA", []int{0, 1}, []int{2, 3}, []int{4, 5}, []int{6, 7}), "SYS", [2]int{0, 4}))
 	for _, c := range []struct {
 		name     string
 		better   gpu.Node
@@ -69,20 +71,20 @@ func TestCompareNodes(t *testing.T) {
 		worse    gpu.Node
 		freeB    []int
 		n        int
-		policies []Policy
+		policies []key.Policy
 	}{
 		// the two rows of the adversarial cases
-		{"one job less against two more", quads, []int{0, 4, 5, 6, 7}, quads, all, 1, []Policy{Spread, Binpack, MTF}},
-		{"a linked pair of eight against an unlinked one", quads, all, quads, []int{0, 4}, 2, []Policy{Spread, Binpack}},
+		{"one job less against two more", quads, []int{0, 4, 5, 6, 7}, quads, all, 1, []key.Policy{key.Spread, key.Binpack, key.MTF}},
+		{"a linked pair of eight against an unlinked one", quads, all, quads, []int{0, 4}, 2, []key.Policy{key.Spread, key.Binpack}},
 		// damage, not what is left: the larger node is not the better one
-		{"what is lost counts, not what is kept", quads, []int{2, 3, 4}, quads, all, 2, []Policy{Spread, Binpack}},
-		{"a pair of a quad, not of an eight", quads, all, mesh, all, 2, []Policy{Spread, Binpack}},
-		{"an eight by MetaXLink", mesh, all, quads, all, 8, []Policy{Spread, Binpack, Policies()[2], MTF}},
+		{"what is lost counts, not what is kept", quads, []int{2, 3, 4}, quads, all, 2, []key.Policy{key.Spread, key.Binpack}},
+		{"a pair of a quad, not of an eight", quads, all, mesh, all, 2, []key.Policy{key.Spread, key.Binpack}},
+		{"an eight by MetaXLink", mesh, all, quads, all, 8, []key.Policy{key.Spread, key.Binpack, Policies()[2], key.MTF}},
 		// NODE is the worst class of one node, so that it does not count there; all
 		// sets fit it there as they do on the other
-		{"only the weight differs", quads, all, lame, all, 8, []Policy{Spread, Binpack}},
+		{"only the weight differs", quads, all, lame, all, 8, []key.Policy{key.Spread, key.Binpack}},
 		// NODE does not occur on one node: what fits it there has MetaXLink
-		{"a four that was not there", nodes()["pairs 02 13 45 67"], all, sunder, all, 2, []Policy{Spread, Binpack}},
+		{"a four that was not there", alloctest.Nodes()["pairs 02 13 45 67"], all, sunder, all, 2, []key.Policy{key.Spread, key.Binpack}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, policy := range c.policies {
@@ -98,8 +100,8 @@ func TestCompareNodes(t *testing.T) {
 // TestCompareFirst: to take GPUs in the order of their indices says nothing about
 // nodes.
 func TestCompareFirst(t *testing.T) {
-	all := nodes()
-	a, b := scored(t, all["two quads"], []int{0, 1}, 2, First), scored(t, all["unlinked"], []int{0, 1}, 2, First)
+	all := alloctest.Nodes()
+	a, b := scored(t, all["two quads"], []int{0, 1}, 2, key.First), scored(t, all["unlinked"], []int{0, 1}, 2, key.First)
 	if by := a.Compare(b); by != 0 {
 		t.Errorf("got %d", by)
 	}
@@ -110,11 +112,11 @@ func TestCompareFirst(t *testing.T) {
 func TestCompareIsAnOrder(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(31, 31))
-	all := nodes()
+	all := alloctest.Nodes()
 	names := slices.Sorted(maps.Keys(all))
 	pickers := map[string]*Picker{}
 	for name, node := range all {
-		pickers[name] = New(graph(t, node))
+		pickers[name] = New(alloctest.Graph(t, node))
 	}
 	for _, policy := range Policies() {
 		for n := 1; n <= 8; n++ {
@@ -147,12 +149,12 @@ func TestCompareIsAnOrder(t *testing.T) {
 func TestScoreAgreesWithPick(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(37, 37))
-	for name, node := range nodes() {
-		p := New(graph(t, node))
+	for name, node := range alloctest.Nodes() {
+		p := New(alloctest.Graph(t, node))
 		for range 60 {
 			free := r.Perm(8)
 			n := 1 + r.IntN(7)
-			for _, policy := range []Policy{Spread, Binpack, MTF, Policies()[2]} {
+			for _, policy := range []key.Policy{key.Spread, key.Binpack, key.MTF, Policies()[2]} {
 				best, err := p.Score(free, n, policy)
 				if err != nil {
 					t.Fatal(err)
@@ -170,21 +172,21 @@ func TestScoreAgreesWithPick(t *testing.T) {
 }
 
 func TestScoreErrors(t *testing.T) {
-	p := New(named(t, "two quads"))
+	p := New(alloctest.Named(t, "two quads"))
 	var insufficient *InsufficientError
-	if _, err := p.Score([]int{0, 1}, 3, Spread); !errors.As(err, &insufficient) {
+	if _, err := p.Score([]int{0, 1}, 3, key.Spread); !errors.As(err, &insufficient) {
 		t.Errorf("3 of 2: %v", err)
 	}
 	var argument *ArgumentError
 	for _, free := range [][]int{{8}, {0, 0}, {-1}} {
-		if _, err := p.Score(free, 1, Spread); !errors.As(err, &argument) {
+		if _, err := p.Score(free, 1, key.Spread); !errors.As(err, &argument) {
 			t.Errorf("free %v: %v", free, err)
 		}
 		if _, _, err := p.Vectors(free); !errors.As(err, &argument) {
 			t.Errorf("vectors of %v: %v", free, err)
 		}
 	}
-	s, err := New(graph(t, build(1, 1, 0, nil))).Score([]int{0}, 1, Spread)
+	s, err := New(alloctest.Graph(t, alloctest.Build(1, 1, 0, nil))).Score([]int{0}, 1, key.Spread)
 	if err != nil || s.Worst != topology.MX || s.Class != topology.MX {
 		t.Errorf("a node of one GPU: %+v, %v", s, err)
 	}
@@ -201,7 +203,7 @@ func TestScoreErrors(t *testing.T) {
 }
 
 func TestVectors(t *testing.T) {
-	p := New(named(t, "two quads"))
+	p := New(alloctest.Named(t, "two quads"))
 	// of the pairs 0,1 and 4,5 the first, though it cuts more
 	scores, losses, err := p.Vectors([]int{5, 0, 1, 2, 4})
 	if diff := cmp.Diff([][]int{{0, 100, 300, 360, 520}, {240, 280, 120, 160, 0}}, [][]int{scores, losses}); diff != "" || err != nil {
@@ -225,8 +227,8 @@ func TestVectors(t *testing.T) {
 // TestWorstOfLargeNode has one pair of a worse class than all others.
 func TestWorstOfLargeNode(t *testing.T) {
 	for _, n := range []int{5, 100} {
-		p := New(graph(t, build(n, 1, 0, with(quads(n), "SYS", [2]int{1, 2}))))
-		s, err := p.Score(seq(n), 2, Spread)
+		p := New(alloctest.Graph(t, alloctest.Build(n, 1, 0, alloctest.With(alloctest.Quads(n), "SYS", [2]int{1, 2}))))
+		s, err := p.Score(alloctest.Seq(n), 2, key.Spread)
 		if err != nil || s.Worst != topology.SYS || s.Method == "" {
 			t.Errorf("%d: %+v, %v", n, s, err)
 		}

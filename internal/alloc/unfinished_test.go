@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 // cubic is a node whose links are one ring through all GPUs and a perfect
@@ -23,7 +25,7 @@ func cubic(r *rand.Rand, n int) gpu.Node {
 	for i := 0; i+1 < n; i += 2 {
 		link(pairs[i], pairs[i+1])
 	}
-	return build(n, 1, 0, func(i, j int) string {
+	return alloctest.Build(n, 1, 0, func(i, j int) string {
 		if linked[[2]int{i, j}] {
 			return "MX"
 		}
@@ -31,21 +33,13 @@ func cubic(r *rand.Rand, n int) gpu.Node {
 	})
 }
 
-// seq lists 0 to n-1.
-func seq(n int) (all []int) {
-	for i := range n {
-		all = append(all, i)
-	}
-	return all
-}
-
 // TestRingNotFound asks for a ring through many GPUs, of which there is one. An
 // answer has it; an error says that not all was looked at.
 func TestRingNotFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
-	for _, n := range []int{40, 66}[:1+rounds(10)/10] {
-		p := New(graph(t, cubic(r, n)))
-		a, err := p.Pick(Request{N: n, Free: seq(n), Scope: Link})
+	for _, n := range []int{40, 66}[:1+alloctest.Rounds(10)/10] {
+		p := New(alloctest.Graph(t, cubic(r, n)))
+		a, err := p.Pick(Request{N: n, Free: alloctest.Seq(n), Scope: key.Link})
 		var scope *ScopeError
 		if errors.As(err, &scope) {
 			if !scope.Unfinished || !strings.Contains(err.Error(), "not all sets were looked at") || scope.Class == topology.MX {
@@ -54,7 +48,7 @@ func TestRingNotFound(t *testing.T) {
 		} else if err != nil || a.Class != topology.MX {
 			t.Errorf("%d: %+v, %v", n, a, err)
 		}
-		if a, err = p.Pick(Request{N: n, Free: seq(n)}); err != nil || a.Exact {
+		if a, err = p.Pick(Request{N: n, Free: alloctest.Seq(n)}); err != nil || a.Exact {
 			t.Errorf("%d: class %v, exact %v, %v", n, a.Class, a.Exact, err)
 		}
 	}
@@ -64,17 +58,17 @@ func TestRingNotFound(t *testing.T) {
 // power of the node, or went through all smaller numbers.
 func TestScopesEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
-	p := New(graph(t, crowd(r, 256, 64)))
-	if _, err := p.Pick(Request{N: 127, Free: seq(256)[1:], Scope: NUMA}); err != nil {
+	p := New(alloctest.Graph(t, alloctest.Crowd(r, 256, 64)))
+	if _, err := p.Pick(Request{N: 127, Free: alloctest.Seq(256)[1:], Scope: key.NUMA}); err != nil {
 		t.Error(err)
 	}
-	p = New(graph(t, crowd(r, 256, 8)))
-	_, err := p.Pick(Request{N: 128, Free: seq(256), Scope: Link})
+	p = New(alloctest.Graph(t, alloctest.Crowd(r, 256, 8)))
+	_, err := p.Pick(Request{N: 128, Free: alloctest.Seq(256), Scope: key.Link})
 	var scope *ScopeError
 	if !errors.As(err, &scope) || scope.Most != 0 || scope.Unfinished {
 		t.Errorf("%v", err)
 	}
-	_, err = p.Pick(Request{N: 20, Free: seq(256), Scope: Link})
+	_, err = p.Pick(Request{N: 20, Free: alloctest.Seq(256), Scope: key.Link})
 	if !errors.As(err, &scope) || scope.Most != 8 {
 		t.Errorf("%v", err)
 	}
@@ -95,7 +89,7 @@ func TestLoneBuddy(t *testing.T) {
 		return "SYS"
 	}
 	for _, n := range []int{12, 18} {
-		a, err := New(graph(t, nowhere(build(n, 1, 0, kind)))).Pick(Request{N: 2, Free: []int{0, 1, 2, 3, 6, 7}, Policy: MTF, Explain: true})
+		a, err := New(alloctest.Graph(t, alloctest.Nowhere(alloctest.Build(n, 1, 0, kind)))).Pick(Request{N: 2, Free: []int{0, 1, 2, 3, 6, 7}, Policy: key.MTF, Explain: true})
 		if err != nil || !slices.Equal(a.GPUs, []int{6, 7}) || a.Explanation.Chosen.Jobs != -1 || a.Method != "tree" {
 			t.Errorf("%d: %+v, %v", n, a, err)
 		}

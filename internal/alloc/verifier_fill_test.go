@@ -1,6 +1,10 @@
 package alloc
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
+)
 
 // family is a set of GPUs with the families that it falls into when its worst
 // links are taken away: by class, and among links of one class by how near the
@@ -16,7 +20,7 @@ func (j *judge) descend(gpus []int) *family {
 	if len(gpus) < 2 {
 		return f
 	}
-	rank := func(a, b int) int { return 16*int(classOf(j.g, a, b)) + int(placeOf(j.g, a, b)) }
+	rank := func(a, b int) int { return 16*int(alloctest.ClassOf(j.g, a, b)) + int(alloctest.PlaceOf(j.g, a, b)) }
 	var ranks []int
 	for i, a := range gpus {
 		for _, b := range gpus[:i] {

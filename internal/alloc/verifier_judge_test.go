@@ -6,7 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 const (
@@ -21,9 +24,9 @@ const (
 // judge works out what sets of free GPUs are worth, from the definitions.
 type judge struct {
 	g        *topology.Graph
-	q        question
-	key      []Component // what sets are compared by, without the order of their GPUs
-	bounded  bool        // capabilities may be less than there is
+	q        key.Question
+	key      []key.Component // what sets are compared by, without the order of their GPUs
+	bounded  bool            // capabilities may be less than there is
 	worth    func(i, j int) int
 	classes  []topology.Kind // that occur on the node, best first
 	clusters [][]*cluster    // by class: the free GPUs that links of it or better join
@@ -47,8 +50,8 @@ type answered struct {
 	known bool
 }
 
-func newJudge(g *topology.Graph, w Weights, q question) (*judge, error) {
-	j := &judge{g: g, q: q, key: verifiedKeys[q.policy.objective], pull: make([]int, g.Len()), steps: maxSteps}
+func newJudge(g *topology.Graph, w link.Weights, q key.Question) (*judge, error) {
+	j := &judge{g: g, q: q, key: verifiedKeys[q.Policy.Objective()], pull: make([]int, g.Len()), steps: maxSteps}
 	var err error
 	if j.worth, err = worth(g, w); err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func newJudge(g *topology.Graph, w Weights, q question) (*judge, error) {
 	occurs := map[topology.Kind]bool{}
 	for a := range g.Len() {
 		for b := range a {
-			occurs[classOf(g, a, b)] = true
+			occurs[alloctest.ClassOf(g, a, b)] = true
 		}
 	}
 	for _, c := range topology.Classes() {
@@ -66,14 +69,14 @@ func newJudge(g *topology.Graph, w Weights, q question) (*judge, error) {
 			j.clusters, j.of = append(j.clusters, clusters), append(j.of, of)
 		}
 	}
-	for _, a := range q.free {
-		for _, b := range q.free {
+	for _, a := range q.Free {
+		for _, b := range q.Free {
 			if a != b {
 				j.pull[a] += j.worth(a, b)
 			}
 		}
 	}
-	if q.policy.objective == mtf {
+	if q.Policy.Objective() == key.ObjectiveMTF {
 		all := make([]int, g.Len())
 		for i := range all {
 			all[i] = i
@@ -84,31 +87,31 @@ func newJudge(g *topology.Graph, w Weights, q question) (*judge, error) {
 }
 
 // worth is the definition of Weights.
-func worth(g *topology.Graph, w Weights) (func(i, j int) int, error) {
+func worth(g *topology.Graph, w link.Weights) (func(i, j int) int, error) {
 	byKind := map[topology.Kind]int{
 		topology.MX: 100, topology.Switch: 50, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
 	}
-	if w == KindWeights {
-		return func(i, j int) int { return byKind[classOf(g, i, j)] }, nil
+	if w == link.KindWeights {
+		return func(i, j int) int { return byKind[alloctest.ClassOf(g, i, j)] }, nil
 	}
-	if w != BandwidthWeights {
+	if w != link.BandwidthWeights {
 		return nil, &ArgumentError{Reason: fmt.Sprintf("weights %v", w)}
 	}
 	tenths := func(i, j int) int { return int(math.Round(10 * g.Bandwidth(i, j))) }
 	least := map[topology.Kind]int{}
 	for i := range g.Len() {
 		for j := range i {
-			if v := g.Bandwidth(i, j); !(v >= 0 && v <= maxGBps) { // NaN is neither
+			if v := g.Bandwidth(i, j); !(v >= 0 && v <= 6000) { // NaN is neither
 				return nil, &ArgumentError{Reason: fmt.Sprintf("the link between GPU %d and %d has %v GB/s", j, i, v)}
 			}
-			k := classOf(g, i, j)
+			k := alloctest.ClassOf(g, i, j)
 			if v := tenths(i, j); v > 0 {
 				least[k] = min(v, cmp.Or(least[k], v))
 			}
 		}
 	}
 	return func(i, j int) int {
-		k := classOf(g, i, j)
+		k := alloctest.ClassOf(g, i, j)
 		if v := cmp.Or(tenths(i, j), least[k]); v > 0 {
 			return v
 		}
@@ -124,15 +127,15 @@ func worth(g *topology.Graph, w Weights) (func(i, j int) int, error) {
 // split finds the clusters of a class among the free GPUs.
 func (j *judge) split(c topology.Kind) (clusters []*cluster, of []*cluster) {
 	of = make([]*cluster, j.g.Len())
-	for _, start := range j.q.free {
+	for _, start := range j.q.Free {
 		if of[start] != nil {
 			continue
 		}
 		b := &cluster{gpus: []int{start}, clique: true}
 		of[start] = b
 		for at := 0; at < len(b.gpus); at++ {
-			for _, g := range j.q.free {
-				if of[g] == nil && classOf(j.g, b.gpus[at], g) >= c {
+			for _, g := range j.q.Free {
+				if of[g] == nil && alloctest.ClassOf(j.g, b.gpus[at], g) >= c {
 					of[g] = b
 					b.gpus = append(b.gpus, g)
 				}
@@ -140,7 +143,7 @@ func (j *judge) split(c topology.Kind) (clusters []*cluster, of []*cluster) {
 		}
 		for i, x := range b.gpus {
 			for _, y := range b.gpus[:i] {
-				b.clique = b.clique && classOf(j.g, x, y) >= c
+				b.clique = b.clique && alloctest.ClassOf(j.g, x, y) >= c
 			}
 		}
 		if !b.clique && len(b.gpus) <= maxLattice {
@@ -159,7 +162,7 @@ func (j *judge) fits(gpus []int, i int) (fits, known bool) {
 	case 0, 1:
 		return true, true
 	case 2:
-		return classOf(j.g, gpus[0], gpus[1]) >= c, true
+		return alloctest.ClassOf(j.g, gpus[0], gpus[1]) >= c, true
 	}
 	b := j.of[i][gpus[0]]
 	for _, g := range gpus {
@@ -174,7 +177,7 @@ func (j *judge) fits(gpus []int, i int) (fits, known bool) {
 	for _, x := range gpus {
 		degree := -1 // a GPU counts itself
 		for _, y := range gpus {
-			if classOf(j.g, x, y) >= c {
+			if alloctest.ClassOf(j.g, x, y) >= c {
 				degree++
 			}
 		}
@@ -232,8 +235,8 @@ func (j *judge) question() allowance {
 }
 
 // figures checks all that a candidate says of a set.
-func (j *judge) figures(s *weighed, what string, c Candidate) error {
-	for component := ByClass; component < ByOrder; component++ {
+func (j *judge) figures(s *weighed, what string, c key.Candidate) error {
+	for component := key.ByClass; component < key.ByOrder; component++ {
 		if err := j.figure(s, what, component, c); err != nil {
 			return err
 		}
@@ -242,11 +245,11 @@ func (j *judge) figures(s *weighed, what string, c Candidate) error {
 }
 
 // figure checks one component.
-func (j *judge) figure(s *weighed, what string, component Component, c Candidate) error {
+func (j *judge) figure(s *weighed, what string, component key.Component, c key.Candidate) error {
 	what = fmt.Sprintf("%v of %s", component, what)
 	got := quantities(component, c)
-	var shape []Count
-	if component == ByCapability || component == ByRest {
+	var shape []key.Count
+	if component == key.ByCapability || component == key.ByRest {
 		shape = s.shape(component)
 		if len(got) != len(shape) {
 			return wrong("number of counts of the "+what, len(got), len(shape))
@@ -256,7 +259,7 @@ func (j *judge) figure(s *weighed, what string, component Component, c Candidate
 		name := what
 		if shape != nil {
 			list := c.Capability
-			if component == ByRest {
+			if component == key.ByRest {
 				list = c.Rest
 			}
 			if list[i].Class != shape[i].Class || list[i].Size != shape[i].Size {
@@ -265,14 +268,14 @@ func (j *judge) figure(s *weighed, what string, component Component, c Candidate
 			name = fmt.Sprintf("%s, %v×%d", what, shape[i].Class, shape[i].Size)
 		}
 		want, known := 0, true
-		if component < ByScore || slices.Contains(j.key, component) {
+		if component < key.ByScore || slices.Contains(j.key, component) {
 			want, known = s.at(component, i)
 		}
 		switch {
 		case !known:
 			j.unknown = append(j.unknown, name)
 		case j.bounded && shape != nil && v < want:
-		case component == ByClass && v != want:
+		case component == key.ByClass && v != want:
 			return wrong(name, topology.Kind(v), topology.Kind(want))
 		case v != want:
 			return wrong(name, v, want)
@@ -282,29 +285,29 @@ func (j *judge) figure(s *weighed, what string, component Component, c Candidate
 }
 
 // quantities are a component of a candidate in numbers, of which more is better.
-func quantities(component Component, c Candidate) []int {
-	sets := func(list []Count) (n []int) {
+func quantities(component key.Component, c key.Candidate) []int {
+	sets := func(list []key.Count) (n []int) {
 		for _, c := range list {
 			n = append(n, c.Sets)
 		}
 		return n
 	}
 	switch component {
-	case ByClass:
+	case key.ByClass:
 		return []int{int(c.Class)}
-	case ByCapability:
+	case key.ByCapability:
 		return sets(c.Capability)
-	case ByWeight:
+	case key.ByWeight:
 		return []int{c.Weight}
-	case ByRest:
+	case key.ByRest:
 		return sets(c.Rest)
-	case ByCut:
+	case key.ByCut:
 		return []int{-c.Cut}
-	case ByLocality:
+	case key.ByLocality:
 		return []int{c.Locality}
-	case ByScore:
+	case key.ByScore:
 		return []int{int(math.Round(1000 * c.Score))}
-	case ByJobs:
+	case key.ByJobs:
 		return []int{-c.Jobs}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 // maxLattice is the greatest number of GPUs among which rings are searched for.
@@ -39,7 +40,7 @@ func newLattice(g *topology.Graph, c topology.Kind, gpus []int) *lattice {
 	w := &lattice{linked: make([]uint64, len(gpus)), packs: map[latticeQuestion]int{}}
 	for i, a := range gpus {
 		for j, b := range gpus {
-			if a != b && classOf(g, a, b) >= c {
+			if a != b && alloctest.ClassOf(g, a, b) >= c {
 				w.linked[i] |= 1 << j
 			}
 		}

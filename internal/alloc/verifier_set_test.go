@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
 // weighed is a set of free GPUs with what was worked out of its worth so far.
 type weighed struct {
 	j          *judge
 	gpus, rest []int // ascending
-	known      [ByOrder][]answered
-	done       [ByOrder][]bool
+	known      [key.ByOrder][]answered
+	done       [key.ByOrder][]bool
 }
 
 // weigh takes gpus, ascending, and nothing of them out yet.
@@ -21,8 +23,8 @@ func (j *judge) weigh(gpus []int) *weighed { return &weighed{j: j, gpus: gpus} }
 // others are the free GPUs that are not in the set.
 func (s *weighed) others() []int {
 	if s.rest == nil {
-		s.rest = make([]int, 0, len(s.j.q.free)-len(s.gpus))
-		for _, g := range s.j.q.free {
+		s.rest = make([]int, 0, len(s.j.q.Free)-len(s.gpus))
+		for _, g := range s.j.q.Free {
 			if _, mine := slices.BinarySearch(s.gpus, g); !mine {
 				s.rest = append(s.rest, g)
 			}
@@ -32,10 +34,10 @@ func (s *weighed) others() []int {
 }
 
 // compare tells which set the policy prefers, 1 for s, and by what.
-func (s *weighed) compare(o *weighed) (by int, decided Component, known bool) {
+func (s *weighed) compare(o *weighed) (by int, decided key.Component, known bool) {
 	for _, c := range s.j.key {
 		length := 1
-		if c == ByCapability || c == ByRest {
+		if c == key.ByCapability || c == key.ByRest {
 			length = len(s.shape(c))
 		}
 		for i := range length {
@@ -49,15 +51,15 @@ func (s *weighed) compare(o *weighed) (by int, decided Component, known bool) {
 			}
 		}
 	}
-	return slices.Compare(o.gpus, s.gpus), ByOrder, true
+	return slices.Compare(o.gpus, s.gpus), key.ByOrder, true
 }
 
 // shape lists the counts of a capability, the most important first, without
 // their numbers.
-func (s *weighed) shape(c Component) (shape []Count) {
+func (s *weighed) shape(c key.Component) (shape []key.Count) {
 	members := len(s.gpus)
-	if c == ByRest {
-		members = len(s.j.q.free) - members
+	if c == key.ByRest {
+		members = len(s.j.q.Free) - members
 	}
 	for i, class := range s.j.classes {
 		if i > 0 && i == len(s.j.classes)-1 {
@@ -68,14 +70,14 @@ func (s *weighed) shape(c Component) (shape []Count) {
 			size *= 2
 		}
 		for ; size > 1; size /= 2 {
-			shape = append(shape, Count{Class: class, Size: size})
+			shape = append(shape, key.Count{Class: class, Size: size})
 		}
 	}
 	return shape
 }
 
 // at is number i of a component, more being better.
-func (s *weighed) at(c Component, i int) (n int, known bool) {
+func (s *weighed) at(c key.Component, i int) (n int, known bool) {
 	for len(s.done[c]) <= i {
 		s.done[c], s.known[c] = append(s.done[c], false), append(s.known[c], answered{})
 	}
@@ -88,10 +90,10 @@ func (s *weighed) at(c Component, i int) (n int, known bool) {
 }
 
 // work works out at.
-func (s *weighed) work(c Component, i int) (n int, known bool) {
+func (s *weighed) work(c key.Component, i int) (n int, known bool) {
 	j := s.j
 	switch c {
-	case ByClass:
+	case key.ByClass:
 		if len(s.gpus) < 2 {
 			return int(topology.MX), true
 		}
@@ -101,13 +103,13 @@ func (s *weighed) work(c Component, i int) (n int, known bool) {
 				return int(class), known
 			}
 		}
-	case ByCapability:
+	case key.ByCapability:
 		want := s.shape(c)[i]
 		return j.sets(s.gpus, slices.Index(j.classes, want.Class), want.Size)
-	case ByRest:
+	case key.ByRest:
 		want := s.shape(c)[i]
 		return j.sets(s.others(), slices.Index(j.classes, want.Class), want.Size)
-	case ByWeight:
+	case key.ByWeight:
 		for i, a := range s.gpus {
 			for _, b := range s.gpus[:i] {
 				n += j.worth(a, b)
@@ -115,41 +117,41 @@ func (s *weighed) work(c Component, i int) (n int, known bool) {
 		}
 		j.steps -= len(s.gpus) * len(s.gpus)
 		return n, true
-	case ByCut:
+	case key.ByCut:
 		// The links to all free GPUs, of which those inside count from both ends.
-		inside, _ := s.at(ByWeight, 0)
+		inside, _ := s.at(key.ByWeight, 0)
 		n = 2 * inside
 		for _, g := range s.gpus {
 			n -= j.pull[g]
 		}
 		return n, true
-	case ByLocality:
+	case key.ByLocality:
 		for i, a := range s.gpus {
 			for _, b := range s.gpus[:i] {
-				n += int(placeOf(j.g, a, b))
+				n += int(alloctest.PlaceOf(j.g, a, b))
 			}
 		}
 		j.steps -= len(s.gpus) * len(s.gpus)
 		return n, true
-	case ByScore:
-		weight, _ := s.at(ByWeight, 0)
-		cut, _ := s.at(ByCut, 0)
-		gain, loss := factors(j.q.policy)
+	case key.ByScore:
+		weight, _ := s.at(key.ByWeight, 0)
+		cut, _ := s.at(key.ByCut, 0)
+		gain, loss := alloctest.Factors(j.q.Policy)
 		return gain*weight + loss*cut, true
-	case ByJobs:
+	case key.ByJobs:
 		j.steps -= 2 * j.g.Len()
-		return j.family.jobs(j.q.free) - j.family.jobs(s.others()), true
+		return j.family.jobs(j.q.Free) - j.family.jobs(s.others()), true
 	}
 	return 0, true
 }
 
 // inside reports whether the set lies within the scope.
 func (j *judge) inside(s *weighed) (inside, known bool) {
-	switch j.q.scope {
-	case Link:
-		class, known := s.at(ByClass, 0)
+	switch j.q.Scope {
+	case key.Link:
+		class, known := s.at(key.ByClass, 0)
 		return topology.Kind(class) == topology.MX, known
-	case Switch, NUMA:
+	case key.Switch, key.NUMA:
 		for i, a := range s.gpus {
 			for _, b := range s.gpus[:i] {
 				if !j.near(a, b) {
@@ -169,7 +171,7 @@ func (j *judge) near(a, b int) bool {
 	if place == topology.OtherNUMA {
 		return false
 	}
-	if j.q.scope == Switch {
+	if j.q.Scope == key.Switch {
 		return place == topology.SameSwitch || kind == topology.PIX
 	}
 	return place != topology.LocalityUnknown || kind >= topology.NODE && kind <= topology.PIX
@@ -179,10 +181,10 @@ func (j *judge) near(a, b int) bool {
 // those that differ in one GPU, evenly thinned out to the greatest number there
 // may be. total counts them before that.
 func (j *judge) neighbourhood(gpus []int) (all bool, total int, each func(yield func(gpus []int) bool)) {
-	pick := len(gpus) - len(j.q.required)
+	pick := len(gpus) - len(j.q.Required)
 	var pool, out []int // what may be swapped in the whole, and what for
-	for _, g := range j.q.free {
-		if !slices.Contains(j.q.required, g) {
+	for _, g := range j.q.Free {
+		if !slices.Contains(j.q.Required, g) {
 			pool = append(pool, g)
 		}
 		if !slices.Contains(gpus, g) {
@@ -191,7 +193,7 @@ func (j *judge) neighbourhood(gpus []int) (all bool, total int, each func(yield 
 	}
 	if sets := countSubsets(len(pool), pick); sets <= maxVerified {
 		return true, sets - 1, func(yield func([]int) bool) {
-			j.combine(pool, pick, slices.Clone(j.q.required), func(other []int) bool {
+			j.combine(pool, pick, slices.Clone(j.q.Required), func(other []int) bool {
 				return slices.Equal(other, gpus) || yield(other)
 			})
 		}
@@ -200,7 +202,7 @@ func (j *judge) neighbourhood(gpus []int) (all bool, total int, each func(yield 
 	return false, total, func(yield func([]int) bool) {
 		var mine []int
 		for _, g := range gpus {
-			if !slices.Contains(j.q.required, g) {
+			if !slices.Contains(j.q.Required, g) {
 				mine = append(mine, g)
 			}
 		}

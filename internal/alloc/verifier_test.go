@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -24,7 +26,7 @@ type Verdict struct {
 	// Better is the best set among those compared, if it is better than an answer
 	// that did not claim to be the best, and BetterBy what makes it so.
 	Better   []int
-	BetterBy Component
+	BetterBy key.Component
 	// Best says that the answer is proven the best: all sets were told from it, and
 	// none is better.
 	Best bool
@@ -85,7 +87,7 @@ func wrong(what string, got, want any) error {
 // An error is a *WrongError, or an *ArgumentError for a request or a bandwidth
 // that makes no sense. A better set makes an answer wrong only if that claims to
 // be Exact.
-func Verify(g *topology.Graph, w Weights, r Request, a Answer) (Verdict, error) {
+func Verify(g *topology.Graph, w link.Weights, r Request, a Answer) (Verdict, error) {
 	q, err := r.check(g.Len())
 	if err != nil {
 		return Verdict{}, err
@@ -97,17 +99,17 @@ func Verify(g *topology.Graph, w Weights, r Request, a Answer) (Verdict, error) 
 	if a.Method == "exchange" {
 		j.exchanged()
 	}
-	if a.Policy != q.policy {
-		return Verdict{}, wrong("policy", a.Policy, q.policy)
+	if a.Policy != q.Policy {
+		return Verdict{}, wrong("policy", a.Policy, q.Policy)
 	}
-	if r.Sizes == Enforce && !slices.Contains(recommended, q.n) {
-		return Verdict{}, wrong("number of GPUs, which the size rule refuses", q.n, "1, 2, 4 or 8")
+	if r.Sizes == Enforce && !slices.Contains(recommended, q.N) {
+		return Verdict{}, wrong("number of GPUs, which the size rule refuses", q.N, "1, 2, 4 or 8")
 	}
 	chosen, err := j.sound("the chosen set", a.GPUs)
 	if err != nil {
 		return Verdict{}, err
 	}
-	if err := j.figure(chosen, "the chosen set", ByClass, Candidate{Class: a.Class}); err != nil {
+	if err := j.figure(chosen, "the chosen set", key.ByClass, key.Candidate{Class: a.Class}); err != nil {
 		return Verdict{}, err
 	}
 	rival, err := j.explained(chosen, r, a)
@@ -123,12 +125,12 @@ func Verify(g *topology.Graph, w Weights, r Request, a Answer) (Verdict, error) 
 // verifiedKeys is what each policy compares, as the allocation specification,
 // section 4, has it: written down once more, so that an error in the table of the
 // solvers is seen.
-var verifiedKeys = map[objective][]Component{
-	spread:   {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
-	binpack:  {ByClass, ByRest, ByCut, ByCapability, ByWeight, ByLocality},
-	weighted: {ByScore},
-	mtf:      {ByJobs, ByClass, ByCut},
-	first:    nil,
+var verifiedKeys = map[key.Objective][]key.Component{
+	key.ObjectiveSpread:   {key.ByClass, key.ByCapability, key.ByWeight, key.ByRest, key.ByCut, key.ByLocality},
+	key.ObjectiveBinpack:  {key.ByClass, key.ByRest, key.ByCut, key.ByCapability, key.ByWeight, key.ByLocality},
+	key.ObjectiveWeighted: {key.ByScore},
+	key.ObjectiveMTF:      {key.ByJobs, key.ByClass, key.ByCut},
+	key.ObjectiveFirst:    nil,
 }
 
 // exchanged has the judge compare as section 5.4 has it for large graphs whose links do
@@ -136,34 +138,34 @@ var verifiedKeys = map[objective][]Component{
 // than there is.
 func (j *judge) exchanged() {
 	j.bounded = true
-	if o := j.q.policy.objective; o == spread || o == binpack {
-		j.key = []Component{ByClass, ByWeight, ByCut}
+	if o := j.q.Policy.Objective(); o == key.ObjectiveSpread || o == key.ObjectiveBinpack {
+		j.key = []key.Component{key.ByClass, key.ByWeight, key.ByCut}
 	}
 }
 
 // sound checks that gpus are a set that meets the request.
 func (j *judge) sound(what string, gpus []int) (*weighed, error) {
-	if len(gpus) != j.q.n {
-		return nil, wrong("number of GPUs of "+what, len(gpus), j.q.n)
+	if len(gpus) != j.q.N {
+		return nil, wrong("number of GPUs of "+what, len(gpus), j.q.N)
 	}
 	for i, g := range gpus {
 		if i > 0 && gpus[i-1] >= g {
 			return nil, wrong("order of the GPUs of "+what, join(gpus), "each once, ascending")
 		}
-		if !slices.Contains(j.q.free, g) {
+		if !slices.Contains(j.q.Free, g) {
 			return nil, wrong("a GPU of "+what, g, "one that is free")
 		}
 	}
-	for _, g := range j.q.required {
+	for _, g := range j.q.Required {
 		if !slices.Contains(gpus, g) {
-			return nil, wrong("GPUs of "+what, join(gpus), "with "+join(j.q.required))
+			return nil, wrong("GPUs of "+what, join(gpus), "with "+join(j.q.Required))
 		}
 	}
 	s := j.weigh(gpus)
 	if inside, known := j.inside(s); !known {
 		j.unknown = append(j.unknown, "scope of "+what)
 	} else if !inside {
-		return nil, wrong("scope of "+what, join(gpus), scopeWords[j.q.scope])
+		return nil, wrong("scope of "+what, join(gpus), scopeWords[j.q.Scope])
 	}
 	return s, nil
 }
@@ -178,8 +180,8 @@ func (j *judge) explained(chosen *weighed, r Request, a Answer) (*weighed, error
 		}
 		return nil, nil
 	}
-	policy := j.q.policy
-	if key := slices.Concat(j.key, []Component{ByOrder}); !slices.Equal(e.Key, key) {
+	policy := j.q.Policy
+	if key := slices.Concat(j.key, []key.Component{key.ByOrder}); !slices.Equal(e.Key, key) {
 		return nil, wrong("key of the explanation", e.Key, key)
 	}
 	if e.Policy != policy.String() {
@@ -196,7 +198,7 @@ func (j *judge) explained(chosen *weighed, r Request, a Answer) (*weighed, error
 	}
 	if e.RunnerUp == nil {
 		if e.DecidedBy != 0 {
-			return nil, wrong("deciding component without a runner-up", e.DecidedBy, Component(0))
+			return nil, wrong("deciding component without a runner-up", e.DecidedBy, key.Component(0))
 		}
 		return nil, nil
 	}
@@ -222,7 +224,7 @@ func (j *judge) explained(chosen *weighed, r Request, a Answer) (*weighed, error
 	return rival, nil
 }
 
-func betterError(than, s *weighed, by Component) error {
+func betterError(than, s *weighed, by key.Component) error {
 	return wrong("best set", join(than.gpus), fmt.Sprintf("%s, better by %v", join(s.gpus), by))
 }
 
@@ -242,7 +244,7 @@ func (j *judge) others(chosen, rival *weighed, a Answer) (v Verdict, err error) 
 		if known && !inside {
 			return true
 		}
-		by, decided := 0, Component(0)
+		by, decided := 0, key.Component(0)
 		if known {
 			by, decided, known = s.compare(best)
 		}

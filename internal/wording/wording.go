@@ -2,6 +2,7 @@
 package wording
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -50,4 +51,13 @@ func Ranges(indices []int) string {
 		i = end
 	}
 	return strings.Join(words, ",")
+}
+
+// Name returns the name of value v of an enumeration that counts from 0, and such as
+// "unknown (7)" for a value without one.
+func Name[T ~uint8](names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("unknown (%d)", v)
 }

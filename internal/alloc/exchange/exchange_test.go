@@ -1,0 +1,185 @@
+package exchange
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/hierarchy"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/table"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
+)
+
+// irregularOf answers for a graph by exchanges, even if it is small or nests.
+func irregularOf(g *topology.Graph) *Solver {
+	s := link.ByClass(g)
+	return New(s, rootOf(s))
+}
+
+func rootOf(s *link.Graph) *hierarchy.Cluster {
+	root, _ := hierarchy.New(s)
+	return root
+}
+
+// irregularQuestion draws a question about a graph.
+func irregularQuestion(r *rand.Rand, g *topology.Graph) key.Question {
+	perm := r.Perm(g.Len())
+	q := key.Question{Free: perm[:1+r.IntN(len(perm))], Policy: alloctest.Policies()[r.IntN(len(alloctest.Policies()))]}
+	if r.IntN(3) == 0 {
+		q.Free = perm
+	}
+	q.N = 1 + r.IntN(len(q.Free))
+	if r.IntN(4) == 0 {
+		q.Required = slices.Sorted(slices.Values(q.Free[:r.IntN(q.N+1)]))
+	}
+	if r.IntN(4) == 0 && len(q.Free) > q.N {
+		q.Barred = slices.Sorted(slices.Values(q.Free[q.N:][:1+r.IntN(len(q.Free)-q.N)]))
+	}
+	if r.IntN(3) == 0 {
+		q.Scope = key.Scopes[r.IntN(len(key.Scopes))]
+	}
+	q.Free = slices.Sorted(slices.Values(q.Free))
+	return q
+}
+
+// TestIrregularAgainstTable holds the answers on small graphs, where every ring is
+// found, against the tables: the class and the figures that they state, that they
+// are never better than the best, and that the scope is met wherever it can be.
+func TestIrregularAgainstTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 1))
+	best, asked := 0, 0
+	for range alloctest.Rounds(500) {
+		g := alloctest.Graph(t, alloctest.Irregular(r, 5+r.IntN(8)))
+		x, all := irregularOf(g), table.New(link.ByClass(g))
+		for range 3 {
+			q := irregularQuestion(r, g)
+			want, possible := all.Solve(q)
+			got, ok := x.Solve(q)
+			if ok != possible && (ok || !got.Bounded) {
+				t.Fatalf("%+v: found %v, bounded %v; want %v", q, ok, got.Bounded, want.GPUs)
+			}
+			if !ok {
+				continue
+			}
+			demanded(t, q, got.GPUs)
+			right, mine := all.Figures(q, got.GPUs), x.Figures(q, got.GPUs)
+			if got.Class != right.Class || got.Method != "exchange" || !within(x.scale, q.Scope, right) {
+				t.Fatalf("%+v: %+v, class %v", q, got, right.Class)
+			}
+			for i, c := range mine.Capability {
+				if c.Sets > right.Capability[i].Sets {
+					t.Fatalf("%+v: %v holds %v, at most %v", q, got.GPUs, mine.Capability, right.Capability)
+				}
+			}
+			right.Capability, right.Rest, mine.Capability, mine.Rest = nil, nil, nil, nil
+			if diff := cmp.Diff(right, mine); diff != "" {
+				t.Fatalf("%+v: figures (-table +exchange):\n%s", q, diff)
+			}
+			if asked++; slices.Equal(got.GPUs, want.GPUs) {
+				best++
+			} else if !got.Bounded {
+				t.Fatalf("%+v: claims that %v is best; %v is", q, got.GPUs, want.GPUs)
+			}
+		}
+	}
+	if 2*best < asked {
+		t.Errorf("only %d of %d answers are the best", best, asked)
+	}
+}
+
+// within reports whether a set lies within a scope.
+func within(g *link.Graph, scope key.Scope, c key.Candidate) bool {
+	for at, i := range c.GPUs {
+		for _, j := range c.GPUs[:at] {
+			if !scope.Holds(g.Locality(i, j)) {
+				return false
+			}
+		}
+	}
+	return scope != key.Link || c.Class == topology.MX
+}
+
+// demanded checks that a set is what q asks for.
+func demanded(t *testing.T, q key.Question, gpus []int) {
+	t.Helper()
+	once := slices.Compact(slices.Clone(gpus))
+	holds := func(g int) bool { return slices.Contains(gpus, g) }
+	if len(once) != q.N || !slices.IsSorted(gpus) || slices.ContainsFunc(q.Barred, holds) ||
+		slices.ContainsFunc(gpus, func(g int) bool { return !slices.Contains(q.Free, g) }) ||
+		slices.ContainsFunc(q.Required, func(g int) bool { return !holds(g) }) {
+		t.Fatalf("%+v: %v", q, gpus)
+	}
+}
+
+// TestIrregularBeatsClosure holds answers on larger graphs against that of the
+// closure, by weight and then by cut.
+func TestIrregularBeatsClosure(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 1))
+	better, exchanged := 0, 0
+	for name, node := range map[string]gpu.Node{
+		"torus": alloctest.Torus(8, 9), "eights": alloctest.Crowd(r, 96, 8), "random": alloctest.Random(r, 64, 7), "two kinds": alloctest.Random(r, 70, 2),
+		"quads": alloctest.Crowd(r, 20, 4), "small torus": alloctest.Torus(3, 6), "unknown": alloctest.Nowhere(alloctest.Random(r, 40, 3)),
+	} {
+		g := alloctest.Graph(t, node)
+		x := irregularOf(g)
+		for _, policy := range []key.Policy{key.Spread, key.Binpack} {
+			for _, n := range []int{1, 2, 3, 4, 6, 8, 12, g.Len() - 1, g.Len()} {
+				q := key.Question{N: n, Policy: policy, Free: alloctest.Seq(g.Len())}
+				first, _ := x.closure.Solve(q)
+				got, ok := x.Solve(q)
+				if !ok || !got.Bounded {
+					t.Fatalf("%s, %d: %+v, %v", name, n, got, ok)
+				}
+				demanded(t, q, got.GPUs)
+				a, b := x.judge(q, got.GPUs), x.judge(q, first.GPUs)
+				switch by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, a, b); {
+				case by < 0:
+					t.Errorf("%s, %v, %d: %v is worse than the closure's %v", name, policy, n, a, b)
+				case by > 0:
+					better++
+				}
+				if both := x.exchanged(q, q.Free, first.GPUs); len(both) == 2 {
+					if by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, x.judge(q, both[1]), b); by <= 0 {
+						t.Errorf("%s, %v, %d: %v is no better than %v", name, policy, n, both[1], first.GPUs)
+					}
+					exchanged++
+				}
+				if b.Class > a.Class {
+					t.Errorf("%s, %v, %d: class %v, the closure's answer has %v", name, policy, n, a.Class, b.Class)
+				}
+			}
+		}
+	}
+	if better < 10 || exchanged < 10 {
+		t.Errorf("only %d answers are better than the closure's, %d by an exchange", better, exchanged)
+	}
+}
+
+// TestIrregularRepeats asks the same of one picker at once and in turn.
+func TestIrregularRepeats(t *testing.T) {
+	x := irregularOf(alloctest.Graph(t, alloctest.Crowd(rand.New(rand.NewPCG(31, 3)), 72, 8)))
+	var group sync.WaitGroup
+	answers := make([]string, 4)
+	for i := range answers {
+		group.Go(func() {
+			for _, policy := range alloctest.Policies() {
+				s, _ := x.Solve(key.Question{N: 6, Policy: policy, Free: alloctest.Seq(72)})
+				answers[i] += fmt.Sprintln(s)
+			}
+		})
+	}
+	group.Wait()
+	for _, other := range answers[1:] {
+		if diff := cmp.Diff(answers[0], other); diff != "" {
+			t.Errorf("one answer, then another:\n%s", diff)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package alloc
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/alloctest"
+)
+
+// TestIrregularFindsRings asks where the answer of the closure has no ring: a
+// torus is one domain of the closure, whatever is taken of it.
+func TestIrregularFindsRings(t *testing.T) {
+	p := New(alloctest.Graph(t, alloctest.Torus(8, 8)))
+	free := alloctest.Seq(64)
+	for _, n := range []int{2, 4, 6, 8, 10} {
+		a, err := p.Pick(Request{N: n, Free: free})
+		if err != nil || a.Class != topology.MX || a.Exact || a.Method != "exchange" || !slices.Contains(a.Warnings, unproven) {
+			t.Errorf("%d: %+v, %v", n, a, err)
+		}
+	}
+	// no odd ring is in a graph of two sides
+	if a, err := p.Pick(Request{N: 5, Free: free}); err != nil || a.Class == topology.MX {
+		t.Errorf("5: %+v, %v", a, err)
+	}
+	a, err := p.Pick(Request{N: 4, Free: free, Policy: key.First, Sizes: Off})
+	if err != nil || !a.Exact || !slices.Equal(a.GPUs, free[:4]) || a.Class == topology.MX || a.Warnings != nil {
+		t.Errorf("the first 4: %+v, %v", a, err)
+	}
+}
+
+// TestIrregularScopes demands what can be had, and what cannot.
+func TestIrregularScopes(t *testing.T) {
+	p := New(alloctest.Graph(t, alloctest.Torus(8, 9)))
+	for _, c := range []struct {
+		scope    key.Scope
+		n        int
+		required []int
+		want     bool
+	}{
+		{key.Link, 4, nil, true},
+		{key.Link, 4, []int{0, 40}, false},
+		{key.Link, 72, nil, true},
+		{key.Link, 1, nil, true},
+		{key.NUMA, 36, nil, true},
+		{key.NUMA, 37, nil, false},
+		{key.NUMA, 2, []int{0, 71}, false},
+		{key.Switch, 2, nil, false},
+		{key.Switch, 1, nil, true},
+	} {
+		a, err := p.Pick(Request{N: c.n, Free: alloctest.Seq(72), Required: c.required, Scope: c.scope})
+		var scope *ScopeError
+		if ok := err == nil; ok != c.want || !ok && !errors.As(err, &scope) {
+			t.Errorf("%d GPUs with %v, scope %v: %v, %v", c.n, c.required, c.scope, a.GPUs, err)
+		}
+		if scope != nil && c.scope != key.Link && scope.Unfinished {
+			t.Errorf("%d GPUs with %v, scope %v: not proven: %v", c.n, c.required, c.scope, err)
+		}
+	}
+}
+
+// TestIrregularExplains names a runner-up and what decided, by what was compared.
+func TestIrregularExplains(t *testing.T) {
+	p := New(alloctest.Graph(t, alloctest.Torus(4, 5)))
+	a, err := p.Pick(Request{N: 4, Free: alloctest.Seq(20), Explain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := a.Explanation
+	if diff := cmp.Diff([]key.Component{key.ByClass, key.ByWeight, key.ByCut, key.ByOrder}, e.Key); diff != "" || e.Exact || e.RunnerUp == nil {
+		t.Fatalf("%+v (-want +got):\n%s", e, diff)
+	}
+	if by, component := key.Compare(e.Key[:3], e.Chosen, *e.RunnerUp); by < 0 || component != e.DecidedBy {
+		t.Errorf("%+v is better than %+v by %v", *e.RunnerUp, e.Chosen, e.DecidedBy)
+	}
+}
+
+// TestStatedRings looks for the ring of the class that an answer states.
+func TestStatedRings(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 1))
+	for name, node := range map[string]gpu.Node{
+		"torus": alloctest.Torus(8, 9), "eights": alloctest.Crowd(r, 96, 8), "random": alloctest.Random(r, 64, 7), "two kinds": alloctest.Random(r, 70, 2),
+		"quads": alloctest.Crowd(r, 20, 4), "small torus": alloctest.Torus(3, 6), "unknown": alloctest.Nowhere(alloctest.Random(r, 40, 3)),
+	} {
+		g := alloctest.Graph(t, node)
+		p := New(g)
+		worst := p.worst()
+		for _, policy := range []key.Policy{key.Spread, key.Binpack} {
+			for _, n := range []int{3, 4, 6, 8, 12, g.Len() - 1, g.Len()} {
+				a, err := p.Pick(Request{N: n, Free: alloctest.Seq(g.Len()), Policy: policy})
+				if err != nil || a.Method != "exchange" {
+					t.Fatalf("%s, %v, %d: %+v, %v", name, policy, n, a, err)
+				}
+				if n <= maxLattice && a.Class > worst {
+					left := 1 << 24
+					w := newLattice(g, a.Class, a.GPUs)
+					if found, known := w.ring(w.all(), &allowance{left, &left}); known && !found {
+						t.Errorf("%s, %v, %d: no ring of class %v in %v", name, policy, n, a.Class, a.GPUs)
+					}
+				}
+			}
+		}
+	}
+}

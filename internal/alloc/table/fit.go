@@ -1,0 +1,32 @@
+package table
+
+// fits tells, for every set of vertices, whether it fits the graph whose
+// neighbours are given: it has at most one vertex, or is an edge, or the graph
+// has a ring through exactly the set.
+//
+// ends[x] are the vertices at which a path can end that starts at the lowest
+// vertex of x and visits all of x once; it closes to a ring if such an end is a
+// neighbour of the start. An edge is a ring there and back. The time is
+// O(n·2^n).
+func fits(neighbours []set) []bool {
+	ends := make([]set, 1<<len(neighbours))
+	fit := make([]bool, len(ends))
+	fit[0] = true
+	for i := range ends[1:] {
+		x := set(i + 1)
+		first := x.first()
+		others := x &^ first
+		if others == 0 {
+			ends[x], fit[x] = first, true
+			continue
+		}
+		var end set
+		for left := others; left != 0; left &^= left.first() {
+			if ends[x&^left.first()]&neighbours[left.index()] != 0 {
+				end |= left.first()
+			}
+		}
+		ends[x], fit[x] = end, end&neighbours[first.index()] != 0
+	}
+	return fit
+}

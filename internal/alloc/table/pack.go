@@ -1,0 +1,42 @@
+package table
+
+// packings counts, for every set, how many disjoint subsets of k members that
+// fit it holds at most.
+//
+// A best packing either leaves some member out, and then is one of the set
+// without it, or uses up all members, and then one of its parts holds the
+// lowest. The second case is possible only for sets of a multiple of k, and only
+// if the set without any one member holds one part less.
+func packings(fit []bool, k int) []uint8 {
+	most := make([]uint8, len(fit))
+	for i := range most {
+		x := set(i)
+		size := x.len()
+		limit := uint8(size / k)
+		least, m := limit, uint8(0)
+		for left := x; left != 0 && m < limit; left &^= left.first() {
+			without := most[x&^left.first()]
+			least, m = min(least, without), max(m, without)
+		}
+		if size%k == 0 && least+1 == limit && splits(x, k, fit, most) {
+			m = limit
+		}
+		most[x] = m
+	}
+	return most
+}
+
+// splits reports whether x is the disjoint union of sets of k members that fit.
+// most must be known for all sets smaller than x.
+func splits(x set, k int, fit []bool, most []uint8) bool {
+	first := x.first()
+	want := uint8(x.len()/k - 1)
+	all := subsetsOf(x&^first, k-1)
+	for others, ok := all.first(); ok; others, ok = all.after(others) {
+		part := others | first
+		if fit[part] && most[x&^part] == want {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package table
+
+import "math/bits"
+
+// set is a set of GPUs of a small graph: bit i is GPU i.
+type set uint32
+
+func setOf(gpus []int) (s set) {
+	for _, g := range gpus {
+		s |= 1 << g
+	}
+	return s
+}
+
+// gpus lists the members, ascending.
+func (s set) gpus() []int {
+	list := make([]int, 0, s.len())
+	for ; s != 0; s &^= s.first() {
+		list = append(list, s.index())
+	}
+	return list
+}
+
+func (s set) len() int { return bits.OnesCount32(uint32(s)) }
+
+// first is the set of the lowest member; empty if s is.
+func (s set) first() set { return s & -s }
+
+// index is the lowest member of a set that is not empty.
+func (s set) index() int { return bits.TrailingZeros32(uint32(s)) }
+
+// before reports whether s, listed ascending, comes before a different set t of as
+// many members: at the lowest index that only one of them holds, s holds it.
+func (s set) before(t set) bool { return s&(s^t).first() != 0 }
+
+// subsets walks the subsets of k members of a set, in the order of their masks:
+//
+//	all := subsetsOf(of, k)
+//	for s, ok := all.first(); ok; s, ok = all.after(s) { … }
+type subsets struct {
+	of  set
+	k   int
+	low [MaxGPUs + 1]set // low[j] are the j lowest members of of
+}
+
+func subsetsOf(of set, k int) (all subsets) {
+	all.of, all.k = of, k
+	for j := range min(k, of.len()) {
+		all.low[j+1] = all.low[j] | (of &^ all.low[j]).first()
+	}
+	return all
+}
+
+// first is the subset of the lowest members; ok is false if there is none of k.
+func (all *subsets) first() (s set, ok bool) {
+	if all.k < 0 || all.k > all.of.len() {
+		return 0, false
+	}
+	return all.low[all.k], true
+}
+
+// after moves the lowest member that can move to the next higher place in of,
+// and all below it back to the start. The places outside of of are filled with
+// ones for the addition, so that the carry runs across them.
+func (all *subsets) after(s set) (next set, ok bool) {
+	moved := ((s | ^all.of) + s.first()) & all.of
+	return moved | all.low[all.k-moved.len()], moved != 0
+}
