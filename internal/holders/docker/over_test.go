@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )

@@ -4,21 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 
+	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"golang.org/x/sys/unix"
 
+	"github.com/metax-ctk/container-toolkit/internal/cause"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// lookAtContainers returns the containers that a monitor of the engine stands over: those that run, are
-// paused, or were made ready to start. All of them count as running, since they
-// are about to if they are not. Containers that were only created, or have
-// exited, have no monitor and are not seen. One whose bundle cannot be read is
-// left out, since its facts would be kept.
-func (r *round) lookAtContainers(ctx context.Context, q usage.Question, engine string) (usage.Sight, error) {
-	list := r.roster(ctx, q)
+// lookAtContainers returns the containers of the engine that have a monitor: those that
+// run, are paused, or are about to start; all count as running. Containers that were only
+// created, or have exited, have no monitor and are not seen. A container whose bundle
+// cannot be read is left out, since its facts would be kept.
+func (r *scan) lookAtContainers(ctx context.Context, q usage.Question, engine string) (usage.Sight, error) {
+	list := r.listing(ctx, q)
 	var sight usage.Sight
 	missed, why := 0, error(nil)
 	for _, m := range list.monitors {
@@ -36,8 +41,8 @@ func (r *round) lookAtContainers(ctx context.Context, q usage.Question, engine s
 		var known bool
 		if c.Facts, known = q.Seen[c.Key()]; !known {
 			var err error
-			if c.Facts, err = r.proc.facts(m, r.devices); err != nil {
-				if !r.proc.over(m, err) {
+			if c.Facts, err = r.proc.readFacts(m, r.devices); err != nil {
+				if !r.proc.hasEnded(m, err) {
 					missed, why = missed+1, err
 				}
 				continue
@@ -45,7 +50,7 @@ func (r *round) lookAtContainers(ctx context.Context, q usage.Question, engine s
 		}
 		sight.Containers = append(sight.Containers, c)
 	}
-	err := unread(engine, missed, why)
+	err := unreadBundles(engine, missed, why)
 	if list.err != nil || list.hidden {
 		err = incomplete(list.err, list.hidden, 0)
 	}
@@ -53,9 +58,9 @@ func (r *round) lookAtContainers(ctx context.Context, q usage.Question, engine s
 	return sight, err
 }
 
-// over reports whether a bundle could not be read because its container has ended
-// and been removed: the monitor stays on until all of it is cleared away.
-func (p *Proc) over(m monitor, err error) bool {
+// hasEnded reports whether the bundle could not be read because the container has ended
+// and been removed: the monitor lives until the engine has cleared everything away.
+func (p *Proc) hasEnded(m monitor, err error) bool {
 	if p.Life(m.client) == usage.Ended {
 		return true
 	}
@@ -63,19 +68,88 @@ func (p *Proc) over(m monitor, err error) bool {
 		return false
 	}
 	var buf [16 << 10]byte
-	// Without a first process that is pid 0, which no process has.
+	// Without a first process this reads pid 0, which does not exist.
 	text, err := readAt(unix.AT_FDCWD, p.dir+"/"+strconv.Itoa(m.init)+"/cgroup", buf[:])
 	return vanished(err) || err == nil && parseCgroup(string(text)) != m.id
 }
 
-// unread is why the bundles of some containers were not read, nil for none.
-func unread(engine string, n int, why error) error {
+// unreadBundles returns why the bundles of n containers were not read, nil for none.
+func unreadBundles(engine string, n int, why error) error {
 	if n == 0 {
 		return nil
 	}
 	text := wording.Count(n, "container") + " of " + engine + " cannot be looked into"
 	if refused(why) {
-		text += remedy()
+		text += rootHint()
 	}
 	return fmt.Errorf("%s: %w", text, why)
+}
+
+// maxBundle is the size in bytes beyond which a bundle's config.json is not read.
+const maxBundle = 4 << 20
+
+var (
+	errBundleFile  = errors.New("not a regular file")
+	errBundleOwner = errors.New("neither root's nor the container's user's")
+	errBundleSize  = fmt.Errorf("over %d bytes", maxBundle)
+)
+
+// readFacts reads the facts of a container from its bundle.
+func (p *Proc) readFacts(m monitor, devices holders.Devices) (usage.Facts, error) {
+	text, err := p.readBundle(m)
+	var facts usage.Facts
+	if err == nil {
+		facts, err = devices.Bundle(text, !holders.PlainRuntime(m.conmonArgs.runtime))
+	}
+	if err != nil {
+		return usage.Facts{}, fmt.Errorf("read %s of container %s: %w", filepath.Join(m.conmonArgs.bundle, configName), m.id[:12], err)
+	}
+	facts.Name = m.name
+	return facts, nil
+}
+
+const configName = "config.json"
+
+// readBundle returns the text of a bundle's config.json. A user chose the path: it is
+// resolved below the monitor's root, and what is there is inspected before it is opened,
+// as opening a device has effects.
+func (p *Proc) readBundle(m monitor) ([]byte, error) {
+	if !filepath.IsAbs(m.conmonArgs.bundle) {
+		return nil, unix.ENOENT
+	}
+	root, err := os.OpenFile(p.dir+"/"+strconv.Itoa(m.client.PID)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, cause.Of(err)
+	}
+	defer root.Close()
+	dir, err := pathrs.OpenatInRoot(root, m.conmonArgs.bundle)
+	if err != nil {
+		return nil, cause.Of(err)
+	}
+	defer dir.Close()
+	fd, err := openAt(int(dir.Fd()), configName, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return nil, err
+	}
+	handle := os.NewFile(uintptr(fd), configName)
+	defer handle.Close()
+	var st unix.Stat_t
+	switch err := unix.Fstat(fd, &st); {
+	case err != nil:
+		return nil, err
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return nil, errBundleFile
+	case st.Uid != 0 && st.Uid != m.uid:
+		return nil, errBundleOwner
+	}
+	file, err := pathrs.Reopen(handle, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
+	if err != nil {
+		return nil, cause.Of(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxBundle+1))
+	if err == nil && len(text) > maxBundle {
+		err = errBundleSize
+	}
+	return text, cause.Of(err)
 }

@@ -215,7 +215,7 @@ func TestBelieved(t *testing.T) {
 		write(t, filepath.Join(root, "config.json"), zero)
 		m := conmon(20, idA, "/", "--full-attach")
 		m.root, m.uid, m.groups = root, test.uid, test.groups
-		claimant := fake{pid: 21, uid: test.uid, groups: test.groups, argv: claim("0123456789ab", "0")}
+		claimant := fake{pid: 21, uid: test.uid, groups: test.groups, argv: leaseLabels("0123456789ab", "0")}
 		shim := fake{pid: 22, command: "containerd-shim", uid: test.uid, groups: test.groups, cwd: filepath.Join(root, "io.containerd.runtime.v2.task", "ns", "id")}
 		write(t, filepath.Join(shim.cwd, "config.json"), "")
 		p := procfs.New(tree(t, m, claimant, shim), test.group)
@@ -234,15 +234,15 @@ func TestBelieved(t *testing.T) {
 	}
 }
 
-func claim(lease, gpus string) []string {
+func leaseLabels(lease, gpus string) []string {
 	return []string{"docker", "run", "--label=metax-tech.com/lease=" + lease, "--label=metax-tech.com/gpus=" + gpus, "image"}
 }
 
 func TestClaimants(t *testing.T) {
-	client := start(t, nil, nil, claim("0123456789ab", "1,0,7")...)
-	start(t, nil, nil, claim("0123456789ab", "0")...) // who runs on its behalf
-	start(t, nil, nil, claim("no lease", "0")...)
-	start(t, nil, nil, claim("ba9876543210", "7")...) // the node has no such GPU
+	client := start(t, nil, nil, leaseLabels("0123456789ab", "1,0,7")...)
+	start(t, nil, nil, leaseLabels("0123456789ab", "0")...) // who runs on its behalf
+	start(t, nil, nil, leaseLabels("no lease", "0")...)
+	start(t, nil, nil, leaseLabels("ba9876543210", "7")...) // the node has no such GPU
 	p := procfs.New("/proc", -1)
 	c, err := p.Client(client.Process.Pid)
 	if err != nil {
@@ -268,10 +268,10 @@ func TestClaimantInContainer(t *testing.T) {
 	long := append([]string{"docker", "run"}, strings.Repeat("x", 100<<10))
 	p := procfs.New(tree(
 		t,
-		fake{pid: 20, depth: 1, argv: claim("0123456789ab", "0")},
-		fake{pid: 21, argv: append(claim("ba9876543210", "1"), long...)},
-		fake{pid: 24, start: 900, argv: claim("dddddddddddd", "1")},
-		fake{pid: 25, start: 800, argv: claim("dddddddddddd", "1")}, // pids go round
+		fake{pid: 20, depth: 1, argv: leaseLabels("0123456789ab", "0")},
+		fake{pid: 21, argv: append(leaseLabels("ba9876543210", "1"), long...)},
+		fake{pid: 24, start: 900, argv: leaseLabels("dddddddddddd", "1")},
+		fake{pid: 25, start: 800, argv: leaseLabels("dddddddddddd", "1")}, // pids go round
 		// Here the end of what is read falls into the indices.
 		fake{pid: 22, argv: []string{strings.Repeat("x", 128<<10-82), "--label=metax-tech.com/lease=cccccccccccc", "--label=metax-tech.com/gpus=0,1,2,3,4,5,6,7"}},
 	), -1)

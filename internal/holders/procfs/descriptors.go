@@ -15,54 +15,54 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// opened is what processes have open: what the second pass finds.
-type opened struct {
+// openDevices is the result of the second pass.
+type openDevices struct {
 	processes []usage.Process // ascending by pid
-	read      []usage.Client  // of those that were asked for, all files were read
+	read      []usage.Client  // of Question.Recorded: all files were read
 	refused   int             // processes whose files this user may not see
 	err       error
 }
 
-// In the first turn this many descriptors of each process are looked at, and in
-// each later turn turnGrowth times as many, from the beginning, of those processes
-// that have more. So a process with a million hides none that has ten, every
-// process is looked at in one go, and no directory stays open in between.
+// The second pass goes in turns. The first turn reads up to firstTurn descriptors of each
+// process; each later turn reads turnGrowth times as many, from the beginning, of those
+// that have more. So a process with a million descriptors does not hide one with ten, and
+// no directory stays open between turns.
 const (
 	firstTurn  = 512
 	turnGrowth = 64
 )
 
-// seen is what a turn finds out about a process.
-type seen struct {
-	gpus    []gpu.BDF
-	process usage.Process
-	more    bool // it has more descriptors than the turn allows
-	refused bool
-	whole   bool // all of it was read
+// inspection is the result of a turn for a process.
+type inspection struct {
+	gpus     []gpu.BDF
+	process  usage.Process
+	more     bool // it has more descriptors than the turn allows
+	refused  bool
+	complete bool // all of it was read
 }
 
-// walk looks at the descriptors of all processes of the roster, in turns. What an
-// unfinished walk has found counts, too.
-func (r *round) walk(ctx context.Context, q usage.Question, list *roster) (out opened) {
+// readDescriptors reads the descriptors of all listed processes, in turns. What an
+// unfinished pass has found counts.
+func (r *scan) readDescriptors(ctx context.Context, q usage.Question, list *processList) (out openDevices) {
 	if out.err = list.err; out.err != nil && !errors.Is(out.err, usage.ErrUnfinished) {
 		return out
 	}
 	dir, err := r.proc.openProc()
 	if err != nil {
-		return opened{err: err}
+		return openDevices{err: err}
 	}
 	defer closeFD(dir)
-	all := make([]seen, len(list.subjects))
+	all := make([]inspection, len(list.processes))
 	var turn []int
-	for i, s := range list.subjects {
+	for i, s := range list.processes {
 		if !s.skip {
 			turn = append(turn, i)
 		}
 	}
-	why := fmt.Sprintf(": there are %d processes", len(list.subjects))
+	why := fmt.Sprintf(": there are %d processes", len(list.processes))
 	for most := firstTurn; len(turn) > 0; most = min(most, math.MaxInt/turnGrowth) * turnGrowth {
-		err := r.crew(ctx, dir, len(turn), func(w *worker, i int) {
-			w.inspect(list.subjects[turn[i]], &all[turn[i]], most)
+		err := r.inParallel(ctx, dir, len(turn), func(w *worker, i int) {
+			w.inspect(list.processes[turn[i]], &all[turn[i]], most)
 		})
 		if err != nil {
 			if out.err == nil {
@@ -72,7 +72,7 @@ func (r *round) walk(ctx context.Context, q usage.Question, list *roster) (out o
 		}
 		turn = slices.DeleteFunc(turn, func(i int) bool { return !all[i].more })
 		if len(turn) > 0 {
-			s := list.subjects[turn[0]]
+			s := list.processes[turn[0]]
 			why = fmt.Sprintf(": process %d (%s) has over %d files open", s.pid, s.command, most)
 		}
 	}
@@ -80,7 +80,7 @@ func (r *round) walk(ctx context.Context, q usage.Question, list *roster) (out o
 		if s.refused {
 			out.refused++
 		}
-		if c, ok := r.recorded(q.Recorded, &list.subjects[i], dir); ok && s.whole {
+		if c, ok := r.recordedClient(q.Recorded, &list.processes[i], dir); ok && s.complete {
 			out.read = append(out.read, c)
 		}
 		if len(s.gpus) > 0 {
@@ -90,39 +90,39 @@ func (r *round) walk(ctx context.Context, q usage.Question, list *roster) (out o
 	return out
 }
 
-// recorded returns the client of a process that is on record, by its pid and start time.
-func (r *round) recorded(all []usage.Client, s *subject, dir int) (usage.Client, bool) {
+// recordedClient returns the client of a process, if all has it by pid and start time.
+func (r *scan) recordedClient(all []usage.Client, s *process, dir int) (usage.Client, bool) {
 	if !slices.ContainsFunc(all, func(c usage.Client) bool { return c.PID == s.pid }) {
 		return usage.Client{}, false
 	}
-	w := &worker{round: r, dir: dir}
+	w := &worker{scan: r, dir: dir}
 	c, ok := w.client(s)
 	return c, ok && slices.Contains(all, c)
 }
 
-// inspect looks at most descriptors of a process. That it ends meanwhile is nothing
-// to tell of.
-func (w *worker) inspect(s subject, found *seen, most int) {
-	t := tally{worker: w, left: most}
-	err := t.files(s.name)
+// inspect reads up to most descriptors of a process. A process that ends meanwhile is not
+// an error.
+func (w *worker) inspect(s process, found *inspection, most int) {
+	t := descriptorScan{worker: w, left: most}
+	err := t.readFiles(s.name)
 	if t.left == most {
-		err = t.threads(s.name, err)
+		err = t.readThreads(s.name, err)
 	}
 	found.more, found.refused = t.left <= 0, refused(err)
-	found.whole = err == nil && !found.more && w.ctx.Err() == nil
+	found.complete = err == nil && !found.more && w.ctx.Err() == nil
 	if t.gpus = append(t.gpus, found.gpus...); len(t.gpus) > 0 {
 		found.gpus = usage.Sorted(t.gpus)
-		found.process = w.process(s, found.gpus)
+		found.process = w.describe(s, found.gpus)
 	}
 }
 
-// process puts together what people want to know of a process with GPUs.
-func (w *worker) process(s subject, gpus []gpu.BDF) usage.Process {
+// describe returns the process with its GPUs.
+func (w *worker) describe(s process, gpus []gpu.BDF) usage.Process {
 	p := usage.Process{PID: s.pid, Command: s.command, GPUs: gpus}
 	if client, ok := w.client(&s); ok {
 		p.Start, p.PIDNamespace = client.Start, client.PIDNamespace
 	}
-	if status, ok := w.status(s.name); ok {
+	if status, ok := w.readStatus(s.name); ok {
 		p.UID = status.uid
 	}
 	if text, err := readAt(w.dir, s.name+"/cgroup", w.text[:]); err == nil {
@@ -131,19 +131,19 @@ func (w *worker) process(s subject, gpus []gpu.BDF) usage.Process {
 	return p
 }
 
-// tally counts the descriptors of a process down, and collects their GPUs.
-type tally struct {
+// descriptorScan collects the GPUs of a process's descriptors, of which left may be read.
+type descriptorScan struct {
 	*worker
 	left int
 	gpus []gpu.BDF
 }
 
-// threads looks at the files of the threads of a process that itself shows none,
-// given why. The threads of a process share their files; only where the first of
-// them ends and others go on, the files have to be looked for there. A kernel
-// thread has none, and refuses nothing that could be seen.
-func (t *tally) threads(name string, why error) error {
-	s, ok := t.stat(name)
+// readThreads reads the descriptors of the threads of a process that shows none itself;
+// why is the error of that. Threads share their files, but once the first thread has
+// ended only the others show them. A kernel thread has no files, so its error does not
+// count.
+func (t *descriptorScan) readThreads(name string, why error) error {
+	s, ok := t.readStat(name)
 	switch {
 	case !ok || s.flags&kernelThread != 0:
 		return nil
@@ -167,14 +167,14 @@ func (t *tally) threads(name string, why error) error {
 	var errs []error
 	for _, thread := range threads {
 		if t.left > 0 {
-			errs = append(errs, t.files(name+"/task/"+thread))
+			errs = append(errs, t.readFiles(name+"/task/"+thread))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// files looks at the descriptors of a process or thread, whose directory is at.
-func (t *tally) files(at string) error {
+// readFiles reads the descriptors of a process or thread, whose directory is at.
+func (t *descriptorScan) readFiles(at string) error {
 	dir, err := openAt(t.dir, at+"/fd", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return err
@@ -187,13 +187,13 @@ func (t *tally) files(at string) error {
 		}
 		n, err := unix.Readlinkat(dir, name, t.link[:])
 		if err != nil {
-			// Root without the right to trace sees the names, but not more.
+			// Root without CAP_SYS_PTRACE sees the names alone.
 			if refused(err) {
 				denied = err
 			}
 			return denied == nil
 		}
-		if gpus := t.meant(dir, name, t.link[:n]); len(gpus) > 0 && !t.pathOnly(at, name) {
+		if gpus := t.gpusOf(dir, name, t.link[:n]); len(gpus) > 0 && !t.pathOnly(at, name) {
 			t.gpus = append(t.gpus, gpus...)
 		}
 		return t.left > 0 && t.ctx.Err() == nil
@@ -204,10 +204,10 @@ func (t *tally) files(at string) error {
 	return err
 }
 
-// pathOnly reports whether a descriptor was opened with O_PATH: that takes no right
-// on the node, and gives none, so it is no use of a GPU. One whose flags cannot be
-// read is taken for a use.
-func (t *tally) pathOnly(at, name string) bool {
+// pathOnly reports whether a descriptor was opened with O_PATH, which needs no right on
+// the device and gives none, so that it does not use a GPU. A descriptor whose flags
+// cannot be read counts as use.
+func (t *descriptorScan) pathOnly(at, name string) bool {
 	text, err := readAt(t.dir, at+"/fdinfo/"+name, t.text[:])
 	if err != nil {
 		return false
@@ -221,17 +221,17 @@ func (t *tally) pathOnly(at, name string) bool {
 	return false
 }
 
-// meant returns the GPUs that an open file means, told by its device number, or
-// on a simulated node by its path. Files outside of /dev are skipped: asking
-// for one on a network that hangs would hang us.
-func (t *tally) meant(dir int, name string, link []byte) []gpu.BDF {
+// gpusOf returns the GPUs of an open file, by its device number, or on a simulated node
+// by its path. Files outside of /dev are skipped: to stat a file on a network that hangs
+// would hang us.
+func (t *descriptorScan) gpusOf(dir int, name string, link []byte) []gpu.BDF {
 	if t.devices.Real() {
 		// Daemons have /dev/null open three times.
 		if !bytes.HasPrefix(link, []byte("/dev/")) || string(link) == "/dev/null" {
 			return nil
 		}
-		if st, ok := describe(dir, name); ok && st.Mode&unix.S_IFMT == unix.S_IFCHR {
-			if bdf, ok := t.devices.Number(number(st)); ok {
+		if st, ok := statDescriptor(dir, name); ok && st.Mode&unix.S_IFMT == unix.S_IFCHR {
+			if bdf, ok := t.devices.Number(deviceNumber(st)); ok {
 				return []gpu.BDF{bdf}
 			}
 		}
@@ -244,8 +244,8 @@ func (t *tally) meant(dir int, name string, link []byte) []gpu.BDF {
 	if len(found) == 0 {
 		return nil
 	}
-	// A directory means all that is below it, but who has it open uses none of it.
-	if st, ok := describe(dir, name); !ok || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	// Path returns the GPUs below a directory, but an open directory does not use them.
+	if st, ok := statDescriptor(dir, name); !ok || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return nil
 	}
 	return found

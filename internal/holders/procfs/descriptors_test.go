@@ -76,7 +76,7 @@ func TestManyDescriptors(t *testing.T) {
 		"all":            {1 << 20, []usage.Process{proxy, train}, ""},
 		"first turn":     {560, []usage.Process{train}, "process 20 (proxy) has over 512 files open"},
 		"not a single":   {20, nil, "there are 4 processes"},
-		"not the roster": {2, nil, "there are 4 processes"},
+		"not the list": {2, nil, "there are 4 processes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := procfs.New(dir, -1)
@@ -101,10 +101,10 @@ func TestManyDescriptors(t *testing.T) {
 				t.Error(diff)
 			}
 			sight, err = sources[1].Look(t.Context(), q)
-			if listed := name != "not the roster"; listed != (err == nil && len(sight.Containers) == 1) {
+			if listed := name != "not the list"; listed != (err == nil && len(sight.Containers) == 1) {
 				t.Errorf("Podman's containers: %+v, %v", sight.Containers, err)
 			}
-			if name != "not the roster" && sources[0].Progress() == 0 {
+			if name != "not the list" && sources[0].Progress() == 0 {
 				t.Error("it does not tell its progress")
 			}
 		})

@@ -1,10 +1,12 @@
-// Package procfs tells what /proc knows of who holds GPUs: the processes that
-// have device files open, the containers of engines without a daemon, the clients
-// that leases belong to, the tasks of every containerd.
+// Package procfs reads /proc: the processes that have device files of GPUs open, the
+// containers of the engines without a daemon (Podman, CRI-O), the clients that leases
+// belong to, and the tasks of every containerd.
 //
-// It only reads, and it is quick, for it stands in the way of every start of a
-// container. Command lines, names and paths in /proc are the words of whoever
-// started the process: what they claim counts only for users who may take leases
-// anyway. What a process has open is the word of the kernel and counts for
-// everybody.
+// What a process has open comes from the kernel and counts for every process. Command
+// lines, names and paths come from the user who started the process: they count only for
+// users who may take leases anyway (trust.go).
+//
+// One scan of /proc serves several sources, in two passes: it lists the processes
+// (list.go), and then reads their open files (descriptors.go). The package only reads,
+// and it has to be quick, as every start of a container waits for it.
 package procfs

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // Proc is a mounted proc file system.
@@ -22,15 +24,14 @@ type Proc struct {
 
 // New returns the proc file system at dir, "/proc" but in tests; the directory
 // above it stands for the host's "/". What processes of root, of our own user and
-// of the group say of themselves is believed; -1 is no group.
+// of the group say of themselves is trusted; -1 is no group.
 func New(dir string, group int) *Proc {
 	p := &Proc{dir: filepath.Clean(dir), group: group}
 	p.namespace = sync.OnceValues(p.ownNamespace)
 	return p
 }
 
-// ErrForeign reports a proc file system that counts processes otherwise than we
-// are counted: that of another pid namespace.
+// ErrForeign reports a proc file system of another pid namespace: its pids are not ours.
 var ErrForeign = errors.New("shows another pid namespace")
 
 // ownNamespace is the inode of our pid namespace, which must be the one that is
@@ -71,4 +72,63 @@ func (p *Proc) Uptime() time.Duration {
 		return 0 // there since Linux 2.6.39
 	}
 	return time.Duration(now.Nano())
+}
+
+// Self returns our own process as a client. It fails with ErrForeign where /proc
+// is that of another pid namespace, since nobody could find this process there.
+func (p *Proc) Self() (usage.Client, error) { return p.Client(os.Getpid()) }
+
+// Client returns the process as a client. PIDNamespace is always our own, also for a
+// process in a namespace below ours: the pid counts in ours.
+func (p *Proc) Client(pid int) (usage.Client, error) {
+	namespace, err := p.namespace()
+	if err != nil {
+		return usage.Client{}, err
+	}
+	var buf [statSize]byte
+	s, err := p.readStat(pid, buf[:])
+	if err != nil {
+		return usage.Client{}, err
+	}
+	return usage.Client{PID: pid, Start: s.start, PIDNamespace: namespace}, nil
+}
+
+// Life returns whether a client is alive. A client of another pid namespace is Unseen.
+// So is one that this user may not look at while some process has its pid: it may be
+// another process.
+func (p *Proc) Life(c usage.Client) usage.Life {
+	namespace, err := p.namespace()
+	if err != nil || c.PIDNamespace != namespace || c.PID <= 0 {
+		return usage.Unseen
+	}
+	var buf [statSize]byte
+	s, err := p.readStat(c.PID, buf[:])
+	switch {
+	case err == nil && (s.start != c.Start || s.ended()):
+		return usage.Ended
+	case err == nil:
+		return usage.Alive
+	// A /proc mounted with hidepid shows no directory for processes of other users, but
+	// kill(2) still reports whether the pid exists.
+	case (vanished(err) || refused(err)) && errors.Is(unix.Kill(c.PID, 0), unix.ESRCH):
+		return usage.Ended
+	}
+	return usage.Unseen
+}
+
+// statSize has room for what parseStat reads: a name of at most 64 bytes, and 20
+// numbers of at most 20 digits.
+const statSize = 512
+
+func (p *Proc) readStat(pid int, buf []byte) (stat, error) {
+	path := p.dir + "/" + strconv.Itoa(pid) + "/stat"
+	text, err := readAt(unix.AT_FDCWD, path, buf)
+	if err != nil {
+		return stat{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	s, ok := parseStat(text)
+	if !ok {
+		return stat{}, fmt.Errorf("read %s: no process status: %q", path, text)
+	}
+	return s, nil
 }

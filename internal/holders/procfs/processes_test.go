@@ -192,7 +192,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-func TestOneWalk(t *testing.T) {
+func TestOneScan(t *testing.T) {
 	dir := tree(t, conmon(20, idA, "/none", "--full-attach"))
 	sources := procfs.New(dir, -1).Sources(real(t))
 	if sight, err := sources[0].Look(t.Context(), usage.Question{}); err != nil {
@@ -205,7 +205,7 @@ func TestOneWalk(t *testing.T) {
 		name, _ := s.Name()
 		sight, err := s.Look(t.Context(), usage.Question{Seen: map[string]usage.Facts{idA: {Name: "a"}}})
 		if err != nil || (len(sight.Containers) == 1) != (name == "podman") {
-			t.Errorf("%s: %+v, %v; want what the walk of the first saw", name, sight, err)
+			t.Errorf("%s: %+v, %v; want what the scan of the first saw", name, sight, err)
 		}
 	}
 }

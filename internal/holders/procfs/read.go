@@ -2,12 +2,15 @@ package procfs
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/holders"
 )
 
-// readAt reads a file of /proc into buf with one read: the kernel makes its text
-// at once, and cuts what does not fit.
+// readAt reads a file of /proc into buf with one read: the kernel makes the text at
+// once, and cuts off what does not fit.
 func readAt(dir int, path string, buf []byte) ([]byte, error) {
 	fd, err := openAt(dir, path, unix.O_RDONLY)
 	if err != nil {
@@ -35,7 +38,7 @@ func openAt(dir int, path string, flags int) (int, error) {
 	}
 }
 
-// closeFD closes a directory that was only read; there is nothing that could be lost.
+// closeFD closes a directory that was only read, so that an error means no loss.
 func closeFD(fd int) { unix.Close(fd) }
 
 // eachName calls f with the names in a directory until it returns false. The
@@ -62,5 +65,39 @@ func eachName(dir int, buf []byte, f func(name string) bool) error {
 // vanished reports whether an error only says that the process has ended.
 func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
 
-// refused reports whether an error says that the process is not ours to look into.
+// refused reports whether an error says that this user may not inspect the process.
 func refused(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }
+
+// statDescriptor stats what an entry of /proc/PID/fd leads to. The file system asks no
+// server, so that no server can keep us waiting.
+func statDescriptor(dir int, name string) (unix.Statx_t, bool) {
+	var st unix.Statx_t
+	err := unix.Statx(dir, name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &st)
+	if err == nil {
+		return st, true
+	}
+	if err != unix.ENOSYS && err != unix.EPERM {
+		return st, false
+	}
+	// Before Linux 4.11, or forbidden by an old seccomp filter.
+	var old unix.Stat_t
+	if unix.Fstatat(dir, name, &old, 0) != nil {
+		return st, false
+	}
+	st.Mode = uint16(old.Mode)
+	st.Rdev_major, st.Rdev_minor = unix.Major(uint64(old.Rdev)), unix.Minor(uint64(old.Rdev))
+	return st, true
+}
+
+func deviceNumber(st unix.Statx_t) holders.Number {
+	return holders.Number{Major: st.Rdev_major, Minor: st.Rdev_minor}
+}
+
+// openProc opens the directory of all processes; the caller closes it.
+func (p *Proc) openProc() (int, error) {
+	dir, err := openAt(unix.AT_FDCWD, p.dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return -1, fmt.Errorf("open %s: %w", p.dir, err)
+	}
+	return dir, nil
+}

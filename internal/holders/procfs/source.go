@@ -7,28 +7,27 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Sources returns the sources of one round of looks: the processes, the
-// containers of Podman and those of CRI-O. They share the round, which the first
-// that is asked makes with what it is asked; for another round, ask for other
-// sources. The GPUs have these devices.
+// Sources returns the sources for the processes, for Podman's containers and for CRI-O's.
+// They share one scan of /proc, which the first Look makes with its question; another
+// scan needs other Sources. devices are those of the node's GPUs.
 func (p *Proc) Sources(devices holders.Devices) []Source {
-	r := &round{proc: p, devices: devices}
-	return []Source{{r, usage.Processes}, {r, podman}, {r, crio}}
+	s := &scan{proc: p, devices: devices}
+	return []Source{{s, usage.Processes}, {s, podman}, {s, crio}}
 }
 
-// Source is the source for open device files, and for clients where the state is
-// lost, or the source for the containers of one engine without a daemon.
+// Source is the source for processes, or for the containers of one engine without a
+// daemon.
 type Source struct {
-	*round
+	*scan
 	name string
 }
 
 // Name returns the engine or usage.Processes.
 func (s Source) Name() (engine, endpoint string) { return s.name, "" }
 
-// Look returns the processes or the containers, with what could be seen also beside
-// an error: where some may not be looked into, as those of other users, and with
-// usage.ErrUnfinished where the context ended it.
+// Look returns the processes or the containers. Beside an error it returns what it could
+// see. The error is an fs.ErrPermission where this user may not inspect some of them, and
+// usage.ErrUnfinished where the context ended the scan.
 func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error) {
 	if s.name == usage.Processes {
 		return s.lookAtProcesses(ctx, q)
@@ -36,13 +35,13 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 	return s.lookAtContainers(ctx, q, s.name)
 }
 
-// Progress grows while the round goes on.
-func (r *round) Progress() uint64 { return r.progress.Load() }
+// Progress grows while the scan goes on.
+func (r *scan) Progress() uint64 { return r.progress.Load() }
 
-// lookAtProcesses returns the processes that have device files of GPUs open, but for
-// our own; where the state is lost it returns the clients instead.
-func (r *round) lookAtProcesses(ctx context.Context, q usage.Question) (usage.Sight, error) {
-	list := r.roster(ctx, q)
+// lookAtProcesses returns the processes that have device files of GPUs open, without our
+// own. Where the state file is lost it returns the clients instead.
+func (r *scan) lookAtProcesses(ctx context.Context, q usage.Question) (usage.Sight, error) {
+	list := r.listing(ctx, q)
 	if q.Lost {
 		err := incomplete(list.err, list.hidden, list.refused)
 		return usage.Sight{Claimants: list.claimants, Partial: err != nil}, err

@@ -12,22 +12,21 @@ import (
 	"strings"
 )
 
-// Task is a container that lives in containerd.
+// Task is a container that has a task in containerd.
 type Task struct {
 	Address   string // containerd's socket
 	Namespace string
 	ID        string
 }
 
-// The directories of a containerd's state that have a bundle for each task, below
-// them by namespace and ID.
+// taskDirs returns the directories below a containerd's state directory that have a
+// bundle for each task, by namespace and ID.
 func taskDirs() []string {
 	return []string{"io.containerd.runtime.v2.task", "io.containerd.runtime.v1.linux"}
 }
 
-// states are the state directories of the containerds that are known by place,
-// with their sockets.
-func states() map[string]string {
+// knownStateDirs returns the usual state directories of containerds, with their sockets.
+func knownStateDirs() map[string]string {
 	return map[string]string{
 		"/run/containerd":                          "/run/containerd/containerd.sock",
 		"/run/k3s/containerd":                      "/run/k3s/containerd/containerd.sock",
@@ -36,19 +35,19 @@ func states() map[string]string {
 	}
 }
 
-// Tasks lists the containers that live in any containerd of this host, ascending
-// and without asking one, so that only news need be asked for. It fails beside
-// what it found where a state directory may not be listed.
+// Tasks lists the tasks of every containerd of this host, ascending. It asks no
+// containerd, so that a caller asks only about new tasks. Beside an error, where a state
+// directory may not be listed, it returns what it found.
 func (p *Proc) Tasks() ([]Task, error) {
 	host := filepath.Dir(p.dir)
 	sockets := map[string]string{}
-	for state, socket := range states() {
+	for state, socket := range knownStateDirs() {
 		sockets[filepath.Join(host, state)] = filepath.Join(host, socket)
 	}
-	failed := p.shims(sockets)
+	failed := p.addShimSockets(sockets)
 	var tasks []Task
 	for _, state := range slices.Sorted(maps.Keys(sockets)) {
-		own, err := list(state, sockets[state])
+		own, err := listTasks(state, sockets[state])
 		tasks = append(tasks, own...)
 		if failed == nil {
 			failed = err
@@ -63,9 +62,8 @@ func (p *Proc) Tasks() ([]Task, error) {
 	return slices.Compact(tasks), failed
 }
 
-// list returns the tasks below a state directory, none where there is no such
-// directory.
-func list(state, address string) ([]Task, error) {
+// listTasks returns the tasks below a state directory, none if it does not exist.
+func listTasks(state, address string) ([]Task, error) {
 	var tasks []Task
 	for _, kind := range taskDirs() {
 		dir := filepath.Join(state, kind)
@@ -86,7 +84,7 @@ func list(state, address string) ([]Task, error) {
 	return tasks, nil
 }
 
-// subdirs are the names of the directories in dir, none where there is no dir.
+// subdirs returns the names of the directories in dir, none if it does not exist.
 func subdirs(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -43,9 +44,9 @@ func argv(line string) []byte {
 	return []byte(strings.ReplaceAll(line, " ", "\x00") + "\x00")
 }
 
-func TestParseMonitor(t *testing.T) {
+func TestParseConmon(t *testing.T) {
 	stored := "/var/lib/containers/storage/overlay-containers/" + id + "/userdata"
-	for line, want := range map[string]order{
+	for line, want := range map[string]conmonArgs{
 		podman5: {podman, id, "plain", stored, "/usr/bin/runc"},
 		podman4: {podman, id, "plain", stored, "/usr/bin/runc"},
 		crio134: {crio, id, "k8s_main_pod_ns_uid_0", "/run/containers/storage/overlay-containers/" + id + "/userdata", "/usr/libexec/crio/crun"},
@@ -62,8 +63,8 @@ func TestParseMonitor(t *testing.T) {
 		"conmon -c ID --runtime=/x/y":                                           {crio, id, "", "", "/x/y"},
 		"conmon -c ID -b":                                                       {crio, id, "", "", ""},
 	} {
-		got, ok := parseMonitor(argv(line))
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(order{})); diff != "" || !ok {
+		got, ok := parseConmon(argv(line))
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(conmonArgs{})); diff != "" || !ok {
 			t.Errorf("%s: %v %s", line, ok, diff)
 		}
 	}
@@ -71,7 +72,7 @@ func TestParseMonitor(t *testing.T) {
 		podmanExec, crioExec, "", "conmon", "conmon --version", "conmon -c short -b /b", "conmon -c IDx", "conmon -c",
 		"conmon -c ID --exec", "conmon -c ID -ie", "conmon -c ID -ei", "ID -b /b",
 	} {
-		if got, ok := parseMonitor(argv(line)); ok {
+		if got, ok := parseConmon(argv(line)); ok {
 			t.Errorf("%s: is read as %+v", line, got)
 		}
 	}
@@ -82,7 +83,7 @@ func FuzzParseMonitor(f *testing.F) {
 		f.Add(argv(line))
 	}
 	f.Fuzz(func(t *testing.T, cmdline []byte) {
-		o, ok := parseMonitor(cmdline)
+		o, ok := parseConmon(cmdline)
 		if !ok {
 			return
 		}
@@ -99,13 +100,13 @@ func FuzzParseMonitor(f *testing.F) {
 
 func TestParseClaim(t *testing.T) {
 	const lease, gpus = "--label=metax-tech.com/lease=0123456789ab", "--label=metax-tech.com/gpus="
-	all := cmp.AllowUnexported(claim{})
-	for line, want := range map[string]claim{
+	all := cmp.AllowUnexported(leaseLabels{})
+	for line, want := range map[string]leaseLabels{
 		"docker run " + lease + " " + gpus + "0,1 image":                                                   {"0123456789ab", []int{0, 1}},
 		"docker run " + gpus + "12 " + lease:                                                               {"0123456789ab", []int{12}},
 		"docker run " + lease + " " + gpus + "3 i --label=metax-tech.com/lease=ffffffffffff " + gpus + "4": {"0123456789ab", []int{3}},
 	} {
-		got, ok := parseClaim(argv(line))
+		got, ok := parseLeaseLabels(argv(line))
 		if diff := cmp.Diff(want, got, all); diff != "" || !ok {
 			t.Errorf("%s: %v %s", line, ok, diff)
 		}
@@ -115,11 +116,11 @@ func TestParseClaim(t *testing.T) {
 		lease + " " + gpus + "+1", lease + " " + gpus + "99999", lease + "c " + gpus + "0", "--label=metax-tech.com/lease=0123456789aB " + gpus + "0",
 		"--label metax-tech.com/lease=0123456789ab " + gpus + "0", "sh -c x" + lease + " " + gpus + "0", "--label=metax-tech.com/lease= " + gpus + "0",
 	} {
-		if got, ok := parseClaim(argv(line)); ok {
+		if got, ok := parseLeaseLabels(argv(line)); ok {
 			t.Errorf("%s: is read as %+v", line, got)
 		}
 	}
-	if got, ok := parseClaim([]byte("sh\x00-c\x00docker run " + lease + " " + gpus + "0\x00")); ok {
+	if got, ok := parseLeaseLabels([]byte("sh\x00-c\x00docker run " + lease + " " + gpus + "0\x00")); ok {
 		t.Errorf("a word of a shell is read as %+v", got)
 	}
 }
@@ -127,7 +128,7 @@ func TestParseClaim(t *testing.T) {
 func FuzzParseClaim(f *testing.F) {
 	f.Add(argv("docker run --label=metax-tech.com/lease=0123456789ab --label=metax-tech.com/gpus=0,1 image"))
 	f.Fuzz(func(t *testing.T, cmdline []byte) {
-		c, ok := parseClaim(cmdline)
+		c, ok := parseLeaseLabels(cmdline)
 		if ok && (!usage.ValidID(c.lease) || len(c.gpus) == 0) {
 			t.Errorf("%q is read as %+v", cmdline, c)
 		}
@@ -139,7 +140,7 @@ func TestShim(t *testing.T) {
 		"/usr/bin/containerd-shim-runc-v2 -namespace moby -id ID -address /run/containerd/containerd.sock": "/run/containerd/containerd.sock",
 		"containerd-shim --address=/a -namespace x":                                                        "/a", "containerd-shim -id address -namespace x": "", "containerd-shim address /a": "", "containerd-shim -address": "", "": "",
 	} {
-		if got := shimAddress(argv(line)); got != want && got != strings.ReplaceAll(want, "ID", id) {
+		if got := parseShimAddress(argv(line)); got != want && got != strings.ReplaceAll(want, "ID", id) {
 			t.Errorf("%s: address is %q, want %q", line, got, want)
 		}
 	}
@@ -150,7 +151,7 @@ func TestShim(t *testing.T) {
 		"/run/containerd/io.containerd.runtime.v2.task/k8s.io/abc/rootfs": "",
 		"x/io.containerd.runtime.v2.task/k8s.io/abc":                      "",
 	} {
-		if got, ok := shimState(cwd); got != want || ok != (want != "") {
+		if got, ok := parseStateDir(cwd); got != want || ok != (want != "") {
 			t.Errorf("%s: state is %q, %v; want %q", cwd, got, ok, want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Nobody hides what is open by a name.
+// No process hides its open files behind a name.
 func TestAttendants(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root's processes are passed over")

@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// However many walk, they find the same, in the same order.
-func TestCrew(t *testing.T) {
+// Any number of workers finds the same, in the same order.
+func TestParallel(t *testing.T) {
 	q := usage.Question{Seen: map[string]usage.Facts{}}
 	const base = 5_000_000 // above all real pids, so that none is our own
 	var all []fake
