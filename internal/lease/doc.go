@@ -1,14 +1,20 @@
-// Package lease knows who holds which GPU, and gives GPUs away under leases.
+// Package lease decides who uses which GPU, and gives GPUs away under leases.
 //
-// Truth comes from three kinds of source, merged with their origin kept: leases
-// that metax-docker wrote, the containers of every engine, and processes that
-// hold a GPU's device files open. A source only looks and tells (usage.Sight); what
-// follows from all of them together is decided here, without I/O, so that it can
-// be tested against a model: State.settle for leases, State.holders for everybody.
+// A lease is the record that a container may use its GPUs. It exists before the container
+// does, and ends with it. Keeper.Take writes it for a client: metax-docker, and then the
+// docker client that metax-docker becomes. While GPUs are in use, requests wait in a queue
+// of tickets, one for each, and show every second that they are alive.
 //
-// Keeper joins them: it looks without a lock, and then, under the lock of the
-// Store, settles, chooses and writes.
+// Three kinds of source report who uses GPUs: the leases themselves, the containers of
+// every engine, and processes that have a GPU's device files open. A source only looks
+// (usage.Sight). The keeper asks all of them without a lock (observe.go). Under the lock
+// of the Store it brings the state in line with what they saw (settle.go), derives the
+// holders (holders.go), chooses GPUs and writes the state. These steps do no I/O, so that
+// a model can test them.
 //
-// The sources are in internal/holders, the state file in the package ledger below.
-// This package imports none of them.
+// A state that is lost, by a boot or by damage, is rebuilt from the labels of containers
+// and from the command lines of clients. What cannot be seen does not count as free.
+//
+// The sources are in internal/holders, the state file in the package ledger below. This
+// package imports none of them.
 package lease

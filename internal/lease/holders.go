@@ -10,15 +10,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// holders are all who hold GPUs in this state of things, in the order of their
-// first GPU.
-func (s *State) holders(r *round, ignore []string) []usage.Holder {
+// holdersIn returns all holders of GPUs, in the order of their first GPU.
+func (s *State) holdersIn(r *observed, ignore []string) []usage.Holder {
 	all := r.containers()
 	var out []usage.Holder
 	attached := map[string]int{} // container key → place in out
 	for _, l := range s.Leases {
 		h := usage.Holder{GPUs: slices.Clone(l.GPUs), Lease: &l}
-		if c, ok := match(l, all); ok {
+		if c, ok := containerOf(l, all); ok {
 			h.Container = &c.Container
 			h.GPUs = append(h.GPUs, c.GPUs...)
 			attached[c.Key()] = len(out)
@@ -33,8 +32,8 @@ func (s *State) holders(r *round, ignore []string) []usage.Holder {
 		attached[key] = len(out)
 		out = append(out, usage.Holder{GPUs: slices.Clone(c.GPUs), Container: &c.Container})
 	}
-	out = s.stale(out, r, all, attached, ignore)
-	out = s.processes(out, r, all, attached, ignore)
+	out = s.addStale(out, r, all, attached, ignore)
+	out = s.addProcesses(out, r, all, attached, ignore)
 	for i := range out {
 		out[i].GPUs = usage.Sorted(out[i].GPUs)
 	}
@@ -42,20 +41,19 @@ func (s *State) holders(r *round, ignore []string) []usage.Holder {
 	return out
 }
 
-// late reports whether a container was made after its lease had expired: nobody
-// waits for it to start, and metax-docker start takes its GPUs anew. An image that
-// was made of such a container has the label, too; a container of it counts once
-// it runs.
+// late reports whether a container was made after its lease had expired: no client waits
+// for it to start, and metax-docker start takes its GPUs again. An image that was made of
+// such a container also has the label; a container of that image counts once it runs.
 func (s *State) late(c usage.Container) bool {
 	return c.State == usage.Created && usage.ValidID(c.Lease) && s.Lease(c.Lease) == nil
 }
 
-// stale adds the containers that held GPUs when their engine last answered, if it
-// does not answer now.
-func (s *State) stale(out []usage.Holder, r *round, all map[string]sight, attached map[string]int, ignore []string) []usage.Holder {
+// addStale adds the containers that used GPUs when their engine last answered, if it does
+// not answer now.
+func (s *State) addStale(out []usage.Holder, r *observed, all map[string]seenContainer, attached map[string]int, ignore []string) []usage.Holder {
 	for _, key := range slices.Sorted(maps.Keys(s.Seen)) {
 		known := s.Seen[key]
-		if _, ok := attached[key]; ok || !known.Held || !r.mute(known) || all[key].Engine == known.Engine || ignored(ignore, known.Name, image(known.Image)) {
+		if _, ok := attached[key]; ok || !known.Held || !r.sourceSilent(known) || all[key].Engine == known.Engine || ignored(ignore, known.Name, image(known.Image)) {
 			continue
 		}
 		if slices.ContainsFunc(s.Leases, func(l usage.Lease) bool { return l.Container != "" && strings.HasSuffix(key, l.Container) }) {
@@ -70,13 +68,13 @@ func (s *State) stale(out []usage.Holder, r *round, all map[string]sight, attach
 	return out
 }
 
-// processes adds the processes to the holders whose container they are in, or as
-// holders of their own. Of a container that no cgroup tells only the first process
-// is known to be in it.
-func (s *State) processes(out []usage.Holder, r *round, all map[string]sight, attached map[string]int, ignore []string) []usage.Holder {
+// addProcesses adds each process to the holder whose container it is in, or as a holder of
+// its own. Where no cgroup names the container, only its first process is known to be in
+// it.
+func (s *State) addProcesses(out []usage.Holder, r *observed, all map[string]seenContainer, attached map[string]int, ignore []string) []usage.Holder {
 	var found []usage.Process
-	if r.look() != nil {
-		found = s.users(r)
+	if r.processLook() != nil {
+		found = s.processesNow(r)
 	}
 	inits := map[int]string{} // pid → container key; no process is 0
 	for key, c := range all {
@@ -117,13 +115,13 @@ func (s *State) processes(out []usage.Holder, r *round, all map[string]sight, at
 	return out
 }
 
-// ignored reports whether one of the names belongs to a program that only looks at
-// GPUs.
+// ignored reports whether one of the names is on the list of those that look at GPUs
+// without using them.
 func ignored(ignore []string, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n != "" && slices.Contains(ignore, n) })
 }
 
-// image is the last word of an image's reference, without tag and digest.
+// image returns the last word of an image's reference, without tag and digest.
 func image(ref string) string {
 	ref, _, _ = strings.Cut(ref, "@")
 	ref = ref[strings.LastIndexByte(ref, '/')+1:]

@@ -138,7 +138,7 @@ func TestHolders(t *testing.T) {
 	} {
 		s := stateOf(c.leases...)
 		s.Seen = c.seen
-		got := rows(s.holders(&round{looks: c.looks}, []string{"mx-smi", "mx-exporter"}))
+		got := rows(s.holdersIn(&observed{looks: c.looks}, []string{"mx-smi", "mx-exporter"}))
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

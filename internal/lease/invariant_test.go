@@ -149,7 +149,7 @@ func (w *world) pending(s State) {
 
 // kept is I4: the GPUs of every container that lives, or may yet, are held.
 func (w *world) kept(s State) {
-	holders := s.holders(w.glance(s), nil)
+	holders := s.holdersIn(w.glance(s), nil)
 	for _, b := range w.docker.list {
 		d := b.deal
 		if d == nil || d.void {
@@ -167,8 +167,8 @@ func (w *world) kept(s State) {
 }
 
 // glance is a round in which nothing happens meanwhile.
-func (w *world) glance(s State) *round {
-	r := &round{before: s, lives: map[usage.Client]usage.Life{}, asked: w.uptime(), uptime: w.uptime(), lost: s.New}
+func (w *world) glance(s State) *observed {
+	r := &observed{before: s, lives: map[usage.Client]usage.Life{}, begin: w.uptime(), uptime: w.uptime(), lost: s.New}
 	docker := Look{Engine: "docker", Endpoint: sock, Err: errLate}
 	if w.docker.up && !w.docker.hung {
 		docker.Err, docker.Containers = nil, w.docker.containers()

@@ -10,21 +10,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// look returns the look at processes, nil if nobody asked for one.
-func (r *round) look() *Look {
-	i := slices.IndexFunc(r.looks, func(l Look) bool { return l.Engine == usage.Processes })
-	if i < 0 {
-		return nil
-	}
-	return &r.looks[i]
-}
-
-// users are the processes that have GPUs open, ascending by PID: those that this
-// look found, and those on record. What was on record before is gone where the
-// process has ended, or where this look read all of it and did not find it. What
-// somebody recorded since this round began stays.
-func (s *State) users(r *round) []usage.Process {
-	l := r.look()
+// processesNow returns the processes that have GPUs open, ascending by PID: those that
+// this look found, and those on record. A process that was on record before is gone if it
+// has ended, or if this look read all of its files. A process that another client recorded
+// meanwhile stays.
+func (s *State) processesNow(r *observed) []usage.Process {
+	l := r.processLook()
 	if l == nil {
 		return s.Processes
 	}
@@ -45,17 +36,17 @@ func (s *State) users(r *round) []usage.Process {
 	return all
 }
 
-// reads reports whether the look read all files of a process on record. A look from
-// another pid namespace does not come to it, however complete it is.
+// reads reports whether the look read all files of a process on record. Even a complete
+// look from another pid namespace does not reach it.
 func (l *Look) reads(c usage.Client, life usage.Life) bool {
 	return slices.Contains(l.Read, c) || l.complete() && (life != usage.Unseen || c.PIDNamespace == 0)
 }
 
-// settleProcesses records what is known of processes from now on. A complete look
-// counts where its pid namespace does.
-func (s *State) settleProcesses(r *round) {
-	s.Processes = s.users(r)
-	l := r.look()
+// settleProcesses records the processes that have GPUs open, and for which GPUs a complete
+// look was taken from this pid namespace.
+func (s *State) settleProcesses(r *observed) {
+	s.Processes = s.processesNow(r)
+	l := r.processLook()
 	if l == nil || !l.complete() || len(r.gpus) == 0 {
 		return
 	}
@@ -65,31 +56,23 @@ func (s *State) settleProcesses(r *round) {
 	s.Looked = usage.Sorted(slices.Concat(s.Looked, r.gpus))
 }
 
-// namespace is the pid namespace in which processes were looked at.
-func (r *round) namespace() uint64 {
-	if l := r.look(); l != nil {
-		return l.PIDNamespace
-	}
-	return 0
-}
-
-// hidden are the GPUs that may be in use by a process which an unfinished look did
-// not come to.
-func (r *round) hidden() []gpu.BDF {
-	if l := r.look(); l != nil && l.unfinished() {
+// hidden returns the GPUs that may be in use by a process which an unfinished look did not
+// reach.
+func (r *observed) hidden() []gpu.BDF {
+	if l := r.processLook(); l != nil && l.unfinished() {
 		return r.gpus
 	}
 	return nil
 }
 
-// unfinished reports whether the look at processes did not come to its end. That a
-// user may not look into the processes of others is another matter.
+// unfinished reports whether the look at processes did not reach its end. Processes that
+// this user may not inspect do not count here.
 func (l *Look) unfinished() bool { return l.Err != nil && !errors.Is(l.Err, fs.ErrPermission) }
 
-// unseen returns a holder of those of the hidden GPUs that the request names, or
-// that no complete look from this pid namespace has been taken for. What cannot be
-// seen is not free.
-func (s *State) unseen(hidden, named []gpu.BDF, namespace uint64) []usage.Holder {
+// unseenHolder returns a holder of those of the hidden GPUs that the request names, or for
+// which no complete look from this pid namespace was taken; nil if there are none. What
+// cannot be seen is not free.
+func (s *State) unseenHolder(hidden, named []gpu.BDF, namespace uint64) []usage.Holder {
 	var out []gpu.BDF
 	for _, g := range hidden {
 		if slices.Contains(named, g) || !slices.Contains(s.Looked, g) || s.LookedIn != namespace {

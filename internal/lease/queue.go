@@ -9,13 +9,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// pulse is how soon a request that waits looks again: at the state file alone
-// while others are before it, at everything when it is its turn.
-const pulse = 100 * time.Millisecond
+// lookEvery is how soon a request that waits looks again: at the state file alone while
+// others are before it, at all sources when it is its turn.
+const lookEvery = 100 * time.Millisecond
 
 // settleQueue takes requests out of the queue whose client has ended or that have
 // waited long enough, and bounds how long the others may wait.
-func (s *State) settleQueue(r *round) {
+func (s *State) settleQueue(r *observed) {
 	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool {
 		return r.lives[t.Client] == usage.Ended || t.Until != 0 && t.Until < r.uptime
 	})
@@ -30,22 +30,22 @@ func (s *State) settleQueue(r *round) {
 	}
 }
 
-// mark gives the request a sign of life, if the last one is old enough for another.
-func (t *Ticket) mark(uptime time.Duration) {
+// markAlive renews the request's sign of life, if the last one is old enough.
+func (t *Ticket) markAlive(uptime time.Duration) {
 	if uptime-t.Marked >= markEvery || t.Marked > uptime {
 		t.Marked = uptime
 	}
 }
 
-// blocks reports whether the claim has to let the earlier request go first: it
-// waits for any GPUs, so each that comes free may help it, or for one that the
-// claim names.
+// blocks reports whether the claim has to let the earlier request go first: the request
+// waits for any GPUs, so that each free one may help it, or for a GPU that the claim
+// names.
 func (t Ticket) blocks(c Claim) bool { return len(t.GPUs) == 0 || usage.Overlap(t.GPUs, c.GPUs) }
 
-// ahead returns the GPUs that requests which came earlier wait for by name, and
-// the number of requests that the claim has to let go first. Requests without a
-// sign of life are passed.
-func (s *State) ahead(c Claim, uptime time.Duration) (reserved []gpu.BDF, before int) {
+// earlier returns the GPUs that earlier requests wait for by name, and the number of
+// requests that the claim has to let go first. Requests without a sign of life do not
+// count.
+func (s *State) earlier(c Claim, uptime time.Duration) (reserved []gpu.BDF, before int) {
 	if c.Share {
 		return nil, 0
 	}
@@ -63,8 +63,8 @@ func (s *State) ahead(c Claim, uptime time.Duration) (reserved []gpu.BDF, before
 	return reserved, before
 }
 
-// join puts the claim at the end of the queue.
-func (s *State) join(c Claim, r *round) {
+// enqueue puts the claim at the end of the queue.
+func (s *State) enqueue(c Claim, r *observed) {
 	l := c.Leases[0]
 	s.Queue = append(s.Queue, Ticket{
 		ID: c.request(), Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
@@ -72,21 +72,21 @@ func (s *State) join(c Claim, r *round) {
 	})
 }
 
-// leave takes the claim out of the queue.
-func (k *Keeper) leave(ctx context.Context, c Claim) error {
-	return k.remove(ctx, func(s *State) { s.leave(c.request()) })
+// giveUpPlace takes the claim out of the queue.
+func (k *Keeper) giveUpPlace(ctx context.Context, c Claim) error {
+	return k.takeOut(ctx, func(s *State) { s.removeTicket(c.request()) })
 }
 
-// pause waits until it is worth to try again. While others are before the claim
-// the state file tells all there is to know, but for clients that died; those at
-// the end of a long queue read it less often, and a long wait looks less often.
-func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, waited time.Duration) error {
+// waitTurn waits until another attempt is worth it. While others are before the claim, the
+// state file has everything except that clients have died. Requests at the end of a long
+// queue read it less often, and a long wait looks less often.
+func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time.Duration) error {
 	most := c.Wait - waited
 	begin := k.Uptime()
 	for before := b.before; ; {
-		d := min(max(pulse, waited/20), 10*pulse)
+		d := min(max(lookEvery, waited/20), 10*lookEvery)
 		if before > 0 {
-			d = pulse * time.Duration(min(before, 10))
+			d = lookEvery * time.Duration(min(before, 10))
 		}
 		if most > 0 {
 			d = min(d, most)
@@ -105,35 +105,35 @@ func (k *Keeper) pause(ctx context.Context, c Claim, b *busy, waited time.Durati
 		if err != nil {
 			return err
 		}
-		i := s.ticket(c.request())
+		i := s.ticketIndex(c.request())
 		if i < 0 || s.Queue[i].Ended != nil {
-			return nil // the next try finds out, under the lock
+			return nil // the next attempt finds out, under the lock
 		}
 		if k.Uptime()-s.Queue[i].Marked >= markEvery {
-			k.mark(ctx, c) // where that fails the next second will do
+			k.markAlive(ctx, c) // an error does not matter, as the next second repeats it
 		}
-		if before = k.before(&s, c); before == 0 {
+		if before = k.countEarlier(&s, c); before == 0 {
 			return nil
 		}
 	}
 }
 
-// mark gives the claim's request a sign of life. A state that is lost must not be
-// begun by writing it.
-func (k *Keeper) mark(ctx context.Context, c Claim) {
+// markAlive renews the sign of life of the claim's request. It must not begin a new state
+// where the state is lost.
+func (k *Keeper) markAlive(ctx context.Context, c Claim) {
 	_ = k.Store.Update(ctx, func(s *State) error {
-		i := s.ticket(c.request())
+		i := s.ticketIndex(c.request())
 		if s.New || i < 0 {
 			return errNothing
 		}
-		s.Queue[i].mark(k.Uptime())
+		s.Queue[i].markAlive(k.Uptime())
 		return nil
 	})
 }
 
-// before is the number of requests that the claim has to let go first, none once
-// those whose client died are all there is. Only the first that lives is sure to.
-func (k *Keeper) before(s *State, c Claim) (before int) {
+// countEarlier returns the number of requests that the claim has to let go first. It skips
+// requests whose client has died as long as it has counted none.
+func (k *Keeper) countEarlier(s *State, c Claim) (before int) {
 	if c.Share {
 		return 0
 	}

@@ -212,7 +212,7 @@ func TestMarkOfTheLost(t *testing.T) {
 	lost := NewState("boot")
 	lost.Lost = "it was damaged"
 	b := newBench(t, lost)
-	b.mark(t.Context(), wants(1))
+	b.markAlive(t.Context(), wants(1))
 	if !b.state.New || b.writes > 0 {
 		t.Errorf("new: %v, %d writes", b.state.New, b.writes)
 	}
@@ -227,7 +227,7 @@ func TestWaitMax(t *testing.T) {
 		{ID: leaseB, Client: clientB, Until: 2 * time.Hour},
 		{ID: "cccccccccccc", Client: clientB},
 	}
-	r := &round{lives: map[usage.Client]usage.Life{clientA: usage.Alive, clientB: usage.Alive}, uptime: time.Hour, waitMax: most}
+	r := &observed{lives: map[usage.Client]usage.Life{clientA: usage.Alive, clientB: usage.Alive}, uptime: time.Hour, waitMax: most}
 	want := []time.Duration{time.Hour + most + Grace, 2 * time.Hour, time.Hour + most + Grace}
 	for range 2 {
 		s.settle(r)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -15,114 +14,27 @@ import (
 // daemon may still be at work on its last request.
 const Grace = 2 * time.Second
 
-// round is what was found out before the lock was taken. The order in which it
-// was matters: first the state was read, then its clients were looked at, and
-// only then the engines. So a client that is dead here and whose container is
-// not in the looks has none, and will have none but for Grace.
-type round struct {
-	before State
-	lives  map[usage.Client]usage.Life
-	looks  []Look
-	// clients are the looks for Claimants where there is no state, before the
-	// others, as lives are.
-	clients []Look
-	asked   time.Duration // the uptime when the looks began
-	uptime  time.Duration // and when they came back
-	now     time.Time     // the same for people
-	lost    bool          // whether Claimants were asked for
-	gpus    []gpu.BDF     // Keeper.GPUs
-	waitMax time.Duration // Keeper.WaitMax
-	clamped []Ticket      // requests that settle gave less time to wait
-}
-
-// absent reports whether the lease's container is known not to be there, and over
-// whether it has been there. A rebuilt lease may not know its engine: then all
-// have to say so.
-func (r *round) absent(l usage.Lease) (absent, over bool) {
-	asked := 0
-	for _, look := range r.looks {
-		if look.Engine == usage.Processes || l.Engine != "" && (look.Engine != l.Engine || look.Endpoint != l.Endpoint) {
-			continue
-		}
-		asked++
-		over = over || slices.Contains(look.Over, l.ID)
-		// Containers may go on without their daemon.
-		if look.silent() || l.Engine != "" && look.Err != nil {
-			return false, over
-		}
-	}
-	return asked > 0, over
-}
-
-// silent reports whether the look is that of an engine which may have containers
-// that it does not show. That some processes cannot be seen is another matter.
-func (l Look) silent() bool { return l.Engine != usage.Processes && !l.complete() && !isAbsent(l) }
-
-// mute reports whether the source that told of a container does not answer now.
-func (r *round) mute(k Known) bool {
-	return slices.ContainsFunc(r.looks, func(l Look) bool {
-		return l.silent() && l.Engine == k.Engine && l.Endpoint == k.Endpoint
-	})
-}
-
-// sight is a container with where it was seen.
-type sight struct {
-	usage.Container
-	endpoint string
-}
-
-// containers merges what the engines list. Docker's word on a container counts
-// more than containerd's, which knows neither names nor policies.
-func (r *round) containers() map[string]sight {
-	all := map[string]sight{}
-	for _, l := range r.looks {
-		for _, c := range l.Containers {
-			key := c.Key()
-			if old, ok := all[key]; ok {
-				gpus, parts := usage.Sorted(slices.Concat(c.GPUs, old.GPUs)), slices.Concat(c.Slices, old.Slices)
-				slices.Sort(parts)
-				if parts = slices.Compact(parts); old.Engine == "docker" {
-					old.GPUs, old.Slices = gpus, parts
-					all[key] = old
-					continue
-				}
-				c.GPUs, c.Slices = gpus, parts
-			}
-			all[key] = sight{c, l.Endpoint}
-		}
-	}
-	if slices.ContainsFunc(r.looks, func(l Look) bool { return l.Engine == "docker" && l.complete() }) {
-		maps.DeleteFunc(all, func(_ string, c sight) bool { return c.orphan() })
-	}
-	return all
-}
-
-// orphan reports whether a task was made for a docker daemon that was killed before
-// it started it, so that no container of docker's knows of it.
-func (c sight) orphan() bool {
-	return c.Engine == "containerd" && c.Namespace == "moby" && c.State == usage.Created
-}
-
-// Closed is a lease that was taken from the state, and why.
+// Closed is a lease that was removed from the state, and why.
 type Closed struct {
 	Lease usage.Lease
 	Why   string
 }
 
-// settle brings the leases in line with what was seen.
-func (s *State) settle(r *round) []Closed {
+// settle brings the state in line with what was seen, and returns the leases that are
+// over.
+func (s *State) settle(r *observed) []Closed {
 	all := r.containers()
 	if s.New {
 		s.rebuild(r, all)
 	}
 	var closed []Closed
-	of := map[string][]string{} // container key → the leases that hold for it
+	of := map[string][]string{} // container key → its leases
 	for _, l := range slices.Clone(s.Leases) {
 		old := r.before.Lease(l.ID)
 		if old == nil || old.Rev != l.Rev {
 			continue // newer than what was seen
 		}
-		next, why := r.follow(l, all)
+		next, why := r.next(l, all)
 		switch {
 		case why != "":
 			s.drop(l.ID)
@@ -131,12 +43,12 @@ func (s *State) settle(r *round) []Closed {
 		case next != nil:
 			s.put(*next)
 		}
-		if c, ok := match(l, all); ok && c.Holds() {
+		if c, ok := containerOf(l, all); ok && c.Holds() {
 			of[c.Key()] = append(of[c.Key()], l.ID)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(of)) {
-		closed = append(closed, s.unite(r, all[key], of[key])...)
+		closed = append(closed, s.leaveOne(r, all[key], of[key])...)
 	}
 	s.settleQueue(r)
 	s.settleProcesses(r)
@@ -144,11 +56,11 @@ func (s *State) settle(r *round) []Closed {
 	return closed
 }
 
-// unite leaves one lease to a container that holds: each start took one, in case
-// its client came before the others'. The one that the container's label names
-// stays, or else the first whose client lives; those that clients still live by
-// stay beside it, and so does one that is about more.
-func (s *State) unite(r *round, c sight, ids []string) (closed []Closed) {
+// leaveOne leaves one lease to a container that uses its GPUs. Each start took one, as its
+// client may have been the first. The lease that the container's label names stays, or
+// else the first whose client lives. Beside it stay leases whose clients live, and leases
+// of other GPUs or slices.
+func (s *State) leaveOne(r *observed, c seenContainer, ids []string) (closed []Closed) {
 	lives := func(id string) bool { return r.lives[s.Lease(id).Client] != usage.Ended }
 	rank := func(id string) int {
 		switch {
@@ -178,7 +90,7 @@ func (s *State) unite(r *round, c sight, ids []string) (closed []Closed) {
 	return closed
 }
 
-// covers reports whether the lease is about all that another is about.
+// covers reports whether a lease has all that another has.
 func covers(l, other usage.Lease) bool {
 	for _, g := range other.GPUs {
 		if !slices.Contains(l.GPUs, g) {
@@ -188,10 +100,10 @@ func covers(l, other usage.Lease) bool {
 	return slices.Equal(l.Slices, other.Slices)
 }
 
-// follow returns the lease as it has to be from now on, nil if that is as it is,
-// or why it is over.
-func (r *round) follow(l usage.Lease, all map[string]sight) (next *usage.Lease, why string) {
-	if c, ok := match(l, all); ok {
+// next returns the lease as it has to be from now on, nil if it stays as it is, or why it
+// is over.
+func (r *observed) next(l usage.Lease, all map[string]seenContainer) (next *usage.Lease, why string) {
+	if c, ok := containerOf(l, all); ok {
 		switch {
 		case c.Holds():
 			if l.Bound && l.Container == c.ID && l.Gone == 0 {
@@ -203,15 +115,15 @@ func (r *round) follow(l usage.Lease, all map[string]sight) (next *usage.Lease, 
 			}
 			return &l, ""
 		case l.Verb == usage.VerbStart && (r.lives[l.Client] != usage.Ended || !l.Bound && c.Started == l.Started):
-			// What has ended may be somebody else's start, before that of the client.
-			return r.pending(l)
+			// The run that has ended may be that of another start, before the client's.
+			return r.nextPending(l)
 		}
 		if l.Engine == "containerd" && !l.Bound && r.lives[l.Client] != usage.Ended {
-			return r.pending(l) // nerdctl records a container before it makes its task
+			return r.nextPending(l) // nerdctl records a container before it makes its task
 		}
 		return nil, "its container is " + string(c.State)
 	}
-	absent, over := r.absent(l)
+	absent, over := r.containerGone(l)
 	switch {
 	case over:
 		return nil, "its container has come and gone"
@@ -222,17 +134,16 @@ func (r *round) follow(l usage.Lease, all map[string]sight) (next *usage.Lease, 
 	case byClient(l) && r.lives[l.Client] == usage.Ended:
 		return nil, "its client ended without a container"
 	}
-	return r.pending(l)
+	return r.nextPending(l)
 }
 
-// byClient reports whether the client makes and starts the container itself, so
-// that nobody goes on when it has ended: podman does, and nerdctl, of whose steps
-// containerd does one at a time. Then no time has to pass, which only a writer
-// could tell.
+// byClient reports whether the client makes and starts the container itself, as podman and
+// nerdctl do, so that no daemon continues when the client has ended. Such a lease needs no
+// Grace, whose begin only a writer could record.
 func byClient(l usage.Lease) bool { return l.Engine == "podman" || l.Engine == "containerd" }
 
-// pending is follow for a lease without a container that holds.
-func (r *round) pending(l usage.Lease) (next *usage.Lease, why string) {
+// nextPending is next for a lease whose container does not run yet.
+func (r *observed) nextPending(l usage.Lease) (next *usage.Lease, why string) {
 	switch {
 	case r.lives[l.Client] != usage.Ended:
 		if l.Gone == 0 {
@@ -243,18 +154,18 @@ func (r *round) pending(l usage.Lease) (next *usage.Lease, why string) {
 	case l.Gone == 0:
 		l.Gone = max(r.uptime, 1)
 		return &l, ""
-	case r.asked-l.Gone < Grace:
+	case r.begin-l.Gone < Grace:
 		return nil, ""
 	}
 	return nil, "its client ended without a container"
 }
 
-// match finds the lease's container: the one that it is bound to, or else one
-// that has its label and, as a label proves nothing, at least one of its GPUs.
-// Compose makes a container anew by making the next before it ends the last: the
-// lease of one that does not hold any more goes on to one that does.
-func match(l usage.Lease, all map[string]sight) (sight, bool) {
-	var found []sight
+// containerOf returns the lease's container: the one that it is bound to, or else one that
+// has its label and, as any user can set a label, at least one of its GPUs. Compose
+// replaces a container by making the next before it ends the last, so the lease of a
+// container that has ended passes to one that has not.
+func containerOf(l usage.Lease, all map[string]seenContainer) (seenContainer, bool) {
+	var found []seenContainer
 	for _, c := range all {
 		bound := l.Container != "" && c.ID == l.Container && (c.Engine == l.Engine || len(c.ID) == 64)
 		switch {
@@ -269,33 +180,32 @@ func match(l usage.Lease, all map[string]sight) (sight, bool) {
 		}
 	}
 	if len(found) == 0 {
-		return sight{}, false
+		return seenContainer{}, false
 	}
-	return slices.MinFunc(found, func(a, b sight) int {
+	return slices.MinFunc(found, func(a, b seenContainer) int {
 		switch {
 		case a.Holds() != b.Holds() && a.Holds():
 			return -1
 		case a.Holds() != b.Holds():
 			return 1
 		}
-		// Whoever copies a label comes later.
+		// A container with a copied label is younger.
 		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Key(), b.Key()))
 	}), true
 }
 
 // mayBeOf reports whether the lease can be that of a container of this engine; docker's
-// are containerd's, too.
-func mayBeOf(l usage.Lease, c sight) bool {
+// containers are also in containerd.
+func mayBeOf(l usage.Lease, c seenContainer) bool {
 	return l.Engine == "" || c.Engine == l.Engine && c.endpoint == l.Endpoint ||
 		l.Engine == "docker" && c.Engine == "containerd" && c.Namespace == "moby"
 }
 
-// rebuild makes leases of what is known without the state: the command lines of
-// clients that are still on their way, and the labels of containers. Clients come
-// first, so that no label of somebody else's takes their place; whose label is
-// theirs is found by match.
-func (s *State) rebuild(r *round, all map[string]sight) {
-	// No lease before can have had this Rev.
+// rebuild makes leases without the state, from the command lines of clients that have no
+// container yet, and from the labels of containers. Clients come first, so that a forged
+// label cannot take their ID; containerOf finds the container that has the client's label.
+func (s *State) rebuild(r *observed, all map[string]seenContainer) {
+	// No earlier lease can have this Rev.
 	rev := int(r.uptime)
 	for _, l := range r.clients {
 		for _, c := range l.Claimants {
@@ -320,18 +230,18 @@ func (s *State) rebuild(r *round, all map[string]sight) {
 	}
 }
 
-// remember keeps what the engines listed, and what those listed before that did
-// not answer now.
-func (s *State) remember(r *round, all map[string]sight) {
+// remember records what the engines listed, and keeps the entries of engines that do not
+// answer now.
+func (s *State) remember(r *observed, all map[string]seenContainer) {
 	seen := make(map[string]Known, len(all))
 	for key, known := range s.Seen {
-		if r.mute(known) {
+		if r.sourceSilent(known) {
 			seen[key] = known
 		}
 	}
 	for key, c := range all {
 		if old, ok := seen[key]; ok && old.Engine != c.Engine {
-			continue // whoever knows more of it does not answer now
+			continue // the engine that knows more of it does not answer now
 		}
 		seen[key] = Known{c.Facts, c.Engine, c.endpoint, len(c.GPUs) > 0 && c.Holds() && !s.late(c.Container)}
 	}

@@ -167,7 +167,7 @@ func TestSettle(t *testing.T) {
 		"rebuilt: it learns its engine":                 {lease: lease(rebuilt), life: usage.Alive, looks: []Look{dockerSees(labeled(usage.Running))}, want: new(lease(bound))},
 	} {
 		s := stateOf(c.lease)
-		r := &round{before: stateOf(c.lease), lives: map[usage.Client]usage.Life{clientA: c.life}, looks: c.looks, asked: now, uptime: now}
+		r := &observed{before: stateOf(c.lease), lives: map[usage.Client]usage.Life{clientA: c.life}, looks: c.looks, begin: now, uptime: now}
 		closed := s.settle(r)
 		want := []usage.Lease{c.lease}
 		switch {
@@ -233,7 +233,7 @@ func TestSettleUnites(t *testing.T) {
 		"what has ended ends all as ever": {leases: []usage.Lease{made, again}, look: dockerSees(labeled(usage.Exited)), left: nil},
 	} {
 		s := stateOf(slices.Clone(c.leases)...)
-		r := &round{before: stateOf(c.leases...), lives: map[usage.Client]usage.Life{clientA: usage.Ended, clientB: usage.Ended, clientC: usage.Ended}, looks: []Look{c.look}, asked: time.Hour, uptime: time.Hour}
+		r := &observed{before: stateOf(c.leases...), lives: map[usage.Client]usage.Life{clientA: usage.Ended, clientB: usage.Ended, clientC: usage.Ended}, looks: []Look{c.look}, begin: time.Hour, uptime: time.Hour}
 		maps.Copy(r.lives, c.lives)
 		s.settle(r)
 		var left []string
@@ -252,7 +252,7 @@ func TestSettleLeavesWhatIsNewer(t *testing.T) {
 	newer.Rev = 2
 	for name, before := range map[string]State{"changed": stateOf(lease()), "taken meanwhile": stateOf()} {
 		s := stateOf(newer)
-		r := &round{before: before, lives: map[usage.Client]usage.Life{clientA: usage.Ended}, looks: []Look{dockerSees()}, asked: time.Hour, uptime: time.Hour}
+		r := &observed{before: before, lives: map[usage.Client]usage.Life{clientA: usage.Ended}, looks: []Look{dockerSees()}, begin: time.Hour, uptime: time.Hour}
 		if closed := s.settle(r); len(closed) > 0 || len(s.Leases) != 1 || s.Leases[0].Rev != 2 {
 			t.Errorf("%s: closed %v, left %v", name, closed, s.Leases)
 		}
@@ -262,9 +262,9 @@ func TestSettleLeavesWhatIsNewer(t *testing.T) {
 // The time that a look takes is none that the daemon had.
 func TestGraceEndsBeforeTheLook(t *testing.T) {
 	s := stateOf(lease(goneAt(time.Second)))
-	r := &round{
+	r := &observed{
 		before: stateOf(s.Leases...), lives: map[usage.Client]usage.Life{clientA: usage.Ended}, looks: []Look{dockerSees()},
-		asked: time.Second + Grace - 1, uptime: time.Minute,
+		begin: time.Second + Grace - 1, uptime: time.Minute,
 	}
 	if closed := s.settle(r); len(closed) > 0 {
 		t.Errorf("closed %v", closed)
@@ -274,7 +274,7 @@ func TestGraceEndsBeforeTheLook(t *testing.T) {
 func TestSettleQueue(t *testing.T) {
 	s := stateOf()
 	s.Queue = []Ticket{{ID: leaseA, Client: clientA}, {ID: leaseB, Client: clientB}, {ID: "cccccccccccc"}}
-	s.settle(&round{lives: map[usage.Client]usage.Life{clientA: usage.Ended, clientB: usage.Alive}})
+	s.settle(&observed{lives: map[usage.Client]usage.Life{clientA: usage.Ended, clientB: usage.Alive}})
 	var left []string
 	for _, q := range s.Queue {
 		left = append(left, q.ID)
@@ -293,14 +293,14 @@ func TestContainersMerge(t *testing.T) {
 		"docker first":     {dockerSees(docker), containerdSees(task)},
 		"containerd first": {containerdSees(task), dockerSees(docker)},
 	} {
-		got := (&round{looks: looks}).containers()
-		if diff := cmp.Diff(map[string]sight{boxA: {want, sock}}, got, cmp.AllowUnexported(sight{})); diff != "" {
+		got := (&observed{looks: looks}).containers()
+		if diff := cmp.Diff(map[string]seenContainer{boxA: {want, sock}}, got, cmp.AllowUnexported(seenContainer{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
 	short := task
 	short.ID = "job"
-	if all := (&round{looks: []Look{containerdSees(short, task)}}).containers(); len(all) != 2 || all["containerd/moby/job"].ID != "job" {
+	if all := (&observed{looks: []Look{containerdSees(short, task)}}).containers(); len(all) != 2 || all["containerd/moby/job"].ID != "job" {
 		t.Errorf("containers are %v", all)
 	}
 }
@@ -323,7 +323,7 @@ func TestRemember(t *testing.T) {
 	} {
 		s := stateOf()
 		s.Seen = map[string]Known{boxA: held}
-		s.settle(&round{looks: c.looks})
+		s.settle(&observed{looks: c.looks})
 		if diff := cmp.Diff(c.want, s.Seen); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -361,7 +361,7 @@ func TestRebuild(t *testing.T) {
 		"a client's nonsense":   {claimants: []usage.Claimant{{Client: clientB, Lease: "$(id)", GPUs: gpus(1)}}, want: []usage.Lease{}},
 	} {
 		s := NewState("boot")
-		r := &round{
+		r := &observed{
 			clients: []Look{{Engine: usage.Processes, Sight: usage.Sight{Claimants: c.claimants}}},
 			looks:   []Look{dockerSees(c.list...)}, lost: true, uptime: uptime, now: now,
 		}
@@ -370,32 +370,6 @@ func TestRebuild(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, s.Leases); diff != "" {
 			t.Errorf("%s: %s", name, diff)
-		}
-	}
-}
-
-func TestState(t *testing.T) {
-	s := NewState("boot")
-	for _, id := range []string{"b", "a", "c", "a"} {
-		s.put(usage.Lease{ID: id})
-	}
-	s.drop("b")
-	s.drop("d")
-	if diff := cmp.Diff([]usage.Lease{{ID: "a", Rev: 2}, {ID: "c", Rev: 1}}, s.Leases); diff != "" {
-		t.Error(diff)
-	}
-	if s.Lease("a") == nil || s.Lease("b") != nil {
-		t.Error("a lease is not where it should be")
-	}
-	other := clientA
-	other.Start++
-	ids := []string{usage.LeaseID("boot", clientA, 0), usage.LeaseID("boot", clientA, 1), usage.LeaseID("boot2", clientA, 0), usage.LeaseID("boot", other, 0)}
-	if ids[0] != usage.LeaseID("boot", clientA, 0) || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 4 {
-		t.Errorf("IDs are %v", ids)
-	}
-	for _, id := range ids {
-		if !usage.ValidID(id) {
-			t.Errorf("%q is no ID", id)
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Patience is what a source that hangs may cost. One that minds its deadline has
-// the last fifth of it to say what it has.
+// Patience is how long the keeper waits for a source that hangs. The context of Look ends
+// a fifth earlier, so that a source can return what it has.
 const Patience = 200 * time.Millisecond
 
-// WalkPatience is what a Progressing source may cost. It has Patience beyond that to
-// say what it has.
+// WalkPatience is when the context of a Progressing source ends. The source has Patience
+// beyond that to return what it has.
 const WalkPatience = 2 * time.Second
 
 // Source is one place to look for holders of GPUs.
@@ -23,38 +23,38 @@ type Source interface {
 	// Name is the engine or Processes, and the endpoint: what a Lease carries
 	// as Engine and Endpoint.
 	Name() (engine, endpoint string)
-	// Look returns what is there now, with what could be seen also beside an
-	// error. It keeps to the context's deadline so far as the system lets it.
+	// Look returns what is there now; beside an error it returns what it could see. It
+	// keeps the context's deadline as far as the system lets it.
 	Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 }
 
-// Look is what one source came back with.
+// Look is the answer of one source.
 type Look struct {
 	Engine, Endpoint string
 	usage.Sight
 	Err error
 }
 
-// complete reports whether what the look does not show is not there.
+// complete reports whether the look shows all that is there.
 func (l Look) complete() bool { return l.Err == nil && !l.Partial }
 
-// Progressing is a Source whose work anybody can make long: it may take
-// WalkPatience, as long as Progress grows.
+// Progressing is a Source whose work any user can make long: it may take WalkPatience, as
+// long as Progress grows.
 type Progressing interface {
 	Source
 	Progress() uint64
 }
 
-// asked is a source that has been asked and has not answered yet.
-type asked struct {
+// pendingLook is a source that has been asked and has not answered yet.
+type pendingLook struct {
 	Progressing        // nil for a source that may take Patience only
 	progress    uint64 // when it was last looked at
 	idle        bool   // it had made none by then
 }
 
-// gone reports whether the source is not to be waited for any longer, at the end of
-// another Patience. One that makes progress may have to wait for a processor once.
-func (a *asked) gone(begin time.Time) bool {
+// giveUp reports whether the keeper stops waiting for the source, at the end of another
+// Patience. A source that makes progress may miss one, as it may wait for a processor.
+func (a *pendingLook) giveUp(begin time.Time) bool {
 	if a.Progressing == nil || time.Since(begin) > WalkPatience+Patience/2 {
 		return true
 	}
@@ -63,8 +63,7 @@ func (a *asked) gone(begin time.Time) bool {
 	return idle && a.idle
 }
 
-// lookAll asks all sources at once. One that does not come back in time is left
-// to itself.
+// lookAll asks all sources at once. It abandons a source that does not answer in time.
 func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 	short, cancelShort := context.WithTimeout(ctx, Patience/5*4)
 	defer cancelShort()
@@ -77,7 +76,7 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 		err error
 	}
 	answers := make(chan answer, len(sources))
-	waiting := map[int]*asked{}
+	waiting := map[int]*pendingLook{}
 	for i, s := range sources {
 		looks[i].Engine, looks[i].Endpoint = s.Name()
 		looks[i].Err = errLate
@@ -86,7 +85,7 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 		if ok {
 			looks[i].Err, ctx = errStuck, long
 		}
-		waiting[i] = &asked{Progressing: progressing}
+		waiting[i] = &pendingLook{Progressing: progressing}
 		go func() {
 			sight, err := s.Look(ctx, q)
 			answers <- answer{i, sight, err}
@@ -99,13 +98,13 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 		case a := <-answers:
 			delete(waiting, a.i)
 			looks[a.i].Sight, looks[a.i].Err = printable(a.Sight), a.err
-			// With a sight, the error says whose answer is missing.
+			// Beside a sight, the error says whose answer is missing.
 			if errors.Is(a.err, context.DeadlineExceeded) && !errors.Is(a.err, usage.ErrUnfinished) && len(a.Containers) == 0 {
 				looks[a.i].Err = errLate
 			}
 		case <-again.C:
 			for i, s := range waiting {
-				if s.gone(begin) {
+				if s.giveUp(begin) {
 					delete(waiting, i)
 				}
 			}
@@ -114,7 +113,7 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 	return looks
 }
 
-// What a source that hangs leaves behind.
+// The errors of sources that hang.
 var (
 	errLate  = errors.New("no answer within " + Patience.String())
 	errStuck = fmt.Errorf("%w: no progress within %s", usage.ErrUnfinished, 2*Patience)
@@ -122,8 +121,8 @@ var (
 
 func isAbsent(l Look) bool { return errors.Is(l.Err, usage.ErrAbsent) }
 
-// printable returns the sight with what strangers wrote in it fit to be printed and
-// kept: the state takes no other text.
+// printable returns the sight with its text made fit for a terminal and for the state
+// file, which takes no other. Users of the host wrote that text.
 func printable(s usage.Sight) usage.Sight {
 	for i := range s.Containers {
 		c := &s.Containers[i]

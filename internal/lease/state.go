@@ -31,13 +31,13 @@ type Ticket struct {
 	Until time.Duration `json:"until"`
 	// Marked is the uptime of the client's last sign of life.
 	Marked time.Duration `json:"marked,omitempty"`
-	// Ended says who ended the request by Keeper.Release; the client takes note of it
-	// and leaves the queue.
+	// Ended is the user who ended the request by Keeper.Release; the client then leaves the
+	// queue.
 	Ended *usage.User `json:"ended,omitempty"`
 }
 
-// The signs of life of a request that waits. One without a mark for so long is
-// passed by others, and keeps its place: its client may be stopped.
+// The signs of life of a request that waits. Others pass a request without a mark for
+// markLasts; it keeps its place, as its client may only be stopped.
 const (
 	markEvery = time.Second
 	markLasts = 5 * time.Second
@@ -68,8 +68,8 @@ type State struct {
 	Looked []gpu.BDF `json:"looked,omitempty"`
 	// LookedIn is the pid namespace from which those looks were taken.
 	LookedIn uint64 `json:"lookedIn,omitempty"`
-	// Lost says why there is nothing before this state, in a sentence's end:
-	// empty for a state that was read, or for the first after a boot.
+	// Lost says why the state before was lost, as the end of a sentence; empty for a state
+	// that was read, or for the first after a boot.
 	Lost string `json:"-"`
 	// New is true for a state that was not read from a file.
 	New bool `json:"-"`
@@ -82,15 +82,15 @@ func NewState(boot string) State {
 
 // Lease returns the lease with the ID, nil if there is none.
 func (s *State) Lease(id string) *usage.Lease {
-	if i, ok := s.find(id); ok {
+	if i, ok := s.leaseIndex(id); ok {
 		return &s.Leases[i]
 	}
 	return nil
 }
 
-// put adds a lease or replaces the one with its ID.
+// put adds a lease, or replaces the one with its ID.
 func (s *State) put(l usage.Lease) {
-	i, ok := s.find(l.ID)
+	i, ok := s.leaseIndex(l.ID)
 	if ok {
 		l.Rev = s.Leases[i].Rev + 1
 		s.Leases[i] = l
@@ -104,26 +104,26 @@ func (s *State) drop(id string) {
 	s.Leases = slices.DeleteFunc(s.Leases, func(l usage.Lease) bool { return l.ID == id })
 }
 
-func (s *State) find(id string) (int, bool) {
+func (s *State) leaseIndex(id string) (int, bool) {
 	return slices.BinarySearchFunc(s.Leases, id, func(l usage.Lease, id string) int { return strings.Compare(l.ID, id) })
 }
 
-// ticket returns the place of a ticket in the queue, -1 if there is none.
-func (s *State) ticket(id string) int {
+// ticketIndex returns the place of a ticket in the queue, -1 if there is none.
+func (s *State) ticketIndex(id string) int {
 	return slices.IndexFunc(s.Queue, func(t Ticket) bool { return t.ID == id })
 }
 
-// leave takes a ticket out of the queue.
-func (s *State) leave(id string) {
+// removeTicket takes a ticket out of the queue.
+func (s *State) removeTicket(id string) {
 	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool { return t.ID == id })
 }
 
-// Known is what stays known of a container while its engine does not answer.
+// Known is what the state keeps of a container while its engine does not answer.
 type Known struct {
 	usage.Facts
-	// Engine and Endpoint name the source that told of it.
+	// Engine and Endpoint name the source that listed it.
 	Engine   string `json:"engine,omitempty"`
 	Endpoint string `json:"endpoint,omitempty"`
-	// Held is whether it held its GPUs when it was last seen.
+	// Held is true if it used its GPUs when it was last seen.
 	Held bool `json:"held,omitempty"`
 }

@@ -83,7 +83,7 @@ func TestTake(t *testing.T) {
 		if (err == nil) != (c.err == nil) || c.err != nil && !errors.Is(err, c.err) && err.Error() != c.err.Error() {
 			t.Errorf("%s: error is %v, want %v", name, err, c.err)
 		}
-		if i := b.state.ticket(leaseB); i >= 0 {
+		if i := b.state.ticketIndex(leaseB); i >= 0 {
 			t.Errorf("%s: it still waits: %v", name, b.state.Queue)
 		}
 	}
@@ -223,7 +223,7 @@ func TestTakeAfterSomebodyRebuilt(t *testing.T) {
 	b.lives[clientA] = usage.Ended
 	b.meanwhile = func(s *State) {
 		*s = NewState("boot")
-		r := &round{looks: []Look{dockerSees(labeled(usage.Running))}, lost: true, uptime: time.Minute}
+		r := &observed{looks: []Look{dockerSees(labeled(usage.Running))}, lost: true, uptime: time.Minute}
 		s.settle(r)
 		s.New = false
 	}
@@ -282,7 +282,7 @@ func TestOwn(t *testing.T) {
 		"a lease without container": {usage.Holder{Lease: new(lease())}, false},
 		"a process":                 {usage.Holder{}, false},
 	} {
-		if got := c.own(h.Holder); got != h.want {
+		if got := c.isOwn(h.Holder); got != h.want {
 			t.Errorf("%s: own is %v", name, got)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // Clients are looked at before engines, and an engine is asked about the leases
 // that may have come and gone, of which it knows the facts that are known.
-func TestRound(t *testing.T) {
+func TestObserve(t *testing.T) {
 	s := stateOf(
 		lease(), // of a dead client
 		lease(func(l *usage.Lease) { l.ID, l.Client = leaseB, clientB }),
