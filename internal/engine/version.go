@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// Version is an engine's version; the zero Version is not known.
+// Version is an engine's version; the zero Version means unknown.
 type Version struct{ Major, Minor, Patch int }
 
-// number is a version in what a program says: with a dot at least, so that a year
-// or a build number is none.
-var number = regexp.MustCompile(`(?:^|[^0-9.])v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,6}))?`)
+// versionPattern matches a version in a program's output. It needs at least one dot, so
+// that a year or a build number does not match.
+var versionPattern = regexp.MustCompile(`(?:^|[^0-9.])v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,6}))?`)
 
-// ParseVersion finds the first version in what a program says of itself, such as
-// "Docker version 28.5.2, build ecc6942" or "containerd github.com/containerd/containerd 1.7.24".
-// What has none is the zero Version.
+// ParseVersion returns the first version in a program's output, such as "Docker version
+// 28.5.2, build ecc6942" or "containerd github.com/containerd/containerd 1.7.24"; the
+// zero Version if there is none.
 func ParseVersion(text string) Version {
-	m := number.FindStringSubmatch(text)
+	m := versionPattern.FindStringSubmatch(text)
 	if m == nil {
 		return Version{}
 	}

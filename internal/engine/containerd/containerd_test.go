@@ -140,7 +140,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// What somebody edited since we did stays, and ours goes.
+// TestRemoveAfterEdits: Remove removes our settings and keeps what somebody edited
+// since.
 func TestRemoveAfterEdits(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
@@ -217,7 +218,8 @@ func TestRemoveAfterEdits(t *testing.T) {
 	}
 }
 
-// Where nobody knows what was there before, what may be a vendor's stays.
+// TestRemoveWithoutOriginal: if the original is unknown, Remove keeps what the vendor
+// may have written.
 func TestRemoveWithoutOriginal(t *testing.T) {
 	in := containerd.Input{Path: containerd.DefaultPath, DropInPath: containerd.DefaultDropIn, Main: text("version = 2")}
 	changes, err := containerd.Configure(in, metax)
@@ -284,7 +286,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// The files that a dump explains need not be those that made it.
+// TestDumpAfterDump: a drop-in made from a dump stays so when other files explain the
+// dump.
 func TestDumpAfterDump(t *testing.T) {
 	s := load(t, "testdata/dump.txtar")
 	changes, err := containerd.Configure(s.in, s.setup)

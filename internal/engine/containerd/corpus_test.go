@@ -163,10 +163,10 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("-want +got:\n%s", d)
 			}
 			if err != nil {
-				refused(t, s, err)
+				checkRefused(t, s, err)
 				return
 			}
-			laws(t, s.in, s.setup)
+			checkLaws(t, s.in, s.setup)
 		})
 	}
 }
@@ -184,8 +184,8 @@ func (s *scene) write(t *testing.T, path string, got map[string]string) {
 	}
 }
 
-// refused checks that what cannot be read is not written by anybody.
-func refused(t *testing.T, s *scene, why error) {
+// checkRefused checks that no function writes a file that it cannot read.
+func checkRefused(t *testing.T, s *scene, why error) {
 	t.Helper()
 	var syntax *engine.SyntaxError
 	if !errors.As(why, &syntax) {
@@ -215,8 +215,8 @@ func carry(in containerd.Input, changes []engine.Change) containerd.Input {
 	return in
 }
 
-// laws are what holds of every input that Configure accepts.
-func laws(t *testing.T, in containerd.Input, s engine.Setup) {
+// checkLaws checks what holds for every input that Configure accepts.
+func checkLaws(t *testing.T, in containerd.Input, s engine.Setup) {
 	t.Helper()
 	changes, err := containerd.Configure(in, s)
 	if err != nil {
@@ -231,7 +231,7 @@ func laws(t *testing.T, in containerd.Input, s engine.Setup) {
 		t.Error("stale at once")
 	}
 	if in.Layout != containerd.Template {
-		kept(t, in, after, s)
+		checkKept(t, in, after, s)
 	}
 	for _, flags := range []engine.Setup{s, {Name: s.Name, Runtime: s.Runtime, Default: !s.Default, CDI: !s.CDI, SpecDirs: s.SpecDirs}, {Name: s.Name, SpecDirs: s.SpecDirs}} {
 		gone, err := containerd.Remove(after, flags)
@@ -260,9 +260,9 @@ func laws(t *testing.T, in containerd.Input, s engine.Setup) {
 	}
 }
 
-// kept checks that what was said before is said still, by both the main file and,
-// as Read has it, all files together.
-func kept(t *testing.T, in, after containerd.Input, s engine.Setup) {
+// checkKept checks that both the main file and, as Read combines them, all files
+// together still have the settings of before.
+func checkKept(t *testing.T, in, after containerd.Input, s engine.Setup) {
 	t.Helper()
 	before, err := containerd.Read(in)
 	if err != nil {
@@ -271,10 +271,10 @@ func kept(t *testing.T, in, after containerd.Input, s engine.Setup) {
 	if in.Main != nil {
 		was, is := decode(t, in.Main), decode(t, after.Main)
 		if len(before.Runtimes) == 0 {
-			pruned(was, engine.Setup{Name: "runc"})
-			pruned(is, engine.Setup{Name: "runc"}) // named beside the first other one
+			withoutSettable(was, engine.Setup{Name: "runc"})
+			withoutSettable(is, engine.Setup{Name: "runc"}) // named beside the first other one
 		}
-		if d := cmp.Diff(pruned(was, s), pruned(is, s)); d != "" {
+		if d := cmp.Diff(withoutSettable(was, s), withoutSettable(is, s)); d != "" {
 			t.Errorf("main says other things: %s", d)
 		}
 	}
@@ -316,8 +316,8 @@ func decode(t *testing.T, text []byte) map[string]any {
 	return tree
 }
 
-// pruned takes out what Configure may change.
-func pruned(tree map[string]any, s engine.Setup) map[string]any {
+// withoutSettable is a table without what Configure may change.
+func withoutSettable(tree map[string]any, s engine.Setup) map[string]any {
 	if list, ok := tree["imports"].([]any); ok {
 		list = slices.DeleteFunc(list, func(v any) bool {
 			return strings.HasSuffix(v.(string), ".d/*.toml") || strings.HasSuffix(v.(string), "/zz-metax*.toml")

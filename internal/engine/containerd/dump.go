@@ -8,31 +8,31 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// dumpNote is in a drop-in that was made of a dump.
+// dumpNote marks a drop-in whose table was copied from a dump.
 const dumpNote = "# The settings of others are those of containerd config dump.\n"
 
-// unexplained returns the CRI plugin's table of the dump without what is ours, if
-// it says something that the files do not: a runtime that none of them has, or
-// another value for what one of them sets. Once the drop-in is made of a dump, it
-// is kept so. A nil table means that the files tell all.
-func (in Input) unexplained(all []source, base map[string]any, s engine.Setup) (map[string]any, error) {
+// unexplainedTable returns the CRI plugin's table of the dump without our settings, if
+// it has something that the files do not: a runtime that none of them names, or another
+// value for what one of them sets. A drop-in that was made from a dump stays so. A nil
+// table means that the files explain the dump.
+func (in Input) unexplainedTable(all []source, base map[string]any, s engine.Setup) (map[string]any, error) {
 	dump, err := parse(File{Path: "containerd config dump", Text: in.Dump})
 	if err != nil {
 		return nil, err
 	}
-	t := tableAt(dump.tree, "plugins", plugin(dump.version))
+	t := tableAt(dump.tree, "plugins", pluginName(dump.version))
 	if t == nil {
 		return nil, nil
 	}
-	files := in.table(all)
+	files := in.criTable(all)
 	have := files
 	if bytes.Contains(in.DropIn, []byte(dumpNote)) {
 		have = base
 	}
-	if !differs(t, without(files, s.Name)) && known(t, have, s.Name) {
+	if !differs(t, withoutOwn(files, s.Name)) && allRuntimesKnown(t, have, s.Name) {
 		return nil, nil
 	}
-	out := copied(t)
+	out := deepCopy(t)
 	c := tableAt(out, "containerd")
 	delete(tableAt(c, "runtimes"), s.Name)
 	for key, at := range map[string][2]map[string]any{
@@ -49,8 +49,8 @@ func (in Input) unexplained(all []source, base map[string]any, s engine.Setup) (
 	return out, nil
 }
 
-// differs reports whether one table has another value for what is in the other one.
-// What it lacks is a key that this containerd does not know.
+// differs reports whether t has another value for a key of files. A key that t lacks
+// does not count: this containerd does not know it.
 func differs(t, files map[string]any) bool {
 	for key, v := range files {
 		got, ok := t[key]
@@ -70,9 +70,9 @@ func differs(t, files map[string]any) bool {
 	return false
 }
 
-// known reports whether all runtimes of a table but ours and the built-in one are in
-// the files.
-func known(t, files map[string]any, name string) bool {
+// allRuntimesKnown reports whether the files name all runtimes of a table, except ours
+// and the built-in runc.
+func allRuntimesKnown(t, files map[string]any, name string) bool {
 	have := tableAt(files, "containerd", "runtimes")
 	for runtime := range maps.Keys(tableAt(t, "containerd", "runtimes")) {
 		if _, ok := have[runtime]; !ok && runtime != name && runtime != "runc" {

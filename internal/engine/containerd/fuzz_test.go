@@ -8,7 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
 
-// Whatever the files are: what Configure accepts obeys the laws of the corpus.
+// FuzzConfigure checks the laws of the corpus on any files that Configure accepts.
 func FuzzConfigure(f *testing.F) {
 	for _, path := range corpus(f) {
 		s := load(f, path)
@@ -34,6 +34,6 @@ func FuzzConfigure(f *testing.F) {
 		if _, err := containerd.Configure(in, s); err != nil {
 			return
 		}
-		laws(t, in, s)
+		checkLaws(t, in, s)
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// inPlace is the main file with our settings.
-func (in Input) inPlace(s engine.Setup) ([]byte, error) {
+// inPlaceText is the main file with our settings.
+func (in Input) inPlaceText(s engine.Setup) ([]byte, error) {
 	if in.Main == nil {
 		return nil, fmt.Errorf("edit %s: there is no such file", in.path())
 	}
@@ -17,34 +17,34 @@ func (in Input) inPlace(s engine.Setup) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := tableAt(main.tree, "plugins", plugin(main.version))
-	base := copied(t)
+	t := tableAt(main.tree, "plugins", pluginName(main.version))
+	base := deepCopy(t)
 	delete(tableAt(base, "containerd", "runtimes"), s.Name)
-	want := in.wanted(base, main.version, s)
+	want := in.missingSettings(base, main.version, s)
 	named := len(tableAt(t, "containerd", "runtimes")) > 0
-	if !named && s.Runtime != "" && !deep(in.Version, main.version) {
-		put(want, runcType, "containerd", "runtimes", "runc", "runtime_type") // see completed
+	if !named && s.Runtime != "" && !mergesTables(in.Version, main.version) {
+		setAt(want, runcType, "containerd", "runtimes", "runc", "runtime_type") // see completeTable
 	}
-	if err := engine.SetTree(main.doc, want, "plugins", plugin(main.version)); err != nil {
+	if err := engine.SetTree(main.doc, want, "plugins", pluginName(main.version)); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", in.path(), err)
 	}
 	return main.doc.Bytes(), nil
 }
 
-// mainSource is the main file alone.
+// mainSource is the main file alone, without its imports.
 func (in Input) mainSource() (source, error) {
 	in.Imported, in.DropIn = nil, nil
-	sources, err := in.load()
+	sources, err := in.loadSources()
 	if err != nil {
 		return source{}, err
 	}
 	return sources[0], nil
 }
 
-func same(a, b any) bool { return toml.Literal(a) == toml.Literal(b) }
+func equalTOML(a, b any) bool { return toml.Literal(a) == toml.Literal(b) }
 
-// removeInPlace takes our settings out of the main file; what stood in the place of
-// one comes back if it is known and what stands there is ours still.
+// removeInPlace removes our settings from the main file. A setting that ours replaced
+// comes back, if the original is known and ours is still there.
 func (in Input) removeInPlace(s engine.Setup) ([]byte, error) {
 	main, err := in.mainSource()
 	if err != nil {
@@ -58,24 +58,24 @@ func (in Input) removeInPlace(s engine.Setup) ([]byte, error) {
 		}
 		before = original.tree
 	}
-	if err := in.takeOut(main, before, s); err != nil {
+	if err := in.removeSettings(main, before, s); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", in.path(), err)
 	}
-	return append([]byte{}, main.doc.Bytes()...), nil // an empty file is one
+	return append([]byte{}, main.doc.Bytes()...), nil // nil would mean that the file goes
 }
 
-// takeOut is removeInPlace on the parsed file. The settings of CDI stay for another
-// runtime of ours.
-func (in Input) takeOut(main source, before map[string]any, s engine.Setup) error {
-	plugin := []string{"plugins", plugin(main.version)}
+// removeSettings is removeInPlace on the parsed file. The CDI settings stay if another
+// runtime of the toolkit needs them.
+func (in Input) removeSettings(main source, before map[string]any, s engine.Setup) error {
+	plugin := []string{"plugins", pluginName(main.version)}
 	runtimes := append(slices.Clone(plugin), "containerd", "runtimes")
 	own := append(slices.Clone(runtimes), s.Name)
 	another := false
 	for name, e := range tableAt(main.tree, runtimes...) {
 		e, _ := e.(map[string]any)
-		another = another || name != s.Name && program(e) != ""
+		another = another || name != s.Name && shimPath(e) != ""
 	}
-	if old := tableAt(before, own...); old == nil || !same(tableAt(main.tree, own...), old) {
+	if old := tableAt(before, own...); old == nil || !equalTOML(tableAt(main.tree, own...), old) {
 		if err := main.doc.Delete(own...); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (in Input) takeOut(main source, before map[string]any, s engine.Setup) erro
 		}
 	}
 	builtIn := map[string]any{"runc": map[string]any{"runtime_type": runcType}}
-	if left, ok := main.doc.Get(runtimes...); ok && in.HasOriginal && same(left, builtIn) && tableAt(before, runtimes...) == nil {
+	if left, ok := main.doc.Get(runtimes...); ok && in.HasOriginal && equalTOML(left, builtIn) && tableAt(before, runtimes...) == nil {
 		if err := main.doc.Delete(runtimes...); err != nil {
 			return err
 		}
@@ -98,18 +98,18 @@ func (in Input) takeOut(main source, before map[string]any, s engine.Setup) erro
 	}{
 		{append(slices.Clone(plugin), "containerd", "default_runtime_name"), s.Name, false},
 		{append(slices.Clone(plugin), "enable_cdi"), true, another},
-		{append(slices.Clone(plugin), "cdi_spec_dirs"), list(s.SpecDirs), another},
+		{append(slices.Clone(plugin), "cdi_spec_dirs"), anyList(s.SpecDirs), another},
 	} {
 		last := len(key.path) - 1
 		now, ok := main.doc.Get(key.path...)
 		old, had := tableAt(before, key.path[:last]...)[key.path[last]]
 		var err error
 		switch {
-		case !ok || key.stays || !same(now, key.ours) || (had && same(old, now)):
+		case !ok || key.stays || !equalTOML(now, key.ours) || (had && equalTOML(old, now)):
 		case had:
 			err = main.doc.Set(old, key.path...)
 		case in.HasOriginal || key.path[2] == "containerd":
-			err = main.doc.Delete(key.path...) // a default that is gone would stop containerd
+			err = main.doc.Delete(key.path...) // containerd does not start with a default runtime that is gone
 		}
 		if err != nil {
 			return err
@@ -118,12 +118,12 @@ func (in Input) takeOut(main source, before map[string]any, s engine.Setup) erro
 	if !in.HasOriginal {
 		return nil
 	}
-	return clear(main.doc, before, runtimes)
+	return removeEmptyTables(main.doc, before, runtimes)
 }
 
-// clear takes out the tables on a path, from the innermost, in which nothing is left
-// and which were not there before.
-func clear(doc *toml.Document, before map[string]any, path []string) error {
+// removeEmptyTables removes the empty tables on a path, from the innermost outwards,
+// unless they were there before.
+func removeEmptyTables(doc *toml.Document, before map[string]any, path []string) error {
 	for n := len(path); n > 0; n-- {
 		left, ok := doc.Get(path[:n]...)
 		if !ok {

@@ -8,7 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// No empty table is left where there was none, also in a file that somebody edited.
+// TestRemoveInPlaceTables: Remove leaves no empty table that was not there before, also
+// in a file that somebody edited.
 func TestRemoveInPlaceTables(t *testing.T) {
 	const original = "version = 2\n"
 	in := Input{Layout: InPlace, Main: []byte(original), Version: engine.Version{Major: 1, Minor: 6}}
@@ -33,7 +34,7 @@ func TestRemoveInPlaceTables(t *testing.T) {
 	}
 }
 
-// What CDI needs stays until the last runtime of ours goes.
+// TestRemoveInPlaceAnother: the settings of CDI stay until our last runtime is removed.
 func TestRemoveInPlaceAnother(t *testing.T) {
 	const original = "version = 2\n[plugins.'io.containerd.grpc.v1.cri']\nenable_cdi = false\n"
 	in := Input{Layout: InPlace, Main: []byte(original), Version: engine.Version{Major: 1, Minor: 7}}

@@ -10,28 +10,27 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// Where containerd and this package put things unless told otherwise. The drop-in's
-// name sorts behind any that begins with a digit or a lesser letter, such as
-// 99-nvidia.toml: before containerd 2.0 only the last file's table counts.
+// Default paths of containerd's file and of our drop-in. The drop-in's name sorts after
+// any that begins with a digit or a smaller letter, such as 99-nvidia.toml: before
+// containerd 2.0 only the last file's table counts.
 const (
 	DefaultPath   = "/etc/containerd/config.toml"
 	DefaultDropIn = "/etc/containerd/conf.d/zz-metax.toml"
 )
 
-// Layout is how a containerd comes by its configuration.
+// Layout is how an installation of containerd gets its configuration.
 type Layout uint8
 
-// The layouts.
 const (
-	// DropIns: the main file can import our drop-in.
+	// DropIns means that the main file can import our drop-in.
 	DropIns Layout = iota
-	// Merged: the distribution itself reads the drop-in's directory, merges it into
-	// what it generates, and the main file is not to be edited (k0s).
+	// Merged means that the distribution (k0s) reads the drop-in's directory and merges
+	// it into the file that it generates; the main file must not be edited.
 	Merged
-	// InPlace: the main file is edited itself; others cannot be imported, or would
-	// not see what the distribution fills in (MicroK8s).
+	// InPlace means that we edit the main file: it cannot import others, or these would
+	// miss what the distribution fills in (MicroK8s).
 	InPlace
-	// Template: the main file is a Go template of the k3s kind, and no TOML.
+	// Template means that the main file is a Go template, as in k3s, and not TOML.
 	Template
 )
 
@@ -41,24 +40,25 @@ type File struct {
 	Text []byte
 }
 
-// Input is what the configuration of one containerd is worked out from.
+// Input is what is known of one containerd before an edit.
 type Input struct {
-	// Path is the main file's, "" for DefaultPath; Main is nil if there is none.
+	// Path is the main file, "" for DefaultPath; Main is its content, nil if it does
+	// not exist.
 	Path string
 	Main []byte
-	// DropInPath is the place of our own file, "" for DefaultDropIn.
+	// DropInPath is the path of our drop-in, "" for DefaultDropIn.
 	DropInPath string
 	DropIn     []byte
-	// Imported are the files that main and its imports may import, and those beside
-	// our drop-in, in any order; which of them count, and in which order, is worked
-	// out here.
+	// Imported are the files that main and its imports may import, and those beside our
+	// drop-in, in any order. This package finds out which of them containerd reads, and
+	// in which order.
 	Imported []File
-	// Dump is what `containerd config dump` printed for these files, nil if it could
-	// not be had. See Configure.
+	// Dump is the output of `containerd config dump` for these files, nil if there is
+	// none. See Configure.
 	Dump    []byte
 	Version engine.Version
-	// Original is the main file before the toolkit first changed it, nil if there was
-	// none, and only known with HasOriginal.
+	// Original is the main file before the toolkit first changed it, nil if it did not
+	// exist. It is known only if HasOriginal.
 	Original    []byte
 	HasOriginal bool
 	Layout      Layout
@@ -69,13 +69,14 @@ var (
 	// ErrVersion reports a file of version 1 with CRI settings under containerd 2.0
 	// to 2.2, which do not see them.
 	ErrVersion = errors.New("containerd 2.0 to 2.2 do not read the CRI settings of a version 1 file: let `containerd config migrate` rewrite it first")
-	// ErrNewer reports a file of a version that this containerd does not know; 1.6
-	// would pass over its plugins without a word.
-	ErrNewer = errors.New("this containerd does not know its version")
-	// ErrOverridden reports a file that sets the same things otherwise and is read
-	// after ours.
-	ErrOverridden = errors.New("it is read after the toolkit's settings and overrides them: have it imported before")
-	// ErrByHand reports a setting that the distribution has another place for.
+	// ErrNewer reports a file of a version that this containerd cannot read; 1.6 would
+	// silently ignore its plugins.
+	ErrNewer = errors.New("this containerd reads only older versions")
+	// ErrOverridden reports a file that is read after ours and sets the same keys to
+	// other values.
+	ErrOverridden = errors.New("this file is read after the toolkit's settings and overrides them: import it before them")
+	// ErrByHand reports a setting that a template cannot contain, because the
+	// distribution sets it elsewhere.
 	ErrByHand = errors.New("cannot be set in this template")
 )
 
@@ -83,16 +84,16 @@ func (in Input) path() string { return cmp.Or(in.Path, DefaultPath) }
 
 func (in Input) dropInPath() string { return cmp.Or(in.DropInPath, DefaultDropIn) }
 
-// patterns are what main can import for our drop-in: its directory, as containerd's
-// own default has it and other vendors' tools look for it, and our file alone. Both
-// may match nothing; the path of a file that is gone would keep containerd from
-// starting.
-func (in Input) patterns() (wide, narrow string) {
+// importPatterns are the two patterns by which main can import our drop-in: its whole
+// directory, which containerd's own default imports and other vendors' tools use, and
+// our file alone. Both are patterns because a pattern may match nothing, while a path
+// that does not exist keeps containerd from starting.
+func (in Input) importPatterns() (wide, narrow string) {
 	p := in.dropInPath()
 	return path.Join(path.Dir(p), "*.toml"), strings.TrimSuffix(p, ".toml") + "*.toml"
 }
 
-// ours reports whether a text is a file of the toolkit alone.
-func ours(text []byte) bool {
+// isOurs reports whether the toolkit wrote a file.
+func isOurs(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("# "+engine.Marker))
 }

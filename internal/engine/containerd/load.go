@@ -11,17 +11,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// source is a file that counts.
+// source is a parsed file that containerd reads.
 type source struct {
 	path    string
 	doc     *toml.Document
 	tree    map[string]any
-	version int64 // 0 and 1 are the same to containerd
+	version int64 // containerd reads 0 as 1
 }
 
-// Imports returns what a configuration file imports, in order, as absolute paths
-// and patterns of path.Match. The path is the file's own. The error is an
-// *engine.SyntaxError or names the key that is not what it should be.
+// Imports returns the imports of the configuration file at a path, in order, as
+// absolute paths and patterns of path.Match. The error is an *engine.SyntaxError or
+// names the key that has the wrong type.
 func Imports(text []byte, at string) ([]string, error) {
 	s, err := parse(File{Path: at, Text: text})
 	if err != nil {
@@ -38,20 +38,20 @@ func parse(f File) (source, error) {
 	s := source{path: f.Path, doc: doc, tree: doc.Tree()}
 	if v, ok := s.tree["version"]; ok {
 		if s.version, ok = v.(int64); !ok || s.version < 0 || s.version > 4 {
-			return source{}, fmt.Errorf("parse %s: %w", f.Path, s.errorAt(fmt.Errorf("version %s is none of containerd's", toml.Literal(v)), "version"))
+			return source{}, fmt.Errorf("parse %s: %w", f.Path, s.errorAt(fmt.Errorf("containerd has no configuration version %s", toml.Literal(v)), "version"))
 		}
 	}
 	return s, nil
 }
 
-// errorAt is an error about a setting, with its place.
+// errorAt is an error about a setting, with the setting's position.
 func (s source) errorAt(err error, key ...string) error {
 	line, column := s.doc.Position(key...)
 	return &engine.SyntaxError{Line: line, Column: column, Err: err}
 }
 
-// imports are resolved against the file's directory, but 1.6 leaves patterns to
-// the daemon's working directory.
+// imports returns the file's imports, resolved against its directory. containerd 1.6
+// resolves patterns against the daemon's working directory instead.
 func (s source) imports(v engine.Version) ([]string, error) {
 	value, ok := s.tree["imports"]
 	if !ok {
@@ -59,7 +59,7 @@ func (s source) imports(v engine.Version) ([]string, error) {
 	}
 	list, ok := stringList(value)
 	if !ok {
-		return nil, fmt.Errorf("parse %s: %w", s.path, s.errorAt(fmt.Errorf("imports is no list of paths"), "imports"))
+		return nil, fmt.Errorf("parse %s: %w", s.path, s.errorAt(fmt.Errorf("imports is not a list of paths"), "imports"))
 	}
 	var out []string
 	for _, p := range list {
@@ -76,14 +76,14 @@ func (s source) imports(v engine.Version) ([]string, error) {
 	return out, nil
 }
 
-// load returns the files that count, in the order in which containerd reads them;
-// none without a main file.
-func (in Input) load() ([]source, error) {
+// loadSources returns the files in the order in which containerd reads them; nothing
+// without a main file.
+func (in Input) loadSources() ([]source, error) {
 	if in.Main == nil {
 		return nil, nil
 	}
 	if in.Version.AtLeast(2, 0) && bytes.HasPrefix(in.Main, []byte("\xef\xbb\xbf")) {
-		return nil, fmt.Errorf("parse %s: %w", in.path(), &engine.SyntaxError{Line: 1, Column: 1, Err: fmt.Errorf("a byte order mark, which containerd %s does not accept", in.Version)})
+		return nil, fmt.Errorf("parse %s: %w", in.path(), &engine.SyntaxError{Line: 1, Column: 1, Err: fmt.Errorf("the file begins with a byte order mark, which containerd %s does not accept", in.Version)})
 	}
 	files := slices.DeleteFunc(slices.Clone(in.Imported), func(f File) bool { return f.Path == in.dropInPath() })
 	if in.DropIn != nil {
@@ -115,15 +115,16 @@ func (in Input) load() ([]source, error) {
 	return out, nil
 }
 
-// imported reports whether one of the files imports a path.
+// imported reports whether one of the files imports the path p.
 func imported(sources []source, v engine.Version, p string) bool {
 	return slices.ContainsFunc(sources, func(s source) bool {
-		imports, _ := s.imports(v) // read before
+		imports, _ := s.imports(v) // loadSources returned its error
 		return slices.ContainsFunc(imports, func(pattern string) bool { return matches(pattern, p) })
 	})
 }
 
-// matches is containerd's: only an asterisk makes a pattern.
+// matches reports whether an import names a path. As in containerd, only an asterisk
+// makes a pattern.
 func matches(pattern, p string) bool {
 	if !strings.Contains(pattern, "*") {
 		return pattern == p

@@ -7,23 +7,23 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// Place is where a distribution keeps its containerd.
+// Place is where a distribution puts its containerd.
 type Place struct {
 	Name string
-	// Path is the file that containerd reads, or for MicroK8s the one that it is made
-	// of. It is there where the distribution is installed and was started once.
+	// Path is the file that containerd reads, or for MicroK8s the template of it. It
+	// exists where the distribution is installed and was started once.
 	Path string
-	// DropIns is the directory that is imported or merged, "" if there is none. For
-	// k3s it is that of version 2 files; that of version 3 has -v3 in its name.
+	// DropIns is the directory of drop-ins, "" if there is none. For k3s it is that of
+	// version 2 files; that of version 3 has -v3 in its name.
 	DropIns string
-	// Socket is containerd's, Units are the systemd units that run it, of which a node
-	// has one.
+	// Socket is containerd's socket. Units are the systemd units that run it, of which
+	// a node has one.
 	Socket string
 	Units  []string
 	layout Layout
 }
 
-// Places are the containerds that `auto` looks for.
+// Places are the installations of containerd that `auto` looks for.
 func Places() []Place {
 	rancher := func(name string, units ...string) Place {
 		dir := "/var/lib/rancher/" + name + "/agent/etc/containerd/"
@@ -51,10 +51,10 @@ func Places() []Place {
 	}
 }
 
-// Input tells, given what stands at Path, which files there are to be read and set
-// up: the paths and the layout of an Input, nothing else of it. k3s and rke2 make
-// Path anew at each start: newer ones with an import of a directory for drop-ins,
-// the others from a template only. k0s leaves a file without its mark to the user.
+// Input returns the paths and the layout for an installation, given the content of the
+// file at Path. k3s and rke2 generate Path at each start: newer releases with an import
+// of a directory of drop-ins, older ones only from a template. k0s does not overwrite a
+// file without its mark.
 func (p Place) Input(text []byte) (Input, error) {
 	in := Input{Path: p.Path, Layout: p.layout}
 	if p.DropIns != "" {

@@ -8,26 +8,26 @@ import (
 
 const runcType = "io.containerd.runc.v2"
 
-// Read tells what the configuration says of containers that the kubelet starts;
-// containerd's own clients do not go by it. A template says nothing that can be
-// read; its generated file does.
+// Read returns what the configuration says for containers that the kubelet starts;
+// containerd's own clients ignore it. A template cannot be read; its generated file
+// can.
 func Read(in Input) (engine.State, error) {
 	if in.Layout == Template {
 		return engine.State{}, nil
 	}
-	sources, err := in.load()
+	sources, err := in.loadSources()
 	if err != nil {
 		return engine.State{}, err
 	}
-	return state(in.table(sources)), nil
+	return stateOf(in.criTable(sources)), nil
 }
 
-// state is what the CRI plugin's table says.
-func state(t map[string]any) engine.State {
+// stateOf is what the CRI plugin's table says.
+func stateOf(t map[string]any) engine.State {
 	s := engine.State{Runtimes: map[string]string{}}
 	c := tableAt(t, "containerd")
 	s.Default, _ = c["default_runtime_name"].(string)
-	s.CDI = position(t["enable_cdi"])
+	s.CDI = switchOf(t["enable_cdi"])
 	if dirs, ok := stringList(t["cdi_spec_dirs"]); ok {
 		s.SpecDirs = dirs
 	}
@@ -37,16 +37,16 @@ func state(t map[string]any) engine.State {
 	}
 	for _, name := range []string{s.Default, "runc"} {
 		if s.Systemd == engine.Unset {
-			s.Systemd = position(tableAt(runtimes, name, "options")["SystemdCgroup"])
+			s.Systemd = switchOf(tableAt(runtimes, name, "options")["SystemdCgroup"])
 		}
 	}
 	if s.Systemd == engine.Unset {
-		s.Systemd = position(t["systemd_cgroup"]) // of containerd before 1.3
+		s.Systemd = switchOf(t["systemd_cgroup"]) // of containerd before 1.3
 	}
 	return s
 }
 
-func position(v any) engine.Switch {
+func switchOf(v any) engine.Switch {
 	on, ok := v.(bool)
 	switch {
 	case !ok:
@@ -59,20 +59,20 @@ func position(v any) engine.Switch {
 }
 
 // Disabled reports whether the CRI plugin is switched off, as in the file of Docker's
-// containerd.io packages: then no kubelet can use this containerd, and what
-// Configure writes waits until it is on.
+// containerd.io packages. No kubelet can then use this containerd, and what Configure
+// writes has no effect until the plugin is on.
 func Disabled(in Input) (bool, error) {
 	if in.Layout == Template {
 		return false, nil
 	}
-	sources, err := in.load()
+	sources, err := in.loadSources()
 	if err != nil {
 		return false, err
 	}
 	return slices.ContainsFunc(sources, func(s source) bool {
 		list, _ := stringList(s.tree["disabled_plugins"])
 		return slices.ContainsFunc(list, func(name string) bool {
-			return name == "cri" || name == plugin(2) || name == plugin(3)
+			return name == "cri" || name == pluginName(2) || name == pluginName(3)
 		})
 	}), nil
 }

@@ -16,22 +16,22 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
 
-// judge is a real containerd.
-type judge struct {
+// realContainerd is a containerd that test/e2e/run has unpacked.
+type realContainerd struct {
 	command []string
 	version engine.Version
 }
 
 // judges are the containerds that test/e2e/run has unpacked, each run by the
 // libraries of its own root.
-func judges(t *testing.T) []judge {
+func judges(t *testing.T) []realContainerd {
 	t.Helper()
 	roots := os.Getenv("METAX_E2E_ROOTS")
 	if roots == "" {
 		t.Skip("METAX_E2E_ROOTS does not say where the engines are that test/e2e/run unpacks")
 	}
 	paths, _ := filepath.Glob(filepath.Join(roots, "*", "usr", "bin", "containerd"))
-	var found []judge
+	var found []realContainerd
 	for _, path := range paths {
 		root := strings.TrimSuffix(path, "/usr/bin/containerd")
 		loader, _ := filepath.Glob(root + "/lib*/ld-linux-*.so.*")
@@ -39,7 +39,7 @@ func judges(t *testing.T) []judge {
 		if len(loader) == 0 || len(libraries) == 0 {
 			continue
 		}
-		j := judge{command: []string{loader[0], "--library-path", strings.Join(libraries, ":"), path}}
+		j := realContainerd{command: []string{loader[0], "--library-path", strings.Join(libraries, ":"), path}}
 		out, err := j.run("--version")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -53,7 +53,7 @@ func judges(t *testing.T) []judge {
 	return found
 }
 
-func (j judge) run(args ...string) ([]byte, error) {
+func (j realContainerd) run(args ...string) ([]byte, error) {
 	cmd := exec.Command(j.command[0], append(j.command[1:len(j.command):len(j.command)], args...)...)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
@@ -64,16 +64,16 @@ func (j judge) run(args ...string) ([]byte, error) {
 	return out, err
 }
 
-// judges reports whether an input is for a containerd of this kind. What is left to
-// the distribution is for none, and a dump would be of other files.
-func (j judge) judges(in containerd.Input) bool {
+// judges reports whether an input is for a containerd of this kind. Layouts that the
+// distribution fills in are for none, and a dump would be of other files.
+func (j realContainerd) judges(in containerd.Input) bool {
 	v := in.Version
 	own := in.Layout == containerd.DropIns || in.Layout == containerd.InPlace
 	return own && in.Dump == nil && (v == engine.Version{} || (v.Major == j.version.Major && (v.Major > 1 || v.Minor == j.version.Minor)))
 }
 
 // dump lays an input out on disk and asks for what containerd makes of it.
-func (j judge) dump(t *testing.T, in containerd.Input) ([]byte, error) {
+func (j realContainerd) dump(t *testing.T, in containerd.Input) ([]byte, error) {
 	t.Helper()
 	files := append(slices.Clone(in.Imported), containerd.File{Path: in.Path, Text: in.Main}, containerd.File{Path: in.DropInPath, Text: in.DropIn})
 	for _, f := range files {
@@ -113,8 +113,8 @@ func moved(in containerd.Input, dir string, v engine.Version) containerd.Input {
 	return in
 }
 
-// What is written is what real engines understand, and what was there before is
-// there still.
+// TestRealEngines has real containerds read what Configure writes, and checks that they
+// still have the settings that were there before.
 func TestRealEngines(t *testing.T) {
 	for _, j := range judges(t) {
 		for _, path := range corpus(t) {
@@ -169,7 +169,7 @@ func TestRealEngines(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d := cmp.Diff(bare(t, before, old, s.setup), bare(t, now, old, s.setup)); d != "" {
+				if d := cmp.Diff(withoutOurs(t, before, old, s.setup), withoutOurs(t, now, old, s.setup)); d != "" {
 					t.Errorf("other settings -before +after:\n%s", d)
 				}
 				for name, path := range old.Runtimes {
@@ -219,15 +219,15 @@ func compare(t *testing.T, s engine.Setup, v engine.Version, want, got engine.St
 	}
 }
 
-// bare is a dump without what Configure may change: ours, and the built-in runc,
-// which 1.x has without being told only as long as it is told of no other.
-func bare(t *testing.T, dump []byte, old engine.State, s engine.Setup) map[string]any {
+// withoutOurs is a dump without what Configure may change: our settings, and the
+// built-in runc, which 1.x drops as soon as a file names a runtime.
+func withoutOurs(t *testing.T, dump []byte, old engine.State, s engine.Setup) map[string]any {
 	t.Helper()
 	tree := decode(t, dump)
 	if _, named := old.Runtimes["runc"]; !named {
-		pruned(tree, engine.Setup{Name: "runc"})
+		withoutSettable(tree, engine.Setup{Name: "runc"})
 	}
-	pruned(tree, s)
+	withoutSettable(tree, s)
 	delete(tree, "imports")
 	return tree
 }

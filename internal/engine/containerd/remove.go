@@ -6,13 +6,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// Remove returns what has to become of the files for containerd to be as it was: only
-// what is ours goes. Of the setup the name counts, and in place the directories. Where
-// Original is not known the import of our directory stays: it may be
-// the vendor's, and imports nothing.
+// Remove returns the changes that take our settings out of the files and leave all
+// others. Of the setup it uses the name and, in place, the directories. Where Original
+// is unknown it keeps the import of the drop-in directory: the vendor may have written
+// it, and it does no harm.
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	var changes []engine.Change
-	if in.DropIn != nil && ours(in.DropIn) {
+	if in.DropIn != nil && isOurs(in.DropIn) {
 		changes = engine.Changed(in.dropInPath(), in.DropIn, nil)
 	}
 	if in.Main == nil {
@@ -28,7 +28,7 @@ func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	case InPlace:
 		main, err = in.removeInPlace(s)
 	default:
-		main, err = in.unimport()
+		main, err = in.removeImport()
 	}
 	if err != nil {
 		return nil, err
@@ -36,8 +36,9 @@ func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	return append(changes, engine.Changed(in.path(), in.Main, main)...), nil
 }
 
-// unimport is the main file without the import that was not there originally.
-func (in Input) unimport() ([]byte, error) {
+// removeImport is the main file without the import of our drop-in, unless the original
+// had it.
+func (in Input) removeImport() ([]byte, error) {
 	main, err := in.mainSource()
 	if err != nil || !in.HasOriginal {
 		return in.Main, err
@@ -53,13 +54,13 @@ func (in Input) unimport() ([]byte, error) {
 		}
 		imports = original.tree["imports"]
 	}
-	wide, narrow := in.patterns()
+	wide, narrow := in.importPatterns()
 	for _, pattern := range []string{wide, narrow} {
 		if err := main.doc.Drop(pattern, "imports"); err != nil {
 			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
 		}
 	}
-	if left, _ := main.doc.Get("imports"); imports == nil && same(left, []any{}) {
+	if left, _ := main.doc.Get("imports"); imports == nil && equalTOML(left, []any{}) {
 		if err := main.doc.Delete("imports"); err != nil {
 			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
 		}
@@ -68,5 +69,5 @@ func (in Input) unimport() ([]byte, error) {
 	if delete(left, "version"); in.Original == nil && len(left) == 0 {
 		return nil, nil
 	}
-	return append([]byte{}, main.doc.Bytes()...), nil // an empty file is one
+	return append([]byte{}, main.doc.Bytes()...), nil // nil would mean that the file goes
 }

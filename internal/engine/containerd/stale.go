@@ -7,43 +7,43 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// Stale reports whether our drop-in is not what Configure would write by now: other
-// files changed, whose settings it holds copies of, or containerd did, and merges
-// now or no longer. It is false where there is no drop-in of ours.
+// Stale reports whether our drop-in is out of date, compared with what Configure would
+// write now: the other files, of which it has copies, changed, or another version of
+// containerd merges tables differently. It is false where we have no drop-in.
 func Stale(in Input) bool {
-	if !ours(in.DropIn) || in.Main == nil {
+	if !isOurs(in.DropIn) || in.Main == nil {
 		return false
 	}
 	drop, err := parse(File{in.dropInPath(), in.DropIn})
 	if err != nil {
 		return true
 	}
-	others, err := in.others()
+	others, err := in.otherSources()
 	if err != nil {
 		return false
 	}
-	copies := tableAt(drop.tree, "plugins", plugin(drop.version))
+	copies := tableAt(drop.tree, "plugins", pluginName(drop.version))
 	if bytes.Contains(in.DropIn, []byte(dumpNote)) {
-		return differs(copies, without(in.table(others), ""))
+		return differs(copies, withoutOwn(in.criTable(others), ""))
 	}
 	in.Dump = nil
-	fresh, err := in.dropIn(setup(copies))
+	fresh, err := in.dropInText(setupOf(copies))
 	if err != nil {
 		return false
 	}
 	now, err := parse(File{in.dropInPath(), fresh})
-	return err != nil || !same(now.tree, drop.tree)
+	return err != nil || !equalTOML(now.tree, drop.tree)
 }
 
-// setup is what the settings in a table were made for.
-func setup(t map[string]any) engine.Setup {
+// setupOf is the Setup that leads to the settings in a table.
+func setupOf(t map[string]any) engine.Setup {
 	c := tableAt(t, "containerd")
-	s := engine.Setup{CDI: position(t["enable_cdi"]) == engine.On}
+	s := engine.Setup{CDI: switchOf(t["enable_cdi"]) == engine.On}
 	if dirs, ok := stringList(t["cdi_spec_dirs"]); ok {
 		s.SpecDirs = dirs
 	}
 	for name := range tableAt(c, "runtimes") {
-		if path := program(tableAt(c, "runtimes", name)); path != "" {
+		if path := shimPath(tableAt(c, "runtimes", name)); path != "" {
 			s.Name, s.Runtime = name, path
 			s.Default = c["default_runtime_name"] == name
 		}
@@ -51,9 +51,9 @@ func setup(t map[string]any) engine.Setup {
 	return s
 }
 
-// program is the path of a runtime of ours, which passes our annotations on; "" for
-// one of others.
-func program(runtime map[string]any) string {
+// shimPath is the path of our runtime, recognised by our annotations; "" for another
+// runtime.
+func shimPath(runtime map[string]any) string {
 	passed, _ := stringList(runtime["container_annotations"])
 	if !slices.Contains(passed, annotations[0]) {
 		return ""
@@ -62,9 +62,10 @@ func program(runtime map[string]any) string {
 	return path
 }
 
-// without is a table less the settings that are ours to set, for a runtime of ours.
-func without(t map[string]any, name string) map[string]any {
-	out := copied(t)
+// withoutOwn is a copy of a table without the settings that we set for the runtime with
+// that name.
+func withoutOwn(t map[string]any, name string) map[string]any {
+	out := deepCopy(t)
 	delete(out, "enable_cdi")
 	delete(out, "cdi_spec_dirs")
 	delete(tableAt(out, "containerd"), "default_runtime_name")

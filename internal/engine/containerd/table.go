@@ -6,8 +6,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// plugin is the name of the CRI plugin's table in a file of a version.
-func plugin(version int64) string {
+// pluginName is the name of the CRI plugin's table in a file of a version.
+func pluginName(version int64) string {
 	switch {
 	case version < 2:
 		return "cri"
@@ -18,8 +18,8 @@ func plugin(version int64) string {
 	}
 }
 
-// newest is the newest version of a file that a containerd reads.
-func newest(v engine.Version) int64 {
+// newestVersion is the newest version of a file that a containerd reads.
+func newestVersion(v engine.Version) int64 {
 	switch {
 	case v.Before(2, 0):
 		return 2
@@ -30,16 +30,17 @@ func newest(v engine.Version) int64 {
 	}
 }
 
-// deep reports whether containerd merges the plugin's tables key by key. Where the
-// engine's version is not known, that of the configuration tells, for 3 came with
-// the new way.
-func deep(v engine.Version, version int64) bool {
+// mergesTables reports whether containerd merges the plugin's tables key by key. If the
+// engine's version is unknown, the version of the configuration decides: 3 is as new as
+// merging.
+func mergesTables(v engine.Version, version int64) bool {
 	return v.AtLeast(2, 0) || (!v.Known() && version >= 3)
 }
 
-// version is the configuration's own, for a drop-in to have: main's, or the highest
-// of all files where containerd goes by that; the engine's where there is no main.
-func (in Input) version(sources []source) int64 {
+// configVersion is the configuration's version, which our drop-in must have: that of
+// main, or the highest of all files where containerd uses that; the engine's newest
+// where there is no main file.
+func (in Input) configVersion(sources []source) int64 {
 	if len(sources) == 0 {
 		switch {
 		case in.Version.AtLeast(2, 3):
@@ -51,7 +52,7 @@ func (in Input) version(sources []source) int64 {
 		}
 	}
 	version := max(1, sources[0].version)
-	if in.oneVersion() {
+	if in.migratesMerged() {
 		for _, s := range sources {
 			version = max(version, s.version)
 		}
@@ -60,29 +61,30 @@ func (in Input) version(sources []source) int64 {
 	return version
 }
 
-// table is the CRI plugin's table as containerd makes it of some files; nil if none
-// has one.
-func (in Input) table(sources []source) map[string]any {
-	version := in.version(sources)
-	deep := deep(in.Version, version)
+// criTable is the CRI plugin's table as containerd combines it from some files; nil if
+// no file has one.
+func (in Input) criTable(sources []source) map[string]any {
+	version := in.configVersion(sources)
+	deep := mergesTables(in.Version, version)
 	var out map[string]any
 	for _, s := range sources {
-		t := tableAt(s.tree, "plugins", in.plugin(s, sources))
+		t := tableAt(s.tree, "plugins", in.pluginName(s, sources))
 		switch {
 		case t == nil:
 		case deep && out != nil:
 			merge(out, t)
 		default:
-			out = copied(t)
+			out = deepCopy(t)
 		}
 	}
 	return out
 }
 
-// plugin is the name under which a file's CRI settings count.
-func (in Input) plugin(s source, sources []source) string {
-	if !in.oneVersion() {
-		return plugin(s.version)
+// pluginName is the name under which containerd reads a file's CRI settings; "" if it
+// does not.
+func (in Input) pluginName(s source, sources []source) string {
+	if !in.migratesMerged() {
+		return pluginName(s.version)
 	}
 	highest := int64(0)
 	for _, s := range sources {
@@ -90,20 +92,21 @@ func (in Input) plugin(s source, sources []source) string {
 	}
 	switch {
 	case s.version >= 2:
-		return plugin(highest)
+		return pluginName(highest)
 	case highest == 2:
-		return plugin(1) // renamed, and migrated with the others
+		return pluginName(1) // renamed, and migrated with the others
 	default:
 		return "" // renamed only
 	}
 }
 
-// oneVersion reports whether containerd migrates its files only when they are one.
-func (in Input) oneVersion() bool {
+// migratesMerged reports whether containerd merges its files first and then migrates
+// the result as one file.
+func (in Input) migratesMerged() bool {
 	return in.Version.AtLeast(2, 0) && in.Version.Before(2, 3)
 }
 
-// tableAt returns the table at a path of keys, nil if there is none.
+// tableAt returns the table at a path of keys; nil if there is none.
 func tableAt(tree map[string]any, path ...string) map[string]any {
 	for _, key := range path {
 		tree, _ = tree[key].(map[string]any)
@@ -111,7 +114,7 @@ func tableAt(tree map[string]any, path ...string) map[string]any {
 	return tree
 }
 
-// merge lays one table over another, key by key.
+// merge copies the values of one table into another, key by key.
 func merge(to, from map[string]any) {
 	for key, v := range from {
 		sub, ok := v.(map[string]any)
@@ -120,25 +123,26 @@ func merge(to, from map[string]any) {
 			continue
 		}
 		if ok {
-			v = copied(sub)
+			v = deepCopy(sub)
 		}
 		to[key] = v
 	}
 }
 
-// copied is a table of its own, down to its values, which are not changed here.
-func copied(t map[string]any) map[string]any {
+// deepCopy copies a table with its sub-tables. Other values are shared, and never
+// changed here.
+func deepCopy(t map[string]any) map[string]any {
 	out := maps.Clone(t)
 	for key, v := range out {
 		if sub, ok := v.(map[string]any); ok {
-			out[key] = copied(sub)
+			out[key] = deepCopy(sub)
 		}
 	}
 	return out
 }
 
-// put sets a value in a table, making the tables that lead there.
-func put(t map[string]any, value any, path ...string) {
+// setAt sets a value in a table and makes the missing tables on its path.
+func setAt(t map[string]any, value any, path ...string) {
 	for _, key := range path[:len(path)-1] {
 		sub, ok := t[key].(map[string]any)
 		if !ok {

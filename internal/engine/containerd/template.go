@@ -12,22 +12,22 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// What stands around our part of a template.
+// Comments around our part of a template.
 const (
-	begin = "# " + engine.Marker + ": begin\n"
-	end   = "# " + engine.Marker + ": end\n"
+	blockBegin = "# " + engine.Marker + ": begin\n"
+	blockEnd   = "# " + engine.Marker + ": end\n"
 )
 
-// base is a template that changes nothing.
-const base = "{{ template \"base\" . }}\n"
+// baseTemplate is a template that changes nothing.
+const baseTemplate = "{{ template \"base\" . }}\n"
 
 var versionLine = regexp.MustCompile(`(?m)^[ \t]*version[ \t]*=[ \t]*([0-9])`)
 
-// template is a k3s template with a runtime at its end. Tables that the generated
-// part may have cannot stand there twice, so that nothing else can be set.
-func (in Input) template(s engine.Setup) ([]byte, error) {
+// templateText is a k3s template with our runtime at its end. It sets nothing else:
+// TOML forbids to repeat a table that the generated part may have.
+func (in Input) templateText(s engine.Setup) ([]byte, error) {
 	version := in.templateVersion()
-	before, after, err := in.cut()
+	before, after, err := in.cutBlock()
 	if err != nil {
 		return nil, err
 	}
@@ -36,20 +36,20 @@ func (in Input) template(s engine.Setup) ([]byte, error) {
 	}
 	switch {
 	case s.Default:
-		return nil, fmt.Errorf("edit %s: the default runtime %w: give k3s or rke2 --default-runtime %s", in.path(), ErrByHand, s.Name)
-	case s.CDI && !deep(in.Version, version) && !in.Version.Before(1, 7):
+		return nil, fmt.Errorf("edit %s: the default runtime %w: start k3s or rke2 with --default-runtime %s", in.path(), ErrByHand, s.Name)
+	case s.CDI && !mergesTables(in.Version, version) && !in.Version.Before(1, 7):
 		return nil, fmt.Errorf("edit %s: enable_cdi %w: upgrade to a release with containerd 2, or go without CDI", in.path(), ErrByHand)
 	case s.SpecDirs != nil && !slices.Equal(s.SpecDirs, standardDirs) && !in.Version.Before(1, 7):
 		return nil, fmt.Errorf("edit %s: cdi_spec_dirs %w: put specs into %s", in.path(), ErrByHand, strings.Join(standardDirs, " or "))
 	}
 	if in.Main == nil {
-		before = []byte(base)
+		before = []byte(baseTemplate)
 	}
 	quoted := regexp.QuoteMeta(s.Name)
 	if regexp.MustCompile(`(?m)^[ \t]*\[.*\.runtimes\.["']?` + quoted + `["']?[.\]]`).Match(append(bytes.Clone(before), after...)) {
 		return nil, fmt.Errorf("edit %s: runtime %q: %w", in.path(), s.Name, engine.ErrForeign)
 	}
-	runtimes := []string{"plugins", plugin(version), "containerd", "runtimes", s.Name}
+	runtimes := []string{"plugins", pluginName(version), "containerd", "runtimes", s.Name}
 	block := "[" + toml.Key(runtimes...) + "]\n" +
 		"runtime_type = " + toml.Literal(runcType) + "\n" +
 		"container_annotations = " + toml.Literal(annotations) + "\n" +
@@ -59,30 +59,30 @@ func (in Input) template(s engine.Setup) ([]byte, error) {
 	if len(before) > 0 && before[len(before)-1] != '\n' {
 		before = append(before, '\n')
 	}
-	return slices.Concat(before, []byte(begin+block+end), after), nil
+	return slices.Concat(before, []byte(blockBegin+block+blockEnd), after), nil
 }
 
-// removeTemplate is the template without our part, nil where that is all there was.
+// removeTemplate is the template without our part; nil if nothing else is left.
 func (in Input) removeTemplate() ([]byte, error) {
-	before, after, err := in.cut()
+	before, after, err := in.cutBlock()
 	if err != nil || len(before)+len(after) == len(in.Main) {
 		return in.Main, err
 	}
 	rest := append(before, after...)
-	if (len(rest) == 0 || string(rest) == base) && (!in.HasOriginal || in.Original == nil) {
+	if (len(rest) == 0 || string(rest) == baseTemplate) && (!in.HasOriginal || in.Original == nil) {
 		return nil, nil
 	}
 	return rest, nil
 }
 
-// cut returns the template before and after our part, all of it before where there
-// is none.
-func (in Input) cut() (before, after []byte, err error) {
-	before, after, ok := bytes.Cut(bytes.Clone(in.Main), []byte(begin))
+// cutBlock returns the template before and after our part; all of it is before if we
+// have none.
+func (in Input) cutBlock() (before, after []byte, err error) {
+	before, after, ok := bytes.Cut(bytes.Clone(in.Main), []byte(blockBegin))
 	if !ok {
 		return before, nil, nil
 	}
-	_, after, ok = bytes.Cut(after, []byte(end))
+	_, after, ok = bytes.Cut(after, []byte(blockEnd))
 	if !ok {
 		line, _ := engine.Position(in.Main, len(before))
 		return nil, nil, fmt.Errorf("edit %s: %w", in.path(), &engine.SyntaxError{Line: line, Column: 1, Err: fmt.Errorf("the end of the toolkit's part is missing")})
@@ -90,8 +90,8 @@ func (in Input) cut() (before, after []byte, err error) {
 	return before, after, nil
 }
 
-// templateVersion is what a template makes: what it says itself, else what its
-// name does.
+// templateVersion is the version of the configuration that a template generates: from
+// its version line, else from its name.
 func (in Input) templateVersion() int64 {
 	if m := versionLine.FindSubmatch(in.Main); m != nil {
 		return int64(m[1][0] - '0')

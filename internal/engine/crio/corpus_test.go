@@ -142,7 +142,7 @@ func TestCorpus(t *testing.T) {
 			}
 			s.golden(t, path, got)
 			if err == nil {
-				lawful(t, s.in, s.setup, changes)
+				checkLaws(t, s.in, s.setup, changes)
 			}
 		})
 	}
@@ -182,10 +182,10 @@ func (s scene) golden(t *testing.T, path string, got map[string]string) {
 	}
 }
 
-// lawful holds a change to what every change promises: nothing but what is ours is
-// touched, the second run has nothing to do, nothing of others is lost, and Remove
-// leads back to what was there.
-func lawful(t *testing.T, in crio.Input, s engine.Setup, changes []engine.Change) {
+// checkLaws checks what holds for every change: it touches only our settings, a second
+// run changes nothing, no setting of others is lost, and Remove restores what was
+// there.
+func checkLaws(t *testing.T, in crio.Input, s engine.Setup, changes []engine.Change) {
 	t.Helper()
 	for _, c := range changes {
 		if c.Path != crio.DropIn && c.Path != crio.Hook || c.Mode != 0o644 {
@@ -226,7 +226,7 @@ func lawful(t *testing.T, in crio.Input, s engine.Setup, changes []engine.Change
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(says(t, apply(in, none)), says(t, apply(done, undo))); d != "" {
+	if d := cmp.Diff(meaning(t, apply(in, none)), meaning(t, apply(done, undo))); d != "" {
 		t.Errorf("after Remove: %s", d)
 	}
 	if again, err := crio.Remove(apply(done, undo), s); err != nil || len(again) != 0 {
@@ -234,9 +234,9 @@ func lawful(t *testing.T, in crio.Input, s engine.Setup, changes []engine.Change
 	}
 }
 
-// says is the input with the meaning of our file in the place of its text: headers
-// without settings come and go in a file that somebody has edited.
-func says(t *testing.T, in crio.Input) crio.Input {
+// meaning is the input with our file parsed and rendered again, because an edited file
+// may gain or lose headers of empty tables.
+func meaning(t *testing.T, in crio.Input) crio.Input {
 	t.Helper()
 	for i, f := range in.DropIns {
 		if f.Path != crio.DropIn || strings.HasPrefix(string(f.Text), "# by hand") {
@@ -259,7 +259,7 @@ func filled(tree map[string]any) map[string]any {
 	return tree
 }
 
-// Whatever stands in the files, an edit keeps its promises.
+// FuzzConfigure checks the laws of the corpus on any files that Configure accepts.
 func FuzzConfigure(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
@@ -285,7 +285,7 @@ func FuzzConfigure(f *testing.F) {
 		}
 		changes, err := crio.Configure(in, s)
 		if err == nil {
-			lawful(t, in, s, changes)
+			checkLaws(t, in, s, changes)
 		}
 	})
 }

@@ -6,25 +6,25 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/hookfile"
 )
 
-// The paths of CRI-O's configuration and of the toolkit's part of it. CRI-O reads
-// every file in DropInDir, backups too.
+// The paths of CRI-O's configuration and of the toolkit's part of it. CRI-O reads every
+// file in DropInDir, also backups.
 const (
 	Main      = "/etc/crio/crio.conf"
 	DropInDir = "/etc/crio/crio.conf.d"
 	DropIn    = DropInDir + "/99-metax.conf"
-	// HookDir is the directory of hooks that CRI-O reads by default, Hook is the
+	// HookDir is the directory of hooks that CRI-O reads by default. Hook is the
 	// toolkit's file there.
 	HookDir = "/usr/share/containers/oci/hooks.d"
 	Hook    = HookDir + "/metax-prestart-podman-crio.json"
 )
 
-// Input is CRI-O's files as they are.
+// Input is CRI-O's files before an edit.
 type Input struct {
 	// Main is crio.conf.
 	Main dropin.File
-	// DropIns are all files below crio.conf.d, the toolkit's among them if it is there.
+	// DropIns are all files below crio.conf.d, with the toolkit's file if it exists.
 	DropIns []dropin.File
-	// Hook is the text at the path Hook; nil if there is none.
+	// Hook is the content of the file Hook; nil if it does not exist.
 	Hook    []byte
 	Version engine.Version
 }
@@ -43,8 +43,8 @@ func Read(in Input) (engine.State, error) {
 }
 
 // Configure sets CRI-O up. It only adds: settings of an earlier Setup stay until
-// Remove. A setting that another file overrides is an error that names that file.
-// The hook is only for a Setup without a runtime.
+// Remove. The error names the file if another file overrides a setting. The hook is
+// added only for a Setup without a runtime.
 func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if s.Runtime != "" {
 		s.Hook = ""
@@ -61,7 +61,7 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	return append(changes, hook...), err
 }
 
-// Remove takes out what Configure adds.
+// Remove removes what Configure adds.
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	c, err := in.open()
 	if err != nil {

@@ -11,31 +11,31 @@ import (
 
 const defaultKey = "default_runtime"
 
-func key(names ...string) []string { return append([]string{"crio", "runtime"}, names...) }
+func runtimeKey(names ...string) []string { return append([]string{"crio", "runtime"}, names...) }
 
 func dialect(v engine.Version) dropin.Dialect {
 	return dropin.Dialect{
-		Engine: "crio", Path: DropIn, Table: key(), Default: defaultKey,
+		Engine: "crio", Path: DropIn, Table: runtimeKey(), Default: defaultKey,
 		HookDir: HookDir, HookDirs: []string{HookDir},
 		Runtime: runtimePath,
 		NewRuntime: func(others dropin.Chain, s engine.Setup) (any, error) {
 			if s.Name == "runc" || s.Name == "crun" {
-				return nil, fmt.Errorf("runtime %q: CRI-O has one of its own; take another name", s.Name)
+				return nil, fmt.Errorf("runtime %q: CRI-O has a built-in runtime of this name; use another", s.Name)
 			}
 			return copyOfDefault(others, v, s.Runtime)
 		},
 		NoRuntime: func(name string) error {
-			return fmt.Errorf("default_runtime %q: there is no such runtime, and CRI-O would not start", name)
+			return fmt.Errorf("default_runtime %q: there is no such runtime, so CRI-O would not start", name)
 		},
 		SpecDirs: func(named dropin.Setting[[]string]) dropin.Setting[[]string] {
 			if !named.Set() {
-				named.Value = dropin.Usual()
+				named.Value = dropin.StandardDirs()
 			}
 			return named
 		},
 		CheckSpecDir: func(dir string) error {
 			if v.Before(1, 23) {
-				return fmt.Errorf("CRI-O %s does not know CDI, and no directory of specs such as %q", v, dir)
+				return fmt.Errorf("CRI-O %s has no CDI, so it reads no specs from %q", v, dir)
 			}
 			return nil
 		},
@@ -45,18 +45,18 @@ func dialect(v engine.Version) dropin.Dialect {
 // runtimePath returns the path in the table of a runtime. CRI-O looks up a runtime
 // without a path by its name.
 func runtimePath(c dropin.Chain, name string) (dropin.Setting[string], error) {
-	entry, err := c.Table(key("runtimes", name)...)
+	entry, err := c.Table(runtimeKey("runtimes", name)...)
 	if err != nil || !entry.Set() {
 		return dropin.Setting[string]{}, err
 	}
 	path, isText := entry.Value["runtime_path"].(string)
 	if _, there := entry.Value["runtime_path"]; there && !isText {
-		return dropin.Setting[string]{}, fmt.Errorf("read %s: %w", entry.Path, &engine.SyntaxError{Err: fmt.Errorf("runtime_path of the runtime %q is no text", name)})
+		return dropin.Setting[string]{}, fmt.Errorf("read %s: %w", entry.Path, &engine.SyntaxError{Err: fmt.Errorf("runtime_path of the runtime %q is not a string", name)})
 	}
 	return dropin.Setting[string]{Value: path, Path: entry.Path}, nil
 }
 
-// notCopied are the settings of a runtime that do not fit another program.
+// notCopied are the settings of a runtime that belong to its program.
 var notCopied = []string{
 	"runtime_path", "runtime_config_path", "runtime_root", "platform_runtime_paths",
 	"inherit_default_runtime", "runtime_pull_image",
@@ -65,7 +65,7 @@ var notCopied = []string{
 // copyOfDefault returns the settings of the default runtime with another program: the
 // new runtime needs the same monitor and the same allowed annotations.
 func copyOfDefault(others dropin.Chain, v engine.Version, program string) (map[string]any, error) {
-	def, err := others.Text(key(defaultKey)...)
+	def, err := others.Text(runtimeKey(defaultKey)...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +78,13 @@ func copyOfDefault(others dropin.Chain, v engine.Version, program string) (map[s
 	}
 	settings := map[string]any{"runtime_type": "oci"}
 	for _, name := range names {
-		entry, err := others.Table(key("runtimes", name)...)
+		entry, err := others.Table(runtimeKey("runtimes", name)...)
 		if err != nil {
 			return nil, err
 		}
 		kind, _ := entry.Value["runtime_type"].(string)
 		if !entry.Set() || kind == "vm" {
-			continue // settings of a virtual machine fit no other runtime
+			continue // settings of a virtual machine do not fit another runtime
 		}
 		maps.Copy(settings, entry.Value)
 		if kind == "" {

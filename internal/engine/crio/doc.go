@@ -1,8 +1,7 @@
-// Package crio sets CRI-O up: by a file of the toolkit's own in crio.conf.d. CRI-O
-// reads crio.conf and then every file below crio.conf.d, whatever its name, by the
-// order of their names; a later setting replaces an earlier one, and so does a
-// later table of a runtime as a whole.
+// Package crio sets CRI-O up by a file of the toolkit in crio.conf.d. CRI-O reads
+// crio.conf and then every file below crio.conf.d, whatever its name, sorted by name. A
+// later setting replaces an earlier one; a later table of a runtime replaces the
+// earlier one as a whole.
 //
-// CRI-O has CDI switched on since 1.23. It needs no hook where it has CDI or the
-// runtime.
+// CDI is on in CRI-O since 1.23. CRI-O needs no hook where it has CDI or the runtime.
 package crio

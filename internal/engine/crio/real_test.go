@@ -99,8 +99,8 @@ func judge(t *testing.T, program string, in crio.Input) (effective, string) {
 	return understand(t, out.String()), ""
 }
 
-// The real CRI-O understands the files of the corpus as we do, when they are set
-// up, and refuses those that we do.
+// TestReal checks that the real CRI-O reads and refuses the files of the corpus as we
+// do, after they are set up.
 func TestReal(t *testing.T) {
 	crioProgram := program(t)
 	paths, _ := filepath.Glob("testdata/*.txtar")

@@ -10,54 +10,54 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// configure returns the text that a Setup makes of that of in.
+// configure returns the text of in with the settings of a Setup.
 func configure(in Input, s engine.Setup) ([]byte, error) {
 	f, err := parse(in.Text, in.Version)
 	if err != nil {
 		return nil, err
 	}
-	e := edit(f)
+	e := newEditor(f)
 	if s.Runtime != "" {
 		if err := f.register(e, s); err != nil {
 			return nil, err
 		}
 	}
-	if s.CDI && f.mustSwitch(in.Version) {
-		e.put("true", featuresKey, cdiKey)
+	if s.CDI && f.mustEnableCDI(in.Version) {
+		e.set("true", featuresKey, cdiKey)
 	}
 	if f.knowsDirs(in.Version) {
 		f.addDirs(e, s.SpecDirs)
 	}
 	if s.Default && f.root.At(defaultKey).Text() != s.Name {
 		if s.Runtime == "" && f.root.At(runtimesKey, s.Name).Kind() != jsontree.Object {
-			return nil, fmt.Errorf("%s %q: there is no such runtime, and dockerd would not start", defaultKey, s.Name)
+			return nil, fmt.Errorf("%s %q: there is no such runtime, so dockerd would not start", defaultKey, s.Name)
 		}
-		e.put(quote(s.Name), defaultKey)
+		e.set(quote(s.Name), defaultKey)
 	}
-	return e.bytes(in.Text), nil
+	return e.result(in.Text), nil
 }
 
-// register puts the runtime in. Its other options stay.
+// register adds the runtime, or changes its path and keeps its other options.
 func (f file) register(e *editor, s engine.Setup) error {
 	if s.Name == "runc" || s.Name == "" || strings.HasPrefix(s.Name, "io.containerd.") {
-		return fmt.Errorf("runtime %q: dockerd keeps this name for its own; take another", s.Name)
+		return fmt.Errorf("runtime %q: dockerd reserves this name; use another", s.Name)
 	}
 	entry := f.root.At(runtimesKey, s.Name)
-	if _, kind := of(entry, typeKey); kind.Text() != "" {
+	if _, kind := valueOf(entry, typeKey); kind.Text() != "" {
 		start, _ := kind.Span()
 		line, _ := engine.Position(f.text, start)
-		return fmt.Errorf("runtime %q: on line %d it is the containerd shim %q; take that out, or another name", s.Name, line, kind.Text())
+		return fmt.Errorf("runtime %q: line %d defines it as the containerd shim %q; remove that, or use another name", s.Name, line, kind.Text())
 	}
-	key, path := of(entry, pathKey)
+	key, path := valueOf(entry, pathKey)
 	if path.Text() != s.Runtime {
-		e.put(quote(s.Runtime), runtimesKey, s.Name, key)
+		e.set(quote(s.Runtime), runtimesKey, s.Name, key)
 	}
 	return nil
 }
 
-// mustSwitch reports whether CDI is off until features.cdi says otherwise, and may
-// say it.
-func (f file) mustSwitch(v engine.Version) bool {
+// mustEnableCDI reports whether CDI is off and a dockerd of that version accepts
+// features.cdi.
+func (f file) mustEnableCDI(v engine.Version) bool {
 	switch f.cdi() {
 	case engine.On:
 		return false
@@ -67,13 +67,13 @@ func (f file) mustSwitch(v engine.Version) bool {
 	return v.AtLeast(25, 0) && v.Before(28, 2)
 }
 
-// knowsDirs reports whether dockerd knows the key of directories for certain.
+// knowsDirs reports whether dockerd certainly knows cdi-spec-dirs.
 func (f file) knowsDirs(v engine.Version) bool {
 	return v.AtLeast(25, 0) || !v.Known() && f.root.At(dirsKey).Kind() != jsontree.Absent
 }
 
-// addDirs adds the directories that are missing, behind those that are there:
-// with a higher priority.
+// addDirs appends the missing directories, which gives them a higher priority than
+// those that are there.
 func (f file) addDirs(e *editor, dirs []string) {
 	have := f.dirs()
 	if len(dirs) > 0 && len(have) == 0 {
@@ -81,21 +81,21 @@ func (f file) addDirs(e *editor, dirs []string) {
 		for i, dir := range dirs {
 			all[i] = quote(dir)
 		}
-		e.put("["+strings.Join(all, ", ")+"]", dirsKey)
+		e.set("["+strings.Join(all, ", ")+"]", dirsKey)
 		return
 	}
 	for _, dir := range dirs {
 		if !slices.Contains(have, dir) {
-			e.add(quote(dir), dirsKey)
+			e.appendTo(quote(dir), dirsKey)
 		}
 	}
 }
 
 func quote(s string) string { return string(jsontree.AppendString(nil, s)) }
 
-// bytes is the whole text after the edits; before is that before them, which it
-// is still if there were none.
-func (e *editor) bytes(before []byte) []byte {
+// result is the whole text after the edits; before, the text of the file, if there were
+// none.
+func (e *editor) result(before []byte) []byte {
 	if !e.changed {
 		return before
 	}

@@ -167,16 +167,16 @@ func TestCorpus(t *testing.T) {
 				t.Errorf("error: %s", cmp.Diff(want, string(message)))
 			}
 			if err != nil {
-				refused(t, in, s.setup)
+				checkRefused(t, in, s.setup)
 				return
 			}
-			laws(t, in, s.setup)
+			checkLaws(t, in, s.setup)
 		})
 	}
 }
 
-// refused checks that what cannot be read is not written by anybody.
-func refused(t *testing.T, in docker.Input, s engine.Setup) {
+// checkRefused checks that no function writes a file that it cannot read.
+func checkRefused(t *testing.T, in docker.Input, s engine.Setup) {
 	t.Helper()
 	var syntax *engine.SyntaxError
 	_, err := docker.Read(in)
@@ -191,8 +191,8 @@ func refused(t *testing.T, in docker.Input, s engine.Setup) {
 	}
 }
 
-// laws are what holds of every text that Configure accepts.
-func laws(t *testing.T, in docker.Input, s engine.Setup) {
+// checkLaws checks what holds for every text that Configure accepts.
+func checkLaws(t *testing.T, in docker.Input, s engine.Setup) {
 	t.Helper()
 	changes, err := docker.Configure(in, s)
 	if err != nil {
@@ -206,7 +206,7 @@ func laws(t *testing.T, in docker.Input, s engine.Setup) {
 	if again, err := docker.Configure(after, s); err != nil || again != nil {
 		t.Errorf("configured again: %v, %s", err, again)
 	}
-	kept(t, decode(t, in.Text), decode(t, after.Text), s)
+	checkKept(t, decode(t, in.Text), decode(t, after.Text), s)
 	other := s
 	other.Default, other.CDI = !s.Default, !s.CDI
 	for _, flags := range []engine.Setup{s, other} {
@@ -269,9 +269,9 @@ func decode(t *testing.T, text []byte) map[string]any {
 	return all
 }
 
-// kept checks that after has everything of before, but for what the setup is
-// about, and nothing else.
-func kept(t *testing.T, before, after map[string]any, s engine.Setup) {
+// checkKept checks that after has everything of before except what the setup changes,
+// and nothing else.
+func checkKept(t *testing.T, before, after map[string]any, s engine.Setup) {
 	t.Helper()
 	for _, all := range []map[string]any{before, after} {
 		delete(all, "default-runtime")

@@ -1,15 +1,15 @@
-// Package docker edits dockerd's configuration, daemon.json: it registers the
-// runtime, makes it the default one, switches CDI on and names the directories of
-// CDI specs, and takes all that out again.
+// Package docker edits dockerd's configuration, daemon.json: it registers the runtime,
+// makes it the default one, switches CDI on and names the directories of CDI specs. It
+// also removes all that.
 //
-// What dockerd of an age does not know keeps it from starting, so that the keys of
-// CDI are written by version:
+// dockerd does not start with a key that its version does not know, so the keys of CDI
+// depend on the version:
 //
 //	before 25.0      no key of CDI
-//	25.0 to 28.1     features.cdi is made true; cdi-spec-dirs if asked for
+//	25.0 to 28.1     features.cdi is made true; cdi-spec-dirs if requested
 //	from 28.2 on     CDI is on: features.cdi only where somebody switched it off
-//	not known        both only where they are there already
+//	unknown          both only where the file has them already
 //
-// The text is edited in place: what is not ours stays byte for byte. Flags on
-// dockerd's command line, which must not contradict the file, are not seen here.
+// The text is edited in place: what is not ours stays byte for byte. This package does
+// not see the flags on dockerd's command line, which must not contradict the file.
 package docker

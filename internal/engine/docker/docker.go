@@ -6,25 +6,25 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// Path is where dockerd looks for its configuration if nobody tells it otherwise.
+// Path is dockerd's default configuration file.
 const Path = "/etc/docker/daemon.json"
 
-// Input is what there is before an edit.
+// Input is what is known of a daemon.json before an edit.
 type Input struct {
-	// Path is that of daemon.json, for messages and the change.
+	// Path is the path of daemon.json, for messages and the Change.
 	Path string
-	// Text is its content; nil means that there is no file.
+	// Text is its content; nil means that it does not exist.
 	Text []byte
 	// Version is that of dockerd.
 	Version engine.Version
-	// Original is the content before the first change of ours, nil if there was no
-	// file; it counts only with HasOriginal.
+	// Original is the content before the toolkit first changed it, nil if the file did
+	// not exist; it counts only with HasOriginal.
 	Original    []byte
 	HasOriginal bool
 }
 
-// Read tells what the configuration says. A file that dockerd could not read is an
-// *engine.SyntaxError.
+// Read returns what the configuration says. The error is an *engine.SyntaxError if
+// dockerd could not read it.
 func Read(in Input) (engine.State, error) {
 	f, err := parse(in.Text, in.Version)
 	if err != nil {
@@ -33,8 +33,8 @@ func Read(in Input) (engine.State, error) {
 	return f.state(), nil
 }
 
-// Configure sets dockerd up. It adds to what is there: a default runtime, a switch
-// or directories of an earlier Setup stay where s does not ask for them.
+// Configure sets dockerd up. It only adds: a default runtime, a switch or directories
+// of an earlier Setup stay if s does not request them.
 func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	after, err := configure(in, s)
 	if err != nil {
@@ -43,10 +43,10 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	return engine.Changed(in.Path, in.Text, after), nil
 }
 
-// Remove takes out what Configure put in: the runtime of our name if it is
-// metax-runtime, the default runtime if it is the one that goes. features.cdi and the
-// directories go with the last runtime of ours, where the original is known; without
-// it nobody can tell whose these are, and they do no harm.
+// Remove removes what Configure added: the runtime of our name if it is metax-runtime,
+// and the default runtime if that is the one removed. features.cdi and the directories
+// go with the last metax-runtime, but only where the original is known: without it one
+// cannot see who added them, and they do no harm.
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	after, err := remove(in, s)
 	if err != nil {

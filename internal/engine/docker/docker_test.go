@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRemove takes ours out of texts that somebody edited after Configure.
+// TestRemove removes our settings from texts that somebody edited after Configure.
 func TestRemove(t *testing.T) {
 	setup := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", SpecDirs: []string{"/etc/cdi", "/var/run/cdi"}}
 	const ours = `{"path":"/usr/bin/metax-runtime"}`
@@ -94,8 +94,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// A file that we made goes, also when somebody laid it out anew; one in which
-// somebody wrote stays.
+// TestRemoveFile: Remove deletes a file that we made, even if somebody reformatted it,
+// but not if somebody added a setting.
 func TestRemoveFile(t *testing.T) {
 	setup := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}
 	in := docker.Input{Path: "d", HasOriginal: true}
@@ -117,7 +117,8 @@ func TestRemoveFile(t *testing.T) {
 	}
 }
 
-// TestSteps configures in steps: each adds to what is there, and all go at once.
+// TestSteps configures in steps: each adds to what is there, and one Remove removes
+// all.
 func TestSteps(t *testing.T) {
 	setup := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}
 	for _, path := range corpus(t) {
@@ -150,8 +151,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// FuzzConfigure checks the laws on any text that Configure accepts, and that it
-// accepts what dockerd's own JSON reader does, but for keys that occur twice.
+// FuzzConfigure checks the laws on any text that Configure accepts, and that it accepts
+// every text that dockerd's own JSON reader does, except repeated keys.
 func FuzzConfigure(f *testing.F) {
 	for _, path := range corpus(f) {
 		s := load(f, path)
@@ -168,7 +169,7 @@ func FuzzConfigure(f *testing.F) {
 		}
 		_, err := docker.Configure(in, s)
 		if err != nil {
-			refused(t, in, s)
+			checkRefused(t, in, s)
 			return
 		}
 		plain := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF")))
@@ -178,7 +179,7 @@ func FuzzConfigure(f *testing.F) {
 		if strings.Contains(string(text), "somebody") {
 			return // it has the key that laws adds
 		}
-		laws(t, in, s)
+		checkLaws(t, in, s)
 	})
 }
 

@@ -7,18 +7,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// editor changes a text at the places of its values, and leaves the rest. It is
-// parsed anew for each edit: such files are small.
+// editor replaces values in a text and leaves the rest as it is. It parses the text
+// anew for each edit: such files are small.
 type editor struct {
 	mark    string
 	text    []byte
 	changed bool
 }
 
-func edit(f file) *editor { return &editor{mark: f.mark, text: f.text} }
+func newEditor(f file) *editor { return &editor{mark: f.mark, text: f.text} }
 
-// root is the text's object. One that has none gets an empty one: where dockerd
-// sees no setting, none is lost.
+// root is the text's object. A text without one becomes an empty object; it had no
+// settings that could get lost.
 func (e *editor) root() jsontree.Value {
 	if tree, err := jsontree.Parse(e.text); err == nil && tree.Root().Kind() == jsontree.Object {
 		return tree.Root()
@@ -38,15 +38,15 @@ func (e *editor) newline() string {
 	return "\n"
 }
 
-// splice puts text in the place of what stands between two offsets.
+// splice replaces the text between two offsets.
 func (e *editor) splice(start, end int, text string) {
 	e.text = bytes.Join([][]byte{e.text[:start], []byte(text), e.text[end:]}, nil)
 	e.changed = true
 }
 
-// put sets the value that is reached by names to a JSON text, and makes the objects
-// on the way that are missing or null.
-func (e *editor) put(leaf string, names ...string) {
+// set sets the value at a path of names to a JSON text. It makes the objects on the
+// path that are missing or null.
+func (e *editor) set(leaf string, names ...string) {
 	at := e.root()
 	s := e.style(at)
 	for i, name := range names {
@@ -67,22 +67,22 @@ func (e *editor) put(leaf string, names ...string) {
 	}
 }
 
-// add appends an element to a list that is there.
-func (e *editor) add(leaf string, names ...string) {
+// appendTo appends an element to an existing list.
+func (e *editor) appendTo(leaf string, names ...string) {
 	root := e.root()
 	e.insert(root.At(names...), e.style(root), func(string) string { return leaf })
 }
 
-// insert appends a member or element to an object or list, in the manner of the
-// last one; text is given the indentation of its line, and is for a line of its
-// own if it is not "".
+// insert appends a member or element to an object or list, laid out as the last one. It
+// calls text with the indentation of the new line, or with inline if there is no new
+// line.
 func (e *editor) insert(into jsontree.Value, s style, text func(indent string) string) {
 	items := itemsOf(into)
 	if len(items) == 0 {
 		start, end := into.Span()
 		outer := indentAt(e.text, start)
 		if !s.lines {
-			e.splice(start+1, end-1, text(none))
+			e.splice(start+1, end-1, text(inline))
 			return
 		}
 		e.splice(start+1, end-1, s.newline+outer+s.unit+text(outer+s.unit)+s.newline+outer)
@@ -94,12 +94,12 @@ func (e *editor) insert(into jsontree.Value, s style, text func(indent string) s
 		e.splice(last.end, last.end, ","+s.newline+indent+text(indent))
 		return
 	}
-	e.splice(last.end, last.end, ","+s.gap+text(none))
+	e.splice(last.end, last.end, ","+s.gap+text(inline))
 }
 
-// take takes out the member or element that is number i of an object or list,
-// with the comma and the space that insert would have put there.
-func (e *editor) take(from jsontree.Value, i int) {
+// removeItem removes the member or element number i of an object or list, with the
+// comma and the space that insert would have added.
+func (e *editor) removeItem(from jsontree.Value, i int) {
 	items := itemsOf(from)
 	switch start, end := from.Span(); {
 	case i > 0:
@@ -111,20 +111,20 @@ func (e *editor) take(from jsontree.Value, i int) {
 	}
 }
 
-// drop takes out the member that is reached by names, if it is there.
-func (e *editor) drop(names ...string) {
+// removeMember removes the member at a path of names, if it is there.
+func (e *editor) removeMember(names ...string) {
 	object := e.root().At(names[:len(names)-1]...)
 	i := 0
 	for key := range object.Members() {
 		if key.Is(names[len(names)-1]) {
-			e.take(object, i)
+			e.removeItem(object, i)
 			return
 		}
 		i++
 	}
 }
 
-// item is where a member, with its name, or an element stands.
+// item is the range of a member with its name, or of an element.
 type item struct{ start, end int }
 
 func itemsOf(v jsontree.Value) []item {
@@ -141,7 +141,7 @@ func itemsOf(v jsontree.Value) []item {
 	return items
 }
 
-// gap is the space before an offset.
+// gap is the white space before an offset.
 func (e *editor) gap(offset int) string {
 	before := e.text[:offset]
 	return string(before[len(bytes.TrimRight(before, " \t\r\n")):])

@@ -12,18 +12,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// explain says where a text is broken, and how, as dockerd says it where it would
-// say anything: both use encoding/json.
+// explain turns an error of the parser into one with a position and, for the usual
+// mistakes, a clearer text. Else the text is dockerd's own: both use encoding/json.
 func (f file) explain(err error) error {
 	if twice := (*jsontree.DuplicateError)(nil); errors.As(err, &twice) {
 		line, _ := engine.Position(f.text, twice.First)
-		return f.at(twice.Second, fmt.Errorf("the key %q occurs twice in one object, first on line %d", twice.Name, line))
+		return f.errorAt(twice.Second, fmt.Errorf("the key %q occurs twice in one object, first on line %d", twice.Name, line))
 	}
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
-		return f.at(0, err)
+		return f.errorAt(0, err)
 	}
-	// The offset is behind the byte that is wrong, unless the text ends too early.
+	// The offset is after the wrong byte, unless the text ends too early.
 	offset := int(syntax.Offset) - 1
 	if strings.HasPrefix(syntax.Error(), "unexpected end") {
 		offset = len(f.text)
@@ -31,7 +31,7 @@ func (f file) explain(err error) error {
 	before, rest := bytes.TrimRight(f.text[:offset], " \t\r\n"), f.text[offset:]
 	switch {
 	case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")), bytes.HasPrefix(rest, []byte("#")):
-		err = errors.New("a comment, which daemon.json cannot have")
+		err = errors.New("daemon.json cannot contain comments")
 	case bytes.HasSuffix(before, []byte(",")) && (bytes.HasPrefix(rest, []byte("}")) || bytes.HasPrefix(rest, []byte("]"))):
 		offset = len(before) - 1
 		err = fmt.Errorf(`"," before "%c"`, rest[0])
@@ -41,5 +41,5 @@ func (f file) explain(err error) error {
 	default:
 		err = syntax
 	}
-	return f.at(offset, err)
+	return f.errorAt(offset, err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// The keys that are looked at.
+// The keys that this package reads.
 const (
 	runtimesKey = "runtimes"
 	pathKey     = "path"
@@ -22,8 +22,8 @@ const (
 	execKey     = "exec-opts"
 )
 
-// mark is the byte order mark of UTF-8, which dockerd skips from 23.0 on.
-const mark = "\uFEFF"
+// byteOrderMark is that of UTF-8, which dockerd skips since 23.0.
+const byteOrderMark = "\uFEFF"
 
 // file is a daemon.json that dockerd can read.
 type file struct {
@@ -32,14 +32,14 @@ type file struct {
 	root jsontree.Value // an object, null or, in a blank text, absent
 }
 
-// parse reads a text, and checks the kinds of the values that are looked at.
+// parse parses a text and checks the kinds of the values that this package reads.
 func parse(text []byte, v engine.Version) (file, error) {
 	f := file{text: text}
-	if rest, ok := bytes.CutPrefix(text, []byte(mark)); ok {
+	if rest, ok := bytes.CutPrefix(text, []byte(byteOrderMark)); ok {
 		if v.Before(23, 0) {
-			return f, &engine.SyntaxError{Line: 1, Column: 1, Err: errors.New("a byte order mark, which dockerd cannot read before 23.0")}
+			return f, &engine.SyntaxError{Line: 1, Column: 1, Err: errors.New("the file begins with a byte order mark, which dockerd before 23.0 cannot read")}
 		}
-		f.mark, f.text = mark, rest
+		f.mark, f.text = byteOrderMark, rest
 	}
 	if len(bytes.TrimSpace(f.text)) == 0 {
 		return f, nil
@@ -49,11 +49,11 @@ func parse(text []byte, v engine.Version) (file, error) {
 		return f, f.explain(err)
 	}
 	f.root = tree.Root()
-	return f, f.check()
+	return f, f.checkKinds()
 }
 
-// at is an error at an offset of the text.
-func (f file) at(offset int, err error) error {
+// errorAt is an error with the position of an offset of the text.
+func (f file) errorAt(offset int, err error) error {
 	line, column := engine.Position(f.text, offset)
 	if line == 1 {
 		column += len(f.mark)
@@ -61,25 +61,25 @@ func (f file) at(offset int, err error) error {
 	return &engine.SyntaxError{Line: line, Column: column, Err: err}
 }
 
-// want checks that a value is of a kind, null or not there.
-func (f file) want(v jsontree.Value, kind jsontree.Kind, name string) error {
+// checkKind fails unless a value has a kind, is null or is absent.
+func (f file) checkKind(v jsontree.Value, kind jsontree.Kind, name string) error {
 	if k := v.Kind(); k == kind || k == jsontree.Null || k == jsontree.Absent {
 		return nil
 	}
 	start, _ := v.Span()
-	return f.at(start, fmt.Errorf("%s is %v, where dockerd expects %v", name, v.Kind(), kind))
+	return f.errorAt(start, fmt.Errorf("%s is %v, where dockerd expects %v", name, v.Kind(), kind))
 }
 
-func (f file) check() error {
-	if err := f.want(f.root, jsontree.Object, "the whole"); err != nil {
+func (f file) checkKinds() error {
+	if err := f.checkKind(f.root, jsontree.Object, "the file"); err != nil {
 		return err
 	}
 	for _, err := range []error{
-		f.want(f.root.At(runtimesKey), jsontree.Object, runtimesKey),
-		f.want(f.root.At(defaultKey), jsontree.String, defaultKey),
-		f.want(f.root.At(featuresKey), jsontree.Object, featuresKey),
-		f.want(f.root.At(featuresKey, cdiKey), jsontree.Bool, featuresKey+"."+cdiKey),
-		f.wantStrings(dirsKey), f.wantStrings(execKey), f.checkRuntimes(),
+		f.checkKind(f.root.At(runtimesKey), jsontree.Object, runtimesKey),
+		f.checkKind(f.root.At(defaultKey), jsontree.String, defaultKey),
+		f.checkKind(f.root.At(featuresKey), jsontree.Object, featuresKey),
+		f.checkKind(f.root.At(featuresKey, cdiKey), jsontree.Bool, featuresKey+"."+cdiKey),
+		f.checkStrings(dirsKey), f.checkStrings(execKey), f.checkRuntimes(),
 	} {
 		if err != nil {
 			return err
@@ -88,13 +88,13 @@ func (f file) check() error {
 	return nil
 }
 
-func (f file) wantStrings(name string) error {
+func (f file) checkStrings(name string) error {
 	list := f.root.At(name)
-	if err := f.want(list, jsontree.Array, name); err != nil {
+	if err := f.checkKind(list, jsontree.Array, name); err != nil {
 		return err
 	}
 	for e := range list.Elements() {
-		if err := f.want(e, jsontree.String, "an element of "+name); err != nil {
+		if err := f.checkKind(e, jsontree.String, "an element of "+name); err != nil {
 			return err
 		}
 	}
@@ -103,21 +103,21 @@ func (f file) wantStrings(name string) error {
 
 func (f file) checkRuntimes() error {
 	for name, entry := range f.root.At(runtimesKey).Members() {
-		if err := f.want(entry, jsontree.Object, fmt.Sprintf("the runtime %q", name.Text())); err != nil {
+		if err := f.checkKind(entry, jsontree.Object, fmt.Sprintf("the runtime %q", name.Text())); err != nil {
 			return err
 		}
 		seen := map[string]string{}
 		for key, v := range entry.Members() {
-			folded := fold(key.Text())
+			folded := canonicalKey(key.Text())
 			if folded != pathKey && folded != typeKey {
 				continue
 			}
-			if err := f.want(v, jsontree.String, fmt.Sprintf("%s of the runtime %q", key.Text(), name.Text())); err != nil {
+			if err := f.checkKind(v, jsontree.String, fmt.Sprintf("%s of the runtime %q", key.Text(), name.Text())); err != nil {
 				return err
 			}
 			start, _ := key.Span()
 			if other, twice := seen[folded]; twice {
-				return f.at(start, fmt.Errorf("%q and %q are the same key to dockerd", other, key.Text()))
+				return f.errorAt(start, fmt.Errorf("%q and %q are the same key to dockerd", other, key.Text()))
 			}
 			seen[folded] = key.Text()
 		}
@@ -125,9 +125,9 @@ func (f file) checkRuntimes() error {
 	return nil
 }
 
-// fold returns the key of a runtime that dockerd reads a name as: there it does
-// not care about case.
-func fold(name string) string {
+// canonicalKey returns the key of a runtime that dockerd takes a name for: it ignores
+// case there.
+func canonicalKey(name string) string {
 	for _, key := range []string{pathKey, typeKey} {
 		if strings.EqualFold(name, key) {
 			return key
@@ -136,10 +136,10 @@ func fold(name string) string {
 	return name
 }
 
-// of returns the value of a runtime's key, and the key as it is written.
-func of(entry jsontree.Value, key string) (name string, v jsontree.Value) {
+// valueOf returns the value of a runtime's key, and the key as the file spells it.
+func valueOf(entry jsontree.Value, key string) (name string, v jsontree.Value) {
 	for name, v := range entry.Members() {
-		if fold(name.Text()) == key {
+		if canonicalKey(name.Text()) == key {
 			return name.Text(), v
 		}
 	}

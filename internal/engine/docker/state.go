@@ -7,8 +7,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// driver begins the option of dockerd that says who manages cgroups.
-const driver = "native.cgroupdriver="
+// cgroupDriver begins the option of dockerd that names the manager of cgroups.
+const cgroupDriver = "native.cgroupdriver="
 
 func (f file) state() engine.State {
 	s := engine.State{
@@ -18,11 +18,11 @@ func (f file) state() engine.State {
 		SpecDirs: f.dirs(),
 	}
 	for name, entry := range f.root.At(runtimesKey).Members() {
-		_, path := of(entry, pathKey)
+		_, path := valueOf(entry, pathKey)
 		s.Runtimes[name.Text()] = path.Text()
 	}
 	for e := range f.root.At(execKey).Elements() {
-		if who, ok := strings.CutPrefix(e.Text(), driver); ok {
+		if who, ok := strings.CutPrefix(e.Text(), cgroupDriver); ok {
 			s.Systemd = engine.Off
 			if who == "systemd" {
 				s.Systemd = engine.On
@@ -32,7 +32,7 @@ func (f file) state() engine.State {
 	return s
 }
 
-// cdi is the switch; null counts as false to dockerd, as it does to every bool.
+// cdi is the switch; dockerd reads null as false.
 func (f file) cdi() engine.Switch {
 	switch v := f.root.At(featuresKey, cdiKey); {
 	case v.Kind() == jsontree.Absent:
@@ -43,8 +43,8 @@ func (f file) cdi() engine.Switch {
 	return engine.Off
 }
 
-// dirs are the directories; one that is empty and alone stands for those that
-// dockerd knows.
+// dirs are the directories of CDI specs. For dockerd a list with one empty string means
+// its defaults.
 func (f file) dirs() []string {
 	var dirs []string
 	for e := range f.root.At(dirsKey).Elements() {

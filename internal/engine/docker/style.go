@@ -7,10 +7,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// none is the indentation of what does not stand on a line of its own.
-const none = "\x00"
+// inline is the indentation of text that has no line of its own.
+const inline = "\x00"
 
-// style is how a text is laid out, as its first member shows it.
+// style is the layout of a text, taken from its first member.
 type style struct {
 	lines   bool   // a member has a line of its own
 	newline string // LF, or CR and LF
@@ -39,28 +39,28 @@ func (e *editor) style(root jsontree.Value) style {
 		}
 		return s
 	}
-	s.lines = true // nothing says otherwise
+	s.lines = true // an empty object shows no layout
 	return s
 }
 
-// member is the member names[0], with an object around the leaf for each further
-// name.
+// member is a member names[0] whose value is the leaf, inside an object for each
+// further name.
 func (s style) member(indent, leaf string, names []string) string {
 	return quote(names[0]) + s.colon + s.object(indent, leaf, names[1:])
 }
 
-// object is the leaf with an object around it for each name.
+// object is the leaf inside an object for each name.
 func (s style) object(indent, leaf string, names []string) string {
 	switch {
 	case len(names) == 0:
 		return leaf
-	case indent == none || !s.lines:
-		return "{" + s.member(none, leaf, names) + "}"
+	case indent == inline || !s.lines:
+		return "{" + s.member(inline, leaf, names) + "}"
 	}
 	return "{" + s.newline + indent + s.unit + s.member(indent+s.unit, leaf, names) + s.newline + indent + "}"
 }
 
-// indentAt is the indentation of the line that an offset is on.
+// indentAt is the indentation of an offset's line.
 func indentAt(text []byte, offset int) string {
 	line := text[bytes.LastIndexByte(text[:offset], '\n')+1:]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])

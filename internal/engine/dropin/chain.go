@@ -9,14 +9,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// File is a file at its path; a Text of nil is none.
+// File is a file's path and content; a nil Text means that it does not exist.
 type File struct {
 	Path string
 	Text []byte
 }
 
-// Chain is the files of a configuration in the order in which they are read: what a
-// later one says goes before what an earlier one does.
+// Chain is the files of a configuration in the order in which the engine reads them: a
+// later file overrides an earlier one.
 type Chain []layer
 
 type layer struct {
@@ -24,17 +24,17 @@ type layer struct {
 	doc  *toml.Document
 }
 
-// Setting is a value with the file that it comes from.
+// Setting is a value and the file that sets it.
 type Setting[T any] struct {
 	Value T
 	Path  string // empty if no file sets it
 }
 
-// Set reports whether a file sets it.
+// Set reports whether a file sets the value.
 func (s Setting[T]) Set() bool { return s.Path != "" }
 
-// Read parses the files that are there. One that is no TOML is an error that names
-// it and wraps an *engine.SyntaxError.
+// Read parses the files that exist. The error of one that is not TOML names it and
+// wraps an *engine.SyntaxError.
 func Read(files ...File) (Chain, error) {
 	var c Chain
 	for _, f := range files {
@@ -50,17 +50,19 @@ func Read(files ...File) (Chain, error) {
 	return c, nil
 }
 
-// Without is the chain as it would be if there were no file at a path.
+// Without is the chain without the file at a path.
 func (c Chain) Without(path string) Chain {
 	return slices.DeleteFunc(slices.Clone(c), func(l layer) bool { return l.path == path })
 }
 
-// Text returns the text at a path of keys.
-func (c Chain) Text(keys ...string) (Setting[string], error) { return last[string](c, "text", keys) }
+// Text returns the string at a path of keys.
+func (c Chain) Text(keys ...string) (Setting[string], error) {
+	return lastValue[string](c, "string", keys)
+}
 
-// Table returns the table at a path of keys as the last file has it that does.
+// Table returns the table at a path of keys in the last file that has one.
 func (c Chain) Table(keys ...string) (Setting[map[string]any], error) {
-	return last[map[string]any](c, "table", keys)
+	return lastValue[map[string]any](c, "table", keys)
 }
 
 // Names returns the keys of the tables at a path of keys in all files, sorted.
@@ -78,9 +80,9 @@ func (c Chain) Names(keys ...string) []string {
 	return slices.Compact(names)
 }
 
-// List returns the list of texts at a path of keys. In the manner of containers.conf
-// a list with an element {append = true} adds to the one before it, and so does,
-// from there on, every list that does not say false.
+// List returns the list of strings at a path of keys. As in containers.conf, an element
+// {append = true} makes a list add to that of the earlier files; so does every later
+// list without {append = false}.
 func (c Chain) List(keys ...string) (Setting[[]string], error) {
 	var list Setting[[]string]
 	appends := false
@@ -89,9 +91,9 @@ func (c Chain) List(keys ...string) (Setting[[]string], error) {
 		if !ok {
 			continue
 		}
-		texts, adds, ok := texts(v)
+		texts, adds, ok := stringsOf(v)
 		if !ok {
-			return Setting[[]string]{}, l.wrong("list of texts", keys)
+			return Setting[[]string]{}, l.kindError("list of strings", keys)
 		}
 		if adds != nil {
 			appends = *adds
@@ -104,13 +106,13 @@ func (c Chain) List(keys ...string) (Setting[[]string], error) {
 	return list, nil
 }
 
-// Appends reports whether a list that is read after these files adds to theirs unless
-// it says otherwise.
+// Appends reports whether a list in a later file would add to the lists of these files
+// by default.
 func (c Chain) Appends(keys ...string) bool {
 	appends := false
 	for _, l := range c {
 		if v, ok := l.doc.Get(keys...); ok {
-			if _, adds, ok := texts(v); ok && adds != nil {
+			if _, adds, ok := stringsOf(v); ok && adds != nil {
 				appends = *adds
 			}
 		}
@@ -118,9 +120,9 @@ func (c Chain) Appends(keys ...string) bool {
 	return appends
 }
 
-// Alone returns the list of texts at a path of keys as the last file has it that
-// does, whatever was before.
-func (c Chain) Alone(keys ...string) (Setting[[]string], error) {
+// LastList returns the list of strings at a path of keys in the last file that has one,
+// without those of earlier files.
+func (c Chain) LastList(keys ...string) (Setting[[]string], error) {
 	for i := range slices.Backward(c) {
 		if list, err := c[i : i+1].List(keys...); err != nil || list.Set() {
 			return list, err
@@ -129,8 +131,9 @@ func (c Chain) Alone(keys ...string) (Setting[[]string], error) {
 	return Setting[[]string]{}, nil
 }
 
-// texts are the texts in a list, and what it says of adding to another.
-func texts(v any) (list []string, adds *bool, ok bool) {
+// stringsOf returns the strings in a list, and what the list says about appending; ok
+// is whether the list has only such elements.
+func stringsOf(v any) (list []string, adds *bool, ok bool) {
 	elements, ok := v.([]any)
 	list = []string{}
 	for _, e := range elements {
@@ -147,7 +150,7 @@ func texts(v any) (list []string, adds *bool, ok bool) {
 	return list, adds, ok
 }
 
-func last[T any](c Chain, kind string, keys []string) (Setting[T], error) {
+func lastValue[T any](c Chain, kind string, keys []string) (Setting[T], error) {
 	for _, l := range slices.Backward(c) {
 		v, ok := l.doc.Get(keys...)
 		if !ok {
@@ -155,22 +158,22 @@ func last[T any](c Chain, kind string, keys []string) (Setting[T], error) {
 		}
 		value, ok := v.(T)
 		if !ok {
-			return Setting[T]{}, l.wrong(kind, keys)
+			return Setting[T]{}, l.kindError(kind, keys)
 		}
 		return Setting[T]{value, l.path}, nil
 	}
 	return Setting[T]{}, nil
 }
 
-// wrong is the error of a setting that is not of its kind, which the engine does
-// not read either.
-func (l layer) wrong(kind string, keys []string) error {
+// kindError is the error of a setting of the wrong kind, which the engine does not
+// accept either.
+func (l layer) kindError(kind string, keys []string) error {
 	line, column := l.doc.Position(keys...)
-	return fmt.Errorf("read %s: %w", l.path, &engine.SyntaxError{Line: line, Column: column, Err: fmt.Errorf("%s is no %s", toml.Key(keys...), kind)})
+	return fmt.Errorf("read %s: %w", l.path, &engine.SyntaxError{Line: line, Column: column, Err: fmt.Errorf("%s is not a %s", toml.Key(keys...), kind)})
 }
 
-// InOrder sorts files as a walk through their directory does: by the names on the
-// way, a directory's files in its place.
+// InOrder sorts files as a walk through their directory does: by the names on the path,
+// with a directory's files in the directory's place.
 func InOrder(files []File) []File {
 	return slices.SortedStableFunc(slices.Values(files), func(a, b File) int {
 		return slices.Compare(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"))

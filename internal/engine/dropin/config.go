@@ -22,17 +22,17 @@ func Open(d Dialect, base, dropIns []File) (Config, error) {
 		}
 	}
 	var err error
-	c.chain, err = c.with(c.own.Text)
+	c.chain, err = c.chainWith(c.own.Text)
 	return c, err
 }
 
-// with returns the configuration with another text for the toolkit's file.
-func (c Config) with(own []byte) (Chain, error) {
+// chainWith is the chain with another text for the toolkit's file.
+func (c Config) chainWith(own []byte) (Chain, error) {
 	files := c.base[:len(c.base):len(c.base)]
 	return Read(append(files, InOrder(With(c.dropIns, c.own.Path, own))...)...)
 }
 
-// State returns what the configuration says; its CDI is the dialect's business.
+// State returns what the configuration says, without CDI, which depends on the engine.
 func (c Config) State() (engine.State, error) {
 	d := c.dialect
 	s := engine.State{Runtimes: map[string]string{}}

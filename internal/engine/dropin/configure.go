@@ -8,9 +8,9 @@ import (
 )
 
 // Configure returns the change of the toolkit's file. It only adds: settings of an
-// earlier Setup stay until Remove. A setting that a later file overrides is an
-// *OverriddenError. A Hook adds the directory of the hook; the file of the hook is
-// the caller's.
+// earlier Setup stay until Remove. If a later file overrides a setting, the error is an
+// *OverriddenError. A Setup with a Hook adds the hook's directory; the caller writes
+// the hook's file.
 func (c Config) Configure(s engine.Setup) ([]engine.Change, error) {
 	// A value of the wrong kind in any file stops the engine.
 	if _, err := c.State(); err != nil {
@@ -32,7 +32,7 @@ func (c Config) Configure(s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(after, s); err != nil {
+	if err := c.checkResult(after, s); err != nil {
 		return nil, err
 	}
 	return engine.Changed(c.own.Path, c.own.Text, after), nil
@@ -51,7 +51,7 @@ func (c Config) addRuntime(others Chain, s engine.Setup, tree map[string]any) er
 	case s.Runtime == "" || have.Value == s.Runtime:
 		// Nothing to register, or another file has registered it.
 	case have.Set():
-		return fmt.Errorf("runtime %q: in %s it is %q; take that out, or another name", s.Name, have.Path, have.Value)
+		return fmt.Errorf("runtime %q: %s already defines it as %q; remove that, or use another name", s.Name, have.Path, have.Value)
 	default:
 		entry, err := c.dialect.NewRuntime(others, s)
 		if err != nil {
@@ -73,7 +73,7 @@ func (c Config) addSpecDirs(others Chain, s engine.Setup, tree map[string]any) e
 	}
 	want := s.SpecDirs
 	if s.CDI && len(want) == 0 && (!have.Set() || len(have.Value) == 0) {
-		want = Usual()
+		want = StandardDirs()
 	}
 	missing := Missing(have.Value, want)
 	if len(missing) == 0 {
@@ -102,9 +102,9 @@ func (c Config) addHookDir(others Chain, s engine.Setup, tree map[string]any) er
 	return nil
 }
 
-// check fails if a later file overrides a setting of the toolkit's file.
-func (c Config) check(after []byte, s engine.Setup) error {
-	chain, err := c.with(after)
+// checkResult fails if a later file overrides a setting of the toolkit's file.
+func (c Config) checkResult(after []byte, s engine.Setup) error {
+	chain, err := c.chainWith(after)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@ package dropin
 
 import "github.com/metax-ctk/container-toolkit/internal/engine"
 
-// Keys that all engines share, below the table of the dialect.
+// Keys that all engines have, below the table of the dialect.
 const (
 	runtimesKey = "runtimes"
 	dirsKey     = "cdi_spec_dirs"
@@ -10,22 +10,22 @@ const (
 	managerKey  = "cgroup_manager"
 )
 
-// Dialect says what one engine calls its settings and where it differs from others.
+// Dialect names one engine's settings and where it differs from other engines.
 type Dialect struct {
-	// Engine is the name for metax-ctk runtime configure --engine.
+	// Engine is the engine's name for metax-ctk runtime configure --engine.
 	Engine string
-	// Path is where the toolkit's file is.
+	// Path is the path of the toolkit's file.
 	Path string
 	// Table is the path of the table that holds all settings.
 	Table []string
 	// Default is the key of the default runtime.
 	Default string
-	// HookDir is the directory of the toolkit's hook. HookDirs are those that the
-	// engine reads if no file names any.
+	// HookDir is the directory of the toolkit's hook. HookDirs are the directories that
+	// the engine reads if no file names any.
 	HookDir  string
 	HookDirs []string
-	// Runtime returns the path of a runtime, "" if it has none of its own. It is Set
-	// if a file has the runtime.
+	// Runtime returns the path of a runtime, "" if the file gives none. It is Set if a
+	// file has the runtime.
 	Runtime func(c Chain, name string) (Setting[string], error)
 	// NewRuntime returns the value that registers the runtime of a Setup. A name that
 	// the engine reserves is an error.
@@ -33,8 +33,9 @@ type Dialect struct {
 	// NoRuntime returns the error of a default runtime that no file has; nil if the
 	// engine knows the name without a file.
 	NoRuntime func(name string) error
-	// SpecDirs returns the directories of CDI specs that the engine reads, given
-	// those that its files name. They are Set only if the engine heeds the files.
+	// SpecDirs returns the directories of CDI specs that the engine reads, given those
+	// that its files name. They are Set only if this version of the engine reads the
+	// setting.
 	SpecDirs func(named Setting[[]string]) Setting[[]string]
 	// CheckSpecDir returns an error if no setting can add a directory of CDI specs.
 	CheckSpecDir func(dir string) error

@@ -5,15 +5,12 @@ import (
 	"strings"
 )
 
-// usual are the directories in which engines look for CDI specs.
-var usual = []string{"/etc/cdi", "/var/run/cdi"}
+// StandardDirs returns the directories in which engines look for CDI specs by default,
+// in ascending priority.
+func StandardDirs() []string { return []string{"/etc/cdi", "/var/run/cdi"} }
 
-// Usual returns the directories in which engines look for CDI specs unless they
-// are told otherwise, in ascending priority.
-func Usual() []string { return slices.Clone(usual) }
-
-// Merge returns have with the directories of want that are missing in it, each
-// before the next one of want that is there, so that the priorities stay.
+// Merge returns have with the missing directories of want. Each comes before the next
+// one of want that is there, so that the priorities stay.
 func Merge(have, want []string) []string {
 	merged := slices.Clone(have)
 	for i, dir := range want {
@@ -29,19 +26,19 @@ func Merge(have, want []string) []string {
 	return merged
 }
 
-// Missing returns the directories of want that are not in have. /run is where
-// /var/run leads.
+// Missing returns the directories of want that are not in have. /var/run is a link to
+// /run, so both names count as one.
 func Missing(have, want []string) []string {
 	var missing []string
 	for _, dir := range want {
-		if !slices.ContainsFunc(have, func(h string) bool { return place(h) == place(dir) }) {
+		if !slices.ContainsFunc(have, func(h string) bool { return resolved(h) == resolved(dir) }) {
 			missing = append(missing, dir)
 		}
 	}
 	return missing
 }
 
-func place(dir string) string {
+func resolved(dir string) string {
 	dir = strings.TrimRight(dir, "/")
 	if rest, ok := strings.CutPrefix(dir, "/var/run/"); ok {
 		return "/run/" + rest

@@ -3,6 +3,6 @@
 // belongs to the toolkit. That file begins with engine.Marker; settings that somebody
 // else writes into it stay.
 //
-// A Dialect says what one engine calls its settings and where it differs from the
-// others; the packages crio and podman have one each. No file is touched here.
+// A Dialect names one engine's settings and where it differs from other engines; the
+// packages crio and podman have one each. This package touches no file.
 package dropin

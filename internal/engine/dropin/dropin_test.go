@@ -46,7 +46,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// Podman 5.8 has been seen to read lists like this.
+// TestList has lists that Podman 5.8 reads this way.
 func TestList(t *testing.T) {
 	for _, tc := range []struct {
 		texts   []string
@@ -70,20 +70,20 @@ func TestList(t *testing.T) {
 			t.Errorf("%q: appends is not %v", tc.texts, tc.appends)
 		}
 	}
-	alone, err := chain(t, "l=['1',{append=true}]", "l=['2']").Alone("l")
+	alone, err := chain(t, "l=['1',{append=true}]", "l=['2']").LastList("l")
 	if d := cmp.Diff(dropin.Setting[[]string]{Value: []string{"2"}, Path: "b"}, alone); err != nil || d != "" {
 		t.Errorf("%v\n%s", err, d)
 	}
 }
 
-func TestWrong(t *testing.T) {
+func TestKindErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"\n  l = 3":             "read a: line 2, column 3: l is no list of texts",
-		"l = [3]":               "read a: line 1, column 1: l is no list of texts",
-		"l = [{append = 1}]":    "read a: line 1, column 1: l is no list of texts",
-		"l = [{a=1}]":           "read a: line 1, column 1: l is no list of texts",
-		"l = ['a', {a=true}]":   "read a: line 1, column 1: l is no list of texts",
-		"l = [{append=true},3]": "read a: line 1, column 1: l is no list of texts",
+		"\n  l = 3":             "read a: line 2, column 3: l is not a list of strings",
+		"l = [3]":               "read a: line 1, column 1: l is not a list of strings",
+		"l = [{append = 1}]":    "read a: line 1, column 1: l is not a list of strings",
+		"l = [{a=1}]":           "read a: line 1, column 1: l is not a list of strings",
+		"l = ['a', {a=true}]":   "read a: line 1, column 1: l is not a list of strings",
+		"l = [{append=true},3]": "read a: line 1, column 1: l is not a list of strings",
 	} {
 		_, err := chain(t, text).List("l")
 		var syntax *engine.SyntaxError
@@ -91,7 +91,7 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := chain(t, "l = 3").Text("l"); err == nil || !strings.Contains(err.Error(), "l is no text") {
+	if _, err := chain(t, "l = 3").Text("l"); err == nil || !strings.Contains(err.Error(), "l is not a string") {
 		t.Error(err)
 	}
 	_, err := dropin.Read(dropin.File{Path: "/x", Text: []byte("a\n")})
@@ -161,7 +161,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-func TestTake(t *testing.T) {
+func TestRemove(t *testing.T) {
 	paths := [][]string{{"x", "a"}, {"x", "t"}, {"none"}}
 	for text, want := range map[string]string{
 		header + "[x]\na=1\nb=2\n[x.t]\nc=1\n":           header + "[x]\nb=2\n",
@@ -172,7 +172,7 @@ func TestTake(t *testing.T) {
 		"# Written by somebody\nx.a=1\n[x.t]\nc=1":       "# Written by somebody\nx.a=1\n[x.t]\nc=1",
 		"\xef\xbb\xbf" + header + "\r\nx.a=1\r\ny=1\r\n": "\xef\xbb\xbf" + header + "\r\ny=1\r\n",
 	} {
-		got, err := own(text).Take(paths...)
+		got, err := own(text).Remove(paths...)
 		if d := cmp.Diff(want, string(got)); err != nil || d != "" || (want == "") != (got == nil) {
 			t.Errorf("%q: %v\n%s", text, err, d)
 		}

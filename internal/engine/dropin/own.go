@@ -13,11 +13,11 @@ import (
 // Own is the file of a chain that belongs to the toolkit.
 type Own struct {
 	File
-	// Engine is the name of the engine, for the file's first line.
+	// Engine is the engine's name, for the file's first line.
 	Engine string
 }
 
-// Check fails with engine.ErrForeign if there is a file that is somebody else's.
+// Check fails with engine.ErrForeign if somebody else wrote the file.
 func (o Own) Check() error {
 	first, _, _ := bytes.Cut(bytes.TrimPrefix(o.Text, []byte("\xef\xbb\xbf")), []byte("\n"))
 	if o.Text != nil && !bytes.HasPrefix(first, []byte("# "+engine.Marker)) {
@@ -26,9 +26,8 @@ func (o Own) Check() error {
 	return nil
 }
 
-// Add returns the text of the file with the settings of a tree, and what was there
-// before. A file that says all of it already stays as it is; so does none, if the
-// tree is empty.
+// Add returns the text of the file with the settings of a tree added. It does not
+// change a file that has them already, and makes none for an empty tree.
 func (o Own) Add(tree map[string]any) ([]byte, error) {
 	if err := o.Check(); err != nil || len(tree) == 0 {
 		return o.Text, err
@@ -47,9 +46,9 @@ func (o Own) Add(tree map[string]any) ([]byte, error) {
 	return doc.Bytes(), nil
 }
 
-// Take returns the text of the file without the settings at some paths; nil if
-// nothing is left. A file that is somebody else's stays.
-func (o Own) Take(paths ...[]string) ([]byte, error) {
+// Remove returns the text of the file without the settings at some paths; nil if
+// nothing is left. It does not change a file that somebody else wrote.
+func (o Own) Remove(paths ...[]string) ([]byte, error) {
 	if o.Text == nil || o.Check() != nil {
 		return o.Text, nil
 	}
@@ -61,7 +60,7 @@ func (o Own) Take(paths ...[]string) ([]byte, error) {
 		if _, ok := doc.Get(keys...); !ok {
 			continue
 		}
-		// Nor is a table left that has nothing in it now.
+		// Tables that become empty go also.
 		for n := len(keys); n > 0; n-- {
 			if v, _ := doc.Get(keys[:n]...); n < len(keys) {
 				if table, _ := v.(map[string]any); len(table) > 0 {
@@ -73,23 +72,23 @@ func (o Own) Take(paths ...[]string) ([]byte, error) {
 			}
 		}
 	}
-	if empty(doc.Tree()) {
+	if hasNoSettings(doc.Tree()) {
 		return nil, nil
 	}
 	return doc.Bytes(), nil
 }
 
-// empty reports whether a tree has no settings, be there tables or none.
-func empty(tree map[string]any) bool {
+// hasNoSettings reports whether a tree has nothing but empty tables.
+func hasNoSettings(tree map[string]any) bool {
 	for _, v := range tree {
-		if table, ok := v.(map[string]any); !ok || !empty(table) {
+		if table, ok := v.(map[string]any); !ok || !hasNoSettings(table) {
 			return false
 		}
 	}
 	return true
 }
 
-// With is the chain's files with another text for one of them, in their places.
+// With returns the files with another text for the one at a path.
 func With(files []File, path string, text []byte) []File {
 	after := slices.Clone(files)
 	for i := range after {

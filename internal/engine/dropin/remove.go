@@ -2,9 +2,9 @@ package dropin
 
 import "github.com/metax-ctk/container-toolkit/internal/engine"
 
-// Remove returns the change of the toolkit's file that takes out what Configure adds
-// and every metax-runtime there, whatever its name. It is a *NeededError if the
-// engine would then not find its default runtime.
+// Remove returns the change of the toolkit's file that removes what Configure adds and
+// every metax-runtime there, under any name. The error is a *NeededError if the engine
+// would then not find its default runtime.
 func (c Config) Remove(s engine.Setup) ([]engine.Change, error) {
 	d := c.dialect
 	ours, err := Read(c.own.File)
@@ -21,7 +21,7 @@ func (c Config) Remove(s engine.Setup) ([]engine.Change, error) {
 			gone = append(gone, d.key(runtimesKey, name))
 		}
 	}
-	after, err := c.own.Take(gone...)
+	after, err := c.own.Remove(gone...)
 	if err != nil {
 		return nil, err
 	}
@@ -31,11 +31,11 @@ func (c Config) Remove(s engine.Setup) ([]engine.Change, error) {
 	return engine.Changed(c.own.Path, c.own.Text, after), nil
 }
 
-// checkDefault fails if the engine finds its default runtime now and would not with
+// checkDefault fails if the engine finds its default runtime now, but would not with
 // another text for the toolkit's file.
 func (c Config) checkDefault(after []byte) error {
 	d := c.dialect
-	chain, err := c.with(after)
+	chain, err := c.chainWith(after)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package hookfile holds the files by which Podman and CRI-O learn of metax-hook
-// (hooks.d, schema 1.0.0): what stands in one, and which are ours. They are JSON,
-// which has no comments; a file is ours if its name is and it runs a metax-hook.
+// Package hookfile makes and recognises the files by which Podman and CRI-O run
+// metax-hook (hooks.d, schema 1.0.0). They are JSON, which has no comments, so the
+// toolkit recognises its files by name and by the program that they run.
 //
-// Where engines look for them is the business of the editors.
+// The editors know in which directories the engines look for them.
 package hookfile

@@ -9,17 +9,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// Stage is when the hook runs.
+// Stage is the point of a container's start at which the hook runs.
 type Stage string
 
-// The stages. Precreate is Podman's alone: CRI-O does not start if a directory that
-// it reads has a hook of a stage that it does not know.
+// The stages. Precreate is only for Podman: CRI-O does not start if a directory that it
+// reads has a hook of a stage that it does not know.
 const (
 	Precreate Stage = "precreate"
 	Prestart  Stage = "prestart"
 )
 
-// Name is the name of the file of a stage; it says which engines have the stage.
+// Name is the file's name, which lists the engines that have the stage.
 func (s Stage) Name() string {
 	if s == Precreate {
 		return "metax-precreate-podman.json"
@@ -27,7 +27,7 @@ func (s Stage) Name() string {
 	return "metax-prestart-podman-crio.json"
 }
 
-// Text is the file of a stage for the metax-hook at a path.
+// Text is the content of the file of a stage that runs the metax-hook at a path.
 func Text(stage Stage, hook string) []byte {
 	return fmt.Appendf(nil, `{
   "version": "1.0.0",
@@ -47,15 +47,15 @@ func Text(stage Stage, hook string) []byte {
 `, jsontree.AppendString(nil, hook), stage)
 }
 
-// Ours reports whether a file is what some version of the toolkit writes.
+// Ours reports whether some version of the toolkit wrote a file.
 func Ours(text []byte) bool {
 	tree, err := jsontree.Parse(text)
 	return err == nil && path.Base(tree.Root().At("hook", "path").Text()) == "metax-hook"
 }
 
-// Put is what becomes of a file that shall have a text, or that shall go if the
-// text is nil. The error wraps engine.ErrForeign if it is somebody else's; one that
-// shall go stays then.
+// Put returns the change that gives a file a text, or deletes it if the text is nil. If
+// somebody else wrote the file, it stays: writing fails with an error that wraps
+// engine.ErrForeign, deleting does nothing.
 func Put(f dropin.File, text []byte) ([]engine.Change, error) {
 	switch {
 	case f.Text == nil || Ours(f.Text):

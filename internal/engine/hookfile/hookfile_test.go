@@ -13,7 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// What is written is what the package brings.
+// TestText compares Text with the files that the package installs.
 func TestText(t *testing.T) {
 	for _, stage := range []hookfile.Stage{hookfile.Precreate, hookfile.Prestart} {
 		want, err := os.ReadFile("../../../packaging/hooks.d/" + stage.Name())

@@ -8,7 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
 )
 
-// builtin are runtimes that Podman knows without a setting.
+// builtin are the runtimes that Podman knows without a setting.
 var builtin = []string{"crun", "crun-vm", "crun-wasm", "kata", "krun", "ocijail", "runc", "runj", "runsc", "youki"}
 
 func dialect(v engine.Version) dropin.Dialect {
@@ -18,7 +18,7 @@ func dialect(v engine.Version) dropin.Dialect {
 		Runtime: runtimePath,
 		NewRuntime: func(_ dropin.Chain, s engine.Setup) (any, error) {
 			if slices.Contains(builtin, s.Name) {
-				return nil, fmt.Errorf("runtime %q: Podman knows one of this name; take another", s.Name)
+				return nil, fmt.Errorf("runtime %q: Podman has a built-in runtime of this name; use another", s.Name)
 			}
 			return []string{s.Runtime}, nil
 		},
@@ -26,12 +26,12 @@ func dialect(v engine.Version) dropin.Dialect {
 			if slices.Contains(builtin, name) {
 				return nil
 			}
-			return fmt.Errorf("runtime %q: Podman would not find it", name)
+			return fmt.Errorf("runtime %q: there is no such runtime", name)
 		},
 		SpecDirs: func(named dropin.Setting[[]string]) dropin.Setting[[]string] { return specDirs(v, named) },
 		CheckSpecDir: func(dir string) error {
-			if !heedsSpecDirs(v) {
-				return fmt.Errorf("podman %s looks for CDI specs in the usual directories alone, not in %q: 5.5 is the first that can be told", v, dir)
+			if !readsSpecDirs(v) {
+				return fmt.Errorf("podman %s reads CDI specs only from /etc/cdi and /var/run/cdi, not from %q: the directories can be set since 5.5", v, dir)
 			}
 			return nil
 		},
@@ -40,10 +40,10 @@ func dialect(v engine.Version) dropin.Dialect {
 
 // specDirs returns the directories of CDI specs that Podman reads.
 func specDirs(v engine.Version, named dropin.Setting[[]string]) dropin.Setting[[]string] {
-	if named.Set() && heedsSpecDirs(v) {
+	if named.Set() && readsSpecDirs(v) {
 		return named
 	}
-	dirs := dropin.Usual()
+	dirs := dropin.StandardDirs()
 	// The first version with the setting has only the first directory by default.
 	if v.AtLeast(5, 5) && v.Before(5, 6) {
 		dirs = dirs[:1]
@@ -51,12 +51,12 @@ func specDirs(v engine.Version, named dropin.Setting[[]string]) dropin.Setting[[
 	return dropin.Setting[[]string]{Value: dirs}
 }
 
-// heedsSpecDirs reports whether Podman has the setting of the directories.
-func heedsSpecDirs(v engine.Version) bool { return !v.Before(5, 5) }
+// readsSpecDirs reports whether this version has a setting for the directories.
+func readsSpecDirs(v engine.Version) bool { return !v.Before(5, 5) }
 
 // runtimePath returns the first path of a runtime.
 func runtimePath(c dropin.Chain, name string) (dropin.Setting[string], error) {
-	paths, err := c.Alone("engine", "runtimes", name)
+	paths, err := c.LastList("engine", "runtimes", name)
 	if err != nil || len(paths.Value) == 0 {
 		return dropin.Setting[string]{Path: paths.Path}, err
 	}

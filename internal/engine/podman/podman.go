@@ -21,15 +21,14 @@ const (
 	VendorHookDir = "/usr/share/containers/oci/hooks.d"
 )
 
-// Input is Podman's files as they are.
+// Input is Podman's files before an edit.
 type Input struct {
 	Vendor, Main dropin.File
-	// DropIns are all files in containers.conf.d, the toolkit's among them if it is
-	// there.
+	// DropIns are all files in containers.conf.d, with the toolkit's file if it exists.
 	DropIns []dropin.File
-	// Hooks are the files in HookDir, at least those with names of the toolkit's.
+	// Hooks are the files in HookDir, at least those with the toolkit's names.
 	Hooks []dropin.File
-	// CRIO reports whether CRI-O reads HookDir on this machine.
+	// CRIO is whether CRI-O reads HookDir on this machine.
 	CRIO    bool
 	Version engine.Version
 }
@@ -58,13 +57,13 @@ func Read(in Input) (engine.State, error) {
 	return s, nil
 }
 
-// HookIsSafe reports whether Configure adds the hook. Podman 4 gives a container the
-// annotations of its image too, so that the author of an image could take GPUs; an
+// HookIsSafe reports whether Configure adds the hook. Podman 4 also gives a container
+// the annotations of its image, so that the author of an image could request GPUs; an
 // unknown version may be a Podman 4.
 func HookIsSafe(v engine.Version) bool { return v.AtLeast(5, 0) }
 
 // Configure sets Podman up. It only adds: settings of an earlier Setup stay until
-// Remove. A setting that another file overrides is an error that names that file.
+// Remove. The error names the file if another file overrides a setting.
 func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if !HookIsSafe(in.Version) {
 		s.Hook = ""
@@ -77,7 +76,7 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if err != nil || s.Hook == "" {
 		return changes, err
 	}
-	// CRI-O may be new on this machine: the file of one stage replaces the other's.
+	// CRI-O may have been installed since: the file of one stage replaces the other's.
 	use, other := hookfile.Precreate, hookfile.Prestart
 	if in.CRIO {
 		use, other = other, use
@@ -91,7 +90,7 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	return append(changes, hook...), err
 }
 
-// Remove takes out what Configure adds.
+// Remove removes what Configure adds.
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	c, err := in.open()
 	if err != nil {

@@ -118,8 +118,7 @@ func stage(t *testing.T, root string, in podman.Input, args ...string) map[strin
 	return wrote
 }
 
-// A real Podman does with the files that we write what they are meant for, and
-// nothing of it when they are gone.
+// TestReal runs a real Podman with the files that we write, and without them.
 func TestReal(t *testing.T) {
 	for _, root := range roots(t) {
 		t.Run(filepath.Base(root), func(t *testing.T) {

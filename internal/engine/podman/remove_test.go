@@ -15,7 +15,7 @@ func drop(name, text string) dropin.File {
 	return dropin.File{Path: podman.DropInDir + "/" + name, Text: []byte(text)}
 }
 
-// Our runtimes go, by whatever name, and nothing else.
+// TestRemove removes our runtimes under any name, and nothing else.
 func TestRemove(t *testing.T) {
 	own := "# " + engine.Marker + "\n\n[engine]\nlog_level = 'info'\nruntime = 'old'\n" +
 		"[engine.runtimes]\nold = ['/usr/local/bin/metax-runtime']\n" +
@@ -32,8 +32,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// A runtime that somebody else's file makes the default one cannot be taken away:
-// the engine would not find it.
+// TestRemoveNeeded: a runtime cannot be removed while somebody else's file makes it the
+// default one, because the engine would not find it.
 func TestRemoveNeeded(t *testing.T) {
 	s := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", Default: true}
 	changes, err := podman.Configure(podman.Input{}, s)
