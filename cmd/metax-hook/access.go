@@ -7,7 +7,7 @@ import (
 
 	"github.com/moby/sys/userns"
 
-	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
+	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
@@ -18,7 +18,7 @@ var errClosed = errors.New("the container's user may not open it")
 // mayOpen fails if the container's process could not open a node: it would start
 // and find the GPU closed, and a hook cannot give it a group. Without privilege
 // over the machine, ids say too little, so that it is a warning.
-func (j *job) mayOpen(list gifts, process *graft.Process, user oci.User) error {
+func (j *job) mayOpen(list gifts, process *mount.Process, user oci.User) error {
 	uids, err := process.UIDs()
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (j *job) mayOpen(list gifts, process *graft.Process, user oci.User) error {
 }
 
 // access reports whether a node may be opened, by its permission bits.
-func access(d hostfs.Device, readOnly bool, user oci.User, uids, gids graft.IDs) error {
+func access(d hostfs.Device, readOnly bool, user oci.User, uids, gids mount.IDs) error {
 	need := uint32(6)
 	if readOnly {
 		need = 4

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
+	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
 func TestAccess(t *testing.T) {
-	ids := func(text string) graft.IDs {
-		m, err := graft.ParseIDs([]byte(text))
+	ids := func(text string) mount.IDs {
+		m, err := mount.ParseIDs([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +24,7 @@ func TestAccess(t *testing.T) {
 		device   hostfs.Device
 		readOnly bool
 		user     oci.User
-		ids      graft.IDs
+		ids      mount.IDs
 		says     string // empty: it may be opened
 	}{
 		"root":                          {video(0o600), false, oci.User{}, whole, ""},

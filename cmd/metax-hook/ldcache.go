@@ -53,7 +53,7 @@ func execute(p ldcache.Program) error {
 	}
 	handle := os.NewFile(uintptr(pidfd), "pidfd") // nil if the kernel gave none
 	defer handle.Close()
-	deadline := time.AfterFunc(p.Within, func() {
+	deadline := time.AfterFunc(p.Timeout, func() {
 		// By its handle, so that no other process of that number is meant.
 		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // gone is fine
 	})
@@ -69,7 +69,7 @@ func execute(p ldcache.Program) error {
 	case err != nil:
 		return fmt.Errorf("wait for %s: %w", p.Path, err)
 	case !inTime:
-		return fmt.Errorf("%w after %v", errLate, p.Within)
+		return fmt.Errorf("%w after %v", errLate, p.Timeout)
 	case status.Signaled():
 		return fmt.Errorf("it was killed by signal %d", status.Signal())
 	case status.ExitStatus() != 0:

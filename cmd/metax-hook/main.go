@@ -154,7 +154,7 @@ func (j *job) root() (*inroot.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := hook.Root(state.Bundle)
+	root, err := hook.OpenRoot(state.Bundle)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 	"github.com/metax-ctk/container-toolkit/internal/hook/devcgroup"
-	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
+	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
@@ -62,7 +62,7 @@ func runPrestart(j *job, options map[string][]string) error {
 
 // give brings what is wanted into the container whose process the state names.
 func (j *job) give(state *hook.State, rootfs string, wanted *wanted, config *oci.Config) error {
-	process, err := graft.Open(state.Pid)
+	process, err := mount.OpenProcess(state.Pid)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (j *job) give(state *hook.State, rootfs string, wanted *wanted, config *oci
 	if err := j.mayOpen(taken, process, config.User()); err != nil {
 		return err
 	}
-	err = process.Enter(rootfs, func(c *graft.Container) error {
+	err = process.Enter(rootfs, func(c *mount.Container) error {
 		for _, g := range taken {
 			if err := c.Mount(g.source, g.at); err != nil {
 				return err
@@ -101,7 +101,7 @@ func (j *job) give(state *hook.State, rootfs string, wanted *wanted, config *oci
 // allow widens the device cgroup. A container that is made in a user namespace,
 // without privilege over the machine, has none: nobody there could have set its
 // rules.
-func allow(process *graft.Process, id string, rules []devcgroup.Rule) error {
+func allow(process *mount.Process, id string, rules []devcgroup.Rule) error {
 	if userns.RunningInUserNS() {
 		return nil
 	}

@@ -46,7 +46,7 @@ var createSymlinks = action{
 			}
 		}
 		for _, l := range offers {
-			switch _, err := l.Offer(root); {
+			switch _, err := l.MakeIfAbsent(root); {
 			case errors.Is(err, fs.ErrExist):
 				taken.add(l, err)
 			case err != nil:

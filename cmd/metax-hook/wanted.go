@@ -14,7 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 	"github.com/metax-ctk/container-toolkit/internal/hook/devcgroup"
-	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
+	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
@@ -147,7 +147,7 @@ func ours(h *cdispecs.Hook) error {
 
 // gift is a file of the host, in hand, and where it goes.
 type gift struct {
-	source *graft.Source
+	source *mount.Source
 	at     string
 	node   *cdispecs.DeviceNode // nil for a mount
 }
@@ -162,7 +162,7 @@ func (w *wanted) take() (list gifts, err error) {
 			list.close()
 		}
 	}()
-	var kernel graft.Kernel
+	var kernel mount.Kernel
 	for _, node := range w.nodes {
 		source, err := kernel.Node(hostPath(node))
 		if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// Root opens the root of the container whose bundle this is: what root.path of
-// its config.json names, relative to the bundle or absolute. The bundle and the
-// root are directories and no links; config.json is a regular file. Something is
-// mounted on the root, as in the container's own mount namespace (otherwise
-// inroot.ErrNotMounted). In a user namespace that hides the bundle, the mounts tell.
-func Root(bundle string) (*inroot.Root, error) {
-	path, err := rootPath(bundle)
-	if hidden(err) {
-		return mounted()
+// OpenRoot opens the root of the container with this bundle: root.path of its
+// config.json, relative to the bundle or absolute. Bundle and root must be directories,
+// not links, and config.json a regular file. Something must be mounted on the root, as
+// in the container's own mount namespace (otherwise inroot.ErrNotMounted). In a user
+// namespace that may not read the bundle, OpenRoot finds the root in the mount table.
+func OpenRoot(bundle string) (*inroot.Root, error) {
+	path, err := configuredRoot(bundle)
+	if bundleHidden(err) {
+		return mountedRoot()
 	}
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func ReadConfig(bundle string) ([]byte, error) {
 	return data, nil
 }
 
-func rootPath(bundle string) (string, error) {
+func configuredRoot(bundle string) (string, error) {
 	data, err := ReadConfig(bundle)
 	if err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func rootPath(bundle string) (string, error) {
 	return Rootfs(bundle, config.Root().At("root", "path").Text())
 }
 
-// Rootfs is where a container's root is, by the root.path of its config.json: an
+// Rootfs returns the path of a container's root, given root.path of its config.json: an
 // absolute path, or one below the bundle.
 func Rootfs(bundle, path string) (string, error) {
 	switch {

@@ -16,14 +16,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
-// ErrNoRoot reports a mount namespace in which a container's root cannot be told.
+// ErrNoRoot reports a mount table that does not show which directory is a container's
+// root.
 var ErrNoRoot = errors.New("no container's root can be told from the mounts")
 
-// mounted opens the root of the container whose mount namespace this is, without
-// the bundle. A hook that a runtime runs in a user namespace may not read that:
-// it is the engine's, mode 0600. What it can do is not more than the container's
-// own root, so a wrong answer would harm the container alone.
-func mounted() (*inroot.Root, error) {
+// mountedRoot opens the root of the container in whose mount namespace this process is,
+// without the bundle. A hook that a runtime runs in a user namespace cannot read the
+// bundle: it belongs to the engine, with mode 0600. Such a hook can do no more than the
+// container's own root, so a wrong answer could harm only the container.
+func mountedRoot() (*inroot.Root, error) {
 	table, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, fmt.Errorf("find container's root: %w", err)
@@ -33,18 +34,18 @@ func mounted() (*inroot.Root, error) {
 	if err != nil {
 		cwd = ""
 	}
-	at, err := rootAmong(table, cwd)
+	at, err := findRoot(table, cwd)
 	if err != nil {
 		return nil, fmt.Errorf("find container's root: %w", err)
 	}
 	return inroot.Open(at)
 }
 
-// rootAmong returns the directory on which a file system is mounted that has a
-// /proc and a /dev of its own, but for our own root: that of a container which
-// has not been entered yet. Of several, the working directory decides, which
-// some runtimes make it.
-func rootAmong(table io.Reader, cwd string) (string, error) {
+// findRoot returns the directory on which a file system with its own /proc and /dev is
+// mounted, other than this process's root: that of a container that no process has
+// entered yet. If there are several, it is the working directory, which some runtimes
+// set to it.
+func findRoot(table io.Reader, cwd string) (string, error) {
 	mounts, err := mountinfo.GetMountsFromReader(table, nil)
 	if err != nil {
 		return "", fmt.Errorf("read the mount table: %w", err)
@@ -76,8 +77,8 @@ func rootAmong(table io.Reader, cwd string) (string, error) {
 	return "", fmt.Errorf("%w: it may be any of %s", ErrNoRoot, strings.Join(found, ", "))
 }
 
-// hidden reports whether an error is that of a bundle which this process may not
-// read for the reason that mounted is there.
-func hidden(err error) bool {
+// bundleHidden reports whether an error means that this process may not read the bundle
+// because it is in a user namespace; see mountedRoot.
+func bundleHidden(err error) bool {
 	return errors.Is(err, unix.EACCES) && userns.RunningInUserNS()
 }

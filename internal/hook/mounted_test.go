@@ -42,7 +42,7 @@ func TestRootAmong(t *testing.T) {
 		{"no table", "x\n", "", "", "read the mount table"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := rootAmong(strings.NewReader(tc.table), tc.cwd)
+			got, err := findRoot(strings.NewReader(tc.table), tc.cwd)
 			if got != tc.want || (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%q, %v; want %q, %q", got, err, tc.want, tc.says)
 			}

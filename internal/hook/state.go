@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// MaxState is the size in bytes beyond which a state is refused; real ones
-	// have a few hundred, and annotations may add some thousands.
+	// MaxState is the largest state accepted, in bytes. Real ones have a few hundred
+	// bytes, and annotations may add some thousands.
 	MaxState = 1 << 20
-	// Patience is how long a runtime may take to send it.
+	// Patience is how long a runtime may take to send the state.
 	Patience = 5 * time.Second
 )
 
-// State is what a hook is told of its container (OCI runtime spec, "State"). The
-// process id is whatever the runtime says, and may be 0 or one of another
-// namespace.
+// State is what a runtime tells a hook about the container (OCI runtime spec, "State").
+// The process id is what the runtime sent; it may be 0 or belong to another namespace.
 type State struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`
@@ -39,7 +38,7 @@ func ReadState(in io.Reader) (*State, error) {
 	return ParseState(data)
 }
 
-// ParseState reads a state; unknown fields are ignored.
+// ParseState parses a state; it ignores unknown fields.
 func ParseState(data []byte) (*State, error) {
 	var s State
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -59,4 +58,40 @@ func checkPath(path string) error {
 		return errPath
 	}
 	return nil
+}
+
+var (
+	// ErrTooLarge reports an input that exceeds its limit.
+	ErrTooLarge = errors.New("more than a runtime sends")
+	// ErrNoEnd reports an input that did not end in time.
+	ErrNoEnd = errors.New("the end of the input does not come")
+)
+
+// ReadInput reads what the runtime writes to standard input, at most limit bytes, until
+// its end and within the given time. After an error a read may still be running, so the
+// process must end.
+func ReadInput(in io.Reader, limit int64, within time.Duration) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(in, limit+1))
+		done <- result{data, err}
+	}()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		switch {
+		case r.err != nil:
+			return nil, fmt.Errorf("read standard input: %w", r.err)
+		case int64(len(r.data)) > limit:
+			return nil, fmt.Errorf("read standard input: %w: over %d bytes", ErrTooLarge, limit)
+		}
+		return r.data, nil
+	case <-timer.C:
+		return nil, fmt.Errorf("read standard input: %w within %v", ErrNoEnd, within)
+	}
 }

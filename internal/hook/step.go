@@ -14,13 +14,13 @@ type Step struct {
 }
 
 // Parse splits a command line, ACTION [--option VALUE]… [ACTION …]…, into steps.
-// known has each action's options, all of which take a value and may be repeated.
+// known has the options of each action; all take a value and may be repeated.
 //
-// A CDI spec may be newer than this program: an action or an option that is not
-// known is left out, with a warning, as far as the next known action. What is
-// wrong in an old spec too, such as an option without its value, is an error.
+// A CDI spec may be newer than this program: Parse skips an unknown action or option up
+// to the next known action and returns a warning. What is wrong in any version, such as
+// an option without a value, is an error.
 func Parse(args []string, known map[string][]string) (steps []Step, warnings []string, err error) {
-	var step *Step // nil: before the first action, or in one that is not known
+	var step *Step // nil before the first action and in an unknown one
 	isAction := func(word string) bool { _, ok := known[word]; return ok }
 	skipping := false
 	for len(args) > 0 {

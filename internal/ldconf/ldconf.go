@@ -9,8 +9,7 @@ import (
 	"unicode"
 )
 
-// What a configuration may make us do. A real one has some ten files and as many
-// directories.
+// Limits for a configuration. A real one has some ten files and as many directories.
 const (
 	maxFile   = 64 << 10 // bytes
 	maxFiles  = 512
@@ -22,13 +21,13 @@ const (
 )
 
 var (
-	// ErrTooMuch reports a configuration beyond all measure.
+	// ErrTooMuch reports a configuration that exceeds a limit.
 	ErrTooMuch = errors.New("too much in ld.so.conf")
 	// ErrMalformed reports a directory that ld.so.conf cannot name.
 	ErrMalformed = errors.New("malformed folder")
 )
 
-// Files are those of one host or container, by their paths there.
+// Files reads the files of a host or a container, by their paths there.
 type Files interface {
 	// ReadFile returns a regular file of at most limit bytes.
 	ReadFile(name string, limit int64) ([]byte, error)
@@ -45,13 +44,13 @@ type reader struct {
 	listed      int
 }
 
-// Directories returns the directories that a configuration names, in order; but
-// it passes over the file skip. What it includes that is not there counts for
-// nothing; what cannot be read is left out with a warning. It fails with ErrTooMuch,
-// beside the directories until then.
+// Directories returns the directories that a configuration names, in order. It ignores
+// the file skip and included files that do not exist. It leaves out what it cannot
+// read, with a warning. With ErrTooMuch it also returns the directories found before
+// the limit.
 func Directories(files Files, name, skip string, warn func(string)) ([]string, error) {
 	r := reader{files: files, warn: warn, seen: map[string]bool{skip: true}}
-	err := r.file(name)
+	err := r.readFile(name)
 	return r.directories, err
 }
 
@@ -64,7 +63,7 @@ func Check(dir string) error {
 	return nil
 }
 
-func (r *reader) file(name string) error {
+func (r *reader) readFile(name string) error {
 	if r.seen[name] {
 		return nil
 	}
@@ -81,14 +80,14 @@ func (r *reader) file(name string) error {
 		return nil
 	}
 	for line := range strings.Lines(string(data)) {
-		if err := r.line(name, line); err != nil {
+		if err := r.readLine(name, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reader) line(file, line string) error {
+func (r *reader) readLine(file, line string) error {
 	line, _, _ = strings.Cut(line, "#")
 	words := strings.Fields(line)
 	if len(words) == 0 || words[0] == "hwcap" {
@@ -108,7 +107,7 @@ func (r *reader) line(file, line string) error {
 		}
 		return nil
 	}
-	// "DIR=libc6" is an old way of naming a library's kind.
+	// "DIR=libc6" is an old syntax that names the kind of the libraries.
 	directory, _, _ := strings.Cut(strings.TrimSpace(line), "=")
 	directory = strings.TrimSpace(directory)
 	if Check(path.Clean(directory)) != nil {
@@ -152,7 +151,7 @@ func (r *reader) include(pattern string) error {
 		matches = next
 	}
 	for _, file := range matches {
-		if err := r.file(file); err != nil {
+		if err := r.readFile(file); err != nil {
 			return err
 		}
 	}

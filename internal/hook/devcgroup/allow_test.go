@@ -74,7 +74,7 @@ func filter(rules ...Rule) []insn {
 // attach loads a program and attaches it to the group.
 func attach(t *testing.T, g Group, flags uint32, code []insn) {
 	t.Helper()
-	program, err := load(code)
+	program, err := loadProgram(code)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func attach(t *testing.T, g Group, flags uint32, code []insn) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	var a attr
+	var a bpfAttr
 	a.set32(0, uint32(dir.Fd()))
 	a.set32(4, uint32(program.Fd()))
 	a.set32(8, unix.BPF_CGROUP_DEVICE)
@@ -102,7 +102,7 @@ func programs(t *testing.T, g Group) []uint32 {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	ids, _, err := attached(dir)
+	ids, _, err := attachedPrograms(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestAllowV2(t *testing.T) {
 	}
 }
 
-// A group without rules allows everything, and stays without.
+// TestAllowV2Nothing: a group without rules allows everything and gets none.
 func TestAllowV2Nothing(t *testing.T) {
 	g := group(t, V2)
 	if err := g.Allow(gpus); err != nil {
@@ -168,7 +168,8 @@ func TestAllowV2Nothing(t *testing.T) {
 	}
 }
 
-// A program that calls the kernel does not come back as it was loaded.
+// TestAllowV2Unreadable: a program that calls the kernel cannot be loaded again as it
+// was read.
 func TestAllowV2Unreadable(t *testing.T) {
 	g := group(t, V2)
 	const random = 7 // the helper get_prandom_u32
@@ -184,7 +185,8 @@ func TestAllowV2Unreadable(t *testing.T) {
 	}
 }
 
-// Many GPUs make a long program; its jumps must still meet.
+// TestAllowV2Many: the jumps of a long program, for many GPUs, still reach their
+// targets.
 func TestAllowV2Many(t *testing.T) {
 	g := group(t, V2)
 	attach(t, g, unix.BPF_F_ALLOW_MULTI, filter())
@@ -200,7 +202,8 @@ func TestAllowV2Many(t *testing.T) {
 	}
 }
 
-// A jump would not reach over more: a block device might be taken for a GPU.
+// TestAllowV2TooMany: with more rules the jump would be too short, and a block device
+// might count as a GPU.
 func TestAllowV2TooMany(t *testing.T) {
 	g := group(t, V2)
 	attach(t, g, unix.BPF_F_ALLOW_MULTI, filter())

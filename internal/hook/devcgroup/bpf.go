@@ -11,30 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errGone reports a program that is no longer where it was.
-var errGone = errors.New("the program is gone")
+// errReplaced reports a program that another process replaced meanwhile.
+var errReplaced = errors.New("another process replaced the program")
 
 const (
 	maxPrograms = 64      // the kernel's own limit for one cgroup
 	maxCode     = 1 << 20 // bytes; the kernel's own limit is a million instructions
 )
 
-// attr is the argument of a call. Kernels know different lengths of it: a longer
-// one is accepted as long as the rest is zero, and none is written beyond.
-type attr [160]byte
+// bpfAttr is the argument of the bpf system call. Kernels know different lengths of it:
+// they accept a longer one if the rest is zero, and never write beyond what they know.
+type bpfAttr [160]byte
 
-func (a *attr) set32(at int, v uint32) { binary.NativeEndian.PutUint32(a[at:], v) }
-func (a *attr) set64(at int, v uint64) { binary.NativeEndian.PutUint64(a[at:], v) }
-func (a *attr) get32(at int) uint32    { return binary.NativeEndian.Uint32(a[at:]) }
+func (a *bpfAttr) set32(at int, v uint32) { binary.NativeEndian.PutUint32(a[at:], v) }
+func (a *bpfAttr) set64(at int, v uint64) { binary.NativeEndian.PutUint64(a[at:], v) }
+func (a *bpfAttr) get32(at int) uint32    { return binary.NativeEndian.Uint32(a[at:]) }
 
-// point stores the address of buf and keeps it where it is while pin holds.
-func (a *attr) point(pin *runtime.Pinner, at int, buf []byte) {
+// setPointer stores the address of buf, which stays in place as long as it is pinned.
+func (a *bpfAttr) setPointer(pin *runtime.Pinner, at int, buf []byte) {
 	p := unsafe.Pointer(unsafe.SliceData(buf))
 	pin.Pin(p)
 	a.set64(at, uint64(uintptr(p)))
 }
 
-func bpf(command uintptr, a *attr) (int, error) {
+func bpf(command uintptr, a *bpfAttr) (int, error) {
 	n, _, errno := unix.Syscall(unix.SYS_BPF, command, uintptr(unsafe.Pointer(a)), unsafe.Sizeof(*a))
 	if errno != 0 {
 		return 0, errno
@@ -42,16 +42,16 @@ func bpf(command uintptr, a *attr) (int, error) {
 	return int(n), nil
 }
 
-// attached lists the ids of the cgroup's own device programs, and how they are
-// attached.
-func attached(group *os.File) (ids []uint32, flags uint32, err error) {
+// attachedPrograms lists the ids of the cgroup's own device programs and the flags with
+// which they are attached.
+func attachedPrograms(group *os.File) (ids []uint32, flags uint32, err error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	var a attr
+	var a bpfAttr
 	buf := make([]byte, 4*maxPrograms)
 	a.set32(0, uint32(group.Fd()))
 	a.set32(4, unix.BPF_CGROUP_DEVICE)
-	a.point(&pin, 16, buf)
+	a.setPointer(&pin, 16, buf)
 	a.set32(24, maxPrograms)
 	if _, err := bpf(unix.BPF_PROG_QUERY, &a); errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
 		return nil, 0, nil // a kernel without device programs
@@ -65,7 +65,7 @@ func attached(group *os.File) (ids []uint32, flags uint32, err error) {
 }
 
 func programByID(id uint32) (*os.File, error) {
-	var a attr
+	var a bpfAttr
 	a.set32(0, id)
 	fd, err := bpf(unix.BPF_PROG_GET_FD_BY_ID, &a)
 	if err != nil {
@@ -74,17 +74,17 @@ func programByID(id uint32) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "device program"), nil
 }
 
-// instructions reads a program back. They are none where the kernel hides them.
-func instructions(program *os.File) ([]insn, error) {
+// readInstructions returns a program's instructions; nil if the kernel hides them.
+func readInstructions(program *os.File) ([]insn, error) {
 	const size, codeSize, codeAt, maps = 56, 20, 32, 52
 	var code []byte
-	for range 2 { // first how long it is, then the whole
+	for range 2 { // first the length, then the instructions
 		var pin runtime.Pinner
 		defer pin.Unpin()
-		var a, info attr
+		var a, info bpfAttr
 		if len(code) > 0 {
 			info.set32(codeSize, uint32(len(code)))
-			info.point(&pin, codeAt, code)
+			info.setPointer(&pin, codeAt, code)
 		}
 		pin.Pin(&info)
 		a.set32(0, uint32(program.Fd()))
@@ -111,16 +111,16 @@ func instructions(program *os.File) ([]insn, error) {
 	return decode(code), nil
 }
 
-// load gives a program to the kernel. Kernels before 5.11 count its memory as
-// locked, and the limit may be small; if it cannot be raised, they say so.
-func load(list []insn) (*os.File, error) {
+// loadProgram loads a program into the kernel. Kernels before 5.11 count its memory as
+// locked; loadProgram raises that limit if it is too small and may be raised.
+func loadProgram(list []insn) (*os.File, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	var a attr
+	var a bpfAttr
 	a.set32(0, unix.BPF_PROG_TYPE_CGROUP_DEVICE)
 	a.set32(4, uint32(len(list)))
-	a.point(&pin, 8, encode(list))
-	a.point(&pin, 16, []byte("Apache-2.0\x00"))
+	a.setPointer(&pin, 8, encode(list))
+	a.setPointer(&pin, 16, []byte("Apache-2.0\x00"))
 	copy(a[48:63], "metax_devices")
 	fd, err := bpf(unix.BPF_PROG_LOAD, &a)
 	if errors.Is(err, unix.EPERM) {
@@ -135,10 +135,10 @@ func load(list []insn) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "device program"), nil
 }
 
-// replace puts one program in the other's place in one step. Where several may
-// be attached the old one is named; where only one may, it is the one meant.
-func replace(group, old, program *os.File, flags uint32) error {
-	var a attr
+// replaceProgram replaces one program by another in one step. Where several may be
+// attached, the call names the old one.
+func replaceProgram(group, old, program *os.File, flags uint32) error {
+	var a bpfAttr
 	a.set32(0, uint32(group.Fd()))
 	a.set32(4, uint32(program.Fd()))
 	a.set32(8, unix.BPF_CGROUP_DEVICE)
@@ -150,7 +150,7 @@ func replace(group, old, program *os.File, flags uint32) error {
 	_, err := bpf(unix.BPF_PROG_ATTACH, &a)
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return errGone
+		return errReplaced
 	case errors.Is(err, unix.EINVAL):
 		return fmt.Errorf("%w: the kernel cannot replace it (Linux 5.6 can)", ErrProgram)
 	case err != nil:

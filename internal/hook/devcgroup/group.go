@@ -16,31 +16,37 @@ import (
 // Version is a cgroup version.
 type Version int
 
-// The versions.
+// The versions of cgroups.
 const (
 	V1 Version = 1
 	V2 Version = 2
 )
 
-// Group is a cgroup that may hold device rules.
+// Group is a cgroup that can have device rules.
 type Group struct {
 	Version Version
 	Dir     string // where it is mounted
 }
 
-// Process says where a process stands: the text of its /proc/PID/cgroup.
+// Rule allows one character device.
+type Rule struct {
+	Major, Minor uint32
+	// ReadOnly does not allow to write.
+	ReadOnly bool
+}
+
+// Process is the text of a process's /proc/PID/cgroup, which names its cgroups.
 type Process string
 
-// ErrOutside reports a container's cgroup that this process's cgroup namespace
-// does not hold.
-var ErrOutside = errors.New("the container's cgroup is out of reach")
+// ErrOutside reports a container's cgroup that is outside this process's cgroup
+// namespace.
+var ErrOutside = errors.New("the container's cgroup is outside of this cgroup namespace")
 
-// Find returns the cgroups whose device rules are the container's alone, in
-// both versions where a machine has both, outer ones first: the one that its
-// first process is in, and those above it up to the last that bears the
-// container's id in its name, as the scope does that systemd makes around a
-// runtime's own group. A container that was left in the cgroup of this very
-// process, self, has none. Mounts is the text of /proc/self/mountinfo.
+// Find returns the cgroups whose device rules apply only to the container, of both
+// versions if the machine has both, outer ones first: the one of the container's first
+// process, and those above it up to the last whose name contains the container's id,
+// such as the scope that systemd makes around a runtime's own group. A container in the
+// cgroup of this process, self, has none. mounts is the text of /proc/self/mountinfo.
 func Find(container, self Process, id string, mounts io.Reader) ([]Group, error) {
 	table, err := mountinfo.GetMountsFromReader(mounts, func(m *mountinfo.Info) (skip, stop bool) {
 		return m.FSType != "cgroup" && m.FSType != "cgroup2", false
@@ -54,15 +60,15 @@ func Find(container, self Process, id string, mounts io.Reader) ([]Group, error)
 		if own, _ := self.path(version); !ok || own == at {
 			continue
 		}
-		if !slices.ContainsFunc(table, version.is) {
-			continue // nobody here could have set rules
+		if !slices.ContainsFunc(table, version.isDeviceHierarchy) {
+			continue // without the hierarchy nobody could have set rules
 		}
-		for _, name := range alone(at, id) {
-			dir, ok := locate(table, version, name)
+		for _, name := range ownCgroups(at, id) {
+			dir, ok := cgroupDir(table, version, name)
 			if strings.HasPrefix(at+"/", "/../") || !ok && len(list) == 0 {
 				return nil, fmt.Errorf("%w: %s", ErrOutside, name)
 			}
-			if ok { // where version 1 rules, version 2 need not
+			if ok { // with rules in version 1, version 2 may be missing
 				list = append(list, Group{version, dir})
 			}
 		}
@@ -70,8 +76,8 @@ func Find(container, self Process, id string, mounts io.Reader) ([]Group, error)
 	return list, nil
 }
 
-// path returns the process's cgroup in the hierarchy that rules over devices.
-// A line is ID:CONTROLLERS:PATH; the one of version 2 has no controllers.
+// path returns the process's cgroup in the hierarchy with the device rules. A line is
+// ID:CONTROLLERS:PATH; the line of version 2 has no controllers.
 func (p Process) path(v Version) (string, bool) {
 	for line := range strings.Lines(string(p)) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
@@ -92,10 +98,10 @@ func (p Process) path(v Version) (string, bool) {
 	return "", false
 }
 
-// alone lists the cgroups on the way to at that are the container's alone. One
-// above it bears the id as a name, or as the end of one that an engine made; a word
-// somewhere in a name may as well be that of a slice, which is everybody's.
-func alone(at, id string) []string {
+// ownCgroups lists the cgroups on the path at that belong only to the container. One
+// above at must have the id as its name, or as the end of a name that an engine made:
+// the id elsewhere in a name could be part of the name of a slice, which many share.
+func ownCgroups(at, id string) []string {
 	list, count := []string{at}, 1
 	for above := path.Dir(at); above != "/" && above != "."; above = path.Dir(above) {
 		list = append(list, above)
@@ -109,19 +115,19 @@ func alone(at, id string) []string {
 	return list
 }
 
-// is reports whether a mount is one of the hierarchy that rules over devices.
-func (v Version) is(m *mountinfo.Info) bool {
+// isDeviceHierarchy reports whether a mount is of the hierarchy with the device rules.
+func (v Version) isDeviceHierarchy(m *mountinfo.Info) bool {
 	if v == V1 {
 		return m.FSType == "cgroup" && slices.Contains(strings.Split(m.VFSOptions, ","), "devices")
 	}
 	return m.FSType == "cgroup2"
 }
 
-// locate returns the directory of a cgroup. A hierarchy may be mounted several
-// times, also from below its root, and some mounts may hide others.
-func locate(table []*mountinfo.Info, v Version, name string) (string, bool) {
+// cgroupDir returns the directory of a cgroup. A hierarchy may be mounted several
+// times, also from below its root, and one mount may hide another.
+func cgroupDir(table []*mountinfo.Info, v Version, name string) (string, bool) {
 	for _, m := range table {
-		if !v.is(m) {
+		if !v.isDeviceHierarchy(m) {
 			continue
 		}
 		below, err := filepath.Rel(m.Root, name)
@@ -136,8 +142,8 @@ func locate(table []*mountinfo.Info, v Version, name string) (string, bool) {
 	return "", false
 }
 
-// Allow adds the rules to what the group allows. Its parents are not asked: one
-// that denies still denies in version 2, and makes this fail in version 1.
+// Allow adds the rules to what the group allows, without its parents: if a parent
+// denies a device, version 2 still denies it, and version 1 makes this fail.
 func (g Group) Allow(rules []Rule) error {
 	if len(rules) == 0 {
 		return nil

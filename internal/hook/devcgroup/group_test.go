@@ -67,8 +67,9 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// An id may be any word, and is no reason to open a group that others are in.
-func TestAlone(t *testing.T) {
+// TestOwnCgroups: an id can be any word, so its occurrence in a name does not make a
+// group that others share the container's own.
+func TestOwnCgroups(t *testing.T) {
 	for _, tt := range []struct {
 		at, id string
 		want   []string
@@ -83,7 +84,7 @@ func TestAlone(t *testing.T) {
 		{"/machine.slice/x", "machine.slice/", []string{"/machine.slice/x"}},
 		{"/a-b/x", "", []string{"/a-b/x"}},
 	} {
-		if diff := cmp.Diff(tt.want, alone(tt.at, tt.id)); diff != "" {
+		if diff := cmp.Diff(tt.want, ownCgroups(tt.at, tt.id)); diff != "" {
 			t.Errorf("%s of %q: %s", tt.at, tt.id, diff)
 		}
 	}

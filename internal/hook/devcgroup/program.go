@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrProgram reports a device program that cannot be read or written again.
-var ErrProgram = errors.New("its device program is not one that can be widened; give the devices by CDI")
+// ErrProgram reports a device program that cannot be read or loaded again.
+var ErrProgram = errors.New("its device program cannot be widened; use CDI for the devices")
 
-// insn is an instruction of eBPF as the kernel lays it out: the operation, the
-// registers (destination in the low half), a jump's distance, a constant.
+// insn is an eBPF instruction in the kernel's layout: the operation, the registers
+// (destination in the low half), the distance of a jump, a constant.
 type insn struct {
 	Op   uint8
 	Regs uint8
@@ -22,7 +22,7 @@ type insn struct {
 
 const insnSize = 8
 
-// Operations that the prologue is made of.
+// Operations of the prologue.
 const (
 	opLoad    = unix.BPF_LDX | unix.BPF_MEM | unix.BPF_W
 	opMove    = unix.BPF_ALU64 | unix.BPF_MOV | unix.BPF_X
@@ -33,8 +33,8 @@ const (
 	opExit    = unix.BPF_JMP | unix.BPF_EXIT
 )
 
-// Registers. A program begins with its argument in r1 and nothing in the others,
-// so that the prologue may use r2 to r5 and leave anything in them.
+// Registers. A program starts with its argument in r1 and nothing in the others, so the
+// prologue may overwrite r2 to r5.
 const (
 	result = iota
 	argument
@@ -44,15 +44,16 @@ const (
 	minor
 )
 
-// maxRules is how many a prologue has at most: a jump leads over all of them, and
-// reaches 32767 instructions far.
+// maxRules is the most rules of a prologue: one jump leads over all of them, and a jump
+// reaches 32767 instructions.
 const maxRules = 4096
 
 func regs(dst, src uint8) uint8 { return dst | src<<4 }
 
-// prologue allows what the rules say and leaves everything else to what follows.
-// The argument points to three words: what is done to the device (the upper half)
-// and its type (the lower), its major and its minor number.
+// prologue returns instructions that allow what the rules say and leave everything else
+// to the instructions after them. The argument points to three words: the kind of
+// access (upper half) with the type of the device (lower half), the major and the minor
+// number.
 func prologue(rules []Rule) []insn {
 	list := []insn{
 		{Op: opLoad, Regs: regs(access, argument)},
@@ -61,7 +62,7 @@ func prologue(rules []Rule) []insn {
 		{Op: opShift, Regs: regs(access, 0), Imm: 16},
 		{Op: opLoad, Regs: regs(major, argument), Off: 4},
 		{Op: opLoad, Regs: regs(minor, argument), Off: 8},
-		{Op: opJumpNot, Regs: regs(scratch, 0), Imm: unix.BPF_DEVCG_DEV_CHAR}, // its distance is set below
+		{Op: opJumpNot, Regs: regs(scratch, 0), Imm: unix.BPF_DEVCG_DEV_CHAR}, // Off is set below
 	}
 	jump := len(list) - 1
 	for _, r := range rules {
@@ -83,12 +84,12 @@ func prologue(rules []Rule) []insn {
 	return list
 }
 
-// rewritable reports whether a program that the kernel shows may be loaded again.
-// It shows programs as the verifier has left them: references to maps, functions
-// and kernel memory are no longer what they were when it was loaded. No runtime's
-// device program has any; one that has is refused. One rewriting is undone: the
+// checkReloadable fails if a program that the kernel shows cannot be loaded again. The
+// kernel shows programs as the verifier left them, with references to maps, functions
+// and kernel memory replaced. No runtime's device program has such references; a
+// program with one is refused. checkReloadable undoes one change of the verifier: the
 // marks that some processors' compilers need after operations on 32 bits.
-func rewritable(list []insn) error {
+func checkReloadable(list []insn) error {
 	if len(list) == 0 {
 		return fmt.Errorf("%w: the kernel does not show it", ErrProgram)
 	}

@@ -51,7 +51,7 @@ func readRegular(handle *os.File, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// In one read, as a rule; a file that grows meanwhile takes more of them.
+	// One read, unless the file grows meanwhile.
 	var data bytes.Buffer
 	data.Grow(int(info.Size()) + bytes.MinRead)
 	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
@@ -86,8 +86,8 @@ func isOwnRoot(dir *os.File) (bool, error) {
 	return own.Dev == st.Dev && own.Ino == st.Ino, err
 }
 
-// sameMount fails if a handle is not on the root's own mount. A bind mount of
-// the same file system has the same device number, so mounts are compared.
+// sameMount fails if a handle is not on the root's own mount. It compares mounts,
+// because a bind mount of the same file system has the same device number.
 func (r *Root) sameMount(f *os.File) error {
 	want, err := mountID(r.dir)
 	if err != nil {
@@ -103,10 +103,10 @@ func (r *Root) sameMount(f *os.File) error {
 	return nil
 }
 
-// Mounted fails with ErrNotMounted if the root's directory is not where something
-// is mounted. Every runtime mounts a container's root, if only on itself; where
-// nothing is, the path leads to a directory of the host, or to one that a mount
-// covers elsewhere, and what is written there is not the container's.
+// Mounted fails with ErrNotMounted if nothing is mounted on the root's directory. Every
+// runtime mounts a container's root, if only on itself. Without a mount the path leads
+// to a directory of the host, or to one that another mount covers, and what is written
+// there does not reach the container.
 func (r *Root) Mounted() error {
 	mounted, err := statMounted(r.dir)
 	if errors.Is(err, unix.ENOSYS) {
@@ -121,7 +121,7 @@ func (r *Root) Mounted() error {
 	return nil
 }
 
-// statMounted asks the kernel, which tells since Linux 5.8.
+// statMounted asks the kernel, which knows since Linux 5.8.
 func statMounted(dir *os.File) (bool, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(int(dir.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_TYPE, &st); err != nil {
@@ -133,7 +133,8 @@ func statMounted(dir *os.File) (bool, error) {
 	return st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
 }
 
-// walkMounted goes up: from where something is mounted, that leads to another mount.
+// walkMounted compares the directory's mount with that of its parent: they differ where
+// something is mounted.
 func walkMounted(dir *os.File) (bool, error) {
 	above, err := openat(dir, "..", unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -148,7 +149,7 @@ func walkMounted(dir *os.File) (bool, error) {
 	return here != there, err
 }
 
-// mountID is for kernels before openat2; their statx does not know it either.
+// mountID is for kernels without openat2, whose statx has no mount id either.
 func mountID(f *os.File) (int, error) {
 	data, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(f.Fd())))
 	if err != nil {
@@ -157,8 +158,7 @@ func mountID(f *os.File) (int, error) {
 	return MountID(data)
 }
 
-// MountID returns the mount that an open file is on, from the text of its fdinfo in
-// /proc.
+// MountID returns the mount of an open file, from the text of its fdinfo in /proc.
 func MountID(fdinfo []byte) (int, error) {
 	for line := range bytes.Lines(fdinfo) {
 		if value, ok := bytes.CutPrefix(line, []byte("mnt_id:")); ok {

@@ -16,36 +16,37 @@ import (
 )
 
 var (
-	// ErrHostRoot reports a container's root that is the machine's own.
+	// ErrHostRoot reports a root that is the machine's own "/".
 	ErrHostRoot = errors.New(`it is the machine's own "/"`)
-	// ErrNotMounted reports a container's root that no runtime has prepared.
+	// ErrNotMounted reports a root that no runtime has mounted.
 	ErrNotMounted = errors.New("nothing is mounted there")
-	// ErrOtherMount reports a path that leads out of the root's own mount, for
-	// which OneMount was asked: into a volume, or a directory of the host.
+	// ErrOtherMount reports a path of a OneMount root that leads into another mount: a
+	// volume, or a directory of the host.
 	ErrOtherMount = errors.New("leads into another mount than the container's root")
-	// ErrNotRegular reports something else than a regular file where one is read.
+	// ErrNotRegular reports that a file to read is not a regular one.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrNotLink reports something else than a symbolic link where one is to stand.
+	// ErrNotLink reports that something other than a symbolic link is where one is to
+	// be made.
 	ErrNotLink = errors.New("something else than a symbolic link is there")
-	// ErrTooLarge reports a file that is larger than the reader wants.
+	// ErrTooLarge reports a file that exceeds the reader's limit.
 	ErrTooLarge = errors.New("file too large")
 )
 
-// Root is a container's root directory, or any other that no path may leave.
-// Paths are those of the container; a leading "/" and ".." above the root mean
-// nothing. A Root may be used by several goroutines.
+// Root is a container's root directory, or any other that no path may leave. Paths are
+// those of the container: a leading "/" is optional, and ".." at the root stays there.
+// Several goroutines may use a Root.
 type Root struct {
 	dir      *os.File // O_PATH
 	oneMount bool
 }
 
-// Open opens the directory at an absolute path of this process as a root. A link
-// as its last element is refused, and so is our own root by whatever name.
+// Open opens the directory at an absolute path of this process as a root. It refuses a
+// link as the last element, and this process's own root under any name.
 func Open(path string) (*Root, error) {
 	if !filepath.IsAbs(path) || slices.Contains(strings.Split(path, "/"), "..") || strings.ContainsRune(path, 0) {
 		return nil, fmt.Errorf("open root %q: not an absolute path without %q", path, "..")
 	}
-	// Clean takes away a slash at the end, with which a link would be followed.
+	// Clean removes a slash at the end, which would make the kernel follow a link.
 	dir, err := os.OpenFile(filepath.Clean(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open root %q: %w", path, causeOf(err))
@@ -60,40 +61,39 @@ func Open(path string) (*Root, error) {
 	return At(dir), nil
 }
 
-// At makes a root of an open directory, which belongs to the Root from then on.
-// The caller vouches for it: our own root is not refused.
+// At returns the root of an open directory, which the Root owns from then on. It does
+// not refuse this process's own root.
 func At(dir *os.File) *Root { return &Root{dir: dir} }
 
-// Close gives the handle back. What was opened through the root stays open.
+// Close closes the handle. Files that were opened through the root stay open.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// Dir is the root's own handle (O_PATH), which stays the Root's.
+// Dir is the root's handle (O_PATH), which the Root still owns.
 func (r *Root) Dir() *os.File { return r.dir }
 
-// OneMount returns the same root, whose paths may not lead into another mount,
-// for writing: a volume below the root is somebody else's, and a link of the
-// image into it is a trap. It shares the handle; closing one closes both.
+// OneMount returns the same root whose paths must not lead into another mount. It is
+// for writing: a volume below the root belongs to somebody else, and a link of the
+// image into it would be a trap. Both share the handle; closing one closes both.
 func (r *Root) OneMount() *Root { return &Root{dir: r.dir, oneMount: true} }
 
-// Open opens what path leads to. With O_NOFOLLOW a link as the last element is
-// opened itself (with O_PATH) or refused. O_CREAT is not for Open. An open of
-// something else than a file or a directory may have effects or block: see
-// ReadFile.
+// Open opens the file at path. With O_NOFOLLOW it opens a link as the last element
+// itself (with O_PATH) or refuses it. It does not accept O_CREAT. Opening something
+// other than a file or a directory may block or have effects: see ReadFile.
 func (r *Root) Open(path string, flags int) (*os.File, error) {
 	if flags&(unix.O_CREAT|unix.O_TRUNC) == unix.O_CREAT {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: unix.EINVAL}
 	}
-	f, err := r.open(path, flags)
+	f, err := r.openPath(path, flags)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: clean(path), Err: causeOf(err)}
 	}
 	return f, nil
 }
 
-// Stat describes what path leads to, without opening it.
+// Stat describes the file at path without opening it.
 func (r *Root) Stat(path string) (fs.FileInfo, error) { return r.stat(path, 0) }
 
-// Lstat is Stat of a link itself where the last element is one.
+// Lstat is Stat, but describes a link as the last element itself.
 func (r *Root) Lstat(path string) (fs.FileInfo, error) { return r.stat(path, unix.O_NOFOLLOW) }
 
 func (r *Root) stat(path string, flags int) (fs.FileInfo, error) {
@@ -105,8 +105,8 @@ func (r *Root) stat(path string, flags int) (fs.FileInfo, error) {
 	return f.Stat()
 }
 
-// ReadFile returns the contents of a regular file of at most limit bytes. What
-// is not regular is not even opened: a FIFO would block, and a device may act.
+// ReadFile returns the contents of a regular file of at most limit bytes. It does not
+// open other files: a FIFO would block, and a device may act.
 func (r *Root) ReadFile(path string, limit int64) ([]byte, error) {
 	handle, err := r.Open(path, unix.O_PATH)
 	if err != nil {
@@ -120,8 +120,7 @@ func (r *Root) ReadFile(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// ReadDir returns the names in a directory, sorted; an error if there are more
-// than limit.
+// ReadDir returns the names in a directory, sorted; more than limit are an error.
 func (r *Root) ReadDir(path string, limit int) ([]string, error) {
 	f, err := r.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK)
 	if err != nil {
@@ -151,7 +150,8 @@ func (r *Root) Readlink(path string) (string, error) {
 
 func clean(path string) string { return filepath.Clean("/" + path) }
 
-// causeOf is cause.Of, also for links, and for what the kernel says of another mount.
+// causeOf is cause.Of that also unwraps errors of links, and has ErrOtherMount for the
+// kernel's EXDEV.
 func causeOf(err error) error {
 	err = cause.Of(err)
 	for l := (*os.LinkError)(nil); errors.As(err, &l); {
@@ -163,13 +163,12 @@ func causeOf(err error) error {
 	return err
 }
 
-// retries is how often an open is tried again that a rename elsewhere disturbed.
-const retries = 4096
+// maxRetries is how often an open is repeated that a rename elsewhere disturbed.
+const maxRetries = 4096
 
-// open makes the kernel resolve path in the root. A kernel without openat2
-// (before 5.6), or a filter that forbids it, is served by a walk from handle to
-// handle.
-func (r *Root) open(path string, flags int) (*os.File, error) {
+// openPath has the kernel resolve path in the root. Where the kernel has no openat2
+// (before 5.6), or a filter forbids it, openByWalk goes from handle to handle.
+func (r *Root) openPath(path string, flags int) (*os.File, error) {
 	how := unix.OpenHow{
 		Flags:   uint64(flags | unix.O_CLOEXEC),
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
@@ -178,7 +177,7 @@ func (r *Root) open(path string, flags int) (*os.File, error) {
 		how.Resolve |= unix.RESOLVE_NO_XDEV
 	}
 	path = clean(path)
-	for range retries {
+	for range maxRetries {
 		fd, err := unix.Openat2(int(r.dir.Fd()), path, &how)
 		switch {
 		case err == nil:
@@ -186,14 +185,14 @@ func (r *Root) open(path string, flags int) (*os.File, error) {
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 			continue
 		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
-			return r.walk(path, flags)
+			return r.openByWalk(path, flags)
 		}
 		return nil, err
 	}
 	return nil, unix.EAGAIN
 }
 
-func (r *Root) walk(path string, flags int) (*os.File, error) {
+func (r *Root) openByWalk(path string, flags int) (*os.File, error) {
 	var handle *os.File
 	var err error
 	if flags&unix.O_NOFOLLOW != 0 && path != "/" {

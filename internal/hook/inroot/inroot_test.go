@@ -77,7 +77,7 @@ func TestOpenRoot(t *testing.T) {
 	}
 }
 
-// A path leads to the same on a kernel with openat2 and on one without.
+// TestResolve: a path leads to the same file with and without openat2.
 func TestResolve(t *testing.T) {
 	r, _ := tree(t, map[string]string{
 		"etc/file": "inside", "a/b/file": "inside", "rel": "->etc/file", "abs": "->/etc/file", "up": "->../../../etc/file", "dir": "->/a", "chain": "->dir/b/../b/file",
@@ -88,7 +88,7 @@ func TestResolve(t *testing.T) {
 		"etc/../rel": "inside", "parent/etc/file": "inside",
 		"out": "", "outabs": "", "outdir/secret": "", "parent/out/secret": "", "../out/secret": "", "magic/etc/passwd": "", "loop": "", "dangling": "", "etc": "", "etc/file/x": "",
 	} {
-		for name, open := range map[string]func(string, int) (*os.File, error){"openat2": r.open, "walk": func(path string, flags int) (*os.File, error) { return r.walk(clean(path), flags) }} {
+		for name, open := range map[string]func(string, int) (*os.File, error){"openat2": r.openPath, "walk": func(path string, flags int) (*os.File, error) { return r.openByWalk(clean(path), flags) }} {
 			got := ""
 			if f, err := open(path, unix.O_PATH); err == nil {
 				if text, err := readRegular(f, 100); err == nil {
@@ -102,7 +102,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"rel", "out", "loop", "magic"} {
-		for name, open := range map[string]func(string, int) (*os.File, error){"openat2": r.open, "walk": r.walk} {
+		for name, open := range map[string]func(string, int) (*os.File, error){"openat2": r.openPath, "walk": r.openByWalk} {
 			f, err := open("/"+path, unix.O_PATH|unix.O_NOFOLLOW)
 			if err != nil {
 				t.Errorf("%s, %s: %v", path, name, err)
@@ -264,8 +264,8 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// A directory is a container's root if it is a mount, also one of itself, and not if
-// it is only below one. A kernel that does not tell gives the same answer.
+// TestMounted: a directory counts as mounted if it is a mount, also one of itself, but
+// not if it is below one; kernels with and without the attribute give the same answer.
 func TestMounted(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -299,7 +299,8 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// A mount below the root, of the root's own file system, is another mount.
+// TestOneMount: a mount below the root is another mount, even of the root's own file
+// system.
 func TestOneMount(t *testing.T) {
 	needRoot(t)
 	r, dir := tree(t, map[string]string{"volume/x": "", "link": "->/volume", "deep": "->/volume/..", "file": ""})
@@ -309,7 +310,7 @@ func TestOneMount(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(filepath.Join(dir, "volume"), unix.MNT_DETACH) }) // a failed test's dirt
 	here := r.OneMount()
 	for _, path := range []string{"volume", "volume/dir", "link", "link/dir", "volume/secret"} {
-		for name, open := range map[string]func(string, int) (*os.File, error){"openat2": here.open, "walk": here.walk} {
+		for name, open := range map[string]func(string, int) (*os.File, error){"openat2": here.openPath, "walk": here.openByWalk} {
 			f, err := open("/"+path, unix.O_PATH)
 			if err == nil {
 				f.Close()

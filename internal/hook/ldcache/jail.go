@@ -14,16 +14,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
 )
 
-// covers are directories of the container in which there is no library, and one
-// of which every container has. In the jail's namespace one of them is covered by
-// a memory file system with the program, its configuration and its result.
-var covers = []string{"proc", "sys", "dev", "run", "tmp", "mnt", "srv"}
+// coverDirs are directories of the container that contain no library; every container
+// has at least one. In the jail's namespace a memory file system with the program, its
+// configuration and its result is mounted on one of them.
+var coverDirs = []string{"proc", "sys", "dev", "run", "tmp", "mnt", "srv"}
 
-// build runs ldconfig for the directories and returns the cache that it made.
-func build(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error) ([]byte, error) {
+// buildCache runs ldconfig for the directories and returns the cache that it made.
+func buildCache(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error) ([]byte, error) {
 	var made *os.File
 	var err error
-	onOwnThread(func() { made, err = runHere(root, ldconfig, directories, execute) })
+	onOwnThread(func() { made, err = runLdconfig(root, ldconfig, directories, execute) })
 	if err != nil {
 		return nil, err
 	}
@@ -34,21 +34,21 @@ func build(root *inroot.Root, ldconfig *os.File, directories []string, execute f
 		return nil, fmt.Errorf("run ldconfig: %w", err)
 	}
 	if !isCache(cache) {
-		return nil, errors.New("run ldconfig: what it made is no cache")
+		return nil, errors.New("run ldconfig: its result is not a cache")
 	}
 	return cache, nil
 }
 
-// onOwnThread calls f on a thread that ends with it, for what cannot be undone to
-// a thread. The process's first thread is spared: it would live on, and /proc/self
-// is what it sees.
+// onOwnThread calls f on a thread that ends afterwards, for changes of a thread that
+// cannot be undone. It is never the process's first thread: that would live on, and
+// /proc/self shows it.
 func onOwnThread(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread() // a thread that is not unlocked ends with its goroutine
 		if unix.Gettid() == unix.Getpid() {
-			onOwnThread(f) // somewhere else, since this thread waits here
+			onOwnThread(f) // on another thread, because this one waits here
 			runtime.UnlockOSThread()
 			return
 		}
@@ -57,10 +57,10 @@ func onOwnThread(f func()) {
 	<-done
 }
 
-// runHere runs ldconfig from the calling thread and returns the directory with
-// what it made.
-func runHere(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error) (output *os.File, err error) {
-	j, err := enter(root, ldconfig, directories)
+// runLdconfig runs ldconfig from the calling thread and returns the directory with its
+// result.
+func runLdconfig(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error) (output *os.File, err error) {
+	j, err := enterJail(root, ldconfig, directories)
 	if err != nil {
 		return nil, fmt.Errorf("show ldconfig the container: %w", err)
 	}
@@ -69,39 +69,39 @@ func runHere(root *inroot.Root, ldconfig *os.File, directories []string, execute
 			j.output.Close()
 		}
 	}()
-	log, err := create(j.output, "log")
+	log, err := createFile(j.output, "log")
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	if err := privilege.Shed(unix.CAP_DAC_READ_SEARCH); err != nil {
+	if err := privilege.DropInThread(unix.CAP_DAC_READ_SEARCH); err != nil {
 		return nil, err
 	}
-	if err := privilege.Forbid(outward...); err != nil {
+	if err := privilege.Forbid(forbiddenCalls...); err != nil {
 		return nil, err
 	}
-	// -X: no links in directories that it cannot write; -i: no file of the image
-	// that tells it what the libraries are.
+	// -X: make no links, since it cannot write there; -i: ignore the image's auxiliary
+	// cache, which describes libraries.
 	err = execute(Program{
 		Path:   j.path + "/ldconfig",
 		Args:   []string{"ldconfig", "-X", "-i", "-f", j.path + "/ld.so.conf", "-C", j.path + "/output/ld.so.cache"},
-		Output: log, Within: patience,
+		Output: log, Timeout: timeout,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("run ldconfig: %w%s", err, complaint(log))
+		return nil, fmt.Errorf("run ldconfig: %w%s", err, outputStart(log))
 	}
 	return j.output, nil
 }
 
-// jail is where ldconfig runs: the calling thread's root directory.
+// jail is the calling thread's root directory, in which ldconfig runs.
 type jail struct {
 	path   string   // of the directory with ldconfig, ld.so.conf and output/
 	output *os.File // the only directory that can be written
 }
 
-// enter makes the container's files, read-only, the root of the calling thread,
-// in a mount namespace of its own.
-func enter(root *inroot.Root, ldconfig *os.File, directories []string) (*jail, error) {
+// enterJail moves the calling thread into a mount namespace of its own, whose root is
+// the container's files, read-only.
+func enterJail(root *inroot.Root, ldconfig *os.File, directories []string) (*jail, error) {
 	tree, err := unix.OpenTree(int(root.Dir().Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
 		return nil, oldKernel("clone mounts", err)
@@ -114,31 +114,31 @@ func enter(root *inroot.Root, ldconfig *os.File, directories []string) (*jail, e
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
 		return nil, oldKernel("make mounts read-only", err)
 	}
-	tool, err := memory("size=64m,nr_inodes=8", 0)
+	tool, err := newTmpfs("size=64m,nr_inodes=8", 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(tool)
-	if err := furnish(tool, ldconfig, directories); err != nil {
+	if err := fillToolDir(tool, ldconfig, directories); err != nil {
 		return nil, err
 	}
 	if err := unix.MountSetattr(tool, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return nil, oldKernel("make mount read-only", err)
 	}
-	output, err := memory("size=32m,nr_inodes=8", unix.MOUNT_ATTR_NOEXEC)
+	output, err := newTmpfs("size=32m,nr_inodes=8", unix.MOUNT_ATTR_NOEXEC)
 	if err != nil {
 		return nil, err
 	}
 	j := &jail{output: os.NewFile(uintptr(output), "output")}
-	if j.path, err = settle(tree, tool, output); err != nil {
+	if j.path, err = enterNamespaces(tree, tool, output); err != nil {
 		j.output.Close()
 		return nil, err
 	}
 	return j, nil
 }
 
-// memory makes a memory file system that is mounted nowhere yet.
-func memory(options string, attributes int) (int, error) {
+// newTmpfs makes a memory file system that is not mounted anywhere yet.
+func newTmpfs(options string, attributes int) (int, error) {
 	fsfd, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return -1, oldKernel("make memory file system", err)
@@ -160,7 +160,7 @@ func memory(options string, attributes int) (int, error) {
 	return fd, nil
 }
 
-func furnish(dir int, ldconfig *os.File, directories []string) error {
+func fillToolDir(dir int, ldconfig *os.File, directories []string) error {
 	if err := copyProgram(ldconfig, dir, "ldconfig"); err != nil {
 		return err
 	}
@@ -179,12 +179,11 @@ func furnish(dir int, ldconfig *os.File, directories []string) error {
 	return nil
 }
 
-// outward are the calls by which a program that has been taken over could reach
-// out of the jail: to others by a socket (a network namespace would take longer to
-// make than all the rest), to files outside by their handles, to other processes,
-// to further namespaces and mounts, and to the wide and seldom used parts of the
-// kernel. ldconfig has no use for any.
-var outward = []uint32{
+// forbiddenCalls are the system calls by which an ldconfig that an attacker controls
+// could leave the jail: sockets (a network namespace would take longer to make than all
+// the rest), handles of files outside, other processes, further namespaces and mounts,
+// and large, rarely used parts of the kernel. ldconfig needs none of them.
+var forbiddenCalls = []uint32{
 	unix.SYS_SOCKET, unix.SYS_SOCKETPAIR,
 	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
@@ -195,8 +194,8 @@ var outward = []uint32{
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT,
 }
 
-// settle takes the thread into new namespaces, where the tree is all there is.
-func settle(tree, tool, output int) (string, error) {
+// enterNamespaces moves the thread into new namespaces in which the tree is the root.
+func enterNamespaces(tree, tool, output int) (string, error) {
 	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID
 	if err := unix.Unshare(spaces); err != nil {
 		return "", fmt.Errorf("make namespaces: %w", err)
@@ -212,34 +211,34 @@ func settle(tree, tool, output int) (string, error) {
 	if err := unix.MoveMount(tree, "", old, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
 		return "", fmt.Errorf("mount container: %w", err)
 	}
-	cover, err := covered(tree, tool)
+	cover, err := mountOnCover(tree, tool)
 	if err != nil {
 		return "", err
 	}
-	if err := attach(output, tool, "output"); err != nil {
+	if err := attachMount(output, tool, "output"); err != nil {
 		return "", err
 	}
-	if err := pivot(tree, old); err != nil {
+	if err := pivotRoot(tree, old); err != nil {
 		return "", err
 	}
 	return "/" + cover, nil
 }
 
-// covered mounts the memory file system on a directory of the container.
-func covered(tree, tool int) (string, error) {
+// mountOnCover mounts the memory file system on a directory of the container.
+func mountOnCover(tree, tool int) (string, error) {
 	var errs error
-	for _, cover := range covers {
-		err := attach(tool, tree, cover)
+	for _, cover := range coverDirs {
+		err := attachMount(tool, tree, cover)
 		if err == nil {
 			return cover, nil
 		}
 		errs = errors.Join(errs, err)
 	}
-	return "", fmt.Errorf("none of %q is a directory there: %w", covers, errs)
+	return "", fmt.Errorf("none of %q is a directory there: %w", coverDirs, errs)
 }
 
-// attach puts a mount on a directory, by handle.
-func attach(mount, dir int, name string) error {
+// attachMount mounts a file system on a directory, by handle.
+func attachMount(mount, dir int, name string) error {
 	how := unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
@@ -255,17 +254,17 @@ func attach(mount, dir int, name string) error {
 	return nil
 }
 
-func pivot(tree, old int) error {
+func pivotRoot(tree, old int) error {
 	if err := unix.Fchdir(tree); err != nil {
 		return fmt.Errorf("enter container: %w", err)
 	}
 	err := unix.PivotRoot(".", ".")
 	if errors.Is(err, unix.EINVAL) {
-		// The machine runs from its initial memory file system, which cannot be
-		// moved away. It is covered, and ldconfig has no capability to uncover it.
+		// The machine's root is its initial memory file system, which cannot be
+		// moved. The tree covers it, and ldconfig has no capability to uncover it.
 		err = unix.Chroot(".")
 	} else if err == nil {
-		// The old root is on top of the new one now, at the same place.
+		// The old root is now mounted over the new one.
 		err = errors.Join(unix.Fchdir(old), unix.Unmount(".", unix.MNT_DETACH))
 	}
 	if err := errors.Join(err, unix.Chdir("/")); err != nil {
@@ -281,7 +280,7 @@ func oldKernel(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func create(dir *os.File, name string) (*os.File, error) {
+func createFile(dir *os.File, name string) (*os.File, error) {
 	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", name, err)
@@ -289,8 +288,8 @@ func create(dir *os.File, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// complaint is the beginning of what ldconfig said, for an error.
-func complaint(log *os.File) string {
+// outputStart is the beginning of ldconfig's output, for an error.
+func outputStart(log *os.File) string {
 	text := make([]byte, 300)
 	n, err := log.ReadAt(text, 0)
 	if n == 0 || err != nil && !errors.Is(err, io.EOF) {

@@ -21,7 +21,7 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// What ldconfig could do where it runs, seen by its own thread.
+// TestJail tries what ldconfig could do in the jail, on its thread.
 func TestJail(t *testing.T) {
 	needRoot(t)
 	root := tree(t, map[string]string{"etc/ld.so.conf": "/own\n", "own/x": "", "lib64/ld-linux-x86-64.so.2": "", "proc/x": "", "opt/x": "", "sub/x": ""})
@@ -169,7 +169,7 @@ func TestUpdateFails(t *testing.T) {
 func TestNowhereToMount(t *testing.T) {
 	needRoot(t)
 	files := map[string]string{"lib64/ld-linux-x86-64.so.2": ""}
-	for _, cover := range covers {
+	for _, cover := range coverDirs {
 		files[cover] = "->/lib64"
 	}
 	if err := Update(tree(t, files), nil, func(Program) error { return nil }, func(string) {}); err == nil || !strings.Contains(err.Error(), "is a directory there") {

@@ -15,30 +15,30 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// candidates are where hosts have ldconfig. On Ubuntu the usual name is a script
-// and the program is ".real".
-var candidates = []string{
+// ldconfigPaths are where hosts have ldconfig. On Ubuntu the usual name is a script and
+// ".real" is the program.
+var ldconfigPaths = []string{
 	"/sbin/ldconfig.real", "/sbin/ldconfig", "/usr/sbin/ldconfig.real", "/usr/sbin/ldconfig",
 	"/usr/bin/ldconfig", "/run/current-system/sw/bin/ldconfig",
 }
 
-// hostLdconfig opens the host's ldconfig, a static program that nobody but root
-// can have written. The host's own links are trusted.
+// hostLdconfig opens the host's ldconfig: a static program that only root can have
+// written. It trusts the host's own links.
 func hostLdconfig(host string) (*os.File, error) {
-	for _, path := range candidates {
+	for _, path := range ldconfigPaths {
 		f, err := os.OpenFile(filepath.Join(host, path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue
 		}
-		if trusted(f) && static(f) {
+		if isRootOwned(f) && isStatic(f) {
 			return f, nil
 		}
 		f.Close()
 	}
-	return nil, fmt.Errorf("%w (looked at %q)", ErrNoLdconfig, candidates)
+	return nil, fmt.Errorf("%w (looked at %q)", ErrNoLdconfig, ldconfigPaths)
 }
 
-func trusted(f *os.File) bool {
+func isRootOwned(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 {
 		return false
@@ -47,9 +47,10 @@ func trusted(f *os.File) bool {
 	return ok && hostfs.IsRoot(st.Uid)
 }
 
-// static tells a 64-bit program of this machine's byte order that asks for no
-// dynamic linker. A whole reader of ELF files would double the hook's size.
-func static(f *os.File) bool {
+// isStatic reports whether a file is a 64-bit program of this machine's byte order that
+// needs no dynamic linker. It reads the headers itself because debug/elf's reader would
+// double the size of the hook.
+func isStatic(f *os.File) bool {
 	var header elf.Header64
 	order := binary.NativeEndian
 	read := func(into any, at int64) bool {
@@ -69,7 +70,8 @@ func static(f *os.File) bool {
 	return header.Phnum > 0
 }
 
-// copyProgram puts the program into a directory, executable by us alone.
+// copyProgram copies the program into a directory, executable only by this process's
+// user.
 func copyProgram(program *os.File, dir int, name string) error {
 	info, err := program.Stat()
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/ldconf"
 )
 
-// maxLoader is the size in bytes beyond which a dynamic linker is not looked into;
-// one with all its symbols has a fourth of it.
+// maxLoader is the largest dynamic linker that is read, in bytes; one with all its
+// symbols has a fourth of that.
 const maxLoader = 8 << 20
 
-// loaders are the names that programs have for glibc's dynamic linker, and what
-// musl calls the same machine.
+// loaders are the paths under which programs look for glibc's dynamic linker, and
+// musl's name of the machine.
 var loaders = []struct{ name, arch string }{
 	{"/lib64/ld-linux-x86-64.so.2", "x86_64"},
 	{"/lib/ld-linux-x86-64.so.2", "x86_64"},
@@ -28,11 +28,11 @@ var loaders = []struct{ name, arch string }{
 	{"/lib/ld-linux.so.2", "i386"},
 }
 
-// linkers returns the files by which the dynamic linkers of a container find
-// libraries: the caches of glibc's, which stand where each was built to look, and
-// the search paths of musl's, where that serves programs for glibc. Of a linker
-// nothing is executed: its file is read.
-func linkers(root *inroot.Root) (caches, paths []string) {
+// findLinkers returns the files by which the dynamic linkers of a container find
+// libraries: the caches of glibc's linkers, at the path that each was built with, and
+// the search paths of musl's, where that links programs for glibc. It reads the linkers
+// and executes nothing.
+func findLinkers(root *inroot.Root) (caches, paths []string) {
 	add := func(list []string, name string) []string {
 		if slices.Contains(list, name) {
 			return list
@@ -44,9 +44,9 @@ func linkers(root *inroot.Root) (caches, paths []string) {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		// One that cannot be read tells as much as one without the name.
+		// One that cannot be read counts as one without a cache's name.
 		data, _ := root.ReadFile(loader.name, maxLoader)
-		switch cache := named(data); {
+		switch cache := cacheName(data); {
 		case cache != "":
 			caches = add(caches, cache)
 		case hasMusl(root, loader.arch):
@@ -58,9 +58,9 @@ func linkers(root *inroot.Root) (caches, paths []string) {
 	return caches, paths
 }
 
-// named returns the name of the cache that a dynamic linker of glibc has in
-// itself, as a string of C: the first that can be one; empty if there is none.
-func named(loader []byte) string {
+// cacheName returns the path of the cache that is built into glibc's dynamic linker, as
+// a string of C: the first that can be one; "" if there is none.
+func cacheName(loader []byte) string {
 	end := []byte("/ld.so.cache\x00")
 	for {
 		i := bytes.Index(loader, end)
@@ -79,19 +79,18 @@ func named(loader []byte) string {
 	}
 }
 
-// hasMusl reports whether programs for glibc are, in this container, served by musl:
-// by a linker of theirs that is another program, or musl's under another name.
+// hasMusl reports whether the container has musl, so that a glibc linker without a
+// cache is musl under another name, or starts it.
 func hasMusl(root *inroot.Root, arch string) bool {
 	info, err := root.Stat("/lib/ld-musl-" + arch + ".so.1")
 	return err == nil && info.Mode().IsRegular()
 }
 
-// builtIn returns the directories that are part of the container's dynamic linker
-// and may not be part of the host's ldconfig, which knows those of the host's own:
-// lib64 where glibc is there, and what is beside a cache elsewhere. Without them the
-// cache would lack most of the image's libraries, or have those of the container's
-// other C library in their place.
-func builtIn(root *inroot.Root, cache string) (list []string) {
+// builtInDirs returns the directories that are built into the container's dynamic
+// linker but maybe not into the host's ldconfig: lib64 if glibc is there, and those
+// beside a cache in an unusual place. Without them the cache would lack most of the
+// image's libraries, or have those of the container's other C library instead.
+func builtInDirs(root *inroot.Root, cache string) (list []string) {
 	prefix := path.Dir(path.Dir(cache))
 	candidates := []string{path.Join(prefix, "lib"), path.Join(prefix, "lib64")}
 	if prefix == "/" {

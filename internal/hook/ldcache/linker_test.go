@@ -14,7 +14,7 @@ import (
 
 const compat = "a program that calls musl\x00"
 
-// Which linkers an image has, and where each looks.
+// TestLinkers checks which linkers an image has and where each looks.
 func TestLinkers(t *testing.T) {
 	glibc := func(cache string) string { return "\x7fELF\x00" + cache + "\x00glibc-ld.so.cache1.1\x00" }
 	for name, c := range map[string]struct {
@@ -64,7 +64,7 @@ func TestLinkers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			caches, paths := linkers(tree(t, c.files))
+			caches, paths := findLinkers(tree(t, c.files))
 			if diff := cmp.Diff(c.caches, caches) + cmp.Diff(c.paths, paths); diff != "" {
 				t.Error(diff)
 			}
@@ -72,14 +72,14 @@ func TestLinkers(t *testing.T) {
 	}
 }
 
-// The linker of this machine tells what everybody knows of it.
-func TestNamedReal(t *testing.T) {
+// TestCacheNameReal reads the linker of this machine, whose cache is known.
+func TestCacheNameReal(t *testing.T) {
 	for _, loader := range loaders {
 		data, err := os.ReadFile(loader.name)
 		if err != nil {
 			continue
 		}
-		if got := named(data); got != cachePath {
+		if got := cacheName(data); got != cachePath {
 			t.Errorf("%s names %q", loader.name, got)
 		}
 		return
@@ -87,14 +87,14 @@ func TestNamedReal(t *testing.T) {
 	t.Skip("this machine has no glibc")
 }
 
-// Whatever a file holds, the name is one that can be used, and stands there as a
+// FuzzCacheName checks that the name found in any file is usable, and is there as a
 // string of C.
-func FuzzNamed(f *testing.F) {
+func FuzzCacheName(f *testing.F) {
 	for _, text := range []string{"\x00/etc/ld.so.cache\x00", "/../x/ld.so.cache\x00/y/ld.so.cache\x00", "\x00/a b/ld.so.cache\x00", "/ld.so.cache\x00", "\x00\n/ld.so.cache\x00"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		name := named(data)
+		name := cacheName(data)
 		if name == "" {
 			return
 		}
@@ -123,7 +123,7 @@ func TestExtend(t *testing.T) {
 			}
 			root := tree(t, files)
 			for range 2 {
-				if err := extend(root, name, folders, func(w string) { t.Error(w) }); err != nil {
+				if err := extendMuslPath(root, name, folders, func(w string) { t.Error(w) }); err != nil {
 					t.Fatal(err)
 				}
 				got, err := root.ReadFile(name, maxPaths)
@@ -136,7 +136,7 @@ func TestExtend(t *testing.T) {
 	t.Run("unreadable", func(t *testing.T) {
 		root := tree(t, map[string]string{"etc/ld-musl-x86_64.path/x": ""})
 		warnings := 0
-		if err := extend(root, name, folders, func(string) { warnings++ }); err != nil || warnings != 1 {
+		if err := extendMuslPath(root, name, folders, func(string) { warnings++ }); err != nil || warnings != 1 {
 			t.Errorf("%v, %d warnings", err, warnings)
 		}
 	})

@@ -9,16 +9,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
-// maxPaths is the size in bytes beyond which a search path is left as it is.
+// maxPaths is the largest search path that is changed, in bytes.
 const maxPaths = 64 << 10
 
-// muslPath is where musl looks without a file that says otherwise.
+// muslPath is musl's search path if there is no file.
 const muslPath = "/lib:/usr/local/lib:/usr/lib"
 
-// extend adds folders to a search path of musl's, behind what it has: all programs
-// of the container go by it, and they are to find their own libraries first. What
-// cannot be read stays as it is, with a warning.
-func extend(root *inroot.Root, name string, folders []string, warn func(string)) error {
+// extendMuslPath appends folders to a search path of musl. They come last because all
+// programs of the container use the path and must find their own libraries first. A
+// path that cannot be read stays as it is, with a warning.
+func extendMuslPath(root *inroot.Root, name string, folders []string, warn func(string)) error {
 	data, err := root.ReadFile(name, maxPaths)
 	if errors.Is(err, fs.ErrNotExist) {
 		data = []byte(muslPath)
@@ -37,5 +37,5 @@ func extend(root *inroot.Root, name string, folders []string, warn func(string))
 	if text = strings.TrimRight(text, "\n"); text != "" {
 		text += "\n"
 	}
-	return put(root.OneMount(), name, []byte(text+strings.Join(list, "\n")+"\n"))
+	return writeFile(root.OneMount(), name, []byte(text+strings.Join(list, "\n")+"\n"))
 }

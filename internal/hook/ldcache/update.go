@@ -15,22 +15,24 @@ import (
 )
 
 const (
-	// cachePath is the usual cache of glibc's dynamic linker, and confDir is beside it.
+	// cachePath is the usual cache of glibc's dynamic linker; confDir is in its
+	// directory.
 	cachePath = "/etc/ld.so.cache"
 	confDir   = "ld.so.conf.d"
-	// confName sorts before what images have, so that the folders' libraries are
-	// found before others of the same name; it is fixed, so that a container that
-	// starts again has one.
+	// confName sorts before the files of images, so that the folders' libraries are
+	// found before others of the same name. It never changes, so that a container that
+	// starts again has only one such file.
 	confName = "00-metax.conf"
-	// maxCache is far above the cache of a full desktop (some hundred KiB).
+	// maxCache is the largest cache accepted, in bytes; that of a full desktop has some
+	// hundred KiB.
 	maxCache = 16 << 20
-	// patience is how long ldconfig may take; it needs milliseconds.
-	patience = 10 * time.Second
+	// timeout is how long ldconfig may take; it needs milliseconds.
+	timeout = 10 * time.Second
 )
 
 var (
-	// ErrNoLoader reports a container without a dynamic linker for glibc's programs:
-	// musl alone, or static programs only.
+	// ErrNoLoader reports a container without a dynamic linker for programs of glibc:
+	// it has only musl, or only static programs.
 	ErrNoLoader = errors.New("the container has no dynamic linker of glibc")
 	// ErrNoLdconfig reports a host whose ldconfig cannot be used.
 	ErrNoLdconfig = errors.New("the host has no static ldconfig of root's")
@@ -38,35 +40,34 @@ var (
 	ErrOldKernel = errors.New("the kernel cannot show a container's files read-only (Linux 5.12 can)")
 )
 
-// Program is ldconfig, ready to be executed by the calling thread, which is the
-// only one that stands where the paths lead to the right files.
+// Program is ldconfig with its arguments. Only the calling thread may start it, because
+// only there the paths lead to the right files.
 type Program struct {
-	Path   string
-	Args   []string // with the program's own name first; the environment is empty
-	Output *os.File // for all three standard files
-	Within time.Duration
+	Path    string
+	Args    []string // with the program's own name first; the environment is empty
+	Output  *os.File // for all three standard files
+	Timeout time.Duration
 }
 
-// Update puts the libraries of the given folders, as far as the container has
-// them, and of those that its own configuration names, into its cache: that of
-// each dynamic linker of glibc that it has. Where programs for glibc are served by
-// musl, which has no cache, the folders go to the end of its search path. execute
-// starts a program as a child of the calling thread and waits for it; warn is
-// told of configuration that is left out.
+// Update adds libraries to the container's caches, one for each dynamic linker of
+// glibc: those of the given folders that the container has, and of the directories that
+// its own configuration names. Where musl, which has no cache, links programs for
+// glibc, Update appends the folders to its search path. execute starts a program as a
+// child of the calling thread and waits for it; warn gets a message for each part of
+// the configuration that is ignored.
 //
-// So a program finds a library in this order: the RPATH or RUNPATH that it was
-// built with, and the LD_LIBRARY_PATH of the image or of whoever starts it, as the
-// linker weighs them; the folders, in the order given; the directories of the
-// image's ld.so.conf; those that are part of the linker, such as /usr/lib64. A
-// library that the image has in /usr/lib too is the folders' one, and the image's
-// own by LD_LIBRARY_PATH. With musl it is the image's own in any case.
+// A program then looks for a library in this order: its own RPATH or RUNPATH and
+// LD_LIBRARY_PATH, in the linker's order; the folders, in the order given; the
+// directories of the image's ld.so.conf; those built into the linker, such as
+// /usr/lib64. So a library of the folders wins over one in the image's /usr/lib, unless
+// LD_LIBRARY_PATH names that. With musl the image's own library always wins.
 func Update(root *inroot.Root, folders []string, execute func(Program) error, warn func(string)) error {
 	for _, folder := range folders {
 		if err := ldconf.Check(folder); err != nil {
 			return err
 		}
 	}
-	caches, paths := linkers(root)
+	caches, paths := findLinkers(root)
 	if len(caches)+len(paths) == 0 {
 		return ErrNoLoader
 	}
@@ -77,7 +78,7 @@ func Update(root *inroot.Root, folders []string, execute func(Program) error, wa
 		}
 	}
 	for _, name := range paths {
-		if err := extend(root, name, present, warn); err != nil {
+		if err := extendMuslPath(root, name, present, warn); err != nil {
 			return err
 		}
 	}
@@ -95,13 +96,13 @@ func Update(root *inroot.Root, folders []string, execute func(Program) error, wa
 		if err != nil {
 			return fmt.Errorf("read the container's %s: %w", path.Join(etc, "ld.so.conf"), err)
 		}
-		cache, err := build(root, ldconfig, slices.Concat(present, directories, builtIn(root, name)), execute)
+		cache, err := buildCache(root, ldconfig, slices.Concat(present, directories, builtInDirs(root, name)), execute)
 		if err != nil {
 			return err
 		}
-		err = write(root.OneMount(), name, present, cache)
+		err = writeCache(root.OneMount(), name, present, cache)
 		if name != cachePath && errors.Is(err, inroot.ErrOtherMount) {
-			warn(err.Error()) // a linker on a volume, which keeps its cache there
+			warn(err.Error()) // the linker is on a volume, and so is its cache
 		} else if err != nil {
 			return err
 		}
@@ -109,20 +110,20 @@ func Update(root *inroot.Root, folders []string, execute func(Program) error, wa
 	return nil
 }
 
-// write puts the result into the container, as the cache of this name. The file in
-// ld.so.conf.d is for an ldconfig that somebody runs there later.
-func write(root *inroot.Root, name string, folders []string, cache []byte) error {
+// writeCache writes the result into the container as the cache of this name. The file
+// in ld.so.conf.d is for an ldconfig that somebody runs there later.
+func writeCache(root *inroot.Root, name string, folders []string, cache []byte) error {
 	etc := path.Dir(name)
 	if len(folders) > 0 {
-		if err := put(root, path.Join(etc, confDir, confName), []byte(strings.Join(folders, "\n")+"\n")); err != nil {
+		if err := writeFile(root, path.Join(etc, confDir, confName), []byte(strings.Join(folders, "\n")+"\n")); err != nil {
 			return err
 		}
 	}
-	return put(root, name, cache)
+	return writeFile(root, name, cache)
 }
 
-// put writes a file, in a directory that is made if need be.
-func put(root *inroot.Root, name string, data []byte) error {
+// writeFile writes a file and makes its directory if it is missing.
+func writeFile(root *inroot.Root, name string, data []byte) error {
 	dir, err := root.MkdirAll(path.Dir(name), 0o755)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func put(root *inroot.Root, name string, data []byte) error {
 	return nil
 }
 
-// isCache tells a cache, of glibc's old or new format, from anything else.
+// isCache reports whether data is a cache in glibc's old or new format.
 func isCache(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("glibc-ld.so.cache1.1")) || bytes.HasPrefix(data, []byte("ld.so-1.7.0"))
 }

@@ -1,3 +1,3 @@
-// Package link makes symbolic links in a container, as a CDI spec asks for them:
-// the names by which libraries are looked up.
+// Package link makes the symbolic links in a container that a CDI spec requests: the
+// names by which programs look up libraries.
 package link

@@ -20,10 +20,10 @@ type Link struct {
 	Path   string // absolute and clean
 }
 
-// ErrMalformed reports the text of a link that no spec of ours has.
+// ErrMalformed reports a link that no spec of ours contains.
 var ErrMalformed = errors.New("malformed link")
 
-// Parse reads TARGET::PATH.
+// Parse parses TARGET::PATH.
 func Parse(text string) (Link, error) {
 	target, at, ok := strings.Cut(text, "::")
 	l := Link{Target: target, Path: at}
@@ -39,7 +39,7 @@ func Parse(text string) (Link, error) {
 		why = "it is too long"
 	case !path.IsAbs(at) || path.Clean(at) != at || at == "/":
 		why = "the path is not absolute and clean"
-	case climbs(l):
+	case leadsAboveRoot(l):
 		why = "the target leads above the root"
 	default:
 		return l, nil
@@ -47,9 +47,10 @@ func Parse(text string) (Link, error) {
 	return Link{}, fmt.Errorf("%w %q: %s", ErrMalformed, text, why)
 }
 
-// climbs reports whether the target, read as words, has ".." beyond the root. The
-// container's kernel would stop there, but who wrote that meant another place.
-func climbs(l Link) bool {
+// leadsAboveRoot reports whether the target, read word by word, has a ".." beyond the
+// root. The container's kernel would stop at the root, but the author meant another
+// place.
+func leadsAboveRoot(l Link) bool {
 	depth := 0
 	words := strings.Split(l.Target, "/")
 	if !path.IsAbs(l.Target) {
@@ -67,37 +68,36 @@ func climbs(l Link) bool {
 	})
 }
 
-// ErrRival reports a link that another device of the same container has brought,
-// to a mount of its own: two of what there can be one of.
-var ErrRival = errors.New("the container is given two of it, ask for one")
+// ErrConflict reports a link whose path another device of the same container already
+// has for another target.
+var ErrConflict = errors.New("two requested devices need this path for different files; request only one of them")
 
-// Make makes a link below a container's root, with the directories that it needs
-// (mode 0755), and reports whether it had to. What is there stays, unless it is
-// another link: a file or a directory is an error (inroot.ErrNotLink). So is what
-// was mounted for this container, or leads to a mount beside the link (ErrRival):
-// that was asked for as much as this was. The link may be on another mount if it
-// is there already, but is never made there (inroot.ErrOtherMount).
+// Make makes a link below a container's root, with the directories that it needs (mode
+// 0755), and reports whether it changed anything. It replaces another link, but not a
+// file or a directory (inroot.ErrNotLink), a mount made for this container, or a link
+// to a mount beside it (ErrConflict): the container requested those as well. The link
+// may exist on another mount, but is never made there (inroot.ErrOtherMount).
 func (l Link) Make(root *inroot.Root) (changed bool, err error) {
 	switch old, err := root.Readlink(l.Path); {
 	case err == nil && old == l.Target:
 		return false, nil
-	case err == nil && l.rivals(root, old):
-		return false, fmt.Errorf("link %s to %s: %w (it leads to %.200q)", l.Path, l.Target, ErrRival, old)
+	case err == nil && l.conflicts(root, old):
+		return false, fmt.Errorf("link %s to %s: %w (it leads to %.200q)", l.Path, l.Target, ErrConflict, old)
 	}
-	changed, err = l.make(root, (*inroot.Root).Symlink)
-	if errors.Is(err, inroot.ErrNotLink) && l.rivals(root, l.Path) {
-		return false, fmt.Errorf("link %s to %s: %w (a mount is there)", l.Path, l.Target, ErrRival)
+	changed, err = l.create(root, (*inroot.Root).Symlink)
+	if errors.Is(err, inroot.ErrNotLink) && l.conflicts(root, l.Path) {
+		return false, fmt.Errorf("link %s to %s: %w (a mount is there)", l.Path, l.Target, ErrConflict)
 	}
 	return changed, err
 }
 
-// Offer is Make where nothing stands yet: whatever is there, also a link that
-// leads nowhere, stays, with fs.ErrExist.
-func (l Link) Offer(root *inroot.Root) (changed bool, err error) {
-	return l.make(root, (*inroot.Root).SymlinkNew)
+// MakeIfAbsent is Make if nothing is at the path; anything that is there, also a link
+// that leads nowhere, stays, with fs.ErrExist.
+func (l Link) MakeIfAbsent(root *inroot.Root) (changed bool, err error) {
+	return l.create(root, (*inroot.Root).SymlinkNew)
 }
 
-func (l Link) make(root *inroot.Root, symlink func(r *inroot.Root, target, path string) (bool, error)) (changed bool, err error) {
+func (l Link) create(root *inroot.Root, symlink func(r *inroot.Root, target, path string) (bool, error)) (changed bool, err error) {
 	here := root.OneMount()
 	changed, err = symlink(here, l.Target, l.Path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -107,16 +107,15 @@ func (l Link) make(root *inroot.Root, symlink func(r *inroot.Root, target, path 
 	if err != nil {
 		return false, err
 	}
-	// Through the handle: the path may lead elsewhere by now, but not out of here.
+	// Through the handle: the path may lead elsewhere by now, but not out of the root.
 	made := inroot.At(dir).OneMount()
 	defer made.Close()
 	return symlink(made, l.Target, path.Base(l.Path))
 }
 
-// rivals reports whether what stands at the path, which leads to old, is a mount in
-// the same directory. An image can have a link to any other place, and gets it
-// replaced.
-func (l Link) rivals(root *inroot.Root, old string) bool {
+// conflicts reports whether the link's path, which leads to old, is a mount in the same
+// directory. A link of the image to any other place is replaced.
+func (l Link) conflicts(root *inroot.Root, old string) bool {
 	dir := path.Dir(l.Path)
 	if !path.IsAbs(old) {
 		old = path.Join(dir, old)
@@ -126,7 +125,7 @@ func (l Link) rivals(root *inroot.Root, old string) bool {
 	}
 	here := root.OneMount()
 	if _, err := here.Stat(dir); err != nil {
-		return false // all of the directory is somebody's, for which there is another error
+		return false // the directory is on another mount, which has its own error
 	}
 	_, err := here.Stat(l.Path)
 	return errors.Is(err, inroot.ErrOtherMount)

@@ -30,8 +30,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever is accepted stays below the root by its words alone, and says what it
-// was made from.
+// FuzzParse checks that an accepted link stays below the root word by word, and prints
+// as what it was parsed from.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"a::/b", "../a::/b/c", "/a/./..::/c", "a::/b::c", ":::/a", "..::/a"} {
 		f.Add(text)

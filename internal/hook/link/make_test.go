@@ -10,9 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
-// What Make and Offer do where something stands. What they do among mounts, and
-// with images that mean harm, is in test/exploits.
-func TestMakeAndOffer(t *testing.T) {
+// TestMakeAndMakeIfAbsent has paths where something exists already. test/exploits has
+// mounts and hostile images.
+func TestMakeAndMakeIfAbsent(t *testing.T) {
 	type result struct {
 		changed bool
 		err     error
@@ -28,7 +28,7 @@ func TestMakeAndOffer(t *testing.T) {
 		"a rival's": {"/a/b/old", result{true, nil, "new"}, result{false, fs.ErrExist, "/a/b/old"}}, // but on no mount
 		"a file":    {"file", result{false, inroot.ErrNotLink, ""}, result{false, fs.ErrExist, ""}},
 	} {
-		for how, f := range map[string]func(Link, *inroot.Root) (bool, error){"make": Link.Make, "offer": Link.Offer} {
+		for how, f := range map[string]func(Link, *inroot.Root) (bool, error){"make": Link.Make, "offer": Link.MakeIfAbsent} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				dir := t.TempDir()
 				path := filepath.Join(dir, "a/b/l")

@@ -1,3 +1,4 @@
-// Package privilege gives up what a process does not need: capabilities, what
-// its parent left open, being looked into, and ever gaining anything back.
+// Package privilege reduces what a process can do: it drops capabilities, closes
+// inherited files for programs that it executes, forbids to trace it, and never lets it
+// gain any of that back.
 package privilege

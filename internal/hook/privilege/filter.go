@@ -8,27 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// architectures are the kernel's words (seccomp(2), audit.h) for the ones that Go
-// builds for.
+// architectures are the kernel's names (seccomp(2), audit.h) of Go's architectures.
 var architectures = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "loong64": unix.AUDIT_ARCH_LOONGARCH64,
 	"ppc64le": unix.AUDIT_ARCH_PPC64LE, "riscv64": unix.AUDIT_ARCH_RISCV64, "s390x": unix.AUDIT_ARCH_S390X,
 }
 
-// foreign is the bit in the number of a system call of x86-64's other ABI, x32,
-// which has numbers of its own for the same calls.
-const foreign = 0x40000000
+// x32Bit is set in the numbers of system calls of x32, the other ABI of x86-64, which
+// has its own numbers for the same calls.
+const x32Bit = 0x40000000
 
-// Forbid makes the calling thread, which the caller has locked, and every program
-// that it executes, get EPERM for these system calls. The process dies of any
-// call by another ABI than its own. It needs no privilege, but no_new_privs: Shed
-// comes first.
+// Forbid makes these system calls return EPERM for the calling thread, which the caller
+// has locked, and for every program that it executes. A call by another ABI kills the
+// process. Forbid needs no privilege but no_new_privs, so DropInThread must come first.
 func Forbid(calls ...uint32) error {
 	own, ok := architectures[runtime.GOARCH]
 	if !ok {
 		return fmt.Errorf("filter system calls: no filter for %s", runtime.GOARCH)
 	}
-	filter := program(own, calls)
+	filter := filterProgram(own, calls)
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(filter)
@@ -38,7 +36,7 @@ func Forbid(calls ...uint32) error {
 	return nil
 }
 
-func program(own uint32, calls []uint32) []unix.SockFilter {
+func filterProgram(own uint32, calls []uint32) []unix.SockFilter {
 	const (
 		number = 0 // offsets in struct seccomp_data
 		arch   = 4
@@ -49,7 +47,7 @@ func program(own uint32, calls []uint32) []unix.SockFilter {
 	answer := func(value uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: value}
 	}
-	// unless goes past the next instruction if the test fails.
+	// unless skips the next instruction if the test fails.
 	unless := func(test uint16, value uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: value, Jf: 1}
 	}
@@ -58,7 +56,7 @@ func program(own uint32, calls []uint32) []unix.SockFilter {
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: own, Jt: 1},
 		answer(unix.SECCOMP_RET_KILL_PROCESS),
 		load(number),
-		unless(unix.BPF_JGE, foreign),
+		unless(unix.BPF_JGE, x32Bit),
 		answer(unix.SECCOMP_RET_KILL_PROCESS),
 	}
 	for _, call := range calls {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestForbid has a process of its own try: a filter cannot be taken off.
+// TestForbid tries the calls in another process, because a filter cannot be removed.
 func TestForbid(t *testing.T) {
 	if os.Getenv("FORBID") != "" {
 		forbidden()
@@ -49,13 +49,14 @@ func forbidden() {
 	say("exec", err)
 }
 
-// TestForeign: the other ABI of the processor, with other numbers, is no way round.
-func TestForeign(t *testing.T) {
-	list := program(unix.AUDIT_ARCH_X86_64, []uint32{41})
+// TestForbidOtherABI: the calls are also forbidden by the processor's other ABI, which
+// has other numbers.
+func TestForbidOtherABI(t *testing.T) {
+	list := filterProgram(unix.AUDIT_ARCH_X86_64, []uint32{41})
 	for name, tc := range map[string]struct{ arch, number, want uint32 }{
 		"named":        {unix.AUDIT_ARCH_X86_64, 41, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 		"another":      {unix.AUDIT_ARCH_X86_64, 42, unix.SECCOMP_RET_ALLOW},
-		"x32":          {unix.AUDIT_ARCH_X86_64, 42 | foreign, unix.SECCOMP_RET_KILL_PROCESS},
+		"x32":          {unix.AUDIT_ARCH_X86_64, 42 | x32Bit, unix.SECCOMP_RET_KILL_PROCESS},
 		"32 bits":      {unix.AUDIT_ARCH_I386, 42, unix.SECCOMP_RET_KILL_PROCESS},
 		"the negative": {unix.AUDIT_ARCH_X86_64, 0xffffffff, unix.SECCOMP_RET_KILL_PROCESS},
 	} {

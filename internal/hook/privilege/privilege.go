@@ -17,15 +17,14 @@ import (
 // Capability is the number of a Linux capability (unix.CAP_…).
 type Capability uint
 
-// Drop leaves the whole process, all its threads, no more than the capabilities
-// that are named, as far as it has them; it will not gain any by an exec. It
-// cannot be traced or dumped by others, and hands no open file but the three
-// standard ones to a program that it executes. The umask becomes 022.
+// Drop reduces the capabilities of the whole process, all its threads, to those named;
+// an exec will not add any. Others cannot trace or dump the process, and programs that
+// it executes inherit only the three standard files. The umask becomes 022.
 //
-// The bounding set, which counts in an exec only, is the business of Shed.
+// DropInThread also clears the bounding set, which counts only in an exec.
 func Drop(keep ...Capability) error {
 	unix.Umask(0o022)
-	// A core would be written where the host's settings say.
+	// The kernel would write a core dump where the host's settings say.
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		return fmt.Errorf("forbid dumps: %w", err)
 	}
@@ -38,7 +37,7 @@ func Drop(keep ...Capability) error {
 	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return fmt.Errorf("set no_new_privs: %w", errno)
 	}
-	header, sets, err := reduced(keep)
+	header, sets, err := reducedSets(keep)
 	if err != nil {
 		return err
 	}
@@ -51,18 +50,18 @@ func Drop(keep ...Capability) error {
 	return nil
 }
 
-// Shed does to the calling thread, which the caller has locked, what Drop does to
-// all, and empties the bounding set but for keep: a program that the thread
-// executes has no more than that.
-func Shed(keep ...Capability) error {
+// DropInThread does to the calling thread, which the caller has locked, what Drop does
+// to the process. It also empties the bounding set except keep, so that a program that
+// the thread executes has no more than keep.
+func DropInThread(keep ...Capability) error {
 	for c := Capability(0); ; c++ {
 		if slices.Contains(keep, c) {
 			continue
 		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
-			// There is no such capability, nor any beyond; or no CAP_SETPCAP, and
-			// no_new_privs has to do it.
+			// The kernel has no capability c and none after it; or this thread
+			// lacks CAP_SETPCAP, and no_new_privs must suffice.
 			break
 		}
 		if err != nil {
@@ -72,7 +71,7 @@ func Shed(keep ...Capability) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
-	header, sets, err := reduced(keep)
+	header, sets, err := reducedSets(keep)
 	if err != nil {
 		return err
 	}
@@ -82,9 +81,9 @@ func Shed(keep ...Capability) error {
 	return nil
 }
 
-// reduced is what the calling thread has of the named capabilities, as capset
-// takes it. Nothing is inheritable, so the ambient set empties itself.
-func reduced(keep []Capability) (unix.CapUserHeader, [2]unix.CapUserData, error) {
+// reducedSets are the named capabilities that the calling thread has, as capset takes
+// them. Nothing is inheritable, so the ambient set becomes empty.
+func reducedSets(keep []Capability) (unix.CapUserHeader, [2]unix.CapUserData, error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has, sets [2]unix.CapUserData
 	if err := unix.Capget(&header, &has[0]); err != nil {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread that shed keeps what was named and no more, for ever; others keep all.
-// What Drop does to a whole process is seen in test/exploits.
-func TestShed(t *testing.T) {
+// TestDropInThread: the thread keeps only the named capabilities, other threads keep
+// all. test/exploits checks what Drop does to a whole process.
+func TestDropInThread(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root has capabilities to drop")
 	}
@@ -30,7 +30,7 @@ func TestShed(t *testing.T) {
 		runtime.LockOSThread() // not unlocked: the thread ends here
 		// The second time, it has no CAP_SETPCAP.
 		for range 2 {
-			if err := Shed(unix.CAP_CHOWN, unix.CAP_BPF, unix.CAP_DAC_READ_SEARCH); err != nil {
+			if err := DropInThread(unix.CAP_CHOWN, unix.CAP_BPF, unix.CAP_DAC_READ_SEARCH); err != nil {
 				t.Error(err)
 			}
 		}
@@ -41,7 +41,7 @@ func TestShed(t *testing.T) {
 				t.Errorf("no %q in\n%s", line, text)
 			}
 		}
-		if err := Shed(unix.CAP_SYS_ADMIN); err != nil {
+		if err := DropInThread(unix.CAP_SYS_ADMIN); err != nil {
 			t.Error(err)
 		}
 		if text := status(); !strings.Contains(text, "CapEff:\t0000000000000000\n") {

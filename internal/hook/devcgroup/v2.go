@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rounds is how often a list of programs is read anew because another process
-// has replaced one of them meanwhile.
-const rounds = 3
+// maxAttempts is how often the list of programs is read again because another process
+// has replaced one meanwhile.
+const maxAttempts = 3
 
-// allowByProgram widens every device program of the cgroup, as an access must
-// please them all. A group without a program allows everything.
+// allowByProgram widens every device program of the cgroup, because an access needs the
+// permission of all. A group without a program allows everything.
 func allowByProgram(dir string, rules []Rule) error {
 	group, err := os.OpenFile(dir, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -25,10 +25,10 @@ func allowByProgram(dir string, rules []Rule) error {
 		return fmt.Errorf("%w: more than %d devices at once", ErrProgram, maxRules)
 	}
 	before := prologue(rules)
-	for range rounds {
+	for range maxAttempts {
 		var ids []uint32
 		var flags uint32
-		if ids, flags, err = attached(group); err != nil {
+		if ids, flags, err = attachedPrograms(group); err != nil {
 			return err
 		}
 		for _, id := range ids {
@@ -36,37 +36,38 @@ func allowByProgram(dir string, rules []Rule) error {
 				break
 			}
 		}
-		if !errors.Is(err, errGone) {
+		if !errors.Is(err, errReplaced) {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: it is attached by a link, or replaced all the time", ErrProgram)
+	return fmt.Errorf("%w: it is attached by a link, or another process keeps replacing it", ErrProgram)
 }
 
-// widen puts the prologue before one program. One that begins with it stays.
+// widen puts the prologue before one program, unless the program already begins with
+// it.
 func widen(group *os.File, id, flags uint32, before []insn) error {
 	old, err := programByID(id)
 	if errors.Is(err, unix.ENOENT) {
-		return errGone
+		return errReplaced
 	}
 	if err != nil {
 		return err
 	}
 	defer old.Close()
-	code, err := instructions(old)
+	code, err := readInstructions(old)
 	if err != nil {
 		return err
 	}
-	if err := rewritable(code); err != nil {
+	if err := checkReloadable(code); err != nil {
 		return err
 	}
 	if len(code) > len(before) && slices.Equal(code[:len(before)], before) {
 		return nil
 	}
-	program, err := load(append(slices.Clone(before), code...))
+	program, err := loadProgram(append(slices.Clone(before), code...))
 	if err != nil {
 		return err
 	}
 	defer program.Close()
-	return replace(group, old, program, flags)
+	return replaceProgram(group, old, program, flags)
 }

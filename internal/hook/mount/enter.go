@@ -1,4 +1,4 @@
-package graft
+package mount
 
 import (
 	"errors"
@@ -11,26 +11,26 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
-// Container is the mount namespace of a container, entered.
+// Container is the mount namespace of a container, as seen from inside.
 type Container struct {
-	root    *inroot.Root
-	slash   *os.File // the root directory of the container's process
-	pivoted bool
-	uid     int // who the container's root is to us
-	gid     int
-	proc    *os.File // our own /proc: the container's may be anything
-	host    devices  // of the file systems that the host has mounted
-	table   table
+	root        *inroot.Root
+	processRoot *os.File // the root directory of the container's process
+	pivoted     bool
+	uid         int // our id of the container's root user
+	gid         int
+	proc        *os.File      // our own /proc: the container's may be anything
+	hostDevices deviceNumbers // of the file systems that the host has mounted
+	table       mountTable
 }
 
-// Pivoted reports whether the container's process has left the host's root. As long
-// as it has not, paths of the host lead to the host's files in its namespace too.
+// Pivoted reports whether the container's process has left the host's root. Before
+// that, paths of the host lead to the host's files also in the container's namespace.
 func (c *Container) Pivoted() bool { return c.pivoted }
 
-// Enter calls do in the mount namespace of the container's process. The root is
-// the directory rootfs, an absolute path of the host, as the container's namespace
-// has it; a process that has pivoted already has it as its own root. Enter returns
-// when do has; the thread that was inside ends and is not used for anything else.
+// Enter calls do in the mount namespace of the container's process. The container's
+// root is the directory rootfs, an absolute path of the host, as the container's
+// namespace has it; for a process that has pivoted it is the process's own root. Enter
+// returns when do does. The thread that was inside ends and is never used again.
 func (p *Process) Enter(rootfs string, do func(*Container) error) error {
 	ns, err := p.namespace()
 	if err != nil {
@@ -42,17 +42,17 @@ func (p *Process) Enter(rootfs string, do func(*Container) error) error {
 		return err
 	}
 	defer c.proc.Close()
-	defer c.slash.Close()
+	defer c.processRoot.Close()
 	done := make(chan error)
 	go func() {
-		// Never unlocked, so that the thread dies with the goroutine.
+		// A thread that is not unlocked ends with its goroutine.
 		runtime.LockOSThread()
-		done <- c.inside(ns, rootfs, do)
+		done <- c.runInside(ns, rootfs, do)
 	}()
 	return <-done
 }
 
-// prepare gathers what can no longer be trusted, or found, inside.
+// prepare collects what cannot be trusted or found any more from inside.
 func (c *Container) prepare(p *Process) error {
 	uids, err := p.UIDs()
 	if err != nil {
@@ -68,29 +68,29 @@ func (c *Container) prepare(p *Process) error {
 	if gid, ok := gids.Host(0); ok {
 		c.gid = int(gid)
 	}
-	if c.slash, err = p.root(); err != nil {
+	if c.processRoot, err = p.root(); err != nil {
 		return err
 	}
-	if c.pivoted, err = elsewhere(c.slash); err != nil {
-		c.slash.Close()
+	if c.pivoted, err = isOtherRoot(c.processRoot); err != nil {
+		c.processRoot.Close()
 		return err
 	}
 	if c.proc, err = os.OpenFile("/proc", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
-		c.slash.Close()
+		c.processRoot.Close()
 		return fmt.Errorf("open /proc: %w", err)
 	}
-	mounts, err := c.mounts()
+	mounts, err := c.readMounts()
 	if err == nil {
-		c.host = mounts.devices()
+		c.hostDevices = mounts.devices()
 		return nil
 	}
 	c.proc.Close()
-	c.slash.Close()
+	c.processRoot.Close()
 	return err
 }
 
-// elsewhere reports whether a directory is another than our own root.
-func elsewhere(dir *os.File) (bool, error) {
+// isOtherRoot reports whether a directory is not this process's root.
+func isOtherRoot(dir *os.File) (bool, error) {
 	var own, st unix.Stat_t
 	if err := errors.Join(unix.Stat("/", &own), unix.Fstat(int(dir.Fd()), &st)); err != nil {
 		return false, fmt.Errorf("stat the container's root: %w", err)
@@ -98,17 +98,17 @@ func elsewhere(dir *os.File) (bool, error) {
 	return st.Dev != own.Dev || st.Ino != own.Ino, nil
 }
 
-func (c *Container) inside(ns *os.File, rootfs string, do func(*Container) error) error {
-	// A thread that shares its root and directory with others may not leave them.
+func (c *Container) runInside(ns *os.File, rootfs string, do func(*Container) error) error {
+	// A thread that shares its root and working directory with others cannot change them.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("leave the process's directory: %w", err)
 	}
 	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("enter the container's mount namespace: %w", err)
 	}
-	// An engine may run in a changed root. A namespace knows nothing of that: its
-	// own root is what a thread that enters it gets.
-	if err := errors.Join(unix.Fchdir(int(c.slash.Fd())), unix.Chroot(".")); err != nil {
+	// An engine may run in a changed root. A thread that enters a namespace gets the
+	// namespace's root, not the changed one.
+	if err := errors.Join(unix.Fchdir(int(c.processRoot.Fd())), unix.Chroot(".")); err != nil {
 		return fmt.Errorf("enter the root of the container's process: %w", err)
 	}
 	var err error
@@ -124,20 +124,20 @@ func (c *Container) inside(ns *os.File, rootfs string, do func(*Container) error
 		return fmt.Errorf("open the container's root: %w", err)
 	}
 	defer c.root.Close()
-	if c.table, err = c.mounts(); err != nil {
+	if c.table, err = c.readMounts(); err != nil {
 		return err
 	}
-	if err := c.atMount(); err != nil {
+	if err := c.checkMounted(); err != nil {
 		return fmt.Errorf("open the container's root: %w", err)
 	}
 	return do(c)
 }
 
-// atMount fails if the container's root is not where something is mounted, as
-// every runtime has it before it pivots: then the path leads to another directory
-// than the container will have, and what we put there would be lost or the host's.
-func (c *Container) atMount() error {
-	m, err := c.mount(c.root.Dir())
+// checkMounted fails if nothing is mounted on the container's root. Every runtime
+// mounts it before it pivots. Without a mount, the path leads to another directory than
+// the container will have, and what we put there would be lost, or in the host's files.
+func (c *Container) checkMounted() error {
+	m, err := c.mountOf(c.root.Dir())
 	if err != nil {
 		return err
 	}
@@ -149,8 +149,9 @@ func (c *Container) atMount() error {
 	return err
 }
 
-// asRoot does something as the container's root, so that what it makes on the
-// container's file systems is the container's, and where root may not, as us.
+// asRoot calls do with the file system ids of the container's root user, so that this
+// user owns what do makes. Where that user lacks the permission, it calls do as this
+// process's user.
 func (c *Container) asRoot(do func() error) error {
 	if c.uid == 0 && c.gid == 0 {
 		return do()

@@ -1,4 +1,4 @@
-package graft
+package mount
 
 import (
 	"errors"
@@ -11,25 +11,25 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Source is a file or directory of the host that is to appear in a container.
+// Source is an open file or directory of the host, to be mounted in a container.
 type Source struct {
 	path string
-	// handle is a mount of its own that nobody sees, or, where detached is
-	// false, the file where it stands: kernels before 5.2 know no other way.
+	// handle is a private clone of the mount, or, if detached is false, the file
+	// itself: kernels before 5.2 cannot clone.
 	handle   *os.File
 	detached bool
-	sealed   bool // its attributes are set
+	readOnly bool // its attributes are set
 	stat     unix.Stat_t
-	set      attributes
+	limits   mountLimits
 }
 
-// attributes are what may not be done through a mount.
-type attributes struct {
+// mountLimits are what a mount forbids, beside writing and setuid.
+type mountLimits struct {
 	devices bool // may be opened
 	noexec  bool
 }
 
-func (a attributes) new() uint64 {
+func (a mountLimits) attrFlags() uint64 {
 	flags := uint64(unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID)
 	if !a.devices {
 		flags |= unix.MOUNT_ATTR_NODEV
@@ -40,7 +40,7 @@ func (a attributes) new() uint64 {
 	return flags
 }
 
-func (a attributes) old() uintptr {
+func (a mountLimits) bindFlags() uintptr {
 	flags := uintptr(unix.MS_RDONLY | unix.MS_NOSUID)
 	if !a.devices {
 		flags |= unix.MS_NODEV
@@ -51,17 +51,17 @@ func (a attributes) old() uintptr {
 	return flags
 }
 
-// Kernel says what this machine's kernel can do.
+// Kernel is what this machine's kernel cannot do.
 type Kernel struct {
 	// NoTree is a kernel without open_tree and move_mount (before 5.2), NoAttributes
 	// one without mount_setattr (before 5.12).
 	NoTree, NoAttributes bool
 }
 
-// Node takes a character device (hostfs.ErrNotDevice if it is something else).
-// Its numbers are those of this very node from then on.
+// Node opens a character device (hostfs.ErrNotDevice if it is something else). Its
+// numbers stay those of this node, whatever happens to the path.
 func (k Kernel) Node(path string) (*Source, error) {
-	s, err := k.take(path, false, attributes{devices: true, noexec: true})
+	s, err := k.open(path, false, mountLimits{devices: true, noexec: true})
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,10 @@ func (k Kernel) Node(path string) (*Source, error) {
 	return s, nil
 }
 
-// Bind takes a file or a directory, with what is mounted below it if deep; a
-// kernel that cannot make that read-only as well leaves it out.
+// Bind opens a file or a directory, with the mounts below it if deep. A kernel that
+// cannot make these read-only leaves them out.
 func (k Kernel) Bind(path string, deep, noexec bool) (*Source, error) {
-	s, err := k.take(path, deep, attributes{noexec: noexec})
+	s, err := k.open(path, deep, mountLimits{noexec: noexec})
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +86,11 @@ func (k Kernel) Bind(path string, deep, noexec bool) (*Source, error) {
 	return s, nil
 }
 
-func (k Kernel) take(path string, deep bool, set attributes) (*Source, error) {
+func (k Kernel) open(path string, deep bool, set mountLimits) (*Source, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("take %q: not an absolute path", path)
 	}
-	s := &Source{path: path, set: set, detached: !k.NoTree}
+	s := &Source{path: path, limits: set, detached: !k.NoTree}
 	fd, err := -1, error(unix.ENOSYS)
 	if s.detached {
 		flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
@@ -114,37 +114,37 @@ func (k Kernel) take(path string, deep bool, set attributes) (*Source, error) {
 	if !s.detached {
 		return s, nil
 	}
-	err = k.seal(s)
+	err = k.makeReadOnly(s)
 	if errors.Is(err, unix.ENOSYS) {
 		if !deep {
-			return s, nil // sealed where it is mounted
+			return s, nil // made read-only after it is mounted
 		}
-		// That would leave open what is mounted below it.
+		// Mounts below it would stay writable.
 		s.Close()
-		return Kernel{NoTree: k.NoTree, NoAttributes: true}.take(path, false, set)
+		return Kernel{NoTree: k.NoTree, NoAttributes: true}.open(path, false, set)
 	}
 	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("make %s read-only: %w", path, err)
 	}
-	s.sealed = true
+	s.readOnly = true
 	return s, nil
 }
 
-// seal makes the piece read-only before anyone sees it, with all that is mounted
-// below, and deaf to what the host mounts there later.
-func (k Kernel) seal(s *Source) error {
+// makeReadOnly makes the clone and all mounts below it read-only before anyone can see
+// it, and private, so that later mounts of the host do not appear there.
+func (k Kernel) makeReadOnly(s *Source) error {
 	if k.NoAttributes {
 		return unix.ENOSYS
 	}
-	attr := unix.MountAttr{Attr_set: s.set.new(), Propagation: unix.MS_PRIVATE}
+	attr := unix.MountAttr{Attr_set: s.limits.attrFlags(), Propagation: unix.MS_PRIVATE}
 	return unix.MountSetattr(int(s.handle.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
 }
 
-// Close gives the handle back. What was mounted stays.
+// Close closes the handle. What was mounted stays.
 func (s *Source) Close() error { return s.handle.Close() }
 
-// Device describes the node that was taken.
+// Device describes the opened device node.
 func (s *Source) Device() hostfs.Device {
 	return hostfs.Device{
 		Major: unix.Major(uint64(s.stat.Rdev)), Minor: unix.Minor(uint64(s.stat.Rdev)),
@@ -152,4 +152,4 @@ func (s *Source) Device() hostfs.Device {
 	}
 }
 
-func (s *Source) dir() bool { return s.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
+func (s *Source) isDir() bool { return s.stat.Mode&unix.S_IFMT == unix.S_IFDIR }

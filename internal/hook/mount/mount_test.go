@@ -1,4 +1,4 @@
-package graft_test
+package mount_test
 
 import (
 	"fmt"
@@ -10,17 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
+	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 )
 
-var kernels = map[string]graft.Kernel{
+var kernels = map[string]mount.Kernel{
 	"this kernel":            {},
 	"without mount_setattr":  {NoAttributes: true},
 	"without open_tree":      {NoTree: true, NoAttributes: true},
 	"open_tree is forbidden": {NoTree: true},
 }
 
-// The node opens, nothing of the host can be changed, and the host sees nothing.
+// TestMount: the node opens, the container cannot change anything of the host, and the
+// host does not see the mount.
 func TestMount(t *testing.T) {
 	needRoot(t)
 	for name, kernel := range kernels {
@@ -76,7 +77,8 @@ func mounts(t *testing.T) string {
 	return string(text)
 }
 
-// Submounts come along only deep, and then read-only as well.
+// TestMountDeep: mounts below a source are included only if deep, and are then
+// read-only.
 func TestMountDeep(t *testing.T) {
 	needRoot(t)
 	for name, kernel := range kernels {
@@ -116,15 +118,15 @@ func TestMountOld(t *testing.T) {
 	needRoot(t)
 	node, _ := host(t)
 	c := start(t, plan{Pivot: true}, false)
-	got := c.hook(t, order{Kernel: graft.Kernel{NoTree: true}, Nodes: map[string]string{"/dev/dri/renderD128": node}})
-	if !strings.Contains(got, graft.ErrOld.Error()) {
+	got := c.hook(t, order{Kernel: mount.Kernel{NoTree: true}, Nodes: map[string]string{"/dev/dri/renderD128": node}})
+	if !strings.Contains(got, mount.ErrOld.Error()) {
 		t.Errorf("says %q", got)
 	}
 }
 
-// A node that is there with this number stays as it is: the image's own, or the
-// host's in a /dev that is a volume. One with another number is covered.
-func TestMountThere(t *testing.T) {
+// TestMountExistingNode: an existing node with this number stays, be it the image's or
+// that of the host's /dev in a volume; one with another number is covered.
+func TestMountExistingNode(t *testing.T) {
 	needRoot(t)
 	node, _ := host(t)
 	root := rootfs(t, false)
@@ -162,14 +164,14 @@ func TestMountRefused(t *testing.T) {
 		at    string
 		want  error
 	}{
-		"in a volume":               {plan: plan{Volumes: map[string]string{"/vol": volume}}, at: "/vol/maca", want: graft.ErrVolume},
-		"a link into a volume":      {plan: plan{Volumes: map[string]string{"/vol": volume}}, image: link("/vol", "opt/x"), at: "/opt/x/maca", want: graft.ErrVolume},
-		"the host's memory":         {plan: plan{Volumes: map[string]string{"/vol": memory}}, at: "/vol/maca", want: graft.ErrVolume},
-		"/proc":                     {plan: plan{Volumes: map[string]string{"/proc": "/proc"}}, at: "/proc/self/attr", want: graft.ErrKernelFiles},
-		"a link into /proc":         {plan: plan{Volumes: map[string]string{"/proc": "/proc"}}, image: link("/proc/1/attr", "opt/maca"), at: "/opt/maca", want: graft.ErrKernelFiles},
-		"shared propagation":        {plan: plan{Shared: true}, at: "/etc", want: graft.ErrShared},
-		"new, shared propagation":   {plan: plan{Shared: true}, at: "/opt/maca", want: graft.ErrShared},
-		"a file for a directory":    {image: func(root string) error { return os.WriteFile(filepath.Join(root, "opt/maca"), nil, 0o644) }, at: "/opt/maca", want: graft.ErrKind},
+		"in a volume":               {plan: plan{Volumes: map[string]string{"/vol": volume}}, at: "/vol/maca", want: mount.ErrVolume},
+		"a link into a volume":      {plan: plan{Volumes: map[string]string{"/vol": volume}}, image: link("/vol", "opt/x"), at: "/opt/x/maca", want: mount.ErrVolume},
+		"the host's memory":         {plan: plan{Volumes: map[string]string{"/vol": memory}}, at: "/vol/maca", want: mount.ErrVolume},
+		"/proc":                     {plan: plan{Volumes: map[string]string{"/proc": "/proc"}}, at: "/proc/self/attr", want: mount.ErrKernelFiles},
+		"a link into /proc":         {plan: plan{Volumes: map[string]string{"/proc": "/proc"}}, image: link("/proc/1/attr", "opt/maca"), at: "/opt/maca", want: mount.ErrKernelFiles},
+		"shared propagation":        {plan: plan{Shared: true}, at: "/etc", want: mount.ErrShared},
+		"new, shared propagation":   {plan: plan{Shared: true}, at: "/opt/maca", want: mount.ErrShared},
+		"a file for a directory":    {image: func(root string) error { return os.WriteFile(filepath.Join(root, "opt/maca"), nil, 0o644) }, at: "/opt/maca", want: mount.ErrKind},
 		"a file on the way":         {image: func(root string) error { return os.WriteFile(filepath.Join(root, "opt/x"), nil, 0o644) }, at: "/opt/x/maca", want: unix.ENOTDIR},
 		"a link that leads nowhere": {image: link("nowhere", "opt/maca"), at: "/opt/maca", want: unix.ENOTDIR},
 		"a link that leads round":   {image: link("maca", "opt/maca"), at: "/opt/maca", want: unix.ELOOP},
@@ -195,7 +197,7 @@ func TestMountRefused(t *testing.T) {
 		}
 	}
 	c := start(t, plan{}, false)
-	if got := c.hook(t, order{Nodes: map[string]string{"/etc": node}}); !strings.Contains(got, graft.ErrKind.Error()) {
+	if got := c.hook(t, order{Nodes: map[string]string{"/etc": node}}); !strings.Contains(got, mount.ErrKind.Error()) {
 		t.Errorf("a node on a directory: %q", got)
 	}
 }
@@ -204,7 +206,8 @@ func link(target, at string) func(root string) error {
 	return func(root string) error { return os.Symlink(target, filepath.Join(root, at)) }
 }
 
-// Links of the image are followed in the image, and memory of its own is its own.
+// TestMountInside: links of the image are followed in the image, and the container's
+// own memory file system counts as its own.
 func TestMountInside(t *testing.T) {
 	needRoot(t)
 	node, dir := host(t)
@@ -226,12 +229,12 @@ func TestSourceRefused(t *testing.T) {
 	needRoot(t)
 	node, dir := host(t)
 	for name, kernel := range kernels {
-		for what, take := range map[string]func() (*graft.Source, error){
-			"no node":          func() (*graft.Source, error) { return kernel.Node(filepath.Join(dir, "none")) },
-			"a file as a node": func() (*graft.Source, error) { return kernel.Node(filepath.Join(dir, "lib.so")) },
-			"a relative path":  func() (*graft.Source, error) { return kernel.Node("dev/null") },
-			"a node as a file": func() (*graft.Source, error) { return kernel.Bind(node, false, false) },
-			"no directory":     func() (*graft.Source, error) { return kernel.Bind(filepath.Join(dir, "none"), false, false) },
+		for what, take := range map[string]func() (*mount.Source, error){
+			"no node":          func() (*mount.Source, error) { return kernel.Node(filepath.Join(dir, "none")) },
+			"a file as a node": func() (*mount.Source, error) { return kernel.Node(filepath.Join(dir, "lib.so")) },
+			"a relative path":  func() (*mount.Source, error) { return kernel.Node("dev/null") },
+			"a node as a file": func() (*mount.Source, error) { return kernel.Bind(node, false, false) },
+			"no directory":     func() (*mount.Source, error) { return kernel.Bind(filepath.Join(dir, "none"), false, false) },
 		} {
 			if s, err := take(); err == nil {
 				s.Close()
@@ -248,8 +251,8 @@ func TestOpenRefused(t *testing.T) {
 		o    order
 		want error
 	}{
-		"no pid":                {order{Pid: -1}, graft.ErrProcess},
-		"our own namespace":     {order{Pid: os.Getpid(), Rootfs: c.Rootfs}, graft.ErrNamespace},
+		"no pid":                {order{Pid: -1}, mount.ErrProcess},
+		"our own namespace":     {order{Pid: os.Getpid(), Rootfs: c.Rootfs}, mount.ErrNamespace},
 		"no such process":       {order{Pid: 1 << 22}, unix.ENOENT},
 		"the machine's root":    {order{Pid: c.cmd.Process.Pid, Rootfs: "/"}, os.ErrInvalid},
 		"a relative root":       {order{Pid: c.cmd.Process.Pid, Rootfs: "rootfs"}, os.ErrInvalid},
@@ -265,7 +268,7 @@ func TestOpenRefused(t *testing.T) {
 		}
 	}
 	// This process is older than the container: to it, that pid is a newcomer.
-	if p, err := graft.Open(c.cmd.Process.Pid); err == nil {
+	if p, err := mount.OpenProcess(c.cmd.Process.Pid); err == nil {
 		p.Close()
 		t.Error("a process younger than the hook is taken")
 	}

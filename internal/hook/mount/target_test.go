@@ -1,4 +1,4 @@
-package graft
+package mount
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
-// Someone puts links in the way after the directory was found: to a volume below
-// it, and to above it.
-func TestPutLate(t *testing.T) {
+// TestCreateTargetMoved puts links to a volume below the directory and to above it in
+// the path, after the directory was found.
+func TestCreateTargetMoved(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to mount")
 	}
@@ -39,12 +39,12 @@ func TestPutLate(t *testing.T) {
 	for _, kind := range []uint32{unix.S_IFDIR, unix.S_IFREG} {
 		s := &Source{stat: unix.Stat_t{Mode: kind}}
 		for _, path := range []string{"in/x", "in/x/y"} {
-			if f, err := put(dir, path, s, false); !errors.Is(err, inroot.ErrOtherMount) {
+			if f, err := createTarget(dir, path, s, false); !errors.Is(err, inroot.ErrOtherMount) {
 				t.Errorf("%s: %v, %v", path, f, err)
 			}
 		}
 		for _, path := range []string{"out/x", "root/y"} {
-			f, err := put(dir, path, s, false)
+			f, err := createTarget(dir, path, s, false)
 			if err != nil {
 				t.Errorf("%s: %v", path, err)
 				continue

@@ -1,4 +1,4 @@
-package graft
+package mount
 
 import (
 	"bufio"
@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// IDs maps a container's user or group ids to ours, as its user namespace does.
-type IDs []span
+// IDs is the mapping of user or group ids between a container's user namespace and
+// ours.
+type IDs []idRange
 
-type span struct{ inside, outside, size uint32 }
+type idRange struct{ inside, outside, size uint32 }
 
-// UIDs are the process's user ids.
+// UIDs is the mapping of the process's user ids.
 func (p *Process) UIDs() (IDs, error) { return p.ids("uid_map") }
 
-// GIDs are the process's group ids.
+// GIDs is the mapping of the process's group ids.
 func (p *Process) GIDs() (IDs, error) { return p.ids("gid_map") }
 
 func (p *Process) ids(name string) (IDs, error) {
@@ -26,11 +27,11 @@ func (p *Process) ids(name string) (IDs, error) {
 	return ParseIDs(text)
 }
 
-// ParseIDs reads a uid_map or gid_map of /proc.
+// ParseIDs parses a uid_map or gid_map of /proc.
 func ParseIDs(text []byte) (IDs, error) {
 	var list IDs
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		var s span
+		var s idRange
 		if _, err := fmt.Sscan(lines.Text(), &s.inside, &s.outside, &s.size); err != nil {
 			return nil, fmt.Errorf("read the id map %q: %w", text, err)
 		}
@@ -39,7 +40,7 @@ func ParseIDs(text []byte) (IDs, error) {
 	return list, nil
 }
 
-// Host returns our id for the container's, and whether there is one.
+// Host returns our id for an id of the container; ok is false if there is none.
 func (m IDs) Host(id uint32) (uint32, bool) {
 	for _, s := range m {
 		if id >= s.inside && id-s.inside < s.size {
@@ -49,12 +50,12 @@ func (m IDs) Host(id uint32) (uint32, bool) {
 	return 0, false
 }
 
-// Foreign reports whether the container's ids are others than ours.
+// Foreign reports whether the container's ids differ from ours.
 func (m IDs) Foreign() bool {
-	return slices.ContainsFunc(m, func(s span) bool { return s.inside != s.outside })
+	return slices.ContainsFunc(m, func(s idRange) bool { return s.inside != s.outside })
 }
 
-// Container returns the container's id for ours, and whether there is one.
+// Container returns the container's id for ours; ok is false if there is none.
 func (m IDs) Container(id uint32) (uint32, bool) {
 	for _, s := range m {
 		if id >= s.outside && id-s.outside < s.size {

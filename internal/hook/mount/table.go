@@ -1,4 +1,4 @@
-package graft
+package mount
 
 import (
 	"fmt"
@@ -13,27 +13,27 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 )
 
-// table is a mount table by the mounts' ids.
-type table map[int]*mountinfo.Info
+// mountTable is a mount table by mount id.
+type mountTable map[int]*mountinfo.Info
 
-// devices are the numbers of file systems.
-type devices map[uint64]bool
+// deviceNumbers are the device numbers of file systems.
+type deviceNumbers map[uint64]bool
 
-func (t table) devices() devices {
-	set := devices{}
+func (t mountTable) devices() deviceNumbers {
+	set := deviceNumbers{}
 	for _, m := range t {
 		set[unix.Mkdev(uint32(m.Major), uint32(m.Minor))] = true
 	}
 	return set
 }
 
-// shared reports whether what is mounted on the mount is seen elsewhere.
-func shared(m *mountinfo.Info) bool {
+// isShared reports whether a mount on m would also appear elsewhere.
+func isShared(m *mountinfo.Info) bool {
 	return strings.Contains(" "+m.Optional, " shared:")
 }
 
-// own opens a file of this very thread below our /proc.
-func (c *Container) own(name string) (*os.File, error) {
+// openThreadFile opens a file of this thread's directory in our /proc.
+func (c *Container) openThreadFile(name string) (*os.File, error) {
 	fd, err := unix.Openat(int(c.proc.Fd()), "thread-self/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open /proc/thread-self/%s: %w", name, err)
@@ -41,9 +41,9 @@ func (c *Container) own(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// mounts reads the mount table of the namespace that the thread is in.
-func (c *Container) mounts() (table, error) {
-	f, err := c.own("mountinfo")
+// readMounts reads the mount table of the thread's namespace.
+func (c *Container) readMounts() (mountTable, error) {
+	f, err := c.openThreadFile("mountinfo")
 	if err != nil {
 		return nil, err
 	}
@@ -52,15 +52,15 @@ func (c *Container) mounts() (table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
-	t := make(table, len(list))
+	t := make(mountTable, len(list))
 	for _, m := range list {
 		t[m.ID] = m
 	}
 	return t, nil
 }
 
-// mount returns the mount that a handle is on.
-func (c *Container) mount(f *os.File) (*mountinfo.Info, error) {
+// mountOf returns the mount that a handle is on.
+func (c *Container) mountOf(f *os.File) (*mountinfo.Info, error) {
 	id, err := c.mountID(f)
 	if err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (c *Container) mount(f *os.File) (*mountinfo.Info, error) {
 	if m, ok := c.table[id]; ok {
 		return m, nil
 	}
-	// It may be one of ours, made since.
-	if c.table, err = c.mounts(); err != nil {
+	// We may have made it since the table was read.
+	if c.table, err = c.readMounts(); err != nil {
 		return nil, err
 	}
 	if m, ok := c.table[id]; ok {
@@ -79,7 +79,7 @@ func (c *Container) mount(f *os.File) (*mountinfo.Info, error) {
 }
 
 func (c *Container) mountID(f *os.File) (int, error) {
-	info, err := c.own("fdinfo/" + strconv.Itoa(int(f.Fd())))
+	info, err := c.openThreadFile("fdinfo/" + strconv.Itoa(int(f.Fd())))
 	if err != nil {
 		return 0, err
 	}

@@ -1,10 +1,10 @@
-package graft
+package mount
 
 import (
 	"testing"
 )
 
-// The name of a process may look like the fields after it.
+// TestStartTime: the name of a process may look like the fields after it.
 func TestStartTime(t *testing.T) {
 	const after = " S 1 1 1 0 -1 4194560 1 0 0 0 1 2 3 4 20 0 1 0 %s 1 2 3\n"
 	const rest = " S 1 1 1 0 -1 4194560 1 0 0 0 1 2 3 4 20 0 1 0 777 1 2 3\n"

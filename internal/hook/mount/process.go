@@ -1,4 +1,4 @@
-package graft
+package mount
 
 import (
 	"bytes"
@@ -13,22 +13,22 @@ import (
 )
 
 var (
-	// ErrProcess reports a pid that is not the one of a container being made.
+	// ErrProcess reports a pid that is not that of a container being made.
 	ErrProcess = errors.New("not the process of a container that is being made")
-	// ErrNamespace reports a container that shares its mount namespace with us.
+	// ErrNamespace reports a container that shares our mount namespace.
 	ErrNamespace = errors.New("the container has no mount namespace of its own")
 )
 
-// Process is a handle on a process: once it is there, the pid may be used anew
-// and the handle will not mean the newcomer.
+// Process is a handle on a process. It never refers to another process, even if the
+// kernel gives the pid to a new one.
 type Process struct {
 	dir *os.File // /proc/PID
 	pid int
 }
 
-// Open takes the container's process by the pid that the runtime tells. A process
-// that is younger than this one is not the one that the runtime meant.
-func Open(pid int) (*Process, error) {
+// OpenProcess opens the container's process by the pid from the runtime. A process that
+// is younger than this one cannot be the one that the runtime meant.
+func OpenProcess(pid int) (*Process, error) {
 	if pid <= 0 {
 		return nil, fmt.Errorf("open process %d: %w", pid, ErrProcess)
 	}
@@ -37,10 +37,10 @@ func Open(pid int) (*Process, error) {
 		return nil, fmt.Errorf("open process %d: %w", pid, err)
 	}
 	p := &Process{dir, pid}
-	born, err := p.born()
+	born, err := p.startedAt()
 	if err == nil {
 		var self uint64
-		if self, err = ownBirth(); err == nil && born > self {
+		if self, err = ownStart(); err == nil && born > self {
 			err = fmt.Errorf("%w: it began after this hook", ErrProcess)
 		}
 	}
@@ -51,7 +51,7 @@ func Open(pid int) (*Process, error) {
 	return p, nil
 }
 
-// Close gives the handle back.
+// Close closes the handle.
 func (p *Process) Close() error { return p.dir.Close() }
 
 // Cgroup is the text of the process's /proc/PID/cgroup.
@@ -60,8 +60,8 @@ func (p *Process) Cgroup() (string, error) {
 	return string(text), err
 }
 
-// born is when the process began, in clock ticks after the machine.
-func (p *Process) born() (uint64, error) {
+// startedAt is when the process began, in clock ticks since the machine did.
+func (p *Process) startedAt() (uint64, error) {
 	text, err := p.read("stat")
 	if err != nil {
 		return 0, err
@@ -69,7 +69,7 @@ func (p *Process) born() (uint64, error) {
 	return startTime(text)
 }
 
-func ownBirth() (uint64, error) {
+func ownStart() (uint64, error) {
 	text, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
 		return 0, err

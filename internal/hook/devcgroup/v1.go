@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrParent reports a cgroup of version 1 whose parent denies what it shall
-// allow, which the kernel does not permit.
+// ErrParent reports a cgroup of version 1 whose parent denies the device; the kernel
+// then refuses to allow it below.
 var ErrParent = errors.New("the cgroup above it denies the device")
 
 func allowByFile(dir string, rules []Rule) error {
@@ -21,7 +21,7 @@ func allowByFile(dir string, rules []Rule) error {
 	defer f.Close()
 	for _, r := range rules {
 		// The kernel takes one rule in one write.
-		_, err := fmt.Fprintf(f, "c %d:%d %s", r.Major, r.Minor, r.word())
+		_, err := fmt.Fprintf(f, "c %d:%d %s", r.Major, r.Minor, r.access())
 		if errors.Is(err, unix.EPERM) {
 			err = ErrParent
 		}
@@ -30,4 +30,12 @@ func allowByFile(dir string, rules []Rule) error {
 		}
 	}
 	return nil
+}
+
+// access is the access in the syntax of version 1.
+func (r Rule) access() string {
+	if r.ReadOnly {
+		return "r"
+	}
+	return "rw"
 }

@@ -1,4 +1,4 @@
-package graft_test
+package mount_test
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/internal/hook/graft"
+	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 )
 
 // The test program runs itself again as a container that a runtime is making, and
@@ -173,7 +173,7 @@ func look(path string) *sight {
 type order struct {
 	Pid    int
 	Rootfs string
-	Kernel graft.Kernel
+	Kernel mount.Kernel
 	Nodes  map[string]string // host's paths by the container's
 	Binds  map[string]string
 	Deep   bool
@@ -184,12 +184,12 @@ func hook() error {
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
 		return err
 	}
-	p, err := graft.Open(o.Pid)
+	p, err := mount.OpenProcess(o.Pid)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	sources := map[string]*graft.Source{}
+	sources := map[string]*mount.Source{}
 	for at, path := range o.Nodes {
 		if sources[at], err = o.Kernel.Node(path); err != nil {
 			return err
@@ -200,7 +200,7 @@ func hook() error {
 			return err
 		}
 	}
-	return p.Enter(o.Rootfs, func(c *graft.Container) error {
+	return p.Enter(o.Rootfs, func(c *mount.Container) error {
 		for at, s := range sources {
 			if err := c.Mount(s, at); err != nil {
 				return err

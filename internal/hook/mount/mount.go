@@ -1,4 +1,4 @@
-package graft
+package mount
 
 import (
 	"errors"
@@ -10,28 +10,28 @@ import (
 )
 
 var (
-	// ErrOld reports a kernel that cannot bring a file into a container's namespace
-	// at this stage.
-	ErrOld = errors.New("this kernel can do that only before the container's root is pivoted (Linux 5.2 can); use CDI")
+	// ErrOld reports a kernel that cannot mount a file into a container's namespace at
+	// this stage.
+	ErrOld = errors.New("this kernel cannot mount into a container whose root is already pivoted (Linux 5.2 can); use CDI")
 	// ErrMoved reports a mount that is no longer where it was made.
 	ErrMoved = errors.New("what was mounted there is no longer there")
 )
 
-// Mount makes a source appear at a path of the container. A link of the image is
-// followed within the container's root, as an engine does. A device node that is
-// there already with the same numbers is left unchanged.
+// Mount mounts a source on a path of the container. Like an engine, it follows links of
+// the image within the container's root. It does nothing if the container already has a
+// device node with the same numbers there.
 func (c *Container) Mount(s *Source, path string) error {
-	if err := c.graft(s, path); err != nil {
+	if err := c.mountAt(s, path); err != nil {
 		return fmt.Errorf("mount %s on %s of the container: %w", s.path, path, err)
 	}
 	return nil
 }
 
-func (c *Container) graft(s *Source, path string) error {
-	if c.has(s, path) {
+func (c *Container) mountAt(s *Source, path string) error {
+	if c.hasNode(s, path) {
 		return nil
 	}
-	target, err := c.target(path, s)
+	target, err := c.openTarget(path, s)
 	if err != nil {
 		return err
 	}
@@ -41,16 +41,16 @@ func (c *Container) graft(s *Source, path string) error {
 	} else {
 		err = c.bind(s, target)
 	}
-	if err != nil || s.sealed {
+	if err != nil || s.readOnly {
 		return err
 	}
-	return c.seal(s, path)
+	return c.makeReadOnly(s, path)
 }
 
-// has reports whether the container has the node already: as its own, or because it
-// has the host's /dev.
-func (c *Container) has(s *Source, path string) bool {
-	if !s.set.devices {
+// hasNode reports whether the container already has the device node: its own, or the
+// host's because it has the host's /dev.
+func (c *Container) hasNode(s *Source, path string) bool {
+	if !s.limits.devices {
 		return false
 	}
 	f, err := c.root.Open(path, unix.O_PATH)
@@ -63,9 +63,9 @@ func (c *Container) has(s *Source, path string) bool {
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == s.stat.Rdev
 }
 
-// bind is for kernels that mount by path alone. The container's namespace still
-// has the host's root, so the host's file is opened there again, and must be the
-// same; the paths are those of the two handles.
+// bind is for kernels that can mount only by path. The container's namespace still has
+// the host's root, so bind opens the host's file there again and checks that it is the
+// same. The paths that it mounts by are those of the two handles in /proc.
 func (c *Container) bind(s *Source, target *os.File) error {
 	if c.pivoted {
 		return ErrOld
@@ -88,10 +88,10 @@ func (c *Container) bind(s *Source, target *os.File) error {
 	return unix.Mount(handlePath(fd), handlePath(int(target.Fd())), "", unix.MS_BIND, "")
 }
 
-// seal sets the attributes of what has just been mounted at path. The handle of
-// the mount point is below it, so path is resolved once more; what is found there
-// counts only if it is the source, on a mount that was not there before.
-func (c *Container) seal(s *Source, path string) error {
+// makeReadOnly sets the attributes of what has just been mounted at path. The handle of
+// the mount point is below the new mount, so path must be resolved once more; the
+// result must be the source, on a mount that was not there before.
+func (c *Container) makeReadOnly(s *Source, path string) error {
 	top, err := c.root.Open(path, unix.O_PATH)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (c *Container) seal(s *Source, path string) error {
 		return fmt.Errorf("change to /proc: %w", err)
 	}
 	at := handlePath(int(top.Fd()))
-	if err := unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|s.set.old(), ""); err != nil {
+	if err := unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|s.limits.bindFlags(), ""); err != nil {
 		return fmt.Errorf("make it read-only: %w", err)
 	}
 	if err := unix.Mount("", at, "", unix.MS_PRIVATE, ""); err != nil {
