@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Device is what a device node is: its numbers, and who may open it.
+// Device is a device node: its numbers, and who may open it.
 type Device struct {
 	Major, Minor uint32
 	Perm         uint32 // permission bits, such as 0o660
 	UID, GID     uint32
 }
 
-// ErrNotDevice reports something else than a character device.
+// ErrNotDevice reports something other than a character device.
 var ErrNotDevice = errors.New("not a character device")
 
-// World reports whether everyone may open the node for reading and writing, so
-// that its group does not matter.
+// World reports whether everyone may read and write the node, so that its group does
+// not matter.
 func (d Device) World() bool { return d.Perm&0o006 == 0o006 }
 
-// Device describes the character device at path. In a simulated tree made
-// without privilege the nodes are placeholders, regular files with a tag; they
-// count as the device that they stand for, but never below the real "/".
+// Device describes the character device at path. A simulated tree that was made without
+// privilege has placeholders, regular files with a tag, instead of nodes. They count as
+// the device that they stand for, but never below the real "/".
 func (r *Root) Device(path string) (Device, error) {
 	f, err := r.open(path, unix.O_PATH)
 	if err != nil {
@@ -43,21 +43,20 @@ func (r *Root) Device(path string) (Device, error) {
 			Perm: st.Mode & 0o777, UID: st.Uid, GID: st.Gid,
 		}, nil
 	case st.Mode&unix.S_IFMT == unix.S_IFREG && !r.Real() && st.Size < 128:
-		return r.placeholder(path)
+		return r.readPlaceholder(path)
 	}
 	return Device{}, fmt.Errorf("stat %s: %w", r.Join(path), ErrNotDevice)
 }
 
-// PlaceholderTag begins a file that stands for a device node in a simulated
-// tree; Placeholder writes the whole of it.
+// PlaceholderTag begins a placeholder of a device node in a simulated tree.
 const PlaceholderTag = "#!simulated character device"
 
-// Placeholder is the content of the file that stands for d.
+// Placeholder is the content of the placeholder of d.
 func Placeholder(d Device) []byte {
 	return fmt.Appendf(nil, "%s %d:%d %04o %d:%d\n", PlaceholderTag, d.Major, d.Minor, d.Perm, d.UID, d.GID)
 }
 
-func (r *Root) placeholder(path string) (Device, error) {
+func (r *Root) readPlaceholder(path string) (Device, error) {
 	f, err := r.open(path, readFlags)
 	if err != nil {
 		return Device{}, err

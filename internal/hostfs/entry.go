@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Entry is what stands at a path, which may be a link.
+// Entry is the file at a path, which may be a link.
 type Entry struct {
 	Mode fs.FileMode // type and permission bits
 	Size int64       // bytes
-	// Target is what a link says, which need not be where it leads.
+	// Target is the text of a link, which need not be where it finally leads.
 	Target string
 }
 
-// Lstat describes what stands at a path. Links on the way are followed, one there
-// is not.
+// Lstat describes the file at a path. It follows links on the way, but not the last
+// element.
 func (r *Root) Lstat(path string) (Entry, error) {
-	f, _, err := r.entry(path)
+	f, _, err := r.openEntry(path)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -40,9 +40,10 @@ func (r *Root) Lstat(path string) (Entry, error) {
 	return e, nil
 }
 
-// entry holds what stands at a path, by O_PATH, and describes it. It goes through the
-// directory, as the way without openat2 follows a link at the end.
-func (r *Root) entry(path string) (*os.File, unix.Stat_t, error) {
+// openEntry opens the file at a path by O_PATH, without following it, and describes it.
+// It goes through the directory because the way without openat2 follows a link at the
+// end.
+func (r *Root) openEntry(path string) (*os.File, unix.Stat_t, error) {
 	var st unix.Stat_t
 	path = filepath.Clean("/" + path)
 	dir, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)

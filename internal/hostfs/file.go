@@ -2,13 +2,38 @@ package hostfs
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
-// Open opens a regular file for reading. It is for files of any size; ReadFile
-// reads the small ones whole. It looks first: to open a device may do things.
+// File is the type, the permission bits and the owner of a file.
+type File struct {
+	Mode     fs.FileMode
+	UID, GID uint32
+}
+
+// Stat describes the file at path, with links followed.
+func (r *Root) Stat(path string) (File, error) {
+	f, err := r.open(path, unix.O_PATH)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return File{}, fmt.Errorf("stat %s: %w", r.Join(path), cause.Of(err))
+	}
+	owner := info.Sys().(*syscall.Stat_t)
+	return File{Mode: info.Mode(), UID: owner.Uid, GID: owner.Gid}, nil
+}
+
+// Open opens a regular file of any size for reading; ReadFile reads small ones whole.
+// It checks the type first, because opening a device may have effects.
 func (r *Root) Open(path string) (*os.File, error) {
 	info, err := r.Stat(path)
 	if err != nil {
@@ -23,7 +48,7 @@ func (r *Root) Open(path string) (*os.File, error) {
 	}
 	is, err := f.Stat()
 	if err == nil && !is.Mode().IsRegular() {
-		err = ErrNotRegular // by now
+		err = ErrNotRegular // it was replaced meanwhile
 	}
 	if err != nil {
 		f.Close()

@@ -18,14 +18,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
-// MaxFile is the size in bytes beyond which ReadFile refuses: no file that the
-// toolkit reads comes near it.
+// MaxFile is the largest file that ReadFile reads, in bytes; no file that the toolkit
+// reads is nearly as large.
 const MaxFile = 16 << 20
 
 var (
-	// ErrTooLarge reports a file of more bytes than its reader takes.
+	// ErrTooLarge reports a file that exceeds its reader's limit.
 	ErrTooLarge = errors.New("file too large")
-	// ErrNotRegular reports something else than a file where a file is read.
+	// ErrNotRegular reports something other than a regular file.
 	ErrNotRegular = errors.New("not a regular file")
 )
 
@@ -49,7 +49,7 @@ func New(dir string) (*Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open root: %w", err)
 	}
-	// Every Resolve needs it, and a node is read with dozens of them.
+	// Cached, because every Resolve needs it and reading a node takes dozens of them.
 	real := sync.OnceValues(func() (string, error) { return procfs.ProcSelfFdReadlink(handle) })
 	return &Root{dir: abs, handle: handle, real: real}, nil
 }
@@ -60,8 +60,7 @@ func (r *Root) Dir() string { return r.dir }
 // Real reports whether the root is this machine's own "/".
 func (r *Root) Real() bool { return r.dir == "/" }
 
-// Join returns the path of a host file as this process sees it, without
-// following any link.
+// Join returns the path of a host file as this process sees it. It follows no link.
 func (r *Root) Join(path string) string { return filepath.Join(r.dir, filepath.Clean("/"+path)) }
 
 // ReadFile returns the contents of a regular file, at most MaxFile bytes.
@@ -71,18 +70,18 @@ func (r *Root) ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return r.content(path, f, MaxFile)
+	return r.readContent(path, f, MaxFile)
 }
 
-// content reads a regular file, at most limit bytes.
-func (r *Root) content(path string, f *os.File, limit int64) ([]byte, error) {
+// readContent reads a regular file of at most limit bytes.
+func (r *Root) readContent(path string, f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("stat %s: %w", r.Join(path), err)
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read %s: %w", r.Join(path), ErrNotRegular)
 	}
-	// The size is a hint: files of sysfs and proc have another than they say.
+	// The size is only a hint: files of sysfs and proc report a wrong one.
 	var data bytes.Buffer
 	data.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
 	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
@@ -109,7 +108,7 @@ func (r *Root) ReadDir(path string) ([]string, error) {
 	return names, nil
 }
 
-// Exists reports whether path leads to something.
+// Exists reports whether there is a file at path.
 func (r *Root) Exists(path string) bool {
 	f, err := r.open(path, unix.O_PATH)
 	if err != nil {
@@ -119,9 +118,8 @@ func (r *Root) Exists(path string) bool {
 	return true
 }
 
-// Resolve returns the path that remains when every link in path has been
-// followed, as the host sees it. It is for finding out where something is
-// (sysfs, /opt/maca), not for a check before a use.
+// Resolve returns path with all links followed, as the host sees it. Use it to find
+// where something is (sysfs, /opt/maca), not to check a file before using it.
 func (r *Root) Resolve(path string) (string, error) {
 	if r.Real() {
 		return filepath.EvalSymlinks(r.Join(path))
@@ -146,17 +144,17 @@ func (r *Root) Resolve(path string) (string, error) {
 	return filepath.Join("/", rel), nil
 }
 
-// Place returns a path on this machine at which a file of the host may be
-// written: directories that are missing are made (mode 0755), and links on the
-// way, but not the last element, are followed as the host would, so that a link
-// to "/run" in a tree leads to the tree's own.
+// Place returns the path on this machine at which to write a file of the host. It makes
+// missing directories (mode 0755) and follows links on the way, but not the last
+// element, as the host would, so that a link to "/run" in a tree leads to the tree's
+// own.
 func (r *Root) Place(path string) (string, error) {
 	path = filepath.Clean("/" + path)
 	if r.Real() {
 		return path, nil
 	}
-	// Others must reach what is written there, whatever the umask, which is the
-	// whole process's: nothing else is made meanwhile.
+	// Others must be able to read what is written there, whatever the umask. The
+	// umask belongs to the whole process; nothing else makes files meanwhile.
 	umask := unix.Umask(0o022)
 	dir, err := pathrs.MkdirAllHandle(r.handle, filepath.Dir(path), 0o755)
 	unix.Umask(umask)
@@ -171,12 +169,12 @@ func (r *Root) Place(path string) (string, error) {
 	return filepath.Join(real, filepath.Base(path)), nil
 }
 
-// readFlags never block: a FIFO in a captured or hostile tree must not hang us.
+// readFlags never block, for example on a FIFO in a captured or hostile tree.
 const readFlags = unix.O_RDONLY | unix.O_NONBLOCK
 
-// open opens what path leads to. Below the machine's own "/" the kernel follows
-// links by the rules that we want; below another root openat2 makes it, and on a
-// kernel without that (before 5.6) the library walks handle by handle.
+// open opens the file at path. Below the machine's own "/" the kernel's normal
+// resolution of links is right. Below another root it takes openat2, or, on a kernel
+// without that (before 5.6), a library that goes from handle to handle.
 func (r *Root) open(path string, flags int) (*os.File, error) {
 	flags |= unix.O_CLOEXEC
 	if r.Real() {

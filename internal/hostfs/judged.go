@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Judged is what a file holds, and who may change that.
+// Judged is the content of a file, and whether only trusted users may change it.
 type Judged struct {
 	Data []byte
-	// Distrust is nil if nobody but root and this process's user may change the file
-	// or put another in its place. It wraps ErrUntrusted otherwise.
+	// Distrust is nil if only root and this process's user may change the file or
+	// replace it. Otherwise it wraps ErrUntrusted.
 	Distrust error
 }
 
-// ReadJudged is ReadFile that takes at most limit bytes and judges whom the contents can
-// be trusted from: by the open file that they are read from, and by the open directory in
-// which it is. In a sticky directory such as /tmp others cannot replace a file that is not
-// theirs. Where path is a link its own directory counts as well.
+// ReadJudged is ReadFile with a limit that also reports who may change the contents. It
+// judges the open file that it reads and the open directory of that file. In a sticky
+// directory such as /tmp, others cannot replace a file that is not theirs. If path is a
+// link, the link's own directory counts as well.
 func (r *Root) ReadJudged(path string, limit int64) (Judged, error) {
 	f, distrust, err := r.openJudged(path)
 	if errors.Is(err, unix.ELOOP) {
@@ -37,11 +37,11 @@ func (r *Root) ReadJudged(path string, limit int64) (Judged, error) {
 		return Judged{}, err
 	}
 	defer f.Close()
-	data, err := r.content(path, f, limit)
+	data, err := r.readContent(path, f, limit)
 	return Judged{data, distrust}, err
 }
 
-// openJudged opens a file that is no link. What is open cannot be exchanged any more.
+// openJudged opens a file that is not a link. Once open, it cannot be exchanged.
 func (r *Root) openJudged(path string) (f *os.File, distrust, err error) {
 	path = filepath.Clean("/" + path)
 	dir, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
@@ -65,16 +65,16 @@ func (r *Root) openJudged(path string) (f *os.File, distrust, err error) {
 		return nil, nil, err
 	}
 	in := r.Join(filepath.Dir(path))
-	distrust = cmp.Or(check(r.Join(path), of), owned(in, above))
+	distrust = cmp.Or(checkTrusted(r.Join(path), of), checkOwner(in, above))
 	if above.Mode()&fs.ModeSticky == 0 {
-		distrust = cmp.Or(distrust, closed(in, above))
+		distrust = cmp.Or(distrust, checkWritable(in, above))
 	}
 	return f, distrust, nil
 }
 
-// Distrust judges an open directory by itself: it is nil if nobody but root and this
-// process's user may put files there, and wraps ErrUntrusted if others may. It is nil
-// too where there is no directory that could be opened.
+// Distrust judges an open directory alone: it is nil if only root and this process's
+// user may put files there, and wraps ErrUntrusted if others may. It is also nil if the
+// directory cannot be opened.
 func (r *Root) Distrust(dir string) error {
 	f, err := r.open(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -85,5 +85,5 @@ func (r *Root) Distrust(dir string) error {
 	if err != nil {
 		return err
 	}
-	return check(r.Join(dir), info)
+	return checkTrusted(r.Join(dir), info)
 }

@@ -13,18 +13,17 @@ type Node struct {
 	Type string
 	// Major and Minor are 0 for a FIFO.
 	Major, Minor uint32
-	// Mode are the permission bits with set-uid, set-gid and sticky, as stat(2)
-	// has them.
+	// Mode is the permission bits with set-uid, set-gid and sticky, as in stat(2).
 	Mode uint32
 }
 
-// ErrNotNode reports what is neither a device nor a FIFO.
+// ErrNotNode reports something that is neither a device nor a FIFO.
 var ErrNotNode = errors.New("not a device node")
 
-// Node describes the device node or FIFO at path itself: a link there is not
-// followed, as engines do not. Placeholders count as in Device.
+// Node describes the device node or FIFO at path. Like engines, it does not follow a
+// link there. Placeholders count as in Device.
 func (r *Root) Node(path string) (Node, error) {
-	f, st, err := r.entry(path)
+	f, st, err := r.openEntry(path)
 	if err != nil {
 		return Node{}, err
 	}

@@ -17,16 +17,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cause"
 )
 
-// ErrUntrusted reports a file that others than root and ourselves can replace.
+// ErrUntrusted reports a file that others than root and this process's user can
+// replace.
 var ErrUntrusted = errors.New("cannot be trusted")
 
-// UntrustedError is an ErrUntrusted that names what is wrong: a file, a directory or
-// a link, and who can do what with it.
+// UntrustedError is an ErrUntrusted that names the file, directory or link, and who can
+// change it.
 type UntrustedError struct {
 	Path string
-	// Owner is the user it belongs to; nil if that is one who is trusted.
+	// Owner is the user who owns it; nil if the owner is trusted.
 	Owner *uint32
-	// Mode are the permission bits, with those of stat(2).
+	// Mode is the permission bits, as in stat(2).
 	Mode uint32
 }
 
@@ -40,38 +41,38 @@ func (e *UntrustedError) Error() string {
 // Is makes every UntrustedError an ErrUntrusted.
 func (e *UntrustedError) Is(target error) bool { return target == ErrUntrusted }
 
-// maxLinks is how many links a path may lead over, as in the kernel.
+// maxLinks is how many links a path may contain, as in the kernel.
 const maxLinks = 40
 
-// Trust returns what is at an absolute path, links followed, if nobody but root
-// and this process's user can put something else there: the file and every
-// directory on the way have such an owner, and neither their group nor others may
-// write to them. Otherwise the error wraps ErrUntrusted and names what is wrong.
+// Trust describes the file at an absolute path, with links followed, if only root and
+// this process's user can replace it: they own the file and every directory on the way,
+// and neither group nor others may write to them. Otherwise the error wraps
+// ErrUntrusted and names what is wrong.
 func Trust(path string) (fs.FileInfo, error) {
-	return walk(path, func(at string, info fs.FileInfo, _ bool) error {
+	return walkPath(path, func(at string, info fs.FileInfo, _ bool) error {
 		if info.Mode()&fs.ModeSymlink != 0 {
 			return nil // who can replace it can write to its directory
 		}
-		return check(at, info)
+		return checkTrusted(at, info)
 	})
 }
 
-// Reach fails with ErrUntrusted if somebody else than root and this process's user
-// decides where an absolute path leads: by a link, by a directory, or by what he puts
-// into a directory that everybody may write to, such as /tmp. The file itself may be
-// anybody's elsewhere, and need not be there.
+// Reach fails with ErrUntrusted if another user than root and this process's can decide
+// where an absolute path leads: by a link, a directory, or a file in a directory that
+// everybody may write to, such as /tmp. In other directories the file itself may belong
+// to anybody, and need not exist.
 func Reach(path string) error {
 	shared := false // the directory above can be written by others
-	_, err := walk(path, func(at string, info fs.FileInfo, last bool) error {
+	_, err := walkPath(path, func(at string, info fs.FileInfo, last bool) error {
 		if shared || !last || info.Mode()&fs.ModeSymlink != 0 {
-			if err := owned(at, info); err != nil {
+			if err := checkOwner(at, info); err != nil {
 				return err
 			}
 		}
 		if !info.IsDir() {
 			return nil
 		}
-		writable := closed(at, info)
+		writable := checkWritable(at, info)
 		if shared = writable != nil; info.Mode()&fs.ModeSticky == 0 {
 			return writable
 		}
@@ -83,10 +84,10 @@ func Reach(path string) error {
 	return err
 }
 
-// walk follows an absolute path and has each element judged: a link as such, and then
-// what it leads to. Walking by name is sound: what was passed already cannot be
-// exchanged by whom judge fears.
-func walk(path string, judge func(at string, info fs.FileInfo, last bool) error) (fs.FileInfo, error) {
+// walkPath follows an absolute path and calls judge for each element: for a link, and
+// then for what it leads to. Walking by name is safe, because the users whom judge
+// rejects cannot exchange an element that was passed.
+func walkPath(path string, judge func(at string, info fs.FileInfo, last bool) error) (fs.FileInfo, error) {
 	done, rest := "/", elements(path)
 	for links := 0; ; {
 		info, err := os.Lstat(done)
@@ -126,26 +127,26 @@ func walk(path string, judge func(at string, info fs.FileInfo, last bool) error)
 	}
 }
 
-// elements are the names in a path, ".." among them.
+// elements are the names in a path, including "..".
 func elements(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
-// check judges one file or directory, which is no link. It is the one rule of who
-// may write: its owner has to be root or this process's user, and neither group nor
-// others may write. Access lists show in the bits of the group.
-func check(path string, info fs.FileInfo) error {
-	return cmp.Or(owned(path, info), closed(path, info))
+// checkTrusted judges one file or directory that is not a link. This is the only rule
+// for who may write: the owner must be root or this process's user, and neither group
+// nor others may write. Access lists show in the bits of the group.
+func checkTrusted(path string, info fs.FileInfo) error {
+	return cmp.Or(checkOwner(path, info), checkWritable(path, info))
 }
 
-func owned(path string, info fs.FileInfo) error {
+func checkOwner(path string, info fs.FileInfo) error {
 	if st := info.Sys().(*syscall.Stat_t); !trustedOwner(st.Uid) {
 		return &UntrustedError{Path: path, Owner: &st.Uid}
 	}
 	return nil
 }
 
-func closed(path string, info fs.FileInfo) error {
+func checkWritable(path string, info fs.FileInfo) error {
 	if st := info.Sys().(*syscall.Stat_t); st.Mode&0o022 != 0 {
 		return &UntrustedError{Path: path, Mode: st.Mode & 0o7777}
 	}
@@ -154,12 +155,12 @@ func closed(path string, info fs.FileInfo) error {
 
 func trustedOwner(uid uint32) bool { return int64(uid) == int64(os.Geteuid()) || IsRoot(uid) }
 
-// IsRoot reports whether a file's owner is the host's root: in a user namespace that
-// does not know it, root is the id that stands for all that are not known.
-func IsRoot(uid uint32) bool { return uid == 0 || userns.RunningInUserNS() && uid == overflow() }
+// IsRoot reports whether a file's owner is the host's root. In a user namespace without
+// the host's root, its files have the id of all unknown owners.
+func IsRoot(uid uint32) bool { return uid == 0 || userns.RunningInUserNS() && uid == overflowID() }
 
-// overflow is the id that owners without one in this user namespace seem to have.
-func overflow() uint32 {
+// overflowID is the id that this user namespace shows for owners that it does not know.
+func overflowID() uint32 {
 	const usual = 65534
 	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if err != nil {

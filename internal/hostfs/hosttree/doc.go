@@ -1,7 +1,7 @@
-// Package hosttree has a host's file system as a value: a Tree, its text form, and
-// what it is on disk. Simulated hosts and captured ones have it in common, and other
-// packages' tests keep a host in it.
+// Package hosttree is a host's file system as a value: a Tree, its text form, and its
+// form on disk. Simulated and captured hosts use it, and so do the tests of other
+// packages.
 //
-// A Tree holds data and nothing that runs; what the files mean is known elsewhere.
-// Reading a tree on disk is the business of hostfs.
+// A Tree holds data and no code, and hosttree does not know what the files mean.
+// Package hostfs reads a tree on disk.
 package hosttree

@@ -11,11 +11,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// device makes a character device with its owner and mode, or the file that
-// stands for it once the kernel has refused the first.
-func (w *writer) device(dir *os.Root, name string, d Device) (err error) {
+// writeDevice makes a character device with its owner and mode, or its placeholder if
+// the kernel has refused to make one.
+func (w *writer) writeDevice(dir *os.Root, name string, d Device) (err error) {
 	if w.inert {
-		return write(dir, name, placeholder(d))
+		return writeFile(dir, name, placeholderFile(d))
 	}
 	handle, err := dir.Open(".")
 	if err != nil {
@@ -27,16 +27,16 @@ func (w *writer) device(dir *os.Root, name string, d Device) (err error) {
 	switch {
 	case errors.Is(err, unix.EPERM):
 		w.inert = true
-		return write(dir, name, placeholder(d))
+		return writeFile(dir, name, placeholderFile(d))
 	case err != nil:
 		return &fs.PathError{Op: "mknod", Path: name, Err: err}
 	}
-	return own(in, name, d)
+	return setOwner(in, name, d)
 }
 
-// own gives a new device its owner and mode through a handle on the node
-// itself, so that nothing that was put in its place is touched.
-func own(in int, name string, d Device) error {
+// setOwner sets owner and mode of a new device through a handle on the node, so that it
+// cannot touch a file that replaced the node.
+func setOwner(in int, name string, d Device) error {
 	node, err := unix.Openat(in, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: name, Err: err}
@@ -51,6 +51,6 @@ func own(in int, name string, d Device) error {
 	return nil
 }
 
-func placeholder(d Device) File {
+func placeholderFile(d Device) File {
 	return File{Data: string(hostfs.Placeholder(hostfs.Device(d)))}
 }

@@ -17,20 +17,19 @@ import (
 //
 //	-- etc/os-release --                            a file of mode 0644
 //	-- opt/mxdriver/bin/mx-smi (0755) --            a file of another mode
-//	-- opt/maca/lib/libmcruntime.so (base64) --     content that is no lines of text
-//	-- etc/docker/daemon.json (open) --             lines of which the last has no end
-//	-- etc/crio/crio.conf (crlf) --                 lines that end as on another system
+//	-- opt/maca/lib/libmcruntime.so (base64) --     content that is not lines of text
+//	-- etc/docker/daemon.json (open) --             the last line has no newline
+//	-- etc/crio/crio.conf (crlf) --                 lines end in CR LF
 //	-- opt/maca/lib/libmccl.so (elf) --             a Library, one fact to a line
 //	-- run/lock/ (0700) --                          a directory; without mode 0755
 //	-- sys/class/drm/card1 -> ../../x --            a symbolic link
 //	-- dev/dri/renderD128 (c 226:128 0660 0:44) --  a character device with its owner;
 //	                                                without one, 0:0
 //
-// Text before the first marker is a comment. Blank lines belong to the file
-// above them.
+// Text before the first marker is a comment. Blank lines belong to the entry above.
 
-// Parse reads the text form, strictly: an entry that is told twice, a body
-// where there can be none, or a tree that fails Check is an error.
+// Parse reads the text form. A path that occurs twice, a body for an entry that cannot
+// have one, and a tree that fails Check are errors.
 func Parse(text []byte) (Tree, error) {
 	t := Tree{}
 	for _, f := range txtar.Parse(text).Files {
@@ -60,7 +59,7 @@ func parseEntry(marker string, body []byte) (path string, e Entry, err error) {
 		}
 		return path, Link(target), nil
 	}
-	attr, err := attributes(rest)
+	attr, err := parseAttributes(rest)
 	if err != nil {
 		return "", nil, err
 	}
@@ -105,7 +104,7 @@ func parseEntry(marker string, body []byte) (path string, e Entry, err error) {
 	case inCRLF, inOpen, inCRLF + " " + inOpen:
 		if slices.Contains(left, inOpen) {
 			if len(data) < 2 {
-				return bad("no line without an end")
+				return bad("(open) needs a last line")
 			}
 			data = strings.TrimSuffix(data, "\n")
 		}
@@ -117,15 +116,15 @@ func parseEntry(marker string, body []byte) (path string, e Entry, err error) {
 	return bad("want (MODE), (base64), (crlf), (open), (elf), with a mode before them, or (c MAJOR:MINOR MODE UID:GID)")
 }
 
-// How a body stands for what a text cannot hold as it is.
+// Encodings of a body that a text cannot contain as it is.
 const (
 	inBase64 = "base64"
 	inCRLF   = "crlf"
 	inOpen   = "open"
 )
 
-// attributes splits "(a b)"; nothing at all is no attribute.
-func attributes(s string) ([]string, error) {
+// parseAttributes splits "(a b)" into words; "" has none.
+func parseAttributes(s string) ([]string, error) {
 	if s == "" {
 		return nil, nil
 	}
@@ -137,17 +136,17 @@ func attributes(s string) ([]string, error) {
 	return strings.Fields(inner), nil
 }
 
-// parsePerm takes a leading mode off attr. The usual mode becomes 0, so that
-// equal trees compare equal.
+// parsePerm parses a leading mode and returns the other attributes. The usual mode
+// becomes 0, so that equal trees compare equal.
 func parsePerm(attr []string, usual uint32) (perm uint32, left []string, err error) {
 	if len(attr) == 0 || attr[0] == inBase64 || attr[0] == inCRLF || attr[0] == inOpen {
 		return 0, attr, nil
 	}
-	if perm, err = octal(attr[0]); err != nil {
+	if perm, err = parseOctal(attr[0]); err != nil {
 		return 0, nil, err
 	}
 	if perm == 0 {
-		return 0, nil, fmt.Errorf("%w: mode 0000 cannot be told from none", ErrTree)
+		return 0, nil, fmt.Errorf("%w: mode 0000 is not supported", ErrTree)
 	}
 	if perm == usual {
 		perm = 0
@@ -162,17 +161,17 @@ func parseDevice(attr []string) (d Device, err error) {
 	if len(attr) != 3 {
 		return d, fmt.Errorf("%w: a device is (c MAJOR:MINOR MODE) or (c MAJOR:MINOR MODE UID:GID)", ErrTree)
 	}
-	if d.Major, d.Minor, err = pair(attr[0]); err != nil {
+	if d.Major, d.Minor, err = parsePair(attr[0]); err != nil {
 		return d, err
 	}
-	if d.Perm, err = octal(attr[1]); err != nil {
+	if d.Perm, err = parseOctal(attr[1]); err != nil {
 		return d, err
 	}
-	d.UID, d.GID, err = pair(attr[2])
+	d.UID, d.GID, err = parsePair(attr[2])
 	return d, err
 }
 
-func octal(s string) (uint32, error) {
+func parseOctal(s string) (uint32, error) {
 	v, err := strconv.ParseUint(s, 8, 9)
 	if err != nil || len(s) != 4 {
 		return 0, fmt.Errorf("%w: mode %q; want four octal digits such as 0660", ErrTree, s)
@@ -180,7 +179,7 @@ func octal(s string) (uint32, error) {
 	return uint32(v), nil
 }
 
-func pair(s string) (a, b uint32, err error) {
+func parsePair(s string) (a, b uint32, err error) {
 	first, second, ok := strings.Cut(s, ":")
 	x, err1 := strconv.ParseUint(first, 10, 32)
 	y, err2 := strconv.ParseUint(second, 10, 32)
@@ -190,8 +189,8 @@ func pair(s string) (a, b uint32, err error) {
 	return uint32(x), uint32(y), nil
 }
 
-// Format returns the text form, entries in the order of their paths. Parse
-// reads it back to the same Tree.
+// Format returns the text form, with entries in the order of their paths. Parse reads
+// it back to the same Tree.
 func (t Tree) Format() []byte {
 	a := &txtar.Archive{}
 	for _, p := range t.paths() {
@@ -205,19 +204,19 @@ func formatEntry(path string, e Entry) txtar.File {
 	case Link:
 		return txtar.File{Name: path + " -> " + string(e)}
 	case Dir:
-		return txtar.File{Name: path + "/" + mode(e.Perm, 0o755, "")}
+		return txtar.File{Name: path + "/" + formatAttributes(e.Perm, 0o755, "")}
 	case Device:
 		return txtar.File{Name: fmt.Sprintf("%s (c %d:%d %04o %d:%d)", path, e.Major, e.Minor, e.Perm, e.UID, e.GID)}
 	case Library:
 		return txtar.File{Name: path + " (elf)", Data: []byte(shlib.Library(e).Facts())}
 	case File:
 		body, how := asText(e.Data)
-		return txtar.File{Name: path + mode(e.Perm, 0o644, how), Data: body}
+		return txtar.File{Name: path + formatAttributes(e.Perm, 0o644, how), Data: body}
 	}
 	return txtar.File{Name: path}
 }
 
-func mode(perm, usual uint32, more string) string {
+func formatAttributes(perm, usual uint32, more string) string {
 	var attr []string
 	if perm != 0 && perm != usual {
 		attr = append(attr, fmt.Sprintf("%04o", perm))
@@ -231,7 +230,7 @@ func mode(perm, usual uint32, more string) string {
 	return " (" + strings.Join(attr, " ") + ")"
 }
 
-// asText is a body for data, and how it stands for it.
+// asText returns the body for data, and its encoding.
 func asText(data string) (body []byte, how string) {
 	text := data
 	var words []string
@@ -244,13 +243,13 @@ func asText(data string) (body []byte, how string) {
 		words = append(words, inOpen)
 	}
 	if !isText(text) {
-		return wrapped(data), inBase64
+		return wrapBase64(data), inBase64
 	}
 	return []byte(text), strings.Join(words, " ")
 }
 
-// isText reports whether txtar can hold data as it is: printable lines, all
-// ended, none of which looks like a marker.
+// isText reports whether txtar can contain data as it is: printable lines, all ended,
+// that do not look like a marker.
 func isText(data string) bool {
 	return (data == "" || strings.HasSuffix(data, "\n")) &&
 		!strings.ContainsFunc(data, func(r rune) bool {
@@ -258,8 +257,8 @@ func isText(data string) bool {
 		}) && len(txtar.Parse([]byte(data)).Files) == 0
 }
 
-// wrapped is data in base64, in lines that a person can page through.
-func wrapped(data string) []byte {
+// wrapBase64 is data in base64, in lines of readable length.
+func wrapBase64(data string) []byte {
 	const width = 76
 	var b strings.Builder
 	for text := base64.StdEncoding.EncodeToString([]byte(data)); text != ""; {

@@ -11,9 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Tree is a host's file system as a value: what stands at each path. Paths are
-// relative to the host's "/", slash-separated and plain ("dev/dri/card1");
-// directories that lead to an entry need none of their own.
+// Tree is a host's file system as a value: the entry at each path. Paths are relative
+// to the host's "/", slash-separated and clean ("dev/dri/card1"). The directories above
+// an entry need no entries of their own.
 type Tree map[string]Entry
 
 // Entry is a File, a Dir, a Link, a Device or a Library.
@@ -25,12 +25,12 @@ type File struct {
 	Perm uint32 // permission bits; 0 is 0644
 }
 
-// Dir is a directory that matters though nothing need be in it.
+// Dir is a directory that must exist even if it is empty.
 type Dir struct {
 	Perm uint32 // permission bits; 0 is 0755
 }
 
-// Link is a symbolic link; its value is the target, word for word.
+// Link is a symbolic link; its value is the target as written.
 type Link string
 
 // Device is a character device.
@@ -41,13 +41,12 @@ func (Dir) entry()    {}
 func (Link) entry()   {}
 func (Device) entry() {}
 
-// ErrTree reports a Tree that cannot be written as it stands.
+// ErrTree reports a Tree that cannot be written.
 var ErrTree = errors.New("invalid tree")
 
-// Check reports whether t can be written: paths that are plain and stay below
-// the root, permission bits that are nothing else, and no entry below something
-// that is not a directory. The last is also why a link in t never leads a write
-// elsewhere.
+// Check fails if t cannot be written. Paths must be clean and stay below the root,
+// modes must be permission bits, and an entry must not be below something other than a
+// directory. Because of the last rule, a link in t never redirects a write.
 func (t Tree) Check() error {
 	for _, p := range t.paths() {
 		if err := checkPath(p); err != nil {
@@ -67,13 +66,13 @@ func (t Tree) Check() error {
 	return nil
 }
 
-// paths lists the paths in order; a directory comes before what is in it.
+// paths lists the paths in order: a directory comes before its contents.
 func (t Tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
 
 func checkPath(p string) error {
 	bad := func(why string) error { return fmt.Errorf("%w: path %q %s", ErrTree, p, why) }
 	switch {
-	case !word(p):
+	case !isWord(p):
 		return bad("has blanks or control characters, or is empty")
 	case path.IsAbs(p):
 		return bad(`is absolute; leave out the leading "/"`)
@@ -101,7 +100,7 @@ func checkEntry(p string, e Entry) error {
 	case Dir:
 		return checkPerm(e.Perm)
 	case Link:
-		if !word(string(e)) {
+		if !isWord(string(e)) {
 			return bad(fmt.Sprintf("link target %q has blanks or control characters, or is empty", string(e)))
 		}
 	case Device:
@@ -110,7 +109,7 @@ func checkEntry(p string, e Entry) error {
 		}
 		return checkPerm(e.Perm)
 	case Library:
-		if err := e.check(); err != nil {
+		if err := e.checkLimits(); err != nil {
 			return bad(err.Error())
 		}
 	default:
@@ -119,19 +118,18 @@ func checkEntry(p string, e Entry) error {
 	return nil
 }
 
-// The bounds of what Linux can write down: permission bits, and the 12 and 20
-// bits of a device number.
+// Limits of Linux: permission bits, and the 12 and 20 bits of a device number.
 const (
 	maxPerm  = 0o777
 	maxMajor = 1<<12 - 1
 	maxMinor = 1<<20 - 1
 )
 
-// maxDepth bounds how deep a tree is: a GPU in sysfs lies some ten directories deep.
+// maxDepth is the largest depth of a path; a GPU in sysfs is some ten directories deep.
 const maxDepth = 64
 
-// word reports whether s is one word of printable ASCII, so that the text form
-// can be split at blanks.
-func word(s string) bool {
+// isWord reports whether s is one word of printable ASCII, so that the text form can be
+// split at spaces.
+func isWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -12,21 +12,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 )
 
-// ErrNotEmpty reports a directory that holds something already.
+// ErrNotEmpty reports a directory that already contains something.
 var ErrNotEmpty = errors.New("directory is not empty")
 
-// Write makes the tree below dir, which must be new (in a directory that
-// exists) or empty. Modes are as the tree says, whatever the umask. Devices
-// become character devices with their owner where this process may make them,
-// and files with a tag (hostfs.Placeholder) where it may not.
+// Write makes the tree below dir, which must be empty, or new in an existing directory.
+// Modes are those of the tree, whatever the umask. Devices become character devices
+// with their owner if this process may make them, else placeholders
+// (hostfs.Placeholder).
 //
-// Everything is reached through a handle on dir and no link is followed out of
-// it. If a write fails, what was written before is removed again; where even
-// that fails, the error says so.
+// Write works through a handle on dir and follows no link out of it. If it fails, it
+// removes what it wrote; if that also fails, the error says so.
 func (t Tree) Write(dir string) error { return t.write(dir, false) }
 
-// WriteInert writes the tree as Write does, but for devices: files with a tag stand
-// for them, whoever writes, so that nothing in it can be opened for what it was.
+// WriteInert is Write with placeholders for all devices, also for root, so that nothing
+// in the tree can be opened as a device.
 func (t Tree) WriteInert(dir string) error { return t.write(dir, true) }
 
 func (t Tree) write(dir string, inert bool) error {
@@ -38,17 +37,17 @@ func (t Tree) write(dir string, inert bool) error {
 		return fmt.Errorf("write tree: %w", err)
 	}
 	w := writer{open: []level{{".", root}}, made: map[string]bool{".": true}, inert: inert}
-	if err := w.tree(t); err != nil {
+	if err := w.writeTree(t); err != nil {
 		err = fmt.Errorf("write tree below %s: %w", dir, err)
-		if undo := empty(root, dir, made); undo != nil {
+		if undo := removeAll(root, dir, made); undo != nil {
 			err = errors.Join(err, fmt.Errorf("a part of the tree is left in %s: %w", dir, undo))
 		}
-		return errors.Join(err, w.leave(0))
+		return errors.Join(err, w.closeDirs(0))
 	}
-	return w.leave(0)
+	return w.closeDirs(0)
 }
 
-// openEmpty opens dir and makes it if it is not there yet.
+// openEmpty opens dir, and makes it if it does not exist.
 func openEmpty(dir string) (root *os.Root, made bool, err error) {
 	err = os.Mkdir(dir, 0o755)
 	if made = err == nil; !made && !errors.Is(err, fs.ErrExist) {
@@ -57,9 +56,9 @@ func openEmpty(dir string) (root *os.Root, made bool, err error) {
 	if root, err = os.OpenRoot(dir); err != nil {
 		return nil, made, err
 	}
-	names, err := list(root)
+	names, err := listNames(root)
 	if err == nil && len(names) > 0 {
-		err = fmt.Errorf("%s: %w (it holds %q); name a new directory", dir, ErrNotEmpty, names[0])
+		err = fmt.Errorf("%s: %w (it contains %q); name a new directory", dir, ErrNotEmpty, names[0])
 	}
 	if err != nil {
 		return nil, made, errors.Join(err, root.Close())
@@ -67,9 +66,9 @@ func openEmpty(dir string) (root *os.Root, made bool, err error) {
 	return root, made, nil
 }
 
-// empty removes all below root, and dir itself where Write made it.
-func empty(root *os.Root, dir string, made bool) error {
-	names, err := list(root)
+// removeAll removes everything below root, and dir itself if Write made it.
+func removeAll(root *os.Root, dir string, made bool) error {
+	names, err := listNames(root)
 	if err != nil {
 		return err
 	}
@@ -84,7 +83,7 @@ func empty(root *os.Root, dir string, made bool) error {
 	return nil
 }
 
-func list(root *os.Root) ([]string, error) {
+func listNames(root *os.Root) ([]string, error) {
 	d, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -100,8 +99,7 @@ func list(root *os.Root) ([]string, error) {
 type writer struct {
 	open []level         // the root, and the directories from there to the last entry
 	made map[string]bool // directories made so far
-	// inert is set where devices are not wanted, or once the kernel has refused to
-	// make one.
+	// inert is set if devices are not wanted, or the kernel has refused to make one.
 	inert bool
 }
 
@@ -110,9 +108,9 @@ type level struct {
 	root *os.Root
 }
 
-func (w *writer) tree(t Tree) error {
+func (w *writer) writeTree(t Tree) error {
 	for _, p := range t.paths() {
-		if err := w.entry(p, t[p]); err != nil {
+		if err := w.writeEntry(p, t[p]); err != nil {
 			return err
 		}
 	}
@@ -123,23 +121,23 @@ func (w *writer) tree(t Tree) error {
 		if !ok || d.Perm == 0 {
 			continue
 		}
-		dir, err := w.enter(p)
+		dir, err := w.enterDir(p)
 		if err != nil {
 			return err
 		}
-		if err := at(p, settleDir(dir, d.Perm)); err != nil {
+		if err := withPath(p, setDirMode(dir, d.Perm)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) entry(p string, e Entry) error {
+func (w *writer) writeEntry(p string, e Entry) error {
 	if _, ok := e.(Dir); ok {
-		_, err := w.enter(p)
+		_, err := w.enterDir(p)
 		return err
 	}
-	dir, err := w.enter(path.Dir(p))
+	dir, err := w.enterDir(path.Dir(p))
 	if err != nil {
 		return err
 	}
@@ -148,22 +146,22 @@ func (w *writer) entry(p string, e Entry) error {
 	case Link:
 		err = dir.Symlink(string(e), name)
 	case File:
-		err = write(dir, name, e)
+		err = writeFile(dir, name, e)
 	case Library:
-		err = write(dir, name, File{Data: shlib.Library(e).Placeholder()})
+		err = writeFile(dir, name, File{Data: shlib.Library(e).Placeholder()})
 	case Device:
-		err = w.device(dir, name, e)
+		err = w.writeDevice(dir, name, e)
 	}
-	return at(p, err)
+	return withPath(p, err)
 }
 
-// enter returns the directory of that path, which it makes if need be.
-func (w *writer) enter(p string) (*os.Root, error) {
+// enterDir returns the directory at a path, and makes it if it is missing.
+func (w *writer) enterDir(p string) (*os.Root, error) {
 	keep := 1
 	for keep < len(w.open) && strings.HasPrefix(p+"/", w.open[keep].path+"/") {
 		keep++
 	}
-	if err := w.leave(keep); err != nil {
+	if err := w.closeDirs(keep); err != nil {
 		return nil, err
 	}
 	for {
@@ -173,17 +171,17 @@ func (w *writer) enter(p string) (*os.Root, error) {
 		}
 		name, _, _ := strings.Cut(strings.TrimPrefix(p, last.path+"/"), "/")
 		next := path.Join(last.path, name)
-		root, err := w.step(last.root, name, !w.made[next])
+		root, err := w.openDir(last.root, name, !w.made[next])
 		if err != nil {
-			return nil, at(next, err)
+			return nil, withPath(next, err)
 		}
 		w.made[next] = true
 		w.open = append(w.open, level{next, root})
 	}
 }
 
-// step opens the directory called name in dir; a fresh one is made first.
-func (w *writer) step(dir *os.Root, name string, fresh bool) (*os.Root, error) {
+// openDir opens the directory called name in dir; a fresh one is made first.
+func (w *writer) openDir(dir *os.Root, name string, fresh bool) (*os.Root, error) {
 	if !fresh {
 		return dir.OpenRoot(name)
 	}
@@ -194,14 +192,14 @@ func (w *writer) step(dir *os.Root, name string, fresh bool) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := settleDir(root, 0o755); err != nil {
+	if err := setDirMode(root, 0o755); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return root, nil
 }
 
-// leave closes all open directories but the first keep.
-func (w *writer) leave(keep int) error {
+// closeDirs closes all open directories except the first keep.
+func (w *writer) closeDirs(keep int) error {
 	var errs []error
 	for _, l := range slices.Backward(w.open[keep:]) {
 		errs = append(errs, l.root.Close())
@@ -210,8 +208,9 @@ func (w *writer) leave(keep int) error {
 	return errors.Join(errs...)
 }
 
-// write makes a file of a tree that is made, which nobody reads before it is whole.
-func write(dir *os.Root, name string, f File) (err error) {
+// writeFile makes a file. Nobody reads the tree before it is complete, so the write
+// need not be atomic.
+func writeFile(dir *os.Root, name string, f File) (err error) {
 	perm := f.Perm
 	if perm == 0 {
 		perm = 0o644
@@ -224,21 +223,21 @@ func write(dir *os.Root, name string, f File) (err error) {
 	if _, err := out.WriteString(f.Data); err != nil {
 		return err
 	}
-	return settle(out, perm)
+	return setMode(out, perm)
 }
 
-func settleDir(dir *os.Root, perm uint32) (err error) {
+func setDirMode(dir *os.Root, perm uint32) (err error) {
 	d, err := dir.Open(".")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	return settle(d, perm)
+	return setMode(d, perm)
 }
 
-// settle gives f its mode, if the umask has kept it from having it. It does
-// not write what is there: a tree has thousands of files.
-func settle(f *os.File, perm uint32) error {
+// setMode sets the mode of f if the umask has changed it. It does not sync: a tree has
+// thousands of files.
+func setMode(f *os.File, perm uint32) error {
 	info, err := f.Stat()
 	if err != nil || info.Mode().Perm() == fs.FileMode(perm) {
 		return err
@@ -246,8 +245,8 @@ func settle(f *os.File, perm uint32) error {
 	return f.Chmod(fs.FileMode(perm))
 }
 
-// at puts the whole path into an error that knows the last element only.
-func at(p string, err error) error {
+// withPath puts the whole path into an error that has only the last element.
+func withPath(p string, err error) error {
 	var in *fs.PathError
 	if errors.As(err, &in) {
 		return &fs.PathError{Op: in.Op, Path: p, Err: in.Err}

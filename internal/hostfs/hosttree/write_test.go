@@ -173,7 +173,7 @@ func TestWriteRefuses(t *testing.T) {
 		tree      hosttree.Tree
 		want      string
 	}{
-		{"not empty", full, small, "directory is not empty (it holds \"mine\")"},
+		{"not empty", full, small, "directory is not empty (it contains \"mine\")"},
 		{"a file", mine, small, "not a directory"},
 		{"no parent", filepath.Join(full, "a/b"), small, "no such file"},
 		{"escaping", filepath.Join(full, "new"), hosttree.Tree{"../mine": hosttree.File{}}, "leads out of the root"},

@@ -1,10 +1,10 @@
-// Package shlib reads of a shared library what the dynamic linker would: for
-// which machine it is, by which name it goes, and what it needs. It goes by the
-// program headers, as the linker does, so a library without sections is one, too.
+// Package shlib reads from a shared library what the dynamic linker would: the machine
+// it is for, its name, and what it needs. Like the linker it uses the program headers,
+// so it also reads a library without sections.
 //
-// It reads some kilobytes of a file of any size, and takes nothing in the file for
-// true: a hostile one costs an error, not time or memory. debug/elf promises that
-// for nothing; it reads whole tables of strings and symbols.
+// It reads some kilobytes of a file of any size and trusts nothing in the file: a
+// hostile one leads to an error, not to long reads or much memory. debug/elf makes no
+// such promise, and reads whole tables of strings and symbols.
 //
-// What a library says also has a text form, its facts, in which snapshots keep it.
+// The facts of a library also have a text form, in which snapshots keep them.
 package shlib

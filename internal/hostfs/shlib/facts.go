@@ -14,15 +14,15 @@ import (
 // placeholderTag begins a file that stands for a library in the tree of a snapshot.
 const placeholderTag = "#!what a shared library says of itself\n"
 
-// Placeholder is the content of the file that stands for l. It holds no code.
+// Placeholder is the content of the file that stands for l. It contains no code.
 func (l Library) Placeholder() string { return placeholderTag + l.Facts() }
 
-// maxFacts is the size in bytes of the largest placeholder that is read.
+// maxFacts is the largest placeholder that is read, in bytes.
 const maxFacts = 1 << 20
 
 // ReadAt reads the library at a path of a host. Below another root than "/" a
-// placeholder counts as the library that it stands for. It fails as Read does, and
-// where the file cannot be read.
+// placeholder counts as the library that it stands for. It fails as Read does, or if
+// the file cannot be read.
 func ReadAt(host *hostfs.Root, path string) (Library, error) {
 	f, err := host.Open(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func readPlaceholder(r io.Reader) (Library, error) {
 	return ParseFacts(facts)
 }
 
-// Facts is the text form of a library, one fact to a line.
+// Facts is the text form of a library, one fact per line.
 func (l Library) Facts() string {
 	var b strings.Builder
 	line := func(words ...string) { fmt.Fprintln(&b, strings.Join(words, " ")) }
@@ -75,8 +75,7 @@ func (l Library) Facts() string {
 	return b.String()
 }
 
-// ParseFacts reads the text form back. A text that names no machine is of one for
-// x86-64.
+// ParseFacts parses the text form. The default machine is x86-64.
 func ParseFacts(text string) (Library, error) {
 	l := Library{Kind: Kind{elf.ELFCLASS64, elf.ELFDATA2LSB, elf.EM_X86_64}}
 	for line := range strings.Lines(text) {

@@ -12,10 +12,10 @@ import (
 
 var le = binary.LittleEndian
 
-// segment is a part of the file that is loaded to an address.
+// segment is a part of the file and the address at which it is loaded.
 type segment struct{ address, offset, size uint64 }
 
-// image is a library as it would stand in memory.
+// image is a library as the linker loads it.
 type image struct {
 	r        io.ReaderAt
 	segments []segment
@@ -43,7 +43,7 @@ func (i *image) read(offset uint64, n int) ([]byte, error) {
 	return nil, err
 }
 
-func (i *image) programs(header []byte) error {
+func (i *image) readPrograms(header []byte) error {
 	offset, size, count := le.Uint64(header[32:]), le.Uint16(header[54:]), le.Uint16(header[56:])
 	if count == 0 {
 		return nil
@@ -68,8 +68,8 @@ func (i *image) programs(header []byte) error {
 	return nil
 }
 
-// find returns the part of the file from an address to the end of its segment.
-func (i *image) find(address uint64) (segment, error) {
+// segmentAt returns the part of the file from an address to the end of its segment.
+func (i *image) segmentAt(address uint64) (segment, error) {
 	for _, s := range i.segments {
 		if in := address - s.address; address >= s.address && in < s.size && s.offset <= math.MaxUint64-in {
 			return segment{address, s.offset + in, s.size - in}, nil
@@ -78,12 +78,12 @@ func (i *image) find(address uint64) (segment, error) {
 	return segment{}, damaged("it points to address %#x, where nothing is loaded", address)
 }
 
-// text returns the string at an offset in the table of strings.
-func (i *image) text(at uint64) (string, error) {
+// stringAt returns the string at an offset in the table of strings.
+func (i *image) stringAt(at uint64) (string, error) {
 	if at >= i.strings.size {
 		return "", damaged("it points to byte %d of %d bytes of strings", at, i.strings.size)
 	}
-	// Most are short, and stand near the end of the file at times.
+	// Most strings are short, and some are near the end of the file.
 	for _, n := range []uint64{64, maxString} {
 		n = min(n, i.strings.size-at)
 		if i.strings.offset > math.MaxUint64-at {
@@ -100,8 +100,8 @@ func (i *image) text(at uint64) (string, error) {
 	return "", damaged("the string at byte %d has no end", at)
 }
 
-// dynamic reads the dynamic section into l.
-func (i *image) dynamic(l *Library) error {
+// readDynamic reads the dynamic section into l.
+func (i *image) readDynamic(l *Library) error {
 	if i.table.size == 0 {
 		return nil
 	}
@@ -126,40 +126,40 @@ func (i *image) dynamic(l *Library) error {
 		return damaged("it needs %d libraries", len(needed))
 	}
 	if address, ok := found[elf.DT_STRTAB]; ok {
-		if i.strings, err = i.find(address); err != nil {
+		if i.strings, err = i.segmentAt(address); err != nil {
 			return err
 		}
 		i.strings.size = min(i.strings.size, found[elf.DT_STRSZ])
 	}
 	for _, at := range needed {
-		name, err := i.text(at)
+		name, err := i.stringAt(at)
 		if err != nil {
 			return err
 		}
 		l.Needed = append(l.Needed, name)
 	}
 	if at, ok := found[elf.DT_SONAME]; ok {
-		if l.Soname, err = i.text(at); err != nil {
+		if l.Soname, err = i.stringAt(at); err != nil {
 			return err
 		}
 	}
 	for _, tag := range []elf.DynTag{elf.DT_RUNPATH, elf.DT_RPATH} {
 		if at, ok := found[tag]; ok && l.Runpath == "" {
-			if l.Runpath, err = i.text(at); err != nil {
+			if l.Runpath, err = i.stringAt(at); err != nil {
 				return err
 			}
 		}
 	}
 	if address, ok := found[elf.DT_VERNEED]; ok {
-		return i.versions(l, address, found[elf.DT_VERNEEDNUM])
+		return i.readVersions(l, address, found[elf.DT_VERNEEDNUM])
 	}
 	return nil
 }
 
-// versions reads the table of versions that the library needs: a chain of
-// libraries, each with a chain of versions. Chains go forward only.
-func (i *image) versions(l *Library, address, count uint64) error {
-	s, err := i.find(address)
+// readVersions reads the table of versions that the library needs: a chain of
+// libraries, each with a chain of versions. Chains only go forward.
+func (i *image) readVersions(l *Library, address, count uint64) error {
+	s, err := i.segmentAt(address)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (i *image) versions(l *Library, address, count uint64) error {
 		if v := le.Uint16(need); v != 1 {
 			return damaged("its table of needed versions is of version %d", v)
 		}
-		library, err := i.text(uint64(le.Uint32(need[4:])))
+		library, err := i.stringAt(uint64(le.Uint32(need[4:])))
 		if err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (i *image) versions(l *Library, address, count uint64) error {
 			if err != nil {
 				return err
 			}
-			name, err := i.text(uint64(le.Uint32(version[8:])))
+			name, err := i.stringAt(uint64(le.Uint32(version[8:])))
 			if err != nil {
 				return err
 			}

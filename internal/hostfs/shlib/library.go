@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// What a library may make us read. Large real ones have some ten program headers,
-// a hundred dynamic entries, and twenty libraries that they need.
+// Limits for a library. Large real ones have some ten program headers, a hundred
+// dynamic entries, and need twenty libraries.
 const (
 	maxPrograms = 256
 	maxDynamic  = 4096 // entries
@@ -20,13 +20,13 @@ const (
 )
 
 var (
-	// ErrNotELF reports a file that is no ELF file, such as a text for the linker.
+	// ErrNotELF reports a file that is not in ELF format, such as a linker script.
 	ErrNotELF = errors.New("not an ELF file")
 	// ErrDamaged reports an ELF file that ends too early or contradicts itself.
 	ErrDamaged = errors.New("damaged ELF file")
 )
 
-// Kind is for which programs a library is.
+// Kind is the machine that a library is for.
 type Kind struct {
 	Class   elf.Class
 	Data    elf.Data
@@ -44,32 +44,32 @@ func (k Kind) String() string {
 	return s
 }
 
-// Readable reports whether Read goes beyond the Kind: GPUs are used on machines of
-// 64 bits and little-endian only.
+// Readable reports whether Read reads more than the Kind: GPUs are used only on 64-bit,
+// little-endian machines.
 func (k Kind) Readable() bool { return k.Class == elf.ELFCLASS64 && k.Data == elf.ELFDATA2LSB }
 
-// Version is a version that a library needs of another one.
+// Version is a version of another library that a library needs.
 type Version struct {
 	Library string // "libc.so.6"
 	Name    string // "GLIBC_2.34"
 }
 
-// Library is what a shared library says of itself.
+// Library is the name of a shared library and what it needs.
 type Library struct {
 	Kind Kind
-	// Soname is the name by which programs ask for it; empty if it has none.
+	// Soname is the name by which programs look it up; empty if it has none.
 	Soname string
-	// Needed are the names that it asks for, in its order.
+	// Needed are the names of the libraries that it needs, in its order.
 	Needed []string
 	// Runpath is the list of directories in which it looks for them, as written:
-	// between colons, with $ORIGIN. DT_RPATH stands in where there is no DT_RUNPATH.
+	// separated by colons, with $ORIGIN. It is DT_RPATH if there is no DT_RUNPATH.
 	Runpath string
-	// Versions are what it needs of those libraries.
+	// Versions are the versions of those libraries that it needs.
 	Versions []Version
 }
 
-// Read reads a library; r begins with its first byte. Of one that is not Readable
-// only the Kind is known. It fails with ErrNotELF, ErrDamaged, or as r does.
+// Read reads a library; r begins with its first byte. If it is not Readable, only the
+// Kind is set. Read fails with ErrNotELF, ErrDamaged, or an error of r.
 func Read(r io.ReaderAt) (Library, error) {
 	kind, header, err := readHeader(r)
 	if err != nil {
@@ -80,17 +80,16 @@ func Read(r io.ReaderAt) (Library, error) {
 		return l, nil
 	}
 	i := image{r: r}
-	if err := i.programs(header); err != nil {
+	if err := i.readPrograms(header); err != nil {
 		return Library{}, err
 	}
-	if err := i.dynamic(&l); err != nil {
+	if err := i.readDynamic(&l); err != nil {
 		return Library{}, err
 	}
 	return l, nil
 }
 
-// readHeader returns the first bytes of the file, as many as a header of 64 bits
-// has.
+// readHeader returns the first bytes of the file, as many as a 64-bit header has.
 func readHeader(r io.ReaderAt) (Kind, []byte, error) {
 	const size = 64
 	header := make([]byte, size)
