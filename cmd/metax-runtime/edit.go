@@ -54,7 +54,7 @@ func sweep(path string) error {
 		return fmt.Errorf("list the bundle: %w", err)
 	}
 	for _, e := range entries {
-		if atomicfile.IsLeft(e.Name(), name) && e.Type().IsRegular() {
+		if atomicfile.IsTemporary(e.Name(), name) && e.Type().IsRegular() {
 			if err := os.Remove(dir + e.Name()); err != nil {
 				return fmt.Errorf("clean the bundle: %w", err)
 			}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Meta is what belongs to a file besides its content.
+// Meta is what a file has besides its content.
 type Meta struct {
 	Mode     fs.FileMode
 	UID, GID int
@@ -20,15 +20,15 @@ type Meta struct {
 	Attrs map[string][]byte
 }
 
-// MetaOf returns the Meta of the file at path; a link is not followed. Attributes
-// that one may not read, and those that sign the content, are not among it.
+// MetaOf returns the Meta of the file at path, without following a link. It leaves out
+// attributes that this process may not read, and those that sign the content.
 func MetaOf(path string) (Meta, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return Meta{}, err
 	}
 	m := metaOf(info)
-	names, err := attribute(func(to []byte) (int, error) { return unix.Llistxattr(path, to) })
+	names, err := readAttr(func(to []byte) (int, error) { return unix.Llistxattr(path, to) })
 	if errors.Is(err, unix.ENOTSUP) {
 		return m, nil
 	} else if err != nil {
@@ -38,7 +38,7 @@ func MetaOf(path string) (Meta, error) {
 		if name == "" || name == "security.ima" || name == "security.evm" {
 			continue
 		}
-		value, err := attribute(func(to []byte) (int, error) { return unix.Lgetxattr(path, name, to) })
+		value, err := readAttr(func(to []byte) (int, error) { return unix.Lgetxattr(path, name, to) })
 		switch {
 		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENODATA):
 			continue
@@ -59,9 +59,9 @@ func metaOf(info fs.FileInfo) Meta {
 	return Meta{Mode: info.Mode(), UID: int(owner.Uid), GID: int(owner.Gid)}
 }
 
-// attribute asks for the size of something and then for it, again if it has grown
-// or a signal came.
-func attribute(get func([]byte) (int, error)) ([]byte, error) {
+// readAttr gets the size of an attribute and then its value. It retries if the value
+// has grown or a signal came.
+func readAttr(get func([]byte) (int, error)) ([]byte, error) {
 	for {
 		size, err := get(nil)
 		if errors.Is(err, unix.EINTR) {
@@ -79,8 +79,8 @@ func attribute(get func([]byte) (int, error)) ([]byte, error) {
 	}
 }
 
-// give gives a file its owner and attributes.
-func (m Meta) give(f *os.File, made fs.FileInfo) error {
+// applyTo sets a file's owner and attributes.
+func (m Meta) applyTo(f *os.File, made fs.FileInfo) error {
 	if is := made.Sys().(*syscall.Stat_t); int(is.Uid) != m.UID || int(is.Gid) != m.GID {
 		if err := f.Chown(m.UID, m.GID); err != nil {
 			return err
@@ -94,10 +94,10 @@ func (m Meta) give(f *os.File, made fs.FileInfo) error {
 	return nil
 }
 
-// setAttr leaves an attribute alone that a new file has by itself, as it has its
-// label from the policy: a user may not set every one.
+// setAttr sets an attribute, unless a new file already has it, such as its label from
+// the policy: a user may not set every attribute.
 func setAttr(f *os.File, name string, value []byte) error {
-	now, err := attribute(func(to []byte) (int, error) { return unix.Fgetxattr(int(f.Fd()), name, to) })
+	now, err := readAttr(func(to []byte) (int, error) { return unix.Fgetxattr(int(f.Fd()), name, to) })
 	if err == nil && bytes.Equal(now, value) {
 		return nil
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 var (
-	// ErrTooLarge reports a file of more bytes than its reader expects.
+	// ErrTooLarge reports a file that exceeds its reader's limit.
 	ErrTooLarge = errors.New("file too large")
-	// ErrChanged reports that somebody else has replaced a file meanwhile.
+	// ErrChanged reports a file that somebody else replaced meanwhile.
 	ErrChanged = errors.New("changed by somebody else meanwhile")
 )
 
-// Original is a regular file as it was when it was read, for one who will put
-// another content in its place.
+// Original is a regular file as it was read, for a caller that will replace its
+// content.
 type Original struct {
 	Path string
 	Data []byte
@@ -28,8 +28,8 @@ type Original struct {
 	last fs.FileInfo // which file is there
 }
 
-// Read reads a regular file of at most max bytes. A link is not followed and
-// nothing that blocks is opened: both are ErrNotRegular.
+// Read reads a regular file of at most max bytes. It follows no link and opens nothing
+// that blocks; both give ErrNotRegular.
 func Read(path string, max int64) (*Original, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
@@ -48,15 +48,15 @@ func Read(path string, max int64) (*Original, error) {
 	case info.Size() > max:
 		return nil, fmt.Errorf("read %s: %w: over %d bytes", path, ErrTooLarge, max)
 	}
-	data, err := content(f, info.Size(), max)
+	data, err := readAll(f, info.Size(), max)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 	}
 	return &Original{path, data, info, info}, nil
 }
 
-// content reads a file, which should have size bytes, in one go if it has.
-func content(f *os.File, size, max int64) ([]byte, error) {
+// readAll reads a file of the expected size, with one read if the size is right.
+func readAll(f *os.File, size, max int64) ([]byte, error) {
 	data := make([]byte, size+1)
 	n, err := f.Read(data)
 	if int64(n) == size || errors.Is(err, io.EOF) {
@@ -75,10 +75,10 @@ func content(f *os.File, size, max int64) ([]byte, error) {
 	return append(data[:n], rest...), nil
 }
 
-// Replace puts data where the original is, as a new file with the same mode and
-// owner; nothing is done if the content is the same. It does not wait for the disk
-// (Options.NoSync). A reader sees the one content or the other, and after an error the
-// original is as it was.
+// Replace replaces the original by a new file with this content and the same mode and
+// owner; it does nothing if the content is the same. It does not wait for the disk
+// (Options.NoSync). A reader sees the old content or the new one, and after an error
+// the original is unchanged.
 func (o *Original) Replace(data []byte) error {
 	if bytes.Equal(o.Data, data) {
 		return nil
@@ -91,7 +91,7 @@ func (o *Original) Replace(data []byte) error {
 		err = ErrChanged
 	default:
 		meta := metaOf(o.info)
-		if now, err = put(o.Path, data, Options{Meta: &meta, NoSync: true}); err == nil {
+		if now, err = replaceFile(o.Path, data, Options{Meta: &meta, NoSync: true}); err == nil {
 			o.Data, o.last = data, now
 		}
 	}
@@ -101,8 +101,8 @@ func (o *Original) Replace(data []byte) error {
 	return nil
 }
 
-// unchanged reports whether the file is the one that was read, or written last. The
-// number of an inode alone is soon given to another file.
+// unchanged reports whether the file is still the one that was read, or last written.
+// It also compares size and time, because the kernel soon reuses an inode's number.
 func (o *Original) unchanged(now fs.FileInfo) bool {
 	return now.Mode().IsRegular() && os.SameFile(o.last, now) &&
 		now.Size() == o.last.Size() && now.ModTime().Equal(o.last.ModTime())

@@ -12,23 +12,23 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
-// Change is what becomes of one configuration file.
+// Change is one configuration file before and after a change.
 type Change struct {
 	Path string
-	// Before and After are the contents; nil means that there is no file.
+	// Before and After are the contents; nil means that the file does not exist.
 	Before, After []byte
-	// Mode is for a file that is made; one that is there keeps its own.
+	// Mode is for a new file; an existing one keeps its mode.
 	Mode fs.FileMode
-	// First says that nothing of ours is in Before, so that it is the original; Last
-	// that nothing of ours is in After, so that no original is needed any more.
+	// First is whether Before has nothing of the toolkit, so that it is the original;
+	// Last whether After has nothing of it, so that the original is no longer needed.
 	First, Last bool
 }
 
-// Apply carries out the changes that plan returns, all of them or none. Two of them
-// run one after the other, with their plans: of two plans made at the same time, one
-// could undo what the other has not done yet. A file whose content is not
-// Change.Before gives atomicfile.ErrChanged, and nothing is changed. A symbolic link
-// stays, and what it leads to is changed.
+// Apply carries out the changes that plan returns, all or none. Calls run one after the
+// other, including their plans: of two plans made at the same time, one could undo what
+// the other has not done yet. If a file's content is not Change.Before, Apply fails
+// with atomicfile.ErrChanged and changes nothing. It keeps a symbolic link and changes
+// the file that it leads to.
 func (s Store) Apply(plan func() ([]Change, error)) ([]Change, error) {
 	turn, err := s.lock(".turn", unix.LOCK_EX)
 	if err != nil {
@@ -69,14 +69,14 @@ func (s Store) apply(changes []Change) error {
 	}
 	for _, step := range steps {
 		if step.Last {
-			// All is done. A copy that stays is dropped with the next first change.
-			_ = s.drop(step.Path)
+			// All is done. If a copy stays, the next first change removes it.
+			_ = s.remove(step.Path)
 		}
 	}
 	return nil
 }
 
-// step is one change on its way.
+// step is one change being carried out.
 type step struct {
 	Change
 	store  Store
@@ -84,7 +84,7 @@ type step struct {
 	meta   *atomicfile.Meta // of the file before; nil if there was none
 }
 
-// prepare finds out all there is to know before a change, and clears up.
+// prepare reads what a change needs to know, and removes leftovers of killed writers.
 func (s Store) prepare(c Change) (step, error) {
 	target, err := resolve(c.Path)
 	if err == nil && target != c.Path && c.After == nil {
@@ -92,7 +92,7 @@ func (s Store) prepare(c Change) (step, error) {
 	}
 	st := step{Change: c, store: s, target: target}
 	if err == nil {
-		err = st.look()
+		err = st.checkUnchanged()
 	}
 	if err == nil && c.Before != nil {
 		var meta atomicfile.Meta
@@ -100,14 +100,14 @@ func (s Store) prepare(c Change) (step, error) {
 		st.meta = &meta
 	}
 	if err == nil {
-		err = clearUp(target)
+		err = removeLeftovers(target)
 	}
 	return st, err
 }
 
-// look checks that the file is what it is to be changed from.
-func (st step) look() error {
-	now, err := content(st.target)
+// checkUnchanged fails if the file's content is not that before the change.
+func (st step) checkUnchanged() error {
+	now, err := readContent(st.target)
 	if err != nil {
 		return err
 	}
@@ -117,8 +117,8 @@ func (st step) look() error {
 	return nil
 }
 
-// content is that of a file, nil if there is none.
-func content(path string) ([]byte, error) {
+// readContent is a file's content; nil if it does not exist.
+func readContent(path string) ([]byte, error) {
 	f, err := atomicfile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -128,29 +128,29 @@ func content(path string) ([]byte, error) {
 	return f.Data, nil
 }
 
-// do brings the record up to date and changes the file.
+// do writes the record and changes the file.
 func (st step) do() error {
-	if err := st.record(); err != nil {
-		return fmt.Errorf("keep a backup of %s: %w", st.Path, err)
+	if err := st.writeRecord(); err != nil {
+		return fmt.Errorf("save a backup of %s: %w", st.Path, err)
 	}
-	if err := st.look(); err != nil {
+	if err := st.checkUnchanged(); err != nil {
 		return err
 	}
-	return st.put(st.After)
+	return st.write(st.After)
 }
 
-// record writes what is known once the file is changed. Of a file that had something
-// of ours before anything was kept, the original is not known.
-func (st step) record() error {
+// writeRecord records the change before it is made. The original stays unknown for a
+// file that already had something of the toolkit before its first record.
+func (st step) writeRecord() error {
 	before := digest(st.Before)
 	switch {
 	case st.Last:
 		return nil
 	case st.First:
-		if err := st.store.drop(st.Path); err != nil {
+		if err := st.store.remove(st.Path); err != nil {
 			return err
 		}
-		return st.store.keep(kept{Path: st.Path, Original: before, Written: []string{before, digest(st.After)}, text: st.Before})
+		return st.store.save(record{Path: st.Path, Original: before, Written: []string{before, digest(st.After)}, text: st.Before})
 	}
 	k, known, err := st.store.load(st.Path)
 	if err != nil || !known {
@@ -161,21 +161,21 @@ func (st step) record() error {
 	} else {
 		k.Written = nil
 	}
-	return st.store.keep(k)
+	return st.store.save(k)
 }
 
-// undo puts the file back, if it was changed, and takes away the copy that was made
-// for the change. If it cannot do the one, it does not do the other.
+// undo restores the file, if it was changed, and then removes the copy that was made
+// for the change. If the first fails it does not do the second.
 func (st step) undo() error {
-	now, err := content(st.target)
+	now, err := readContent(st.target)
 	if err == nil && digest(now) == digest(st.After) {
-		err = st.put(st.Before)
+		err = st.write(st.Before)
 	}
 	if err == nil && st.First {
-		err = st.store.drop(st.Path)
+		err = st.store.remove(st.Path)
 	}
 	if err != nil {
-		return fmt.Errorf("put %s back: %w", st.Path, err)
+		return fmt.Errorf("restore %s: %w", st.Path, err)
 	}
 	return nil
 }

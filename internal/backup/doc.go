@@ -1,22 +1,21 @@
-// Package backup carries changes of configuration files out and can undo them: a
-// file is replaced as a whole and durably, keeps its mode, owner and label, and what
-// it was before the toolkit first changed it is kept until nothing of the toolkit's is
-// in it any more.
+// Package backup changes configuration files and can undo the changes. It replaces a
+// file as a whole and durably, with its mode, owner and label, and keeps the content
+// from before the toolkit's first change until the file has nothing of the toolkit any
+// more.
 //
-// A Store is a directory with one directory for each file, by the file's escaped path.
-// In there, "original" is the content before, a copy that can be put back with cp, and
-// "record.json" says what has become of it. Where there was no file there is no copy,
-// and the record says so.
+// A Store is a directory with one directory per file, named by the file's escaped path.
+// There, "original" is the content before, which cp can restore, and "record.json"
+// describes it. If the file did not exist there is no copy, and the record says so.
 //
 //	backups/etc%2Fdocker%2Fdaemon.json/original
 //	backups/etc%2Fdocker%2Fdaemon.json/record.json
 //
 // The record is written before the file is changed, and has the digests of the file
-// before the change and after it. A file that has another digest has been changed by
-// somebody else.
+// before and after the change. A file with another digest has been changed by somebody
+// else.
 //
 // Older versions kept every change, as NNNNNN.json and NNNNNN.before. The lowest of
 // those is the original.
 //
-// It knows nothing of what is in the files.
+// The package does not interpret the files.
 package backup

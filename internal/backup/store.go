@@ -16,66 +16,64 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
-// Dir is where the toolkit keeps its backups.
+// Dir is the directory of the toolkit's backups.
 const Dir = "/var/lib/metax-container-toolkit/backups"
 
-// maxFile is the size in bytes beyond which a file is no configuration.
+// maxFile is the largest configuration file, in bytes.
 const maxFile = 16 << 20
 
-// Store keeps what files were before they were changed.
+// Store keeps the contents of files from before the toolkit changed them.
 type Store struct{ dir string }
 
-// New returns the store in a directory, which need not be there. A method that
-// reads does not make it.
+// New returns the store in a directory, which need not exist. Reading does not make it.
 func New(dir string) Store { return Store{dir} }
 
-// Original returns what the file at path was before it was first changed, nil if it
-// was not there; have is what it is now. It is not known if no copy is kept, or if the
-// file is what it was.
+// Original returns the content of the file at path before the toolkit first changed it,
+// nil if it did not exist; have is its content now. It is not known if there is no
+// copy, or if have is the original.
 func (s Store) Original(path string, have []byte) (before []byte, known bool, err error) {
-	k, known, err := s.find(path)
+	k, known, err := s.loadLocked(path)
 	if !known || k.Original == digest(have) {
 		return nil, false, err
 	}
 	return k.text, true, nil
 }
 
-// Undo returns the same as Original, but only if nobody else has changed the file
-// since.
+// Undo is Original, but known only if nobody else has changed the file since.
 func (s Store) Undo(path string, have []byte) (before []byte, known bool, err error) {
-	k, known, err := s.find(path)
+	k, known, err := s.loadLocked(path)
 	if !known || k.Original == digest(have) || !slices.Contains(k.Written, digest(have)) {
 		return nil, false, err
 	}
 	return k.text, true, nil
 }
 
-// find is load with the lock that keeps writers away.
-func (s Store) find(path string) (kept, bool, error) {
+// loadLocked is load under the lock that excludes writers.
+func (s Store) loadLocked(path string) (record, bool, error) {
 	lock, err := s.lock(".lock", unix.LOCK_SH)
 	if err != nil {
-		return kept{}, false, err
+		return record{}, false, err
 	}
 	defer lock.Close()
 	return s.load(path)
 }
 
-// dirOf is where the store has what belongs to a file.
+// dirOf is the store's directory for a file.
 func (s Store) dirOf(path string) string {
 	return filepath.Join(s.dir, url.PathEscape(strings.TrimPrefix(path, "/")))
 }
 
-// lock opens a file of the store and locks it, shared or alone. Closing the file gives
-// the lock back; it is nil where nobody ever wrote.
+// lock opens a file of the store and locks it, shared or exclusively. Closing the file
+// releases the lock. A shared lock is nil if the store does not exist.
 func (s Store) lock(name string, how int) (*os.File, error) {
 	flags := os.O_RDONLY
 	if how == unix.LOCK_EX {
 		if err := atomicfile.MakeDir(s.dir, 0o700); err != nil {
-			return nil, fmt.Errorf("make a place for backups: %w", err)
+			return nil, fmt.Errorf("make the directory of backups: %w", err)
 		}
 		flags = os.O_RDWR | os.O_CREATE
 	}
-	err := s.safe()
+	err := s.checkOwner()
 	var f *os.File
 	if err == nil {
 		f, err = os.OpenFile(filepath.Join(s.dir, name), flags|syscall.O_NOFOLLOW, 0o600)
@@ -95,8 +93,8 @@ func (s Store) lock(name string, how int) (*os.File, error) {
 	}
 }
 
-// safe checks that nobody else can plant a backup.
-func (s Store) safe() error {
+// checkOwner fails if another user could plant a backup.
+func (s Store) checkOwner() error {
 	info, err := os.Lstat(s.dir)
 	if err != nil {
 		return err

@@ -153,5 +153,5 @@ func isKept(name string) bool {
 // isLeft tells what a killed writer of a file of the cache has left.
 func isLeft(name string) bool {
 	base, _, ok := strings.Cut(strings.TrimPrefix(name, "."), suffix+".")
-	return ok && isKept(base+suffix) && atomicfile.IsLeft(name, base+suffix)
+	return ok && isKept(base+suffix) && atomicfile.IsTemporary(name, base+suffix)
 }

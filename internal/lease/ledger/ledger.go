@@ -176,7 +176,7 @@ func sweep(dir *os.File) error {
 		return err
 	}
 	for _, name := range names {
-		if !atomicfile.IsLeft(name, stateName) {
+		if !atomicfile.IsTemporary(name, stateName) {
 			continue
 		}
 		if err := unix.Unlinkat(int(dir.Fd()), name, 0); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
-// EntryError is a file in the store that is damaged.
+// EntryError reports a damaged file in the store.
 type EntryError struct {
 	File string
 	Err  error
@@ -34,22 +34,22 @@ const (
 	contentName = "original"
 )
 
-// kept is what a file was, as its record has it.
-type kept struct {
+// record is the original of a file, as record.json describes it.
+type record struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Path       string `json:"path"`
-	// Original is the SHA-256 of the content, "" where there was no file.
+	// Original is the SHA-256 of the content, "" if the file did not exist.
 	Original string `json:"original,omitempty"`
-	// Written are the SHA-256 of what the file holds if nobody but us has changed it:
-	// before and after the last change, since its writer may have been killed. None is
-	// there if somebody has.
+	// Written are the SHA-256 that the file has if only the toolkit has changed it:
+	// those before and after the last change, because its writer may have been killed.
+	// It is empty if somebody else has changed the file.
 	Written []string `json:"written"`
 
 	text []byte // the original itself
 }
 
-// digest is how a record names a content.
+// digest identifies a content in a record; "" for a file that does not exist.
 func digest(data []byte) string {
 	if data == nil {
 		return ""
@@ -58,16 +58,16 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// load returns what is kept of a file, also by older versions.
-func (s Store) load(path string) (k kept, known bool, err error) {
-	if err := straight(path); err != nil {
+// load returns the record of a file, also one of older versions.
+func (s Store) load(path string) (k record, known bool, err error) {
+	if err := checkClean(path); err != nil {
 		return k, false, err
 	}
 	dir := s.dirOf(path)
 	file := filepath.Join(dir, recordName)
 	err = readJSON(file, &k)
 	if errors.Is(err, fs.ErrNotExist) {
-		return numbered(dir, path)
+		return loadNumbered(dir, path)
 	}
 	if err == nil && (k.APIVersion != apiVersion || k.Kind != kind || k.Path != path) {
 		err = fmt.Errorf("it is a %q %q of %q, not a %q %q of this file", k.APIVersion, k.Kind, k.Path, apiVersion, kind)
@@ -75,7 +75,7 @@ func (s Store) load(path string) (k kept, known bool, err error) {
 	if err != nil {
 		return k, false, &EntryError{file, err}
 	}
-	k.text, err = copied(filepath.Join(dir, contentName), k.Original)
+	k.text, err = readCopy(filepath.Join(dir, contentName), k.Original)
 	return k, err == nil, err
 }
 
@@ -87,14 +87,14 @@ func readJSON(file string, to any) error {
 	return json.Unmarshal(f.Data, to)
 }
 
-// copied is the content of a copy, nil if there was no file.
-func copied(file, want string) ([]byte, error) {
+// readCopy is the content of a copy; nil if the file did not exist.
+func readCopy(file, want string) ([]byte, error) {
 	if want == "" {
 		return nil, nil
 	}
 	f, err := atomicfile.Read(file, maxFile)
 	if err == nil && digest(f.Data) != want {
-		err = errors.New("damaged: it is not what was kept")
+		err = errors.New("damaged: the copy does not match its record")
 	}
 	if err != nil {
 		return nil, &EntryError{file, err}
@@ -102,9 +102,9 @@ func copied(file, want string) ([]byte, error) {
 	return f.Data, nil
 }
 
-// keep writes the copy, if there is none yet, and then the record: without it the copy
-// does not count.
-func (s Store) keep(k kept) error {
+// save writes the copy, if there is none yet, and then the record: a copy without a
+// record does not count.
+func (s Store) save(k record) error {
 	k.APIVersion, k.Kind = apiVersion, kind
 	dir, private := s.dirOf(k.Path), atomicfile.Options{Perm: 0o600}
 	record, err := json.MarshalIndent(k, "", "  ")
@@ -118,30 +118,30 @@ func (s Store) keep(k kept) error {
 		_, err = atomicfile.Write(filepath.Join(dir, recordName), append(record, '\n'), private)
 	}
 	if err == nil {
-		err = sweep(dir, func(name string) bool { return isNumbered(name) || left(name) })
+		err = removeMatching(dir, func(name string) bool { return isNumbered(name) || isTemporary(name) })
 	}
 	return err
 }
 
-// drop takes away what is kept of a file, the record first, and of older versions'
-// copies the lowest last.
-func (s Store) drop(path string) error {
+// remove removes the record and then the copy of a file, and of older versions' copies
+// the lowest last.
+func (s Store) remove(path string) error {
 	dir := s.dirOf(path)
-	err := sweep(dir, func(name string) bool {
-		return name == recordName || name == contentName || isNumbered(name) || left(name)
+	err := removeMatching(dir, func(name string) bool {
+		return name == recordName || name == contentName || isNumbered(name) || isTemporary(name)
 	})
-	_ = os.Remove(dir) // unless somebody has put something into it
+	_ = os.Remove(dir) // fails if somebody else has files in it
 	return err
 }
 
-// left reports whether a file is what a writer left that was killed.
-func left(name string) bool {
+// isTemporary reports whether a killed writer left a file.
+func isTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
 }
 
-// sweep removes the files of a directory that are rubbish, the last name first; there
-// need not be one.
-func sweep(dir string, rubbish func(name string) bool) error {
+// removeMatching removes the matching files of a directory, the last name first. The
+// directory need not exist.
+func removeMatching(dir string, rubbish func(name string) bool) error {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
