@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// ErrNotFound reports something that the daemon does not have.
+// ErrNotFound reports an object that the daemon does not have.
 var ErrNotFound = errors.New("not found")
 
-// StatusError is a refusal of the daemon's that has no error of its own.
+// StatusError is an error response of the daemon without an error value of its own.
 type StatusError struct {
 	Status  int
 	Message string // what the daemon says of it
@@ -22,10 +22,10 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return fmt.Sprintf("it says %.200q", e.Message) }
 
-// Header is the header of an answer.
+// Header is the header of a response.
 type Header struct{ http.Header }
 
-// APIVersion returns y of the API version 1.y that the daemon speaks at best.
+// APIVersion returns y of the newest API version 1.y that the daemon supports.
 func (h Header) APIVersion() (y int, ok bool) {
 	text, ok := strings.CutPrefix(h.Get("Api-Version"), "1.")
 	if !ok {
@@ -35,7 +35,7 @@ func (h Header) APIVersion() (y int, ok bool) {
 	return int(n), err == nil
 }
 
-// APIVersion returns y of the API version 1.y that the daemon speaks at best.
+// APIVersion returns y of the newest API version 1.y that the daemon supports.
 func (d Daemon) APIVersion(ctx context.Context) (y int, err error) {
 	header, _, err := d.Get(ctx, "/_ping")
 	if err != nil {
@@ -43,24 +43,24 @@ func (d Daemon) APIVersion(ctx context.Context) (y int, err error) {
 	}
 	y, ok := header.APIVersion()
 	if !ok {
-		return 0, fmt.Errorf("ask the docker daemon at %s: it does not tell its API version", d.Socket)
+		return 0, fmt.Errorf("ask the docker daemon at %s: it does not report its API version", d.Socket)
 	}
 	return y, nil
 }
 
-// refused is why an answer is not the success that the request expects, nil if it is.
-func (q request) refused(answer *http.Response, body []byte) error {
+// failure is the error of a response that is not the expected success; nil if it is.
+func (q request) failure(answer *http.Response, body []byte) error {
 	switch answer.StatusCode {
 	case cmp.Or(q.status, http.StatusOK):
 		return nil
 	case http.StatusNotFound:
-		return fmt.Errorf("%w: it says %.200q", ErrNotFound, reason(answer.Status, body))
+		return fmt.Errorf("%w: it says %.200q", ErrNotFound, failureText(answer.Status, body))
 	}
-	return &StatusError{Status: answer.StatusCode, Message: reason(answer.Status, body)}
+	return &StatusError{Status: answer.StatusCode, Message: failureText(answer.Status, body)}
 }
 
-// reason is what the daemon says of a failure: its message, or else the status.
-func reason(status string, body []byte) string {
+// failureText is the daemon's message about a failure, or else the status.
+func failureText(status string, body []byte) string {
 	var said struct {
 		Message string `json:"message"`
 	}

@@ -17,37 +17,37 @@ import (
 )
 
 var (
-	// ErrUnsafe reports a daemon that must not be asked for a file: to pack it,
-	// Docker 19.03.0 loads libraries from the container and runs them as root
+	// ErrUnsafe reports a daemon that must not be asked for a file: to pack it, Docker
+	// 19.03.0 loads libraries from the container and runs them as root
 	// (CVE-2019-14271).
 	ErrUnsafe = errors.New("a docker daemon of version 19.03.0 would run the image's code to read its files, update it")
-	// ErrNotRegular reports something else than a regular file.
+	// ErrNotRegular reports something other than a regular file.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrTooLarge reports a file of more bytes than its reader wants.
+	// ErrTooLarge reports a file that exceeds its reader's limit.
 	ErrTooLarge = errors.New("file too large")
 )
 
-// overhead bounds in bytes what an archive has beside the contents of its file.
+// overhead bounds, in bytes, the size of an archive beyond the contents of its file.
 const overhead = 64 << 10
 
-// PathStat is what the daemon tells of a path in a container.
+// PathStat is the daemon's description of a path in a container.
 type PathStat struct {
 	Name string      `json:"name"`
 	Size int64       `json:"size"` // bytes
 	Mode fs.FileMode `json:"mode"`
-	// LinkTarget is where a link leads to, from the container's root and over all
-	// further links, so far as there is anything.
+	// LinkTarget is where a link leads, from the container's root and through all
+	// further links, as far as they exist.
 	LinkTarget string `json:"linkTarget"`
 }
 
-// Stat describes what is at an absolute path of the container; a link there is
-// not followed, those on the way are, inside. It fails with ErrNotFound if there
-// is nothing, or the container is gone; with syscall.ELOOP or syscall.ENOTDIR
-// where the daemon cannot follow.
+// Stat describes the file at an absolute path of the container. It does not follow a
+// link there, but those on the way, inside the container. It fails with ErrNotFound if
+// the file or the container does not exist, and with syscall.ELOOP or syscall.ENOTDIR
+// if the daemon cannot follow the path.
 func (m Made) Stat(ctx context.Context, path string) (PathStat, error) {
-	header, _, err := m.daemon.ask(ctx, request{method: http.MethodHead, path: m.archive(path)})
+	header, _, err := m.daemon.do(ctx, request{method: http.MethodHead, path: m.archive(path)})
 	if err != nil {
-		return PathStat{}, fmt.Errorf("stat %q in container %.12s: %w", path, m.ID, m.why(ctx, path, err))
+		return PathStat{}, fmt.Errorf("stat %q in container %.12s: %w", path, m.ID, m.explain(ctx, path, err))
 	}
 	stat, err := decodePathStat(header)
 	if err != nil {
@@ -56,13 +56,13 @@ func (m Made) Stat(ctx context.Context, path string) (PathStat, error) {
 	return stat, nil
 }
 
-// why finds out what a refused HEAD was about: the answer to it has no text, the
-// one to the same question by GET has.
-func (m Made) why(ctx context.Context, path string, refused error) error {
-	if status := (*StatusError)(nil); !errors.As(refused, &status) || m.safe() != nil {
+// explain finds the reason of a failed HEAD request. The response to HEAD has no text,
+// so explain sends the same request by GET.
+func (m Made) explain(ctx context.Context, path string, refused error) error {
+	if status := (*StatusError)(nil); !errors.As(refused, &status) || m.checkSafe() != nil {
 		return refused
 	}
-	_, _, err := m.daemon.ask(ctx, request{method: http.MethodGet, path: m.archive(path), enough: overhead})
+	_, _, err := m.daemon.do(ctx, request{method: http.MethodGet, path: m.archive(path), maxBody: overhead})
 	said := (*StatusError)(nil)
 	switch {
 	case err == nil:
@@ -78,8 +78,8 @@ func (m Made) why(ctx context.Context, path string, refused error) error {
 }
 
 // File returns the contents of a regular file of at most max bytes. It fails with
-// ErrNotFound as Stat does, ErrNotRegular (also for a link), ErrTooLarge, or
-// ErrUnsafe where asking would be dangerous. No more is read than it takes to know.
+// ErrNotFound as Stat does, ErrNotRegular (also for a link), ErrTooLarge, or ErrUnsafe
+// if the request would be dangerous. It reads no more than needed.
 func (m Made) File(ctx context.Context, path string, max int64) ([]byte, error) {
 	data, err := m.file(ctx, path, max)
 	if err != nil {
@@ -89,36 +89,36 @@ func (m Made) File(ctx context.Context, path string, max int64) ([]byte, error) 
 }
 
 func (m Made) file(ctx context.Context, path string, max int64) ([]byte, error) {
-	if err := m.safe(); err != nil {
+	if err := m.checkSafe(); err != nil {
 		return nil, err
 	}
-	_, body, err := m.daemon.ask(ctx, request{method: http.MethodGet, path: m.archive(path), enough: max + overhead})
+	_, body, err := m.daemon.do(ctx, request{method: http.MethodGet, path: m.archive(path), maxBody: max + overhead})
 	if err != nil {
 		return nil, err
 	}
-	return unpack(body, max)
+	return unpackFile(body, max)
 }
 
 func (m Made) archive(path string) string {
 	return "/containers/" + url.PathEscape(m.ID) + "/archive?path=" + url.QueryEscape(path)
 }
 
-// safe fails for the daemon that must not be asked, and for one that does not say
-// what it is.
-func (m Made) safe() error {
+// checkSafe fails for the daemon that must not be asked, and for one that does not
+// report its version.
+func (m Made) checkSafe() error {
 	_, version, ok := strings.Cut(m.server, "/")
 	if !ok {
 		return fmt.Errorf("%w: it says it is %.80q", ErrUnsafe, m.server)
 	}
-	// A release candidate is as bad.
+	// Its release candidates are unsafe also.
 	if strings.HasPrefix(version, "19.03.0") {
 		return fmt.Errorf("%w: it is %.80q", ErrUnsafe, m.server)
 	}
 	return nil
 }
 
-// unpack returns the one file in an archive, which may end early behind it.
-func unpack(archive []byte, max int64) ([]byte, error) {
+// unpackFile returns the one file in an archive, which may be cut off after the file.
+func unpackFile(archive []byte, max int64) ([]byte, error) {
 	r := tar.NewReader(bytes.NewReader(archive))
 	header, err := r.Next()
 	switch {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Summary is a container as the daemon lists it.
+// Summary is a container in the daemon's list.
 type Summary struct {
 	ID     string   `json:"Id"`
 	Names  []string // each with a slash in front
@@ -20,8 +20,8 @@ type Summary struct {
 	Created int64
 }
 
-// Name is the container's own name. Those that other containers have for it by
-// links contain a slash.
+// Name is the container's own name. The names that other containers give it by links
+// contain another slash.
 func (s Summary) Name() string {
 	for _, name := range s.Names {
 		if name, ok := strings.CutPrefix(name, "/"); ok && !strings.Contains(name, "/") {
@@ -31,7 +31,7 @@ func (s Summary) Name() string {
 	return ""
 }
 
-// Container is what the daemon tells of one container.
+// Container is the daemon's description of one container.
 type Container struct {
 	ID   string `json:"Id"`
 	Name string // with a slash in front
@@ -59,30 +59,30 @@ type Container struct {
 		// Annotations are those that the daemon passes on to the runtime.
 		Annotations map[string]string
 	}
-	// Mounts are those of all of the daemon's ways to ask for one.
+	// Mounts are all mounts, in whatever way they were requested.
 	Mounts []Mount
 }
 
-// Mount is a mount by the path on the host, empty if it has none, and the one in
-// the container.
+// Mount is a mount: the path on the host, empty if it has none, and that in the
+// container.
 type Mount struct{ Source, Destination string }
 
 // Device is a device of the host by its path.
 type Device struct{ PathOnHost string }
 
-// DeviceRequest asks one of the daemon's device drivers for devices; its driver
+// DeviceRequest requests devices from one of the daemon's device drivers; its driver
 // "cdi" takes qualified CDI names.
 type DeviceRequest struct {
 	Driver    string
 	DeviceIDs []string
 }
 
-// Containers returns all containers, also those that do not run.
+// Containers returns all containers, also stopped ones.
 func (d Daemon) Containers(ctx context.Context) ([]Summary, error) {
 	return d.list(ctx, "/containers/json?all=1")
 }
 
-// Labelled returns all containers that have a label of the name.
+// Labelled returns all containers with a label of that name.
 func (d Daemon) Labelled(ctx context.Context, name string) ([]Summary, error) {
 	filters, err := json.Marshal(map[string][]string{"label": {name}})
 	if err != nil {
@@ -103,8 +103,8 @@ func (d Daemon) list(ctx context.Context, path string) ([]Summary, error) {
 	return list, nil
 }
 
-// Inspect returns the container with the ID, the beginning of an ID, or the
-// name, and ErrNotFound if there is none.
+// Inspect returns the container with an ID, the beginning of an ID, or a name. The
+// error is ErrNotFound if there is none.
 func (d Daemon) Inspect(ctx context.Context, idOrName string) (Container, error) {
 	_, body, err := d.Get(ctx, "/containers/"+url.PathEscape(strings.TrimPrefix(idOrName, "/"))+"/json")
 	if err != nil {

@@ -12,30 +12,30 @@ import (
 	"strings"
 )
 
-// Draft is a container that is to be made and never started.
+// Draft is a container to be made and never started.
 type Draft struct {
 	Name     string
 	Image    string // its ID, or a reference
 	Platform string // docker's; empty leaves it to the daemon
 	Labels   map[string]string
-	// Covered are directories for which the image wants volumes and gets none: the
-	// daemon would copy into each whatever the image has there.
+	// Covered are the directories for which the image declares volumes. They get memory
+	// file systems instead: into a volume the daemon would copy the image's files.
 	Covered []string
 }
 
-// Made is a container of ours. Whoever has made it removes it.
+// Made is a container that Create made. The caller must remove it.
 type Made struct {
 	ID     string
 	daemon Daemon
 	server string // the program that the daemon says it is
 }
 
-// ErrExists reports that another container has the name.
-var ErrExists = errors.New("the name is taken")
+// ErrExists reports a name that another container has.
+var ErrExists = errors.New("the name is in use")
 
-// Create makes a container that has neither network nor log nor volumes, and
-// whose program does not exist. It fails with ErrNotFound where there is no such
-// image (none is pulled), and with ErrExists.
+// Create makes a container without network, log and volumes, whose program does not
+// exist. It fails with ErrNotFound if the daemon does not have the image (it pulls
+// none), and with ErrExists.
 func (d Daemon) Create(ctx context.Context, draft Draft) (Made, error) {
 	body, err := json.Marshal(draft.config())
 	if err != nil {
@@ -45,7 +45,7 @@ func (d Daemon) Create(ctx context.Context, draft Draft) (Made, error) {
 	if draft.Platform != "" {
 		path += "&platform=" + url.QueryEscape(draft.Platform)
 	}
-	header, body, err := d.ask(ctx, request{method: http.MethodPost, path: path, body: body, status: http.StatusCreated})
+	header, body, err := d.do(ctx, request{method: http.MethodPost, path: path, body: body, status: http.StatusCreated})
 	if refused := (*StatusError)(nil); errors.As(err, &refused) && refused.Status == http.StatusConflict {
 		err = fmt.Errorf("%w: %w", ErrExists, err)
 	}
@@ -64,7 +64,7 @@ func (d Daemon) Create(ctx context.Context, draft Draft) (Made, error) {
 	return Made{ID: said.ID, daemon: d, server: header.Get("Server")}, nil
 }
 
-// config is the draft in docker's words.
+// config is the draft in the form of docker's API.
 func (draft Draft) config() map[string]any {
 	mounts := []map[string]string{}
 	for _, dir := range slices.Sorted(slices.Values(draft.Covered)) {
@@ -76,7 +76,7 @@ func (draft Draft) config() map[string]any {
 	}
 	return map[string]any{
 		"Image": draft.Image, "Labels": labels,
-		// An image without a program of its own makes no container without one.
+		// The daemon refuses a container without a program.
 		"Entrypoint": []string{"/never-started"}, "Cmd": []string{},
 		"NetworkDisabled": true,
 		"HostConfig": map[string]any{
@@ -85,14 +85,14 @@ func (draft Draft) config() map[string]any {
 	}
 }
 
-// Remove removes the container; ErrNotFound says that somebody else has.
+// Remove removes the container; ErrNotFound means that somebody else did.
 func (m Made) Remove(ctx context.Context) error { return m.daemon.Remove(ctx, m.ID) }
 
-// Remove removes a container that does not run, by ID or name, with the volumes
-// that it alone has. It fails with ErrNotFound if there is none.
+// Remove removes a stopped container, by ID or name, with the volumes that only it has.
+// It fails with ErrNotFound if there is none.
 func (d Daemon) Remove(ctx context.Context, idOrName string) error {
 	path := "/containers/" + url.PathEscape(strings.TrimPrefix(idOrName, "/")) + "?v=1&force=0"
-	if _, _, err := d.ask(ctx, request{method: http.MethodDelete, path: path, status: http.StatusNoContent}); err != nil {
+	if _, _, err := d.do(ctx, request{method: http.MethodDelete, path: path, status: http.StatusNoContent}); err != nil {
 		return fmt.Errorf("remove container %q: %w", idOrName, err)
 	}
 	return nil

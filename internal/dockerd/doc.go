@@ -1,7 +1,7 @@
-// Package dockerd asks a docker daemon over its unix socket, and finds the daemon that
-// docker's client would talk to (Endpoint).
+// Package dockerd talks to a docker daemon over its unix socket, and finds the daemon
+// that docker's client would talk to (Endpoint).
 //
-// It changes nothing of anybody's. The one thing that it makes, and removes again,
-// is a container that never runs (Create), since a daemon shows the files of an
-// image only by way of a container. It knows nothing of GPUs.
+// It changes nothing that belongs to others. It makes, and removes again, only a
+// container that never runs (Create), because a daemon shows the files of an image only
+// through a container. It knows nothing of GPUs.
 package dockerd

@@ -14,49 +14,48 @@ import (
 	"time"
 )
 
-// maxAnswer bounds an answer in bytes. Docker tells about 2 kB of each container
-// in a list.
+// maxAnswer is the longest response accepted, in bytes. A container in a list takes
+// about 2 kB.
 const maxAnswer = 64 << 20
 
-// errTooLong reports an answer of maxAnswer bytes or more.
+// errTooLong reports a response of maxAnswer bytes or more.
 var errTooLong = fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
 
 // Daemon is the daemon behind a unix socket.
 type Daemon struct {
 	// Socket is the path of the socket.
 	Socket string
-	// Patience bounds how long the daemon may be silent at a time; 0 leaves it to
-	// the context.
+	// Patience is how long the daemon may send nothing; 0 leaves it to the context.
 	Patience time.Duration
 }
 
-// Get returns the daemon's answer to GET of a path, which is sent as it stands.
-// An answer is whole or an error: ErrNotFound for status 404, the context's
-// cause once that is done, os.ErrDeadlineExceeded where the patience ended; and
-// the system's own (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNREFUSED) where
-// there is nobody to ask. The error names the socket.
+// Get returns the daemon's response to GET of a path, which is sent as it is. A
+// response is complete or an error: ErrNotFound for status 404, the context's cause
+// once that is done, os.ErrDeadlineExceeded after Patience, and the system's own
+// (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNREFUSED) if there is no daemon. The
+// error names the socket.
 func (d Daemon) Get(ctx context.Context, path string) (Header, []byte, error) {
-	return d.ask(ctx, request{method: http.MethodGet, path: path})
+	return d.do(ctx, request{method: http.MethodGet, path: path})
 }
 
-// request is what is sent, and what is expected.
+// request is what to send, and which response to expect.
 type request struct {
 	method, path string
 	body         []byte // JSON, if any
-	// status is the one of success, 200 if 0.
+	// status is the status of success, 200 if 0.
 	status int
-	// enough is after how many bytes the rest of an answer's body is not waited for;
-	// 0 takes it whole, and fails where it is longer than maxAnswer.
-	enough int64
+	// maxBody is how many bytes of the response's body to read; the rest is ignored. 0
+	// reads all, and fails if that is longer than maxAnswer.
+	maxBody int64
 }
 
-// ask is Get for any request.
-func (d Daemon) ask(ctx context.Context, q request) (Header, []byte, error) {
+// do is Get for any request.
+func (d Daemon) do(ctx context.Context, q request) (Header, []byte, error) {
 	answer, body, err := d.exchange(ctx, q)
 	var op *net.OpError
 	switch {
 	case err == nil:
-		err = q.refused(answer, body)
+		err = q.failure(answer, body)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -64,7 +63,7 @@ func (d Daemon) ask(ctx context.Context, q request) (Header, []byte, error) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = fmt.Errorf("it hangs up: %w", err)
 	case errors.As(err, &op):
-		err = op.Err // without the socket, which follows
+		err = op.Err // without the socket, which is added below
 	}
 	if err != nil {
 		return Header{}, nil, fmt.Errorf("ask the docker daemon at %s: %w", d.Socket, err)
@@ -72,9 +71,9 @@ func (d Daemon) ask(ctx context.Context, q request) (Header, []byte, error) {
 	return Header{answer.Header}, body, nil
 }
 
-// exchange sends the request and returns the answer with its whole body, or enough
-// of it. It is this end that closes the connection when the context is done, and that
-// is an error: a part is never taken for the whole.
+// exchange sends the request and returns the response with its body, whole or the first
+// maxBody bytes. It closes the connection when the context is done, which is an error,
+// so a part never counts as the whole.
 func (d Daemon) exchange(ctx context.Context, q request) (answer *http.Response, body []byte, err error) {
 	r, err := http.NewRequest(q.method, "http://docker"+q.path, bytes.NewReader(q.body))
 	if err != nil {
@@ -92,14 +91,14 @@ func (d Daemon) exchange(ctx context.Context, q request) (answer *http.Response,
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	p := patient{conn, d.Patience}
+	p := deadlineConn{conn, d.Patience}
 	if err := r.Write(p); err != nil {
 		return nil, nil, err
 	}
 	bound := &io.LimitedReader{R: p, N: maxAnswer}
 	answer, err = http.ReadResponse(bufio.NewReader(bound), r)
 	if err == nil {
-		body, err = io.ReadAll(io.LimitReader(answer.Body, cmp.Or(q.enough, maxAnswer)))
+		body, err = io.ReadAll(io.LimitReader(answer.Body, cmp.Or(q.maxBody, maxAnswer)))
 	}
 	if bound.N == 0 {
 		err = errTooLong
@@ -107,27 +106,27 @@ func (d Daemon) exchange(ctx context.Context, q request) (answer *http.Response,
 	return answer, body, err
 }
 
-// patient is a connection that waits for so long at a time.
-type patient struct {
+// deadlineConn is a connection whose every read and write has a time limit.
+type deadlineConn struct {
 	net.Conn
 	patience time.Duration
 }
 
-func (p patient) Read(b []byte) (int, error) {
+func (p deadlineConn) Read(b []byte) (int, error) {
 	if err := p.wait(); err != nil {
 		return 0, err
 	}
 	return p.Conn.Read(b)
 }
 
-func (p patient) Write(b []byte) (int, error) {
+func (p deadlineConn) Write(b []byte) (int, error) {
 	if err := p.wait(); err != nil {
 		return 0, err
 	}
 	return p.Conn.Write(b)
 }
 
-func (p patient) wait() error {
+func (p deadlineConn) wait() error {
 	if p.patience == 0 {
 		return nil
 	}

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// defaultEndpoint is where docker's client finds the daemon unless told otherwise.
+// defaultEndpoint is the daemon of docker's client by default.
 const defaultEndpoint = "unix:///var/run/docker.sock"
 
-// ClientOptions is what the command line and the environment of docker's client say of
-// the daemon.
+// ClientOptions are the command line and the environment of docker's client, as far as
+// they select the daemon.
 type ClientOptions struct {
 	Host      string // -H, --host; the last one
 	Context   string // -c, --context
@@ -24,7 +24,7 @@ type ClientOptions struct {
 }
 
 // Endpoint returns the address of the daemon that docker's client would talk to, and
-// what named it, in the client's own order: --context, --host, DOCKER_HOST,
+// the origin of that choice, in the client's order: --context, --host, DOCKER_HOST,
 // DOCKER_CONTEXT, the current context of config.json. It talks to no daemon.
 func Endpoint(o ClientOptions) (address, origin string, err error) {
 	if o.Context == "" {
@@ -51,7 +51,7 @@ func Endpoint(o ClientOptions) (address, origin string, err error) {
 	return address, fmt.Sprintf("%s %q", origin, context), err
 }
 
-// normalise gives an address without a scheme the one that docker gives it.
+// normalise adds docker's default scheme to an address without one.
 func normalise(host string) string {
 	switch {
 	case strings.Contains(host, "://"):
@@ -62,8 +62,7 @@ func normalise(host string) string {
 	return "tcp://" + host
 }
 
-// configDir is docker's configuration directory, empty where there is none to
-// be found.
+// configDir is docker's configuration directory; empty if it cannot be found.
 func (o ClientOptions) configDir() string {
 	if o.ConfigDir != "" {
 		return o.ConfigDir
@@ -83,8 +82,8 @@ func (o ClientOptions) configDir() string {
 	return filepath.Join(home, ".docker")
 }
 
-// currentContext is the context that docker's configuration names. A file that
-// cannot be read counts as none, as it does for docker, which says so itself.
+// currentContext is the context that docker's configuration names. A file that cannot
+// be read counts as empty, as it does for docker, which reports that itself.
 func currentContext(dir string) string {
 	if dir == "" {
 		return ""
@@ -102,8 +101,8 @@ func currentContext(dir string) string {
 	return config.CurrentContext
 }
 
-// contextHost reads the address from the context's metadata, which docker keeps
-// in a directory named by the digest of the context's name.
+// contextHost reads the address from the context's metadata, in a directory named by
+// the digest of the context's name.
 func contextHost(dir, name string) (string, error) {
 	path := filepath.Join(dir, "contexts", "meta", digest(name), "meta.json")
 	data, err := os.ReadFile(path)

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Event is something that happened to a container or another thing of the
-// daemon's.
+// Event is an event of a container or another object of the daemon.
 type Event struct {
 	Action string // "create", "start", "die", "destroy", …
 	Actor  struct {
@@ -22,16 +21,16 @@ type Event struct {
 	}
 }
 
-// Events returns what happened until now, oldest first, so far as the daemon
-// remembers: some hundred events of all kinds, none from before its own start.
-// The filters are docker's, such as "type": "container"; the values of one are
-// alternatives, but all labels have to be there.
+// Events returns the events until now, oldest first, that the daemon remembers: some
+// hundred of all kinds, none from before its start. The filters are docker's, such as
+// "type": "container". The values of one filter are alternatives, except that all
+// labels must match.
 func (d Daemon) Events(ctx context.Context, filters map[string][]string) ([]Event, error) {
 	text, err := json.Marshal(filters)
 	if err != nil {
 		return nil, fmt.Errorf("write event filters: %w", err)
 	}
-	// Without an end, or with one to come, the answer would not end either.
+	// Without an end in the past the response would not end.
 	_, body, err := d.Get(ctx, "/events?until="+timestamp(time.Now())+"&filters="+url.QueryEscape(string(text)))
 	if err != nil {
 		return nil, err
@@ -43,10 +42,10 @@ func (d Daemon) Events(ctx context.Context, filters map[string][]string) ([]Even
 	return events, nil
 }
 
-// timestamp is a time as docker takes it: seconds since 1970, and nine digits.
+// timestamp is a time in docker's form: seconds since 1970, and nine digits.
 func timestamp(t time.Time) string { return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond()) }
 
-// decodeEvents reads JSON objects one after another.
+// decodeEvents parses a sequence of JSON objects.
 func decodeEvents(body []byte) ([]Event, error) {
 	var events []Event
 	for dec := json.NewDecoder(bytes.NewReader(body)); ; {

@@ -75,7 +75,7 @@ func FuzzArchive(f *testing.F) {
 		f.Add(text.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, archive []byte) {
-		data, err := unpack(archive, max)
+		data, err := unpackFile(archive, max)
 		if len(data) > max || err != nil && data != nil {
 			t.Errorf("%d bytes, %v", len(data), err)
 		}

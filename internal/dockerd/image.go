@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Image is what the daemon tells of one image.
+// Image is the daemon's description of one image.
 type Image struct {
 	ID           string `json:"Id"` // "sha256:…"
 	Os           string // "linux"
@@ -25,17 +25,17 @@ type Image struct {
 	}
 }
 
-// Platform is docker's word for what the image is for: "linux/amd64".
+// Platform is the image's platform in docker's form: "linux/amd64".
 func (i Image) Platform() string {
 	return strings.TrimRight(i.Os+"/"+i.Architecture+"/"+i.Variant, "/")
 }
 
 var errNoImageID = errors.New("an image without an ID")
 
-// Image returns the image that docker run would take for the reference, and
+// Image returns the image that docker run would use for the reference. The error is
 // ErrNotFound if the daemon does not have it. The platform is docker's ("linux/arm64",
 // "arm64"); empty leaves it to the daemon. A daemon before Docker 28.1 (API 1.49)
-// does not heed it and tells of the image that it has.
+// ignores the platform and describes the image that it has.
 func (d Daemon) Image(ctx context.Context, ref, platform string) (Image, error) {
 	path := "/images/" + url.PathEscape(ref) + "/json"
 	if platform != "" {
@@ -65,14 +65,14 @@ func decodeImage(body []byte) (Image, error) {
 	return i, err
 }
 
-// platform is what the daemon takes for one.
+// platform is a platform in the form of docker's API.
 type platform struct {
 	OS           string `json:"os"`
 	Architecture string `json:"architecture"`
 	Variant      string `json:"variant,omitempty"`
 }
 
-// newPlatform reads docker's --platform, in which one word may be missing.
+// newPlatform parses docker's --platform, in which one part may be missing.
 func newPlatform(text string) platform {
 	p := platform{OS: "linux", Architecture: runtime.GOARCH}
 	words := strings.SplitN(text, "/", 3)

@@ -26,7 +26,7 @@ func TestPatient(t *testing.T) {
 				}
 				far.Close()
 			})
-			got, err := io.ReadAll(patient{near, 10 * time.Second})
+			got, err := io.ReadAll(deadlineConn{near, 10 * time.Second})
 			if !errors.Is(err, want) || want == nil && string(got) != "xxxxx" {
 				t.Errorf("silences of %s: %q, %v; want %v", silence, got, err, want)
 			}

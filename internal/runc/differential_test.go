@@ -78,7 +78,7 @@ func TestFlagsOfRealRuntimes(t *testing.T) {
 // checkFlag tries a flag before the word after which all is known.
 func checkFlag(t *testing.T, verb, flag string, valued bool) {
 	t.Helper()
-	if name := strings.TrimLeft(flag, "-"); asksHelp(name) || has(" version v V ", name) {
+	if name := strings.TrimLeft(flag, "-"); asksHelp(name) || containsWord(" version v V ", name) {
 		return
 	}
 	args := []string{flag, "delete", "create", "last"}

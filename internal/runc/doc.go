@@ -1,6 +1,6 @@
-// Package runc knows the low-level OCI runtimes (runc, crun, youki, runsc):
-// how engines call them, and where on a host their programs may be taken from.
+// Package runc knows the low-level OCI runtimes (runc, crun, youki, runsc): how engines
+// call them, and which of their programs on a host may be trusted.
 //
-// It reads a command line and looks at files; it never runs anything, and what
-// stands in a bundle is the business of oci.
+// It parses a command line and looks at files; it runs nothing. Package oci knows what
+// is in a bundle.
 package runc

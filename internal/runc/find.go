@@ -12,10 +12,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// directories are where a name is searched, in this order: the host's own, then
-// those of distributions that bring their runtime along. PATH belongs to whoever
-// started us and does not count.
-var directories = []string{
+// searchDirs are the directories in which a name is searched, in this order: the host's
+// own, then those of distributions that contain their own runtime. PATH does not count,
+// because the caller sets it.
+var searchDirs = []string{
 	"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin",
 	"/usr/libexec/crio", "/usr/lib/cri-o-runc/sbin",
 	"/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin", "/var/lib/k0s/bin",
@@ -32,18 +32,18 @@ var (
 	errNotExecutable = errors.New("is not executable")
 )
 
-// NotFoundError reports that no candidate can be run.
+// NotFoundError reports that no candidate is usable.
 type NotFoundError struct {
 	Tried []Attempt
 }
 
-// Attempt is a path that was tried and why it was not taken.
+// Attempt is a path that was tried, and why it is not usable.
 type Attempt struct {
 	Path string
 	Err  error
 }
 
-// Error is one line: what is there but was refused, then what is not there.
+// Error is one line: first the refused paths, then the missing ones.
 func (e *NotFoundError) Error() string {
 	var refused, missing []string
 	for _, a := range e.Tried {
@@ -63,14 +63,14 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// Find returns the path of the first candidate that can be trusted: a name is
-// searched in fixed directories, an absolute path is taken as it is, and any
-// other path is refused. The error is a *NotFoundError.
+// Find returns the path of the first candidate that can be trusted. It searches a name
+// in fixed directories, takes an absolute path as it is, and refuses any other path.
+// The error is a *NotFoundError.
 func Find(candidates []string) (string, error) {
 	var failed NotFoundError
 	for _, candidate := range candidates {
-		for _, path := range places(candidate) {
-			err := usable(path)
+		for _, path := range candidatePaths(candidate) {
+			err := checkUsable(path)
 			if err == nil {
 				return path, nil
 			}
@@ -80,25 +80,25 @@ func Find(candidates []string) (string, error) {
 	return "", &failed
 }
 
-// places returns the paths that a candidate stands for.
-func places(candidate string) []string {
+// candidatePaths returns the paths to try for a candidate.
+func candidatePaths(candidate string) []string {
 	if strings.Contains(candidate, "/") || candidate == "" || candidate == "." || candidate == ".." {
 		return []string{candidate}
 	}
-	paths := make([]string, len(directories))
-	for i, dir := range directories {
+	paths := make([]string, len(searchDirs))
+	for i, dir := range searchDirs {
 		paths[i] = dir + "/" + candidate
 	}
 	return paths
 }
 
-func usable(path string) error {
+func checkUsable(path string) error {
 	if !filepath.IsAbs(path) {
 		return errRelative
 	}
-	// Most places that are searched are empty, which costs one look.
+	// Most candidates do not exist; one call shows that.
 	if _, err := os.Lstat(path); err != nil {
-		return errors.Unwrap(err) // the path stands beside it
+		return errors.Unwrap(err) // Attempt has the path
 	}
 	info, err := hostfs.Trust(path)
 	switch {
@@ -109,16 +109,16 @@ func usable(path string) error {
 	case info.Mode()&0o111 == 0:
 		return errNotExecutable
 	}
-	return other(path, info)
+	return checkNotSelf(path, info)
 }
 
-// other makes sure that a file is not this program, also not by another link
-// or as a copy: it would start itself without end.
-func other(path string, info fs.FileInfo) error {
+// checkNotSelf fails if a file is this program, also by another link or as a copy: it
+// would start itself without end.
+func checkNotSelf(path string, info fs.FileInfo) error {
 	own, err := os.Stat(self)
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot be told from this program: %w", err)
+		return fmt.Errorf("cannot be compared with this program: %w", err)
 	case own.Size() != info.Size():
 		return nil
 	}

@@ -167,8 +167,8 @@ func TestFindOrder(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
-	defer func(before []string) { directories = before }(directories)
-	directories = []string{dir + "/one", dir + "/two", dir + "/three"}
+	defer func(before []string) { searchDirs = before }(searchDirs)
+	searchDirs = []string{dir + "/one", dir + "/two", dir + "/three"}
 	program(t, dir+"/three/runc")
 	program(t, dir+"/one/crun")
 	program(t, dir+"/elsewhere/youki")
@@ -197,8 +197,8 @@ func TestFindOrder(t *testing.T) {
 
 func TestNotFound(t *testing.T) {
 	dir := trusted.Dir(t)
-	defer func(before []string) { directories = before }(directories)
-	directories = []string{dir + "/a", dir + "/b"}
+	defer func(before []string) { searchDirs = before }(searchDirs)
+	searchDirs = []string{dir + "/a", dir + "/b"}
 	program(t, dir+"/b/runc")
 	must(t, os.Chmod(dir+"/b/runc", 0o644))
 	_, err := Find([]string{"runc", "", "..", "bin/crun", "a\nb"})
@@ -284,13 +284,13 @@ func TestFindAsUser(t *testing.T) {
 
 // The directories are absolute and clean, and those of a usual host come first.
 func TestDirectories(t *testing.T) {
-	for _, dir := range directories {
+	for _, dir := range searchDirs {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 			t.Errorf("%q is not absolute and clean", dir)
 		}
 	}
 	for _, dir := range []string{"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin"} {
-		if !slices.Contains(directories, dir) {
+		if !slices.Contains(searchDirs, dir) {
 			t.Errorf("%s is not searched", dir)
 		}
 	}

@@ -2,19 +2,19 @@ package runc
 
 import "strings"
 
-// scanner takes a command line apart, flag by flag and word by word.
+// scanner splits a command line into flags and words.
 type scanner struct {
 	words  []string
 	values string // flags that take a value, between blanks
 	rest   string // letters left of a cluster, such as "b" of "-db"
-	known  bool   // whether the flag that next gave can be placed without guessing
-	ended  bool   // past "--": words only
+	known  bool   // whether the last flag is one that the scanner knows
+	ended  bool   // after "--", where only words follow
 }
 
-// next returns a flag by its name without dashes, or a word by an empty name.
+// next returns a flag's name without dashes and its value, or an empty name and a word.
 func (s *scanner) next() (name, value string, ok bool) {
 	if s.rest != "" {
-		name, value = s.letter()
+		name, value = s.nextLetter()
 		return name, value, true
 	}
 	if len(s.words) == 0 {
@@ -31,31 +31,31 @@ func (s *scanner) next() (name, value string, ok bool) {
 	}
 	long := strings.TrimPrefix(word[1:], "-")
 	name, value, assigned := strings.Cut(long, "=")
-	// The flag library of runc and runsc takes one dash for two; to getopt and
-	// clap one dash begins letters. Only a name that is known is read as a word.
-	if word[1] != '-' && (len(name) < 2 || !s.longValue(name) && !plain(name)) {
+	// For runc's and runsc's parser one dash is the same as two; for getopt and clap
+	// one dash begins letters. Only a known name counts as a long flag.
+	if word[1] != '-' && (len(name) < 2 || !s.longValue(name) && !isPlainFlag(name)) {
 		s.rest = word[1:]
 		return s.next()
 	}
 	switch {
 	case assigned:
 		s.known = true
-	case s.longValue(name) && !s.bare(name):
+	case s.longValue(name) && !s.hasNoValue(name):
 		s.known = true
-		value = s.take()
+		value = s.nextWord()
 	default:
-		s.known = plain(name) || s.longValue(name)
+		s.known = isPlainFlag(name) || s.longValue(name)
 	}
 	return name, value, true
 }
 
-// letter takes one letter off a cluster; one with a value ends it.
-func (s *scanner) letter() (name, value string) {
+// nextLetter returns the next letter of a cluster; a letter with a value ends it.
+func (s *scanner) nextLetter() (name, value string) {
 	name, s.rest = s.rest[:1], s.rest[1:]
-	s.known = has(s.values, name) || has(plainFlags, name)
-	if has(s.values, name) {
+	s.known = containsWord(s.values, name) || containsWord(plainFlags, name)
+	if containsWord(s.values, name) {
 		if value = strings.TrimPrefix(s.rest, "="); s.rest == "" {
-			value = s.take()
+			value = s.nextWord()
 		}
 		s.rest = ""
 	} else if strings.HasPrefix(s.rest, "=") {
@@ -64,24 +64,24 @@ func (s *scanner) letter() (name, value string) {
 	return name, value
 }
 
-// take returns the next word, whatever it looks like, as the runtimes do.
-func (s *scanner) take() (value string) {
+// nextWord returns the next word, even if it looks like a flag, as the runtimes do.
+func (s *scanner) nextWord() (value string) {
 	if len(s.words) > 0 {
 		value, s.words = s.words[0], s.words[1:]
 	}
 	return value
 }
 
-func (s *scanner) longValue(name string) bool { return len(name) > 1 && has(s.values, name) }
+func (s *scanner) longValue(name string) bool { return len(name) > 1 && containsWord(s.values, name) }
 
-// bare tells of runsc's --rootless, which has no value where runc's and crun's
-// has one of three.
-func (s *scanner) bare(name string) bool {
-	return name == "rootless" && (len(s.words) == 0 || !has(" true false auto ", s.words[0]))
+// hasNoValue reports whether a flag is runsc's --rootless, which has no value; that of
+// runc and crun has one of three.
+func (s *scanner) hasNoValue(name string) bool {
+	return name == "rootless" && (len(s.words) == 0 || !containsWord(" true false auto ", s.words[0]))
 }
 
 // plainFlags are flags without a value.
 const plainFlags = " debug systemd-cgroup version help usage no-pivot no-new-keyring no-subreaper detach keep " +
 	"d h s v V ? "
 
-func plain(name string) bool { return len(name) > 1 && has(plainFlags, name) }
+func isPlainFlag(name string) bool { return len(name) > 1 && containsWord(plainFlags, name) }
