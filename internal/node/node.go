@@ -1,6 +1,6 @@
-// Package node finds the node that a command is about: this host, a host tree
-// below --root, a built-in simulated node, or a file. It is what metax-ctk and
-// metax-docker have in common, so that both see the same node.
+// Package node loads the node that a command is about: this host, a host tree below
+// --root, a built-in simulated node, or a file. metax-ctk and metax-docker share it, so
+// that both see the same node.
 package node
 
 import (
@@ -22,31 +22,30 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
-// Host is the WHERE that means the machine itself, or the tree below the root.
+// Host is the WHERE for this machine, or for the tree below the root.
 const Host = "host"
 
-// Input is the WHERE that means a file from standard input.
+// Input is the WHERE for a file on standard input.
 const Input = "-"
 
-// RecordPath is where cdi generate leaves the Node that it found, for those who
-// may not ask the vendor's tool: what only mx-smi knows stays known between a
-// boot and the next.
+// RecordPath is where cdi generate writes the Node that it found, for users who may not
+// run the vendor's tool. It keeps what only mx-smi knows until the next boot.
 const RecordPath = "/run/metax-container-toolkit/node.json"
 
-// ErrUnknown reports a WHERE that is no node.
+// ErrUnknown reports a WHERE that names no node.
 var ErrUnknown = errors.New("no such node")
 
-// Where names a node.
+// Where names a node and how to query it.
 type Where struct {
 	Node string // Host, a built-in node, "sim:AxBxC", a file, or Input
 	Root string // directory that stands for the host's "/"
-	// Library runs metax-mxsml, which asks the vendor's library; nil means that it
-	// must not be run, or is not there.
+	// Library runs metax-mxsml, which asks the vendor's library; nil if it must not run
+	// or does not exist.
 	Library mxsml.Run
-	// Run runs the vendor's mx-smi; nil means that it must not be run, and the
-	// recorded Node serves instead.
+	// Run runs the vendor's mx-smi; nil if it must not run. Discovery then uses the
+	// recorded Node.
 	Run mxsmi.Run
-	// In is what Input is read from; nil if there is none.
+	// In is the standard input for Input; nil if there is none.
 	In io.Reader
 }
 
@@ -74,7 +73,7 @@ func (w Where) Load(ctx context.Context) (gpu.Node, error) {
 	if snapshot.Is(data) {
 		node, err = w.replay(ctx, data)
 	} else {
-		node, err = decode(data)
+		node, err = decodeFile(data)
 	}
 	if err != nil {
 		return gpu.Node{}, fmt.Errorf("read node file %s: %w", w.Node, err)
@@ -82,7 +81,8 @@ func (w Where) Load(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-// read returns what the node's file holds, also if it is read again.
+// read returns the content of the node's file. It keeps standard input, so that it can
+// be read again.
 func (w *Where) read() ([]byte, error) {
 	if w.Node != Input {
 		return readFile(w.Node)
@@ -106,7 +106,7 @@ func (w Where) discover(ctx context.Context) (gpu.Node, error) {
 		return gpu.Node{}, err
 	}
 	host := discover.Host{Root: root, Library: w.Library, Run: w.Run}
-	record, recordErr := recorded(root)
+	record, recordErr := readRecord(root)
 	if recordErr == nil {
 		host.Recorded = record
 	}
@@ -123,7 +123,7 @@ func (w Where) discover(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-func recorded(root *hostfs.Root) (*gpu.Node, error) {
+func readRecord(root *hostfs.Root) (*gpu.Node, error) {
 	text, err := root.ReadFile(RecordPath)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (w Where) Record(node []byte) error {
 	return err
 }
 
-func decode(data []byte) (gpu.Node, error) {
+func decodeFile(data []byte) (gpu.Node, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return gpu.DecodeNode(data)
 	}

@@ -12,20 +12,21 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
-// The programs whose answers a snapshot replays for discovery.
+// The programs whose output a snapshot replays for discovery.
 const (
 	SMI   = "mx-smi"
 	MXSML = "metax-mxsml"
 )
 
-// The kinds of nodes that are in files; others have none.
+// The kinds of nodes in files.
 const (
 	Snapshot = "snapshot"
 	File     = "file"
 )
 
-// Kind reports whether the node is in a file, and in which; empty is one that is not, or
-// that cannot be read. It returns what In is from then on, as it may have been read.
+// Kind returns the kind of file that the node is in; empty if it is not in a file, or
+// the file cannot be read. It also returns the new value for In, because it may have
+// read it.
 func (w Where) Kind() (kind string, in io.Reader) {
 	if _, err := sim.Node(w.Node); w.IsHost() || err == nil {
 		return "", w.In
@@ -40,9 +41,9 @@ func (w Where) Kind() (kind string, in io.Reader) {
 	return File, w.In
 }
 
-// Unpack returns a Where whose files are on this machine, if w's node has any: for a
-// snapshot, it is that host as it was, below a temporary directory until done is
-// called, and what its programs said. For another node it is w.
+// Unpack returns a Where whose files are on this machine. For a snapshot that is the
+// captured host, below a temporary directory until done is called, with the recorded
+// output of its programs. For any other node it is w.
 func (w Where) Unpack() (at Where, done func() error, err error) {
 	nothing := func() error { return nil }
 	if w.IsHost() {
@@ -50,7 +51,7 @@ func (w Where) Unpack() (at Where, done func() error, err error) {
 	}
 	data, err := w.read()
 	if err != nil || !snapshot.Is(data) {
-		return w, nothing, nil // what it is, and what is wrong with it, is Load's to say
+		return w, nothing, nil // Load reports errors
 	}
 	if at, done, err = unpack(data); err != nil {
 		return Where{}, nil, fmt.Errorf("read node file %s: %w", w.Node, err)
@@ -73,7 +74,7 @@ func unpack(data []byte) (Where, func() error, error) {
 	}
 	if s.Asked(MXSML) {
 		at.Library = func(_ context.Context, args ...string) ([]byte, error) {
-			// The first argument is where the library is, which is elsewhere now.
+			// The first argument is the path of the library, which differs now.
 			return s.Ask(append([]string{MXSML}, args[min(1, len(args)):]...)...)
 		}
 	}
@@ -88,7 +89,7 @@ func (w Where) replay(ctx context.Context, data []byte) (node gpu.Node, err erro
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	if node, err = at.discover(ctx); err != nil {
-		return gpu.Node{}, elsewhere{snapshot.Unrooted(at.Root, err.Error()), err}
+		return gpu.Node{}, unrootedError{snapshot.Unrooted(at.Root, err.Error()), err}
 	}
 	for i, warning := range node.Warnings {
 		node.Warnings[i] = snapshot.Unrooted(at.Root, warning)
@@ -96,12 +97,13 @@ func (w Where) replay(ctx context.Context, data []byte) (node gpu.Node, err erro
 	return node, nil
 }
 
-// elsewhere is an error in the words of the host that it is about.
-type elsewhere struct {
+// unrootedError is an error with the paths of the snapshot's host instead of those of
+// the temporary directory.
+type unrootedError struct {
 	text string
 	err  error
 }
 
-func (e elsewhere) Error() string { return e.text }
+func (e unrootedError) Error() string { return e.text }
 
-func (e elsewhere) Unwrap() error { return e.err }
+func (e unrootedError) Unwrap() error { return e.err }

@@ -13,7 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Describe puts a report about the node in the form that is printed.
+// Describe converts a report about the node into the document of metax-ctk ps.
 func Describe(node gpu.Node, report lease.Report) Occupancy {
 	d := describer{node, map[uint32]string{}}
 	o := Occupancy{
@@ -30,7 +30,8 @@ func Describe(node gpu.Node, report lease.Report) Occupancy {
 	return o
 }
 
-// DescribeLeases puts the leases of a report in the form that is printed.
+// DescribeLeases converts the leases of a report into the document of metax-ctk lease
+// list.
 func DescribeLeases(node gpu.Node, report lease.Report) Leases {
 	d := describer{node, map[uint32]string{}}
 	out := Leases{
@@ -51,7 +52,7 @@ func DescribeLeases(node gpu.Node, report lease.Report) Leases {
 	return out
 }
 
-// DescribeClosed puts leases that are over in the form that is printed.
+// DescribeClosed converts leases that are over.
 func DescribeClosed(node gpu.Node, closed []lease.Closed) []Lease {
 	d := describer{node, map[uint32]string{}}
 	out := []Lease{}
@@ -63,12 +64,12 @@ func DescribeClosed(node gpu.Node, closed []lease.Closed) []Lease {
 	return out
 }
 
-// Sources says how each look went.
+// Sources is the result of each query.
 func Sources(looks []lease.Look) []Source {
 	out := []Source{}
 	for _, l := range looks {
 		s := Source{Engine: l.Engine, Endpoint: l.Endpoint, Status: OK}
-		// Of processes at least our own can be seen.
+		// At least our own processes can always be seen.
 		seen := len(l.Containers) > 0 || l.Engine == usage.Processes
 		switch {
 		case errors.Is(l.Err, usage.ErrAbsent):
@@ -89,7 +90,7 @@ func Sources(looks []lease.Look) []Source {
 	return out
 }
 
-// describer knows the node, and the users that it has looked up.
+// describer converts values for a node; users caches the names of users.
 type describer struct {
 	node  gpu.Node
 	users map[uint32]string
@@ -117,7 +118,7 @@ func (d describer) holder(h usage.Holder, bdf gpu.BDF) Holder {
 	}
 	for _, p := range h.Processes {
 		if slices.Contains(p.GPUs, bdf) {
-			out.Processes = append(out.Processes, Process{p.PID, p.Command, d.user(p.UID)})
+			out.Processes = append(out.Processes, Process{p.PID, p.Command, d.userName(p.UID)})
 		}
 	}
 	if len(out.Processes) > 0 {
@@ -132,7 +133,7 @@ func (d describer) holder(h usage.Holder, bdf gpu.BDF) Holder {
 func (d describer) lease(l usage.Lease, state string) Lease {
 	out := Lease{
 		ID: l.ID, GPUs: d.indices(l.GPUs), BDFs: l.GPUs, Slices: l.Slices, State: state, Shared: l.Shared, Verb: l.Verb, Engine: l.Engine,
-		Endpoint: l.Endpoint, Container: l.Container, PID: l.Client.PID, User: d.name(l.User), Since: l.Since,
+		Endpoint: l.Endpoint, Container: l.Container, PID: l.Client.PID, User: d.nameOf(l.User), Since: l.Since,
 	}
 	if l.User != nil {
 		out.UID = &l.User.UID
@@ -147,8 +148,8 @@ func (d describer) container(c usage.Container) Container {
 	}
 }
 
-// containers are those of the looks that have GPUs or name a lease. What docker
-// and containerd both list is docker's, which comes first.
+// containers are the containers that have GPUs or name a lease. One that both docker
+// and containerd list is docker's.
 func (d describer) containers(looks []lease.Look) []Container {
 	var found []usage.Container
 	for _, l := range looks {
@@ -171,8 +172,8 @@ func (d describer) queue(r lease.Report) []Waiting {
 	out := []Waiting{}
 	for _, t := range r.State.Queue {
 		w := Waiting{
-			ID: t.ID, Count: t.Count, GPUs: d.indices(t.GPUs), State: InLine, PID: t.Client.PID, User: d.name(t.User), Since: t.Since,
-			EndedBy: d.name(t.Ended),
+			ID: t.ID, Count: t.Count, GPUs: d.indices(t.GPUs), State: InLine, PID: t.Client.PID, User: d.nameOf(t.User), Since: t.Since,
+			EndedBy: d.nameOf(t.Ended),
 		}
 		switch {
 		case t.Ended != nil:
@@ -185,7 +186,7 @@ func (d describer) queue(r lease.Report) []Waiting {
 	return out
 }
 
-// indices are those of the GPUs that the node has.
+// indices are those of the GPUs that the node still has.
 func (d describer) indices(bdfs []gpu.BDF) []int {
 	out := []int{}
 	for _, bdf := range bdfs {
@@ -196,18 +197,18 @@ func (d describer) indices(bdfs []gpu.BDF) []int {
 	return out
 }
 
-func (d describer) name(u *usage.User) string {
+func (d describer) nameOf(u *usage.User) string {
 	switch {
 	case u == nil:
 		return ""
 	case u.Name != "":
 		return u.Name
 	}
-	return d.user(u.UID)
+	return d.userName(u.UID)
 }
 
-// user is the name of a user, or the number of one who has none.
-func (d describer) user(uid uint32) string {
+// userName is the name of a user, or the number if there is no name.
+func (d describer) userName(uid uint32) string {
 	name, ok := d.users[uid]
 	if !ok {
 		name = strconv.FormatUint(uint64(uid), 10)

@@ -1,5 +1,5 @@
 // Package ps makes the documents that metax-ctk ps and metax-ctk lease list print: who
-// uses which GPU, and the leases. metax-docker reads them again.
+// uses which GPU, and the leases. metax-docker reads them.
 package ps
 
 import (
@@ -10,49 +10,49 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// The kinds that the documents of metax-ctk ps and metax-ctk lease list state.
+// The kinds of the documents of metax-ctk ps and metax-ctk lease list.
 const (
 	OccupancyKind = "Occupancy"
 	LeasesKind    = "LeaseList"
 )
 
-// Occupancy is who holds which GPU, as metax-ctk ps prints it. Lists are never
-// nil. GPUs of the node are named by index in all of them.
+// Occupancy is who uses which GPU, as metax-ctk ps prints it. Lists are never nil. All
+// of them name GPUs of the node by index.
 type Occupancy struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	GPUs       []GPU  `json:"gpus"` // by index
-	// Containers are all with GPUs or with the label of a lease, also those that
-	// hold nothing now, by Key.
+	// Containers are all containers with GPUs or with the label of a lease, also those
+	// that use nothing now, by Key.
 	Containers []Container `json:"containers"`
 	Queue      []Waiting   `json:"queue"` // by arrival
 	Sources    []Source    `json:"sources"`
-	// Lost says why the leases had to be rebuilt, empty if they had not.
+	// Lost is why the leases had to be rebuilt; empty if they had not.
 	Lost string `json:"lost,omitempty"`
 }
 
-// GPU is a GPU of the node and those who hold it.
+// GPU is a GPU of the node and its holders.
 type GPU struct {
 	Index   int      `json:"index"`
 	UUID    gpu.UUID `json:"uuid,omitempty"`
 	BDF     gpu.BDF  `json:"bdf,omitzero"`
 	Healthy bool     `json:"healthy"`
-	// Parts says how the GPU is divided, "sgpu: 2 slices"; nobody gets it as a whole.
+	// Parts is how the GPU is divided, "sgpu: 2 slices"; nobody gets it as a whole.
 	Parts   string   `json:"parts,omitempty"`
 	Holders []Holder `json:"holders"`
 }
 
-// Holder is one who holds the GPU that it stands with.
+// Holder is one user of a GPU.
 type Holder struct {
 	State string `json:"state"` // usage.Holder.State
-	// Sources are the origins that tell of this GPU: usage.FromLease and so on.
+	// Sources are where this use of the GPU was seen: usage.FromLease and so on.
 	Sources   []string   `json:"sources"`
 	Lease     *Lease     `json:"lease,omitempty"`
 	Container *Container `json:"container,omitempty"`
 	Processes []Process  `json:"processes"` // those that have this GPU open, by PID
-	// User is the lease's or else that of the processes, a name or a number.
+	// User is the user of the lease, or else of the processes: a name or a number.
 	User string `json:"user,omitempty"`
-	// Since is when the lease was taken, or else the container made.
+	// Since is when the lease was taken, or else when the container was made.
 	Since time.Time `json:"since,omitzero"`
 }
 
@@ -60,9 +60,11 @@ type Holder struct {
 type Lease struct {
 	ID   string `json:"id"`
 	GPUs []int  `json:"gpus"`
-	// BDFs are the addresses of all its GPUs, also of those that the node has lost.
+	// BDFs are the addresses of all its GPUs, also of those that the node no longer
+	// has.
 	BDFs []gpu.BDF `json:"bdfs"`
-	// Slices are the parts of them that it is about; none if it is about them whole.
+	// Slices are the slices of these GPUs that the lease is for; none if it is for
+	// whole GPUs.
 	Slices    []string `json:"slices,omitempty"`
 	State     string   `json:"state"` // usage.Holder.State, or Over
 	Shared    bool     `json:"shared"`
@@ -71,17 +73,16 @@ type Lease struct {
 	Endpoint  string   `json:"endpoint,omitempty"`
 	Container string   `json:"container,omitempty"` // its ID
 	Name      string   `json:"name,omitempty"`      // of the container, if it was seen
-	// PID is the client's.
+	// PID is the client's process.
 	PID   int       `json:"pid,omitempty"`
 	UID   *uint32   `json:"uid,omitempty"` // nil if not known
 	User  string    `json:"user,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	// Why says of a lease that is Over what ended it.
+	// Why is what ended a lease that is Over.
 	Why string `json:"why,omitempty"`
 }
 
-// Over is the state of a lease that has ended and still stands in the state
-// file.
+// Over is the state of a lease that has ended and is still in the state file.
 const Over = "over"
 
 // Container is a container of some engine.
@@ -91,7 +92,7 @@ type Container struct {
 	ID        string `json:"id"`
 	Name      string `json:"name,omitempty"`
 	Image     string `json:"image,omitempty"`
-	// Lease is the label that it has: a claim.
+	// Lease is the container's lease label, which nobody has verified.
 	Lease      string               `json:"lease,omitempty"`
 	GPUs       []int                `json:"gpus"`             // whose devices it was given
 	Slices     []string             `json:"slices,omitempty"` // by name, as far as it is known
@@ -120,19 +121,19 @@ type Waiting struct {
 	EndedBy string `json:"endedBy,omitempty"`
 }
 
-// The states of a request: others let it go first; it shows no sign of life, so that
-// others pass it; somebody ended it, and its client has not taken note yet.
+// The states of a waiting request: it waits for earlier ones; its client shows no sign
+// of life, so others pass it; somebody ended it, and its client has not noticed yet.
 const (
 	InLine = "waiting"
 	Silent = "silent"
 	Ended  = "ended"
 )
 
-// Status is how a source answered.
+// Status is the result of querying a source.
 type Status string
 
-// The statuses. A source that is Absent is not on this machine; one that is
-// Partial showed what it could.
+// The statuses. A source that is Absent is not on this machine; one that is Partial
+// answered only in part.
 const (
 	OK      Status = "ok"
 	Absent  Status = "absent"
@@ -140,12 +141,12 @@ const (
 	Failed  Status = "failed"
 )
 
-// Source is a place that was looked at.
+// Source is an engine or another place that was queried for users of GPUs.
 type Source struct {
 	Engine   string `json:"engine"`
 	Endpoint string `json:"endpoint,omitempty"`
 	Status   Status `json:"status"`
-	// Message is what went wrong, in one line.
+	// Message is the error, in one line.
 	Message string `json:"message,omitempty"`
 }
 
@@ -167,8 +168,8 @@ type Leases struct {
 	Lost       string    `json:"lost,omitempty"`
 }
 
-// Facts are those of the container with a key of usage.Container.Key. A
-// container that is not among the containers has no GPUs.
+// Facts describes the container with a key of usage.Container.Key. A container that
+// is not in Containers has no GPUs.
 func (o Occupancy) Facts(key string) usage.Facts {
 	for _, c := range o.Containers {
 		if usage.Key(c.Engine, c.Namespace, c.ID) != key {
