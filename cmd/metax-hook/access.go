@@ -12,13 +12,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
-// errClosed reports a node that the container's process could not open.
-var errClosed = errors.New("the container's user may not open it")
+// errNoAccess reports a node that the container's process could not open.
+var errNoAccess = errors.New("the container's user may not open it")
 
-// mayOpen fails if the container's process could not open a node: it would start
-// and find the GPU closed, and a hook cannot give it a group. Without privilege
-// over the machine, ids say too little, so that it is a warning.
-func (j *job) mayOpen(list gifts, process *mount.Process, user oci.User) error {
+// checkAccess fails if the container's process could not open a node: the container
+// would start without access to the GPU, and a hook cannot give it a group. In a user
+// namespace the ids are not certain, so there it only warns.
+func (j *job) checkAccess(list injections, process *mount.Process, user oci.User) error {
 	uids, err := process.UIDs()
 	if err != nil {
 		return err
@@ -31,11 +31,11 @@ func (j *job) mayOpen(list gifts, process *mount.Process, user oci.User) error {
 		if g.node == nil {
 			continue
 		}
-		err := access(g.source.Device(), readOnly(g.node), user, uids, gids)
+		err := checkPermissions(g.source.Device(), readOnly(g.node), user, uids, gids)
 		if err == nil {
 			continue
 		}
-		err = fmt.Errorf("device node %s: %w", g.at, err)
+		err = fmt.Errorf("device node %s: %w", g.target, err)
 		if !userns.RunningInUserNS() {
 			return err
 		}
@@ -44,8 +44,8 @@ func (j *job) mayOpen(list gifts, process *mount.Process, user oci.User) error {
 	return nil
 }
 
-// access reports whether a node may be opened, by its permission bits.
-func access(d hostfs.Device, readOnly bool, user oci.User, uids, gids mount.IDs) error {
+// checkPermissions fails if the permission bits do not let a user open a node.
+func checkPermissions(d hostfs.Device, readOnly bool, user oci.User, uids, gids mount.IDs) error {
 	need := uint32(6)
 	if readOnly {
 		need = 4
@@ -62,9 +62,9 @@ func access(d hostfs.Device, readOnly bool, user oci.User, uids, gids mount.IDs)
 	}):
 		return nil
 	}
-	advice := "give it to everyone, or use CDI"
+	advice := "let everyone open it, or use CDI"
 	if gid, ok := gids.Container(d.GID); ok && d.Perm>>3&need == need {
 		advice = fmt.Sprintf("add --group-add %d", gid)
 	}
-	return fmt.Errorf("%w (user %d, the node is %d:%d %04o): %s", errClosed, user.UID, d.UID, d.GID, d.Perm, advice)
+	return fmt.Errorf("%w (user %d, the node is %d:%d %04o): %s", errNoAccess, user.UID, d.UID, d.GID, d.Perm, advice)
 }

@@ -36,19 +36,19 @@ func TestAccess(t *testing.T) {
 		"the group may only read":       {video(0o640), false, oci.User{UID: 1000, GID: 44}, whole, "use CDI"},
 		"and only reading is wanted":    {video(0o640), true, oci.User{UID: 1000, GID: 44}, whole, ""},
 		"everyone may only read":        {video(0o664), false, oci.User{UID: 1000}, whole, "--group-add 44"},
-		"root of a namespace":           {video(0o660), false, oci.User{}, mapped, "give it to everyone"},
+		"root of a namespace":           {video(0o660), false, oci.User{}, mapped, "let everyone open it"},
 		"root of a namespace, everyone": {video(0o666), false, oci.User{}, mapped, ""},
 		"root of a namespace, owner":    {hostfs.Device{Perm: 0o600, UID: 100000}, false, oci.User{}, mapped, ""},
-		"a user beyond the namespace":   {hostfs.Device{Perm: 0o600}, false, oci.User{UID: 70000}, mapped, "give it to everyone"},
-		"the namespace's number 44":     {video(0o660), false, oci.User{GID: 44}, mapped, "give it to everyone"},
+		"a user beyond the namespace":   {hostfs.Device{Perm: 0o600}, false, oci.User{UID: 70000}, mapped, "let everyone open it"},
+		"the namespace's number 44":     {video(0o660), false, oci.User{GID: 44}, mapped, "let everyone open it"},
 		"a group of the namespace":      {hostfs.Device{Perm: 0o660, GID: 100044}, false, oci.User{UID: 1000}, mapped, "--group-add 44"},
 		"in a group of the namespace":   {hostfs.Device{Perm: 0o660, GID: 100044}, false, oci.User{UID: 1000, GID: 44}, mapped, ""},
 	} {
-		err := access(tt.device, tt.readOnly, tt.user, tt.ids, tt.ids)
+		err := checkPermissions(tt.device, tt.readOnly, tt.user, tt.ids, tt.ids)
 		if tt.says == "" && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if tt.says != "" && (!errors.Is(err, errClosed) || !strings.Contains(err.Error(), tt.says)) {
+		if tt.says != "" && (!errors.Is(err, errNoAccess) || !strings.Contains(err.Error(), tt.says)) {
 			t.Errorf("%s: %v, want %q", name, err, tt.says)
 		}
 	}

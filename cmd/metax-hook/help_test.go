@@ -9,7 +9,7 @@ import (
 // paragraph is where the text about the next action begins.
 var paragraph = regexp.MustCompile(`\n  \w`)
 
-// The help names every action and option that there is.
+// TestHelp: the help names every action and option.
 func TestHelp(t *testing.T) {
 	for name, a := range actions {
 		_, line, ok := strings.Cut(help, "\n  "+name+" ")

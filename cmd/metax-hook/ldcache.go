@@ -13,9 +13,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
 )
 
-// updateLdcache makes the container's dynamic linker know the libraries in the
-// given folders: --folder DIR. A container or a host in which that cannot be
-// done, and a container whose files nobody can write, start without.
+// updateLdcache makes the container's dynamic linker find the libraries in the given
+// folders: --folder DIR. If the container or the host does not allow that, or the
+// container's files are read-only, it warns and the container starts anyway.
 var updateLdcache = action{
 	options: []string{"folder"},
 	capabilities: []privilege.Capability{
@@ -37,10 +37,11 @@ var updateLdcache = action{
 	},
 }
 
-var errLate = errors.New("it does not end, killed")
+// errTimeout reports a program that was killed because it did not end in time.
+var errTimeout = errors.New("killed because it did not end")
 
-// execute runs a program as a child of the calling thread, which the caller has
-// locked. The child dies with the thread.
+// execute runs a program as a child of the calling thread, which the caller has locked.
+// The child dies with the thread.
 func execute(p ldcache.Program) error {
 	out := p.Output.Fd()
 	pidfd := -1
@@ -54,8 +55,8 @@ func execute(p ldcache.Program) error {
 	handle := os.NewFile(uintptr(pidfd), "pidfd") // nil if the kernel gave none
 	defer handle.Close()
 	deadline := time.AfterFunc(p.Timeout, func() {
-		// By its handle, so that no other process of that number is meant.
-		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // gone is fine
+		// By its handle, because another process may have its number by now.
+		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // it may have ended
 	})
 	var status syscall.WaitStatus
 	for {
@@ -69,7 +70,7 @@ func execute(p ldcache.Program) error {
 	case err != nil:
 		return fmt.Errorf("wait for %s: %w", p.Path, err)
 	case !inTime:
-		return fmt.Errorf("%w after %v", errLate, p.Timeout)
+		return fmt.Errorf("%w after %v", errTimeout, p.Timeout)
 	case status.Signaled():
 		return fmt.Errorf("it was killed by signal %d", status.Signal())
 	case status.ExitStatus() != 0:

@@ -1,15 +1,15 @@
-// A process of a few milliseconds need not follow how many processors its cgroup
-// has: Go would keep that file open, and look at it again while main runs.
+// The process runs for milliseconds, so Go need not watch how many processors its
+// cgroup has: it would keep that file open and read it again.
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 
-// Command metax-hook is the OCI hook: what has to be done to a container while
-// it starts. Its command line is one or more actions with their options, done in
-// order; the runtime sends the container's state on standard input.
+// Command metax-hook is the OCI hook: it changes a container while it starts. Its
+// command line is one or more actions with their options, done in order; the runtime
+// sends the container's state on standard input.
 //
-// It runs with privilege on files that an image made. So it is static, takes
-// nothing from its environment, gives up what it does not need before it looks
-// at anything, and has one handle on the container's root and no other way in.
+// It runs with privilege on files that an image made. So it is static, ignores its
+// environment, drops the privileges that it does not need before it reads anything,
+// and accesses the container's files only through one handle on their root.
 package main
 
 import (
@@ -41,17 +41,17 @@ func main() {
 }
 
 func run(args []string, j *job) int {
-	// One line is all that an engine shows of a hook that failed, so warnings are
-	// for one that did not.
+	// An engine shows only one line of a hook that failed, so warnings are printed
+	// only if it did not.
 	if err := perform(args, j); err != nil {
-		j.say(err.Error())
+		j.print(err.Error())
 		return 1
 	}
 	for _, warning := range j.warnings {
-		j.say("warning: " + warning)
+		j.print("warning: " + warning)
 	}
-	if j.unsaid > 0 {
-		j.say(fmt.Sprintf("warning: and %d more", j.unsaid))
+	if j.omitted > 0 {
+		j.print(fmt.Sprintf("warning: and %d more", j.omitted))
 	}
 	return 0
 }
@@ -78,32 +78,32 @@ func perform(args []string, j *job) error {
 	return j.run(steps)
 }
 
-// say prints one line.
-func (j *job) say(text string) {
-	_, _ = j.err.Write([]byte("metax-hook: " + terminal.Message(text) + "\n")) // there is nobody else to tell
+// print prints one line.
+func (j *job) print(text string) {
+	_, _ = j.err.Write([]byte("metax-hook: " + terminal.Message(text) + "\n")) // the error has nowhere else to go
 }
 
-// maxWarnings is how many are kept. An image could be the reason of millions, and
-// a runtime keeps all that a hook says in memory.
+// maxWarnings is how many warnings are kept. An image could cause millions, and a
+// runtime keeps all output of a hook in memory.
 const maxWarnings = 16
 
-// warn keeps what is to be said if all goes well.
+// warn keeps a warning, which run prints if the hook does not fail.
 func (j *job) warn(text string) {
 	if len(j.warnings) == maxWarnings {
-		j.unsaid++
+		j.omitted++
 		return
 	}
 	j.warnings = append(j.warnings, text)
 }
 
-// action is something that the hook can do.
+// action is one action of the command line.
 type action struct {
 	options      []string // without dashes; each takes a value and may be repeated
 	capabilities []privilege.Capability
 	run          func(j *job, options map[string][]string) error
 }
 
-// actions are all that there are, by name.
+// actions are all actions by name.
 var actions = map[string]action{
 	"create-symlinks": createSymlinks,
 	"update-ldcache":  updateLdcache,
@@ -116,10 +116,10 @@ type job struct {
 	in       io.Reader
 	out, err io.Writer
 
-	told     *hook.State  // once read
-	below    *inroot.Root // once opened
-	warnings []string
-	unsaid   int // warnings beyond these
+	hookState *hook.State  // once read
+	rootDir   *inroot.Root // once opened
+	warnings  []string
+	omitted   int // warnings beyond these
 }
 
 // run does the steps in order, up to the first that fails.
@@ -132,23 +132,23 @@ func (j *job) run(steps []hook.Step) error {
 	return nil
 }
 
-// state is what the runtime says on standard input, which is read once.
+// state is the state that the runtime sends on standard input, which is read once.
 func (j *job) state() (*hook.State, error) {
-	if j.told != nil {
-		return j.told, nil
+	if j.hookState != nil {
+		return j.hookState, nil
 	}
 	state, err := hook.ReadState(j.in)
 	if err != nil {
 		return nil, err
 	}
-	j.told = state
+	j.hookState = state
 	return state, nil
 }
 
-// root is the container's root, as the state's bundle names it; it is opened once.
+// root is the container's root, from the state's bundle; it is opened once.
 func (j *job) root() (*inroot.Root, error) {
-	if j.below != nil {
-		return j.below, nil
+	if j.rootDir != nil {
+		return j.rootDir, nil
 	}
 	state, err := j.state()
 	if err != nil {
@@ -158,6 +158,6 @@ func (j *job) root() (*inroot.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.below = root
+	j.rootDir = root
 	return root, nil
 }

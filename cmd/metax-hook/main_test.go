@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// The environment, which may be an image's, is gone before anything is looked at,
-// whatever the command line says.
+// TestMainClearsEnvironment: the environment, which may be an image's, is cleared
+// first, whatever the command line.
 func TestMainClearsEnvironment(t *testing.T) {
 	args, out, env := os.Args, os.Stdout, os.Environ()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -37,8 +37,8 @@ func TestMainClearsEnvironment(t *testing.T) {
 	}
 }
 
-// TestOneCleanLine: what an image's path brings along neither reaches a terminal
-// nor forges a line.
+// TestOneCleanLine: control characters of an image's path do not reach a terminal or
+// make a second line.
 func TestOneCleanLine(t *testing.T) {
 	var said strings.Builder
 	j := &job{in: strings.NewReader(`{"bundle": "/none/a\u001b[2J\u009b31m\u202e\nmetax-hook: 训练"}`), err: &said}
@@ -47,8 +47,8 @@ func TestOneCleanLine(t *testing.T) {
 	if err == nil {
 		t.Fatal("there is no such bundle")
 	}
-	j.say(err.Error())
-	j.say("a\x1b[2J\u009b31m\u202e\nmetax-hook: 训练")
+	j.print(err.Error())
+	j.print("a\x1b[2J\u009b31m\u202e\nmetax-hook: 训练")
 	first, second, _ := strings.Cut(said.String(), "\n")
 	if !terminal.Clean(first) || second != "metax-hook: a�[2J�31m�; metax-hook: 训练\n" {
 		t.Errorf("said %q", said.String())

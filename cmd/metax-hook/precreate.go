@@ -11,10 +11,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
-// precreate is the stage that some engines have before OCI's own: config.json
-// comes on standard input and goes, with the edits that its annotations ask for,
-// to standard output, byte for byte as it came if they ask for none. --spec-dir
-// DIR names the CDI spec directories, in place of the usual ones.
+// precreate is a stage that some engines have before those of OCI: it reads config.json
+// from standard input and writes it to standard output with the edits that its
+// annotations request, unchanged byte for byte if they request none. --spec-dir DIR
+// replaces the standard directories of CDI specs.
 var precreate = action{
 	options:      []string{"spec-dir"},
 	capabilities: []privilege.Capability{unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH},
@@ -23,7 +23,7 @@ var precreate = action{
 		if err != nil {
 			return err
 		}
-		if text, err = edited(text, options["spec-dir"]); err != nil {
+		if text, err = editConfig(text, options["spec-dir"]); err != nil {
 			return err
 		}
 		if _, err := j.out.Write(text); err != nil {
@@ -33,7 +33,7 @@ var precreate = action{
 	},
 }
 
-func edited(text []byte, dirs []string) ([]byte, error) {
+func editConfig(text []byte, dirs []string) ([]byte, error) {
 	if oci.Quiet(text) {
 		return text, nil
 	}

@@ -89,7 +89,7 @@ func TestPrecreate(t *testing.T) {
 	}
 }
 
-// A spec may be YAML, of any vendor.
+// TestPrecreateYAML: a spec may be YAML, of any vendor.
 func TestPrecreateYAML(t *testing.T) {
 	dir := t.TempDir()
 	const spec = "cdiVersion: 0.6.0\nkind: vendor.com/nic\ndevices:\n- {name: a, containerEdits: {env: [NIC=1]}}\n"
@@ -102,7 +102,8 @@ func TestPrecreateYAML(t *testing.T) {
 	}
 }
 
-// Nothing comes out that an engine could take for a config.
+// TestPrecreateTrouble: after an error there is no output that an engine could use as a
+// config.
 func TestPrecreateTrouble(t *testing.T) {
 	dir := specs(t, nullAsGPU)
 	gone := specs(t, `{"deviceNodes": [{"path": "/dev/dri/card0", "hostPath": "/dev/none"}]}`)

@@ -15,12 +15,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
-// prestart gives a container what its annotations ask for, in the stages prestart
-// and createRuntime of an engine that knows nothing but OCI hooks: --spec-dir DIR
-// names the CDI spec directories, in place of the usual ones. Environment, groups
-// and what else is in config.json cannot be given at that stage, and the device
-// rules are lost when someone sets them anew (see devcgroup): CDI and the stage
-// precreate have neither limit.
+// prestart injects what a container's annotations request, in the stages prestart and
+// createRuntime of an engine that has only OCI hooks. --spec-dir DIR replaces the
+// standard directories of CDI specs. At that stage environment, groups and the rest of
+// config.json can no longer change, and the device rules are lost when someone sets
+// them again (see devcgroup). CDI and the stage precreate have neither limit.
 var prestart = action{
 	options: []string{"spec-dir"},
 	capabilities: append([]privilege.Capability{
@@ -49,59 +48,60 @@ func runPrestart(j *job, options map[string][]string) error {
 	if err != nil || edits == nil {
 		return err
 	}
-	wanted, err := wants(edits, config)
-	if err != nil || wanted.nothing() {
+	pending, err := newPendingEdits(edits, config)
+	if err != nil || pending.isEmpty() {
 		return err
 	}
 	rootfs, err := hook.Rootfs(state.Bundle, config.Rootfs())
 	if err != nil {
 		return err
 	}
-	return j.give(state, rootfs, wanted, config)
+	return j.inject(state, rootfs, pending, config)
 }
 
-// give brings what is wanted into the container whose process the state names.
-func (j *job) give(state *hook.State, rootfs string, wanted *wanted, config *oci.Config) error {
+// inject opens the pending devices and mounts and mounts them in the container of the
+// state's process.
+func (j *job) inject(state *hook.State, rootfs string, pending *pendingEdits, config *oci.Config) error {
 	process, err := mount.OpenProcess(state.Pid)
 	if err != nil {
 		return err
 	}
 	defer process.Close()
-	taken, err := wanted.take()
+	sources, err := pending.openSources()
 	if err != nil {
 		return err
 	}
-	defer taken.close()
-	if err := j.mayOpen(taken, process, config.User()); err != nil {
+	defer sources.close()
+	if err := j.checkAccess(sources, process, config.User()); err != nil {
 		return err
 	}
 	err = process.Enter(rootfs, func(c *mount.Container) error {
-		for _, g := range taken {
-			if err := c.Mount(g.source, g.at); err != nil {
+		for _, g := range sources {
+			if err := c.Mount(g.source, g.target); err != nil {
 				return err
 			}
 		}
-		if len(wanted.actions) == 0 {
+		if len(pending.actions) == 0 {
 			return nil
 		}
 		if c.Pivoted() {
 			return fmt.Errorf("hooks of the CDI spec, after the container's root is pivoted: %w", errEngine)
 		}
-		return j.again(state, wanted.actions)
+		return j.runSpecHooks(state, pending.actions)
 	})
 	if err != nil {
 		return err
 	}
-	if len(wanted.missing) > 0 {
-		j.warn(fmt.Sprintf("the container lacks the environment %q, which a hook of this stage cannot give: set it with the engine, or use CDI", wanted.missing))
+	if len(pending.missing) > 0 {
+		j.warn(fmt.Sprintf("the container lacks the environment variables %q, which a hook of this stage cannot set: set them with the engine, or use CDI", pending.missing))
 	}
-	return allow(process, state.ID, taken.rules())
+	return allowDevices(process, state.ID, sources.rules())
 }
 
-// allow widens the device cgroup. A container that is made in a user namespace,
-// without privilege over the machine, has none: nobody there could have set its
-// rules.
-func allow(process *mount.Process, id string, rules []devcgroup.Rule) error {
+// allowDevices widens the container's device cgroup. A container that is made in a user
+// namespace, without privilege over the machine, has none: nobody there could have set
+// its rules.
+func allowDevices(process *mount.Process, id string, rules []devcgroup.Rule) error {
 	if userns.RunningInUserNS() {
 		return nil
 	}

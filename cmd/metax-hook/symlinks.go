@@ -13,11 +13,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// createSymlinks makes links in the container. --link TARGET::PATH is a must: it
-// replaces another link, but no file; a library that the image has itself is for
-// it to know. --new-link TARGET::PATH is an offer, such as a program's name: it
-// replaces nothing, and no container fails for it. Where nobody can write, a
-// container starts without either.
+// createSymlinks makes links in the container. --link TARGET::PATH is required: it
+// replaces another link, but not a file, which may be the image's own library.
+// --new-link TARGET::PATH is optional, such as for a program's name: it replaces
+// nothing, and never fails the container. If the files are read-only, the container
+// starts without both.
 var createSymlinks = action{
 	options:      []string{"link", "new-link"},
 	capabilities: []privilege.Capability{unix.CAP_DAC_OVERRIDE},
@@ -34,7 +34,7 @@ var createSymlinks = action{
 		if err != nil {
 			return err
 		}
-		var unmade, taken omitted
+		var unmade, taken linkList
 		for _, l := range links {
 			switch _, err := l.Make(root); {
 			case errors.Is(err, inroot.ErrNotLink):
@@ -75,16 +75,16 @@ func parseLinks(texts []string) ([]link.Link, error) {
 	return links, nil
 }
 
-// omitted are links that are not made, for one line about all of them.
-type omitted struct {
+// linkList collects links that were not made, for one warning about all.
+type linkList struct {
 	paths []string
 	first error
 }
 
-func (o *omitted) add(l link.Link, err error) {
+func (o *linkList) add(l link.Link, err error) {
 	if o.paths = append(o.paths, l.Path); o.first == nil {
 		o.first = err
 	}
 }
 
-func (o *omitted) String() string { return wording.Some(o.paths, 4) }
+func (o *linkList) String() string { return wording.Some(o.paths, 4) }

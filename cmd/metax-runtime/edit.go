@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
-// edit gives a container what its configuration asks for.
-func edit(path string, settings config.Runtime) error {
+// editBundle applies the edits that a container's configuration requests.
+func editBundle(path string, settings config.Runtime) error {
 	bundle, err := oci.Open(path)
 	if err != nil || bundle.Quiet() {
 		return err
@@ -40,14 +40,14 @@ func edit(path string, settings config.Runtime) error {
 	if err := container.Apply(edits, host.Node); err != nil {
 		return err
 	}
-	if err := sweep(path); err != nil {
+	if err := removeTemporary(path); err != nil {
 		return err
 	}
 	return bundle.Flush()
 }
 
-// sweep removes what an edit that was killed left beside the configuration.
-func sweep(path string) error {
+// removeTemporary removes files that a killed edit left beside the configuration.
+func removeTemporary(path string) error {
 	dir, name := filepath.Split(path)
 	entries, err := os.ReadDir(dir + ".")
 	if err != nil {

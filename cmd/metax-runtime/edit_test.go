@@ -35,7 +35,7 @@ func numbers(t *testing.T, path string) map[string]string {
 	return all
 }
 
-// TestEdit is the ways to ask, and what each gives.
+// TestEdit has the ways to request GPUs, and what each injects.
 func TestEdit(t *testing.T) {
 	const (
 		gpu0 = " /dev/dri/renderD128 /dev/mxcd"
@@ -78,7 +78,7 @@ func TestEdit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := scene(t, tc.config)
 			path := dir + "/bundle/config.json"
-			err := edit(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}})
+			err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}})
 			if want, fails := strings.CutPrefix(tc.want, "error: "); fails {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want %q", err, want)
@@ -108,7 +108,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestAcceptEnvironment is whose METAX_VISIBLE_DEVICES counts.
+// TestAcceptEnvironment checks for which containers METAX_VISIBLE_DEVICES counts.
 func TestAcceptEnvironment(t *testing.T) {
 	for _, tc := range []struct{ accept, unprivileged, privileged, want bool }{
 		{false, false, false, false},
@@ -128,7 +128,7 @@ func TestAcceptEnvironment(t *testing.T) {
 			}
 			dir := scene(t, text)
 			path := dir + "/bundle/config.json"
-			err := edit(path, config.Runtime{
+			err := editBundle(path, config.Runtime{
 				SpecDirs:          []string{dir + "/cdi"},
 				AcceptEnvironment: tc.accept, AcceptEnvironmentUnprivileged: tc.unprivileged,
 			})
@@ -142,7 +142,7 @@ func TestAcceptEnvironment(t *testing.T) {
 	}
 }
 
-// TestEditTrust: no container gets what others may write into a spec.
+// TestEditTrust: a spec that others may write is not used.
 func TestEditTrust(t *testing.T) {
 	for spoilt, mode := range map[string]os.FileMode{"/cdi/gpu.json": 0o666, "/cdi": 0o777, "/cdi/": 0o775} {
 		t.Run(spoilt, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestEditTrust(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := dir + "/bundle/config.json"
-			err := edit(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}})
+			err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}})
 			want := fmt.Sprintf("group or others may write to %q (mode %04o)", strings.TrimSuffix(dir+spoilt, "/"), mode)
 			if !errors.Is(err, hostfs.ErrUntrusted) || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %s", err, want)

@@ -83,7 +83,7 @@ func namesIn(dir string) (string, error) {
 	return strings.Join(names, " "), err
 }
 
-// TestNothingLeftBehind: a hundred starts leave what one leaves.
+// TestNothingLeftBehind: a hundred starts leave no more files than one.
 func TestNothingLeftBehind(t *testing.T) {
 	dir := scene(t, asking)
 	tmp := t.TempDir()

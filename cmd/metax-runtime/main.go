@@ -1,15 +1,15 @@
-// A process of a few milliseconds need not follow how many processors its cgroup
-// has: Go would keep that file open, and look at it again while main runs.
+// The process runs for milliseconds, so Go need not watch how many processors its
+// cgroup has: it would keep that file open and read it again.
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 
-// Command metax-runtime is an OCI runtime for engines that do not know CDI: where
-// a container that is about to be made asks for MetaX GPUs, it edits the bundle's
-// config.json; then, and in every other case at once, it becomes the low-level
-// runtime (runc, crun) with the command line and environment that it was given.
+// Command metax-runtime is an OCI runtime for engines without CDI. If a container that
+// is about to be made requests MetaX GPUs, it edits the bundle's config.json. Then, and
+// in all other cases, it executes the low-level runtime (runc, crun) in its place, with
+// the same command line and environment.
 //
-// "metax-runtime metax-version" is all that it answers itself: engines read the
-// --version of the low-level runtime.
+// It answers only "metax-runtime metax-version" itself: engines read the --version of
+// the low-level runtime.
 package main
 
 import (
@@ -23,10 +23,10 @@ import (
 // buildVersion is set by the linker (Makefile).
 var buildVersion = "unknown"
 
-func main() { os.Exit(run(real())) }
+func main() { os.Exit(run(processDeps())) }
 
-// real is the world of a process; tests have others.
-func real() deps {
+// processDeps are the deps of this process; tests use others.
+func processDeps() deps {
 	return deps{
 		Args: os.Args[1:], Env: os.Environ(),
 		Config: config.Path,

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 const noSleep = "atexit_sleep_ms=0"
 
 func tested() deps {
-	d := real()
+	d := processDeps()
 	d.Config = os.Getenv(configVariable)
 	d.Now = func() time.Time { return time.Date(2026, 2, 3, 4, 5, 6, 7, time.FixedZone("", 3600)) }
 	return d
@@ -98,8 +98,8 @@ func settle(dir, more string) error {
 	return nil
 }
 
-// TestScripts runs the program with a low-level runtime that tells how it was
-// called; what runc and crun make of such bundles is tested in test/e2e.
+// TestScripts runs the program with a low-level runtime that prints how it was called;
+// test/e2e checks what runc and crun do with such bundles.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",

@@ -49,8 +49,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestSameProcess: the engine's child is the low-level runtime, so that one that
-// hangs is the engine's to kill, and one that is killed leaves nothing behind.
+// TestSameProcess: the engine's child is the low-level runtime, so the engine can kill
+// one that hangs, and a killed one leaves no process.
 func TestSameProcess(t *testing.T) {
 	for name, config := range map[string]string{"quiet": quiet, "asking": asking} {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestSameProcess(t *testing.T) {
 	}
 }
 
-// TestHangs: a low-level runtime that never ends is ended by the engine's signal to
-// its own child, which leaves no process, and the bundle with what was asked for.
+// TestHangs: the engine's signal to its child ends a low-level runtime that hangs; no
+// process is left, and the bundle has the requested edits.
 func TestHangs(t *testing.T) {
 	dir := scene(t, asking)
 	if err := os.WriteFile(dir+"/bin/runc", []byte("#!/bin/sh\necho \"$$ hangs\"\nwhile :; do read line; done\n"), 0o755); err != nil {
@@ -114,10 +114,10 @@ func TestHangs(t *testing.T) {
 	}
 }
 
-// TestInherits: what a process has besides its command line and environment
-// (limits, signals, descriptors, directory) reaches the low-level runtime as if we
-// had not been there. Of ignored signals Go's runtime keeps only these two, in
-// runc as well; crun sets all to their defaults for a container.
+// TestInherits: everything that a process has besides its command line and environment
+// (limits, signals, descriptors, directory) reaches the low-level runtime unchanged. Of
+// ignored signals Go's runtime keeps only these two, as in runc; crun resets all for a
+// container.
 func TestInherits(t *testing.T) {
 	for name, config := range map[string]string{"quiet": quiet, "asking": asking} {
 		t.Run(name, func(t *testing.T) { testInherits(t, scene(t, config)) })
@@ -157,9 +157,8 @@ func testInherits(t *testing.T, dir string) {
 	}
 }
 
-// TestMajorChanges: a device node that has another number than before gets into
-// the container with the one that it has now, also into a bundle that has the
-// earlier one.
+// TestMajorChanges: a device node whose number has changed gets its current number in
+// the container, even if the bundle has the earlier one.
 func TestMajorChanges(t *testing.T) {
 	dir := scene(t, asking)
 	node := dir + "/dev/renderD128"

@@ -13,20 +13,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// report says in one line on standard error why the container does not start,
-// and in the low-level runtime's log, which is what engines show.
+// report writes why the container does not start, in one line, to standard error and to
+// the low-level runtime's log, which engines show.
 func (d deps) report(call runc.Call, err error) {
 	message := "metax-runtime: " + terminal.Message(err.Error())
-	if err := d.log(call, message); err != nil {
+	if err := d.appendLog(call, message); err != nil {
 		message += " (not in the log of the runtime: " + terminal.Message(err.Error()) + ")"
 	}
 	fmt.Fprintln(d.Err, message)
 }
 
-// log adds an entry to the log file that the engine named, in the format that it
+// appendLog adds an entry to the log file that the engine named, in the format that it
 // named.
-func (d deps) log(call runc.Call, message string) (err error) {
-	// crun takes more than files; those that are none can be found without us.
+func (d deps) appendLog(call runc.Call, message string) (err error) {
+	// crun also logs to journald and syslog, which need no entry of ours.
 	path := strings.TrimPrefix(call.Log, "file:")
 	if path == "" || path == "/dev/stderr" || strings.HasPrefix(path, "journald:") || strings.HasPrefix(path, "syslog:") {
 		return nil
@@ -38,7 +38,7 @@ func (d deps) log(call runc.Call, message string) (err error) {
 			return err
 		}
 	}
-	// A fifo that nobody reads must not stop us.
+	// O_NONBLOCK: a FIFO that nobody reads must not block.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0o644)
 	if err != nil {
 		return err

@@ -13,33 +13,33 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/runc"
 )
 
-// deps is what the program has from its process.
+// deps is what the program uses of its process.
 type deps struct {
 	Args, Env []string
-	// Config is the path of the configuration file. No environment variable and
-	// no option leads to another: podman starts a container with another
-	// environment than it creates it with.
+	// Config is the path of the configuration file. No environment variable and no
+	// option can change it: podman starts a container with another environment than it
+	// creates it with.
 	Config string
 	Now    func() time.Time
-	// Exec replaces the process and returns only if it cannot.
+	// Exec replaces the process; it returns only on failure.
 	Exec     func(path string, argv, env []string) error
 	Out, Err io.Writer
 }
 
-// run returns the exit code of a program that could not become another.
+// run returns the exit code if the process could not be replaced.
 func run(d deps) int {
 	if len(d.Args) == 1 && d.Args[0] == "metax-version" {
 		fmt.Fprintf(d.Out, "metax-runtime %s\n", buildVersion)
 		return 0
 	}
 	call := runc.Scan(d.Args)
-	d.report(call, d.become(call))
+	d.report(call, d.startRuntime(call))
 	return 1
 }
 
-// become edits the bundle, if the call makes a container that asks for it, and
-// becomes the low-level runtime. It always returns an error, or does not return.
-func (d deps) become(call runc.Call) error {
+// startRuntime edits the bundle, if the call makes a container that requests GPUs, and
+// replaces this process by the low-level runtime. It returns only with an error.
+func (d deps) startRuntime(call runc.Call) error {
 	settings, err := d.settings()
 	if err != nil {
 		return err
@@ -48,19 +48,19 @@ func (d deps) become(call runc.Call) error {
 	if err != nil {
 		return err
 	}
-	// Without an id the low-level runtime shows how it is used.
+	// Without an id the low-level runtime prints its usage.
 	if call.Makes() && call.ID != "" {
-		if err := edit(call.File(), settings); err != nil {
+		if err := editBundle(call.File(), settings); err != nil {
 			return err
 		}
 	}
-	// The first word is the program's name, by which crun chooses among handlers.
+	// crun chooses its handler by the program's name, the first word.
 	argv := append([]string{path}, d.Args...)
 	return fmt.Errorf("start %s: %w", path, d.Exec(path, argv, d.Env))
 }
 
-// settings reads the configuration file, which nobody but root may be able to
-// write: it says what is run.
+// settings reads the configuration file. Only root may be able to write it, because it
+// names programs to run.
 func (d deps) settings() (config.Runtime, error) {
 	_, err := hostfs.Trust(d.Config)
 	var text []byte

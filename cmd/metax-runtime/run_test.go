@@ -29,9 +29,9 @@ func became(t *testing.T, args, env []string) (words [][]string, said string) {
 	return words, text.String()
 }
 
-// TestBecomes: the low-level runtime gets its own path as its name, as from an
-// engine that calls it without us, and all else as it was given to us.
-func TestBecomes(t *testing.T) {
+// TestStartRuntime: the low-level runtime gets its own path as its name, as when an
+// engine calls it directly, and everything else unchanged.
+func TestStartRuntime(t *testing.T) {
 	for name, config := range map[string]string{"quiet": quiet, "asking": asking} {
 		t.Run(name, func(t *testing.T) {
 			dir := scene(t, config)
@@ -54,7 +54,7 @@ func TestBecomes(t *testing.T) {
 	}
 }
 
-// TestOneLine: whatever stands in a path or a request, the message is one line.
+// TestOneLine: the message is one line, whatever a path or a request contains.
 func TestOneLine(t *testing.T) {
 	dir := scene(t, quiet)
 	for _, bundle := range []string{dir + "/a\nb\r\x1b[2Jc\u009b2J\x7f", dir + "/none"} {
@@ -71,7 +71,7 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// TestLogNobodyReads: a fifo in the place of the log does not stop the program.
+// TestLogNobodyReads: a FIFO as the log does not block the program.
 func TestLogNobodyReads(t *testing.T) {
 	dir := scene(t, quiet)
 	log := filepath.Join(dir, "log")

@@ -12,10 +12,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 )
 
-// again runs this program as a child of the calling thread, which stands in the
-// container's mount namespace: what a runtime does with hooks of the stage
-// createContainer. What the child says is said by this process, in the end.
-func (j *job) again(state *hook.State, args []string) error {
+// runSpecHooks runs this program as a child of the calling thread, which is in the
+// container's mount namespace, as a runtime does with hooks of the stage
+// createContainer. This process prints what the child printed.
+func (j *job) runSpecHooks(state *hook.State, args []string) error {
 	text, err := json.Marshal(state)
 	if err != nil {
 		return fmt.Errorf("write state: %w", err)
@@ -38,12 +38,12 @@ func (j *job) again(state *hook.State, args []string) error {
 		return errors.Join(fmt.Errorf("start the hooks of the CDI spec: %w", err), to.Close())
 	}
 	go func() {
-		_, _ = to.Write(text) // a child that does not read it says so
+		_, _ = to.Write(text) // a child that cannot read it fails
 		to.Close()
 	}()
-	const most = 1 << 16 // bytes; the child says a line or two
+	const most = 1 << 16 // bytes; the child prints a line or two
 	said, err := io.ReadAll(io.LimitReader(from, most))
-	_, _ = io.Copy(io.Discard, from) // a child that says more is not held up
+	_, _ = io.Copy(io.Discard, from) // so that a child that prints more does not block
 	ended, werr := child.Wait()
 	if err := errors.Join(err, werr); err != nil {
 		return fmt.Errorf("run the hooks of the CDI spec: %w", err)
@@ -55,7 +55,7 @@ func (j *job) again(state *hook.State, args []string) error {
 	}
 	for _, line := range lines {
 		if line != "" {
-			j.say(strings.TrimPrefix(line, "metax-hook: "))
+			j.print(strings.TrimPrefix(line, "metax-hook: "))
 		}
 	}
 	if !ended.Success() {
@@ -64,6 +64,6 @@ func (j *job) again(state *hook.State, args []string) error {
 	return nil
 }
 
-// errHooks reports that a hook of the CDI spec failed; what stands before it says
-// why.
+// errHooks reports that a hook of the CDI spec failed; the text before it is the
+// reason.
 var errHooks = errors.New("a hook of the CDI spec failed")

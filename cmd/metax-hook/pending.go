@@ -19,10 +19,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
-// errEngine reports an edit that needs an engine.
+// errEngine reports an edit that only an engine can make.
 var errEngine = errors.New("a hook of this stage cannot do that: use CDI, or the stage precreate")
 
-// requested returns the edits that a container asks for; nil if it asks for none.
+// requested returns the edits that a container requests; nil if it requests none.
 func requested(config *oci.Config, policy oci.Policy, dirs []string) (*cdispecs.ContainerEdits, error) {
 	names, err := config.Request(policy)
 	if err != nil || len(names) == 0 {
@@ -38,23 +38,23 @@ func requested(config *oci.Config, policy oci.Policy, dirs []string) (*cdispecs.
 	return cdi.Resolve(host, dirs, names)
 }
 
-// wanted is what a container that is being made still needs of its edits.
-type wanted struct {
+// pendingEdits are the edits that a container being made still lacks.
+type pendingEdits struct {
 	nodes   []*cdispecs.DeviceNode
 	mounts  []*cdispecs.Mount
-	actions []string // the command line of the spec's hooks, which are ours
-	missing []string // variables, which are beyond a hook
+	actions []string // the command line of the spec's hooks, all metax-hook
+	missing []string // environment variables, which a hook cannot set
 }
 
-// nothing reports whether an engine or an earlier stage has brought all of it: then
-// it has brought the hooks, the groups and the environment as well.
-func (w *wanted) nothing() bool { return len(w.nodes) == 0 && len(w.mounts) == 0 }
+// isEmpty reports whether an engine or an earlier stage has injected all devices and
+// mounts. It then has applied hooks, groups and environment also.
+func (w *pendingEdits) isEmpty() bool { return len(w.nodes) == 0 && len(w.mounts) == 0 }
 
-func wants(edits *cdispecs.ContainerEdits, config *oci.Config) (*wanted, error) {
+func newPendingEdits(edits *cdispecs.ContainerEdits, config *oci.Config) (*pendingEdits, error) {
 	if len(edits.NetDevices) > 0 || edits.IntelRdt != nil {
 		return nil, fmt.Errorf("network devices and cache allocation: %w", errEngine)
 	}
-	w := &wanted{}
+	w := &pendingEdits{}
 	for _, node := range edits.DeviceNodes {
 		if node.Type != "" && node.Type != "c" && node.Type != "u" {
 			return nil, fmt.Errorf("device node %s of type %q: %w", node.Path, node.Type, errEngine)
@@ -62,25 +62,27 @@ func wants(edits *cdispecs.ContainerEdits, config *oci.Config) (*wanted, error) 
 		if node.Permissions != "" && !strings.Contains(node.Permissions, "r") {
 			return nil, fmt.Errorf("device node %s with permissions %q: %w", node.Path, node.Permissions, errEngine)
 		}
-		if !made(node, config.Devices()) {
+		if !madeByRuntime(node, config.Devices()) {
 			w.nodes = append(w.nodes, node)
 		}
 	}
 	for i, m := range edits.Mounts {
-		if err := bindable(m); err != nil {
+		if err := checkMount(m); err != nil {
 			return nil, fmt.Errorf("mount on %s: %w", m.ContainerPath, err)
 		}
-		again := func(o *cdispecs.Mount) bool { return same(o.ContainerPath, m.ContainerPath) }
+		again := func(o *cdispecs.Mount) bool { return samePath(o.ContainerPath, m.ContainerPath) }
 		if slices.ContainsFunc(edits.Mounts[i+1:], again) {
-			continue // of several devices' mounts on one place, engines take the last
+			continue // of several mounts on one path, engines take the last
 		}
-		there := func(o oci.Mount) bool { return same(o.Destination, m.ContainerPath) && same(o.Source, m.HostPath) }
+		there := func(o oci.Mount) bool {
+			return samePath(o.Destination, m.ContainerPath) && samePath(o.Source, m.HostPath)
+		}
 		if !slices.ContainsFunc(config.Mounts(), there) {
 			w.mounts = append(w.mounts, m)
 		}
 	}
 	for _, h := range edits.Hooks {
-		if err := ours(h); err != nil {
+		if err := checkHook(h); err != nil {
 			return nil, err
 		}
 		w.actions = append(w.actions, h.Args[1:]...)
@@ -93,29 +95,29 @@ func wants(edits *cdispecs.ContainerEdits, config *oci.Config) (*wanted, error) 
 	return w, nil
 }
 
-// made reports whether the runtime makes the node, with the number that the host's
-// has now. What is unknown of the host's is found out where it is taken.
-func made(node *cdispecs.DeviceNode, devices []oci.Device) bool {
+// madeByRuntime reports whether the runtime makes the node with the number that the
+// host's node has now. If the host's node cannot be read, the later open reports that.
+func madeByRuntime(node *cdispecs.DeviceNode, devices []oci.Device) bool {
 	var st unix.Stat_t
 	if err := unix.Stat(hostPath(node), &st); err != nil {
 		return false
 	}
 	return slices.ContainsFunc(devices, func(d oci.Device) bool {
-		return same(d.Path, node.Path) && d.Type != "b" && uint64(st.Rdev) == unix.Mkdev(uint32(d.Major), uint32(d.Minor))
+		return samePath(d.Path, node.Path) && d.Type != "b" && uint64(st.Rdev) == unix.Mkdev(uint32(d.Major), uint32(d.Minor))
 	})
 }
 
 func hostPath(node *cdispecs.DeviceNode) string { return cmp.Or(node.HostPath, node.Path) }
 
-func same(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) }
+func samePath(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) }
 
-// bindable fails for a mount that is not a read-only one of the host's files.
-func bindable(m *cdispecs.Mount) error {
+// checkMount fails for a mount that is not a read-only one of the host's files.
+func checkMount(m *cdispecs.Mount) error {
 	if m.Type != "" && m.Type != "bind" && m.Type != "none" {
 		return fmt.Errorf("type %q: %w", m.Type, errEngine)
 	}
 	if !slices.Contains(m.Options, "ro") {
-		return fmt.Errorf("it is to be writable: %w", errEngine)
+		return fmt.Errorf("a writable mount: %w", errEngine)
 	}
 	known := []string{"ro", "bind", "rbind", "nosuid", "nodev", "noexec", "private", "rprivate", "slave", "rslave"}
 	for _, option := range m.Options {
@@ -126,13 +128,13 @@ func bindable(m *cdispecs.Mount) error {
 	return nil
 }
 
-// ours fails for a hook that is not this program's own, with actions that it has
-// in the stage createContainer.
-func ours(h *cdispecs.Hook) error {
+// checkHook fails for a hook that is not this program with its actions of the stage
+// createContainer.
+func checkHook(h *cdispecs.Hook) error {
 	if filepath.Base(h.Path) != "metax-hook" || len(h.Args) == 0 || h.HookName != "createContainer" {
 		return fmt.Errorf("%s hook %s: %w", h.HookName, h.Path, errEngine)
 	}
-	// An action that is unknown is an error here: the container would lack it.
+	// An unknown action is an error here: the container would lack its effect.
 	_, warnings, err := hook.Parse(h.Args[1:], map[string][]string{
 		"create-symlinks": createSymlinks.options, "update-ldcache": updateLdcache.options,
 	})
@@ -145,18 +147,18 @@ func ours(h *cdispecs.Hook) error {
 	return nil
 }
 
-// gift is a file of the host, in hand, and where it goes.
-type gift struct {
+// injection is an open host file and its path in the container.
+type injection struct {
 	source *mount.Source
-	at     string
+	target string
 	node   *cdispecs.DeviceNode // nil for a mount
 }
 
-type gifts []gift
+type injections []injection
 
-// take takes everything from the host before the container is looked at. What a
-// spec says of a node's numbers does not count: they are the node's own.
-func (w *wanted) take() (list gifts, err error) {
+// openSources opens all files of the host before any file of the container is read. A
+// node's numbers are those of the open node, not those of the spec.
+func (w *pendingEdits) openSources() (list injections, err error) {
 	defer func() {
 		if err != nil {
 			list.close()
@@ -168,27 +170,27 @@ func (w *wanted) take() (list gifts, err error) {
 		if err != nil {
 			return list, err
 		}
-		list = append(list, gift{source, node.Path, node})
+		list = append(list, injection{source, node.Path, node})
 	}
 	for _, m := range w.mounts {
 		source, err := kernel.Bind(m.HostPath, slices.Contains(m.Options, "rbind"), slices.Contains(m.Options, "noexec"))
 		if err != nil {
 			return list, err
 		}
-		list = append(list, gift{source, m.ContainerPath, nil})
+		list = append(list, injection{source, m.ContainerPath, nil})
 	}
 	return list, nil
 }
 
-func (list gifts) close() {
+func (list injections) close() {
 	for _, g := range list {
 		g.source.Close()
 	}
 }
 
-// rules are those of the nodes, each number once. To make a node is never allowed,
-// whatever a spec says.
-func (list gifts) rules() []devcgroup.Rule {
+// rules are the device rules of the nodes, each number once. They never allow mknod,
+// even if a spec does.
+func (list injections) rules() []devcgroup.Rule {
 	var rules []devcgroup.Rule
 	for _, g := range list {
 		if g.node == nil {

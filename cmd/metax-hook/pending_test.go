@@ -54,7 +54,7 @@ func TestWants(t *testing.T) {
 			{"path": "/dev/zero", "type": "c", "major": 1, "minor": 5}]}}`, 0, 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := wants(edits(), config(t, tt.config))
+			w, err := newPendingEdits(edits(), config(t, tt.config))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,8 +62,8 @@ func TestWants(t *testing.T) {
 			if diff := cmp.Diff([]int{tt.nodes, tt.mounts, tt.missing}, got); diff != "" {
 				t.Errorf("nodes, mounts, missing variables: %s", diff)
 			}
-			if want := tt.nodes+tt.mounts == 0; w.nothing() != want {
-				t.Errorf("nothing: %t, want %t", w.nothing(), want)
+			if want := tt.nodes+tt.mounts == 0; w.isEmpty() != want {
+				t.Errorf("nothing: %t, want %t", w.isEmpty(), want)
 			}
 			actions := []string{"create-symlinks", "--link", "a::/b", "update-ldcache", "--folder", "/c"}
 			if diff := cmp.Diff(actions, w.actions); diff != "" {
@@ -73,13 +73,14 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// Two devices bring the driver's user part both: it is mounted once, the last one.
-func TestWantsOneMount(t *testing.T) {
+// TestPendingOneMount: two devices both have the driver's user part; the last one is
+// mounted, once.
+func TestPendingOneMount(t *testing.T) {
 	e := edits()
 	first := *e.Mounts[0]
 	first.HostPath, first.ContainerPath = "/srv", "/opt/maca/"
 	e.Mounts = append([]*cdispecs.Mount{&first}, e.Mounts...)
-	w, err := wants(e, config(t, `{}`))
+	w, err := newPendingEdits(e, config(t, `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,16 +110,16 @@ func TestWantsRefused(t *testing.T) {
 	} {
 		e := edits()
 		change(e)
-		if _, err := wants(e, config(t, `{}`)); !errors.Is(err, errEngine) {
+		if _, err := newPendingEdits(e, config(t, `{}`)); !errors.Is(err, errEngine) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// The numbers are those of the nodes that were taken, once each; no rule ever
-// allows to make a node.
-func TestTake(t *testing.T) {
-	w, err := wants(edits(), config(t, `{}`))
+// TestOpenSources: the numbers are those of the open nodes, once each; no rule allows
+// mknod.
+func TestOpenSources(t *testing.T) {
+	w, err := newPendingEdits(edits(), config(t, `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestTake(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to take files of the host")
 	}
-	list, err := w.take()
+	list, err := w.openSources()
 	if err != nil {
 		t.Fatal(err)
 	}
