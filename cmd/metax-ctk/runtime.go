@@ -78,7 +78,7 @@ func (t toolkit) runtimeWitness(c *cli.Context) error {
 	if c.NArg() > 0 && !c.Bool("check") {
 		return usagef("witness takes no argument without --check")
 	}
-	seen, err := setup.Witness()
+	seen, err := setup.DeviceNodes()
 	if err != nil {
 		return err
 	}

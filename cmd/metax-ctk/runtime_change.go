@@ -41,7 +41,7 @@ func (r configuring) configure(e setup.Engine) ([]backup.Change, error) {
 
 // another reports whether our runtime is set up under another name too.
 func (r configuring) another(e setup.Engine) bool {
-	return slices.ContainsFunc(e.Ours(r.setup), func(name string) bool { return name != r.setup.Name })
+	return slices.ContainsFunc(e.OurRuntimes(r.setup), func(name string) bool { return name != r.setup.Name })
 }
 
 // remove takes out what is ours; with the last of it, a file that nobody else has

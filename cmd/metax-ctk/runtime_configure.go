@@ -80,17 +80,17 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	for _, e := range list {
 		done := outcome{Engine: e.Name, Config: r.host.Root.Join(e.Config), Changes: []changed{}}
 		switch {
-		case e.Aside == "" || c.Bool("remove"): // what was put in by name goes out with the rest
+		case e.SkipReason == "" || c.Bool("remove"): // what was put in by name goes out with the rest
 		case auto:
-			done.Aside = e.Aside
+			done.Aside = e.SkipReason
 		default:
-			done.Notes = append(done.Notes, e.Aside)
+			done.Notes = append(done.Notes, e.SkipReason)
 		}
 		if e.Version.Known() {
 			done.Version = e.Version.String()
 		}
-		if e.Doubt != "" && r.setup.CDI && !c.Bool("remove") && !c.Bool("verify") {
-			done.Notes = append(done.Notes, e.Doubt)
+		if e.Unknown != "" && r.setup.CDI && !c.Bool("remove") && !c.Bool("verify") {
+			done.Notes = append(done.Notes, e.Unknown)
 		}
 		if done.Aside == "" {
 			if err := act(e, &done); err != nil {
@@ -111,7 +111,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 // removeAll takes out the runtime of the name that is given, or else of every name
 // that it has.
 func (r configuring) removeAll(e setup.Engine, done *outcome) error {
-	names := e.Ours(r.setup)
+	names := e.OurRuntimes(r.setup)
 	if len(names) == 0 || r.c.IsSet("name") {
 		names = []string{r.setup.Name}
 	}

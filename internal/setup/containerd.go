@@ -14,7 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
 
-// maxImports bounds how many files a configuration may import.
+// maxImports is how many files a configuration may import.
 const maxImports = 256
 
 func (h Host) containerd(ctx context.Context, place containerd.Place, o Options) Engine {
@@ -29,32 +29,32 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	if o.Config != "" {
 		place.Path = o.Config
 	}
-	e.mark = place.Path
+	e.configPath = place.Path
 	e.Config, e.Files = place.Path, []string{place.Path}
-	shape, err := h.shape(place)
+	shape, err := h.filesOf(place)
 	if err != nil {
-		return e.broken(err)
+		return e.unreadable(err)
 	}
 	e.Config, e.Files = shape.Path, []string{shape.Path, shape.DropInPath}
 	input := func() (containerd.Input, error) { return h.containerdInput(shape, e.Version) }
-	e.byName = shape.Layout == containerd.InPlace
+	e.runtimesByName = shape.Layout == containerd.InPlace
 	if own {
-		e.Aside = h.containerdAside(input)
+		e.SkipReason = h.skipReason(input)
 	}
-	edited(h, &e, input, containerd.Read, func(in containerd.Input, s engine.Setup) ([]engine.Change, error) {
+	useEditor(h, &e, input, containerd.Read, func(in containerd.Input, s engine.Setup) ([]engine.Change, error) {
 		if own {
-			in.Dump = h.said(ctx, e.Program, "--config", in.Path, "config", "dump")
+			in.Dump = h.output(ctx, e.Program, "--config", in.Path, "config", "dump")
 		}
 		return containerd.Configure(in, s)
 	}, containerd.Remove)
-	e.Activate = func([]backup.Change) string { return "systemctl restart " + h.unit(place.Units) }
+	e.Activate = func([]backup.Change) string { return "systemctl restart " + h.installedUnit(place.Units) }
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyContainerd(ctx, e, place, s) }
 	return e
 }
 
-// broken is an engine with a configuration that cannot be read, so that nothing can
-// be said of it, or done.
-func (e Engine) broken(err error) Engine {
+// unreadable is an engine whose configuration cannot be read; everything but its name
+// reports err.
+func (e Engine) unreadable(err error) Engine {
 	e.State = func() (engine.State, error) { return engine.State{}, err }
 	e.Configure = func(engine.Setup) ([]engine.Change, error) { return nil, err }
 	e.Remove = e.Configure
@@ -65,8 +65,8 @@ func (e Engine) broken(err error) Engine {
 	return e
 }
 
-// shape is which files configure a containerd, by its main file.
-func (h Host) shape(place containerd.Place) (containerd.Input, error) {
+// filesOf returns the files that configure a containerd, which its main file decides.
+func (h Host) filesOf(place containerd.Place) (containerd.Input, error) {
 	text, err := h.Read(place.Path)
 	if err != nil {
 		return containerd.Input{}, err
@@ -74,16 +74,17 @@ func (h Host) shape(place containerd.Place) (containerd.Input, error) {
 	return place.Input(text)
 }
 
-// Containerd is the configuration of the containerd that is no distribution's.
+// Containerd is the configuration of the containerd that does not belong to a
+// distribution of Kubernetes.
 func (h Host) Containerd(v engine.Version) (containerd.Input, error) {
-	shape, err := h.shape(containerd.Places()[0])
+	shape, err := h.filesOf(containerd.Places()[0])
 	if err != nil {
 		return shape, err
 	}
 	return h.containerdInput(shape, v)
 }
 
-// containerdInput reads what the configuration is worked out from.
+// containerdInput reads the files of a containerd.
 func (h Host) containerdInput(in containerd.Input, v engine.Version) (containerd.Input, error) {
 	in.Version = v
 	var err error
@@ -96,13 +97,13 @@ func (h Host) containerdInput(in containerd.Input, v engine.Version) (containerd
 	if in.Original, in.HasOriginal, err = h.original(in.Path, in.Main); err != nil {
 		return in, err
 	}
-	in.Imported, err = h.imported(in)
+	in.Imported, err = h.importedFiles(in)
 	return in, err
 }
 
-// imported reads the files that the main file and its imports may import, and those
-// beside our drop-in.
-func (h Host) imported(in containerd.Input) ([]containerd.File, error) {
+// importedFiles reads the files that the main file and its imports may import, and
+// those in the directory of our drop-in.
+func (h Host) importedFiles(in containerd.Input) ([]containerd.File, error) {
 	var files []containerd.File
 	queue := []containerd.File{{Path: in.Path, Text: in.Main}}
 	known := map[string]bool{in.Path: true, in.DropInPath: true}
@@ -119,7 +120,7 @@ func (h Host) imported(in containerd.Input) ([]containerd.File, error) {
 			patterns = append(patterns, more...)
 		}
 		queue = queue[1:]
-		for _, p := range h.glob(patterns) {
+		for _, p := range h.matching(patterns) {
 			if known[p] {
 				continue
 			}
@@ -139,13 +140,14 @@ func (h Host) imported(in containerd.Input) ([]containerd.File, error) {
 	return files, nil
 }
 
-// glob returns the files that match, sorted by pattern and name. As to containerd,
-// only an asterisk makes a pattern; one that cannot be looked up matches nothing.
-func (h Host) glob(patterns []string) []string {
+// matching returns the files that match some patterns, sorted by pattern and name. As
+// in containerd, only an asterisk makes a pattern; one in a directory that cannot be
+// read matches nothing.
+func (h Host) matching(patterns []string) []string {
 	var found []string
 	for _, pattern := range patterns {
 		if strings.Contains(pattern, "*") {
-			found = append(found, h.expand(pattern)...)
+			found = append(found, h.matchPattern(pattern)...)
 		} else if h.Root.Exists(pattern) {
 			found = append(found, pattern)
 		}
@@ -153,12 +155,13 @@ func (h Host) glob(patterns []string) []string {
 	return found
 }
 
-// expand returns what a pattern matches, which may have directories of many names.
-func (h Host) expand(pattern string) []string {
+// matchPattern returns the files that match a pattern, whose directories may be
+// patterns also.
+func (h Host) matchPattern(pattern string) []string {
 	dir, last := path.Split(pattern)
 	dirs := []string{path.Clean(dir)}
 	if strings.ContainsAny(dir, `*?[\`) {
-		dirs = h.expand(dirs[0])
+		dirs = h.matchPattern(dirs[0])
 	}
 	var found []string
 	for _, dir := range dirs {
@@ -175,9 +178,9 @@ func (h Host) expand(pattern string) []string {
 	return found
 }
 
-// containerdAside is why the containerd that is no distribution's is skipped
-// unless it is requested by name.
-func (h Host) containerdAside(input func() (containerd.Input, error)) string {
+// skipReason is why that containerd is skipped unless it is requested by name; "" if it
+// is not skipped.
+func (h Host) skipReason(input func() (containerd.Input, error)) string {
 	in, err := input()
 	if err != nil {
 		return ""
@@ -191,8 +194,8 @@ func (h Host) containerdAside(input func() (containerd.Input, error)) string {
 	return ""
 }
 
-// unit is the one of the units that is installed, or else the first.
-func (h Host) unit(units []string) string {
+// installedUnit is the first unit that is installed, or else the first.
+func (h Host) installedUnit(units []string) string {
 	i := slices.IndexFunc(units, func(unit string) bool {
 		return slices.ContainsFunc([]string{"/etc/systemd/system/", "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"}, func(dir string) bool {
 			return h.Root.Exists(dir + unit + ".service")
@@ -203,23 +206,23 @@ func (h Host) unit(units []string) string {
 
 func (h Host) verifyContainerd(ctx context.Context, e Engine, place containerd.Place, s engine.Setup) []Proof {
 	state, err := e.State()
-	if dump := h.said(ctx, e.Program, "--config", e.Config, "config", "dump"); err == nil && dump != nil {
+	if dump := h.output(ctx, e.Program, "--config", e.Config, "config", "dump"); err == nil && dump != nil {
 		state, err = containerd.Read(containerd.Input{Path: e.Config, Main: dump, Version: e.Version})
 	}
 	if err != nil {
 		return []Proof{{What: "the configuration can be read", Detail: err.Error()}}
 	}
-	proofs := append([]Proof{h.startedSince(place.Socket, e.Files)}, registered(s, state.Runtimes[s.Name], state.Default)...)
+	proofs := append([]Proof{h.startedSince(place.Socket, e.Files)}, proveRegistered(s, state.Runtimes[s.Name], state.Default)...)
 	if s.CDI {
-		proofs = append(proofs, containerdCDI(e.Version, state.CDI))
+		proofs = append(proofs, proveContainerdCDI(e.Version, state.CDI))
 	}
 	if s.Runtime == "" || place.Name != "containerd" {
 		return proofs
 	}
-	return append(proofs, h.containerdDry(ctx, s))
+	return append(proofs, h.tryContainerd(ctx, s))
 }
 
-func containerdCDI(v engine.Version, cdi engine.Switch) Proof {
+func proveContainerdCDI(v engine.Version, cdi engine.Switch) Proof {
 	p := Proof{What: "CDI is on in the CRI", OK: cdi == engine.On || cdi == engine.Unset && v.AtLeast(2, 0)}
 	if v.Before(1, 7) {
 		return Proof{What: p.What, Unknown: true, Detail: fmt.Sprintf("containerd %v has no CDI; pods get GPUs by the runtime", v)}
@@ -227,8 +230,8 @@ func containerdCDI(v engine.Version, cdi engine.Switch) Proof {
 	return p
 }
 
-// startedSince reports whether a daemon that makes its socket when it starts did so
-// after its configuration was last written.
+// startedSince reports whether a daemon started after its configuration was last
+// written, by the age of the socket that it makes when it starts.
 func (h Host) startedSince(socket string, files []string) Proof {
 	p := Proof{What: "the daemon has read its configuration"}
 	info, err := os.Stat(h.Root.Join(socket))
@@ -246,24 +249,24 @@ func (h Host) startedSince(socket string, files []string) Proof {
 	return p
 }
 
-// containerdDry starts a container by containerd's own client, with our runtime and
-// the annotation that a pod's container would have. It goes around the CRI, which
-// starts nothing without an image.
-func (h Host) containerdDry(ctx context.Context, s engine.Setup) Proof {
+// tryContainerd starts a container by containerd's own client, with our runtime and the
+// annotation that a pod's container would have. It does not use the CRI, which starts
+// nothing without an image.
+func (h Host) tryContainerd(ctx context.Context, s engine.Setup) Proof {
 	what := "a container sees the GPUs by " + s.Runtime
 	client := h.Program("ctr")
 	if h.Run == nil || client == "" || h.Self == "" {
 		return Proof{What: what, Unknown: true, Detail: "there is no ctr here"}
 	}
-	dir, remove, err := h.bare()
+	dir, remove, err := h.makeRootfs()
 	if err != nil {
 		return Proof{What: what, Detail: err.Error()}
 	}
 	defer remove()
 	name := filepath.Base(dir)
 	in := func(args ...string) []string { return append([]string{"--namespace", name}, args...) }
-	defer h.clean(ctx, client, []string{"namespaces", "remove", name})
-	return h.witness(ctx, what, client, in(
+	defer h.cleanUp(ctx, client, []string{"namespaces", "remove", name})
+	return h.tryContainer(ctx, what, client, in(
 		"run", "--rm", "--rootfs", "--runc-binary", s.Runtime,
 		"--annotation", "metax-tech.com/gpu=all", dir, name,
 	), in("tasks", "kill", "--signal", "SIGKILL", name), in("tasks", "delete", "--force", name), in("containers", "delete", name))

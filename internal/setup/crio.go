@@ -18,12 +18,12 @@ const crioSocket = "/run/crio/crio.sock"
 
 func (h Host) crio(ctx context.Context, o Options) Engine {
 	e := Engine{Name: "crio", Program: h.Program("crio"), Config: cmp.Or(o.Config, crio.Main), Version: o.Version, Files: []string{crio.DropIn, crio.Hook}}
-	e.mark = e.Config
+	e.configPath = e.Config
 	if !e.Version.Known() {
 		e.Version = h.version(ctx, e.Program)
 	}
 	input := func() (crio.Input, error) { return h.crioInput(e.Config, e.Version) }
-	edited(h, &e, input, crio.Read, crio.Configure, crio.Remove)
+	useEditor(h, &e, input, crio.Read, crio.Configure, crio.Remove)
 	e.Activate = func([]backup.Change) string { return "systemctl restart crio" }
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyCRIO(ctx, e, s) }
 	return e
@@ -31,28 +31,28 @@ func (h Host) crio(ctx context.Context, o Options) Engine {
 
 func (h Host) crioInput(config string, v engine.Version) (in crio.Input, err error) {
 	in.Version = v
-	if in.Main, err = h.file(config); err != nil {
+	if in.Main, err = h.readFile(config); err != nil {
 		return in, err
 	}
-	if in.DropIns, err = h.files(crio.DropInDir, true); err != nil {
+	if in.DropIns, err = h.readDir(crio.DropInDir, true); err != nil {
 		return in, err
 	}
 	in.Hook, err = h.Read(crio.Hook)
 	return in, err
 }
 
-// verifyCRIO asks CRI-O for the configuration that it runs by.
+// verifyCRIO asks the running CRI-O for its configuration.
 func (h Host) verifyCRIO(ctx context.Context, e Engine, s engine.Setup) []Proof {
 	started := h.startedSince(crioSocket, e.Files)
 	if !started.OK {
 		return []Proof{started}
 	}
-	text := h.said(ctx, e.Program, "status", "--socket", crioSocket, "config")
+	text := h.output(ctx, e.Program, "status", "--socket", crioSocket, "config")
 	state, err := crio.Read(crio.Input{Main: dropin.File{Path: crioSocket, Text: text}, Version: e.Version})
 	if text == nil || err != nil {
-		return []Proof{started, {What: "it tells by what configuration it runs", Detail: fmt.Sprintf("crio status config: %v", err)}}
+		return []Proof{started, {What: "it reports its configuration", Detail: fmt.Sprintf("crio status config: %v", err)}}
 	}
-	proofs := append([]Proof{started}, registered(s, state.Runtimes[s.Name], state.Default)...)
+	proofs := append([]Proof{started}, proveRegistered(s, state.Runtimes[s.Name], state.Default)...)
 	if s.CDI {
 		proofs = append(proofs, Proof{
 			What: "it reads CDI specs", OK: len(state.SpecDirs) > 0 || e.Version.AtLeast(1, 23), Detail: strings.Join(state.SpecDirs, ", "),
@@ -61,15 +61,15 @@ func (h Host) verifyCRIO(ctx context.Context, e Engine, s engine.Setup) []Proof 
 	return append(proofs, Proof{What: "a container sees the GPUs", Unknown: true, Detail: "CRI-O starts none without a pod and an image"})
 }
 
-// file is one file, whose text is nil if it is not there.
-func (h Host) file(p string) (dropin.File, error) {
+// readFile reads one file; its text is nil if it does not exist.
+func (h Host) readFile(p string) (dropin.File, error) {
 	text, err := h.Read(p)
 	return dropin.File{Path: p, Text: text}, err
 }
 
-// files are the regular files in a directory and, where deep, in those below it,
+// readDir reads the regular files in a directory and, if deep, in those below it,
 // sorted by name.
-func (h Host) files(dir string, deep bool) ([]dropin.File, error) {
+func (h Host) readDir(dir string, deep bool) ([]dropin.File, error) {
 	if !h.Root.Exists(dir) {
 		return nil, nil
 	}
@@ -81,7 +81,7 @@ func (h Host) files(dir string, deep bool) ([]dropin.File, error) {
 	for _, name := range names {
 		at := path.Join(dir, name)
 		if e, err := h.Root.Lstat(at); err == nil && e.Mode.IsDir() && deep {
-			below, err := h.files(at, deep)
+			below, err := h.readDir(at, deep)
 			if err != nil {
 				return nil, err
 			}
@@ -90,7 +90,7 @@ func (h Host) files(dir string, deep bool) ([]dropin.File, error) {
 		if info, err := h.Root.Stat(at); err != nil || !info.Mode.IsRegular() {
 			continue
 		}
-		f, err := h.file(at)
+		f, err := h.readFile(at)
 		if err != nil {
 			return nil, err
 		}

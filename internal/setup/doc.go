@@ -1,8 +1,8 @@
-// Package setup finds this host's engines, sets them up, undoes that, and proves that
-// it works: which engines are there and of what version, which files configure them,
-// what has to be changed in those, how an engine comes to read them, and whether it
-// then does what it should.
+// Package setup finds this host's engines, sets them up, undoes that, and verifies that
+// it works: it knows which engines are installed in which version, which files
+// configure them, which changes these need, how an engine is made to read them, and how
+// to check the running engine.
 //
-// What a file says and how it is edited is the business of internal/engine;
-// writing is that of internal/backup.
+// The packages below internal/engine parse and edit the files; internal/backup writes
+// them.
 package setup

@@ -21,14 +21,14 @@ import (
 const dockerSocket = "/var/run/docker.sock"
 
 func (h Host) docker(ctx context.Context, o Options) Engine {
-	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: cmp.Or(o.Config, docker.Path), Version: o.Version, byName: true}
-	e.mark = e.Config
+	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: cmp.Or(o.Config, docker.Path), Version: o.Version, runtimesByName: true}
+	e.configPath = e.Config
 	e.Files = []string{e.Config}
 	if !e.Version.Known() {
 		e.Version = h.dockerVersion(ctx, e.Program)
 	}
 	if !e.Version.Known() {
-		e.Doubt = "docker's version is not known, so its CDI stays as it is (--engine-version)"
+		e.Unknown = "docker's version is not known, so its CDI stays as it is (--engine-version)"
 	}
 	input := func() (in docker.Input, err error) {
 		in = docker.Input{Path: h.Root.Join(e.Config), Version: e.Version}
@@ -37,32 +37,32 @@ func (h Host) docker(ctx context.Context, o Options) Engine {
 		}
 		return in, err
 	}
-	edited(h, &e, input, docker.Read, func(in docker.Input, s engine.Setup) ([]engine.Change, error) {
+	useEditor(h, &e, input, docker.Read, func(in docker.Input, s engine.Setup) ([]engine.Change, error) {
 		changes, err := docker.Configure(in, s)
 		if err == nil {
-			err = h.dockerStarts(e, o.Config != "", changes)
+			err = h.checkDockerFlags(e, o.Config != "", changes)
 		}
-		return ofHost(e.Config, changes), err
+		return withPath(e.Config, changes), err
 	}, func(in docker.Input, s engine.Setup) ([]engine.Change, error) {
 		changes, err := docker.Remove(in, s)
-		return ofHost(e.Config, changes), err
+		return withPath(e.Config, changes), err
 	})
 	e.Activate = dockerActivate
 	e.Verify = h.verifyDocker
 	return e
 }
 
-// ofHost gives the changes of one file its path on the host, where the editor has the
-// one of its messages.
-func ofHost(p string, changes []engine.Change) []engine.Change {
+// withPath sets the path of the changes of one file to that on the host; the editor has
+// the path for messages.
+func withPath(p string, changes []engine.Change) []engine.Change {
 	for i := range changes {
 		changes[i].Path = p
 	}
 	return changes
 }
 
-// dockerActivate is a reload where that is enough: dockerd takes new runtimes while
-// it runs, and everything of CDI only when it starts.
+// dockerActivate is a reload if that is enough: dockerd applies new runtimes while it
+// runs, but changes of CDI only when it starts.
 func dockerActivate(changes []backup.Change) string {
 	for _, c := range changes {
 		before, err := docker.Read(docker.Input{Text: c.Before})
@@ -74,10 +74,10 @@ func dockerActivate(changes []backup.Change) string {
 	return "systemctl reload docker"
 }
 
-// dockerVersion is what the daemon that runs says, or else its program.
+// dockerVersion is the version of the running daemon, or else of its program.
 func (h Host) dockerVersion(ctx context.Context, program string) engine.Version {
 	var said struct{ Version string }
-	if h.ask(ctx, "/version", &said) == nil && engine.ParseVersion(said.Version).Known() {
+	if h.dockerGet(ctx, "/version", &said) == nil && engine.ParseVersion(said.Version).Known() {
 		return engine.ParseVersion(said.Version)
 	}
 	return h.version(ctx, program)
@@ -92,16 +92,16 @@ func (h Host) daemon() (dockerd.Daemon, error) {
 		}
 	}
 	at, err := h.At(socket)
-	return dockerd.Daemon{Socket: at, Patience: patience}, err
+	return dockerd.Daemon{Socket: at, Patience: askTimeout}, err
 }
 
-// ask is what the daemon answers.
-func (h Host) ask(ctx context.Context, path string, to any) error {
+// dockerGet decodes the daemon's response to a GET request.
+func (h Host) dockerGet(ctx context.Context, path string, to any) error {
 	daemon, err := h.daemon()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	_, text, err := daemon.Get(ctx, path)
 	if err != nil {
@@ -110,7 +110,7 @@ func (h Host) ask(ctx context.Context, path string, to any) error {
 	return json.Unmarshal(text, to)
 }
 
-// dockerInfo is the part of docker info that tells how the daemon is set up.
+// dockerInfo is the part of docker info about the daemon's setup.
 type dockerInfo struct {
 	ServerVersion     string
 	DefaultRuntime    string
@@ -121,12 +121,12 @@ type dockerInfo struct {
 
 func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
 	var said dockerInfo
-	if err := h.ask(ctx, "/info", &said); err != nil {
+	if err := h.dockerGet(ctx, "/info", &said); err != nil {
 		return []Proof{{What: "the daemon answers", Detail: err.Error()}}
 	}
 	v := engine.ParseVersion(said.ServerVersion)
 	proofs := append([]Proof{{What: "the daemon answers", OK: true, Detail: "Docker " + v.String()}},
-		registered(s, said.Runtimes[s.Name].Path, said.DefaultRuntime)...)
+		proveRegistered(s, said.Runtimes[s.Name].Path, said.DefaultRuntime)...)
 	if s.CDI && v.AtLeast(25, 0) {
 		proofs = append(proofs, Proof{What: "CDI is on", OK: len(said.CDISpecDirs) > 0, Detail: strings.Join(said.CDISpecDirs, ", ")})
 	}
@@ -137,15 +137,16 @@ func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
 				ids = append(ids, d.ID)
 			}
 		}
-		proofs = append(proofs, Proof{What: "it lists the GPUs", OK: len(ids) > 0, Detail: counted(ids)})
+		proofs = append(proofs, Proof{What: "it lists the GPUs", OK: len(ids) > 0, Detail: describeNames(ids)})
 	}
-	return append(proofs, h.dockerDry(ctx, s, s.CDI && len(said.CDISpecDirs) > 0)...)
+	return append(proofs, h.tryDocker(ctx, s, s.CDI && len(said.CDISpecDirs) > 0)...)
 }
 
 // gpuKind begins the name of a GPU in a CDI spec.
 const gpuKind = "metax-tech.com/gpu="
 
-func counted(ids []string) string {
+// describeNames summarises the CDI names that the daemon lists.
+func describeNames(ids []string) string {
 	if len(ids) == 0 {
 		return "none of " + gpuKind + "…; write the spec: metax-ctk cdi generate"
 	}
@@ -153,9 +154,9 @@ func counted(ids []string) string {
 	return fmt.Sprintf("%d names, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
 }
 
-// dockerDry runs containers of an image that is empty; see witness. Image and
-// containers have a name that nothing else has.
-func (h Host) dockerDry(ctx context.Context, s engine.Setup, byCDI bool) []Proof {
+// tryDocker runs containers of an empty image; see tryContainer. Image and containers
+// have a unique name.
+func (h Host) tryDocker(ctx context.Context, s engine.Setup, byCDI bool) []Proof {
 	const what = "a container sees the GPUs"
 	client := h.Program("docker")
 	if h.Run == nil || client == "" || h.Self == "" {
@@ -174,16 +175,16 @@ func (h Host) dockerDry(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	if err != nil {
 		return []Proof{{What: what, Detail: err.Error()}}
 	}
-	// The client would go by a context of the user's, and to another daemon.
+	// Without --host the client would use the user's context, maybe another daemon.
 	here := func(args ...string) []string { return append([]string{"--host", "unix://" + daemon.Socket}, args...) }
 	name := filepath.Base(dir)
-	defer h.clean(ctx, client, here("image", "rm", "--force", name))
+	defer h.cleanUp(ctx, client, here("image", "rm", "--force", name))
 	if _, err := h.run(ctx, client, here("import", archive, name)...); err != nil {
 		return []Proof{{What: what, Detail: err.Error()}}
 	}
 	run := func(what string, args ...string) Proof {
-		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+inside+":ro"), args...)
-		return h.witness(ctx, what, client, append(line, name), here("rm", "--force", name))
+		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+programPath+":ro"), args...)
+		return h.tryContainer(ctx, what, client, append(line, name), here("rm", "--force", name))
 	}
 	var proofs []Proof
 	if byCDI {
@@ -196,5 +197,5 @@ func (h Host) dockerDry(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	return proofs
 }
 
-// endOfTar is how many zero bytes end a tar, and are a whole one.
+// endOfTar is the length of a tar's end, which alone is an empty tar.
 const endOfTar = 1024

@@ -10,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
 )
 
-// dockerFlags are the options on the command line of the dockerd that runs; none if
-// none does.
+// dockerFlags are the options on the command line of the running dockerd; none if it
+// does not run.
 func (h Host) dockerFlags() []string {
 	text, err := h.Root.ReadFile("/run/docker.pid")
 	if err != nil {
@@ -24,13 +24,13 @@ func (h Host) dockerFlags() []string {
 	line, err := h.Root.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	words := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 	if err != nil || path.Base(words[0]) != "dockerd" {
-		return nil // the file is of one that has ended
+		return nil // that dockerd has ended
 	}
 	return words[1:]
 }
 
-// option is the value of an option of a command line, "" if it is not there.
-func option(flags []string, name string) string {
+// flagValue is the value of an option of a command line; "" if it is missing.
+func flagValue(flags []string, name string) string {
 	for i, word := range flags {
 		if value, ok := strings.CutPrefix(word, name+"="); ok {
 			return value
@@ -42,12 +42,12 @@ func option(flags []string, name string) string {
 	return ""
 }
 
-// dockerStarts fails where dockerd would not start with changes, or would not see
-// them: what its command line says, the file may not say too.
-func (h Host) dockerStarts(e Engine, named bool, changes []engine.Change) error {
+// checkDockerFlags fails if dockerd would not start with the changes, or would not read
+// them: dockerd accepts a setting only on its command line or in the file, not in both.
+func (h Host) checkDockerFlags(e Engine, named bool, changes []engine.Change) error {
 	flags := h.dockerFlags()
-	if file := option(flags, "--config-file"); file != "" && file != e.Config && !named {
-		return fmt.Errorf("dockerd runs with --config-file %s and does not read %s: name it: --config %[1]s", file, e.Config)
+	if file := flagValue(flags, "--config-file"); file != "" && file != e.Config && !named {
+		return fmt.Errorf("dockerd runs with --config-file %s and does not read %s; configure that file: --config %[1]s", file, e.Config)
 	}
 	for _, c := range changes {
 		before, err := docker.Read(docker.Input{Text: c.Before})
@@ -66,8 +66,8 @@ func (h Host) dockerStarts(e Engine, named bool, changes []engine.Change) error 
 			{"cdi-spec-dirs", "--cdi-spec-dir", before.SpecDirs == nil && after.SpecDirs != nil},
 			{"features", "--feature", before.CDI == engine.Unset && after.CDI != engine.Unset},
 		} {
-			if value := option(flags, key.flag); key.added && value != "" {
-				return fmt.Errorf("dockerd runs with %s=%s, and would not start with %s in %s too: take the option out of its unit first", key.flag, value, key.name, h.Root.Join(e.Config))
+			if value := flagValue(flags, key.flag); key.added && value != "" {
+				return fmt.Errorf("dockerd runs with %s=%s, and would not start if %s were also in %s: remove the option from its unit first", key.flag, value, key.name, h.Root.Join(e.Config))
 			}
 		}
 	}

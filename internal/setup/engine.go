@@ -20,36 +20,37 @@ type Engine struct {
 	Name string
 	// Program is the path of its daemon, or of podman; "" if it was not found.
 	Program string
-	// Version is the zero Version where nobody could be asked.
+	// Version is the zero Version if it is unknown.
 	Version engine.Version
-	// Config is the path of its main configuration file, Files are all that the
-	// toolkit may change.
+	// Config is the path of its main configuration file, Files are all that the toolkit
+	// may change.
 	Config string
 	Files  []string
-	// Doubt says what is not known of it, and what is therefore left undone.
-	Doubt string
-	// Aside says why it is skipped unless it is requested by name; "" if it is not.
-	Aside string
+	// Unknown is what is not known of the engine, and what is therefore not done.
+	Unknown string
+	// SkipReason is why the engine is skipped unless it is requested by name; "" if it
+	// is not skipped.
+	SkipReason string
 
-	byName bool   // see Ours
-	mark   string // a file by which it is known to be here, though its program was not found
+	runtimesByName bool   // see OurRuntimes
+	configPath     string // a file that shows that it is installed if its program was not found
 
-	// State is what the configuration says now.
+	// State returns what the configuration says now.
 	State func() (engine.State, error)
-	// Configure and Remove are what has to be changed; nothing is written.
+	// Configure and Remove return the needed changes; they write nothing.
 	Configure, Remove func(engine.Setup) ([]engine.Change, error)
-	// Activate is the command that makes the engine read those changes; "" if it
+	// Activate returns the command that makes the engine read those changes; "" if it
 	// reads them by itself.
 	Activate func([]backup.Change) string
-	// Verify looks at the engine as it runs.
+	// Verify checks the running engine.
 	Verify func(context.Context, engine.Setup) []Proof
 }
 
-// Ours are the names, sorted, under which our runtime is set up one beside the other
-// and taken out one by one: in an engine whose own file has them. Elsewhere all of
-// ours is one.
-func (e Engine) Ours(s engine.Setup) []string {
-	if !e.byName {
+// OurRuntimes are the names, sorted, of metax-runtime in an engine that can have it
+// under several names, each set up and removed separately: one whose own file is
+// edited. It is nil for other engines, where all settings of the toolkit are one unit.
+func (e Engine) OurRuntimes(s engine.Setup) []string {
+	if !e.runtimesByName {
 		return nil
 	}
 	state, err := e.State()
@@ -65,9 +66,9 @@ func (e Engine) Ours(s engine.Setup) []string {
 	return names
 }
 
-// edited gives an engine what its editor does with the files as they are whenever it
-// is asked, each in its place on this machine.
-func edited[In any](h Host, e *Engine, input func() (In, error), read func(In) (engine.State, error), configure, remove func(In, engine.Setup) ([]engine.Change, error)) {
+// useEditor sets the functions of an engine to those of its editor. Each call reads the
+// files anew, and changes get their paths on this machine.
+func useEditor[In any](h Host, e *Engine, input func() (In, error), read func(In) (engine.State, error), configure, remove func(In, engine.Setup) ([]engine.Change, error)) {
 	e.State = func() (engine.State, error) {
 		in, err := input()
 		if err != nil {
@@ -81,22 +82,22 @@ func edited[In any](h Host, e *Engine, input func() (In, error), read func(In) (
 			if err != nil {
 				return nil, err
 			}
-			return h.placed(edit(in, s))
+			return h.onThisMachine(edit(in, s))
 		}
 	}
 	e.Configure, e.Remove = by(configure), by(remove)
 }
 
-// Proof is one thing that was looked at on a running engine.
+// Proof is the result of one check of a running engine.
 type Proof struct {
 	What string `json:"what"`
 	OK   bool   `json:"ok"`
-	// Unknown tells that it could not be looked at, which is no failure.
+	// Unknown is whether the check could not be made, which is not a failure.
 	Unknown bool   `json:"unknown,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 }
 
-// String is one line about it.
+// String is the result in one line.
 func (p Proof) String() string {
 	word := "ok"
 	switch {
@@ -114,8 +115,8 @@ func (p Proof) String() string {
 // ErrUnknown reports a name that no engine has.
 var ErrUnknown = errors.New("unknown engine")
 
-// Names are the engines that can be set up: containerd also where a distribution of
-// Kubernetes brings its own.
+// Names are the engines that can be set up, including the containerd of each
+// distribution of Kubernetes.
 func Names() []string {
 	names := []string{"docker"}
 	for _, p := range containerd.Places() {
@@ -124,15 +125,15 @@ func Names() []string {
 	return append(names, "crio", "podman")
 }
 
-// Options are what a command line says about the one engine that it names.
+// Options are the options of a command line for the one engine that it names.
 type Options struct {
-	// Config is another main configuration file; "" is the usual one.
+	// Config is another main configuration file; "" is the default.
 	Config string
-	// Version stands in for what the engine says of itself.
+	// Version replaces the version that the engine reports.
 	Version engine.Version
 }
 
-// Named returns the engine of a name, whether it is there or not.
+// Named returns the engine of a name, installed or not.
 func (h Host) Named(ctx context.Context, name string, o Options) (Engine, error) {
 	switch name {
 	case "docker":
@@ -150,7 +151,7 @@ func (h Host) Named(ctx context.Context, name string, o Options) (Engine, error)
 	return Engine{}, fmt.Errorf("%w %q: %s, or auto", ErrUnknown, name, strings.Join(Names(), ", "))
 }
 
-// Found returns the engines that are there, also those that are skipped.
+// Found returns the installed engines, also those that are skipped.
 func (h Host) Found(ctx context.Context) ([]Engine, error) {
 	var found []Engine
 	for _, name := range Names() {
@@ -158,7 +159,7 @@ func (h Host) Found(ctx context.Context) ([]Engine, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Program != "" || h.Root.Exists(e.mark) {
+		if e.Program != "" || h.Root.Exists(e.configPath) {
 			found = append(found, e)
 		}
 	}

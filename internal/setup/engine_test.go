@@ -77,7 +77,7 @@ func TestFound(t *testing.T) {
 			var got []string
 			for _, e := range found {
 				word := e.Name
-				if e.Aside != "" {
+				if e.SkipReason != "" {
 					word += "*"
 				}
 				got = append(got, word)
@@ -96,8 +96,8 @@ func TestAside(t *testing.T) {
 		"/etc/containerd/config.toml": "disabled_plugins = [\"cri\"]\n",
 	})
 	e, err := h.Named(t.Context(), "containerd", Options{})
-	if err != nil || !strings.Contains(e.Aside, "switched off") {
-		t.Errorf("aside is %q, %v", e.Aside, err)
+	if err != nil || !strings.Contains(e.SkipReason, "switched off") {
+		t.Errorf("aside is %q, %v", e.SkipReason, err)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestUnit(t *testing.T) {
 		"/usr/lib/systemd/system/k3s.service":    "k3s",
 		"/etc/systemd/system/k3s-agent2.service": "k3s",
 	} {
-		if got := newHost(t, map[string]string{file: ""}).unit(units); got != want {
+		if got := newHost(t, map[string]string{file: ""}).installedUnit(units); got != want {
 			t.Errorf("with %s the unit is %q, want %q", file, got, want)
 		}
 	}
@@ -255,7 +255,7 @@ func TestStartedSince(t *testing.T) {
 }
 
 // A container's exit code is the verdict: what it prints may be lost.
-func TestWitness(t *testing.T) {
+func TestTryContainer(t *testing.T) {
 	for _, tc := range []struct {
 		line, said, want string
 	}{
@@ -271,7 +271,7 @@ func TestWitness(t *testing.T) {
 			line = args
 			return []byte(tc.said), exec.Command("sh", "-c", tc.line).Run()
 		}
-		if got := h.witness(t.Context(), "w", "engine", []string{"run"}).String(); got != tc.want {
+		if got := h.tryContainer(t.Context(), "w", "engine", []string{"run"}).String(); got != tc.want {
 			t.Errorf("%s, %q: %q, want %q", tc.line, tc.said, got, tc.want)
 		}
 		if got, want := strings.Join(line, " "), "run /metax-ctk runtime witness --check /dev/dri/card0 /dev/mxcd"; got != want {

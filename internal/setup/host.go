@@ -15,30 +15,30 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Host is where engines are looked for.
+// Host is the host whose engines are set up.
 type Host struct {
 	Root *hostfs.Root
-	// Run runs a program and returns what it prints. Nil means that none may be run:
-	// those below another root are another system's.
+	// Run runs a program and returns its output; nil if none may run, because the
+	// programs below another root belong to another system.
 	Run func(ctx context.Context, path string, args ...string) ([]byte, error)
 	// Getenv is the environment, for DOCKER_HOST.
 	Getenv func(string) string
-	// Self is the path of metax-ctk, which verification runs in containers, and Nodes
-	// are the device nodes that one with all GPUs has.
+	// Self is the path of metax-ctk, which verification runs in containers. Nodes are
+	// the device nodes that a container with all GPUs has.
 	Self  string
 	Nodes []string
-	// Original is what a file was before the toolkit changed it for the first time.
+	// Original returns the content of a file before the toolkit first changed it.
 	Original func(path string, have []byte) (before []byte, known bool, err error)
 }
 
-// programDirs are the directories in which daemons are looked for, best first. The
-// PATH of whoever asks need not be the daemon's.
+// programDirs are the directories in which daemons are searched, best first. The
+// caller's PATH may differ from the daemon's.
 var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/opt/bin"}
 
-// patience bounds how long a program or a daemon may take to tell its version.
-const patience = 5 * time.Second
+// askTimeout is how long a program or a daemon may take to report its version.
+const askTimeout = 5 * time.Second
 
-// Program is the path of the first of the programs that is there; "" if none is.
+// Program is the path of the first of the programs that exists; "" if none does.
 func (h Host) Program(names ...string) string {
 	for _, name := range names {
 		for _, dir := range programDirs {
@@ -55,7 +55,7 @@ func (h Host) isFile(p string) bool {
 	return err == nil && info.Mode.IsRegular()
 }
 
-// Read returns the contents of a file, nil if there is none.
+// Read returns the contents of a file, nil if it does not exist.
 func (h Host) Read(p string) ([]byte, error) {
 	text, err := h.Root.ReadFile(p)
 	switch {
@@ -64,13 +64,13 @@ func (h Host) Read(p string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read configuration: %w", err)
 	case text == nil:
-		return []byte{}, nil // an empty file is one
+		return []byte{}, nil // nil would mean that the file does not exist
 	}
 	return text, nil
 }
 
-// State is what the configuration of docker, podman or crio says for a version of it,
-// and the path of its main file. Nobody is asked.
+// State returns what the configuration of docker, podman or crio says for a version of
+// it, and the path of its main file. It reads files only.
 func (h Host) State(name string, v engine.Version) (file string, s engine.State, err error) {
 	switch name {
 	case "docker":
@@ -93,12 +93,12 @@ func (h Host) State(name string, v engine.Version) (file string, s engine.State,
 	return crio.Main, s, err
 }
 
-// said is what a program prints; nil if it may not be run, or fails.
-func (h Host) said(ctx context.Context, program string, args ...string) []byte {
+// output is the output of a program; nil if it may not run, or fails.
+func (h Host) output(ctx context.Context, program string, args ...string) []byte {
 	if h.Run == nil || program == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	out, err := h.Run(ctx, program, args...)
 	if err != nil {
@@ -107,13 +107,13 @@ func (h Host) said(ctx context.Context, program string, args ...string) []byte {
 	return out
 }
 
-// version asks a program for its version, which is the daemon's as well unless that
-// has not been started again since an update.
+// version is the version that a program prints. The daemon may be older if it has not
+// been restarted since an update.
 func (h Host) version(ctx context.Context, program string) engine.Version {
-	return engine.ParseVersion(string(h.said(ctx, program, "--version")))
+	return engine.ParseVersion(string(h.output(ctx, program, "--version")))
 }
 
-// original is what is known of a file before the first change.
+// original is the content of a file before the first change, if known.
 func (h Host) original(p string, have []byte) ([]byte, bool, error) {
 	if h.Original == nil {
 		return nil, false, nil
@@ -125,15 +125,15 @@ func (h Host) original(p string, have []byte) ([]byte, bool, error) {
 	return h.Original(at, have)
 }
 
-// placed gives changes of the host's files the paths that they have on this machine.
-func (h Host) placed(changes []engine.Change, err error) ([]engine.Change, error) {
+// onThisMachine sets the paths of changes to those on this machine.
+func (h Host) onThisMachine(changes []engine.Change, err error) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
 	for i, c := range changes {
 		at, err := h.At(c.Path)
 		if err == nil && c.After == nil {
-			err = h.fixed(c.Path, at)
+			err = h.checkRemoval(c.Path, at)
 		}
 		if err != nil {
 			return nil, err

@@ -9,15 +9,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 )
 
-// At is the path on this machine of a host's file, which need not be there. Below
-// another root links lead where they do on that host, never to a file of this one;
-// the one in the place of the file itself only within its top directory, such as
-// /etc. On this machine all that is the business of whoever writes.
+// At is the path on this machine of a host's file, which need not exist. Below another
+// root, links lead where they do on that host, never to a file of this machine; a link
+// in place of the file itself may only lead within its top directory, such as /etc. On
+// this machine the writer follows links.
 func (h Host) At(p string) (string, error) {
 	if h.Root.Real() {
 		return p, nil
 	}
-	dir, err := h.resolved(path.Dir(p))
+	dir, err := h.resolveDir(path.Dir(p))
 	if err != nil {
 		return "", err
 	}
@@ -29,14 +29,14 @@ func (h Host) At(p string) (string, error) {
 	if err != nil {
 		return "", &backup.LinkError{Path: h.Root.Join(p), Problem: "leads nowhere on that host"}
 	}
-	if top(target) != top(place) {
-		return "", &backup.LinkError{Path: h.Root.Join(p), Problem: fmt.Sprintf("leads out of /%s, to %s", top(place), target)}
+	if firstName(target) != firstName(place) {
+		return "", &backup.LinkError{Path: h.Root.Join(p), Problem: fmt.Sprintf("leads out of /%s, to %s", firstName(place), target)}
 	}
 	return h.Root.Join(target), nil
 }
 
-// resolved is a directory of the host without links, which need not be there.
-func (h Host) resolved(dir string) (string, error) {
+// resolveDir is a directory of the host with links followed; it need not exist.
+func (h Host) resolveDir(dir string) (string, error) {
 	if h.Root.Exists(dir) {
 		found, err := h.Root.Resolve(dir)
 		if err != nil {
@@ -47,19 +47,18 @@ func (h Host) resolved(dir string) (string, error) {
 	if e, err := h.Root.Lstat(dir); err == nil && e.Mode&fs.ModeSymlink != 0 {
 		return "", &backup.LinkError{Path: h.Root.Join(dir), Problem: "leads nowhere on that host"}
 	}
-	above, err := h.resolved(path.Dir(dir))
+	above, err := h.resolveDir(path.Dir(dir))
 	return path.Join(above, path.Base(dir)), err
 }
 
-// top is the first name in an absolute path.
-func top(p string) string {
+// firstName is the first name in an absolute path.
+func firstName(p string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(p, "/"), "/")
 	return name
 }
 
-// fixed reports whether a change is of a file that a link leads to, and would take the
-// file away from under the link.
-func (h Host) fixed(p, at string) error {
+// checkRemoval fails if a change would remove a file that a link leads to.
+func (h Host) checkRemoval(p, at string) error {
 	if e, err := h.Root.Lstat(p); err == nil && e.Mode&fs.ModeSymlink != 0 && !h.Root.Real() {
 		return &backup.LinkError{Path: h.Root.Join(p), Problem: "would lead nowhere if " + at + " were removed"}
 	}

@@ -69,7 +69,7 @@ func TestPlaced(t *testing.T) {
 		t.Errorf("%v, %v", changes, err)
 	}
 	gone := []engine.Change{{Path: "/etc/docker/daemon.json", Before: []byte("{}")}}
-	if _, err := h.placed(gone, nil); err == nil {
+	if _, err := h.onThisMachine(gone, nil); err == nil {
 		t.Error("want an error, as a link would lead nowhere")
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 func (h Host) podman(ctx context.Context, o Options) Engine {
 	e := Engine{Name: "podman", Program: h.Program("podman"), Config: cmp.Or(o.Config, podman.Main), Version: o.Version, Files: []string{podman.DropIn}}
-	e.mark = e.Config
+	e.configPath = e.Config
 	if !e.Version.Known() {
 		e.Version = h.version(ctx, e.Program)
 	}
@@ -23,7 +23,7 @@ func (h Host) podman(ctx context.Context, o Options) Engine {
 		e.Files = append(e.Files, path.Join(podman.HookDir, stage.Name()))
 	}
 	input := func() (podman.Input, error) { return h.podmanInput(e.Config, e.Version) }
-	edited(h, &e, input, podman.Read, podman.Configure, podman.Remove)
+	useEditor(h, &e, input, podman.Read, podman.Configure, podman.Remove)
 	e.Activate = func([]backup.Change) string { return "" } // it reads its files at each start
 	e.Verify = func(ctx context.Context, s engine.Setup) []Proof { return h.verifyPodman(ctx, e, s) }
 	return e
@@ -31,32 +31,32 @@ func (h Host) podman(ctx context.Context, o Options) Engine {
 
 func (h Host) podmanInput(config string, v engine.Version) (in podman.Input, err error) {
 	in.Version, in.CRIO = v, h.Program("crio") != ""
-	if in.Vendor, err = h.file(podman.Vendor); err != nil {
+	if in.Vendor, err = h.readFile(podman.Vendor); err != nil {
 		return in, err
 	}
-	if in.Main, err = h.file(config); err != nil {
+	if in.Main, err = h.readFile(config); err != nil {
 		return in, err
 	}
-	if in.DropIns, err = h.files(podman.DropInDir, false); err != nil {
+	if in.DropIns, err = h.readDir(podman.DropInDir, false); err != nil {
 		return in, err
 	}
-	in.Hooks, err = h.files(podman.HookDir, false)
+	in.Hooks, err = h.readDir(podman.HookDir, false)
 	return in, err
 }
 
-// verifyPodman starts containers in a root directory of our own, in the ways that
+// verifyPodman starts containers in a root directory of our own, in each way that
 // Podman has.
 func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proof {
 	state, err := e.State()
 	if err != nil {
 		return []Proof{{What: "the configuration can be read", Detail: err.Error()}}
 	}
-	proofs := registered(s, state.Runtimes[s.Name], state.Default)
+	proofs := proveRegistered(s, state.Runtimes[s.Name], state.Default)
 	const what = "a container sees the GPUs"
 	if h.Run == nil || e.Program == "" || h.Self == "" {
 		return append(proofs, Proof{What: what, Unknown: true, Detail: "there is no podman here"})
 	}
-	dir, remove, err := h.bare()
+	dir, remove, err := h.makeRootfs()
 	if err != nil {
 		return append(proofs, Proof{What: what, Detail: err.Error()})
 	}
@@ -64,7 +64,7 @@ func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proo
 	name := filepath.Base(dir)
 	run := func(what string, before, options []string) Proof {
 		line := append(append(append([]string{}, before...), "run", "--rm", "--name", name, "--network", "none"), options...)
-		return h.witness(ctx, what, e.Program, append(line, "--rootfs", dir),
+		return h.tryContainer(ctx, what, e.Program, append(line, "--rootfs", dir),
 			[]string{"rm", "--force", "--ignore", "--time", "0", name})
 	}
 	proofs = append(proofs, run(what+" by CDI", nil, []string{"--device", gpuKind + "all"}))

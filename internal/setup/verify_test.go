@@ -21,7 +21,7 @@ func TestVerifyLeavesNothing(t *testing.T) {
 		undone []string // commands, with NAME
 	}{
 		"docker": {
-			func(h Host, ctx context.Context) []Proof { return h.dockerDry(ctx, s, true) },
+			func(h Host, ctx context.Context) []Proof { return h.tryDocker(ctx, s, true) },
 			[]string{"--host unix://SOCKET rm --force NAME", "--host unix://SOCKET image rm --force NAME"},
 		},
 		"podman": {
