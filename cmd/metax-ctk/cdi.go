@@ -9,8 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-
-	specs "tags.cncf.io/container-device-interface/specs-go"
+	"github.com/metax-ctk/container-toolkit/internal/refresh"
 )
 
 func (t toolkit) cdiCommand() *cli.Command {
@@ -107,48 +106,29 @@ func specDirFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "spec-dir", Usage: "look in `DIR`, as the engine does, below the root; repeatable, the last one wins (default: /etc/cdi, /var/run/cdi)"}
 }
 
-// cdiOptions returns the node's host and the options that shape its spec.
-func (t toolkit) cdiOptions(c *cli.Context) (*hostfs.Root, cdi.Options, error) {
+// specs returns what makes the node's specs, and the options that shape them.
+func (t toolkit) specs(c *cli.Context) (refresh.Maker, cdi.Options, error) {
 	names, err := cdi.ParseNames(c.StringSlice("device-name-strategy")...)
 	if err != nil {
-		return nil, cdi.Options{}, usageError(err)
+		return refresh.Maker{}, cdi.Options{}, usageError(err)
 	}
-	host, err := hostfs.New(t.where(c).Root)
+	at := t.where(c)
+	host, err := hostfs.New(at.Root)
 	if err != nil {
-		return nil, cdi.Options{}, err
+		return refresh.Maker{}, cdi.Options{}, err
 	}
-	return host, cdi.Options{
+	node := sync.OnceValues(func() (gpu.Node, error) { return t.node(c) })
+	return refresh.Maker{Where: at, Host: host, Node: node, Hook: c.String("hook"), Warn: t.warn}, cdi.Options{
 		Vendor: c.String("vendor"), Class: c.String("class"), Names: names,
 		NoGroups: c.Bool("no-groups"), EngineRoot: cmp.Or(c.String("engine-root"), host.Dir()),
 	}, nil
 }
 
-// wants makes the specs that the node would get. It is looked at once, when that
-// is needed: the host's software is none of a node's.
-type wants struct {
-	toolkit
-	c    *cli.Context
-	host *hostfs.Root
-	node func() (gpu.Node, error)
-}
-
-func (t toolkit) wants(c *cli.Context, host *hostfs.Root) wants {
-	return wants{t, c, host, sync.OnceValues(func() (gpu.Node, error) { return t.node(c) })}
-}
-
-// spec is the one of the class of the options.
-func (w wants) spec(opt cdi.Options) (*specs.Spec, error) {
-	if opt.Class == cdi.SoftwareClass {
-		return w.wantedSoftware(w.c, w.host, opt)
+func hookFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "hook", EnvVars: []string{"METAX_CTK_HOOK"},
+		Usage: "`PATH` at which the engine finds metax-hook (default: beside metax-ctk)",
 	}
-	node, err := w.node()
-	if err != nil {
-		return nil, err
-	}
-	if opt.Class == cdi.SliceClass {
-		return cdi.GenerateSlices(node, opt)
-	}
-	return cdi.Generate(node, opt)
 }
 
 func (t toolkit) cdiList(c *cli.Context) error {

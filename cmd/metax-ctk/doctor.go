@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
@@ -150,7 +151,9 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 		if look.Trimmed && opt.Class == cdi.SoftwareClass {
 			return nil, cdi.ErrNoHook // a snapshot has no programs
 		}
-		return wants{quiet, c, host, func() (gpu.Node, error) { return node, nil }}.spec(opt)
+		return refresh.Maker{
+			Where: at, Host: host, Node: func() (gpu.Node, error) { return node, nil }, Warn: func(...string) {},
+		}.Spec(opt)
 	}
 	if look.Trimmed {
 		look.Settings, look.Ask = nil, at.Run

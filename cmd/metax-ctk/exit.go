@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/refresh"
 )
 
 // The exit codes of the design; scripts and units rely on them.
@@ -56,16 +57,17 @@ func exitCode(err error) int {
 	var own exitError
 	var argument *alloc.ArgumentError
 	var large *alloc.TooLargeError
+	var request *refresh.ArgumentError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &own):
 		return own.code
-	case errors.As(err, &argument), errors.Is(err, node.ErrUnknown):
+	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, node.ErrUnknown):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, maca.ErrNone):
+	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, refresh.ErrNoDriver), errors.Is(err, maca.ErrNone):
 		return exitNoGPU
 	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large), errors.Is(err, lease.ErrBusy):
 		return exitUnmet

@@ -187,7 +187,7 @@ func (t toolkit) configuring(c *cli.Context) (configuring, error) {
 	if r.setup.Runtime, err = r.programPath("runtime-path", "metax-runtime"); err != nil {
 		return configuring{}, err
 	}
-	r.setup.Hook, err = r.programPath("hook", hookName)
+	r.setup.Hook, err = r.programPath("hook", "metax-hook")
 	return r, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
@@ -163,4 +165,11 @@ func named(node gpu.Node, names []string) ([]request.SliceRef, error) {
 		return nil, usageError(err)
 	}
 	return selection.Slices, nil
+}
+
+// askRefresh has the specs of the changed host written anew.
+func (t toolkit) askRefresh(c *cli.Context) {
+	if host, err := hostfs.New(t.where(c).Root); err == nil {
+		refresh.Request(host)
+	}
 }

@@ -6,6 +6,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Host is the WHERE for this machine, or for the tree below the root.
@@ -135,17 +137,17 @@ func readRecord(root *hostfs.Root) (*gpu.Node, error) {
 	return &node, nil
 }
 
-// Record writes the node to its host's RecordPath.
-func (w Where) Record(node []byte) error {
-	root, err := hostfs.New(w.Root)
+// Record writes the node of a host to its RecordPath.
+func Record(host *hostfs.Root, n gpu.Node) error {
+	text, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
 		return err
 	}
-	path, err := root.Place(RecordPath)
+	path, err := host.Place(RecordPath)
 	if err != nil {
 		return err
 	}
-	_, err = atomicfile.Write(path, node, atomicfile.Options{Perm: 0o644})
+	_, err = atomicfile.Write(path, terminal.JSON(append(text, '\n')), atomicfile.Options{Perm: 0o644})
 	return err
 }
 

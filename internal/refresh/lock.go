@@ -1,4 +1,4 @@
-package main
+package refresh
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
@@ -16,17 +15,18 @@ import (
 )
 
 const (
-	// specLock is held by whoever looks at the host to write its specs.
+	// specLock is locked by the process that looks at the host to write its specs.
 	specLock = "/run/metax-container-toolkit/cdi.lock"
-	// stamp asks the refresh unit to make the specs anew, as long as it is there.
-	// Its udev rule makes the file, too.
+	// stamp makes the refresh unit write the specs anew, as long as it is there. The
+	// unit's udev rule also makes the file.
 	stamp = "/run/metax-container-toolkit/refresh"
 )
 
-// lockSpecs lets one process at a time look at a host and write its specs. A file
-// would be whole without it, but who looked first could write last, and leave the
-// host as it was before. Closing the file, or the end of the process, gives the lock
-// back. Who may not have it writes elsewhere, or is told so when it writes: nil.
+// lockSpecs lets one process at a time look at a host and write its specs. Without the
+// lock each file would be whole, but the process that looked first could write last, and
+// write what was true before. Closing the file, or the end of the process, releases the
+// lock. It returns nil to a process that may not write the lock: that one writes
+// elsewhere, or gets an error when it writes.
 func lockSpecs(ctx context.Context, host *hostfs.Root) (*os.File, error) {
 	path, err := host.Place(specLock)
 	if err == nil {
@@ -68,14 +68,10 @@ func unwritable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS)
 }
 
-// askRefresh tells the refresh unit, if there is one, that the specs of the host are
-// not true any more. No unit, or a host that cannot be written, is no failure:
-// whoever changed the host is told what to do next in any case.
-func (t toolkit) askRefresh(c *cli.Context) {
-	host, err := hostfs.New(t.where(c).Root)
-	if err != nil {
-		return
-	}
+// Request starts the refresh unit, if there is one, because the specs of the host are out
+// of date. It does not matter if it fails: the command that changed the host prints what
+// to run next.
+func Request(host *hostfs.Root) {
 	if path, err := host.Place(stamp); err == nil {
 		_, _ = atomicfile.Write(path, nil, atomicfile.Options{Perm: 0o644})
 	}

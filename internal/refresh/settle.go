@@ -1,4 +1,4 @@
-package main
+package refresh
 
 import (
 	"context"
@@ -15,11 +15,10 @@ const lookEvery = 500 * time.Millisecond
 // errMoved reports a node that changed while its specs were made.
 var errMoved = errors.New("the node changes all the time")
 
-// noDriver is the error of a node with GPUs and without their driver. To a unit that
-// is as good as no GPU.
-func noDriver(why string) error {
-	return exitError{errors.New("no MetaX driver here: " + why), exitNoGPU}
-}
+// ErrNoDriver reports a node with GPUs and without their driver.
+var ErrNoDriver = errors.New("no MetaX driver here")
+
+func noDriver(why string) error { return fmt.Errorf("%w: %s", ErrNoDriver, why) }
 
 // glance is what one quick look at a node shows.
 type glance struct {
@@ -49,8 +48,8 @@ type settling struct {
 }
 
 // settle looks at the node until two looks agree and nothing is missing, and
-// returns what they agree on. What the node had before and has no more is believed
-// only if no look found it, from the first to the last possible: a boot that is
+// returns what they agree on. What the node had before and no longer has counts as
+// gone only if no look found it, from the first to the last possible: a boot that is
 // half done makes no spec smaller. It fails if the node lacks something at the end,
 // and at once if there is nothing to wait for.
 func (s *settling) settle(ctx context.Context, end time.Time) (glance, error) {
@@ -109,8 +108,8 @@ func (s *settling) decide(g glance, agreed bool, gone []string) (glance, error) 
 	return g, nil
 }
 
-// sleep waits, unless the context ends first.
-func sleep(ctx context.Context, d time.Duration) error {
+// pause waits, unless the context ends first.
+func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -141,7 +140,7 @@ func (s *settling) settled(ctx context.Context, once func(still func() error) er
 		})
 		g, lookErr := s.look()
 		moved := errors.Is(err, errMoved) || lookErr == nil && g.print != at.print
-		// Whoever changes the node after that asks for another run.
+		// A change after that starts another run.
 		if !moved || !s.now().Before(end) {
 			return err
 		}

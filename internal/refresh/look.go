@@ -1,4 +1,4 @@
-package main
+package refresh
 
 import (
 	"encoding/json"
@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
@@ -23,17 +21,17 @@ import (
 // software is what MXMACA is called among the names of what a node has.
 const software = "MXMACA"
 
-// settling waits for the host that the command is about.
-func (t toolkit) settling(c *cli.Context, host *hostfs.Root, opt cdi.Options) *settling {
+// settling waits for the job's host.
+func (j Job) settling() *settling {
 	return &settling{
-		look:  looking(host),
-		limit: c.Duration("settle"), partial: opt.Partial, known: known(host, opt),
-		now: time.Now, pause: sleep,
+		look:  looking(j.Host),
+		limit: j.Settle, partial: j.Options.Partial, known: known(j.Host, j.Options.Vendor),
+		now: time.Now, pause: pause,
 	}
 }
 
-// looking returns a look at what the kernel shows and at what is installed. It asks
-// no vendor's program: it is done often, and while a driver comes up.
+// looking returns a look at what the kernel shows and at what is installed. It runs
+// no vendor's program, because it is done often, and while a driver comes up.
 func looking(host *hostfs.Root) func() (glance, error) {
 	// The file that is looked for may be large; once is enough.
 	module := sync.OnceValue(func() sysfs.Module { return sysfs.ReadModule(host, nil) })
@@ -100,10 +98,10 @@ func lacking(kernel sysfs.Report) string {
 	return ""
 }
 
-// known are the GPUs, and MXMACA, that the specs at hand and the record tell of.
+// known are the GPUs, and MXMACA, that the specs at hand and the record name.
 // The record is written with the specs, but the last boot's are gone with it, unless
 // they are in /etc/cdi.
-func known(host *hostfs.Root, opt cdi.Options) []string {
+func known(host *hostfs.Root, vendor string) []string {
 	var names []string
 	if text, err := host.ReadFile(node.RecordPath); err == nil {
 		if node, err := gpu.DecodeNode(text); err == nil {
@@ -113,7 +111,7 @@ func known(host *hostfs.Root, opt cdi.Options) []string {
 		}
 	}
 	for _, class := range []string{cdi.DefaultClass, cdi.SoftwareClass} {
-		kind := cdi.Kind(opt.Vendor, class)
+		kind := cdi.Kind(vendor, class)
 		for _, d := range cdi.List(host, cdi.Dirs(), kind).Devices {
 			name := strings.TrimPrefix(d.Name, kind+"=")
 			if _, err := gpu.ParseBDF(name); err == nil {

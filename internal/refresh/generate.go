@@ -1,0 +1,158 @@
+package refresh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/node"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+)
+
+// control is the device node that every container with a GPU needs.
+const control = "/dev/mxcd"
+
+// Generation is what became of the spec that was requested, or the GPUs', and of the
+// others that the node calls for.
+type Generation struct {
+	Written
+	Others []Written `json:"others,omitempty"`
+	// Text is the spec that was not written because its output is standard output.
+	Text []byte `json:"-"`
+}
+
+// Job is one run of cdi generate.
+type Job struct {
+	Maker
+	Options cdi.Options
+	Format  cdi.Format
+	// All requests the specs of all classes and not only that of Options.
+	All bool
+	// Output is a file, Stdout, or empty for the place where engines look.
+	Output string
+	// Settle is how long to wait for a node that is still coming up, or changing.
+	Settle time.Duration
+}
+
+// Stdout is the Output that means standard output.
+const Stdout = "-"
+
+// Run makes the specs and writes them.
+func (j Job) Run(ctx context.Context) (done Generation, err error) {
+	once := func(still func() error) (err error) {
+		done, err = j.once(ctx, still)
+		return err
+	}
+	if j.Settle > 0 {
+		return done, j.settling().settled(ctx, once)
+	}
+	return done, once(func() error { return nil })
+}
+
+// once makes the specs and writes them, if the node is still what it was when they
+// were begun.
+func (j Job) once(ctx context.Context, still func() error) (done Generation, err error) {
+	here := j.Where.IsHost()
+	if here && j.Output != Stdout {
+		lock, err := lockSpecs(ctx, j.Host)
+		if err != nil {
+			return done, err
+		}
+		if lock != nil {
+			defer lock.Close()
+		}
+	}
+	spec, from, err := j.requested()
+	if err != nil {
+		return done, err
+	}
+	if from != nil && uncontrolled(*from) && here && !j.Options.Partial {
+		return done, fmt.Errorf("%s is not there, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
+	}
+	if err := still(); err != nil {
+		return done, err
+	}
+	switch {
+	case j.Output == Stdout:
+		done.Text, err = cdi.Encode(spec, j.Format)
+		return done, err
+	case spec == nil:
+		done.Written, err = remove(j.Host, j.Options, j.Format)
+	default:
+		done.Written, err = write(j.Host, j.Output, spec, j.Options, j.Format)
+	}
+	if err != nil {
+		return done, err
+	}
+	if from != nil && here {
+		if err := node.Record(j.Host, *from); err != nil {
+			j.Warn(fmt.Sprintf("metax-docker will know PCIe and NUMA only: record the node: %v", err))
+		}
+	}
+	if j.All {
+		done.Others, err = j.others()
+	}
+	return done, err
+}
+
+// requested is the spec of the options, and the node if it was made from that; nil
+// where all GPUs are divided, and only specs of their parts are to be written.
+func (j Job) requested() (*specs.Spec, *gpu.Node, error) {
+	spec, err := j.Spec(j.Options)
+	var incomplete *cdi.IncompleteError
+	switch {
+	case j.All && errors.Is(err, cdi.ErrDivided):
+	case errors.As(err, &incomplete):
+		return nil, nil, fmt.Errorf("%w; nothing was written (--force writes the others)", err)
+	case errors.Is(err, cdi.ErrNoDevices):
+		return nil, nil, fmt.Errorf("%w; is the driver loaded? (metax-ctk device list)", err)
+	case err != nil:
+		return nil, nil, err
+	}
+	if j.Options.Class == cdi.SoftwareClass {
+		return spec, nil, nil
+	}
+	n, err := j.Node()
+	return spec, &n, err
+}
+
+// others writes the specs of what the node has besides whole GPUs, and removes
+// those of what it no longer has. What cannot be found out of the software is a
+// warning: the GPUs are there nevertheless.
+func (j Job) others() ([]Written, error) {
+	var all []Written
+	opt := j.Options
+	for _, class := range []string{cdi.SliceClass, cdi.SoftwareClass} {
+		opt.Class = class
+		spec, err := j.Spec(opt)
+		var done Written
+		switch {
+		case errors.Is(err, maca.ErrNone), errors.Is(err, cdi.ErrNoSlices):
+			if done, err = remove(j.Host, opt, j.Format); err != nil {
+				return all, err
+			} else if !done.Removed {
+				continue
+			}
+		case err != nil:
+			j.Warn(fmt.Sprintf("no spec of kind %s: %v", cdi.Kind(opt.Vendor, class), err))
+			continue
+		default:
+			if done, err = write(j.Host, "", spec, opt, j.Format); err != nil {
+				return all, err
+			}
+		}
+		all = append(all, done)
+	}
+	return all, nil
+}
+
+// uncontrolled reports whether a node lacks what every container needs.
+func uncontrolled(node gpu.Node) bool {
+	return node.Shared == nil || !slices.Contains(node.Shared.Nodes, control)
+}

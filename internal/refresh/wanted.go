@@ -1,0 +1,112 @@
+package refresh
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/node"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+)
+
+// hookName is the program that the hooks of our specs run.
+const hookName = "metax-hook"
+
+// ArgumentError reports a request that is wrong on every host.
+type ArgumentError struct{ text string }
+
+func (e *ArgumentError) Error() string { return e.text }
+
+// Maker makes the specs that a node should have.
+type Maker struct {
+	// Where is the node, and Host its root.
+	Where node.Where
+	Host  *hostfs.Root
+	// Node returns the node. It is called only for a spec that needs the node: that of
+	// the host's MXMACA does not.
+	Node func() (gpu.Node, error)
+	// Hook is the path at which the engine finds metax-hook; empty is the one beside
+	// this program.
+	Hook string
+	Warn func(lines ...string)
+}
+
+// Spec is the one of the class of the options.
+func (m Maker) Spec(opt cdi.Options) (*specs.Spec, error) {
+	if opt.Class == cdi.SoftwareClass {
+		return m.software(opt)
+	}
+	node, err := m.Node()
+	if err != nil {
+		return nil, err
+	}
+	if opt.Class == cdi.SliceClass {
+		return cdi.GenerateSlices(node, opt)
+	}
+	return cdi.Generate(node, opt)
+}
+
+// software makes the spec of the host's MXMACA, with a device for each version.
+func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
+	if !m.Where.IsHost() {
+		return nil, &ArgumentError{fmt.Sprintf("the files of node %q are not on this host, so it has no MXMACA to give", m.Where.Node)}
+	}
+	all, warnings, err := maca.All(m.Host)
+	m.Warn(warnings...)
+	if err != nil {
+		return nil, err
+	}
+	var list []cdi.Software
+	for _, found := range all {
+		m.Warn(found.Warnings...)
+		s := cdi.Software{
+			Path: maca.Path, Dir: found.Dir, Version: found.Version, Default: found.Default,
+			Driver: found.Driver, Libraries: found.Libraries, Programs: found.Programs,
+		}
+		for _, l := range found.Links {
+			s.Links = append(s.Links, cdi.Link(l))
+		}
+		list = append(list, s)
+	}
+	for _, s := range cdi.Nameless(list) {
+		m.Warn(fmt.Sprintf("MXMACA in %s is left out: its version %q does not tell it from the others", s.Dir, s.Version))
+	}
+	hook, err := hookPath(m.Hook)
+	if err != nil {
+		return nil, err
+	}
+	if m.Hook == "" && !m.Host.Real() && opt.EngineRoot == "/" && !m.Host.Exists(hook) {
+		hook = "" // the engine sees the host's files, and our metax-hook is not one of them
+	}
+	spec, err := cdi.GenerateSoftware(list, hook, opt)
+	if errors.Is(err, cdi.ErrNoHook) {
+		return nil, fmt.Errorf("%w: there is no %s beside metax-ctk that the engine would find; install it, or name it: --hook PATH", err, hookName)
+	}
+	return spec, err
+}
+
+// hookPath is the path for a spec: the one given, or else that of the program
+// beside this one; empty if there is none.
+func hookPath(given string) (string, error) {
+	if given != "" {
+		if !filepath.IsAbs(given) || filepath.Clean(given) != given {
+			return "", &ArgumentError{fmt.Sprintf("--hook %q is not an absolute path without detours", given)}
+		}
+		return given, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", hookName, err)
+	}
+	beside := filepath.Join(filepath.Dir(self), hookName)
+	if info, err := os.Stat(beside); err != nil || !info.Mode().IsRegular() {
+		return "", nil
+	}
+	return beside, nil
+}
