@@ -127,7 +127,7 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 		},
 		Commands: []*cli.Command{
 			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.psCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
-			t.macaCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(t.doctorText), t.configCommand(),
+			t.macaCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(), t.configCommand(),
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},
 	}

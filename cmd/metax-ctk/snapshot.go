@@ -1,22 +1,13 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/user"
-	"strings"
+	"os/exec"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/snapshot"
-	"github.com/metax-ctk/container-toolkit/internal/snapshot/capture"
-	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+	"github.com/metax-ctk/container-toolkit/internal/capture"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -36,7 +27,11 @@ Examples:
    ssh gpu-host metax-ctk snapshot | metax-ctk --node - device list`,
 		Flags: []cli.Flag{fileFlag()},
 		Action: func(c *cli.Context) error {
-			taken, _, err := t.takeSnapshot(c)
+			host, err := t.captured(c)
+			if err != nil {
+				return err
+			}
+			taken, err := host.Snapshot(c.Context)
 			if err != nil {
 				return err
 			}
@@ -49,74 +44,10 @@ func fileFlag() cli.Flag {
 	return &cli.StringFlag{Name: "output", Value: "-", Usage: "write to `FILE`, that only you can read, or - for standard output"}
 }
 
-// takeSnapshot takes the host's, and returns who knows the stand-ins in it. A host
-// without a GPU, or one whose node cannot be told, has one too.
-func (t toolkit) takeSnapshot(c *cli.Context) (snapshot.Snapshot, capture.Config, error) {
+// captured is the host of which snapshots are taken.
+func (t toolkit) captured(c *cli.Context) (capture.Host, error) {
 	at := t.where(c)
-	if !at.IsHost() {
-		return snapshot.Snapshot{}, capture.Config{}, needsHost("snapshot", at)
-	}
-	host, err := hostfs.New(at.Root)
-	if err != nil {
-		return snapshot.Snapshot{}, capture.Config{}, err
-	}
-	s := scrub.New()
-	s.Root(host.Dir())
-	from := capture.Config{Root: host, Scrub: s}
-	r := &recorder{root: host}
-	node, err := r.node(c.Context, at)
-	if errors.Is(err, context.Canceled) {
-		return snapshot.Snapshot{}, from, err
-	}
-	if err != nil {
-		t.warn(fmt.Sprintf("the node is not known: %v", err))
-	}
-	r.engines(c.Context)
-	learn(from.Scrub, node, host)
-	all := snapshot.Snapshot{}
-	all.Tree, all.Notes = capture.Take(from)
-	for _, a := range r.answers {
-		all.Answers = append(all.Answers, from.Answer(a))
-	}
-	all.Notes = append([]string{"taken by metax-ctk " + version() + byWhom()}, all.Notes...)
-	return all, from, nil
-}
-
-// byWhom says who looked, as far as that matters to what was seen.
-func byWhom() string {
-	if os.Geteuid() == 0 {
-		return ""
-	}
-	return ", not as root"
-}
-
-// learn tells the scrubber the names that cannot be told by their form, and has it
-// number GPUs in their order.
-func learn(s *scrub.Scrubber, node gpu.Node, host *hostfs.Root) {
-	if name, err := os.Hostname(); err == nil && host.Real() {
-		short, _, _ := strings.Cut(name, ".")
-		s.Learn(scrub.Host, name, short)
-	}
-	if who, err := user.Current(); err == nil {
-		s.Learn(scrub.User, who.Username)
-	}
-	s.Learn(scrub.User, os.Getenv("SUDO_USER"))
-	for _, g := range node.GPUs {
-		s.Learn(scrub.UUID, string(g.UUID))
-		s.Learn(scrub.Serial, g.Serial)
-		s.Word(scrub.UUID, string(g.UUID))
-		s.Word(scrub.Serial, g.Serial)
-		for _, part := range g.Slices {
-			s.Learn(scrub.UUID, part.UUID)
-			s.Learn(scrub.Alias, part.Alias)
-		}
-	}
-	if node.MACA != nil {
-		s.Learn(scrub.Version, node.MACA.Version)
-	}
-	if node.Driver != nil {
-		s.Learn(scrub.Version, node.Driver.Version)
-	}
+	return capture.Host{Where: at, Find: exec.LookPath, Ask: runChild, Version: version()}, needsHost("snapshot", at)
 }
 
 // kept is a snapshot that was written to a file, as -o prints it.
@@ -129,7 +60,10 @@ type kept struct {
 }
 
 // keep writes a snapshot where the command line says, and says what it is.
-func (t toolkit) keep(c *cli.Context, s snapshot.Snapshot) error {
+func (t toolkit) keep(c *cli.Context, s capture.Taken) error {
+	if s.Unknown != nil {
+		t.warn(fmt.Sprintf("the node is not known: %v", s.Unknown))
+	}
 	name := c.String("output")
 	switch {
 	case name == "":
@@ -152,34 +86,4 @@ func (t toolkit) keep(c *cli.Context, s snapshot.Snapshot) error {
 	head := fmt.Sprintf("%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
 	next := fmt.Sprintf("read it before you send it; it shows the node by: metax-ctk --node %s topology print\n", name)
 	return t.print(c, done, head+lines(done.Notes)+next)
-}
-
-// recorder keeps what programs answered.
-type recorder struct {
-	root    *hostfs.Root
-	answers []snapshot.Answer
-}
-
-func (r *recorder) record(argv []string, out []byte, err error) {
-	r.answers = append(r.answers, snapshot.Record(argv, out, err))
-}
-
-// node discovers the node and keeps what was asked for it, so that a replay can be
-// asked the same.
-func (r *recorder) node(ctx context.Context, at node.Where) (gpu.Node, error) {
-	if library := at.Library; library != nil {
-		at.Library = func(ctx context.Context, args ...string) ([]byte, error) {
-			out, err := library(ctx, args...)
-			r.record(append([]string{node.MXSML}, args[min(1, len(args)):]...), out, err)
-			return out, err
-		}
-	}
-	if run := at.Run; run != nil {
-		at.Run = func(ctx context.Context, path string, args ...string) ([]byte, error) {
-			out, err := run(ctx, path, args...)
-			r.record(append([]string{node.SMI}, args...), out, err)
-			return out, err
-		}
-	}
-	return at.Load(ctx)
 }

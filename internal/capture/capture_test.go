@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/capture"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
-	"github.com/metax-ctk/container-toolkit/internal/snapshot/capture"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
