@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
+	"github.com/metax-ctk/container-toolkit/internal/sgpu"
 )
 
 // The exit codes of the design; scripts and units rely on them.
@@ -58,6 +59,7 @@ func exitCode(err error) int {
 	var argument *alloc.ArgumentError
 	var large *alloc.TooLargeError
 	var request *refresh.ArgumentError
+	var refused *sgpu.RefusedError
 	switch {
 	case err == nil:
 		return 0
@@ -69,7 +71,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, refresh.ErrNoDriver), errors.Is(err, maca.ErrNone):
 		return exitNoGPU
-	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large), errors.Is(err, lease.ErrBusy):
+	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large), errors.As(err, &refused), errors.Is(err, lease.ErrBusy):
 		return exitUnmet
 	}
 	return exitFailed

@@ -9,8 +9,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/sgpu"
 )
 
 func (t toolkit) sgpuCommand() *cli.Command {
@@ -167,9 +167,12 @@ func named(node gpu.Node, names []string) ([]request.SliceRef, error) {
 	return selection.Slices, nil
 }
 
-// askRefresh has the specs of the changed host written anew.
-func (t toolkit) askRefresh(c *cli.Context) {
-	if host, err := hostfs.New(t.where(c).Root); err == nil {
-		refresh.Request(host)
+// changer returns what changes the slices of the host, and the host.
+func (t toolkit) changer(c *cli.Context) (sgpu.Changer, *hostfs.Root, error) {
+	host, err := hostfs.New(t.where(c).Root)
+	if err != nil {
+		return nil, nil, err
 	}
+	changer, err := sgpu.New(host, t.Library, t.Run)
+	return changer, host, err
 }

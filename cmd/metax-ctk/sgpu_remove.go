@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -44,16 +45,15 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 		}
 		rows = append(rows, rowOf(g, s))
 	}
-	maker, err := t.slicer(c)
+	changer, host, err := t.changer(c)
 	if err != nil {
 		return err
 	}
-	defer t.askRefresh(c)
+	defer refresh.Request(host)
 	removed := []sliceRow{}
 	var failed error
 	for _, row := range rows {
-		if failed = maker.do(func(s slicer) error { return s.remove(c.Context, node.GPUs[row.GPU].BDF, row.Slice) }); failed != nil {
-			failed = fmt.Errorf("remove slice %s: %w", row.Name(), failed)
+		if failed = changer.Remove(c.Context, node.GPUs[row.GPU].BDF, row.Slice); failed != nil {
 			break
 		}
 		removed = append(removed, row)

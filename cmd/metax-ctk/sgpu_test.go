@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -31,55 +30,8 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// TestFits holds what is refused before anything is changed.
-func TestFits(t *testing.T) {
-	part := func(compute, memory int, qos string) gpu.Slice {
-		return gpu.Slice{Kind: gpu.SliceSGPU, ComputePercent: compute, MemoryMiB: memory, QoS: qos}
-	}
-	order := func(count, compute, memory int, qos string) sliceOrder {
-		return sliceOrder{SliceRequest: mxsml.SliceRequest{Compute: compute, MemoryMiB: memory, QoS: qos}, count: count}
-	}
-	cut := func(parts ...gpu.Slice) gpu.GPU {
-		return gpu.GPU{Healthy: true, Mode: gpu.ModeSGPU, MemoryMiB: 1000, Slices: parts}
-	}
-	sick := cut()
-	sick.Healthy = false
-	for name, tc := range map[string]struct {
-		gpu   gpu.GPU
-		order sliceOrder
-		says  string // empty: it fits
-	}{
-		"exactly":                         {cut(part(50, 500, "fixed-share")), order(1, 50, 500, "fixed-share"), ""},
-		"compute, fixed":                  {cut(part(50, 500, "fixed-share")), order(1, 51, 500, "fixed-share"), "101% of its compute"},
-		"compute, fixed as it is":         {cut(part(50, 500, "fixed-share")), order(1, 51, 500, ""), "101% of its compute"},
-		"compute, fixed, several":         {cut(), order(3, 40, 100, "fixed-share"), "120% of its compute"},
-		"compute, shared":                 {cut(part(50, 500, "best-effort")), order(2, 100, 250, "best-effort"), ""},
-		"memory":                          {cut(part(50, 500, "best-effort")), order(1, 10, 501, ""), "1001 MiB of memory; it has 1000 MiB"},
-		"memory, several":                 {cut(), order(3, 10, 400, ""), "1200 MiB"},
-		"sizes that are not known":        {cut(part(0, 0, "")), order(1, 100, 1000, "fixed-share"), ""},
-		"another class":                   {cut(part(1, 1, "burst-share")), order(1, 1, 1, "best-effort"), "slices of QoS burst-share"},
-		"the sixteenth":                   {cut(slices.Repeat([]gpu.Slice{part(1, 1, "")}, 15)...), order(1, 1, 1, ""), ""},
-		"the seventeenth":                 {cut(slices.Repeat([]gpu.Slice{part(1, 1, "")}, 15)...), order(2, 1, 1, ""), "would have 17 slices; at most 16"},
-		"virtual functions":               {gpu.GPU{Healthy: true, VFs: []gpu.BDF{{Bus: 1}}}, order(1, 1, 1, ""), "has virtual functions"},
-		"virtual functions do not count":  {gpu.GPU{Healthy: true, Mode: gpu.ModeSGPU, Slices: []gpu.Slice{{Kind: gpu.SliceVF, MemoryMiB: 900, QoS: "x"}}, MemoryMiB: 1000}, order(1, 1, 200, "best-effort"), ""},
-		"whole":                           {gpu.GPU{Healthy: true}, order(1, 1, 1, ""), "not in slice mode"},
-		"unavailable":                     {sick, order(1, 1, 1, ""), "is unhealthy"},
-		"memory of a GPU that is unknown": {gpu.GPU{Healthy: true, Mode: gpu.ModeSGPU}, order(1, 1, 1<<20, ""), ""},
-	} {
-		err := tc.order.fits(tc.gpu)
-		if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || exitCode(err) != exitUnmet) {
-			t.Errorf("%s: %v, want %q", name, err, tc.says)
-		}
-	}
-	enabling := order(1, 1, 1, "")
-	enabling.enable = true
-	if err := enabling.fits(gpu.GPU{Healthy: true}); err != nil {
-		t.Errorf("whole, to be enabled: %v", err)
-	}
-}
-
-// sgpu runs a command on a tree with the vendor's library, and mx-smi.
-func sgpu(t *testing.T, library mxsml.Run, root string, args ...string) (out, errs string, code int) {
+// sliced runs an sgpu command on a tree with the vendor's library, and mx-smi.
+func sliced(t *testing.T, library mxsml.Run, root string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	words := append([]string{"metax-ctk", "--root", root, "sgpu"}, args...)
@@ -115,7 +67,7 @@ func TestSGPUByLibrary(t *testing.T) {
 	library := libraryRun()
 
 	var listed []sliceRow
-	out, errs, code := sgpu(t, library, root, "list", "-o", "json")
+	out, errs, code := sliced(t, library, root, "list", "-o", "json")
 	if err := json.Unmarshal([]byte(out), &listed); err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
@@ -125,7 +77,7 @@ func TestSGPUByLibrary(t *testing.T) {
 	}
 
 	var made created
-	out, errs, code = sgpu(t, library, root, "create", "2", "--compute", "20", "--vram", "2G", "--alias", "x", "--count", "2", "-o", "json")
+	out, errs, code = sliced(t, library, root, "create", "2", "--compute", "20", "--vram", "2G", "--alias", "x", "--count", "2", "-o", "json")
 	if err := json.Unmarshal([]byte(out), &made); err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
@@ -143,12 +95,12 @@ func TestSGPUByLibrary(t *testing.T) {
 
 	// What the library refuses is said, and is not tried with mx-smi.
 	standin.Tell(t, lib, node, "code mxSmlCreateSgpu 23")
-	_, errs, code = sgpu(t, library, root, "create", "2", "--compute", "20", "--vram", "2G")
+	_, errs, code = sliced(t, library, root, "create", "2", "--compute", "20", "--vram", "2G")
 	if code != exitFailed || !strings.Contains(errs, "mxSmlCreateSgpu failed: BusyDevice (23)") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	standin.Tell(t, lib, node)
-	_, errs, code = sgpu(t, library, root, "remove", kept[0].UUID, "--force")
+	_, errs, code = sliced(t, library, root, "remove", kept[0].UUID, "--force")
 	if text, err := os.ReadFile(lib + ".txt"); code != 0 || err != nil || strings.Contains(string(text), kept[0].UUID) || !strings.Contains(string(text), kept[1].UUID) {
 		t.Errorf("exit code %d: %s; %v, the library has:\n%s", code, errs, err, text)
 	}
@@ -157,7 +109,7 @@ func TestSGPUByLibrary(t *testing.T) {
 	if err := os.WriteFile(lib, []byte("no library"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code = sgpu(t, library, root, "create", "2", "--compute", "20", "--vram", "2G", "--alias", "y")
+	out, errs, code = sliced(t, library, root, "create", "2", "--compute", "20", "--vram", "2G", "--alias", "y")
 	if code != 0 || !strings.Contains(out, " y ") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}

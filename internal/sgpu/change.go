@@ -1,4 +1,7 @@
-package main
+// Package sgpu cuts GPUs into slices and removes slices: which orders a GPU can fulfil, and
+// the vendor's library or mx-smi, which do it. Who may have a GPU meanwhile is the business
+// of internal/assign.
+package sgpu
 
 import (
 	"context"
@@ -8,8 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
@@ -17,49 +18,76 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// slicer changes the slices of a GPU that is named by its address.
-type slicer interface {
+// way changes the slices of a GPU that is named by its address.
+type way interface {
 	enable(ctx context.Context, g gpu.BDF) error
 	create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, error)
 	remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error
 }
 
-// errNoSlicer reports a host without anything that changes slices.
-var errNoSlicer = errors.New("neither libmxsml (with metax-mxsml) nor mx-smi is here, and without them no slice can be changed")
+// errNoWay reports a host without anything that changes slices.
+var errNoWay = errors.New("neither libmxsml (with metax-mxsml) nor mx-smi is here, and without them no slice can be changed")
 
-// slicer is the vendor's library, and mx-smi where that cannot be used.
-func (t toolkit) slicer(c *cli.Context) (inTurn, error) {
-	root, err := hostfs.New(t.where(c).Root)
-	if err != nil {
-		return nil, err
+// Changer changes slices by the vendor's library, and by mx-smi where that cannot be used.
+type Changer []way
+
+// New returns the Changer of a host, whose programs library and run start.
+func New(host *hostfs.Root, library mxsml.Run, run mxsmi.Run) (Changer, error) {
+	var ways Changer
+	if path, ok := mxsml.Find(host); ok && library != nil {
+		ways = append(ways, byLibrary{mxsml.Reader{Run: library, Path: path, Timeout: timeout}})
 	}
-	var ways inTurn
-	if path, ok := mxsml.Find(root); ok && t.Library != nil {
-		ways = append(ways, byLibrary{mxsml.Reader{Run: t.Library, Path: path, Timeout: sliceTimeout}})
-	}
-	if path, ok := mxsmi.Find(root); ok && t.Run != nil {
-		ways = append(ways, byTool{t.Run, path, root})
+	if path, ok := mxsmi.Find(host); ok && run != nil {
+		ways = append(ways, byTool{run, path, host})
 	}
 	if ways == nil {
-		return nil, errNoSlicer
+		return nil, errNoWay
 	}
 	return ways, nil
 }
 
-// sliceTimeout bounds one change.
-const sliceTimeout = 30 * time.Second
+// timeout bounds one change.
+const timeout = 30 * time.Second
 
-// inTurn takes the first way whose library is one; whatever else fails may have
+// do takes the first way whose library can be used; every other failure may have
 // changed something, and is not tried in another way.
-type inTurn []slicer
-
-func (ways inTurn) do(try func(slicer) error) (err error) {
-	for _, way := range ways {
-		if err = try(way); !errors.Is(err, mxsml.ErrUnusable) {
+func (c Changer) do(try func(way) error) (err error) {
+	for _, w := range c {
+		if err = try(w); !errors.Is(err, mxsml.ErrUnusable) {
 			return err
 		}
 	}
 	return err
+}
+
+// Enable switches a GPU to slice mode.
+func (c Changer) Enable(ctx context.Context, g gpu.BDF) error {
+	return c.do(func(w way) error { return w.enable(ctx, g) })
+}
+
+// Create makes the slices of an order, and returns those that it made also when it fails.
+func (c Changer) Create(ctx context.Context, o Order) (made []gpu.Slice, err error) {
+	for range o.Count {
+		err := c.do(func(w way) error {
+			s, err := w.create(ctx, o.SliceRequest)
+			if err == nil {
+				made = append(made, s)
+			}
+			return err
+		})
+		if err != nil {
+			return made, fmt.Errorf("create slice %d of %d: %w", len(made)+1, o.Count, err)
+		}
+	}
+	return made, nil
+}
+
+// Remove removes a slice.
+func (c Changer) Remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error {
+	if err := c.do(func(w way) error { return w.remove(ctx, g, s) }); err != nil {
+		return fmt.Errorf("remove slice %s: %w", s.Name(), err)
+	}
+	return nil
 }
 
 // byLibrary changes slices through the vendor's library.
@@ -85,7 +113,7 @@ type byTool struct {
 }
 
 func (m byTool) sgpu(ctx context.Context, g gpu.BDF, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, sliceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := m.run(ctx, m.path, append([]string{"sgpu", "-i", g.String()}, args...)...)
 	return err
