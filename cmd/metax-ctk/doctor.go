@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 
 	"github.com/urfave/cli/v2"
 	specs "tags.cncf.io/container-device-interface/specs-go"
@@ -19,8 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
-	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 )
 
 func (t toolkit) doctorCommand() *cli.Command {
@@ -74,8 +73,8 @@ func (t toolkit) doctor(c *cli.Context) error {
 	}
 	report, err := t.diagnose(c, checks)
 	if err == nil && c.Bool("fix") {
-		var mended bool
-		if mended, err = t.mend(c, report); mended && err == nil {
+		var changed bool
+		if changed, err = t.fix(c, report); changed && err == nil {
 			report, err = t.diagnose(c, checks)
 		}
 	}
@@ -116,20 +115,10 @@ func (t toolkit) diagnose(c *cli.Context, checks []doctor.Check) (report doctor.
 	if err != nil {
 		return doctor.Report{}, err
 	}
-	facts, err := doctor.Collect(c.Context, look)
-	if err != nil {
-		return doctor.Report{}, err
-	}
-	report = doctor.NewReport(checks, facts)
-	if look.Trimmed {
-		for i, f := range report.Findings {
-			report.Findings[i].What, report.Findings[i].Safe = snapshot.Unrooted(at.Root, f.What), false
-		}
-	}
-	return report, nil
+	return doctor.Diagnose(c.Context, look, checks)
 }
 
-// doctorConfig says where to look, and whom to ask.
+// doctorConfig is where to look, and what to run.
 func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, error) {
 	host, err := hostfs.New(at.Root)
 	if err != nil {
@@ -166,7 +155,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 		}
 		keeper := k.Keeper
 		if !host.Real() {
-			keeper = narrow(keeper, []string{leaseSource}) // nobody here holds that host's GPUs
+			keeper = ps.Narrow(keeper, ps.LeaseSource) // nothing on this machine uses that host's GPUs
 		}
 		return keeper.Report(ctx)
 	}
@@ -175,20 +164,6 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 		return look, nil
 	}
 	look.Ask, look.Here, look.Getenv = runChild, true, os.Getenv
-	look.Asker, err = asker()
+	look.Asker, err = doctor.Me()
 	return look, err
-}
-
-// asker is the user who runs this program.
-func asker() (doctor.Asker, error) {
-	groups, err := os.Getgroups()
-	if err != nil {
-		return doctor.Asker{}, fmt.Errorf("find out your groups: %w", err)
-	}
-	who := doctor.Asker{UID: os.Getuid(), Groups: append(groups, os.Getgid()), Name: fmt.Sprint(os.Getuid())}
-	// Who has no name, or one that only a directory service knows, goes by number.
-	if u, err := user.LookupId(who.Name); err == nil {
-		who.Name = u.Username
-	}
-	return who, nil
 }

@@ -13,18 +13,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// mend takes the steps of findings that are safe, asking before those of each, and
-// reports whether it took any. A step that fails keeps nobody from the next finding.
-func (t toolkit) mend(c *cli.Context, report doctor.Report) (bool, error) {
-	answers := bufio.NewReader(t.In)
-	asked, took := map[string]bool{}, false
-	for _, f := range report.Findings {
-		if !f.Safe || asked[f.Fix] {
-			continue
-		}
-		asked[f.Fix] = true
+// fix takes the steps of findings that are safe, asking before those of each, and
+// reports whether it took any. After a step that fails it goes on with the next finding.
+func (t toolkit) fix(c *cli.Context, report doctor.Report) (bool, error) {
+	answers, yes, took := bufio.NewReader(t.In), c.Bool("yes"), false
+	for _, f := range report.Fixable() {
 		fmt.Fprintln(t.Err, f)
-		if !c.Bool("yes") && !t.agrees(answers) {
+		if !yes && !t.agrees(answers) {
 			continue
 		}
 		for _, step := range f.Steps() {
@@ -42,7 +37,7 @@ func (t toolkit) mend(c *cli.Context, report doctor.Report) (bool, error) {
 	return took, nil
 }
 
-// agrees asks a person; anything but a yes is a no, also the end of input.
+// agrees asks a person; every answer but yes is a no, also the end of input.
 func (t toolkit) agrees(answers *bufio.Reader) bool {
 	fmt.Fprint(t.Err, "do that? [y/N] ")
 	line, err := answers.ReadString('\n')
@@ -52,7 +47,8 @@ func (t toolkit) agrees(answers *bufio.Reader) bool {
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
 }
 
-// again runs another command of ours; what it prints goes beside the report.
+// again runs another metax-ctk command, whose output goes to standard error: standard
+// output is for the report.
 func (t toolkit) again(ctx context.Context, args []string) error {
 	d := t.deps
 	d.Out = d.Err

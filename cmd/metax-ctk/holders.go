@@ -57,8 +57,8 @@ func containerds(proc *procfs.Proc, devices holders.Devices, s lease.State) []le
 	return sources
 }
 
-// report looks who holds the GPUs of the node; nobody does where it is not a host.
-// It looks at the named sources only, unless there are none.
+// report returns who uses the GPUs of the node, as the named sources see it, or all of them
+// without names. GPUs of a node that is not a host have no users.
 func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (lease.Report, error) {
 	if !t.where(c).IsHost() {
 		return lease.Report{}, nil
@@ -67,15 +67,7 @@ func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (lease.Re
 	if err != nil {
 		return lease.Report{}, err
 	}
-	keeper := k.Keeper
-	if len(only) > 0 {
-		keeper = narrow(keeper, only)
-	}
-	report, err := keeper.Report(c.Context)
-	if err == nil && len(only) > 0 {
-		report = strip(report, slices.Contains(only, leaseSource))
-	}
-	return report, err
+	return ps.Look(c.Context, k.Keeper, only...)
 }
 
 // holders are those of the report as they count for a request that names these GPUs,
@@ -149,74 +141,16 @@ func needsHost(command string, at node.Where) error {
 	return usagef("%s needs a host; %s is a %s", command, at.Node, kind)
 }
 
-// leaseSource names the leases among the sources.
-const leaseSource = "lease"
-
-// sourceNames are what --source takes.
-var sourceNames = []string{leaseSource, "docker", "containerd", "podman", "cri-o", usage.Processes}
-
 func sourceFlag() cli.Flag {
 	return &cli.StringSliceFlag{
-		Name: "source", Usage: "look only at `NAME`: " + strings.Join(sourceNames, ", ") + "; repeatable",
+		Name: "source", Usage: "look only at `NAME`: " + strings.Join(ps.SourceNames, ", ") + "; repeatable",
 		Action: func(_ *cli.Context, names []string) error {
 			for _, name := range names {
-				if !slices.Contains(sourceNames, name) {
-					return usagef("unknown source %q: %s", name, strings.Join(sourceNames, ", "))
+				if !slices.Contains(ps.SourceNames, name) {
+					return usagef("unknown source %q: %s", name, strings.Join(ps.SourceNames, ", "))
 				}
 			}
 			return nil
 		},
 	}
-}
-
-// narrow returns the keeper with only the named sources.
-func narrow(k *lease.Keeper, only []string) *lease.Keeper {
-	narrowed := *k
-	narrowed.Sources = func(s lease.State) []lease.Source {
-		return slices.DeleteFunc(k.Sources(s), func(source lease.Source) bool {
-			engine, _ := source.Name()
-			return !slices.Contains(only, engine)
-		})
-	}
-	if !slices.Contains(only, leaseSource) {
-		narrowed.Store = lenient{k.Store}
-	}
-	return &narrowed
-}
-
-// lenient is a store of which only the hints count, so that it may be broken.
-type lenient struct{ lease.Store }
-
-func (l lenient) Read() (lease.State, error) {
-	s, err := l.Store.Read()
-	if err != nil {
-		s = lease.NewState("")
-	}
-	s.New, s.Lost = false, ""
-	return s, nil
-}
-
-// strip leaves what was seen now, and the leases only if they were asked for.
-func strip(r lease.Report, leases bool) lease.Report {
-	seen := r.Holders
-	r.Holders = nil
-	for _, h := range seen {
-		if !leases {
-			h.Lease, h.GPUs = nil, nil
-			if h.Container != nil {
-				h.GPUs = append(h.GPUs, h.Container.GPUs...)
-			}
-			for _, p := range h.Processes {
-				h.GPUs = append(h.GPUs, p.GPUs...)
-			}
-			h.GPUs = usage.Sorted(h.GPUs)
-		}
-		if !h.Stale && len(h.GPUs) > 0 {
-			r.Holders = append(r.Holders, h)
-		}
-	}
-	if !leases {
-		r.State.Queue, r.Closed = nil, nil
-	}
-	return r
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
+	"os/user"
 	"path"
 	"regexp"
 	"slices"
@@ -196,4 +199,18 @@ func hookFiles(c Config) []HookFile {
 		}
 	}
 	return all
+}
+
+// Me is the user who runs this program.
+func Me() (Asker, error) {
+	groups, err := os.Getgroups()
+	if err != nil {
+		return Asker{}, fmt.Errorf("find out your groups: %w", err)
+	}
+	me := Asker{UID: os.Getuid(), Groups: append(groups, os.Getgid()), Name: fmt.Sprint(os.Getuid())}
+	// A user without a name, or with one that only a directory service knows, goes by number.
+	if u, err := user.LookupId(me.Name); err == nil {
+		me.Name = u.Username
+	}
+	return me, nil
 }

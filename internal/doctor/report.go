@@ -1,10 +1,12 @@
 package doctor
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -18,10 +20,25 @@ const (
 type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Healthy tells that nothing worse than an Info was found.
+	// Healthy reports that nothing worse than an Info was found.
 	Healthy  bool      `json:"healthy"`
 	Checks   int       `json:"checks"` // how many were made
 	Findings []Finding `json:"findings"`
+}
+
+// Diagnose collects facts and judges them by the checks.
+func Diagnose(ctx context.Context, c Config, checks []Check) (Report, error) {
+	facts, err := Collect(ctx, c)
+	if err != nil {
+		return Report{}, err
+	}
+	r := NewReport(checks, facts)
+	if c.Trimmed {
+		for i, f := range r.Findings {
+			r.Findings[i].What, r.Findings[i].Safe = snapshot.Unrooted(c.Root.Dir(), f.What), false
+		}
+	}
+	return r, nil
 }
 
 // NewReport judges the facts by the checks.
@@ -29,6 +46,16 @@ func NewReport(checks []Check, f *Facts) Report {
 	r := Report{APIVersion: APIVersion, Kind: Kind, Checks: len(checks), Findings: Judge(checks, f)}
 	r.Healthy = !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity != Info })
 	return r
+}
+
+// Fixable are the findings that doctor can fix safely, one of those with the same fix.
+func (r Report) Fixable() (findings []Finding) {
+	for _, f := range r.Findings {
+		if f.Safe && !slices.ContainsFunc(findings, func(o Finding) bool { return o.Fix == f.Fix }) {
+			findings = append(findings, f)
+		}
+	}
+	return findings
 }
 
 // Has reports whether a check found something.
