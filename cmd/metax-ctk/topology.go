@@ -22,7 +22,7 @@ func (t toolkit) topologyCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "print",
 			Usage: "print the topology as a matrix, a tree or a picture",
-			Description: `GPUs that are in use (metax-ctk ps) are marked as busy, those that are given in
+			Description: `GPUs that are in use (metax-ctk ps) are marked as in use, those that are given in
 slices (metax-ctk sgpu list) as divided.
 
 Examples:
@@ -41,7 +41,7 @@ func topologyFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
 		&cli.BoolFlag{Name: "explain", Usage: "with --pick, mark the runner-up and say why these"},
 		figuresFlag(),
-		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as busy, and pick from the others; none for no mark (default: those in use)"},
+		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as in use, and pick from the others; none for no mark (default: those in use)"},
 	}
 }
 
@@ -76,9 +76,9 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		if holders, err = t.holders(c, node); err != nil {
 			t.warn(err.Error())
 		}
-		view.Busy = held(node, holders)
+		view.InUse = held(node, holders)
 	case c.String("busy") != "none":
-		if view.Busy, err = indices(node, "--busy", c.String("busy")); err != nil {
+		if view.InUse, err = indices(node, "--busy", c.String("busy")); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	var explanation *alloc.Explanation
 	if count != "" {
 		if !c.IsSet("free") && c.IsSet("busy") {
-			if err := c.Set("free", wording.List(without(node.Healthy(), view.Busy))); err != nil {
+			if err := c.Set("free", wording.List(without(node.Healthy(), view.InUse))); err != nil {
 				return err
 			}
 		}
@@ -118,7 +118,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 
 func describe(v topology.View) topologyJSON {
 	n := v.Graph.Len()
-	out := topologyJSON{Node: v.Node, Matrix: make([][]string, n), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.Busy}
+	out := topologyJSON{Node: v.Node, Matrix: make([][]string, n), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.InUse}
 	for i := range n {
 		out.Matrix[i] = make([]string, n)
 		for j := range n {

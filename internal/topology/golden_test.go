@@ -18,13 +18,13 @@ var update = flag.Bool("update", false, "write the golden files")
 // views are the nodes that every picture is checked on.
 func views(t testing.TB) map[string]View {
 	return map[string]View{
-		"c500-8":          {Node: quads(t), Picked: []int{7, 4, 5, 6}, Busy: []int{1, 0}},
+		"c500-8":          {Node: quads(t), Picked: []int{7, 4, 5, 6}, InUse: []int{1, 0}},
 		"c500-8-pcie":     {Node: cascade(t), Picked: []int{0, 1}},
 		"c550-8":          {Node: oam(t), Picked: []int{2, 3}},
-		"c500-4-degraded": {Node: degraded(t), Picked: []int{0, 3}, Busy: []int{1, 3}},
-		"c500-8-sgpu":     {Node: divided(t), Picked: []int{4, 6}, Busy: []int{2}},
+		"c500-4-degraded": {Node: degraded(t), Picked: []int{0, 3}, InUse: []int{1, 3}},
+		"c500-8-sgpu":     {Node: divided(t), Picked: []int{4, 6}, InUse: []int{2}},
 		"bare":            {Node: bare()},
-		"superpod-64":     {Node: superpod(t, 8), Picked: sequence(8, 12), Busy: []int{0, 1, 2}},
+		"superpod-64":     {Node: superpod(t, 8), Picked: sequence(8, 12), InUse: []int{0, 1, 2}},
 	}
 }
 
@@ -79,7 +79,7 @@ func TestRenderersAreDeterministic(t *testing.T) {
 		other := view
 		other.Graph, _ = New(view.Node)
 		other.Picked = reversed(view.Picked)
-		other.Busy = reversed(view.Busy)
+		other.InUse = reversed(view.InUse)
 		for ending, draw := range renderers {
 			first := render(t, draw, view)
 			if diff := cmp.Diff(first, render(t, draw, other)); diff != "" {

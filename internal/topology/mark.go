@@ -31,7 +31,7 @@ func (s *scene) setMarks() {
 	for _, m := range []mark{
 		{"runner-up", s.second, signSecond, pickEdge},
 		{"picked", s.picked, signPicked, pickEdge},
-		{"busy", s.busy, signBusy, busyEdge},
+		{"in use", s.inUse, signInUse, inUseEdge},
 		{"divided", divided, signDivided, partEdge},
 		{"unhealthy", unhealthy, signUnhealthy, sickEdge},
 	} {
@@ -51,7 +51,7 @@ func (s *scene) status(i int) (marks []mark) {
 	return marks
 }
 
-// statusWords is status in words, "picked, busy".
+// statusWords is status in words, "picked, in use".
 func (s *scene) statusWords(i int) string {
 	var words []string
 	for _, m := range s.status(i) {

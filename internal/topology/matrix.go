@@ -12,8 +12,8 @@ import (
 // Matrix writes the class of every pair in the form of "mx-smi topo -m": a
 // header row, a row per GPU with X for itself, the NUMA node ("NA" where it is
 // unknown), and a legend of the words that occur. What reads mx-smi's matrix
-// reads this one; a GPU that is picked, busy or unhealthy is called so at the
-// end of its row, where it is in nobody's way.
+// reads this one; a GPU that is picked, in use or unhealthy is called so at the
+// end of its row, where it is in the way of no reader.
 func Matrix(w io.Writer, v View) error {
 	s, err := v.scene()
 	if err != nil {

@@ -132,7 +132,7 @@ func FuzzMatrix(f *testing.F) {
 			b := next()
 			v.Node.GPUs = append(v.Node.GPUs, gpu.GPU{Index: i, NUMA: b%9 - 1, Healthy: b&64 == 0})
 			if b&128 != 0 {
-				v.Busy = append(v.Busy, i)
+				v.InUse = append(v.InUse, i)
 			}
 			for j := range i {
 				if k := next(); k < int(numKinds) {

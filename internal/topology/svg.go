@@ -39,7 +39,7 @@ func SVG(w io.Writer, v View) error {
 	height := bottom + margin
 	name := title(v.Node)
 	c.Begin("topology", width, height, "GPU topology of "+name, s.inWords())
-	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", busyFill, "#d3d8e1")
+	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, "#d3d8e1")
 	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, svg.Edge))
 	c.Text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
 	facts := count(s.gpus) + ", " + software(v.Node)

@@ -17,8 +17,8 @@ const (
 	cardFill = "#ffffff"
 	pickFill = "#e7f7ee"
 	pickEdge = "#12804a"
-	busyFill = "#dfe3ea"
-	busyEdge = "#475569"
+	inUseFill = "#dfe3ea"
+	inUseEdge = "#475569"
 	partFill = "#f2effc"
 	partEdge = "#6d28d9"
 	sickFill = "#fdf0ef"
@@ -100,8 +100,8 @@ func disc(color, glyph string) sign {
 	}
 }
 
-func signBusy(c *canvas) {
-	disc(busyEdge, "M-2 -1v-1a2 2 0 0 1 4 0v1")(c)
+func signInUse(c *canvas) {
+	disc(inUseEdge, "M-2 -1v-1a2 2 0 0 1 4 0v1")(c)
 	c.Rect(-4, -1, 8, 5, 1, `fill="#ffffff" stroke="none"`)
 }
 

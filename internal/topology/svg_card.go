@@ -19,7 +19,7 @@ const (
 	cardGap   = 14
 )
 
-// ground draws a card's plate, which alone tells picked, busy, divided and
+// ground draws a card's plate, which alone tells picked, in use, divided and
 // unhealthy apart from free.
 func (s *scene) ground(c *canvas, i int, k card, radius int) {
 	fill, edge, line := cardFill, barEdge, 1
@@ -29,12 +29,12 @@ func (s *scene) ground(c *canvas, i int, k card, radius int) {
 	if !s.gpus[i].Healthy {
 		fill, edge, line = sickFill, sickEdge, 2
 	}
-	if s.busy[i] {
-		fill, edge = "url(#topology-hatch)", busyEdge
+	if s.inUse[i] {
+		fill, edge = "url(#topology-hatch)", inUseEdge
 	}
 	if s.picked[i] {
 		edge, line = pickEdge, 3
-		if !s.busy[i] {
+		if !s.inUse[i] {
 			fill = pickFill
 		}
 	}

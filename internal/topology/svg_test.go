@@ -111,7 +111,7 @@ func sized(t testing.TB) map[string]View {
 			for i := 5; i < n; i++ {
 				node.Links = append(node.Links, gpu.Link{A: i - 5, B: i, Kind: "MX", Down: i%7 == 0})
 			}
-			all[fmt.Sprintf("%d GPUs, %d on a NUMA node", n, perNUMA)] = View{Node: node, Picked: sequence(0, n/2), Busy: sequence(n/3, n)}
+			all[fmt.Sprintf("%d GPUs, %d on a NUMA node", n, perNUMA)] = View{Node: node, Picked: sequence(0, n/2), InUse: sequence(n/3, n)}
 		}
 	}
 	return all
@@ -247,9 +247,9 @@ func TestSVGMarks(t *testing.T) {
 		signs int
 	}{
 		{"441f1b, picked", "picked", 1},
-		{"441f1b, busy", "busy", 1},
+		{"441f1b, in use", "in use", 1},
 		{"441f1b", "MXC500 · 64 GiB", 0},
-		{"0000:12:00.0, picked, busy, unhealthy", "unhealthy", 3},
+		{"0000:12:00.0, picked, in use, unhealthy", "unhealthy", 3},
 	} {
 		card := titled(root, fmt.Sprintf("GPU %d, ", i))[0]
 		if !strings.HasSuffix(card.title(), test.end) {

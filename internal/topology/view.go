@@ -10,14 +10,14 @@ import (
 )
 
 // View is what a picture shows: a node and, optionally, which of its GPUs are
-// picked and which are held by somebody. The zero marks mean none.
+// picked and which are in use. The zero marks mean none.
 type View struct {
 	Node gpu.Node
 	// Graph is the Node's; nil builds it.
 	Graph *Graph
-	// Picked, RunnerUp and Busy are GPU indices in any order. RunnerUp are those
+	// Picked, RunnerUp and InUse are GPU indices in any order. RunnerUp are those
 	// that would have been picked next.
-	Picked, RunnerUp, Busy []int
+	Picked, RunnerUp, InUse []int
 	// Note is what is to be said below the picture, in lines of which the columns
 	// matter.
 	Note []string
@@ -31,7 +31,7 @@ var ErrView = errors.New("invalid view")
 type scene struct {
 	gpus         []gpu.GPU
 	graph        *Graph
-	picked, busy []bool // by GPU
+	picked, inUse []bool // by GPU
 	second       []bool // by GPU: would have been picked next
 	note         []string
 	domains      []domain       // MetaXLink domains
@@ -67,7 +67,7 @@ func (v View) scene() (*scene, error) {
 	if s.second, err = set("runner-up", v.RunnerUp, n); err != nil {
 		return nil, err
 	}
-	if s.busy, err = set("busy", v.Busy, n); err != nil {
+	if s.inUse, err = set("in use", v.InUse, n); err != nil {
 		return nil, err
 	}
 	s.setMarks()

@@ -19,7 +19,7 @@ func TestViewErrors(t *testing.T) {
 	small, _ := New(bare())
 	for name, view := range map[string]View{
 		"picked beyond the last":  {Node: quads(t), Picked: []int{0, 8}},
-		"busy before the first":   {Node: quads(t), Busy: []int{-1}},
+		"in use before the first":   {Node: quads(t), InUse: []int{-1}},
 		"the graph of another":    {Node: quads(t), Graph: small},
 		"a mark on an empty node": {Node: gpu.NewNode(""), Picked: []int{0}},
 	} {
