@@ -20,7 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// deps is everything that the program takes from its surroundings.
+// deps is everything that the program uses of its surroundings.
 type deps struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -47,8 +47,8 @@ func execute(ctx context.Context, args []string, d deps) error {
 	settings, bad := settings()
 	app := toolkit{d, settings}.app()
 	if bad != nil {
-		// Help, version and completion are there in any case, and what finds and mends
-		// the fault.
+		// Help, version and completion work in any case, and so do the commands that
+		// find and fix the fault.
 		for _, c := range app.Commands {
 			if !slices.Contains([]string{"version", "completion", "config", "doctor", "bugreport"}, c.Name) {
 				c.Before = func(*cli.Context) error { return usageError(bad) }
@@ -65,8 +65,8 @@ func execute(ctx context.Context, args []string, d deps) error {
 	return app.RunContext(ctx, args)
 }
 
-// settings reads the configuration file. The environment is urfave/cli's to
-// read, so that help can name the variables.
+// settings reads the configuration file. urfave/cli reads the environment, so that help
+// can name the variables.
 func settings() (config.Config, error) {
 	text, err := readConfig(config.Path)
 	if err != nil {
@@ -187,7 +187,8 @@ func (t toolkit) warn(lines ...string) {
 	}
 }
 
-// counted has an action run only with as many arguments as its command's usage has.
+// counted returns an action that runs only with as many arguments as its command's usage
+// has.
 func counted(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		usage := c.Command.ArgsUsage
@@ -200,7 +201,7 @@ func counted(action cli.ActionFunc) cli.ActionFunc {
 }
 
 // bounds are the least and the most arguments in a usage: "GPU", "[FILE]", "ID...", "[ID...]".
-// What stands behind a bar is another way to say it, without arguments.
+// Behind a bar is another form, without arguments.
 func bounds(usage string) (least, most int) {
 	for _, word := range strings.Fields(usage) {
 		if word == "|" {

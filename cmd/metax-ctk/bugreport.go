@@ -9,10 +9,10 @@ import (
 func (t toolkit) bugreportCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "bugreport",
-		Usage: "collect what a bug report needs in one text file: a snapshot, doctor's findings, versions",
+		Usage: "collect a snapshot, doctor's findings and versions in one text file",
 		Description: `It is a snapshot (metax-ctk snapshot) with two more parts: the versions of the
-toolkit and of what is below it, and what metax-ctk doctor finds. A part that
-cannot be made says why. Read it before you send it.
+toolkit, the system and the engines, and what metax-ctk doctor finds. A part that
+failed says why. Read it before you send it.
 
 Examples:
    metax-ctk bugreport --output report.txt

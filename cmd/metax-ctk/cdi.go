@@ -15,22 +15,22 @@ import (
 func (t toolkit) cdiCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "cdi",
-		Usage: "the CDI spec, from which engines learn what a GPU brings",
+		Usage: "the CDI specs, by which engines inject GPUs",
 		Subcommands: []*cli.Command{
 			{
 				Name:  "generate",
 				Usage: "write the CDI specs of the node",
 				Description: `One file for each kind: metax-tech.com/gpu for whole GPUs, sgpu for slices and
 virtual functions, maca for the host's MXMACA software. --class or --output
-writes one of them only. A file that says the same already is not touched;
-that of a kind of which nothing is left is removed. While a GPU on the PCI bus
+writes one of them only. A file that is up to date is left unchanged; the file
+of a kind of which the node has nothing is removed. While a GPU on the PCI bus
 has no device nodes yet, nothing is written (--force writes the others).
-What mx-smi said is recorded below the root, at
+The answers of mx-smi are recorded below the root, at
 /run/metax-container-toolkit/node.json, for metax-docker.
 
 --settle is for units: it looks at the node twice a second until two looks agree
-and no device node is missing. GPUs that the specs at hand have, and the node has
-not, must be gone from the PCI bus for all of TIME. Otherwise the specs stay as
+and no device node is missing. GPUs that are in the present specs and not in the
+node must be gone from the PCI bus for all of TIME. Otherwise the specs stay as
 they are, and the exit code is 1.
 
 Examples:
@@ -54,7 +54,7 @@ Examples:
    metax-ctk cdi list --all-kinds -o json`,
 				Flags: []cli.Flag{
 					specDirFlag(), kindFlags()[0], kindFlags()[1],
-					&cli.BoolFlag{Name: "all-kinds", Usage: "also the devices of others"},
+					&cli.BoolFlag{Name: "all-kinds", Usage: "also the devices of other kinds"},
 				},
 				Action: t.cdiList,
 			},
@@ -62,8 +62,8 @@ Examples:
 				Name:      "check",
 				Usage:     "check the spec: its form, the files that it names, and drift from the node",
 				ArgsUsage: "[FILE]",
-				Description: `Without FILE, everything that engines find of the node's kinds, or of the one
-that --class names. Exit code 4 means that something was found.
+				Description: `Without FILE, it checks every spec of the node's kinds that engines find, or of
+the kind that --class names. Exit code 4 means that it found a problem.
 
 Examples:
    metax-ctk cdi check

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// The scripts ask the program itself, so they never know less than it does. Of a
-// half-typed option they say only that it is one, by "-", and choose among all.
+// The scripts ask the program itself, so they know all its commands and options. Of a
+// half-typed option they pass on only the "-", and choose among all options.
 //
 //go:embed completion.bash
 var bashCompletion string
@@ -17,7 +17,7 @@ var bashCompletion string
 //go:embed completion.zsh
 var zshCompletion string
 
-// unlist takes hidden options out of commands, which completion does not offer.
+// unlist removes hidden options from commands, so that completion does not offer them.
 func unlist(commands []*cli.Command) {
 	for _, c := range commands {
 		c.Flags = c.VisibleFlags()

@@ -23,7 +23,7 @@ func (t toolkit) configCommand() *cli.Command {
 	dryRun := &cli.BoolFlag{Name: "dry-run", Usage: "say what would change, and change nothing"}
 	return &cli.Command{
 		Name:  "config",
-		Usage: "the settings of the toolkit: what they are, where they come from, changing them",
+		Usage: "show, check and change the settings of the toolkit",
 		Subcommands: []*cli.Command{
 			{
 				Name: "show", ArgsUsage: "[KEY]", Usage: "show every setting and where its value comes from",
@@ -40,19 +40,19 @@ Exit codes: 0 done; 1 the file cannot be read; 2 usage or bad configuration.`,
 			{
 				Name: "set", ArgsUsage: "KEY=VALUE...", Usage: "set values in the configuration file",
 				Description: `Comments, order and everything else in the file stay as they are. A file that
-is not there is made. A list has commas between its words. Nothing is written
-if the file would not be right afterwards.
+does not exist is made. A list has commas between its words. Nothing is written
+if the result would be invalid.
 
 Examples:
    metax-ctk config set gpus.policy=binpack docker.client=podman
    metax-ctk config set runtime.runtimes=crun,runc --dry-run
 
 Exit codes: 0 done, or nothing to do; 1 the file cannot be read or written;
-2 usage, a value that may not be, or bad configuration.`,
+2 usage, a value that is not allowed, or bad configuration.`,
 				Flags: []cli.Flag{file, dryRun}, Action: t.configSet,
 			},
 			{
-				Name: "unset", ArgsUsage: "KEY...", Usage: "take settings out of the configuration file",
+				Name: "unset", ArgsUsage: "KEY...", Usage: "remove settings from the configuration file",
 				Description: `A setting that is not in the file has its default. Comments stay.
 
 Example:
@@ -64,8 +64,8 @@ Exit codes: 0 done, or nothing to do; 1 the file cannot be read or written;
 			},
 			{
 				Name: "default", Usage: "print a configuration file with every setting at its default",
-				Description: `Every setting stands there as a comment, with what it does and what its value
-may be. No file is read.
+				Description: `Every setting is a comment, with what it does and the values that it may have.
+No file is read.
 
 Example:
    metax-ctk config default > config.toml
@@ -74,17 +74,17 @@ Exit codes: 0 done; 1 failed; 2 usage.`,
 				Action: t.configDefault,
 			},
 			{
-				Name: "validate", ArgsUsage: "[FILE]", Usage: "say what is wrong with a configuration file",
-				Description: `Everything is told at once: what is not TOML, unknown keys, values that may
-not be, and, of the file in its place, whether others than root may write to it.
+				Name: "validate", ArgsUsage: "[FILE]", Usage: "list what is wrong with a configuration file",
+				Description: `It lists all problems at once: what is not TOML, unknown keys, values that are
+not allowed and, for the file in its place, users besides root who may write it.
 "-" reads standard input.
 
 Examples:
    metax-ctk config validate
    metax-ctk config validate ./config.toml
 
-Exit codes: 0 the file is right, or there is none; 1 it cannot be read; 2 usage,
-or the file is wrong.`,
+Exit codes: 0 the file is valid or does not exist; 1 it cannot be read; 2 usage,
+or the file is invalid.`,
 				Action: t.configValidate,
 			},
 		},
@@ -211,8 +211,7 @@ func configuredOf(e config.Effective) configured {
 }
 
 // configFile is the file that a command is about: the one that is named, or that of
-// the host, which a root on the command line or in the environment chooses. A root
-// in the file itself chooses no other file.
+// the host below --root. A root in the configuration itself does not change it.
 func configFile(c *cli.Context) (string, error) {
 	if c.IsSet("file") || !c.IsSet("root") {
 		return cmp.Or(c.String("file"), config.Path), nil

@@ -65,9 +65,9 @@ func (f configChecked) table() string {
 	}
 	switch {
 	case !f.Present:
-		fmt.Fprintf(&b, "%s is not there: every setting has its default\n", terminal.Line(f.File))
+		fmt.Fprintf(&b, "%s does not exist: every setting has its default\n", terminal.Line(f.File))
 	case f.OK:
-		fmt.Fprintf(&b, "%s is right\n", terminal.Line(f.File))
+		fmt.Fprintf(&b, "%s is valid\n", terminal.Line(f.File))
 	}
 	return b.String()
 }
@@ -84,9 +84,9 @@ func (t toolkit) configText(path string) ([]byte, error) {
 	return append([]byte{}, text...), nil
 }
 
-// configTrust is why metax-runtime would refuse a file where it stands. Of another
-// file than the one that the programs read it is only a warning: it may be on its
-// way there.
+// configTrust is why metax-runtime would refuse to read a file from its directory. For
+// another file than the one that the programs read it is only a warning, because the file
+// may be meant to be copied there.
 func (t toolkit) configTrust(path string) []config.Problem {
 	abs, err := filepath.Abs(path)
 	if path == "-" || err != nil {

@@ -70,7 +70,7 @@ func (t toolkit) configUnset(c *cli.Context) error {
 }
 
 // configEdit edits the settings of some keys in the file, and writes it if that
-// makes a file that is right.
+// makes a valid file.
 func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*toml.Document, string) error) error {
 	path, err := configFile(c)
 	if err != nil {
@@ -129,7 +129,7 @@ func writeConfig(original *atomicfile.Original, text []byte) error {
 	if err != nil {
 		return err
 	}
-	// Somebody else may have edited it while we did.
+	// Another program may have edited it meanwhile.
 	if now, err := atomicfile.Read(original.Path, hostfs.MaxFile); err != nil {
 		return err
 	} else if !bytes.Equal(now.Data, original.Data) {

@@ -29,14 +29,14 @@ func (t toolkit) doctorCommand() *cli.Command {
 		Description: `Looks at the driver, device nodes, the vendor's software, CDI specs, container
 engines and their configurations, the system, the toolkit itself and its leases.
 Each finding says what is wrong, why that matters, and the command that fixes
-it. It takes some seconds, at most 15, whatever hangs.
+it. It takes some seconds, at most 15 even if something hangs.
 
 --fix fixes what does not affect anything else on the host: it writes the
 CDI specs and the record anew, makes directories and links, sets the mode of our
 files. It asks before each step, and never edits an engine's configuration.
 
-With --root, that host's files are looked at, and nothing of this machine's;
-with --node and a snapshot, what it holds.
+With --root, it looks at the files of that host, and at nothing of this machine;
+with --node and a snapshot, at what the snapshot has.
 
 Examples:
    metax-ctk doctor
@@ -46,7 +46,7 @@ Examples:
    metax-ctk doctor --list
 
 Exit codes: 0 healthy (findings of severity info at most); 3 no MetaX GPU here;
-4 something was found; 1 failed; 2 usage.`,
+4 problems were found; 1 failed; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "check", Usage: "make only the checks `ID,...`; repeatable"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "leave out the checks `ID,...`; repeatable"},
@@ -126,7 +126,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return doctor.Config{}, fmt.Errorf("find our own program: %w", err)
+		return doctor.Config{}, fmt.Errorf("find metax-ctk: %w", err)
 	}
 	_, bad := settings()
 	look := doctor.Config{

@@ -14,8 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 )
 
-// maxToolOutput bounds what the vendor's tool may print, in bytes: its matrix of
-// a thousand GPUs takes about as much.
+// maxToolOutput bounds what the vendor's tool may print, in bytes: about its matrix of a
+// thousand GPUs.
 const maxToolOutput = 8 << 20
 
 // runTool runs the vendor's tool; it is a mxsmi.Run.
@@ -55,14 +55,13 @@ func libraryRun() mxsml.Run {
 	return func(ctx context.Context, args ...string) ([]byte, error) { return runChild(ctx, path, args...) }
 }
 
-// runChild runs a program with no input, a short environment and an end: whoever
-// asks has a deadline in ctx, and at its end the program is killed. What it
-// printed is returned also where it fails.
+// runChild runs a program without input and with a short environment. At the end of ctx,
+// which has a deadline, the program is killed. Its output is returned also when it fails.
 func runChild(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
 	cmd.WaitDelay = time.Second
-	// What the tool started ends with it.
+	// Processes that the tool started end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var stdout, stderr capped
@@ -70,7 +69,7 @@ func runChild(ctx context.Context, path string, args ...string) ([]byte, error) 
 	err := await(ctx, cmd.Run)
 	switch {
 	case errors.Is(err, errStuck):
-		// It may write to its buffers yet: they are out of bounds.
+		// It may still write to its buffers, so they must not be read.
 		return nil, fmt.Errorf("run %s %s: %w", path, strings.Join(args, " "), err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("no answer in time: %w", ctx.Err())
@@ -87,7 +86,7 @@ func runChild(ctx context.Context, path string, args ...string) ([]byte, error) 
 	return stdout.text, fmt.Errorf("run %s %s: %w", path, strings.Join(args, " "), err)
 }
 
-// errStuck reports a program that even the kernel cannot end: it waits in a driver.
+// errStuck reports a program that waits in a driver, where SIGKILL does not reach it.
 var errStuck = errors.New("it cannot be ended")
 
 // patienceWithKernel is how long a program has from its end by SIGKILL until it is

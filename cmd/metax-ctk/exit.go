@@ -35,21 +35,21 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// usageError makes an error that of a wrong command line.
+// usage gives an error the exit code of a wrong command line.
 func usageError(err error) error { return exitError{err, exitUsage} }
 
 func usagef(format string, a ...any) error { return usageError(fmt.Errorf(format, a...)) }
 
-// refusef is an order that a GPU cannot fulfil as it is.
+// refusef reports a request that a GPU cannot fulfil as it is.
 func refusef(format string, a ...any) error { return exitError{fmt.Errorf(format, a...), exitUnmet} }
 
-// The errors of commands that have printed already what there is to say.
+// The errors of commands that have already printed what went wrong.
 var (
 	errSaid        = errors.New("")
 	errNothing     = exitError{errSaid, exitNoGPU}       // there is no GPU
 	errProblems    = exitError{errSaid, exitProblems}    // a check worked, and found something
 	errUnmet       = exitError{errSaid, exitUnmet}       // a pick cannot be met
-	errInterrupted = exitError{errSaid, exitInterrupted} // what runs until it is interrupted was
+	errInterrupted = exitError{errSaid, exitInterrupted} // a command that runs until it is interrupted
 )
 
 func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError(err) }

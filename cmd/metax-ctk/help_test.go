@@ -4,26 +4,36 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// TestEveryCommand holds every command to what its users rely on: help with an
-// example, and the output option where it prints.
+// TestEveryCommand holds every command to what its users rely on: help of at most 100
+// columns with an example, and the output option where it prints.
 func TestEveryCommand(t *testing.T) {
 	seen := 0
+	fits := func(help string) {
+		for line := range strings.Lines(help) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 100 {
+				t.Errorf("help has a line of %d columns, more than 100: %s", n, line)
+			}
+		}
+	}
+	fits(output(t, "--help"))
 	var walk func(path []string, commands []*cli.Command)
 	walk = func(path []string, commands []*cli.Command) {
 		for _, c := range commands {
 			path := append(append([]string(nil), path...), c.Name)
 			walk(path, c.Subcommands)
+			help := output(t, append(path, "--help")...)
+			fits(help)
 			if len(c.Subcommands) > 0 {
 				continue
 			}
 			seen++
-			help := output(t, append(path, "--help")...)
 			if !strings.Contains(help, "Example") || !strings.Contains(help, "metax-ctk "+strings.Join(path, " ")) {
 				t.Errorf("%v --help has no example of itself:\n%s", path, help)
 			}

@@ -36,10 +36,10 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 	return k, nil
 }
 
-// containerds are those that are installed, that run something, that leases name,
-// and that of CONTAINERD_ADDRESS; without any, the usual one, which is not there.
+// containerds are those that are installed, that run something, that leases name, and that
+// of CONTAINERD_ADDRESS; without any of them the usual one, which then counts as absent.
 func containerds(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
-	// What cannot be listed belongs to a containerd whose socket says so too.
+	// Tasks that cannot be listed belong to a containerd whose socket cannot be read either.
 	tasks, _ := proc.Tasks()
 	usual := assign.Containerd("", os.Getenv)
 	installed := containerd.Addresses("/")
@@ -82,9 +82,9 @@ func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]usa
 	return report.HoldersOf(named), nil
 }
 
-// warnUnknown says of a node that is in a file that the file does not tell who holds
-// its GPUs; of a simulated one nobody does. It returns the toolkit that is to be asked
-// on, as the file may have been its input.
+// warnUnknown warns that the file of a node does not say which GPUs are in use; those of a
+// simulated node are all free. It returns the toolkit to go on with, because the file may
+// have been its standard input.
 func (t toolkit) warnUnknown(c *cli.Context) toolkit {
 	kind, in := t.where(c).Kind()
 	if t.In = in; kind == node.Snapshot || kind == node.File {
@@ -99,7 +99,7 @@ func (t toolkit) warnLost(why string) {
 	}
 }
 
-// warnBlind says what sources that failed keep from us.
+// warnBlind warns of users of GPUs that a failed source may hide.
 func (t toolkit) warnBlind(looks []lease.Look) {
 	for _, s := range ps.Sources(looks) {
 		what, by := fmt.Sprintf("%s: %s", s, s.Message), "its containers"
@@ -115,7 +115,7 @@ func (t toolkit) warnBlind(looks []lease.Look) {
 	}
 }
 
-// held are the indices of the GPUs that somebody holds.
+// held are the indices of the GPUs that are in use.
 func held(node gpu.Node, holders []usage.Holder) []int {
 	var out []int
 	for _, g := range node.GPUs {
@@ -126,7 +126,7 @@ func held(node gpu.Node, holders []usage.Holder) []int {
 	return out
 }
 
-// needsHost is the error of a command that only a host can serve, for another node.
+// needsHost is the error of a command that needs a host, for another node.
 func needsHost(command string, at node.Where) error {
 	if at.IsHost() {
 		return nil

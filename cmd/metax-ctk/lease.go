@@ -18,7 +18,7 @@ import (
 func (t toolkit) leaseCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "lease",
-		Usage: "the leases under which metax-docker gives GPUs away",
+		Usage: "the leases, which record who may use a GPU",
 		Subcommands: []*cli.Command{
 			{
 				Name:  "list",
@@ -34,13 +34,13 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here.`,
 			},
 			{
 				Name:      "release",
-				Usage:     "give up leases or end requests that wait, all or none",
+				Usage:     "release leases or end requests that wait, all or none",
 				ArgsUsage: "ID...",
 				Description: `A lease of another user, or one that is in use, needs --force. A container that
 keeps running keeps its GPUs.
 
 The ID of a request that waits ends it: its metax-docker exits with 125 and says
-who did. Only root and the user of the request can do that.
+who ended it. Only root and the user of the request can do that.
 
 Examples:
    metax-ctk lease release 6f1d2c9a04be
@@ -55,8 +55,8 @@ another user, or the leases cannot be written; 2 usage; 3 no MetaX GPU here.`,
 			},
 			{
 				Name:  "gc",
-				Usage: "take out the leases that are over",
-				Description: `This is never needed: every command that takes a lease does it too. A lease
+				Usage: "remove the leases that are over",
+				Description: `This is never needed: every command that takes a lease also does it. A lease
 whose engine does not answer stays.
 
 Example:
@@ -120,7 +120,7 @@ func (t toolkit) writable(c *cli.Context) (gpu.Node, assign.Keeper, error) {
 	return node, k, err
 }
 
-// printReleased prints the leases and the requests that are no more.
+// printReleased prints the leases that were released and the requests that were ended.
 func (t toolkit) printReleased(c *cli.Context, leases []ps.Lease, requests []lease.Ticket) error {
 	released := struct {
 		Released []ps.Lease `json:"released"`

@@ -16,10 +16,10 @@ import (
 func (t toolkit) leaseInitCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "init",
-		Usage: "make the directory of the leases, or repair its owner and mode",
+		Usage: "make the directory of the leases, or fix its owner and mode",
 		Description: `Root and the members of the group take leases: by default the group of
 docker's socket, or else "docker"; without docker the group stays as it is,
-at first root's. What is right already is not touched, and leases stay.
+at first root's. What is right is left unchanged, and leases stay.
 
 Examples:
    metax-ctk lease init
@@ -45,7 +45,7 @@ func (t toolkit) leaseInit(c *cli.Context) error {
 	if err := needsHost("lease init", t.where(c)); err != nil {
 		return err
 	}
-	// It is made at boot, when the GPUs may not be there yet.
+	// The directory is made at boot, before the GPUs may be there.
 	k, err := t.keeper(c, gpu.NewNode(""))
 	if err != nil {
 		return err

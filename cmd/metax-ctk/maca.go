@@ -18,8 +18,8 @@ func (t toolkit) macaCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name:  "list",
-				Usage: "list what is installed: MXMACA versions, the driver's programs and libraries",
-				Description: `The default is where /opt/maca leads. What a container can be given is marked.
+				Usage: "list MXMACA versions, and the driver's programs and libraries",
+				Description: `The default is where /opt/maca leads. FOR CONTAINERS says what can be injected.
 Exit code 3 if there is no MXMACA.
 
 Example:
@@ -30,10 +30,10 @@ Example:
 			},
 			{
 				Name:      "check",
-				Usage:     "check an installation of MXMACA, and say what an image must bring for it",
+				Usage:     "check an installation of MXMACA, and list what an image must bring for it",
 				ArgsUsage: "[VERSION]",
 				Description: `Without VERSION, the default is checked. Problems are libraries that are missing,
-links that lead nowhere, files that are no sound libraries, an unknown version, and
+links that lead nowhere, files that are not libraries, an unknown version, and
 a driver that is too old for it. Nothing of MXMACA is run. Exit code 4 if there is
 a problem, 3 if there is no MXMACA.
 
@@ -61,17 +61,17 @@ type macaInstall struct {
 	Path    string    `json:"path"`
 	Dir     string    `json:"dir"`
 	Default bool      `json:"default"`
-	// Givable reports whether a container can be given it; else Doubt says why not.
+	// Givable reports whether it can be injected; Doubt is why not.
 	Givable bool   `json:"givable"`
 	Doubt   string `json:"doubt,omitempty"`
-	// Libraries are its own; of those and the driver's are the other numbers.
+	// Libraries are its own; Missing and Problems also count those of the driver's.
 	Libraries int `json:"libraries"`
 	Missing   int `json:"missing"`
 	Problems  int `json:"problems"`
 }
 
-// installations is an action on what is installed on the host, or was on the host of
-// a snapshot. Other nodes have no files.
+// installations is an action on what is installed on the host, or on the host of a
+// snapshot. Other nodes have no files.
 func (t toolkit) installations(look func(*cli.Context, *hostfs.Root, maca.Listing) error) cli.ActionFunc {
 	return func(c *cli.Context) (err error) {
 		at, done, err := t.where(c).Unpack()
@@ -106,7 +106,7 @@ func (t toolkit) macaList(c *cli.Context, host *hostfs.Root, listing maca.Listin
 	return err
 }
 
-// described puts an installation and its libraries into words for programs.
+// described is an installation and its libraries in the form that is printed.
 func described(i maca.Install, looked maca.Inspection) macaInstall {
 	m := macaInstall{
 		Kind: i.Kind, Version: i.Version, Path: i.Path, Dir: i.Dir, Default: i.Default, Givable: i.Doubt == "", Doubt: i.Doubt,

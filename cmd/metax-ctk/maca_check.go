@@ -61,8 +61,8 @@ func (t toolkit) macaCheck(c *cli.Context, host *hostfs.Root, listing maca.Listi
 	return errProblems
 }
 
-// macaCheckOf judges what was found. That nobody knows whether the driver fits is
-// no problem; that it does not is one.
+// macaCheckOf judges what was found. A driver that does not fit is a problem; one of
+// which that is unknown is not.
 func macaCheckOf(i maca.Install, looked maca.Inspection, driver sysfs.Module, rules []compat.Rule) *macaChecked {
 	found := &macaChecked{
 		MACA:     described(i, looked),
@@ -124,7 +124,7 @@ func neededBy(by []string) string {
 	return "; needed by " + wording.Some(by, 3)
 }
 
-// unzstd unpacks a module as the kernels of some distributions have it.
+// unzstd unpacks a module of a distribution that compresses its modules by zstd.
 func unzstd(r io.Reader) (io.ReadCloser, error) {
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(128<<20))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command metax-ctk is the toolkit: it shows a node and its topology, picks
-// GPUs, keeps the CDI spec true, and makes simulated nodes.
+// Command metax-ctk is the toolkit: it shows a node and its topology, picks GPUs, keeps
+// the CDI specs up to date, sets engines up, and makes simulated nodes.
 package main
 
 import (
@@ -11,6 +11,6 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal kills, whatever we wait for
+	context.AfterFunc(ctx, stop) // the second signal kills at once
 	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Library: libraryRun(), Run: runTool}))
 }

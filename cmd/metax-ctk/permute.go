@@ -7,17 +7,16 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// completeWord ends the command line by which a shell asks urfave/cli what may
-// follow.
+// completeWord ends a command line that a shell completes.
 const completeWord = "--generate-bash-completion"
 
 // permute reorders a command line for urfave/cli, which wants every option
 // before the arguments of the command that defines it: options may then stand
 // anywhere, global ones also behind the command. Words behind "--" stay
-// arguments, and so does a negative number that is no option.
+// arguments, and so does a negative number that is not an option.
 //
-// When a shell asks what may follow, arguments are left out: urfave/cli would not
-// answer behind one, but run the command.
+// When a shell completes a command line, arguments are left out: behind one, urfave/cli
+// would run the command.
 func permute(app *cli.App, args []string) ([]string, error) {
 	type level struct {
 		name  string

@@ -21,16 +21,16 @@ func (t toolkit) psCommand() *cli.Command {
 		Usage: "who uses which GPU",
 		Description: `Combines the leases, the containers of every engine and the processes with open
 device files; SOURCE says which of them named a holder.
-A source that this machine does not have is skipped; one that does not answer
-within 0.2 s costs no more than that.
+A source that this machine does not have is skipped; one that does not answer is
+given up after 0.2 s.
 
-STATE is free or unhealthy, or how the holder stands: pending (a lease whose
-container is not there yet), expiring (its client has ended), a container's
+STATE is free or unhealthy, or the state of the holder: pending (a lease whose
+container does not exist yet), expiring (its client has ended), a container's
 state, unknown (its engine does not answer), open (a process alone), or unseen
-(the look at open files took too long: the GPU may be in use).
+(looking at open files took too long: the GPU may be in use).
 
-Requests that wait for GPUs stand below, first come first: waiting, silent (no sign
-of life for 5 s, others pass it), or ended (metax-ctk lease release).
+Requests that wait for GPUs follow in their order: waiting, silent (no sign of life
+for 5 s, others pass it), or ended (metax-ctk lease release).
 
 Examples:
    metax-ctk ps
@@ -42,7 +42,7 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here;
 130 interrupted.`,
 		Flags: []cli.Flag{
 			sourceFlag(),
-			&cli.BoolFlag{Name: "watch", Usage: "print again and again, until interrupted; JSON in one line each"},
+			&cli.BoolFlag{Name: "watch", Usage: "print repeatedly until interrupted; JSON on one line each"},
 			&cli.DurationFlag{
 				Name: "interval", Value: 2 * time.Second, Usage: "with --watch: wait `TIME` in between",
 				Action: func(_ *cli.Context, d time.Duration) error {
@@ -66,7 +66,7 @@ func (t toolkit) ps(c *cli.Context) error {
 }
 
 func (t toolkit) psOnce(c *cli.Context) error {
-	// One source is what metax-docker asks for, which has no time for mx-smi.
+	// metax-docker requests one source, and has no time for mx-smi.
 	if c.IsSet("source") {
 		t.Run = nil
 	}
@@ -83,7 +83,7 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	return t.print(c, told, psTable(told))
 }
 
-// psTable has a row for each GPU and holder, and below what else there is to say.
+// psTable has a row for each GPU and holder, then the queue and the sources.
 func psTable(o ps.Occupancy) string {
 	rows := [][]string{{"GPU", "STATE", "HOLDER", "CONTAINER", "ENGINE", "USER", "SINCE", "SOURCE"}}
 	for _, g := range o.GPUs {
@@ -118,7 +118,7 @@ func stateOf(g ps.GPU, h ps.Holder) string {
 	return state
 }
 
-// holderOf names the holder by what is most firm about it.
+// holderOf names the holder by its lease, or else its container, or else its process.
 func holderOf(h ps.Holder) string {
 	switch {
 	case h.Lease != nil:
@@ -164,8 +164,8 @@ func queueTable(queue []ps.Waiting) string {
 	return "\n" + columns(rows)
 }
 
-// sourceNote says in one line what was not looked at, and why. An engine counts
-// as absent if it is nowhere.
+// sourceNote is one line about the sources that were not seen, and why. An engine is
+// absent if none of its sources is on this machine.
 func sourceNote(sources []ps.Source) string {
 	var absent, rest []string
 	for _, s := range sources {
@@ -182,7 +182,7 @@ func sourceNote(sources []ps.Source) string {
 		}
 	}
 	if len(absent) > 0 {
-		rest = slices.Insert(rest, 0, "not here: "+strings.Join(absent, ", "))
+		rest = slices.Insert(rest, 0, "not on this machine: "+strings.Join(absent, ", "))
 	}
 	if len(rest) == 0 {
 		return ""

@@ -21,7 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// runtimeName is what every engine takes for the name of a runtime.
+// runtimeName matches what every engine accepts as the name of a runtime.
 var runtimeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (t toolkit) runtimeConfigure(c *cli.Context) error {
@@ -88,15 +88,15 @@ func (t toolkit) setupHost(c *cli.Context) (setup.Host, error) {
 func checkConfigure(c *cli.Context) error {
 	switch {
 	case c.Bool("rollback"):
-		return usagef("--rollback is gone: --remove takes out what was put in, and makes the files what they were; to change the set-up, run runtime configure again")
+		return usagef("--rollback no longer exists: --remove undoes the changes and restores the files; to change the set-up, run runtime configure again")
 	case c.Bool("remove") && c.Bool("verify"):
 		return usagef("--remove and --verify exclude one another")
 	case c.Bool("verify") && (c.Bool("dry-run") || c.Bool("restart")):
-		return usagef("--verify changes nothing; --dry-run and --restart do not go with it")
+		return usagef("--verify changes nothing: leave out --dry-run and --restart")
 	case c.String("engine") == setup.Auto && (c.IsSet("config") || c.IsSet("engine-version")):
-		return usagef("--config and --engine-version are of one engine: name it with --engine")
+		return usagef("--config and --engine-version need one engine: name it with --engine")
 	case c.IsSet("engine-version") && !engine.ParseVersion(c.String("engine-version")).Known():
-		return usagef("--engine-version %q is no version such as 28.5.2", c.String("engine-version"))
+		return usagef("--engine-version %q is not a version such as 28.5.2", c.String("engine-version"))
 	}
 	if name := c.String("name"); !runtimeName.MatchString(name) {
 		return usagef("--name %q: a name is made of letters, digits, dots, dashes and underscores", name)

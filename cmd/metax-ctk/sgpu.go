@@ -21,8 +21,8 @@ func (t toolkit) sgpuCommand() *cli.Command {
 			{
 				Name:  "list",
 				Usage: "list the slices",
-				Description: `Sizes of slices are known where the vendor's library can be asked. To
-request a slice, name its UUID or address: metax-docker run --gpus=[sgpu:UUID].
+				Description: `Only the vendor's library knows the sizes of slices. To request a slice, name its
+UUID or address: metax-docker run --gpus=[sgpu:UUID].
 
 Example:
    metax-ctk sgpu list
@@ -35,8 +35,8 @@ Example:
 				ArgsUsage: "GPU",
 				Description: `GPU is an index, UUID, BDF or serial number. A GPU in slice mode is never given
 as a whole; --enable switches one to it that is not in use. All slices of a GPU
-have one QoS class, and it has at most 16. It is done with the vendor's library,
-or else with mx-smi, as root.
+have one QoS class, and it has at most 16. This needs root, and the vendor's
+library or mx-smi.
 
 Examples:
    metax-ctk sgpu create 2 --compute 25 --vram 16G
@@ -50,7 +50,7 @@ room, is not in slice mode, or is in use.`,
 					&cli.StringFlag{Name: "vram", Usage: "device memory: `SIZE` is a number with G or M, such as 4G"},
 					&cli.StringFlag{Name: "qos", Usage: "`CLASS`: fixed-share, best-effort or burst-share (default: the one that the GPU has)"},
 					&cli.StringFlag{Name: "alias", Usage: "`NAME` for people"},
-					&cli.IntFlag{Name: "count", Value: 1, Usage: "so many equal slices"},
+					&cli.IntFlag{Name: "count", Value: 1, Usage: "how many equal slices to cut"},
 					&cli.BoolFlag{Name: "enable", Usage: "switch the GPU to slice mode first, if it is not"},
 				},
 				Action: t.sgpuCreate,
@@ -59,8 +59,8 @@ room, is not in slice mode, or is in use.`,
 				Name:      "remove",
 				Usage:     "remove slices",
 				ArgsUsage: "SLICE...",
-				Description: `SLICE is a UUID. Users of one slice cannot be told from users of another one of
-the same GPU: if the GPU is in use (metax-ctk ps), removing a slice needs --force.
+				Description: `SLICE is a UUID. It cannot be seen which slice of a GPU its users use: if the GPU
+is in use (metax-ctk ps), removing a slice needs --force.
 
 Example:
    metax-ctk sgpu remove SGPU-5b0c9a3e-7a8b-11ee-b962-0242ac120002
@@ -77,7 +77,7 @@ Exit codes: 0 done; 1 it failed; 2 usage, or no such slice; 3 no MetaX GPU here;
 	}
 }
 
-// nextSpec is what to do when slices have changed.
+// nextSpec is the command to run when slices have changed.
 const nextSpec = "next: metax-ctk cdi generate\n"
 
 // sliceRow is a slice with its GPU, as -o prints it.

@@ -28,7 +28,7 @@ type created struct {
 func orderOf(c *cli.Context) (sgpu.Order, error) {
 	for _, needed := range []string{"compute", "vram"} {
 		if !c.IsSet(needed) {
-			return sgpu.Order{}, usagef("how large is the slice? --%s is missing", needed)
+			return sgpu.Order{}, usagef("--%s is missing: how large is the slice?", needed)
 		}
 	}
 	o := sgpu.Order{Count: c.Int("count"), Enable: c.Bool("enable")}
@@ -100,7 +100,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 		return failed
 	}
 	if now, err := t.where(c).Load(c.Context); err != nil {
-		t.warn(fmt.Sprintf("the new slices are there, their device nodes are not known: %v", err))
+		t.warn(fmt.Sprintf("the slices are created, but their device nodes are not known: %v", err))
 	} else {
 		g, _ := now.Lookup(g.BDF)
 		sgpu.Complete(made, g.Slices)

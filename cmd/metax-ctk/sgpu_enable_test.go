@@ -46,8 +46,8 @@ func TestSGPUEnable(t *testing.T) {
 		says      string
 		switched  bool // whether it comes so far
 	}{
-		"free":               {code: exitFailed, says: "shows no new one", switched: true},
-		"another is held":    {leases: leased(gpus[1].BDF, false), code: exitFailed, says: "shows no new one", switched: true},
+		"free":               {code: exitFailed, says: "sgpu shows none", switched: true},
+		"another is held":    {leases: leased(gpus[1].BDF, false), code: exitFailed, says: "sgpu shows none", switched: true},
 		"held":               {leases: leased(gpus[0].BDF, false), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
 		"shared":             {leases: leased(gpus[0].BDF, true), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
 		"others wait for it": {queue: []lease.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self, Marked: assign.Proc().Uptime() + 4*time.Second}}, code: exitUnmet, says: "a request that came earlier waits"},

@@ -137,15 +137,15 @@ func TestSGPUToolLies(t *testing.T) {
 	}{
 		{
 			[]string{"create", "2", "--compute", "5", "--vram", "1152M", "--alias", "a-b"},
-			"sgpu -i 0000:10:00.0 --create --vram 1152M --compute 5 --alias a-b", "shows no new one",
+			"sgpu -i 0000:10:00.0 --create --vram 1152M --compute 5 --alias a-b", "sgpu shows none",
 		},
 		{
 			[]string{"remove", "--force", must(t, "c500-8-sgpu").GPUs[2].Slices[1].UUID},
-			"sgpu -i 0000:10:00.0 --remove 1", "shows it still",
+			"sgpu -i 0000:10:00.0 --remove 1", "still shows it",
 		},
 		{
 			[]string{"create", "0", "--enable", "--qos", "burst-share", "--compute", "5", "--vram", "2G"},
-			"sgpu -i 0000:0e:00.0 --enable\nsgpu -i 0000:0e:00.0 --set-sched-class 2\nsgpu -i 0000:0e:00.0 --create --vram 2G --compute 5", "shows no new one",
+			"sgpu -i 0000:0e:00.0 --enable\nsgpu -i 0000:0e:00.0 --set-sched-class 2\nsgpu -i 0000:0e:00.0 --create --vram 2G --compute 5", "sgpu shows none",
 		},
 	} {
 		calls = nil

@@ -14,12 +14,12 @@ import (
 func (t toolkit) snapshotCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "snapshot",
-		Usage: "keep the node in one text file, by which it can be looked at elsewhere",
-		Description: `In it are the files of sysfs, /dev and /opt that tell of the GPUs, what mx-smi
-and libmxsml said, and of CDI specs and the configurations of engines the values
-that the toolkit reads. Serial numbers, UUIDs, addresses, names of hosts, people
-and containers are replaced by stand-ins. It holds no program, and what cannot be
-read is named at its head: as root it is complete. Read it before you send it.
+		Usage: "save the node in one text file, to look at it elsewhere",
+		Description: `It has the files of sysfs, /dev and /opt about the GPUs, the answers of mx-smi and
+libmxsml, and the values that the toolkit reads from CDI specs and configurations
+of engines. Serial numbers, UUIDs, addresses, names of hosts, people and
+containers are replaced by stand-ins. It has no programs, and its head names what
+could not be read: as root it is complete. Read it before you send it.
 
 Examples:
    metax-ctk snapshot --output node.txt
@@ -41,7 +41,7 @@ Examples:
 }
 
 func fileFlag() cli.Flag {
-	return &cli.StringFlag{Name: "output", Value: "-", Usage: "write to `FILE`, that only you can read, or - for standard output"}
+	return &cli.StringFlag{Name: "output", Value: "-", Usage: "write to `FILE`, which only you can read, or - for standard output"}
 }
 
 // captured is the host of which snapshots are taken.
@@ -59,7 +59,7 @@ type kept struct {
 	Notes   []string `json:"notes"`
 }
 
-// keep writes a snapshot where the command line says, and says what it is.
+// keep writes a snapshot to --output, and prints what is in it.
 func (t toolkit) keep(c *cli.Context, s capture.Taken) error {
 	if s.Unknown != nil {
 		t.warn(fmt.Sprintf("the node is not known: %v", s.Unknown))
@@ -69,7 +69,7 @@ func (t toolkit) keep(c *cli.Context, s capture.Taken) error {
 	case name == "":
 		return usagef("--output is empty; want a file, or -")
 	case name == "-" && c.String("output-format") != "table":
-		return usagef("a snapshot is text; -o %s is about the file that --output names", c.String("output-format"))
+		return usagef("a snapshot is text: -o %s needs --output FILE", c.String("output-format"))
 	}
 	text, err := s.Format()
 	if err != nil {
@@ -84,6 +84,6 @@ func (t toolkit) keep(c *cli.Context, s capture.Taken) error {
 	}
 	done := kept{name, len(s.Tree), len(s.Answers), len(text), append([]string{}, s.Notes...)}
 	head := fmt.Sprintf("%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
-	next := fmt.Sprintf("read it before you send it; it shows the node by: metax-ctk --node %s topology print\n", name)
+	next := fmt.Sprintf("read it before you send it; to show the node: metax-ctk --node %s topology print\n", name)
 	return t.print(c, done, head+lines(done.Notes)+next)
 }

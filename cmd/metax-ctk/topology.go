@@ -72,7 +72,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	var holders []usage.Holder
 	switch {
 	case !c.IsSet("busy"):
-		// The topology is true whoever holds what.
+		// The topology does not depend on the users of GPUs.
 		if holders, err = t.holders(c, node); err != nil {
 			t.warn(err.Error())
 		}

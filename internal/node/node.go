@@ -34,7 +34,7 @@ const Input = "-"
 // run the vendor's tool. It keeps what only mx-smi knows until the next boot.
 const RecordPath = "/run/metax-container-toolkit/node.json"
 
-// ErrUnknown reports a WHERE that names no node.
+// ErrUnknown reports a WHERE that is not a node.
 var ErrUnknown = errors.New("no such node")
 
 // Where names a node and how to query it.

@@ -73,7 +73,7 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 		return done, err
 	}
 	if from != nil && uncontrolled(*from) && here && !j.Options.Partial {
-		return done, fmt.Errorf("%s is not there, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
+		return done, fmt.Errorf("%s is missing, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
 	}
 	if err := still(); err != nil {
 		return done, err
@@ -92,7 +92,7 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 	}
 	if from != nil && here {
 		if err := node.Record(j.Host, *from); err != nil {
-			j.Warn(fmt.Sprintf("metax-docker will know PCIe and NUMA only: record the node: %v", err))
+			j.Warn(fmt.Sprintf("metax-docker will choose by PCIe and NUMA only: record the node: %v", err))
 		}
 	}
 	if j.All {

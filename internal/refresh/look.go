@@ -93,7 +93,7 @@ func lacking(kernel sysfs.Report) string {
 	case len(without) > 0:
 		return "there are no device nodes of " + strings.Join(without, ", ")
 	case uncontrolled(gpu.Node{Shared: kernel.Shared}):
-		return control + " is not there"
+		return control + " is missing"
 	}
 	return ""
 }

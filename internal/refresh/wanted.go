@@ -75,7 +75,7 @@ func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 		list = append(list, s)
 	}
 	for _, s := range cdi.Nameless(list) {
-		m.Warn(fmt.Sprintf("MXMACA in %s is left out: its version %q does not tell it from the others", s.Dir, s.Version))
+		m.Warn(fmt.Sprintf("MXMACA in %s is left out: its version %q does not distinguish it from the others", s.Dir, s.Version))
 	}
 	hook, err := hookPath(m.Hook)
 	if err != nil {
@@ -86,7 +86,7 @@ func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 	}
 	spec, err := cdi.GenerateSoftware(list, hook, opt)
 	if errors.Is(err, cdi.ErrNoHook) {
-		return nil, fmt.Errorf("%w: there is no %s beside metax-ctk that the engine would find; install it, or name it: --hook PATH", err, hookName)
+		return nil, fmt.Errorf("%w: the engine would not find a %s beside metax-ctk; install it, or name it: --hook PATH", err, hookName)
 	}
 	return spec, err
 }

@@ -28,9 +28,9 @@ func (w Written) String() string {
 	what := "unchanged"
 	switch {
 	case w.Removed:
-		return fmt.Sprintf("%s: removed, nothing of kind %s is here any more", w.Path, w.Kind)
+		return fmt.Sprintf("%s: removed, this node no longer has anything of kind %s", w.Path, w.Kind)
 	case w.Devices == 0:
-		return fmt.Sprintf("%s: not there, nothing of kind %s is here", w.Path, w.Kind)
+		return fmt.Sprintf("%s: not written, this node has nothing of kind %s", w.Path, w.Kind)
 	case w.Changed:
 		what = "written"
 	}

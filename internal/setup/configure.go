@@ -125,7 +125,7 @@ func (h Host) do(ctx context.Context, e Engine, o Order, done *Outcome) error {
 
 func (h Host) verify(ctx context.Context, e Engine, o Order, done *Outcome) error {
 	if !h.Root.Real() {
-		return errors.New("below another root there is no engine that runs; leave out --verify, or --root")
+		return errors.New("no engine runs below another root; leave out --verify or --root")
 	}
 	node, err := o.Node()
 	if err != nil {
@@ -168,7 +168,7 @@ func (h Host) ownProgram(o Order, given, name, option string) (string, error) {
 		return p, nil
 	}
 	if info, err := h.Root.Stat(p); err != nil || !info.Mode.IsRegular() || info.Mode&0o111 == 0 {
-		return "", fmt.Errorf("there is no program %s that an engine could run; install it, or name it: --%s PATH", h.Root.Join(p), option)
+		return "", fmt.Errorf("no program %s that an engine could run; install it, or name it: --%s PATH", h.Root.Join(p), option)
 	}
 	return p, nil
 }

@@ -26,7 +26,7 @@ type way interface {
 }
 
 // errNoWay reports a host without anything that changes slices.
-var errNoWay = errors.New("neither libmxsml (with metax-mxsml) nor mx-smi is here, and without them no slice can be changed")
+var errNoWay = errors.New("cannot change slices: this host has neither libmxsml (with metax-mxsml) nor mx-smi")
 
 // Changer changes slices by the vendor's library, and by mx-smi where that cannot be used.
 type Changer []way
@@ -152,7 +152,7 @@ func (m byTool) create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, er
 			return s, nil
 		}
 	}
-	return gpu.Slice{}, fmt.Errorf("mx-smi says that it made a slice, and %s/%s/sgpu shows no new one", sysfs.DevicesDir, r.BDF)
+	return gpu.Slice{}, fmt.Errorf("mx-smi reports a new slice, but %s/%s/sgpu shows none", sysfs.DevicesDir, r.BDF)
 }
 
 func (m byTool) remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error {
@@ -164,7 +164,7 @@ func (m byTool) remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error {
 		return err
 	}
 	if slices.ContainsFunc(left, func(l gpu.Slice) bool { return l.Index == s.Index && l.UUID == s.UUID }) {
-		return fmt.Errorf("mx-smi says that it is removed, and %s/%s/sgpu shows it still", sysfs.DevicesDir, g)
+		return fmt.Errorf("mx-smi reports that the slice is removed, but %s/%s/sgpu still shows it", sysfs.DevicesDir, g)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (o Order) Fits(g gpu.GPU) error {
 	}
 	switch {
 	case len(g.VFs) > 0:
-		return refusef("GPU %d has virtual functions, and no GPU has both those and sGPUs", g.Index)
+		return refusef("GPU %d has virtual functions, and a GPU cannot have both those and sGPUs", g.Index)
 	case g.Mode != gpu.ModeSGPU && !o.Enable:
 		return refusef("GPU %d is not in slice mode; --enable switches it, and it is not given as a whole from then on", g.Index)
 	case !g.Healthy:
