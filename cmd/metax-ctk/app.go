@@ -122,7 +122,7 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 			},
 			&cli.StringFlag{
 				Name: "gpus-ignore", EnvVars: []string{"METAX_CTK_GPUS_IGNORE"},
-				Usage: "`NAMES`, with commas, of programs, containers and images that look at GPUs without using them (default: mx-smi,mx-exporter)",
+				Usage: "`NAMES`, with commas, of programs, containers and images that open GPUs without using them (default: mx-smi,mx-exporter)",
 			},
 		},
 		Commands: []*cli.Command{

@@ -9,7 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 )
 
-// Everything that is wrong is told, each with its place, and Load with the first.
+// Check returns every problem with its position, and Load the first.
 func TestCheck(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -30,8 +30,8 @@ func TestCheck(t *testing.T) {
 		"number in a list":    {"gpus.ignore = ['a', 3]\n", []string{"line 1, column 1: gpus.ignore is a list: want names without commas"}},
 		"text for a section":  {"docker = 'podman'\n", []string{"line 1, column 1: docker is a section: write [docker]"}},
 		"tables of a section": {"[[docker]]\nclient = 'x'\n", []string{"line 1, column 3: docker is a section: write [docker]"}},
-		"a setting's section": {"[docker.inject]\nx = 1\n", []string{"line 1, column 2: docker.inject is no section: want auto, cdi or flags"}},
-		"tables of a setting": {"[[docker.inject]]\nx = 1\n", []string{"line 1, column 3: docker.inject is no table: want auto, cdi or flags"}},
+		"a setting's section": {"[docker.inject]\nx = 1\n", []string{"line 1, column 2: docker.inject is not a section: want auto, cdi or flags"}},
+		"tables of a setting": {"[[docker.inject]]\nx = 1\n", []string{"line 1, column 3: docker.inject is not a table: want auto, cdi or flags"}},
 		"unknown tables":      {"[[maca.requirement]]\nmaca = '3'\n", []string{`line 1, column 3: unknown key "maca.requirement"; did you mean "maca.requirements"?`}},
 		"bad way":             {"docker.inject = 'cdii'\n", []string{`line 1, column 1: docker.inject: "cdii": want auto, cdi or flags`}},
 		"empty text":          {"docker.client = ''\nnode = ''\n", []string{`line 1, column 1: docker.client: "": want a name or an absolute path`, `line 2, column 1: node: "": want "host", the name of a simulated node, or a file`}},
@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 		"comma in a list":     {"gpus.ignore = ['a,b']\n", []string{`line 1, column 1: gpus.ignore: "a,b": want names without commas`}},
 		"empty lists":         {"runtime.runtimes = []\ngpus.ignore = []\n", []string{"line 1, column 1: runtime.runtimes is empty: want at least one name or absolute path"}},
 		"requirement's field": {"[[maca.requirements]]\nmaca = '3'\ndriver = '3'\ndrivr = '3'\n", []string{`line 4, column 1: unknown key "maca.requirements.drivr"`}},
-		"requirement's type":  {"maca.requirements = [{maca = '3', driver = 3}]\n", []string{"line 1, column 22: maca.requirements: rule for MXMACA 3, driver: ", "line 1, column 35: maca.requirements.driver is a text"}},
+		"requirement's type":  {"maca.requirements = [{maca = '3', driver = 3}]\n", []string{"line 1, column 22: maca.requirements: rule for MXMACA 3, driver: ", "line 1, column 35: maca.requirements.driver must be a text"}},
 		"second requirement":  {"[[maca.requirements]]\nmaca = '3'\ndriver = '3'\n[[maca.requirements]]\n", []string{"line 4, column 3: maca.requirements: rule for MXMACA: "}},
 		"requirements' type":  {"maca.requirements = [3]\n", []string{"line 1, column 1: maca.requirements is a table: want tables with maca, driver and why"}},
 		"several": {
@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What is written in any of TOML's ways says the same.
+// All TOML notations of a value are equivalent.
 func TestShapes(t *testing.T) {
 	want, err := Load("c.toml", []byte("[docker]\nclient = 'podman'\n[runtime]\nruntimes = ['crun']\n"), unset)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// An empty list is one, and an empty variable is none.
+// An empty list is a value; an empty variable is not.
 func TestLoadEmpty(t *testing.T) {
 	for text, want := range map[string]Value{
 		"":                  {"mx-smi,mx-exporter", "default"},
@@ -109,8 +109,8 @@ func TestLoadEmpty(t *testing.T) {
 	}
 }
 
-// A file of an older version may name a policy that no longer exists; nothing
-// writes one into a file.
+// A file of an older version may have a policy that no longer exists; no command writes
+// one.
 func TestRetiredPolicy(t *testing.T) {
 	text := []byte("[gpus]\npolicy = \"distribute\"\n")
 	if problems := Check(text); len(problems) > 0 {

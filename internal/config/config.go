@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
 // Path is the configuration file of a host.
@@ -29,21 +31,22 @@ type Config struct {
 	DockerClient Value
 	// DockerInject is how GPUs enter a container: "auto", "cdi" or "flags".
 	DockerInject Value
-	// Policy is the picker's policy.
+	// Policy is the policy by which GPUs are picked.
 	Policy Value
-	// Ignore names, with commas, the programs, containers and images that look at
-	// GPUs without using them.
+	// Ignore has, with commas, the programs, containers and images that open GPUs
+	// without using them.
 	Ignore Value
-	// WaitMax is how long a request may wait, as time.ParseDuration reads it.
+	// WaitMax is the maximum time that a request may wait, in the format of
+	// time.ParseDuration.
 	WaitMax Value
-	// Node and Root choose the node, as the options --node and --root do.
+	// Node and Root choose the node, like the options --node and --root.
 	Node, Root Value
 	// MACA is the section [maca].
 	MACA MACA
 }
 
-// Waits returns how long a request may wait; the error names where a wrong value
-// is from.
+// Waits returns the maximum time that a request may wait; the error names the origin of
+// an invalid value.
 func (c Config) Waits() (time.Duration, error) {
 	d, err := time.ParseDuration(c.WaitMax.Text)
 	if err != nil || d <= 0 {
@@ -52,9 +55,9 @@ func (c Config) Waits() (time.Duration, error) {
 	return d, nil
 }
 
-// Load merges the default, the contents of the configuration file at path (nil
-// where there is none), and the environment. A file with anything wrong in it is
-// an *Error. What the environment says is judged by whoever uses it.
+// Load merges the defaults, the configuration file at path with this text (nil if there
+// is none), and the environment. An invalid file is an *Error. Values from the
+// environment are checked where they are used.
 func Load(path string, text []byte, getenv func(string) string) (Config, error) {
 	items, problems := read(text)
 	if len(problems) > 0 {
@@ -74,13 +77,69 @@ func Load(path string, text []byte, getenv func(string) string) (Config, error) 
 		}
 		*s.text(&c) = v
 	}
-	c.MACA.Labels = list(items, "maca.labels")
+	c.MACA.Labels = listSetting(items, "maca.labels")
 	c.MACA.Requirements = items[requirements].rows
 	return c, nil
 }
 
-// list is the value of a list that is for the file alone.
-func list(items map[string]item, key string) []string {
+// MACA is the section [maca]: how the version of MXMACA that a container uses is
+// checked against the host's driver.
+type MACA struct {
+	// Check is "off", "warn" or "strict". If it is not set, containers that request
+	// MXMACA are checked with "warn", and others are not checked.
+	Check Value
+	// Labels are the labels of an image that may have the version of its MXMACA; the
+	// first one that the image has counts.
+	Labels []string
+	// Requirements replace the program's built-in table; nil stands for the built-in
+	// table.
+	Requirements []Requirement
+}
+
+// Requirement is one row of the table [[maca.requirements]].
+type Requirement = compat.Rule
+
+// Rules returns the effective table.
+func (m MACA) Rules() []compat.Rule {
+	if m.Requirements == nil {
+		return compat.Defaults()
+	}
+	return m.Requirements
+}
+
+// Runtime is the section [runtime]: the settings of the OCI runtime shim. They come
+// from the file only, because the environment in which an engine starts a runtime
+// varies.
+type Runtime struct {
+	// Runtimes are the low-level runtimes, by name or absolute path; the first one that
+	// exists is used.
+	Runtimes []string
+	// SpecDirs are the directories of CDI specs, in ascending priority.
+	SpecDirs []string
+	// AcceptEnvironment allows METAX_VISIBLE_DEVICES in the environment of a privileged
+	// container to request GPUs; AcceptEnvironmentUnprivileged allows it for any
+	// container.
+	AcceptEnvironment, AcceptEnvironmentUnprivileged bool
+}
+
+// LoadRuntime returns the section [runtime] of the configuration file at path, or the
+// defaults if text is nil. The whole file must be valid, as for Load.
+func LoadRuntime(path string, text []byte) (Runtime, error) {
+	items, problems := read(text)
+	if len(problems) > 0 {
+		return Runtime{}, &Error{path, problems}
+	}
+	on := func(key string) bool { return listSetting(items, key)[0] == "true" }
+	return Runtime{
+		Runtimes:                      listSetting(items, "runtime.runtimes"),
+		SpecDirs:                      listSetting(items, "runtime.spec-dirs"),
+		AcceptEnvironment:             on("runtime.accept-environment"),
+		AcceptEnvironmentUnprivileged: on("runtime.accept-environment-unprivileged"),
+	}, nil
+}
+
+// listSetting is the value of a setting that only the file has.
+func listSetting(items map[string]item, key string) []string {
 	if i, ok := items[key]; ok {
 		return i.words
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// Default returns the configuration file in which every setting stands, with what
-// it does, as a comment that says its default: whoever installs it follows a
-// default that changes.
+// Default returns the configuration file in which every setting is a comment with its
+// description and default, so that an installed file does not fix the defaults of this
+// version.
 func Default() []byte {
 	var b strings.Builder
-	b.WriteString("# The settings of the MetaX container toolkit, with their defaults. Options of a\n" +
-		"# command line go before the environment, which goes before this file; the\n" +
-		"# section [runtime] is for this file alone. Nobody but root may be able to write\n" +
-		"# here. See: metax-ctk config show, metax-ctk config validate\n")
+	b.WriteString("# The settings of the MetaX container toolkit, with their defaults. Options on the\n" +
+		"# command line override the environment, which overrides this file. The section\n" +
+		"# [runtime] is read from this file only. Only root may have write access to it.\n" +
+		"# See: metax-ctk config show, metax-ctk config validate\n")
 	section := ""
 	for _, s := range settings {
 		if s.Section() != section {
@@ -24,7 +24,7 @@ func Default() []byte {
 		} else {
 			b.WriteString("\n")
 		}
-		for _, line := range wrap(s.about()) {
+		for _, line := range wrapLines(s.description()) {
 			b.WriteString("# " + line + "\n")
 		}
 		for _, line := range s.lines() {
@@ -34,8 +34,8 @@ func Default() []byte {
 	return []byte(b.String())
 }
 
-// about is the setting's description with what a value may be.
-func (s Setting) about() string {
+// description is what the setting does and which values it accepts.
+func (s Setting) description() string {
 	text := s.Use + " Values: " + s.Allowed + "."
 	if s.Env != "" {
 		text += " Environment: " + s.Env + "."
@@ -43,7 +43,7 @@ func (s Setting) about() string {
 	return text
 }
 
-// lines are the setting as it stands in the file.
+// lines are the setting in the form of the file.
 func (s Setting) lines() []string {
 	if s.Default == nil {
 		return s.Example
@@ -58,8 +58,8 @@ func (s Setting) lines() []string {
 	return []string{s.Name() + " = " + value}
 }
 
-// wrap breaks a text into lines of at most 78 characters.
-func wrap(text string) (lines []string) {
+// wrapLines breaks a text into lines of at most 78 characters.
+func wrapLines(text string) (lines []string) {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
 		switch {

@@ -8,9 +8,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 )
 
-// Parse reads the value of a setting from a command line: a list has commas
-// between its words, an empty value is an empty list. The result is a string, a
-// bool or a []string, which can stand in the file.
+// Parse parses the value of a setting from a command line: the words of a list are
+// separated by commas, an empty value is an empty list. The result is a string, a bool
+// or a []string for the file.
 func (s Setting) Parse(text string) (any, error) {
 	if s.Kind == Table {
 		return nil, fmt.Errorf("%s is a %s, which stands on several lines of the file: edit it there, then run metax-ctk config validate", s.Key, s.Kind)
@@ -29,13 +29,13 @@ func (s Setting) Parse(text string) (any, error) {
 		return words[0] == "true", nil
 	case s.Kind == Text:
 		return words[0], nil
-	case len(words) == 0 && s.some:
+	case len(words) == 0 && s.notEmpty:
 		return nil, fmt.Errorf("%s is empty: want %s", s.Key, s.Allowed)
 	}
 	return words, nil
 }
 
-// split returns the words of a value that is written on one line.
+// split returns the words of a value on one line.
 func (s Setting) split(text string) []string {
 	switch {
 	case s.Kind != List:
@@ -46,9 +46,9 @@ func (s Setting) split(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// Unknown is the error of a key that is no setting's.
+// Unknown is the error for an unknown key.
 func Unknown(key string) error {
-	if near := nearest(key); near != "" {
+	if near := closestKey(key); near != "" {
 		return fmt.Errorf("unknown key %q; did you mean %q?", key, near)
 	}
 	return fmt.Errorf("unknown key %q; metax-ctk config show lists them", key)

@@ -9,27 +9,28 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
-// item is a setting as the file has it.
+// item is a setting in the file.
 type item struct {
 	line, column int
 	words        []string
-	// rows are the requirements, at their places.
+	// rows are the requirements, places their positions.
 	rows   []Requirement
 	places [][2]int
 }
 
-// reader goes through a file that is TOML.
+// reader collects the settings and problems of a file.
 type reader struct {
 	text     []byte
 	items    map[string]item
 	problems []Problem
-	// section is the table that the lines are in; skip says that it is none of ours.
+	// section is the current table; skip reports whether it is unknown, so that its
+	// lines are ignored.
 	section []string
 	skip    bool
 }
 
-// read returns what a file sets, and everything that is wrong with it. Of a file
-// that is not TOML it returns nothing but that.
+// read returns the settings of a file and all its problems. For a syntax error it
+// returns only that.
 func read(text []byte) (map[string]item, []Problem) {
 	doc, err := toml.Parse(text)
 	if syntax := (*toml.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -45,13 +46,13 @@ func read(text []byte) (map[string]item, []Problem) {
 				r.setting(r.section, s)
 			}
 		case toml.Table:
-			r.table(s)
+			r.sectionHeader(s)
 		case toml.Item:
-			r.tableItem(s)
+			r.requirementHeader(s)
 		}
 	}
 	for _, s := range settings {
-		r.judge(s)
+		r.checkValues(s)
 	}
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -59,32 +60,32 @@ func read(text []byte) (map[string]item, []Problem) {
 	return r.items, r.problems
 }
 
-// table goes into a section.
-func (r *reader) table(t toml.Statement) {
+// sectionHeader begins a section.
+func (r *reader) sectionHeader(t toml.Statement) {
 	r.section = t.Path(nil)
 	key := toml.Key(r.section...)
 	if r.skip = !isSection(key); !r.skip {
 		return
 	}
 	if s, ok := Find(key); ok {
-		r.problem(t, key, "%s is no section: want %s", key, s.Allowed)
+		r.problem(t, key, "%s is not a section: want %s", key, s.Allowed)
 		return
 	}
 	r.unknown(t, key)
 }
 
-// tableItem begins a row of the one table.
-func (r *reader) tableItem(t toml.Statement) {
+// requirementHeader begins a row of the table of requirements.
+func (r *reader) requirementHeader(t toml.Statement) {
 	r.section = t.Path(nil)
 	key := toml.Key(r.section...)
 	if r.skip = key != requirements; !r.skip {
 		i := r.item(requirements, t)
-		i.addRow(Requirement{}, r.place(t.Keys[0].Start))
+		i.addRow(Requirement{}, r.position(t.Keys[0].Start))
 		r.items[requirements] = i
 		return
 	}
 	if s, ok := Find(key); ok {
-		r.problem(t, key, "%s is no table: want %s", key, s.Allowed)
+		r.problem(t, key, "%s is not a table: want %s", key, s.Allowed)
 	} else if isSection(key) {
 		r.problem(t, key, "%s is a section: write [%s]", key, key)
 	} else {
@@ -92,7 +93,7 @@ func (r *reader) tableItem(t toml.Statement) {
 	}
 }
 
-// setting takes one line, or one setting of an inline table.
+// setting reads one line, or one setting of an inline table.
 func (r *reader) setting(section []string, t toml.Statement) {
 	path := t.Path(section)
 	key := toml.Key(path...)
@@ -116,7 +117,7 @@ func (r *reader) setting(section []string, t toml.Statement) {
 		return
 	}
 	i := r.item(key, t)
-	i.words, ok = words(s.Kind, t.Value)
+	i.words, ok = wordsOf(s.Kind, t.Value)
 	if s.Kind == Table {
 		ok = r.rows(t.Value, &i)
 	}
@@ -127,12 +128,12 @@ func (r *reader) setting(section []string, t toml.Statement) {
 	r.items[key] = i
 }
 
-// item is the one of a key that stands at a place, or has stood before.
+// item returns the item of a key; a new one at the position of t if there is none yet.
 func (r *reader) item(key string, t toml.Statement) item {
 	if i, ok := r.items[key]; ok {
 		return i
 	}
-	at := r.place(t.Keys[0].Start)
+	at := r.position(t.Keys[0].Start)
 	return item{line: at[0], column: at[1]}
 }
 
@@ -140,7 +141,7 @@ func (i *item) addRow(row Requirement, at [2]int) {
 	i.rows, i.places = append(i.rows, row), append(i.places, at)
 }
 
-// rows puts the tables of requirements into an item, if they stand in an array.
+// rows adds an array of requirements to an item; false if the value is something else.
 func (r *reader) rows(value toml.Value, i *item) bool {
 	i.rows = []Requirement{}
 	if value.Kind != toml.Array {
@@ -154,7 +155,7 @@ func (r *reader) rows(value toml.Value, i *item) bool {
 		for _, field := range each.Settings {
 			r.row(field, &row)
 		}
-		i.addRow(row, r.place(each.Start))
+		i.addRow(row, r.position(each.Start))
 	}
 	return true
 }
@@ -168,14 +169,14 @@ func (r *reader) row(t toml.Statement, row *Requirement) {
 	case !ok:
 		r.unknown(t, key)
 	case t.Value.Kind != toml.Text:
-		r.problem(t, key, "%s is a text", key)
+		r.problem(t, key, "%s must be a text", key)
 	default:
 		*to = t.Value.Text
 	}
 }
 
-// judge looks at the words of a setting.
-func (r *reader) judge(s Setting) {
+// checkValues checks the values of a setting.
+func (r *reader) checkValues(s Setting) {
 	i, ok := r.items[s.Key]
 	if !ok {
 		return
@@ -188,7 +189,7 @@ func (r *reader) judge(s Setting) {
 			wrong(i.places[n][0], i.places[n][1], "%s: %v", s.Key, err)
 		}
 	}
-	if s.some && len(i.words) == 0 {
+	if s.notEmpty && len(i.words) == 0 {
 		wrong(i.line, i.column, "%s is empty: want %s", s.Key, s.Allowed)
 	}
 	for _, word := range i.words {
@@ -198,8 +199,8 @@ func (r *reader) judge(s Setting) {
 	}
 }
 
-// words are the words of a value; false if it is not of that kind.
-func words(kind Kind, value toml.Value) ([]string, bool) {
+// wordsOf returns the words of a value; false if it is of another kind.
+func wordsOf(kind Kind, value toml.Value) ([]string, bool) {
 	switch {
 	case kind == Text && value.Kind == toml.Text, kind == Switch && value.Kind == toml.Switch:
 		return []string{value.Text}, true

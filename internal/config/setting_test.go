@@ -23,7 +23,7 @@ func unset(string) string { return "" }
 
 func noOption(string) (string, bool) { return "", false }
 
-// The words that may stand in the file are those that the programs know.
+// The valid words of the file are those that the programs accept.
 func TestWords(t *testing.T) {
 	for key, words := range map[string][]string{
 		"docker.inject": {dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags},
@@ -54,7 +54,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The table is whole, and what it says of itself holds.
+// The table is complete and consistent.
 func TestSettings(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range settings {
@@ -79,8 +79,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// The file of defaults changes nothing, and with its comments undone neither: it
-// then says every default, which a setting without one has not.
+// The file of defaults changes nothing, also after its comments are removed: then it
+// has every default.
 func TestDefault(t *testing.T) {
 	golden(t, "../../packaging/config.toml", func([]byte) []byte { return Default() })
 	undone := regexp.MustCompile(`(?m)^#(\S)`).ReplaceAll(Default(), []byte("$1"))
@@ -188,8 +188,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The manual has the table of settings in both languages; all but the
-// descriptions of the Chinese one is made here.
+// The manual has the table of settings in both languages; everything except the Chinese
+// descriptions is generated here.
 func TestManual(t *testing.T) {
 	table := regexp.MustCompile(`(?s)\| Key \|.*?\n\n`)
 	golden(t, "../../docs/configuration.md", func(page []byte) []byte {
@@ -216,7 +216,7 @@ func manual() []byte {
 	return b.Bytes()
 }
 
-// columns are a row's, but for the description.
+// columns are the columns of a row without the description.
 func columns(s Setting) []string {
 	row := []string{code(s.Key), string(s.Kind), code(strings.Join(s.Default, ",")), code(s.Env), code(s.Option)}
 	for i := range row {
@@ -234,7 +234,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// golden holds a file to what is made of it.
+// golden compares a file with its generated content.
 func golden(t *testing.T, path string, make func(have []byte) []byte) {
 	t.Helper()
 	have, err := os.ReadFile(path)

@@ -8,7 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
-// Source is the kind of place that a value comes from.
+// Source is the kind of origin of a value.
 type Source string
 
 // The sources, in descending precedence.
@@ -19,21 +19,21 @@ const (
 	FromDefault     Source = "default"
 )
 
-// Effective is a setting with the value that counts.
+// Effective is a setting with its effective value.
 type Effective struct {
 	Setting
-	// Words are the value, as in Default; of the table there are Rows.
+	// Words are the value, as in Default; a table has Rows instead.
 	Words []string
 	Rows  []Requirement
-	// Set is false for a setting that has neither value nor default.
+	// Set is false for a setting without value and default.
 	Set    bool
 	Source Source
-	// Name is the option, the variable or the file; Line is that of the file.
+	// Name is the option, variable or file; Line is the line in the file.
 	Name string
 	Line int
 }
 
-// Origin is where the value comes from, for a table.
+// Origin describes where the value comes from, for a printed table.
 func (e Effective) Origin() string {
 	switch {
 	case e.Source == FromDefault:
@@ -44,7 +44,8 @@ func (e Effective) Origin() string {
 	return e.Name
 }
 
-// Doubt is why a value that no file has checked may not be; empty if it may.
+// Doubt is the reason why a value that is not from the file is invalid; empty if it is
+// valid.
 func (e Effective) Doubt() string {
 	for _, word := range e.Words {
 		if e.Set && !e.relative && !e.allows(word) {
@@ -66,9 +67,9 @@ func (e Effective) Text() string {
 	return strings.Join(rows, "; ")
 }
 
-// Show returns what every setting is and where it comes from: from option, which
-// has the value of an option of the command line by its name, the environment, the
-// file, or the default. Errors are those of Load.
+// Show returns every setting with its effective value and origin: from option, which
+// returns the value of a command line option by its name, the environment, the file, or
+// the default. Errors are those of Load.
 func Show(path string, text []byte, getenv func(string) string, option func(string) (string, bool)) ([]Effective, error) {
 	items, problems := read(text)
 	if len(problems) > 0 {

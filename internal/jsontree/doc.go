@@ -1,7 +1,7 @@
-// Package jsontree reads a JSON text as a tree of places in it, so that one can
-// look at some of its values and leave the others as they stand, byte for byte.
+// Package jsontree parses a JSON text into a tree of positions, so that code can read
+// some values and keep the others byte for byte.
 //
-// It is stricter than JSON asks for in one thing: a name that occurs twice in an
-// object is an error, since readers disagree about which one counts. It knows no
-// types and does no I/O.
+// It is stricter than JSON in one point: a duplicate name in an object is an error,
+// because parsers disagree about which one counts. It converts no types and does no
+// I/O.
 package jsontree

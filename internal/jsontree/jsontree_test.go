@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// value is what encoding/json would make of v, numbers as they are written.
+// value is what encoding/json returns for v, with numbers as they are written.
 func value(v jsontree.Value) any {
 	switch v.Kind() {
 	case jsontree.Bool:
@@ -45,7 +45,7 @@ var texts = []string{
 	`{"a":1,}`, `{"a":1 "b":2}`, `[1,]`, `[1 2]`, `[,]`, `[]]`, `{}{}`, "\"\n\"", "\xef\xbb\xbf{}", `truex`, `nullnull`, `{,}`, "[1\v]",
 }
 
-// check compares with encoding/json, which knows no duplicates.
+// check compares with encoding/json, which accepts duplicates.
 func check(t *testing.T, text []byte) {
 	t.Helper()
 	tree, err := jsontree.Parse(text)

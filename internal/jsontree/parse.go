@@ -7,13 +7,13 @@ import (
 	"math"
 )
 
-// ErrSyntax reports a text that is not one JSON value.
+// ErrSyntax reports a text that is not exactly one JSON value.
 var ErrSyntax = errors.New("not valid JSON")
 
 // DuplicateError reports a name that occurs twice in one object.
 type DuplicateError struct {
 	Name          string
-	First, Second int // where it stands, in bytes from the beginning of the text
+	First, Second int // their offsets in the text, in bytes
 }
 
 func (e *DuplicateError) Error() string {
@@ -23,22 +23,21 @@ func (e *DuplicateError) Error() string {
 // Tree is a parsed text.
 type Tree struct {
 	text  []byte
-	all   string // text again, of which a string's text is a part
+	all   string // text as a string, of which results are substrings
 	nodes []node
 }
 
-// node is a value or the name of a member. Nodes stand in the order of the text:
-// an array or object is followed by its first element or name, a name by its
-// value.
+// node is a value or the name of a member. Nodes are in the order of the text: an array
+// or object is followed by its first element or name, a name by its value.
 type node struct {
 	start, end uint32
 	next       uint32 // the next element or name, 0 if it is the last
 	kind       Kind
-	plain      bool // a string that stands for itself: printable ASCII, no escape
+	plain      bool // a string of printable ASCII without escapes
 }
 
-// Parse reads text, which must not change afterwards. An error is ErrSyntax, with
-// the *json.SyntaxError that encoding/json gives, or a *DuplicateError.
+// Parse parses text, which must not change afterwards. An error is ErrSyntax, with the
+// *json.SyntaxError of encoding/json, or a *DuplicateError.
 func Parse(text []byte) (*Tree, error) {
 	if uint64(len(text)) >= math.MaxUint32 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrSyntax, len(text))
@@ -53,28 +52,28 @@ func Parse(text []byte) (*Tree, error) {
 	return &p.Tree, nil
 }
 
-// parser reads a text that is known to be valid.
+// parser parses a text that is known to be valid.
 type parser struct {
 	Tree
 	at int
 }
 
-func (p *parser) space() {
+func (p *parser) skipSpace() {
 	for p.text[p.at] <= ' ' { // no other control character is valid here
 		p.at++
 	}
 }
 
-// value adds the value at hand, or the name, and all that is in it.
+// value adds the value or name at the current position, and everything in it.
 func (p *parser) value() error {
-	p.space()
+	p.skipSpace()
 	n := len(p.nodes)
 	p.nodes = append(p.nodes, node{start: uint32(p.at), kind: kindOf(p.text[p.at])})
 	switch p.nodes[n].kind {
 	case String:
-		p.nodes[n].plain = p.str()
+		p.nodes[n].plain = p.skipString()
 	case Array, Object:
-		if err := p.inside(n); err != nil {
+		if err := p.members(n); err != nil {
 			return err
 		}
 	default:
@@ -102,8 +101,8 @@ func kindOf(first byte) Kind {
 	return Number
 }
 
-// str passes over the string at hand and reports whether it is plain.
-func (p *parser) str() (plain bool) {
+// skipString skips the string at the current position and reports whether it is plain.
+func (p *parser) skipString() (plain bool) {
 	plain = true
 	for p.at++; p.text[p.at] != '"'; p.at++ {
 		if c := p.text[p.at]; c == '\\' {
@@ -117,14 +116,14 @@ func (p *parser) str() (plain bool) {
 	return plain
 }
 
-// inside adds what is in the array or object n.
-func (p *parser) inside(n int) error {
+// members adds the content of the array or object n.
+func (p *parser) members(n int) error {
 	seen := map[string]uint32{} // where each name begins
 	for last := 0; ; {
 		p.at++ // the bracket, or a comma
-		p.space()
+		p.skipSpace()
 		if c := p.text[p.at]; c == ']' || c == '}' {
-			break // there is nothing inside
+			break // it is empty
 		}
 		this := len(p.nodes)
 		if last != 0 {
@@ -141,13 +140,13 @@ func (p *parser) inside(n int) error {
 				return &DuplicateError{name, int(first), int(start)}
 			}
 			seen[name] = start
-			p.space()
+			p.skipSpace()
 			p.at++ // the colon
 			if err := p.value(); err != nil {
 				return err
 			}
 		}
-		p.space()
+		p.skipSpace()
 		if p.text[p.at] != ',' {
 			break
 		}
@@ -156,8 +155,8 @@ func (p *parser) inside(n int) error {
 	return nil
 }
 
-// text is what a string says. As encoding/json has it, U+FFFD stands for what is no
-// character: half a surrogate pair, bytes that are not UTF-8.
+// text is the content of a string. Like encoding/json, it uses U+FFFD for half a
+// surrogate pair and for bytes that are not UTF-8.
 func (n node) text(all string) (s string) {
 	raw := all[n.start:n.end]
 	if n.plain {

@@ -21,14 +21,13 @@ const (
 	Object
 )
 
-// String is the kind as a message names it.
+// String is the kind for messages.
 func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "a list", "an object"}[k]
 }
 
-// Value is a value in a Tree, or none: every method of the zero Value answers
-// that there is nothing, so that a path may be followed without a look at each
-// step.
+// Value is a value in a Tree, or the zero Value, which is absent and has no content, so
+// that a path can be followed without a check at each step.
 type Value struct {
 	tree *Tree
 	n    uint32
@@ -44,16 +43,16 @@ func (v Value) node() node {
 	return v.tree.nodes[v.n]
 }
 
-// Kind tells what the value is.
+// Kind returns the kind of the value.
 func (v Value) Kind() Kind { return v.node().kind }
 
-// Span is where the value stands in the text.
+// Span returns the offsets of the value in the text.
 func (v Value) Span() (start, end int) {
 	n := v.node()
 	return int(n.start), int(n.end)
 }
 
-// Raw is the value as it stands in the text; it is not to be changed.
+// Raw is the value's part of the text; the caller must not change it.
 func (v Value) Raw() []byte {
 	if v.tree == nil {
 		return nil
@@ -62,7 +61,7 @@ func (v Value) Raw() []byte {
 	return v.tree.text[n.start:n.end:n.end]
 }
 
-// Text is what a string says; "" of anything else.
+// Text is the content of a string; "" for anything else.
 func (v Value) Text() string {
 	if v.Kind() != String {
 		return ""
@@ -73,7 +72,7 @@ func (v Value) Text() string {
 // True reports whether the value is true.
 func (v Value) True() bool { return v.Kind() == Bool && v.Raw()[0] == 't' }
 
-// Int is a number that is written as an integer and fits.
+// Int returns a number that is written as an integer and fits an int64.
 func (v Value) Int() (n int64, ok bool) {
 	if v.Kind() != Number {
 		return 0, false
@@ -110,8 +109,8 @@ func (v Value) Members() iter.Seq2[Value, Value] {
 	}
 }
 
-// empty reports whether an array or object has nothing in it: then the node after
-// it begins behind it.
+// empty reports whether an array or object is empty: then the next node begins after
+// its end.
 func (v Value) empty() bool {
 	next := int(v.n) + 1
 	return next == len(v.tree.nodes) || v.tree.nodes[next].start >= v.node().end
@@ -134,7 +133,7 @@ func (v Value) member(name string) Value {
 	return Value{}
 }
 
-// Is reports whether a string says s.
+// Is reports whether the value is the string s.
 func (v Value) Is(s string) bool { return v.Kind() == String && v.Text() == s }
 
 // AppendString appends s to dst as a JSON string, with its quotes. Bytes that are

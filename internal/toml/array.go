@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Append puts a string at the end of the list at a path, in the manner of the list:
-// on a line of its own where the others are. A list that is not there is made. A
-// string that is in it already is not put there twice.
+// Append adds a string to the end of the list at a path, in the layout of the list: on
+// its own line if the other elements are. A missing list is created. A string that is
+// in the list already is not added again.
 func (d *Document) Append(s string, path ...string) error {
 	old, ok := lookup(d.tree, path)
 	if !ok {
 		return d.Set([]string{s}, path...)
 	}
-	list, e, err := d.list(old, path)
+	list, e, err := d.findList(old, path)
 	if err != nil {
 		return fmt.Errorf("append to %s: %w", Key(path...), err)
 	}
@@ -27,23 +27,23 @@ func (d *Document) Append(s string, path ...string) error {
 		last := parts[len(parts)-1]
 		at, text = last.End, ", "+text
 		start := lineStart(d.text, last.Start)
-		if start > e.value.start && blanks(d.text[start:]) == last.Start-start {
+		if start > e.value.start && leadingBlanks(d.text[start:]) == last.Start-start {
 			text = "," + d.newline + string(d.text[start:last.Start]) + Literal(s)
 		}
 	}
-	want := with(d.tree, append(list, s), path)
-	return d.wrap(path, d.splice([]edit{{span{at, at}, text}}, want))
+	want := withValue(d.tree, append(list, s), path)
+	return d.wrapError(path, d.splice([]edit{{span{at, at}, text}}, want))
 }
 
-// Drop takes a string out of the list at a path, each time it is there; the list
-// stays, be it empty. A list that is not there is no error.
+// Drop removes every occurrence of a string from the list at a path. The list stays
+// even if it is empty. A missing list is no error.
 func (d *Document) Drop(s string, path ...string) error {
 	for {
 		old, ok := lookup(d.tree, path)
 		if !ok {
 			return nil
 		}
-		list, e, err := d.list(old, path)
+		list, e, err := d.findList(old, path)
 		if err != nil {
 			return fmt.Errorf("drop from %s: %w", Key(path...), err)
 		}
@@ -64,18 +64,18 @@ func (d *Document) Drop(s string, path ...string) error {
 				cut.end += comma + 1
 			}
 		}
-		want := with(d.tree, slices.Delete(list, i, i+1), path)
+		want := withValue(d.tree, slices.Delete(list, i, i+1), path)
 		if err := d.splice([]edit{{at: cut}}, want); err != nil {
-			return d.wrap(path, err)
+			return d.wrapError(path, err)
 		}
 	}
 }
 
-// list finds the setting that is a list, and what is in it.
-func (d *Document) list(value any, path []string) ([]any, *entry, error) {
+// findList returns the elements of the list at a path, and its entry.
+func (d *Document) findList(value any, path []string) ([]any, *entry, error) {
 	list, ok := clone(value).([]any)
 	if !ok {
-		return nil, nil, fmt.Errorf("it is no list")
+		return nil, nil, fmt.Errorf("it is not a list")
 	}
 	for i := range d.entries {
 		e := &d.entries[i]

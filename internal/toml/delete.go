@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Delete takes out a setting, or a table with all that is below it, the blank line
-// before a table, and the comment lines directly above that begin with the
-// Document's Marker. Other comments stay. What is not there is no error; ErrShape is.
+// Delete removes a setting, or a table with everything below it, the blank line before
+// a table, and the comment lines directly above that begin with the Document's Marker.
+// Other comments stay. A missing setting is no error; ErrShape is.
 func (d *Document) Delete(path ...string) error {
 	if _, ok := lookup(d.tree, path); !ok {
 		return nil
@@ -22,20 +22,20 @@ func (d *Document) Delete(path ...string) error {
 		case inline:
 			cuts = append(cuts, edit{at: d.inlineCut(i, path)})
 		case pair:
-			cuts = append(cuts, edit{at: d.withNewline(span{d.ours(e.lines.start), e.lines.end})})
+			cuts = append(cuts, edit{at: d.withNewline(span{d.startWithComments(e.lines.start), e.lines.end})})
 		case header, item:
-			start := d.ours(e.lines.start)
+			start := d.startWithComments(e.lines.start)
 			if above := d.lineAbove(start); above < start && len(bytes.TrimSpace(d.text[above:start])) == 0 {
 				start = above
 			}
 			cuts = append(cuts, edit{at: d.withNewline(span{start, d.ownEnd(i)})})
 		}
 	}
-	return d.wrap(path, d.splice(merged(cuts), with(d.tree, nil, path)))
+	return d.wrapError(path, d.splice(mergeCuts(cuts), withValue(d.tree, nil, path)))
 }
 
-// merged sorts cuts and joins those that meet.
-func merged(cuts []edit) []edit {
+// mergeCuts sorts cuts and joins overlapping and adjacent ones.
+func mergeCuts(cuts []edit) []edit {
 	slices.SortFunc(cuts, func(a, b edit) int { return cmp.Compare(a.at.start, b.at.start) })
 	out := cuts[:0]
 	for _, c := range cuts {
@@ -48,8 +48,9 @@ func merged(cuts []edit) []edit {
 	return out
 }
 
-// ours moves the beginning of a cut over comment lines of the toolkit.
-func (d *Document) ours(start int) int {
+// startWithComments moves the start of a cut before the comment lines above it that
+// begin with Marker.
+func (d *Document) startWithComments(start int) int {
 	for {
 		above := d.lineAbove(start)
 		line := bytes.TrimLeft(d.text[above:start], " \t")
@@ -60,8 +61,8 @@ func (d *Document) ours(start int) int {
 	}
 }
 
-// lineAbove is where the line before a line begins, if it is no part of a setting;
-// else where the line itself does.
+// lineAbove is the start of the line before the line at start; start itself if that
+// line is part of a setting.
 func (d *Document) lineAbove(start int) int {
 	if start == 0 {
 		return 0
@@ -75,8 +76,8 @@ func (d *Document) lineAbove(start int) int {
 	return min(above, start)
 }
 
-// withNewline takes the newline before a cut along where the cut is the end of a
-// text without a last newline, so that it has none afterwards either.
+// withNewline extends a cut at the end of a text without a final newline by the newline
+// before it, so that the text has none afterwards.
 func (d *Document) withNewline(at span) span {
 	if at.end < len(d.text) || d.text[at.end-1] == '\n' || at.start == 0 || d.text[at.start-1] != '\n' {
 		return at
@@ -88,11 +89,11 @@ func (d *Document) withNewline(at span) span {
 	return at
 }
 
-// inlineCut is a setting of an inline table with the comma that goes with it when
-// all settings of a path go.
+// inlineCut is the span of a setting in an inline table, with the comma to remove if
+// all settings below path are removed.
 func (d *Document) inlineCut(i int, path []string) span {
 	e := d.entries[i]
-	var before, next *entry // the last one before that stays, the next one of all
+	var before, next *entry // the last entry before it that stays, and the next entry
 	for j := range d.entries {
 		switch other := &d.entries[j]; {
 		case other.kind != inline || other.block != e.block || j == i:

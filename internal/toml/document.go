@@ -11,12 +11,12 @@ import (
 	gotoml "github.com/pelletier/go-toml/v2"
 )
 
-var mark = []byte("\xef\xbb\xbf")
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Document is a TOML file that can be edited in place.
 type Document struct {
-	// Marker, if it is not empty, begins the comments that Delete takes out together
-	// with the setting below them.
+	// Marker, if it is not empty, begins the comments that Delete removes together with
+	// the setting below them.
 	Marker string
 
 	text       []byte
@@ -26,7 +26,7 @@ type Document struct {
 	newline    string
 }
 
-// SyntaxError says where a text is not what it should be.
+// SyntaxError reports the position of an error in a text.
 type SyntaxError struct {
 	// Line and Column count from 1, the column in bytes; 0 is unknown.
 	Line, Column int
@@ -49,15 +49,15 @@ func Position(text []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// Parse reads a TOML file. The error is a *SyntaxError; an empty text is a Document
-// without settings. The text is not kept.
+// Parse parses a TOML file. The error is a *SyntaxError; an empty text is a Document
+// without settings. The text is copied.
 func Parse(text []byte) (*Document, error) {
 	d := &Document{text: bytes.Clone(text), newline: "\n"}
-	body := bytes.TrimPrefix(d.text, mark)
+	body := bytes.TrimPrefix(d.text, byteOrderMark)
 	skipped := len(d.text) - len(body)
 	err := gotoml.Unmarshal(body, &d.tree)
-	d.statements = scan(d.text, skipped)
-	d.entries = index(d.text, d.statements)
+	d.statements = parseStatements(d.text, skipped)
+	d.entries = parseEntries(d.text, d.statements)
 	if err != nil {
 		return nil, d.syntaxError(err, skipped)
 	}
@@ -70,8 +70,8 @@ func Parse(text []byte) (*Document, error) {
 	return d, nil
 }
 
-// syntaxError returns a decoder's error with its place. For a name that occurs twice
-// it says both lines.
+// syntaxError converts a decoder's error to one with a position. For a duplicate name
+// it gives both lines.
 func (d *Document) syntaxError(err error, skipped int) error {
 	var at *gotoml.DecodeError
 	if !errors.As(err, &at) {
@@ -82,15 +82,15 @@ func (d *Document) syntaxError(err error, skipped int) error {
 		column += skipped
 	}
 	reason := strings.TrimPrefix(at.Error(), "toml: ")
-	if first := d.twin(line); first != 0 && strings.Contains(reason, "already") {
+	if first := d.firstLineOf(line); first != 0 && strings.Contains(reason, "already") {
 		reason += fmt.Sprintf(", on line %d", first)
 	}
 	return &SyntaxError{Line: line, Column: column, Err: errors.New(reason)}
 }
 
-// twin returns the line of the first setting or table of the name of the one on a
-// line; 0 if there is none.
-func (d *Document) twin(line int) int {
+// firstLineOf returns the line of the first setting or table with the same name as the
+// one on a line; 0 if there is none.
+func (d *Document) firstLineOf(line int) int {
 	for _, second := range d.entries {
 		if at, _ := Position(d.text, second.key.start); at != line {
 			continue
@@ -104,22 +104,22 @@ func (d *Document) twin(line int) int {
 	return 0
 }
 
-// Bytes returns the text as it stands.
+// Bytes returns the current text.
 func (d *Document) Bytes() []byte { return bytes.Clone(d.text) }
 
-// Tree returns what the file says: tables as map[string]any, arrays as []any,
-// integers as int64. It is the caller's to change.
+// Tree returns the content of the file: tables as map[string]any, arrays as []any,
+// integers as int64. It is a copy.
 func (d *Document) Tree() map[string]any { return clone(d.tree).(map[string]any) }
 
-// Get returns the value at a path of keys, and whether it is there. There is no
-// path into an array.
+// Get returns the value at a path of keys, and whether it exists. A path cannot lead
+// into an array.
 func (d *Document) Get(path ...string) (any, bool) {
 	v, ok := lookup(d.tree, path)
 	return clone(v), ok
 }
 
 // Position returns the line and column at which a setting or table begins, for
-// messages about it; 0 if no path leads there, for instance into an array.
+// messages; 0 if there is none, for instance in an array.
 func (d *Document) Position(path ...string) (line, column int) {
 	for _, e := range d.entries {
 		if hasPrefix(e.path, path) {

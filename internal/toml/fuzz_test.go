@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An edit is taken whole or not at all, says what was asked for and nothing else,
-// and can be taken back to the byte where it made something new.
+// FuzzEdit: an edit is done completely or not at all, makes the requested change and no
+// other, and if it adds something, can be undone to the same bytes.
 func FuzzEdit(f *testing.F) {
 	for _, text := range []string{
 		"", "\ufeffa = 1\r\n", "[a]\nb = 1\n\n# c\n[a.c]\nx = ['y']\n", "a.b = { c = 1 }\nd = [\n 'x', # y\n]",
@@ -37,7 +37,7 @@ func FuzzEdit(f *testing.F) {
 				}
 				continue
 			}
-			if got, ok := d.Get(path...); !ok || cmp.Diff(normal(value), got) != "" {
+			if got, ok := d.Get(path...); !ok || cmp.Diff(normalized(value), got) != "" {
 				t.Fatalf("%q: got %v, want %v", d.Bytes(), got, value)
 			}
 			if had {
@@ -48,7 +48,7 @@ func FuzzEdit(f *testing.F) {
 			if err != nil {
 				t.Fatalf("%q: take back: %v", d.Bytes(), err)
 			}
-			if !same(before, d.Tree()) {
+			if !sameContent(before, d.Tree()) {
 				t.Fatalf("%q became %q", text, d.Bytes())
 			}
 		}
@@ -63,7 +63,7 @@ func FuzzEdit(f *testing.F) {
 				t.Fatalf("%q: %v is still there", d.Bytes(), got)
 			}
 		}
-		if back, err := Parse(Render(before)); err != nil || !same(before, back.tree) {
+		if back, err := Parse(Render(before)); err != nil || !sameContent(before, back.tree) {
 			t.Fatalf("%q rendered is %q: %v", text, Render(before), err)
 		}
 	})

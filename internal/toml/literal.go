@@ -10,37 +10,37 @@ import (
 	"strings"
 )
 
-// bare are the characters of a key without quotes.
-const bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+// bareKeyCharacters are the characters of a key without quotes.
+const bareKeyCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// Key writes a path of keys as it stands in a header or before an equals sign.
+// Key formats a path of keys for a header or the left side of an equals sign.
 func Key(path ...string) string {
 	parts := make([]string, len(path))
 	for i, key := range path {
-		if parts[i] = key; key == "" || strings.Trim(key, bare) != "" {
+		if parts[i] = key; key == "" || strings.Trim(key, bareKeyCharacters) != "" {
 			parts[i] = quote(key)
 		}
 	}
 	return strings.Join(parts, ".")
 }
 
-// Literal writes a value on one line, tables as inline tables with sorted keys. It
-// knows what Tree returns, and string, bool, int, int64, float64, []string.
+// Literal formats a value on one line, tables as inline tables with sorted keys. It
+// supports the types of Tree, and string, bool, int, int64, float64, []string.
 func Literal(value any) string {
 	switch v := value.(type) {
 	case string:
 		return quote(v)
 	case float64:
-		return float(v)
+		return floatLiteral(v)
 	case encoding.TextMarshaler: // dates and times
 		if text, err := v.MarshalText(); err == nil {
 			return string(text)
 		}
 		return fmt.Sprint(v)
 	case []string:
-		return list(v, quote)
+		return listLiteral(v, quote)
 	case []any:
-		return list(v, Literal)
+		return listLiteral(v, Literal)
 	case map[string]any:
 		if len(v) == 0 {
 			return "{}"
@@ -55,7 +55,7 @@ func Literal(value any) string {
 	}
 }
 
-func list[T any](values []T, literal func(T) string) string {
+func listLiteral[T any](values []T, literal func(T) string) string {
 	parts := make([]string, len(values))
 	for i, v := range values {
 		parts[i] = literal(v)
@@ -63,7 +63,7 @@ func list[T any](values []T, literal func(T) string) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-func float(v float64) string {
+func floatLiteral(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "nan"
@@ -101,8 +101,9 @@ func quote(s string) string {
 	return b.String()
 }
 
-// block is a table with its header, which is left out where it would stand alone.
-func (s style) block(path []string, table map[string]any, indent string) string {
+// renderTable formats a table with its header, which is left out if the table has only
+// tables in it.
+func (s style) renderTable(path []string, table map[string]any, indent string) string {
 	body := s.render(path, table, indent)
 	if len(table) == 0 || hasSettings(table) {
 		return indent + "[" + Key(path...) + "]" + s.newline + body
@@ -119,18 +120,19 @@ func hasSettings(table map[string]any) bool {
 	return false
 }
 
-// Render writes a tree as a file: settings first, then a header for each table that
-// is empty or has settings, keys sorted, nothing indented. Tables in arrays become inline ones.
+// Render formats a tree as a file: settings first, then a header for each table that is
+// empty or has settings, keys sorted, without indentation. Tables in arrays become
+// inline tables.
 func Render(tree map[string]any) []byte {
 	return []byte(style{newline: "\n"}.render(nil, tree, ""))
 }
 
-// style is how a file is laid out: how much deeper a table's settings stand than
-// its header, and the headers below it.
+// style is the layout of a file: the additional indentation of a table's settings and
+// of the headers below it.
 type style struct{ setting, table, newline string }
 
-// render writes the settings of a table and the blocks below it. The table's own
-// header is the caller's, its indentation is given.
+// render formats the settings of a table and the tables below it. The caller adds the
+// table's own header, whose indentation is given.
 func (s style) render(path []string, table map[string]any, indent string) string {
 	var settings, blocks strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(table)) {
@@ -140,7 +142,7 @@ func (s style) render(path []string, table map[string]any, indent string) string
 			continue
 		}
 		below := append(slices.Clone(path), key)
-		blocks.WriteString(s.newline + s.block(below, sub, indent+s.table))
+		blocks.WriteString(s.newline + s.renderTable(below, sub, indent+s.table))
 	}
 	if len(path) == 0 && settings.Len() == 0 {
 		return strings.TrimPrefix(blocks.String(), s.newline)

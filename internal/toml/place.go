@@ -3,10 +3,11 @@ package toml
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
-// holder finds the inline table that a path leads into.
-func (d *Document) holder(parent []string) (int, *entry) {
+// inlineTableOf finds the inline table that contains a path.
+func (d *Document) inlineTableOf(parent []string) (int, *entry) {
 	for n := len(parent); n > 0; n-- {
 		for i := range d.entries {
 			e := &d.entries[i]
@@ -18,9 +19,9 @@ func (d *Document) holder(parent []string) (int, *entry) {
 	return 0, nil
 }
 
-// dotted finds the last of the pairs that make a table, or the nearest one around
-// it, by dotted keys.
-func (d *Document) dotted(parent []string) *entry {
+// dottedSibling finds the last pair with a dotted key that is in the same table, or in
+// the nearest table around it.
+func (d *Document) dottedSibling(parent []string) *entry {
 	for n := len(parent); n > 0; n-- {
 		for i := range slices.Backward(d.entries) {
 			e := &d.entries[i]
@@ -39,7 +40,7 @@ func (d *Document) blockPath(block int) []string {
 	return d.entries[block].path
 }
 
-// ownEnd is where a header's own settings end, or those before all headers.
+// ownEnd is the end of a header's own settings, or of the settings before all headers.
 func (d *Document) ownEnd(block int) int {
 	end := -1
 	if block >= 0 {
@@ -56,8 +57,8 @@ func (d *Document) ownEnd(block int) int {
 	return d.afterPreamble()
 }
 
-// afterPreamble is the end of the comments that a file begins with, if a blank line
-// keeps them apart from what follows, else the beginning.
+// afterPreamble is the end of the comments at the beginning of a file, if a blank line
+// follows them; otherwise the beginning.
 func (d *Document) afterPreamble() int {
 	start := lineStart(d.text, 0)
 	at := start
@@ -73,4 +74,40 @@ func (d *Document) afterPreamble() int {
 		at = end
 	}
 	return at
+}
+
+// indent is the white space before the settings of a block.
+func (d *Document) indent(block int) string {
+	for _, e := range slices.Backward(d.entries) {
+		if e.kind == pair && e.block == block {
+			return d.indentOf(e)
+		}
+	}
+	if block < 0 {
+		return ""
+	}
+	return d.indentOf(d.entries[block]) + d.indentStep()
+}
+
+// indentStep is the additional indentation of the file's settings relative to their
+// headers.
+func (d *Document) indentStep() string {
+	for _, e := range d.entries {
+		if e.kind != pair || e.block < 0 {
+			continue
+		}
+		if more, ok := strings.CutPrefix(d.indentOf(e), d.indentOf(d.entries[e.block])); ok {
+			return more
+		}
+	}
+	return ""
+}
+
+// newLine returns the text of a new line at an offset at which a line begins, or at the
+// end of a text without a final newline, which stays without one.
+func (d *Document) newLine(at int, indent, text string) (int, string) {
+	if at == len(d.text) && at > lineStart(d.text, 0) && d.text[at-1] != '\n' {
+		return at, d.newline + indent + text
+	}
+	return at, indent + text + d.newline
 }

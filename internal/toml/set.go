@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Set gives the setting at a path a value of Literal's kinds. One that is there has
-// its value replaced; a new one goes to the end of its table, into the inline table
-// that holds its kind, or under a new header beside its relatives. A new table
-// gets headers of its own. A table that is there is not replaced: Delete it first.
-// The error is ErrShape, or tells what is in the way.
+// Set sets the value at a path; value is of a type of Literal. The value of an existing
+// setting is replaced; a new setting is added to the end of its table, to the inline
+// table that contains its path, or under a new header next to the most similar one. A
+// new table gets its own header. An existing table is not replaced: Delete it first.
+// The error is ErrShape, or names the obstacle.
 func (d *Document) Set(value any, path ...string) error {
 	if old, ok := lookup(d.tree, path); ok {
 		if _, table := old.(map[string]any); table {
@@ -19,7 +19,7 @@ func (d *Document) Set(value any, path ...string) error {
 		}
 		for _, e := range d.entries {
 			if e.kind <= inline && !e.hidden && slices.Equal(e.path, path) {
-				return d.wrap(path, d.splice([]edit{{e.value, Literal(value)}}, with(d.tree, value, path)))
+				return d.wrapError(path, d.splice([]edit{{e.value, Literal(value)}}, withValue(d.tree, value, path)))
 			}
 		}
 		return fmt.Errorf("set %s: %w", Key(path...), ErrShape)
@@ -27,60 +27,61 @@ func (d *Document) Set(value any, path ...string) error {
 	for n := len(path) - 1; n > 0; n-- {
 		if v, ok := lookup(d.tree, path[:n]); ok {
 			if _, table := v.(map[string]any); !table {
-				return fmt.Errorf("set %s: %s is no table", Key(path...), Key(path[:n]...))
+				return fmt.Errorf("set %s: %s is not a table", Key(path...), Key(path[:n]...))
 			}
 		}
 	}
-	at, text := d.place(value, path)
-	return d.wrap(path, d.splice([]edit{{span{at, at}, text}}, with(d.tree, value, path)))
+	at, text := d.insertion(value, path)
+	return d.wrapError(path, d.splice([]edit{{span{at, at}, text}}, withValue(d.tree, value, path)))
 }
 
-func (d *Document) wrap(path []string, err error) error {
+func (d *Document) wrapError(path []string, err error) error {
 	if err != nil {
 		return fmt.Errorf("edit %s: %w", Key(path...), err)
 	}
 	return nil
 }
 
-// place tells where a new setting goes and what is written there.
-func (d *Document) place(value any, path []string) (at int, text string) {
+// insertion returns the offset and text of a new setting.
+func (d *Document) insertion(value any, path []string) (at int, text string) {
 	parent := path[:len(path)-1]
 	table, isTable := value.(map[string]any)
-	if i, e := d.holder(parent); e != nil {
+	if i, e := d.inlineTableOf(parent); e != nil {
 		return d.intoInline(i, Key(path[len(e.path):]...)+" = "+Literal(value))
 	}
-	if e := d.dotted(parent); e != nil {
-		return d.line(e.lines.end, d.indent(e.block), Key(path[len(d.blockPath(e.block)):]...)+" = "+Literal(value))
+	if e := d.dottedSibling(parent); e != nil {
+		return d.newLine(e.lines.end, d.indent(e.block), Key(path[len(d.blockPath(e.block)):]...)+" = "+Literal(value))
 	}
 	if isTable {
-		return d.block(path, table)
+		return d.renderTable(path, table)
 	}
 	if len(parent) == 0 {
-		return d.line(d.ownEnd(-1), d.indent(-1), Key(path...)+" = "+Literal(value))
+		return d.newLine(d.ownEnd(-1), d.indent(-1), Key(path...)+" = "+Literal(value))
 	}
 	for i, e := range d.entries {
 		if e.kind == header && !e.hidden && slices.Equal(e.path, parent) {
-			return d.line(d.ownEnd(i), d.indent(i), Key(path[len(parent):]...)+" = "+Literal(value))
+			return d.newLine(d.ownEnd(i), d.indent(i), Key(path[len(parent):]...)+" = "+Literal(value))
 		}
 	}
-	return d.block(parent, map[string]any{path[len(parent)]: value})
+	return d.renderTable(parent, map[string]any{path[len(parent)]: value})
 }
 
-// block is a new table at the end of its nearest relatives.
-func (d *Document) block(path []string, table map[string]any) (int, string) {
-	at, indent := d.beside(path)
-	text := d.style(indent).block(path, table, indent)
+// renderTable returns the offset and text of a new table, after the most similar
+// tables.
+func (d *Document) renderTable(path []string, table map[string]any) (int, string) {
+	at, indent := d.afterSibling(path)
+	text := d.style(indent).renderTable(path, table, indent)
 	text = strings.TrimSuffix(text, d.newline)
 	if at > lineStart(d.text, 0) {
 		text = d.newline + text
 	}
-	return d.line(at, "", text)
+	return d.newLine(at, "", text)
 }
 
-// style lays a new table out like its relatives: what is below it is indented if
-// they are.
+// style returns the layout of a new table: tables below it are indented if similar
+// tables are.
 func (d *Document) style(indent string) style {
-	s := style{setting: d.step(), newline: d.newline}
+	s := style{setting: d.indentStep(), newline: d.newline}
 	switch {
 	case strings.HasPrefix(indent, "\t"):
 		s.table = "\t"
@@ -90,19 +91,19 @@ func (d *Document) style(indent string) style {
 	return s
 }
 
-// beside is where the last block ends that shares the most keys with a path; the
-// end of the text where none shares any. The indentation is that of the headers
-// that stand in the same table, else that block's.
-func (d *Document) beside(path []string) (at int, indent string) {
+// afterSibling returns the end of the last block that shares the most keys with a path,
+// or the end of the text if none shares any. The indentation is that of the headers in
+// the same table, otherwise that of the block.
+func (d *Document) afterSibling(path []string) (at int, indent string) {
 	for n := len(path); n > 0; n-- {
 		for i, e := range slices.Backward(d.entries) {
 			if e.kind < header || !hasPrefix(e.path, path[:n]) {
 				continue
 			}
-			at, indent = d.blockEnd(i), d.before(e)
+			at, indent = d.blockEnd(i), d.indentOf(e)
 			for _, sibling := range slices.Backward(d.entries) {
 				if sibling.kind >= header && n == len(path)-1 && len(sibling.path) == len(path) && hasPrefix(sibling.path, path[:n]) {
-					return at, d.before(sibling)
+					return at, d.indentOf(sibling)
 				}
 			}
 			return at, indent
@@ -111,13 +112,14 @@ func (d *Document) beside(path []string) (at int, indent string) {
 	return len(d.text), ""
 }
 
-// before is the white space before a key or header.
-func (d *Document) before(e entry) string {
+// indentOf is the white space before a key or header.
+func (d *Document) indentOf(e entry) string {
 	return string(d.text[e.lines.start:e.key.start])
 }
 
-// blockEnd is where a header's block ends: after its last setting and the comments
-// that follow it without a gap, unless they lead over to the next header.
+// blockEnd is the end of a header's block: after its last setting and the comments that
+// follow without a blank line, unless these comments are directly above the next
+// header.
 func (d *Document) blockEnd(block int) int {
 	end := d.ownEnd(block)
 	at := end
@@ -135,7 +137,7 @@ func (d *Document) blockEnd(block int) int {
 	return at
 }
 
-// intoInline is a new setting in an inline table.
+// intoInline returns the offset and text of a new setting in an inline table.
 func (d *Document) intoInline(holder int, text string) (int, string) {
 	for _, e := range slices.Backward(d.entries) {
 		if e.kind == inline && e.block == holder {

@@ -6,19 +6,18 @@ import (
 	"maps"
 )
 
-// ErrShape reports a setting that cannot be edited where it stands: it is written
-// in a way that leaves no place for the change.
-var ErrShape = errors.New("its place in the file leaves no room for it")
+// ErrShape reports a setting that is written in a form that cannot be edited in place.
+var ErrShape = errors.New("it is written in a form that cannot be edited in place")
 
-// edit is a part of the text and what comes in its place.
+// edit is a part of the text and its replacement.
 type edit struct {
 	at   span
 	text string
 }
 
-// splice carries out edits, sorted and apart, reads the result and takes it if it
-// says what is wanted and nothing else; empty tables apart, which come and go with
-// what is in them.
+// splice applies edits, which are sorted and do not overlap, parses the result, and
+// accepts it if it has exactly the wanted content. Empty tables are ignored, because
+// they appear and disappear with their settings.
 func (d *Document) splice(edits []edit, want map[string]any) error {
 	var text []byte
 	from := 0
@@ -30,7 +29,7 @@ func (d *Document) splice(edits []edit, want map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("%w (%w)", ErrShape, err)
 	}
-	if !same(want, after.tree) {
+	if !sameContent(want, after.tree) {
 		return ErrShape
 	}
 	after.newline, after.Marker = d.newline, d.Marker
@@ -38,12 +37,12 @@ func (d *Document) splice(edits []edit, want map[string]any) error {
 	return nil
 }
 
-// same compares what is said, so that nan is nan and a date the same in any place.
-func same(a, b map[string]any) bool {
+// sameContent compares trees so that nan equals nan, and dates are equal by value.
+func sameContent(a, b map[string]any) bool {
 	return fmt.Sprintf("%#v", pruned(clone(a))) == fmt.Sprintf("%#v", pruned(clone(b)))
 }
 
-// pruned takes empty tables out of a tree of the caller's.
+// pruned removes empty tables from a tree, which it changes.
 func pruned(v any) any {
 	table, ok := v.(map[string]any)
 	if !ok {
@@ -56,8 +55,8 @@ func pruned(v any) any {
 	return table
 }
 
-// normal is a value as it comes out of a file: lists of any, wide integers.
-func normal(value any) any {
+// normalized converts a value to the types of a parsed file: lists of any, int64.
+func normalized(value any) any {
 	switch v := value.(type) {
 	case int:
 		return int64(v)
@@ -70,7 +69,7 @@ func normal(value any) any {
 	case map[string]any:
 		table := make(map[string]any, len(v))
 		for key, sub := range v {
-			table[key] = normal(sub)
+			table[key] = normalized(sub)
 		}
 		return table
 	default:
@@ -78,8 +77,8 @@ func normal(value any) any {
 	}
 }
 
-// with returns the tree with a value put at a path; nil takes it out.
-func with(tree map[string]any, value any, path []string) map[string]any {
+// withValue returns a copy of the tree with a value at a path; nil removes it.
+func withValue(tree map[string]any, value any, path []string) map[string]any {
 	out := clone(tree).(map[string]any)
 	table := out
 	for _, key := range path[:len(path)-1] {
@@ -96,7 +95,7 @@ func with(tree map[string]any, value any, path []string) map[string]any {
 	if key := path[len(path)-1]; value == nil {
 		delete(table, key)
 	} else {
-		table[key] = normal(value)
+		table[key] = normalized(value)
 	}
 	return out
 }

@@ -26,7 +26,7 @@ type Statement struct {
 	Value Value
 }
 
-// Path returns the names of the keys below those of a table.
+// Path returns the path of the keys below that of a table.
 func (s Statement) Path(table []string) []string {
 	path := slices.Clone(table)
 	for _, k := range s.Keys {
@@ -58,29 +58,29 @@ const (
 type Value struct {
 	Kind       Kind
 	Start, End int
-	// Text is what a string says, and other values as they are written; empty for an
+	// Text is the content of a string, and the notation of other values; empty for an
 	// Array and an Inline table.
 	Text string
-	// Elements are those of an Array.
+	// Elements are the elements of an Array.
 	Elements []Value
-	// Settings are those of an Inline table.
+	// Settings are the settings of an Inline table.
 	Settings []Statement
 }
 
-// Statements returns the statements of the text, in their order. They are the
-// Document's: do not change them.
+// Statements returns the statements of the text, in their order. The caller must not
+// change them.
 func (d *Document) Statements() []Statement { return d.statements }
 
-// scanner turns the nodes of go-toml's parser, which know only some of their places,
-// into statements.
+// scanner converts the nodes of go-toml's parser, which lack some positions, to
+// statements.
 type scanner struct {
 	text []byte
-	from int // where the parser's text begins
+	from int // the offset at which the parser's text begins
 }
 
-// scan finds the statements of a text from an offset on; if the text does not parse,
-// those before the error.
-func scan(text []byte, from int) []Statement {
+// parseStatements returns the statements of a text from an offset on; if the text does
+// not parse, those before the error.
+func parseStatements(text []byte, from int) []Statement {
 	var (
 		all []Statement
 		p   unstable.Parser
@@ -92,32 +92,32 @@ func scan(text []byte, from int) []Statement {
 		case unstable.KeyValue:
 			all = append(all, s.setting(node))
 		case unstable.Table:
-			all = append(all, Statement{Header: Table, Keys: s.keys(node)})
+			all = append(all, Statement{Header: Table, Keys: s.keyParts(node)})
 		case unstable.ArrayTable:
-			all = append(all, Statement{Header: Item, Keys: s.keys(node)})
+			all = append(all, Statement{Header: Item, Keys: s.keyParts(node)})
 		}
 	}
 	return all
 }
 
-func (s scanner) keys(node *unstable.Node) (keys []KeyPart) {
+func (s scanner) keyParts(node *unstable.Node) (keys []KeyPart) {
 	for it := node.Key(); it.Next(); {
-		start, end := s.raw(it.Node())
+		start, end := s.rawSpan(it.Node())
 		keys = append(keys, KeyPart{string(it.Node().Data), start, end})
 	}
 	return keys
 }
 
-func (s scanner) raw(node *unstable.Node) (start, end int) {
+func (s scanner) rawSpan(node *unstable.Node) (start, end int) {
 	start = s.from + int(node.Raw.Offset)
 	return start, start + int(node.Raw.Length)
 }
 
 func (s scanner) setting(node *unstable.Node) Statement {
-	keys := s.keys(node)
+	keys := s.keyParts(node)
 	at := keys[len(keys)-1].End
 	at += bytes.IndexByte(s.text[at:], '=') + 1
-	return Statement{Keys: keys, Value: s.value(node.Value(), at+blanks(s.text[at:]))}
+	return Statement{Keys: keys, Value: s.value(node.Value(), at+leadingBlanks(s.text[at:]))}
 }
 
 // value returns the value that begins at an offset.
@@ -145,13 +145,13 @@ func (s scanner) value(node *unstable.Node, at int) Value {
 	case unstable.Bool:
 		v.Kind = Switch
 	}
-	v.Start, v.End = s.raw(node)
+	v.Start, v.End = s.rawSpan(node)
 	v.Text = string(node.Data)
 	return v
 }
 
-// skip returns the offset after what may stand between the elements of a value:
-// blanks, newlines, commas and comments.
+// skip returns the offset after blanks, newlines, commas and comments between the
+// elements of a value.
 func (s scanner) skip(at int) int {
 	for {
 		switch s.text[at] {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Every key and value is where its offsets say, also where go-toml does not say it.
+// Every key and value is at its offsets, including those that go-toml does not provide.
 func TestStatements(t *testing.T) {
 	d := parse(t, "\ufeffa.'b c' = [ # x ]\n  'y', [], [[1], {}] ,\n] # z\n[t]\nn = { k = \"\\u00e9\", l.m = [true] }\n[[i]]\nd = 1979-05-27 07:32:00 # q\n")
 	want := []string{

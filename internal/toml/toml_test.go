@@ -70,9 +70,9 @@ func TestSetRefuses(t *testing.T) {
 		want       string
 	}{
 		{"a table", "[a.b]\n", []string{"a", "b"}, "set a.b: it is a table"},
-		{"through a value", "a = 1\n", []string{"a", "b"}, "set a.b: a is no table"},
-		{"through an array of tables", "[[a]]\nb = 1\n", []string{"a", "b"}, "set a.b: a is no table"},
-		{"an array of tables", "[[a]]\nb = 1\n", []string{"a"}, "set a: its place in the file leaves no room for it"},
+		{"through a value", "a = 1\n", []string{"a", "b"}, "set a.b: a is not a table"},
+		{"through an array of tables", "[[a]]\nb = 1\n", []string{"a", "b"}, "set a.b: a is not a table"},
+		{"an array of tables", "[[a]]\nb = 1\n", []string{"a"}, "set a: it is written in a form that cannot be edited in place"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := parse(t, tc.text)
@@ -210,7 +210,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong with a splice, it is refused if it says the wrong thing.
+// A splice with another result than wanted is refused.
 func TestSpliceRefuses(t *testing.T) {
 	for _, with := range []string{"a = 2\n", "a = 1\nb = 1\n", "", "a = \n"} {
 		d := parse(t, "a = 1\n")

@@ -20,21 +20,21 @@ const (
 type entry struct {
 	kind kind
 	path []string // from the root of the file
-	// block is the index of the header that a pair stands under, -1 for the root; of
-	// an inline pair it is the index of the pair that holds it.
+	// block is the index of the header above a pair, -1 for the root. For an inline
+	// pair it is the index of the pair that contains it.
 	block int
-	// key begins where the key, or the header's bracket, does. Of a pair it ends
-	// after the value.
+	// key begins at the key, or at the bracket of a header. For a pair it ends after
+	// the value.
 	key      span
 	value    span    // of pairs
 	elements []Value // of pairs whose value is an array
 	lines    span    // whole lines with their ends, of all but inline pairs
-	// hidden entries stand in an array of tables: no path leads there.
+	// hidden entries are in an array of tables, into which no path leads.
 	hidden bool
 }
 
-// index finds the entries of a text's statements.
-func index(text []byte, statements []Statement) []entry {
+// parseEntries returns the entries of a text's statements.
+func parseEntries(text []byte, statements []Statement) []entry {
 	var (
 		entries []entry
 		arrays  [][]string
@@ -42,7 +42,7 @@ func index(text []byte, statements []Statement) []entry {
 	)
 	for _, s := range statements {
 		if s.Header == Setting {
-			entries = pairs(entries, text, s, block, pair)
+			entries = appendPairs(entries, text, s, block, pair)
 			continue
 		}
 		e := entry{kind: header, path: s.Path(nil)}
@@ -59,8 +59,9 @@ func index(text []byte, statements []Statement) []entry {
 	return entries
 }
 
-// pairs appends a setting, and those of the inline table that it may be.
-func pairs(entries []entry, text []byte, s Statement, block int, k kind) []entry {
+// appendPairs appends a setting and, if its value is an inline table, the settings in
+// it.
+func appendPairs(entries []entry, text []byte, s Statement, block int, k kind) []entry {
 	e := entry{kind: k, block: block, elements: s.Value.Elements}
 	var parent []string
 	if block >= 0 {
@@ -75,19 +76,19 @@ func pairs(entries []entry, text []byte, s Statement, block int, k kind) []entry
 	at := len(entries)
 	entries = append(entries, e)
 	for _, below := range s.Value.Settings {
-		entries = pairs(entries, text, below, at, inline)
+		entries = appendPairs(entries, text, below, at, inline)
 	}
 	return entries
 }
 
-func blanks(text []byte) int {
+func leadingBlanks(text []byte) int {
 	return len(text) - len(bytes.TrimLeft(text, " \t"))
 }
 
 func lineStart(text []byte, at int) int {
 	start := bytes.LastIndexByte(text[:at], '\n') + 1
-	if start == 0 && bytes.HasPrefix(text, mark) {
-		start = len(mark)
+	if start == 0 && bytes.HasPrefix(text, byteOrderMark) {
+		start = len(byteOrderMark)
 	}
 	return start
 }
