@@ -82,7 +82,7 @@ func (w *wrapper) images(cmd dockerargs.Command, socket string) image.Source {
 			return []byte(text), err
 		}}
 	}
-	return image.Nobody{Engine: w.settings.DockerClient.Text}
+	return image.Unreadable{Engine: w.settings.DockerClient.Text}
 }
 
 // pull has the client pull the image, and shows what it says as docker run does.

@@ -34,7 +34,7 @@ var precreate = action{
 }
 
 func editConfig(text []byte, dirs []string) ([]byte, error) {
-	if oci.Quiet(text) {
+	if oci.NoRequest(text) {
 		return text, nil
 	}
 	config, err := oci.Parse(text)

@@ -37,7 +37,7 @@ func runPrestart(j *job, options map[string][]string) error {
 		return err
 	}
 	text, err := hook.ReadConfig(state.Bundle)
-	if err != nil || oci.Quiet(text) {
+	if err != nil || oci.NoRequest(text) {
 		return err
 	}
 	config, err := oci.Parse(text)

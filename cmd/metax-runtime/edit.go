@@ -15,7 +15,7 @@ import (
 // editBundle applies the edits that a container's configuration requests.
 func editBundle(path string, settings config.Runtime) error {
 	bundle, err := oci.Open(path)
-	if err != nil || bundle.Quiet() {
+	if err != nil || bundle.NoRequest() {
 		return err
 	}
 	container, err := bundle.Config()

@@ -8,7 +8,7 @@ import (
 
 // Compose is a command line of docker compose.
 type Compose struct {
-	// Global are the flags before "compose", Project those between it and its own
+	// Global are the flags before "compose", Project the flags between it and its
 	// command.
 	Global, Project Flags
 	// Verb is compose's command, which has a ComposeRole.
@@ -16,57 +16,58 @@ type Compose struct {
 	// Flags are the client's flags after Verb.
 	Flags Flags
 	// Words are the words after Verb that are neither flags nor their values: the
-	// services, or for run and exec only the first.
+	// services, for run and exec only the first word.
 	Words   []string
 	Options Options
 
 	words []string
-	verb  int // where Verb stands
-	at    []int
-	own   Flags
+	verb  int   // the index of Verb in words
+	at    []int // the indices of Words in words
+	own   Flags // the flags of metax-docker after Verb
 }
 
-// ComposeRole is what a command of compose has to do with GPUs.
+// ComposeRole is how a command of compose uses containers with GPUs.
 type ComposeRole int
 
 // The roles.
 const (
-	ComposeNone  ComposeRole = iota // needs no project of ours
-	ComposeSees                     // works on what is there
-	ComposeMakes                    // makes containers
-	ComposeRuns                     // makes one more container of one service
-	ComposeStart                    // starts containers that are there
+	ComposeNone  ComposeRole = iota // needs no rewritten project
+	ComposeSees                     // works on existing containers
+	ComposeMakes                    // creates containers
+	ComposeRuns                     // creates one more container of one service
+	ComposeStart                    // starts existing containers
 )
 
 // ComposeRoleOf returns the role of a command of compose.
 func ComposeRoleOf(verb string) ComposeRole { return composeVerbs[verb].role }
 
-// composeVerb is how a command of compose is written.
+// composeVerb is the grammar of a command of compose.
 type composeVerb struct {
 	role  ComposeRole
 	flags string // for table
-	// first is true where the words after the first one are no services, nor flags.
+	// first is true if only the first word is a service and the words after it are
+	// neither services nor flags.
 	first bool
 }
 
-// ScanCompose reads args, the words after the client's name. More are flags that
-// the tables lack. It says false for a line that is none of compose's, or of a
-// command without a role, or that the client will refuse or answer with help. The
-// errors are *OptionError and *UnknownFlagError, with which Verb says whose flag
-// it is.
+// ScanCompose parses args, the words after the client's name. more are flags that the
+// tables lack. It returns false for a line without compose, for a command without a
+// role, and for a line that the client will refuse or answer with help. The errors are
+// *OptionError and *UnknownFlagError; with the latter, an empty Verb means that the
+// flag is before compose's command.
 func ScanCompose(args []string, client Client, more Table) (Compose, bool, error) {
 	c := Compose{words: args}
 	l := lexer{words: args, known: []Table{client.Global}}
 	var err error
 	var dashes bool
-	// After "--" no flag of ours could be put before the command.
+	// After "--" no flag can be inserted before the command.
 	if c.Global, dashes, err = l.flags(); err != nil || dashes || l.next == len(args) || args[l.next] != "compose" {
 		return Compose{}, false, nil
 	}
 	l.next++
 	l.known = []Table{table(composeProject), more}
 	if c.Project, dashes, err = l.flags(); err != nil || l.next == len(args) {
-		return c, false, unknownOnly(err)
+		return c, false, ownErrors(err)
 	}
 	if dashes {
 		return Compose{}, false, nil
@@ -85,7 +86,7 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	}
 	l.known = []Table{ours, table(verb.flags), table("dry-run help,h"), more}
 	if err := c.read(&l, ours, verb.first); err != nil {
-		return c, false, unknownOnly(err)
+		return c, false, ownErrors(err)
 	}
 	if c.Flags.True("help") {
 		return Compose{}, false, nil
@@ -96,8 +97,8 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	return c, true, nil
 }
 
-// unknownOnly drops what the client reports itself.
-func unknownOnly(err error) error {
+// ownErrors drops errors that the client reports itself.
+func ownErrors(err error) error {
 	var unknown *UnknownFlagError
 	var option *OptionError
 	if errors.As(err, &unknown) || errors.As(err, &option) {
@@ -106,7 +107,7 @@ func unknownOnly(err error) error {
 	return nil
 }
 
-// read reads what stands after the command.
+// read parses the words after the command.
 func (c *Compose) read(l *lexer, ours Table, first bool) error {
 	word := func() {
 		c.at, c.Words = append(c.at, l.next), append(c.Words, l.words[l.next])
@@ -132,7 +133,7 @@ func (c *Compose) read(l *lexer, ours Table, first bool) error {
 	return nil
 }
 
-// DryRun reports whether compose is only to say what it would do.
+// DryRun reports whether compose has --dry-run.
 func (c Compose) DryRun() bool { return c.Project.True("dry-run") || c.Flags.True("dry-run") }
 
 // Values returns the values of a flag of the command, in their order.
@@ -146,26 +147,26 @@ func (c Compose) Values(name string) []string {
 	return out
 }
 
-// Config returns the command line that has compose print the project, with these
-// flags of compose's besides those of the line.
+// Config returns the command line that makes compose print the project, with these
+// additional flags of compose.
 func (c Compose) Config(flags, options []string) []string {
-	out := c.project(func(f Flag) bool { return f.Name == "dry-run" })
+	out := c.projectWords(func(f Flag) bool { return f.Name == "dry-run" })
 	return slices.Concat(out, flags, []string{"config"}, options)
 }
 
-// Place says which project a line is about.
+// Place is the project on which a rewritten line works.
 type Place struct {
 	Name, Directory, File string
-	// Copies are the services that the word for one stands for.
+	// Copies returns the services that replace a service's name.
 	Copies func(service string) []string
-	// Scaled reports whether how many containers the service has is said in File.
+	// Scaled reports whether File states the number of the service's containers.
 	Scaled func(service string) bool
 }
 
-// Rewrite returns the line for another place. Options of ours are left out, and
-// all other words stay as they are and where they are.
+// Rewrite returns the line for another project. metax-docker's options are removed; all
+// other words stay unchanged and in order.
 func (c Compose) Rewrite(p Place) []string {
-	out := c.project(func(f Flag) bool {
+	out := c.projectWords(func(f Flag) bool {
 		switch f.Name {
 		case "file", "project-name", "project-directory", "workdir":
 			return true
@@ -177,7 +178,7 @@ func (c Compose) Rewrite(p Place) []string {
 	slices.SortStableFunc(flags, func(a, b Flag) int { return a.At - b.At })
 	for at := c.verb + 1; at < len(c.words); {
 		if i := slices.Index(c.at, at); i >= 0 {
-			if c.first() {
+			if c.takesOneService() {
 				return append(out, c.words[at:]...)
 			}
 			out = append(out, p.Copies(c.words[at])...)
@@ -201,7 +202,7 @@ func (c Compose) Rewrite(p Place) []string {
 			out = append(out, c.words[at:at+f.Words]...)
 		}
 		at += f.Words
-		for _, f := range flags { // the last letter of a cluster may have a word more
+		for _, f := range flags { // the last letter of a cluster may have its value in the next word
 			if f.At < at && f.At+f.Words > at {
 				out = append(out, c.words[at:f.At+f.Words]...)
 				at = f.At + f.Words
@@ -211,11 +212,12 @@ func (c Compose) Rewrite(p Place) []string {
 	return out
 }
 
-// first reports whether a service is one word for one container.
-func (c Compose) first() bool { return composeVerbs[c.Verb].first }
+// takesOneService reports whether the command takes one service and works on one
+// container.
+func (c Compose) takesOneService() bool { return composeVerbs[c.Verb].first }
 
-// project returns the words before the command, without some flags of compose's.
-func (c Compose) project(drop func(Flag) bool) []string {
+// projectWords returns the words before the command, without the dropped flags.
+func (c Compose) projectWords(drop func(Flag) bool) []string {
 	var out []string
 	next := 0
 	for _, f := range c.Project {

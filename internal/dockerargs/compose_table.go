@@ -1,17 +1,18 @@
 package dockerargs
 
-// composeOptions are the options of ours that go with commands of compose that
-// make containers. --dry-run is compose's own, and the project says which GPUs.
+// composeOptions are metax-docker's options for commands of compose that create
+// containers. --dry-run is compose's own flag, and the project states which GPUs are
+// requested.
 const composeOptions = "gpus-explain gpus-policy= gpus-share gpus-wait= inject="
 
-// composeProject are compose's flags before its command (docker/compose,
-// cmd/compose); the last versions hide some of them.
+// composeProject are compose's flags before its command (docker/compose, cmd/compose);
+// recent versions hide some of them.
 const composeProject = `
 	all-resources ansi= compatibility dry-run env-file= file,f= help,h no-ansi parallel= profile=
 	progress= project-directory= project-name,p= verbose version,v workdir=
 `
 
-// composeMake are the flags of up with those of create.
+// composeMake are the flags of up and of create.
 const composeMake = `
 	abort-on-container-exit abort-on-container-failure always-recreate-deps attach= attach-dependencies
 	build detach,d exit-code-from= force-recreate menu no-attach= no-build no-color no-deps

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// there is a place whose service a has two copies.
+// there is a project whose service a has two copies.
 var there = Place{
 	Name: "p", Directory: "/d", File: "/f",
 	Copies: func(service string) []string {
@@ -57,7 +57,7 @@ func TestScanCompose(t *testing.T) {
 	}
 }
 
-// Lines that are docker's alone: those of other commands, with faults, for help.
+// Lines that concern docker only: other commands, errors, help.
 func TestScanComposeOthers(t *testing.T) {
 	for _, line := range []string{
 		"", "compose", "run --gpus=1 compose up", "compose config", "compose build a", "compose --help up", "compose up --help",
@@ -138,7 +138,8 @@ func FuzzScanCompose(f *testing.F) {
 		if err != nil || !ok {
 			return
 		}
-		// With nothing to replace, every word after the command stays but ours.
+		// With nothing to replace, every word after the command stays, except for
+		// metax-docker's options.
 		same := Place{
 			Name: "p", Directory: "/d", File: "/f",
 			Copies: func(service string) []string { return []string{service} },

@@ -1,14 +1,14 @@
-// Package dockerargs reads and rewrites the command line of docker and of
-// clients like it.
+// Package dockerargs parses and rewrites the command line of docker and of
+// docker-compatible clients.
 //
-// It reads words as docker's flag library does: the flags before the command
-// first, then those of run and create up to the image; nothing after the image
-// is looked at. Scan finds the options that metax-docker adds, Command.Rewrite
-// puts flags of docker's in their place and leaves every other word as it was,
-// byte for byte. Faults that docker reports well itself are left to it.
+// It reads words as docker's flag library does: the flags before the command first,
+// then those of run and create up to the image; words after the image are not read.
+// Scan finds the options that metax-docker adds. Command.Rewrite replaces them by
+// docker's flags and leaves every other word unchanged, byte for byte. Errors that
+// docker itself reports well are left to docker.
 //
-// The package is pure: it starts no process and reads no file or environment,
-// so what a flag's value means, which daemon an endpoint is and what is injected
-// stay with the caller. It is on the way of every start, and so has neither
-// init work nor heavy imports.
+// The package is pure: it starts no process and reads no file or environment, so the
+// caller interprets the values of flags, finds the daemon of an endpoint and decides
+// what is injected. It runs before every container start, so it has no init work and no
+// heavy imports.
 package dockerargs

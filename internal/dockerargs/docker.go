@@ -1,27 +1,27 @@
 package dockerargs
 
-// Docker is docker's own client: every flag that it has had from 19.03 to 29,
-// whether its help shows it or not, and those of create with those of run. A
-// flag that the client at hand lacks does no harm: it refuses the flag itself.
+// Docker is docker's own client: every flag from 19.03 to 29, also hidden ones, with
+// those of create and run in one table. A flag that the installed client lacks does no
+// harm, because the client refuses it.
 func Docker() Client {
 	return Client{Global: table(dockerGlobal), Run: table(dockerRun), Start: table(dockerStart)}
 }
 
-// dockerGlobal are the flags before the command (docker/cli, cli/flags and
-// cmd/docker). -h is deprecated there, but taken.
+// dockerGlobal are the flags before the command (docker/cli, cli/flags and cmd/docker).
+// -h is deprecated, but accepted.
 const dockerGlobal = `
 	config= context,c= debug,D help,h host,H= log-level,l= tls tlscacert= tlscert= tlskey= tlsverify
 	version,v
 `
 
-// dockerStart are the flags of start with those of restart.
+// dockerStart are the flags of start and of restart.
 const dockerStart = `
 	attach,a checkpoint= checkpoint-dir= detach-keys= help interactive,i signal,s= time= timeout,t=
 `
 
-// dockerRun are the flags of run and create (docker/cli,
-// cli/command/container). dns-opt, net and net-alias are old spellings that no
-// help shows; none of the flags with a value can go without it.
+// dockerRun are the flags of run and create (docker/cli, cli/command/container).
+// dns-opt, net and net-alias are old spellings that help does not show. A flag with a
+// value always needs it.
 const dockerRun = `
 	add-host= annotation= attach,a= blkio-weight= blkio-weight-device= cap-add= cap-drop=
 	cgroup-parent= cgroupns= cidfile= cpu-count= cpu-percent= cpu-period= cpu-quota= cpu-rt-period=

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// UnknownFlagError reports a flag that is not in the tables, so that the word
-// after it may be its value or something else. Merge the client's own help (see
-// ParseHelp) into the tables and scan again; if that does not help, the client
-// does not know the flag either, and the message may be shown.
+// UnknownFlagError reports a flag that is not in the tables, so that it is unknown
+// whether the next word is its value. Merge the client's own help (see ParseHelp) into
+// the tables and scan again; if the flag is still unknown, the client does not know it
+// either, and the message may be shown.
 type UnknownFlagError struct {
 	Flag   string // as typed: "--name", or "-x" out of a cluster of letters
-	Global bool   // it stands before the command
+	Global bool   // whether it is before the command
 }
 
 func (e *UnknownFlagError) Error() string {
@@ -25,9 +25,9 @@ func (e *UnknownFlagError) Error() string {
 	return "unknown flag: " + flag + ` (if it takes a value, write them as one word with "=")`
 }
 
-// WithoutGPUsError reports an option of the wrapper's that says how --gpus or
-// --maca is met, on a command line without. The client may have a flag of that name:
-// as with UnknownFlagError, scan again with its own tables.
+// WithoutGPUsError reports an option of metax-docker that needs --gpus or --maca, on a
+// command line without them. The client may have a flag of that name: as with
+// UnknownFlagError, scan again with the client's own tables.
 type WithoutGPUsError struct {
 	Option string // "--dry-run"
 }
@@ -40,7 +40,7 @@ func (e *WithoutGPUsError) Error() string {
 	return e.Option + " goes with " + with + " only; add for example --gpus=1"
 }
 
-// OptionError reports a wrong use of one of the wrapper's options.
+// OptionError reports the wrong use of an option of metax-docker.
 type OptionError struct {
 	Option string // "--gpus"
 	Reason string
@@ -49,7 +49,7 @@ type OptionError struct {
 func (e *OptionError) Error() string { return e.Reason }
 
 func missingValue(option string) error {
-	return &OptionError{option, "flag needs an argument: " + option} // as docker says it
+	return &OptionError{option, "flag needs an argument: " + option} // docker's wording
 }
 
 func givenTwice(option string) error {

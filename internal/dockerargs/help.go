@@ -2,11 +2,10 @@ package dockerargs
 
 import "strings"
 
-// ParseHelp reads the flags out of what a client prints for --help, in the
-// layouts of pflag (docker, podman, nerdctl) and of urfave/cli. A line that
-// states no flag is passed over, so a text without flags gives an empty Table.
-// Flags that a client hides from its help are missing: merge the result over a
-// table that knows them.
+// ParseHelp parses the flags in a client's output for --help, in the formats of pflag
+// (docker, podman, nerdctl) and of urfave/cli. Lines without a flag are skipped, so a
+// text without flags gives an empty Table. Flags that the client hides from its help
+// are missing: merge the result over a table that has them.
 func ParseHelp(text string) Table {
 	var t Table
 	seen := map[string]bool{}
@@ -26,20 +25,20 @@ func ParseHelp(text string) Table {
 	return t
 }
 
-// helpLine reads a line such as
+// helpLine parses a line such as
 //
 //	-e, --env list       Set environment variables          pflag
 //	    --pull string[="always"]   Pull first               pflag, value optional
 //	--net value, --network value   Connect to a network     urfave/cli
 //
-// Flags stand at a small indent; a deeper one continues the text above.
+// Flags have a small indent; a line with a deeper one continues the text above.
 func helpLine(line string) []Spec {
 	const maxIndent = 8
 	decl := strings.TrimLeft(line, " ")
 	if indent := len(line) - len(decl); indent == 0 || indent > maxIndent || !strings.HasPrefix(decl, "-") {
 		return nil
 	}
-	// The text begins at the first gap of two blanks.
+	// The description begins after two blanks.
 	decl, _, _ = strings.Cut(decl, "\t")
 	decl, _, _ = strings.Cut(decl, "  ")
 	decl = strings.TrimRight(decl, " \r\n")

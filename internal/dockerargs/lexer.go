@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// What ends the reading of flags before a word that is none.
+// Errors that end the reading of flags.
 var (
-	// errFault is a fault that the client reports in its own words.
+	// errFault is an error in the command line that the client itself reports.
 	errFault = errors.New("fault in the command line")
-	// errNoValue is a flag at the end of the line that wants a value; the Flag
-	// returned with it has its name.
+	// errNoValue is a flag at the end of the line that needs a value; the Flag returned
+	// with it has its name.
 	errNoValue = errors.New("flag needs an argument")
 )
 
-// lexer takes flags off a command line word by word, by the rules of
-// spf13/pflag with interspersed flags off.
+// lexer reads the flags of a command line word by word, by the rules of spf13/pflag
+// with interspersed flags off.
 type lexer struct {
 	words []string
 	next  int     // index of the next word
-	known []Table // the first that has a flag decides
+	known []Table // the first one that has a flag defines it
 }
 
-// flags reads up to the first word that is no flag, which stays unread, or past
-// "--", which says so.
+// flags reads flags up to the first word that is not a flag, or until after "--";
+// dashes reports the latter.
 func (l *lexer) flags() (flags Flags, dashes bool, err error) {
 	for l.next < len(l.words) {
 		word := l.words[l.next]
@@ -48,8 +48,8 @@ func (l *lexer) flags() (flags Flags, dashes bool, err error) {
 	return flags, false, nil
 }
 
-// split reads as flags does, and tells the flags that are ours, which have no
-// letters, from the client's. One of ours without its value is an *OptionError.
+// split reads flags and separates those in ours, which have no one-letter names, from
+// the client's. A flag of ours without its value is an *OptionError.
 func (l *lexer) split(ours Table) (own, client Flags, dashes bool, err error) {
 	read, dashes, err := l.flags()
 	for i, f := range read {
@@ -65,7 +65,7 @@ func (l *lexer) split(ours Table) (own, client Flags, dashes bool, err error) {
 	return own, client, dashes, err
 }
 
-// long reads --name, --name=value or --name value.
+// long parses --name, --name=value or --name value.
 func (l *lexer) long(text string) (Flags, error) {
 	if text[0] == '-' || text[0] == '=' {
 		return nil, errFault
@@ -74,7 +74,7 @@ func (l *lexer) long(text string) (Flags, error) {
 	f.Name, f.Value, f.HasValue = strings.Cut(text, "=")
 	spec, ok := l.lookup(func(t Table) (Spec, bool) { return t.long(f.Name) })
 	switch {
-	case f.HasValue: // whole, whether it is known or not
+	case f.HasValue: // complete, even if the flag is unknown
 		l.next++
 		return Flags{f}, nil
 	case !ok:
@@ -83,7 +83,7 @@ func (l *lexer) long(text string) (Flags, error) {
 	return l.value(f, spec)
 }
 
-// cluster reads letters: -i, -it, -p80:80, -p=80:80, -p 80:80, -itp 80:80.
+// cluster parses letters: -i, -it, -p80:80, -p=80:80, -p 80:80, -itp 80:80.
 func (l *lexer) cluster(letters string) (flags Flags, err error) {
 	at := l.next
 	for {

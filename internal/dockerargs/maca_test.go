@@ -34,7 +34,7 @@ func TestScanMACA(t *testing.T) {
 	}
 }
 
-// The flags that have to win stand behind the user's, and before what ends them.
+// Overriding flags are after the user's, and before the word that ends flags.
 func TestRewriteWith(t *testing.T) {
 	for in, want := range map[string]string{
 		"run --maca -e A=b img c":            "run IN -e A=b LAST img c",

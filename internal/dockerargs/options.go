@@ -9,64 +9,64 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
-// Options are what metax-docker understands besides docker's own flags.
+// Options are metax-docker's options besides docker's own flags.
 type Options struct {
-	GPUs    string // --gpus, which GPUs: see package request
-	Policy  string // --gpus-policy, how to pick them; "" is the default
-	Explain bool   // --gpus-explain, say why these
+	GPUs    string // --gpus, the requested GPUs: see package request
+	Policy  string // --gpus-policy, how to pick them; "" stands for the default
+	Explain bool   // --gpus-explain, print why these were chosen
 	DryRun  bool   // --dry-run, print the docker command instead of running it
-	Inject  string // --inject, InjectAuto, InjectCDI or InjectFlags; "" is none given
-	Share   bool   // --gpus-share, also GPUs that others hold
-	// Wait is --gpus-wait: how long to wait for GPUs to come free, 0 for not at
-	// all.
+	Inject  string // --inject, InjectAuto, InjectCDI or InjectFlags; "" if not given
+	Share   bool   // --gpus-share, accept GPUs in use by others
+	// Wait is --gpus-wait: how long to wait for free GPUs; 0 is not at all.
 	Wait time.Duration
 	MACA MACA
-	// MACACheck is --maca-check, MACACheckOff, MACACheckWarn or MACACheckStrict;
-	// "" is none given.
+	// MACACheck is --maca-check: MACACheckOff, MACACheckWarn or MACACheckStrict; "" if
+	// not given.
 	MACACheck string
 }
 
-// MACA is what --maca and --maca-force ask for: the host's MXMACA software.
+// MACA is what --maca and --maca-force request: the host's MXMACA software.
 type MACA struct {
-	// Given is true with either option.
+	// Given reports whether one of the options is given.
 	Given bool
-	// Force is --maca-force: also where the image has its own.
+	// Force is --maca-force: mount the host's MXMACA even if the image has its own.
 	Force bool
-	// Version is --maca=VERSION or --maca-force=VERSION; "" is the host's default.
+	// Version is --maca=VERSION or --maca-force=VERSION; "" stands for the host's
+	// default.
 	Version string
 }
 
-// The ways to put a GPU into a container that --inject knows.
+// The values of --inject: how GPUs are injected into a container.
 const (
-	InjectAuto  = "auto" // the best that the engine has
+	InjectAuto  = "auto" // the best way that the engine supports
 	InjectCDI   = "cdi"
 	InjectFlags = "flags"
 )
 
-// What --maca-check does about an MXMACA that does not fit the host's driver.
+// The values of --maca-check: what happens if an MXMACA does not fit the host's driver.
 const (
 	MACACheckOff    = "off"
 	MACACheckWarn   = "warn"
-	MACACheckStrict = "strict" // refuses it
+	MACACheckStrict = "strict" // the container is refused
 )
 
-// options are the flags behind Options. The versions behind --maca and
-// --maca-force are optional, so they stand in the flag's own word.
+// options are the flags of Options. The versions after --maca and --maca-force are
+// optional, so they must be in the flag's own word.
 const options = "dry-run gpus= gpus-explain gpus-policy= gpus-share gpus-wait= inject= maca maca-check= maca-force"
 
-// startOptions are those of them that go with start and restart, where the
-// container says which GPUs.
+// startOptions are the options for start and restart, where the existing container has
+// its GPUs already.
 const startOptions = "dry-run gpus-share gpus-wait="
 
-// optionsBeside are the options that a client with these flags leaves to us:
-// --gpus is always ours.
+// optionsBeside are metax-docker's options for a client with these flags of its own,
+// which take precedence except for --gpus.
 func optionsBeside(run Table) Table {
 	return slices.DeleteFunc(table(options), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
 }
 
-// mentioned reports whether any word could be an option of ours. Only then does a
-// flag that nobody knows matter.
-func mentioned(words []string) bool {
+// mentionsOption reports whether any word could be an option of metax-docker. Only then
+// does an unknown flag matter.
+func mentionsOption(words []string) bool {
 	options := table(options)
 	return slices.ContainsFunc(words, func(w string) bool {
 		name, ok := strings.CutPrefix(w, "--")
@@ -78,7 +78,7 @@ func mentioned(words []string) bool {
 	})
 }
 
-// readOptions gives flags, all of them ours, their meaning.
+// readOptions parses the values of metax-docker's flags.
 func readOptions(flags Flags) (o Options, err error) {
 	for i, f := range flags {
 		option := "--" + f.Name
@@ -116,8 +116,8 @@ func readOptions(flags Flags) (o Options, err error) {
 	return o, nil
 }
 
-// read takes in --maca or --maca-force, alone, with a version, or as a switch:
-// --maca=false is as good as none.
+// read parses --maca or --maca-force, alone, with a version, or with a boolean:
+// --maca=false counts as absent.
 func (m *MACA) read(f Flag) error {
 	option := "--" + f.Name
 	if on, err := strconv.ParseBool(f.Value); err == nil && len(f.Value) > 1 {
@@ -134,8 +134,8 @@ func (m *MACA) read(f Flag) error {
 	return nil
 }
 
-// isVersion reports whether s may be the version of an installation, which is part
-// of a directory's name.
+// isVersion reports whether s may be the version of an installation, which is part of a
+// directory name.
 func isVersion(s string) bool {
 	return compat.IsWord(s) && s[0] != '.' && s[0] != '-' && !strings.ContainsAny(s, `/:\,="'`)
 }

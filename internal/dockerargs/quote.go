@@ -2,15 +2,15 @@ package dockerargs
 
 import "strings"
 
-// Quote writes a command line, its first word being the program, so that it can
-// be pasted into a POSIX shell. Words that need no quotes get none.
+// Quote formats a command line, whose first word is the program, for pasting into a
+// POSIX shell. Words that need no quotes get none.
 func Quote(argv []string) string {
 	var b strings.Builder
 	for i, word := range argv {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		if isPlain(word, i == 0) {
+		if needsNoQuotes(word, i == 0) {
 			b.WriteString(word)
 			continue
 		}
@@ -22,9 +22,9 @@ func Quote(argv []string) string {
 	return b.String()
 }
 
-// isPlain reports whether a shell takes the word as it is. In the place of the
-// program, a word with "=" would be an assignment.
-func isPlain(word string, program bool) bool {
+// needsNoQuotes reports whether a shell reads the word unchanged. A word with "=" in
+// the position of the program would be an assignment.
+func needsNoQuotes(word string, program bool) bool {
 	for i := range len(word) {
 		c := word[i]
 		switch {

@@ -77,12 +77,12 @@ func FuzzScan(f *testing.F) {
 		args := strings.Split(joined, "\x00")
 		cmd, err := Scan(args, client)
 		if err != nil {
-			if !mentioned(args) {
+			if !mentionsOption(args) {
 				t.Fatalf("%q: %v, although nothing is ours", args, err)
 			}
 			return
 		}
-		if cmd.starts() {
+		if cmd.isStart() {
 			return
 		}
 		if !cmd.Gives() {
@@ -95,7 +95,7 @@ func FuzzScan(f *testing.F) {
 		added := 1
 		if cmd.HasImage {
 			added = 2
-			// Everything from the image on is untouched, and ends both lines.
+			// Everything from the image on is unchanged.
 			tail := append([]string{cmd.Image}, cmd.Rest...)
 			for _, line := range [][]string{args, out} {
 				if len(line) < len(tail) || !cmp.Equal(tail, line[len(line)-len(tail):]) {
@@ -103,7 +103,7 @@ func FuzzScan(f *testing.F) {
 				}
 			}
 		}
-		// What is left scans alike, but for our options.
+		// The rewritten line scans to the same command, without metax-docker's options.
 		again, err := Scan(out, client)
 		if err != nil {
 			t.Fatalf("%q, rewritten to %q: %v", args, out, err)

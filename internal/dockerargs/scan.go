@@ -5,34 +5,34 @@ import (
 	"strings"
 )
 
-// Command is a command line as the client will read it.
+// Command is a command line as the client parses it.
 type Command struct {
 	// Global are the flags before the command: host, context and so on.
 	Global Flags
-	// Verb is "run", "create", "start" or "restart", also under "container"; "" is
-	// any other command, or one that the client will refuse before it gets there.
+	// Verb is "run", "create", "start" or "restart", also after "container"; "" for any
+	// other command, or if the client will refuse the line before it gets there.
 	Verb string
-	// Flags are the client's flags under Verb, as far as they could be read.
+	// Flags are the client's flags after Verb, as far as they could be parsed.
 	Flags Flags
-	// Image is the first word that is no flag. HasImage is false where there is
-	// none, or where the client stops at a fault before it.
+	// Image is the first word that is not a flag. HasImage is false if there is none,
+	// or if the client stops at an error before it.
 	Image    string
 	HasImage bool
 	// Rest are the words after the image: the command in the container.
 	Rest []string
-	// Names are the containers of start and restart; none where the client will
-	// refuse the line, and Flags and Options with them.
+	// Names are the containers of start and restart; empty, like Flags and Options, if
+	// the client will refuse the line.
 	Names []string
 	// TakesGPU reports whether --gpus is given.
 	TakesGPU bool
-	// Options are those of ours. Where neither --gpus nor --maca nor --maca-force
-	// is given, the command is the client's alone: they are empty and Rewrite
+	// Options are metax-docker's options. If --gpus, --maca and --maca-force are all
+	// missing, the command concerns only the client: Options is empty and Rewrite
 	// changes nothing.
 	Options Options
 
 	words []string
-	own   Flags // where the words of Options stand
-	end   int   // where the flags end: at the image, or at the "--" before it
+	own   Flags // the flags of Options
+	end   int   // the index after the flags: of the image, or of the "--" before it
 }
 
 // GlobalWords are the words of Global, for another command of the same client.
@@ -41,36 +41,37 @@ func (c Command) GlobalWords() []string {
 	next := 0
 	for _, f := range c.Global {
 		end := f.At + f.Words
-		out = append(out, c.words[max(f.At, min(next, end)):end]...) // letters of one word are several flags
+		out = append(out, c.words[max(f.At, min(next, end)):end]...) // letters in one word are several flags
 		next = max(next, end)
 	}
 	return out
 }
 
-// Gives reports whether anything of ours goes into the container.
+// Gives reports whether GPUs or MXMACA are requested for the container.
 func (c Command) Gives() bool { return c.TakesGPU || c.own.Has("maca") || c.own.Has("maca-force") }
 
-// Scan reads args, the words after the client's name. Without --gpus or --maca,
-// or with a fault that the client reports itself, it succeeds; the errors are
+// Scan parses args, the words after the client's name. It succeeds without --gpus or
+// --maca, and for errors that the client itself reports; its errors are
 // *UnknownFlagError, *WithoutGPUsError and *OptionError.
 func Scan(args []string, client Client) (Command, error) {
 	cmd, err := scan(args, client, table(options))
-	if err == nil && cmd.lacks() {
-		// Then what looks like ours may be a flag of the client's.
+	if err == nil && cmd.lacksGPUs() {
+		// Then a flag of that name may be the client's.
 		cmd, err = scan(args, client, optionsBeside(client.Run))
 	}
-	if err == nil && cmd.lacks() {
-		return Command{}, &WithoutGPUsError{Option: cmd.option()}
+	if err == nil && cmd.lacksGPUs() {
+		return Command{}, &WithoutGPUsError{Option: cmd.optionWithoutGPUs()}
 	}
 	return cmd, err
 }
 
-// lacks reports whether there are options of ours, but not the one that they go
-// with.
-func (c Command) lacks() bool { return c.option() != "" && !c.starts() }
+// lacksGPUs reports whether there are options of metax-docker without the --gpus or
+// --maca that they need.
+func (c Command) lacksGPUs() bool { return c.optionWithoutGPUs() != "" && !c.isStart() }
 
-// option is an option of ours that lacks the one that it goes with.
-func (c Command) option() string {
+// optionWithoutGPUs is an option of metax-docker without the --gpus or --maca that it
+// needs; empty if there is none.
+func (c Command) optionWithoutGPUs() string {
 	for _, f := range c.own {
 		if !c.Gives() || !c.TakesGPU && strings.HasPrefix(f.Name, "gpus-") {
 			return "--" + f.Name
@@ -79,16 +80,16 @@ func (c Command) option() string {
 	return ""
 }
 
-// scan is Scan with the given options of ours.
+// scan is Scan with the given options of metax-docker.
 func scan(args []string, client Client, ours Table) (Command, error) {
 	cmd := Command{words: args}
 	l := lexer{words: args, known: []Table{client.Global}}
 	var err error
-	if cmd.Verb, cmd.Global, err = verb(&l); err != nil || cmd.Verb == "" {
-		return cmd.settle(err, true)
+	if cmd.Verb, cmd.Global, err = scanVerb(&l); err != nil || cmd.Verb == "" {
+		return cmd.withError(err, true)
 	}
-	if cmd.starts() {
-		return cmd.start(&l, client)
+	if cmd.isStart() {
+		return cmd.scanStart(&l, client)
 	}
 	l.known = []Table{ours, client.Run, client.Global}
 	var dashes bool
@@ -107,23 +108,24 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 		cmd.Image, cmd.HasImage = args[l.next], true
 		cmd.Rest = args[l.next+1:]
 	}
-	return cmd.settle(err, false)
+	return cmd.withError(err, false)
 }
 
-// starts reports whether the command starts containers that are there already.
-func (c Command) starts() bool { return c.Verb == "start" || c.Verb == "restart" }
+// isStart reports whether the command starts existing containers.
+func (c Command) isStart() bool { return c.Verb == "start" || c.Verb == "restart" }
 
-// start reads on after start or restart, where flags may stand between the names.
-func (c Command) start(l *lexer, client Client) (Command, error) {
+// scanStart parses the words after start or restart, where flags may be between the
+// names.
+func (c Command) scanStart(l *lexer, client Client) (Command, error) {
 	ours := table(startOptions)
 	l.known = []Table{ours, client.Start, client.Global}
 	for l.next < len(l.words) {
 		own, flags, dashes, err := l.split(ours)
 		c.own, c.Flags = append(c.own, own...), append(c.Flags, flags...)
 		if err != nil {
-			// The client refuses it, unless it knows more than docker.
+			// The client refuses the line, unless it has flags that docker lacks.
 			c.Names = nil
-			return c.settle(err, false)
+			return c.withError(err, false)
 		}
 		if dashes {
 			c.Names = append(c.Names, l.words[l.next:]...)
@@ -141,8 +143,8 @@ func (c Command) start(l *lexer, client Client) (Command, error) {
 	return c, nil
 }
 
-// verb reads up to and with one of the commands.
-func verb(l *lexer) (verb string, global Flags, err error) {
+// scanVerb reads words up to and including one of the commands.
+func scanVerb(l *lexer) (verb string, global Flags, err error) {
 	for under := ""; ; under = "container" {
 		read, dashes, err := l.flags()
 		global = append(global, read...)
@@ -161,30 +163,29 @@ func verb(l *lexer) (verb string, global Flags, err error) {
 	}
 }
 
-// settle decides what an error of the lexer is to the caller: faults are the
-// client's to report but for those of our options, and so are unknown flags where
-// nothing is ours.
-func (c Command) settle(err error, global bool) (Command, error) {
+// withError returns the command, or those errors of the lexer that the client does not
+// report itself: errors of metax-docker's options and, if any of those may be on the
+// line, unknown flags.
+func (c Command) withError(err error, global bool) (Command, error) {
 	var option *OptionError
 	if errors.As(err, &option) {
 		return Command{}, option
 	}
 	var unknown *UnknownFlagError
-	if errors.As(err, &unknown) && mentioned(c.words) {
+	if errors.As(err, &unknown) && mentionsOption(c.words) {
 		unknown.Global = global
 		return Command{}, unknown
 	}
 	return c, nil
 }
 
-// Rewrite returns the command line without the options of ours and with inject
-// where --gpus stood, or else the first of them. Every other word stays as it
-// was and where it was. The result shares nothing with args.
+// Rewrite returns the command line without metax-docker's options and with inject in
+// the place of --gpus, or else of the first of them. Every other word stays unchanged
+// and in order. The result shares no memory with args.
 func (c Command) Rewrite(inject ...string) []string { return c.RewriteWith(inject, nil) }
 
-// RewriteWith is Rewrite with further flags behind all others, for those that
-// have to win over the user's. A line without an image, which the client refuses,
-// gets none.
+// RewriteWith is Rewrite with further flags after all others, which override the
+// user's. A line without an image, which the client refuses, gets none.
 func (c Command) RewriteWith(inject, last []string) []string {
 	out := make([]string, 0, len(c.words)+len(inject)+len(last))
 	next := 0

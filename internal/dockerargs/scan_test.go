@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// What people run. IN stands for what replaces --gpus.
+// Typical command lines. IN stands for the replacement of --gpus.
 func TestScanGPUs(t *testing.T) {
 	tests := []struct {
 		in    string
@@ -140,7 +140,7 @@ func TestScanGPUs(t *testing.T) {
 	}
 }
 
-// Command lines that are the client's alone, however odd.
+// Command lines that concern only the client.
 func TestScanLeavesAlone(t *testing.T) {
 	for _, line := range []string{
 		"",
@@ -200,8 +200,8 @@ func TestScanLeavesAlone(t *testing.T) {
 	}
 }
 
-// Where docker stops at a fault of its own before the image, our words go and
-// it gets to say so.
+// If docker stops at an error before the image, metax-docker's words are removed and
+// docker reports its error.
 func TestScanFaultsOfTheClient(t *testing.T) {
 	tests := []struct{ in, want string }{
 		{"run --gpus=1", "run"},
@@ -328,7 +328,8 @@ func TestScanFlags(t *testing.T) {
 	}
 }
 
-// Help is read without any option of ours, for the caller to add its own.
+// Help requests are parsed without any option of metax-docker, so that the caller can
+// add its own help.
 func TestScanHelp(t *testing.T) {
 	for _, line := range []string{"run --help", "run --gpus=1 --help", "create --help img", "run -it --help=true"} {
 		cmd, err := Scan(words(line), Docker())
@@ -348,7 +349,7 @@ func TestScanHelp(t *testing.T) {
 	}
 }
 
-// A client's own tables settle what docker's leave open.
+// A client's own tables decide where docker's are incomplete.
 func TestScanOtherClient(t *testing.T) {
 	podman := Client{
 		Global: Docker().Global.Merge(Table{{Name: "log-level", Value: true}, {Name: "root", Value: true}}),

@@ -7,8 +7,8 @@ import (
 
 // Client is the command line of one docker-compatible client.
 type Client struct {
-	// Global are the flags before the command. A client may take them after it
-	// as well, as podman does, so they are known there too.
+	// Global are the flags before the command. Some clients, such as podman, also
+	// accept them after it, so they are accepted there as well.
 	Global Table
 	// Run are the flags of run and create.
 	Run Table
@@ -20,16 +20,16 @@ type Client struct {
 type Spec struct {
 	Name  string // the long name, without dashes
 	Short byte   // the one-letter name, 0 if there is none
-	// Value reports whether the flag takes the next word as its value when it has
-	// none of its own. A boolean or optional value never does.
+	// Value reports whether the flag takes the next word as its value if its own word
+	// has none. Flags with a boolean or optional value do not.
 	Value bool
 }
 
-// Table is a set of flags, ascending by name, no name twice.
+// Table is a set of flags, sorted by name, without duplicates.
 type Table []Spec
 
-// table reads a Table from its flags, in words such as "rm", "tty,t", which has a
-// letter, and "env,e=", which takes a value.
+// table parses a Table of words such as "rm", "tty,t", which has a letter, and
+// "env,e=", which takes a value.
 func table(flags string) Table {
 	var t Table
 	for word := range strings.FieldsSeq(flags) {
@@ -50,8 +50,8 @@ func (t Table) Has(name string) bool {
 	return ok
 }
 
-// Merge returns the flags of both tables. Where they differ, over has it right:
-// a name or a letter means what it says.
+// Merge returns the flags of both tables. If both have a name or letter, that of over
+// counts.
 func (t Table) Merge(over Table) Table {
 	merged := slices.Clone(over)
 	for _, s := range t {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A table is searched by halves, so its order is part of it.
+// A table is searched by bisection, so it must be sorted.
 func TestTablesAreTables(t *testing.T) {
 	for name, table := range map[string]Table{
 		"global": Docker().Global, "run": Docker().Run, "start": Docker().Start, "options": table(options), "options of start": table(startOptions),
@@ -20,7 +20,7 @@ func TestTablesAreTables(t *testing.T) {
 	}
 }
 
-// invalid says what is wrong with a table, "" if nothing is.
+// invalid returns what is wrong with a table, "" if it is valid.
 func invalid(table Table) string {
 	letters := map[byte]string{}
 	for i, s := range table {
@@ -188,7 +188,7 @@ Run 'nerdctl COMMAND --help' for more information on a command.
 	}
 }
 
-// A help text learned is a table as good as a built-in one.
+// A table from a help text is as valid as a built-in one.
 func FuzzParseHelp(f *testing.F) {
 	f.Add("  -e, --env list       Set\n      --rm    Remove\n")
 	f.Add("   --env value, -e value [ --env value, -e value ]  Set\n")

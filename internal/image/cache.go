@@ -21,25 +21,26 @@ import (
 )
 
 const (
-	// format is raised when facts mean something else, or come from other paths.
+	// format is changed if the meaning or source of facts changes.
 	format = "metax-ctk/image-facts/v1"
-	// maxKept is how many images are kept.
+	// maxKept is the maximum number of images in the cache.
 	maxKept = 256
 	// maxFacts bounds a file in bytes.
 	maxFacts = 1 << 20
-	// suffix ends the files that are the cache's.
+	// suffix is the end of the names of cache files.
 	suffix = ".image.json"
 )
 
-// Cache keeps facts as one file for each image, below a directory that nobody but
-// its user should be able to write to. An empty Dir keeps nothing.
+// Cache stores facts in one file per image, below a directory to which only its user
+// should have write access. With an empty Dir nothing is stored.
 type Cache struct{ Dir string }
 
-// Key is what facts hold for: an image never changes, but what is asked may.
+// Key identifies facts: an image never changes, but the platform and the labels that
+// are read may.
 type Key struct {
 	ID       string   `json:"id"`
 	Platform string   `json:"platform"`
-	Labels   []string `json:"labels"` // the names that versions were looked for by
+	Labels   []string `json:"labels"` // the names of the labels that were read
 }
 
 // entry is a file of the cache.
@@ -49,7 +50,7 @@ type entry struct {
 	Facts  Facts  `json:"facts"`
 }
 
-// file is the key's path: the digest of all of it, as an ID is no file name.
+// file is the key's path. Its name is a digest, because an ID is not a valid file name.
 func (c Cache) file(key Key) string {
 	h := sha256.New()
 	for _, text := range append([]string{format, key.ID, key.Platform}, key.Labels...) {
@@ -58,8 +59,8 @@ func (c Cache) file(key Key) string {
 	return filepath.Join(c.Dir, hex.EncodeToString(h.Sum(nil))+suffix)
 }
 
-// Get returns facts that were put. A file that is damaged, or is not the user's
-// own, counts as none. Facts come without Env and Labels.
+// Get returns stored facts. A file that is damaged or not owned by the user counts as
+// absent. The facts lack Env and Labels.
 func (c Cache) Get(key Key) (Facts, bool) {
 	if c.Dir == "" {
 		return Facts{}, false
@@ -81,38 +82,38 @@ func (c Cache) Get(key Key) (Facts, bool) {
 	return e.Facts, true
 }
 
-// holds reports whether the entry is the key's and could have been written by Put.
+// holds reports whether the entry belongs to the key and could have been written by
+// Put.
 func (e entry) holds(key Key) bool {
 	return e.Format == format && e.Key.ID == key.ID && e.Key.Platform == key.Platform && slices.Equal(e.Key.Labels, key.Labels) &&
 		e.Facts.ID == key.ID && e.Facts.Platform == key.Platform &&
 		(e.Facts.MACA == nil || e.Facts.MACA.Dir != "")
 }
 
-// Put keeps facts for the key, in place of what is there. Of more than some
-// hundred the oldest are removed.
+// Put stores facts for the key, and removes the oldest files if there are too many.
 func (c Cache) Put(key Key, facts Facts) error {
 	if c.Dir == "" {
 		return nil
 	}
 	text, err := json.Marshal(entry{format, key, facts})
 	if err != nil {
-		return fmt.Errorf("keep facts of image %q: %w", key.ID, err)
+		return fmt.Errorf("cache facts of image %q: %w", key.ID, err)
 	}
 	if len(text) > maxFacts {
-		return fmt.Errorf("keep facts of image %q: %w: %d bytes", key.ID, ErrTooLarge, len(text))
+		return fmt.Errorf("cache facts of image %q: %w: %d bytes", key.ID, ErrTooLarge, len(text))
 	}
 	if _, err := atomicfile.Write(c.file(key), append(text, '\n'), atomicfile.Options{Perm: 0o600}); err != nil {
-		return fmt.Errorf("keep facts of image %q: %w", key.ID, err)
+		return fmt.Errorf("cache facts of image %q: %w", key.ID, err)
 	}
 	return c.prune()
 }
 
-// prune removes the oldest files beyond maxKept, and what killed writers have
-// left. Another process may do the same.
+// prune removes the oldest files beyond maxKept, and temporary files of killed writers.
+// Other processes may do the same at the same time.
 func (c Cache) prune() error {
 	list, err := os.ReadDir(c.Dir)
 	if err != nil {
-		return fmt.Errorf("list kept facts: %w", err)
+		return fmt.Errorf("list cached facts: %w", err)
 	}
 	type kept struct {
 		name string
@@ -123,12 +124,12 @@ func (c Cache) prune() error {
 	for _, e := range list {
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // gone, or nothing of ours
+			continue // removed by another process, or not a cache file
 		}
 		switch name := e.Name(); {
 		case isKept(name):
 			files = append(files, kept{name, info.ModTime()})
-		case isLeft(name) && time.Since(info.ModTime()) > time.Hour:
+		case isLeftover(name) && time.Since(info.ModTime()) > time.Hour:
 			old = append(old, name)
 		}
 	}
@@ -144,14 +145,14 @@ func (c Cache) prune() error {
 	return nil
 }
 
-// isKept tells a file of the cache by its name.
+// isKept reports whether a name is that of a cache file.
 func isKept(name string) bool {
 	digest, ok := strings.CutSuffix(name, suffix)
 	return ok && len(digest) == 2*sha256.Size && strings.Trim(digest, "0123456789abcdef") == ""
 }
 
-// isLeft tells what a killed writer of a file of the cache has left.
-func isLeft(name string) bool {
+// isLeftover reports whether a name is that of a temporary file of a killed writer.
+func isLeftover(name string) bool {
 	base, _, ok := strings.Cut(strings.TrimPrefix(name, "."), suffix+".")
 	return ok && isKept(base+suffix) && atomicfile.IsTemporary(name, base+suffix)
 }

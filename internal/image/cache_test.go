@@ -82,7 +82,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// A file that somebody has damaged counts as none, and is replaced.
+// A damaged file counts as absent, and is replaced.
 func TestCacheDamaged(t *testing.T) {
 	c := image.Cache{Dir: t.TempDir()}
 	key, facts := some("sha256:a")
@@ -124,7 +124,7 @@ func TestCacheDamaged(t *testing.T) {
 			t.Errorf("%s: replaced by %+v, %t", name, got, ok)
 		}
 	}
-	// A link of somebody's is neither followed nor replaced.
+	// Another user's link is neither followed nor replaced.
 	if err := errors.Join(os.Remove(file), os.Symlink(filepath.Join(c.Dir, "x"), file), os.WriteFile(filepath.Join(c.Dir, "x"), whole, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestCacheUnwritable(t *testing.T) {
 	}
 }
 
-// The oldest go first, and only what is the cache's.
+// The oldest files are removed first, and only files of the cache.
 func TestCachePruned(t *testing.T) {
 	c := image.Cache{Dir: t.TempDir()}
 	begin := time.Now().Add(-24 * time.Hour)

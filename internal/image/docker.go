@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// namePrefix begins the names of the containers that Docker makes.
+	// namePrefix begins the names of the containers that are created to read files.
 	namePrefix = "metax-inspect-"
-	// Label tells such a container, and whose it is.
+	// Label marks such a container; its value is the owner.
 	Label = "metax-tech.com/inspection"
-	// longest is how long an image may be held open.
-	longest = 2 * time.Minute
-	// clearing bounds what the removal of a container may take.
-	clearing = 15 * time.Second
+	// maxOpen is the longest time that an image may be open.
+	maxOpen = 2 * time.Minute
+	// cleanupTimeout bounds the removal of a container.
+	cleanupTimeout = 15 * time.Second
 )
 
-// Docker is a docker daemon as a Source. The files of an image are read by way of
-// a container that is never started and has no network, no log and no volumes.
-// What a killed process has left is removed when the next image is opened.
+// Docker is a docker daemon as a Source. It reads the files of an image from a
+// container that is never started and has no network, log or volumes. Containers of
+// killed processes are removed when the next image is opened.
 type Docker struct {
 	Daemon dockerd.Daemon
 	// Platform is docker's --platform, empty for the daemon's choice.
 	Platform string
 }
 
-// Config asks the daemon for an image.
+// Config queries the daemon for an image.
 func (d Docker) Config(ctx context.Context, ref string) (Config, error) {
 	i, err := d.Daemon.Image(ctx, ref, d.Platform)
 	if errors.Is(err, dockerd.ErrNotFound) {
@@ -49,7 +49,7 @@ func (d Docker) Config(ctx context.Context, ref string) (Config, error) {
 	return configOf(i), nil
 }
 
-// configOf is an image as an engine tells it.
+// configOf converts an engine's description of an image.
 func configOf(i dockerd.Image) Config {
 	return Config{
 		ID: i.ID, Platform: i.Platform(), Env: i.Config.Env, Labels: i.Config.Labels,
@@ -57,16 +57,16 @@ func configOf(i dockerd.Image) Config {
 	}
 }
 
-// Open makes a container of the image.
+// Open creates a container of the image.
 func (d Docker) Open(ctx context.Context, c Config) (Open, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	until := time.Now().Add(longest)
-	// Once the daemon has been asked it makes the container, whether we wait or
-	// not; so we do, to be able to remove it.
+	until := time.Now().Add(maxOpen)
+	// Once requested, the daemon creates the container even if this process stops
+	// waiting. So it waits, to be able to remove the container.
 	detached, stop := context.WithDeadline(context.WithoutCancel(ctx), until)
-	d.clear(detached)
+	d.removeLeftovers(detached)
 	made, err := d.create(detached, c, until)
 	if err != nil {
 		stop()
@@ -98,9 +98,9 @@ func (d Docker) create(ctx context.Context, c Config, until time.Time) (dockerd.
 	case errors.Is(err, dockerd.ErrNotFound):
 		err = fmt.Errorf("%w: %w", ErrNotFound, err)
 	case !errors.As(err, &refused):
-		// It may be there without our having been told; if it comes later, it is
-		// left for the next time.
-		clear, stop := context.WithTimeout(context.WithoutCancel(ctx), clearing)
+		// The container may exist even though the daemon reported an error. If it is
+		// created later, it is removed when the next image is opened.
+		clear, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer stop()
 		if e := d.Daemon.Remove(clear, draft.Name); e != nil && !errors.Is(e, dockerd.ErrNotFound) {
 			err = errors.Join(err, e)
@@ -109,15 +109,15 @@ func (d Docker) create(ctx context.Context, c Config, until time.Time) (dockerd.
 	return dockerd.Made{}, err
 }
 
-// dockerFiles are those of one container.
+// dockerFiles are the files of one container.
 type dockerFiles struct {
 	dockerd.Made
-	detached context.Context // ends when others may take the container for left
+	detached context.Context // ends when other processes may remove the container as a leftover
 	stop     func()
 }
 
 func (o *dockerFiles) Stat(ctx context.Context, path string) (Stat, error) {
-	ctx, stop := o.bound(ctx)
+	ctx, stop := o.withDeadline(ctx)
 	defer stop()
 	s, err := o.Made.Stat(ctx, path)
 	if errors.Is(err, dockerd.ErrNotFound) {
@@ -127,7 +127,7 @@ func (o *dockerFiles) Stat(ctx context.Context, path string) (Stat, error) {
 }
 
 func (o *dockerFiles) File(ctx context.Context, path string, max int64) ([]byte, error) {
-	ctx, stop := o.bound(ctx)
+	ctx, stop := o.withDeadline(ctx)
 	defer stop()
 	data, err := o.Made.File(ctx, path, max)
 	for theirs, ours := range map[error]error{
@@ -140,17 +140,17 @@ func (o *dockerFiles) File(ctx context.Context, path string, max int64) ([]byte,
 	return data, err
 }
 
-// bound is the context as far as the container may be used.
-func (o *dockerFiles) bound(ctx context.Context) (context.Context, func()) {
+// withDeadline limits the context to the time in which the container may be used.
+func (o *dockerFiles) withDeadline(ctx context.Context) (context.Context, func()) {
 	until, _ := o.detached.Deadline()
 	return context.WithDeadline(ctx, until)
 }
 
-// Close removes the container. That it is gone already would mean that files were
-// missed for another reason than that the image has none.
+// Close removes the container. If the container is gone already, files may have seemed
+// to be missing in the image.
 func (o *dockerFiles) Close() error {
 	defer o.stop()
-	ctx, stop := context.WithTimeout(context.WithoutCancel(o.detached), clearing)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(o.detached), cleanupTimeout)
 	defer stop()
 	err := o.Remove(ctx)
 	if errors.Is(err, dockerd.ErrNotFound) {

@@ -24,8 +24,8 @@ import (
 
 const imageID = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// daemon says what a docker daemon would where a test needs it to be in trouble.
-// How real ones are is shown by the end-to-end tests.
+// daemon is a docker daemon that fails as a test needs it. The end-to-end tests use
+// real ones.
 type daemon struct {
 	mutex  sync.Mutex
 	asked  []string // method and the path's last word
@@ -143,7 +143,7 @@ func TestDockerTrouble(t *testing.T) {
 	}
 }
 
-// What cannot be cleared away is no reason to fail, but to be told.
+// A failed cleanup is a warning, not an error.
 func TestDockerStuck(t *testing.T) {
 	cache := image.Cache{Dir: t.TempDir()}
 	for _, stuck := range []bool{true, false} { // the second comes out of the cache
@@ -161,8 +161,8 @@ func TestDockerStuck(t *testing.T) {
 	}
 }
 
-// A look that is given up while the container is being made waits for it, to
-// remove it.
+// An inspection that is canceled while the container is being created waits for the
+// container, to remove it.
 func TestDockerCancelled(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -174,7 +174,7 @@ func TestDockerCancelled(t *testing.T) {
 	if diff := cmp.Diff([]string{"GET json", "GET json", "POST create", "DELETE c0ffee"}, d.wasAsked()); diff != "" {
 		t.Error(diff)
 	}
-	// One given up before makes none.
+	// An inspection that was canceled before creates none.
 	if o, err := d.source(t).Open(ctx, image.Config{ID: imageID}); !errors.Is(err, cause) || o != nil {
 		t.Errorf("got %v, %v", o, err)
 	}
@@ -204,8 +204,8 @@ func TestDockerLabel(t *testing.T) {
 	}
 }
 
-func TestNobody(t *testing.T) {
-	n := image.Nobody{Engine: "nerdctl"}
+func TestUnreadable(t *testing.T) {
+	n := image.Unreadable{Engine: "nerdctl"}
 	_, err := image.Read(t.Context(), n, "x", image.Cache{}, nil)
 	_, err2 := n.Open(t.Context(), image.Config{})
 	for _, err := range []error{err, err2} {

@@ -12,34 +12,34 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
-// pathVariable names another place of an MXMACA than Path.
+// pathVariable is the environment variable with another path of an MXMACA than Path.
 const pathVariable = "MACA_PATH"
 
-// inspection is one look into an image.
+// inspection is one run of Inspect.
 type inspection struct {
 	*walker
 	facts  Facts
 	labels []string
 }
 
-// Inspect looks into the image with the ID. env and labels are the image's own;
-// labelNames are the labels that tell a version of MXMACA, those to be believed
-// first in front. It fails only where something could not be found out: whatever
-// is wrong with the image itself is among the facts.
+// Inspect inspects the image with the ID. env and labels are the image's own;
+// labelNames are the labels that may have a version of MXMACA, the most trusted first.
+// It fails only if something could not be read: defects of the image are among the
+// facts.
 func Inspect(ctx context.Context, id string, env []string, labels map[string]string, files Files, labelNames []string) (Facts, error) {
 	i := &inspection{newWalker(files), Facts{ID: id, Env: env, Labels: labels}, labelNames}
-	if err := i.look(ctx); err != nil {
+	if err := i.run(ctx); err != nil {
 		return Facts{}, fmt.Errorf("inspect image %q: %w", id, err)
 	}
 	return i.facts, nil
 }
 
-func (i *inspection) look(ctx context.Context) error {
-	found, err := i.usual(ctx)
+func (i *inspection) run(ctx context.Context) error {
+	found, err := i.inspectDefault(ctx)
 	if err != nil {
 		return err
 	}
-	other, err := i.named(ctx)
+	other, err := i.inspectMACAPath(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,33 +50,33 @@ func (i *inspection) look(ctx context.Context) error {
 		i.warn("the image has one MXMACA at %q and another at %s=%q; the first counts", found.Dir, pathVariable, other.Path)
 	}
 	i.facts.MACA = found
-	told := i.told()
+	told := i.statedVersions()
 	if found == nil {
 		for _, t := range told {
 			i.warn("%s of the image says MXMACA %s, but the image has none", t.from, t.version)
 		}
 		return nil
 	}
-	own, err := i.version(ctx, found.Dir)
+	own, err := i.versionFromFile(ctx, found.Dir)
 	if err != nil {
 		return err
 	}
-	i.choose(append(own, told...))
+	i.chooseVersion(append(own, told...))
 	return nil
 }
 
-// usual looks at Path, and whether something may be mounted there.
-func (i *inspection) usual(ctx context.Context) (*Install, error) {
+// inspectDefault inspects Path, and checks whether something can be mounted there.
+func (i *inspection) inspectDefault(ctx context.Context) (*Install, error) {
 	p, err := i.follow(ctx, Path)
 	if err != nil {
 		return nil, err
 	}
-	if why := unusable(p); why != "" {
+	if why := unusableReason(p); why != "" {
 		i.facts.Unusable = Path + " of the image " + why
 		i.warn("%s", i.facts.Unusable)
 		return nil, nil
 	}
-	if !i.odd(p) && len(p.links) > 0 && p.kind == existing && !below(p.path, path.Dir(Path)) {
+	if !i.warnLinkedParent(p) && len(p.links) > 0 && p.kind == existing && !below(p.path, path.Dir(Path)) {
 		i.warn("%s of the image is a link that leads out of %s, to %q", Path, path.Dir(Path), p.path)
 	}
 	if p.kind == missing {
@@ -96,8 +96,8 @@ func (i *inspection) usual(ctx context.Context) (*Install, error) {
 	return &Install{Path: Path, Dir: p.path}, nil
 }
 
-// odd warns of a directory above Path that is a link.
-func (i *inspection) odd(p place) bool {
+// warnLinkedParent warns about a directory above Path that is a link.
+func (i *inspection) warnLinkedParent(p place) bool {
 	for _, l := range p.links {
 		if l.path == path.Dir(Path) {
 			i.warn("%s of the image is a link, to %q", l.path, l.target)
@@ -107,8 +107,8 @@ func (i *inspection) odd(p place) bool {
 	return false
 }
 
-// named looks at the image's MACA_PATH, if that is another path.
-func (i *inspection) named(ctx context.Context) (*Install, error) {
+// inspectMACAPath inspects the image's MACA_PATH, if that is another path.
+func (i *inspection) inspectMACAPath(ctx context.Context) (*Install, error) {
 	at := lookup(i.facts.Env, pathVariable)
 	if at == "" || path.Clean(at) == Path {
 		return nil, nil
@@ -121,7 +121,7 @@ func (i *inspection) named(ctx context.Context) (*Install, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := unusable(p); why != "" {
+	if why := unusableReason(p); why != "" {
 		i.warn("%s=%q of the image %s", pathVariable, at, why)
 		return nil, nil
 	}
@@ -138,8 +138,8 @@ func (i *inspection) named(ctx context.Context) (*Install, error) {
 	return &Install{Path: path.Clean(at), Dir: p.path}, nil
 }
 
-// unusable says why nothing can be, or be put, where a path leads; empty if it can.
-func unusable(p place) string {
+// unusableReason returns why a path cannot have an MXMACA or a mount; empty if it can.
+func unusableReason(p place) string {
 	switch {
 	case p.kind == circle:
 		return fmt.Sprintf("leads in a circle, or over too many links: see %q", p.path)
@@ -148,24 +148,25 @@ func unusable(p place) string {
 	case p.kind == existing && !p.stat.Mode.IsDir():
 		return fmt.Sprintf("is not a directory: %q is %s", p.path, describe(p.stat.Mode))
 	case isSystem(p.path):
-		return fmt.Sprintf("leads to %q, which is the system's", p.path)
+		return fmt.Sprintf("leads to %q, a directory of the system", p.path)
 	}
 	return ""
 }
 
-// installed reports whether a directory, by its path without links, holds an MXMACA.
+// installed reports whether a directory, given by its path without links, contains an
+// MXMACA.
 func (i *inspection) installed(ctx context.Context, dir string) (bool, error) {
-	text, err := i.within(ctx, dir, versionFile)
+	text, err := i.followWithin(ctx, dir, versionFile)
 	if err != nil || text.isFile() {
 		return err == nil, err
 	}
-	lib, err := i.within(ctx, dir, "lib")
+	lib, err := i.followWithin(ctx, dir, "lib")
 	return lib.isDir(), err
 }
 
-// within follows a name in a directory. What leads out of it is nothing that the
-// directory has.
-func (i *inspection) within(ctx context.Context, dir, name string) (place, error) {
+// followWithin follows a name in a directory. A file outside of the directory counts as
+// missing.
+func (i *inspection) followWithin(ctx context.Context, dir, name string) (place, error) {
 	p, err := i.follow(ctx, path.Join(dir, name))
 	if err == nil && p.kind == existing && !below(p.path, dir) {
 		p.kind = missing
@@ -173,11 +174,11 @@ func (i *inspection) within(ctx context.Context, dir, name string) (place, error
 	return p, err
 }
 
-// version returns what the installation says itself: one version, or none and a
-// warning that tells why.
-func (i *inspection) version(ctx context.Context, dir string) ([]telling, error) {
+// versionFromFile returns the version in the installation's Version.txt, or nothing and
+// a warning with the reason.
+func (i *inspection) versionFromFile(ctx context.Context, dir string) ([]statedVersion, error) {
 	file := path.Join(dir, versionFile)
-	p, err := i.within(ctx, dir, versionFile)
+	p, err := i.followWithin(ctx, dir, versionFile)
 	if err != nil {
 		return nil, err
 	}
@@ -195,37 +196,37 @@ func (i *inspection) version(ctx context.Context, dir string) ([]telling, error)
 		i.warn("%q of the image is %s, not a file", file, describe(p.stat.Mode))
 		return nil, nil
 	case p.stat.Size > maxVersionFile:
-		i.warn("%q of the image has %d bytes, which is no version", file, p.stat.Size)
+		i.warn("%q of the image has %d bytes, too many for a version", file, p.stat.Size)
 		return nil, nil
 	}
 	text, err := i.files.File(ctx, p.path, maxVersionFile)
 	if errors.Is(err, ErrNotRegular) || errors.Is(err, ErrTooLarge) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
-		// It has just been a small file, and an image does not change.
+		// It was a small file a moment ago, and an image does not change.
 		return nil, fmt.Errorf("the engine contradicts itself: %w", err)
 	} else if err != nil {
 		return nil, err
 	}
 	version, err := compat.FromFile(string(text))
 	if err != nil {
-		i.warn("%q of the image tells no version: it %v", file, err)
+		i.warn("%q of the image has no version: it %v", file, err)
 		return nil, nil
 	}
-	return []telling{{versionFile, version}}, nil
+	return []statedVersion{{versionFile, version}}, nil
 }
 
-// telling is something that names a version.
-type telling struct{ from, version string }
+// statedVersion is a version and its source.
+type statedVersion struct{ from, version string }
 
-// told are the versions that the image's labels and environment name.
-func (i *inspection) told() []telling {
-	var all []telling
+// statedVersions are the versions in the image's labels and environment.
+func (i *inspection) statedVersions() []statedVersion {
+	var all []statedVersion
 	add := func(from, version string) {
 		switch {
 		case version == "":
 		case compat.IsWord(version):
-			all = append(all, telling{from, version})
+			all = append(all, statedVersion{from, version})
 		default:
-			i.warn("%s of the image is %.80q, which is no version", from, version)
+			i.warn("%s of the image is %.80q, which is not a version", from, version)
 		}
 	}
 	for _, name := range i.labels {
@@ -235,8 +236,8 @@ func (i *inspection) told() []telling {
 	return all
 }
 
-// choose takes the first version, and names those that differ from it.
-func (i *inspection) choose(all []telling) {
+// chooseVersion uses the first version, and warns about versions that differ from it.
+func (i *inspection) chooseVersion(all []statedVersion) {
 	if len(all) == 0 {
 		i.warn("the version of the image's MXMACA is not known")
 		return
@@ -244,7 +245,7 @@ func (i *inspection) choose(all []telling) {
 	first := all[0]
 	i.facts.MACA.Version, i.facts.MACA.VersionFrom = first.version, first.from
 	for _, other := range all[1:] {
-		if !agree(first.version, other.version) {
+		if !mayAgree(first.version, other.version) {
 			i.warn("%s of the image says MXMACA %s and %s says %s; the first counts", first.from, first.version, other.from, other.version)
 		}
 	}
@@ -264,7 +265,7 @@ func lookup(env []string, name string) (value string) {
 	return value
 }
 
-// describe names a type of file.
+// describe returns the type of a file for a message.
 func describe(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -281,4 +282,25 @@ func describe(mode fs.FileMode) string {
 		return "a device"
 	}
 	return "something unknown"
+}
+
+const (
+	// versionFile has "Version:3.3.0.15" in its first line.
+	versionFile = "Version.txt"
+	// maxVersionFile is a limit in bytes; the vendor's file has some dozen.
+	maxVersionFile = 64 << 10
+	// versionVariable is set in the vendor's images, and overrides versionFile for some
+	// of its programs.
+	versionVariable = "MACA_AI_VERSION"
+)
+
+// mayAgree reports whether two versions may be the same release: one may have fewer
+// components.
+func mayAgree(a, b string) bool {
+	x, err1 := compat.Parse(a)
+	y, err2 := compat.Parse(b)
+	if err1 != nil || err2 != nil {
+		return a == b
+	}
+	return x.Begins(y) || y.Begins(x)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/image"
 )
 
-// tree is an image by its paths: "-> target" is a link, "/" a directory, "|" a
-// pipe, and all else a file's content. What is above a path is a directory.
+// tree is an image by its paths: "-> target" is a link, "/" a directory, "|" a pipe,
+// and anything else the content of a file. Parents of a path are directories.
 type tree map[string]string
 
 func (tr tree) Stat(_ context.Context, name string) (image.Stat, error) {
@@ -96,11 +96,11 @@ func TestInspect(t *testing.T) {
 		"empty":              {tree{"/opt/maca": "/"}, nil, "", image.Facts{Empty: true}, nil},
 		"link to empty":      {tree{"/opt/maca": "-> maca-2.0", "/opt/maca-2.0": "/"}, nil, "", image.Facts{Empty: true}, nil},
 		"broken":             {tree{"/opt/maca": "-> gone/maca"}, nil, "", image.Facts{}, []string{`"/opt/gone/maca", which is not there`}},
-		"broken in system":   {tree{"/opt/maca": "-> /etc/gone"}, nil, "", unusable(`"/etc/gone", which is the system's`), []string{"/etc/gone"}},
-		"root":               {tree{"/opt/maca": "-> /", "/Version.txt": v2}, nil, "", unusable(`"/", which is the system's`), []string{`"/"`}},
-		"up to the root":     {tree{"/opt/maca": "-> ../../..", "/lib": "/"}, nil, "", unusable(`"/", which`), []string{`"/"`}},
-		"opt itself":         {tree{"/opt/maca": "-> .", "/opt/lib": "/"}, nil, "", unusable(`"/opt", which`), []string{`"/opt"`}},
-		"etc":                {tree{"/opt/maca": "-> ../../../etc", "/etc/Version.txt": v2}, nil, "", unusable(`"/etc", which`), []string{"/etc"}},
+		"broken in system":   {tree{"/opt/maca": "-> /etc/gone"}, nil, "", unusable(`"/etc/gone", a directory of the system`), []string{"/etc/gone"}},
+		"root":               {tree{"/opt/maca": "-> /", "/Version.txt": v2}, nil, "", unusable(`"/", a directory of the system`), []string{`"/"`}},
+		"up to the root":     {tree{"/opt/maca": "-> ../../..", "/lib": "/"}, nil, "", unusable(`"/", a directory`), []string{`"/"`}},
+		"opt itself":         {tree{"/opt/maca": "-> .", "/opt/lib": "/"}, nil, "", unusable(`"/opt", a directory`), []string{`"/opt"`}},
+		"etc":                {tree{"/opt/maca": "-> ../../../etc", "/etc/Version.txt": v2}, nil, "", unusable(`"/etc", a directory`), []string{"/etc"}},
 		"below usr/lib":      {tree{"/opt/maca": "-> /usr/lib/x", "/usr/lib/x/Version.txt": v2}, nil, "", unusable("/usr/lib/x"), []string{"/usr/lib/x"}},
 		"etc by opt":         {tree{"/opt": "-> etc", "/etc/maca/Version.txt": v2}, nil, "", unusable("/etc/maca"), []string{"/etc/maca"}},
 		"beside etc":         {tree{"/opt/maca": "-> /etcetera", "/etcetera/Version.txt": v2}, nil, "", found(install("/etcetera", "2.0")), []string{"out of /opt"}},
@@ -137,13 +137,13 @@ func TestInspect(t *testing.T) {
 		"MACA_PATH a file":   {tree{"/srv/f": "x"}, []string{"MACA_PATH=/srv/f"}, "", none, []string{"not a directory"}},
 		"MACA_PATH empty":    {tree{"/srv/m": "/"}, []string{"MACA_PATH=/srv/m"}, "", none, []string{"leads to no MXMACA"}},
 		"MACA_PATH relative": {tree{"/m/Version.txt": v2}, []string{"MACA_PATH=m"}, "", none, []string{"not absolute"}},
-		"MACA_PATH system":   {tree{"/etc/Version.txt": v2}, []string{"MACA_PATH=/etc"}, "", none, []string{"system's"}},
+		"MACA_PATH system":   {tree{"/etc/Version.txt": v2}, []string{"MACA_PATH=/etc"}, "", none, []string{"directory of the system"}},
 		"MACA_PATH for a bad one": {
 			tree{"/opt/maca": "-> /", "/srv/m/Version.txt": v2},
 			[]string{"MACA_PATH=/srv/m"},
 			"",
-			image.Facts{MACA: &image.Install{Path: "/srv/m", Dir: "/srv/m", Version: "2.0", VersionFrom: "Version.txt"}, Unusable: `"/", which is the system's`},
-			[]string{"system's"},
+			image.Facts{MACA: &image.Install{Path: "/srv/m", Dir: "/srv/m", Version: "2.0", VersionFrom: "Version.txt"}, Unusable: `"/", a directory of the system`},
+			[]string{"directory of the system"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// failing says the same of one path, whoever asks.
+// failing fails for one path.
 type failing struct {
 	tree
 	at  string
@@ -192,7 +192,7 @@ func (f failing) File(ctx context.Context, name string, max int64) ([]byte, erro
 	return f.tree.File(ctx, name, max)
 }
 
-// What could not be found out is no fact.
+// A file that could not be read is an error, not a fact.
 func TestInspectTrouble(t *testing.T) {
 	tr := tree{"/opt/maca": "-> maca-2", "/opt/maca-2/lib": "/", "/opt/maca-2/Version.txt": "Version:2"}
 	gone := errors.New("the daemon is gone")
@@ -204,13 +204,13 @@ func TestInspectTrouble(t *testing.T) {
 			}
 		}
 	}
-	// A file that is another when it is read.
+	// A file that changes before it is read.
 	for _, err := range []error{image.ErrNotRegular, image.ErrTooLarge, fs.ErrNotExist} {
 		if _, e := image.Inspect(t.Context(), "sha256:a", nil, nil, failing{tr, "file", err}, nil); !errors.Is(e, err) {
 			t.Errorf("%v: %v", err, e)
 		}
 	}
-	// An engine that follows links itself tells of circles by an error.
+	// An engine that follows links itself reports circles by an error.
 	for err, says := range map[error]string{syscall.ELOOP: "circle", syscall.ENOTDIR: "not a directory"} {
 		got, e := image.Inspect(t.Context(), "sha256:a", nil, nil, failing{tr, "/opt/maca", fmt.Errorf("stat: %w", err)}, nil)
 		if e != nil || got.MACA != nil || got.Empty || !strings.Contains(got.Unusable, says) {
@@ -219,7 +219,7 @@ func TestInspectTrouble(t *testing.T) {
 	}
 }
 
-// No image makes many questions of one path.
+// No image makes Inspect read a path more than once.
 func TestInspectBounded(t *testing.T) {
 	hostile := tree{"/opt/maca": "-> " + strings.Repeat("../opt/d/", 400) + "maca", "/opt/d/maca": "-> /opt/maca"}
 	for i := range 100 {
@@ -282,7 +282,8 @@ func dirOf(f image.Facts) []string {
 	return []string{f.MACA.Dir}
 }
 
-// resolved is a tree in which a file may stand above another, as no real one has.
+// resolved is a tree in which, unlike in a real one, a file may be the parent of
+// another.
 type resolved struct{ tree }
 
 func (r resolved) Stat(ctx context.Context, name string) (image.Stat, error) {

@@ -10,30 +10,31 @@ import (
 	"time"
 )
 
-// owner is the process that has made a container, as its label says it.
+// owner is the process that created a container; its text form is the container's
+// label.
 type owner struct {
 	pid       int
-	namespace string // the one that counts the pid, as /proc names it
-	until     int64  // seconds since 1970 at which it will not need it any more
+	namespace string // the pid namespace, as /proc names it
+	until     int64  // Unix time in seconds until which the process may use the container
 }
 
 const ownerFormat = "pid %d of %s until %d"
 
 func (o owner) String() string { return fmt.Sprintf(ownerFormat, o.pid, o.namespace, o.until) }
 
-// thisOwner is this process.
+// thisOwner describes this process.
 func thisOwner(until time.Time) owner {
 	return owner{os.Getpid(), pidNamespace(), until.Unix()}
 }
 
-// parseOwner reads what String writes, and nothing else.
+// parseOwner parses the result of String, and nothing else.
 func parseOwner(text string) (o owner, ok bool) {
 	_, err := fmt.Sscanf(text, ownerFormat, &o.pid, &o.namespace, &o.until)
 	return o, err == nil && o.pid > 0 && o.String() == text
 }
 
-// pidNamespace names the namespace of our pids; a name that equals no other where
-// that cannot be found out.
+// pidNamespace is the name of this process's pid namespace; a unique name if it is
+// unknown.
 func pidNamespace() string {
 	name, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil || strings.ContainsAny(name, " \n") {
@@ -42,29 +43,29 @@ func pidNamespace() string {
 	return name
 }
 
-// over reports whether the owner has ended, or has had its time. A process that
-// replaced itself by docker has the same pid; so has one of another namespace, of
-// which only the time tells.
-func (o owner) over(now time.Time) bool {
+// expired reports whether the owner has ended, or its time is over. A process that
+// replaced itself by docker still has its pid. For a process of another namespace only
+// the time counts.
+func (o owner) expired(now time.Time) bool {
 	if now.Unix() > o.until {
 		return true
 	}
 	return o.namespace == pidNamespace() && errors.Is(syscall.Kill(o.pid, 0), syscall.ESRCH)
 }
 
-// clear removes what killed processes have left. A label comes with an image,
-// too, so it is not enough: the name has to be one of ours, and the container
-// never started; running ones the daemon does not remove for this. Nothing waits
-// for it, so that what fails here is for the next time.
-func (d Docker) clear(ctx context.Context) {
+// removeLeftovers removes the containers of killed processes. Images can also bring the
+// label, so it is not enough: the name must have the prefix, and the container must
+// never have been started. The daemon does not remove running ones without force.
+// Errors are ignored, because the next call tries again.
+func (d Docker) removeLeftovers(ctx context.Context) {
 	list, err := d.Daemon.Labelled(ctx, Label)
 	if err != nil {
-		return // the next question has the same answer
+		return // creating the container fails in the same way
 	}
 	now := time.Now()
 	for _, c := range list {
 		o, ok := parseOwner(c.Labels[Label])
-		if ok && strings.HasPrefix(c.Name(), namePrefix) && c.State == "created" && o.over(now) {
+		if ok && strings.HasPrefix(c.Name(), namePrefix) && c.State == "created" && o.expired(now) {
 			_ = d.Daemon.Remove(ctx, c.ID)
 		}
 	}

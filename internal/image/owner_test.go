@@ -25,7 +25,7 @@ func TestOwnerOver(t *testing.T) {
 		"elsewhere":          {owner{ended.Process.Pid, "pid:[1]", soon}, false},
 		"elsewhere long ago": {owner{os.Getpid(), "pid:[1]", now.Add(-time.Minute).Unix()}, true},
 	} {
-		if got := tc.owner.over(now); got != tc.want {
+		if got := tc.owner.expired(now); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
 	}

@@ -17,16 +17,16 @@ import (
 // Podman is Podman, run by root, as a Source. The files of an image are read where
 // Podman mounts it, read-only.
 type Podman struct {
-	// Run runs podman and returns what it prints. It fails for another exit code
-	// than 0, and its error has the end of what podman said.
+	// Run runs podman and returns its standard output. It fails for any exit code
+	// except 0, with the end of podman's standard error.
 	Run func(ctx context.Context, args ...string) ([]byte, error)
-	// Dir is a directory for a note of what is mounted, so that what a killed
-	// process has left is unmounted when the next image is opened. Without it,
-	// nothing is.
+	// Dir is a directory for the record of the mounted image, so that an image that a
+	// killed process left mounted is unmounted when the next one is opened. If it is
+	// empty, there is no record.
 	Dir string
 }
 
-// Config asks podman for an image.
+// Config queries podman for an image.
 func (p Podman) Config(ctx context.Context, ref string) (Config, error) {
 	if err := isRoot(); err != nil {
 		return Config{}, fmt.Errorf("inspect image %q: %w", ref, err)
@@ -38,30 +38,30 @@ func (p Podman) Config(ctx context.Context, ref string) (Config, error) {
 		}
 		return Config{}, fmt.Errorf("inspect image %q: %w", ref, err)
 	}
-	var list []dockerd.Image // podman tells it in docker's words
+	var list []dockerd.Image // podman uses docker's format
 	if err := json.Unmarshal(text, &list); err != nil {
 		return Config{}, fmt.Errorf("inspect image %q: read podman's answer: %w", ref, err)
 	}
 	if len(list) != 1 || list[0].ID == "" {
-		return Config{}, fmt.Errorf("inspect image %q: podman tells of %d images, or of one without an ID", ref, len(list))
+		return Config{}, fmt.Errorf("inspect image %q: podman returned %d images, or one without an ID", ref, len(list))
 	}
 	c := configOf(list[0])
 	c.ID = "sha256:" + strings.TrimPrefix(c.ID, "sha256:")
 	return c, nil
 }
 
-// Open has podman mount the image.
+// Open makes podman mount the image.
 func (p Podman) Open(ctx context.Context, c Config) (Open, error) {
 	if err := isRoot(); err != nil {
 		return nil, err
 	}
-	note, err := p.note(ctx)
+	record, err := p.openRecord(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o := &podmanFiles{podman: p, ctx: context.WithoutCancel(ctx), id: strings.TrimPrefix(c.ID, "sha256:"), note: note}
-	if err := note.write(o.id); err != nil {
-		return nil, errors.Join(err, note.close())
+	o := &podmanFiles{podman: p, ctx: context.WithoutCancel(ctx), id: strings.TrimPrefix(c.ID, "sha256:"), record: record}
+	if err := record.write(o.id); err != nil {
+		return nil, errors.Join(err, record.close())
 	}
 	if o.root, err = p.mount(ctx, o.id); err != nil {
 		return nil, errors.Join(err, o.Close())
@@ -69,8 +69,7 @@ func (p Podman) Open(ctx context.Context, c Config) (Open, error) {
 	return o, nil
 }
 
-// isRoot fails for anybody else, whose images podman keeps elsewhere and mounts
-// nowhere.
+// isRoot fails for other users, whose images podman keeps elsewhere and does not mount.
 func isRoot() error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: podman mounts an image for root alone", ErrUninspectable)
@@ -85,18 +84,18 @@ func (p Podman) mount(ctx context.Context, id string) (*hostfs.Root, error) {
 	}
 	dir := strings.TrimSpace(string(text))
 	if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" || strings.ContainsAny(dir, "\n") {
-		return nil, fmt.Errorf("mount image: podman does not say where, but %.200q", dir)
+		return nil, fmt.Errorf("mount image: podman printed %.200q instead of a directory", dir)
 	}
 	return hostfs.New(dir)
 }
 
-// podmanFiles are those below a mounted image.
+// podmanFiles are the files below a mounted image.
 type podmanFiles struct {
 	podman Podman
 	ctx    context.Context // never done
 	id     string
-	note   *note
-	root   *hostfs.Root // nil where the mount failed
+	record *mountRecord
+	root   *hostfs.Root // nil if the mount failed
 }
 
 func (o *podmanFiles) Stat(ctx context.Context, path string) (Stat, error) {
@@ -127,14 +126,14 @@ func (o *podmanFiles) File(ctx context.Context, path string, max int64) ([]byte,
 	return data, err
 }
 
-// Close has podman unmount the image, unless others have it mounted, too.
+// Close makes podman unmount the image, unless others have also mounted it.
 func (o *podmanFiles) Close() error {
-	ctx, stop := context.WithTimeout(o.ctx, clearing)
+	ctx, stop := context.WithTimeout(o.ctx, cleanupTimeout)
 	defer stop()
 	_, err := o.podman.Run(ctx, "image", "unmount", o.id)
 	if err != nil {
-		// The note stays, for the next one.
-		return errors.Join(fmt.Errorf("unmount image: %w", err), o.note.close())
+		// The record stays, so that the next process unmounts the image.
+		return errors.Join(fmt.Errorf("unmount image: %w", err), o.record.close())
 	}
-	return errors.Join(o.note.erase(), o.note.close())
+	return errors.Join(o.record.erase(), o.record.close())
 }

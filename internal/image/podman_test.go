@@ -16,8 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/image"
 )
 
-// podman is a program that says what a test needs; the directory is what it
-// mounts.
+// podman is a program that prints what a test needs; the directory is what it mounts.
 type podman struct {
 	said   []string
 	dir    string
@@ -83,7 +82,7 @@ func TestPodman(t *testing.T) {
 	}
 }
 
-// The files themselves are read from real ones here; links that lead out, too.
+// The files are real ones; links lead outside as well.
 func TestPodmanFiles(t *testing.T) {
 	root(t)
 	p := &podman{dir: t.TempDir(), id: "a"}
@@ -149,8 +148,8 @@ func TestPodmanTrouble(t *testing.T) {
 	}
 }
 
-// One that could not unmount leaves that to the next; so does one that was killed,
-// which the end-to-end tests show.
+// A process that could not unmount, or was killed, leaves that to the next; the
+// end-to-end tests show the latter.
 func TestPodmanLeft(t *testing.T) {
 	root(t)
 	bare := strings.TrimPrefix(imageID, "sha256:")
@@ -173,7 +172,7 @@ func TestPodmanLeft(t *testing.T) {
 	if diff := cmp.Diff(want, p.said); diff != "" {
 		t.Error(diff)
 	}
-	// A note that we have not written is no command.
+	// A record that the toolkit has not written is not passed to podman.
 	for _, text := range []string{"--all", strings.Repeat("g", 64), bare + "x"} {
 		if err := os.WriteFile(filepath.Join(source.Dir, "podman-mounted"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -185,7 +184,7 @@ func TestPodmanLeft(t *testing.T) {
 	}
 }
 
-// There is one mount of ours at a time, and whoever waits can give up.
+// Only one image is mounted at a time, and waiting for it can be canceled.
 func TestPodmanTurns(t *testing.T) {
 	root(t)
 	p := &podman{dir: t.TempDir()}

@@ -6,40 +6,40 @@ import (
 	"fmt"
 )
 
-// Config is what an engine tells of an image without looking into it.
+// Config is an engine's description of an image, without its files.
 type Config struct {
 	ID       string // "sha256:…"
 	Platform string // "linux/amd64"
 	Env      []string
 	Labels   map[string]string
-	Volumes  []string // directories that the image wants volumes on
+	Volumes  []string // directories that the image declares as volumes
 }
 
-// Source is an engine that has images.
+// Source is an engine with images.
 type Source interface {
-	// Config returns what the engine would run for a reference; ErrNotFound if it
-	// does not have it.
+	// Config returns the image that the engine would run for a reference; ErrNotFound
+	// if it does not have it.
 	Config(ctx context.Context, ref string) (Config, error)
-	// Open makes an image's files readable until they are closed. It fails with
-	// ErrUninspectable where the engine cannot do that.
+	// Open makes an image's files readable until Close. It fails with ErrUninspectable
+	// if the engine cannot do that.
 	Open(ctx context.Context, c Config) (Open, error)
 }
 
-// Open are the files of an image that is held open for them.
+// Open are the files of an opened image.
 type Open interface {
 	Files
-	// Close takes away what was made for reading, also when the context is done.
-	// After ErrVanished nothing that was read counts; after another error
-	// something is left, until the next image is opened.
+	// Close removes what was created for reading, also if the context is done. After
+	// ErrVanished the facts that were read are invalid; after another error something
+	// remains, until the next image is opened.
 	Close() error
 }
 
-// ErrVanished reports that somebody has taken away what was made for reading.
-var ErrVanished = errors.New("taken away while it was read")
+// ErrVanished reports that another program has removed what was created for reading.
+var ErrVanished = errors.New("removed while it was read")
 
-// Read returns the facts of the image that the source would run for a reference,
-// out of the cache if it has them. It fails with ErrNotFound, ErrUninspectable, or
-// what the engine said. labelNames are as for Inspect.
+// Read returns the facts of the image that the source would run for a reference, from
+// the cache if it has them. It fails with ErrNotFound, ErrUninspectable, or an error of
+// the engine. labelNames are as for Inspect.
 func Read(ctx context.Context, source Source, ref string, cache Cache, labelNames []string) (Facts, error) {
 	c, err := source.Config(ctx, ref)
 	if err != nil {
@@ -52,7 +52,7 @@ func Read(ctx context.Context, source Source, ref string, cache Cache, labelName
 			return Facts{}, err
 		}
 		facts.Uncached = cache.Put(key, facts)
-		facts.Warnings = append(facts.Warnings, facts.left...)
+		facts.Warnings = append(facts.Warnings, facts.cleanupFailures...)
 	}
 	facts.Env, facts.Labels, facts.Volumes = c.Env, c.Labels, c.Volumes
 	return facts, nil
@@ -70,10 +70,24 @@ func inspect(ctx context.Context, source Source, c Config, labelNames []string) 
 		case err != nil || errors.Is(e, ErrVanished):
 			facts, err = Facts{}, errors.Join(err, fmt.Errorf("close image %q: %w", c.ID, e))
 		default:
-			facts.left = []string{fmt.Sprintf("close image %q: %v", c.ID, e)}
+			facts.cleanupFailures = []string{fmt.Sprintf("close image %q: %v", c.ID, e)}
 		}
 	}()
 	facts, err = Inspect(ctx, c.ID, c.Env, c.Labels, files, labelNames)
 	facts.Platform = c.Platform
 	return facts, err
+}
+
+// Unreadable is a Source for an engine, given by its name, that cannot show the files
+// of its images.
+type Unreadable struct{ Engine string }
+
+// Config fails with ErrUninspectable.
+func (n Unreadable) Config(_ context.Context, ref string) (Config, error) {
+	return Config{}, fmt.Errorf("inspect image %q: %w: not with %s", ref, ErrUninspectable, n.Engine)
+}
+
+// Open fails with ErrUninspectable.
+func (n Unreadable) Open(context.Context, Config) (Open, error) {
+	return nil, fmt.Errorf("%w: not with %s", ErrUninspectable, n.Engine)
 }

@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// maxLinks is how many links a path may lead over, as in the kernel.
+	// maxLinks is the maximum number of links on a path, as in the kernel.
 	maxLinks = 40
-	// maxSteps is how many components may be looked at for one path: a link may
-	// consist of thousands.
+	// maxSteps is the maximum number of components that are read for one path: a link
+	// may have thousands.
 	maxSteps = 200
 )
 
-// kind is what a path leads to.
+// kind is the result of following a path.
 type kind int
 
 const (
-	missing  kind = iota // nothing
-	circle               // links without end
-	blocked              // a file stands where a directory would have to
-	existing             // something: see the Stat
+	missing  kind = iota // there is no file
+	circle               // endless links
+	blocked              // a component is a file instead of a directory
+	existing             // there is a file: see place.stat
 )
 
-// place is where a path leads.
+// place is the end of a path.
 type place struct {
 	kind kind
-	// path has no links in it. For a circle it is the link at which following was
-	// given up, for what is blocked the file in the way.
+	// path has no links in it. For a circle it is the link at which following stopped;
+	// for blocked, the file in the way.
 	path string
 	stat Stat
-	// links are those on the way, by their own paths, in order.
+	// links are the links on the path, by their own paths, in order.
 	links []link
 }
 
@@ -44,30 +44,30 @@ type link struct{ path, target string }
 func (p place) isDir() bool  { return p.kind == existing && p.stat.Mode.IsDir() }
 func (p place) isFile() bool { return p.kind == existing && p.stat.Mode.IsRegular() }
 
-// walker follows paths in one image and asks for none twice.
+// walker follows paths in one image, and reads each path only once.
 type walker struct {
 	files Files
-	known map[string]known
+	known map[string]statResult
 }
 
-type known struct {
+type statResult struct {
 	stat Stat
 	err  error
 }
 
-func newWalker(files Files) *walker { return &walker{files, map[string]known{}} }
+func newWalker(files Files) *walker { return &walker{files, map[string]statResult{}} }
 
 func (w *walker) stat(ctx context.Context, path string) (Stat, error) {
 	if k, ok := w.known[path]; ok {
 		return k.stat, k.err
 	}
 	stat, err := w.files.Stat(ctx, path)
-	w.known[path] = known{stat, err}
+	w.known[path] = statResult{stat, err}
 	return stat, err
 }
 
-// follow returns where a path leads, with the image's root for "/" and for what
-// is above it. An error is only what could not be found out.
+// follow returns where a path leads; "/" is the image's root, also for ".." above it.
+// An error means that the path could not be read.
 func (w *walker) follow(ctx context.Context, name string) (place, error) {
 	p := place{kind: existing, path: "/", stat: Stat{Mode: fs.ModeDir}}
 	rest := elements(name)
@@ -79,7 +79,7 @@ func (w *walker) follow(ctx context.Context, name string) (place, error) {
 			p.kind, p.path = circle, next
 			return p, nil
 		}
-		if up { // to a directory that has been passed
+		if up { // a directory on the way
 			p.path, p.stat = next, Stat{Mode: fs.ModeDir}
 			continue
 		}
@@ -118,7 +118,7 @@ func (w *walker) follow(ctx context.Context, name string) (place, error) {
 	return p, nil
 }
 
-// elements are the names in a path, ".." among them.
+// elements are the components of a path, including "..".
 func elements(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }

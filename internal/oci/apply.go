@@ -20,15 +20,15 @@ import (
 // ErrEdits reports edits that cannot be applied.
 var ErrEdits = errors.New("unusable CDI edits")
 
-// Looker finds out what device node is at a path of the host, without following
-// a link there; hostfs.Root.Node is one.
+// Looker returns the device node at a path of the host, without following a link there;
+// hostfs.Root.Node is one.
 type Looker func(hostPath string) (hostfs.Node, error)
 
 // Apply edits the config as the CDI library does, so that a container is the same
-// whoever gave it the device, but for this: what is there already is not added
-// again, so that applying edits twice is the same as once; and device-list mounts
-// are taken out, because their work is done. After an error the config is as it
-// was.
+// whichever program injected the device, with two differences: what is already there is
+// not added again, so that applying edits twice has the same result as once; and
+// device-list mounts are removed, because they only carry the request. After an error
+// the config is unchanged.
 func (c *Config) Apply(e *cdispecs.ContainerEdits, look Looker) error {
 	if slices.Contains(e.DeviceNodes, nil) || slices.Contains(e.Mounts, nil) ||
 		slices.Contains(e.Hooks, nil) || slices.Contains(e.NetDevices, nil) {
@@ -60,17 +60,17 @@ func (c *Config) Apply(e *cdispecs.ContainerEdits, look Looker) error {
 	return nil
 }
 
-// encode is the JSON of one of the runtime specification's types.
+// encode returns the JSON of one of the runtime specification's types.
 func encode(v any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // they hold nothing that JSON has not
+		panic(err) // these types have only values that JSON can represent
 	}
 	return raw
 }
 
-// applyEnv sets variables: in the place of the last one of the same name, or at
-// the end.
+// applyEnv sets variables: in the position of the last one of the same name, or at the
+// end.
 func (c *Config) applyEnv(p *patch, env []string) {
 	if len(env) == 0 {
 		return
@@ -82,7 +82,7 @@ func (c *Config) applyEnv(p *patch, env []string) {
 		name, _, _ := strings.Cut(v, "=")
 		at, n := -1, 0
 		for o := range old.Elements() {
-			if names(o, name) {
+			if hasName(o, name) {
 				at = n
 			}
 			n++
@@ -101,14 +101,14 @@ func (c *Config) applyEnv(p *patch, env []string) {
 	l.save(p, "process", "env")
 }
 
-// names reports whether a variable has this name.
-func names(variable jsontree.Value, name string) bool {
+// hasName reports whether a variable has this name.
+func hasName(variable jsontree.Value, name string) bool {
 	is, _, _ := strings.Cut(variable.Text(), "=")
 	return is == name
 }
 
-// applyMounts replaces mounts by their destination. If there is any, all are
-// sorted by how deep they are, and are otherwise left in their order.
+// applyMounts replaces mounts by their destination. If there are any, all mounts are
+// sorted by depth and otherwise keep their order.
 func (c *Config) applyMounts(p *patch, mounts []*cdispecs.Mount) {
 	l := &list{old: c.at("mounts")}
 	for v := range l.old.Elements() {
@@ -128,7 +128,7 @@ func (c *Config) applyMounts(p *patch, mounts []*cdispecs.Mount) {
 
 func depth(dir string) int { return strings.Count(path.Clean(dir), "/") }
 
-// applyHooks appends hooks to their stages, unless they are there.
+// applyHooks appends hooks to their stages, unless they are there already.
 func (c *Config) applyHooks(p *patch, hooks []*cdispecs.Hook) error {
 	var stages [len(hookStages)]*list
 	for _, h := range hooks {
@@ -153,14 +153,13 @@ func (c *Config) applyHooks(p *patch, hooks []*cdispecs.Hook) error {
 	return nil
 }
 
-// applyGroups adds groups that the process is not in; the group of root is never
-// given.
+// applyGroups adds groups that the process is not in, except for root's group.
 func (c *Config) applyGroups(p *patch, gids []uint32) {
 	if len(gids) == 0 {
 		return
 	}
 	l := listOf(c.at("process", "user", "additionalGids"), func(v jsontree.Value) string {
-		return strconv.FormatUint(uint64(id(v)), 10)
+		return strconv.FormatUint(uint64(numericID(v)), 10)
 	})
 	for _, gid := range gids {
 		key := strconv.FormatUint(uint64(gid), 10)
@@ -169,4 +168,28 @@ func (c *Config) applyGroups(p *patch, gids []uint32) {
 		}
 	}
 	l.save(p, "process", "user", "additionalGids")
+}
+
+var hookStages = [...]string{"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"}
+
+func ociHook(h *cdispecs.Hook) specs.Hook {
+	return specs.Hook{Path: h.Path, Args: h.Args, Env: h.Env, Timeout: h.Timeout}
+}
+
+// hookKey is the hook's JSON as encode writes it, by which equal hooks are recognized.
+func hookKey(v jsontree.Value) string {
+	h := specs.Hook{Path: v.At("path").Text(), Args: stringsOf(v.At("args")), Env: stringsOf(v.At("env"))}
+	if n, ok := v.At("timeout").Int(); ok {
+		timeout := int(n)
+		h.Timeout = &timeout
+	}
+	return string(encode(h))
+}
+
+// ociMount converts a mount. In a user namespace the CDI library maps bind mounts into
+// it; this package does not, because some file systems, such as overlayfs, do not
+// support that and the container would not start. Files that are open to everyone need
+// no mapping.
+func ociMount(m *cdispecs.Mount) specs.Mount {
+	return specs.Mount{Destination: m.ContainerPath, Type: m.Type, Source: m.HostPath, Options: m.Options}
 }

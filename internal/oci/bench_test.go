@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
-// large is docker's config.json with as many variables as make it 40 kB.
+// large is docker's config.json with enough variables to have 40 kB.
 func large(b *testing.B, more string) []byte {
 	b.Helper()
 	text := engineConfig(b, "docker")
@@ -27,7 +27,7 @@ const asks = `"METAX_VISIBLE_DEVICES=all",`
 func BenchmarkQuiet(b *testing.B) {
 	text := large(b, "")
 	for b.Loop() {
-		if !oci.Quiet(text) {
+		if !oci.NoRequest(text) {
 			b.Fatal("a request")
 		}
 	}
@@ -42,14 +42,14 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkBundle is all that this package does for a start with eight GPUs.
+// BenchmarkBundle is the complete work of this package for a start with eight GPUs.
 func BenchmarkBundle(b *testing.B) {
 	dir := b.TempDir()
 	text := large(b, asks)
 	edits := gpus(8)
 	path := filepath.Join(dir, "config.json")
 	for b.Loop() {
-		// Included, since a timer that is stopped costs more than that.
+		// Included, because stopping the timer costs more than that.
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			b.Fatal(err)
 		}

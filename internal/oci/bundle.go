@@ -7,7 +7,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// MaxConfig is the size in bytes beyond which a config.json is not read.
+// MaxConfig is the maximum size of a config.json in bytes.
 const MaxConfig = hostfs.MaxFile
 
 // Bundle is a config.json on disk.
@@ -16,7 +16,7 @@ type Bundle struct {
 	config *Config
 }
 
-// Open reads a config.json, which may have another name. It must be a regular
+// Open reads a config.json, whose file may have another name. It must be a regular
 // file, not a link, of at most MaxConfig bytes (atomicfile.ErrNotRegular,
 // atomicfile.ErrTooLarge). It is not parsed yet.
 func Open(path string) (*Bundle, error) {
@@ -27,11 +27,11 @@ func Open(path string) (*Bundle, error) {
 	return &Bundle{file: file}, nil
 }
 
-// Quiet is Quiet of the file's text.
-func (b *Bundle) Quiet() bool { return Quiet(b.file.Data) }
+// NoRequest is the function NoRequest for the file's text.
+func (b *Bundle) NoRequest() bool { return NoRequest(b.file.Data) }
 
-// Config parses the text, once: every call returns the same Config. Errors are
-// ErrConfig with the path.
+// Config parses the text on the first call; every call returns the same Config. Errors
+// are ErrConfig with the path.
 func (b *Bundle) Config() (*Config, error) {
 	if b.config == nil {
 		c, err := Parse(b.file.Data)
@@ -43,9 +43,8 @@ func (b *Bundle) Config() (*Config, error) {
 	return b.config, nil
 }
 
-// Flush writes the Config to the file if it has changed: a reader sees the old
-// text or the new one, with the file's mode and owner. After an error the file is
-// as it was.
+// Flush writes the Config to the file if it has changed. The write is atomic and keeps
+// the file's mode and owner. After an error the file is unchanged.
 func (b *Bundle) Flush() error {
 	if b.config == nil {
 		return nil

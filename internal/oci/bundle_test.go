@@ -29,7 +29,7 @@ func bundle(t *testing.T, text []byte) (dir, path string) {
 	return dir, path
 }
 
-// edit does what the shim does with a bundle.
+// edit does the same with a bundle as the shim.
 func edit(t *testing.T, dir string, e *cdispecs.ContainerEdits) error {
 	t.Helper()
 	b, err := oci.Open(filepath.Join(dir, "config.json"))
@@ -86,7 +86,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// Without a change nothing is written: the same inode, the same time.
+// Without a change nothing is written: inode and time stay the same.
 func TestFlushUnchanged(t *testing.T) {
 	dir, path := bundle(t, engineConfig(t, "crio"))
 	past := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -109,8 +109,8 @@ func TestFlushUnchanged(t *testing.T) {
 		untouched()
 	}
 	b, err := oci.Open(filepath.Join(dir, "config.json"))
-	if err != nil || b.Quiet() != true {
-		t.Errorf("quiet: %v, %v", b.Quiet(), err)
+	if err != nil || b.NoRequest() != true {
+		t.Errorf("quiet: %v, %v", b.NoRequest(), err)
 	}
 	if err := b.Flush(); err != nil {
 		t.Error(err)
@@ -194,7 +194,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// mounted mounts a tmpfs of 64 kB at a new directory, which takes root.
+// mounted mounts a tmpfs of 64 kB at a new directory, which needs root.
 func mounted(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -208,7 +208,7 @@ func mounted(t *testing.T) string {
 	return dir
 }
 
-// A bundle that cannot be written stays as it is, and the error says why.
+// A bundle that cannot be written stays unchanged, and the error has the reason.
 func TestFlushFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil func(t *testing.T, dir string)

@@ -7,19 +7,19 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// ErrConfig reports a config.json that cannot be understood for sure.
+// ErrConfig reports a config.json that is invalid or ambiguous.
 var ErrConfig = errors.New("invalid config.json")
 
 // Config is a parsed config.json.
 type Config struct {
 	text []byte
-	tree *jsontree.Tree // of text; nil after an edit, until somebody asks
+	tree *jsontree.Tree // of text; nil after an edit, until it is needed
 }
 
-// Parse reads the text of a config.json, which must not change afterwards. Beside
-// what is no JSON, it refuses (ErrConfig) what two readers could read in two
-// ways: a key that occurs twice, and a key that differs only in case from one
-// that matters here, because runc takes it for that one and crun does not.
+// Parse parses the text of a config.json, which must not change afterwards. It fails
+// with ErrConfig for invalid JSON, and for texts that two parsers may understand
+// differently: with a duplicate key, or with a key that differs only in case from a
+// known one, because runc accepts it as the known one and crun does not.
 func Parse(data []byte) (*Config, error) {
 	tree, err := jsontree.Parse(data)
 	if err != nil {
@@ -31,7 +31,7 @@ func Parse(data []byte) (*Config, error) {
 	return &Config{data, tree}, nil
 }
 
-// Bytes is the text with what Apply changed; it is not to be changed.
+// Bytes is the text with the changes of Apply; the caller must not change it.
 func (c *Config) Bytes() []byte { return c.text }
 
 func (c *Config) at(names ...string) jsontree.Value { return c.root().At(names...) }
@@ -40,42 +40,42 @@ func (c *Config) root() jsontree.Value {
 	if c.tree == nil {
 		edited, err := Parse(c.text)
 		if err != nil {
-			panic("an edit of a config.json has spoilt it: " + err.Error())
+			panic("an edit made config.json invalid: " + err.Error())
 		}
 		c.tree = edited.tree
 	}
 	return c.tree.Root()
 }
 
-// Rootfs is the path of the container's root as it is written, empty if there is
-// none; a relative one begins at the bundle.
+// Rootfs is the path of the container's root file system as written; empty if there is
+// none. A relative path is relative to the bundle.
 func (c *Config) Rootfs() string { return c.at("root", "path").Text() }
 
-// User is who the container's process runs as.
+// User is the user of the container's process.
 type User struct {
 	UID, GID       uint32
 	AdditionalGIDs []uint32
 }
 
-// User returns who the process runs as; root, if it is not said.
+// User returns the user of the process; root if it is not stated.
 func (c *Config) User() User {
 	user := c.at("process", "user")
-	u := User{UID: id(user.At("uid")), GID: id(user.At("gid"))}
+	u := User{UID: numericID(user.At("uid")), GID: numericID(user.At("gid"))}
 	for gid := range user.At("additionalGids").Elements() {
-		u.AdditionalGIDs = append(u.AdditionalGIDs, id(gid))
+		u.AdditionalGIDs = append(u.AdditionalGIDs, numericID(gid))
 	}
 	return u
 }
 
-func id(v jsontree.Value) uint32 {
-	n, _ := v.Int() // the shape says that it fits
+func numericID(v jsontree.Value) uint32 {
+	n, _ := v.Int() // configShape ensures that it is valid
 	return uint32(n)
 }
 
 // Env returns the environment of the process, "NAME=value".
-func (c *Config) Env() []string { return texts(c.at("process", "env")) }
+func (c *Config) Env() []string { return stringsOf(c.at("process", "env")) }
 
-func texts(list jsontree.Value) []string {
+func stringsOf(list jsontree.Value) []string {
 	var all []string
 	for v := range list.Elements() {
 		all = append(all, v.Text())
@@ -89,7 +89,7 @@ type Device struct {
 	Major, Minor int64
 }
 
-// Devices returns the device nodes that the runtime makes.
+// Devices returns the device nodes that the runtime creates.
 func (c *Config) Devices() []Device {
 	var all []Device
 	for v := range c.at("linux", "devices").Elements() {
@@ -107,12 +107,12 @@ type Mount struct {
 	Options                   []string
 }
 
-// Mounts returns the mounts that the runtime makes.
+// Mounts returns the mounts that the runtime creates.
 func (c *Config) Mounts() []Mount {
 	var all []Mount
 	for v := range c.at("mounts").Elements() {
 		all = append(all, Mount{
-			v.At("destination").Text(), v.At("type").Text(), v.At("source").Text(), texts(v.At("options")),
+			v.At("destination").Text(), v.At("type").Text(), v.At("source").Text(), stringsOf(v.At("options")),
 		})
 	}
 	return all

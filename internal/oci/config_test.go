@@ -49,7 +49,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What is not known, and not in our way, is accepted however odd it is.
+// Unknown content is accepted.
 func TestParseKeeps(t *testing.T) {
 	for _, text := range []string{
 		`{}`, `{"process":null,"linux":{"resources":null},"mounts":[null]}`, `{"MaskedPaths":1,"x":{"Mounts":[],"mounts":0}}`,
@@ -82,8 +82,8 @@ func TestApplyKeeps(t *testing.T) {
 	}
 }
 
-// What confines a container is what it was: all of what engines write but for the
-// lists that edits are for.
+// The confinement of a container stays unchanged: everything that engines write, except
+// for the lists that edits extend.
 func TestApplyConfines(t *testing.T) {
 	for _, name := range engines {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestApplyConfines(t *testing.T) {
 	}
 }
 
-// confinement is a config without what edits add to.
+// confinement is a config without the lists that edits extend.
 func confinement(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	var c map[string]any
@@ -146,7 +146,7 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
-// A rule that a later one takes back is given again.
+// An allowing rule before a denying one is added again.
 func TestApplyRuleTakenBack(t *testing.T) {
 	allow := `{"allow":true,"type":"c","major":1,"minor":3,"access":"rw"}`
 	e := &cdispecs.ContainerEdits{DeviceNodes: []*cdispecs.DeviceNode{{Path: "/dev/null", Permissions: "rw"}}}

@@ -11,26 +11,26 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// applyDevices replaces device nodes by their path, and lets the device cgroup
-// pass them.
+// applyDevices replaces device nodes by their path, and allows them in the device
+// cgroup.
 func (c *Config) applyDevices(p *patch, nodes []*cdispecs.DeviceNode, look Looker) error {
 	if len(nodes) == 0 {
 		return nil
 	}
 	devices := listOf(c.at("linux", "devices"), func(v jsontree.Value) string { return v.At("path").Text() })
 	rules := listOf(c.at("linux", "resources", "devices"), func(jsontree.Value) string { return "" })
-	allowed := inForce(rules.old)
+	allowed := rulesInForce(rules.old)
 	user := c.User()
 	for _, n := range nodes {
 		d := *n
-		if err := complete(&d, look); err != nil {
+		if err := fillFromHost(&d, look); err != nil {
 			return err
 		}
-		own(&d, user)
+		setOwner(&d, user)
 		devices.remove(d.Path)
 		devices.add(d.Path, encode(ociDevice(&d)))
 		if d.Type == "b" || d.Type == "c" {
-			r := rule{allow: true, typ: d.Type, access: access(d.Permissions), major: d.Major, minor: d.Minor, numbers: 3}
+			r := rule{allow: true, typ: d.Type, access: cgroupAccess(d.Permissions), major: d.Major, minor: d.Minor, numbers: 3}
 			if !slices.Contains(allowed, r) {
 				allowed = append(allowed, r)
 				rules.add("", encode(ociRule(r)))
@@ -42,10 +42,10 @@ func (c *Config) applyDevices(p *patch, nodes []*cdispecs.DeviceNode, look Looke
 	return nil
 }
 
-// complete fills in what a device node does not say from the node of the host:
-// its type and numbers if it has none, its mode in any case. A node with a type
-// and a number need not be there.
-func complete(d *cdispecs.DeviceNode, look Looker) error {
+// fillFromHost fills missing values of a device node from the node of the host: type
+// and numbers if it has none, and the mode. A node with a type and number need not
+// exist on the host.
+func fillFromHost(d *cdispecs.DeviceNode, look Looker) error {
 	stated := d.Type != "" && (d.Major != 0 || d.Type == "p")
 	if d.HostPath == "" {
 		d.HostPath = d.Path
@@ -55,10 +55,10 @@ func complete(d *cdispecs.DeviceNode, look Looker) error {
 		if stated {
 			return nil
 		}
-		return fmt.Errorf("look at device %q: %w", d.HostPath, err)
+		return fmt.Errorf("inspect device %q: %w", d.HostPath, err)
 	}
 	if d.FileMode == nil {
-		mode := fs.FileMode(host.Mode) // as stat(2) has it, which is how runtimes read it
+		mode := fs.FileMode(host.Mode) // in the format of stat(2), which runtimes expect
 		d.FileMode = &mode
 	}
 	if stated {
@@ -76,8 +76,8 @@ func complete(d *cdispecs.DeviceNode, look Looker) error {
 	return nil
 }
 
-// own gives a device without owner to the user of the process.
-func own(d *cdispecs.DeviceNode, u User) {
+// setOwner makes the user of the process the owner of a device without one.
+func setOwner(d *cdispecs.DeviceNode, u User) {
 	if d.UID == nil && u.UID > 0 {
 		d.UID = &u.UID
 	}
@@ -86,8 +86,8 @@ func own(d *cdispecs.DeviceNode, u User) {
 	}
 }
 
-// access is what a device cgroup lets pass.
-func access(permissions string) string {
+// cgroupAccess converts CDI permissions to those of a device cgroup.
+func cgroupAccess(permissions string) string {
 	switch permissions {
 	case "":
 		return "rwm"
@@ -97,8 +97,8 @@ func access(permissions string) string {
 	return permissions
 }
 
-// inForce returns the rules that nothing that is denied after them takes back.
-func inForce(list jsontree.Value) []rule {
+// rulesInForce returns the allowing rules after the last denying one.
+func rulesInForce(list jsontree.Value) []rule {
 	var rules []rule
 	for v := range list.Elements() {
 		if r := readRule(v); r.allow {

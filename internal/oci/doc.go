@@ -1,9 +1,9 @@
-// Package oci reads and edits config.json, the file in a container's bundle that
-// tells an OCI runtime what to start: which GPUs the container asks for, and the
-// edits that give them to it.
+// Package oci reads and edits config.json, the file in a container's bundle from which
+// an OCI runtime starts the container: it reads which GPUs the container requests, and
+// applies CDI edits.
 //
-// The text is edited, not a structure that is made of it: whatever an edit does
-// not concern stays byte for byte as the engine wrote it, also what this package
-// does not know. It finds no GPUs and resolves no names (cdi), and never
-// touches seccomp, AppArmor, capabilities, masked paths or the root file system.
+// It edits the text, not a parsed structure: everything that an edit does not concern
+// stays as the engine wrote it, byte for byte, including fields unknown to this
+// package. It finds no GPUs and resolves no names (package cdi does), and never changes
+// seccomp, AppArmor, capabilities, masked paths or the root file system.
 package oci

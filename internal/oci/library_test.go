@@ -70,10 +70,9 @@ func decode(t testing.TB, text []byte) *rspec.Spec {
 	return &s
 }
 
-// settled is a spec without what makes no difference, and of which the library
-// adds more with every time that it applies the same edits: a rule that is in
-// force already, the same hook again, a mount that another one at the same place
-// hides.
+// settled removes differences without effect from a spec, including what the library
+// adds each time it applies the same edits: a rule that is already in force, the same
+// hook again, a mount that is hidden by another one at the same path.
 func settled(s *rspec.Spec, e *cdispecs.ContainerEdits) *rspec.Spec {
 	if s.Linux != nil && s.Linux.Resources != nil {
 		var rules []rspec.LinuxDeviceCgroup
@@ -129,8 +128,8 @@ func settled(s *rspec.Spec, e *cdispecs.ContainerEdits) *rspec.Spec {
 	return s
 }
 
-// doubled reports whether a device path is there twice, which the library replaces
-// in place instead of at the end.
+// doubled reports whether a device path occurs twice; the library replaces it in place
+// instead of at the end.
 func doubled(s *rspec.Spec) bool {
 	seen := map[string]bool{}
 	if s.Linux != nil {
@@ -144,8 +143,8 @@ func doubled(s *rspec.Spec) bool {
 	return false
 }
 
-// unmap takes away the mapping that the library adds to a mount of the edits in a
-// user namespace, and that we do not.
+// unmap removes the mapping that the library, unlike this package, adds to mounts in a
+// user namespace.
 func unmap(s *rspec.Spec, e *cdispecs.ContainerEdits) {
 	for at, m := range e.Mounts {
 		if slices.ContainsFunc(e.Mounts[at+1:], func(later *cdispecs.Mount) bool { return later.ContainerPath == m.ContainerPath }) {
@@ -162,8 +161,8 @@ func unmap(s *rspec.Spec, e *cdispecs.ContainerEdits) {
 }
 
 // compare applies the edits with the library and with Apply, and checks that the
-// results are the same, that the second time changes nothing, and that nothing
-// else has changed. It reports whether the edits could be applied.
+// results are equal, that a second Apply changes nothing, and that nothing else has
+// changed. It reports whether the edits could be applied.
 func compare(t *testing.T, text []byte, e *cdispecs.ContainerEdits) bool {
 	t.Helper()
 	want := decode(t, text)
@@ -204,8 +203,7 @@ func compare(t *testing.T, text []byte, e *cdispecs.ContainerEdits) bool {
 	return true
 }
 
-// difference is cmp.Diff, after a look that costs less: what is the same as JSON
-// is the same to runtimes.
+// difference is cmp.Diff after a cheaper comparison: equal JSON is equal for runtimes.
 func difference(want, got any) string {
 	a, errA := json.Marshal(want)
 	b, errB := json.Marshal(got)
@@ -215,8 +213,8 @@ func difference(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty())
 }
 
-// untouched checks that all but what edits are about is the same, with the order
-// of keys, and unknown fields, and numbers as they were written.
+// untouched checks that everything except the edited lists is unchanged, including the
+// order of keys, unknown fields, and the notation of numbers.
 func untouched(t *testing.T, before, after []byte) {
 	t.Helper()
 	if was, is := outline(t, before), outline(t, after); !slices.Equal(was, is) {
@@ -225,8 +223,7 @@ func untouched(t *testing.T, before, after []byte) {
 	}
 }
 
-// outline is every token of a text but for those of what edits are about, with
-// the path of names to it.
+// outline returns every token of a text except for the edited lists, with its path.
 func outline(t *testing.T, text []byte) []string {
 	t.Helper()
 	var lines []string
@@ -309,8 +306,8 @@ func gpus(n int) *cdispecs.ContainerEdits {
 	return e
 }
 
-// TestApplyLibrary compares with the library for configs and edits that chance
-// made, from pools so small that they often meet.
+// TestApplyLibrary compares with the library for random configs and edits, from pools
+// so small that they often overlap.
 func TestApplyLibrary(t *testing.T) {
 	m := newMaker(t)
 	applied := 0

@@ -12,7 +12,7 @@ import (
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 )
 
-// maker makes configs and edits by chance.
+// maker generates random configs and edits.
 type maker struct {
 	*rand.Rand
 	bases [][]byte
@@ -90,7 +90,7 @@ func (m *maker) rdt() *cdispecs.IntelRdt {
 		&cdispecs.IntelRdt{Schemata: []string{"L3:0=f", "MB:0=1"}, EnableMonitoring: true})
 }
 
-// config makes a config.json: that of an engine, with some of its parts replaced.
+// config generates a config.json: that of an engine, with some parts replaced.
 func (m *maker) config() []byte {
 	var c map[string]any
 	if err := json.Unmarshal(pick(m, m.bases...), &c); err != nil {

@@ -1,11 +1,16 @@
 package oci
 
-import "github.com/metax-ctk/container-toolkit/internal/jsontree"
+import (
+	"bytes"
+	"slices"
 
-// patch is a set of values to put into an object, by path. What it does not name
-// stays as it is.
+	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+)
+
+// patch is a set of values to put into an object, by path. Everything else in the
+// object stays unchanged.
 type patch struct {
-	raw     []byte // the value, if it is one to put in whole
+	raw     []byte // the complete new value, if there is one
 	names   []string
 	members []*patch
 }
@@ -29,8 +34,8 @@ func (p *patch) member(name string) *patch {
 	return p.members[len(p.members)-1]
 }
 
-// append appends what v, a value of text, is with the patch. Objects that are
-// missing are made; names that are new come last.
+// append appends v, a value of text, with the patch applied. Missing objects are
+// created; new names are added at the end.
 func (p *patch) append(dst, text []byte, v jsontree.Value) []byte {
 	if p.raw != nil {
 		return append(dst, p.raw...)
@@ -39,7 +44,7 @@ func (p *patch) append(dst, text []byte, v jsontree.Value) []byte {
 		return append(p.appendNew(append(dst, '{'), text, nil, true), '}')
 	}
 	at, end := v.Span()
-	last, empty := at+1, true // where the last member ends; whether there is none
+	last, empty := at+1, true // the end of the last member; whether there is none
 	found := make([]bool, len(p.names))
 	for key, value := range v.Members() {
 		from, to := value.Span()
@@ -55,7 +60,7 @@ func (p *patch) append(dst, text []byte, v jsontree.Value) []byte {
 	return append(dst, text[last:end]...)
 }
 
-// appendNew appends the members that the object does not have yet.
+// appendNew appends the members that the object lacks.
 func (p *patch) appendNew(dst, text []byte, found []bool, empty bool) []byte {
 	for i, name := range p.names {
 		if found != nil && found[i] {
@@ -69,4 +74,45 @@ func (p *patch) appendNew(dst, text []byte, found []bool, empty bool) []byte {
 		dst = p.members[i].append(dst, text, jsontree.Value{})
 	}
 	return dst
+}
+
+// list is a list of the config that is being edited.
+type list struct {
+	old   jsontree.Value
+	items []item
+}
+
+// item is an element: its old or new JSON. Elements with the same key are about the
+// same thing.
+type item struct {
+	key string
+	raw []byte
+}
+
+func listOf(v jsontree.Value, key func(jsontree.Value) string) *list {
+	l := &list{old: v}
+	for e := range v.Elements() {
+		l.items = append(l.items, item{key(e), e.Raw()})
+	}
+	return l
+}
+
+func (l *list) remove(key string) {
+	l.items = slices.DeleteFunc(l.items, func(i item) bool { return i.key == key })
+}
+
+func (l *list) add(key string, raw []byte) { l.items = append(l.items, item{key, raw}) }
+
+// save adds the list to the patch if it has changed.
+func (l *list) save(p *patch, path ...string) {
+	var before, after [][]byte
+	for e := range l.old.Elements() {
+		before = append(before, e.Raw())
+	}
+	for _, item := range l.items {
+		after = append(after, item.raw)
+	}
+	if !slices.EqualFunc(before, after, bytes.Equal) {
+		p.set(slices.Concat([]byte("["), bytes.Join(after, []byte(",")), []byte("]")), path...)
+	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// Privileged reports whether the container may open every device of the host as it
-// is, as engines' --privileged has it: CAP_SYS_ADMIN in the bounding set, and a
-// device cgroup that lets everything pass. One of the two alone is something that
-// was added to a container (--cap-add), and not the trust that is meant here.
+// Privileged reports whether the container may open every device of the host, as with
+// the engines' --privileged: CAP_SYS_ADMIN in the bounding set, and a device cgroup
+// that allows everything. Only one of the two, for instance by --cap-add, is not
+// sufficient.
 func (c *Config) Privileged() bool {
 	admin := false
 	for name := range c.at("process", "capabilities", "bounding").Elements() {
@@ -33,7 +33,7 @@ type rule struct {
 	allow        bool
 	typ, access  string
 	major, minor int64
-	numbers      uint8 // 1: major is there, 2: minor is there
+	numbers      uint8 // bits: 1 if major is present, 2 if minor is present
 }
 
 func readRule(v jsontree.Value) rule {
@@ -48,8 +48,8 @@ func readRule(v jsontree.Value) rule {
 	return r
 }
 
-// everything reports whether the rule concerns all devices and all access; -1 is
-// any number.
+// everything reports whether the rule is about all devices and all access; -1 is any
+// number.
 func (r rule) everything() bool {
 	return (r.typ == "" || r.typ == "a") &&
 		(r.numbers&1 == 0 || r.major == -1) && (r.numbers&2 == 0 || r.minor == -1) &&

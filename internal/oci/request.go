@@ -13,7 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
-// How a container asks for devices, beside what request says.
+// How a container requests devices, besides the names in package request.
 const (
 	gpuKind        = request.CDIKind // also the annotation
 	sgpuKind       = request.SliceKind
@@ -21,31 +21,31 @@ const (
 	visibleDevices = "METAX_VISIBLE_DEVICES"
 )
 
-// maxNames is how many devices a container may ask for; a full Node has 64 GPUs,
-// and "all" is one name.
+// maxNames is the maximum number of devices that a container may request; a full node
+// has 64 GPUs, and "all" is one name.
 const maxNames = 1024
 
 // ErrRequest reports a request for devices that is malformed.
 var ErrRequest = errors.New("malformed device request")
 
-// Policy says which requests count, beside annotations.
+// Policy states which requests are accepted, besides annotations.
 type Policy struct {
-	// Environment lets METAX_VISIBLE_DEVICES of a privileged container count,
-	// which the maker of an image can set.
+	// Environment accepts METAX_VISIBLE_DEVICES of a privileged container. The author
+	// of an image can set the variable.
 	Environment bool
-	// Unprivileged lets it count for any container.
+	// Unprivileged accepts it for any container.
 	Unprivileged bool
-	// NoMounts passes over device-list mounts: for those who cannot take them out
-	// of the config any more.
+	// NoMounts ignores device-list mounts, for callers that can no longer remove them
+	// from the config.
 	NoMounts bool
 }
 
-// Request returns the qualified CDI names that the container asks for, each
-// once; nil if it asks for nothing. The order is that of annotations in the
-// text, then mounts, then the environment, which counts only if nothing else
-// says a word about GPUs. Errors are ErrRequest and name where it stands.
+// Request returns the qualified CDI names that the container requests, without
+// duplicates; nil if it requests nothing. The order is: annotations as in the text,
+// mounts, the environment. The environment counts only if nothing else mentions GPUs.
+// Errors are ErrRequest and name the place of the request.
 func (c *Config) Request(p Policy) ([]string, error) {
-	var r asked
+	var r requestedNames
 	for key, value := range c.at("annotations").Members() {
 		if err := r.annotation(key, value); err != nil {
 			return nil, err
@@ -69,47 +69,47 @@ func (c *Config) Request(p Policy) ([]string, error) {
 	return r.names, nil
 }
 
-// asked is what has been asked for so far.
-type asked struct {
+// requestedNames collects the requested devices.
+type requestedNames struct {
 	names []string
-	gpu   bool // GPUs have been asked for, or refused by name
+	gpu   bool // GPUs were requested, or refused with "none"
 }
 
-func (r *asked) add(name string) {
+func (r *requestedNames) add(name string) {
 	r.gpu = r.gpu || strings.HasPrefix(name, gpuKind+"=") || strings.HasPrefix(name, sgpuKind+"=")
 	if len(r.names) <= maxNames && !slices.Contains(r.names, name) {
 		r.names = append(r.names, name)
 	}
 }
 
-func (r *asked) annotation(key, value jsontree.Value) error {
+func (r *requestedNames) annotation(key, value jsontree.Value) error {
 	name := key.Text()
 	switch {
 	case strings.HasPrefix(name, request.CDIAnnotations):
 		for device := range strings.SplitSeq(value.Text(), ",") {
 			if !parser.IsQualifiedName(device) {
-				return malformed("annotation "+shown(name), device, "not a qualified CDI device name, vendor/class=device")
+				return malformed("annotation "+quotedKey(name), device, "not a qualified CDI device name, vendor/class=device")
 			}
 			r.add(device)
 		}
 	case name == gpuKind:
 		r.gpu = r.gpu || value.Is("none")
-		return r.words("annotation "+name, gpuKind, value.Text(), "none")
+		return r.addNames("annotation "+name, gpuKind, value.Text(), "none")
 	case name == sgpuKind:
-		return r.words("annotation "+name, sgpuKind, value.Text(), "none")
+		return r.addNames("annotation "+name, sgpuKind, value.Text(), "none")
 	case name == macaKind:
 		word := value.Text()
 		if strings.Contains(word, ",") {
 			return malformed("annotation "+name, word, `want "host" or one version`)
 		}
-		return r.words("annotation "+name, macaKind, word, "none")
+		return r.addNames("annotation "+name, macaKind, word, "none")
 	}
 	return nil
 }
 
-// mount reads a device-list mount, which an engine's volume can be, and an
-// image's label or variable cannot.
-func (r *asked) mount(m jsontree.Value) error {
+// mount reads a device-list mount. An engine's volume can be one; an image's label or
+// variable cannot.
+func (r *requestedNames) mount(m jsontree.Value) error {
 	device, ok := deviceList(m)
 	if !ok {
 		return nil
@@ -121,7 +121,7 @@ func (r *asked) mount(m jsontree.Value) error {
 	return nil
 }
 
-// deviceList returns what stands below request.DeviceList in a mount of /dev/null.
+// deviceList returns the name below request.DeviceList in a mount of /dev/null.
 func deviceList(m jsontree.Value) (device string, ok bool) {
 	source, destination := m.At("source"), m.At("destination")
 	if source.Kind() != jsontree.String || destination.Kind() != jsontree.String || path.Clean(source.Text()) != "/dev/null" {
@@ -130,21 +130,20 @@ func deviceList(m jsontree.Value) (device string, ok bool) {
 	return strings.CutPrefix(path.Clean(destination.Text()), request.DeviceList)
 }
 
-// environment reads the last METAX_VISIBLE_DEVICES, which is the one that a
-// process gets to see.
-func (r *asked) environment(env jsontree.Value) error {
+// environment reads the last METAX_VISIBLE_DEVICES, which is the effective one.
+func (r *requestedNames) environment(env jsontree.Value) error {
 	value := ""
 	for v := range env.Elements() {
 		if v, ok := strings.CutPrefix(v.Text(), visibleDevices+"="); ok {
 			value = v
 		}
 	}
-	return r.words("variable "+visibleDevices, gpuKind, value, "none", "void")
+	return r.addNames("variable "+visibleDevices, gpuKind, value, "none", "void")
 }
 
-// words reads a comma list of device names of a kind; nothing, or one of the
-// words for it, asks for nothing.
-func (r *asked) words(where, kind, list string, nothing ...string) error {
+// addNames parses a comma-separated list of device names of a kind. An empty list, or a
+// word in nothing, requests nothing.
+func (r *requestedNames) addNames(where, kind, list string, nothing ...string) error {
 	if list == "" || slices.Contains(nothing, list) {
 		return nil
 	}
@@ -161,5 +160,5 @@ func malformed(where, what, why string) error {
 	return fmt.Errorf("%w: %s: %.80q: %s", ErrRequest, where, what, why)
 }
 
-// shown is a key for a message.
-func shown(key string) string { return fmt.Sprintf("%.80q", key) }
+// quotedKey is a key for a message.
+func quotedKey(key string) string { return fmt.Sprintf("%.80q", key) }

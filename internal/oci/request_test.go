@@ -20,7 +20,7 @@ const (
 	list = "/var/run/metax-container-devices/"
 )
 
-// ask is a config with annotations ("k=v"), device-list mounts and a variable.
+// ask returns a config with annotations ("k=v"), device-list mounts and a variable.
 type ask struct {
 	annotations, mounts []string
 	env                 []string
@@ -113,7 +113,7 @@ func TestRequest(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if got != nil && oci.Quiet(c.Bytes()) {
+			if got != nil && oci.NoRequest(c.Bytes()) {
 				t.Error("quiet, with a request")
 			}
 		})
@@ -152,7 +152,7 @@ func TestRequestRefuses(t *testing.T) {
 	}
 }
 
-// numbers is a list of so many devices.
+// numbers is a list of n device names.
 func numbers(n int) string {
 	list := make([]string, n)
 	for i := range list {
@@ -161,8 +161,7 @@ func numbers(n int) string {
 	return strings.Join(list, ",")
 }
 
-// Device-list mounts are not for the container to see; other mounts of /dev/null
-// are.
+// Device-list mounts are removed; other mounts of /dev/null stay.
 func TestApplyTakesDeviceListsOut(t *testing.T) {
 	c := ask{mounts: []string{list + "1", "/a", list + "0", "/var/run/metax-container-devices"}}.config(t)
 	if err := c.Apply(&cdispecs.ContainerEdits{}, look(t)); err != nil {
@@ -179,7 +178,7 @@ func TestApplyTakesDeviceListsOut(t *testing.T) {
 
 func TestQuiet(t *testing.T) {
 	for _, name := range engines {
-		if !oci.Quiet(engineConfig(t, name)) {
+		if !oci.NoRequest(engineConfig(t, name)) {
 			t.Errorf("%s: a request is suspected", name)
 		}
 	}
@@ -191,14 +190,14 @@ func TestQuiet(t *testing.T) {
 		`["/var/run/metax-container-devices/0"]`: false, `["registry.k8s.io/pause","cr.metax-tech.com/x","\u003c\u00e9\n\\\""]`: true,
 		`["a.k8s.io/","cdi.k8s.io/","cdi.k8s.io/"]`: false, `["\`: true, `["\u00`: true,
 	} {
-		if got := oci.Quiet([]byte(text)); got != want {
+		if got := oci.NoRequest([]byte(text)); got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
 }
 
-// FuzzRequest checks that Quiet never hides a request, and that CDI annotations
-// are read as the library reads them.
+// FuzzRequest checks that NoRequest never misses a request, and that CDI annotations
+// are parsed as the library parses them.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"annotations":{"cdi.k8s.io/a":"v.org/c=x"}}`), "v.org/c=x,v.org/c=y")
 	f.Add([]byte(`{"annotations":{"metax\u002dtech.com/gpu":"0"},"process":{"env":["METAX_VISIBLE_DEVICES\u003dall"]}}`), "a/b=c,")
@@ -206,7 +205,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, value string) {
 		if c, err := oci.Parse(text); err == nil {
 			names, err := c.Request(oci.Policy{Environment: true, Unprivileged: true})
-			if (names != nil || err != nil) && oci.Quiet(text) {
+			if (names != nil || err != nil) && oci.NoRequest(text) {
 				t.Fatalf("quiet, but %q, %v: %s", names, err, text)
 			}
 		}

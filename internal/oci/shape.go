@@ -8,10 +8,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// shape is what a value that matters here must be; null is as good as absent.
+// shape is the expected form of a value; null counts as absent.
 type shape struct {
 	kind   jsontree.Kind // Absent: anything
-	fields []field       // of an object: the names that matter
+	fields []field       // of an object: the known names
 	each   *shape        // of a list: its elements; of an object without fields: its values
 	id     bool          // of a number: a user or group
 }
@@ -21,8 +21,9 @@ type field struct {
 	shape *shape
 }
 
-// All that is read or edited, and what else decides who the container is. The tables hold no function and no map, so that
-// they cost nothing when a program starts.
+// The shapes of everything that is read or edited, or that decides about the
+// container's identity. The tables have no functions and no maps, so that they cost no
+// time when a program starts.
 var (
 	anyShape    = shape{}
 	textShape   = shape{kind: jsontree.String}
@@ -76,19 +77,19 @@ var (
 	}}
 )
 
-// check compares a value with its shape; path names the value in the message.
+// check compares a value with its shape; path is its name in messages.
 func (s *shape) check(path string, v jsontree.Value) error {
 	kind := v.Kind()
 	if s.kind == jsontree.Absent || kind == jsontree.Null && path != "" {
 		return nil
 	}
 	if kind != s.kind {
-		return fmt.Errorf("%s is %s, want %s", named(path), kind, s.kind)
+		return fmt.Errorf("%s is %s, want %s", pathLabel(path), kind, s.kind)
 	}
 	switch kind {
 	case jsontree.Number:
 		if n, ok := v.Int(); !ok || s.id && (n < 0 || n > math.MaxUint32) {
-			return fmt.Errorf("%s is %.40s, which is no number for it", named(path), v.Raw())
+			return fmt.Errorf("%s is %.40s, which is not a valid number here", pathLabel(path), v.Raw())
 		}
 	case jsontree.Array:
 		for e := range v.Elements() {
@@ -128,7 +129,7 @@ func (s *shape) members(path string, v jsontree.Value) error {
 	return nil
 }
 
-// field returns the field that a key names, nil if it is not one that matters.
+// field returns the field of a key; nil if the key is unknown.
 func (s *shape) field(path string, key jsontree.Value) (*field, error) {
 	for i := range s.fields {
 		if key.Is(s.fields[i].name) {
@@ -139,13 +140,13 @@ func (s *shape) field(path string, key jsontree.Value) (*field, error) {
 	for i := range s.fields {
 		if strings.EqualFold(text, s.fields[i].name) {
 			return nil, fmt.Errorf("the key %q in %s differs only in case from %q, and runtimes disagree about what it means",
-				text, named(path), s.fields[i].name)
+				text, pathLabel(path), s.fields[i].name)
 		}
 	}
 	return nil, nil
 }
 
-func named(path string) string {
+func pathLabel(path string) string {
 	if path == "" {
 		return "the text"
 	}

@@ -1,4 +1,4 @@
-// Command inspect says as JSON what an image says of MXMACA. The end-to-end tests
+// Command inspect prints the facts about an image's MXMACA as JSON. The end-to-end tests
 // run it beside real engines.
 //
 //	inspect [options] ENGINE IMAGE
@@ -91,7 +91,7 @@ func podman(ctx context.Context, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// stalled holds an image open.
+// stalled keeps an image open.
 type stalled struct{ image.Source }
 
 func (s stalled) Open(ctx context.Context, c image.Config) (image.Open, error) {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// marker is what a text must contain if a container asks for something in a
-// certain way. The search is for the part that begins with a rare letter, which
-// is ten times as fast.
+// marker is a part of every text in which a container requests devices in a certain
+// way. The search is for seed, the part that begins with a rare letter, which is ten
+// times as fast as for the whole.
 type marker struct{ before, seed string }
 
 var markers = [...]marker{
@@ -27,20 +27,20 @@ func (m marker) in(data []byte) bool {
 	}
 }
 
-// Quiet tells, without parsing, that no request can be in the text of a
-// config.json. False only means that one has to look.
-func Quiet(data []byte) bool {
+// NoRequest reports, without parsing, that the text of a config.json contains no
+// request. If it is false, the text must be parsed.
+func NoRequest(data []byte) bool {
 	for _, m := range markers {
 		if m.in(data) {
 			return false
 		}
 	}
-	return !hides(data)
+	return !escapesMarker(data)
 }
 
-// hides reports whether an escape in the text stands for a character that markers
-// consist of. Engines escape what they must ("\n", "\"", "\u003c"), and no letters.
-func hides(data []byte) bool {
+// escapesMarker reports whether an escape in the text represents a character of a
+// marker. Engines escape only what they must ("\n", "\"", "\u003c"), and no letters.
+func escapesMarker(data []byte) bool {
 	for {
 		i := bytes.IndexByte(data, '\\')
 		if i < 0 {
@@ -53,7 +53,7 @@ func hides(data []byte) bool {
 		case '/':
 			return true
 		case 'u':
-			if hidesHex(data[1:]) {
+			if escapesMarkerCharacter(data[1:]) {
 				return true
 			}
 		}
@@ -61,9 +61,9 @@ func hides(data []byte) bool {
 	}
 }
 
-// hidesHex tells it of the digits of an escape \uXXXX; if they are none, it is
-// not JSON.
-func hidesHex(digits []byte) bool {
+// escapesMarkerCharacter reports that for the digits of an escape \uXXXX; invalid
+// digits are not valid JSON.
+func escapesMarkerCharacter(digits []byte) bool {
 	if len(digits) < 4 || digits[0] != '0' || digits[1] != '0' {
 		return false
 	}

@@ -2,9 +2,8 @@ package image
 
 import "slices"
 
-// Directories that belong to the system of an image: with something mounted over
-// one of them, nothing in the image would run. Those of the first list count with
-// all below them, those of the second without.
+// Directories of an image's system: if something is mounted over one of them, nothing
+// in the image runs. systemTrees include everything below them, systemDirs do not.
 var (
 	systemTrees = []string{
 		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys",
@@ -20,7 +19,7 @@ var (
 	}
 )
 
-// isSystem judges a path without links.
+// isSystem reports whether a path without links is a directory of the system.
 func isSystem(name string) bool {
 	return slices.Contains(systemDirs, name) || slices.ContainsFunc(systemTrees, func(tree string) bool { return below(name, tree) })
 }
