@@ -9,7 +9,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 var (
@@ -36,13 +36,13 @@ func Read(path string, max int64) (*Original, error) {
 		return nil, fmt.Errorf("read %s: %w", path, ErrNotRegular)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
+		return nil, fmt.Errorf("read %s: %w", path, wording.Cause(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
+		return nil, fmt.Errorf("read %s: %w", path, wording.Cause(err))
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("read %s: %w", path, ErrNotRegular)
 	case info.Size() > max:
@@ -50,7 +50,7 @@ func Read(path string, max int64) (*Original, error) {
 	}
 	data, err := readAll(f, info.Size(), max)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
+		return nil, fmt.Errorf("read %s: %w", path, wording.Cause(err))
 	}
 	return &Original{path, data, info, info}, nil
 }
@@ -86,7 +86,7 @@ func (o *Original) Replace(data []byte) error {
 	now, err := os.Lstat(o.Path)
 	switch {
 	case err != nil:
-		err = cause.Of(err)
+		err = wording.Cause(err)
 	case !o.unchanged(now):
 		err = ErrChanged
 	default:

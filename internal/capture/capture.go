@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Config is what a capture needs.
@@ -145,7 +145,7 @@ func (t *taker) note(p string, err error) {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	t.notes = append(t.notes, fmt.Sprintf("not readable: %s: %v", p, cause.Of(err)))
+	t.notes = append(t.notes, fmt.Sprintf("not readable: %s: %v", p, wording.Cause(err)))
 }
 
 // names lists a directory.

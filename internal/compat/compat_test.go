@@ -35,7 +35,7 @@ func parse(t *testing.T, text string) compat.Version {
 	return v
 }
 
-// The driver versions that were seen, oldest first.
+// TestCompare has the known driver versions, oldest first.
 func TestCompare(t *testing.T) {
 	order := []string{"2.5.014", "2.12.13", "2.14.8", "2.15.9", "3.0.11", "3.3.12", "3.4.3", "3.4.4", "3.6.11", "3.8.30", "3.9.10", "3.10.14"}
 	for i, a := range order {
@@ -100,7 +100,7 @@ func TestCheck(t *testing.T) {
 		{"noise", table, "3.3", "3\n4", compat.Verdict{compat.Unknown, `MXMACA 3.3 with driver "3\n4": the driver version is not known`}},
 		{
 			"a bad rule", append([]compat.Rule{{MACA: "three", Driver: "3"}}, table...), "3.3", "3.4",
-			compat.Verdict{compat.Unknown, `MXMACA 3.3 with driver 3.4: rule for MXMACA: not a version: "three" has a component that is no number`},
+			compat.Verdict{compat.Unknown, `MXMACA 3.3 with driver 3.4: rule for MXMACA: not a version: "three" has a component that is not a number`},
 		},
 		{
 			"a bad rule, and one that fails", append([]compat.Rule{{MACA: "3", Driver: ""}}, table...), "3.3", "2",
@@ -115,8 +115,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The shipped rules let pass what was seen at work, say that they are inferred,
-// and know nothing of what was never seen.
+// TestDefaults: the built-in rules accept pairs that were seen at work, state that they
+// are inferred, and give Unknown for other series.
 func TestDefaults(t *testing.T) {
 	for _, r := range compat.Defaults() {
 		if err := r.Validate(); err != nil || !strings.HasPrefix(r.Why, "inferred") {

@@ -1,6 +1,7 @@
-// Package compat judges whether an MXMACA version runs on a driver version, by
-// rules that say which driver a version needs at least. It is pure: who reads
-// versions, and where further rules come from, is the business of others.
+// Package compat checks whether an MXMACA version runs on a driver version, by rules
+// that state the minimum driver version of each MXMACA version. It also parses such
+// versions. It is pure: other packages read the versions of hosts and images, and the
+// configuration may replace the built-in rules.
 //
-// It never guesses. What no rule covers, and what has no version, is Unknown.
+// It never guesses: a version that is unknown or that no rule covers gives Unknown.
 package compat

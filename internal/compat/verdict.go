@@ -5,24 +5,24 @@ import "fmt"
 // State is the kind of a Verdict.
 type State string
 
-// The states. Unknown is not a weak OK: it says that nobody knows here.
+// The states. Unknown means that it is not known whether they fit; it is not a weak OK.
 const (
 	OK       State = "ok"
 	Mismatch State = "mismatch"
 	Unknown  State = "unknown"
 )
 
-// Verdict is what the rules say of a pair of versions.
+// Verdict is the result of Check.
 type Verdict struct {
 	State State `json:"state"`
-	// Reason is one line that names both versions, and the rule that decides.
+	// Reason is one line with both versions and the deciding rule.
 	Reason string `json:"reason"`
 }
 
-// Check judges an MXMACA version on a driver version, both as text and empty
-// where they are not known. Of the rules for the version all must hold; the first
-// that does not is the reason. A rule that is not valid makes Unknown of what
-// would have been OK, for it may have been meant for this version.
+// Check applies the rules to an MXMACA version and a driver version, which are empty if
+// unknown. All rules for the MXMACA version must hold; the first that does not is the
+// reason. An invalid rule turns OK into Unknown, because it may have been meant for
+// this version.
 func Check(rules []Rule, maca, driver string) Verdict {
 	pair := fmt.Sprintf("MXMACA %s with driver %s", shown(maca), shown(driver))
 	unknown := func(why string) Verdict { return Verdict{Unknown, pair + ": " + why} }
@@ -62,7 +62,7 @@ func Check(rules []Rule, maca, driver string) Verdict {
 	return Verdict{OK, pair + ": " + holds.String()}
 }
 
-// shown is a version in a sentence; what is none is quoted.
+// shown formats a version for a message; an invalid one is quoted.
 func shown(version string) string {
 	if version == "" {
 		return "of unknown version"

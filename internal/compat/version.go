@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// What a version may look like. Those of the vendor have three or four
-// components, and suffixes such as "-c600u".
+// Limits of a version. The vendor's have three or four components, and suffixes such as
+// "-c600u".
 const (
 	maxText       = 64
 	maxComponents = 8
 )
 
-// ErrVersion reports a text that is no version.
+// ErrVersion reports a text that is not a version.
 var ErrVersion = errors.New("not a version")
 
-// Version is a version of MXMACA or of the driver. The zero Version is none.
+// Version is a version of MXMACA or of the driver. The zero Version is invalid.
 type Version struct{ components []uint64 }
 
-// Parse reads "3.8.0.3-c600u": components between dots, and behind the first "-"
-// a suffix that says nothing about order. It fails with ErrVersion.
+// Parse parses "3.8.0.3-c600u": components separated by dots, and after the first "-" a
+// suffix that is ignored in comparisons. It fails with ErrVersion.
 func Parse(text string) (Version, error) {
 	bad := func(why string) (Version, error) {
 		return Version{}, fmt.Errorf("%w: %.80q %s", ErrVersion, text, why)
@@ -33,7 +33,7 @@ func Parse(text string) (Version, error) {
 	}
 	numbers, suffix, _ := strings.Cut(text, "-")
 	if strings.ContainsFunc(suffix, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return bad("has a suffix with odd characters")
+		return bad("has a suffix with invalid characters")
 	}
 	var v Version
 	for word := range strings.SplitSeq(numbers, ".") {
@@ -42,15 +42,15 @@ func Parse(text string) (Version, error) {
 		}
 		n, err := strconv.ParseUint(word, 10, 64)
 		if err != nil {
-			return bad("has a component that is no number")
+			return bad("has a component that is not a number")
 		}
 		v.components = append(v.components, n)
 	}
 	return v, nil
 }
 
-// Compare orders versions by their components as numbers: 3.10 is behind 3.9, and
-// 3.4 equals 3.4.0. Suffixes do not count.
+// Compare compares versions by their components as numbers: 3.10 is greater than 3.9,
+// and 3.4 equals 3.4.0. Suffixes are ignored.
 func (v Version) Compare(other Version) int {
 	for i := range max(len(v.components), len(other.components)) {
 		if c := cmp.Compare(v.component(i), other.component(i)); c != 0 {
@@ -67,15 +67,15 @@ func (v Version) component(i int) uint64 {
 	return 0
 }
 
-// Begins reports whether v begins with all of the prefix's components: 3.7.1 does
-// with 3 and 3.7, and 3.71 with 3 only.
+// Begins reports whether v begins with all components of the prefix: 3.7.1 begins with
+// 3 and 3.7, and 3.71 only with 3.
 func (v Version) Begins(prefix Version) bool {
 	return len(prefix.components) > 0 && len(v.components) >= len(prefix.components) &&
 		slices.Equal(v.components[:len(prefix.components)], prefix.components)
 }
 
-// FromFile returns the version in the text of a Version.txt: what stands behind the
-// last colon of the first line. "Version:3.8.0.3-c600u" is "3.8.0.3-c600u".
+// FromFile returns the version in the text of a Version.txt: the text after the last
+// colon of the first line. For "Version:3.8.0.3-c600u" it is "3.8.0.3-c600u".
 func FromFile(text string) (string, error) {
 	line, _, _ := strings.Cut(text, "\n")
 	version := strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:])
@@ -85,8 +85,8 @@ func FromFile(text string) (string, error) {
 	return version, nil
 }
 
-// IsWord tells what may be the name of a version, of whatever form, from what is
-// surely none.
+// IsWord reports whether a text may be a version of any form: printable ASCII without
+// blanks, not empty and not long.
 func IsWord(text string) bool {
 	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

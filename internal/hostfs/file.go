@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // File is the type, the permission bits and the owner of a file.
@@ -26,7 +26,7 @@ func (r *Root) Stat(path string) (File, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return File{}, fmt.Errorf("stat %s: %w", r.Join(path), cause.Of(err))
+		return File{}, fmt.Errorf("stat %s: %w", r.Join(path), wording.Cause(err))
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	return File{Mode: info.Mode(), UID: owner.Uid, GID: owner.Gid}, nil
@@ -52,7 +52,7 @@ func (r *Root) Open(path string) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("open %s: %w", r.Join(path), cause.Of(err))
+		return nil, fmt.Errorf("open %s: %w", r.Join(path), wording.Cause(err))
 	}
 	return f, nil
 }

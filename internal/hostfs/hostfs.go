@@ -15,7 +15,7 @@ import (
 	"github.com/cyphar/filepath-securejoin/pathrs-lite/procfs"
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // MaxFile is the largest file that ReadFile reads, in bytes; no file that the toolkit
@@ -85,7 +85,7 @@ func (r *Root) readContent(path string, f *os.File, limit int64) ([]byte, error)
 	var data bytes.Buffer
 	data.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
 	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", r.Join(path), cause.Of(err))
+		return nil, fmt.Errorf("read %s: %w", r.Join(path), wording.Cause(err))
 	}
 	if int64(data.Len()) > limit {
 		return nil, fmt.Errorf("read %s: %w: over %d bytes", r.Join(path), ErrTooLarge, limit)
@@ -102,7 +102,7 @@ func (r *Root) ReadDir(path string) ([]string, error) {
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", r.Join(path), cause.Of(err))
+		return nil, fmt.Errorf("list %s: %w", r.Join(path), wording.Cause(err))
 	}
 	slices.Sort(names)
 	return names, nil
@@ -159,7 +159,7 @@ func (r *Root) Place(path string) (string, error) {
 	dir, err := pathrs.MkdirAllHandle(r.handle, filepath.Dir(path), 0o755)
 	unix.Umask(umask)
 	if err != nil {
-		return "", fmt.Errorf("make directory of %s: %w", r.Join(path), cause.Of(err))
+		return "", fmt.Errorf("make directory of %s: %w", r.Join(path), wording.Cause(err))
 	}
 	defer dir.Close()
 	real, err := procfs.ProcSelfFdReadlink(dir)
@@ -182,7 +182,7 @@ func (r *Root) open(path string, flags int) (*os.File, error) {
 	}
 	f, err := r.openBelow(filepath.Clean("/"+path), flags)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: r.Join(path), Err: cause.Of(err)}
+		return nil, &fs.PathError{Op: "open", Path: r.Join(path), Err: wording.Cause(err)}
 	}
 	return f, nil
 }

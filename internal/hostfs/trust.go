@@ -14,7 +14,7 @@ import (
 
 	"github.com/moby/sys/userns"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // ErrUntrusted reports a file that others than root and this process's user can
@@ -92,7 +92,7 @@ func walkPath(path string, judge func(at string, info fs.FileInfo, last bool) er
 	for links := 0; ; {
 		info, err := os.Lstat(done)
 		if err != nil {
-			return nil, cause.Of(err)
+			return nil, wording.Cause(err)
 		}
 		if err := judge(done, info, len(rest) == 0); err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ func walkPath(path string, judge func(at string, info fs.FileInfo, last bool) er
 			}
 			target, err := os.Readlink(done)
 			if err != nil {
-				return nil, cause.Of(err)
+				return nil, wording.Cause(err)
 			}
 			rest = append(elements(target), rest...)
 			done = filepath.Dir(done)

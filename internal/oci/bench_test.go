@@ -24,7 +24,7 @@ func large(b *testing.B, more string) []byte {
 
 const asks = `"METAX_VISIBLE_DEVICES=all",`
 
-func BenchmarkQuiet(b *testing.B) {
+func BenchmarkNoRequest(b *testing.B) {
 	text := large(b, "")
 	for b.Loop() {
 		if !oci.NoRequest(text) {

@@ -110,7 +110,7 @@ func TestFlushUnchanged(t *testing.T) {
 	}
 	b, err := oci.Open(filepath.Join(dir, "config.json"))
 	if err != nil || b.NoRequest() != true {
-		t.Errorf("quiet: %v, %v", b.NoRequest(), err)
+		t.Errorf("NoRequest: %v, %v", b.NoRequest(), err)
 	}
 	if err := b.Flush(); err != nil {
 		t.Error(err)

@@ -114,7 +114,7 @@ func TestRequest(t *testing.T) {
 				t.Error(diff)
 			}
 			if got != nil && oci.NoRequest(c.Bytes()) {
-				t.Error("quiet, with a request")
+				t.Error("NoRequest, with a request")
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func TestApplyTakesDeviceListsOut(t *testing.T) {
 	}
 }
 
-func TestQuiet(t *testing.T) {
+func TestNoRequest(t *testing.T) {
 	for _, name := range engines {
 		if !oci.NoRequest(engineConfig(t, name)) {
 			t.Errorf("%s: a request is suspected", name)
@@ -206,7 +206,7 @@ func FuzzRequest(f *testing.F) {
 		if c, err := oci.Parse(text); err == nil {
 			names, err := c.Request(oci.Policy{Environment: true, Unprivileged: true})
 			if (names != nil || err != nil) && oci.NoRequest(text) {
-				t.Fatalf("quiet, but %q, %v: %s", names, err, text)
+				t.Fatalf("NoRequest, but %q, %v: %s", names, err, text)
 			}
 		}
 		value = strings.ToValidUTF8(value, "?")

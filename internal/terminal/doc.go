@@ -1,6 +1,5 @@
-// Package terminal is the one rule for what may be printed. Names of containers,
-// commands, users and files, labels and the words of other programs come from
-// strangers: they may move the cursor, change colors or the writing direction, or
-// forge a line of the toolkit. Tables, JSON, warnings and errors of all programs
-// pass through here.
+// Package terminal defines what may be printed. Names of containers, commands, users
+// and files, labels, and output of other programs are untrusted: they may move the
+// cursor, change colors or the writing direction, or imitate a line of the toolkit. All
+// tables, JSON, warnings and errors of the programs pass through this package.
 package terminal

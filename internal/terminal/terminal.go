@@ -8,10 +8,9 @@ import (
 	"unicode/utf16"
 )
 
-// Printable reports whether r may be printed: letters, marks, digits, punctuation
-// and symbols of any script, and the ASCII space. Control characters (C0, C1),
-// characters that change the writing direction or have no width, and separators
-// of lines may not.
+// Printable reports whether r may be printed: letters, marks, digits, punctuation and
+// symbols of any script, and the ASCII space. Control characters (C0, C1), characters
+// that change the writing direction or have no width, and line separators may not.
 func Printable(r rune) bool { return unicode.IsPrint(r) }
 
 // Clean reports whether all of s may be printed.
@@ -24,15 +23,15 @@ func Clean(s string) bool {
 	return true
 }
 
-// Line returns s as one line: each character that is not Printable, and each byte
-// that is no UTF-8, becomes U+FFFD.
+// Line returns s as one line: each character that is not Printable, and each byte that
+// is not UTF-8, becomes U+FFFD.
 func Line(s string) string { return replace(s, "") }
 
 // Lines is Line for a text of several lines; new lines and tabs stay.
 func Lines(s string) string { return replace(s, "\n\t") }
 
-// Message returns an error or a warning as one line: its lines are joined by "; ",
-// tabs become spaces, and the rest is as in Line.
+// Message returns an error or a warning as one line: lines are joined by "; ", tabs
+// become spaces, and the rest is as in Line.
 func Message(s string) string {
 	var b strings.Builder
 	for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -49,8 +48,8 @@ func Message(s string) string {
 	return b.String()
 }
 
-// JSON returns a JSON text with escapes, which mean the same, for what may not be
-// printed; JSON's encoder escapes the control characters of ASCII alone.
+// JSON returns a JSON text in which unprintable characters are replaced by equivalent
+// escapes; encoding/json escapes only the control characters of ASCII.
 func JSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && !Printable(r) }) {
 		return text

@@ -1,13 +1,15 @@
-// Package wording writes numbers and lists the way messages and tables say them.
+// Package wording formats numbers, lists and causes of errors for messages and tables.
 package wording
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 )
 
-// Count returns a number of things, such as "1 GPU", "2 GPUs" or "3 processes".
+// Count formats a number of things, such as "1 GPU", "2 GPUs" or "3 processes".
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -18,7 +20,7 @@ func Count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// List returns indices with commas, such as "0,1,4".
+// List formats indices with commas, such as "0,1,4".
 func List(indices []int) string {
 	words := make([]string, len(indices))
 	for i, index := range indices {
@@ -27,7 +29,7 @@ func List(indices []int) string {
 	return strings.Join(words, ",")
 }
 
-// Some are the first words of a list, with commas, and how many more there are.
+// Some formats the first words of a list, with commas, and the number of further ones.
 func Some(words []string, most int) string {
 	if len(words) <= most {
 		return strings.Join(words, ", ")
@@ -35,7 +37,7 @@ func Some(words []string, most int) string {
 	return strings.Join(words[:most], ", ") + " and " + strconv.Itoa(len(words)-most) + " more"
 }
 
-// Ranges is List for ascending indices, with three or more in a row as "0-3,5".
+// Ranges formats ascending indices, with three or more in a row as in "0-3,5".
 func Ranges(indices []int) string {
 	var words []string
 	for i := 0; i < len(indices); {
@@ -60,4 +62,14 @@ func Name[T ~uint8](names []string, v T) string {
 		return names[v]
 	}
 	return fmt.Sprintf("unknown (%d)", v)
+}
+
+// Cause returns an error without the operations and paths of its *fs.PathErrors. The
+// caller names the file itself; a path that a library added, for instance of a file
+// descriptor below /proc, is of no use to the reader.
+func Cause(err error) error {
+	for in := (*fs.PathError)(nil); errors.As(err, &in); {
+		err = in.Err
+	}
+	return err
 }

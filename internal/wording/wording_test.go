@@ -1,6 +1,11 @@
 package wording
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+)
 
 func TestCount(t *testing.T) {
 	for want, got := range map[string]string{
@@ -34,6 +39,21 @@ func TestSome(t *testing.T) {
 	for most, want := range map[int]string{1: "a and 2 more", 2: "a, b and 1 more", 3: "a, b, c", 4: "a, b, c"} {
 		if got := Some(words, most); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestCause(t *testing.T) {
+	inner := &fs.PathError{Op: "openat", Path: "/proc/self/fd/3/x", Err: fs.ErrPermission}
+	other := errors.New("no room")
+	for _, tc := range []struct{ err, want error }{
+		{nil, nil},
+		{other, other},
+		{inner, fs.ErrPermission},
+		{fmt.Errorf("reopen: %w", &fs.PathError{Op: "open", Path: "/x", Err: fmt.Errorf("again: %w", inner)}), fs.ErrPermission},
+	} {
+		if got := Cause(tc.err); got != tc.want {
+			t.Errorf("cause of %v is %v, want %v", tc.err, got, tc.want)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Kind is what an installation contains.
@@ -121,7 +121,7 @@ var errNoDir = errors.New("not a directory")
 func (l *Listing) add(host *hostfs.Root, name string) error {
 	dir, err := host.Resolve(name)
 	if err != nil {
-		return fmt.Errorf("%s does not lead to it: %w", name, cause.Of(err))
+		return fmt.Errorf("%s does not lead to it: %w", name, wording.Cause(err))
 	}
 	for i := range l.Installs {
 		if known := &l.Installs[i]; known.Dir == dir {
@@ -134,7 +134,7 @@ func (l *Listing) add(host *hostfs.Root, name string) error {
 		err = errNoDir
 	}
 	if err != nil {
-		return fmt.Errorf("%s leads to %s: %w", name, host.Join(dir), cause.Of(err))
+		return fmt.Errorf("%s leads to %s: %w", name, host.Join(dir), wording.Cause(err))
 	}
 	i := Install{Kind: KindMACA, Dir: dir, Default: name == Path}
 	if i.Version, err = versionOf(host, dir); err != nil {

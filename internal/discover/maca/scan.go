@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // maxFiles bounds the shared libraries that are read in a directory; a real one has
@@ -97,7 +97,7 @@ func (s *scan) readLibraries() {
 			at := path.Join(f.at, name)
 			file, err := s.host.Resolve(at)
 			if err != nil {
-				s.note("broken", "%s leads nowhere: %v", s.host.Join(at), cause.Of(err))
+				s.note("broken", "%s leads nowhere: %v", s.host.Join(at), wording.Cause(err))
 				continue
 			}
 			r, ok := seen[file]

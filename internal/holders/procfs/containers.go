@@ -12,7 +12,6 @@ import (
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -119,12 +118,12 @@ func (p *Proc) readBundle(m monitor) ([]byte, error) {
 	}
 	root, err := os.OpenFile(p.dir+"/"+strconv.Itoa(m.client.PID)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, cause.Of(err)
+		return nil, wording.Cause(err)
 	}
 	defer root.Close()
 	dir, err := pathrs.OpenatInRoot(root, m.conmonArgs.bundle)
 	if err != nil {
-		return nil, cause.Of(err)
+		return nil, wording.Cause(err)
 	}
 	defer dir.Close()
 	fd, err := openAt(int(dir.Fd()), configName, unix.O_PATH|unix.O_NOFOLLOW)
@@ -144,12 +143,12 @@ func (p *Proc) readBundle(m monitor) ([]byte, error) {
 	}
 	file, err := pathrs.Reopen(handle, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC)
 	if err != nil {
-		return nil, cause.Of(err)
+		return nil, wording.Cause(err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxBundle+1))
 	if err == nil && len(text) > maxBundle {
 		err = errBundleSize
 	}
-	return text, cause.Of(err)
+	return text, wording.Cause(err)
 }

@@ -73,9 +73,9 @@ func TestManyDescriptors(t *testing.T) {
 		want []usage.Process
 		why  string
 	}{
-		"all":            {1 << 20, []usage.Process{proxy, train}, ""},
-		"first turn":     {560, []usage.Process{train}, "process 20 (proxy) has over 512 files open"},
-		"not a single":   {20, nil, "there are 4 processes"},
+		"all":          {1 << 20, []usage.Process{proxy, train}, ""},
+		"first turn":   {560, []usage.Process{train}, "process 20 (proxy) has over 512 files open"},
+		"not a single": {20, nil, "there are 4 processes"},
 		"not the list": {2, nil, "there are 4 processes"},
 	} {
 		t.Run(name, func(t *testing.T) {

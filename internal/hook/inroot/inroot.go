@@ -12,7 +12,7 @@ import (
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/internal/cause"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 var (
@@ -153,7 +153,7 @@ func clean(path string) string { return filepath.Clean("/" + path) }
 // causeOf is cause.Of that also unwraps errors of links, and has ErrOtherMount for the
 // kernel's EXDEV.
 func causeOf(err error) error {
-	err = cause.Of(err)
+	err = wording.Cause(err)
 	for l := (*os.LinkError)(nil); errors.As(err, &l); {
 		err = l.Err
 	}

@@ -2,14 +2,14 @@ package compat
 
 import "fmt"
 
-// Rule says which driver the MXMACA versions of a line need.
+// Rule is the minimum driver version of a series of MXMACA versions.
 type Rule struct {
 	MACA   string `json:"maca"`   // the versions that begin with these components, "3" or "3.7"
-	Driver string `json:"driver"` // the least driver version, "3" or "3.4.4"
-	Why    string `json:"why"`    // where the rule comes from, for people
+	Driver string `json:"driver"` // the minimum driver version, "3" or "3.4.4"
+	Why    string `json:"why"`    // the source of the rule, for messages
 }
 
-// Validate fails with ErrVersion if the rule has no versions to compare with.
+// Validate fails with ErrVersion if a version of the rule is invalid.
 func (r Rule) Validate() error {
 	if _, err := Parse(r.MACA); err != nil {
 		return fmt.Errorf("rule for MXMACA: %w", err)
@@ -29,9 +29,9 @@ func (r Rule) String() string {
 	return s
 }
 
-// Defaults are the rules that the pairs of versions seen at work bear out: MXMACA
-// 3.3.0.15 on driver 3.4.4, 3.7.1.5 on 3.8.30, and 2.32.0.6 on 2.15.9. The vendor
-// publishes no table that we know of, so they go no further than major versions.
+// Defaults are the built-in rules, which agree with the pairs of versions that were
+// seen at work: MXMACA 3.3.0.15 with driver 3.4.4, 3.7.1.5 with 3.8.30, and 2.32.0.6
+// with 2.15.9. No table of the vendor is known, so they compare major versions only.
 func Defaults() []Rule {
 	return []Rule{
 		{MACA: "3", Driver: "3", Why: "inferred: 3.3.0.15 was seen on driver 3.4.4, 3.7.1.5 on 3.8.30"},
