@@ -8,20 +8,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
-// maxBarred bounds how many sets are looked at for a runner-up, maxBarredSearch
+// maxLookups bounds how many sets are looked at for a runner-up, maxSearches
 // where each of them is searched for.
 const (
-	maxBarred       = 128
-	maxBarredSearch = 16
+	maxLookups       = 128
+	maxSearches = 16
 )
 
 // explain compares the best set with the second best, which lacks at least one
 // of its GPUs: of the best sets without each of them it is the best. Of GPUs that
 // nothing but their indices tells apart it lacks the last.
 func (p *Picker) explain(q key.Question, best key.Solution) *explain.Explanation {
-	components, most := q.Policy.Key(), maxBarred
+	components, most := q.Policy.Key(), maxLookups
 	if x, ok := p.solver().(*exchange.Solver); ok {
-		components, most = x.Key(q.Policy), maxBarredSearch
+		components, most = x.Key(q.Policy), maxSearches
 	}
 	e := &explain.Explanation{
 		Policy: q.Policy.String(), Chosen: p.solver().Figures(q, best.GPUs),
@@ -33,7 +33,7 @@ func (p *Picker) explain(q key.Question, best key.Solution) *explain.Explanation
 	}
 	for _, g := range lacking {
 		without := q
-		without.Barred = []int{g}
+		without.Excluded = []int{g}
 		s, ok := p.solver().Solve(without)
 		e.Exact = e.Exact && !s.Bounded
 		if !ok {

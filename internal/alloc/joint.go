@@ -74,7 +74,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	for _, i := range order {
 		sizes = append(sizes, wants[i].N)
 	}
-	sets := p.table.Together(free, sizes, !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != key.Binpack }))
+	sets := p.table.Joint(free, sizes, !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != key.Binpack }))
 	answers := make([]Answer, len(wants))
 	rest := slices.Clone(free)
 	for at, i := range order {

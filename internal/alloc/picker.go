@@ -160,7 +160,7 @@ func (p *Picker) unscoped(q key.Question, bounded bool) (key.Solution, error) {
 func (p *Picker) within(scope key.Scope, s key.Solution) bool {
 	for at, i := range s.GPUs {
 		for _, j := range s.GPUs[:at] {
-			if !scope.Holds(p.scale.Locality(i, j)) {
+			if !scope.Allows(p.scale.Locality(i, j)) {
 				return false
 			}
 		}

@@ -64,10 +64,10 @@ func (x *Solver) Solve(q key.Question) (key.Solution, bool) {
 // groups are the sets to pick from: GPUs of which the scope allows each two
 // together. bounded tells that there may be others.
 func (x *Solver) groups(q key.Question) (groups [][]int, bounded bool) {
-	near := func(a, b int) bool { return a == b || q.Scope.Holds(x.scale.Locality(a, b)) }
+	near := func(a, b int) bool { return a == b || q.Scope.Allows(x.scale.Locality(a, b)) }
 	var all []int
 	for _, g := range q.Free {
-		if !slices.Contains(q.Barred, g) && !slices.ContainsFunc(q.Required, func(r int) bool { return !near(r, g) }) {
+		if !slices.Contains(q.Excluded, g) && !slices.ContainsFunc(q.Required, func(r int) bool { return !near(r, g) }) {
 			all = append(all, g)
 		}
 	}
@@ -108,7 +108,7 @@ func (x *Solver) groups(q key.Question) (groups [][]int, bounded bool) {
 // make it. complete tells that every ring there is was found.
 func (x *Solver) candidates(q key.Question, group []int) (found [][]int, complete bool) {
 	part := q
-	part.Free, part.Barred = group, nil
+	part.Free, part.Excluded = group, nil
 	if q.Scope != key.Link {
 		part.Scope = key.Any
 	}

@@ -41,7 +41,7 @@ func irregularQuestion(r *rand.Rand, g *topology.Graph) key.Question {
 		q.Required = slices.Sorted(slices.Values(q.Free[:r.IntN(q.N+1)]))
 	}
 	if r.IntN(4) == 0 && len(q.Free) > q.N {
-		q.Barred = slices.Sorted(slices.Values(q.Free[q.N:][:1+r.IntN(len(q.Free)-q.N)]))
+		q.Excluded = slices.Sorted(slices.Values(q.Free[q.N:][:1+r.IntN(len(q.Free)-q.N)]))
 	}
 	if r.IntN(3) == 0 {
 		q.Scope = key.Scopes[r.IntN(len(key.Scopes))]
@@ -99,7 +99,7 @@ func TestIrregularAgainstTable(t *testing.T) {
 func within(g *link.Graph, scope key.Scope, c key.Candidate) bool {
 	for at, i := range c.GPUs {
 		for _, j := range c.GPUs[:at] {
-			if !scope.Holds(g.Locality(i, j)) {
+			if !scope.Allows(g.Locality(i, j)) {
 				return false
 			}
 		}
@@ -112,7 +112,7 @@ func demanded(t *testing.T, q key.Question, gpus []int) {
 	t.Helper()
 	once := slices.Compact(slices.Clone(gpus))
 	holds := func(g int) bool { return slices.Contains(gpus, g) }
-	if len(once) != q.N || !slices.IsSorted(gpus) || slices.ContainsFunc(q.Barred, holds) ||
+	if len(once) != q.N || !slices.IsSorted(gpus) || slices.ContainsFunc(q.Excluded, holds) ||
 		slices.ContainsFunc(gpus, func(g int) bool { return !slices.Contains(q.Free, g) }) ||
 		slices.ContainsFunc(q.Required, func(g int) bool { return !holds(g) }) {
 		t.Fatalf("%+v: %v", q, gpus)

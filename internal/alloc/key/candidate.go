@@ -1,8 +1,12 @@
 package key
 
-import "github.com/metax-ctk/container-toolkit/internal/topology"
+import (
+	"math/bits"
 
-// Candidate is a set of GPUs with what it was judged by.
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// Candidate is a set of GPUs with the components by which it is compared.
 type Candidate struct {
 	GPUs       []int         `json:"gpus,omitempty"`
 	Class      topology.Kind `json:"class"`
@@ -11,15 +15,19 @@ type Candidate struct {
 	Rest       []Count       `json:"rest"` // the capability of the free GPUs that remain
 	Cut        int           `json:"cut"`
 	Locality   int           `json:"locality"`
-	// What single policies judge by besides; 0 where it is no part of the policy.
+	// Of one policy each, and 0 for all others.
 	Score float64 `json:"score,omitempty"` // Weighted: gain·weight − loss·cut
-	Jobs  int     `json:"jobs,omitempty"`  // MTF: the jobs that would fill the node, after less before
+	Jobs  int     `json:"jobs,omitempty"`  // MTF: the jobs that fill the node, after minus before
 }
 
-// Count says that as many disjoint sets of Size GPUs can be served at once, each
-// with a ring of links of Class or better.
+// Count is one number of a capability: Sets disjoint sets of Size GPUs can have a ring
+// of links of Class or better at the same time.
 type Count struct {
 	Class topology.Kind `json:"class"`
 	Size  int           `json:"size"`
 	Sets  int           `json:"sets"`
 }
+
+// Log2 returns the exponent of the greatest power of two up to n, and 0 if n is 0. The
+// capability of n GPUs counts sets of 1<<Log2(n) down to 2 GPUs.
+func Log2(n int) int { return bits.Len(uint(n|1)) - 1 }

@@ -7,33 +7,34 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Component is one of the quantities by which sets of GPUs are compared.
+// Component is one of the quantities by which sets of GPUs are compared. The package
+// comment defines them. The zero Component is not one of them.
 type Component uint8
 
-// The components; the package comment says what they are. The zero Component is
-// none of them.
+// The components.
 const (
 	ByClass      Component = iota + 1
 	ByCapability           // of the set
 	ByWeight               // of the set
-	ByRest                 // the capability of the free GPUs that remain
-	ByCut                  // less is better, as in no other but ByJobs
+	ByRest                 // the capability of the rest
+	ByCut                  // less is better, as for ByJobs and for no other
 	ByLocality             // of the set
 	ByScore                // of Weighted: gain·weight − loss·cut
-	ByJobs                 // of MTF: how many more jobs it takes to fill the node; less is better
-	ByOrder                // the indices, listed ascending: the least list is best
+	ByJobs                 // of MTF: how many more jobs fill the node than before; less is better
+	ByOrder                // the GPU numbers, listed ascending: the lower list is better
 )
 
 var componentNames = []string{"none", "class", "capability", "weight", "rest", "cut", "locality", "score", "jobs", "order"}
 
-// String is the component's name: "class", "capability", "weight", "rest",
+// String returns the component's name: "class", "capability", "weight", "rest",
 // "cut", "locality", "score", "jobs" or "order".
 func (c Component) String() string { return wording.Name(componentNames, c) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (c Component) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// compare is 1 if the component speaks for a, -1 if for b.
+// Compare returns 1 if a is better than b by this component, -1 if b is better than a,
+// and 0 if they are equal. By ByOrder all are equal.
 func (c Component) Compare(a, b Candidate) int {
 	switch c {
 	case ByClass:
@@ -56,7 +57,7 @@ func (c Component) Compare(a, b Candidate) int {
 	return 0
 }
 
-// compareCounts compares capabilities of sets as large.
+// compareCounts compares the capabilities of two sets of the same size.
 func compareCounts(a, b []Count) int {
 	return slices.CompareFunc(a, b, func(x, y Count) int { return cmp.Compare(x.Sets, y.Sets) })
 }

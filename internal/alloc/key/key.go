@@ -2,7 +2,7 @@ package key
 
 import "slices"
 
-// keys is each policy's order of comparison; ByOrder follows them all.
+// keys has each policy's key. ByOrder ends every key and is not listed.
 var keys = [NumObjectives][]Component{
 	ObjectiveSpread:   {ByClass, ByCapability, ByWeight, ByRest, ByCut, ByLocality},
 	ObjectiveBinpack:  {ByClass, ByRest, ByCut, ByCapability, ByWeight, ByLocality},
@@ -11,11 +11,14 @@ var keys = [NumObjectives][]Component{
 	ObjectiveFirst:    {},
 }
 
-// key is the policy's order of comparison, without ByOrder.
+// MaxComponents is the length of the longest key.
+const MaxComponents = 6
+
+// Key returns the policy's key without ByOrder.
 func (p Policy) Key() []Component { return keys[p.objective] }
 
-// compareBy tells which of two candidates a key prefers, from what they say of
-// themselves: 1 the first, -1 the second, and the component that decides.
+// Compare compares two candidates by a key: 1 if a is better, -1 if b is better, 0 if
+// they are the same set; and the component that decides.
 func Compare(key []Component, a, b Candidate) (int, Component) {
 	for _, c := range key {
 		if by := c.Compare(a, b); by != 0 {

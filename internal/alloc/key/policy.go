@@ -7,17 +7,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Policy is what makes one set of GPUs better than another. The zero Policy is
-// Spread. Policies can be compared with ==.
+// Policy decides which of two sets of GPUs is better. The zero Policy is Spread.
+// Policies can be compared with ==.
 type Policy struct {
 	objective Objective
-	// of Weighted alone, in thousandths: what the weight of the set and that of
-	// the cut count
+	// The factors of the weight and of the cut, in thousandths; of Weighted alone.
 	gain, loss int64
 }
 
+// Objective is a Policy without its factors.
 type Objective uint8
 
+// The objectives, one for each name of a policy.
 const (
 	ObjectiveSpread Objective = iota
 	ObjectiveBinpack
@@ -27,28 +28,28 @@ const (
 	NumObjectives
 )
 
-// The policies without parameters. Spread and Binpack put the class of the set
-// first, so that they never leave a link domain without need.
+// The policies without parameters. Spread and Binpack compare the class of the set
+// first: they leave a MetaXLink domain only if the request does not fit into one.
 var (
-	// Spread wants the best-linked set, and among equals the one that leaves the
+	// Spread prefers the best-linked set, and among equals the one that leaves the
 	// most capable rest. Alias "compact".
 	Spread = Policy{objective: ObjectiveSpread}
-	// Binpack wants the set that leaves the most capable rest and cuts the least,
+	// Binpack prefers the set that leaves the most capable rest and has the least cut,
 	// and among equals the best-linked one. Alias "preserve".
 	Binpack = Policy{objective: ObjectiveBinpack}
-	// MTF wants the set after which the fewest jobs of 8, 4, 2 and 1 GPUs would
-	// fill the node: Kunlunxin's measure of fragmentation.
+	// MTF prefers the set after which the fewest jobs of 8, 4, 2 and 1 GPUs fill the
+	// node: Kunlunxin's measure of fragmentation.
 	MTF = Policy{objective: ObjectiveMTF}
-	// First takes GPUs in the order of their indices.
+	// First takes the free GPUs with the lowest numbers.
 	First = Policy{objective: ObjectiveFirst}
 )
 
 // maxFactor bounds the factors of Weighted, so that no sum overflows.
 const maxFactor = 1000
 
-// Weighted wants the greatest gain·weight − loss·cut; HAMi scores sGPU with 10
-// and 1. The factors are from 0 to 1000 and count in thousandths; both 0 is an
-// error, as is NaN.
+// Weighted prefers the set with the greatest gain·weight − loss·cut. HAMi scores slices
+// of GPUs with 10 and 1. The factors are from 0 to 1000 and are rounded to thousandths.
+// NaN is an error, and so are two factors of 0.
 func Weighted(gain, loss float64) (Policy, error) {
 	for _, f := range []float64{gain, loss} {
 		if !(f >= 0 && f <= maxFactor) { // NaN is neither
@@ -62,25 +63,25 @@ func Weighted(gain, loss float64) (Policy, error) {
 	return p, nil
 }
 
+// thousandths rounds a factor.
 func thousandths(f float64) int64 { return int64(f*1000 + 0.5) }
 
 var objectiveNames = []string{"spread", "binpack", "weighted", "mtf", "first"}
 
-// Objective is what the policy maximizes.
+// Objective returns the policy without its factors.
 func (p Policy) Objective() Objective { return p.objective }
 
-// String is the policy's name, such as "spread" or "weighted:10,1".
+// String returns the policy's name, such as "spread" or "weighted:10,1".
 func (p Policy) String() string {
 	s := wording.Name(objectiveNames, p.objective)
 	if p.objective == ObjectiveWeighted {
-		s += ":" + decimal(p.gain) + "," + decimal(p.loss)
+		s += ":" + formatThousandths(p.gain) + "," + formatThousandths(p.loss)
 	}
 	return s
 }
 
-// decimal writes thousandths as a number.
-func decimal(v int64) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
+// formatThousandths writes thousandths as a decimal number.
+func formatThousandths(v int64) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
 
-// score is what Weighted makes of the weight of a set and of its cut, in
-// thousandths.
+// Score returns gain·weight − loss·cut, in thousandths.
 func (p Policy) Score(weight, cut int64) int64 { return p.gain*weight - p.loss*cut }

@@ -5,37 +5,37 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Scope bounds how far apart the GPUs of an answer may be. A single GPU is
-// within every scope.
+// Scope limits how far apart the GPUs of an answer may be. A single GPU is within every
+// scope.
 type Scope uint8
 
 // The scopes.
 const (
-	// Any bounds nothing.
+	// Any allows every set.
 	Any Scope = iota
-	// Link demands class MX: a ring over all GPUs of the answer, by MetaXLink.
+	// Link allows sets of class MX: a ring over all GPUs, by MetaXLink alone.
 	Link
-	// Switch demands that every two GPUs share a PCIe switch, whatever links
-	// them besides.
+	// Switch allows sets of which each two GPUs share a PCIe switch, whatever other
+	// links they have.
 	Switch
-	// NUMA demands one NUMA node, whatever links the GPUs. Where a GPU's place is
-	// not known, it is taken to be another.
+	// NUMA allows sets within one NUMA node, whatever their links. A GPU whose place is
+	// unknown shares a NUMA node with no other.
 	NUMA
-	// Node demands one host, which all GPUs of one Graph share.
+	// Node allows sets within one host, and all GPUs of one Graph are.
 	Node
 )
 
-// scopes are all of them.
+// Scopes are all scopes.
 var Scopes = []Scope{Any, Link, Switch, NUMA, Node}
 
 var scopeNames = []string{"any", "link", "switch", "numa", "node"}
 
-// String is the scope's name: "any", "link", "switch", "numa" or "node".
+// String returns the scope's name: "any", "link", "switch", "numa" or "node".
 func (s Scope) String() string { return wording.Name(scopeNames, s) }
 
-// holds reports whether GPUs that sit as near as that are within the scope, as far
-// as it is about places: Link is about a ring.
-func (s Scope) Holds(place topology.Locality) bool {
+// Allows reports whether the scope allows two GPUs that sit as near as that. Link
+// allows any place, because it is about a ring.
+func (s Scope) Allows(place topology.Locality) bool {
 	switch s {
 	case Switch:
 		return place == topology.SameSwitch

@@ -6,88 +6,92 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// together returns the best disjoint sets of these sizes: their classes are
-// compared, the worst first, then the rest of the key of Spread, or of Binpack,
-// summed over the sets. Of equal ones those come first that differ first in the
-// order of the sizes.
-func (s *Solver) Together(free, sizes []int, binpack bool) [][]int {
-	j := jointSearch{table: s.load(), sizes: sizes, rest: binpack}
+// Joint returns disjoint sets of the given sizes that are best together: their classes
+// are compared, the worst first, then the rest of the key of Spread, or of Binpack,
+// summed over the sets. If they are equal, the lower GPU numbers win, those of the first
+// size first.
+func (s *Solver) Joint(free, sizes []int, binpack bool) [][]int {
+	j := jointSearch{table: s.load(), sizes: sizes, restFirst: binpack, free: setOf(free)}
 	sets := make([][]int, 0, len(sizes))
-	for _, x := range j.solve(setOf(free)) {
+	for _, x := range j.solve() {
 		sets = append(sets, x.gpus())
 	}
 	return sets
 }
 
-// jointSearch looks for the best disjoint sets of given sizes.
+// jointSearch looks for the best disjoint sets, size by size. It remembers the best sets
+// for the sizes from each one on and for each set that the sizes before it leave.
 type jointSearch struct {
 	*table
-	sizes []int
-	rest  bool // what remains counts before the sets
-	free  set
-	best  []map[set]jointBest // by stage and what is left
+	sizes     []int
+	restFirst bool // the rest is compared before the sets
+	free      set
+	known     []map[set]jointBest // by size and what is left
 }
 
-// jointValue is what sets are worth together, most important first.
+// jointValue is the key of several sets together, most important component first.
 type jointValue [6]int64
 
-// jointBest is the best way to serve the Wants from some stage on.
+// jointBest is the best choice for the sizes from one on: its value, and the set that
+// the first of the sizes gets.
 type jointBest struct {
 	value jointValue
-	take  set // by the first of them
+	take  set
 }
 
-func (j *jointSearch) solve(free set) []set {
-	j.free = free
-	j.best = make([]map[set]jointBest, len(j.sizes))
-	for i := range j.best {
-		j.best[i] = map[set]jointBest{}
+func (j *jointSearch) solve() []set {
+	j.known = make([]map[set]jointBest, len(j.sizes))
+	for i := range j.known {
+		j.known[i] = map[set]jointBest{}
 	}
-	j.serve(0, free)
-	sets := make([]set, len(j.sizes))
+	j.bestFrom(0, j.free)
+	sets, left := make([]set, len(j.sizes)), j.free
 	for i := range sets {
-		sets[i] = j.best[i][free].take
-		free &^= sets[i]
+		sets[i] = j.known[i][left].take
+		left &^= sets[i]
 	}
 	return sets
 }
 
-// serve is the value of the best sets for the Wants from stage i on.
-func (j *jointSearch) serve(i int, left set) jointValue {
+// bestFrom returns the value of the best sets for the sizes from number i on.
+func (j *jointSearch) bestFrom(i int, left set) jointValue {
 	if i == len(j.sizes) {
-		return j.value(0, int64(j.facts[left].capability), -j.cut(j.free&^left, left))
+		return j.restValue(left)
 	}
-	if known, ok := j.best[i][left]; ok {
+	if known, ok := j.known[i][left]; ok {
 		return known.value
 	}
 	var best jointBest
 	all := subsetsOf(left, j.sizes[i])
 	for s, ok := all.first(); ok; s, ok = all.after(s) {
-		v := j.value(s, 0, 0)
-		for k, more := range j.serve(i+1, left&^s) {
+		v := j.setValue(s)
+		for k, more := range j.bestFrom(i+1, left&^s) {
 			v[k] += more
 		}
 		if by := slices.Compare(v[:], best.value[:]); best.take == 0 || by > 0 || by == 0 && s.before(best.take) {
 			best = jointBest{v, s}
 		}
 	}
-	j.best[i][left] = best
+	j.known[i][left] = best
 	return best.value
 }
 
-// value is the part of a set in the value of all, or that of the rest.
-func (j *jointSearch) value(s set, rest, cut int64) jointValue {
-	if s == 0 {
-		if j.rest {
-			return jointValue{0, rest, cut}
-		}
-		return jointValue{0, 0, 0, rest, cut}
+// restValue returns what the rest adds to the value.
+func (j *jointSearch) restValue(rest set) jointValue {
+	capability, cut := int64(j.rows[rest].capability), j.cut(j.free&^rest, rest)
+	if j.restFirst {
+		return jointValue{0, capability, -cut}
 	}
-	f := j.facts[s]
-	// One more set of a class weighs more than all sets of the better classes.
-	classes := -int64(1) << (5 * (int(topology.MX) - int(f.class)))
-	if j.rest {
-		return jointValue{classes, 0, 0, int64(f.capability), int64(f.weight), int64(f.locality)}
+	return jointValue{0, 0, 0, capability, -cut}
+}
+
+// setValue returns what one set adds to the value.
+func (j *jointSearch) setValue(s set) jointValue {
+	r := j.rows[s]
+	// One set more of a class weighs more than all sets of the better classes.
+	class := -int64(1) << (5 * (int(topology.MX) - int(r.class)))
+	if j.restFirst {
+		return jointValue{class, 0, 0, int64(r.capability), int64(r.weight), int64(r.locality)}
 	}
-	return jointValue{classes, int64(f.capability), int64(f.weight), 0, 0, int64(f.locality)}
+	return jointValue{class, int64(r.capability), int64(r.weight), 0, 0, int64(r.locality)}
 }

@@ -1,165 +1,137 @@
 package table
 
-import (
-	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
-	"github.com/metax-ctk/container-toolkit/internal/topology"
-)
+import "github.com/metax-ctk/container-toolkit/internal/alloc/key"
 
-// query is a question in sets: n members of free, all of required and none of
-// barred among them.
-type query struct {
-	policy                 key.Policy
-	scope                  key.Scope
-	free, required, barred set
-	n                      int
-}
-
-// best returns the best set for q, empty if there is none.
+// best returns the best set for q; it is empty if no set meets q.
 func (t *table) best(q query) set {
 	if q.n < 1 || q.n > q.free.len() || q.required.len() > q.n {
 		return 0
 	}
-	if q.required|q.barred == 0 && (q.scope == key.Any || q.scope == key.Node) && len(t.facts) <= 1<<MaxComplete && q.policy.Objective() != key.ObjectiveWeighted {
+	if q.required|q.excluded == 0 && (q.scope == key.Any || q.scope == key.Node) && len(t.rows) <= 1<<MaxComplete && q.policy.Objective() != key.ObjectiveWeighted {
 		return t.picks[q.policy.Objective()]()[q.free][q.n]
 	}
 	return t.search(q)
 }
 
-// maxKey is the greatest number of components of a key.
-const maxKey = 6
-
-// search looks at all sets that meet q, and returns the best; empty if there is
-// none. Of twins, which nothing but their indices tells apart, it takes those
-// that come first.
+// search compares the sets that meet q and returns the best; it is empty if no set
+// meets q. Of twins it takes those with the lowest numbers.
 func (t *table) search(q query) set {
-	w := walk{valuer: t.valuer(q), query: q, key: q.policy.Key(), bounded: q.scope != key.Any && q.scope != key.Node}
-	pickable := q.free &^ q.required &^ q.barred
+	c := comparison{evaluator: t.evaluator(q), query: q, key: q.policy.Key(), scoped: q.scope != key.Any && q.scope != key.Node}
+	pickable := q.free &^ q.required &^ q.excluded
 	for _, twins := range t.twins {
 		twins &= pickable
 		if twins == 0 {
 			continue
 		}
-		w.left[w.groups] = twins
-		w.groups++
+		c.twins[c.groups] = twins
+		c.groups++
 	}
-	if w.groups == pickable.len() {
+	if c.groups == pickable.len() {
 		all := subsetsOf(pickable, q.n-q.required.len())
 		for s, ok := all.first(); ok; s, ok = all.after(s) {
-			w.weigh(s | q.required)
+			c.consider(s | q.required)
 		}
-		return w.best
+		return c.best
 	}
-	for g := w.groups - 1; g >= 0; g-- {
-		w.room[g] = w.room[g+1] + w.left[g].len()
+	for g := c.groups - 1; g >= 0; g-- {
+		c.room[g] = c.room[g+1] + c.twins[g].len()
 	}
-	w.visit(0, q.n-q.required.len(), q.required)
-	return w.best
+	c.visit(0, q.n-q.required.len(), q.required)
+	return c.best
 }
 
-// walk is a search under way.
-type walk struct {
-	valuer
+// comparison is a search in progress.
+type comparison struct {
+	evaluator
 	query
-	key     []key.Component
-	bounded bool // by a scope
-	groups  int
-	left    [MaxGPUs]set     // the twins of each group that may be picked
-	room    [MaxGPUs + 1]int // how many they are from this group on
-	best    set
-	top     [maxKey]int64 // the best set's components, in the order of key
+	key    []key.Component
+	scoped bool             // sets may be outside of the scope
+	groups int              // of twins
+	twins  [MaxGPUs]set     // by group: those that may be picked
+	room   [MaxGPUs + 1]int // how many they are, from this group on
+	best   set
+	values [key.MaxComponents]int64 // the components of best, in the order of key
 }
 
-// visit adds more GPUs of the groups from g on to s, in every way there is.
-func (w *walk) visit(g, more int, s set) {
+// visit considers s with each choice of more GPUs from the groups from g on.
+func (c *comparison) visit(g, more int, s set) {
 	if more == 0 {
-		w.weigh(s)
+		c.consider(s)
 		return
 	}
-	if more > w.room[g] {
+	if more > c.room[g] {
 		return
 	}
-	w.visit(g+1, more, s)
-	for left := w.left[g]; left != 0 && more > 0; left &^= left.first() {
+	c.visit(g+1, more, s)
+	for left := c.twins[g]; left != 0 && more > 0; left &^= left.first() {
 		s |= left.first()
 		more--
-		w.visit(g+1, more, s)
+		c.visit(g+1, more, s)
 	}
 }
 
-// weigh takes s if it is better than the best so far. It goes only as far as it
-// takes to see that it is not.
-func (w *walk) weigh(s set) {
-	if s == 0 || w.bounded && !w.within(w.scope, s) {
+// consider takes s if it is better than the best so far. It computes components only up
+// to the one that decides.
+func (c *comparison) consider(s set) {
+	if s == 0 || c.scoped && !c.within(c.scope, s) {
 		return
 	}
-	rest := w.free &^ s
+	rest := c.free &^ s
 	i := 0
-	if w.best != 0 {
-		for i < len(w.key) {
-			if v := w.value(w.key[i], s, rest); v < w.top[i] {
+	if c.best != 0 {
+		for i < len(c.key) {
+			if v := c.value(c.key[i], s, rest); v < c.values[i] {
 				return
-			} else if v > w.top[i] {
+			} else if v > c.values[i] {
 				break
 			}
 			i++
 		}
-		if i == len(w.key) && w.best.before(s) {
+		if i == len(c.key) && c.best.before(s) {
 			return
 		}
 	}
-	w.best = s
-	for ; i < len(w.key); i++ {
-		w.top[i] = w.value(w.key[i], s, rest)
+	c.best = s
+	for ; i < len(c.key); i++ {
+		c.values[i] = c.value(c.key[i], s, rest)
 	}
 }
 
-// valuer says what sets are worth to a policy.
-type valuer struct {
+// evaluator computes the components of sets.
+type evaluator struct {
 	*table
 	policy key.Policy
 	jobs   []uint8 // of MTF: by free set
 }
 
-func (t *table) valuer(q query) valuer {
-	v := valuer{table: t, policy: q.policy}
+func (t *table) evaluator(q query) evaluator {
+	e := evaluator{table: t, policy: q.policy}
 	if q.policy.Objective() == key.ObjectiveMTF {
-		v.jobs = t.jobs()
+		e.jobs = t.jobs()
 	}
-	return v
+	return e
 }
 
-// value is a component of the key of s as a number, more is better; rest are the
-// free GPUs that are not in s.
-func (v *valuer) value(c key.Component, s, rest set) int64 {
+// value returns a component of s as a number of which more is better; rest is the free
+// GPUs that are not in s.
+func (e *evaluator) value(c key.Component, s, rest set) int64 {
 	switch c {
 	case key.ByClass:
-		return int64(v.facts[s].class)
+		return int64(e.rows[s].class)
 	case key.ByCapability:
-		return int64(v.facts[s].capability)
+		return int64(e.rows[s].capability)
 	case key.ByWeight:
-		return int64(v.facts[s].weight)
+		return int64(e.rows[s].weight)
 	case key.ByRest:
-		return int64(v.facts[rest].capability)
+		return int64(e.rows[rest].capability)
 	case key.ByCut:
-		return -v.cut(s, rest)
+		return -e.cut(s, rest)
 	case key.ByLocality:
-		return int64(v.facts[s].locality)
+		return int64(e.rows[s].locality)
 	case key.ByScore:
-		return v.policy.Score(int64(v.facts[s].weight), v.cut(s, rest))
+		return e.policy.Score(int64(e.rows[s].weight), e.cut(s, rest))
 	case key.ByJobs:
-		return -int64(v.jobs[rest])
+		return -int64(e.jobs[rest])
 	}
-	return 0 // ByOrder is no number
-}
-
-// cut is the weight of the links between two disjoint sets: what their union has
-// more than the two by themselves.
-func (t *table) cut(s, rest set) int64 {
-	return int64(t.facts[s|rest].weight) - int64(t.facts[s].weight) - int64(t.facts[rest].weight)
-}
-
-// within reports whether the set lies within the scope.
-func (t *table) within(scope key.Scope, s set) bool {
-	f := &t.facts[s]
-	return scope.Holds(f.place) && (scope != key.Link || f.class == topology.MX)
+	return 0 // ByOrder has no number
 }

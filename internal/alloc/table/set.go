@@ -2,7 +2,7 @@ package table
 
 import "math/bits"
 
-// set is a set of GPUs of a small graph: bit i is GPU i.
+// set is a set of GPUs: bit i is GPU i.
 type set uint32
 
 func setOf(gpus []int) (s set) {
@@ -12,7 +12,7 @@ func setOf(gpus []int) (s set) {
 	return s
 }
 
-// gpus lists the members, ascending.
+// gpus returns the members, ascending.
 func (s set) gpus() []int {
 	list := make([]int, 0, s.len())
 	for ; s != 0; s &^= s.first() {
@@ -23,24 +23,24 @@ func (s set) gpus() []int {
 
 func (s set) len() int { return bits.OnesCount32(uint32(s)) }
 
-// first is the set of the lowest member; empty if s is.
+// first returns the set of the lowest member, and the empty set if s is empty.
 func (s set) first() set { return s & -s }
 
-// index is the lowest member of a set that is not empty.
+// index returns the lowest member of a set that is not empty.
 func (s set) index() int { return bits.TrailingZeros32(uint32(s)) }
 
-// before reports whether s, listed ascending, comes before a different set t of as
-// many members: at the lowest index that only one of them holds, s holds it.
+// before reports whether s, listed ascending, comes before a different set t of the
+// same size: s has the lowest GPU that only one of them has.
 func (s set) before(t set) bool { return s&(s^t).first() != 0 }
 
-// subsets walks the subsets of k members of a set, in the order of their masks:
+// subsets iterates over the subsets of k members of a set, in the order of their masks:
 //
 //	all := subsetsOf(of, k)
 //	for s, ok := all.first(); ok; s, ok = all.after(s) { … }
 type subsets struct {
 	of  set
 	k   int
-	low [MaxGPUs + 1]set // low[j] are the j lowest members of of
+	low [MaxGPUs + 1]set // low[j] has the j lowest members of of
 }
 
 func subsetsOf(of set, k int) (all subsets) {
@@ -51,7 +51,8 @@ func subsetsOf(of set, k int) (all subsets) {
 	return all
 }
 
-// first is the subset of the lowest members; ok is false if there is none of k.
+// first returns the subset of the lowest members; ok is false if the set has fewer than
+// k members.
 func (all *subsets) first() (s set, ok bool) {
 	if all.k < 0 || all.k > all.of.len() {
 		return 0, false
@@ -59,9 +60,9 @@ func (all *subsets) first() (s set, ok bool) {
 	return all.low[all.k], true
 }
 
-// after moves the lowest member that can move to the next higher place in of,
-// and all below it back to the start. The places outside of of are filled with
-// ones for the addition, so that the carry runs across them.
+// after moves the lowest member that can move to the next higher place in of, and all
+// members below it back to the lowest places. For the addition, the places outside of of
+// are filled with ones, so that the carry passes them.
 func (all *subsets) after(s set) (next set, ok bool) {
 	moved := ((s | ^all.of) + s.first()) & all.of
 	return moved | all.low[all.k-moved.len()], moved != 0

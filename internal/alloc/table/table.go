@@ -11,165 +11,122 @@ import (
 )
 
 const (
-	// maxTable is the greatest number of GPUs for which every set gets a row.
+	// MaxGPUs is the greatest number of GPUs for which a table is built.
 	MaxGPUs = 16
-	// maxComplete is the greatest number for which every answer is kept, too.
+	// MaxComplete is the greatest number of GPUs for which answers are kept.
 	MaxComplete = 8
 )
 
-// table holds the facts of every set of GPUs of a graph, and answers by looking
-// at each set that could be meant. What single policies need besides is worked
-// out when it is first asked for.
+// table has a row for every set of GPUs of a node. What only some policies need is
+// worked out when it is first used.
 type table struct {
-	classes []topology.Kind // those that capability counts, best first
-	sizes   []int           // those that capability counts, greatest first
-	facts   []facts         // by set
-	twins   []set           // GPUs that nothing but their indices tells apart
-	// picks is the best set for each policy without parameters, by free set and
-	// number; only up to maxComplete GPUs.
+	classes []topology.Kind // those that a capability counts, best first
+	sizes   []int           // those that a capability counts, largest first
+	rows    []row           // by set
+	twins   []set
+	// picks has the best set for each policy without parameters, by free set and
+	// number of GPUs; only for nodes of up to MaxComplete GPUs.
 	picks [key.NumObjectives]func() [][MaxComplete + 1]set
-	// jobs is how many jobs fill a free set, as MTF counts.
+	// jobs is the MTF of each free set.
 	jobs func() []uint8
 }
 
-// facts is what the key asks of one set.
-type facts struct {
-	// capability packs the counts, the most important highest, in countBits
-	// each. That is 10 bits for a class, and at most five of the six classes
-	// count: for sets of one size, its order is the lexicographic one.
+// row is what the table knows of one set.
+type row struct {
+	// capability packs the counts, the most important in the highest bits, in
+	// countBits each. That is 10 bits for a class, and at most five of the six classes
+	// count. So the order of the numbers is the order of the capabilities of sets of
+	// the same size.
 	capability uint64
 	weight     uint32
 	locality   uint16
 	class      topology.Kind
-	place      topology.Locality // of the two members farthest apart
+	place      topology.Locality // of the two members that sit farthest apart
 }
 
-// countBits is the width of a count of disjoint sets of that size.
+// countBits returns the width of a count of disjoint sets of that size.
 func countBits(size int) int { return bits.Len(uint(MaxGPUs / size)) }
 
-// tableSolver builds its table when it is first needed.
-type Solver struct{ load func() *table }
-
-func New(s *link.Graph) *Solver {
-	return &Solver{sync.OnceValue(func() *table { return buildTable(s) })}
-}
-
-// queryOf turns a question into one of sets.
-func queryOf(q key.Question) query {
-	return query{
-		policy: q.Policy, scope: q.Scope, n: q.N,
-		free: setOf(q.Free), required: setOf(q.Required), barred: setOf(q.Barred),
-	}
-}
-
-func (s *Solver) Solve(q key.Question) (key.Solution, bool) {
-	t := s.load()
-	best := t.best(queryOf(q))
-	if best == 0 {
-		return key.Solution{}, false
-	}
-	return key.Solution{GPUs: best.gpus(), Class: t.facts[best].class, Method: "table"}, true
-}
-
-func (s *Solver) Figures(q key.Question, gpus []int) key.Candidate {
-	t := s.load()
-	asked := queryOf(q)
-	v := t.valuer(asked)
-	x := setOf(gpus)
-	f, rest := t.facts[x], asked.free&^x
-	c := key.Candidate{
-		GPUs: gpus, Class: f.class, Capability: t.capability(x), Weight: int(f.weight),
-		Rest: t.capability(rest), Cut: int(t.cut(x, rest)), Locality: int(f.locality),
-	}
-	switch q.Policy.Objective() {
-	case key.ObjectiveWeighted:
-		c.Score = float64(q.Policy.Score(int64(c.Weight), int64(c.Cut))) / 1000
-	case key.ObjectiveMTF:
-		c.Jobs = int(v.jobs[rest]) - int(v.jobs[asked.free])
-	}
-	return c
-}
-
-func buildTable(s *link.Graph) *table {
-	t := &table{facts: make([]facts, 1<<s.Len()), twins: twinsOf(s)}
-	t.sumPairs(s)
-	t.countSets(s)
-	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(s) })
+func buildTable(g *link.Graph) *table {
+	t := &table{rows: make([]row, 1<<g.Len()), twins: twinsOf(g)}
+	t.sumPairs(g)
+	t.countSets(g)
+	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(g) })
 	for _, p := range []key.Policy{key.Spread, key.Binpack, key.MTF, key.First} {
-		t.picks[p.Objective()] = sync.OnceValue(func() [][MaxComplete + 1]set { return t.complete(p) })
+		t.picks[p.Objective()] = sync.OnceValue(func() [][MaxComplete + 1]set { return t.bestOfAll(p) })
 	}
 	return t
 }
 
-// countJobs fills in jobs.
-func (t *table) countJobs(s *link.Graph) []uint8 {
-	root, _ := hierarchy.New(s)
+// countJobs returns the MTF of every free set.
+func (t *table) countJobs(g *link.Graph) []uint8 {
+	root, _ := hierarchy.New(g)
 	root = root.WithoutWeights()
-	jobs := make([]uint8, len(t.facts))
+	jobs := make([]uint8, len(t.rows))
 	for free := range jobs {
 		jobs[free] = uint8(root.Jobs(func(gpu int) bool { return free>>gpu&1 == 1 }))
 	}
 	return jobs
 }
 
-// sumPairs fills in what is a sum or a minimum over the pairs of a set. Take two
-// members a, b: each pair but {a,b} is in the set without a or without b, and
-// the pairs in both are those of the set without either.
-func (t *table) sumPairs(s *link.Graph) {
-	for i := range t.facts {
+// sumPairs fills in the columns that are a sum or a minimum over the pairs of a set. Of
+// two members a and b, each pair but {a,b} is in the set without a or without b, and the
+// pairs that are in both are those of the set without a and b.
+func (t *table) sumPairs(g *link.Graph) {
+	for i := range t.rows {
 		x := set(i)
-		f := &t.facts[x]
-		f.place = topology.SameSwitch
+		r := &t.rows[x]
+		r.place = topology.SameSwitch
 		if x.len() < 2 {
-			f.class = topology.MX
+			r.class = topology.MX
 			continue
 		}
 		a := x.first()
 		b := (x &^ a).first()
 		i, j := a.index(), b.index()
-		withoutA, withoutB, without := &t.facts[x&^a], &t.facts[x&^b], &t.facts[x&^a&^b]
-		f.weight = withoutA.weight + withoutB.weight - without.weight + uint32(s.Weight(i, j))
-		f.locality = withoutA.locality + withoutB.locality - without.locality + uint16(s.Locality(i, j))
-		f.place = min(withoutA.place, withoutB.place, s.Locality(i, j))
+		withoutA, withoutB, without := &t.rows[x&^a], &t.rows[x&^b], &t.rows[x&^a&^b]
+		r.weight = withoutA.weight + withoutB.weight - without.weight + uint32(g.Weight(i, j))
+		r.locality = withoutA.locality + withoutB.locality - without.locality + uint16(g.Locality(i, j))
+		r.place = min(withoutA.place, withoutB.place, g.Locality(i, j))
 	}
 }
 
-// countSets fills in class and capability. Every set fits the worst class, so
-// that is never computed, and not counted unless it is the only one.
-func (t *table) countSets(s *link.Graph) {
-	for size := 1 << key.Log2(s.Len()); size > 1; size /= 2 {
+// countSets fills in class and capability. Every set fits the worst class, so that is
+// not computed, and not counted unless it is the only one.
+func (t *table) countSets(g *link.Graph) {
+	for size := 1 << key.Log2(g.Len()); size > 1; size /= 2 {
 		t.sizes = append(t.sizes, size)
 	}
-	t.classes = s.Classes()
+	t.classes = g.Classes()
 	if last := len(t.classes) - 1; last > 0 {
-		for x := range t.facts {
-			t.facts[x].class = max(t.facts[x].class, t.classes[last])
+		for x := range t.rows {
+			t.rows[x].class = max(t.rows[x].class, t.classes[last])
 		}
 		t.classes = t.classes[:last]
 	}
-	for _, c := range t.classes {
-		fit := fits(neighbours(s, c))
+	for _, class := range t.classes {
+		fit := fits(neighbours(g, class))
 		for x := range fit {
 			if fit[x] {
-				t.facts[x].class = max(t.facts[x].class, c)
+				t.rows[x].class = max(t.rows[x].class, class)
 			}
 		}
 		for _, size := range t.sizes {
 			for x, most := range packings(fit, size) {
-				f := &t.facts[x]
-				f.capability = f.capability<<countBits(size) | uint64(most)
+				r := &t.rows[x]
+				r.capability = r.capability<<countBits(size) | uint64(most)
 			}
 		}
 	}
 }
 
-// neighbours are, for each GPU, those that a link of class c or better joins it
-// with.
-func neighbours(s *link.Graph, c topology.Kind) []set {
-	n := make([]set, s.Len())
+// neighbours returns, for each GPU, the GPUs with which it has a link of that class or
+// better.
+func neighbours(g *link.Graph, class topology.Kind) []set {
+	n := make([]set, g.Len())
 	for i := range n {
 		for j := range n {
-			if i != j && s.Class(i, j) >= c {
+			if i != j && g.Class(i, j) >= class {
 				n[i] |= 1 << j
 			}
 		}
@@ -177,9 +134,9 @@ func neighbours(s *link.Graph, c topology.Kind) []set {
 	return n
 }
 
-// complete is the best set by a policy for every free set and number.
-func (t *table) complete(p key.Policy) [][MaxComplete + 1]set {
-	picks := make([][MaxComplete + 1]set, len(t.facts))
+// bestOfAll returns the best set by a policy for every free set and number of GPUs.
+func (t *table) bestOfAll(p key.Policy) [][MaxComplete + 1]set {
+	picks := make([][MaxComplete + 1]set, len(t.rows))
 	for free := range picks {
 		q := query{policy: p, free: set(free)}
 		for q.n = 1; q.n <= q.free.len(); q.n++ {
@@ -189,27 +146,39 @@ func (t *table) complete(p key.Policy) [][MaxComplete + 1]set {
 	return picks
 }
 
-// capability unpacks the counts of a set, the most important first; sizes
-// greater than the set are left out.
+// capability unpacks the counts of a set, the most important first. Sizes larger than
+// the set are left out.
 func (t *table) capability(s set) []key.Count {
 	counts := []key.Count{}
-	packed := t.facts[s].capability
-	shift := len(t.classes) * t.width()
-	for _, c := range t.classes {
+	packed := t.rows[s].capability
+	shift := len(t.classes) * t.bitsOfClass()
+	for _, class := range t.classes {
 		for _, size := range t.sizes {
 			shift -= countBits(size)
 			if size <= s.len() {
-				counts = append(counts, key.Count{Class: c, Size: size, Sets: int(packed >> shift & (1<<countBits(size) - 1))})
+				counts = append(counts, key.Count{Class: class, Size: size, Sets: int(packed >> shift & (1<<countBits(size) - 1))})
 			}
 		}
 	}
 	return counts
 }
 
-// width is the number of bits that the counts of one class take.
-func (t *table) width() (w int) {
+// bitsOfClass returns the number of bits that the counts of one class take.
+func (t *table) bitsOfClass() (n int) {
 	for _, size := range t.sizes {
-		w += countBits(size)
+		n += countBits(size)
 	}
-	return w
+	return n
+}
+
+// cut returns the weight of the links between two disjoint sets: the weight of their
+// union less that of each of them.
+func (t *table) cut(s, rest set) int64 {
+	return int64(t.rows[s|rest].weight) - int64(t.rows[s].weight) - int64(t.rows[rest].weight)
+}
+
+// within reports whether the set is within the scope.
+func (t *table) within(scope key.Scope, s set) bool {
+	r := &t.rows[s]
+	return scope.Allows(r.place) && (scope != key.Link || r.class == topology.MX)
 }

@@ -82,7 +82,7 @@ func (n *nested) meets(q key.Question, c key.Candidate) bool {
 		}
 	}
 	for a, i := range c.GPUs {
-		if slices.Contains(q.Barred, i) {
+		if slices.Contains(q.Excluded, i) {
 			return false
 		}
 		for _, j := range c.GPUs[:a] {
@@ -197,7 +197,7 @@ func TestTreeForgetsNothingWrong(t *testing.T) {
 				if r.IntN(3) > 0 { // a question much like the last one
 					other := inquire(r, 32)
 					gone := r.IntN(len(q.Free))
-					if g := q.Free[gone]; len(q.Free) > 1 && !slices.Contains(q.Required, g) && !slices.Contains(q.Barred, g) {
+					if g := q.Free[gone]; len(q.Free) > 1 && !slices.Contains(q.Required, g) && !slices.Contains(q.Excluded, g) {
 						q.Free = slices.Delete(slices.Clone(q.Free), gone, gone+1)
 					}
 					q.Policy, q.Scope = other.Policy, other.Scope

@@ -12,7 +12,7 @@ const (
 	stateBusy state = iota
 	stateFree
 	stateRequired
-	stateBarred
+	stateExcluded
 	numStates
 )
 
@@ -78,7 +78,7 @@ func (d *dendrogram) view(f flavor) *view {
 		stale: make([]bool, len(d.vertices)), across: make([]bool, len(d.ranks)),
 	}
 	for i, r := range d.ranks {
-		v.across[i] = r.Class >= f.floor && f.scope.Holds(r.Locality)
+		v.across[i] = r.Class >= f.floor && f.scope.Allows(r.Locality)
 	}
 	return v
 }

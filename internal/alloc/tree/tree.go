@@ -57,7 +57,7 @@ func (t *Solver) newMemory() *memory {
 	gpu := int32(len(m.ranks) - 1)
 	m.leaves[stateFree] = &shape{shapeKey: shapeKey{rank: gpu, state: stateFree}, free: 1, hi: 1}
 	m.leaves[stateRequired] = &shape{shapeKey: shapeKey{rank: gpu, state: stateRequired}, free: 1, lo: 1, hi: 1}
-	m.leaves[stateBarred] = &shape{shapeKey: shapeKey{rank: gpu, state: stateBarred}, free: 1}
+	m.leaves[stateExcluded] = &shape{shapeKey: shapeKey{rank: gpu, state: stateExcluded}, free: 1}
 	return m
 }
 
@@ -137,8 +137,8 @@ func statesOf(q key.Question, gpus int) []state {
 	for _, g := range q.Required {
 		states[g] = stateRequired
 	}
-	for _, g := range q.Barred {
-		states[g] = stateBarred
+	for _, g := range q.Excluded {
+		states[g] = stateExcluded
 	}
 	return states
 }

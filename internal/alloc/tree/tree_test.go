@@ -124,7 +124,7 @@ func inquire(r *rand.Rand, gpus int) key.Question {
 		q.Required = q.Free[:r.IntN(q.N+1)]
 	}
 	if others := q.Free[len(q.Required):]; r.IntN(3) == 0 && len(q.Free) > q.N {
-		q.Barred = slices.Sorted(slices.Values(others[:r.IntN(min(3, len(q.Free)-q.N)+1)]))
+		q.Excluded = slices.Sorted(slices.Values(others[:r.IntN(min(3, len(q.Free)-q.N)+1)]))
 	}
 	if r.IntN(2) == 0 {
 		q.Scope = key.Scopes[r.IntN(len(key.Scopes))]

@@ -1,12 +1,12 @@
 package table
 
-// packings counts, for every set, how many disjoint subsets of k members that
-// fit it holds at most.
+// packings returns, for every set, the greatest number of disjoint subsets of k members
+// that fit.
 //
-// A best packing either leaves some member out, and then is one of the set
-// without it, or uses up all members, and then one of its parts holds the
-// lowest. The second case is possible only for sets of a multiple of k, and only
-// if the set without any one member holds one part less.
+// A best packing either leaves some member out, and then it is one of the set without
+// that member, or it uses all members, and then one of its subsets has the lowest
+// member. The second case is possible only if k divides the size of the set and the set
+// without any one member has room for one subset less.
 func packings(fit []bool, k int) []uint8 {
 	most := make([]uint8, len(fit))
 	for i := range most {
@@ -18,7 +18,7 @@ func packings(fit []bool, k int) []uint8 {
 			without := most[x&^left.first()]
 			least, m = min(least, without), max(m, without)
 		}
-		if size%k == 0 && least+1 == limit && splits(x, k, fit, most) {
+		if size%k == 0 && least+1 == limit && partitions(x, k, fit, most) {
 			m = limit
 		}
 		most[x] = m
@@ -26,9 +26,9 @@ func packings(fit []bool, k int) []uint8 {
 	return most
 }
 
-// splits reports whether x is the disjoint union of sets of k members that fit.
+// partitions reports whether x is the disjoint union of sets of k members that fit.
 // most must be known for all sets smaller than x.
-func splits(x set, k int, fit []bool, most []uint8) bool {
+func partitions(x set, k int, fit []bool, most []uint8) bool {
 	first := x.first()
 	want := uint8(x.len()/k - 1)
 	all := subsetsOf(x&^first, k-1)

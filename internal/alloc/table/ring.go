@@ -1,13 +1,12 @@
 package table
 
-// fits tells, for every set of vertices, whether it fits the graph whose
-// neighbours are given: it has at most one vertex, or is an edge, or the graph
-// has a ring through exactly the set.
+// fits returns, for every set of GPUs, whether a ring over it exists in the graph with
+// these neighbours: it has at most one GPU, is an edge, or the graph has a Hamiltonian
+// cycle through exactly the set.
 //
-// ends[x] are the vertices at which a path can end that starts at the lowest
-// vertex of x and visits all of x once; it closes to a ring if such an end is a
-// neighbour of the start. An edge is a ring there and back. The time is
-// O(n·2^n).
+// ends[x] are the GPUs at which a path can end that starts at the lowest GPU of x and
+// visits all of x once. It closes to a ring if such an end is a neighbour of the start;
+// an edge is a ring there and back. The time is O(n·2^n).
 func fits(neighbours []set) []bool {
 	ends := make([]set, 1<<len(neighbours))
 	fit := make([]bool, len(ends))
