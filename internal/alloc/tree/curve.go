@@ -9,32 +9,32 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// curve is the best there is in a shape for each number of GPUs chosen, from lo
-// to hi. Its entries are in rows, one for each state of the sets: what a policy
-// must know of a set besides its value, 0 to 7. That is for MTF the size of the
-// pool of whole buddies, without the eights, and 0 for all others.
+// curve has the best set of a shape for each number of GPUs from lo to hi, in entries. The
+// entries are in rows, one row for each size that the pool of a set can have, modulo 8;
+// under other policies than MTF that is 0.
 type curve struct {
 	of     *shape
 	lo, hi int
-	rows   uint8 // bit p: there is a row for state p
+	rows   uint8 // bit p: there is a row for pools of size p
 	row    [8]int
 	words  [][]int64 // by word and entry
-	// The set of an entry is that of an entry of l with that of an entry of r. A
-	// GPU's entry has the GPU if it is for 1.
+	// The set of an entry is the union of the set of entry left of curve l and that of
+	// entry right of curve r. A GPU has no halves: its entry for 1 is the GPU.
 	l, r        *curve
 	left, right []int32
-	// sorted are the entries that have a set, in the order of the sets: of two, the
-	// one comes first that has the first GPU that only one of them has. order is
-	// the place of an entry in it.
+	// sorted are the entries that have a set, in the order of the sets: the set with the
+	// first GPU that only one of two sets has comes first. order is the place of each
+	// entry in sorted.
 	sorted, order []int32
-	gaps          [][]int32 // where sets differ, as measure says; nil if not known yet
+	gaps          [][]int32 // where sets differ, as findGaps says; nil if not computed yet
 
 	layout *layout
 	out    link.Rank
 	pool   pool
 }
 
-func newCurve(s *shape, ly *layout, lo, hi int, rows uint8) *curve {
+// emptyCurve returns a curve without sets.
+func emptyCurve(s *shape, ly *layout, lo, hi int, rows uint8) *curve {
 	c := &curve{of: s, layout: ly, lo: lo, hi: hi, rows: rows}
 	entries := 0
 	for p := range 8 {
@@ -48,32 +48,32 @@ func newCurve(s *shape, ly *layout, lo, hi int, rows uint8) *curve {
 		c.words = append(c.words, words[w*entries:(w+1)*entries])
 	}
 	for e := range c.words[0] {
-		c.words[0][e] = nothing
+		c.words[0][e] = noSet
 	}
 	places := make([]int32, 3*entries)
 	c.left, c.right, c.order = places[:entries], places[entries:2*entries], places[2*entries:]
 	return c
 }
 
-// at is the entry for s GPUs in state p, of which there is a row.
+// at returns the entry for s GPUs and pool p, which has a row.
 func (c *curve) at(p, s int) int { return c.row[p] + s }
 
-// chosen is the number of GPUs of an entry.
+// chosen returns the number of GPUs of an entry.
 func (c *curve) chosen(e int) int { return c.lo + e%(c.hi-c.lo+1) }
 
-// stateOf is the state of an entry.
-func (c *curve) stateOf(e int) int {
+// poolOf returns the size of the pool of an entry.
+func (c *curve) poolOf(e int) int {
 	p := 0
 	for ; c.rows>>p&1 == 0 || e-c.row[p] > c.hi; p++ {
 	}
 	return p
 }
 
-// curve returns the curve of a part that is joined with others by rank out, for
-// at least as many GPUs as can be chosen or most.
+// curve returns the curve of a part that rank out joins with the other half, for up to
+// most GPUs, or as many as can be chosen.
 func (m *memory) curve(ly *layout, p part, out link.Rank, most int) *curve {
 	if p.left.shape == nil {
-		out = link.Rank{} // a GPU has no pairs: all is the same to it
+		out = link.Rank{} // a single GPU has no pairs
 	}
 	hi := min(p.hi, most)
 	for i, c := range p.curves {
@@ -86,17 +86,17 @@ func (m *memory) curve(ly *layout, p part, out link.Rank, most int) *curve {
 		p.curves = append(p.curves[:i], p.curves[i+1:]...)
 		break
 	}
-	c := m.grow(ly, p, out, p.lo, hi)
+	c := m.newCurve(ly, p, out, p.lo, hi)
 	p.curves = append(p.curves, c)
 	m.cost += len(c.order) * (len(c.words) + 2)
-	if p.mix != "" { // what two curves are measured by
+	if p.halves != "" { // the gaps
 		m.cost += len(c.order) * bits.Len(uint(len(c.order)))
 	}
 	return c
 }
 
-// grow works a curve out for from to to GPUs.
-func (m *memory) grow(ly *layout, p part, out link.Rank, from, to int) *curve {
+// newCurve computes a curve for from to to GPUs.
+func (m *memory) newCurve(ly *layout, p part, out link.Rank, from, to int) *curve {
 	var c *curve
 	in := m.ranks[p.rank]
 	if p.left.shape == nil {
@@ -106,28 +106,28 @@ func (m *memory) grow(ly *layout, p part, out link.Rank, from, to int) *curve {
 		c = merge(p.shape, ly, l, r, from, to)
 	}
 	if in != out {
-		ly.settle(in, out, p.free, func(word int, value func(s int) int64) {
+		ly.rejoin(in, out, p.free, func(word int, value func(s int) int64) {
 			for e, first := range c.words[0] {
-				if first > hardly {
+				if first > leastSet {
 					c.words[word][e] += value(c.chosen(e))
 				}
 			}
 		})
 	}
 	if p.pool != poolKept {
-		c = c.drain(p.pool)
+		c = c.endPool(p.pool)
 	}
 	c.out, c.pool = out, p.pool
 	return c
 }
 
-// leafCurve is the curve of a GPU.
+// leafCurve returns the curve of a GPU.
 func leafCurve(s *shape, ly *layout, from, to int) *curve {
 	rows := uint8(1)
 	if ly.job != 0 {
 		rows = 3
 	}
-	c := newCurve(s, ly, from, to, rows)
+	c := emptyCurve(s, ly, from, to, rows)
 	var entries []int32
 	for n := to; n >= from; n-- {
 		p := 0
@@ -138,27 +138,27 @@ func leafCurve(s *shape, ly *layout, from, to int) *curve {
 		c.words[0][e] = 0
 		entries = append(entries, int32(e))
 	}
-	c.number(entries)
+	c.setOrder(entries)
 	return c
 }
 
-// drain fills the pool with jobs. Only where all GPUs of a whole buddy remain are
-// they taken as they are, whatever jobs would fill its parts.
-func (c *curve) drain(how pool) *curve {
+// endPool ends the pool of each set: its GPUs become jobs. If all GPUs of a buddy remain,
+// they become one buddy instead, whatever jobs would fill its parts.
+func (c *curve) endPool(how pool) *curve {
 	rows, intact := uint8(1), how == poolWhole && c.lo == 0
 	size := c.of.free
 	if intact {
 		rows |= 1 << (size % hierarchy.MaxBuddy)
 	}
-	d := newCurve(c.of, c.layout, c.lo, c.hi, rows)
+	d := emptyCurve(c.of, c.layout, c.lo, c.hi, rows)
 	d.l, d.r = c.l, c.r
 	source := make([]int32, len(d.order))
 	place := func(from int) (to int, first int64) {
-		p, s := c.stateOf(from), c.chosen(from)
-		if s == 0 && how == poolJob && c.lo == 0 {
+		p, s := c.poolOf(from), c.chosen(from)
+		if s == 0 && how == poolLone && c.lo == 0 {
 			return d.at(0, 0), -int64(hierarchy.FewestJobs(size)) * c.layout.job
 		}
-		if s == 0 && intact { // of a set without GPUs, nothing but the jobs counts
+		if s == 0 && intact { // for a set without GPUs, only the jobs count
 			return d.at(size%hierarchy.MaxBuddy, 0), -int64(size/hierarchy.MaxBuddy) * c.layout.job
 		}
 		return d.at(0, s), c.words[0][from] - int64(hierarchy.FewestJobs(p))*c.layout.job
@@ -166,7 +166,7 @@ func (c *curve) drain(how pool) *curve {
 	for _, e := range c.sorted {
 		from := int(e)
 		to, first := place(from)
-		if d.words[0][to] > hardly && d.compare(to, c, from, first) >= 0 {
+		if d.words[0][to] > leastSet && d.compare(to, c, from, first) >= 0 {
 			continue
 		}
 		source[to], d.left[to], d.right[to] = e, c.left[from], c.right[from]
@@ -181,12 +181,12 @@ func (c *curve) drain(how pool) *curve {
 			entries = append(entries, int32(to))
 		}
 	}
-	d.number(entries)
+	d.setOrder(entries)
 	return d
 }
 
-// compare compares the value of entry e with that of c's entry of, if its first
-// word were first.
+// compare compares the value of entry e with that of entry of of another curve, with first
+// in place of its first word.
 func (c *curve) compare(e int, other *curve, of int, first int64) int {
 	if by := cmp.Compare(c.words[0][e], first); by != 0 {
 		return by
@@ -199,8 +199,7 @@ func (c *curve) compare(e int, other *curve, of int, first int64) int {
 	return 0
 }
 
-// pick calls visit with each GPU of an entry's set; at are the free GPUs of the
-// shape.
+// pick calls visit with each GPU of an entry's set; at are the free GPUs of the shape.
 func (c *curve) pick(e int, at []int32, visit func(gpu int32)) {
 	switch s := c.chosen(e); {
 	case s == 0:
@@ -213,9 +212,9 @@ func (c *curve) pick(e int, at []int32, visit func(gpu int32)) {
 	}
 }
 
-// joint is the class of an entry's set: that of the first vertex from the top
-// that has some of its GPUs in both halves.
-func (c *curve) joint(e int, ranks []link.Rank) topology.Kind {
+// classOf returns the class of an entry's set: that of the first vertex from the top that
+// has GPUs of the set in both halves.
+func (c *curve) classOf(e int, ranks []link.Rank) topology.Kind {
 	for c.l != nil {
 		left, right := int(c.left[e]), int(c.right[e])
 		switch {
@@ -230,15 +229,16 @@ func (c *curve) joint(e int, ranks []link.Rank) topology.Kind {
 	return topology.MX
 }
 
-// split divides what stands for the free GPUs of a shape into the halves'.
+// split divides a list that has an item for each free GPU of a shape into those of the
+// halves.
 func (s *shape) split(at []int32) (left, right []int32) {
-	if s.mix == "" {
+	if s.halves == "" {
 		return at[:s.left.free], at[s.left.free:]
 	}
 	both := make([]int32, len(at))
 	halves := [2][]int32{both[:0:s.left.free], both[s.left.free:s.left.free]}
 	for i, gpu := range at {
-		h := &halves[s.mix[i]]
+		h := &halves[s.halves[i]]
 		*h = append(*h, gpu)
 	}
 	return halves[0], halves[1]

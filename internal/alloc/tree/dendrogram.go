@@ -8,48 +8,47 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// vertex is a vertex of the binary tree that a hierarchy is turned into: a GPU,
-// or the two halves of a domain or of a part of one. The parts of a domain are
-// halved again and again, and in a way that has nothing to do with which GPUs
-// are free, so that a GPU that changes its state changes few vertices.
+// vertex is a vertex of the binary tree: a GPU, or the two halves of a cluster or of a
+// half of one. The halving does not depend on which GPUs are free, so a GPU that changes
+// its state changes few vertices.
 type vertex struct {
 	left, right int32 // -1 for a GPU
 	parent      int32 // -1 for the root
 	gpu         int32
 	size        int32
-	rank        int32 // the number of the rank that joins the halves
-	// mixed are the vertex's GPUs, ascending, where the indices of the halves are
-	// not apart; otherwise nil, and those of the left half are the lower ones.
-	mixed []halved
-	// domain tells that the vertex is a domain as MTF sees it, and not a part of
-	// one; buddy, that it is one of a buddy's size.
-	domain, buddy bool
+	rank        int32 // the number of the rank of the links between the halves
+	// mixed are the vertex's GPUs, ascending, if the numbers of the halves overlap;
+	// otherwise it is nil, and those of the left half are the lower ones.
+	interleaved []halfGPU
+	// cluster says that the vertex is a cluster to MTF, and not a half of one; buddy, that
+	// it is a cluster of the size of a buddy.
+	cluster, buddy bool
 }
 
-// halved is a GPU of a half.
-type halved struct {
+// halfGPU is a GPU and the half that it is in.
+type halfGPU struct {
 	gpu   int32
 	right bool
 }
 
-// dendrogram is the binary tree: the halves of a vertex stand before it, and the root
-// is the last one.
+// dendrogram is the binary tree: the halves of a vertex come before it, and the root is
+// the last vertex.
 type dendrogram struct {
 	vertices []vertex
 	leaf     []int32     // the vertex of each GPU
 	ranks    []link.Rank // by number
 	numbers  map[link.Rank]int32
 	kinds    []topology.Kind // of the pairs, best first; never empty
-	// largest is the size of the largest domain of that class or better.
+	// largest is the size of the largest cluster of that class or better.
 	largest [topology.MX + 1]int
-	weight  int // the greatest of a rank
+	weight  int // the greatest weight of a rank
 }
 
 func newDendrogram(root *hierarchy.Cluster) *dendrogram {
 	d := &dendrogram{leaf: make([]int32, len(root.GPUs)), numbers: map[link.Rank]int32{}}
 	var kinds [topology.MX + 1]bool
-	var survey func(x *hierarchy.Cluster)
-	survey = func(x *hierarchy.Cluster) {
+	var visit func(x *hierarchy.Cluster)
+	visit = func(x *hierarchy.Cluster) {
 		if len(x.Parts) == 0 {
 			return
 		}
@@ -63,11 +62,11 @@ func newDendrogram(root *hierarchy.Cluster) *dendrogram {
 			d.ranks = append(d.ranks, x.Rank)
 		}
 		for _, in := range x.Parts {
-			survey(in)
+			visit(in)
 		}
 	}
-	survey(root)
-	d.ranks = append(d.ranks, link.Rank{}) // of a GPU, which joins nothing
+	visit(root)
+	d.ranks = append(d.ranks, link.Rank{}) // of a single GPU
 	for _, k := range topology.Classes() {
 		if kinds[k] {
 			d.kinds = append(d.kinds, k)
@@ -81,22 +80,24 @@ func newDendrogram(root *hierarchy.Cluster) *dendrogram {
 	return d
 }
 
-// build adds the vertices of x and returns the number of the topmost one.
+// build adds the vertices of a cluster and returns the number of the top one.
 func (d *dendrogram) build(x *hierarchy.Cluster) int32 {
 	if len(x.Parts) > 0 {
 		return d.join(d.numbers[x.Rank], x.Parts)
 	}
 	d.leaf[x.GPUs[0]] = int32(len(d.vertices))
-	// the last rank is that of a GPU
+	// the last rank is that of a single GPU
 	return d.add(vertex{left: -1, right: -1, gpu: int32(x.GPUs[0]), size: 1, rank: int32(len(d.ranks) - 1)})
 }
 
+// add adds a vertex and returns its number.
 func (d *dendrogram) add(v vertex) int32 {
 	d.vertices = append(d.vertices, v)
 	return int32(len(d.vertices) - 1)
 }
 
-// join adds the vertices of parts of a domain of that rank.
+// join adds the vertices of parts of a cluster of rank number r, and returns the number of
+// the top one.
 func (d *dendrogram) join(r int32, parts []*hierarchy.Cluster) int32 {
 	if len(parts) == 1 {
 		return d.build(parts[0])
@@ -108,24 +109,25 @@ func (d *dendrogram) join(r int32, parts []*hierarchy.Cluster) int32 {
 		below := &d.vertices[h]
 		below.parent = at
 		v.size += below.size
-		// MTF knows no weights: ranks that differ in the weight alone are one to it
+		// MTF does not know weights: clusters that differ in the weight alone are one
 		a, b := d.ranks[below.rank], d.ranks[r]
-		below.domain = below.left < 0 || a.Class != b.Class || a.Locality != b.Locality
-		below.buddy = below.domain && hierarchy.IsBuddy(int(below.size))
+		below.cluster = below.left < 0 || a.Class != b.Class || a.Locality != b.Locality
+		below.buddy = below.cluster && hierarchy.IsBuddy(int(below.size))
 	}
 	left, right := gpusOf(parts[:half]), gpusOf(parts[half:])
 	if slices.Max(left) > slices.Min(right) {
 		for _, gpu := range left {
-			v.mixed = append(v.mixed, halved{gpu, false})
+			v.interleaved = append(v.interleaved, halfGPU{gpu, false})
 		}
 		for _, gpu := range right {
-			v.mixed = append(v.mixed, halved{gpu, true})
+			v.interleaved = append(v.interleaved, halfGPU{gpu, true})
 		}
-		slices.SortFunc(v.mixed, func(a, b halved) int { return int(a.gpu - b.gpu) })
+		slices.SortFunc(v.interleaved, func(a, b halfGPU) int { return int(a.gpu - b.gpu) })
 	}
 	return d.add(v)
 }
 
+// gpusOf returns the GPUs of all parts.
 func gpusOf(parts []*hierarchy.Cluster) (gpus []int32) {
 	for _, d := range parts {
 		for _, gpu := range d.GPUs {

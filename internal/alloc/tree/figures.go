@@ -8,7 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// jobsLeft is how many jobs fill the free GPUs that are not chosen.
+// JobsLeft returns how many jobs fill the free GPUs that are not chosen.
 func (t *Solver) JobsLeft(free, chosen []int) int {
 	left := make([]bool, len(t.dendrogram.leaf))
 	for _, g := range free {
@@ -17,10 +17,10 @@ func (t *Solver) JobsLeft(free, chosen []int) int {
 	for _, g := range chosen {
 		left[g] = false
 	}
-	return t.jobs().Jobs(func(gpu int) bool { return left[gpu] })
+	return t.unweighted().Jobs(func(gpu int) bool { return left[gpu] })
 }
 
-// class is the class of the smallest domain that has all of the GPUs.
+// class returns the class of the smallest cluster with all of the GPUs.
 func (t *Solver) class(gpus []int) topology.Kind {
 	if len(gpus) < 2 {
 		return topology.MX
@@ -37,19 +37,20 @@ func (t *Solver) class(gpus []int) topology.Kind {
 	return topology.Unknown
 }
 
-// census counts a set of GPUs and the GPUs that remain.
-type census struct {
-	set, rest            []bool // by GPU
-	inSet, inRest        capacity
-	weight, cut, locally int
+// tally counts a set of GPUs and the rest.
+type tally struct {
+	set, rest             []bool // by GPU
+	inSet, inRest         fitCounts
+	weight, cut, locality int
 }
 
-// capacity is how many sets of 1<<shift GPUs fit a class, by class and shift.
-type capacity [topology.MX + 1][bits.UintSize]int
+// fitCounts says how many sets of 1<<shift GPUs fit a class, by class and shift.
+type fitCounts [topology.MX + 1][bits.UintSize]int
 
+// Figures returns the components of a set of the free GPUs.
 func (t *Solver) Figures(q key.Question, gpus []int) key.Candidate {
 	n := len(t.dendrogram.leaf)
-	c := &census{set: make([]bool, n), rest: make([]bool, n)}
+	c := &tally{set: make([]bool, n), rest: make([]bool, n)}
 	for _, g := range q.Free {
 		c.rest[g] = true
 	}
@@ -59,7 +60,7 @@ func (t *Solver) Figures(q key.Question, gpus []int) key.Candidate {
 	s, r := c.count(t.root)
 	c.fit(t.root, topology.Unknown, s, r)
 	f := key.Candidate{
-		GPUs: gpus, Class: t.class(gpus), Weight: c.weight, Cut: c.cut, Locality: c.locally,
+		GPUs: gpus, Class: t.class(gpus), Weight: c.weight, Cut: c.cut, Locality: c.locality,
 		Capability: t.capability(&c.inSet, s), Rest: t.capability(&c.inRest, r),
 	}
 	switch q.Policy.Objective() {
@@ -71,12 +72,12 @@ func (t *Solver) Figures(q key.Question, gpus []int) key.Candidate {
 	return f
 }
 
-// count returns how many GPUs of the set and of the rest are in the domain, and
-// counts the pairs.
-func (c *census) count(d *hierarchy.Cluster) (s, r int) {
+// count returns how many GPUs of the set and of the rest are in the cluster, and adds up
+// its pairs.
+func (c *tally) count(d *hierarchy.Cluster) (s, r int) {
 	if len(d.Parts) == 0 {
-		for _, g := range d.GPUs { // one, or none in an empty graph
-			s, r = number(c.set[g]), number(c.rest[g])
+		for _, g := range d.GPUs { // one, or none in an empty node
+			s, r = oneIf(c.set[g]), oneIf(c.rest[g])
 		}
 		return s, r
 	}
@@ -84,16 +85,16 @@ func (c *census) count(d *hierarchy.Cluster) (s, r int) {
 		x, y := c.count(in)
 		c.weight += int(d.Rank.Weight) * s * x
 		c.cut += int(d.Rank.Weight) * (s*y + r*x)
-		c.locally += int(d.Rank.Locality) * s * x
+		c.locality += int(d.Rank.Locality) * s * x
 		s, r = s+x, r+y
 		c.fit(in, d.Rank.Class+1, x, y)
 	}
 	return s, r
 }
 
-// fit counts the sets of the domain's s and r GPUs, for the classes from worst to
-// its own: those that the domain around it does not fit.
-func (c *census) fit(d *hierarchy.Cluster, worst topology.Kind, s, r int) {
+// fit counts the sets that the cluster's s and r GPUs give, for the classes from worst to
+// that of the cluster: those that the cluster around it does not fit.
+func (c *tally) fit(d *hierarchy.Cluster, worst topology.Kind, s, r int) {
 	for k := worst; len(d.Parts) > 0 && k <= d.Rank.Class; k++ {
 		for shift := 1; s>>shift+r>>shift > 0; shift++ {
 			c.inSet[k][shift] += s >> shift
@@ -102,15 +103,16 @@ func (c *census) fit(d *hierarchy.Cluster, worst topology.Kind, s, r int) {
 	}
 }
 
-func number(b bool) int {
+// oneIf returns 1 if b, and 0 otherwise.
+func oneIf(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// capability lists what was counted of so many GPUs, as κ does.
-func (t *Solver) capability(c *capacity, gpus int) []key.Count {
+// capability lists what was counted of so many GPUs, the most important first.
+func (t *Solver) capability(c *fitCounts, gpus int) []key.Count {
 	kinds := t.dendrogram.kinds
 	if len(kinds) > 1 {
 		kinds = kinds[:len(kinds)-1]

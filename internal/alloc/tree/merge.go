@@ -4,53 +4,53 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/hierarchy"
 )
 
-// merger joins the curves of two halves.
+// merger computes a curve from the curves of two halves.
 type merger struct {
 	*curve
-	mixer *mixer // nil if the order of the left half's sets decides first
+	interleaver *interleaver // nil if the left half has the lower GPU numbers
 }
 
-// stretch is a range of numbers of GPUs, both ends included.
-type stretch struct{ lo, hi int }
+// interval is a range of numbers of GPUs, both ends included.
+type interval struct{ lo, hi int }
 
 var (
-	none = stretch{0, 0}
-	many = stretch{0, MaxGPUs}
+	noGPU     = interval{0, 0}
+	anyNumber = interval{0, MaxGPUs}
 )
 
-// merge is the curve for from to to GPUs of a shape with these halves.
+// merge returns the curve for from to to GPUs of a shape with these halves.
 func merge(s *shape, ly *layout, l, r *curve, from, to int) *curve {
-	g := merger{curve: newCurve(s, ly, from, to, rowsOf(l, r))}
+	g := merger{curve: emptyCurve(s, ly, from, to, rowsOf(l, r))}
 	g.l, g.r = l, r
-	if s.mix != "" {
-		g.mixer = newMixer(g.curve)
+	if s.halves != "" {
+		g.interleaver = newInterleaver(g.curve)
 	}
-	// in their order, so that of two equal sets the first one stays
+	// in the order of the sets, so that of two equal ones the first stays
 	for _, i := range l.sorted {
-		p, a := l.stateOf(int(i)), l.chosen(int(i))
+		p, a := l.poolOf(int(i)), l.chosen(int(i))
 		for q := range 8 {
 			if r.rows>>q&1 == 1 {
-				g.extend(int(i), a, p, q)
+				g.joinEntry(int(i), a, p, q)
 			}
 		}
 	}
 	for w := 1; w < ly.words; w++ {
 		to, left, right := g.words[w], l.words[w], r.words[w]
 		for e, first := range g.words[0] {
-			if first > hardly {
+			if first > leastSet {
 				to[e] = left[g.left[e]] + right[g.right[e]]
 			}
 		}
 	}
-	if g.mixer != nil {
-		g.mixer.rank()
+	if g.interleaver != nil {
+		g.interleaver.sort()
 	} else {
-		g.rank()
+		g.sort()
 	}
 	return g.curve
 }
 
-// rowsOf says which states the sets of a shape can be in.
+// rowsOf returns the pools that the sets of a shape can have, one bit each.
 func rowsOf(l, r *curve) (rows uint8) {
 	if l.layout.job == 0 {
 		return l.rows | r.rows
@@ -63,30 +63,30 @@ func rowsOf(l, r *curve) (rows uint8) {
 	return rows
 }
 
-// extend joins entry i of the left half, for a GPUs in state p, with all of the
-// right half in state q.
-func (g *merger) extend(i, a, p, q int) {
+// joinEntry joins entry i of the left half, for a GPUs and pool p, with all entries of the
+// right half with pool q.
+func (g *merger) joinEntry(i, a, p, q int) {
 	s := g.of
 	switch {
 	case g.layout.job != 0:
-		// eight whole buddies make a job
+		// eight GPUs of the pools make a job
 		carry := -g.layout.job * int64((p+q)/hierarchy.MaxBuddy)
-		with := many
+		with := anyNumber
 		if !s.across && a > 0 {
-			with = none
+			with = noGPU
 		}
 		g.join(i, a, q, (p+q)%hierarchy.MaxBuddy, with, carry)
 	case !s.across && a > 0:
-		g.join(i, a, q, p|q, none, 0)
+		g.join(i, a, q, p|q, noGPU, 0)
 	default:
-		g.join(i, a, q, p|q, many, 0)
+		g.join(i, a, q, p|q, anyNumber, 0)
 	}
 }
 
-// join joins entry i of the left half, for a GPUs, with each of the right half in
-// state q that is for a number of GPUs within with. The union is in state dst,
-// and its first word is that of both and carry.
-func (g *merger) join(i, a, q, dst int, with stretch, carry int64) {
+// join joins entry i of the left half, for a GPUs, with each entry of the right half with
+// pool q whose number of GPUs is in with. The union has pool dst; its first word is the sum
+// of both and of carry.
+func (g *merger) join(i, a, q, dst int, with interval, carry int64) {
 	lo := max(with.lo, g.r.lo, g.lo-a)
 	hi := min(with.hi, g.r.hi, g.hi-a)
 	if lo > hi {
@@ -96,18 +96,18 @@ func (g *merger) join(i, a, q, dst int, with stretch, carry int64) {
 	j, e := g.r.at(q, lo), g.at(dst, a+lo)
 	words := g.r.words[0][j : j+hi-lo+1]
 	best, left, right := g.words[0][e:][:len(words)], g.left[e:][:len(words)], g.right[e:][:len(words)]
-	single := len(g.words) == 1 && g.mixer == nil && g.rows&(g.rows-1) == 0
+	single := len(g.words) == 1 && g.interleaver == nil && g.rows&(g.rows-1) == 0
 	for k, w := range words {
 		switch w += first; {
-		case w < best[k], w < hardly:
+		case w < best[k], w < leastSet:
 		case w > best[k], !single && g.worse(left[k], right[k], int32(i), int32(j+k)):
 			best[k], left[k], right[k] = w, int32(i), int32(j+k)
 		}
 	}
 }
 
-// worse reports whether the set of the halves' entries a and b is worse than that
-// of i and j, which agrees in the first word.
+// worse reports whether the set of entries a and b of the halves is worse than that of i
+// and j. Their first words are equal.
 func (g *merger) worse(a, b, i, j int32) bool {
 	for w := 1; w < len(g.words); w++ {
 		left, right := g.l.words[w], g.r.words[w]
@@ -115,9 +115,9 @@ func (g *merger) worse(a, b, i, j int32) bool {
 			return d < 0
 		}
 	}
-	if g.mixer != nil {
-		return g.mixer.compare(a, b, i, j) > 0
+	if g.interleaver != nil {
+		return g.interleaver.compare(a, b, i, j) > 0
 	}
-	// sets of the left half come in their order: a later one makes nothing better
+	// sets of the left half come in their order, so a later one is not better
 	return a == i && g.r.order[b] > g.r.order[j]
 }

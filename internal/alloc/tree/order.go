@@ -5,35 +5,35 @@ import (
 	"slices"
 )
 
-// rank puts the entries in order, where the GPUs of the left half are before
-// those of the right: by the order of the left sets, and where these are the
-// same, of the right ones.
-func (c *curve) rank() {
+// sort puts the entries in order if the left half has the lower GPU numbers: by the order
+// of the left sets and, if these are the same, of the right ones.
+func (c *curve) sort() {
 	entries := sortBy(c.entries(), len(c.r.sorted), func(e int32) int32 { return c.r.order[c.right[e]] })
 	entries = sortBy(entries, len(c.l.sorted), func(e int32) int32 { return c.l.order[c.left[e]] })
-	c.number(entries)
+	c.setOrder(entries)
 }
 
-// entries are those that have a set.
+// entries returns those that have a set.
 func (c *curve) entries() []int32 {
 	entries := make([]int32, 0, len(c.order))
 	for e, first := range c.words[0] {
-		if first > hardly {
+		if first > leastSet {
 			entries = append(entries, int32(e))
 		}
 	}
 	return entries
 }
 
-// number takes the entries to be in order.
-func (c *curve) number(entries []int32) {
+// setOrder records the entries in their order.
+func (c *curve) setOrder(entries []int32) {
 	c.sorted = entries
 	for place, e := range entries {
 		c.order[e] = int32(place)
 	}
 }
 
-// sortBy sorts by a key below keys, and leaves entries of one key as they are.
+// sortBy sorts entries by a number below keys, and keeps the order of entries with the same
+// number (counting sort).
 func sortBy(entries []int32, keys int, key func(int32) int32) []int32 {
 	start := make([]int32, keys+1)
 	for _, e := range entries {
@@ -51,28 +51,28 @@ func sortBy(entries []int32, keys int, key func(int32) int32) []int32 {
 	return sorted
 }
 
-// farther is beyond all GPUs.
-const farther = MaxGPUs
+// beyondAll is a place after that of every GPU.
+const beyondAll = MaxGPUs
 
-// mixer compares sets of the halves of a shape whose GPUs are not apart.
-type mixer struct {
+// interleaver compares sets of a shape whose halves have interleaved GPU numbers.
+type interleaver struct {
 	*curve
 	left, right []int32 // the places of the halves' free GPUs among the shape's
 }
 
-func newMixer(c *curve) *mixer {
+func newInterleaver(c *curve) *interleaver {
 	places := make([]int32, c.of.free)
 	for i := range places {
 		places[i] = int32(i)
 	}
-	m := &mixer{curve: c}
+	m := &interleaver{curve: c}
 	m.left, m.right = c.of.split(places)
 	return m
 }
 
-// compare is negative if the set of entries a of the left half and b of the right
-// comes before that of i and j.
-func (m *mixer) compare(a, b, i, j int32) int {
+// compare returns a negative number if the set of entries a of the left half and b of the
+// right comes before that of i and j.
+func (m *interleaver) compare(a, b, i, j int32) int {
 	left, right := m.differ(a, b, i, j)
 	if left < right {
 		return int(m.l.order[a] - m.l.order[i])
@@ -80,34 +80,34 @@ func (m *mixer) compare(a, b, i, j int32) int {
 	return int(m.r.order[b] - m.r.order[j])
 }
 
-// differ returns the first place where the sets differ in the left half, and that
-// in the right; farther where they do not.
-func (m *mixer) differ(a, b, i, j int32) (left, right int32) {
-	left, right = farther, farther
+// differ returns the first place where the sets differ in the left half, and the first in
+// the right; beyondAll if they do not differ there.
+func (m *interleaver) differ(a, b, i, j int32) (left, right int32) {
+	left, right = beyondAll, beyondAll
 	if a != i {
-		left = m.left[m.l.apart(a, i)]
+		left = m.left[m.l.firstDifference(a, i)]
 	}
 	if b != j {
-		right = m.right[m.r.apart(b, j)]
+		right = m.right[m.r.firstDifference(b, j)]
 	}
 	return left, right
 }
 
-// rank puts the curve's entries in order.
-func (m *mixer) rank() {
+// sort puts the curve's entries in order.
+func (m *interleaver) sort() {
 	entries := m.entries()
 	slices.SortFunc(entries, func(x, y int32) int {
 		return m.compare(m.curve.left[x], m.curve.right[x], m.curve.left[y], m.curve.right[y])
 	})
-	m.number(entries)
+	m.setOrder(entries)
 }
 
-// apart is the first free GPU of the shape, by its place among them, that only
-// one of two different entries has. In the order of the sets, that is the first
-// one in which any two neighbours between them differ.
-func (c *curve) apart(x, y int32) int32 {
+// firstDifference returns the first free GPU of the shape, by its place among them, that
+// only one of two different entries has. In the order of the sets, that is the first one
+// in which any two neighbours between the two differ.
+func (c *curve) firstDifference(x, y int32) int32 {
 	if c.gaps == nil {
-		c.measure()
+		c.findGaps()
 	}
 	from, to := c.order[x], c.order[y]
 	if from > to {
@@ -118,12 +118,12 @@ func (c *curve) apart(x, y int32) int32 {
 	return min(row[from], row[to-1<<level])
 }
 
-// measure fills in gaps: gaps[level][k] is where the sets from the k-th to the
-// one 1<<level later first differ.
-func (c *curve) measure() {
+// findGaps fills in gaps: gaps[level][k] is the first place where any of the sets from
+// the k-th to the one 1<<level later differ.
+func (c *curve) findGaps() {
 	gaps := make([]int32, max(len(c.sorted)-1, 0))
 	if c.l != nil {
-		m := newMixer(c)
+		m := newInterleaver(c)
 		for k := range gaps {
 			x, y := c.sorted[k], c.sorted[k+1]
 			left, right := m.differ(c.left[x], c.right[x], c.left[y], c.right[y])

@@ -9,72 +9,71 @@ import (
 type state uint8
 
 const (
-	stateBusy state = iota
+	stateInUse state = iota
 	stateFree
 	stateRequired
 	stateExcluded
 	numStates
 )
 
-// shape is all that matters of a vertex and the states of its GPUs, but for
-// which GPUs they are: the tree of those that are free, the busy ones left out.
-// Vertices of one shape share a *shape, and so all that is worked out about it.
+// shape is what matters of a vertex and the states of its GPUs: the tree of the free
+// ones, without their numbers. Equal vertices share a *shape.
 type shape struct {
 	shapeKey
-	free   int // how many GPUs are
-	lo, hi int // how many of them can be chosen; none is possible if lo > hi
+	free   int // number of free GPUs
+	lo, hi int // how many of them can be chosen; no set is possible if lo > hi
 	curves []*curve
 }
 
-// shapeKey makes a shape. Its two halves are in the order of their first free
-// GPUs; a GPU has none.
+// shapeKey identifies a shape. The half with the first free GPU is the left one; a GPU has
+// no halves.
 type shapeKey struct {
 	left, right part
 	rank        int32
 	state       state // of a GPU
-	across      bool  // the GPUs of a set may be in both halves
-	// mix says, free GPU by free GPU, which half it is in: 0 or 1; empty if those
-	// of the left half are all before those of the right.
-	mix string
+	across      bool  // a set may have GPUs in both halves
+	// halves has, for each free GPU, the half that it is in, 0 or 1; it is empty if those
+	// of the left half all come before those of the right.
+	halves string
 }
 
-// part is a shape as a half of another.
+// part is a shape as a half of another one.
 type part struct {
 	*shape
 	pool pool
 }
 
-// pool says what becomes of the whole buddies in a shape, which MTF fills with
-// jobs domain by domain, on the way up to the vertex whose half it is. Where MTF
-// does not ask, they are kept.
+// pool says what becomes of the pools of a shape's sets on the way up to the vertex whose
+// half it is. Under other policies than MTF, pools are kept.
 type pool uint8
 
 const (
-	poolKept  pool = iota // they are of the same domain
-	poolWhole             // the domain ends here, and is a buddy if all of its GPUs remain
-	poolShed              // the domain ends here
-	poolJob               // a buddy ends here, with the domain in which nothing else is free
+	poolKept  pool = iota // the same cluster goes on
+	poolWhole             // the cluster ends here, and is a buddy if all of its GPUs remain
+	poolEnded             // the cluster ends here
+	poolLone              // a buddy ends here, and so does the cluster, in which no other GPU is free
 )
 
-// flavor is a demand on the sets, which decides about the shapes.
-type flavor struct {
+// demand is a demand on the sets, which decides about the shapes.
+type demand struct {
 	floor topology.Kind // pairs of a set are of that class or better
 	scope key.Scope
-	mtf   bool // pools matter
+	mtf   bool // pools count
 }
 
-// view is the vertices' shapes for the states asked about last.
+// view has the vertices' shapes for the states of the last question.
 type view struct {
-	flavor
+	demand
 	states []state
 	parts  []part // by vertex; the shape is nil if no GPU is free
-	stale  []bool // by vertex
+	stale  []bool // by vertex: a GPU of it changed
 	across []bool // by rank, as in shapeKey
 }
 
-func (d *dendrogram) view(f flavor) *view {
+// view returns a view in which all GPUs are in use.
+func (d *dendrogram) view(f demand) *view {
 	v := &view{
-		flavor: f, states: make([]state, len(d.leaf)), parts: make([]part, len(d.vertices)),
+		demand: f, states: make([]state, len(d.leaf)), parts: make([]part, len(d.vertices)),
 		stale: make([]bool, len(d.vertices)), across: make([]bool, len(d.ranks)),
 	}
 	for i, r := range d.ranks {
@@ -83,8 +82,9 @@ func (d *dendrogram) view(f flavor) *view {
 	return v
 }
 
-// look brings the view up to date. It costs little where little has changed.
-func (m *memory) look(d *dendrogram, v *view, states []state) part {
+// update brings the view up to date and returns the part of the root. It costs little if
+// little has changed.
+func (m *memory) update(d *dendrogram, v *view, states []state) part {
 	for gpu, s := range states {
 		if v.states[gpu] == s {
 			continue
@@ -103,11 +103,11 @@ func (m *memory) look(d *dendrogram, v *view, states []state) part {
 	return v.parts[len(v.parts)-1]
 }
 
-// part works out a vertex whose halves are up to date.
+// part returns the shape of a vertex whose halves are up to date.
 func (m *memory) part(d *dendrogram, v *view, x *vertex) part {
 	if x.left < 0 {
 		s := v.states[x.gpu]
-		if s == stateBusy {
+		if s == stateInUse {
 			return part{}
 		}
 		p := part{shape: m.leaves[s]}
@@ -122,32 +122,32 @@ func (m *memory) part(d *dendrogram, v *view, x *vertex) part {
 		p = other
 		fallthrough
 	case other.shape == nil:
-		if v.mtf && x.domain {
-			p.pool = p.pool.shed()
+		if v.mtf && x.cluster {
+			p.pool = p.pool.ended()
 		}
 		return p
 	}
 	key := shapeKey{left: p, right: other, rank: x.rank, across: v.across[x.rank]}
-	if x.mixed != nil {
-		key.arrange(x.mixed, v.states)
+	if x.interleaved != nil {
+		key.orderHalves(x.interleaved, v.states)
 	}
 	p = part{shape: m.shape(key)}
 	switch {
-	case !v.mtf || !x.domain:
+	case !v.mtf || !x.cluster:
 	case x.buddy && p.free == int(x.size):
 		p.pool = poolWhole
 	default:
-		p.pool = poolShed
+		p.pool = poolEnded
 	}
 	return p
 }
 
-// arrange orders the halves and says how their free GPUs mix.
-func (k *shapeKey) arrange(gpus []halved, states []state) {
+// orderHalves puts the half with the first free GPU first, and fills in halves.
+func (k *shapeKey) orderHalves(gpus []halfGPU, states []state) {
 	mix := make([]byte, 0, k.left.free+k.right.free)
 	changes, swap := 0, false
 	for _, h := range gpus {
-		if states[h.gpu] == stateBusy {
+		if states[h.gpu] == stateInUse {
 			continue
 		}
 		var b byte
@@ -166,11 +166,11 @@ func (k *shapeKey) arrange(gpus []halved, states []state) {
 		k.left, k.right = k.right, k.left
 	}
 	if changes > 1 {
-		k.mix = string(mix)
+		k.halves = string(mix)
 	}
 }
 
-// shape returns the one shape of that key.
+// shape returns the shape of a key, the same one each time.
 func (m *memory) shape(key shapeKey) *shape {
 	if s := m.shapes[key]; s != nil {
 		return s
@@ -190,14 +190,15 @@ func (m *memory) shape(key shapeKey) *shape {
 		s.hi = max(l.hi, r.hi)
 	}
 	m.shapes[key] = s
-	m.cost += shapeCost + len(key.mix)/8
+	m.cost += shapeCost + len(key.halves)/8
 	return s
 }
 
-// shed is the pool of a domain that ends with nothing free but this part.
-func (p pool) shed() pool {
-	if p == poolWhole || p == poolJob {
-		return poolJob
+// ended returns the pool of a part with which its cluster ends, because no other GPU of
+// the cluster is free.
+func (p pool) ended() pool {
+	if p == poolWhole || p == poolLone {
+		return poolLone
 	}
-	return poolShed
+	return poolEnded
 }

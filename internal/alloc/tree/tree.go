@@ -10,46 +10,42 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// MaxGPUs is the greatest node that there is an answer for.
+// MaxGPUs is the size of the largest node that is supported.
 const MaxGPUs = 4096
 
-// tree answers for graphs that nest, exactly: in one, the GPUs joined by a class
-// or better are the domains of the hierarchy, a set fits the class if it is
-// within one of them, and all that a policy weighs is a sum over the domains of
-// what the numbers of chosen and of remaining GPUs in each make. So the best
-// choice of each number of GPUs from a domain is made of the best choices from
-// its parts.
+// Solver answers questions about one node. It is safe for concurrent use.
 type Solver struct {
 	root       *hierarchy.Cluster
-	jobs       func() *hierarchy.Cluster // the hierarchy as MTF sees it
+	unweighted func() *hierarchy.Cluster // as MTF needs it: weighed by class
 	dendrogram *dendrogram
 
 	mu     sync.Mutex
 	memory *memory
 }
 
-// memory is what a tree keeps from one question for the next. The answers do not
-// depend on it.
+// memory is what a Solver keeps from one question for the next. Answers do not depend on
+// it.
 type memory struct {
 	ranks   []link.Rank
 	leaves  [numStates]*shape
 	shapes  map[shapeKey]*shape
 	layouts map[layoutKey]*layout
-	views   []*view // the last one asked for first
+	views   []*view // the last used first
 	cost    int     // of shapes and curves, in words
 }
 
-// The memory is given up before a question if it holds more than maxCost words: a
-// node of 1024 GPUs asked for 100 adds a few thousand for each GPU that changes.
-// A question looks at a view for each class at most, and most at one or two.
+// The memory is dropped before a question if it has more than maxCost words. A pick of
+// 100 GPUs on a node of 1024 adds a few thousand words for each GPU that changes. A
+// question uses one view for each class at most, and usually one or two.
 const (
 	maxCost   = 4 << 20
 	maxViews  = 16
 	shapeCost = 32
 )
 
+// New returns the Solver of a node that nests.
 func New(root *hierarchy.Cluster) *Solver {
-	return &Solver{root: root, jobs: sync.OnceValue(root.WithoutWeights), dendrogram: newDendrogram(root)}
+	return &Solver{root: root, unweighted: sync.OnceValue(root.WithoutWeights), dendrogram: newDendrogram(root)}
 }
 
 func (t *Solver) newMemory() *memory {
@@ -61,6 +57,7 @@ func (t *Solver) newMemory() *memory {
 	return m
 }
 
+// Solve returns the best set; ok is false if no set meets the question.
 func (t *Solver) Solve(q key.Question) (key.Solution, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,23 +67,24 @@ func (t *Solver) Solve(q key.Question) (key.Solution, bool) {
 	return t.best(q)
 }
 
-// best is the best set for q; ok is false if there is none.
+// best returns the best set: that of the best class that any set has. MTF compares the
+// number of jobs first, so it takes the best class with which the jobs are fewest.
 func (t *Solver) best(q key.Question) (best key.Solution, ok bool) {
 	kinds := t.dendrogram.kinds
-	lowest := flavor{floor: kinds[len(kinds)-1], scope: q.Scope, mtf: q.Policy == key.MTF}
+	lowest := demand{floor: kinds[len(kinds)-1], scope: q.Scope, mtf: q.Policy == key.MTF}
 	if q.Scope == key.Link {
 		lowest.floor = topology.MX
 	}
-	fewest := -1 // jobs; it matters to MTF alone
+	fewest := -1 // jobs, of MTF
 	switch q.Policy.Objective() {
 	case key.ObjectiveSpread, key.ObjectiveBinpack:
 	case key.ObjectiveMTF:
-		if best, ok = t.choose(q, lowest); !ok {
+		if best, ok = t.bestMeeting(q, lowest); !ok {
 			return best, false
 		}
 		fewest = t.JobsLeft(q.Free, best.GPUs)
 	default:
-		return t.choose(q, lowest)
+		return t.bestMeeting(q, lowest)
 	}
 	for _, c := range kinds {
 		f := lowest
@@ -94,7 +92,7 @@ func (t *Solver) best(q key.Question) (best key.Solution, ok bool) {
 		if q.N > max(1, t.dendrogram.largest[f.floor]) {
 			continue
 		}
-		best, ok = t.choose(q, f)
+		best, ok = t.bestMeeting(q, f)
 		if ok && (fewest < 0 || t.JobsLeft(q.Free, best.GPUs) == fewest) {
 			break
 		}
@@ -102,19 +100,19 @@ func (t *Solver) best(q key.Question) (best key.Solution, ok bool) {
 	return best, ok
 }
 
-// choose is the best set for q that meets the demand, whatever its class; ok is
-// false if there is none.
-func (t *Solver) choose(q key.Question, f flavor) (best key.Solution, ok bool) {
+// bestMeeting returns the best set that meets the demand, whatever its class; ok is false
+// if no set does.
+func (t *Solver) bestMeeting(q key.Question, f demand) (best key.Solution, ok bool) {
 	m := t.memory
-	p := m.look(t.dendrogram, m.view(t.dendrogram, f), statesOf(q, len(t.dendrogram.leaf)))
+	p := m.update(t.dendrogram, m.view(t.dendrogram, f), statesOf(q, len(t.dendrogram.leaf)))
 	if q.N < p.lo || q.N > p.hi {
 		return best, false
 	}
 	if f.mtf {
-		p.pool = p.pool.shed()
+		p.pool = p.pool.ended()
 	}
-	c := m.grow(m.layout(layoutOf(q), t.dendrogram), p, m.ranks[p.rank], q.N, q.N)
-	if c.rows&1 == 0 || c.words[0][c.at(0, q.N)] < hardly {
+	c := m.newCurve(m.layout(layoutOf(q), t.dendrogram), p, m.ranks[p.rank], q.N, q.N)
+	if c.rows&1 == 0 || c.words[0][c.at(0, q.N)] < leastSet {
 		return best, false
 	}
 	at := make([]int32, len(q.Free))
@@ -122,13 +120,13 @@ func (t *Solver) choose(q key.Question, f flavor) (best key.Solution, ok bool) {
 		at[i] = int32(gpu)
 	}
 	e := c.at(0, q.N)
-	best = key.Solution{GPUs: make([]int, 0, q.N), Class: c.joint(e, m.ranks), Method: "tree"}
+	best = key.Solution{GPUs: make([]int, 0, q.N), Class: c.classOf(e, m.ranks), Method: "tree"}
 	c.pick(e, at, func(gpu int32) { best.GPUs = append(best.GPUs, int(gpu)) })
 	slices.Sort(best.GPUs)
 	return best, true
 }
 
-// states are the states of so many GPUs.
+// statesOf returns the state of each of so many GPUs.
 func statesOf(q key.Question, gpus int) []state {
 	states := make([]state, gpus)
 	for _, g := range q.Free {
@@ -143,9 +141,9 @@ func statesOf(q key.Question, gpus int) []state {
 	return states
 }
 
-// view is the view of a flavor, a new one if it was not looked at lately.
-func (m *memory) view(d *dendrogram, f flavor) *view {
-	i := slices.IndexFunc(m.views, func(v *view) bool { return v.flavor == f })
+// view returns the view of a demand, a new one if it was not used lately.
+func (m *memory) view(d *dendrogram, f demand) *view {
+	i := slices.IndexFunc(m.views, func(v *view) bool { return v.demand == f })
 	if i < 0 {
 		m.views = append(m.views[:min(len(m.views), maxViews-1)], d.view(f))
 		i = len(m.views) - 1
@@ -156,6 +154,7 @@ func (m *memory) view(d *dendrogram, f flavor) *view {
 	return v
 }
 
+// layout returns the layout of a key.
 func (m *memory) layout(k layoutKey, d *dendrogram) *layout {
 	if m.layouts[k] == nil {
 		m.layouts[k] = newLayout(k, d)

@@ -8,36 +8,36 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// A value is what a policy makes of a set, as far as it is settled within a
-// vertex: a few words, the first one in which two values differ decides. A word
-// holds several components, the more important higher; as a field is as wide as
-// the greatest difference between two sets of as many GPUs of one vertex takes,
-// no difference in a lower one outweighs it, and as values are sums, their
-// words can be added up. Each is between ±2^wordBits.
+// A value is a few words; the first word in which two values differ decides. A word has
+// several components, the more important in higher bits. The field of a component is wide
+// enough for the greatest difference between two sets of the same size in one vertex, so
+// no difference in a lower field outweighs one in a higher field. Values are sums, so
+// their words can be added. Each word is between ±2^wordBits.
 const (
 	wordBits = 60
-	// nothing is the first word where there is no set. It stays below hardly when
+	// noSet is the first word of an entry without a set. It stays below leastSet when
 	// words are added to it, and does not overflow when it is added to itself.
-	nothing = -1 << 62
-	hardly  = -1 << 61
+	noSet    = -1 << 62
+	leastSet = -1 << 61
 )
 
-// layout is where a policy's components are in the values of sets of up to so
-// many GPUs.
+// layout says where the components of a policy's key are in the values of sets of up to
+// most GPUs.
 type layout struct {
 	layoutKey
 	fields []field
 	words  int
-	job    int64 // what a job less is worth, in the first word; 0 if jobs do not count
+	job    int64 // one job less, in the first word; 0 if jobs do not count
 }
 
+// layoutKey identifies a layout.
 type layoutKey struct {
 	policy key.Policy
 	most   int
 }
 
-// layout is the key of the layout for a question. There are few, so that
-// questions for other numbers can share what is remembered.
+// layoutOf returns the key of the layout for a question. There are few, so that questions
+// for different numbers of GPUs share what is remembered.
 func layoutOf(q key.Question) layoutKey {
 	k := layoutKey{q.Policy, 16}
 	for k.most < q.N {
@@ -46,8 +46,8 @@ func layoutOf(q key.Question) layoutKey {
 	return k
 }
 
-// field is a component, or one count of a capability: unit is what one of it adds
-// to the word.
+// field is the place of a component, or of one count of a capability: unit is what 1 of it
+// adds to the word.
 type field struct {
 	of    key.Component
 	class topology.Kind
@@ -56,6 +56,7 @@ type field struct {
 	unit  int64
 }
 
+// newLayout packs the components of the key into words, in their order.
 func newLayout(k layoutKey, d *dendrogram) *layout {
 	ly := &layout{layoutKey: k, words: 1}
 	room := wordBits
@@ -74,8 +75,8 @@ func newLayout(k layoutKey, d *dendrogram) *layout {
 	for _, c := range k.policy.Key() {
 		switch c {
 		case key.ByCapability, key.ByRest:
-			d.counted(func(class topology.Kind, shift int) {
-				of := n // a count of the rest changes by one at most with each GPU chosen
+			d.eachCount(func(class topology.Kind, shift int) {
+				of := n // a count of the rest changes by 1 at most with each chosen GPU
 				if c == key.ByCapability {
 					of = most
 				}
@@ -98,10 +99,10 @@ func newLayout(k layoutKey, d *dendrogram) *layout {
 	return ly
 }
 
-// counted visits the counts of a capability that can differ between sets as
-// large, the most important first. All sets fit the worst class, and none larger
-// than the largest domain fits a better one.
-func (d *dendrogram) counted(visit func(class topology.Kind, shift int)) {
+// eachCount visits the counts of a capability that can differ between sets of the same
+// size, the most important first. All sets fit the worst class, and no set larger than the
+// largest cluster fits a better one.
+func (d *dendrogram) eachCount(visit func(class topology.Kind, shift int)) {
 	for _, c := range d.kinds[:max(len(d.kinds)-1, 0)] {
 		for shift := key.Log2(d.largest[c]); shift > 0; shift-- {
 			visit(c, shift)
@@ -109,14 +110,15 @@ func (d *dendrogram) counted(visit func(class topology.Kind, shift int)) {
 	}
 }
 
-// settle calls add for each field that changes on the way up from a vertex of so
-// many free GPUs to the one whose half it is, with what it is changed by where s
-// are chosen. The vertex joins its halves by rank in, and is joined by rank out.
-// The counts of the classes between them are known now. What counts pairs stands
-// in a value as the difference from what it were if rank in joined all of the
-// vertex's GPUs, so that joining the halves added nothing; now it becomes the
-// difference from rank out.
-func (ly *layout) settle(in, out link.Rank, gpus int, add func(word int, value func(s int) int64)) {
+// rejoin changes values from rank in, which joins the halves of a vertex, to rank out,
+// which joins the vertex with the other half. It calls add with each word that changes,
+// and by how much if s of the vertex's free GPUs are chosen.
+//
+// The counts of the classes between the ranks become known here. A component that adds up
+// pairs is stored as the difference from its value if all pairs of the vertex had rank in,
+// so that merging two halves adds nothing to it. Here it becomes the difference from
+// rank out.
+func (ly *layout) rejoin(in, out link.Rank, gpus int, add func(word int, value func(s int) int64)) {
 	weight := int64(in.Weight) - int64(out.Weight)
 	local := int64(in.Locality) - int64(out.Locality)
 	for _, f := range ly.fields {
@@ -127,7 +129,7 @@ func (ly *layout) settle(in, out link.Rank, gpus int, add func(word int, value f
 				continue
 			}
 			value = func(s int) int64 { return f.unit * int64(s>>f.shift) }
-			if f.of == key.ByRest { // less what it is if none is chosen
+			if f.of == key.ByRest { // less its value if no GPU is chosen
 				value = func(s int) int64 { return f.unit * int64((gpus-s)>>f.shift-gpus>>f.shift) }
 			}
 		case key.ByWeight:
@@ -147,4 +149,5 @@ func (ly *layout) settle(in, out link.Rank, gpus int, add func(word int, value f
 	}
 }
 
+// pairsOf returns the number of pairs among s GPUs.
 func pairsOf(s int) int64 { return int64(s) * int64(s-1) / 2 }
