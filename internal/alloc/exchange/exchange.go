@@ -10,45 +10,43 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// irregular answers for graphs that are too large for a table and do not nest, on
-// which no fast exact method is known: well, and without a proof. It begins with
-// the answer of the closure, the graph in which each two GPUs are joined as the
-// best path between them is at its worst link, which nests; and exchanges one GPU
-// for another as long as that makes the set better.
+// Solver answers questions about one node. It is safe for concurrent use.
 type Solver struct {
-	scale   *link.Graph
+	graph   *link.Graph
 	closure *tree.Solver
-	kinds   []topology.Kind // that occur, best first
+	classes []topology.Kind // that occur, best first
 }
 
-func New(s *link.Graph, root *hierarchy.Cluster) *Solver {
-	return &Solver{scale: s, closure: tree.New(root), kinds: s.Classes()}
+// New returns the Solver of a node, whose hierarchy is root.
+func New(g *link.Graph, root *hierarchy.Cluster) *Solver {
+	return &Solver{graph: g, closure: tree.New(root), classes: g.Classes()}
 }
 
-// compared is what sets are compared by here: the capability of a set is only
-// found in part, so it decides nothing.
-func (x *Solver) Key(p key.Policy) []key.Component {
-	if p.Objective() == key.ObjectiveSpread || p.Objective() == key.ObjectiveBinpack {
+// Key returns the components by which sets are compared under a policy. Capabilities do
+// not decide, because they are found only in part.
+func (s *Solver) Key(p key.Policy) []key.Component {
+	if p == key.Spread || p == key.Binpack {
 		return []key.Component{key.ByClass, key.ByWeight, key.ByCut}
 	}
 	return p.Key()
 }
 
-func (x *Solver) Solve(q key.Question) (key.Solution, bool) {
+// Solve returns the best set found; ok is false if none was found.
+func (s *Solver) Solve(q key.Question) (solution key.Solution, ok bool) {
 	if q.N == 1 {
 		q.Scope = key.Any
 	}
-	groups, bounded := x.groups(q)
+	groups, bounded := s.groups(q)
 	var best key.Candidate
 	for _, group := range groups {
-		found, complete := x.candidates(q, group)
+		found, complete := s.candidates(q, group)
 		bounded = bounded || !complete
 		for _, gpus := range found {
-			c := x.judge(q, gpus)
+			c := s.compared(q, gpus)
 			if q.Scope == key.Link && c.Class != topology.MX {
 				continue
 			}
-			if by, _ := key.Compare(x.Key(q.Policy), c, best); best.GPUs == nil || by > 0 {
+			if by, _ := key.Compare(s.Key(q.Policy), c, best); best.GPUs == nil || by > 0 {
 				best = c
 			}
 		}
@@ -56,15 +54,15 @@ func (x *Solver) Solve(q key.Question) (key.Solution, bool) {
 	if best.GPUs == nil {
 		return key.Solution{Bounded: bounded}, false
 	}
-	// the order of indices is the same in the closure
+	// the GPU numbers, and so the first of them, are the same in the closure
 	exact := q.Policy == key.First && (q.Scope == key.Any || q.Scope == key.Node)
 	return key.Solution{GPUs: best.GPUs, Class: best.Class, Method: "exchange", Bounded: !exact}, true
 }
 
-// groups are the sets to pick from: GPUs of which the scope allows each two
-// together. bounded tells that there may be others.
-func (x *Solver) groups(q key.Question) (groups [][]int, bounded bool) {
-	near := func(a, b int) bool { return a == b || q.Scope.Allows(x.scale.Locality(a, b)) }
+// groups returns sets of GPUs to pick from, in each of which the scope allows each two
+// GPUs together. bounded says that there may be other such sets.
+func (s *Solver) groups(q key.Question) (groups [][]int, bounded bool) {
+	near := func(a, b int) bool { return a == b || q.Scope.Allows(s.graph.Locality(a, b)) }
 	var all []int
 	for _, g := range q.Free {
 		if !slices.Contains(q.Excluded, g) && !slices.ContainsFunc(q.Required, func(r int) bool { return !near(r, g) }) {
@@ -103,43 +101,43 @@ func (x *Solver) groups(q key.Question) (groups [][]int, bounded bool) {
 	return groups, bounded
 }
 
-// candidates are sets of the group among which the answer is: that of the
-// closure, and a ring of a better class than that has; each also as exchanges
-// make it. complete tells that every ring there is was found.
-func (x *Solver) candidates(q key.Question, group []int) (found [][]int, complete bool) {
-	part := q
-	part.Free, part.Excluded = group, nil
+// candidates returns the sets of the group among which the answer is: the closure's best
+// set and a set with a ring of a better class, each before and after exchanges. complete
+// says that the search found every ring that exists.
+func (s *Solver) candidates(q key.Question, group []int) (found [][]int, complete bool) {
+	inGroup := q
+	inGroup.Free, inGroup.Excluded = group, nil
 	if q.Scope != key.Link {
-		part.Scope = key.Any
+		inGroup.Scope = key.Any
 	}
-	s, ok := x.closure.Solve(part)
+	closure, ok := s.closure.Solve(inGroup)
 	if !ok {
-		return nil, true // there is less in the graph than in its closure
+		return nil, true // what the closure does not have, the node does not have
 	}
-	found = x.exchanged(q, group, s.GPUs)
-	if q.Scope != key.Link && !slices.Contains(x.Key(q.Policy), key.ByWeight) {
+	found = s.improved(q, group, closure.GPUs)
+	if q.Scope != key.Link && !slices.Contains(s.Key(q.Policy), key.ByWeight) {
 		return found, true
 	}
 	reached := topology.Unknown
 	for _, gpus := range found {
-		reached = max(reached, x.class(gpus))
+		reached = max(reached, s.class(gpus))
 	}
-	least := x.judge(q, s.GPUs)
-	for _, class := range x.kinds {
+	least := s.compared(q, closure.GPUs)
+	for _, class := range s.classes {
 		if class <= reached || q.Scope == key.Link && class < topology.MX {
 			break
 		}
-		ring, all := x.ring(group, q.Required, q.N, class)
+		ring, all := s.findRing(group, q.Required, q.N, class)
 		if ring == nil {
 			complete = all
 			continue
 		}
 		if q.Scope == key.Link {
-			return append(found, x.exchanged(q, group, ring)...), true
+			return append(found, s.improved(q, group, ring)...), true
 		}
-		for _, gpus := range x.exchanged(q, group, ring) {
-			// the closure's answer is what no answer may fall short of
-			if by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, x.judge(q, gpus), least); by >= 0 {
+		for _, gpus := range s.improved(q, group, ring) {
+			// no answer may be worse than the closure's by weight and cut
+			if by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, s.compared(q, gpus), least); by >= 0 {
 				found = append(found, gpus)
 			}
 		}
@@ -148,21 +146,21 @@ func (x *Solver) candidates(q key.Question, group []int) (found [][]int, complet
 	return found, complete || reached == topology.MX
 }
 
-// judge is what a set is compared by.
-func (x *Solver) judge(q key.Question, gpus []int) key.Candidate {
-	c := key.Candidate{GPUs: gpus, Class: x.class(gpus)}
-	in := make([]bool, x.scale.Len())
+// compared returns a set with the components by which it is compared.
+func (s *Solver) compared(q key.Question, gpus []int) key.Candidate {
+	c := key.Candidate{GPUs: gpus, Class: s.class(gpus)}
+	in := make([]bool, s.graph.Len())
 	for _, g := range gpus {
 		in[g] = true
 	}
 	for at, i := range gpus {
 		for _, j := range gpus[:at] {
-			c.Weight += x.scale.Weight(i, j)
-			c.Locality += int(x.scale.Locality(i, j))
+			c.Weight += s.graph.Weight(i, j)
+			c.Locality += int(s.graph.Locality(i, j))
 		}
 		for _, j := range q.Free {
 			if !in[j] {
-				c.Cut += x.scale.Weight(i, j)
+				c.Cut += s.graph.Weight(i, j)
 			}
 		}
 	}
@@ -170,24 +168,24 @@ func (x *Solver) judge(q key.Question, gpus []int) key.Candidate {
 	case key.ObjectiveWeighted:
 		c.Score = float64(q.Policy.Score(int64(c.Weight), int64(c.Cut))) / 1000
 	case key.ObjectiveMTF:
-		c.Jobs = x.closure.JobsLeft(q.Free, gpus) - x.closure.JobsLeft(q.Free, nil)
+		c.Jobs = s.closure.JobsLeft(q.Free, gpus) - s.closure.JobsLeft(q.Free, nil)
 	}
 	return c
 }
 
-// figures has a capability of the rings that were found: there may be more.
-func (x *Solver) Figures(q key.Question, gpus []int) key.Candidate {
-	c := x.judge(q, gpus)
+// Figures returns the components of a set of the free GPUs.
+func (s *Solver) Figures(q key.Question, gpus []int) key.Candidate {
+	c := s.compared(q, gpus)
 	rest := slices.DeleteFunc(slices.Clone(q.Free), func(g int) bool { return slices.Contains(gpus, g) })
-	c.Capability, c.Rest = x.capability(gpus), x.capability(rest)
+	c.Capability, c.Rest = s.capability(gpus), s.capability(rest)
 	return c
 }
 
-// capability counts disjoint rings, each found in what the ones before left.
-func (x *Solver) capability(gpus []int) []key.Count {
+// capability counts disjoint rings, each found among the GPUs that those before leave.
+func (s *Solver) capability(gpus []int) []key.Count {
 	counts := []key.Count{}
-	for _, class := range x.kinds[:max(len(x.kinds)-1, 1)] {
-		r := x.rings(gpus, nil, class)
+	for _, class := range s.classes[:max(len(s.classes)-1, 1)] {
+		r := s.ringSearch(gpus, nil, class)
 		for shift := key.Log2(len(gpus)); shift > 0; shift-- {
 			r.reset()
 			n := key.Count{Class: class, Size: 1 << shift}
@@ -200,15 +198,16 @@ func (x *Solver) capability(gpus []int) []key.Count {
 	return counts
 }
 
-// class is the best class of a ring that was found through all of the GPUs.
-func (x *Solver) class(gpus []int) topology.Kind {
+// class returns the best class of a ring that was found over all of the GPUs.
+func (s *Solver) class(gpus []int) topology.Kind {
 	if len(gpus) < 2 {
 		return topology.MX
 	}
-	for _, class := range x.kinds[:len(x.kinds)-1] {
-		if ring, _ := x.ring(gpus, gpus[:1], len(gpus), class); ring != nil {
+	worst := len(s.classes) - 1
+	for _, class := range s.classes[:worst] {
+		if ring, _ := s.findRing(gpus, gpus[:1], len(gpus), class); ring != nil {
 			return class
 		}
 	}
-	return x.kinds[len(x.kinds)-1]
+	return s.classes[worst]
 }

@@ -71,7 +71,7 @@ func TestIrregularAgainstTable(t *testing.T) {
 			}
 			demanded(t, q, got.GPUs)
 			right, mine := all.Figures(q, got.GPUs), x.Figures(q, got.GPUs)
-			if got.Class != right.Class || got.Method != "exchange" || !within(x.scale, q.Scope, right) {
+			if got.Class != right.Class || got.Method != "exchange" || !within(x.graph, q.Scope, right) {
 				t.Fatalf("%+v: %+v, class %v", q, got, right.Class)
 			}
 			for i, c := range mine.Capability {
@@ -139,15 +139,15 @@ func TestIrregularBeatsClosure(t *testing.T) {
 					t.Fatalf("%s, %d: %+v, %v", name, n, got, ok)
 				}
 				demanded(t, q, got.GPUs)
-				a, b := x.judge(q, got.GPUs), x.judge(q, first.GPUs)
+				a, b := x.compared(q, got.GPUs), x.compared(q, first.GPUs)
 				switch by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, a, b); {
 				case by < 0:
 					t.Errorf("%s, %v, %d: %v is worse than the closure's %v", name, policy, n, a, b)
 				case by > 0:
 					better++
 				}
-				if both := x.exchanged(q, q.Free, first.GPUs); len(both) == 2 {
-					if by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, x.judge(q, both[1]), b); by <= 0 {
+				if both := x.improved(q, q.Free, first.GPUs); len(both) == 2 {
+					if by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, x.compared(q, both[1]), b); by <= 0 {
 						t.Errorf("%s, %v, %d: %v is no better than %v", name, policy, n, both[1], first.GPUs)
 					}
 					exchanged++
