@@ -28,24 +28,30 @@ var retired = []struct {
 	pattern, instead string
 	in               []string
 }{
-	{`asked for`, "requested", []string{messages}},
-	{`(are|is) held\b|held by`, "in use (by)", []string{messages}},
+	{`asked for`, "requested", []string{messages, documents}},
+	{`(are|is) held\b|held by`, "in use (by)", []string{messages, documents}},
 	{`unavailable`, "unhealthy, with the reason", []string{messages}},
-	{`\b[Mm]end(s|ed|ing)?\b`, "fix", []string{messages}},
+	{`\b[Mm]end(s|ed|ing)?\b`, "fix", []string{messages, documents}},
 	{`true to (the|its)`, "up to date, out of date", []string{messages, comments, documents}},
 	{`\b(island|ring)s?\b`, "MetaXLink domain", []string{messages}},
 	{`in vain`, "gave up after TIME", []string{messages, comments, documents}},
 	{`left alone`, "skipped, left unchanged", []string{messages, comments, documents}},
 	{`all the same\b`, "anyway, or nothing", []string{messages, documents}},
 	{`, too\b`, "also, before the verb", []string{messages, documents}},
-	{`\b(ours|theirs)\b`, "our X", []string{messages}},
+	{`\b(ours|theirs)\b`, "our X", []string{messages, documents}},
 	{`\btells? whether\b`, "reports whether", []string{comments, documents}},
 	{`is no host\b`, "is not a host", []string{messages, comments, documents}},
+	{`跟随容器`, "与容器同生命周期", []string{documents}},
+	{`套接字`, "socket", []string{documents}},
 }
 
 // TestRetiredWords looks for them in the code and on the pages.
 func TestRetiredWords(t *testing.T) {
-	for _, page := range pages(t) {
+	decisions, err := filepath.Glob("adr/*.md")
+	if err != nil || len(decisions) == 0 {
+		t.Fatal(len(decisions), err)
+	}
+	for _, page := range append(pages(t), decisions...) {
 		if filepath.Base(page) != "CHANGELOG.md" { // which says what was
 			report(t, page, found(documents, readFile(t, page)))
 		}
