@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"strings"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -156,4 +157,90 @@ func specDirs(c *cli.Context) []string {
 		return dirs
 	}
 	return cdi.Dirs()
+}
+
+func (t toolkit) cdiGenerate(c *cli.Context) error {
+	maker, opt, err := t.specs(c)
+	if err != nil {
+		return err
+	}
+	opt.Partial = c.Bool("force")
+	format, err := specFormat(c)
+	if err != nil {
+		return err
+	}
+	at, settle := maker.Where, c.Duration("settle")
+	switch {
+	case !at.IsHost() && !c.IsSet("output"):
+		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", at.Node)
+	case !at.IsHost() && c.IsSet("settle"):
+		return needsHost("cdi generate --settle", at)
+	case settle < 0:
+		return usagef("--settle %v: want a time such as 30s", settle)
+	}
+	done, err := refresh.Job{
+		Maker: maker, Options: opt, Format: format, Output: c.String("output"), Settle: settle,
+		All: !c.IsSet("class") && !c.IsSet("output"),
+	}.Run(c.Context)
+	switch {
+	case err != nil:
+		return err
+	case done.Text != nil:
+		_, err = t.Out.Write(done.Text)
+		return err
+	}
+	return t.print(c, done, lines(append([]refresh.Written{done.Written}, done.Others...)))
+}
+
+// specFormat is the notation that --format states, or else the output's name.
+func specFormat(c *cli.Context) (cdi.Format, error) {
+	if word := c.String("format"); word != "" {
+		format, err := cdi.ParseFormat(word)
+		if err != nil {
+			return "", usageError(err)
+		}
+		return format, nil
+	}
+	if format, ok := cdi.FormatOf(c.String("output")); ok {
+		return format, nil
+	}
+	return cdi.JSON, nil
+}
+
+func (t toolkit) cdiCheck(c *cli.Context) error {
+	compare, err := t.comparison(c)
+	if err != nil {
+		return err
+	}
+	found, err := compare.Check()
+	if err != nil {
+		return err
+	}
+	if found.OK {
+		return t.print(c, found, strings.Join(found.Files, ", ")+": up to date\n")
+	}
+	return cmp.Or[error](t.print(c, found, lines(found.Problems)+lines(found.Drift)), errProblems)
+}
+
+func (t toolkit) cdiDiff(c *cli.Context) error {
+	compare, err := t.comparison(c)
+	if err != nil {
+		return err
+	}
+	drift, err := compare.Diff()
+	if err != nil {
+		return err
+	}
+	if len(drift) == 0 {
+		return t.print(c, drift, "")
+	}
+	return cmp.Or[error](t.print(c, drift, lines(drift)), errProblems)
+}
+
+func (t toolkit) comparison(c *cli.Context) (refresh.Comparison, error) {
+	maker, opt, err := t.specs(c)
+	return refresh.Comparison{
+		Maker: maker, Options: opt, ByClass: c.IsSet("class"), ByNames: c.IsSet("device-name-strategy"),
+		Dirs: specDirs(c), Files: c.Args().Slice(),
+	}, err
 }

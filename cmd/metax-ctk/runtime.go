@@ -1,11 +1,22 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/backup"
+	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/setup"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
@@ -89,4 +100,133 @@ func (t toolkit) runtimeWitness(c *cli.Context) error {
 		return nil
 	}
 	return t.print(c, seen, lines(seen))
+}
+
+// runtimeName matches what every engine accepts as the name of a runtime.
+var runtimeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+func (t toolkit) runtimeConfigure(c *cli.Context) error {
+	if err := checkConfigure(c); err != nil {
+		return err
+	}
+	host, err := t.setupHost(c)
+	if err != nil {
+		return err
+	}
+	dir := c.String("backup-dir")
+	if dir == "" {
+		if dir, err = host.At(backup.Dir); err != nil {
+			return err
+		}
+	}
+	store := backup.New(dir)
+	host.Original = store.Original
+	all, err := host.Do(c.Context, setup.Order{
+		Engine:  c.String("engine"),
+		Options: setup.Options{Config: c.String("config"), Version: engine.ParseVersion(c.String("engine-version"))},
+		Setup: engine.Setup{
+			Name: c.String("name"), Default: c.Bool("default"), CDI: c.Bool("cdi"), SpecDirs: c.StringSlice("spec-dir"),
+			Runtime: c.String("runtime-path"), Hook: c.String("hook"),
+		},
+		Remove: c.Bool("remove"), OnlyName: c.IsSet("name"), Verify: c.Bool("verify"),
+		DryRun: c.Bool("dry-run"), Restart: c.Bool("restart"), Store: store,
+		Node: func() (gpu.Node, error) { return t.node(c) },
+	})
+	switch {
+	case errors.Is(err, setup.ErrUnknown):
+		return usageError(err)
+	case all == nil:
+		return err
+	}
+	err = cmp.Or(t.print(c, all, outcomeText(all, c.Bool("dry-run"))), err)
+	if err == nil && slices.ContainsFunc(all, setup.Outcome.Failed) {
+		return errProblems
+	}
+	return err
+}
+
+// setupHost is the host whose engines are set up.
+func (t toolkit) setupHost(c *cli.Context) (setup.Host, error) {
+	at := t.where(c)
+	if !at.IsHost() {
+		return setup.Host{}, usagef("node %q has no engines that could be set up; leave out --node", at.Node)
+	}
+	root, err := hostfs.New(at.Root)
+	if err != nil {
+		return setup.Host{}, err
+	}
+	host := setup.Host{Root: root, Getenv: os.Getenv}
+	if root.Real() {
+		host.Run = t.Run
+		if host.Self, err = os.Executable(); err != nil {
+			return host, fmt.Errorf("find metax-ctk: %w", err)
+		}
+	}
+	return host, nil
+}
+
+// checkConfigure returns what is wrong with the options of runtime configure.
+func checkConfigure(c *cli.Context) error {
+	switch {
+	case c.Bool("rollback"):
+		return usagef("--rollback no longer exists: --remove undoes the changes and restores the files; to change the set-up, run runtime configure again")
+	case c.Bool("remove") && c.Bool("verify"):
+		return usagef("--remove and --verify exclude one another")
+	case c.Bool("verify") && (c.Bool("dry-run") || c.Bool("restart")):
+		return usagef("--verify changes nothing: leave out --dry-run and --restart")
+	case c.String("engine") == setup.Auto && (c.IsSet("config") || c.IsSet("engine-version")):
+		return usagef("--config and --engine-version need one engine: name it with --engine")
+	case c.IsSet("engine-version") && !engine.ParseVersion(c.String("engine-version")).Known():
+		return usagef("--engine-version %q is not a version such as 28.5.2", c.String("engine-version"))
+	}
+	if name := c.String("name"); !runtimeName.MatchString(name) {
+		return usagef("--name %q: a name is made of letters, digits, dots, dashes and underscores", name)
+	}
+	for _, option := range []string{"config", "runtime-path", "hook", "spec-dir"} {
+		paths := c.StringSlice(option)
+		if option != "spec-dir" {
+			paths = []string{c.String(option)}
+		}
+		for _, p := range paths {
+			if c.IsSet(option) && (!path.IsAbs(p) || path.Clean(p) != p || strings.ContainsFunc(p, unicode.IsControl)) {
+				return usagef("--%s %q is not an absolute path without detours", option, p)
+			}
+		}
+	}
+	return nil
+}
+
+// outcomeText is what was done, a paragraph for each engine.
+func outcomeText(all []setup.Outcome, dry bool) string {
+	w := new(strings.Builder)
+	for _, e := range all {
+		head := strings.TrimSpace(e.Engine + " " + e.Version)
+		switch {
+		case e.Aside != "":
+			fmt.Fprintf(w, "%s: skipped: %s (force: --engine %s)\n", head, e.Aside, e.Engine)
+		case e.Error != "", len(e.Proofs) > 0:
+		case len(e.Changes) == 0:
+			fmt.Fprintf(w, "%s: nothing to do (%s)\n", head, e.Config)
+		}
+		for _, c := range e.Changes {
+			if dry {
+				fmt.Fprint(w, c.Diff)
+			} else {
+				fmt.Fprintf(w, "%s: %s %s\n", head, c.Action, c.Path)
+			}
+		}
+		for _, note := range e.Notes {
+			fmt.Fprintf(w, "%s: note: %s\n", head, note)
+		}
+		for _, p := range e.Proofs {
+			fmt.Fprintf(w, "%s: %s\n", head, terminal.Line(p.String()))
+		}
+		switch {
+		case e.Activated:
+			fmt.Fprintf(w, "%s: done: %s\n", head, e.Activate)
+		case e.Activate != "" && !dry:
+			fmt.Fprintf(w, "%s: to put it in force: %s\n", head, e.Activate)
+		}
+	}
+	return w.String()
 }
