@@ -11,7 +11,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -61,22 +60,6 @@ func macaPathFlag() cli.Flag {
 	}
 }
 
-// macaInstall is an installation as -o prints it.
-type macaInstall struct {
-	Kind    maca.Kind `json:"kind"`
-	Version string    `json:"version"` // empty if not known
-	Path    string    `json:"path"`
-	Dir     string    `json:"dir"`
-	Default bool      `json:"default"`
-	// Givable reports whether it can be injected; Doubt is why not.
-	Givable bool   `json:"givable"`
-	Doubt   string `json:"doubt,omitempty"`
-	// Libraries are its own; Missing and Problems also count those of the driver's.
-	Libraries int `json:"libraries"`
-	Missing   int `json:"missing"`
-	Problems  int `json:"problems"`
-}
-
 // installations is an action on what is installed on the host, or on the host of a
 // snapshot. Other nodes have no files.
 func (t toolkit) installations(look func(*cli.Context, *hostfs.Root, maca.Listing) error) cli.ActionFunc {
@@ -100,11 +83,11 @@ func (t toolkit) installations(look func(*cli.Context, *hostfs.Root, maca.Listin
 func (t toolkit) macaList(c *cli.Context, host *hostfs.Root, listing maca.Listing) error {
 	t.warn(listing.Warnings...)
 	found := struct {
-		Installations []macaInstall `json:"installations"`
-	}{[]macaInstall{}}
+		Installations []maca.Summary `json:"installations"`
+	}{[]maca.Summary{}}
 	for _, i := range listing.Installs {
 		t.warn(i.Warnings...)
-		found.Installations = append(found.Installations, described(i, maca.Inspect(host, i)))
+		found.Installations = append(found.Installations, maca.Summarize(i, maca.Inspect(host, i)))
 	}
 	err := t.print(c, found, macaTable(found.Installations))
 	if err == nil && len(listing.MACA()) == 0 {
@@ -113,21 +96,7 @@ func (t toolkit) macaList(c *cli.Context, host *hostfs.Root, listing maca.Listin
 	return err
 }
 
-// described is an installation and its libraries in the form that is printed.
-func described(i maca.Install, looked maca.Inspection) macaInstall {
-	m := macaInstall{
-		Kind: i.Kind, Version: i.Version, Path: i.Path, Dir: i.Dir, Default: i.Default, Givable: i.Doubt == "", Doubt: i.Doubt,
-		Missing: len(looked.Missing), Problems: len(looked.Problems),
-	}
-	for _, l := range looked.Libraries {
-		if i.Kind == maca.KindDriver || !strings.HasPrefix(l.Path, maca.DriverPath+"/") {
-			m.Libraries++
-		}
-	}
-	return m
-}
-
-func macaTable(installs []macaInstall) string {
+func macaTable(installs []maca.Summary) string {
 	if len(installs) == 0 {
 		return ""
 	}
@@ -147,32 +116,6 @@ func macaTable(installs []macaInstall) string {
 	return columns(rows)
 }
 
-// macaChecked is what check found, as -o prints it.
-type macaChecked struct {
-	OK      bool        `json:"ok"`
-	MACA    macaInstall `json:"maca"`
-	Machine string      `json:"machine"` // "EM_X86_64", empty without libraries
-	Driver  macaDriver  `json:"driver"`
-	// Compat is what the rules say of both versions.
-	Compat compat.Verdict `json:"compat"`
-	// Problems are what makes the exit code 4.
-	Problems []macaProblem `json:"problems"`
-	// Image is what an image must bring: libraries that are the host system's.
-	Image []maca.Demand `json:"image"`
-}
-
-type macaDriver struct {
-	Version string `json:"version"` // empty if not known
-	File    string `json:"file"`    // where the version is from
-	Loaded  bool   `json:"loaded"`
-}
-
-type macaProblem struct {
-	Kind    string   `json:"kind"`
-	Message string   `json:"message"`
-	By      []string `json:"by"` // the libraries that are concerned, by path
-}
-
 // macaCheck checks the installation of a version, or the one that counts.
 func (t toolkit) macaCheck(c *cli.Context, host *hostfs.Root, listing maca.Listing) error {
 	install, err := listing.Choose(c.Args().First())
@@ -181,54 +124,14 @@ func (t toolkit) macaCheck(c *cli.Context, host *hostfs.Root, listing maca.Listi
 	}
 	driver := sysfs.ReadModule(host, map[string]sysfs.Unpack{".zst": unzstd})
 	t.warn(driver.Warnings...)
-	found := macaCheckOf(install, maca.Inspect(host, install), driver, t.settings.MACA.Rules())
-	for _, w := range listing.Warnings {
-		found.problem("broken", w, nil)
-	}
-	found.OK = len(found.Problems) == 0
-	if err := t.print(c, found, found.table()); err != nil || found.OK {
+	found := maca.Check(install, maca.Inspect(host, install), driver, t.settings.MACA.Rules(), listing.Warnings)
+	if err := t.print(c, found, macaCheckedText(found)); err != nil || found.OK {
 		return err
 	}
 	return errProblems
 }
 
-// macaCheckOf judges what was found. A driver that does not fit is a problem; one of
-// which that is unknown is not.
-func macaCheckOf(i maca.Install, looked maca.Inspection, driver sysfs.Module, rules []compat.Rule) *macaChecked {
-	found := &macaChecked{
-		MACA:     described(i, looked),
-		Machine:  looked.Machine,
-		Driver:   macaDriver{driver.Version, driver.File, driver.Loaded},
-		Compat:   compat.Check(rules, i.Version, driver.Version),
-		Problems: []macaProblem{},
-		Image:    append([]maca.Demand{}, looked.Image...),
-	}
-	for _, w := range i.Warnings {
-		found.problem("version", w, nil)
-	}
-	if i.Doubt != "" {
-		found.problem("place", i.Doubt, nil)
-	}
-	if len(looked.Libraries) == 0 {
-		found.problem("libraries", "no shared library in "+i.Path, nil)
-	}
-	for _, m := range looked.Missing {
-		found.problem("missing", "no library "+m.Name+" on this host", m.By)
-	}
-	for _, p := range looked.Problems {
-		found.problem(p.Kind, p.Text, nil)
-	}
-	if found.Compat.State == compat.Mismatch {
-		found.problem("driver", found.Compat.Reason, nil)
-	}
-	return found
-}
-
-func (m *macaChecked) problem(kind, message string, by []string) {
-	m.Problems = append(m.Problems, macaProblem{kind, message, append([]string{}, by...)})
-}
-
-func (m *macaChecked) table() string {
+func macaCheckedText(m maca.Checked) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "MXMACA %s in %s, libraries: %d\n", cmp.Or(fmt.Sprintf("%.80s", m.MACA.Version), "of unknown version"), m.MACA.Dir, m.MACA.Libraries)
 	fmt.Fprintf(&b, "driver: %s\n", m.Compat.Reason)
