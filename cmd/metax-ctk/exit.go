@@ -56,22 +56,18 @@ func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError(e
 
 func exitCode(err error) int {
 	var own exitError
-	var argument *alloc.ArgumentError
-	var large *alloc.TooLargeError
-	var request *refresh.ArgumentError
-	var refused *sgpu.RefusedError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &own):
 		return own.code
-	case errors.As(err, &argument), errors.As(err, &request), errors.Is(err, node.ErrUnknown):
+	case errors.As(err, new(*alloc.ArgumentError)), errors.As(err, new(*refresh.ArgumentError)), errors.Is(err, node.ErrUnknown):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, refresh.ErrNoDriver), errors.Is(err, maca.ErrNone):
 		return exitNoGPU
-	case errors.Is(err, alloc.ErrUnmet), errors.As(err, &large), errors.As(err, &refused), errors.Is(err, lease.ErrBusy):
+	case errors.Is(err, alloc.ErrUnmet), errors.As(err, new(*alloc.TooLargeError)), errors.As(err, new(*sgpu.RefusedError)), errors.Is(err, lease.ErrBusy):
 		return exitUnmet
 	}
 	return exitFailed

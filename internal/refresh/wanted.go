@@ -19,9 +19,7 @@ import (
 const hookName = "metax-hook"
 
 // ArgumentError reports a request that is wrong on every host.
-type ArgumentError struct{ text string }
-
-func (e *ArgumentError) Error() string { return e.text }
+type ArgumentError struct{ error }
 
 // Maker makes the specs that a node should have.
 type Maker struct {
@@ -55,7 +53,7 @@ func (m Maker) Spec(opt cdi.Options) (*specs.Spec, error) {
 // software makes the spec of the host's MXMACA, with a device for each version.
 func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 	if !m.Where.IsHost() {
-		return nil, &ArgumentError{fmt.Sprintf("the files of node %q are not on this host, so it has no MXMACA to give", m.Where.Node)}
+		return nil, &ArgumentError{fmt.Errorf("the files of node %q are not on this host, so it has no MXMACA to give", m.Where.Node)}
 	}
 	all, warnings, err := maca.All(m.Host)
 	m.Warn(warnings...)
@@ -96,7 +94,7 @@ func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 func hookPath(given string) (string, error) {
 	if given != "" {
 		if !filepath.IsAbs(given) || filepath.Clean(given) != given {
-			return "", &ArgumentError{fmt.Sprintf("--hook %q is not an absolute path without detours", given)}
+			return "", &ArgumentError{fmt.Errorf("--hook %q is not an absolute path without detours", given)}
 		}
 		return given, nil
 	}

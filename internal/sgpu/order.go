@@ -17,11 +17,9 @@ type Order struct {
 }
 
 // RefusedError reports an order that the GPU cannot fulfil as it is.
-type RefusedError struct{ text string }
+type RefusedError struct{ error }
 
-func (e *RefusedError) Error() string { return e.text }
-
-func refusef(format string, a ...any) error { return &RefusedError{fmt.Sprintf(format, a...)} }
+func refusef(format string, a ...any) error { return &RefusedError{fmt.Errorf(format, a...)} }
 
 // Fits returns why a GPU cannot have the slices of the order; nil if it can. The slices
 // that it has count as far as their sizes are known: the driver decides in the end.
