@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -18,24 +19,14 @@ import (
 
 // configEdited is what set and unset did, as -o prints it.
 type configEdited struct {
-	File    string         `json:"file"`
-	DryRun  bool           `json:"dryRun"`
-	Changes []configChange `json:"changes"`
-}
-
-// configChange is one setting of the file, as it stands there; empty is not there.
-type configChange struct {
-	Key    string `json:"key"`
-	Before string `json:"before"`
-	After  string `json:"after"`
+	File    string          `json:"file"`
+	DryRun  bool            `json:"dryRun"`
+	Changes []config.Change `json:"changes"`
 }
 
 func (t toolkit) configSet(c *cli.Context) error {
-	args := c.Args().Slice()
-	values := map[string]any{}
-	var err error
-	var keys []string
-	for _, arg := range args {
+	var all []config.Assignment
+	for _, arg := range c.Args().Slice() {
 		key, text, ok := strings.Cut(arg, "=")
 		if !ok {
 			return usagef("%q has no value: want KEY=VALUE", arg)
@@ -44,34 +35,31 @@ func (t toolkit) configSet(c *cli.Context) error {
 		if !ok {
 			return usageError(config.Unknown(key))
 		}
-		if _, twice := values[key]; twice {
+		if slices.ContainsFunc(all, func(a config.Assignment) bool { return a.Key == key }) {
 			return usagef("%s is set twice", key)
 		}
-		if values[key], err = s.Parse(text); err != nil {
+		value, err := s.Parse(text)
+		if err != nil {
 			return usageError(err)
 		}
-		keys = append(keys, key)
+		all = append(all, config.Assignment{Key: key, Value: value})
 	}
-	return t.configEdit(c, keys, func(doc *toml.Document, key string) error {
-		return doc.Set(values[key], strings.Split(key, ".")...)
-	})
+	return t.configEdit(c, all)
 }
 
 func (t toolkit) configUnset(c *cli.Context) error {
-	keys := c.Args().Slice()
-	for _, key := range keys {
+	var all []config.Assignment
+	for _, key := range c.Args().Slice() {
 		if _, ok := config.Find(key); !ok {
 			return usageError(config.Unknown(key))
 		}
+		all = append(all, config.Assignment{Key: key})
 	}
-	return t.configEdit(c, keys, func(doc *toml.Document, key string) error {
-		return doc.Delete(strings.Split(key, ".")...)
-	})
+	return t.configEdit(c, all)
 }
 
-// configEdit edits the settings of some keys in the file, and writes it if that
-// makes a valid file.
-func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*toml.Document, string) error) error {
+// configEdit edits the file, and prints what has changed.
+func (t toolkit) configEdit(c *cli.Context, assignments []config.Assignment) error {
 	path, err := configFile(c)
 	if err != nil {
 		return err
@@ -83,40 +71,19 @@ func (t toolkit) configEdit(c *cli.Context, keys []string, edit func(*toml.Docum
 	if err != nil {
 		return err
 	}
-	doc, err := toml.Parse(original.Data)
-	if err != nil {
-		return usagef("read configuration %s: %w", path, err)
+	after, changes, err := config.Edit(path, original.Data, assignments)
+	if errors.As(err, new(*toml.SyntaxError)) || errors.As(err, new(*config.Error)) {
+		return usageError(err)
+	} else if err != nil {
+		return err
 	}
-	done := configEdited{File: path, DryRun: c.Bool("dry-run"), Changes: []configChange{}}
-	for _, key := range keys {
-		before := literal(doc, key)
-		if err := edit(doc, key); err != nil {
-			return fmt.Errorf("edit %s: %w", path, err)
-		}
-		if after := literal(doc, key); after != before {
-			done.Changes = append(done.Changes, configChange{key, before, after})
-		}
-	}
-	after := doc.Bytes()
-	if problems := config.Check(after); len(problems) > 0 {
-		return usageError(&config.Error{Path: path, Problems: problems})
-	}
-	if !done.DryRun && len(done.Changes) > 0 {
+	done := configEdited{File: path, DryRun: c.Bool("dry-run"), Changes: changes}
+	if !done.DryRun && len(changes) > 0 {
 		if err := writeConfig(original, after); err != nil {
 			return err
 		}
 	}
 	return t.print(c, done, done.table())
-}
-
-// literal is a setting as it would stand in the file on one line; empty is not
-// there.
-func literal(doc *toml.Document, key string) string {
-	value, ok := doc.Get(strings.Split(key, ".")...)
-	if !ok {
-		return ""
-	}
-	return toml.Literal(value)
 }
 
 // writeConfig puts text in the place of a file, which keeps its mode and owner.
