@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// bundle is the part of an OCI bundle's config.json that tells which devices the
-// container has, or asks for.
+// bundle is the part of an OCI bundle's config.json that says which devices the container
+// has or requests.
 type bundle struct {
 	Annotations map[string]string `json:"annotations"`
 	Mounts      []Mount           `json:"mounts"` // by any case of its names
@@ -37,27 +37,27 @@ type hook struct {
 	Args []string `json:"args"`
 }
 
-// gives reports whether the hook is metax-hook as it gives GPUs; the hooks of a CDI
-// spec are metax-hook with other actions. What metax-hook gives before the bundle
-// is made stands in the bundle.
-func (h hook) gives() bool {
+// injects reports whether the hook is metax-hook that injects GPUs when the container
+// starts. The hooks of a CDI spec are metax-hook with other actions. What metax-hook
+// injected before the bundle was made is in the bundle.
+func (h hook) injects() bool {
 	return filepath.Base(h.Path) == "metax-hook" && slices.Contains(h.Args, "prestart")
 }
 
-// hooked reports whether a hook gives the container what it asks for.
-func (b *bundle) hooked() bool {
+// injectedByHook reports whether a hook injects what the container requests.
+func (b *bundle) injectedByHook() bool {
 	for _, stage := range b.Hooks {
-		if slices.ContainsFunc(stage, hook.gives) {
+		if slices.ContainsFunc(stage, hook.injects) {
 			return true
 		}
 	}
 	return false
 }
 
-// unserved are the annotations that say something of a container which neither the
-// shim nor a hook serves. Kubernetes' engines serve CDI names themselves; what they
-// gave to a privileged container does not show among its devices.
-func (b *bundle) unserved() map[string]string {
+// unservedAnnotations returns the annotations that count for a container which neither the
+// shim nor a hook serves. Kubernetes' engines serve CDI names themselves; what they injected
+// into a privileged container is not among its devices.
+func (b *bundle) unservedAnnotations() map[string]string {
 	kept := map[string]string{}
 	for key, value := range b.Annotations {
 		if key == usage.SlicesLabel || b.privileged() && strings.HasPrefix(key, request.CDIAnnotations) {
@@ -76,39 +76,39 @@ type rule struct {
 	Access string `json:"access"`
 }
 
-// everything reports whether the rule opens all devices.
-func (r rule) everything() bool {
+// allowsAll reports whether the rule opens all devices.
+func (r rule) allowsAll() bool {
 	return r.Allow && (r.Type == "" || r.Type == "a") && r.Major == nil && r.Minor == nil && strings.Contains(r.Access, "rw")
 }
 
 // privileged reports whether the container has the devices of the whole host.
 func (b *bundle) privileged() bool {
-	return b.Linux != nil && b.Linux.Resources != nil && slices.ContainsFunc(b.Linux.Resources.Devices, rule.everything)
+	return b.Linux != nil && b.Linux.Resources != nil && slices.ContainsFunc(b.Linux.Resources.Devices, rule.allowsAll)
 }
 
-// Bundle returns the facts that the text of a bundle's config.json tells: the
-// GPUs, and the lease of an annotation. What the container asks for counts if a
-// hook of the bundle gives it, or if shim is true: its runtime may be the shim. A
-// privileged container has the devices of the whole host, and of them those count
-// that it asks for by name; what else it uses, its processes tell.
+// Bundle returns the facts in the text of a bundle's config.json: the GPUs, and the lease
+// of an annotation. What the container requests counts if a hook of the bundle injects it,
+// or if shim is true: its runtime may be the shim. A privileged container has the devices
+// of the whole host; only those count that it requests by name, as its processes show what
+// else it uses.
 func (d Devices) Bundle(config []byte, shim bool) (usage.Facts, error) {
 	var b bundle
 	if err := json.Unmarshal(config, &b); err != nil {
 		return usage.Facts{}, fmt.Errorf("read OCI bundle configuration: %w", err)
 	}
 	facts := usage.Facts{Lease: b.Annotations[usage.LeaseLabel], Privileged: b.privileged()}
-	asks, lists := b.Annotations, b.Mounts
-	if !shim && !b.hooked() {
-		asks, lists = b.unserved(), nil
+	annotations, mounts := b.Annotations, b.Mounts
+	if !shim && !b.injectedByHook() {
+		annotations, mounts = b.unservedAnnotations(), nil
 	}
-	found := d.Asked(asks, lists)
-	given := b.Linux != nil && !facts.Privileged && d.gave(b)
-	if given {
-		found = append(found, d.given(b)...)
+	found := d.Requested(annotations, mounts)
+	hasNodes := b.Linux != nil && !facts.Privileged && d.mayBeNodes(b)
+	if hasNodes {
+		found = append(found, d.deviceGPUs(b)...)
 	}
 	facts.GPUs = usage.Sorted(found)
-	evidence := Evidence{Annotations: asks, GPUs: facts.GPUs}
-	if given {
+	evidence := Evidence{Annotations: annotations, GPUs: facts.GPUs}
+	if hasNodes {
 		for _, device := range b.Linux.Devices {
 			evidence.Numbers = append(evidence.Numbers, Number{uint32(device.Major), uint32(device.Minor)})
 		}
@@ -120,11 +120,10 @@ func (d Devices) Bundle(config []byte, shim bool) (usage.Facts, error) {
 	return facts, nil
 }
 
-// gave reports whether the container's devices may be those of the node: it has a
-// device or a mount from below the node's root. A device that is given as it is
-// called on the host has that path in the container, and what is given by CDI comes
-// with the driver's files.
-func (d Devices) gave(b bundle) bool {
+// mayBeNodes reports whether the container's devices may be those of the node: it has a
+// device or a mount from below the node's root. A device has the same path in the
+// container, or it comes by CDI together with the driver's files.
+func (d Devices) mayBeNodes(b bundle) bool {
 	for _, device := range b.Linux.Devices {
 		if d.below(device.Path) {
 			return true
@@ -133,8 +132,8 @@ func (d Devices) gave(b bundle) bool {
 	return slices.ContainsFunc(b.Mounts, func(m Mount) bool { return d.below(m.Source) })
 }
 
-// given are the GPUs whose nodes the container gets.
-func (d Devices) given(b bundle) []gpu.BDF {
+// deviceGPUs returns the GPUs whose device nodes the container has.
+func (d Devices) deviceGPUs(b bundle) []gpu.BDF {
 	var found []gpu.BDF
 	for _, device := range b.Linux.Devices {
 		if device.Type != "c" && device.Type != "u" {
@@ -142,7 +141,7 @@ func (d Devices) given(b bundle) []gpu.BDF {
 		}
 		n := Number{uint32(device.Major), uint32(device.Minor)}
 		if int64(n.Major) != device.Major || int64(n.Minor) != device.Minor {
-			continue // what is cut off would mean another device
+			continue // cut off, the number would be that of another device
 		}
 		if bdf, ok := d.Number(n); ok {
 			found = append(found, bdf)

@@ -14,25 +14,26 @@ import (
 // Number is a device number.
 type Number struct{ Major, Minor uint32 }
 
-// Devices tells which GPUs of a node a device means. Nodes that the GPUs share
-// mean none; those of a slice, and its names, mean the GPU that it is a part of.
+// Devices maps the device nodes, numbers and CDI names of a node to its GPUs. Device nodes
+// that all GPUs share belong to none. Those of a slice, and its names, belong to the GPU
+// that it is a part of.
 //
-// A simulated node has the device numbers of real ones, and its names. What others
-// have on this machine is not its: a number counts where something below the root
-// of the node stands beside it, a name unless the devices are Nameless.
+// A simulated node has the device numbers and names of real GPUs, which other containers
+// of this machine may have. For it a number counts only beside a path from below the
+// node's root, and a name unless the devices are Nameless.
 type Devices struct {
 	gpus     []gpu.GPU
 	root     string
-	nameless bool               // names mean GPUs of somebody else
+	nameless bool               // names mean other GPUs
 	byPath   map[string]gpu.BDF // on this machine
 	numbers  map[Number]gpu.BDF
-	parts    parts
+	slices   sliceDevices
 }
 
 // NewDevices returns the devices of the node whose files are below root.
 func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
 	d := Devices{gpus: node.GPUs, root: root.Dir(), byPath: map[string]gpu.BDF{}, numbers: map[Number]gpu.BDF{}}
-	d.parts = newParts(node, root)
+	d.slices = newSliceDevices(node, root)
 	for _, g := range node.GPUs {
 		paths := slices.Clone(g.Nodes)
 		for _, s := range g.Slices {
@@ -48,8 +49,8 @@ func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
 	return d
 }
 
-// Nameless returns the devices without their names: what engines call
-// metax-tech.com/gpu=0 is a GPU of somebody else.
+// Nameless returns the devices without their names: on this machine metax-tech.com/gpu=0
+// is a GPU of another node.
 func (d Devices) Nameless() Devices {
 	d.nameless = true
 	return d
@@ -64,18 +65,18 @@ func (d Devices) below(path string) bool {
 // of its GPUs wherever it appears.
 func (d Devices) Real() bool { return d.root == "/" }
 
-// CDI returns the GPUs of a qualified CDI device name: none for another kind, or
-// for a name that the node does not have. A name of the spec means what it means
-// there, though it may be another GPU's serial number.
+// CDI returns the GPUs of a qualified CDI device name, none for another kind or a name that
+// the node does not have. A name in the CDI spec takes precedence over an equal serial
+// number.
 func (d Devices) CDI(name string) []gpu.BDF {
 	if id, ok := strings.CutPrefix(name, request.SliceKind+"="); ok {
-		return d.sliced(id)
+		return d.bySliceName(id)
 	}
 	id, ok := strings.CutPrefix(name, request.CDIKind+"=")
 	if !ok || d.nameless {
 		return nil
 	}
-	if found := d.named(id); found != nil {
+	if found := d.byName(id); found != nil {
 		return found
 	}
 	req, err := request.Parse("[" + id + "]")
@@ -102,7 +103,7 @@ func (d Devices) Path(path string) []gpu.BDF {
 	return usage.Sorted(found)
 }
 
-// Number returns the GPU that a device number means.
+// Number returns the GPU with a device number.
 func (d Devices) Number(n Number) (gpu.BDF, bool) {
 	bdf, ok := d.numbers[n]
 	return bdf, ok

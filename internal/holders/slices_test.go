@@ -27,15 +27,15 @@ func TestDevicesOfSlices(t *testing.T) {
 	sgpu, vf := cut.Slices[0], virtual.Slices[1]
 	for name, got := range map[string][]gpu.BDF{
 		"CDI name":            d.CDI("metax-tech.com/sgpu=" + sgpu.UUID),
-		"annotation":          d.Asked(map[string]string{"metax-tech.com/sgpu": sgpu.UUID}, nil),
-		"qualified":           d.Asked(map[string]string{"cdi.k8s.io/x": "metax-tech.com/sgpu=" + sgpu.UUID}, nil),
+		"annotation":          d.Requested(map[string]string{"metax-tech.com/sgpu": sgpu.UUID}, nil),
+		"qualified":           d.Requested(map[string]string{"cdi.k8s.io/x": "metax-tech.com/sgpu=" + sgpu.UUID}, nil),
 		"its GPU's node":      d.Path(sgpu.Nodes[0]),
 		"virtual CDI name":    d.CDI("metax-tech.com/sgpu=" + vf.BDF.String()),
-		"virtual annotation":  d.Asked(map[string]string{"metax-tech.com/sgpu": "x," + vf.BDF.String()}, nil),
+		"virtual annotation":  d.Requested(map[string]string{"metax-tech.com/sgpu": "x," + vf.BDF.String()}, nil),
 		"virtual node":        d.Path(vf.Nodes[1]),
 		"a stranger":          d.CDI("metax-tech.com/sgpu=nobody"),
 		"no name":             d.CDI("metax-tech.com/sgpu="),
-		"a malformed request": d.Asked(map[string]string{"metax-tech.com/sgpu": sgpu.UUID + ",a/b"}, nil),
+		"a malformed request": d.Requested(map[string]string{"metax-tech.com/sgpu": sgpu.UUID + ",a/b"}, nil),
 	} {
 		var want []gpu.BDF
 		switch name {

@@ -6,12 +6,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// The labels that metax-docker puts on a container; engines that keep labels
-// apart from the OCI bundle get them as annotations too.
+// The labels that metax-docker puts on a container. Engines that keep labels outside the
+// OCI bundle also get them as annotations.
 const (
 	LeaseLabel = "metax-tech.com/lease" // the lease's ID
 	GPUsLabel  = "metax-tech.com/gpus"  // the indices of the GPUs, for people: "0,1"
-	// SlicesLabel has the names of slices, with commas, where it has some of GPUs.
+	// SlicesLabel has the names of the container's slices of GPUs, with commas.
 	SlicesLabel = "metax-tech.com/sgpus"
 )
 
@@ -29,21 +29,21 @@ const (
 	Dead       ContainerState = "dead"
 )
 
-// Facts is what never changes about a container once it is made. What was
-// learned once is kept in the State, and asked no more.
+// Facts is what never changes about a container once it is made. The state file keeps
+// facts, so that an engine is asked for them once.
 type Facts struct {
 	Name  string `json:"name,omitempty"`
 	Image string `json:"image,omitempty"`
-	// Lease is the value of LeaseLabel: a claim, which anybody can make.
+	// Lease is the value of LeaseLabel, which any user can set.
 	Lease string `json:"lease,omitempty"`
-	// GPUs are those whose devices the engine gave it, and those that it asks the
-	// runtime shim or a hook for, ascending.
+	// GPUs are those whose devices the engine gave it, and those that it requests from the
+	// runtime shim or a hook, ascending.
 	GPUs []gpu.BDF `json:"gpus,omitempty"`
-	// Slices are the names of slices that it has, as far as its devices and what it
-	// asks for tell, and those of SlicesLabel; ascending.
+	// Slices are the names of its slices, by its devices, its requests and SlicesLabel;
+	// ascending.
 	Slices []string `json:"slices,omitempty"`
-	// Privileged containers have the devices of the whole host; GPUs are those
-	// that they ask for by name.
+	// Privileged containers have the devices of the whole host; GPUs are those that they
+	// request by name.
 	Privileged bool `json:"privileged,omitempty"`
 	// Created is when, by the engine's clock; for people only.
 	Created time.Time `json:"created,omitzero"`
@@ -58,19 +58,18 @@ type Container struct {
 	State ContainerState
 	// Keeps is true where a restart policy will start the container again.
 	Keeps bool
-	// Started is the engine's own word for when the container last started, to be
-	// compared with itself only.
+	// Started is when the container last started, in the engine's format; it is only
+	// compared with itself.
 	Started string
-	// Init is the pid of the container's first process, 0 if it has none or that is
-	// not known.
+	// Init is the pid of the container's first process, 0 if it has none or it is not known.
 	Init int
 }
 
-// Key names the container among those of all engines and daemons. A full ID is
-// unique by itself, and docker's containers are containerd's too.
+// Key identifies the container among those of all engines and daemons. A full ID is unique
+// by itself, and the same in docker and in containerd.
 func (c Container) Key() string { return Key(c.Engine, c.Namespace, c.ID) }
 
-// Key is Container.Key of a container that is known by these alone.
+// Key returns Container.Key by its parts.
 func Key(engine, namespace, id string) string {
 	if len(id) == 64 {
 		return id
@@ -78,8 +77,8 @@ func Key(engine, namespace, id string) string {
 	return engine + "/" + namespace + "/" + id
 }
 
-// Holds reports whether a container in this state keeps others from its GPUs: it
-// lives, or is about to, or its restart policy will bring it back.
+// Holds reports whether the container uses its GPUs: it runs, is about to, or will be
+// started again by its restart policy.
 func (c Container) Holds() bool {
 	switch c.State {
 	case Created, Running, Paused, Restarting:

@@ -9,30 +9,29 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Holder is whoever has GPUs, as all sources together tell: a lease with or
-// without its container, a container without a lease, processes outside of
-// both. What a source did not tell is nil or empty.
+// Holder is a user of GPUs, merged from all sources: a lease with or without its
+// container, a container without a lease, or processes outside of both. What no source
+// reported is nil or empty.
 type Holder struct {
 	GPUs      []gpu.BDF // ascending
 	Lease     *Lease
 	Container *Container
 	Processes []Process // ascending by PID
-	// Stale is true for a container whose engine did not answer: it held the GPUs
-	// when it was last seen.
+	// Stale is true for a container whose engine did not answer, and that used the GPUs when
+	// it was last seen.
 	Stale bool
-	// Unseen is true for GPUs of which nothing more is known than that an unfinished
-	// look may have missed their holder.
+	// Unseen is true for GPUs whose holder an unfinished look may have missed.
 	Unseen bool
 }
 
-// The origins of a Holder.
+// The origins of a Holder, by source.
 const (
 	FromLease     = "lease"
 	FromContainer = "container"
 	FromProcess   = "process"
 )
 
-// Sources are the origins that told of the holder.
+// Sources returns the origins of the holder.
 func (h Holder) Sources() []string {
 	var from []string
 	if h.Lease != nil {
@@ -47,7 +46,7 @@ func (h Holder) Sources() []string {
 	return from
 }
 
-// State is one word for how the holder stands: "pending" before there is a
+// State returns one word for the state of the holder: "pending" before there is a
 // container, "expiring" after its client ended without one, a ContainerState,
 // "unknown" where the engine does not answer, "open" for processes alone, or "unseen"
 // for GPUs that may be in use.
@@ -95,9 +94,8 @@ func (h Holder) String() string {
 	return strings.Join(words, ", ")
 }
 
-// HeldSlice returns who holds a slice, nil if nobody is known to. A container that
-// came by the node that slices have in common, and not through metax-docker, is
-// not known to have this one and not another.
+// HeldSlice returns the holder of a slice, nil if none is known. Slices share device nodes:
+// of a container that got one without metax-docker, it is not known which slice it has.
 func HeldSlice(holders []Holder, name string) *Holder {
 	for _, h := range holders {
 		if h.Lease != nil && slices.Contains(h.Lease.Slices, name) || h.Container != nil && slices.Contains(h.Container.Slices, name) {
@@ -107,8 +105,8 @@ func HeldSlice(holders []Holder, name string) *Holder {
 	return nil
 }
 
-// Held returns those of the holders who have the GPU, nil if nobody has: leases
-// first, then containers, then processes.
+// Held returns the holders of the GPU, nil if there are none: leases first, then
+// containers, then processes.
 func Held(holders []Holder, bdf gpu.BDF) []Holder {
 	var out []Holder
 	for _, h := range holders {
@@ -130,10 +128,21 @@ func (h Holder) rank() int {
 	return 2
 }
 
-// short is an ID as engines show it to people.
+// short returns an ID as engines print it.
 func short(id string) string {
 	if len(id) == 64 {
 		return id[:12]
 	}
 	return id
+}
+
+// Sorted returns the GPUs ascending and each once. It may reuse its argument.
+func Sorted(bdfs []gpu.BDF) []gpu.BDF {
+	slices.SortFunc(bdfs, gpu.BDF.Compare)
+	return slices.Compact(bdfs)
+}
+
+// Overlap reports whether two lists of GPUs have one in common.
+func Overlap(a, b []gpu.BDF) bool {
+	return slices.ContainsFunc(a, func(x gpu.BDF) bool { return slices.Contains(b, x) })
 }

@@ -6,30 +6,28 @@ import "errors"
 // that is not installed.
 var ErrAbsent = errors.New("not on this machine")
 
-// ErrUnfinished reports a look that took too long: what it does not show may still
-// be there.
+// ErrUnfinished reports a look that took too long: it may have missed something.
 var ErrUnfinished = errors.New("not every process could be inspected in time")
 
-// Processes is the name of the source for device files that processes hold open.
+// Processes is the name of the source for device files that processes have open.
 const Processes = "processes"
 
 // Question is what a source is asked.
 type Question struct {
-	// Seen are facts already known; a source need not find them out again.
+	// Seen are known facts by Container.Key, which a source need not find out again.
 	Seen map[string]Facts
-	// Ended are leases whose client is gone and of which no container is known.
+	// Ended are leases whose client has ended and which have no known container.
 	Ended []Lease
-	// Recorded are processes that had GPUs open; the source of processes says which
-	// of them it has read.
+	// Recorded are processes that had GPUs open; see Sight.Read.
 	Recorded []Client
-	// Lost asks for Claimants and for nothing else: there is no state file.
+	// Lost is true where there is no state file: the question is for Claimants alone.
 	Lost bool
 }
 
 // Sight is what a source saw.
 type Sight struct {
-	// Containers are all of the engine's, with GPUs or without, so that facts can
-	// be kept; those without GPUs need no state.
+	// Containers are all of the engine's, also those without GPUs, so that their facts can be
+	// kept; those need no State.
 	Containers []Container
 	Processes  []Process
 	// Read are those of Question.Recorded all of whose files were read.
@@ -37,10 +35,9 @@ type Sight struct {
 	Claimants []Claimant
 	// PIDNamespace is the one in which processes were looked at, 0 if it is not known.
 	PIDNamespace uint64
-	// Over are the IDs of leases of Question.Ended whose container the engine
-	// knows to have been there and to be gone.
+	// Over are the IDs of leases of Question.Ended whose container existed and was
+	// destroyed, as the engine knows.
 	Over []string
-	// Partial is true where the source may have missed something, so that what it
-	// does not show may still be there.
+	// Partial is true where the source may have missed something.
 	Partial bool
 }

@@ -1,11 +1,10 @@
-// Package containerd sees the containers that containerd runs, in all of its
-// namespaces: those of Kubernetes, of nerdctl and ctr, and docker's own.
+// Package containerd looks at the containers of a containerd, in all of its namespaces:
+// those of Kubernetes, of nerdctl and ctr, and docker's.
 //
-// It reads two things: the records of the containers, which carry the OCI bundle
-// and so the GPUs, and, for the containers with GPUs, the tasks that run them. It
-// asks for each of those tasks alone: a list would wait for every shim on the
-// machine in turn, and pass over the tasks of a shim that is in trouble.
+// It reads the records of the containers, which have the OCI bundle and so the GPUs, and
+// the tasks of containers with GPUs. It asks for each of these tasks separately: a list of
+// all would wait for every shim of the machine in turn, and omit the tasks of a shim that
+// does not answer.
 //
-// It changes nothing in containerd, decides nothing about who holds what, and
-// knows of no lease but by its label.
+// It changes nothing in containerd, and knows leases only by their label.
 package containerd

@@ -18,7 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// namespace is one of containerd's namespaces, and the services that know it.
+// namespace is one of containerd's namespaces, with the services to ask.
 type namespace struct {
 	name    string
 	records containers.Store
@@ -26,9 +26,9 @@ type namespace struct {
 	devices holders.Devices
 }
 
-// look returns the namespace's containers, ascending by ID. One whose bundle
-// cannot be read is left out, since its facts would be kept. Who has neither
-// GPUs nor a lease has no state.
+// look returns the namespace's containers, ascending by ID. A container whose bundle cannot
+// be read is left out, since its facts would be kept. One without GPUs and without a lease
+// has no state.
 func (n namespace) look(ctx context.Context, q usage.Question) ([]usage.Container, error) {
 	ctx = namespaces.WithNamespace(ctx, n.name)
 	records, err := n.records.List(ctx)
@@ -41,19 +41,19 @@ func (n namespace) look(ctx context.Context, q usage.Question) ([]usage.Containe
 	var wg sync.WaitGroup
 	for i, record := range records {
 		c := usage.Container{Engine: engine, Namespace: n.name, ID: record.ID}
-		if c.Facts, errs[i] = facts(record, n.devices, q.Seen[c.Key()]); errs[i] != nil {
+		if c.Facts, errs[i] = factsOf(record, n.devices, q.Seen[c.Key()]); errs[i] != nil {
 			continue
 		}
 		found = append(found, c)
 		if len(c.GPUs) == 0 && c.Lease == "" {
 			continue
 		}
-		at := &found[len(found)-1] // does not move: found has the room
+		at := &found[len(found)-1] // does not move: found has the capacity
 		wg.Go(func() {
 			var process *task.Process
 			process, errs[i] = n.task(ctx, record.ID)
-			at.State, at.Init = life(process)
-			at.Keeps = keeps(record.Labels, process.GetExitStatus())
+			at.State, at.Init = stateOf(process)
+			at.Keeps = willRestart(record.Labels, process.GetExitStatus())
 		})
 	}
 	wg.Wait()
@@ -65,8 +65,8 @@ func (n namespace) look(ctx context.Context, q usage.Question) ([]usage.Containe
 	return found, errors.Join(errs...)
 }
 
-// task returns the first process of a container: nil if it has none, and one of
-// unknown status beside an error.
+// task returns the first process of a container, nil if it has none; beside an error, one
+// of unknown status.
 func (n namespace) task(ctx context.Context, id string) (*task.Process, error) {
 	answer, err := n.tasks.Get(ctx, &tasks.GetRequest{ContainerID: id})
 	if err == nil {

@@ -14,30 +14,29 @@ import (
 // engine is what a Container of this source carries as its Engine.
 const engine = "containerd"
 
-// Source is one containerd.
+// Source looks at the containers of one containerd.
 type Source struct {
 	address string
 	devices holders.Devices
 }
 
-// New returns the source that asks the containerd whose socket is at address, a
-// path of this machine, for GPUs with these devices.
+// New returns the source for the containerd whose socket is at address, a path of this
+// machine. devices are those of the node's GPUs.
 func New(address string, devices holders.Devices) Source { return Source{address, devices} }
 
 // Name returns "containerd" and the socket.
 func (s Source) Name() (name, endpoint string) { return engine, s.address }
 
-// Look lists the containers of every namespace. Its error wraps
-// usage.ErrAbsent where there is no such socket. What one namespace or task
-// withholds makes the Sight partial; a container whose task does not tell how it
-// is counts as running.
+// Look lists the containers of every namespace. Its error wraps usage.ErrAbsent where the
+// socket does not exist. A namespace or task that does not answer makes the Sight partial;
+// a container whose task does not answer counts as running.
 func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error) {
 	conn, err := dial(ctx, s.address)
 	if err != nil {
 		return usage.Sight{}, err
 	}
-	defer conn.Close() // gRPC may never come to take it
-	client, err := open(s.address, conn)
+	defer conn.Close() // gRPC may never take it over
+	client, err := newClient(s.address, conn)
 	if err != nil {
 		return usage.Sight{}, fmt.Errorf("connect to %s: %w", s.address, err)
 	}

@@ -19,24 +19,23 @@ import (
 // parallel is how many containers are inspected at a time.
 const parallel = 8
 
-// entry is a container of the list on its way into the Sight.
+// entry is a container of the list, which becomes one of the Sight.
 type entry struct {
 	usage.Container
 	known bool  // its facts were known before
 	err   error // of its inspection
 }
 
-// enough reports whether the list and what was known say all that there is to say.
-func (e *entry) enough() bool {
+// complete reports whether the container needs no inspection.
+func (e *entry) complete() bool {
 	return e.known && (len(e.GPUs) == 0 || !e.ended() && e.State != usage.Created)
 }
 
 // ended reports whether the container has run and does not now.
 func (e *entry) ended() bool { return e.State == usage.Exited || e.State == usage.Dead }
 
-// containers returns the listed containers in their order, without those that
-// have gone since and those that could not be inspected; of these, it returns
-// the first error.
+// containers returns the listed containers in their order, without those that have gone
+// since and those that could not be inspected, and the first error of these.
 func (s Source) containers(ctx context.Context, list []dockerd.Summary, q usage.Question) ([]usage.Container, error) {
 	entries := make([]entry, len(list))
 	var first, last []*entry
@@ -44,9 +43,9 @@ func (s Source) containers(ctx context.Context, list []dockerd.Summary, q usage.
 		e := &entries[i]
 		*e = newEntry(summary, q.Seen)
 		switch {
-		case e.enough():
+		case e.complete():
 		case !e.known && e.ended():
-			last = append(last, e) // they hold a GPU least of all, and there may be thousands
+			last = append(last, e) // they rarely use a GPU, and there may be thousands
 		default:
 			first = append(first, e)
 		}
@@ -67,18 +66,18 @@ func (s Source) containers(ctx context.Context, list []dockerd.Summary, q usage.
 	return found, err
 }
 
-// newEntry is what the list tells of a container, with the facts if docker told
-// them before: containerd, which knows the same container by the same ID, has
-// another time for when it was made.
+// newEntry returns the container as the list has it, with its facts if they are known from
+// docker. Facts from containerd, where the container has the same ID, have another time of
+// creation.
 func newEntry(listed dockerd.Summary, seen map[string]usage.Facts) entry {
 	created := time.Unix(listed.Created, 0).UTC()
 	facts, known := seen[usage.Key(engine, "", listed.ID)]
 	if known = known && facts.Created.Equal(created); !known {
 		facts = usage.Facts{Created: created}
 	}
-	facts.Name = listed.Name() // the one thing about it that people can change
+	facts.Name = listed.Name() // the one fact that can change
 	return entry{known: known, Container: usage.Container{
-		Engine: engine, ID: listed.ID, Facts: facts, State: state(listed.State),
+		Engine: engine, ID: listed.ID, Facts: facts, State: parseState(listed.State),
 	}}
 }
 
@@ -96,70 +95,68 @@ func (s Source) inspectAll(ctx context.Context, open []*entry) {
 	workers.Wait()
 }
 
-// inspect completes the entry. The state is newer than the list's then, and of
-// one moment with the rest.
+// inspect completes the entry. Its state is then newer than the list's.
 func (s Source) inspect(ctx context.Context, e *entry) {
 	inspected, err := s.daemon.Inspect(ctx, e.ID)
 	if err != nil {
 		e.err = err
 		return
 	}
-	c := whole(inspected, s.devices)
+	c := fromInspection(inspected, s.devices)
 	if e.known {
 		c.Facts = e.Facts
 	}
 	e.Container = c
 }
 
-// whole is all that docker knows of a container.
-func whole(c dockerd.Container, devices holders.Devices) usage.Container {
+// fromInspection returns the container as docker's inspection has it.
+func fromInspection(c dockerd.Container, devices holders.Devices) usage.Container {
 	policy := c.HostConfig.RestartPolicy.Name
-	// Of a time that cannot be read follows no more than another inspection next time.
+	// A time that cannot be parsed only costs another inspection next time.
 	created, _ := time.Parse(time.RFC3339Nano, c.Created)
-	if plainRuntimes[c.HostConfig.Runtime] {
-		c.HostConfig.Annotations, c.Mounts = nil, nil // nobody serves what they ask for
+	if runcNames[c.HostConfig.Runtime] {
+		c.HostConfig.Annotations, c.Mounts = nil, nil // nothing serves these requests
 	}
-	held := gpus(c, devices)
+	held := gpusOf(c, devices)
 	return usage.Container{
 		Engine: engine, ID: c.ID,
 		Facts: usage.Facts{
 			Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Lease: c.Config.Labels[usage.LeaseLabel],
-			GPUs: held, Slices: parts(c, held, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),
+			GPUs: held, Slices: slicesOf(c, held, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),
 		},
-		State: state(c.State.Status), Started: c.State.StartedAt, Init: c.State.Pid,
+		State: parseState(c.State.Status), Started: c.State.StartedAt, Init: c.State.Pid,
 		Keeps: policy == "always" || policy == "unless-stopped",
 	}
 }
 
-// plainRuntimes are docker's own names for runc, which no configuration can give to
-// another runtime.
-var plainRuntimes = map[string]bool{"runc": true, "io.containerd.runc.v2": true}
+// runcNames are docker's own names for runc, which no configuration can give to another
+// runtime.
+var runcNames = map[string]bool{"runc": true, "io.containerd.runc.v2": true}
 
-// gpus are those that the container asked docker for, by CDI name or by path, and
-// those that it asks the runtime for. A name of our kind means our GPUs whichever
-// of docker's drivers it was given to.
-func gpus(c dockerd.Container, devices holders.Devices) []gpu.BDF {
+// gpusOf returns the GPUs that the container requests from docker, by CDI name or by path,
+// or from the runtime. A CDI name counts with any of docker's device drivers.
+func gpusOf(c dockerd.Container, devices holders.Devices) []gpu.BDF {
 	mounts := make([]holders.Mount, len(c.Mounts))
 	for i, m := range c.Mounts {
 		mounts[i] = holders.Mount(m)
 	}
-	found := devices.Asked(c.HostConfig.Annotations, mounts)
+	found := devices.Requested(c.HostConfig.Annotations, mounts)
 	for _, request := range c.HostConfig.DeviceRequests {
 		for _, name := range request.DeviceIDs {
 			found = append(found, devices.CDI(name)...)
 		}
 	}
-	for _, path := range paths(c) {
+	for _, path := range devicePaths(c) {
 		found = append(found, devices.Path(path)...)
 	}
 	return usage.Sorted(found)
 }
 
-// parts are the slices that the container asked docker or the runtime for, and
-// those that metax-docker gave it by nodes that slices have in common.
-func parts(c dockerd.Container, held []gpu.BDF, devices holders.Devices) []string {
+// slicesOf returns the slices that the container requests from docker or the runtime, and
+// those that metax-docker gave it by device nodes that slices share.
+func slicesOf(c dockerd.Container, held []gpu.BDF, devices holders.Devices) []string {
 	e := holders.Evidence{
-		Annotations: c.HostConfig.Annotations, Label: c.Config.Labels[usage.SlicesLabel], GPUs: held, Paths: paths(c),
+		Annotations: c.HostConfig.Annotations, Label: c.Config.Labels[usage.SlicesLabel], GPUs: held, Paths: devicePaths(c),
 	}
 	for _, request := range c.HostConfig.DeviceRequests {
 		e.CDI = append(e.CDI, request.DeviceIDs...)
@@ -167,9 +164,9 @@ func parts(c dockerd.Container, held []gpu.BDF, devices holders.Devices) []strin
 	return devices.Slices(e)
 }
 
-// paths are those of the devices that docker was asked for, and where they lead:
-// /dev/dri/by-path has links, which docker follows.
-func paths(c dockerd.Container) []string {
+// devicePaths returns the paths of the requested devices, also with links resolved:
+// docker follows the links in /dev/dri/by-path.
+func devicePaths(c dockerd.Container) []string {
 	var all []string
 	for _, device := range c.HostConfig.Devices {
 		all = append(all, device.PathOnHost)
@@ -180,9 +177,9 @@ func paths(c dockerd.Container) []string {
 	return all
 }
 
-// state is docker's word for a state. What docker does not say today may be a
-// container that lives.
-func state(word string) usage.ContainerState {
+// parseState returns the state that docker reports. A state of a future docker counts as
+// running.
+func parseState(word string) usage.ContainerState {
 	switch s := usage.ContainerState(word); s {
 	case usage.Created, usage.Running, usage.Paused, usage.Restarting,
 		usage.Removing, usage.Exited, usage.Dead:

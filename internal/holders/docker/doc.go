@@ -1,8 +1,7 @@
-// Package docker looks at the containers of a docker daemon: which of them have
-// GPUs, and which leases' containers are gone for good.
+// Package docker looks at the containers of a docker daemon: which GPUs they have, and
+// which leases' containers were destroyed.
 //
-// The daemon's list tells everything but devices and restart policies. Those are
-// asked for once per container, and again only where they decide: for a
-// container with GPUs that does not run. What follows from what is seen is the
-// business of package lease.
+// The daemon's list has everything but devices and restart policies. A container is
+// inspected for these once, and again only where the result decides: if it has GPUs and
+// does not run.
 package docker

@@ -19,8 +19,8 @@ import (
 
 const engine = "docker"
 
-// patience bounds the daemon's silence where the context does not bound it more,
-// as that of a Look does.
+// patience bounds the wait for the daemon where the context has no earlier deadline, as
+// that of a Look has.
 const patience = 2 * time.Second
 
 // Source looks at the containers of one docker daemon.
@@ -29,7 +29,7 @@ type Source struct {
 	devices holders.Devices
 }
 
-// New returns the source of the daemon behind a socket, for GPUs with these devices.
+// New returns the source for the daemon at a socket. devices are those of the node's GPUs.
 func New(socket string, devices holders.Devices) Source {
 	return Source{dockerd.Daemon{Socket: socket, Patience: patience}, devices}
 }
@@ -37,9 +37,8 @@ func New(socket string, devices holders.Devices) Source {
 // Name returns "docker" and the socket.
 func (s Source) Name() (name, endpoint string) { return engine, s.daemon.Socket }
 
-// Look lists the containers and inspects those of which that is not enough. It
-// returns a container only with all that is to be known of it, so that one that
-// could not be inspected in time is left out, and the Sight is Partial. Without a
+// Look lists the containers, and inspects those for which the list is not enough. It leaves
+// out a container that could not be inspected in time; the Sight is Partial then. Without a
 // socket the error is usage.ErrAbsent.
 func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error) {
 	list, err := s.daemon.Containers(ctx)
@@ -49,11 +48,11 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 	case err != nil:
 		return usage.Sight{Partial: true}, s.explain(err)
 	}
-	// The events come first because they are told at once, while one container
-	// that is stuck can keep its inspection from ever ending.
-	over, unheard := s.over(ctx, q.Ended, list)
-	containers, unseen := s.containers(ctx, list, q)
-	return usage.Sight{Containers: containers, Over: over, Partial: unseen != nil}, cmp.Or(unseen, unheard)
+	// The events come first, as the daemon has them at hand, while the inspection of a
+	// container that is stuck may never end.
+	over, eventsErr := s.destroyed(ctx, q.Ended, list)
+	containers, inspectErr := s.containers(ctx, list, q)
+	return usage.Sight{Containers: containers, Over: over, Partial: inspectErr != nil}, cmp.Or(inspectErr, eventsErr)
 }
 
 // Container returns the container with the ID, the beginning of an ID, or the
@@ -63,10 +62,10 @@ func (s Source) Container(ctx context.Context, idOrName string) (usage.Container
 	if err != nil {
 		return usage.Container{}, s.explain(err)
 	}
-	return whole(c, s.devices), nil
+	return fromInspection(c, s.devices), nil
 }
 
-// explain adds to a refusal who is not refused.
+// explain adds to a permission error which group has access.
 func (s Source) explain(err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err

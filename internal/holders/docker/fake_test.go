@@ -171,7 +171,7 @@ func annotated(key, value string) object {
 }
 
 // paths asks for devices by path.
-func paths(paths ...string) object {
+func devicePaths(paths ...string) object {
 	var devices []object
 	for _, p := range paths {
 		devices = append(devices, object{"PathOnHost": p, "PathInContainer": p, "CgroupPermissions": "rwm"})

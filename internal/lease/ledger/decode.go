@@ -15,17 +15,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// record is a state with the file that it came from.
+// record is a state with the file that it was read from.
 type record struct {
 	state lease.State
 	data  []byte // the file; nil for a new state
-	// foreign is the file as a tree where it has fields that State has not.
+	// foreign is the file as a tree where it has fields that State does not have.
 	foreign any
-	// known is the part of foreign that State has.
+	// known is the part of foreign that State does have.
 	known any
 }
 
-// damage says why a file is not a state, as a sentence's end.
+// damage is why a file is not a state, as the end of a sentence.
 type damage string
 
 func (d damage) Error() string { return string(d) }
@@ -48,7 +48,7 @@ func decode(data []byte, boot string) (record, error) {
 	if r.state.Leases == nil {
 		r.state.Leases = []usage.Lease{}
 	}
-	// What was seen is found again; that alone does not make a file damaged.
+	// Sources see these entries again, so that a bad one does not make the file damaged.
 	maps.DeleteFunc(r.state.Seen, func(key string, k lease.Known) bool { return checkSeen(key, k) != nil })
 	r.state.Processes = slices.DeleteFunc(r.state.Processes, func(p usage.Process) bool { return checkProcess(p) != nil })
 	if err := check(r.state, boot); err != nil {
@@ -57,8 +57,8 @@ func decode(data []byte, boot string) (record, error) {
 	return r, nil
 }
 
-// decodeForeign reads a file that is not just a State as this program has it: one
-// with more in it, of another version, or damaged.
+// decodeForeign reads a file that does not exactly match State: it has more fields, is of
+// another version, or is damaged.
 func decodeForeign(data []byte) (record, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -90,8 +90,8 @@ func decodeForeign(data []byte) (record, error) {
 	return r, nil
 }
 
-// encode returns the file for the state as it is now, with what was foreign in
-// the old one.
+// encode returns the file for the state as it is now, with the foreign fields of the old
+// file.
 func (r record) encode(boot string) ([]byte, error) {
 	if err := check(r.state, boot); err != nil {
 		return nil, fmt.Errorf("refuse to write a state that cannot be read: %w", err)
@@ -119,7 +119,7 @@ func (r record) encode(boot string) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// check reports whether the state keeps to what State promises.
+// check returns an error where the state breaks a rule of State.
 func check(s lease.State, boot string) error {
 	switch {
 	case s.APIVersion != lease.APIVersion:
@@ -147,7 +147,7 @@ func check(s lease.State, boot string) error {
 	return checkTexts(s)
 }
 
-// checkTexts refuses text that may not be printed: all of the state's ends in
+// checkTexts refuses text that may not be printed, as all text of the state is printed in
 // tables and messages.
 func checkTexts(s lease.State) error {
 	for _, l := range s.Leases {

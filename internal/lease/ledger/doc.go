@@ -8,15 +8,14 @@
 //	leases/lock          0660 root:docker   flock(2): one writer at a time
 //	leases/leases.json.damaged              the last file that could not be read
 //
-// Who reads takes no lock, since a rename is atomic: the state is the old one or
-// the new one. A writer that is killed, at whatever system call, leaves the old
-// state or the new one, a lock that the kernel has let go, and at most a
-// temporary file that the next writer sweeps away.
+// A reader takes no lock, as a rename is atomic: the state is the old one or the new one.
+// A writer that is killed, at any system call, leaves the old state or the new one, a lock
+// that the kernel has released, and at most a temporary file that the next writer removes.
 //
-// A file that is missing, damaged or of an earlier boot is no error: the state
-// is new then, and its owner asks the engines. A file of a version that is not
-// known, or one that the wrong people can write, is an error that says what to
-// do. Fields that this version does not know outlive its writes.
+// A file that is missing, damaged or of an earlier boot is not an error: the state is new
+// then, and the keeper rebuilds it. A file of an unknown version, or one that the wrong users
+// can write, is an error that says what to do. Fields that this version does not know stay
+// in the file.
 //
-// What a lease means is the business of package lease.
+// Package lease says what a lease means.
 package ledger

@@ -16,7 +16,7 @@ import (
 type UnsafeError struct {
 	Path    string
 	Problem string // what is wrong, as a sentence's end: "is a symbolic link"
-	Fix     string // the command that mends it
+	Fix     string // the command that fixes it
 }
 
 func (e *UnsafeError) Error() string {
@@ -45,8 +45,7 @@ func (e *InitError) Error() string {
 
 func (e *InitError) Unwrap() error { return e.Err }
 
-// explain adds what to do to errors whose cause lies in how the directory is set
-// up, and the action to all.
+// explain adds the action to an error, and what to do if the directory causes it.
 func (l *Ledger) explain(action string, err error) error {
 	switch {
 	case errors.Is(err, unix.EROFS):

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Versions add fields and never change the meaning of one, so a program may
-// write a file that a newer one of the same version will read again. What it
-// does not know it must not drop: carry puts it back.
+// A newer program of the same apiVersion may add fields, and never changes the meaning of
+// one. A program that writes the file must not drop fields that it does not know: carry
+// puts them back.
 
-// tree reads JSON with its numbers as they are written.
+// tree parses JSON, and keeps numbers as they are written.
 func tree(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -20,9 +20,9 @@ func tree(data []byte) (any, error) {
 	return t, err
 }
 
-// carry copies into the tree now what was in old, but not in known, the part of
-// old that the program knows. Elements of arrays are the same where their ids
-// are; what belongs to an element that is no more goes with it.
+// carry copies into the tree now what is in old but not in known, the part of old that the
+// program knows. Elements of arrays are the same if their ids are; the fields of an element
+// that was removed are dropped.
 func carry(old, known, now any) {
 	switch now := now.(type) {
 	case map[string]any:

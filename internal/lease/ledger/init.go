@@ -17,10 +17,10 @@ const (
 	stateMode = 0o664
 )
 
-// Init makes the directory and the lock, or repairs their owner, group and mode.
-// Root gives them to the group gid; with -1 the group stays what it is. Others
-// make them their own, where they may, as in a simulated tree. There is no state
-// file until the first Update: an empty one would say that nobody holds a GPU.
+// Init makes the directory and the lock, or fixes their owner, group and mode. Root gives
+// them to the group gid; -1 leaves the group as it is. Other users own what they make, as
+// in a simulated tree. There is no state file before the first Update: an empty one would
+// say that no GPU is in use.
 func (l *Ledger) Init(gid int) error {
 	if err := l.make(gid); err != nil {
 		return l.explain("make "+l.dir, err)
@@ -28,8 +28,8 @@ func (l *Ledger) Init(gid int) error {
 	return nil
 }
 
-// make is Init without words. Only the last step lets the group in and marks the
-// directory as done, so that one that was interrupted can be told.
+// make is Init with bare errors. Only the last step gives access to the group and marks the
+// directory as finished, so that an interrupted Init can be detected.
 func (l *Ledger) make(gid int) (err error) {
 	if err := atomicfile.MakeDir(filepath.Dir(l.dir), 0o755); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (l *Ledger) make(gid int) (err error) {
 		return err
 	}
 	defer handle.Close()
-	// What O_PATH opened cannot be changed; "." is the same directory for sure.
+	// A handle from O_PATH cannot change the directory; "." is surely the same directory.
 	dir, err := openat(handle, ".", unix.O_RDONLY|unix.O_DIRECTORY|careful, 0)
 	if err != nil {
 		return err

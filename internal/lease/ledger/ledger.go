@@ -29,18 +29,17 @@ type Ledger struct {
 
 var _ lease.Store = (*Ledger)(nil)
 
-// New returns the ledger in dir. A state of another boot than this is no state.
+// New returns the ledger in dir. A state of another boot counts as none.
 func New(dir, boot string) *Ledger {
 	return &Ledger{DefaultGID: -1, dir: filepath.Clean(dir), boot: boot, patience: Patience}
 }
 
-// Path is where the state file stands.
+// Path returns the path of the state file.
 func (l *Ledger) Path() string { return filepath.Join(l.dir, stateName) }
 
-// Read returns the state as it was last written. Without a file, with one of
-// another boot or one that is damaged it is a new one; State.Lost tells the last
-// apart. Other errors are *UnsafeError, *NewerError, and those of the file
-// system.
+// Read returns the state as it was last written, or a new one if the file is missing, of
+// another boot, or damaged; State.Lost is set if it is damaged. Errors are *UnsafeError,
+// *NewerError, and those of the file system.
 func (l *Ledger) Read() (lease.State, error) {
 	dir, _, err := l.safeDir()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +55,7 @@ func (l *Ledger) Read() (lease.State, error) {
 	return r.state, nil
 }
 
-// read returns what stands in the directory.
+// read returns the state in the directory.
 func (l *Ledger) read(dir *os.File) (record, error) {
 	data, err := readState(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,11 +78,10 @@ func (l *Ledger) read(dir *os.File) (record, error) {
 	return r, err
 }
 
-// Update calls change under the lock of all writers and writes the state that it
-// leaves behind; where that fails or changes nothing, nothing is written. The
-// error of change comes back as it is. Others are *LockError after Patience or
-// when the context ends, *InitError, those of Read, and those of the file
-// system.
+// Update calls change under the lock of all writers, and then writes the state. If change
+// fails or changes nothing, it writes nothing. It returns the error of change as it is.
+// Other errors are *LockError after Patience or when the context ends, *InitError, those of
+// Read, and those of the file system.
 func (l *Ledger) Update(ctx context.Context, change func(*lease.State) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,14 +117,14 @@ func (l *Ledger) Update(ctx context.Context, change func(*lease.State) error) er
 	return nil
 }
 
-// prepared opens the directory, which it makes or finishes where it has to.
+// prepared opens the directory, and makes or finishes it if needed.
 func (l *Ledger) prepared() (*os.File, error) {
 	dir, stat, err := l.safeDir()
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil && (stat.Mode&unix.S_ISGID != 0 || os.Geteuid() != 0):
 		return dir, nil
-	case err == nil: // whoever made it did not get to the end
+	case err == nil: // its Init was interrupted
 		dir.Close()
 	case !missing:
 		return nil, l.explain("change leases", err)
@@ -142,8 +140,8 @@ func (l *Ledger) prepared() (*os.File, error) {
 	return dir, nil
 }
 
-// write replaces the state file. A damaged one trades places with the new one,
-// so that there is no moment without a file: it would look as after a boot.
+// write replaces the state file. It exchanges a damaged one with the new one, so that there
+// is always a file: without one it would look as after a boot.
 func (l *Ledger) write(dir *os.File, data []byte, damaged bool) error {
 	if err := sweep(dir); err != nil {
 		return err
@@ -163,8 +161,8 @@ func (l *Ledger) write(dir *os.File, data []byte, damaged bool) error {
 	return nil
 }
 
-// sweep removes what writers left that were killed; under the lock nobody else
-// is writing.
+// sweep removes temporary files of writers that were killed. It needs the lock, so that no
+// other writer is at work.
 func sweep(dir *os.File) error {
 	list, err := openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|careful, 0)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Patience is how long Update waits for one other writer; each holds the lock for
-// about a millisecond. Where many wait, every writer who comes before has as much:
-// on a busy machine two hundred starts at once may take longer in all.
+// Patience is how long Update waits for one other writer, which usually has the lock for a
+// millisecond. It begins anew with each writer that comes before: two hundred starts at
+// once on a busy machine may take longer in total.
 const Patience = 10 * time.Second
 
-// LockError reports that another process holds the lock for too long.
+// LockError reports that another process has held the lock for too long.
 type LockError struct {
 	Path    string
 	PID     int    // of the holder; 0 if it is not known
@@ -37,7 +37,7 @@ func (e *LockError) Error() string {
 
 func (e *LockError) Unwrap() error { return e.Err }
 
-// lock takes the lock of all writers. Closing the file gives it back.
+// lock takes the lock of all writers. Closing the file releases it.
 func (l *Ledger) lock(ctx context.Context, dir *os.File) (*os.File, error) {
 	for {
 		f, err := openLock(dir)
@@ -47,8 +47,8 @@ func (l *Ledger) lock(ctx context.Context, dir *os.File) (*os.File, error) {
 		if err := flock(ctx, f, l.patience); err != nil {
 			return nil, err
 		}
-		// Who removes the file, as an UnsafeError may have told them to, makes two
-		// locks of one; only the one that can be found counts.
+		// A user who removes the file, as an UnsafeError says, makes two locks of one; only
+		// the one in the directory counts.
 		if current(dir, f) {
 			return f, nil
 		}
@@ -64,10 +64,10 @@ func openLock(dir *os.File) (*os.File, error) {
 	}
 	switch euid := os.Geteuid(); {
 	case stat.Mode&0o007 != 0:
-		// Reading is enough to take a lock, and to keep it from everybody.
+		// A user who may read the file can take the lock, and block everybody.
 		err = &UnsafeError{f.Name(), "can be opened by everybody", "chmod o= " + f.Name()}
 	case euid == 0 || euid == int(stat.Uid):
-		err = permit(f, lockMode) // the umask took part of it away
+		err = permit(f, lockMode) // the umask may have removed a part
 	}
 	if err != nil {
 		f.Close()
@@ -80,14 +80,14 @@ func openLock(dir *os.File) (*os.File, error) {
 func lockFile(dir *os.File) (*os.File, unix.Stat_t, error) {
 	f, stat, err := openRegular(dir, lockName, unix.O_RDWR|unix.O_CREAT, lockMode)
 	if err == nil && stat.Nlink > 1 {
-		// It may be somebody's file, which the group must not be given.
+		// It may be the file of another user, to which the group must get no access.
 		f.Close()
 		err = &UnsafeError{f.Name(), fmt.Sprintf("has %d names", stat.Nlink), "rm " + f.Name()}
 	}
 	return f, stat, err
 }
 
-// current reports whether f is what the directory calls the lock.
+// current reports whether f is the lock file that is in the directory now.
 func current(dir, f *os.File) bool {
 	var mine, named unix.Stat_t
 	return unix.Fstat(int(f.Fd()), &mine) == nil &&
@@ -95,11 +95,10 @@ func current(dir, f *os.File) bool {
 		mine.Ino == named.Ino && mine.Dev == named.Dev
 }
 
-// flock locks the file, or closes it. The kernel wakes those who wait in the
-// order in which they came; trying again and again would let a newcomer pass
-// them, and starve the unlucky where many wait. A thread that waits cannot be
-// called back, so where the context ends first it is left behind, and gives the
-// lock away should it still get it.
+// flock locks the file, or closes it. It waits in the kernel, which wakes waiters in the
+// order of their arrival; repeated attempts would let a newcomer pass them. A waiting thread
+// cannot be interrupted: if the context ends first it is left behind, and releases the lock
+// if it gets it.
 func flock(ctx context.Context, f *os.File, patience time.Duration) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
@@ -157,7 +156,7 @@ func identity(f *os.File) string {
 	return fmt.Sprintf("%02x:%02x:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev), stat.Ino)
 }
 
-// holder finds out who has the lock on a file, if that can be told from here.
+// holder returns the process that has the lock on a file, 0 if it is not known.
 func holder(file string) (pid int, command string) {
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil {
@@ -179,7 +178,7 @@ func holder(file string) (pid int, command string) {
 //
 //	1: FLOCK  ADVISORY  WRITE 4711 00:1a:42 0 EOF
 //
-// and with "->" before FLOCK it is of one that waits.
+// and a line with "->" before FLOCK is of a process that waits.
 func holderOf(locks, file string) int {
 	for line := range strings.Lines(locks) {
 		fields := strings.Fields(line)

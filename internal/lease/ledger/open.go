@@ -41,9 +41,9 @@ func openat(dir *os.File, name string, flags int, perm uint32) (*os.File, error)
 	}
 }
 
-// openDir opens the directory, whatever rights it gives, if that is what it is.
+// openDir opens the directory, whatever its mode; anything else is an UnsafeError.
 func (l *Ledger) openDir() (*os.File, unix.Stat_t, error) {
-	// With O_PATH a link is opened as such, so that it is told from a file.
+	// O_PATH opens a link itself, so that inspect can name it.
 	dir, err := openat(nil, l.dir, unix.O_PATH|careful, 0)
 	if err != nil {
 		return nil, unix.Stat_t{}, err
@@ -56,7 +56,7 @@ func (l *Ledger) openDir() (*os.File, unix.Stat_t, error) {
 	return dir, stat, nil
 }
 
-// safeDir is openDir for a directory that only the right people can write.
+// safeDir is openDir for a directory that only root, its owner and its group can write.
 func (l *Ledger) safeDir() (*os.File, unix.Stat_t, error) {
 	dir, stat, err := l.openDir()
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *Ledger) safeDir() (*os.File, unix.Stat_t, error) {
 	return dir, stat, nil
 }
 
-// inspect tells about an open file, which has to be of the given type.
+// inspect stats an open file, which has to be of the given type.
 func inspect(f *os.File, kind uint32) (unix.Stat_t, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {

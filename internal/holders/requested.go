@@ -17,30 +17,30 @@ import (
 // Mount is a mount of a container, by the host's path and the container's.
 type Mount struct{ Source, Destination string }
 
-// PlainRuntime reports whether a low-level runtime, by its path or name, is known
-// not to be the runtime shim.
+// PlainRuntime reports whether a low-level runtime, by its path or name, is surely not the
+// runtime shim.
 func PlainRuntime(path string) bool {
 	name := filepath.Base(path)
 	return name == "runc" || name == "crun"
 }
 
-// Asked returns the GPUs that a container asks the runtime shim or a hook for,
-// ascending. It is for containers that one of them may have served: their engine
-// tells which runtime makes them, and the bundle which hooks run. What is not told
-// counts: a GPU that is held without need shows, and one that is given away twice does
-// not. An annotation or mount that is malformed counts for nothing, as the shim and
-// the hook start no such container; and so does a name that the node does not have.
-// What the environment asks for is not looked at.
-func (d Devices) Asked(annotations map[string]string, mounts []Mount) []gpu.BDF {
+// Requested returns the GPUs that a container requests from the runtime shim or a hook,
+// ascending. It is for containers that one of them may have served: the engine says which
+// runtime makes them, and the bundle which hooks run. Where that is not known the request
+// counts: a GPU that is in use without need is seen, and one that is given away twice is
+// not. A malformed annotation or mount does not count, as the shim and the hook start no
+// such container, and neither does a name that the node does not have. The environment
+// is not read.
+func (d Devices) Requested(annotations map[string]string, mounts []Mount) []gpu.BDF {
 	var found []gpu.BDF
 	for key, value := range annotations {
 		switch {
 		case strings.HasPrefix(key, request.CDIAnnotations):
-			found = append(found, d.qualified(value)...)
+			found = append(found, d.parseQualified(value)...)
 		case key == request.CDIKind:
-			found = append(found, d.listed(value, d.named)...)
+			found = append(found, d.parseList(value, d.byName)...)
 		case key == request.SliceKind:
-			found = append(found, d.listed(value, d.sliced)...)
+			found = append(found, d.parseList(value, d.bySliceName)...)
 		}
 	}
 	for _, m := range mounts {
@@ -48,30 +48,30 @@ func (d Devices) Asked(annotations map[string]string, mounts []Mount) []gpu.BDF 
 			continue
 		}
 		if name, ok := strings.CutPrefix(path.Clean(m.Destination), request.DeviceList); ok {
-			found = append(found, d.named(name)...)
+			found = append(found, d.byName(name)...)
 		}
 	}
 	return usage.Sorted(found)
 }
 
-// qualified reads a comma list of CDI names of any kind.
-func (d Devices) qualified(list string) []gpu.BDF {
+// parseQualified returns the GPUs of a comma list of CDI names of any kind.
+func (d Devices) parseQualified(list string) []gpu.BDF {
 	var found []gpu.BDF
 	for name := range strings.SplitSeq(list, ",") {
 		if !parser.IsQualifiedName(name) {
 			return nil
 		}
 		if id, ok := strings.CutPrefix(name, request.CDIKind+"="); ok {
-			found = append(found, d.named(id)...)
+			found = append(found, d.byName(id)...)
 		} else if id, ok := strings.CutPrefix(name, request.SliceKind+"="); ok {
-			found = append(found, d.sliced(id)...)
+			found = append(found, d.bySliceName(id)...)
 		}
 	}
 	return found
 }
 
-// listed reads a comma list of names of one kind.
-func (d Devices) listed(list string, named func(string) []gpu.BDF) []gpu.BDF {
+// parseList returns the GPUs of a comma list of names of one kind.
+func (d Devices) parseList(list string, named func(string) []gpu.BDF) []gpu.BDF {
 	var found []gpu.BDF
 	for name := range strings.SplitSeq(list, ",") {
 		if parser.ValidateDeviceName(name) != nil {
@@ -82,8 +82,8 @@ func (d Devices) listed(list string, named func(string) []gpu.BDF) []gpu.BDF {
 	return found
 }
 
-// sliced returns the GPUs of which a slice has a name in the node's CDI spec.
-func (d Devices) sliced(name string) []gpu.BDF {
+// bySliceName returns the GPUs of which a slice has this name in the node's CDI spec.
+func (d Devices) bySliceName(name string) []gpu.BDF {
 	if d.nameless {
 		return nil
 	}
@@ -94,8 +94,8 @@ func (d Devices) sliced(name string) []gpu.BDF {
 	})
 }
 
-// named returns the GPUs that have a name in the node's CDI spec.
-func (d Devices) named(name string) []gpu.BDF {
+// byName returns the GPUs that have this name in the node's CDI spec.
+func (d Devices) byName(name string) []gpu.BDF {
 	if d.nameless {
 		return nil
 	}

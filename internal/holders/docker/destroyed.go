@@ -8,22 +8,21 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// over returns the IDs of those of the ended leases whose container the daemon
-// remembers to have destroyed, in their order. Absence from the list alone is
-// not enough: a container may be about to be made. A rebuilt lease that does not
-// know its engine may be of any.
-func (s Source) over(ctx context.Context, ended []usage.Lease, list []dockerd.Summary) ([]string, error) {
-	var asked []usage.Lease
+// destroyed returns the IDs of the ended leases whose container the daemon's events say was
+// destroyed, in their order. Absence from the list is not enough: the container may be
+// about to be made. A rebuilt lease that does not know its engine may be docker's.
+func (s Source) destroyed(ctx context.Context, ended []usage.Lease, list []dockerd.Summary) ([]string, error) {
+	var unlisted []usage.Lease
 	for _, l := range ended {
 		listed := func(c dockerd.Summary) bool {
 			return c.Labels[usage.LeaseLabel] == l.ID || c.ID == l.Container
 		}
 		ours := l.Engine == engine && l.Endpoint == s.daemon.Socket || l.Engine == ""
 		if ours && !slices.ContainsFunc(list, listed) {
-			asked = append(asked, l)
+			unlisted = append(unlisted, l)
 		}
 	}
-	if len(asked) == 0 {
+	if len(unlisted) == 0 {
 		return nil, nil
 	}
 	events, err := s.daemon.Events(ctx, map[string][]string{"type": {"container"}, "event": {"destroy"}})
@@ -31,7 +30,7 @@ func (s Source) over(ctx context.Context, ended []usage.Lease, list []dockerd.Su
 		return nil, err
 	}
 	var over []string
-	for _, l := range asked {
+	for _, l := range unlisted {
 		if slices.ContainsFunc(events, func(e dockerd.Event) bool { return destroys(e, l) }) {
 			over = append(over, l.ID)
 		}
@@ -39,8 +38,8 @@ func (s Source) over(ctx context.Context, ended []usage.Lease, list []dockerd.Su
 	return over, nil
 }
 
-// destroys reports whether the event ended the container of the lease. The label is
-// a claim that anybody can make; it counts until the container's ID is known.
+// destroys reports whether the event ended the container of the lease. Any user can set
+// the label; it counts until the container's ID is known.
 func destroys(e dockerd.Event, l usage.Lease) bool {
 	if e.Action != "destroy" {
 		return false

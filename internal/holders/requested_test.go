@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-func TestAsked(t *testing.T) {
+func TestRequested(t *testing.T) {
 	d, node, _ := simulated(t)
 	everything := d.Indices(0, 1, 2, 3, 4, 5, 6, 7)
 	const annotation, cdi, list = "metax-tech.com/gpu", "cdi.k8s.io/plugin", "/var/run/metax-container-devices/"
@@ -79,7 +79,7 @@ func TestAsked(t *testing.T) {
 		}, d.Indices(0, 1, 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, d.Asked(c.annotations, c.mounts)); diff != "" {
+			if diff := cmp.Diff(c.want, d.Requested(c.annotations, c.mounts)); diff != "" {
 				t.Error(diff)
 			}
 			// A bundle tells the same, whatever else it says.
@@ -129,7 +129,7 @@ func TestNamedBySerial(t *testing.T) {
 	if diff := cmp.Diff(d.Indices(3), d.CDI("metax-tech.com/gpu=3")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(d.Indices(3), d.Asked(map[string]string{"metax-tech.com/gpu": "3"}, nil)); diff != "" {
+	if diff := cmp.Diff(d.Indices(3), d.Requested(map[string]string{"metax-tech.com/gpu": "3"}, nil)); diff != "" {
 		t.Error(diff)
 	}
 }

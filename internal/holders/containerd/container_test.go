@@ -32,7 +32,7 @@ func TestKeeps(t *testing.T) {
 		{"on failure, count of nothing", map[string]string{status: "running", policy: "on-failure:3", count: "x"}, 1, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := keeps(test.labels, test.exit); got != test.want {
+			if got := willRestart(test.labels, test.exit); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

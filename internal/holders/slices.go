@@ -11,16 +11,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// parts tells which slices a device means: one that is a single slice's, as those
-// of a virtual function are. What slices have in common says of none.
-type parts struct {
-	names   map[string]string // by any of its names → the one that it goes by
+// sliceDevices maps the devices that belong to a single slice, as those of a virtual
+// function do, to the slice. Devices that slices share are not in it.
+type sliceDevices struct {
+	names   map[string]string // each of its names → Slice.Name
 	paths   map[string]string // on this machine
 	numbers map[Number]string
 }
 
-func newParts(node gpu.Node, root *hostfs.Root) parts {
-	p := parts{names: map[string]string{}, paths: map[string]string{}, numbers: map[Number]string{}}
+func newSliceDevices(node gpu.Node, root *hostfs.Root) sliceDevices {
+	p := sliceDevices{names: map[string]string{}, paths: map[string]string{}, numbers: map[Number]string{}}
 	for _, g := range node.GPUs {
 		for _, s := range g.Slices {
 			if s.Name() == "" {
@@ -44,19 +44,19 @@ func newParts(node gpu.Node, root *hostfs.Root) parts {
 	return p
 }
 
-// Evidence is what of a container may tell which slices it has.
+// Evidence is everything about a container that may say which slices it has.
 type Evidence struct {
 	CDI         []string          // qualified names, of any kind
 	Paths       []string          // of devices on the host
 	Numbers     []Number          // of device nodes inside
-	Annotations map[string]string // as for Asked
-	// Label is the value of SlicesLabel, a claim that an image can make too: it
-	// counts for slices of GPUs.
+	Annotations map[string]string // as for Requested
+	// Label is the value of SlicesLabel, which an image can also set: it counts only for
+	// slices of GPUs.
 	Label string
 	GPUs  []gpu.BDF // of which the container has something
 }
 
-// Slices returns the names of the slices that the evidence speaks of, ascending.
+// Slices returns the names of the slices in the evidence, ascending.
 func (d Devices) Slices(e Evidence) []string {
 	var found []string
 	add := func(name string, ok bool) {
@@ -66,7 +66,7 @@ func (d Devices) Slices(e Evidence) []string {
 	}
 	named := func(list string) {
 		for name := range strings.SplitSeq(list, ",") {
-			known, ok := d.parts.names[name]
+			known, ok := d.slices.names[name]
 			add(known, ok && !d.nameless)
 		}
 	}
@@ -79,11 +79,11 @@ func (d Devices) Slices(e Evidence) []string {
 		qualified(name)
 	}
 	for _, path := range e.Paths {
-		name, ok := d.parts.paths[filepath.Clean(path)]
+		name, ok := d.slices.paths[filepath.Clean(path)]
 		add(name, ok)
 	}
 	for _, n := range e.Numbers {
-		name, ok := d.parts.numbers[n]
+		name, ok := d.slices.numbers[n]
 		add(name, ok)
 	}
 	for key, value := range e.Annotations {
@@ -97,8 +97,8 @@ func (d Devices) Slices(e Evidence) []string {
 		}
 	}
 	for name := range strings.SplitSeq(e.Label+","+e.Annotations[usage.SlicesLabel], ",") {
-		known, ok := d.parts.names[name]
-		add(known, ok && usage.Overlap(d.sliced(name), e.GPUs))
+		known, ok := d.slices.names[name]
+		add(known, ok && usage.Overlap(d.bySliceName(name), e.GPUs))
 	}
 	slices.Sort(found)
 	return slices.Compact(found)

@@ -1,0 +1,118 @@
+package containerd
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/containerd/containerd/api/types/runc/options"
+	"github.com/containerd/containerd/api/types/task"
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/containerd/v2/core/runtime/restart"
+	"github.com/containerd/typeurl/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// The labels by which clients of containerd name their containers.
+const (
+	podNamespaceLabel = "io.kubernetes.pod.namespace"
+	podLabel          = "io.kubernetes.pod.name"
+	containerLabel    = "io.kubernetes.container.name"
+	nerdctlLabel      = "nerdctl/name"
+)
+
+// factsOf returns the facts of a record's container. Facts that are known count if they
+// are of the same container: an ID such as "trainer" can be used again.
+func factsOf(record containers.Container, devices holders.Devices, seen usage.Facts) (usage.Facts, error) {
+	if !seen.Created.IsZero() && seen.Created.Equal(record.CreatedAt) {
+		return seen, nil
+	}
+	var f usage.Facts
+	if record.Spec != nil && len(record.Spec.GetValue()) > 0 {
+		var err error
+		if f, err = devices.Bundle(record.Spec.GetValue(), mayBeShim(record.Runtime)); err != nil {
+			return usage.Facts{}, err
+		}
+	}
+	if lease := record.Labels[usage.LeaseLabel]; lease != "" {
+		f.Lease = lease
+	}
+	f.Name, f.Image, f.Created = nameOf(record.Labels), record.Image, record.CreatedAt
+	return f, nil
+}
+
+// mayBeShim reports whether the container's low-level runtime may be the runtime shim. The
+// options of containerd's shim for runc name the runtime; it is runc if they name none.
+func mayBeShim(r containers.RuntimeInfo) bool {
+	if !strings.HasPrefix(r.Name, "io.containerd.runc.") {
+		return true
+	}
+	if r.Options == nil || len(r.Options.GetValue()) == 0 {
+		return false
+	}
+	var o options.Options
+	if err := typeurl.UnmarshalTo(r.Options, &o); err != nil {
+		return true // of another kind, or newer
+	}
+	return o.BinaryName != "" && !holders.PlainRuntime(o.BinaryName)
+}
+
+// nameOf returns the container's name, empty if it has only an ID: for Kubernetes
+// "namespace/pod/container", without the last for the pod itself.
+func nameOf(labels map[string]string) string {
+	if labels[podLabel] == "" {
+		return labels[nerdctlLabel]
+	}
+	parts := []string{labels[podNamespaceLabel], labels[podLabel]}
+	if c := labels[containerLabel]; c != "" {
+		parts = append(parts, c)
+	}
+	return strings.Join(parts, "/")
+}
+
+// stateOf returns the state of a container by its first process, nil if it has none, and
+// the pid while the process lives.
+func stateOf(process *task.Process) (usage.ContainerState, int) {
+	if process == nil {
+		return usage.Exited, 0
+	}
+	pid := int(process.GetPid())
+	switch process.GetStatus() {
+	case task.Status_STOPPED:
+		return usage.Exited, 0
+	case task.Status_CREATED:
+		return usage.Created, pid
+	case task.Status_PAUSED, task.Status_PAUSING:
+		return usage.Paused, pid
+	}
+	return usage.Running, pid
+}
+
+// willRestart reports whether containerd will start the container again after this exit
+// code, by the rules of its restart monitor, which nerdctl uses.
+func willRestart(labels map[string]string, exit uint32) bool {
+	if labels[restart.StatusLabel] != string(containerd.Running) {
+		return false
+	}
+	policy, err := restart.NewPolicy(labels[restart.PolicyLabel])
+	if err != nil {
+		return false
+	}
+	switch policy.Name() {
+	case "always":
+		return true
+	case "unless-stopped":
+		stopped, err := strconv.ParseBool(labels[restart.ExplicitlyStoppedLabel])
+		return err != nil || !stopped
+	case "on-failure":
+		count, err := strconv.Atoi(labels[restart.CountLabel])
+		if err != nil && labels[restart.CountLabel] != "" {
+			return false
+		}
+		limit := policy.MaximumRetryCount()
+		return exit != 0 && (limit == 0 || count < limit)
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"syscall"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// usualSockets returns where containerd listens, by who installed it.
+func usualSockets() []string {
+	return []string{
+		"/run/containerd/containerd.sock",
+		"/run/k3s/containerd/containerd.sock", // k3s and rke2
+		"/var/snap/microk8s/common/run/containerd.sock",
+		"/run/docker/containerd/containerd.sock", // the one that dockerd starts itself
+	}
+}
+
+// Addresses returns the usual sockets of containerd below root that exist, as far as this
+// user can see.
+func Addresses(root string) []string {
+	host, err := hostfs.New(root)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, path := range usualSockets() {
+		if file, err := host.Stat(path); err == nil && file.Mode.Type() == fs.ModeSocket {
+			found = append(found, host.Join(path))
+		}
+	}
+	return found
+}
+
+// dial connects to the socket. gRPC would hide why it cannot, and the client's own dialer
+// waits for a socket that does not exist.
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", address)
+	if err == nil {
+		return conn, nil
+	}
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return nil, fmt.Errorf("connect to containerd: %w", err)
+	}
+	switch errno {
+	case syscall.ENOENT, syscall.ENOTDIR:
+		return nil, fmt.Errorf("connect to containerd: %s is %w", address, usage.ErrAbsent)
+	case syscall.ECONNREFUSED:
+		return nil, fmt.Errorf("connect to containerd: nobody listens at %s: %w", address, errno)
+	}
+	return nil, fmt.Errorf("connect to %s: %w", address, errno)
+}
+
+// newClient returns a client over this one connection. It cannot connect again, so that
+// nobody waits for a daemon that has died.
+func newClient(address string, conn net.Conn) (*containerd.Client, error) {
+	return containerd.New(address, containerd.WithDialOpts([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return conn, nil }),
+	}))
+}
