@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -64,6 +65,9 @@ func (k *Keeper) observe(ctx context.Context, state State) *observed {
 	return r
 }
 
+// life is Keeper.Life, as it was observed.
+func (r *observed) life(c usage.Client) usage.Life { return r.lives[c] }
+
 // containerGone reports whether the lease's container is known not to exist, and whether
 // it has existed (over). A rebuilt lease may not know its engine: then all engines have to
 // answer.
@@ -85,7 +89,9 @@ func (r *observed) containerGone(l usage.Lease) (absent, over bool) {
 
 // mayHide reports whether the look is that of an engine which may have containers that it
 // does not show. Processes that cannot be seen do not count here.
-func (l Look) mayHide() bool { return l.Engine != usage.Processes && !l.complete() && !isAbsent(l) }
+func (l Look) mayHide() bool {
+	return l.Engine != usage.Processes && !l.complete() && !errors.Is(l.Err, usage.ErrAbsent)
+}
 
 // sourceSilent reports whether the source that listed a container does not answer now.
 func (r *observed) sourceSilent(k Known) bool {

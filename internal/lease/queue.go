@@ -44,8 +44,8 @@ func (t Ticket) blocks(c Claim) bool { return len(t.GPUs) == 0 || usage.Overlap(
 
 // earlier returns the GPUs that earlier requests wait for by name, and the number of
 // requests that the claim has to let go first. Requests without a sign of life do not
-// count.
-func (s *State) earlier(c Claim, uptime time.Duration) (reserved []gpu.BDF, before int) {
+// count, and neither do those of dead clients before the first that counts.
+func (s *State) earlier(c Claim, uptime time.Duration, life func(usage.Client) usage.Life) (reserved []gpu.BDF, before int) {
 	if c.Share {
 		return nil, 0
 	}
@@ -55,7 +55,7 @@ func (s *State) earlier(c Claim, uptime time.Duration) (reserved []gpu.BDF, befo
 			return reserved, before
 		case !t.Waits(uptime):
 			continue
-		case t.blocks(c):
+		case t.blocks(c) && (before > 0 || life(t.Client) != usage.Ended):
 			before++
 		}
 		reserved = append(reserved, t.GPUs...)
@@ -112,7 +112,7 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 		if k.Uptime()-s.Queue[i].Marked >= markEvery {
 			k.markAlive(ctx, c) // an error does not matter, as the next second repeats it
 		}
-		if before = k.countEarlier(&s, c); before == 0 {
+		if _, before = s.earlier(c, k.Uptime(), k.Life); before == 0 {
 			return nil
 		}
 	}
@@ -129,23 +129,4 @@ func (k *Keeper) markAlive(ctx context.Context, c Claim) {
 		s.Queue[i].markAlive(k.Uptime())
 		return nil
 	})
-}
-
-// countEarlier returns the number of requests that the claim has to let go first. It skips
-// requests whose client has died as long as it has counted none.
-func (k *Keeper) countEarlier(s *State, c Claim) (before int) {
-	if c.Share {
-		return 0
-	}
-	uptime := k.Uptime()
-	for _, t := range s.Queue {
-		switch {
-		case t.ID == c.request():
-			return before
-		case !t.Waits(uptime), !t.blocks(c), before == 0 && k.Life(t.Client) == usage.Ended:
-		default:
-			before++
-		}
-	}
-	return before
 }

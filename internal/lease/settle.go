@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -92,12 +93,8 @@ func (s *State) leaveOne(r *observed, c seenContainer, ids []string) (closed []C
 
 // covers reports whether a lease has all that another has.
 func covers(l, other usage.Lease) bool {
-	for _, g := range other.GPUs {
-		if !slices.Contains(l.GPUs, g) {
-			return false
-		}
-	}
-	return slices.Equal(l.Slices, other.Slices)
+	return slices.Equal(l.Slices, other.Slices) &&
+		!slices.ContainsFunc(other.GPUs, func(g gpu.BDF) bool { return !slices.Contains(l.GPUs, g) })
 }
 
 // next returns the lease as it has to be from now on, nil if it stays as it is, or why it

@@ -119,8 +119,6 @@ var (
 	errStuck = fmt.Errorf("%w: no progress within %s", usage.ErrUnfinished, 2*Patience)
 )
 
-func isAbsent(l Look) bool { return errors.Is(l.Err, usage.ErrAbsent) }
-
 // printable returns the sight with its text made fit for a terminal and for the state
 // file, which takes no other. Users of the host wrote that text.
 func printable(s usage.Sight) usage.Sight {

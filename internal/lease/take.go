@@ -117,18 +117,18 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 			}
 			s.Queue[i].markAlive(k.Uptime())
 		}
-		reserved, before := s.earlier(c, k.Uptime()) // others may have marked since the looks
+		reserved, before := s.earlier(c, k.Uptime(), r.life) // others may have marked since the looks
 		expiring := slices.ContainsFunc(s.Leases, func(l usage.Lease) bool {
 			return l.Gone != 0 && (len(c.GPUs) == 0 || usage.Overlap(l.GPUs, c.GPUs))
 		})
+		owns := c.ownsAll(holders)
 		switch i := slices.IndexFunc(r.looks, c.lacksAnswer); {
-		case c.ownsAll(holders):
+		case owns:
 			reserved, before = nil, 0
 		case len(c.Own) > 0 && i >= 0:
 			return &unansweredError{r.looks[i]} // it may hide that they have their GPUs
 		}
-		has := c.ownsAll(holders)
-		if holders = slices.DeleteFunc(holders, c.isOwn); !has {
+		if holders = slices.DeleteFunc(holders, c.isOwn); !owns {
 			holders = append(holders, s.unseenHolder(r.hidden(), slices.Concat(c.GPUs, c.Named), r.pidNamespace())...)
 		}
 		var chosen [][]gpu.BDF

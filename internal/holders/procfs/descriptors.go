@@ -66,7 +66,7 @@ func (r *scan) readDescriptors(ctx context.Context, q usage.Question, list *proc
 		})
 		if err != nil {
 			if out.err == nil {
-				out.err = unfinished(why, err)
+				out.err = &unfinishedError{why, err}
 			}
 			break
 		}

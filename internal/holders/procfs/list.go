@@ -60,7 +60,7 @@ func (r *scan) listProcesses(ctx context.Context, q usage.Question) (list proces
 	}
 	err = r.inParallel(ctx, dir, len(list.processes), func(w *worker, i int) { w.readName(&list.processes[i], mounts, q) })
 	if err != nil {
-		list.err = unfinished(fmt.Sprintf(": there are %d processes", len(list.processes)), err)
+		list.err = &unfinishedError{fmt.Sprintf(": there are %d processes", len(list.processes)), err}
 	}
 	for _, s := range list.processes {
 		if s.refused {
@@ -76,7 +76,7 @@ func (r *scan) listProcesses(ctx context.Context, q usage.Question) (list proces
 	if len(list.monitors) > 0 {
 		parents := make([]parentage, len(list.processes))
 		if err := r.inParallel(ctx, dir, len(parents), func(w *worker, i int) { parents[i] = w.parent(list.processes[i]) }); err != nil {
-			list.err = unfinished(": the containers of conmon are not known", err)
+			list.err = &unfinishedError{": the containers of conmon are not known", err}
 		}
 		list.findInits(parents)
 	}

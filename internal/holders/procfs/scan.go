@@ -41,11 +41,7 @@ func (r *scan) descriptors(ctx context.Context, q usage.Question) *openDevices {
 	return &r.open
 }
 
-// unfinished is the error of a pass that the context ended.
-func unfinished(why string, cause error) error {
-	return &unfinishedError{why, cause}
-}
-
+// unfinishedError is the error of a pass that the context ended.
 type unfinishedError struct {
 	why   string
 	cause error // of the context

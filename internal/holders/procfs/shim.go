@@ -28,12 +28,11 @@ func (p *Proc) addShimSockets(sockets map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("list %s: %w", p.dir, err)
 	}
+	r := shimScan{proc: p, dir: dir, sockets: sockets, known: map[string]bool{}, checked: map[string]bool{}}
 	// For a known state directory the socket is known; no shim can change it.
-	told := make(map[string]bool, len(sockets))
 	for state := range sockets {
-		told[state] = true
+		r.known[state] = true
 	}
-	r := shimScan{proc: p, dir: dir, sockets: sockets, known: told, checked: map[string]bool{}}
 	var failed error
 	for _, name := range pids {
 		n, err := unix.Readlinkat(dir, name+"/cwd", r.buf[:])
