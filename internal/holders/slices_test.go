@@ -50,7 +50,7 @@ func TestDevicesOfSlices(t *testing.T) {
 	}
 }
 
-// What is a slice's alone tells of it; what its neighbours have too tells nothing.
+// A device of one slice alone means that slice; a device that slices share means none.
 func TestSlicesByEvidence(t *testing.T) {
 	node, err := sim.Node("c500-8-sgpu")
 	if err != nil {

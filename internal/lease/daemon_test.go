@@ -112,7 +112,7 @@ func (d *daemon) rm(b *box) {
 	d.emit(event{b.label, true})
 }
 
-// work finishes a request. Whoever sent it may be dead by now.
+// work finishes a request. Its client may be dead by now.
 func (d *daemon) work(r *call) {
 	d.calls = slices.DeleteFunc(d.calls, func(o *call) bool { return o == r })
 	b := r.make

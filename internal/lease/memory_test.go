@@ -63,7 +63,7 @@ func (m *memory) Update(ctx context.Context, change func(*State) error) error {
 	return nil
 }
 
-// told is a source that tells what it was told.
+// told is a source with a given look.
 type told struct {
 	look  Look
 	asked func(usage.Question) usage.Sight

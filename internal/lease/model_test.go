@@ -22,15 +22,15 @@ var (
 // op is something that happens. What it means in a world where it makes no sense
 // is nothing, so that ops can be left out of a script.
 type op struct {
-	kind deed
+	kind action
 	a, b uint32
 }
 
-// deed is a kind of op.
-type deed uint8
+// action is the kind of an op.
+type action uint8
 
 const (
-	doStep deed = iota
+	doStep action = iota
 	doFinish
 	doRun
 	doCollect
@@ -54,11 +54,11 @@ const (
 	doLose
 	doReboot
 	doSetClock
-	numDeeds
+	numActions
 )
 
 // often is how often each happens, out of their sum.
-var often = [numDeeds]int{
+var often = [numActions]int{
 	doStep: 90, doFinish: 80, doRun: 30, doCollect: 6, doRelease: 3, doReport: 2, doKill: 10, doInterrupt: 2, doTime: 22,
 	doWork: 22, doEnd: 12, doStop: 3, doPause: 2, doRemove: 6, doPlain: 4, doPlainStart: 2, doForge: 3, doProcess: 2,
 	doHang: 4, doContainerd: 3, doRestart: 1, doLose: 3, doReboot: 1, doSetClock: 1,
@@ -68,14 +68,14 @@ var often = [numDeeds]int{
 // than usual, or never: some bugs need much of one thing and nothing of another.
 func script(seed uint64) []op {
 	rng := rand.New(rand.NewPCG(seed, 0))
-	var bag []deed
+	var bag []action
 	for d, n := range often {
 		if d > int(doRun) {
 			n *= []int{0, 1, 1, 3}[rng.IntN(4)]
 		} else {
 			n = n/2 + rng.IntN(n)
 		}
-		bag = append(bag, slices.Repeat([]deed{deed(d)}, n)...)
+		bag = append(bag, slices.Repeat([]action{action(d)}, n)...)
 	}
 	ops := make([]op, 40+rng.IntN(120))
 	for i := range ops {

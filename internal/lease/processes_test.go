@@ -108,7 +108,7 @@ func TestUnfinishedLook(t *testing.T) {
 	}
 }
 
-// What somebody has recorded since a round began stays, though the round lacks it.
+// A process that another client recorded meanwhile stays, though this look lacks it.
 func TestRecordedMeanwhile(t *testing.T) {
 	late := usage.Process{PID: 9, Start: 7, PIDNamespace: 1, Command: "late", GPUs: gpus(0)}
 	b := newBench(t, stateOf(), dockerSees(), procs())

@@ -267,7 +267,7 @@ func TestOldLooks(t *testing.T) {
 	}
 }
 
-// Whoever writes the clamped ticket is told, also one who has to wait first.
+// The client that writes the clamped ticket is told, even if it has to wait first.
 func TestWaitMaxIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stateOf(fullNode)

@@ -130,7 +130,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// While nobody can tell what was in a state that is lost, it stays lost.
+// A state that is lost stays lost until all sources answer.
 func TestLostUntilAllAnswer(t *testing.T) {
 	clientsLate := Look{Engine: usage.Processes, Err: errLate}
 	for name, c := range map[string]struct {

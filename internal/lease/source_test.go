@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// slow is a source that answers when its time is over, or too late for anybody.
+// slow is a source that answers when its time is over, or too late.
 type slow struct {
 	never bool
 	sees  []usage.Container
@@ -103,8 +103,8 @@ func TestWalkPatience(t *testing.T) {
 	}
 }
 
-// What strangers call their containers and programs is fit to be printed and kept
-// from when it is seen.
+// Names of containers and programs are made fit to be printed and kept when they are
+// seen.
 func TestNamesOfStrangers(t *testing.T) {
 	const hostile = "a\x1b[2J\u202e\nb"
 	c := labeled(usage.Running, unlabeled, named("x"+hostile))

@@ -216,9 +216,9 @@ func TestTakeAfterTheStateIsLost(t *testing.T) {
 	}
 }
 
-// Somebody else rebuilt the lease while we looked: our look is about the one
+// Another client rebuilt the lease while we looked: our look is about the one
 // before, and says nothing of the container that came since.
-func TestTakeAfterSomebodyRebuilt(t *testing.T) {
+func TestTakeAfterAnotherRebuilt(t *testing.T) {
 	b := newBench(t, stateOf(lease()), dockerSees())
 	b.lives[clientA] = usage.Ended
 	b.meanwhile = func(s *State) {
@@ -233,7 +233,7 @@ func TestTakeAfterSomebodyRebuilt(t *testing.T) {
 	}
 }
 
-// A client that makes its container and ends while we look is seen by somebody.
+// One of the sources sees a client that makes its container and ends while we look.
 func TestClientsAreAskedBeforeEngines(t *testing.T) {
 	b := newBench(t, NewState("boot"))
 	var asked []string

@@ -21,7 +21,7 @@ type world struct {
 
 	boot   string
 	bootAt time.Time
-	skew   time.Duration // what somebody has set the clock by
+	skew   time.Duration // by how much a user has set the clock
 	pids   int
 	procs  map[usage.Client]*proc
 	docker daemon
@@ -60,7 +60,7 @@ type deal struct {
 	box  string // the container's ID
 	// rivals is true from when somebody else starts the container.
 	rivals bool
-	// void is true if somebody spoiled it who may: released it, or forged a
+	// void is true if a user who may do so spoiled it: released it, or forged a
 	// container that has its GPUs.
 	void bool
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// TestLookGPUs tells which GPUs a container has, by what it asked for.
+// TestLookGPUs checks which GPUs a container has, by what it requested.
 func TestLookGPUs(t *testing.T) {
 	m := newMachine(t)
 	at := func(i int) string { return m.root.Join(m.node.GPUs[i].Nodes[0]) }
@@ -81,7 +81,7 @@ func TestLookGPUs(t *testing.T) {
 	}
 }
 
-// TestLookMounts tells which GPUs a container asks the runtime for by its mounts.
+// TestLookMounts checks which GPUs a container requests from the runtime by its mounts.
 func TestLookMounts(t *testing.T) {
 	m := newMachine(t)
 	const list = "/var/run/metax-container-devices/"

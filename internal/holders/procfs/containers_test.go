@@ -63,9 +63,9 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestContainersAsk tells what a container is given by the runtime shim or a hook:
-// of an edited bundle, of one that is not edited yet, and where a prestart hook
-// leaves it as it is.
+// TestContainersAsk checks what a container gets from the runtime shim or a hook: by an
+// edited bundle, by one that is not edited yet, and by one that a prestart hook leaves as
+// it is.
 func TestContainersAsk(t *testing.T) {
 	const devices = `"linux": {"devices": [{"path": "/dev/dri/card0", "type": "c", "major": 1, "minor": 5}]}`
 	for name, test := range map[string]struct {
@@ -194,9 +194,9 @@ func TestBundleOwner(t *testing.T) {
 	}
 }
 
-// Anybody can call a process conmon, and with another's container on its command
-// line it would tell lies about that one.
-func TestBelieved(t *testing.T) {
+// Any user can call a process conmon, with the container of another user on its command
+// line.
+func TestTrusted(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the table is about others than root")
 	}

@@ -105,7 +105,7 @@ func TestManyDescriptors(t *testing.T) {
 				t.Errorf("Podman's containers: %+v, %v", sight.Containers, err)
 			}
 			if name != "not the list" && sources[0].Progress() == 0 {
-				t.Error("it does not tell its progress")
+				t.Error("it does not report its progress")
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// holding is what a look at the real /proc tells of a process, nil for nothing.
+// holding is what a look at the real /proc reports of a process, nil for nothing.
 func holding(t *testing.T, d holders.Devices, pid int) *usage.Process {
 	t.Helper()
 	sight, err := look(t, procfs.New("/proc", -1), "processes", d, usage.Question{})

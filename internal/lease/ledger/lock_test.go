@@ -213,7 +213,7 @@ func TestLockRemoved(t *testing.T) {
 	check(t, l, holding("a", "b", "c"))
 }
 
-// queued reports whether somebody waits for the lock.
+// queued reports whether a process waits for the lock.
 func queued(t *testing.T, lock string) bool {
 	t.Helper()
 	file := fmt.Sprintf(":%d 0 EOF", info(t, lock).Sys().(*syscall.Stat_t).Ino)

@@ -153,7 +153,7 @@ func (w *world) contain(o op) {
 	synctest.Wait()
 }
 
-// forge makes a container with the label of somebody's lease.
+// forge makes a container with the label of another user's lease.
 func (w *world) forge(o op) {
 	leases := w.load().Leases
 	if len(leases) == 0 {
@@ -188,7 +188,7 @@ func (w *world) living() []*actor {
 	return out
 }
 
-// order is somebody who types metax-docker.
+// order is a user who types metax-docker.
 func (w *world) order(o op) {
 	bits := o.a
 	bit := func(n uint32) uint32 { v := bits % n; bits /= n; return v }
@@ -245,7 +245,7 @@ func (w *world) hang(on bool) {
 
 // losable reports whether the state can be lost without losing what nothing else
 // knows: a lease that no command line and no container names yet. Nor is it lost
-// twice while somebody looks at what is left.
+// twice while an actor looks at what is left.
 func (w *world) losable() bool {
 	return !slices.ContainsFunc(w.actors, func(a *actor) bool {
 		d := a.deal
