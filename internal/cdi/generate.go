@@ -9,6 +9,7 @@ import (
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
@@ -101,28 +102,14 @@ func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return finish(DefaultClass, devices, common(node), opt)
-}
-
-// finish makes the spec of any devices, of a class unless the options name another.
-// It states the lowest version that has all that the spec uses: an engine rejects a
-// file whose version it does not know, even if it knows every field.
-func finish(class string, devices []specs.Device, common specs.ContainerEdits, opt Options) (*specs.Spec, error) {
-	spec := &specs.Spec{Kind: Kind(cmp.Or(opt.Vendor, DefaultVendor), cmp.Or(opt.Class, class)), Devices: devices, ContainerEdits: common}
-	for _, s := range scopes(spec) {
-		s.groups(!opt.NoGroups)
-		s.tidy()
-		s.below(opt.EngineRoot)
-	}
-	spec.Version, _ = specs.MinimumRequiredVersion(spec) // its error is always nil
-	return spec, sound(spec)
+	return opt.spec(DefaultClass, edits.Common(node), devices, "")
 }
 
 // devices are those of each of the GPUs that has nodes, and "all".
-func devices(gpus []gpu.GPU, names Names) ([]specs.Device, error) {
+func devices(gpus []gpu.GPU, names Names) ([]device, error) {
 	gpus = slices.SortedFunc(slices.Values(gpus), func(a, b gpu.GPU) int { return cmp.Compare(a.Index, b.Index) })
-	var list []specs.Device
-	var union specs.ContainerEdits
+	var list []device
+	var all []edits.Edits
 	for _, g := range gpus {
 		if len(g.Nodes) == 0 {
 			continue
@@ -132,42 +119,12 @@ func devices(gpus []gpu.GPU, names Names) ([]specs.Device, error) {
 			return nil, err
 		}
 		for _, name := range own {
-			list = append(list, specs.Device{Name: name, ContainerEdits: edits(g.Nodes, g.GIDs)})
+			list = append(list, device{name, edits.GPU(g)})
 		}
-		each := edits(g.Nodes, g.GIDs)
-		union.DeviceNodes = append(union.DeviceNodes, each.DeviceNodes...)
-		union.AdditionalGIDs = append(union.AdditionalGIDs, each.AdditionalGIDs...)
+		all = append(all, edits.GPU(g))
 	}
 	if names&All != 0 {
-		list = append(list, specs.Device{Name: allDevice, ContainerEdits: union})
+		list = append(list, device{allDevice, edits.Join(all...)})
 	}
 	return list, nil
-}
-
-// common is what a container gets with any GPU.
-func common(node gpu.Node) specs.ContainerEdits {
-	var e specs.ContainerEdits
-	if s := node.Shared; s != nil {
-		e = edits(s.Nodes, s.GIDs)
-	}
-	if d := node.Driver; d != nil && d.Path != "" {
-		e.Mounts = []*specs.Mount{{HostPath: d.Path, ContainerPath: d.Path, Options: readOnly()}}
-	}
-	return e
-}
-
-// readOnly are the options of a mount of one host directory. Every low-level
-// runtime knows them. The plain "bind" takes along no mount that stands below
-// the directory, which "ro" would leave writable, and "rprivate" keeps later
-// mounts of the host out.
-func readOnly() []string { return []string{"bind", "ro", "nosuid", "nodev", "rprivate"} }
-
-func edits(nodes []string, gids []uint32) specs.ContainerEdits {
-	e := specs.ContainerEdits{AdditionalGIDs: slices.Clone(gids)}
-	for _, p := range nodes {
-		// Without the "m" of the default: a container has no business in making
-		// further nodes of the device.
-		e.DeviceNodes = append(e.DeviceNodes, &specs.DeviceNode{Path: p, Permissions: "rw"})
-	}
-	return e
 }

@@ -8,6 +8,7 @@ import (
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
@@ -48,21 +49,21 @@ func generateSlices(node gpu.Node, opt Options) (*specs.Spec, error) {
 	if len(missing) > 0 && !opt.Partial {
 		return nil, &IncompleteError{GPUs: missing, Total: len(gpus)}
 	}
-	var devices []specs.Device
+	var devices []device
 	for _, g := range gpus {
 		for _, s := range g.Slices {
 			if len(s.Nodes) == 0 {
 				continue
 			}
 			for _, name := range sliceNames(s) {
-				devices = append(devices, specs.Device{Name: name, ContainerEdits: edits(s.Nodes, s.GIDs)})
+				devices = append(devices, device{name, edits.Slice(s)})
 			}
 		}
 	}
 	if len(devices) == 0 {
 		return nil, ErrNoSlices
 	}
-	return finish(SliceClass, devices, common(node), opt)
+	return opt.spec(SliceClass, edits.Common(node), devices, "")
 }
 
 // sliceNames are the names of the devices of a slice.

@@ -12,21 +12,22 @@ import (
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // installed is an installation that needs all that a spec can take up.
-func installed() Software {
-	return Software{
+func installed() edits.Software {
+	return edits.Software{
 		Path: "/opt/maca", Dir: "/opt/maca-3.3.0.15", Version: "3.3.0.15", Default: true, Driver: "/opt/mxdriver",
 		Libraries: []string{"/opt/mxdriver/lib", "/opt/maca/lib", "/opt/maca/ucx/lib"},
-		Links:     []Link{{Name: "libucp.so", Target: "/opt/maca/ucx/lib/libucp.so.0"}},
+		Links:     []edits.LibraryLink{{Name: "libucp.so", Target: "/opt/maca/ucx/lib/libucp.so.0"}},
 		Programs:  []string{"mxcc", "macainfo"},
 	}
 }
 
 // other is a further one on the same host, of another version.
-func other(version string) Software {
+func other(version string) edits.Software {
 	s := installed()
 	s.Dir, s.Version, s.Default = "/opt/maca-"+version, version, false
 	return s
@@ -40,12 +41,22 @@ func names(spec *specs.Spec) []string {
 	return list
 }
 
+// actions is the hook's command line for an installation.
+func actions(t *testing.T, s edits.Software) []string {
+	t.Helper()
+	e, err := edits.MACA(s, SoftwareDevice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hookArgs(e)
+}
+
 const hook = "/usr/bin/metax-hook"
 
 func TestGenerateSoftware(t *testing.T) {
 	plain := other("2.32.0.6")
 	plain.Libraries, plain.Links, plain.Programs = plain.Libraries[:1], nil, nil
-	spec, err := GenerateSoftware([]Software{installed(), plain}, hook, Options{})
+	spec, err := GenerateSoftware([]edits.Software{installed(), plain}, hook, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +70,7 @@ func TestGenerateSoftware(t *testing.T) {
 }
 
 func TestGenerateSoftwareBelowRoot(t *testing.T) {
-	spec, err := GenerateSoftware([]Software{installed()}, hook, Options{EngineRoot: "/node", Vendor: "v.org", Class: "c"})
+	spec, err := GenerateSoftware([]edits.Software{installed()}, hook, Options{EngineRoot: "/node", Vendor: "v.org", Class: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,54 +91,56 @@ func TestGenerateSoftwareBelowRoot(t *testing.T) {
 
 // The hook has only as much to do as the installation demands.
 func TestSoftwareActions(t *testing.T) {
-	plain := Software{Path: "/opt/maca", Dir: "/opt/maca", Default: true}
+	plain := edits.Software{Path: "/opt/maca", Dir: "/opt/maca", Default: true}
 	for name, tc := range map[string]struct {
-		edit func(*Software)
+		edit func(*edits.Software)
 		want []string
 	}{
-		"nothing": {func(*Software) {}, nil},
+		"nothing": {func(*edits.Software) {}, nil},
 		"libraries": {
-			func(s *Software) { s.Libraries = []string{"/opt/maca/lib"} },
+			func(s *edits.Software) { s.Libraries = []string{"/opt/maca/lib"} },
 			[]string{"update-ldcache", "--folder", "/opt/maca/lib"},
 		},
 		"a link": {
-			func(s *Software) { s.Dir = "/opt/maca-3" },
+			func(s *edits.Software) { s.Dir = "/opt/maca-3" },
 			[]string{"create-symlinks", "--link", "/opt/maca-3::/opt/maca"},
 		},
 		"names of libraries": {
-			func(s *Software) { s.Links = []Link{{"libx.so.1", "/opt/maca/lib/libx.so.1.2"}} },
-			[]string{"create-symlinks", "--link", "/opt/maca/lib/libx.so.1.2::" + LinkDir + "/libx.so.1", "update-ldcache", "--folder", LinkDir},
+			func(s *edits.Software) {
+				s.Links = []edits.LibraryLink{{Name: "libx.so.1", Target: "/opt/maca/lib/libx.so.1.2"}}
+			},
+			[]string{"create-symlinks", "--link", "/opt/maca/lib/libx.so.1.2::" + edits.LinkDir + "/libx.so.1", "update-ldcache", "--folder", edits.LinkDir},
 		},
 		"the driver": {
-			func(s *Software) { s.Driver = "/opt/mxdriver" },
+			func(s *edits.Software) { s.Driver = "/opt/mxdriver" },
 			[]string{"create-symlinks", "--new-link", "/opt/mxdriver/bin/mx-smi::/usr/bin/mx-smi"},
 		},
 		"programs": {
-			func(s *Software) { s.Dir, s.Programs = "/opt/maca-3", []string{"mxcc", "macainfo", "mxcc"} },
+			func(s *edits.Software) { s.Dir, s.Programs = "/opt/maca-3", []string{"mxcc", "macainfo", "mxcc"} },
 			[]string{
 				"create-symlinks", "--link", "/opt/maca-3::/opt/maca", "--new-link", "/opt/maca/bin/macainfo::/usr/bin/macainfo",
 				"--new-link", "/opt/maca/bin/mxcc::/usr/bin/mxcc",
 			},
 		},
 		"the driver's mx-smi": {
-			func(s *Software) { s.Driver, s.Programs = "/opt/mxdriver", []string{"mx-smi", "mxcc"} },
+			func(s *edits.Software) { s.Driver, s.Programs = "/opt/mxdriver", []string{"mx-smi", "mxcc"} },
 			[]string{
 				"create-symlinks", "--new-link", "/opt/mxdriver/bin/mx-smi::/usr/bin/mx-smi", "--new-link", "/opt/maca/bin/mxcc::/usr/bin/mxcc",
 			},
 		},
 		"an mx-smi without a driver": {
-			func(s *Software) { s.Programs = []string{"mx-smi"} },
+			func(s *edits.Software) { s.Programs = []string{"mx-smi"} },
 			[]string{"create-symlinks", "--new-link", "/opt/maca/bin/mx-smi::/usr/bin/mx-smi"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := plain
 			tc.edit(&s)
-			if diff := cmp.Diff(tc.want, s.actions()); diff != "" {
+			if diff := cmp.Diff(tc.want, actions(t, s)); diff != "" {
 				t.Error(diff)
 			}
 			// No hook at all where there is nothing to do, so that none is needed.
-			spec, err := GenerateSoftware([]Software{s}, "", Options{})
+			spec, err := GenerateSoftware([]edits.Software{s}, "", Options{})
 			if tc.want == nil {
 				if err != nil || len(spec.Devices[0].ContainerEdits.Hooks) != 0 {
 					t.Errorf("%v, %v", spec, err)
@@ -144,7 +157,7 @@ func TestSoftwareVersions(t *testing.T) {
 	for version, want := range map[string]int{"": 1, "3.3.0.15": 2, "3.8.0.3-c600u": 2, "host": 1, "3/4": 1, "-3": 1, "3+4": 1} {
 		s := installed()
 		s.Version = version
-		spec, err := GenerateSoftware([]Software{s}, hook, Options{})
+		spec, err := GenerateSoftware([]edits.Software{s}, hook, Options{})
 		if err != nil || len(spec.Devices) != want {
 			t.Errorf("version %q: %v, %v; want %d devices", version, spec, err, want)
 		}
@@ -152,20 +165,20 @@ func TestSoftwareVersions(t *testing.T) {
 }
 
 func TestGenerateSoftwareRefuses(t *testing.T) {
-	for name, edit := range map[string]func(*Software){
-		"relative directory":  func(s *Software) { s.Dir = "opt" },
-		"detour":              func(s *Software) { s.Dir = "/opt/../opt" },
-		"control characters":  func(s *Software) { s.Links[0].Name = "a\nb" },
-		"a library elsewhere": func(s *Software) { s.Links[0].Name = "../../etc/x" },
-		"a program elsewhere": func(s *Software) { s.Programs = []string{"../../etc/x"} },
-		"a directory":         func(s *Software) { s.Programs = []string{".."} },
-		"no name":             func(s *Software) { s.Programs = []string{""} },
-		"two links in one":    func(s *Software) { s.Programs = []string{"a::b"} },
-		"no installation":     func(s *Software) { s.Default, s.Version = false, "" },
+	for name, edit := range map[string]func(*edits.Software){
+		"relative directory":  func(s *edits.Software) { s.Dir = "opt" },
+		"detour":              func(s *edits.Software) { s.Dir = "/opt/../opt" },
+		"control characters":  func(s *edits.Software) { s.Links[0].Name = "a\nb" },
+		"a library elsewhere": func(s *edits.Software) { s.Links[0].Name = "../../etc/x" },
+		"a program elsewhere": func(s *edits.Software) { s.Programs = []string{"../../etc/x"} },
+		"a directory":         func(s *edits.Software) { s.Programs = []string{".."} },
+		"no name":             func(s *edits.Software) { s.Programs = []string{""} },
+		"two links in one":    func(s *edits.Software) { s.Programs = []string{"a::b"} },
+		"no installation":     func(s *edits.Software) { s.Default, s.Version = false, "" },
 	} {
 		s := installed()
 		edit(&s)
-		if _, err := GenerateSoftware([]Software{s}, hook, Options{}); !errors.Is(err, ErrSpec) {
+		if _, err := GenerateSoftware([]edits.Software{s}, hook, Options{}); !errors.Is(err, ErrSpec) {
 			t.Errorf("%s: error is %v, want ErrSpec", name, err)
 		}
 	}
@@ -175,7 +188,7 @@ func TestGenerateSoftwareRefuses(t *testing.T) {
 func TestTwoDefaults(t *testing.T) {
 	second := installed()
 	second.Version = "2"
-	if _, err := GenerateSoftware([]Software{installed(), second}, hook, Options{}); !errors.Is(err, ErrSpec) {
+	if _, err := GenerateSoftware([]edits.Software{installed(), second}, hook, Options{}); !errors.Is(err, ErrSpec) {
 		t.Errorf("error is %v, want ErrSpec", err)
 	}
 }
@@ -186,19 +199,19 @@ func TestSeveralVersions(t *testing.T) {
 	unnamed := installed()
 	unnamed.Version = ""
 	for name, tc := range map[string]struct {
-		list     []Software
+		list     []edits.Software
 		want     []string
 		nameless int
 	}{
-		"two":                  {[]Software{installed(), other("2.32.0.6")}, []string{"host", "3.3.0.15", "2.32.0.6"}, 0},
-		"the default is last":  {[]Software{other("2"), installed()}, []string{"2", "host", "3.3.0.15"}, 0},
-		"no default":           {[]Software{other("2"), other("1")}, []string{"2", "1"}, 0},
-		"unknown":              {[]Software{installed(), other("")}, []string{"host", "3.3.0.15"}, 1},
-		"the default unknown":  {[]Software{unnamed, other("2")}, []string{"host", "2"}, 0},
-		"twice":                {[]Software{other("2"), installed(), other("2")}, []string{"2", "host", "3.3.0.15"}, 1},
-		"the default's":        {[]Software{other("3.3.0.15"), installed()}, []string{"host", "3.3.0.15"}, 1},
-		"the default's device": {[]Software{installed(), other("host")}, []string{"host", "3.3.0.15"}, 1},
-		"no name of a device":  {[]Software{installed(), other("3+4")}, []string{"host", "3.3.0.15"}, 1},
+		"two":                  {[]edits.Software{installed(), other("2.32.0.6")}, []string{"host", "3.3.0.15", "2.32.0.6"}, 0},
+		"the default is last":  {[]edits.Software{other("2"), installed()}, []string{"2", "host", "3.3.0.15"}, 0},
+		"no default":           {[]edits.Software{other("2"), other("1")}, []string{"2", "1"}, 0},
+		"unknown":              {[]edits.Software{installed(), other("")}, []string{"host", "3.3.0.15"}, 1},
+		"the default unknown":  {[]edits.Software{unnamed, other("2")}, []string{"host", "2"}, 0},
+		"twice":                {[]edits.Software{other("2"), installed(), other("2")}, []string{"2", "host", "3.3.0.15"}, 1},
+		"the default's":        {[]edits.Software{other("3.3.0.15"), installed()}, []string{"host", "3.3.0.15"}, 1},
+		"the default's device": {[]edits.Software{installed(), other("host")}, []string{"host", "3.3.0.15"}, 1},
+		"no name of a device":  {[]edits.Software{installed(), other("3+4")}, []string{"host", "3.3.0.15"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec, err := GenerateSoftware(tc.list, hook, Options{})
@@ -229,7 +242,7 @@ func TestManyPrograms(t *testing.T) {
 		s.Programs = append(s.Programs, fmt.Sprintf("%0255d", i))
 	}
 	s.Programs = append(s.Programs, "zzz")
-	args := s.actions()
+	args := actions(t, s)
 	bytes, offers := 0, 0
 	for _, a := range args {
 		bytes += len(a) + 1
@@ -240,7 +253,7 @@ func TestManyPrograms(t *testing.T) {
 			t.Error("the last one has a name")
 		}
 	}
-	if offers != MaxPrograms+1 || bytes > 256<<10 {
+	if offers != edits.MaxPrograms+1 || bytes > 256<<10 {
 		t.Errorf("%d programs, %d bytes", offers, bytes)
 	}
 }
@@ -252,7 +265,7 @@ func TestInjectBothKinds(t *testing.T) {
 	n.Driver = &gpu.Driver{Path: "/opt/mxdriver"}
 	n.GPUs = []gpu.GPU{{BDF: gpu.BDF{Bus: 1}, Nodes: []string{"/dev/null"}}}
 	dir := written(t, n, Options{}, JSON)
-	spec, err := GenerateSoftware([]Software{installed()}, hook, Options{})
+	spec, err := GenerateSoftware([]edits.Software{installed()}, hook, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // discover/sysfs). A package may import rooms on lower floors, its own room, and the rooms
 // that beside lists.
 var floors = map[string]int{
-	"internal/alloc": 0, "internal/compat": 0, "internal/gpu": 0, "internal/jsontree": 0, "internal/ldconf": 0,
+	"internal/alloc": 0, "internal/compat": 0, "internal/edits": 0, "internal/gpu": 0, "internal/jsontree": 0, "internal/ldconf": 0,
 	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/usage": 0,
 	"internal/wording": 0,
 
@@ -46,6 +46,7 @@ var beside = map[string][]string{
 	"internal/alloc":    {"internal/topology", "internal/wording"},
 	"internal/capture":  {"internal/doctor", "internal/node"},
 	"internal/doctor":   {"internal/ps", "internal/setup"},
+	"internal/edits":    {"internal/gpu", "internal/request"},
 	"internal/gpu":      {"internal/wording"},
 	"internal/refresh":  {"internal/node"},
 	"internal/request":  {"internal/gpu", "internal/wording"},

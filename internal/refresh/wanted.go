@@ -60,19 +60,10 @@ func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []cdi.Software
 	for _, found := range all {
 		m.Warn(found.Warnings...)
-		s := cdi.Software{
-			Path: maca.Path, Dir: found.Dir, Version: found.Version, Default: found.Default,
-			Driver: found.Driver, Libraries: found.Libraries, Programs: found.Programs,
-		}
-		for _, l := range found.Links {
-			s.Links = append(s.Links, cdi.Link(l))
-		}
-		list = append(list, s)
 	}
-	for _, s := range cdi.Nameless(list) {
+	for _, s := range cdi.Nameless(all) {
 		m.Warn(fmt.Sprintf("MXMACA in %s is left out: its version %q does not distinguish it from the others", s.Dir, s.Version))
 	}
 	hook, err := hookPath(m.Hook)
@@ -82,7 +73,7 @@ func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 	if m.Hook == "" && !m.Host.Real() && opt.EngineRoot == "/" && !m.Host.Exists(hook) {
 		hook = "" // the engine sees the host's files, and our metax-hook is not one of them
 	}
-	spec, err := cdi.GenerateSoftware(list, hook, opt)
+	spec, err := cdi.GenerateSoftware(all, hook, opt)
 	if errors.Is(err, cdi.ErrNoHook) {
 		return nil, fmt.Errorf("%w: the engine would not find a %s beside metax-ctk; install it, or name it: --hook PATH", err, hookName)
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
@@ -112,14 +113,14 @@ func TestFindVersion(t *testing.T) {
 	tree := several()
 	tree["opt/maca-copy/Version.txt"] = version("9")
 	h := write(t, tree)
-	for asked, want := range map[string]maca.Software{
-		"":              {Version: "3.3.0.15", Dir: "/opt/maca-3.3.0.15", Default: true, Links: []maca.Link{{"libof3.3.0.15.so", "/opt/maca/lib/libof3.3.0.15.so.1"}}},
-		"3.3.0.15":      {Version: "3.3.0.15", Dir: "/opt/maca-3.3.0.15", Default: true, Links: []maca.Link{{"libof3.3.0.15.so", "/opt/maca/lib/libof3.3.0.15.so.1"}}},
-		"2":             {Version: "2.32.0.6", Dir: "/opt/maca-2.32", Links: []maca.Link{{"libof2.32.so", "/opt/maca/lib/libof2.32.so.1"}}},
-		"2.32.0.6":      {Version: "2.32.0.6", Dir: "/opt/maca-2.32", Links: []maca.Link{{"libof2.32.so", "/opt/maca/lib/libof2.32.so.1"}}},
-		"3.8.0.3-c600u": {Version: "3.8.0.3-c600u", Dir: "/opt/maca-3.8", Links: []maca.Link{{"libof3.8.so", "/opt/maca/lib/libof3.8.so.1"}}},
+	for asked, want := range map[string]edits.Software{
+		"":              {Version: "3.3.0.15", Dir: "/opt/maca-3.3.0.15", Default: true, Links: []edits.LibraryLink{{Name: "libof3.3.0.15.so", Target: "/opt/maca/lib/libof3.3.0.15.so.1"}}},
+		"3.3.0.15":      {Version: "3.3.0.15", Dir: "/opt/maca-3.3.0.15", Default: true, Links: []edits.LibraryLink{{Name: "libof3.3.0.15.so", Target: "/opt/maca/lib/libof3.3.0.15.so.1"}}},
+		"2":             {Version: "2.32.0.6", Dir: "/opt/maca-2.32", Links: []edits.LibraryLink{{Name: "libof2.32.so", Target: "/opt/maca/lib/libof2.32.so.1"}}},
+		"2.32.0.6":      {Version: "2.32.0.6", Dir: "/opt/maca-2.32", Links: []edits.LibraryLink{{Name: "libof2.32.so", Target: "/opt/maca/lib/libof2.32.so.1"}}},
+		"3.8.0.3-c600u": {Version: "3.8.0.3-c600u", Dir: "/opt/maca-3.8", Links: []edits.LibraryLink{{Name: "libof3.8.so", Target: "/opt/maca/lib/libof3.8.so.1"}}},
 	} {
-		want.Driver, want.Libraries = "/opt/mxdriver", []string{"/opt/maca/lib"}
+		want.Path, want.Driver, want.Libraries = maca.Path, "/opt/mxdriver", []string{"/opt/maca/lib"}
 		got, err := find(h, asked)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: %v\n%s", asked, err, diff)
@@ -203,7 +204,7 @@ func TestFindUnreadable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got maca.Software
+	var got edits.Software
 	var err error
 	var asked sync.WaitGroup
 	asked.Go(func() {
@@ -224,10 +225,10 @@ func TestFindUnreadable(t *testing.T) {
 }
 
 // find returns what a container needs of the installation of a version.
-func find(host *hostfs.Root, version string) (maca.Software, error) {
+func find(host *hostfs.Root, version string) (edits.Software, error) {
 	i, err := maca.List(host, "").Choose(version)
 	if err != nil {
-		return maca.Software{}, err
+		return edits.Software{}, err
 	}
 	return i.Software(host)
 }

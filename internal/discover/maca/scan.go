@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -166,8 +167,8 @@ func (s *scan) dropForeign() {
 // dlopen and linkers use. Package managers create such links; a copied installation may
 // have lost them. If two libraries should have the same name, the first in the order of
 // the directories gets it.
-func (s *scan) links() []Link {
-	var links []Link
+func (s *scan) links() []edits.LibraryLink {
+	var links []edits.LibraryLink
 	made := map[string]bool{}
 	for _, e := range s.entries {
 		if e.library == nil || e.library.Soname == "" {
@@ -179,16 +180,10 @@ func (s *scan) links() []Link {
 				continue
 			}
 			made[name] = true // the first has it
-			links = append(links, Link{Name: name, Target: e.path})
+			links = append(links, edits.LibraryLink{Name: name, Target: e.path})
 		}
 	}
 	return links
-}
-
-// Link is a further name of a library.
-type Link struct {
-	Name   string // "libmcruntime.so.3"
-	Target string // "/opt/maca/lib/libmcruntime.so.3.3.0"
 }
 
 // isLibrary reports whether a file name is that of a shared library: "libx.so",

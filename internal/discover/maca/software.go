@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -18,34 +19,10 @@ var (
 	ErrVersion = errors.New("no such version of MXMACA")
 )
 
-// Software is what a container needs of an MXMACA installation. In the container, Path
-// is a link to Dir, whichever version the host's own link leads to, so the paths here
-// are below Path.
-type Software struct {
-	// Version is the version in Version.txt; empty if there is none.
-	Version string
-	// Dir is the directory of the installation, "/opt/maca-3.3.0.15"; Path itself if
-	// that is not a link.
-	Dir string
-	// Default reports whether the host's own Path leads to it.
-	Default bool
-	// Driver is DriverPath, or empty if the host lacks the driver's user-space part.
-	Driver string
-	// Libraries are the directories with shared libraries, below Path or
-	// DriverPath, in the order of the vendor's own LD_LIBRARY_PATH.
-	Libraries []string
-	// Links are the names that programs need and the directories lack.
-	Links []Link
-	// Programs are the names of the programs in Path/bin, sorted.
-	Programs []string
-	// Warnings name what could not be found out.
-	Warnings []string
-}
-
 // All returns what a container needs of each installation that may be mounted in one,
 // the default first, and warnings about the others. It fails if no installation may be
 // mounted, with ErrNone if there is no installation.
-func All(host *hostfs.Root) (all []Software, warnings []string, err error) {
+func All(host *hostfs.Root) (all []edits.Software, warnings []string, err error) {
 	list := List(host, "")
 	warnings = list.Warnings
 	var refused error
@@ -125,11 +102,11 @@ func noDefault(l Listing) error {
 
 // Software returns what a container needs of the installation. It fails if there is a
 // Doubt.
-func (i Install) Software(host *hostfs.Root) (Software, error) {
+func (i Install) Software(host *hostfs.Root) (edits.Software, error) {
 	if i.Doubt != "" {
-		return Software{}, fmt.Errorf("find MXMACA: %s leads to %s, which is not in %s: %s", i.Path, i.Dir, path.Dir(Path), i.Doubt)
+		return edits.Software{}, fmt.Errorf("find MXMACA: %s leads to %s, which is not in %s: %s", i.Path, i.Dir, path.Dir(Path), i.Doubt)
 	}
-	s := Software{Version: i.Version, Dir: i.Dir, Default: i.Default, Driver: driverDir(host), Warnings: slices.Clone(i.Warnings)}
+	s := edits.Software{Path: Path, Version: i.Version, Dir: i.Dir, Default: i.Default, Driver: driverDir(host), Warnings: slices.Clone(i.Warnings)}
 	found := scanLibraries(host, Path, i.Dir, s.Driver)
 	for _, f := range found.folders {
 		s.Libraries = append(s.Libraries, f.name)

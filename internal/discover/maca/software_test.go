@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
@@ -18,12 +19,12 @@ const home = "opt/maca-3.3.0.15"
 var all = []string{"/opt/mxdriver/lib", "/opt/maca/lib", "/opt/maca/mxgpu_llvm/lib", "/opt/maca/ompi/lib", "/opt/maca/ucx/lib"}
 
 // dev are the links that every simulated host lacks: those of developer packages.
-var dev = []maca.Link{{"libmpi.so", "/opt/maca/ompi/lib/libmpi.so.40"}, {"libucp.so", "/opt/maca/ucx/lib/libucp.so.0"}}
+var dev = []edits.LibraryLink{{Name: "libmpi.so", Target: "/opt/maca/ompi/lib/libmpi.so.40"}, {Name: "libucp.so", Target: "/opt/maca/ucx/lib/libucp.so.0"}}
 
 // installed is the simulated installation, at its usual path or another.
-func installed(dir string, links []maca.Link) maca.Software {
-	return maca.Software{
-		Version: "3.3.0.15", Dir: dir, Default: true, Driver: "/opt/mxdriver", Libraries: all, Links: links, Programs: []string{"macainfo"},
+func installed(dir string, links []edits.LibraryLink) edits.Software {
+	return edits.Software{
+		Path: maca.Path, Version: "3.3.0.15", Dir: dir, Default: true, Driver: "/opt/mxdriver", Libraries: all, Links: links, Programs: []string{"macainfo"},
 	}
 }
 
@@ -34,13 +35,13 @@ func TestFind(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		edit    func(sim.Tree)
-		want    maca.Software
+		want    edits.Software
 		warning string // a part of the only one
 	}{
 		{"as installed", func(sim.Tree) {}, installed("/"+home, dev), ""},
 		{
 			"no SONAME link", move("/lib/libmcruntime.so", "/lib/libmcruntime.so.3.3.0"),
-			installed("/"+home, append([]maca.Link{{"libmcruntime.so", "/opt/maca/lib/libmcruntime.so.3.3.0"}}, dev...)),
+			installed("/"+home, append([]edits.LibraryLink{{Name: "libmcruntime.so", Target: "/opt/maca/lib/libmcruntime.so.3.3.0"}}, dev...)),
 			"",
 		},
 		{

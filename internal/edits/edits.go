@@ -1,0 +1,113 @@
+package edits
+
+import (
+	"path"
+	"slices"
+)
+
+// Edits is what a container gets. A device, a mount and a group occur once.
+type Edits struct {
+	// Names are the qualified names of the CDI devices that bring the same:
+	// "metax-tech.com/gpu=0".
+	Names   []string
+	Devices []Device
+	Mounts  []Mount
+	// Groups are the groups that own Devices, ascending. Group 0 is never among them:
+	// engines ignore it, and CDI specs with groups need a newer engine.
+	Groups []uint32
+	// Env are variables, "NAME=value".
+	Env []string
+	// Links are made in the container.
+	Links []Link
+	// Libraries are directories in the container where its dynamic linker looks for
+	// shared libraries, in this order.
+	Libraries []string
+	// Programs are directories for the PATH of a container that gets no links.
+	Programs []string
+}
+
+// Device is a device node of the host. It has no numbers: the engine looks them up when
+// it injects, so that they are right after a reload of the driver.
+type Device struct {
+	HostPath, Path string // on the host as the engine sees it, and in the container
+	Permissions    string // of "rwm", as cgroups write them
+}
+
+// Mount is a directory of the host in the container.
+type Mount struct {
+	HostPath, Path string // on the host as the engine sees it, and in the container
+	Options        []string
+}
+
+// ReadOnly reports whether the container cannot write to the directory.
+func (m Mount) ReadOnly() bool { return slices.Contains(m.Options, "ro") }
+
+// Link is a symbolic link in the container.
+type Link struct {
+	Target, Path string
+	// Optional is a link that is left out where the image has something at Path.
+	Optional bool
+}
+
+// Join returns all edits as one. Of two devices or mounts at one path the first stays.
+func Join(list ...Edits) Edits {
+	var all Edits
+	devices, mounts := map[string]bool{}, map[string]bool{}
+	for _, e := range list {
+		for _, d := range e.Devices {
+			if !devices[d.Path] {
+				devices[d.Path] = true
+				all.Devices = append(all.Devices, d)
+			}
+		}
+		for _, m := range e.Mounts {
+			if !mounts[m.Path] {
+				mounts[m.Path] = true
+				all.Mounts = append(all.Mounts, m)
+			}
+		}
+		all.Names = append(all.Names, e.Names...)
+		all.Groups = append(all.Groups, e.Groups...)
+		all.Env = append(all.Env, e.Env...)
+		all.Links = append(all.Links, e.Links...)
+		all.Libraries = append(all.Libraries, e.Libraries...)
+		all.Programs = append(all.Programs, e.Programs...)
+	}
+	slices.Sort(all.Groups)
+	all.Groups = slices.DeleteFunc(slices.Compact(all.Groups), func(gid uint32) bool { return gid == 0 })
+	return all
+}
+
+// Below returns the edits for an engine that finds the node's files below root.
+func (e Edits) Below(root string) Edits {
+	e.Devices, e.Mounts = slices.Clone(e.Devices), slices.Clone(e.Mounts)
+	for i := range e.Devices {
+		e.Devices[i].HostPath = path.Join(root, e.Devices[i].HostPath)
+	}
+	for i := range e.Mounts {
+		e.Mounts[i].HostPath = path.Join(root, e.Mounts[i].HostPath)
+	}
+	return e
+}
+
+// ByName returns the edits for an engine that resolves their CDI names. The groups stay:
+// Docker before 29.5 drops those of a CDI spec when --user is given.
+func (e Edits) ByName() Edits { return Edits{Names: e.Names, Groups: e.Groups} }
+
+// ByValue returns the edits for an engine that knows neither their CDI names nor our
+// hook. It makes no links: a directory is mounted a second time in the place of a link to
+// it, and LinkDir, which would hold the other links, is left out.
+func (e Edits) ByValue() Edits {
+	var mounts []Mount
+	for _, m := range e.Mounts {
+		mounts = append(mounts, m)
+		for _, l := range e.Links {
+			if l.Target == m.Path {
+				mounts = append(mounts, Mount{HostPath: m.HostPath, Path: l.Path, Options: m.Options})
+			}
+		}
+	}
+	libraries := slices.DeleteFunc(slices.Clone(e.Libraries), func(dir string) bool { return dir == LinkDir })
+	e.Names, e.Links, e.Mounts, e.Libraries = nil, nil, mounts, libraries
+	return e
+}

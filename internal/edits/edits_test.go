@@ -1,0 +1,101 @@
+package edits
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+var (
+	bindOptions = []string{"bind", "ro", "nosuid", "nodev", "rprivate"}
+	driver      = Mount{HostPath: "/opt/mxdriver", Path: "/opt/mxdriver", Options: bindOptions}
+)
+
+func device(path string) Device { return Device{HostPath: path, Path: path, Permissions: "rw"} }
+
+func TestGPUs(t *testing.T) {
+	node := gpu.NewNode("two")
+	node.Driver = &gpu.Driver{Path: "/opt/mxdriver"}
+	node.Shared = &gpu.Shared{Nodes: []string{"/dev/mxgd", "/dev/mxcd", "/dev/mxcd"}, GIDs: []uint32{44, 0}}
+	first := gpu.GPU{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}, GIDs: []uint32{105, 44}}
+	second := gpu.GPU{Index: 1, Nodes: []string{"/dev/dri/card2"}}
+	part := gpu.Slice{Kind: gpu.SliceSGPU, UUID: "sgpu-a", Nodes: []string{"/dev/dri/card1", "/dev/mxsgpu4"}, GIDs: []uint32{9}}
+	for _, tc := range []struct {
+		name      string
+		got, want Edits
+	}{
+		{"nothing", Join(Common(gpu.NewNode(""))), Edits{}},
+		{"common", Common(node), Edits{
+			Devices: []Device{device("/dev/mxgd"), device("/dev/mxcd")}, Mounts: []Mount{driver}, Groups: []uint32{44},
+		}},
+		{"two GPUs", Join(GPU(first), GPU(second), Common(node)), Edits{
+			Names:   []string{"metax-tech.com/gpu=GPU-1", "metax-tech.com/gpu=1"},
+			Devices: []Device{device("/dev/dri/card1"), device("/dev/dri/card2"), device("/dev/mxgd"), device("/dev/mxcd")},
+			Mounts:  []Mount{driver}, Groups: []uint32{44, 105},
+		}},
+		{"a slice, and a GPU with a node of it", Join(Slice(part), GPU(first)), Edits{
+			Names:   []string{"metax-tech.com/sgpu=sgpu-a", "metax-tech.com/gpu=GPU-1"},
+			Devices: []Device{device("/dev/dri/card1"), device("/dev/mxsgpu4")}, Groups: []uint32{9, 44, 105},
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMACA(t *testing.T) {
+	got, err := MACA(Software{
+		Path: "/opt/maca", Dir: "/opt/maca-3", Version: "3", Driver: "/opt/mxdriver", Libraries: []string{"/opt/maca/lib"},
+		Links:    []LibraryLink{{Name: "libx.so.1", Target: "/opt/maca/lib/libx.so"}},
+		Programs: []string{"mxcc", "mx-smi", "mxcc"},
+	}, "host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed := Mount{HostPath: "/opt/maca-3", Path: "/opt/maca-3", Options: bindOptions}
+	want := Edits{
+		Names: []string{"metax-tech.com/maca=host"}, Env: []string{"MACA_PATH=/opt/maca"},
+		Mounts: []Mount{installed, driver},
+		Links: []Link{
+			{Target: "/opt/maca-3", Path: "/opt/maca"},
+			{Target: "/opt/maca/lib/libx.so", Path: LinkDir + "/libx.so.1"},
+			{Target: "/opt/mxdriver/bin/mx-smi", Path: "/usr/bin/mx-smi", Optional: true},
+			{Target: "/opt/maca/bin/mxcc", Path: "/usr/bin/mxcc", Optional: true},
+		},
+		Libraries: []string{"/opt/maca/lib", LinkDir},
+		Programs:  []string{"/opt/mxdriver/bin", "/opt/maca/bin"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	atPath := installed
+	atPath.Path = "/opt/maca"
+	want.Names, want.Links, want.Mounts, want.Libraries = nil, nil, []Mount{installed, atPath, driver}, []string{"/opt/maca/lib"}
+	if diff := cmp.Diff(want, got.ByValue()); diff != "" {
+		t.Errorf("by value (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Edits{Names: got.Names}, got.ByName()); diff != "" {
+		t.Errorf("by name (-want +got):\n%s", diff)
+	}
+}
+
+func TestBelow(t *testing.T) {
+	have := Edits{Devices: []Device{device("/dev/b")}, Mounts: []Mount{driver}}
+	want := Edits{
+		Devices: []Device{{HostPath: "/r/dev/b", Path: "/dev/b", Permissions: "rw"}},
+		Mounts:  []Mount{{HostPath: "/r/opt/mxdriver", Path: "/opt/mxdriver", Options: bindOptions}},
+	}
+	if diff := cmp.Diff(want, have.Below("/r/")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, root := range []string{"", "/"} {
+		if diff := cmp.Diff(have, have.Below(root)); diff != "" {
+			t.Errorf("root %q (-want +got):\n%s", root, diff)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package edits
+
+import (
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+)
+
+// Common is what a container gets with any GPU or slice of a node: the device nodes that
+// all GPUs share, and the driver's user part.
+func Common(node gpu.Node) Edits {
+	var e Edits
+	if s := node.Shared; s != nil {
+		e = nodes(s.Nodes, s.GIDs)
+	}
+	if d := node.Driver; d != nil && d.Path != "" {
+		e.Mounts = []Mount{readOnly(d.Path)}
+	}
+	return e
+}
+
+// GPU is what a whole GPU brings beside Common.
+func GPU(g gpu.GPU) Edits {
+	e := nodes(g.Nodes, g.GIDs)
+	e.Names = []string{request.CDIKind + "=" + g.Name()}
+	return e
+}
+
+// Slice is what a slice of a GPU brings beside Common.
+func Slice(s gpu.Slice) Edits {
+	e := nodes(s.Nodes, s.GIDs)
+	e.Names = []string{request.SliceKind + "=" + s.Name()}
+	return e
+}
+
+func nodes(paths []string, gids []uint32) Edits {
+	e := Edits{Groups: gids}
+	for _, p := range paths {
+		// Without "m": a container has no reason to make further nodes of the device.
+		e.Devices = append(e.Devices, Device{HostPath: p, Path: p, Permissions: "rw"})
+	}
+	return Join(e)
+}
+
+// readOnly mounts one directory under its own path. Every low-level runtime knows the
+// options. The plain "bind" takes along no mount that stands below the directory, which
+// "ro" would leave writable, and "rprivate" keeps later mounts of the host out.
+func readOnly(dir string) Mount {
+	return Mount{HostPath: dir, Path: dir, Options: []string{"bind", "ro", "nosuid", "nodev", "rprivate"}}
+}

@@ -1,0 +1,106 @@
+package edits
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/request"
+)
+
+const (
+	// LinkDir is the directory of a container for names of libraries that the host's
+	// directories lack; those are read-only there.
+	LinkDir = "/usr/lib/metax-container-toolkit"
+	// ProgramDir is the directory of a container for names of programs. It is on the
+	// PATH that engines and images have.
+	ProgramDir = "/usr/bin"
+	// MaxPrograms is how many programs of an installation get a name, the first ones
+	// in alphabetical order. It bounds the hook's command line.
+	MaxPrograms = 256
+)
+
+// smi is the driver's program that every user of a GPU expects.
+const smi = "mx-smi"
+
+// Software is what a container needs of an installation of MXMACA on the host. In a
+// container Path is a link to Dir, whichever version the host's own link leads to: files
+// of MXMACA are named below Path here.
+type Software struct {
+	Path      string        // where programs look for it, "/opt/maca"
+	Dir       string        // where it is, "/opt/maca-3.3.0.15"; may be Path
+	Version   string        // "3.3.0.15", as Version.txt says; empty if not known
+	Default   bool          // whether Path leads to it on the host
+	Driver    string        // the driver's user part, "/opt/mxdriver"; empty if there is none
+	Libraries []string      // directories of shared libraries, in the order of the vendor's LD_LIBRARY_PATH
+	Links     []LibraryLink // names that those lack
+	Programs  []string      // names in Path/bin
+	Warnings  []string      // what could not be found out
+}
+
+// LibraryLink is a name by which programs look for a library, beside that of its file.
+type LibraryLink struct {
+	Name   string // "libmcruntime.so.3"
+	Target string // "/opt/maca/lib/libmcruntime.so.3.3.0"
+}
+
+// MACA is what MXMACA brings: its directory and the driver's user part, read-only, under
+// their own paths; MACA_PATH; the link Path; the directories for the dynamic linker; and
+// names in ProgramDir for mx-smi and the programs, where the image has none. A PATH for
+// them would replace the image's. Device is the name of the CDI device.
+//
+// It fails for the name of a library or program that is not the name of a file.
+func MACA(s Software, device string) (Edits, error) {
+	e := Edits{Names: []string{request.SoftwareKind + "=" + device}, Env: []string{"MACA_PATH=" + s.Path}}
+	e.Mounts = []Mount{readOnly(s.Dir)}
+	if s.Driver != "" {
+		e.Mounts = append(e.Mounts, readOnly(s.Driver))
+		e.Programs = []string{path.Join(s.Driver, "bin")}
+	}
+	e.Programs = append(e.Programs, path.Join(s.Path, "bin"))
+	if s.Path != s.Dir {
+		e.Links = []Link{{Target: s.Dir, Path: s.Path}}
+	}
+	e.Libraries = slices.Clone(s.Libraries)
+	for _, l := range s.Links {
+		if !isFileName(l.Name) {
+			return Edits{}, fmt.Errorf("%q is not the name of a file", l.Name)
+		}
+		e.Links = append(e.Links, Link{Target: l.Target, Path: path.Join(LinkDir, l.Name)})
+	}
+	if len(s.Links) > 0 {
+		e.Libraries = append(e.Libraries, LinkDir)
+	}
+	for _, name := range s.Programs {
+		if !isFileName(name) {
+			return Edits{}, fmt.Errorf("%q is not the name of a file", name)
+		}
+	}
+	for _, program := range s.programs() {
+		e.Links = append(e.Links, Link{Target: program, Path: path.Join(ProgramDir, path.Base(program)), Optional: true})
+	}
+	return e, nil
+}
+
+// isFileName reports whether a name stays in its directory and in its word of the hook's
+// command line.
+func isFileName(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/') && !strings.Contains(name, "::")
+}
+
+// programs returns the paths of the programs that get a name, each name once.
+func (s Software) programs() []string {
+	names := slices.Compact(slices.Sorted(slices.Values(s.Programs)))
+	names = names[:min(len(names), MaxPrograms)]
+	var list []string
+	if s.Driver != "" {
+		list = append(list, path.Join(s.Driver, "bin", smi))
+	}
+	for _, name := range names {
+		if name != smi || s.Driver == "" {
+			list = append(list, path.Join(s.Path, "bin", name))
+		}
+	}
+	return list
+}
