@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/compose"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
@@ -34,7 +36,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := newGiven(node, w.settings.Root)
+	root, err := rootOf(w.settings.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +65,11 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 		w.warn("%s", line)
 	}
 	fmt.Fprint(w.Err, terminal.Lines(c.explanation))
-	return w.givenTo(c, g, <-daemon)
+	return w.givenTo(c, root, <-daemon)
 }
 
 // givenTo is what each of the services gets, by one way for all.
-func (w *wrapper) givenTo(c *composer, g given, daemon answer) (map[string]compose.Given, error) {
+func (w *wrapper) givenTo(c *composer, root string, daemon inject.Daemon) (map[string]compose.Given, error) {
 	var all []int
 	for _, s := range c.settled {
 		all = append(all, s.gpus...)
@@ -80,33 +82,32 @@ func (w *wrapper) givenTo(c *composer, g given, daemon answer) (map[string]compo
 			}
 		}
 	}
-	slices.Sort(all)
-	for _, i := range slices.Compact(all) {
-		g.GPUs = append(g.GPUs, c.node.GPUs[i])
-	}
-	if len(g.GPUs) == 0 {
+	if len(all) == 0 {
 		return nil, nil
 	}
-	way, err := w.inject(g, w.settings.DockerInject, daemon)
+	slices.Sort(all)
+	way, err := w.way(edits.Container(c.node, c.gpus(slices.Compact(all)), nil).Names, daemon)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]compose.Given{}
 	for _, s := range c.settled {
-		g.GPUs = nil
-		for _, i := range s.gpus {
-			g.GPUs = append(g.GPUs, c.node.GPUs[i])
-		}
-		given := g.flags()
-		if way.Names != nil {
-			given = g.cdi()
-		}
-		if given.Labels = s.labels; s.labels == nil {
-			given.Labels = leaseLabels(s.lease, g.GPUs)
+		gpus := c.gpus(s.gpus)
+		given := compose.Given{Edits: way(edits.Container(c.node, gpus, nil).Below(root)), Labels: s.labels}
+		if s.labels == nil {
+			given.Labels = leaseLabels(s.lease, gpus)
 		}
 		out[s.service] = given
 	}
 	return out, nil
+}
+
+// gpus are the GPUs of the node with these indices.
+func (c *composer) gpus(indices []int) (gpus []gpu.GPU) {
+	for _, i := range indices {
+		gpus = append(gpus, c.node.GPUs[i])
+	}
+	return gpus
 }
 
 // starting are the services with GPUs that the line starts, ascending.

@@ -9,6 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -39,7 +40,7 @@ func (r resident) lives() bool {
 
 // residents are the containers of a project's services, ascending by service.
 func residents(socket, project string) ([]resident, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), inject.Patience)
 	defer cancel()
 	list, err := dockerd.Daemon{Socket: socket}.Containers(ctx)
 	if err != nil {

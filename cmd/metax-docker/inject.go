@@ -3,49 +3,25 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	specs "tags.cncf.io/container-device-interface/specs-go"
-
-	"github.com/metax-ctk/container-toolkit/internal/cdi"
-	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/image"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
 )
 
-// given is what a container gets.
-type given struct {
-	GPUs   []gpu.GPU
-	Slices []gpu.Slice
-	Shared gpu.Shared
-	// Driver is the directory of the driver's user-space part, empty for none.
-	Driver string
-	// Root is where the node's "/" is on this machine.
-	Root string
-}
+// options are docker's flags for what a container gets: those in the place of our own,
+// and those that have to stand behind the user's.
+type options struct{ here, last []string }
 
-// newGiven is what every container on the node gets, without GPUs yet.
-func newGiven(node gpu.Node, root config.Value) (given, error) {
-	path, err := rootOf(root)
-	if err != nil {
-		return given{}, err
-	}
-	g := given{Root: path}
-	if node.Shared != nil {
-		g.Shared = *node.Shared
-	}
-	if node.Driver != nil {
-		g.Driver = node.Driver.Path
-	}
-	return g, nil
-}
-
-// rootOf is where the node's "/" is on this machine.
+// rootOf returns where the node's "/" is on this machine.
 func rootOf(root config.Value) (string, error) {
 	path, err := filepath.Abs(root.Text)
 	if err != nil {
@@ -57,119 +33,69 @@ func rootOf(root config.Value) (string, error) {
 	return path, nil
 }
 
-// flags are it by plain devices and volumes.
-func (g given) flags() compose.Given {
-	out := compose.Given{Groups: g.groups()}
-	var nodes []string
-	for _, one := range g.GPUs {
-		nodes = append(nodes, one.Nodes...)
+// way returns how edits with these CDI names, of GPUs or slices, reach a container.
+func (w *wrapper) way(names []string, daemon inject.Daemon) (func(edits.Edits) edits.Edits, error) {
+	byName, doubt, err := daemon.ByName(names, "", w.settings.DockerInject.Text)
+	if doubt != nil {
+		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", doubt)
 	}
-	for _, path := range slices.Concat(nodes, g.sliceNodes(), g.Shared.Nodes) {
-		out.Devices = append(out.Devices, filepath.Join(g.Root, path)+":"+path+":rw")
+	if byName {
+		return edits.Edits.ByName, err
 	}
-	if g.Driver != "" {
-		out.Volumes = []string{filepath.Join(g.Root, g.Driver) + ":" + g.Driver + ":ro"}
-	}
-	return out
+	return edits.Edits.ByValue, err
 }
 
-// cdi are it by CDI device. The groups are repeated because Docker before 29.5
-// forgets those of a CDI spec when --user is given.
-func (g given) cdi() compose.Given { return compose.Given{Names: g.cdiNames(), Groups: g.groups()} }
-
-// dockerOptions are docker's options for what a container gets, but for labels.
-func dockerOptions(g compose.Given) []string {
-	var out []string
-	for _, option := range []struct {
-		name   string
-		values []string
-	}{{"device", g.Names}, {"device", g.Devices}, {"volume", g.Volumes}, {"group-add", g.Groups}} {
-		for _, value := range option.values {
-			out = append(out, "--"+option.name+"="+value)
+// software returns docker's options that give the container the host's MXMACA, if it is
+// requested.
+func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (o options, err error) {
+	m := inject.MACA{
+		Command: cmd, Driver: driver, Inject: w.settings.DockerInject.Text, Check: w.settings.MACA.Check.Text, Rules: w.settings.MACA.Rules(),
+		Image:  func() (image.Facts, error) { return w.facts(cmd, socket) },
+		Daemon: daemon, EnvFile: envFile, Getenv: w.lookup,
+	}
+	if cmd.Options.MACA.Given {
+		if m.Host, err = hostfs.New(w.settings.Root.Text); err != nil {
+			return options{}, err
+		}
+		if m.Root, err = rootOf(w.settings.Root); err != nil {
+			return options{}, err
 		}
 	}
-	return out
-}
-
-func (g given) cdiNames() []string {
-	var names []string
-	for _, one := range g.GPUs {
-		names = append(names, request.CDIKind+"="+one.Name())
-	}
-	for _, one := range g.Slices {
-		names = append(names, request.SliceKind+"="+one.Name())
-	}
-	return names
-}
-
-// sliceNodes are the nodes of all slices; those of one GPU have one in common.
-func (g given) sliceNodes() []string {
-	var all []string
-	for _, one := range g.Slices {
-		for _, path := range one.Nodes {
-			if !slices.Contains(all, path) {
-				all = append(all, path)
-			}
+	e, notes, err := m.Edits()
+	for _, note := range notes {
+		if note.Warning {
+			w.warn("%s", note.Text)
+		} else {
+			w.say("%s", note.Text)
 		}
 	}
-	return all
+	o.here, o.last = dockerargs.FromEdits(e)
+	return o, err
 }
 
-func (g given) groups() []string {
-	gids := slices.Clone(g.Shared.GIDs)
-	for _, one := range g.GPUs {
-		gids = append(gids, one.GIDs...)
-	}
-	for _, one := range g.Slices {
-		gids = append(gids, one.GIDs...)
-	}
-	slices.Sort(gids)
-	var out []string
-	for _, gid := range slices.Compact(gids) {
-		out = append(out, strconv.FormatUint(uint64(gid), 10))
-	}
-	return out
-}
+// errNotRegular reports a pipe or the like, of which nothing would be left for
+// docker.
+var errNotRegular = errors.New("it is no regular file, and can be read only once: write it to a file")
 
-// lists reports whether a daemon resolves all of the names: by its own word from
-// Docker 28.2 on, before that by the directories that it reads.
-func (i info) lists(names []string) (bool, error) {
-	if i.DiscoveredDevices == nil {
-		_, err := resolve(i.CDISpecDirs, names)
-		var missing *cdi.UnresolvedError
-		if errors.As(err, &missing) && missing.Faults == nil {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(i.DiscoveredDevices, func(d struct{ Source, ID string }) bool { return d.ID == name }) {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-func resolve(dirs, names []string) (*specs.ContainerEdits, error) {
-	host, err := hostfs.New("/")
+// envFile reads a file of variables, which docker is about to read again.
+func envFile(path string) (string, error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return cdi.Resolve(host, dirs, names)
+	if !info.Mode().IsRegular() {
+		return "", errNotRegular
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
 }
 
-// specDirs are the directories of specs that the daemon reads.
-func (i info) specDirs() []string {
-	if len(i.CDISpecDirs) > 0 {
-		return i.CDISpecDirs
+// lookup is the caller's variable of that name.
+func (w *wrapper) lookup(name string) (string, bool) {
+	for _, pair := range slices.Backward(w.Env) {
+		if key, value, ok := strings.Cut(pair, "="); ok && key == name {
+			return value, true
+		}
 	}
-	return dockerSetup.specDirs
-}
-
-// stale reports whether the specs that define a CDI device are older than what they
-// speak of: it does not bring the directory of this machine that it should. Of a
-// spec that cannot be read here the daemon's word counts.
-func stale(dirs []string, name, dir string) bool {
-	edits, err := resolve(dirs, []string{name})
-	return err == nil && !slices.ContainsFunc(edits.Mounts, func(m *specs.Mount) bool { return m.HostPath == dir })
+	return "", false
 }

@@ -10,12 +10,12 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
-	"github.com/metax-ctk/container-toolkit/internal/compose"
-	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/request"
@@ -51,7 +51,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
-	daemon := sync.OnceValue(func() answer { return <-asked })
+	daemon := sync.OnceValue(func() inject.Daemon { return <-asked })
 	at := node.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() && (!o.DryRun || o.MACA.Given) {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
@@ -85,8 +85,8 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 }
 
 // gpus takes the GPUs, and returns the options that give them.
-func (w *wrapper) gpus(cmd dockerargs.Command, c *chooser, at node.Where, socket string, daemon func() answer) ([]string, error) {
-	g, err := newGiven(c.node, w.settings.Root)
+func (w *wrapper) gpus(cmd dockerargs.Command, c *chooser, at node.Where, socket string, daemon func() inject.Daemon) ([]string, error) {
+	root, err := rootOf(w.settings.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +98,16 @@ func (w *wrapper) gpus(cmd dockerargs.Command, c *chooser, at node.Where, socket
 	if cmd.Flags.True("privileged") && !c.selection.All {
 		w.warn("--privileged shows the container every GPU of the host, not only what was chosen")
 	}
-	if g.Slices = c.slices(); g.Slices == nil {
-		g.GPUs = chosen
+	parts, whole := c.slices(), chosen
+	if parts != nil {
+		whole = nil
 	}
-	gift, err := w.inject(g, w.settings.DockerInject, engine)
+	e := edits.Container(c.node, whole, parts).Below(root)
+	way, err := w.way(e.Names, engine)
 	if err != nil {
 		return nil, err
 	}
-	options := dockerOptions(gift)
+	options, _ := dockerargs.FromEdits(way(e))
 	if lease != nil {
 		options = append(options, w.labels(*lease, chosen)...)
 	}
@@ -152,36 +154,14 @@ func (w *wrapper) policy(named string) (alloc.Policy, error) {
 
 // daemon returns the socket of the daemon and asks it what it can do, while the
 // node is read: both take a few milliseconds.
-func (w *wrapper) daemon(global dockerargs.Flags) (socket string, said <-chan answer, err error) {
+func (w *wrapper) daemon(global dockerargs.Flags) (socket string, said <-chan inject.Daemon, err error) {
 	if socket, err = w.socket(global); err != nil {
 		return "", nil, err
 	}
 	if w.settings.DockerInject.Text == dockerargs.InjectFlags {
-		return socket, ask("", dockerSetup), nil // no answer would change anything
+		return socket, inject.Ask(""), nil // no answer would change anything
 	}
-	return socket, ask(socket, dockerSetup), nil
-}
-
-// inject says how what is given reaches the container, by the way that was
-// requested. Of a daemon that does not answer docker is about to say more; flags are
-// right for every daemon.
-func (w *wrapper) inject(g given, way config.Value, daemon answer) (compose.Given, error) {
-	if daemon.err != nil {
-		if way.Text == dockerargs.InjectCDI {
-			return g.cdi(), nil
-		}
-		return g.flags(), nil
-	}
-	listed, err := daemon.lists(g.cdiNames())
-	switch {
-	case listed:
-		return g.cdi(), nil
-	case way.Text == dockerargs.InjectCDI:
-		return compose.Given{}, fmt.Errorf("the docker daemon does not list %s: run metax-ctk cdi generate; Docker 25 to 28.1 needs \"features\": {\"cdi\": true} and a restart, an older one knows no CDI: --inject=flags", strings.Join(g.cdiNames(), ", "))
-	case err != nil:
-		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", err)
-	}
-	return g.flags(), nil
+	return socket, inject.Ask(socket), nil
 }
 
 // obtain chooses the GPUs among the free ones of this node and takes the lease of

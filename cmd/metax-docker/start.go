@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -43,7 +44,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	first := map[gpu.BDF]string{} // who of the named has the GPU
 	owner := map[string]string{}  // who of them has the slice
 	for _, name := range cmd.Names {
-		ctx, cancel := context.WithTimeout(context.Background(), daemonPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), inject.Patience)
 		c, err := docker.New(assign.Resolve(socket), w.keeper.Devices).Container(ctx, name)
 		cancel()
 		if err != nil && !dockersOwn(err) {

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
+
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 )
 
-// Given is what a container gets in the place of its request.
+// Given is what a container gets in the place of its request. Links and variables are
+// not for services.
 type Given struct {
-	Names   []string // qualified CDI names
-	Devices []string // PATH-ON-HOST:PATH:PERMISSIONS
-	Volumes []string // PATH-ON-HOST:PATH:ro
-	Groups  []string
-	Labels  map[string]string
+	edits.Edits
+	Labels map[string]string
 }
 
-// Give puts GPUs into the service in the place of what it asked for. CDI names
+// Give puts GPUs into the service in the place of its request. CDI names
 // go under deploy with the driver cdi, which every version of compose hands on;
 // devices that are CDI names are for the newest only.
 func (p *Project) Give(name string, g Given) error {
@@ -41,18 +41,17 @@ func (p *Project) Give(name string, g Given) error {
 			"driver": "cdi", "device_ids": anys(g.Names), "capabilities": []any{"gpu"},
 		})
 	}
-	for _, device := range g.Devices {
-		part := strings.Split(device, ":")
-		service["devices"] = append(list(service, "devices"), object{"source": part[0], "target": part[1], "permissions": part[2]})
+	for _, d := range g.Devices {
+		service["devices"] = append(list(service, "devices"), object{"source": d.HostPath, "target": d.Path, "permissions": d.Permissions})
 	}
-	for _, volume := range g.Volumes {
-		part := strings.Split(volume, ":")
+	for _, m := range g.Mounts {
 		service["volumes"] = append(list(service, "volumes"), object{
-			"type": "bind", "source": part[0], "target": part[1], "read_only": part[2] == "ro",
+			"type": "bind", "source": m.HostPath, "target": m.Path, "read_only": m.ReadOnly(),
 		})
 	}
 	groups := list(service, "group_add")
-	for _, group := range g.Groups {
+	for _, gid := range g.Groups {
+		group := strconv.FormatUint(uint64(gid), 10)
 		if !slices.Contains(groups, any(group)) {
 			groups = append(groups, group)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/edits"
+
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
@@ -226,7 +228,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, name := range names {
 			for _, copied := range p.Copies(name) {
-				if err := p.Give(copied, Given{Names: []string{"metax-tech.com/gpu=0"}, Groups: []string{"1"}, Labels: map[string]string{"k": "v"}}); err != nil {
+				if err := p.Give(copied, Given{Edits: edits.Edits{Names: []string{"metax-tech.com/gpu=0"}, Groups: []uint32{1}}, Labels: map[string]string{"k": "v"}}); err != nil {
 					t.Fatalf("what was read cannot be given: %v", err)
 				}
 			}

@@ -5,17 +5,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/edits"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // The project of the shop, each container a service with GPUs, by both ways.
 func TestGive(t *testing.T) {
 	labels := map[string]string{"metax-tech.com/lease": "abc"}
+	node := gpu.NewNode("")
+	node.Driver, node.Shared = &gpu.Driver{Path: "/opt/mxdriver"}, &gpu.Shared{Nodes: []string{"/dev/mxcd"}}
+	one := gpu.GPU{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}, GIDs: []uint32{44}}
+	all := edits.Container(node, []gpu.GPU{one}, nil).Below("/node")
 	for name, given := range map[string]Given{
-		"cdi.json": {Names: []string{"metax-tech.com/gpu=GPU-1"}, Groups: []string{"44"}, Labels: labels},
-		"flags.json": {
-			Devices: []string{"/node/dev/dri/card1:/dev/dri/card1:rw", "/node/dev/mxcd:/dev/mxcd:rw"},
-			Volumes: []string{"/node/opt/mxdriver:/opt/mxdriver:ro"}, Groups: []string{"44"}, Labels: labels,
-		},
+		"cdi.json":   {Edits: all.ByName(), Labels: labels},
+		"flags.json": {Edits: all.ByValue(), Labels: labels},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := shop(t)

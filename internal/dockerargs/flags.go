@@ -1,6 +1,11 @@
 package dockerargs
 
-import "strconv"
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Flag is one flag on a command line.
 type Flag struct {
@@ -37,4 +42,32 @@ func (f Flags) True(name string) bool {
 	value, _ := f.Last(name)
 	on, err := strconv.ParseBool(value)
 	return err == nil && on
+}
+
+// MountPoints returns where the flags of run mount something in the container.
+func (f Flags) MountPoints() []string {
+	var all []string
+	add := func(at string) {
+		if path.IsAbs(at) {
+			all = append(all, path.Clean(at))
+		}
+	}
+	for _, flag := range f {
+		switch flag.Name {
+		case "volume":
+			words := strings.Split(flag.Value, ":")
+			add(words[min(1, len(words)-1)])
+		case "tmpfs":
+			at, _, _ := strings.Cut(flag.Value, ":")
+			add(at)
+		case "mount":
+			for field := range strings.SplitSeq(flag.Value, ",") {
+				key, value, _ := strings.Cut(field, "=")
+				if slices.Contains([]string{"target", "destination", "dst"}, strings.ToLower(key)) {
+					add(value)
+				}
+			}
+		}
+	}
+	return all
 }

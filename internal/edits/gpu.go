@@ -32,6 +32,18 @@ func Slice(s gpu.Slice) Edits {
 	return e
 }
 
+// Container is what a container gets of a node with GPUs or slices of GPUs.
+func Container(node gpu.Node, gpus []gpu.GPU, parts []gpu.Slice) Edits {
+	var all []Edits
+	for _, g := range gpus {
+		all = append(all, GPU(g))
+	}
+	for _, s := range parts {
+		all = append(all, Slice(s))
+	}
+	return Join(append(all, Common(node))...)
+}
+
 func nodes(paths []string, gids []uint32) Edits {
 	e := Edits{Groups: gids}
 	for _, p := range paths {

@@ -36,7 +36,7 @@ var floors = map[string]int{
 	"internal/engine": 2, "internal/holders": 2, "internal/hook": 2, "internal/image": 2, "internal/lease": 2, "internal/oci": 2, "internal/runc": 2,
 	"internal/sim": 2, "internal/snapshot": 2,
 
-	"internal/assign": 3, "internal/capture": 3, "internal/doctor": 3, "internal/node": 3, "internal/ps": 3, "internal/refresh": 3, "internal/setup": 3, "internal/sgpu": 3,
+	"internal/assign": 3, "internal/capture": 3, "internal/doctor": 3, "internal/inject": 3, "internal/node": 3, "internal/ps": 3, "internal/refresh": 3, "internal/setup": 3, "internal/sgpu": 3,
 
 	"cmd": 4, "docs": 4, "test/alloctest": 4, "test/demo": 4, "test/exploits": 4, "test/faults": 4, "test/standin": 4, "test/trusted": 4,
 }

@@ -1,9 +1,7 @@
-package main
+package inject
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"unicode"
 
@@ -22,7 +20,7 @@ type environ struct {
 // newEnviron reads it as docker does: over the image's variables come those of
 // --env-file, over them those of --env. A name alone is the caller's variable;
 // where he has none, --env takes the image's away, and a file says nothing.
-func newEnviron(image []string, flags dockerargs.Flags, getenv func(string) (string, bool)) (environ, error) {
+func newEnviron(image []string, flags dockerargs.Flags, read func(path string) (string, error), getenv func(string) (string, bool)) (environ, error) {
 	env := environ{values: map[string]string{}, given: map[string]bool{}}
 	for _, line := range image {
 		if name, value, ok := strings.Cut(line, "="); ok {
@@ -33,7 +31,7 @@ func newEnviron(image []string, flags dockerargs.Flags, getenv func(string) (str
 		if f.Name != "env-file" {
 			continue
 		}
-		text, err := envFile(f.Value)
+		text, err := read(f.Value)
 		if err != nil {
 			return environ{}, fmt.Errorf("read --env-file %s: %w", f.Value, err)
 		}
@@ -52,23 +50,6 @@ func newEnviron(image []string, flags dockerargs.Flags, getenv func(string) (str
 	return env, nil
 }
 
-// errNotRegular reports a pipe or the like, of which nothing would be left for
-// docker.
-var errNotRegular = errors.New("it is no regular file, and can be read only once: write it to a file")
-
-// envFile reads a file of variables, which docker is about to read again.
-func envFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errNotRegular
-	}
-	text, err := os.ReadFile(path)
-	return string(text), err
-}
-
 func (e environ) set(text string, clears bool, getenv func(string) (string, bool)) {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
@@ -82,8 +63,8 @@ func (e environ) set(text string, clears bool, getenv func(string) (string, bool
 	}
 }
 
-// with is the flag that gives a variable the directories besides those that it
-// has: before them, or behind. Of a PATH that is not set, the default is kept.
+// with returns a variable, "NAME=value", with directories beside those that it has:
+// before them, or behind. Of a PATH that is not set, the default is kept.
 func (e environ) with(name string, dirs []string, before bool) string {
 	have := e.values[name]
 	if have == "" && name == "PATH" {
@@ -97,5 +78,5 @@ func (e environ) with(name string, dirs []string, before bool) string {
 	default:
 		list = append([]string{have}, dirs...)
 	}
-	return "--env=" + name + "=" + strings.Join(list, ":")
+	return name + "=" + strings.Join(list, ":")
 }

@@ -1,6 +1,7 @@
-package main
+package inject
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"os"
@@ -10,9 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // serve answers on a socket with net/http, as the daemon does.
@@ -37,11 +36,11 @@ func TestDaemonInfo(t *testing.T) {
 		w.Write([]byte(`{"ID":"x","CDISpecDirs":["/etc/cdi"],"DiscoveredDevices":[{"Source":"cdi","ID":"a/b=0"}]}`))
 		w.(http.Flusher).Flush() // a long answer has no length either
 	})
-	got := told(socket)
+	got := daemonInfo(socket)
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	want := info{CDISpecDirs: []string{"/etc/cdi"}, DiscoveredDevices: []struct{ Source, ID string }{{"cdi", "a/b=0"}}}
+	want := info{CDISpecDirs: []string{"/etc/cdi"}, DiscoveredDevices: []discovered{{"cdi", "a/b=0"}}}
 	if d := cmp.Diff(want, got.info); d != "" {
 		t.Error(d)
 	}
@@ -56,7 +55,7 @@ func TestDaemonInfoErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			socket := serve(t, h)
-			if a := told(socket); a.err == nil || !strings.Contains(a.err.Error(), socket) {
+			if a := daemonInfo(socket); a.err == nil || !strings.Contains(a.err.Error(), socket) {
 				t.Errorf("got %v", a)
 			}
 		})
@@ -119,10 +118,10 @@ func TestAsk(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a := <-ask(socket, setup{
+			a := <-setup{
 				sockets: []string{socket}, config: filepath.Join(dir, "daemon.json"),
 				pidFile: filepath.Join(dir, "pid"), proc: dir, specDirs: []string{dir},
-			})
+			}.ask(socket)
 			for range 2 { // software, and GPUs
 				got, err := a.lists([]string{name})
 				if a.err != nil || err != nil || got != tc.want || strings.Join(asked, " ") != tc.asked {
@@ -131,7 +130,7 @@ func TestAsk(t *testing.T) {
 			}
 		})
 	}
-	if a := <-ask("/nowhere/docker.sock", dockerSetup); a.err == nil {
+	if a := <-Ask("/nowhere/docker.sock"); a.err == nil {
 		t.Error("a daemon that is not there has answered")
 	}
 }
@@ -147,7 +146,7 @@ func TestLists(t *testing.T) {
 	if err := os.Chmod(open+"/gpu.json", 0o666); err != nil {
 		t.Fatal(err)
 	}
-	discovered := []struct{ Source, ID string }{{"cdi", "metax-tech.com/gpu=0"}}
+	discovered := []discovered{{"cdi", "metax-tech.com/gpu=0"}}
 	for name, tc := range map[string]struct {
 		info  info
 		names []string
@@ -173,28 +172,28 @@ func TestLists(t *testing.T) {
 	}
 }
 
-func TestInject(t *testing.T) {
-	g := given{GPUs: []gpu.GPU{{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}}}, Root: "/"}
-	cdi, flags := []string{"--device=metax-tech.com/gpu=GPU-1"}, []string{"--device=/dev/dri/card1:/dev/dri/card1:rw"}
-	listed := answer{info: info{DiscoveredDevices: []struct{ Source, ID string }{{"cdi", "metax-tech.com/gpu=GPU-1"}}}}
+func TestByName(t *testing.T) {
+	names := []string{"metax-tech.com/gpu=GPU-1"}
+	listed := Daemon{info: info{DiscoveredDevices: []discovered{{"cdi", "metax-tech.com/gpu=GPU-1"}}}}
 	for name, tc := range map[string]struct {
-		way    string
-		daemon answer
-		want   []string
+		requested string
+		daemon    Daemon
+		want      bool
+		fails     bool
 	}{
-		"auto, listed":        {dockerargs.InjectAuto, listed, cdi},
-		"auto, not listed":    {dockerargs.InjectAuto, answer{}, flags},
-		"auto, no answer":     {dockerargs.InjectAuto, answer{err: errNoDaemon}, flags},
-		"CDI, listed":         {dockerargs.InjectCDI, listed, cdi},
-		"CDI, no answer":      {dockerargs.InjectCDI, answer{err: errNoDaemon}, cdi},
-		"CDI, not listed":     {dockerargs.InjectCDI, answer{}, nil},
-		"flags, nobody asked": {dockerargs.InjectFlags, answer{err: errNoDaemon}, flags},
+		"auto, listed":        {dockerargs.InjectAuto, listed, true, false},
+		"auto, not listed":    {dockerargs.InjectAuto, Daemon{}, false, false},
+		"auto, no answer":     {dockerargs.InjectAuto, Daemon{err: errNoDaemon}, false, false},
+		"CDI, listed":         {dockerargs.InjectCDI, listed, true, false},
+		"CDI, no answer":      {dockerargs.InjectCDI, Daemon{err: errNoDaemon}, true, false},
+		"CDI, not listed":     {dockerargs.InjectCDI, Daemon{}, false, true},
+		"flags, nobody asked": {dockerargs.InjectFlags, Daemon{err: errNoDaemon}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := wrapper{deps: deps{Err: t.Output()}}
-			got, err := w.inject(g, config.Value{Text: tc.way}, tc.daemon)
-			if d := cmp.Diff(tc.want, dockerOptions(got)); d != "" || (err != nil) != (tc.want == nil) {
-				t.Errorf("error %v\n%s", err, d)
+			got, doubt, err := tc.daemon.ByName(names, "", tc.requested)
+			var unlisted *UnlistedError
+			if got != tc.want || doubt != nil || errors.As(err, &unlisted) != tc.fails {
+				t.Errorf("got %t, doubt %v, error %v", got, doubt, err)
 			}
 		})
 	}

@@ -1,12 +1,10 @@
-package main
+package inject
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,10 +13,13 @@ import (
 )
 
 func TestEnviron(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "env")
 	const text = "\ufeff# a comment\nA=file\r\n\t\v\u00a0B=two words \n\nMINE\nGONE\nC==\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	const file = "env"
+	readFile := func(path string) (string, error) {
+		if path != file {
+			return "", fs.ErrNotExist
+		}
+		return text, nil
 	}
 	image := []string{"A=image", "GONE=image", "D=image", "odd"}
 	getenv := func(name string) (string, bool) { return "caller's", name == "MINE" }
@@ -44,7 +45,7 @@ func TestEnviron(t *testing.T) {
 		{"an empty value is one", dockerargs.Flags{{Name: "env", Value: "A="}, {Name: "env", Value: "GONE"}}, map[string]string{"A": "", "D": "image"}, []string{"A", "GONE"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := newEnviron(image, tc.flags, getenv)
+			got, err := newEnviron(image, tc.flags, readFile, getenv)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,15 +57,8 @@ func TestEnviron(t *testing.T) {
 			}
 		})
 	}
-	if _, err := newEnviron(nil, dockerargs.Flags{{Name: "env-file", Value: file + "x"}}, getenv); err == nil {
-		t.Error("a file that is not there is no error")
-	}
-	pipe := file + ".pipe"
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := newEnviron(nil, dockerargs.Flags{{Name: "env-file", Value: pipe}}, getenv); !errors.Is(err, errNotRegular) {
-		t.Errorf("a pipe: %v", err)
+	if _, err := newEnviron(nil, dockerargs.Flags{{Name: "env-file", Value: file + "x"}}, readFile, getenv); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }
 
@@ -76,11 +70,11 @@ func TestEnvironWith(t *testing.T) {
 		before bool
 		want   string
 	}{
-		{"LD_LIBRARY_PATH", false, "--env=LD_LIBRARY_PATH=/own/lib:/a:/b"},
-		{"LD_LIBRARY_PATH", true, "--env=LD_LIBRARY_PATH=/a:/b:/own/lib"},
-		{"EMPTY", false, "--env=EMPTY=/a:/b"},
-		{"PATH", false, "--env=PATH=" + defaultPath + ":/a:/b"},
-		{"PATH", true, "--env=PATH=/a:/b:" + defaultPath},
+		{"LD_LIBRARY_PATH", false, "LD_LIBRARY_PATH=/own/lib:/a:/b"},
+		{"LD_LIBRARY_PATH", true, "LD_LIBRARY_PATH=/a:/b:/own/lib"},
+		{"EMPTY", false, "EMPTY=/a:/b"},
+		{"PATH", false, "PATH=" + defaultPath + ":/a:/b"},
+		{"PATH", true, "PATH=/a:/b:" + defaultPath},
 	} {
 		if got := e.with(tc.name, dirs, tc.before); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
@@ -88,21 +82,5 @@ func TestEnvironWith(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"/a", "/b"}, dirs); d != "" {
 		t.Errorf("the directories changed: %s", d)
-	}
-}
-
-func TestMountPoints(t *testing.T) {
-	flags := dockerargs.Flags{
-		{Name: "volume", Value: "/a:/opt/maca/:ro"},
-		{Name: "volume", Value: "/anonymous"},
-		{Name: "volume", Value: "named:/b"},
-		{Name: "tmpfs", Value: "/c:size=1m"},
-		{Name: "mount", Value: "type=bind,source=/x,Target=/d"},
-		{Name: "mount", Value: "type=tmpfs,dst=/e"},
-		{Name: "env", Value: "/f:/f"},
-		{Name: "volume", Value: ""},
-	}
-	if d := cmp.Diff([]string{"/opt/maca", "/anonymous", "/b", "/c", "/d", "/e"}, mountPoints(flags)); d != "" {
-		t.Error(d)
 	}
 }
