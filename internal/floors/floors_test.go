@@ -26,13 +26,14 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // discover/sysfs). A package may import rooms on lower floors, its own room, and the rooms
 // that beside lists.
 var floors = map[string]int{
-	"internal/alloc": 0, "internal/compat": 0, "internal/edits": 0, "internal/gpu": 0, "internal/jsontree": 0, "internal/ldconf": 0,
+	"internal/alloc": 0, "internal/compat": 0, "internal/compose": 0, "internal/config": 0, "internal/dockerargs": 0,
+	"internal/edits": 0, "internal/gpu": 0, "internal/jsontree": 0, "internal/ldconf": 0,
 	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/usage": 0,
 	"internal/wording": 0,
 
 	"internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1, "internal/hostfs": 1,
 
-	"internal/backup": 2, "internal/cdi": 2, "internal/compose": 2, "internal/config": 2, "internal/discover": 2, "internal/dockerargs": 2,
+	"internal/backup": 2, "internal/cdi": 2, "internal/discover": 2,
 	"internal/engine": 2, "internal/holders": 2, "internal/hook": 2, "internal/image": 2, "internal/lease": 2, "internal/oci": 2, "internal/runc": 2,
 	"internal/sim": 2, "internal/snapshot": 2,
 
@@ -43,16 +44,19 @@ var floors = map[string]int{
 
 // The rooms on its own floor that a room may import, sorted.
 var beside = map[string][]string{
-	"internal/alloc":    {"internal/topology", "internal/wording"},
-	"internal/capture":  {"internal/doctor", "internal/node"},
-	"internal/doctor":   {"internal/ps", "internal/setup"},
-	"internal/edits":    {"internal/gpu", "internal/request"},
-	"internal/gpu":      {"internal/wording"},
-	"internal/refresh":  {"internal/node"},
-	"internal/request":  {"internal/gpu", "internal/wording"},
-	"internal/svg":      {"internal/terminal"},
-	"internal/topology": {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
-	"internal/usage":    {"internal/gpu"},
+	"internal/alloc":      {"internal/topology", "internal/wording"},
+	"internal/capture":    {"internal/doctor", "internal/node"},
+	"internal/compose":    {"internal/alloc", "internal/edits", "internal/request"},
+	"internal/config":     {"internal/alloc", "internal/compat", "internal/toml"},
+	"internal/dockerargs": {"internal/compat", "internal/edits"},
+	"internal/doctor":     {"internal/ps", "internal/setup"},
+	"internal/edits":      {"internal/gpu", "internal/request"},
+	"internal/gpu":        {"internal/wording"},
+	"internal/refresh":    {"internal/node"},
+	"internal/request":    {"internal/gpu", "internal/wording"},
+	"internal/svg":        {"internal/terminal"},
+	"internal/topology":   {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
+	"internal/usage":      {"internal/gpu"},
 }
 
 // What floor 0 may not import, nor any library but the standard one.
@@ -63,9 +67,7 @@ var clocks = map[string]string{"time": `After|AfterFunc|NewTicker|NewTimer|Now|S
 
 // What rooms on other floors may not import.
 var forbidden = map[string][]string{
-	"internal/config":     {"os", "net", "net/http"},
-	"internal/dockerargs": {"os", "net", "net/http"},
-	"internal/engine":     {"os", "net", "net/http"},
+	"internal/engine": {"os", "net", "net/http"},
 }
 
 // Libraries that one package alone may import, with what is below them.
