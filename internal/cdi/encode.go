@@ -45,7 +45,7 @@ func FormatOf(path string) (f Format, ok bool) {
 // back, so that no caller can hand on bytes that an engine would reject.
 func Encode(spec *specs.Spec, format Format) ([]byte, error) {
 	var out bytes.Buffer
-	err := sound(spec)
+	err := validateOwn(spec)
 	switch {
 	case err != nil:
 	case format == JSON:

@@ -19,112 +19,108 @@ type Options struct {
 	Vendor, Class string
 	// Names are the ways in which devices are named.
 	Names Names
-	// EngineRoot is a directory below which the engine finds the host's files,
-	// as those of a simulated tree; empty or "/" changes nothing. In the
-	// container everything stands where it would without.
+	// EngineRoot is a directory below which the engine finds the host's files, such as
+	// a simulated tree; empty or "/" changes nothing. Paths in the container stay the
+	// same.
 	EngineRoot string
-	// NoGroups leaves out the groups that own the device nodes. They need CDI
-	// 0.7, and an engine that reads less (Podman 4) rejects the whole file;
-	// containers of a user other than root then need --group-add.
+	// NoGroups leaves out the groups that own the device nodes. They need CDI 0.7, and
+	// an engine that knows only older versions (Podman 4) rejects the whole file.
+	// Containers of a user other than root then need --group-add.
 	NoGroups bool
-	// Partial accepts that some GPUs have no device nodes; they get no device.
+	// Partial accepts that some GPUs have no device nodes, and leaves them out.
 	Partial bool
 }
 
 var (
-	// ErrNoDevices reports a node none of whose GPUs has device nodes.
+	// ErrNoDevices reports a node without a GPU that has device nodes.
 	ErrNoDevices = errors.New("no GPU with device nodes")
-	// ErrDivided reports a node whose GPUs are all given in slices.
+	// ErrDivided reports a node that gives all GPUs in slices.
 	ErrDivided = errors.New("no GPU is given as a whole: all are divided into slices")
 )
 
-// IncompleteError reports GPUs that are on the PCI bus but have no device
-// nodes, as while the driver still comes up.
+// IncompleteError reports GPUs that are on the PCI bus but have no device nodes, for
+// instance while the driver is being loaded.
 type IncompleteError struct {
 	GPUs  []gpu.GPU // those without nodes
-	Total int       // number of GPUs that a spec of its kind is about
+	Total int       // number of GPUs of the kind that was to be generated
 }
 
 func (e *IncompleteError) Error() string {
 	names := make([]string, len(e.GPUs))
 	for i, g := range e.GPUs {
-		names[i] = strings.TrimPrefix(label(g), "GPU ")
+		names[i] = strings.TrimPrefix(gpuLabel(g), "GPU ")
 	}
 	return fmt.Sprintf("%d of %d GPUs have no device nodes: %s", len(e.GPUs), e.Total, strings.Join(names, ", "))
 }
 
-// incomplete returns the GPUs of a node that would be given as a whole but have
-// no device nodes.
-func incomplete(node gpu.Node) []gpu.GPU {
-	return slices.DeleteFunc(whole(node), func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
+// wholeGPUs returns the GPUs of a node that can be given as they are, by index, and
+// those of them that have no device nodes.
+func wholeGPUs(node gpu.Node) (whole, missing []gpu.GPU) {
+	for _, g := range byIndex(node.GPUs) {
+		if isDivided(g) || g.SetAside() {
+			continue
+		}
+		if whole = append(whole, g); len(g.Nodes) == 0 {
+			missing = append(missing, g)
+		}
+	}
+	return whole, missing
 }
 
-// whole are the GPUs of a node that containers can be given as they are.
-func whole(node gpu.Node) []gpu.GPU {
-	return slices.DeleteFunc(slices.Clone(node.GPUs), func(g gpu.GPU) bool { return divided(g) || g.SetAside() })
+func byIndex(gpus []gpu.GPU) []gpu.GPU {
+	return slices.SortedFunc(slices.Values(gpus), func(a, b gpu.GPU) int { return cmp.Compare(a.Index, b.Index) })
 }
 
-func divided(g gpu.GPU) bool {
+func isDivided(g gpu.GPU) bool {
 	_, divided := g.Divided()
 	return divided
 }
 
-// Generate makes the spec of a node's whole GPUs; those that are divided are in
-// that of GenerateSlices. A GPU brings its own device nodes; with any GPU come the
-// nodes that all share and, read-only, the driver's user part. Device nodes carry no
-// numbers: the engine looks them up when it injects, so that the spec stays true
-// across a reload of the driver. The result depends on nothing but the arguments.
+// Generate makes the spec of a node's whole GPUs; those that are divided are in that of
+// GenerateSlices. A GPU brings its own device nodes, and any GPU brings edits.Common. The
+// result depends on the arguments alone.
 //
 // It fails with *IncompleteError (unless opt.Partial), ErrNoDevices, ErrDivided,
 // ErrNames, gpu.ErrNode or ErrSpec.
-func Generate(node gpu.Node, opt Options) (*specs.Spec, error) {
-	spec, err := generate(node, opt)
-	if err != nil {
-		return nil, fmt.Errorf("generate CDI spec: %w", err)
-	}
-	return spec, nil
-}
-
-func generate(node gpu.Node, opt Options) (*specs.Spec, error) {
+func Generate(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
+	defer wrap(&err, "generate CDI spec")
 	if err := node.Check(); err != nil {
 		return nil, err
 	}
-	gpus, missing := whole(node), incomplete(node)
+	gpus, missing := wholeGPUs(node)
 	switch {
-	case len(gpus) == 0 && slices.ContainsFunc(node.GPUs, divided):
+	case len(gpus) == 0 && slices.ContainsFunc(node.GPUs, isDivided):
 		return nil, ErrDivided
 	case len(missing) == len(gpus):
 		return nil, ErrNoDevices
 	case len(missing) > 0 && !opt.Partial:
 		return nil, &IncompleteError{GPUs: missing, Total: len(gpus)}
 	}
-	devices, err := devices(gpus, cmp.Or(opt.Names, AllNames))
-	if err != nil {
-		return nil, err
-	}
-	return opt.spec(DefaultClass, edits.Common(node), devices, "")
-}
-
-// devices are those of each of the GPUs that has nodes, and "all".
-func devices(gpus []gpu.GPU, names Names) ([]device, error) {
-	gpus = slices.SortedFunc(slices.Values(gpus), func(a, b gpu.GPU) int { return cmp.Compare(a.Index, b.Index) })
-	var list []device
+	names := cmp.Or(opt.Names, AllNames)
+	var devices []device
 	var all []edits.Edits
 	for _, g := range gpus {
 		if len(g.Nodes) == 0 {
 			continue
 		}
-		own, err := names.of(g)
+		own, err := names.forGPU(g)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range own {
-			list = append(list, device{name, edits.GPU(g)})
+			devices = append(devices, device{name, edits.GPU(g)})
 		}
 		all = append(all, edits.GPU(g))
 	}
 	if names&All != 0 {
-		list = append(list, device{allDevice, edits.Join(all...)})
+		devices = append(devices, device{allDevice, edits.Join(all...)})
 	}
-	return list, nil
+	return opt.spec(DefaultClass, edits.Common(node), devices, "")
+}
+
+// wrap says in an error what was being done.
+func wrap(err *error, action string) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", action, *err)
+	}
 }

@@ -192,7 +192,7 @@ func TestAll(t *testing.T) {
 
 func TestIncomplete(t *testing.T) {
 	n := twoGPUs()
-	if missing := incomplete(n); len(missing) != 0 {
+	if _, missing := wholeGPUs(n); len(missing) != 0 {
 		t.Errorf("missing %v", missing)
 	}
 	n.GPUs[1].Nodes = nil

@@ -33,8 +33,8 @@ const allDevice = "all"
 // ErrNames reports a naming that does not exist, or that leaves a GPU nameless.
 var ErrNames = errors.New("unusable device names")
 
-// namings are the words for ByIndex and what follows it.
-var namings = []string{"index", "uuid", "bdf", allDevice}
+// nameWords are the words for ByIndex and what follows it.
+var nameWords = []string{"index", "uuid", "bdf", allDevice}
 
 // ParseNames reads a naming: words or comma lists of words of "index", "uuid",
 // "bdf", "all". Their order does not matter; nothing at all is AllNames.
@@ -42,7 +42,7 @@ func ParseNames(words ...string) (Names, error) {
 	var n Names
 	for _, list := range words {
 		for word := range strings.SplitSeq(list, ",") {
-			i := slices.Index(namings, strings.TrimSpace(word))
+			i := slices.Index(nameWords, strings.TrimSpace(word))
 			if i < 0 {
 				return 0, fmt.Errorf("%w: no naming %q; want a list of index, uuid, bdf, all", ErrNames, word)
 			}
@@ -55,7 +55,7 @@ func ParseNames(words ...string) (Names, error) {
 // String is the comma list that ParseNames reads.
 func (n Names) String() string {
 	var words []string
-	for i, word := range namings {
+	for i, word := range nameWords {
 		if n&(1<<i) != 0 {
 			words = append(words, word)
 		}
@@ -63,8 +63,8 @@ func (n Names) String() string {
 	return strings.Join(words, ",")
 }
 
-// of returns the names of one GPU.
-func (n Names) of(g gpu.GPU) ([]string, error) {
+// forGPU returns the names of one GPU.
+func (n Names) forGPU(g gpu.GPU) ([]string, error) {
 	var names []string
 	if n&ByIndex != 0 {
 		names = append(names, fmt.Sprint(g.Index))
@@ -76,13 +76,13 @@ func (n Names) of(g gpu.GPU) ([]string, error) {
 		names = append(names, g.BDF.String())
 	}
 	if len(names) == 0 && n != All {
-		return nil, fmt.Errorf("%w: %s has none of: %s", ErrNames, label(g), n&^All)
+		return nil, fmt.Errorf("%w: %s has none of: %s", ErrNames, gpuLabel(g), n&^All)
 	}
 	return names, nil
 }
 
-// label names a GPU in a message.
-func label(g gpu.GPU) string {
+// gpuLabel names a GPU in a message.
+func gpuLabel(g gpu.GPU) string {
 	if g.BDF != (gpu.BDF{}) {
 		return "GPU " + g.BDF.String()
 	}

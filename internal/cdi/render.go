@@ -35,7 +35,10 @@ func (opt Options) spec(class string, common edits.Edits, devices []device, hook
 		spec.Devices = append(spec.Devices, specs.Device{Name: d.name, ContainerEdits: rendered})
 	}
 	spec.Version, _ = specs.MinimumRequiredVersion(spec) // its error is always nil
-	return spec, sound(spec)
+	if err := validateOwn(spec); err != nil {
+		return nil, err
+	}
+	return spec, nil
 }
 
 // render writes edits in CDI's terms, nodes and mounts sorted. Links and directories of

@@ -79,7 +79,7 @@ func TestDivided(t *testing.T) {
 	if diff := cmp.Diff(want, generated(t, n, Options{})); diff != "" {
 		t.Errorf("with divided GPUs without nodes (-without +with):\n%s", diff)
 	}
-	if missing := incomplete(n); len(missing) != 0 {
+	if _, missing := wholeGPUs(n); len(missing) != 0 {
 		t.Errorf("missing %v", missing)
 	}
 	n.GPUs[1].Nodes = nil

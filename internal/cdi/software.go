@@ -29,20 +29,10 @@ var ErrNoHook = errors.New("the path of metax-hook is not known")
 // the hook refuses the second.
 //
 // It fails with ErrNoHook or ErrSpec.
-func GenerateSoftware(list []edits.Software, hook string, opt Options) (*specs.Spec, error) {
-	spec, err := generateSoftware(list, hook, opt)
-	if err != nil {
-		return nil, fmt.Errorf("generate CDI spec of MXMACA: %w", err)
-	}
-	return spec, nil
-}
-
-func generateSoftware(list []edits.Software, hook string, opt Options) (*specs.Spec, error) {
+func GenerateSoftware(list []edits.Software, hook string, opt Options) (spec *specs.Spec, err error) {
+	defer wrap(&err, "generate CDI spec of MXMACA")
 	var devices []device
-	for i, names := range deviceNames(list) {
-		if len(names) == 0 {
-			continue
-		}
+	for i, names := range softwareNames(list) {
 		for _, name := range names {
 			e, err := edits.MACA(list[i], name)
 			if err != nil {
@@ -54,33 +44,32 @@ func generateSoftware(list []edits.Software, hook string, opt Options) (*specs.S
 	return opt.spec(SoftwareClass, edits.Edits{}, devices, hook)
 }
 
-// Nameless returns the installations that no device stands for: those but the
-// default whose version is not known, is no name for a device, or is the
-// default's or that of one before them.
+// Nameless returns the installations that are no device: those but the default whose
+// version is unknown, cannot name a device, or names another installation already.
 func Nameless(list []edits.Software) []edits.Software {
-	var none []edits.Software
-	for i, names := range deviceNames(list) {
+	var nameless []edits.Software
+	for i, names := range softwareNames(list) {
 		if len(names) == 0 {
-			none = append(none, list[i])
+			nameless = append(nameless, list[i])
 		}
 	}
-	return none
+	return nameless
 }
 
-// deviceNames returns the names of each installation's devices.
-func deviceNames(list []edits.Software) [][]string {
+// softwareNames returns the names of each installation's devices.
+func softwareNames(list []edits.Software) [][]string {
 	names := make([][]string, len(list))
-	taken := map[string]bool{SoftwareDevice: true}
-	for _, turn := range []bool{true, false} { // the default's version is its own
+	used := map[string]bool{SoftwareDevice: true}
+	for _, isDefault := range []bool{true, false} { // nobody takes the default's version
 		for i, s := range list {
-			if s.Default != turn {
+			if s.Default != isDefault {
 				continue
 			}
 			if s.Default {
 				names[i] = append(names[i], SoftwareDevice)
 			}
-			if !taken[s.Version] && parser.ValidateDeviceName(s.Version) == nil {
-				taken[s.Version] = true
+			if !used[s.Version] && parser.ValidateDeviceName(s.Version) == nil {
+				used[s.Version] = true
 				names[i] = append(names[i], s.Version)
 			}
 		}

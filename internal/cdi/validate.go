@@ -76,9 +76,9 @@ func countEdits(e *specs.ContainerEdits) int {
 	return n
 }
 
-// sound is what a spec that we write must be: valid, and well formed beyond
+// validateOwn is what a spec that we write must be: valid, and well formed beyond
 // what engines ask for.
-func sound(spec *specs.Spec) error {
+func validateOwn(spec *specs.Spec) error {
 	if err := Validate(spec); err != nil {
 		return err
 	}
