@@ -15,81 +15,81 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Check looks for what engines do not look for in a valid spec until a
-// container fails to start, or not at all: paths that are not absolute and
-// clean, control characters, hooks that inherit the environment of an image;
-// and on the host, device nodes and mounts that are not there, pinned device
-// numbers that are not the host's, hooks that others than root may change.
+// Check finds what engines accept in a spec until a container fails to start, or for good:
+// paths that are not absolute and clean, control characters, hooks that inherit the
+// environment of an image; and on the host, device nodes and mounts that are not there,
+// pinned device numbers that are not the host's, hooks that users other than root may
+// change.
 //
 // The engine sees the file system of host below engineRoot (see
-// Options.EngineRoot). A nil host leaves out what only the host can tell.
+// Options.EngineRoot). A nil host leaves out the checks that need it.
 func Check(spec *specs.Spec, host *hostfs.Root, engineRoot string) []Problem {
 	var found problems
 	for _, s := range scopes(spec) {
 		s.checkForm(&found)
 		if host != nil {
-			s.checkHost(&found, place{host, engineRoot})
+			s.checkHost(&found, engineView{host, engineRoot})
 		}
 	}
 	return found
 }
 
 func (s scope) checkForm(found *problems) {
-	text := func(field string, values ...string) {
+	checkText := func(field string, values ...string) {
 		for _, v := range values {
 			if !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
-				found.add(CodeText, s.device, fmt.Sprintf("%s %q", field, v), "has characters that are no text")
+				found.add(CodeText, s.device, fmt.Sprintf("%s %q", field, v), "contains control characters or is not UTF-8")
 			}
 		}
 	}
-	plain := func(field, p string) {
+	checkPath := func(field, p string) {
 		if !path.IsAbs(p) || path.Clean(p) != p {
 			found.add(CodePath, s.device, fmt.Sprintf("%s %q", field, p), "not an absolute path without detours")
 		}
-		text(field, p)
+		checkText(field, p)
 	}
 	for _, n := range s.DeviceNodes {
-		plain("device node", n.Path)
-		plain("device node", cmp.Or(n.HostPath, n.Path))
+		checkPath("device node", n.Path)
+		checkPath("device node", cmp.Or(n.HostPath, n.Path))
 	}
 	for _, m := range s.Mounts {
-		plain("mount of", m.HostPath)
-		plain("mount to", m.ContainerPath)
-		text("mount option", m.Options...)
-		text("mount type", m.Type)
+		checkPath("mount of", m.HostPath)
+		checkPath("mount to", m.ContainerPath)
+		checkText("mount option", m.Options...)
+		checkText("mount type", m.Type)
 	}
 	for _, h := range s.Hooks {
-		plain("hook", h.Path)
-		text("hook argument", h.Args...)
-		text("hook environment", h.Env...)
+		checkPath("hook", h.Path)
+		checkText("hook argument", h.Args...)
+		checkText("hook environment", h.Env...)
 		if len(h.Env) == 0 {
 			found.add(CodeHookEnv, s.device, h.Path, "a hook without env runs with the environment of the image")
 		}
 	}
-	text("environment", s.Env...)
+	checkText("environment", s.Env...)
 }
 
-// place is the host's file system as an engine sees it.
-type place struct {
+// engineView is the host's file system as an engine sees it.
+type engineView struct {
 	host *hostfs.Root
 	root string
 }
 
 // find returns the path on the host of a path of the spec.
-func (pl place) find(p string) (string, bool) {
-	if pl.root == "" || pl.root == "/" {
+func (view engineView) find(p string) (string, bool) {
+	if view.root == "" || view.root == "/" {
 		return p, true
 	}
-	rest, ok := strings.CutPrefix(p, path.Clean(pl.root))
+	rest, ok := strings.CutPrefix(p, path.Clean(view.root))
 	return cmp.Or(rest, "/"), ok && (rest == "" || rest[0] == '/')
 }
 
-func (s scope) checkHost(found *problems, pl place) {
+func (s scope) checkHost(found *problems, view engineView) {
 	at := func(p string, check func(host *hostfs.Root, p string)) {
-		if on, ok := pl.find(p); ok {
-			check(pl.host, on)
+		if on, ok := view.find(p); ok {
+			check(view.host, on)
 		} else {
-			found.add(CodeOutside, s.device, p, "not below %s", pl.root)
+			found.add(CodeOutside, s.device, p, "not below %s", view.root)
 		}
 	}
 	for _, n := range s.DeviceNodes {
@@ -98,12 +98,12 @@ func (s scope) checkHost(found *problems, pl place) {
 	for _, m := range s.Mounts {
 		at(m.HostPath, func(host *hostfs.Root, p string) {
 			if !host.Exists(p) {
-				found.add(CodeMount, s.device, m.HostPath, "nothing there to mount")
+				found.add(CodeMount, s.device, m.HostPath, "there is nothing to mount")
 			}
 		})
 	}
 	for _, h := range s.Hooks {
-		s.checkHook(found, h, pl)
+		s.checkHook(found, h, view)
 	}
 }
 
@@ -132,11 +132,11 @@ func (s scope) checkNode(found *problems, n *specs.DeviceNode, host *hostfs.Root
 	}
 }
 
-// checkHook looks at a program. It is the engine's and not the node's: one that
+// checkHook looks at a program, which belongs to the engine and not to the node: one that
 // is not below the engine's root is this machine's own.
-func (s scope) checkHook(found *problems, h *specs.Hook, pl place) {
-	host := pl.host
-	p, ok := pl.find(h.Path)
+func (s scope) checkHook(found *problems, h *specs.Hook, view engineView) {
+	host := view.host
+	p, ok := view.find(h.Path)
 	if !ok {
 		var err error
 		if host, err = hostfs.New("/"); err != nil {
@@ -154,6 +154,6 @@ func (s scope) checkHook(found *problems, h *specs.Hook, pl place) {
 	case !file.Mode.IsRegular() || file.Mode.Perm()&0o111 == 0:
 		found.add(CodeHook, s.device, h.Path, "not an executable file")
 	case file.UID != 0 || file.Mode.Perm()&0o022 != 0:
-		found.add(CodeHook, s.device, h.Path, "may be changed by others than root (owner %d, mode %04o)", file.UID, file.Mode.Perm())
+		found.add(CodeHook, s.device, h.Path, "users other than root may change it (owner %d, mode %04o)", file.UID, file.Mode.Perm())
 	}
 }

@@ -77,11 +77,11 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			"newline in a variable", func(s *specs.Spec, _ string) { s.ContainerEdits.Env = []string{"A=\n"} },
-			[]Problem{{CodeText, `environment "A=\n"`, nil, "has characters that are no text"}},
+			[]Problem{{CodeText, `environment "A=\n"`, nil, "contains control characters or is not UTF-8"}},
 		},
 		{
 			"escape in a mount option", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].Options[0] = "\x1b[2J" },
-			[]Problem{{CodeText, `mount option "\x1b[2J"`, nil, "has characters that are no text"}},
+			[]Problem{{CodeText, `mount option "\x1b[2J"`, nil, "contains control characters or is not UTF-8"}},
 		},
 
 		{
@@ -110,7 +110,7 @@ func TestCheck(t *testing.T) {
 		},
 		{
 			"nothing to mount", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].HostPath = "/opt/mxdriver-2" },
-			[]Problem{{CodeMount, "/opt/mxdriver-2", nil, "nothing there to mount"}},
+			[]Problem{{CodeMount, "/opt/mxdriver-2", nil, "there is nothing to mount"}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -147,11 +147,11 @@ func TestCheckHook(t *testing.T) {
 		},
 		{
 			"group may write", func(_ *specs.Hook, file string) error { return os.Chmod(file, 0o775) },
-			[]Problem{{CodeHook, path, nil, "may be changed by others than root (owner 0, mode 0775)"}},
+			[]Problem{{CodeHook, path, nil, "users other than root may change it (owner 0, mode 0775)"}},
 		},
 		{
 			"somebody else's", func(_ *specs.Hook, file string) error { return os.Chown(file, 1000, 0) },
-			[]Problem{{CodeHook, path, nil, "may be changed by others than root (owner 1000, mode 0755)"}},
+			[]Problem{{CodeHook, path, nil, "users other than root may change it (owner 1000, mode 0755)"}},
 		},
 		{
 			"no program", func(_ *specs.Hook, file string) error { return os.Chmod(file, 0o644) },

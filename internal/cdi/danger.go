@@ -8,13 +8,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Danger looks at the spec file at a path of the host for what endangers the host and
-// its engines, whatever the spec says: that others than root, or this process's user,
-// may write it, and a kind on which engines end with a panic.
+// Danger returns what makes the spec file at a path of the host dangerous for the host and
+// its engines, whatever the spec contains: that users other than root and this process's
+// user may write it, and a kind on which engines panic.
 func Danger(host *hostfs.Root, path string) []Problem {
 	var found problems
 	if f, read, ok := readSpec(host, path, 0); ok {
-		f.untrusted = distrust(host, read.Distrust)
+		f.untrusted = untrusted(host, read.Distrust)
 		f.parse(read.Data)
 		f.danger(&found)
 	}
@@ -39,17 +39,17 @@ func isShort(kind string) bool {
 }
 
 func shortKind(kind string) string {
-	return fmt.Sprintf("kind %q has a vendor or class of one letter, on which Docker with CDI up to 29.7 ends with a panic, as does every engine with the CDI library before 1.1.1", kind)
+	return fmt.Sprintf("kind %q has a vendor or class of one letter: Docker with CDI up to 29.7 and every engine with the CDI library before 1.1.1 panic on it", kind)
 }
 
-// distrust is that others may write a file or directory, by hostfs's judgement; nil
-// if they may not.
-func distrust(host *hostfs.Root, err error) *Problem {
+// untrusted is the problem that others may write a file or directory, as hostfs judges;
+// nil if they may not.
+func untrusted(host *hostfs.Root, err error) *Problem {
 	var is *hostfs.UntrustedError
 	if !errors.As(err, &is) {
 		return nil
 	}
-	what := fmt.Sprintf("group or others may write to it (mode %04o), who decide what containers get", is.Mode)
+	what := fmt.Sprintf("group or others may write to it (mode %04o) and so decide what containers get", is.Mode)
 	if is.Owner != nil {
 		what = fmt.Sprintf("belongs to user %d, who decides what containers get", *is.Owner)
 	}

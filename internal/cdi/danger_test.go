@@ -14,8 +14,8 @@ import (
 // should be.
 func TestDanger(t *testing.T) {
 	const (
-		fix   = ", who decide what containers get; chown root and chmod go-w"
-		panic = " has a vendor or class of one letter, on which Docker with CDI up to 29.7 ends with a panic, as does every engine with the CDI library before 1.1.1"
+		fix   = " and so decide what containers get; chown root and chmod go-w"
+		panic = " has a vendor or class of one letter: Docker with CDI up to 29.7 and every engine with the CDI library before 1.1.1 panic on it"
 	)
 	for name, tc := range map[string]struct {
 		kind      string

@@ -33,9 +33,9 @@ func Load(host *hostfs.Root, path string) (*specs.Spec, error) {
 	return spec, nil
 }
 
-// Decode reads one spec, JSON or YAML, and validates it. A field that CDI does
-// not have, a key that occurs twice, and anything after the spec are errors; the
-// message is one line of printable text, whatever the data says.
+// Decode reads one spec, JSON or YAML, and validates it. A field that CDI does not have, a
+// key that occurs twice, and anything after the spec are errors. The message is one line
+// of printable text, whatever the data contains.
 func Decode(data []byte) (*specs.Spec, error) {
 	spec, err := decode(data)
 	if err != nil {
@@ -43,13 +43,13 @@ func Decode(data []byte) (*specs.Spec, error) {
 	}
 	rest := yaml.NewDecoder(bytes.NewReader(data))
 	if rest.Decode(new(yaml.Node)); !errors.Is(rest.Decode(new(yaml.Node)), io.EOF) {
-		return nil, fmt.Errorf("%w: something stands after the spec, which engines do not read", ErrSpec)
+		return nil, fmt.Errorf("%w: engines read only the first document, and there is text after it", ErrSpec)
 	}
 	return spec, nil
 }
 
-// decode reads as the library does: the YAML parser for JSON too, no unknown
-// fields, and no look at what follows the first document.
+// decode reads as the library does: JSON with the YAML parser, no unknown fields, and
+// nothing after the first document.
 func decode(data []byte) (spec *specs.Spec, err error) {
 	defer recoverPanic(&err)
 	if len(data) > MaxSpec {
@@ -60,17 +60,17 @@ func decode(data []byte) (spec *specs.Spec, err error) {
 	case errors.Is(err, io.EOF), err == nil && spec == nil:
 		return nil, fmt.Errorf("%w: empty", ErrSpec)
 	case err != nil:
-		return nil, refused(errors.Unwrap(err))
+		return nil, specError(errors.Unwrap(err))
 	}
 	if err := validate(spec); err != nil {
-		return nil, refused(err)
+		return nil, specError(err)
 	}
 	return spec, nil
 }
 
-// refused is an ErrSpec with the reason in one line; the YAML parser gives a list
+// specError is an ErrSpec with the reason in one line; the YAML parser gives a list
 // of lines, and quotes what it read.
-func refused(err error) error {
+func specError(err error) error {
 	reason := err.Error()
 	var list *yaml.TypeError
 	if errors.As(err, &list) {
@@ -83,9 +83,8 @@ func refused(err error) error {
 	return fmt.Errorf("%w: %s", ErrSpec, terminal.Line(reason))
 }
 
-// kindOf returns the kind that a file states, also if nothing else in it is
-// understood, as in the spec of another vendor that is newer than this library;
-// empty if it states none.
+// kindOf returns the kind that a file states, even if nothing else in it can be read, as
+// in another vendor's spec that is newer than this library; empty if it states none.
 func kindOf(data []byte) string {
 	var head struct{ Kind string }
 	if err := yaml.Unmarshal(data, &head); err != nil {

@@ -28,7 +28,7 @@ type Difference struct {
 	// Field is the field of the spec, or of the device's edits, as CDI names it:
 	// "cdiVersion", "deviceNodes". Empty is the device as such.
 	Field string `json:"field,omitempty"`
-	// Key tells entries of Field apart: the path in the container of a node or
+	// Key distinguishes the entries of Field: the path in the container of a node or
 	// mount, the name of a variable, a group, the command line of a hook.
 	Key string `json:"key,omitempty"`
 	// Have and Want are the entry in the two specs, as JSON.
@@ -63,11 +63,10 @@ func (d Difference) subject() string {
 	return strings.Join(where, ": ")
 }
 
-// Diff tells what would have to happen to have for it to say the same as want;
-// both are valid specs. The order of devices, and of entries with different
-// keys, means nothing.
+// Diff returns the steps that make have equal to want; both are valid specs. The order of
+// devices, and of entries with different keys, does not matter.
 func Diff(have, want *specs.Spec) []Difference {
-	from, to := facts(have), facts(want)
+	from, to := entries(have), entries(want)
 	var list []Difference
 	for at, v := range from {
 		if _, ok := to[at]; !ok {
@@ -93,7 +92,7 @@ func Diff(have, want *specs.Spec) []Difference {
 	return list
 }
 
-// withoutParts drops what a device brings where the device itself came or went.
+// withoutParts drops the edits of a device that was itself added or removed.
 func withoutParts(list []Difference) []Difference {
 	whole := map[string]bool{}
 	for _, d := range list {
@@ -115,15 +114,15 @@ func ranks(list ...*specs.Spec) map[string]int {
 	return rank
 }
 
-// fact names one thing that a spec says.
-type fact struct{ device, field, key string }
+// entryKey is where an entry of a spec stands.
+type entryKey struct{ device, field, key string }
 
-// facts takes a spec apart: every entry of every list by itself, as JSON.
-func facts(spec *specs.Spec) map[fact]json.RawMessage {
-	all := map[fact]json.RawMessage{}
+// entries returns every entry of every list of a spec by itself, as JSON.
+func entries(spec *specs.Spec) map[entryKey]json.RawMessage {
+	all := map[entryKey]json.RawMessage{}
 	put := func(device, field, key string, v any) {
-		at := fact{device, field, key}
-		for n := 2; ; n++ { // a key that occurs again is told apart by a number
+		at := entryKey{device, field, key}
+		for n := 2; ; n++ { // a key that occurs again gets a number
 			if _, ok := all[at]; !ok {
 				break
 			}

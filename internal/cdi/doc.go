@@ -1,11 +1,11 @@
-// Package cdi turns a Node into a Container Device Interface (CDI) spec, the
-// file from which container engines learn what a GPU brings into a container;
-// it writes, reads, lists, checks and compares such files, and resolves device names
-// to edits.
+// Package cdi makes Container Device Interface (CDI) specs of a node's GPUs, slices and
+// MXMACA: files that name devices, and the edits of a container (see package edits) that
+// each device stands for. It writes, reads, lists, checks and compares such files, and
+// resolves device names to edits.
 //
-// The rules of the format are those of the CDI project's library, because engines
-// use it: it parses and validates, and its predicates say which version a spec needs.
-// Files are opened here, never by the library's cache, which waits at a FIFO and reads
-// files of any size. This package does not find GPUs (discover), does not pick
-// any (alloc), and edits no container (engines do).
+// The rules of the format are those of the CDI project's library, because engines use it:
+// it parses and validates, and its predicates say which version a spec needs. Files are
+// opened here, never by the library's cache, which blocks on a FIFO and reads files of any
+// size. This package does not find GPUs (discover), choose them (alloc) or edit containers
+// (oci, and engines).
 package cdi

@@ -26,11 +26,11 @@ func ParseFormat(s string) (Format, error) {
 	if f := Format(s); f == JSON || f == YAML {
 		return f, nil
 	}
-	return "", fmt.Errorf("no CDI spec format %q; want json or yaml", s)
+	return "", fmt.Errorf("%q is not a CDI spec format; want json or yaml", s)
 }
 
-// FormatOf tells the notation from the extension of a path. It is not ok for
-// any but ".json" and ".yaml": engines pass over such a file.
+// FormatOf returns the notation that the extension of a path stands for. It is not ok for
+// any but ".json" and ".yaml": engines skip such a file.
 func FormatOf(path string) (f Format, ok bool) {
 	ext := filepath.Ext(path)
 	if ext == "" {
@@ -40,9 +40,9 @@ func FormatOf(path string) (f Format, ok bool) {
 	return f, err == nil
 }
 
-// Encode writes a spec down: indented, a newline at the end, the same bytes for
-// the same spec. The spec is validated before, and what was written is read
-// back, so that no caller can hand on bytes that an engine would reject.
+// Encode returns a spec as text: indented, with a newline at the end, the same bytes for
+// the same spec. It validates the spec before, and reads the text back, so that no caller
+// gets bytes that an engine would reject.
 func Encode(spec *specs.Spec, format Format) ([]byte, error) {
 	var out bytes.Buffer
 	err := validateOwn(spec)

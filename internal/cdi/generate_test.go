@@ -227,8 +227,8 @@ func TestRefused(t *testing.T) {
 		is   error
 		says string
 	}{
-		{"no UUID to name it by", func(n *gpu.Node) { n.GPUs[1].UUID = "" }, Options{Names: ByUUID | All}, ErrNames, "GPU 0000:8f:00.0 has none of: uuid"},
-		{"no address to name it by", func(n *gpu.Node) { n.GPUs[1].BDF = gpu.BDF{} }, Options{Names: ByBDF}, ErrNames, "GPU 1 has none of: bdf"},
+		{"no UUID to name it by", func(n *gpu.Node) { n.GPUs[1].UUID = "" }, Options{Names: ByUUID | All}, ErrNames, "GPU 0000:8f:00.0 has no uuid"},
+		{"no address to name it by", func(n *gpu.Node) { n.GPUs[1].BDF = gpu.BDF{} }, Options{Names: ByBDF}, ErrNames, "GPU 1 has no bdf"},
 		{"two with one UUID", func(n *gpu.Node) { n.GPUs[1].UUID = n.GPUs[0].UUID }, Options{}, gpu.ErrNode, "same UUID"},
 		{"a UUID with a newline", func(n *gpu.Node) { n.GPUs[1].UUID = "GPU-1\n" }, Options{}, ErrSpec, `device "GPU-1\n"`},
 		{"a UUID that is another name", func(n *gpu.Node) { n.GPUs[1].UUID = "all" }, Options{}, ErrSpec, "defined twice"},

@@ -8,8 +8,8 @@ const (
 	DefaultClass  = "gpu"
 )
 
-// Where engines look for specs unless they are told otherwise; a file in
-// DynamicDir wins over one in StaticDir. DynamicDir does not survive a reboot.
+// Where engines look for specs by default; a file in DynamicDir wins over one in
+// StaticDir. DynamicDir does not survive a reboot.
 const (
 	StaticDir  = "/etc/cdi"
 	DynamicDir = "/var/run/cdi"
@@ -28,6 +28,6 @@ func Path(vendor, class string, format Format) string {
 // Kind is the kind of a vendor's class, "metax-tech.com/gpu".
 func Kind(vendor, class string) string { return vendor + "/" + class }
 
-// Qualified is the name by which engines are asked for a device,
+// Qualified is the name of a device in a request to an engine,
 // "metax-tech.com/gpu=0".
 func Qualified(kind, device string) string { return kind + "=" + device }

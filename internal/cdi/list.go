@@ -16,8 +16,8 @@ import (
 
 // Listing is what engines find in their spec directories.
 type Listing struct {
-	// Files are the spec files of the kind, and those whose kind cannot be told,
-	// in ascending priority.
+	// Files are the spec files of the kind, and those of unknown kind, in ascending
+	// priority.
 	Files []File `json:"files"`
 	// Devices are the devices of the kind, those of the files that win first, in
 	// the order of the file.
@@ -42,11 +42,11 @@ type File struct {
 	untrusted *Problem    // nil if nobody but root may change the file
 }
 
-// Device is a name that engines may be asked for.
+// Device is a name that a request to an engine may contain.
 type Device struct {
 	// Name is qualified: "metax-tech.com/gpu=0".
 	Name string `json:"name"`
-	// File is the one that defines the device; empty if engines cannot tell.
+	// File is the one that defines the device; empty where there is a Conflict.
 	File string `json:"file,omitempty"`
 	// Shadowed are files whose definitions File overrides.
 	Shadowed []string `json:"shadowed,omitempty"`
@@ -55,18 +55,18 @@ type Device struct {
 	Conflict []string `json:"conflict,omitempty"`
 }
 
-// List reads all specs in the directories dirs of the host, in ascending
-// priority, and resolves the devices of a kind (empty: of every kind) by the
-// rules of the CDI library. A directory that does not exist is an empty one.
+// List reads all specs in the directories dirs of the host, in ascending priority, and
+// resolves the devices of a kind (empty: of every kind) by the rules of the CDI library. A
+// directory that does not exist counts as empty.
 func List(host *hostfs.Root, dirs []string, kind string) Listing {
 	l := Listing{Files: []File{}, Devices: []Device{}}
 	for priority, dir := range dirs {
-		if u := distrust(host, host.Distrust(dir)); u != nil {
+		if u := untrusted(host, host.Distrust(dir)); u != nil {
 			l.untrusted = append(l.untrusted, *u)
 		}
 		for f, read := range specFiles(host, dir, priority) {
 			if f.Error == "" {
-				f.untrusted = distrust(host, read.Distrust)
+				f.untrusted = untrusted(host, read.Distrust)
 				f.parse(read.Data)
 			}
 			if kind == "" || f.Kind == "" || f.Kind == kind {
@@ -74,7 +74,7 @@ func List(host *hostfs.Root, dirs []string, kind string) Listing {
 			}
 		}
 	}
-	l.Devices = append(l.Devices, resolve(l.Files)...)
+	l.Devices = append(l.Devices, resolveNames(l.Files)...)
 	return l
 }
 
@@ -116,8 +116,8 @@ func readSpec(host *hostfs.Root, path string, priority int) (f File, read hostfs
 	return f, read, true
 }
 
-// parse notes what engines see in the file, without the strictness of Load. The kind
-// is told where it can be, also of a spec that is not valid.
+// parse notes what engines see in the file, without the strictness of Load. It finds the
+// kind of an invalid spec, if it can.
 func (f *File) parse(data []byte) {
 	spec, err := decode(data)
 	if err != nil {
@@ -127,10 +127,10 @@ func (f *File) parse(data []byte) {
 	f.Kind, f.spec = spec.Kind, spec
 }
 
-// resolve finds the definition of every name: the one of highest priority,
-// unless any two have the same. Names come by kind, and then in the order in
-// which their files have them.
-func resolve(files []File) []Device {
+// resolveNames finds the definition of every name: the one of highest priority, unless
+// any two have the same. Names are sorted by kind, and then stand in the order of their
+// files.
+func resolveNames(files []File) []Device {
 	defined := map[string][]File{} // in ascending priority, as files are
 	type name struct{ kind, qualified string }
 	var names []name
@@ -149,13 +149,13 @@ func resolve(files []File) []Device {
 	slices.SortStableFunc(names, func(a, b name) int { return strings.Compare(a.kind, b.kind) })
 	devices := make([]Device, len(names))
 	for i, n := range names {
-		devices[i] = definition(n.qualified, defined[n.qualified])
+		devices[i] = resolveName(n.qualified, defined[n.qualified])
 	}
 	return devices
 }
 
-// definition is the device of a name that files define.
-func definition(name string, files []File) Device {
+// resolveName is the device of a name that files define.
+func resolveName(name string, files []File) Device {
 	var paths []string
 	conflict := false
 	for i, f := range files {
@@ -169,8 +169,8 @@ func definition(name string, files []File) Device {
 	return Device{Name: name, File: paths[last], Shadowed: paths[:last]}
 }
 
-// Problems tells what keeps engines from using the files, or makes them use
-// another one than was meant.
+// Problems returns what prevents engines from using the files, or makes them use another
+// file than was meant.
 func (l Listing) Problems() []Problem {
 	var found problems
 	for _, u := range l.untrusted {
@@ -187,7 +187,7 @@ func (l Listing) Problems() []Problem {
 	}
 	for _, d := range l.Devices {
 		if len(d.Conflict) > 0 {
-			found.add(CodeConflict, d.Name, strings.Join(d.Conflict, ", "), "define the same device, which no engine resolves")
+			found.add(CodeConflict, d.Name, strings.Join(d.Conflict, ", "), "define the same device, so that no engine resolves it")
 		}
 		if len(d.Shadowed) > 0 {
 			found.add(CodeShadowed, d.Name, strings.Join(d.Shadowed, ", "), "overridden by %s", d.File)

@@ -74,8 +74,8 @@ func TestList(t *testing.T) {
 		{CodeFile, "/var/run/cdi/oursbroken.json", nil, "invalid CDI spec: no devices"},
 		{CodePermission, "/var/run/cdi/secret.json", nil, "mode 0600; engines that do not run as root cannot read it"},
 		{CodeShadowed, "/etc/cdi/a.yaml", []string{"m.org/gpu=1"}, "overridden by /var/run/cdi/m.org-gpu.json"},
-		{CodeConflict, "/etc/cdi/b.json, /etc/cdi/c.json", []string{"m.org/gpu=two"}, "define the same device, which no engine resolves"},
-		{CodeConflict, "/etc/cdi/a.yaml, /etc/cdi/c.json", []string{"m.org/gpu=0"}, "define the same device, which no engine resolves"},
+		{CodeConflict, "/etc/cdi/b.json, /etc/cdi/c.json", []string{"m.org/gpu=two"}, "define the same device, so that no engine resolves it"},
+		{CodeConflict, "/etc/cdi/a.yaml, /etc/cdi/c.json", []string{"m.org/gpu=0"}, "define the same device, so that no engine resolves it"},
 	}
 	if diff := cmp.Diff(wantProblems, l.Problems()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -30,21 +30,21 @@ const (
 
 const allDevice = "all"
 
-// ErrNames reports a naming that does not exist, or that leaves a GPU nameless.
+// ErrNames reports a kind of name that does not exist, or that a GPU does not have.
 var ErrNames = errors.New("unusable device names")
 
-// nameWords are the words for ByIndex and what follows it.
+// nameWords are the words for the bits of Names, from ByIndex on.
 var nameWords = []string{"index", "uuid", "bdf", allDevice}
 
-// ParseNames reads a naming: words or comma lists of words of "index", "uuid",
-// "bdf", "all". Their order does not matter; nothing at all is AllNames.
+// ParseNames reads words, or comma lists of words, of "index", "uuid", "bdf" and "all" in
+// any order; without a word it returns AllNames.
 func ParseNames(words ...string) (Names, error) {
 	var n Names
 	for _, list := range words {
 		for word := range strings.SplitSeq(list, ",") {
 			i := slices.Index(nameWords, strings.TrimSpace(word))
 			if i < 0 {
-				return 0, fmt.Errorf("%w: no naming %q; want a list of index, uuid, bdf, all", ErrNames, word)
+				return 0, fmt.Errorf("%w: %q is not a kind of name; want a list of index, uuid, bdf, all", ErrNames, word)
 			}
 			n |= 1 << i
 		}
@@ -76,7 +76,7 @@ func (n Names) forGPU(g gpu.GPU) ([]string, error) {
 		names = append(names, g.BDF.String())
 	}
 	if len(names) == 0 && n != All {
-		return nil, fmt.Errorf("%w: %s has none of: %s", ErrNames, gpuLabel(g), n&^All)
+		return nil, fmt.Errorf("%w: %s has no %s", ErrNames, gpuLabel(g), n&^All)
 	}
 	return names, nil
 }
@@ -89,17 +89,17 @@ func gpuLabel(g gpu.GPU) string {
 	return fmt.Sprintf("GPU %d", g.Index)
 }
 
-// NamesOf returns the ways in which the devices of a spec are named; a spec in
-// which none is recognised has AllNames.
+// NamesOf returns the ways in which the devices of a spec are named, AllNames if it
+// recognises none of the names.
 func NamesOf(spec *specs.Spec) Names {
 	var n Names
 	for _, d := range spec.Devices {
-		n |= nameOf(d.Name)
+		n |= kindOfName(d.Name)
 	}
 	return cmp.Or(n, AllNames)
 }
 
-func nameOf(device string) Names {
+func kindOfName(device string) Names {
 	if device == allDevice {
 		return All
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// Problem is something wrong with a spec, or with the files of a kind.
+// Problem is something that is wrong with a spec, or with the files of a kind.
 type Problem struct {
-	// Code is a stable word for programs; the constants below are all there are.
+	// Code is a stable word for programs, one of the constants below.
 	Code string `json:"code"`
 	// Subject is what the problem is with: a path, mostly.
 	Subject string `json:"subject,omitempty"`
-	// Devices are the devices that bring the subject into a container; none if
-	// it comes with every device.
+	// Devices are the devices that the subject belongs to; empty if it comes with every
+	// device.
 	Devices []string `json:"devices,omitempty"`
 	// Message says what is wrong with the subject.
 	Message string `json:"message"`
@@ -29,12 +29,12 @@ const (
 	CodeNode       = "node"       // no character device there
 	CodeNumbers    = "numbers"    // pinned device numbers that are not the host's
 	CodeMount      = "mount"      // no source to mount
-	CodeHook       = "hook"       // missing, or somebody else than root may change it
+	CodeHook       = "hook"       // missing, or users other than root may change it
 	CodeHookEnv    = "hook-env"   // a hook that inherits the image's environment
 	CodeFile       = "file"       // a spec file that engines cannot use
 	CodePermission = "permission" // a spec file that engines without root cannot read
-	CodeWritable   = "writable"   // a spec file, or its directory, that others than root may write
-	CodeName       = "name"       // a vendor or class that ends engines with a panic
+	CodeWritable   = "writable"   // a spec file, or its directory, that users other than root may write
+	CodeName       = "name"       // a vendor or class on which engines panic
 	CodeConflict   = "conflict"   // a name that no engine resolves
 	CodeShadowed   = "shadowed"   // a name whose definition another file overrides
 )
@@ -51,7 +51,7 @@ func (p Problem) String() string {
 	return terminal.Line(s)
 }
 
-// problems collects, once for all devices that share it.
+// problems collects problems; one that several devices share is listed once.
 type problems []Problem
 
 func (ps *problems) add(code, device, subject, format string, a ...any) {

@@ -16,27 +16,27 @@ import (
 // Resolve returns the edits of the devices with the qualified names, in their order,
 // and before the first device of a spec the edits of the spec as a whole. The spec
 // directories dirs of the host are in ascending priority. Each file is read once, and
-// parsed only if it concerns one of the names: this is for programs that live for a
-// millisecond.
+// parsed only if it concerns one of the names: programs that run for a millisecond call
+// this.
 //
 // If a name is not found, the error is an *UnresolvedError; a file that cannot be read
-// matters only then. A file that others may write, or put in its place, is not even
-// parsed: if it concerns a name, and no directory of a higher priority has that name,
-// the error is hostfs.ErrUntrusted.
+// matters only then. A file that others may write or replace is not parsed: if it concerns
+// a name, and no directory of a higher priority has that name, the error is
+// hostfs.ErrUntrusted.
 func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, error) {
-	c := search(host, dirs, names)
+	result := search(host, dirs, names)
 	devices := map[string]Device{}
-	for _, d := range resolve(c.files) {
+	for _, d := range resolveNames(result.files) {
 		devices[d.Name] = d
 	}
-	missing := &UnresolvedError{Dirs: dirs, Faults: c.faults, Conflicts: map[string][]string{}}
+	missing := &UnresolvedError{Dirs: dirs, Faults: result.faults, Conflicts: map[string][]string{}}
 	all := &libcdi.ContainerEdits{ContainerEdits: &specs.ContainerEdits{}}
 	var seen []string
 	for _, name := range names {
 		d := devices[name]
-		at := slices.IndexFunc(c.files, func(f File) bool { return f.Path == d.File })
-		if c.distrust != nil && (at < 0 || c.files[at].Priority <= c.suspect.Priority) {
-			return nil, fmt.Errorf("read CDI spec %s: %w: chown root and chmod go-w what is named (metax-ctk cdi check)", c.suspect.Path, c.distrust)
+		at := slices.IndexFunc(result.files, func(f File) bool { return f.Path == d.File })
+		if result.distrust != nil && (at < 0 || result.files[at].Priority <= result.untrusted.Priority) {
+			return nil, fmt.Errorf("read CDI spec %s: %w: chown root and chmod go-w what is named (metax-ctk cdi check)", result.untrusted.Path, result.distrust)
 		}
 		if at < 0 {
 			missing.Names = append(missing.Names, name)
@@ -45,7 +45,7 @@ func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, er
 			}
 			continue
 		}
-		spec := c.files[at].spec
+		spec := result.files[at].spec
 		if !slices.Contains(seen, d.File) {
 			seen = append(seen, d.File)
 			all.Append(&libcdi.ContainerEdits{ContainerEdits: &spec.ContainerEdits})
@@ -59,16 +59,16 @@ func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, er
 	return all.ContainerEdits, nil
 }
 
-// found is what the spec directories hold for some names.
-type found struct {
-	files    []File // in ascending priority
-	faults   []File // those that cannot be read
-	suspect  File   // the last that others may write
-	distrust error  // how they may; nil: there is none
+// searchResult is what the spec directories have for some names.
+type searchResult struct {
+	files     []File // in ascending priority
+	faults    []File // those that cannot be read
+	untrusted File   // the last that others may write
+	distrust  error  // why; nil if there is no such file
 }
 
-func search(host *hostfs.Root, dirs, names []string) found {
-	var c found
+func search(host *hostfs.Root, dirs, names []string) searchResult {
+	var result searchResult
 	for priority, dir := range dirs {
 		above := host.Distrust(dir)
 		for f, read := range specFiles(host, dir, priority) {
@@ -77,19 +77,19 @@ func search(host *hostfs.Root, dirs, names []string) found {
 					continue
 				}
 				if distrust := cmp.Or(above, read.Distrust); distrust != nil {
-					c.suspect, c.distrust = f, distrust
+					result.untrusted, result.distrust = f, distrust
 					continue
 				}
 				f.parse(read.Data)
 			}
 			if f.Error != "" {
-				c.faults = append(c.faults, f)
+				result.faults = append(result.faults, f)
 			} else {
-				c.files = append(c.files, f)
+				result.files = append(result.files, f)
 			}
 		}
 	}
-	return c
+	return result
 }
 
 // concerns reports whether a file could be a spec of the kind of one of the names. To

@@ -196,7 +196,7 @@ func TestResolveFaults(t *testing.T) {
 		"a field to come":         {file(top + "devices: [{name: a, containerEdits: {env: [A=1]}}]\nnews: 1\n"), "field news not found"},
 		"a version to come":       {file(strings.Replace(spec("X", "a"), "0.6.0", "9.0.0", 1)), "invalid version"},
 		"a permission to come":    {file(top + "devices: [{name: a, containerEdits: {deviceNodes: [{path: /dev/x, permissions: x}]}}]\n"), `invalid permissions "x"`},
-		"an empty entry":          {file(top + "devices: [{name: a, containerEdits: {mounts: [null]}}]\n"), "engines end with a panic on it"},
+		"an empty entry":          {file(top + "devices: [{name: a, containerEdits: {mounts: [null]}}]\n"), "engines panic on it"},
 		"aliases of aliases":      {file(aliases), "excessive aliasing"},
 		"an alias of its parent":  {file(top + "annotations: &a {<<: *a}\n"), "contains itself"},
 		"a megabyte of aliases":   {file(top + "containerEdits:\n  hooks:\n  - &a {args: [" + strings.Repeat("x,", 100_000) + "]}\n" + strings.Repeat("  - *a\n", 100_000)), "excessive aliasing"},

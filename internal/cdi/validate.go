@@ -13,8 +13,8 @@ import (
 // ErrSpec reports a spec that engines reject.
 var ErrSpec = errors.New("invalid CDI spec")
 
-// Validate reports what engines reject a spec for. The rules are the library's,
-// which it applies as a whole only to files.
+// Validate returns why engines reject a spec, nil if they do not. The rules are the
+// library's, which applies them together only to files.
 func Validate(spec *specs.Spec) (err error) {
 	defer recoverPanic(&err)
 	if err := validate(spec); err != nil {
@@ -23,10 +23,10 @@ func Validate(spec *specs.Spec) (err error) {
 	return nil
 }
 
-// recoverPanic turns a panic of the library, which would be the engine's end, into an error.
+// recoverPanic turns a panic of the library, on which engines panic as well, into an error.
 func recoverPanic(err *error) {
 	if recover() != nil {
-		*err = fmt.Errorf("%w: engines end with a panic on it, as on an empty entry in a list", ErrSpec)
+		*err = fmt.Errorf("%w: engines panic on it, as on an empty entry in a list", ErrSpec)
 	}
 }
 
@@ -53,7 +53,7 @@ func validate(spec *specs.Spec) error {
 		case seen[d.Name]:
 			err = errors.New("defined twice")
 		case countEdits(&d.ContainerEdits) == 0:
-			err = errors.New("brings nothing")
+			err = errors.New("has no edits")
 		}
 		if err != nil {
 			return fmt.Errorf("device %q: %w", d.Name, err)
@@ -76,8 +76,8 @@ func countEdits(e *specs.ContainerEdits) int {
 	return n
 }
 
-// validateOwn is what a spec that we write must be: valid, and well formed beyond
-// what engines ask for.
+// validateOwn checks a spec that we write: it is valid, and has no problem that can be seen
+// without the host.
 func validateOwn(spec *specs.Spec) error {
 	if err := Validate(spec); err != nil {
 		return err

@@ -16,11 +16,10 @@ import (
 const filePerm = 0o644
 
 // Write puts a spec into a file with mode 0644 and reports whether that changed
-// anything: a file that says the same already is not touched, so that no engine
-// reloads it. Nothing is written unless the whole spec is sound, and readers see
-// the old file or the new one. Of several writers the last one wins; each
-// writes a whole spec, so they need no lock. A file that holds a spec of another
-// kind, hence of somebody else, is left unchanged.
+// anything: a file with the same contents is not touched, so that no engine reloads it.
+// Nothing is written unless the whole spec is valid, and readers see the old file or the
+// new one. Of several writers the last one wins; each writes a whole spec, so they need
+// no lock. A file with a spec of another kind belongs to somebody else and stays.
 func Write(path string, spec *specs.Spec, format Format) (changed bool, err error) {
 	data, err := Encode(spec, format)
 	if err != nil {
@@ -29,7 +28,7 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 	if path, err = filepath.Abs(path); err != nil {
 		return false, fmt.Errorf("write CDI spec: %w", err)
 	}
-	old, err := held(path)
+	old, err := kindAt(path)
 	switch {
 	case err != nil:
 	case old != "" && old != spec.Kind:
@@ -43,10 +42,10 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 	return changed, nil
 }
 
-// Remove takes away the file that holds the spec of a kind, and reports whether
-// there was one. A file that holds anything else stays.
+// Remove removes the file with the spec of a kind, and reports whether there was one. A
+// file with anything else stays.
 func Remove(path, kind string) (removed bool, err error) {
-	old, err := held(path)
+	old, err := kindAt(path)
 	if err == nil && old == kind {
 		removed, err = atomicfile.Remove(path)
 	}
@@ -56,9 +55,9 @@ func Remove(path, kind string) (removed bool, err error) {
 	return removed, nil
 }
 
-// held is the kind of the spec that a file holds; empty where there is none. What
-// is no file is not for us to judge.
-func held(path string) (kind string, err error) {
+// kindAt returns the kind of the spec in a file, empty where there is no file or
+// something else than a regular file.
+func kindAt(path string) (kind string, err error) {
 	host, err := hostfs.New("/")
 	if err != nil {
 		return "", err

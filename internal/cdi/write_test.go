@@ -38,7 +38,7 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o644 {
 		t.Errorf("%v, error %v", info, err)
 	}
-	if names := entries(t, filepath.Dir(path)); len(names) != 1 {
+	if names := dirEntries(t, filepath.Dir(path)); len(names) != 1 {
 		t.Errorf("left behind: %q", names)
 	}
 }
@@ -54,11 +54,11 @@ func TestWriteNothing(t *testing.T) {
 		{"no devices", func(s *specs.Spec) { s.Devices = nil }, JSON, "no devices"},
 		{"version too low", func(s *specs.Spec) { s.Version = "0.3.0" }, YAML, "at least v0.7.0"},
 		{"relative path", func(s *specs.Spec) { s.ContainerEdits.Mounts[0].HostPath = "opt" }, JSON, `"opt"`},
-		{"not UTF-8", func(s *specs.Spec) { s.ContainerEdits.Env = []string{"A=\xff"} }, JSON, "no text"},
+		{"not UTF-8", func(s *specs.Spec) { s.ContainerEdits.Env = []string{"A=\xff"} }, JSON, "is not UTF-8"},
 		{"hook without env", func(s *specs.Spec) {
 			s.ContainerEdits.Hooks = []*specs.Hook{{HookName: "prestart", Path: "/x"}}
 		}, YAML, "environment of the image"},
-		{"no such format", func(*specs.Spec) {}, "toml", `no CDI spec format "toml"`},
+		{"no such format", func(*specs.Spec) {}, "toml", `"toml" is not a CDI spec format`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -68,7 +68,7 @@ func TestWriteNothing(t *testing.T) {
 			if err == nil || changed || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("changed %v, error %v; want one that says %q", changed, err, tc.says)
 			}
-			if names := entries(t, dir); len(names) != 0 {
+			if names := dirEntries(t, dir); len(names) != 0 {
 				t.Errorf("left behind: %q", names)
 			}
 		})
@@ -140,7 +140,7 @@ func clone(t *testing.T, spec *specs.Spec) *specs.Spec {
 	return copied
 }
 
-func entries(t *testing.T, dir string) []string {
+func dirEntries(t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -44,7 +44,7 @@ var brokenSpecs = []brokenNode{
 		host: func(b *bench) { b.must(os.Chmod(b.path("etc/cdi"), 0o777|os.ModeSticky)) },
 	},
 	{
-		check: "spec-kind", severity: Error, what: `DIR/etc/cdi/other.json: kind "o/gpu" has a vendor or class of one letter, on which Docker with CDI up to 29.7 ends with a panic`,
+		check: "spec-kind", severity: Error, what: `DIR/etc/cdi/other.json: kind "o/gpu" has a vendor or class of one letter: Docker with CDI up to 29.7 and every engine`,
 		fix:  "mv DIR/etc/cdi/other.json DIR/etc/cdi/other.json.broken",
 		host: func(b *bench) { b.put("/etc/cdi/other.json", strings.Replace(otherSpec, "other.com", "o", 1)) },
 	},
@@ -109,14 +109,14 @@ var brokenSpecs = []brokenNode{
 		host: func(b *bench) { b.software(b.path("opt/gone/metax-hook")) },
 	},
 	{
-		check: "spec-hooks", name: "of others", severity: Error, what: "may be changed by others than root", fix: "chown root DIR/usr/bin/metax-hook && chmod 0755 DIR/usr/bin/metax-hook",
+		check: "spec-hooks", name: "of others", severity: Error, what: "users other than root may change it", fix: "chown root DIR/usr/bin/metax-hook && chmod 0755 DIR/usr/bin/metax-hook",
 		host: func(b *bench) {
 			b.software(b.path("usr/bin/metax-hook"))
 			b.must(os.Chmod(b.path("usr/bin/metax-hook"), 0o777))
 		},
 	},
 	{
-		check: "spec-files", severity: Error, what: "nothing there to mount", fix: "metax-ctk --root DIR cdi generate",
+		check: "spec-files", severity: Error, what: "there is nothing to mount", fix: "metax-ctk --root DIR cdi generate",
 		host: func(b *bench) {
 			b.software("")
 			text, err := os.ReadFile(b.path(softwareSpec))

@@ -215,7 +215,7 @@ func (f *Facts) problems(found *findings, why string, codes ...string) {
 }
 
 func (f *Facts) mendProblem(p cdi.Problem) string {
-	if p.Code == cdi.CodeHook && strings.Contains(p.Message, "changed by others") {
+	if p.Code == cdi.CodeHook && strings.Contains(p.Message, "other than root may change it") {
 		return fmt.Sprintf("chown root %s && chmod 0755 %s", quoted(p.Subject), quoted(p.Subject))
 	}
 	return f.generate().String()
