@@ -17,16 +17,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/image"
 )
 
-// inspection bounds what looking into an image may take, pulling aside.
-const inspection = time.Minute
+// inspectionTime is how long looking into an image may take, without pulling it.
+const inspectionTime = time.Minute
 
 // enginePatience is how long a daemon may be silent while it makes a container.
 const enginePatience = 30 * time.Second
 
-// facts are what the image of the line has of MXMACA. One that is not here, or is
-// to be pulled in any case, is pulled before.
+// facts returns what the image of the line has of MXMACA. It pulls the image before, if
+// the image is not here or the line says so.
 func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, error) {
-	// Who interrupts it leaves nothing behind in the engine.
+	// An interrupt leaves nothing behind in the engine.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
 	pull, _ := cmd.Flags.Last("pull")
@@ -38,7 +38,7 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 	source := w.images(cmd, socket)
 	cache := image.Cache{Dir: w.cacheDir("images")}
 	read := func() (image.Facts, error) {
-		ctx, cancel := context.WithTimeout(ctx, inspection)
+		ctx, cancel := context.WithTimeout(ctx, inspectionTime)
 		defer cancel()
 		return image.Read(ctx, source, cmd.Image, cache, w.settings.MACA.Labels)
 	}
@@ -85,7 +85,7 @@ func (w *wrapper) images(cmd dockerargs.Command, socket string) image.Source {
 	return image.Unreadable{Engine: w.settings.DockerClient.Text}
 }
 
-// pull has the client pull the image, and shows what it says as docker run does.
+// pull makes the client pull the image, and shows its output as docker run does.
 func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
 	if w.missing != nil {
 		return w.missing
@@ -106,17 +106,16 @@ func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
 	return nil
 }
 
-// Where root keeps things: not below a HOME that may be somebody else's, as it is
-// with sudo.
+// Where root's files are: not below HOME, which may be somebody else's with sudo.
 const (
 	rootCache = "/var/cache/metax-container-toolkit"
-	// noteDir is for what is mounted, which no boot outlives. Podman mounts for root
-	// alone.
+	// noteDir has notes of mounted images, which do not survive a boot. Podman mounts
+	// images only for root.
 	noteDir = "/run/metax-container-toolkit/podman"
 )
 
-// cacheDir is a directory of the user's own for what is worth keeping; empty if it
-// is not said where that is, or if it is another's.
+// cacheDir returns the user's cache directory of a name; empty if it is not known, or
+// belongs to somebody else.
 func (w *wrapper) cacheDir(name string) string {
 	if os.Geteuid() == 0 {
 		return filepath.Join(rootCache, name)

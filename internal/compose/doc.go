@@ -1,8 +1,8 @@
-// Package compose reads a project as docker compose prints it in JSON, finds
-// what its services ask for in GPUs, gives every container that asks a service of
-// its own, and puts GPUs in.
+// Package compose reads a project as docker compose prints it in JSON, finds which GPUs
+// its services request, makes a service of every container that requests some, and
+// renders edits (package edits) in a service.
 //
-// The package is pure: bytes become a Project, a Project becomes bytes, and what
-// it does not know stays as it was. Who runs compose, which containers there are
-// and who holds which GPU is the business of the caller.
+// The package is pure: bytes become a Project, a Project becomes bytes, and what it does
+// not know stays as it was. Running compose, and finding containers and GPUs in use, is
+// up to the caller.
 package compose

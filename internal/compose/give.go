@@ -16,15 +16,15 @@ type Given struct {
 	Labels map[string]string
 }
 
-// Give puts GPUs into the service in the place of its request. CDI names
-// go under deploy with the driver cdi, which every version of compose hands on;
-// devices that are CDI names are for the newest only.
+// Give renders edits in the service, in the place of its request. CDI names go under
+// deploy with the driver cdi, which every version of compose passes to docker; only the
+// newest version passes CDI names under devices.
 func (p *Project) Give(name string, g Given) error {
 	service := p.services[name]
 	if service == nil {
 		return fmt.Errorf("no service %q", name)
 	}
-	if err := withdraw(service); err != nil {
+	if err := removeRequests(service); err != nil {
 		return fmt.Errorf("service %q: %w", name, err)
 	}
 	if len(g.Names) > 0 {
@@ -70,8 +70,8 @@ func (p *Project) Give(name string, g Given) error {
 	return nil
 }
 
-// withdraw takes the requests of ours out of the service.
-func withdraw(service object) error {
+// removeRequests removes the requests for MetaX GPUs from the service.
+func removeRequests(service object) error {
 	for _, place := range []struct {
 		in  object
 		key string

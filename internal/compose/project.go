@@ -80,7 +80,7 @@ func (p *Project) Services() []string { return slices.Sorted(maps.Keys(p.service
 // Has reports whether there is a service of that name.
 func (p *Project) Has(service string) bool { return p.services[service] != nil }
 
-// Conditional reports whether the service is there only with one of its profiles.
+// Conditional reports whether the service exists only with one of its profiles.
 func (p *Project) Conditional(service string) bool {
 	profiles, _ := p.services[service]["profiles"].([]any)
 	return len(profiles) > 0
@@ -93,8 +93,8 @@ func (p *Project) Label(service, key string) (value string, ok bool) {
 	return value, ok
 }
 
-// Closure returns the services that start where these are named, ascending: with
-// all that they depend on, unless alone is set.
+// Closure returns the services that start with these, ascending: they and all that they
+// depend on, or they alone.
 func (p *Project) Closure(names []string, alone bool) []string {
 	found := map[string]bool{}
 	for todo := slices.Clone(names); len(todo) > 0; {
@@ -111,8 +111,8 @@ func (p *Project) Closure(names []string, alone bool) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// needs are the services that one depends on: by word, or by using what is
-// theirs.
+// needs are the services that one depends on: those that it names under depends_on, and
+// those whose network, processes or volumes it uses.
 func (p *Project) needs(name string) []string {
 	service := p.services[name]
 	on, _ := service["depends_on"].(object)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Scale says how many containers services have.
+// Scale is how many containers services have.
 type Scale struct {
 	// Want are the numbers that the command line gives, by service.
 	Want map[string]int
@@ -20,8 +20,8 @@ type Scale struct {
 }
 
 // Expand gives each container of these services a service of its own, so that
-// each can have its own GPUs: svc, svc-2, svc-3. The copies answer to the name of
-// the first in their networks, and whoever depends on it depends on them all.
+// each can have its own GPUs: svc, svc-2, svc-3. In their networks the copies have
+// the name of the first as well, and what depends on it depends on them all.
 func (p *Project) Expand(names []string, s Scale) error {
 	names = slices.Sorted(slices.Values(names))
 	own := p.Services()
@@ -127,7 +127,7 @@ func setReplicas(service object, n int) {
 	}
 }
 
-// alias lets the service answer to one more name in its networks.
+// alias gives the service one more name in its networks.
 func alias(service object, name string) {
 	networks := toObject(service["networks"])
 	for key, value := range networks {
@@ -143,7 +143,7 @@ func alias(service object, name string) {
 	}
 }
 
-// Copies are the services that a service has become, itself first.
+// Copies are the services that a service was expanded to, itself first.
 func (p *Project) Copies(name string) []string {
 	if copies := p.copies[name]; copies != nil {
 		return slices.Clone(copies)

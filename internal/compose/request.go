@@ -10,17 +10,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
-// Request is what each container of a service asks for.
+// Request is what each container of a service requests.
 type Request struct {
 	request.Request
 	// Policy is the option "policy", empty for none.
 	Policy string
-	// Share is the option "share": also GPUs that others hold.
+	// Share is the option "share": also GPUs that are in use.
 	Share bool
 }
 
-// Requests returns what the services ask for, those that ask for no GPU of ours
-// left out. Requests to drivers of others stay theirs.
+// Requests returns the requests for MetaX GPUs, by service. Requests to other drivers are
+// left out.
 func (p *Project) Requests() (map[string]Request, error) {
 	found := map[string]Request{}
 	for _, name := range p.Services() {
@@ -109,7 +109,7 @@ func (e entry) ids() []string {
 	return ids
 }
 
-// request reads an entry of ours. Compose writes a count of -1 for all, and
+// request reads a request for MetaX GPUs. Compose writes a count of -1 for all, and
 // leaves one of 0 out.
 func (e entry) request() (r Request, err error) {
 	text := ""

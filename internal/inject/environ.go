@@ -14,12 +14,12 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // environ is the environment that a container gets without us.
 type environ struct {
 	values map[string]string
-	given  map[string]bool // those that the line or its files set
+	given  map[string]bool // names that the line or its files set
 }
 
-// newEnviron reads it as docker does: over the image's variables come those of
-// --env-file, over them those of --env. A name alone is the caller's variable;
-// where he has none, --env takes the image's away, and a file says nothing.
+// newEnviron reads the variables as docker does: those of --env-file replace the image's,
+// and those of --env replace both. A name alone stands for the caller's variable; if the
+// caller has no such variable, --env removes the image's, and a file changes nothing.
 func newEnviron(image []string, flags dockerargs.Flags, read func(path string) (string, error), getenv func(string) (string, bool)) (environ, error) {
 	env := environ{values: map[string]string{}, given: map[string]bool{}}
 	for _, line := range image {

@@ -48,8 +48,8 @@ func (d Daemon) ByName(names []string, dir, requested string) (byName bool, doub
 	return byName, doubt, nil
 }
 
-// lists reports whether the daemon resolves all of the names. Where the files do
-// not say so, they may be others than those that the daemon reads: it is asked.
+// lists reports whether the daemon resolves all of the names. If the files do not define
+// them, the daemon may read other files: it is asked.
 func (d Daemon) lists(names []string) (bool, error) {
 	listed, err := d.info.lists(names)
 	if listed || d.asked == nil {
@@ -62,8 +62,8 @@ func (d Daemon) lists(names []string) (bool, error) {
 	return asked.info.lists(names)
 }
 
-// lists reports whether a daemon resolves all of the names: by its own word from
-// Docker 28.2 on, before that by the directories that it reads.
+// lists reports whether a daemon resolves all of the names: from Docker 28.2 on it says so
+// itself; before, the directories that it reads show it.
 func (i info) lists(names []string) (bool, error) {
 	if i.DiscoveredDevices == nil {
 		_, err := resolve(i.CDISpecDirs, names)
