@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -231,7 +232,7 @@ func (t *descriptorScan) gpusOf(dir int, name string, link []byte) []gpu.BDF {
 			return nil
 		}
 		if st, ok := statDescriptor(dir, name); ok && st.Mode&unix.S_IFMT == unix.S_IFCHR {
-			if bdf, ok := t.devices.Number(deviceNumber(st)); ok {
+			if bdf, ok := t.devices.Number(holders.Number{Major: st.Rdev_major, Minor: st.Rdev_minor}); ok {
 				return []gpu.BDF{bdf}
 			}
 		}

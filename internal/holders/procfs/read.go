@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/metax-ctk/container-toolkit/internal/holders"
 )
 
 // readAt reads a file of /proc into buf with one read: the kernel makes the text at
@@ -87,10 +85,6 @@ func statDescriptor(dir int, name string) (unix.Statx_t, bool) {
 	st.Mode = uint16(old.Mode)
 	st.Rdev_major, st.Rdev_minor = unix.Major(uint64(old.Rdev)), unix.Minor(uint64(old.Rdev))
 	return st, true
-}
-
-func deviceNumber(st unix.Statx_t) holders.Number {
-	return holders.Number{Major: st.Rdev_major, Minor: st.Rdev_minor}
 }
 
 // openProc opens the directory of all processes; the caller closes it.

@@ -151,7 +151,7 @@ func parseShimAddress(cmdline []byte) string {
 // parseStateDir returns the state directory of the containerd whose shim has the working
 // directory cwd, which is <state>/<kind>/<namespace>/<id>.
 func parseStateDir(cwd string) (string, bool) {
-	for _, kind := range taskDirs() {
+	for _, kind := range taskDirs {
 		if state, rest, ok := strings.Cut(cwd, "/"+kind+"/"); ok && filepath.IsAbs(state) && strings.Count(rest, "/") == 1 {
 			return state, true
 		}

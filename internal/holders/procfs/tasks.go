@@ -19,20 +19,16 @@ type Task struct {
 	ID        string
 }
 
-// taskDirs returns the directories below a containerd's state directory that have a
+// taskDirs are the directories below a containerd's state directory that have a
 // bundle for each task, by namespace and ID.
-func taskDirs() []string {
-	return []string{"io.containerd.runtime.v2.task", "io.containerd.runtime.v1.linux"}
-}
+var taskDirs = []string{"io.containerd.runtime.v2.task", "io.containerd.runtime.v1.linux"}
 
-// knownStateDirs returns the usual state directories of containerds, with their sockets.
-func knownStateDirs() map[string]string {
-	return map[string]string{
-		"/run/containerd":                          "/run/containerd/containerd.sock",
-		"/run/k3s/containerd":                      "/run/k3s/containerd/containerd.sock",
-		"/run/docker/containerd/daemon":            "/run/docker/containerd/containerd.sock",
-		"/var/snap/microk8s/common/run/containerd": "/var/snap/microk8s/common/run/containerd.sock",
-	}
+// knownStateDirs are the usual state directories of containerds, with their sockets.
+var knownStateDirs = map[string]string{
+	"/run/containerd":                          "/run/containerd/containerd.sock",
+	"/run/k3s/containerd":                      "/run/k3s/containerd/containerd.sock",
+	"/run/docker/containerd/daemon":            "/run/docker/containerd/containerd.sock",
+	"/var/snap/microk8s/common/run/containerd": "/var/snap/microk8s/common/run/containerd.sock",
 }
 
 // Tasks lists the tasks of every containerd of this host, ascending. It asks no
@@ -41,7 +37,7 @@ func knownStateDirs() map[string]string {
 func (p *Proc) Tasks() ([]Task, error) {
 	host := filepath.Dir(p.dir)
 	sockets := map[string]string{}
-	for state, socket := range knownStateDirs() {
+	for state, socket := range knownStateDirs {
 		sockets[filepath.Join(host, state)] = filepath.Join(host, socket)
 	}
 	failed := p.addShimSockets(sockets)
@@ -65,7 +61,7 @@ func (p *Proc) Tasks() ([]Task, error) {
 // listTasks returns the tasks below a state directory, none if it does not exist.
 func listTasks(state, address string) ([]Task, error) {
 	var tasks []Task
-	for _, kind := range taskDirs() {
+	for _, kind := range taskDirs {
 		dir := filepath.Join(state, kind)
 		namespaces, err := subdirs(dir)
 		if err != nil {
