@@ -19,7 +19,7 @@ Examples:
    metax-ctk --node report.txt device list`,
 		Flags: []cli.Flag{fileFlag()},
 		Action: func(c *cli.Context) error {
-			host, err := t.captured(c)
+			host, err := t.snapshotHost(c)
 			if err != nil {
 				return err
 			}
@@ -30,7 +30,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return t.keep(c, taken)
+			return t.saveSnapshot(c, taken)
 		},
 	}
 }

@@ -186,7 +186,7 @@ func (t toolkit) fix(c *cli.Context, report doctor.Report) (bool, error) {
 				return took, err
 			}
 			fmt.Fprintf(t.Err, "metax-ctk: doing: %s\n", terminal.Message(step.String()))
-			if err := step.Do(c.Context, t.again); err != nil {
+			if err := step.Do(c.Context, t.runSelf); err != nil {
 				t.warn(fmt.Sprintf("%s: %v", step, err))
 				break
 			}
@@ -206,9 +206,9 @@ func (t toolkit) agrees(answers *bufio.Reader) bool {
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(line)))
 }
 
-// again runs another metax-ctk command, whose output goes to standard error: standard
+// runSelf runs another metax-ctk command, whose output goes to standard error: standard
 // output is for the report.
-func (t toolkit) again(ctx context.Context, args []string) error {
+func (t toolkit) runSelf(ctx context.Context, args []string) error {
 	d := t.deps
 	d.Out = d.Err
 	if code := run(ctx, append([]string{"metax-ctk"}, args...), d); code != 0 {

@@ -45,11 +45,11 @@ func refusef(format string, a ...any) error { return exitError{fmt.Errorf(format
 
 // The errors of commands that have already printed what went wrong.
 var (
-	errSaid        = errors.New("")
-	errNothing     = exitError{errSaid, exitNoGPU}       // there is no GPU
-	errProblems    = exitError{errSaid, exitProblems}    // a check worked, and found something
-	errUnmet       = exitError{errSaid, exitUnmet}       // a pick cannot be met
-	errInterrupted = exitError{errSaid, exitInterrupted} // a command that runs until it is interrupted
+	errPrinted     = errors.New("")
+	errNothing     = exitError{errPrinted, exitNoGPU}       // there is no GPU
+	errProblems    = exitError{errPrinted, exitProblems}    // a check worked, and found something
+	errUnmet       = exitError{errPrinted, exitUnmet}       // a pick cannot be met
+	errInterrupted = exitError{errPrinted, exitInterrupted} // a command that runs until it is interrupted
 )
 
 func onUsageError(_ *cli.Context, err error, _ bool) error { return usageError(err) }

@@ -27,7 +27,7 @@ Examples:
    ssh gpu-host metax-ctk snapshot | metax-ctk --node - device list`,
 		Flags: []cli.Flag{fileFlag()},
 		Action: func(c *cli.Context) error {
-			host, err := t.captured(c)
+			host, err := t.snapshotHost(c)
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ Examples:
 			if err != nil {
 				return err
 			}
-			return t.keep(c, taken)
+			return t.saveSnapshot(c, taken)
 		},
 	}
 }
@@ -44,14 +44,14 @@ func fileFlag() cli.Flag {
 	return &cli.StringFlag{Name: "output", Value: "-", Usage: "write to `FILE`, which only you can read, or - for standard output"}
 }
 
-// captured is the host of which snapshots are taken.
-func (t toolkit) captured(c *cli.Context) (capture.Host, error) {
+// snapshotHost is the host of which snapshots are taken.
+func (t toolkit) snapshotHost(c *cli.Context) (capture.Host, error) {
 	at := t.where(c)
 	return capture.Host{Where: at, Find: exec.LookPath, Ask: runChild, Version: version()}, needsHost("snapshot", at)
 }
 
-// kept is a snapshot that was written to a file, as -o prints it.
-type kept struct {
+// savedSnapshot is a snapshot that was written to a file, as -o prints it.
+type savedSnapshot struct {
 	Path    string   `json:"path"`
 	Files   int      `json:"files"`
 	Answers int      `json:"answers"`
@@ -59,8 +59,8 @@ type kept struct {
 	Notes   []string `json:"notes"`
 }
 
-// keep writes a snapshot to --output, and prints what is in it.
-func (t toolkit) keep(c *cli.Context, s capture.Taken) error {
+// saveSnapshot writes a snapshot to --output, and prints what is in it.
+func (t toolkit) saveSnapshot(c *cli.Context, s capture.Taken) error {
 	if s.Unknown != nil {
 		t.warn(fmt.Sprintf("the node is not known: %v", s.Unknown))
 	}
@@ -82,7 +82,7 @@ func (t toolkit) keep(c *cli.Context, s capture.Taken) error {
 	if _, err := atomicfile.Write(name, text, atomicfile.Options{Perm: 0o600}); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
-	done := kept{name, len(s.Tree), len(s.Answers), len(text), append([]string{}, s.Notes...)}
+	done := savedSnapshot{name, len(s.Tree), len(s.Answers), len(text), append([]string{}, s.Notes...)}
 	head := fmt.Sprintf("%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
 	next := fmt.Sprintf("read it before you send it; to show the node: metax-ctk --node %s topology print\n", name)
 	return t.print(c, done, head+lines(done.Notes)+next)

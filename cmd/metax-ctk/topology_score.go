@@ -128,7 +128,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	zones := linkZones(graph)
+	domains := linkDomains(graph)
 	scores, losses, err := heaviest(picker, free, sizes, c.Bool("all"))
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		size := describeScore(n, score, scores[i], losses[i], peer.HAMiExclusive(zones, free, score.GPUs))
+		size := describeScore(n, score, scores[i], losses[i], peer.HAMiExclusive(domains, free, score.GPUs))
 		if !size.Exact {
 			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest, so only some sets were compared", wording.Count(n, "GPU")))
 		}
@@ -151,16 +151,16 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	return t.print(c, result, result.Sizes[0].text())
 }
 
-// linkZones are the numbers of the GPUs' link domains, from 1; 0 for one that is in
+// linkDomains are the numbers of the GPUs' link domains, from 1; 0 for one that is in
 // none.
-func linkZones(graph *topology.Graph) []int {
-	zones := make([]int, graph.Len())
+func linkDomains(graph *topology.Graph) []int {
+	domains := make([]int, graph.Len())
 	for i, domain := range graph.Domains() {
 		for _, g := range domain {
-			zones[g] = i + 1
+			domains[g] = i + 1
 		}
 	}
-	return zones
+	return domains
 }
 
 // describeScore is a score with what other schedulers say; weight and cut are those

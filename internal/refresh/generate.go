@@ -53,7 +53,7 @@ func (j Job) Run(ctx context.Context) (done Generation, err error) {
 		return err
 	}
 	if j.Settle > 0 {
-		return done, j.settling().settled(ctx, once)
+		return done, j.settler().whenSettled(ctx, once)
 	}
 	return done, once(func() error { return nil })
 }

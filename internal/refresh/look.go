@@ -21,9 +21,9 @@ import (
 // software is what MXMACA is called among the names of what a node has.
 const software = "MXMACA"
 
-// settling waits for the job's host.
-func (j Job) settling() *settling {
-	return &settling{
+// settler waits for the job's host.
+func (j Job) settler() *settler {
+	return &settler{
 		look:  looking(j.Host),
 		limit: j.Settle, partial: j.Options.Partial, known: known(j.Host, j.Options.Vendor),
 		now: time.Now, pause: pause,
@@ -32,16 +32,16 @@ func (j Job) settling() *settling {
 
 // looking returns a look at what the kernel shows and at what is installed. It runs
 // no vendor's program, because it is done often, and while a driver comes up.
-func looking(host *hostfs.Root) func() (glance, error) {
+func looking(host *hostfs.Root) func() (observation, error) {
 	// The file that is looked for may be large; once is enough.
 	module := sync.OnceValue(func() sysfs.Module { return sysfs.ReadModule(host, nil) })
-	return func() (glance, error) { return look(host, module) }
+	return func() (observation, error) { return look(host, module) }
 }
 
-func look(host *hostfs.Root, module func() sysfs.Module) (glance, error) {
+func look(host *hostfs.Root, module func() sysfs.Module) (observation, error) {
 	kernel, err := sysfs.Read(host)
 	if err != nil {
-		return glance{}, fmt.Errorf("read PCI devices: %w", err)
+		return observation{}, fmt.Errorf("read PCI devices: %w", err)
 	}
 	all, _, err := maca.All(host)
 	if err != nil && !errors.Is(err, maca.ErrNone) {
@@ -49,9 +49,9 @@ func look(host *hostfs.Root, module func() sysfs.Module) (glance, error) {
 	}
 	text, err := json.Marshal([]any{kernel, all})
 	if err != nil {
-		return glance{}, fmt.Errorf("compare the node with itself: %w", err)
+		return observation{}, fmt.Errorf("compare the node with itself: %w", err)
 	}
-	g := glance{print: string(text), lacks: lacking(kernel)}
+	g := observation{fingerprint: string(text), lacks: lacking(kernel)}
 	for _, card := range kernel.GPUs {
 		g.here = append(g.here, card.BDF.String())
 	}

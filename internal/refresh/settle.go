@@ -20,8 +20,8 @@ var ErrNoDriver = errors.New("no MetaX driver here")
 
 func noDriver(why string) error { return fmt.Errorf("%w: %s", ErrNoDriver, why) }
 
-// glance is what one quick look at a node shows.
-type glance struct {
+// observation is what one look at a node shows.
+type observation struct {
 	// here are the names of what is there: GPUs on the PCI bus, "MXMACA".
 	here []string
 	// lacks says what has still to appear; empty if the node is whole.
@@ -30,13 +30,13 @@ type glance struct {
 	none error
 	// driver is nil unless the driver is not loaded.
 	driver error
-	// print is the same for two looks that would make the same specs.
-	print string
+	// fingerprint is the same for two looks that would make the same specs.
+	fingerprint string
 }
 
-// settling waits for a node that is still coming up, or changing.
-type settling struct {
-	look  func() (glance, error)
+// settler waits for a node that is still coming up, or changing.
+type settler struct {
+	look  func() (observation, error)
 	limit time.Duration
 	// partial accepts a node that lacks something when the time is over.
 	partial bool
@@ -52,18 +52,18 @@ type settling struct {
 // gone only if no look found it, from the first to the last possible: a boot that is
 // half done makes no spec smaller. It fails if the node lacks something at the end,
 // and at once if there is nothing to wait for.
-func (s *settling) settle(ctx context.Context, end time.Time) (glance, error) {
-	var last glance
+func (s *settler) settle(ctx context.Context, end time.Time) (observation, error) {
+	var last observation
 	for first := true; ; first = false {
 		g, err := s.look()
 		if err != nil {
-			return glance{}, err
+			return observation{}, err
 		}
 		gone := s.gone(g)
 		if g.none != nil && len(gone) == 0 {
-			return glance{}, g.none
+			return observation{}, g.none
 		}
-		agreed := !first && g.print == last.print
+		agreed := !first && g.fingerprint == last.fingerprint
 		if agreed && g.lacks == "" && len(gone) == 0 {
 			return g, nil
 		}
@@ -72,13 +72,13 @@ func (s *settling) settle(ctx context.Context, end time.Time) (glance, error) {
 		}
 		last = g
 		if err := s.pause(ctx, lookEvery); err != nil {
-			return glance{}, err
+			return observation{}, err
 		}
 	}
 }
 
 // gone are the names that are known and not here. It notes those that are.
-func (s *settling) gone(g glance) (gone []string) {
+func (s *settler) gone(g observation) (gone []string) {
 	for _, name := range s.known {
 		switch {
 		case !slices.Contains(g.here, name):
@@ -91,19 +91,19 @@ func (s *settling) gone(g glance) (gone []string) {
 }
 
 // decide is for the last look.
-func (s *settling) decide(g glance, agreed bool, gone []string) (glance, error) {
+func (s *settler) decide(g observation, agreed bool, gone []string) (observation, error) {
 	lost := slices.DeleteFunc(gone, func(name string) bool { return !slices.Contains(s.back, name) })
 	switch {
 	case g.none != nil:
-		return glance{}, g.none
+		return observation{}, g.none
 	case g.driver != nil:
-		return glance{}, g.driver
+		return observation{}, g.driver
 	case g.lacks != "" && !s.partial:
-		return glance{}, fmt.Errorf("after %v %s; nothing was written (--force writes the rest)", s.limit, g.lacks)
+		return observation{}, fmt.Errorf("after %v %s; nothing was written (--force writes the rest)", s.limit, g.lacks)
 	case len(lost) > 0:
-		return glance{}, fmt.Errorf("%s came and went within %v; nothing was written", strings.Join(lost, ", "), s.limit)
+		return observation{}, fmt.Errorf("%s came and went within %v; nothing was written", strings.Join(lost, ", "), s.limit)
 	case !agreed:
-		return glance{}, fmt.Errorf("%w, for %v; nothing was written", errMoved, s.limit)
+		return observation{}, fmt.Errorf("%w, for %v; nothing was written", errMoved, s.limit)
 	}
 	return g, nil
 }
@@ -120,11 +120,11 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// settled makes specs with once for a node that is at rest. Once calls still before
+// whenSettled makes specs with once for a node that is at rest. Once calls still before
 // it writes, and ends with what that returns. A node that changes in the meantime,
 // or while the specs are written, is waited for and looked at again, so that what
 // happens before the end is not missed.
-func (s *settling) settled(ctx context.Context, once func(still func() error) error) error {
+func (s *settler) whenSettled(ctx context.Context, once func(still func() error) error) error {
 	end := s.now().Add(s.limit)
 	for {
 		at, err := s.settle(ctx, end)
@@ -133,13 +133,13 @@ func (s *settling) settled(ctx context.Context, once func(still func() error) er
 		}
 		err = once(func() error {
 			g, err := s.look()
-			if err == nil && g.print != at.print {
+			if err == nil && g.fingerprint != at.fingerprint {
 				err = errMoved
 			}
 			return err
 		})
 		g, lookErr := s.look()
-		moved := errors.Is(err, errMoved) || lookErr == nil && g.print != at.print
+		moved := errors.Is(err, errMoved) || lookErr == nil && g.fingerprint != at.fingerprint
 		// A change after that starts another run.
 		if !moved || !s.now().Before(end) {
 			return err

@@ -16,9 +16,9 @@ import (
 
 // A look in short: the names of what is here, then after "-" what is still missing,
 // or "none" or "unloaded".
-func glanced(text string) glance {
+func observed(text string) observation {
 	here, lacks, _ := strings.Cut(text, " -")
-	g := glance{here: strings.Fields(here), print: text, lacks: lacks}
+	g := observation{here: strings.Fields(here), fingerprint: text, lacks: lacks}
 	switch lacks {
 	case "none":
 		g.none, g.lacks = discover.ErrNoGPU, ""
@@ -28,16 +28,16 @@ func glanced(text string) glance {
 	return g
 }
 
-// watched is a settling of two seconds that sees one look after the other, the last
+// watched is a settler of two seconds that sees one look after the other, the last
 // one forever, on a clock that nothing but pausing moves.
-func watched(known string, looks ...string) (s *settling, seen func() int) {
+func watched(known string, looks ...string) (s *settler, seen func() int) {
 	var clock time.Time
 	n := 0
-	return &settling{
+	return &settler{
 		limit: 2 * time.Second, known: strings.Fields(known),
-		look: func() (glance, error) {
+		look: func() (observation, error) {
 			n++
-			return glanced(looks[min(n, len(looks))-1]), nil
+			return observed(looks[min(n, len(looks))-1]), nil
 		},
 		now: func() time.Time { return clock },
 		pause: func(_ context.Context, d time.Duration) error {
@@ -79,7 +79,7 @@ func TestSettle(t *testing.T) {
 		s, seen := watched(tc.known, strings.Split(tc.looks, "|")...)
 		s.partial = tc.partial
 		g, err := s.settle(t.Context(), s.now().Add(s.limit))
-		got := g.print
+		got := g.fingerprint
 		if err != nil {
 			got = "error: " + err.Error()
 		}
@@ -90,7 +90,7 @@ func TestSettle(t *testing.T) {
 }
 
 // A change while the specs are made is not missed: each try is a word, what it did.
-func TestSettled(t *testing.T) {
+func TestWhenSettled(t *testing.T) {
 	failed := errors.New("failed")
 	for name, tc := range map[string]struct {
 		looks string
@@ -111,12 +111,12 @@ func TestSettled(t *testing.T) {
 		var did []string
 		last := ""
 		look := s.look
-		s.look = func() (glance, error) {
+		s.look = func() (observation, error) {
 			g, err := look()
-			last = g.print
+			last = g.fingerprint
 			return g, err
 		}
-		err := s.settled(t.Context(), func(still func() error) error {
+		err := s.whenSettled(t.Context(), func(still func() error) error {
 			if err := still(); err != nil {
 				did = append(did, "moved")
 				return fmt.Errorf("write: %w", err)
@@ -138,14 +138,14 @@ func TestSettled(t *testing.T) {
 
 	// A node that never rests long enough: the end comes all the same.
 	s, seen := watched("", slices.Repeat([]string{"a", "a", "b"}, 100)...)
-	if err := s.settled(t.Context(), func(still func() error) error { return still() }); !errors.Is(err, errMoved) || seen() > 20 {
+	if err := s.whenSettled(t.Context(), func(still func() error) error { return still() }); !errors.Is(err, errMoved) || seen() > 20 {
 		t.Errorf("%v after %d looks; want %v", err, seen(), errMoved)
 	}
 
 	// Interrupted.
 	s, _ = watched("", "a", "b")
 	s.pause = func(context.Context, time.Duration) error { return context.Canceled }
-	if err := s.settled(t.Context(), func(func() error) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := s.whenSettled(t.Context(), func(func() error) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
