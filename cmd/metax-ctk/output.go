@@ -33,11 +33,10 @@ func (t toolkit) print(c *cli.Context, value any, table string) error {
 	var err error
 	switch c.String("output-format") {
 	case "json":
-		text, err = encodeJSON(value)
-		if c.Bool("watch") { // in one line
+		if text, err = json.MarshalIndent(value, "", "  "); c.Bool("watch") { // in one line
 			text, err = json.Marshal(value)
-			text = terminal.JSON(append(text, '\n'))
 		}
+		text = terminal.JSON(append(text, '\n'))
 	case "yaml":
 		text, err = yaml.Marshal(value)
 	}
@@ -46,11 +45,6 @@ func (t toolkit) print(c *cli.Context, value any, table string) error {
 	}
 	_, err = t.Out.Write(text)
 	return err
-}
-
-func encodeJSON(value any) ([]byte, error) {
-	text, err := json.MarshalIndent(value, "", "  ")
-	return terminal.JSON(append(text, '\n')), err
 }
 
 // columns are rows as a table; the first is the head. Empty cells become "-", and
