@@ -9,9 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// ErrUnmet is what every error is that says: the request is sound, but no set of
-// these free GPUs meets it, or the size rule refuses its number. Those are
-// *InsufficientError, *RequiredError, *SizeError and *ScopeError.
+// ErrUnmet is every error, by errors.Is, that says: the request is valid, but no set of these
+// free GPUs meets it, or the size rule refuses its number.
 var ErrUnmet = errors.New("the request for GPUs cannot be met")
 
 // InsufficientError reports that fewer GPUs can be picked than are requested.
@@ -36,14 +35,14 @@ func (e *InsufficientError) Error() string {
 // Is makes the error an ErrUnmet.
 func (e *InsufficientError) Is(target error) bool { return target == ErrUnmet }
 
-// RequiredError reports required GPUs that are not free.
-type RequiredError struct {
+// requiredError reports required GPUs that are not free.
+type requiredError struct {
 	GPUs []int // those not free, ascending
-	// Best is the answer if they were not required; nil if there is none.
+	// Best is the answer without that demand; nil if no set meets the request then.
 	Best []int
 }
 
-func (e *RequiredError) Error() string {
+func (e *requiredError) Error() string {
 	noun := "GPU"
 	if len(e.GPUs) > 1 {
 		noun = "GPUs"
@@ -56,17 +55,17 @@ func (e *RequiredError) Error() string {
 }
 
 // Is makes the error an ErrUnmet.
-func (e *RequiredError) Is(target error) bool { return target == ErrUnmet }
+func (e *requiredError) Is(target error) bool { return target == ErrUnmet }
 
-// SizeError reports a number of GPUs that the size rule refuses.
-type SizeError struct {
+// sizeError reports a number of GPUs that the size rule refuses.
+type sizeError struct {
 	N int
 	// Nearest is the recommended number nearest to N that can be picked, the greater
-	// of two equally near; 0 if there is none.
+	// of two equally near; 0 if no such number can be.
 	Nearest int
 }
 
-func (e *SizeError) Error() string {
+func (e *sizeError) Error() string {
 	s := fmt.Sprintf("%s requested; only 1, 2, 4 or 8 are allowed", wording.Count(e.N, "GPU"))
 	if e.Nearest > 0 {
 		s += fmt.Sprintf(", and %d can be picked", e.Nearest)
@@ -75,23 +74,22 @@ func (e *SizeError) Error() string {
 }
 
 // Is makes the error an ErrUnmet.
-func (e *SizeError) Is(target error) bool { return target == ErrUnmet }
+func (e *sizeError) Is(target error) bool { return target == ErrUnmet }
 
-// ScopeError reports that no set of N free GPUs lies within the scope.
-type ScopeError struct {
+// scopeError reports that no set of N free GPUs lies within the scope.
+type scopeError struct {
 	N     int
 	Scope key.Scope
-	// Unfinished says that the search ended before it was proven that there is none.
+	// Unfinished says that the search ended before it had proven that no set exists.
 	Unfinished bool
-	// Most is the greatest number below N that the scope was found to hold; 0 if
-	// none was.
+	// Most is the greatest number below N for which a set was found; 0 if none was.
 	Most int
 	// Best is the answer without the scope, and Class its class.
 	Best  []int
 	Class topology.Kind
 }
 
-func (e *ScopeError) Error() string {
+func (e *scopeError) Error() string {
 	s := fmt.Sprintf("no %s free %s", wording.Count(e.N, "GPU"), scopeWords[e.Scope])
 	if e.Unfinished {
 		s += " were found, though not all sets were looked at"
@@ -103,16 +101,16 @@ func (e *ScopeError) Error() string {
 }
 
 // Is makes the error an ErrUnmet.
-func (e *ScopeError) Is(target error) bool { return target == ErrUnmet }
+func (e *scopeError) Is(target error) bool { return target == ErrUnmet }
 
-// ArgumentError reports a Request that makes no sense on any state of the node.
+// ArgumentError reports a request that is invalid, whichever GPUs are free.
 type ArgumentError struct {
 	Reason string
 }
 
 func (e *ArgumentError) Error() string { return "pick GPUs: " + e.Reason }
 
-// TooLargeError reports a node with more GPUs than any solver here takes.
+// TooLargeError reports a node with more GPUs than are supported.
 type TooLargeError struct {
 	GPUs, Max int
 }
@@ -121,7 +119,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("pick GPUs: the node has %d; nodes of more than %d are not supported", e.GPUs, e.Max)
 }
 
-// scopeWords says in a sentence where a scope is: "no 4 GPUs free in …".
+// scopeWords names a scope in a sentence: "no 4 GPUs free in …".
 var scopeWords = [...]string{
 	key.Link: "in one MetaXLink domain", key.Switch: "under one PCIe switch", key.NUMA: "on one NUMA node", key.Node: "on one host",
 }

@@ -17,17 +17,17 @@ type Want struct {
 
 // Joint is the answer to several Wants.
 type Joint struct {
-	// Answers are disjoint, in the order of the Wants. Each is explained, if asked
-	// for, as the choice among what the others leave.
+	// Answers are disjoint, in the order of the Wants. If explained, each is explained as
+	// the choice among the GPUs that the others leave.
 	Answers []Answer
 	// Exact says that it is proven that no other sets are better together.
 	Exact bool
-	// Method is "table" if all ways were compared, or "orders": the Wants were
-	// served one after another, in the best of several orders.
+	// Method is "table" if all choices were compared, or "orders" if the Wants were served
+	// one after another, in the best of several orders.
 	Method string
 }
 
-// WantError is an error that concerns one of the Wants.
+// WantError is an error about one of the Wants.
 type WantError struct {
 	Want int // its index
 	Err  error
@@ -37,17 +37,16 @@ func (e *WantError) Error() string { return fmt.Sprintf("request %d: %v", e.Want
 
 func (e *WantError) Unwrap() error { return e.Err }
 
-// Joint picks disjoint sets of the free GPUs, one for each Want, so that they are
-// best together: their classes are compared, the worst first, so that no job is
-// served at the expense of another; then what the policies ask for, summed over
-// the sets, in the order of Spread, or of Binpack if all Wants say so; then the
-// indices, those of the largest Want first.
+// Joint picks disjoint sets of the free GPUs, one for each Want, so that they are best
+// together. Their classes are compared, the worst first, so that no job is served at the
+// expense of another; then the other components, summed over the sets, in the order of
+// Spread, or of Binpack if all Wants have that policy; then the GPU numbers, those of the
+// largest Want first.
 //
-// It is exact on nodes of up to 16 GPUs, for these two policies. Otherwise the
-// Wants are served one after another, each with the best of what is left, in the
-// best of all orders of up to six of them, the largest first beyond that.
-// Sets that fit are always found, because any GPUs make a set. An error is that
-// of Pick, in a *WantError if it is about one Want.
+// It is exact on nodes of up to 16 GPUs, for these two policies. Otherwise the Wants are
+// served one after another, each with the best of the GPUs that are left: up to six Wants in
+// the best of all orders, more with the largest first. An error is that of Pick, in a
+// *WantError if it is about one Want.
 func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	total := 0
 	for i, w := range wants {
@@ -95,8 +94,8 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	return Joint{Answers: answers, Exact: true, Method: "table"}, nil
 }
 
-// largestFirst is the order in which the Wants are served: the largest first, and
-// those as large by policy and index.
+// largestFirst returns the order in which the Wants are served: the largest first, and
+// Wants of one size by policy and index.
 func largestFirst(wants []Want) []int {
 	order := make([]int, len(wants))
 	for i := range order {

@@ -55,7 +55,7 @@ func TestIrregularScopes(t *testing.T) {
 		{key.Switch, 1, nil, true},
 	} {
 		a, err := p.Pick(Request{N: c.n, Free: alloctest.Seq(72), Required: c.required, Scope: c.scope})
-		var scope *ScopeError
+		var scope *scopeError
 		if ok := err == nil; ok != c.want || !ok && !errors.As(err, &scope) {
 			t.Errorf("%d GPUs with %v, scope %v: %v, %v", c.n, c.required, c.scope, a.GPUs, err)
 		}

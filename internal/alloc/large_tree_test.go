@@ -48,7 +48,7 @@ func TestTreeByPick(t *testing.T) {
 		}
 	}
 	_, err := p.Pick(Request{N: 6, Free: without(0), Scope: key.Link})
-	var scope *ScopeError
+	var scope *scopeError
 	if !errors.As(err, &scope) || scope.Most != 4 || len(scope.Best) != 6 {
 		t.Errorf("6 in a link domain: %v", err)
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// maxOrders is up to how many Wants all orders of serving them are tried.
+// maxOrders is the greatest number of Wants that are served in every order.
 const maxOrders = 6
 
-// maxSearched is the same where each pick is a search.
+// maxSearched is maxOrders if each pick is a search.
 const maxSearched = 3
 
-// serveInOrders serves the Wants one after another in the best order: their
-// classes are compared, the worst first, then the sum of their weights, and among
-// equals the first order counts, which is the one given.
+// serveInOrders serves the Wants one after another in the best of several orders: the
+// classes of the sets are compared, the worst first, then the sum of their weights. Of
+// equally good orders the earlier one counts; the given one is the first.
 func (p *Picker) serveInOrders(free []int, wants []Want, order []int, explain bool) ([]Answer, error) {
 	best, err := p.serve(free, wants, order, false)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p *Picker) serveInOrders(free []int, wants []Want, order []int, explain bo
 	return best, nil
 }
 
-// serve picks in one order. The answers are in the order of the Wants.
+// serve picks for the Wants in one order. The answers are in the order of the Wants.
 func (p *Picker) serve(free []int, wants []Want, order []int, explain bool) ([]Answer, error) {
 	free = slices.Clone(free)
 	answers := make([]Answer, len(wants))
@@ -56,7 +56,7 @@ func (p *Picker) serve(free []int, wants []Want, order []int, explain bool) ([]A
 	return answers, nil
 }
 
-// classesOf are the classes of the sets, worst first; the greater is better.
+// classesOf returns the classes of the sets, worst first; the greater list is better.
 func classesOf(answers []Answer) []topology.Kind {
 	out := make([]topology.Kind, len(answers))
 	for i, a := range answers {
@@ -66,21 +66,21 @@ func classesOf(answers []Answer) []topology.Kind {
 	return out
 }
 
-// weigh is the weight of all sets.
+// weigh returns the sum of the weights of the sets.
 func (p *Picker) weigh(answers []Answer) (sum int) {
 	for _, a := range answers {
 		for at, i := range a.GPUs {
 			for _, j := range a.GPUs[:at] {
-				sum += p.scale.Weight(i, j)
+				sum += p.graph.Weight(i, j)
 			}
 		}
 	}
 	return sum
 }
 
-// permute makes the next order of Wants, in the lexical order that begins with
-// first; Wants that are alike keep theirs, as they can be exchanged. It says
-// false after the last.
+// permute makes the next order of Wants, in the lexicographic order that begins with first.
+// Equal Wants keep their order, because exchanging them changes nothing. It returns false
+// after the last order.
 func permute(order, first []int, wants []Want) bool {
 	rank := func(want int) int {
 		at := slices.Index(first, want)

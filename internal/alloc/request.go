@@ -9,17 +9,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// Request asks for N of the free GPUs. GPUs are named by their index in the
-// Graph; the order of the lists means nothing.
+// Request is a request for N of the free GPUs. GPUs are named by their index in the Graph;
+// the order of the lists does not matter.
 type Request struct {
 	N        int
-	Free     []int // GPUs that may be given out
-	Required []int // GPUs that the answer must hold
+	Free     []int // GPUs that may be picked
+	Required []int // GPUs that the answer must have
 	Policy   key.Policy
 	Scope    key.Scope
 	Sizes    SizeRule
-	// Explain fills Answer.Explanation, at the price of one more question for each
-	// of the GPUs, up to a bound.
+	// Explain fills Answer.Explanation. It takes about as long as one more pick for each
+	// GPU of the answer, up to a limit.
 	Explain bool
 }
 
@@ -27,22 +27,20 @@ type Request struct {
 type Answer struct {
 	GPUs   []int // indices, ascending
 	Policy key.Policy
-	// Class is the worst link that a ring over the GPUs needs; MX for a single
-	// GPU, which needs none. On a graph that is searched, it is that of the best
-	// ring that was found.
+	// Class is the class of the set (package key). If Method is "exchange", it is the
+	// class of the best ring that was found.
 	Class topology.Kind
 	// Exact says that it is proven that no better set exists.
 	Exact bool
-	// Method names the algorithm that found it: "table" (every set of a small
-	// node), "tree" (a hierarchy of link domains) or "exchange" (a good set of a
-	// larger node whose links do not nest, improved GPU by GPU).
-	Method string
-	// Warnings are one line each, for a person.
-	Warnings    []string
+	// Method names the algorithm: "table" (every set of a small node), "tree" (a
+	// hierarchy of clusters) or "exchange" (a good set of a larger node whose links do
+	// not nest, improved GPU by GPU).
+	Method      string
+	Warnings    []string             // one line each, for a person
 	Explanation *explain.Explanation // nil unless requested
 }
 
-// check turns r into a question about a graph of so many GPUs. The error is an
+// check returns the question that r asks about a node of so many GPUs. The error is an
 // *ArgumentError.
 func (r Request) check(gpus int) (key.Question, error) {
 	bad := func(format string, a ...any) (key.Question, error) {
@@ -80,8 +78,8 @@ func (r Request) check(gpus int) (key.Question, error) {
 	return q, nil
 }
 
-// missing returns the required GPUs that are not free.
-func missing(q key.Question) []int {
+// notFree returns the required GPUs that are not free.
+func notFree(q key.Question) []int {
 	return slices.DeleteFunc(slices.Clone(q.Required), func(g int) bool {
 		_, free := slices.BinarySearch(q.Free, g)
 		return free

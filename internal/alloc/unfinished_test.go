@@ -40,7 +40,7 @@ func TestRingNotFound(t *testing.T) {
 	for _, n := range []int{40, 66}[:1+alloctest.Rounds(10)/10] {
 		p := New(alloctest.Graph(t, cubic(r, n)))
 		a, err := p.Pick(Request{N: n, Free: alloctest.Seq(n), Scope: key.Link})
-		var scope *ScopeError
+		var scope *scopeError
 		if errors.As(err, &scope) {
 			if !scope.Unfinished || !strings.Contains(err.Error(), "not all sets were looked at") || scope.Class == topology.MX {
 				t.Errorf("%d: %v", n, err)
@@ -64,7 +64,7 @@ func TestScopesEnd(t *testing.T) {
 	}
 	p = New(alloctest.Graph(t, alloctest.Crowd(r, 256, 8)))
 	_, err := p.Pick(Request{N: 128, Free: alloctest.Seq(256), Scope: key.Link})
-	var scope *ScopeError
+	var scope *scopeError
 	if !errors.As(err, &scope) || scope.Most != 0 || scope.Unfinished {
 		t.Errorf("%v", err)
 	}

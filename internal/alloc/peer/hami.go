@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// HAMiTable is the value of an annotation of a node by which HAMi, a scheduler for
-// Kubernetes, judges it: a number for each number of GPUs. metax-tech.com/gpu.topology.scores
-// and metax-tech.com/gpu.topology.losses have the Vectors of the free GPUs.
+// HAMiTable is the value of a node's annotation from which HAMi, a scheduler for
+// Kubernetes, computes a score: a number for each number of GPUs. The annotations
+// metax-tech.com/gpu.topology.scores and metax-tech.com/gpu.topology.losses have the greatest
+// weights of sets of the free GPUs, and the cuts of those sets.
 type HAMiTable map[int]int
 
-// NewHAMiTable makes a table of a vector, whose index 0 is for 1 GPU.
-func NewHAMiTable(vector []int) HAMiTable {
+// NewHAMiTable returns the table of a list whose item 0 is for 1 GPU.
+func NewHAMiTable(list []int) HAMiTable {
 	t := HAMiTable{}
-	for i, v := range vector {
+	for i, v := range list {
 		t[i+1] = v
 	}
 	return t
 }
 
-// String is the annotation, in the order of the numbers.
+// String returns the annotation, in the order of the numbers of GPUs.
 func (t HAMiTable) String() string {
 	var b strings.Builder
 	for i, n := range slices.Sorted(maps.Keys(t)) {
@@ -33,21 +34,20 @@ func (t HAMiTable) String() string {
 	return "{" + b.String() + "}"
 }
 
-// NodeScore is what HAMi makes of a table for a job of n GPUs: 2000 less the
-// table's number, for which 0 stands where there is none.
+// NodeScore returns the score that HAMi computes from a table for a job of n GPUs: 2000 less
+// the table's number, or less 0 if the table has none.
 //
-// HAMi takes the losses under its policy binpack, where the node with the
-// greatest result wins, and the scores under spread, where the one with the least
-// wins. So the better set wins under spread only because it is turned round
-// twice, and a node that cannot serve the job at all looks like one that loses
-// nothing. Score of this package is not inverted: the better node has the greater
-// score whatever the policy, and one that cannot serve the job has none.
+// Under its policy binpack, HAMi takes the losses, and the node with the greatest score wins.
+// Under spread, it takes the scores, and the node with the least score wins: the better set
+// wins because the order is inverted twice. A node that cannot serve the job looks like one
+// that loses nothing. Picker.Score of package alloc is never inverted, and a node that cannot
+// serve the job has no score.
 func (t HAMiTable) NodeScore(n int) int { return 2000 - t[n] }
 
-// HAMiExclusive is HAMi's score of GPUs that a job takes whole on a node of
-// slices: ten times the weight of their links, less what the free GPUs lose by
-// it, the cut. A pair of one link zone weighs 10 and any other nothing. zones are
-// by GPU; those that are not positive are none. taken must be among free.
+// HAMiExclusive returns HAMi's score of GPUs that a job takes whole on a node of slices: ten
+// times the weight of their links, less the cut. The weight of a pair is 10 if both GPUs are
+// in the same zone, and 0 otherwise. zones is by GPU; a zone that is not positive is none.
+// taken must be among free.
 func HAMiExclusive(zones, free, taken []int) int {
 	rest := slices.DeleteFunc(slices.Clone(free), func(g int) bool { return slices.Contains(taken, g) })
 	weight := func(gpus []int) (sum int) {

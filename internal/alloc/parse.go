@@ -6,19 +6,20 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 )
 
-// PolicyWords lists what ParsePolicy takes, for a message or a help text.
+// PolicyWords lists what ParsePolicy reads, for a message or a help text.
 const PolicyWords = "spread (or compact), binpack (or preserve), weighted:GAIN,LOSS, mtf, first"
 
-// Policies are all policies without parameters, and Weighted by HAMi's factors.
+// Policies returns all policies without parameters, and Weighted with HAMi's factors.
 func Policies() []key.Policy {
-	hami, _ := key.Weighted(10, 1) // both factors are within the bounds
+	hami, _ := key.Weighted(10, 1) // both factors are valid
 	return []key.Policy{key.Spread, key.Binpack, hami, key.MTF, key.First}
 }
 
-// Retired returns a warning about a policy that older versions had, for which
-// ParsePolicy returns Spread; it is empty for any other text.
+// Retired returns a warning if s is a policy of older versions, for which ParsePolicy
+// returns Spread, and the empty string otherwise.
 func Retired(s string) string {
 	if s == "partition" || s == "distribute" {
 		return fmt.Sprintf("the policy %s no longer exists: GPUs are picked by spread; metax-ctk pick --help lists those that do", s)
@@ -53,4 +54,25 @@ func ParsePolicy(s string) (key.Policy, error) {
 		}
 	}
 	return key.Policy{}, fmt.Errorf("policy %q is not known; want %s", s, PolicyWords)
+}
+
+// ParseScope reads a scope's name.
+func ParseScope(s string) (key.Scope, error) { return parse("scope", key.Scopes, s) }
+
+// ParseSizeRule reads a size rule's name.
+func ParseSizeRule(s string) (SizeRule, error) { return parse("size rule", sizeRules, s) }
+
+// ParseWeights reads the name of a way to weigh links.
+func ParseWeights(s string) (link.Weights, error) { return parse("weights", link.AllWeights, s) }
+
+// parse reads the name of one of the values.
+func parse[T fmt.Stringer](what string, values []T, s string) (T, error) {
+	names := make([]string, len(values))
+	for i, v := range values {
+		if names[i] = v.String(); names[i] == s {
+			return v, nil
+		}
+	}
+	var zero T
+	return zero, fmt.Errorf("%s %q is not known; want %s", what, s, strings.Join(names, ", "))
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
-// maxLookups bounds how many sets are looked at for a runner-up, maxSearches
-// where each of them is searched for.
+// The runner-up is sought by excluding GPUs of the best set, up to maxLookups of them, or up
+// to maxSearches if the solver searches for each answer.
 const (
-	maxLookups       = 128
+	maxLookups  = 128
 	maxSearches = 16
 )
 
-// explain compares the best set with the second best, which lacks at least one
-// of its GPUs: of the best sets without each of them it is the best. Of GPUs that
-// nothing but their indices tells apart it lacks the last.
+// explain compares the best set with the runner-up. That set lacks at least one GPU of the
+// best set, so it is the best of the sets that exclude one of them each. Of GPUs whose links
+// are alike it lacks the one with the highest number.
 func (p *Picker) explain(q key.Question, best key.Solution) *explain.Explanation {
 	components, most := q.Policy.Key(), maxLookups
 	if x, ok := p.solver().(*exchange.Solver); ok {
@@ -53,8 +53,7 @@ func (p *Picker) explain(q key.Question, best key.Solution) *explain.Explanation
 	return e
 }
 
-// lacking are the GPUs of a set one of which the second best set lacks,
-// ascending.
+// lacking returns the GPUs of a set, one of which the runner-up lacks, ascending.
 func (p *Picker) lacking(q key.Question, gpus []int) []int {
 	if len(q.Free) == q.N {
 		return nil
@@ -62,7 +61,7 @@ func (p *Picker) lacking(q key.Question, gpus []int) []int {
 	var last []int
 	for _, g := range slices.Backward(gpus) {
 		_, required := slices.BinarySearch(q.Required, g)
-		if !required && !slices.ContainsFunc(last, func(o int) bool { return p.scale.Alike(g, o) }) {
+		if !required && !slices.ContainsFunc(last, func(o int) bool { return p.graph.Alike(g, o) }) {
 			last = append(last, g)
 		}
 	}

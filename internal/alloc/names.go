@@ -6,15 +6,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 )
 
+// The types of requests and answers, which the solvers share.
 type (
 	Policy      = key.Policy
 	Scope       = key.Scope
+	Weights     = link.Weights
 	Candidate   = key.Candidate
 	Count       = key.Count
-	Weights     = link.Weights
 	Explanation = explain.Explanation
 )
 
+// The policies without parameters.
 var (
 	Spread  = key.Spread
 	Binpack = key.Binpack
@@ -22,6 +24,7 @@ var (
 	First   = key.First
 )
 
+// The scopes and the ways to weigh links that programs name.
 const (
 	Any  = key.Any
 	Link = key.Link

@@ -3,32 +3,16 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-	"text/tabwriter"
-
-	"github.com/metax-ctk/container-toolkit/internal/wording"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// legend explains the words of a table, by component.
-var legend = []struct {
-	of   key.Component
-	text string
-}{
-	{key.ByCapability, "2×4    room for 2 jobs of 4 GPUs, each linked by that class or better"},
-	{key.ByRest, "rest   the same for the GPUs left free"},
-	{key.ByCut, "cut    the weight of the links to those; less is better"},
-	{key.ByScore, "score  what the policy makes of the weight of their links and that of those to the GPUs left free"},
-	{key.ByJobs, "jobs   how many more jobs of 8, 4, 2 and 1 GPUs it takes to fill the node; less is better"},
-}
-
-// Text says in words which links the set has, what it leaves for the next job, and
-// what decided against the runner-up. With figures it shows those of both sets in a
-// table, in the order in which they were compared; an arrow marks what decided. It
-// ends with a newline.
+// Text says in words which links the set has, what it leaves for the next job, and why it
+// was chosen over the runner-up. With figures, a table follows with the components of both
+// sets in the order of the key; an arrow marks the one that decided. Text ends with a
+// newline.
 func (e *Explanation) Text(figures bool) string {
 	text := links(e.Chosen) + "\n" + leaves(e.Chosen) + e.sentence() + "\n"
 	switch {
@@ -56,7 +40,7 @@ func links(c key.Candidate) string {
 	return wording.Ranges(c.GPUs) + " are all linked by MetaXLink"
 }
 
-// crosses says what the links of a set of a class below MX cross.
+// crosses says what the links of a set cross that is below class MX.
 func crosses(c key.Candidate) string {
 	if c.Class == topology.Unknown {
 		return "have links that are not known"
@@ -64,8 +48,8 @@ func crosses(c key.Candidate) string {
 	return fmt.Sprintf("cross PCIe (%v)", c.Class)
 }
 
-// leaves is a line on the best that remains for the next job; empty where no links
-// tell.
+// leaves returns a line about the best GPUs that are left for the next job; it is empty if
+// the links do not tell.
 func leaves(c key.Candidate) string {
 	for _, count := range c.Rest {
 		switch {
@@ -78,39 +62,7 @@ func leaves(c key.Candidate) string {
 	return ""
 }
 
-func (e *Explanation) table() string {
-	var b strings.Builder
-	chosen := e.Chosen
-	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-	row := func(head string, cell func(key.Candidate) string) {
-		fmt.Fprintf(w, "  %s\t%s", head, cell(chosen))
-		if e.RunnerUp != nil {
-			fmt.Fprintf(w, "\t%s", cell(*e.RunnerUp))
-		}
-		fmt.Fprintln(w)
-	}
-	row("GPUs", func(c key.Candidate) string { return wording.Ranges(c.GPUs) })
-	for _, component := range e.Key {
-		if component == key.ByOrder {
-			continue
-		}
-		head := component.String()
-		if e.DecidedBy == component {
-			head = "→ " + head
-		}
-		row(head, func(c key.Candidate) string { return cell(component, c) })
-	}
-	w.Flush() // a strings.Builder takes everything
-	b.WriteByte('\n')
-	for _, l := range legend {
-		if slices.Contains(e.Key, l.of) {
-			b.WriteString("  " + l.text + "\n")
-		}
-	}
-	return b.String()
-}
-
-// sentence says why the set was chosen, without an end.
+// sentence says why the set was chosen, without a newline.
 func (e *Explanation) sentence() string {
 	chosen, other := e.Chosen, e.RunnerUp
 	switch {
@@ -134,7 +86,7 @@ func (e *Explanation) inferior() bool {
 	return by < 0 || e.DecidedBy == key.ByOrder && slices.Compare(e.Chosen.GPUs, e.RunnerUp.GPUs) > 0
 }
 
-// reason is the second half of the sentence: why a, which is better, and not b.
+// reason is the second half of the sentence: why a is better than b.
 func (e *Explanation) reason(a, b key.Candidate) string {
 	switch e.DecidedBy {
 	case key.ByClass:
@@ -176,65 +128,4 @@ func difference(a, b []key.Count) string {
 		}
 	}
 	return "as many sets"
-}
-
-// cell is the component's value for a candidate, short.
-func cell(c key.Component, of key.Candidate) string {
-	switch v := figure(c, of).(type) {
-	case nil:
-		return ""
-	case []key.Count:
-		return Room(v)
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
-	case int:
-		if c == key.ByJobs {
-			return fmt.Sprintf("%+d", v)
-		}
-		return strconv.Itoa(v)
-	default:
-		return fmt.Sprint(v)
-	}
-}
-
-// figure is a component's value for a candidate; nil for ByOrder, which has none.
-func figure(c key.Component, of key.Candidate) any {
-	switch c {
-	case key.ByClass:
-		return of.Class
-	case key.ByCapability:
-		return of.Capability
-	case key.ByWeight:
-		return of.Weight
-	case key.ByRest:
-		return of.Rest
-	case key.ByCut:
-		return of.Cut
-	case key.ByLocality:
-		return of.Locality
-	case key.ByScore:
-		return of.Score
-	case key.ByJobs:
-		return of.Jobs
-	}
-	return nil
-}
-
-// Room writes a capability as "MX 1×4 2×2, NODE 1×4 2×2": one set of four or
-// two sets of two, at either class.
-func Room(list []key.Count) string {
-	if len(list) == 0 {
-		return "-"
-	}
-	var b strings.Builder
-	for i, c := range list {
-		switch {
-		case i == 0:
-			b.WriteString(c.Class.String())
-		case c.Class != list[i-1].Class:
-			b.WriteString(", " + c.Class.String())
-		}
-		fmt.Fprintf(&b, " %d×%d", c.Sets, c.Size)
-	}
-	return b.String()
 }

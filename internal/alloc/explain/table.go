@@ -1,0 +1,99 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
+)
+
+// legend explains the words of the table, by component.
+var legend = []struct {
+	of   key.Component
+	text string
+}{
+	{key.ByCapability, "2×4    room for 2 jobs of 4 GPUs, each linked by that class or better"},
+	{key.ByRest, "rest   the same for the GPUs left free"},
+	{key.ByCut, "cut    the weight of the links to those; less is better"},
+	{key.ByScore, "score  what the policy makes of the weight of their links and that of those to the GPUs left free"},
+	{key.ByJobs, "jobs   how many more jobs of 8, 4, 2 and 1 GPUs it takes to fill the node; less is better"},
+}
+
+// table writes the components of both sets, and the legend.
+func (e *Explanation) table() string {
+	var b strings.Builder
+	chosen := e.Chosen
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	row := func(head string, cell func(key.Candidate) string) {
+		fmt.Fprintf(w, "  %s\t%s", head, cell(chosen))
+		if e.RunnerUp != nil {
+			fmt.Fprintf(w, "\t%s", cell(*e.RunnerUp))
+		}
+		fmt.Fprintln(w)
+	}
+	row("GPUs", func(c key.Candidate) string { return wording.Ranges(c.GPUs) })
+	for _, component := range e.Key {
+		if component == key.ByOrder {
+			continue
+		}
+		head := component.String()
+		if e.DecidedBy == component {
+			head = "→ " + head
+		}
+		row(head, func(c key.Candidate) string { return cell(component, c) })
+	}
+	w.Flush() // a strings.Builder takes everything
+	b.WriteByte('\n')
+	for _, l := range legend {
+		if slices.Contains(e.Key, l.of) {
+			b.WriteString("  " + l.text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// cell writes a component of a candidate for the table.
+func cell(c key.Component, of key.Candidate) string {
+	switch c {
+	case key.ByClass:
+		return of.Class.String()
+	case key.ByCapability:
+		return Room(of.Capability)
+	case key.ByWeight:
+		return strconv.Itoa(of.Weight)
+	case key.ByRest:
+		return Room(of.Rest)
+	case key.ByCut:
+		return strconv.Itoa(of.Cut)
+	case key.ByLocality:
+		return strconv.Itoa(of.Locality)
+	case key.ByScore:
+		return strconv.FormatFloat(of.Score, 'f', -1, 64)
+	case key.ByJobs:
+		return fmt.Sprintf("%+d", of.Jobs)
+	}
+	return ""
+}
+
+// Room writes a capability, such as "MX 1×4 2×2, NODE 1×4 2×2": room for one set of four
+// or two sets of two, at each of both classes.
+func Room(list []key.Count) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	var b strings.Builder
+	for i, c := range list {
+		switch {
+		case i == 0:
+			b.WriteString(c.Class.String())
+		case c.Class != list[i-1].Class:
+			b.WriteString(", " + c.Class.String())
+		}
+		fmt.Fprintf(&b, " %d×%d", c.Sets, c.Size)
+	}
+	return b.String()
+}
