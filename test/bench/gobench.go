@@ -21,6 +21,8 @@ var benchmarks = []struct {
 	{"internal/discover", ".", "50ms", benchRuns},
 	{"internal/cdi", ".", "50ms", benchRuns},
 	{"internal/alloc", ".", "50ms", benchRuns},
+	{"internal/alloc/table", ".", "50ms", benchRuns},
+	{"internal/alloc/tree", ".", "50ms", benchRuns},
 	{"internal/dockerargs", ".", "50ms", benchRuns},
 	{"internal/lease/ledger", ".", "50ms", benchRuns},
 	{"internal/holders/procfs", "^BenchmarkMany$", "1x", 5},

@@ -28,38 +28,38 @@ var pages = []page{
 
 // goals are the most that a figure's median may be, in the figure's unit.
 var goals = map[string]float64{
-	"wrapper/none":                                 3e6,
-	"wrapper/gpus":                                 10e6,
-	"engine/cdi/added":                             10e6,
-	"engine/flags/added":                           10e6,
-	"go/internal/discover/Discover":                5e6,
-	"toolkit/generate/8":                           20e6,
-	"memory/generate/8":                            30 << 20,
-	"leases/take/100":                              15e6,
-	"leases/lock/100":                              5e6,
-	"maca/added":                                   15e6,
-	"runtime/none":                                 1e6,
-	"runtime/four":                                 2e6,
-	"hook/prestart":                                8e6,
-	"hook/ours/ldcache":                            5e6,
-	"runtime/four/memory":                          12 << 20,
-	"hook/ours/ldcache/memory":                     12 << 20,
-	"program/metax-runtime/size":                   6 << 20,
-	"program/metax-hook/size":                      6 << 20,
-	pickSearch:                                     1e3,
-	pickSearch + "/allocs":                         0,
-	pickAnswer:                                     1e3,
-	pickAnswer + "/allocs":                         0,
-	picks + "BuildTable/8/quads":                   0.5e6,
-	picks + "PickMask/16/random/spread":            300e3,
-	picks + "Tree/128/free=64/n=32/spread/cold":    1e6,
-	picks + "Tree/1024/free=768/n=100/spread/cold": 5e6,
-	picks + "Tree/1024/free=768/n=100/spread/warm": 200e3,
+	"wrapper/none":                            3e6,
+	"wrapper/gpus":                            10e6,
+	"engine/cdi/added":                        10e6,
+	"engine/flags/added":                      10e6,
+	"go/internal/discover/Discover":           5e6,
+	"toolkit/generate/8":                      20e6,
+	"memory/generate/8":                       30 << 20,
+	"leases/take/100":                         15e6,
+	"leases/lock/100":                         5e6,
+	"maca/added":                              15e6,
+	"runtime/none":                            1e6,
+	"runtime/four":                            2e6,
+	"hook/prestart":                           8e6,
+	"hook/ours/ldcache":                       5e6,
+	"runtime/four/memory":                     12 << 20,
+	"hook/ours/ldcache/memory":                12 << 20,
+	"program/metax-runtime/size":              6 << 20,
+	"program/metax-hook/size":                 6 << 20,
+	pickSearch:                                1e3,
+	pickSearch + "/allocs":                    0,
+	pickAnswer:                                1e3,
+	pickAnswer + "/allocs":                    0,
+	picks + "table/BuildTable/8/quads":        0.5e6,
+	picks + "table/PickMask/16/random/spread": 300e3,
+	picks + "tree/Tree/128/free=64/n=32/spread/cold":    1e6,
+	picks + "tree/Tree/1024/free=768/n=100/spread/cold": 5e6,
+	picks + "tree/Tree/1024/free=768/n=100/spread/warm": 200e3,
 }
 
 const (
 	picks      = "go/internal/alloc/"
-	pickSearch = picks + "PickMask/8/quads/spread"
+	pickSearch = picks + "table/PickMask/8/quads/spread"
 	pickAnswer = picks + "Pick/8/quads/explain=false"
 )
 
