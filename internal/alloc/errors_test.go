@@ -255,7 +255,7 @@ func TestScopes(t *testing.T) {
 		// by MetaXLink alone, a pair across NUMA nodes would leave more behind
 		{"mesh over 4 NUMA", Request{N: 2, Free: []int{1, 2, 4, 7, 6}, Scope: key.NUMA}, []int{6, 7}},
 		{"cube mesh", Request{N: 8, Free: all, Scope: key.Link}, all},
-		// the class of a bare matrix tells the place of GPUs that nothing else does
+		// in a bare matrix, only the class says where the GPUs sit
 		{"bare matrix", Request{N: 2, Free: all, Scope: key.Switch}, []int{4, 5}},
 		{"bare matrix", Request{N: 2, Free: all[:4], Scope: key.NUMA}, []int{2, 3}},
 	} {

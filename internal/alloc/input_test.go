@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// sound fails unless the outcome is a typed error, or an answer that keeps what
-// the request demands and that the verifier does not find wrong.
+// sound fails unless the outcome is a typed error, or an answer that meets the request and
+// that the verifier does not find wrong.
 func sound(t *testing.T, g *topology.Graph, w link.Weights, r Request, a Answer, err error) {
 	t.Helper()
 	var argument *ArgumentError
@@ -48,8 +48,8 @@ func sound(t *testing.T, g *topology.Graph, w link.Weights, r Request, a Answer,
 	}
 }
 
-// FuzzRequest asks anything of any graph: links that differ by direction, of
-// unknown class, with bandwidths that are none, GPUs that are not there.
+// FuzzRequest makes any request about any graph: links that differ by direction, links of
+// unknown class, bandwidths that are not valid, GPUs that do not exist.
 func FuzzRequest(f *testing.F) {
 	f.Add(uint64(1), uint8(8), uint8(3), uint8(0), 4, []byte{2, 3, 4, 5, 6, 7}, []byte{3}, uint8(0), 10.0, 1.0, uint8(0), 0, 64.0)
 	f.Add(uint64(2), uint8(20), uint8(2), uint8(1), 3, []byte("abcdefghij"), []byte{}, uint8(2), math.NaN(), 1.0, uint8(1), -1, -1.0)
@@ -102,8 +102,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// TestBandwidthsThatAreNone names the link.
-func TestBandwidthsThatAreNone(t *testing.T) {
+// TestInvalidBandwidths expects an error that names the link.
+func TestInvalidBandwidths(t *testing.T) {
 	for _, gbps := range []float64{math.NaN(), -1, math.Inf(1), math.Inf(-1), 6001} {
 		node := alloctest.Build(3, 1, 0, alloctest.Domains(3, "SYS", "SYS"))
 		node.Links[1].GBps = gbps
@@ -120,7 +120,7 @@ func TestBandwidthsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestWeights are the ways to weigh a pair.
+// TestWeights weighs pairs in each way.
 func TestWeights(t *testing.T) {
 	node := alloctest.Build(6, 2, 0, alloctest.Domains(6, "NODE", "SYS", []int{0, 1, 2}))
 	for i, l := range node.Links {
@@ -154,7 +154,7 @@ func TestWeights(t *testing.T) {
 		}
 	}
 	if _, err := NewWeighted(g, link.Weights(len(link.AllWeights))); err == nil {
-		t.Error("a way to weigh that is none")
+		t.Error("invalid weights are accepted")
 	}
 	for _, w := range link.AllWeights {
 		if back, err := ParseWeights(w.String()); err != nil || back != w {
@@ -176,7 +176,7 @@ func sparse(n int) gpu.Node {
 	return node
 }
 
-// TestLargestNodes are those at the bound, with links that nest, that do not, and
+// TestLargestNodes picks on the largest nodes: with links that nest, that do not nest, and
 // that are all unknown.
 func TestLargestNodes(t *testing.T) {
 	t.Parallel()

@@ -117,14 +117,14 @@ func TestJointIsBest(t *testing.T) {
 		}
 	}
 	if differs == 0 {
-		t.Error("one after another is always as good: then why together")
+		t.Error("one after another is always as good, so a joint pick has no use")
 	}
 }
 
-// TestJointBeatsGreed is a case in which the largest may not have the best.
+// TestJointBeatsGreed is a case in which the largest Want may not get its best set.
 func TestJointBeatsGreed(t *testing.T) {
 	// 0-1-2 are joined each with each, 3 with 0 and 1: the best three are 0,1,2,
-	// which leaves nothing linked for a pair.
+	// which leaves no linked pair.
 	p := New(alloctest.Graph(t, alloctest.Build(5, 1, 0, alloctest.With(alloctest.Domains(5, "SYS", "SYS", []int{0, 1, 2}), "MX", [2]int{0, 3}, [2]int{1, 3}, [2]int{2, 4}))))
 	got, err := p.Joint([]int{0, 1, 2, 3, 4}, []Want{{2, key.Spread}, {3, key.Spread}}, true)
 	if err != nil || !slices.Equal(got.Answers[0].GPUs, []int{2, 4}) || !slices.Equal(got.Answers[1].GPUs, []int{0, 1, 3}) {
@@ -148,6 +148,6 @@ func TestJointErrors(t *testing.T) {
 		t.Errorf("none: %v", err)
 	}
 	if got, err := p.Joint(free, nil, false); err != nil || len(got.Answers) != 0 {
-		t.Errorf("nobody asks: %+v, %v", got, err)
+		t.Errorf("no Want: %+v, %v", got, err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// TestIrregularFindsRings asks where the answer of the closure has no ring: a
-// torus is one domain of the closure, whatever is taken of it.
+// TestIrregularFindsRings picks where the closure's answer has no ring: in the closure, a
+// torus is one MetaXLink domain.
 func TestIrregularFindsRings(t *testing.T) {
 	p := New(alloctest.Graph(t, alloctest.Torus(8, 8)))
 	free := alloctest.Seq(64)
@@ -25,7 +25,7 @@ func TestIrregularFindsRings(t *testing.T) {
 			t.Errorf("%d: %+v, %v", n, a, err)
 		}
 	}
-	// no odd ring is in a graph of two sides
+	// a bipartite graph has no odd ring
 	if a, err := p.Pick(Request{N: 5, Free: free}); err != nil || a.Class == topology.MX {
 		t.Errorf("5: %+v, %v", a, err)
 	}
@@ -35,7 +35,7 @@ func TestIrregularFindsRings(t *testing.T) {
 	}
 }
 
-// TestIrregularScopes demands what can be had, and what cannot.
+// TestIrregularScopes requests scopes that can be met, and ones that cannot.
 func TestIrregularScopes(t *testing.T) {
 	p := New(alloctest.Graph(t, alloctest.Torus(8, 9)))
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// TestTreeByPick asks a node of four NUMA nodes with two link domains of four
-// each what a person would.
+// TestTreeByPick makes usual requests of a node of four NUMA nodes with two MetaXLink
+// domains of four GPUs each.
 func TestTreeByPick(t *testing.T) {
 	t.Parallel()
 	p := New(alloctest.Graph(t, alloctest.Grid(4)))
@@ -54,7 +54,7 @@ func TestTreeByPick(t *testing.T) {
 	}
 }
 
-// TestLargeChooses tells which solver a graph gets.
+// TestLargeChooses checks which solver a graph gets.
 func TestLargeChooses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,11 +8,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// oracle answers by brute force, from the definitions of the allocation
-// specification alone and with nothing of the code under test: a ring is
-// searched for vertex by vertex, a packing by leaving out or taking up a member,
-// and all sets are compared by all components. What it found out about a set it
-// remembers. A set is a number whose bit i is GPU i.
+// oracle answers by brute force, from the definitions of the allocation specification
+// alone and without the code under test: it searches for a ring vertex by vertex, for a
+// packing by leaving out or adding a member, and compares all sets by all components. It
+// remembers what it found about a set. A set is a number whose bit i is GPU i.
 type oracle struct {
 	g       *topology.Graph
 	classes []topology.Kind // that occur, best first
@@ -26,7 +25,7 @@ type oracle struct {
 
 const numClasses = int(topology.MX) + 1
 
-// judged is a set with the key it got: one number or vector for each component.
+// judged is a set with its key: one number or vector for each component.
 type judged struct {
 	set uint32
 	key [][]int
@@ -60,8 +59,8 @@ func unknown(n int) []int8 {
 	return memo
 }
 
-// pick returns the best and the second best set, nil where there is none, and
-// the number of the component that told them apart.
+// pick returns the best and the second best set, nil if it does not exist, and the number
+// of the component that decided.
 func (o *oracle) pick(free, required uint32, n int, policy key.Policy, scope key.Scope) (best, second *judged, decided int) {
 	o.choose(free, n, 0, func(s uint32) {
 		if s&required != required || !o.inside(scope, s) {
@@ -83,7 +82,7 @@ func (o *oracle) pick(free, required uint32, n int, policy key.Policy, scope key
 	return best, second, decided
 }
 
-// value is what a link of each kind is worth.
+// value is the weight of a link of each kind.
 var value = [numClasses]int{
 	topology.MX: 100, topology.Switch: 50, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10,
 }
@@ -119,8 +118,8 @@ func (o *oracle) key(policy key.Policy, s, rest uint32) [][]int {
 }
 
 // buddies is the least number of jobs of 8, 4, 2 and 1 GPUs that use up the free
-// ones, found by trying all jobs that are allowed: whole free GPUs and domains of
-// such a size, side by side in a domain.
+// ones, found by trying all jobs that are allowed: free GPUs and wholly free clusters of
+// such a size that are parts of one cluster.
 func (o *oracle) buddies(free uint32) int {
 	if free == 0 {
 		return 0
@@ -153,8 +152,7 @@ func (o *oracle) buddies(free uint32) int {
 	return least
 }
 
-// domains are the connected pieces of the graph at every rank, each as its parts:
-// the pieces at the next better ranks.
+// domains returns the clusters of every rank (package hierarchy), each as its parts.
 func (o *oracle) domains() [][]uint32 {
 	if o.parts != nil {
 		return o.parts

@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// ordersOf are all that permute goes through, as sizes.
+// ordersOf returns all orders that permute makes, as sizes.
 func ordersOf(wants []Want) []string {
 	first := make([]int, len(wants))
 	for i := range first {
@@ -55,8 +55,7 @@ func TestPermute(t *testing.T) {
 	}
 }
 
-// TestOrders checks that the best order is taken, and that it is worth looking
-// for.
+// TestOrders checks that the best order is taken, and that the first is not always the best.
 func TestOrders(t *testing.T) {
 	better := 0
 	for seed := range uint64(200) {
@@ -81,6 +80,6 @@ func TestOrders(t *testing.T) {
 		}
 	}
 	if better == 0 {
-		t.Error("the first order is always the best: then why try others")
+		t.Error("the first order is always the best, so trying others has no use")
 	}
 }

@@ -130,7 +130,7 @@ func TestEveryState(t *testing.T) {
 	}
 }
 
-// ask draws a request that a node of n GPUs could get.
+// ask draws a request for a node of n GPUs.
 func ask(r *rand.Rand, n int) Request {
 	perm := r.Perm(n)
 	free := perm[:1+r.IntN(n)]
@@ -154,7 +154,7 @@ func TestRandomGraphs(t *testing.T) {
 	}
 }
 
-// TestLargerGraphs samples nodes whose answers are searched for at each pick.
+// TestLargerGraphs samples nodes for which each pick is a search.
 func TestLargerGraphs(t *testing.T) {
 	kinds := map[string]func(r *rand.Rand, n int) gpu.Node{
 		"in pairs":    func(r *rand.Rand, n int) gpu.Node { return alloctest.Crowd(r, n, 2) },
@@ -182,8 +182,8 @@ func TestLargerGraphs(t *testing.T) {
 	}
 }
 
-// TestRelabelled renumbers the GPUs: another set may win the tie, but none that
-// is better or worse.
+// TestRelabelled renumbers the GPUs: of equal sets another one may win, but no better or
+// worse set.
 func TestRelabelled(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
@@ -238,7 +238,7 @@ func TestOrderOfListsMeansNothing(t *testing.T) {
 	}
 }
 
-// FuzzPick holds answers on graphs made of bytes against the oracle.
+// FuzzPick compares answers on random graphs with the oracle.
 func FuzzPick(f *testing.F) {
 	f.Add(uint64(1), uint8(6), uint8(0x3f), uint8(3), uint8(0))
 	f.Add(uint64(2), uint8(7), uint8(0x5f), uint8(2), uint8(3))

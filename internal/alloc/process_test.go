@@ -32,7 +32,7 @@ func digest(t *testing.T) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// TestSameInEveryProcess asks the same of processes that differ in the number of
+// TestSameInEveryProcess makes the same requests in processes that differ in the number of
 // threads and in the seed of the runtime's maps.
 func TestSameInEveryProcess(t *testing.T) {
 	if os.Getenv("METAX_TEST_DIGEST") != "" {

@@ -14,10 +14,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// published are rows of other projects' tests and of the vendor's documents:
-// GPUs that are free, a number, and the sets that are right. Indices count from
-// 0, though some sources count from 1. The nodes are those of this package's
-// tests, drawn from what the source says of the links.
+// published are rows of other projects' tests and of the vendor's documents: free GPUs, a
+// number, and the right sets. Indices count from 0, though some sources count from 1. The
+// nodes are those of alloctest, made from what the source says about the links.
 type published struct {
 	Source string `json:"source"`
 	Rows   []struct {
@@ -25,7 +24,7 @@ type published struct {
 		Node string  `json:"node"`
 		Free []int   `json:"free"`
 		N    int     `json:"n"`
-		Want [][]int `json:"want"` // any of these; none: the source picks nothing
+		Want [][]int `json:"want"` // any of these; an empty list if the source picks no set
 	} `json:"rows"`
 }
 
@@ -81,7 +80,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestFixedPoints are the picks that the allocation specification states.
+// TestFixedPoints checks the picks that the allocation specification states.
 func TestFixedPoints(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	// four quads of which 1, 2, 3 and 4 GPUs are free: GPU 0, 4, 8 and 12 are the
@@ -151,7 +150,7 @@ func TestFixedPoints(t *testing.T) {
 	}
 }
 
-// TestRequired checks that the demand holds and is not more than a demand.
+// TestRequired checks that the answer has the required GPUs, and the best others.
 func TestRequired(t *testing.T) {
 	p := New(alloctest.Named(t, "two quads"))
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}

@@ -56,7 +56,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestCompareNodes names the better node of two first.
+// TestCompareNodes compares pairs of nodes, the better one first.
 func TestCompareNodes(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	quads := alloctest.Nodes()["two quads"]
@@ -97,8 +97,7 @@ func TestCompareNodes(t *testing.T) {
 	}
 }
 
-// TestCompareFirst: to take GPUs in the order of their indices says nothing about
-// nodes.
+// TestCompareFirst checks that the policy First does not prefer a node.
 func TestCompareFirst(t *testing.T) {
 	all := alloctest.Nodes()
 	a, b := scored(t, all["two quads"], []int{0, 1}, 2, key.First), scored(t, all["unlinked"], []int{0, 1}, 2, key.First)
@@ -144,8 +143,8 @@ func TestCompareIsAnOrder(t *testing.T) {
 	}
 }
 
-// TestScoreAgreesWithPick: of two sets on one node the one that Pick prefers is
-// the better one for Compare.
+// TestScoreAgreesWithPick checks that of two sets on one node, Compare prefers the one that
+// Pick prefers.
 func TestScoreAgreesWithPick(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(37, 37))

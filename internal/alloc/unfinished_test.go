@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// cubic is a node whose links are one ring through all GPUs and a perfect
-// matching besides, at random: a ring is there, and hard to find.
+// cubic returns a node whose links are a random ring through all GPUs and a random perfect
+// matching: the ring exists and is hard to find.
 func cubic(r *rand.Rand, n int) gpu.Node {
 	linked := map[[2]int]bool{}
 	link := func(a, b int) { linked[[2]int{min(a, b), max(a, b)}] = true }
@@ -33,8 +33,8 @@ func cubic(r *rand.Rand, n int) gpu.Node {
 	})
 }
 
-// TestRingNotFound asks for a ring through many GPUs, of which there is one. An
-// answer has it; an error says that not all was looked at.
+// TestRingNotFound requests a ring through many GPUs, which exists. An answer has it; an
+// error says that not all sets were looked at.
 func TestRingNotFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	for _, n := range []int{40, 66}[:1+alloctest.Rounds(10)/10] {
@@ -54,8 +54,8 @@ func TestRingNotFound(t *testing.T) {
 	}
 }
 
-// TestScopesEnd are questions under a scope whose work once grew with the fourth
-// power of the node, or went through all smaller numbers.
+// TestScopesEnd makes requests with a scope whose work once grew with the fourth power of the
+// node's size, or tried all smaller numbers.
 func TestScopesEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	p := New(alloctest.Graph(t, alloctest.Crowd(r, 256, 64)))
@@ -74,8 +74,8 @@ func TestScopesEnd(t *testing.T) {
 	}
 }
 
-// TestLoneBuddy is a domain of which nothing is free but one domain inside, that
-// is a whole buddy of unequal parts.
+// TestLoneBuddy picks in a cluster of which only one part is free, and that part is a buddy
+// of unequal parts.
 func TestLoneBuddy(t *testing.T) {
 	kind := func(i, j int) string {
 		switch {

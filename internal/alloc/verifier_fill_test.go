@@ -6,12 +6,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// family is a set of GPUs with the families that it falls into when its worst
-// links are taken away: by class, and among links of one class by how near the
-// GPUs sit.
+// family is a set of GPUs with the families into which it splits when its worst links are
+// removed: by class, and among links of one class by how near the GPUs sit.
 type family struct {
 	gpus []int
-	into []*family // none for a single GPU
+	into []*family // empty for a single GPU
 }
 
 // descend finds the families within GPUs that paths join.
@@ -86,7 +85,7 @@ func (f *family) jobs(free []int) int {
 	return jobs + inJobs(whole)
 }
 
-// inJobs takes the greatest job that there is room for, again and again.
+// inJobs takes the greatest job that has room, again and again.
 func inJobs(gpus int) (jobs int) {
 	for _, job := range []int{8, 4, 2, 1} {
 		jobs += gpus / job

@@ -9,7 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// weighed is a set of free GPUs with what was worked out of its worth so far.
+// weighed is a set of free GPUs with the components computed so far.
 type weighed struct {
 	j          *judge
 	gpus, rest []int // ascending
@@ -17,7 +17,7 @@ type weighed struct {
 	done       [key.ByOrder][]bool
 }
 
-// weigh takes gpus, ascending, and nothing of them out yet.
+// weigh returns the set of gpus, ascending, without any component.
 func (j *judge) weigh(gpus []int) *weighed { return &weighed{j: j, gpus: gpus} }
 
 // others are the free GPUs that are not in the set.
@@ -33,7 +33,7 @@ func (s *weighed) others() []int {
 	return s.rest
 }
 
-// compare tells which set the policy prefers, 1 for s, and by what.
+// compare returns which set the policy prefers, 1 for s, and the component that decides.
 func (s *weighed) compare(o *weighed) (by int, decided key.Component, known bool) {
 	for _, c := range s.j.key {
 		length := 1
@@ -89,7 +89,7 @@ func (s *weighed) at(c key.Component, i int) (n int, known bool) {
 	return a.n, a.known
 }
 
-// work works out at.
+// work computes at.
 func (s *weighed) work(c key.Component, i int) (n int, known bool) {
 	j := s.j
 	switch c {

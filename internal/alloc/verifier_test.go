@@ -27,8 +27,8 @@ type Verdict struct {
 	// that did not claim to be the best, and BetterBy what makes it so.
 	Better   []int
 	BetterBy key.Component
-	// Best says that the answer is proven the best: all sets were told from it, and
-	// none is better.
+	// Best says that the answer is proven to be the best: all other sets were compared with
+	// it, and it is better.
 	Best bool
 }
 
@@ -77,7 +77,7 @@ func wrong(what string, got, want any) error {
 }
 
 // Verify checks an answer to a request about a graph weighed by w. It works from
-// the definitions alone and shares nothing with the solvers. First it checks that
+// the definitions alone and shares no code with the solvers. First it checks that
 // the set meets the request, then its class and each figure of the explanation,
 // if there is one, and last that no other set is better: of all sets, if there
 // are at most 20,000, otherwise of those that differ from the answer in one GPU.
@@ -134,7 +134,7 @@ var verifiedKeys = map[key.Objective][]key.Component{
 }
 
 // exchanged has the judge compare as section 5.4 has it for large graphs whose links do
-// not nest: capabilities decide nothing, and what an explanation says of them may be less
+// not nest: capabilities do not decide, and what an explanation says of them may be less
 // than there is.
 func (j *judge) exchanged() {
 	j.bounded = true
@@ -228,8 +228,8 @@ func betterError(than, s *weighed, by key.Component) error {
 	return wrong("best set", join(than.gpus), fmt.Sprintf("%s, better by %v", join(s.gpus), by))
 }
 
-// others compares the answer with other sets, and its runner-up too, if the
-// explanation claims that none is better but the answer.
+// others compares the answer with other sets, and also its runner-up if the explanation
+// claims that only the answer is better.
 func (j *judge) others(chosen, rival *weighed, a Answer) (v Verdict, err error) {
 	best := chosen
 	var each func(func(gpus []int) bool)

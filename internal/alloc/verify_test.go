@@ -18,7 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// drawn draws a request under any policy that a node of n GPUs could get.
+// drawn draws a request under any policy for a node of n GPUs.
 func drawn(r *rand.Rand, n int) Request {
 	all := r.Perm(n)
 	free := all[:1+r.IntN(n)]
@@ -33,7 +33,7 @@ func drawn(r *rand.Rand, n int) Request {
 	return req
 }
 
-// verified verifies an answer of which nothing may stay open.
+// verified verifies an answer completely.
 func verified(t *testing.T, g *topology.Graph, w link.Weights, req Request) {
 	t.Helper()
 	p, err := NewWeighted(g, w)
@@ -161,7 +161,7 @@ func TestVerifyLarge(t *testing.T) {
 	}
 }
 
-// TestVerifyLimits takes a graph on which rings are hard to tell.
+// TestVerifyLimits verifies on a graph in which rings are hard to find.
 func TestVerifyLimits(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(29, 29))
@@ -189,7 +189,7 @@ func TestVerifyLimits(t *testing.T) {
 	t.Log(v.Text())
 }
 
-// TestVerifyBetter lets an answer off that does not claim to be the best.
+// TestVerifyBetter accepts a worse answer that does not claim to be the best.
 func TestVerifyBetter(t *testing.T) {
 	g := alloctest.Named(t, "two quads")
 	req := Request{N: 2, Free: []int{2, 3, 4, 5, 6, 7}}
@@ -315,7 +315,7 @@ func falsified(t *testing.T, node string, r Request, falsify func(*Answer), what
 	}
 }
 
-// TestVerifyArguments refuses requests and bandwidths that make no sense.
+// TestVerifyArguments refuses invalid requests and bandwidths.
 func TestVerifyArguments(t *testing.T) {
 	node := alloctest.Build(2, 1, 0, func(int, int) string { return "MX" })
 	node.Links[0].GBps = -1

@@ -1,3 +1,5 @@
+// Package alloctest has the nodes and policies that the tests of the picker share, and the
+// definitions of link class and place by which they check it.
 package alloctest
 
 import (
@@ -8,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// build makes a node of n GPUs in numas equal NUMA nodes, with a PCIe switch
-// for every perSwitch GPUs (0: none); kind is the word of each pair's link.
+// Build makes a node of n GPUs in numas equal NUMA nodes, with a PCIe switch for every
+// perSwitch GPUs (0: no switch). kind returns mx-smi's word for the link of each pair.
 func Build(n, numas, perSwitch int, kind func(i, j int) string) gpu.Node {
 	node := gpu.NewNode("test")
 	for i := range n {
@@ -25,7 +27,7 @@ func Build(n, numas, perSwitch int, kind func(i, j int) string) gpu.Node {
 	return node
 }
 
-// graph is the node's Graph.
+// Graph returns the node's Graph.
 func Graph(t testing.TB, node gpu.Node) *topology.Graph {
 	t.Helper()
 	g, warnings := topology.New(node)
@@ -35,7 +37,7 @@ func Graph(t testing.TB, node gpu.Node) *topology.Graph {
 	return g
 }
 
-// nowhere forgets the NUMA nodes.
+// Nowhere makes the NUMA node of every GPU unknown.
 func Nowhere(node gpu.Node) gpu.Node {
 	for i := range node.GPUs {
 		node.GPUs[i].NUMA = gpu.NUMAUnknown
@@ -43,7 +45,7 @@ func Nowhere(node gpu.Node) gpu.Node {
 	return node
 }
 
-// relabel renumbers the GPUs of a node: i becomes perm[i].
+// Relabel renumbers the GPUs of a node: i becomes perm[i].
 func Relabel(node gpu.Node, perm []int) gpu.Node {
 	other := gpu.NewNode("relabelled")
 	other.GPUs = make([]gpu.GPU, len(node.GPUs))
@@ -58,8 +60,8 @@ func Relabel(node gpu.Node, perm []int) gpu.Node {
 	return other
 }
 
-// domains links GPUs i < j by MX where both are in the same of the sets, by
-// inside where they share a half of the node, by across otherwise.
+// Domains returns the links of a node of n GPUs: MX between GPUs of one of the sets, inside
+// between others of one half of the node, across between the halves.
 func Domains(n int, inside, across string, sets ...[]int) func(i, j int) string {
 	domain := make([]int, n)
 	for d, s := range sets {
@@ -78,7 +80,7 @@ func Domains(n int, inside, across string, sets ...[]int) func(i, j int) string 
 	}
 }
 
-// with changes the kind of single pairs, which stand as {i, j} with i < j.
+// With changes the kind of single pairs {i, j}, i < j.
 func With(kind func(i, j int) string, word string, pairs ...[2]int) func(i, j int) string {
 	return func(i, j int) string {
 		for _, p := range pairs {
@@ -90,7 +92,7 @@ func With(kind func(i, j int) string, word string, pairs ...[2]int) func(i, j in
 	}
 }
 
-// nodes are those that the tests speak of, by name.
+// Nodes returns the nodes that the tests name.
 func Nodes() map[string]gpu.Node {
 	quads := Domains(8, "NODE", "NODE", []int{0, 1, 2, 3}, []int{4, 5, 6, 7})
 	pairs := Domains(8, "NODE", "SYS", []int{0, 1}, []int{2, 3}, []int{4, 5}, []int{6, 7})
@@ -103,28 +105,26 @@ func Nodes() map[string]gpu.Node {
 		"quad and 4 unlinked": Build(8, 2, 0, Domains(8, "NODE", "NODE", []int{0, 1, 2, 3})),
 		"4 unlinked and quad": Build(8, 2, 0, Domains(8, "NODE", "NODE", []int{4, 5, 6, 7})),
 		"quad, pair and 2":    Build(8, 2, 0, Domains(8, "NODE", "SYS", []int{0, 1, 2, 3}, []int{4, 5})),
-		// a matrix read from text: nobody said where the GPUs sit
+		// a matrix read from text: the places of the GPUs are unknown
 		"bare matrix":       Nowhere(Build(8, 1, 0, With(Domains(8, "NODE", "SYS", []int{0, 1}), "PIX", [2]int{4, 5}))),
 		"unlinked":          Build(8, 1, 0, Domains(8, "NODE", "NODE")),
 		"mesh over 4 NUMA":  Build(8, 4, 0, mesh),
 		"MX quad, PIX quad": Build(8, 1, 4, Domains(8, "PIX", "NODE", []int{0, 1, 2, 3})),
 		"PCIe only":         Build(8, 2, 0, With(Domains(8, "PXB", "NODE"), "PIX", [2]int{0, 1}, [2]int{6, 7})),
-		// one quad has lost a link and still holds a ring of four, the other has
-		// lost two of one GPU and does not
+		// one quad lacks a link and still has a ring of four; the other lacks two links
+		// of one GPU and has none
 		"degraded quads":     Build(8, 2, 0, With(Domains(8, "NODE", "SYS", []int{0, 1, 2, 3}, []int{4, 5, 6, 7}), "NODE", [2]int{0, 1}, [2]int{4, 5}, [2]int{4, 6})),
 		"quad up, quad down": Build(8, 2, 0, Domains(8, "NODE", "SYS", []int{0, 1, 2, 3})),
 		// two quads with a link from each GPU to its counterpart
 		"cube mesh": Build(8, 2, 2, With(Domains(8, "NODE", "SYS", []int{0, 1, 2, 3}, []int{4, 5, 6, 7}), "MX",
 			[2]int{0, 4}, [2]int{1, 5}, [2]int{2, 6}, [2]int{3, 7})),
-		// the same, the links across being worse than those inside and better than
-		// none
+		// the same, with links across that are worse than those inside
 		"wings": Build(8, 2, 0, With(Domains(8, "NODE", "SYS", []int{0, 1, 2, 3}, []int{4, 5, 6, 7}), "PIX",
 			[2]int{0, 4}, [2]int{1, 5}, [2]int{2, 6}, [2]int{3, 7})),
 	}
 }
 
-// random makes a node of n GPUs with links and places as they come, of at most
-// so many kinds.
+// Random makes a node of n GPUs with random places and links of at most so many kinds.
 func Random(r *rand.Rand, n, kinds int) gpu.Node {
 	words := topology.Kinds() // of links
 	r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
@@ -132,8 +132,8 @@ func Random(r *rand.Rand, n, kinds int) gpu.Node {
 	return Build(n, 1+r.IntN(4), perSwitch, func(int, int) string { return words[r.IntN(kinds)].String() })
 }
 
-// crowd makes a node of n GPUs in link domains of size, two to a switch, with
-// every tenth link lost.
+// Crowd makes a node of n GPUs in MetaXLink domains of size GPUs, two GPUs to a switch, in
+// which about every tenth link is missing.
 func Crowd(r *rand.Rand, n, size int) gpu.Node {
 	return Build(n, 2, 2, func(i, j int) string {
 		switch {
@@ -146,7 +146,7 @@ func Crowd(r *rand.Rand, n, size int) gpu.Node {
 	})
 }
 
-// named is the Graph of one of nodes.
+// Named returns the Graph of one of Nodes.
 func Named(t testing.TB, name string) *topology.Graph {
 	t.Helper()
 	node, ok := Nodes()[name]
@@ -156,8 +156,8 @@ func Named(t testing.TB, name string) *topology.Graph {
 	return Graph(t, node)
 }
 
-// torusNode makes a node of rows by columns GPUs, each linked by MX with the next in
-// its row and in its column, all round.
+// Torus makes a node of rows by columns GPUs. MX links each GPU with the next in its row and
+// in its column; the last is linked with the first.
 func Torus(rows, columns int) gpu.Node {
 	n := rows * columns
 	return Build(n, 2, 0, func(i, j int) string {
@@ -172,7 +172,7 @@ func Torus(rows, columns int) gpu.Node {
 	})
 }
 
-// irregularNode draws a graph of n GPUs for which nothing is promised.
+// Irregular makes a random node of n GPUs whose links need not nest.
 func Irregular(r *rand.Rand, n int) gpu.Node {
 	switch r.IntN(4) {
 	case 0:
@@ -186,7 +186,7 @@ func Irregular(r *rand.Rand, n int) gpu.Node {
 	return Random(r, n, 2+r.IntN(6))
 }
 
-// seq lists 0 to n-1.
+// Seq returns 0 to n-1.
 func Seq(n int) (all []int) {
 	for i := range n {
 		all = append(all, i)
@@ -194,7 +194,8 @@ func Seq(n int) (all []int) {
 	return all
 }
 
-// quads links the GPUs of each four by MX, those of each half by NODE.
+// Quads returns the links of a node of n GPUs: MX within each four, NODE within each half,
+// SYS between the halves.
 func Quads(n int) func(i, j int) string {
 	return func(i, j int) string {
 		switch {
@@ -207,7 +208,7 @@ func Quads(n int) func(i, j int) string {
 	}
 }
 
-// classOf is the link class of two GPUs, by the specification.
+// ClassOf returns the link class of two GPUs, by the specification.
 func ClassOf(g *topology.Graph, a, b int) topology.Kind {
 	switch k := g.Kind(a, b); k {
 	case topology.PIX, topology.PXB:
@@ -217,8 +218,8 @@ func ClassOf(g *topology.Graph, a, b int) topology.Kind {
 	}
 }
 
-// placeOf is how near two GPUs sit, by their places or by what is said of the way
-// between them.
+// PlaceOf returns how near two GPUs sit, by the specification: by their places, or by the
+// kind of PCIe link that is stated.
 func PlaceOf(g *topology.Graph, a, b int) topology.Locality {
 	if g.Locality(a, b) == topology.OtherNUMA {
 		return topology.OtherNUMA
@@ -229,8 +230,8 @@ func PlaceOf(g *topology.Graph, a, b int) topology.Locality {
 	return max(g.Locality(a, b), said[g.Kind(a, b)])
 }
 
-// grid makes a node of NUMA nodes with two switches each, and a link domain of
-// four GPUs on each switch. The class of all other pairs follows from their place.
+// Grid makes a node of NUMA nodes with two switches each, and a MetaXLink domain of four
+// GPUs on each switch. The class of all other pairs follows from their place.
 func Grid(numas int) gpu.Node {
 	node := gpu.NewNode("grid")
 	for i := range 8 * numas {
@@ -244,12 +245,13 @@ func Grid(numas int) gpu.Node {
 	return node
 }
 
+// Bench is a node that is measured.
 type Bench struct {
 	Name  string
 	Graph *topology.Graph
 }
 
-// benchNodes are what is measured: of a size, a usual node, and the worst.
+// Benches returns the nodes that are measured: for each size a usual node and the worst.
 func Benches(b *testing.B) []Bench {
 	r := rand.New(rand.NewPCG(1, 2))
 	return []Bench{

@@ -2,5 +2,5 @@
 
 package alloctest
 
-// rounds is how often a random test goes round.
+// Rounds returns how many rounds a random test runs.
 func Rounds(n int) int { return n }

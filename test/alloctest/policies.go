@@ -7,7 +7,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
-// Policies are all policies without parameters, and Weighted by HAMi's factors.
+// Policies returns all policies without parameters, and Weighted with HAMi's factors.
 func Policies() []key.Policy {
 	hami, err := key.Weighted(10, 1)
 	if err != nil {
@@ -16,7 +16,7 @@ func Policies() []key.Policy {
 	return []key.Policy{key.Spread, key.Binpack, hami, key.MTF, key.First}
 }
 
-// Factors are the factors of Weighted as its name has them, in thousandths.
+// Factors returns the factors of Weighted in thousandths, as its name states them.
 func Factors(policy key.Policy) (gain, loss int) {
 	var a, b float64
 	if _, err := fmt.Sscanf(policy.String(), "weighted:%g,%g", &a, &b); err != nil {

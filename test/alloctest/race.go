@@ -2,6 +2,6 @@
 
 package alloctest
 
-// Rounds is how often a random test goes round with the race detector, which is
-// slow and has little to find there: one time in ten.
+// Rounds returns how many rounds a random test runs with the race detector: one tenth,
+// because it is slow and has little to find there.
 func Rounds(n int) int { return max(1, n/10) }

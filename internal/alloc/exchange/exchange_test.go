@@ -18,7 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// irregularOf answers for a graph by exchanges, even if it is small or nests.
+// irregularOf returns the Solver of a graph, even if the graph is small or nests.
 func irregularOf(g *topology.Graph) *Solver {
 	s := link.ByClass(g)
 	return New(s, rootOf(s))
@@ -50,8 +50,8 @@ func irregularQuestion(r *rand.Rand, g *topology.Graph) key.Question {
 	return q
 }
 
-// TestIrregularAgainstTable holds the answers on small graphs, where every ring is
-// found, against the tables: the class and the figures that they state, that they
+// TestIrregularAgainstTable compares the answers on small graphs, where every ring is found,
+// with the tables: the class and the figures that they state, that they
 // are never better than the best, and that the scope is met wherever it can be.
 func TestIrregularAgainstTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 1))
@@ -107,7 +107,7 @@ func within(g *link.Graph, scope key.Scope, c key.Candidate) bool {
 	return scope != key.Link || c.Class == topology.MX
 }
 
-// demanded checks that a set is what q asks for.
+// demanded checks that a set meets q.
 func demanded(t *testing.T, q key.Question, gpus []int) {
 	t.Helper()
 	once := slices.Compact(slices.Clone(gpus))
@@ -119,8 +119,8 @@ func demanded(t *testing.T, q key.Question, gpus []int) {
 	}
 }
 
-// TestIrregularBeatsClosure holds answers on larger graphs against that of the
-// closure, by weight and then by cut.
+// TestIrregularBeatsClosure compares answers on larger graphs with the closure's answer, by
+// weight and then by cut.
 func TestIrregularBeatsClosure(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 1))
 	better, exchanged := 0, 0
@@ -163,7 +163,7 @@ func TestIrregularBeatsClosure(t *testing.T) {
 	}
 }
 
-// TestIrregularRepeats asks the same of one picker at once and in turn.
+// TestIrregularRepeats repeats questions, in turn and at the same time.
 func TestIrregularRepeats(t *testing.T) {
 	x := irregularOf(alloctest.Graph(t, alloctest.Crowd(rand.New(rand.NewPCG(31, 3)), 72, 8)))
 	var group sync.WaitGroup

@@ -25,8 +25,8 @@ func sketch(d *Cluster) string {
 	return d.Rank.Class.String() + "{" + strings.Join(parts, " ") + "}"
 }
 
-// TestWithoutWeights compares what is left of a hierarchy without bandwidths with that
-// of a graph without.
+// TestWithoutWeights compares a hierarchy from which the weights are removed with that of the
+// graph weighed by class.
 func TestWithoutWeights(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(53, 1))

@@ -8,9 +8,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// TestMTFOfAllMasks holds the count on two wings of four against a definition of
-// its own: a job is the whole node, or 4, 2 or 1 GPUs of one wing; the least
-// number of jobs for a set is one more than that for the set without some job.
+// TestMTFOfAllMasks compares the count on two wings of four with a definition of its own: a
+// job is the whole node, or 4, 2 or 1 GPUs of one wing; the least number of jobs for a set
+// is one more than that for the set without some job.
 func TestMTFOfAllMasks(t *testing.T) {
 	var legal []uint32
 	for job := uint32(1); job < 256; job++ {
@@ -38,8 +38,8 @@ func TestMTFOfAllMasks(t *testing.T) {
 	}
 }
 
-// TestPublishedMTF are the rows that Kunlunxin and HAMi publish; the leftmost
-// digit is GPU 7, and a 1 is a GPU in use.
+// TestPublishedMTF checks the rows that Kunlunxin and HAMi publish; the leftmost digit is GPU
+// 7, and a 1 is a GPU in use.
 func TestPublishedMTF(t *testing.T) {
 	root, _ := New(link.ByClass(alloctest.Named(t, "wings")))
 	for _, c := range []struct {
@@ -64,14 +64,14 @@ func TestPublishedMTF(t *testing.T) {
 	}
 }
 
-// TestBuddiesOfAnyShape are hierarchies unlike two wings.
+// TestBuddiesOfAnyShape counts in hierarchies unlike two wings.
 func TestBuddiesOfAnyShape(t *testing.T) {
 	for _, c := range []struct {
 		node string
 		used uint32
 		want int
 	}{
-		{"unlinked", 0, 1},             // eight GPUs of one domain
+		{"unlinked", 0, 1},             // eight GPUs of one cluster
 		{"unlinked", 0b00000001, 3},    // 4, 2, 1
 		{"four pairs", 0, 1},           // the whole node
 		{"four pairs", 0b00000001, 3},  // 4 of the other side, a pair, the single

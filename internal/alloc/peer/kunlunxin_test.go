@@ -34,7 +34,7 @@ var kunlunxinDecidedOtherwise = map[string]struct {
 	want   int
 	reason string
 }{
-	"calcscore of -2": {4000, "HAMi's default for what Kunlunxin's table leaves out; who saves two is not worse than who saves one"},
+	"calcscore of -2": {4000, "HAMi's default for what Kunlunxin's table leaves out; a job that saves two is not worse than one that saves one"},
 }
 
 func TestKunlunxinPublished(t *testing.T) {
@@ -107,7 +107,7 @@ func TestKunlunxinPublished(t *testing.T) {
 	}
 }
 
-// TestKunlunxinSavesTwo shows that the case exists that the table leaves out.
+// TestKunlunxinSavesTwo shows that the case that the table leaves out exists.
 func TestKunlunxinSavesTwo(t *testing.T) {
 	p := alloc.New(alloctest.Named(t, "two quads"))
 	a, err := p.Pick(alloc.Request{N: 2, Free: []int{0, 1, 2, 4, 5, 6}, Policy: key.MTF, Explain: true})

@@ -11,15 +11,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// someOf draws that part of the GPUs of a node.
+// someOf draws a part of the GPUs of a node.
 func someOf(r *rand.Rand, gpus int, part float64) []int {
 	free := r.Perm(gpus)[:int(part*float64(gpus))]
 	slices.Sort(free)
 	return free
 }
 
-// BenchmarkTree measures answers of a tree that remembers nothing (cold) and of
-// one that answered the question before a GPU changed its state (warm).
+// BenchmarkTree measures answers of a Solver without memory (cold) and of one that answered
+// the question before a GPU changed its state (warm).
 func BenchmarkTree(b *testing.B) {
 	for _, c := range []struct {
 		numas int
@@ -44,7 +44,7 @@ func BenchmarkTree(b *testing.B) {
 				r := rand.New(rand.NewPCG(5, 5))
 				states := statesOf(q, gpus)
 				for b.Loop() {
-					// one GPU goes or comes back, turn and turn about
+					// alternately, a GPU is taken and another is given back
 					gpu, goes := r.IntN(gpus), len(q.Free) >= len(free)
 					for (states[gpu] == stateFree) != goes {
 						gpu = r.IntN(gpus)

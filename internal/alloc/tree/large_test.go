@@ -181,8 +181,8 @@ func (n *nested) compare(t *testing.T, r *rand.Rand, q key.Question, sets int) {
 	}
 }
 
-// TestTreeForgetsNothingWrong compares trees that have answered other questions,
-// and had to forget them, with ones that have not.
+// TestTreeForgetsNothingWrong compares Solvers that have answered other questions, and
+// dropped their memory, with new ones.
 func TestTreeForgetsNothingWrong(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestTreeAnswersManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// stack is a domain of so many equal parts, again and again.
+// stack returns a cluster of equal parts at each level, as many as parts says.
 func stack(from int, ranks []link.Rank, parts ...int) *hierarchy.Cluster {
 	if len(parts) == 0 {
 		return &hierarchy.Cluster{GPUs: []int{from}}
@@ -262,7 +262,7 @@ func stack(from int, ranks []link.Rank, parts ...int) *hierarchy.Cluster {
 const maxGBps = 6000
 
 // TestTreeOfTheLargestNode asks for GPUs of a node of the greatest size, with the
-// greatest weights, all of which are free: as many as fill domains, the first
+// greatest weights, all of which are free: as many as fill clusters, the first
 // ones are the best.
 func TestTreeOfTheLargestNode(t *testing.T) {
 	t.Parallel()
@@ -291,8 +291,8 @@ func TestTreeOfTheLargestNode(t *testing.T) {
 	}
 }
 
-// TestLayoutLeavesRoom adds up what the fields below another one of its word can
-// differ by between two sets: it must stay below one of that.
+// TestLayoutLeavesRoom adds up by how much the fields below another one of the same word can
+// differ between two sets: it must be less than one unit of that field.
 func TestLayoutLeavesRoom(t *testing.T) {
 	t.Parallel()
 	root := stack(0, []link.Rank{{Class: topology.SYS, Locality: topology.OtherNUMA, Weight: 10}, {Class: topology.MX, Locality: topology.SameSwitch, Weight: 10 * maxGBps}}, 8, 16)

@@ -18,9 +18,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// sprout makes a node of n GPUs that mostly nests: a random tree whose vertices
-// have a kind, a bandwidth and a place on the host, each no worse than that of
-// the vertex above it, or nearly so. If asked to, it numbers the GPUs anew.
+// sprout makes a node of n GPUs that usually nests: a random tree whose vertices have a kind,
+// a bandwidth and a place on the host, usually no worse than those of the vertex above.
+// With shuffle, it renumbers the GPUs.
 func sprout(r *rand.Rand, n int, shuffle bool) gpu.Node {
 	node := gpu.NewNode("sprouted")
 	for i := range n {
@@ -80,7 +80,7 @@ func sprout(r *rand.Rand, n int, shuffle bool) gpu.Node {
 	return node
 }
 
-// nested is a graph that nests, with what answers for it.
+// nested is a graph that nests, with its solvers.
 type nested struct {
 	g     *topology.Graph
 	s     *link.Graph
@@ -134,7 +134,7 @@ func inquire(r *rand.Rand, gpus int) key.Question {
 }
 
 // bestOfAll looks at all sets that meet the question and compares the figures
-// that the table has of them; nil if there is none.
+// that the table has of them; nil if no set does.
 func (n *nested) bestOfAll(q key.Question) *key.Candidate {
 	var best *key.Candidate
 	for _, gpus := range subsets(q.Free, q.N) {
