@@ -1,6 +1,10 @@
-// Package topology says how the GPUs of a Node are linked: the kinds of link
-// and their rank, the Graph of all pairs, and its pictures (matrix, tree, SVG).
+// Package topology says how the GPUs of a Node are linked: the kinds of link and their
+// order, the Graph of all pairs, and its pictures (matrix, tree, SVG).
 //
-// It is pure. Which GPUs to take is the business of alloc; reading a matrix
-// from mx-smi is the business of discover/mxsmi.
+// A link class is a kind as the picker compares it: PIX and PXB are one class, SWITCH. A
+// MetaXLink domain, short domain, is a set of GPUs that MetaXLink connects, not
+// necessarily each with each. A mark is a state of a GPU that a picture shows, such as
+// picked.
+//
+// It is pure. Package alloc picks GPUs; package discover/mxsmi reads a matrix from mx-smi.
 package topology

@@ -8,28 +8,29 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// fact is something that trees and cards say of a GPU.
+// fact is a property of a GPU that trees and cards show.
 type fact struct {
-	names   string // of the fact, for all GPUs
-	missing string // what stands for it where only other GPUs have it
-	beside  bool   // on a card it stands beside the one before
+	names   string // its name, for all GPUs
+	missing string // shown for a GPU without it if other GPUs have it
+	beside  bool   // a card shows it beside the one before
 	of      func(gpu.GPU) string
 }
 
-func facts() []fact {
+// gpuFacts returns all facts, in the order in which they are shown.
+func gpuFacts() []fact {
 	return []fact{
 		{"models", "model ?", false, func(g gpu.GPU) string { return terminal.Line(g.Model) }},
-		{"memory", "memory ?", true, func(g gpu.GPU) string { return memory(g.MemoryMiB) }},
-		{"PCI addresses", "address ?", false, address},
+		{"memory", "memory ?", true, func(g gpu.GPU) string { return memorySize(g.MemoryMiB) }},
+		{"PCI addresses", "address ?", false, pciAddress},
 		{"device nodes", "no device nodes", false, deviceNodes},
-		{"UUIDs", "UUID ?", false, func(g gpu.GPU) string { return short(g.UUID) }},
+		{"UUIDs", "UUID ?", false, func(g gpu.GPU) string { return shortUUID(g.UUID) }},
 	}
 }
 
-// setFacts parts what is known of at least one GPU from what is known of none.
+// setFacts separates the facts that are known of at least one GPU from the others.
 func (s *scene) setFacts() {
 next:
-	for _, f := range facts() {
+	for _, f := range gpuFacts() {
 		for _, g := range s.gpus {
 			if f.of(g) != "" {
 				s.known = append(s.known, f)
@@ -40,24 +41,25 @@ next:
 	}
 }
 
-// say is the fact of one GPU.
-func (f fact) say(g gpu.GPU) string {
+// text returns what is shown for one GPU.
+func (f fact) text(g gpu.GPU) string {
 	if word := f.of(g); word != "" {
 		return word
 	}
 	return f.missing
 }
 
-// notKnown is the line that names what is known of no GPU; empty if there is
-// nothing to name.
-func (s *scene) notKnown() string {
+// unknownFacts returns a line that names the facts that are known of no GPU; it is empty if
+// all are known of some GPU.
+func (s *scene) unknownFacts() string {
 	if len(s.unknown) == 0 || len(s.gpus) == 0 {
 		return ""
 	}
 	return "not known: " + strings.Join(s.unknown, ", ")
 }
 
-func memory(mib int) string {
+// memorySize returns an amount of memory as text; it is empty if unknown.
+func memorySize(mib int) string {
 	switch {
 	case mib <= 0:
 		return ""
@@ -67,14 +69,15 @@ func memory(mib int) string {
 	return fmt.Sprintf("%d MiB", mib)
 }
 
-func address(g gpu.GPU) string {
+// pciAddress returns a GPU's PCI address; it is empty if unknown.
+func pciAddress(g gpu.GPU) string {
 	if g.BDF == (gpu.BDF{}) {
 		return ""
 	}
 	return g.BDF.String()
 }
 
-// deviceNodes names a GPU's device nodes without their directories.
+// deviceNodes returns the names of a GPU's device nodes, without directories.
 func deviceNodes(g gpu.GPU) string {
 	var names []string
 	for _, n := range g.Nodes {
@@ -83,8 +86,9 @@ func deviceNodes(g gpu.GPU) string {
 	return strings.Join(names, " ")
 }
 
-// short is as much of a UUID as tells the GPUs of a node apart at a glance.
-func short(u gpu.UUID) string {
+// shortUUID returns the first part of a UUID, which is enough to distinguish the GPUs of a
+// node.
+func shortUUID(u gpu.UUID) string {
 	const shown = len("GPU-3fd4ee8f")
 	if len(u) <= shown {
 		return terminal.Line(string(u))

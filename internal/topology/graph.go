@@ -6,8 +6,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Locality is how near two GPUs sit on the host, whatever link joins them. The
-// values are the weights of the allocation specification, section 2.
+// Locality is how near two GPUs sit on the host, whatever their link is. The values are the
+// weights of the allocation specification, section 2.
 type Locality uint8
 
 // The localities, farthest first.
@@ -21,7 +21,7 @@ const (
 )
 
 // Graph is the complete graph of a node's GPUs: for each pair the class of its
-// link, its bandwidth and its locality. Vertices are GPU indices, 0 to Len()-1.
+// link, its bandwidth and its locality. The vertices are GPU indices, 0 to Len()-1.
 type Graph struct {
 	n     int
 	kind  []Kind // n×n, symmetric; the diagonal is MX
@@ -29,10 +29,9 @@ type Graph struct {
 	gbps  []float64 // n×n, GB/s, 0 unknown
 }
 
-// New builds the Graph of a Node. A pair takes the best kind among its rows in
-// node.Links that are up; a pair without such a row takes its class from PCIe
-// and NUMA. A row whose word is none of mx-smi's counts as Unknown and is named
-// in warnings.
+// New builds the Graph of a Node. The kind of a pair is the best among its rows in
+// node.Links that are up; without such a row, it follows from PCIe and NUMA. A row whose
+// kind is not one of mx-smi's words counts as Unknown, and a warning names it.
 func New(node gpu.Node) (g *Graph, warnings []string) {
 	n := len(node.GPUs)
 	g = &Graph{n: n, kind: make([]Kind, n*n), local: make([]Locality, n*n), gbps: make([]float64, n*n)}
@@ -67,22 +66,21 @@ func New(node gpu.Node) (g *Graph, warnings []string) {
 	return g, warnings
 }
 
-// Len is the number of GPUs.
+// Len returns the number of GPUs.
 func (g *Graph) Len() int { return g.n }
 
-// Kind is the class of the link between GPUs i and j; MX for i == j.
+// Kind returns the kind of the link between GPUs i and j, and MX for i == j.
 func (g *Graph) Kind(i, j int) Kind { return g.kind[g.at(i, j)] }
 
-// Locality is how near GPUs i and j sit on the host.
+// Locality returns how near GPUs i and j sit on the host.
 func (g *Graph) Locality(i, j int) Locality { return g.local[g.at(i, j)] }
 
-// Bandwidth is the stated bandwidth in GB/s of the link of that Kind between GPUs
-// i and j, 0 if unknown.
+// Bandwidth returns the stated bandwidth, in GB/s, of the link between GPUs i and j, and 0
+// if it is unknown.
 func (g *Graph) Bandwidth(i, j int) float64 { return g.gbps[g.at(i, j)] }
 
-// Domains returns the sets of GPUs that are connected by links of class MX,
-// each ascending, in the order of their first member. GPUs without such a link
-// are in none.
+// Domains returns the MetaXLink domains, each ascending, in the order of their first GPUs.
+// A GPU without MetaXLink is not in a domain.
 func (g *Graph) Domains() [][]int {
 	domains := [][]int{} // in JSON an empty list, not null
 	seen := make([]bool, g.n)
@@ -107,8 +105,7 @@ func (g *Graph) Domains() [][]int {
 	return domains
 }
 
-// MarkDomains writes into the GPUs of the graph which of the domains they are in,
-// from 1.
+// MarkDomains sets LinkDomain of the GPUs of the graph: the number of their domain, from 1.
 func (g *Graph) MarkDomains(gpus []gpu.GPU) {
 	for d, domain := range g.Domains() {
 		for _, i := range domain {

@@ -1,19 +1,19 @@
 package topology
 
-// Kind is how two GPUs are linked. A greater Kind is a better link; the order is
-// this table's and never the vendor library's enumeration, in which MetaXLink
-// stands between NODE and SYS.
+// Kind is how two GPUs are linked. A greater Kind is a better link. The order is that of
+// this table, not of the vendor library's enumeration, in which MetaXLink is between NODE
+// and SYS.
 type Kind uint8
 
 // The kinds, worst first.
 const (
-	Unknown Kind = iota // not known, or no link: the worst, never a zero that wins
+	Unknown Kind = iota // not known, or no link: the worst
 	SYS                 // PCIe and the interconnect between NUMA nodes
 	NODE                // PCIe and the interconnect between host bridges of one NUMA node
 	PHB                 // PCIe through one host bridge
 	PXB                 // several PCIe bridges, no host bridge
 	PIX                 // at most one PCIe bridge or switch
-	Switch              // the link class of PXB and PIX; no link is of that kind
+	Switch              // the link class of PXB and PIX; no link has this kind
 	MX                  // MetaXLink
 	numKinds
 )
@@ -31,14 +31,14 @@ var kindMeanings = [numKinds]string{
 	"MetaXLink",
 }
 
-// Kinds lists all kinds that a link can be of, best first.
+// Kinds returns all kinds that a link can have, best first.
 func Kinds() []Kind { return []Kind{MX, PIX, PXB, PHB, NODE, SYS, Unknown} }
 
-// Classes lists all link classes, best first.
+// Classes returns all link classes, best first.
 func Classes() []Kind { return []Kind{MX, Switch, PHB, NODE, SYS, Unknown} }
 
-// Class returns the link class that the picker compares. PIX and PXB are one, as
-// MetaX's rules speak of one class "PCIe switch"; all others are their own.
+// Class returns the link class that the picker compares. PIX and PXB are one class, because
+// MetaX's rules have one class "PCIe switch"; every other kind is a class of its own.
 func (k Kind) Class() Kind {
 	if k == PIX || k == PXB {
 		return Switch
@@ -54,8 +54,8 @@ func (k Kind) String() string {
 	return kindNames[Unknown]
 }
 
-// ParseKind reads mx-smi's word; ok is false for a word that is none. "NA" is
-// Unknown and ok.
+// ParseKind reads mx-smi's word; ok is false if s is not one of its words. "NA" is Unknown
+// and ok.
 func ParseKind(s string) (k Kind, ok bool) {
 	for i, name := range kindNames {
 		if s == name && Kind(i) != Switch {
@@ -68,7 +68,7 @@ func ParseKind(s string) (k Kind, ok bool) {
 // MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Meaning is one line of the legend.
+// Meaning returns the kind's explanation in the legend.
 func (k Kind) Meaning() string {
 	if k < numKinds {
 		return kindMeanings[k]

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// mark is a state that some GPUs are in: its word, its sign and its colour.
+// mark is a state of some GPUs: its word, its sign and its colour.
 type mark struct {
 	word  string
 	on    []bool // by GPU
@@ -13,6 +13,7 @@ type mark struct {
 	color string
 }
 
+// gpus returns the GPUs with the mark.
 func (m mark) gpus() (indices []int) {
 	for i, on := range m.on {
 		if on {
@@ -22,6 +23,7 @@ func (m mark) gpus() (indices []int) {
 	return indices
 }
 
+// setMarks collects the marks that some GPU has, in the order in which a GPU shows them.
 func (s *scene) setMarks() {
 	divided, unhealthy := make([]bool, len(s.gpus)), make([]bool, len(s.gpus))
 	for i, g := range s.gpus {
@@ -41,7 +43,7 @@ func (s *scene) setMarks() {
 	}
 }
 
-// status lists the marks that a GPU bears; what speaks against it comes last.
+// status returns the marks of a GPU; those that speak against picking it come last.
 func (s *scene) status(i int) (marks []mark) {
 	for _, m := range s.marks {
 		if m.on[i] {
@@ -51,7 +53,7 @@ func (s *scene) status(i int) (marks []mark) {
 	return marks
 }
 
-// statusWords is status in words, "picked, in use".
+// statusWords returns the words of the marks of a GPU, such as "picked, in use".
 func (s *scene) statusWords(i int) string {
 	var words []string
 	for _, m := range s.status(i) {

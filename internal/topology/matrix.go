@@ -10,10 +10,9 @@ import (
 )
 
 // Matrix writes the class of every pair in the form of "mx-smi topo -m": a
-// header row, a row per GPU with X for itself, the NUMA node ("NA" where it is
-// unknown), and a legend of the words that occur. What reads mx-smi's matrix
-// reads this one; a GPU that is picked, in use or unhealthy is called so at the
-// end of its row, where it is in the way of no reader.
+// header row; a row per GPU with X for itself and the NUMA node ("NA" if it is unknown);
+// and a legend of the words that occur. What reads mx-smi's matrix also reads this one: the
+// marks of a GPU follow at the end of its row.
 func Matrix(w io.Writer, v View) error {
 	s, err := v.scene()
 	if err != nil {
@@ -62,5 +61,5 @@ func Matrix(w io.Writer, v View) error {
 		}
 	}
 	s.addNote(&b)
-	return write(w, "matrix", b.Bytes())
+	return writePicture(w, "matrix", b.Bytes())
 }

@@ -14,13 +14,12 @@ const (
 	noteLine = 16
 )
 
-// writeNote sets the note below the picture, from y on; it returns the y where it
-// ends.
+// writeNote draws the note below the picture, from y on, and returns the y where it ends.
 func (s *scene) writeNote(c *canvas, width, y int) int {
 	if len(s.note) == 0 {
 		return y
 	}
-	const cell = noteSize * 63 / 100. // as textWidth has it
+	const cell = noteSize * 63 / 100. // as in textWidth
 	y += 12
 	c.Open(fmt.Sprintf(`font-family="%s" font-size="%d"`, svg.Mono, noteSize))
 	for _, line := range s.note {
@@ -35,7 +34,7 @@ func (s *scene) writeNote(c *canvas, width, y int) int {
 	return y
 }
 
-// note adds the note to a picture in text.
+// addNote adds the note to a picture in text.
 func (s *scene) addNote(b *bytes.Buffer) {
 	if len(s.note) > 0 {
 		b.WriteString("\n" + strings.Join(s.note, "\n") + "\n")
@@ -48,8 +47,8 @@ type word struct {
 	text string
 }
 
-// columnsOf cuts a line where two spaces or more stand: what is one column in
-// text stays one in a picture, whatever the width of its letters.
+// columnsOf splits a line at two or more spaces: a column in text stays a column in a
+// picture, whatever the width of its letters.
 func columnsOf(line string) (words []word) {
 	at := 0
 	for part := range strings.SplitSeq(line, "  ") {
@@ -62,8 +61,8 @@ func columnsOf(line string) (words []word) {
 	return words
 }
 
-// wrap cuts a line into parts of at most so many characters, between words where
-// it can; what is cut off begins as far in as the line.
+// wrap splits a line into parts of at most room characters, between words where possible;
+// later parts have the indent of the line.
 func wrap(line string, room int) (parts []string) {
 	left := []rune(line)
 	in := 0

@@ -6,9 +6,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// locality compares the places of two GPUs: first their chains of PCIe bridges,
-// then their NUMA nodes. A Node that states only the nearest switch is compared
-// by that.
+// locality compares the places of two GPUs: first their paths of PCIe bridges, then their
+// NUMA nodes. If a Node states only the nearest switch, that is compared.
 func locality(a, b gpu.GPU) Locality {
 	if a.PCIeSwitch != nil && b.PCIeSwitch != nil && *a.PCIeSwitch == *b.PCIeSwitch {
 		return SameSwitch
@@ -18,8 +17,8 @@ func locality(a, b gpu.GPU) Locality {
 		for common < min(len(a.PCIePath), len(b.PCIePath)) && a.PCIePath[common] == b.PCIePath[common] {
 			common++
 		}
-		// Below a switch's upstream port each GPU has a downstream port of its
-		// own, so one further bridge on each side is still that one switch.
+		// Below a switch's upstream port, each GPU has its own downstream port, so one
+		// further bridge on each side still belongs to that switch.
 		below := max(len(a.PCIePath), len(b.PCIePath)) - common
 		switch {
 		case common == 0:
@@ -38,11 +37,12 @@ func locality(a, b gpu.GPU) Locality {
 	return OtherNUMA
 }
 
-// kind is the class of a pair that has no other link than PCIe.
+// kind returns the kind of a pair whose only link is PCIe.
 func (l Locality) kind() Kind {
 	return [...]Kind{Unknown, SYS, NODE, PHB, PXB, PIX}[l]
 }
 
+// sorted sorts s and returns it.
 func sorted(s []int) []int {
 	slices.Sort(s)
 	return s

@@ -9,22 +9,22 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// place is a vertex of the tree that a node's GPUs hang in: the node, its NUMA
-// nodes, host bridges, PCIe bridges and switches, and, as leaves, the GPUs.
+// place is a vertex of the tree of a host: the node, its NUMA nodes, host bridges, PCIe
+// bridges and switches, and, as leaves, the GPUs.
 type place struct {
 	label  string
-	gpu    int // the GPU of a leaf, otherwise noGPU
-	inside []*place
+	gpu    int      // the GPU of a leaf, otherwise noGPU
+	inside []*place // empty for a leaf
 }
 
 const noGPU = -1
 
-// unknownNUMA is the label of the NUMA node of GPUs whose node is not known.
+// unknownNUMA is the label above GPUs whose NUMA node is unknown.
 const unknownNUMA = "NUMA node unknown"
 
-// places builds the tree. NUMA nodes stand in the order of their numbers, the
-// unknown one last; all else in the order of its first GPU. Of the bridges above
-// a GPU only those appear where ways part and those the Node calls a switch.
+// places builds the tree. NUMA nodes are in the order of their numbers, the unknown one
+// last; all else is in the order of its first GPU. Of the bridges above a GPU, the tree has
+// those at which paths branch and those that the Node calls a switch.
 func places(gpus []gpu.GPU) *place {
 	root := &place{gpu: noGPU}
 	order := make([]int, len(gpus))
@@ -34,20 +34,20 @@ func places(gpus []gpu.GPU) *place {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(uint(gpus[a].NUMA), uint(gpus[b].NUMA)) // -1 becomes the greatest
 	})
-	shown := landmarks(gpus)
+	labels := bridgeLabels(gpus)
 	rooted := slices.ContainsFunc(gpus, func(g gpu.GPU) bool { return g.PCIeRoot != "" })
 	for _, i := range order {
 		g := gpus[i]
-		at := root.enter(numaLabel(g.NUMA))
+		at := root.child(numaLabel(g.NUMA))
 		switch {
 		case g.PCIeRoot != "":
-			at = at.enter("host bridge " + terminal.Line(g.PCIeRoot))
+			at = at.child("host bridge " + terminal.Line(g.PCIeRoot))
 		case rooted:
-			at = at.enter("host bridge unknown")
+			at = at.child("host bridge unknown")
 		}
-		for _, b := range chain(g) {
-			if label := shown[landmark{g.PCIeRoot, b}]; label != "" {
-				at = at.enter(label)
+		for _, b := range bridgePath(g) {
+			if label := labels[bridge{g.PCIeRoot, b}]; label != "" {
+				at = at.child(label)
 			}
 		}
 		at.inside = append(at.inside, &place{gpu: i})
@@ -55,6 +55,7 @@ func places(gpus []gpu.GPU) *place {
 	return root
 }
 
+// numaLabel returns the label of a NUMA node.
 func numaLabel(numa int) string {
 	if numa == gpu.NUMAUnknown {
 		return unknownNUMA
@@ -62,8 +63,8 @@ func numaLabel(numa int) string {
 	return fmt.Sprintf("NUMA node %d", numa)
 }
 
-// enter returns the place of that label inside p, new if need be.
-func (p *place) enter(label string) *place {
+// child returns the place with that label inside p, and adds it if there is no such place.
+func (p *place) child(label string) *place {
 	for _, q := range p.inside {
 		if q.gpu == noGPU && q.label == label {
 			return q
@@ -74,7 +75,7 @@ func (p *place) enter(label string) *place {
 	return q
 }
 
-// leaves lists the GPUs below p from left to right.
+// leaves returns the GPUs below p, from left to right.
 func (p *place) leaves() []int {
 	if p.gpu != noGPU {
 		return []int{p.gpu}
@@ -86,8 +87,8 @@ func (p *place) leaves() []int {
 	return all
 }
 
-// cut returns the part of p that holds its leaves from, …, to-1.
-func (p *place) cut(from, to int) *place {
+// slice returns the part of p with its leaves from, …, to-1.
+func (p *place) slice(from, to int) *place {
 	if p.gpu != noGPU {
 		return p
 	}
@@ -96,39 +97,39 @@ func (p *place) cut(from, to int) *place {
 	for _, q := range p.inside {
 		n := len(q.leaves())
 		if lo, hi := max(from, at), min(to, at+n); lo < hi {
-			part.inside = append(part.inside, q.cut(lo-at, hi-at))
+			part.inside = append(part.inside, q.slice(lo-at, hi-at))
 		}
 		at += n
 	}
 	return part
 }
 
-// chain is the way down to a GPU: its bridges, and the nearest switch where the
-// Node states nothing but that.
-func chain(g gpu.GPU) []gpu.BDF {
+// bridgePath returns the bridges above a GPU, the topmost first; only the nearest switch if
+// the Node states no others.
+func bridgePath(g gpu.GPU) []gpu.BDF {
 	if g.PCIeSwitch == nil || slices.Contains(g.PCIePath, *g.PCIeSwitch) {
 		return g.PCIePath
 	}
 	return append(slices.Clone(g.PCIePath), *g.PCIeSwitch)
 }
 
-// landmark is a bridge below a host bridge.
-type landmark struct {
-	root   string
-	bridge gpu.BDF
+// bridge is a bridge below a host bridge.
+type bridge struct {
+	root    string
+	address gpu.BDF
 }
 
-// landmarks labels the bridges that are worth showing. Several bridges below one
-// are the ports of a switch; several GPUs may also share a plain port.
-func landmarks(gpus []gpu.GPU) map[landmark]string {
-	next := map[landmark]gpu.BDF{} // what comes below
-	label := map[landmark]string{}
+// bridgeLabels returns the labels of the bridges that the tree shows. Several bridges below
+// one bridge are the ports of a switch; several GPUs may also share a plain port.
+func bridgeLabels(gpus []gpu.GPU) map[bridge]string {
+	next := map[bridge]gpu.BDF{} // the bridge or GPU below
+	label := map[bridge]string{}
 	for _, g := range gpus {
-		way := chain(g)
-		for i, b := range way {
-			at, below, what := landmark{g.PCIeRoot, b}, g.BDF, "PCIe bridge "
-			if i+1 < len(way) {
-				below, what = way[i+1], "PCIe switch "
+		path := bridgePath(g)
+		for i, b := range path {
+			at, below, what := bridge{g.PCIeRoot, b}, g.BDF, "PCIe bridge "
+			if i+1 < len(path) {
+				below, what = path[i+1], "PCIe switch "
 			}
 			if g.PCIeSwitch != nil && *g.PCIeSwitch == b {
 				label[at] = "PCIe switch " + b.String()

@@ -42,21 +42,21 @@ func SVG(w io.Writer, v View) error {
 	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, "#d3d8e1")
 	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, svg.Edge))
 	c.Text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
-	facts := count(s.gpus) + ", " + software(v.Node)
+	facts := gpuCount(s.gpus) + ", " + versions(v.Node)
 	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.Soft), fit(facts, (width-2*margin)/8))
-	if missing := s.notKnown(); missing != "" {
+	if missing := s.unknownFacts(); missing != "" {
 		c.Text(margin, 82, fmt.Sprintf(`font-size="13" fill="%s"`, svg.Soft), missing)
 	}
 	c.Write(body.Bytes())
 	c.End()
-	return write(w, "SVG", c.Bytes())
+	return writePicture(w, "SVG", c.Bytes())
 }
 
 // inWords describes the picture for those who do not see it.
 func (s *scene) inWords() string {
 	var words []string
 	say := func(format string, a ...any) { words = append(words, fmt.Sprintf(format, a...)+".") }
-	say("%s", count(s.gpus))
+	say("%s", gpuCount(s.gpus))
 	for i := range s.domains {
 		say("%s", s.domainWords(i))
 	}
@@ -79,7 +79,7 @@ func (s *scene) domainWords(i int) string {
 
 // header is the height of the title's lines, down to the first box.
 func (s *scene) header() int {
-	if s.notKnown() != "" {
+	if s.unknownFacts() != "" {
 		return 102
 	}
 	return 84

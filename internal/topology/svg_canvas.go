@@ -9,20 +9,20 @@ import (
 // The colours of the pictures. Nothing is told by colour alone: each meaning
 // also has a word, a sign or a line style.
 const (
-	boxFill  = "#e9edf3"
-	boxEdge  = "#cbd4e0"
-	barFill  = "#d3dbe7"
-	barEdge  = "#b4c0d0"
-	wire     = "#94a3b8"
-	cardFill = "#ffffff"
-	pickFill = "#e7f7ee"
-	pickEdge = "#12804a"
+	boxFill   = "#e9edf3"
+	boxEdge   = "#cbd4e0"
+	barFill   = "#d3dbe7"
+	barEdge   = "#b4c0d0"
+	wire      = "#94a3b8"
+	cardFill  = "#ffffff"
+	pickFill  = "#e7f7ee"
+	pickEdge  = "#12804a"
 	inUseFill = "#dfe3ea"
 	inUseEdge = "#475569"
-	partFill = "#f2effc"
-	partEdge = "#6d28d9"
-	sickFill = "#fdf0ef"
-	sickEdge = "#c0261c"
+	partFill  = "#f2effc"
+	partEdge  = "#6d28d9"
+	sickFill  = "#fdf0ef"
+	sickEdge  = "#c0261c"
 )
 
 // domainColors tell neighbouring MetaXLink domains apart; they come round again.

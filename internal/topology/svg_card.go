@@ -76,7 +76,7 @@ func (s *scene) tile(c *canvas, i int, k card, large bool) {
 	}
 	s.ground(c, i, k, 8)
 	c.Text(k.x+9, k.y+19, `font-size="13"`, fmt.Sprintf("GPU %d", i))
-	under := address(s.gpus[i])
+	under := pciAddress(s.gpus[i])
 	if under == "" {
 		under = terminal.Line(s.gpus[i].Model)
 	}
@@ -87,7 +87,7 @@ func (s *scene) tile(c *canvas, i int, k card, large bool) {
 // cardLines is what a card says below the index.
 func (s *scene) cardLines(i int) (lines []string) {
 	for _, f := range s.known {
-		text := f.say(s.gpus[i])
+		text := f.text(s.gpus[i])
 		if last := len(lines) - 1; f.beside && last >= 0 {
 			lines[last] += " · " + text
 			continue
@@ -118,7 +118,7 @@ func (s *scene) signs(c *canvas, i, x, y, percent int) {
 func (s *scene) caption(i int) string {
 	g := s.gpus[i]
 	words := []string{fmt.Sprintf("GPU %d", i)}
-	for _, w := range []string{g.Model, memory(g.MemoryMiB), address(g), strings.Join(g.Nodes, " "), string(g.UUID), g.Serial, s.statusWords(i)} {
+	for _, w := range []string{g.Model, memorySize(g.MemoryMiB), pciAddress(g), strings.Join(g.Nodes, " "), string(g.UUID), g.Serial, s.statusWords(i)} {
 		if w != "" {
 			words = append(words, w)
 		}

@@ -33,8 +33,8 @@ func face(root *place) (decks []deck, ok bool) {
 		return nil, false
 	}
 	return []deck{
-		{root: root.cut(0, best), boxed: boxed},
-		{root: root.cut(best, n), boxed: boxed, flip: true},
+		{root: root.slice(0, best), boxed: boxed},
+		{root: root.slice(best, n), boxed: boxed, flip: true},
 	}, true
 }
 

@@ -10,17 +10,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Tree writes the node as a tree with one line per GPU: NUMA nodes, host
-// bridges, PCIe switches, GPUs; then the MetaXLink domains. What is known of no
-// GPU is said once, what is missing of a single one in its place.
+// Tree writes the node as a tree with one line per GPU: NUMA nodes, host bridges, PCIe
+// switches, GPUs; then the MetaXLink domains. A fact that is known of no GPU is named once;
+// one that is missing for some GPUs is named in their lines.
 func Tree(w io.Writer, v View) error {
 	s, err := v.scene()
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: %s, %s\n", title(v.Node), count(s.gpus), software(v.Node))
-	if missing := s.notKnown(); missing != "" {
+	fmt.Fprintf(&b, "%s: %s, %s\n", title(v.Node), gpuCount(s.gpus), versions(v.Node))
+	if missing := s.unknownFacts(); missing != "" {
 		b.WriteString(missing + "\n")
 	}
 	var lines []branch
@@ -44,7 +44,7 @@ func Tree(w io.Writer, v View) error {
 	}
 	s.linkLines(&b)
 	s.addNote(&b)
-	return write(w, "tree", b.Bytes())
+	return writePicture(w, "tree", b.Bytes())
 }
 
 // branch is a line of the tree, up to the GPU's label.
@@ -53,6 +53,7 @@ type branch struct {
 	gpu  int
 }
 
+// branches adds the lines of all that is inside p; stem begins each of them.
 func (p *place) branches(stem string, lines *[]branch) {
 	for i, q := range p.inside {
 		fork, below := "├─ ", "│  "
@@ -68,18 +69,19 @@ func (p *place) branches(stem string, lines *[]branch) {
 	}
 }
 
-// column is what the tree says of each GPU beside its label.
+// column is one fact of every GPU, beside its label.
 type column struct {
 	cells []string // by GPU
 	width int
 }
 
+// columns returns those in which some GPU has a text.
 func (s *scene) columns() []column {
 	columns := make([]column, len(s.known)+2)
 	for i, g := range s.gpus {
 		var row []string
 		for _, f := range s.known {
-			row = append(row, f.say(g))
+			row = append(row, f.text(g))
 		}
 		link := ""
 		switch {
@@ -96,7 +98,7 @@ func (s *scene) columns() []column {
 	return slices.DeleteFunc(columns, func(c column) bool { return c.width == 0 })
 }
 
-// linkLines says how MetaXLink joins the GPUs.
+// linkLines writes how MetaXLink joins the GPUs.
 func (s *scene) linkLines(b *bytes.Buffer) {
 	if len(s.gpus) < 2 {
 		return

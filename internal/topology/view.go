@@ -9,41 +9,40 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// View is what a picture shows: a node and, optionally, which of its GPUs are
-// picked and which are in use. The zero marks mean none.
+// View is what a picture shows: a node and, optionally, which of its GPUs are picked and
+// which are in use.
 type View struct {
 	Node gpu.Node
-	// Graph is the Node's; nil builds it.
+	// Graph is the Node's; if it is nil, it is built.
 	Graph *Graph
-	// Picked, RunnerUp and InUse are GPU indices in any order. RunnerUp are those
-	// that would have been picked next.
+	// Picked, RunnerUp and InUse are GPU indices in any order. RunnerUp is the second best
+	// set.
 	Picked, RunnerUp, InUse []int
-	// Note is what is to be said below the picture, in lines of which the columns
-	// matter.
+	// Note is shown below the picture, in lines whose columns stay aligned.
 	Note []string
 }
 
-// ErrView reports a View that contradicts itself: a mark on a GPU that the node
+// errView reports a View that contradicts itself: a mark on a GPU that the node
 // does not have, or the Graph of another node.
-var ErrView = errors.New("invalid view")
+var errView = errors.New("invalid view")
 
-// scene is a checked View, with what all pictures need worked out.
+// scene is a checked View, with what all pictures need.
 type scene struct {
-	gpus         []gpu.GPU
-	graph        *Graph
+	gpus          []gpu.GPU
+	graph         *Graph
 	picked, inUse []bool // by GPU
-	second       []bool // by GPU: would have been picked next
-	note         []string
-	domains      []domain       // MetaXLink domains
-	domainOf     []int          // by GPU: the number of its domain, from 1, or 0
-	down         [][2]int       // pairs that a MetaXLink would join if it were up, a < b
-	marks        []mark         // those that occur
-	known        []fact         // what is known of at least one GPU
-	unknown      []string       // what is known of none
-	named        [numKinds]bool // kinds that a picture names without saying what they mean
+	second        []bool // by GPU: in the runner-up
+	note          []string
+	domains       []domain       // MetaXLink domains
+	domainOf      []int          // by GPU: the number of its domain, from 1, or 0
+	down          [][2]int       // pairs whose MetaXLink is down, a < b
+	marks         []mark         // those that some GPU has
+	known         []fact         // facts that are known of at least one GPU
+	unknown       []string       // names of the facts that are known of no GPU
+	named         [numKinds]bool // kinds that a picture names and the legend explains
 }
 
-// domain is a set of GPUs joined by MetaXLink, if not each to each.
+// domain is a MetaXLink domain.
 type domain struct {
 	gpus             []int    // ascending
 	links            int      // pairs joined by a link that is up
@@ -51,6 +50,7 @@ type domain struct {
 	minGBps, maxGBps float64
 }
 
+// scene checks the View. The error is an errView.
 func (v View) scene() (*scene, error) {
 	n := len(v.Node.GPUs)
 	s := &scene{gpus: v.Node.GPUs, graph: v.Graph, domainOf: make([]int, n), note: v.Note}
@@ -58,16 +58,16 @@ func (v View) scene() (*scene, error) {
 		s.graph, _ = New(v.Node)
 	}
 	if s.graph.Len() != n {
-		return nil, fmt.Errorf("%w: graph of %d GPUs, node of %d", ErrView, s.graph.Len(), n)
+		return nil, fmt.Errorf("%w: graph of %d GPUs, node of %d", errView, s.graph.Len(), n)
 	}
 	var err error
-	if s.picked, err = set("picked", v.Picked, n); err != nil {
+	if s.picked, err = marked("picked", v.Picked, n); err != nil {
 		return nil, err
 	}
-	if s.second, err = set("runner-up", v.RunnerUp, n); err != nil {
+	if s.second, err = marked("runner-up", v.RunnerUp, n); err != nil {
 		return nil, err
 	}
-	if s.inUse, err = set("in use", v.InUse, n); err != nil {
+	if s.inUse, err = marked("in use", v.InUse, n); err != nil {
 		return nil, err
 	}
 	s.setMarks()
@@ -82,17 +82,19 @@ func (v View) scene() (*scene, error) {
 	return s, nil
 }
 
-func set(what string, indices []int, n int) ([]bool, error) {
+// marked returns by GPU whether it is among the indices.
+func marked(what string, indices []int, n int) ([]bool, error) {
 	on := make([]bool, n)
 	for _, i := range indices {
 		if i < 0 || i >= n {
-			return nil, fmt.Errorf("%w: GPU %d is %s, but the node has %d GPUs", ErrView, i, what, n)
+			return nil, fmt.Errorf("%w: GPU %d is %s, but the node has %d GPUs", errView, i, what, n)
 		}
 		on[i] = true
 	}
 	return on, nil
 }
 
+// domain describes the links of a domain.
 func (s *scene) domain(gpus []int) domain {
 	d := domain{gpus: gpus}
 	for i, a := range gpus {
@@ -112,7 +114,7 @@ func (s *scene) domain(gpus []int) domain {
 	return d
 }
 
-// downLinks lists the pairs with a MetaXLink that is down and none that is up.
+// downLinks returns the pairs with a MetaXLink that is down, and no MetaXLink that is up.
 func (s *scene) downLinks(links []gpu.Link) [][2]int {
 	var down [][2]int
 	for _, l := range links {
@@ -126,8 +128,8 @@ func (s *scene) downLinks(links []gpu.Link) [][2]int {
 	return slices.Compact(down)
 }
 
-// write hands a finished picture to w.
-func write(w io.Writer, what string, picture []byte) error {
+// writePicture writes a finished picture.
+func writePicture(w io.Writer, what string, picture []byte) error {
 	if _, err := w.Write(picture); err != nil {
 		return fmt.Errorf("write %s: %w", what, err)
 	}

@@ -19,13 +19,13 @@ func TestViewErrors(t *testing.T) {
 	small, _ := New(bare())
 	for name, view := range map[string]View{
 		"picked beyond the last":  {Node: quads(t), Picked: []int{0, 8}},
-		"in use before the first":   {Node: quads(t), InUse: []int{-1}},
+		"in use before the first": {Node: quads(t), InUse: []int{-1}},
 		"the graph of another":    {Node: quads(t), Graph: small},
 		"a mark on an empty node": {Node: gpu.NewNode(""), Picked: []int{0}},
 	} {
 		for ending, draw := range renderers {
-			if err := draw(full{}, view); !errors.Is(err, ErrView) {
-				t.Errorf("%s: %s: %v, want ErrView", name, ending, err)
+			if err := draw(full{}, view); !errors.Is(err, errView) {
+				t.Errorf("%s: %s: %v, want errView", name, ending, err)
 			}
 		}
 	}

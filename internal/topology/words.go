@@ -9,7 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// cells is the width of s in terminal columns. East Asian characters and the
+// cells returns the width of s in terminal columns. East Asian characters and the
 // symbols beyond the basic plane take two.
 func cells(s string) int {
 	n := 0
@@ -40,9 +40,10 @@ func fit(s string, n int) string {
 	return s
 }
 
+// pad fills s with spaces up to n columns.
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cells(s))) }
 
-// pairs lists pairs of GPUs: "0-2, 1-3".
+// pairs writes pairs of GPUs: "0-2, 1-3".
 func pairs(list [][2]int) string {
 	var words []string
 	for _, p := range list {
@@ -51,8 +52,8 @@ func pairs(list [][2]int) string {
 	return strings.Join(words, ", ")
 }
 
-// software names the driver and MXMACA with their versions.
-func software(n gpu.Node) string {
+// versions names the driver and MXMACA with their versions.
+func versions(n gpu.Node) string {
 	name := func(what, version string) string {
 		if version == "" {
 			return what + " version unknown"
@@ -69,7 +70,7 @@ func software(n gpu.Node) string {
 	return name("driver", driver) + ", " + name("MXMACA", maca)
 }
 
-// title is the name of the node.
+// title returns the name of the node.
 func title(n gpu.Node) string {
 	if n.Name == "" {
 		return "unnamed node"
@@ -77,8 +78,8 @@ func title(n gpu.Node) string {
 	return terminal.Line(n.Name)
 }
 
-// count says how many GPUs of which model there are.
-func count(gpus []gpu.GPU) string {
+// gpuCount says how many GPUs of which model the node has.
+func gpuCount(gpus []gpu.GPU) string {
 	if len(gpus) == 0 {
 		return "no GPU"
 	}

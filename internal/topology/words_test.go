@@ -80,16 +80,16 @@ func TestCount(t *testing.T) {
 		for _, m := range models {
 			gpus = append(gpus, gpu.GPU{Model: m})
 		}
-		if got := count(gpus); got != want {
-			t.Errorf("count(%q) = %q, want %q", models, got, want)
+		if got := gpuCount(gpus); got != want {
+			t.Errorf("gpuCount(%q) = %q, want %q", models, got, want)
 		}
 	}
 }
 
 func TestMemory(t *testing.T) {
 	for mib, want := range map[int]string{0: "", -1: "", 65536: "64 GiB", 65535: "65535 MiB", 1024: "1 GiB"} {
-		if got := memory(mib); got != want {
-			t.Errorf("memory(%d) = %q, want %q", mib, got, want)
+		if got := memorySize(mib); got != want {
+			t.Errorf("memorySize(%d) = %q, want %q", mib, got, want)
 		}
 	}
 }
