@@ -18,7 +18,7 @@ type commandLine struct {
 	action  func(*library.Library) (mxsml.Answer, error)
 }
 
-func parse(args []string) (commandLine, error) {
+func parseCommandLine(args []string) (commandLine, error) {
 	if len(args) < 2 {
 		return commandLine{}, errors.New("want a library and a command")
 	}

@@ -56,7 +56,7 @@ func main() {
 		os.Stdout.WriteString("metax-mxsml " + buildVersion + "\n")
 		return
 	}
-	o, err := parse(os.Args[1:])
+	o, err := parseCommandLine(os.Args[1:])
 	if err != nil {
 		printError(fmt.Errorf("%w; see metax-mxsml --help", err))
 		os.Exit(exitUsage)

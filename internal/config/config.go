@@ -57,9 +57,9 @@ func (c Config) Waits() (time.Duration, error) {
 
 // Load merges the defaults, the configuration file at path with this text (nil if there
 // is none), and the environment. An invalid file is an *Error. Values from the
-// environment are checked where they are used.
+// envValue are checked where they are used.
 func Load(path string, text []byte, getenv func(string) string) (Config, error) {
-	items, problems := read(text)
+	items, problems := parseFile(text)
 	if len(problems) > 0 {
 		return Config{}, &Error{path, problems}
 	}
@@ -125,7 +125,7 @@ type Runtime struct {
 // LoadRuntime returns the section [runtime] of the configuration file at path, or the
 // defaults if text is nil. The whole file must be valid, as for Load.
 func LoadRuntime(path string, text []byte) (Runtime, error) {
-	items, problems := read(text)
+	items, problems := parseFile(text)
 	if len(problems) > 0 {
 		return Runtime{}, &Error{path, problems}
 	}

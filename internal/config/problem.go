@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 
 // Check returns all problems of a file, in the order of its lines.
 func Check(text []byte) []Problem {
-	_, problems := read(text)
+	_, problems := parseFile(text)
 	return problems
 }
 

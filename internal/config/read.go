@@ -29,9 +29,9 @@ type reader struct {
 	skip    bool
 }
 
-// read returns the settings of a file and all its problems. For a syntax error it
+// parseFile returns the settings of a file and all its problems. For a syntax error it
 // returns only that.
-func read(text []byte) (map[string]item, []Problem) {
+func parseFile(text []byte) (map[string]item, []Problem) {
 	doc, err := toml.Parse(text)
 	if syntax := (*toml.SyntaxError)(nil); errors.As(err, &syntax) {
 		return nil, []Problem{{Line: syntax.Line, Column: syntax.Column, Message: syntax.Err.Error()}}

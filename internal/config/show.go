@@ -71,7 +71,7 @@ func (e Effective) Text() string {
 // returns the value of a command line option by its name, the environment, the file, or
 // the default. Errors are those of Load.
 func Show(path string, text []byte, getenv func(string) string, option func(string) (string, bool)) ([]Effective, error) {
-	items, problems := read(text)
+	items, problems := parseFile(text)
 	if len(problems) > 0 {
 		return nil, &Error{path, problems}
 	}
@@ -84,7 +84,7 @@ func Show(path string, text []byte, getenv func(string) string, option func(stri
 		if i, ok := items[s.Key]; ok {
 			e.Words, e.Rows, e.Set, e.Source, e.Name, e.Line = i.words, i.rows, true, FromFile, path, i.line
 		}
-		if value := environment(s, getenv); value != "" {
+		if value := envValue(s, getenv); value != "" {
 			e.Words, e.Set, e.Source, e.Name, e.Line = s.split(value), true, FromEnvironment, s.Env, 0
 		}
 		if value, ok := option(s.Option); ok && s.Option != "" {
@@ -95,7 +95,7 @@ func Show(path string, text []byte, getenv func(string) string, option func(stri
 	return all, nil
 }
 
-func environment(s Setting, getenv func(string) string) string {
+func envValue(s Setting, getenv func(string) string) string {
 	if s.Env == "" {
 		return ""
 	}

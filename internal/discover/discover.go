@@ -67,7 +67,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
 	}
-	graph(node).MarkDomains(node.GPUs)
+	topologyOf(node).MarkDomains(node.GPUs)
 	files := maca.Read(h.Root)
 	node.MACA = files.MACA
 	node.Warnings = append(node.Warnings, files.Warnings...)
@@ -127,9 +127,9 @@ func noGPU(kernel sysfs.Report) error {
 	return fmt.Errorf("%w (lspci -d 9999: is empty)", ErrNoGPU)
 }
 
-// graph is the topology of a node. Its warnings are dropped, because merge has already
+// topologyOf is the topology of a node. Its warnings are dropped, because merge has already
 // reported them.
-func graph(n gpu.Node) *topology.Graph {
+func topologyOf(n gpu.Node) *topology.Graph {
 	g, _ := topology.New(n)
 	return g
 }

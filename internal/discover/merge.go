@@ -29,7 +29,7 @@ func merge(node *gpu.Node, reported gpu.Node, source string) {
 		}
 	}
 	dropSharedSliceUUIDs(node)
-	byPCIe := graph(*node)
+	byPCIe := topologyOf(*node)
 	for _, l := range reported.Links {
 		a, ok1 := to[l.A]
 		b, ok2 := to[l.B]

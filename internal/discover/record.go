@@ -84,10 +84,10 @@ func (f *filler) gpu(then gpu.GPU) {
 	}
 	g := &f.answer.GPUs[at]
 	f.at[then.Index] = g.Index
-	fill(f, "UUIDs", &g.UUID, then.UUID)
-	fill(f, "serial numbers", &g.Serial, then.Serial)
-	fill(f, "models", &g.Model, then.Model)
-	fill(f, "memory sizes", &g.MemoryMiB, then.MemoryMiB)
+	fillFact(f, "UUIDs", &g.UUID, then.UUID)
+	fillFact(f, "serial numbers", &g.Serial, then.Serial)
+	fillFact(f, "models", &g.Model, then.Model)
+	fillFact(f, "memory sizes", &g.MemoryMiB, then.MemoryMiB)
 	if !f.answer.slices {
 		g.Mode, g.Slices = then.Mode, then.Slices
 	}
@@ -123,8 +123,8 @@ func (f *filler) links(links []gpu.Link) {
 	}
 }
 
-// fill sets a fact if it is empty.
-func fill[T comparable](f *filler, what string, to *T, then T) {
+// fillFact sets a fact if it is empty.
+func fillFact[T comparable](f *filler, what string, to *T, then T) {
 	var empty T
 	if *to == empty && then != empty {
 		*to = then

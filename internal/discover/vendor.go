@@ -28,7 +28,7 @@ type vendorAnswer struct {
 // if the source lists them.
 func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (driver string) {
 	warn := func(s string) { node.Warnings = append(node.Warnings, s) }
-	t, asked, why := h.ask(ctx, node)
+	t, asked, why := h.query(ctx, node)
 	if len(t.GPUs) > 0 {
 		matchListed(node, t, kernel.OrphanVFs)
 		if h.Recorded != nil {
@@ -65,10 +65,10 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 	return ""
 }
 
-// ask queries the library, and mx-smi if the library gives no answer. If neither
+// query queries the library, and mx-smi if the library gives no answer. If neither
 // answered, asked reports whether mx-smi was run, and why is the reason.
-func (h Host) ask(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked bool, why string) {
-	if t := h.askLibrary(ctx, node); len(t.GPUs) > 0 {
+func (h Host) query(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked bool, why string) {
+	if t := h.queryLibrary(ctx, node); len(t.GPUs) > 0 {
 		return t, true, ""
 	}
 	if h.Run == nil {
@@ -83,9 +83,9 @@ func (h Host) ask(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked bo
 	return vendorAnswer{Node: answer.Node, listed: answer.Listed, source: "mx-smi"}, true, "mx-smi gave no answer"
 }
 
-// askLibrary queries libmxsml. A file of that name that is not libmxsml counts as
+// queryLibrary queries libmxsml. A file of that name that is not libmxsml counts as
 // absent; a libmxsml that fails is a warning.
-func (h Host) askLibrary(ctx context.Context, node *gpu.Node) vendorAnswer {
+func (h Host) queryLibrary(ctx context.Context, node *gpu.Node) vendorAnswer {
 	path, ok := mxsml.Find(h.Root)
 	if h.Library == nil || !ok {
 		return vendorAnswer{}

@@ -65,7 +65,7 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 		return Compose{}, false, nil
 	}
 	l.next++
-	l.known = []Table{table(composeProject), more}
+	l.known = []Table{parseTable(composeProject), more}
 	if c.Project, dashes, err = l.flags(); err != nil || l.next == len(args) {
 		return c, false, ownErrors(err)
 	}
@@ -78,13 +78,13 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	if verb.role == ComposeNone || c.Project.True("help") || c.Project.True("version") {
 		return Compose{}, false, nil
 	}
-	ours := table(composeOptions)
+	ours := parseTable(composeOptions)
 	if verb.role == ComposeSees {
 		ours = nil
 	} else if verb.role == ComposeStart {
-		ours = table("gpus-share gpus-wait=")
+		ours = parseTable("gpus-share gpus-wait=")
 	}
-	l.known = []Table{ours, table(verb.flags), table("dry-run help,h"), more}
+	l.known = []Table{ours, parseTable(verb.flags), parseTable("dry-run help,h"), more}
 	if err := c.read(&l, ours, verb.first); err != nil {
 		return c, false, ownErrors(err)
 	}

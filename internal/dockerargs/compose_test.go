@@ -120,7 +120,7 @@ func TestComposeRoles(t *testing.T) {
 		}
 	}
 	for verb, v := range composeVerbs {
-		if msg := invalid(table(v.flags)); msg != "" {
+		if msg := invalid(parseTable(v.flags)); msg != "" {
 			t.Errorf("%s: %s", verb, msg)
 		}
 	}

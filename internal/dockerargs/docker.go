@@ -4,7 +4,7 @@ package dockerargs
 // those of create and run in one table. A flag that the installed client lacks does no
 // harm, because the client refuses it.
 func Docker() Client {
-	return Client{Global: table(dockerGlobal), Run: table(dockerRun), Start: table(dockerStart)}
+	return Client{Global: parseTable(dockerGlobal), Run: parseTable(dockerRun), Start: parseTable(dockerStart)}
 }
 
 // dockerGlobal are the flags before the command (docker/cli, cli/flags and cmd/docker).

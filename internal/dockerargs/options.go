@@ -61,13 +61,13 @@ const startOptions = "dry-run gpus-share gpus-wait="
 // optionsBeside are metax-docker's options for a client with these flags of its own,
 // which take precedence except for --gpus.
 func optionsBeside(run Table) Table {
-	return slices.DeleteFunc(table(options), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
+	return slices.DeleteFunc(parseTable(options), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
 }
 
 // mentionsOption reports whether any word could be an option of metax-docker. Only then
 // does an unknown flag matter.
 func mentionsOption(words []string) bool {
-	options := table(options)
+	options := parseTable(options)
 	return slices.ContainsFunc(words, func(w string) bool {
 		name, ok := strings.CutPrefix(w, "--")
 		if !ok {

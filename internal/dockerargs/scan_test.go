@@ -93,7 +93,7 @@ func TestScanGPUs(t *testing.T) {
 			want: "run --entrypoint --gpus IN img", opts: Options{GPUs: "1"}, image: "img",
 		},
 		{
-			in:   "run --gpus --rm img", // docker takes it as the value, too
+			in:   "run --gpus --rm img", // docker also takes it as the value
 			want: "run IN img", opts: Options{GPUs: "--rm"}, image: "img",
 		},
 		{
@@ -360,7 +360,7 @@ func TestScanOtherClient(t *testing.T) {
 		takes    bool
 	}{
 		{"--root /x run --rmi --tz local --gpus 1 img", "--root /x run --rmi --tz local IN img", true},
-		{"run --log-level debug --gpus 1 img", "run --log-level debug IN img", true}, // taken after the command, too
+		{"run --log-level debug --gpus 1 img", "run --log-level debug IN img", true}, // also accepted after the command
 		{"container --log-level debug run --gpus 1 img", "container --log-level debug run IN img", true},
 		{"run --dry-run later img", "run --dry-run later img", false}, // the client's own
 		{"run --dry-run --gpus=1 img", "run IN img", true},            // ours

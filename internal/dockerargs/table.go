@@ -28,9 +28,9 @@ type Spec struct {
 // Table is a set of flags, sorted by name, without duplicates.
 type Table []Spec
 
-// table parses a Table of words such as "rm", "tty,t", which has a letter, and
+// parseTable parses a Table of words such as "rm", "tty,t", which has a letter, and
 // "env,e=", which takes a value.
-func table(flags string) Table {
+func parseTable(flags string) Table {
 	var t Table
 	for word := range strings.FieldsSeq(flags) {
 		name, value := strings.CutSuffix(word, "=")

@@ -11,8 +11,8 @@ import (
 // A table is searched by bisection, so it must be sorted.
 func TestTablesAreTables(t *testing.T) {
 	for name, table := range map[string]Table{
-		"global": Docker().Global, "run": Docker().Run, "start": Docker().Start, "options": table(options), "options of start": table(startOptions),
-		"compose": table(composeProject), "options of compose": table(composeOptions),
+		"global": Docker().Global, "run": Docker().Run, "start": Docker().Start, "options": parseTable(options), "options of start": parseTable(startOptions),
+		"compose": parseTable(composeProject), "options of compose": parseTable(composeOptions),
 	} {
 		if msg := invalid(table); msg != "" {
 			t.Errorf("%s: %s", name, msg)

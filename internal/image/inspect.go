@@ -76,7 +76,7 @@ func (i *inspection) inspectDefault(ctx context.Context) (*Install, error) {
 		i.warn("%s", i.facts.Unusable)
 		return nil, nil
 	}
-	if !i.warnLinkedParent(p) && len(p.links) > 0 && p.kind == existing && !below(p.path, path.Dir(Path)) {
+	if !i.warnLinkedParent(p) && len(p.links) > 0 && p.kind == existing && !isBelow(p.path, path.Dir(Path)) {
 		i.warn("%s of the image is a link that leads out of %s, to %q", Path, path.Dir(Path), p.path)
 	}
 	if p.kind == missing {
@@ -109,7 +109,7 @@ func (i *inspection) warnLinkedParent(p place) bool {
 
 // inspectMACAPath inspects the image's MACA_PATH, if that is another path.
 func (i *inspection) inspectMACAPath(ctx context.Context) (*Install, error) {
-	at := lookup(i.facts.Env, pathVariable)
+	at := envValue(i.facts.Env, pathVariable)
 	if at == "" || path.Clean(at) == Path {
 		return nil, nil
 	}
@@ -146,7 +146,7 @@ func unusableReason(p place) string {
 	case p.kind == blocked:
 		return fmt.Sprintf("cannot be reached: %q is not a directory", p.path)
 	case p.kind == existing && !p.stat.Mode.IsDir():
-		return fmt.Sprintf("is not a directory: %q is %s", p.path, describe(p.stat.Mode))
+		return fmt.Sprintf("is not a directory: %q is %s", p.path, fileType(p.stat.Mode))
 	case isSystem(p.path):
 		return fmt.Sprintf("leads to %q, a directory of the system", p.path)
 	}
@@ -168,7 +168,7 @@ func (i *inspection) installed(ctx context.Context, dir string) (bool, error) {
 // missing.
 func (i *inspection) followWithin(ctx context.Context, dir, name string) (place, error) {
 	p, err := i.follow(ctx, path.Join(dir, name))
-	if err == nil && p.kind == existing && !below(p.path, dir) {
+	if err == nil && p.kind == existing && !isBelow(p.path, dir) {
 		p.kind = missing
 	}
 	return p, err
@@ -193,10 +193,10 @@ func (i *inspection) versionFromFile(ctx context.Context, dir string) ([]statedV
 		i.warn("%q of the image leads in a circle or over a file: see %q", file, p.path)
 		return nil, nil
 	case !p.isFile():
-		i.warn("%q of the image is %s, not a file", file, describe(p.stat.Mode))
+		i.warn("%q of the image is %s, not a file", file, fileType(p.stat.Mode))
 		return nil, nil
 	case p.stat.Size > maxVersionFile:
-		i.warn("%q of the image has %d bytes, too many for a version", file, p.stat.Size)
+		i.warn("%q of the image has %d bytes, more than a version file may have", file, p.stat.Size)
 		return nil, nil
 	}
 	text, err := i.files.File(ctx, p.path, maxVersionFile)
@@ -232,7 +232,7 @@ func (i *inspection) statedVersions() []statedVersion {
 	for _, name := range i.labels {
 		add("label "+name, strings.TrimSpace(i.facts.Labels[name]))
 	}
-	add("environment "+versionVariable, strings.TrimSpace(lookup(i.facts.Env, versionVariable)))
+	add("environment "+versionVariable, strings.TrimSpace(envValue(i.facts.Env, versionVariable)))
 	return all
 }
 
@@ -255,8 +255,8 @@ func (i *inspection) warn(format string, a ...any) {
 	i.facts.Warnings = append(i.facts.Warnings, fmt.Sprintf(format, a...))
 }
 
-// lookup returns the value of a variable, the last if there are several.
-func lookup(env []string, name string) (value string) {
+// envValue returns the value of a variable, the last if there are several.
+func envValue(env []string, name string) (value string) {
 	for _, text := range env {
 		if v, ok := strings.CutPrefix(text, name+"="); ok {
 			value = v
@@ -265,8 +265,8 @@ func lookup(env []string, name string) (value string) {
 	return value
 }
 
-// describe returns the type of a file for a message.
-func describe(mode fs.FileMode) string {
+// fileType returns the type of a file for a message.
+func fileType(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "a directory"

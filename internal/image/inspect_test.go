@@ -38,7 +38,7 @@ func (tr tree) Stat(_ context.Context, name string) (image.Stat, error) {
 			return image.Stat{Mode: fs.ModeDir | 0o755}, nil
 		}
 	}
-	// Whoever is asked for something below a link has not been followed.
+	// A path below a link means that Inspect has not followed the link.
 	for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
 		if strings.HasPrefix(tr[dir], "-> ") {
 			return image.Stat{}, fmt.Errorf("asked for %s below a link", name)

@@ -123,7 +123,7 @@ func elements(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
-// below reports whether a path is inside a directory, or the directory itself.
-func below(name, dir string) bool {
+// isBelow reports whether a path is inside a directory, or the directory itself.
+func isBelow(name, dir string) bool {
 	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }

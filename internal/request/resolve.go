@@ -50,7 +50,7 @@ func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 			return Selection{}, err
 		}
 		if first, ok := by[i]; ok {
-			return Selection{}, fmt.Errorf("GPU %q and GPU %q: both are %s; name it once", first, id, describe(gpus[i]))
+			return Selection{}, fmt.Errorf("GPU %q and GPU %q: both are %s; name it once", first, id, describeGPU(gpus[i]))
 		}
 		by[i] = id
 		at = append(at, i)
@@ -77,7 +77,7 @@ func findGPU(id string, gpus []gpu.GPU) (int, error) {
 	}
 	var names []string
 	for _, i := range found {
-		names = append(names, describe(gpus[i]))
+		names = append(names, describeGPU(gpus[i]))
 	}
 	return 0, fmt.Errorf("GPU %q is ambiguous: %s; use the UUID or PCI address (metax-ctk device list)", id, strings.Join(names, " or "))
 }
@@ -111,8 +111,8 @@ func parseBDF(id string) gpu.BDF {
 	return b
 }
 
-// describe names a GPU in a message by its index, address and serial number.
-func describe(g gpu.GPU) string {
+// describeGPU names a GPU in a message by its index, address and serial number.
+func describeGPU(g gpu.GPU) string {
 	s := "GPU " + strconv.Itoa(g.Index)
 	if (g.BDF != gpu.BDF{}) {
 		s += " at " + g.BDF.String()

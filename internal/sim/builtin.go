@@ -78,7 +78,7 @@ func builtin() []plan {
 			// Eight C550 of OAM form, all joined by MetaXLink, two on each of the
 			// NUMA nodes 0, 2, 4, 6. Matrix and addresses of a real host, mx-smi 2.2.4.
 			name: "c550-8", model: c550, driver: c550Driver, maca: c550MACA,
-			slots: oam(0x0f, 0x34, 0x48, 0x5a, 0x87, 0xae, 0xc2, 0xd7), domains: consecutiveSets(8, 8),
+			slots: oamSlots(0x0f, 0x34, 0x48, 0x5a, 0x87, 0xae, 0xc2, 0xd7), domains: consecutiveSets(8, 8),
 		},
 		{
 			// Sixty-four C550 in one system. No matrix of such a system is published,
@@ -87,7 +87,7 @@ func builtin() []plan {
 			// seven ports of a card), a board per NUMA node, and only PCIe between
 			// them.
 			name: "superpod-64", model: c550, driver: c550Driver, maca: c550MACA,
-			slots: grid(8, 2, 4), domains: consecutiveSets(64, 8),
+			slots: gridSlots(8, 2, 4), domains: consecutiveSets(64, 8),
 		},
 	}
 }
@@ -108,9 +108,9 @@ func twoSwitches(second int) []slot {
 	}
 }
 
-// oam are GPUs on the given buses, each below its own switch and host bridge, two per
+// oamSlots are GPUs on the given buses, each below its own switch and host bridge, two per
 // NUMA node with an even number.
-func oam(buses ...int) []slot {
+func oamSlots(buses ...int) []slot {
 	var slots []slot
 	for i, b := range buses {
 		slots = append(slots, slot{i / 2 * 2, fmt.Sprintf("%02x:01.0 %02x:00.0 %02x:00.0 %02x:00.0", b-3, b-2, b-1, b)})

@@ -50,15 +50,15 @@ func gridPlan(size string) (plan, error) {
 	case switches*(each+3) > maxBuses:
 		return bad("%d switches of %d GPUs take more PCI buses than a NUMA node has", switches, each)
 	}
-	p := plan{model: c500, driver: c500Driver, maca: c500MACA, slots: grid(numas, switches, each)}
+	p := plan{model: c500, driver: c500Driver, maca: c500MACA, slots: gridSlots(numas, switches, each)}
 	if each > 1 {
 		p.domains = consecutiveSets(numas*switches*each, each)
 	}
 	return p, nil
 }
 
-// grid has a PCI domain for each NUMA node, with a root port for each switch.
-func grid(numas, switches, each int) []slot {
+// gridSlots has a PCI domain for each NUMA node, with a root port for each switch.
+func gridSlots(numas, switches, each int) []slot {
 	var slots []slot
 	for numa := range numas {
 		bus := 1

@@ -55,10 +55,10 @@ func (h *host) loaded() bool {
 		slices.ContainsFunc(h.node.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 })
 }
 
-// libraries are the shared libraries of the driver's user part and of MXMACA, below
-// "driver" and "maca". They stand for the many of a real installation: one in each of
-// the directories that the vendor's images name in LD_LIBRARY_PATH, and some that
-// need one another across them.
+// libraries are the shared libraries of the driver's user-space part and of MXMACA,
+// below "driver" and "maca". They represent the many libraries of a real installation:
+// one in each directory that the vendor's images name in LD_LIBRARY_PATH, and some that
+// need each other.
 //
 //go:embed libraries.txtar
 var libraries []byte
@@ -81,7 +81,7 @@ func (h *host) addSoftware() {
 			home += "-" + m.Version
 			h.file(home+"/Version.txt", "Version:"+m.Version+"\n")
 		}
-		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + quote("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
+		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + shellQuote("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
 		h.addLibraries("maca", home)
 	}
 }

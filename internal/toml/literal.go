@@ -18,7 +18,7 @@ func Key(path ...string) string {
 	parts := make([]string, len(path))
 	for i, key := range path {
 		if parts[i] = key; key == "" || strings.Trim(key, bareKeyCharacters) != "" {
-			parts[i] = quote(key)
+			parts[i] = quoteString(key)
 		}
 	}
 	return strings.Join(parts, ".")
@@ -29,7 +29,7 @@ func Key(path ...string) string {
 func Literal(value any) string {
 	switch v := value.(type) {
 	case string:
-		return quote(v)
+		return quoteString(v)
 	case float64:
 		return floatLiteral(v)
 	case encoding.TextMarshaler: // dates and times
@@ -38,7 +38,7 @@ func Literal(value any) string {
 		}
 		return fmt.Sprint(v)
 	case []string:
-		return listLiteral(v, quote)
+		return listLiteral(v, quoteString)
 	case []any:
 		return listLiteral(v, Literal)
 	case map[string]any:
@@ -77,7 +77,7 @@ func floatLiteral(v float64) string {
 	return s
 }
 
-func quote(s string) string {
+func quoteString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range s {

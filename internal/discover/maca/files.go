@@ -26,8 +26,8 @@ func readHead(host *hostfs.Root, name string, limit int) ([]byte, error) {
 	return data[:n], nil
 }
 
-// within reports whether a clean path is dir or below it.
-func within(name, dir string) bool {
+// isWithin reports whether a clean path is dir or below it.
+func isWithin(name, dir string) bool {
 	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 

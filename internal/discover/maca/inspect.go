@@ -150,7 +150,7 @@ func (c *closure) alongRunpath(e entry, name string) bool {
 			return false
 		}
 		file, err := c.host.Resolve(path.Join(dir, name))
-		if err == nil && slices.ContainsFunc(c.roots, func(root string) bool { return within(file, root) }) {
+		if err == nil && slices.ContainsFunc(c.roots, func(root string) bool { return isWithin(file, root) }) {
 			return true
 		}
 	}
@@ -195,8 +195,8 @@ func (c *closure) systemDirs() []string {
 		if err != nil {
 			continue // most hosts lack some
 		}
-		vendor := slices.ContainsFunc(c.roots, func(root string) bool { return within(real, root) }) ||
-			within(real, Path) || strings.HasPrefix(real, Path+"-") || within(real, N100Path) || within(real, DriverPath)
+		vendor := slices.ContainsFunc(c.roots, func(root string) bool { return isWithin(real, root) }) ||
+			isWithin(real, Path) || strings.HasPrefix(real, Path+"-") || isWithin(real, N100Path) || isWithin(real, DriverPath)
 		if !vendor && !slices.Contains(directories, real) {
 			directories = append(directories, real)
 		}

@@ -199,7 +199,7 @@ func TestFindUnreadable(t *testing.T) {
 	if err := os.Chmod(filepath.Join(h.Dir(), "opt/maca-3.3.0.15/lib/libof3.3.0.15.so.1"), 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{h.Dir(), filepath.Dir(h.Dir())} { // of the test: on the way for others, too
+	for _, dir := range []string{h.Dir(), filepath.Dir(h.Dir())} { // of the test: other users need access to it
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

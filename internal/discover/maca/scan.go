@@ -110,7 +110,7 @@ func (s *scan) readLibraries() {
 				}
 			}
 			s.present[name] = true
-			if !slices.ContainsFunc(s.roots, func(root string) bool { return within(file, root) }) {
+			if !slices.ContainsFunc(s.roots, func(root string) bool { return isWithin(file, root) }) {
 				s.note("outside", "%s leads out of the installation, to %s: a container will not have it", s.host.Join(at), file)
 			}
 			s.entries = append(s.entries, entry{path.Join(f.name, name), file, r.library})

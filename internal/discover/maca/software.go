@@ -133,7 +133,7 @@ func programs(host *hostfs.Root, dir string) []string {
 			return true
 		}
 		file, err := host.Resolve(at)
-		if err != nil || !within(file, dir) {
+		if err != nil || !isWithin(file, dir) {
 			return true
 		}
 		info, err := host.Stat(file)

@@ -25,7 +25,7 @@ func answer() Answer {
 func TestDecode(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Answer)
-		want   string // in the error; empty is none
+		want   string // in the error; empty if there is no error
 	}{
 		"as it is":               {func(*Answer) {}, ""},
 		"of tomorrow":            {func(a *Answer) { a.Version = "metax-ctk/mxsml/v2" }, `version "metax-ctk/mxsml/v2"`},

@@ -61,14 +61,14 @@ func TestNode(t *testing.T) {
 		"a function missing":  {func(a *Answer) { a.Missing = []string{"mxSmlGetMemoryInfo"} }, nil, []string{"memory sizes are not known: this libmxsml has no mxSmlGetMemoryInfo"}},
 		"another one missing": {func(a *Answer) { a.Missing = []string{"mxSmlGetChipSerial"} }, nil, nil},
 		"no UUID":             {func(a *Answer) { a.Devices[0].UUID = "" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.UUID = "" }, []string{"GPU 0000:09:00.0 has no UUID"}},
-		"a UUID that is none": {func(a *Answer) { a.Devices[0].UUID = "GPU-$(x)" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.UUID = "" }, []string{"ignored the UUID of GPU 0000:09:00.0"}},
+		"an invalid UUID":     {func(a *Answer) { a.Devices[0].UUID = "GPU-$(x)" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.UUID = "" }, []string{"ignored the UUID of GPU 0000:09:00.0"}},
 		"one UUID twice": {
 			func(a *Answer) { a.Devices[0].UUID = "GPU-A" }, func(a, b *gpu.GPU, _ *gpu.Link) { a.UUID, b.UUID = "", "" },
 			[]string{"ignored the UUID GPU-A of GPU 0000:09:00.0", "ignored the UUID GPU-a of GPU 0000:08:00.0"},
 		},
-		"a serial that is none": {func(a *Answer) { a.Devices[0].BoardSerial = "S B" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.Serial = "CB" }, []string{`invalid serial number "S B"`}},
-		"health not told":       {func(a *Answer) { a.Devices[1].Available = nil }, func(a, _ *gpu.GPU, _ *gpu.Link) { a.Healthy = true }, nil},
-		"a reason":              {func(a *Answer) { a.Devices[1].Reason = "ECC" }, nil, []string{`GPU 0000:08:00.0 is unhealthy: libmxsml reports "ECC"`}},
+		"an invalid serial number": {func(a *Answer) { a.Devices[0].BoardSerial = "S B" }, func(_, b *gpu.GPU, _ *gpu.Link) { b.Serial = "CB" }, []string{`invalid serial number "S B"`}},
+		"health not told":          {func(a *Answer) { a.Devices[1].Available = nil }, func(a, _ *gpu.GPU, _ *gpu.Link) { a.Healthy = true }, nil},
+		"a reason":                 {func(a *Answer) { a.Devices[1].Reason = "ECC" }, nil, []string{`GPU 0000:08:00.0 is unhealthy: libmxsml reports "ECC"`}},
 		"limited": {
 			func(a *Answer) { a.Devices[0] = Device{ID: 0, BDF: "0000:09:00.0", Limited: true} },
 			func(_, b *gpu.GPU, _ *gpu.Link) { *b = gpu.GPU{Index: 1, BDF: b.BDF, NUMA: -1} }, nil,
@@ -141,7 +141,7 @@ func TestNode(t *testing.T) {
 			[]string{`ignored virtual function 2: its PCI address is "nowhere"`},
 		},
 		"a virtual function alone": {func(a *Answer) { a.Devices[0].Mode = ModeVF }, nil, nil},
-		"an address that is none": {
+		"an invalid address": {
 			func(a *Answer) { a.Devices = append(a.Devices, Device{ID: 2, BDF: "0000:00:00.0"}) },
 			nil,
 			[]string{`ignored device 2: its PCI address is "0000:00:00.0"`},

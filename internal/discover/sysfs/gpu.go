@@ -49,7 +49,7 @@ func (r *reader) setNodes(g *gpu.GPU, f function) {
 	g.Healthy = len(missing) == 0
 	if !g.Healthy {
 		g.Nodes, g.GIDs = nil, nil
-		driver := r.driver(f)
+		driver := r.driverName(f)
 		if driver == vfioDriver {
 			g.Mode = gpu.ModeVFIO
 		}

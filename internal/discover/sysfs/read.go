@@ -66,20 +66,20 @@ func (r *reader) functions() ([]function, error) {
 			r.warn("ignored an entry of %s: %v", DevicesDir, err)
 			continue
 		}
-		vendor, err := r.vendor(dir) // the one file that is read for every function of the host
+		vendor, err := r.readVendor(dir) // the one file that is read for every function of the host
 		if err != nil {
 			r.warn("ignored %s: %v", dir, err)
 			continue
 		}
 		if vendor == metax {
-			found = append(found, r.function(bdf, dir))
+			found = append(found, r.readFunction(bdf, dir))
 		}
 	}
 	slices.SortFunc(found, func(a, b function) int { return a.bdf.Compare(b.bdf) })
 	return found, nil
 }
 
-func (r *reader) vendor(dir string) (uint64, error) {
+func (r *reader) readVendor(dir string) (uint64, error) {
 	text, err := r.readText(path.Join(dir, "vendor"))
 	if err != nil {
 		return 0, err
@@ -87,9 +87,9 @@ func (r *reader) vendor(dir string) (uint64, error) {
 	return parseID("vendor", text, 16)
 }
 
-// function reads one function. Files that every function has are recorded in unread if
+// readFunction reads one function. Files that every function has are recorded in unread if
 // they cannot be read; the other files may be absent, and their fields are empty then.
-func (r *reader) function(bdf gpu.BDF, dir string) function {
+func (r *reader) readFunction(bdf gpu.BDF, dir string) function {
 	f := function{bdf: bdf, dir: dir}
 	need := func(name string) string {
 		file := path.Join(dir, name)
@@ -119,7 +119,7 @@ func (r *reader) function(bdf gpu.BDF, dir string) function {
 		f.physfn = r.linkTarget(path.Join(dir, "physfn"))
 	}
 	if has("drm") {
-		f.drm = r.drm(path.Join(dir, "drm"))
+		f.drm = r.readDRM(path.Join(dir, "drm"))
 	}
 	if has("model") {
 		f.mode = r.readOptional(path.Join(dir, "model"))
@@ -131,16 +131,16 @@ func (r *reader) function(bdf gpu.BDF, dir string) function {
 	return f
 }
 
-// driver is the name of the driver that is bound to the function; empty if there is
+// driverName is the name of the driver that is bound to the function; empty if there is
 // none. It is read only for the message about an unusable GPU.
-func (r *reader) driver(f function) string {
+func (r *reader) driverName(f function) string {
 	if !f.bound {
 		return ""
 	}
 	return path.Base(r.linkTarget(path.Join(f.dir, "driver")))
 }
 
-func (r *reader) drm(dir string) []drmNode {
+func (r *reader) readDRM(dir string) []drmNode {
 	names, err := r.host.ReadDir(dir)
 	if err != nil {
 		r.warn("%v", err)

@@ -55,7 +55,7 @@ func host() sim.Tree {
 		card(first, "2", "129", 2, 129), card(second, "1", "128", 1, 128),
 		function("sys/devices/pci0000:0a/0000:0a:03.0", "0x8086", "0x352a", "0x060400"),
 		function("sys/devices/pci0000:0a/0000:0a:04.0", "0x15b3", "0x1021", "0x020000"),
-		function("sys/devices/pci0000:0a/0000:0a:05.0", "0x9999", "0x0001", "0x060400"), // a bridge of MetaX is no GPU
+		function("sys/devices/pci0000:0a/0000:0a:05.0", "0x9999", "0x0001", "0x060400"), // a bridge of MetaX is not a GPU
 	)
 }
 

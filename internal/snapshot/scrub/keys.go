@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// keysText is what is kept of configurations and of answers that are JSON or TOML. A
-// line that begins with a format names a file or a question, in which * stands for
-// anything but a slash; indented lines below it are keys, from the outermost inwards,
-// of which the values are kept. A key is a word, several between bars, or a pattern.
-// Lists are looked through. Behind = is what of the texts is kept.
+// keysText lists what is kept of configuration files and of outputs in JSON or TOML. A
+// line that begins with a format names a file or a command; * matches anything except a
+// slash. The indented lines below it are paths of keys, from the outermost key on, whose
+// values are kept. A key is a word, several words separated by bars, or a pattern. Keys
+// apply to all elements of a list. After = is what is kept of texts.
 //
 //go:embed keys.txt
 var keysText string

@@ -132,7 +132,7 @@ func (s *Scrubber) learnedPatterns() []pattern {
 	slices.SortFunc(all, func(a, b literal) int {
 		return cmp.Or(cmp.Compare(len(b.word), len(a.word)), strings.Compare(a.word, b.word), strings.Compare(string(a.class), string(b.class)))
 	})
-	edge := map[bool]string{true: `\b`, false: `\B`} // no letter, digit or underscore may stand beside it
+	edge := map[bool]string{true: `\b`, false: `\B`} // no letter, digit or underscore may be next to it
 	s.order = []pattern{}
 	for _, l := range all {
 		re := edge[isWordByte(l.word[0])] + regexp.QuoteMeta(l.word) + edge[isWordByte(l.word[len(l.word)-1])]

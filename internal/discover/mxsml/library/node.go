@@ -130,7 +130,7 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 		available := state == 1
 		d.Available = &available
 		if !available {
-			d.Reason = l.reason(id)
+			d.Reason = l.unavailableReason(id)
 		}
 	}
 	if code, err := l.linkState(id); err == nil {
@@ -150,9 +150,9 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	}
 }
 
-// reason is why a device is not available; empty, without a warning, if the library
+// unavailableReason is why a device is not available; empty, without a warning, if the library
 // does not report it.
-func (l *Library) reason(id uint32) string {
+func (l *Library) unavailableReason(id uint32) string {
 	why, err := getStruct(l, "mxSmlGetDeviceUnavailableReason", l.fn.Unavailable != nil, func(p *unavailable) uint32 { return l.fn.Unavailable(id, p) })
 	if err != nil || why.Code == 0 {
 		return ""

@@ -47,7 +47,7 @@ func main() {
 
 func run() error {
 	cache := flag.String("cache", "", "keep facts below this directory")
-	label := flag.String("label", "", "a label that tells a version")
+	label := flag.String("label", "", "a label that has a version")
 	platform := flag.String("platform", "", "docker's --platform")
 	stall := flag.Bool("stall", false, "open the image, say so, and wait for a signal")
 	flag.Parse()
