@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/rival"
 )
 
-// comparison is how much is compared with other allocators unless a flag says otherwise: about
-// four minutes on two cores.
+// comparison is the default size of the comparison with other allocators: about four
+// minutes on two cores.
 var comparison = rival.Limit{Sets: 1000, Work: 2e6, Single: 600e6}
 
 // compareAllocators asks all allocators about all nodes.

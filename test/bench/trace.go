@@ -166,7 +166,7 @@ func (set traceSetting) jobs(read bool, in io.Reader, gpus int) ([]trace.Job, er
 	return trace.Generate(spec)
 }
 
-// note says how the trace was run.
+// note reports how the trace was run.
 func (set traceSetting) note(node gpu.Node, jobs []trace.Job, never int) string {
 	gpus := len(node.Healthy())
 	words := []string{number(gpus, "GPU", "GPUs")}

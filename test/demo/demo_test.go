@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run runs the demonstration with its output in a pipe. The only engine that answers is podman,
-// a script, unless that is empty.
+// run runs the demonstration with its output in a pipe. The only engine that answers is
+// the script podman, unless that is empty.
 func run(t *testing.T, podman string) string {
 	t.Helper()
 	bin, engines := t.TempDir(), t.TempDir()
@@ -36,7 +36,7 @@ func run(t *testing.T, podman string) string {
 	}
 	demo := exec.Command("./run")
 	demo.Env = append(os.Environ(), "BIN="+bin, "PATH="+engines+":"+os.Getenv("PATH"),
-		// No daemon answers, whatever runs on this machine.
+		// No daemon answers, even if one runs on this machine.
 		"DOCKER_HOST=unix://"+filepath.Join(engines, "docker.sock"))
 	out, err := demo.CombinedOutput()
 	if err != nil {
@@ -50,7 +50,7 @@ func run(t *testing.T, podman string) string {
 
 const last = "metax-docker run --rm --network=none --gpus=4 metax-demo metax-ctk runtime witness"
 
-// TestWithoutEngine stops at the command, and says why.
+// TestWithoutEngine: the demonstration ends before the command, with the reason.
 func TestWithoutEngine(t *testing.T) {
 	out := run(t, "")
 	for _, part := range []string{
@@ -62,7 +62,8 @@ func TestWithoutEngine(t *testing.T) {
 	}
 }
 
-// TestWithEngine gives the engine an image, and has it fetch none.
+// TestWithEngine: the engine gets an image from the demonstration and does not pull
+// one.
 func TestWithEngine(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make the device nodes that a container gets")

@@ -132,7 +132,7 @@ func (a auto) running(t *testing.T) {
 	p := podmanBy{a.host}
 	const ask = "--annotation=metax-tech.com/gpu=4"
 	p.sees(t, "metax", []int{4}, ask)
-	// The hook is that of the stage which CRI-O knows, too.
+	// The hook is that of the stage that CRI-O also supports.
 	p.sees(t, "", []int{4}, ask)
 	p.sees(t, "", nil)
 }
@@ -151,8 +151,8 @@ func (a auto) bare(t *testing.T) {
 	p.sees(t, "", nil, "--annotation=metax-tech.com/gpu=4")
 }
 
-// oneBroken has docker's file be none that docker could read: the others are set up, and
-// the command says what failed.
+// oneBroken makes docker's configuration file invalid: the other engines are set up,
+// and the command reports what failed.
 func (a auto) oneBroken(t *testing.T) {
 	text, err := os.ReadFile(a.Path("/etc/docker/daemon.json"))
 	if err != nil {

@@ -78,7 +78,7 @@ func TestConfigureContainerd(t *testing.T) {
 			}
 			h.write(t, "/var/lib/kubelet/config.yaml", "cgroupDriver: cgroupfs\n") // somebody's pods
 			if row.program != "containerd" {
-				// Its own program is the one that runtime configure is to ask, too.
+				// Its own program is the one that runtime configure is to ask.
 				h.link(t, row.program, "/usr/local/bin/containerd")
 			}
 			client, d := h.containerdBy(t, "containerd", row.version)

@@ -12,7 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
 )
 
-// The files of somebody who has a second runtime, and a drop-in that is read before ours.
+// The files of a user with a second runtime, and a drop-in that is read before the
+// toolkit's.
 const (
 	containersSite = `# site: podman runs beside slurm
 [containers]
@@ -36,7 +37,7 @@ func TestConfigurePodman(t *testing.T) {
 	for _, row := range []struct {
 		suite, version, runtime string
 		layout                  sandbox.Layout
-		// hook says whether it is put in place: Podman 4 would run it for annotations of images.
+		// hook reports whether it is installed: Podman 4 would run it for annotations of images.
 		hook bool
 	}{
 		{"bookworm", "4.3.", "crun", sandbox.V1, false},

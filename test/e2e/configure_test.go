@@ -28,13 +28,14 @@ type setting struct {
 	bare func(t *testing.T)
 	// activate has the engine read its configuration, as the printed command would.
 	activate func(t *testing.T, command string)
-	// doctor is the check of metax-ctk doctor that finds what configure mends; "" is none.
+	// doctor is the check of metax-ctk doctor that finds what configure fixes; "" is
+	// none.
 	doctor string
 	// unread reports whether --verify can tell that the engine has not read it yet.
 	unread bool
 }
 
-// edited is what runtime configure -o json says of an engine.
+// edited is what runtime configure -o json prints about an engine.
 type edited struct {
 	Engine   string
 	Changes  []struct{ Path, Action, Diff string }
@@ -248,8 +249,8 @@ func TestConfigureDocker(t *testing.T) {
 	}
 }
 
-// refusesBroken has a daemon.json that docker could not read: it stays, and line and
-// column of what is wrong are told.
+// refusesBroken has an invalid daemon.json: it stays unchanged, and the message has
+// line and column of the error.
 func (h *host) refusesBroken(t *testing.T) {
 	const text = "{\n\t\"debug\": true,\n\t\"labels\": [\"a\",]\n}\n"
 	h.write(t, "/etc/docker/daemon.json", text)

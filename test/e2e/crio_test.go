@@ -65,7 +65,7 @@ func (h *host) crio(t *testing.T) (*cri.Client, *daemon) {
 	return client, d
 }
 
-// TestCRIO gives GPUs to pods of CRI-O by CDI.
+// TestCRIO injects GPUs into pods of CRI-O by CDI.
 func TestCRIO(t *testing.T) {
 	for _, layout := range []sandbox.Layout{sandbox.Hybrid, sandbox.V2} {
 		t.Run(string(layout), func(t *testing.T) {

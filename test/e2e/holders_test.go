@@ -22,8 +22,8 @@ import (
 type outsider struct {
 	name string
 	gpus []int
-	// engine and container are what is told of its container, empty for none. A
-	// container may be known by its name or its ID.
+	// engine and container are the expected ones, empty for none. A container may be
+	// known by its name or its ID.
 	engine, container string
 	sources           []string
 	// begin makes it, and returns how to end it.
@@ -35,8 +35,8 @@ const (
 	fromProcess   = "process"
 )
 
-// TestHolders asserts that whoever has a GPU without having asked metax-docker for
-// it is seen, named and let alone, and that the GPU is free after that.
+// TestHolders asserts that a user of a GPU without a lease is found, named and not
+// disturbed, and that the GPU is free after that.
 func TestHolders(t *testing.T) {
 	t.Run("sid", func(t *testing.T) {
 		t.Parallel()
@@ -105,7 +105,7 @@ func TestHolders(t *testing.T) {
 // they can be given and never opened.
 const openable = 5
 
-// plant makes the node of that GPU, and tells sysfs.
+// plant creates the device node of that GPU, and its files in sysfs.
 func (h *host) plant(t *testing.T) {
 	t.Helper()
 	path := h.gpus[openable].Nodes[0]

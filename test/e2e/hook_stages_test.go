@@ -51,7 +51,7 @@ func eachLowLevel(t *testing.T, test func(t *testing.T, b *bundle)) {
 	}
 }
 
-// bundle is a container without an engine: what a low-level runtime is given.
+// bundle is a container without an engine: the input of a low-level runtime.
 type bundle struct {
 	*host
 	runtime string
@@ -200,8 +200,8 @@ func TestHookStages(t *testing.T) {
 	})
 }
 
-// open is what opening a GPU's node says in these containers, where no driver stands behind
-// it: the device rules let the call through.
+// open is the error of opening a GPU's node in these containers, where no driver has
+// the device number: the device rules allow the call.
 const openedNode = "ENXIO"
 
 // With nothing but a hook, a container gets the GPUs of its annotation and those alone, in
@@ -216,7 +216,8 @@ func TestHookPrestart(t *testing.T) {
 				b.hook(stage, hook...)
 				b.config["annotations"] = object{"metax-tech.com/gpu": "1,3"}
 				if userns {
-					// Group video has no id in there, which is said, and then nothing starts.
+					// Group video has no id in there, which the hook reports, and
+					// nothing starts.
 					if r := b.start(t); r.code == 0 || !strings.Contains(r.stderr, "metax-hook: prestart: device node /dev/") {
 						t.Errorf("a closed node in a user namespace: %v", r)
 					}
@@ -349,7 +350,7 @@ func (b *bundle) chmod(t *testing.T, mode os.FileMode) {
 	}
 }
 
-// given holds that the container had these GPUs, with the driver if any, and no more.
+// given checks that the container had these GPUs, with the driver if any, and no more.
 func (b *bundle) given(t *testing.T, userns bool, gpus ...int) {
 	t.Helper()
 	r := b.in.report(t)

@@ -27,7 +27,7 @@ func TestHooksCRIO(t *testing.T) {
 			h := newHost(t, "sid", layout)
 			h.write(t, "/etc/crio/crio.conf", fmt.Sprintf(crioConf, imageRef))
 			h.installHook(t)
-			// CRI-O reads this directory unless it is told otherwise.
+			// CRI-O reads this directory by default.
 			const dir = "/usr/share/containers/oci/hooks.d"
 			h.packagedHook(t, dir, "metax-prestart-podman-crio.json")
 			client, d := h.crio(t)

@@ -128,7 +128,7 @@ func (p podmanHooks) sees(t *testing.T, ask string, gpus ...int) {
 			t.Errorf("asking for %q: made %d:%d: %q, opened: %q, want %q", ask, n.Major, n.Minor, n.Mknod, n.Open, want)
 		}
 	}
-	// Another user needs the group, which only the stage precreate gives by itself.
+	// Another user needs the group, which only the stage precreate can add.
 	if ask == "" {
 		return
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// nodeDir is where a host's simulated node stands.
+	// nodeDir is the directory of a host's simulated node.
 	nodeDir = "/node"
 	// videoGID owns the device nodes, as group video does on Debian.
 	videoGID = 44
@@ -169,8 +169,8 @@ func (h *host) numbers(t *testing.T) []string {
 	return list
 }
 
-// fitRuntimes puts the tests' low-level runtime in front of runc and crun where this machine
-// cannot give what engines ask for, and says so.
+// fitRuntimes puts the tests' low-level runtime in front of runc and crun on a machine
+// that lacks what engines need, and logs that.
 func (h *host) fitRuntimes(t *testing.T) {
 	t.Helper()
 	raise, bare := machine.CanRaise(), machine.BareV2(h.Path("/sys/fs/cgroup"))

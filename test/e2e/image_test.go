@@ -24,7 +24,7 @@ const (
 	dockerSocket = "/run/docker.sock"
 )
 
-// imageFacts are what the program inspect says of an image.
+// imageFacts are the facts that the program inspect prints about an image.
 type imageFacts struct {
 	ID   string
 	MACA *struct {
@@ -51,8 +51,8 @@ func (f imageFacts) brief() string {
 	return said
 }
 
-// inspected are the images, and what must be found in each. Their own secret stands where a
-// host has one, too: no link may lead there.
+// inspected are the images, and what must be found in each. Their secret has the same
+// path as a file of the host: no link may lead to the latter.
 var inspected = []struct {
 	name  string
 	image image.Image
@@ -180,7 +180,7 @@ func TestImagePodman(t *testing.T) {
 				return h.must(t, nil, "podman", "image", "mount") + h.must(t, nil, "podman", "ps", "--all", "--quiet")
 			}}
 			e.journey(t)
-			// Somebody's own mount is not ours to take away.
+			// A mount of the user is not removed.
 			ref := inspectedRef(imageNamed("directory"))
 			h.must(t, nil, "podman", "image", "mount", ref)
 			e.facts(t, "", imageNamed("directory"))
@@ -227,7 +227,7 @@ func (e inspectEngine) journey(t *testing.T) {
 	}
 }
 
-// facts looks into an image, out of the cache below a directory if it is named.
+// facts inspects an image, with the cache below a directory if one is named.
 func (e inspectEngine) facts(t *testing.T, cache string, i int) imageFacts {
 	t.Helper()
 	var f imageFacts
@@ -235,7 +235,7 @@ func (e inspectEngine) facts(t *testing.T, cache string, i int) imageFacts {
 	return f
 }
 
-// every looks into each image twice.
+// every inspects each image twice.
 func (e inspectEngine) every(t *testing.T) {
 	t.Helper()
 	const cache = "/run/facts"
@@ -269,7 +269,7 @@ func (e inspectEngine) every(t *testing.T) {
 
 func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
 
-// together looks into one image from several processes at once.
+// together inspects one image from several processes at once.
 func (e inspectEngine) together(t *testing.T) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -284,8 +284,8 @@ func (e inspectEngine) together(t *testing.T) {
 	all.Wait()
 }
 
-// killed ends a look in the middle. One that is asked to end clears up; what a killed one has
-// made is there until the next, whatever image that looks into.
+// killed ends an inspection in the middle. A process that gets SIGTERM cleans up; what
+// a killed one has created stays until the next inspection, of any image.
 func (e inspectEngine) killed(t *testing.T, signal syscall.Signal, before string) {
 	t.Helper()
 	const cache = "/run/killed"
@@ -329,7 +329,7 @@ func (e inspectEngine) killed(t *testing.T, signal syscall.Signal, before string
 	}
 }
 
-// imitated shows that a container of somebody's which looks like ours is not removed.
+// imitated shows that a user's container that looks like the toolkit's is not removed.
 func (e inspectEngine) imitated(t *testing.T) {
 	t.Helper()
 	const label = "metax-tech.com/inspection=pid 1073741824 of pid:[1] until 1"

@@ -32,7 +32,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// leasing is a node whose GPUs are given away under leases, with Docker.
+// leasing is a node with Docker whose GPUs are assigned under leases.
 type leasing struct {
 	desk
 	daemon *daemon
@@ -136,7 +136,8 @@ func (l leasing) create(t *testing.T) {
 	l.free(t)
 }
 
-// start asserts that a container that starts again has its GPUs again, or does not start.
+// start asserts that a container that is started again has its GPUs again, or does not
+// start.
 func (l leasing) start(t *testing.T) {
 	l.detach(t, "--gpus=0,1", "--name=old")
 	l.must(t, nil, "docker", "stop", "old")
@@ -153,7 +154,7 @@ func (l leasing) start(t *testing.T) {
 	l.holds(t, 0, 1, 2)
 	l.must(t, nil, "docker", "stop", "old", "new")
 	l.free(t)
-	// Plain docker asks nobody; what it starts is seen all the same.
+	// Containers of plain docker need no lease, but their GPUs count as in use.
 	l.must(t, nil, "docker", "start", "old")
 	l.holds(t, 0, 1)
 	l.refused(t, []string{"--gpus=[1]"}, "container old (docker)")
@@ -280,7 +281,7 @@ func (l leasing) users(t *testing.T) {
 	}
 }
 
-// down asserts that what a daemon that is not there held stays held.
+// down asserts that GPUs of a daemon that is not running stay in use.
 func (l leasing) down(t *testing.T) {
 	l.detach(t, "--gpus=0,1", "--name=before", "--restart=always")
 	l.holds(t, 0, 1)

@@ -14,7 +14,7 @@ import (
 )
 
 // The images whose programs run on MXMACA. Each has /which, a C program that is linked with one
-// of its libraries and says which file that is, and the probe, which becomes it.
+// of its libraries and reports which file that is, and the probe, which becomes it.
 const (
 	debianImage     = "debian"     // as debootstrap makes it
 	fedoraImage     = "fedora"     // with everything in /usr/lib64, and found by the cache alone
@@ -54,7 +54,7 @@ func compile(t *testing.T, compiler, out, source string, options ...string) {
 	}
 }
 
-// library makes the stand-in for a library of MXMACA.
+// library creates the stand-in for a library of MXMACA.
 func library(t *testing.T, out, version string) {
 	t.Helper()
 	compile(t, "gcc", out, "libmcruntime.c", "-shared", "-fPIC", "-nostdlib", "-Wl,-soname,"+runtimeLibrary, fmt.Sprintf("-DVERSION=%q", version))

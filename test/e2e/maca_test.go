@@ -14,7 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
 )
 
-// The outcomes of running /which, or of a shell that looks around where there is none.
+// The results of running /which, or of a shell that inspects an image without it.
 const (
 	notFound = "no such library"
 	ofHost   = "/opt/maca/lib/libmcruntime.so the host's " + hostVersion
@@ -22,7 +22,7 @@ const (
 	ofImage  = "/opt/maca/lib/libmcruntime.so the image's"
 )
 
-// macaOutcomes are what docs/maca.md promises: what a program runs on in each image, asked for
+// macaOutcomes are what docs/maca.md promises: what a program runs on in each image, requested
 // in each way.
 var macaOutcomes = []struct {
 	image                      string
@@ -212,7 +212,7 @@ func (m maca) matrix(t *testing.T) {
 	}
 }
 
-// environment is what the image and the line say of it, which stays.
+// environment is what image and command line state about it, which stays unchanged.
 func (m maca) environment(t *testing.T) {
 	sh := []string{"/bin/sh", "-c", `echo "$PATH"; echo "$LD_LIBRARY_PATH"; echo "$MACA_PATH"`}
 	host := "/opt/mxdriver/lib:/opt/maca/lib:/opt/maca/mxgpu_llvm/lib:/opt/maca/ompi/lib:/opt/maca/ucx/lib"
@@ -253,7 +253,7 @@ func (m maca) environment(t *testing.T) {
 	})
 }
 
-// check holds versions against the driver, which is 3.4.4.
+// check compares versions with the driver, which is 3.4.4.
 func (m maca) check(t *testing.T) {
 	m.write(t, "/etc/metax-container-toolkit/config.toml", `[[maca.requirements]]
 maca = "3.7"

@@ -10,10 +10,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
 )
 
-// nerdctlProgram tells no version of itself; engines/go.mod has it.
+// nerdctlProgram does not print its version; engines/go.mod has it.
 const nerdctlProgram = sandbox.BuiltDir + "/nerdctl"
 
-// TestNerdctl gives GPUs to nerdctl's containers. There is nothing to configure: CDI is on
+// TestNerdctl injects GPUs into nerdctl's containers. There is nothing to configure: CDI is on
 // in nerdctl itself, and a runtime is named on the command line.
 func TestNerdctl(t *testing.T) {
 	for _, layout := range []sandbox.Layout{sandbox.Hybrid, sandbox.V2} {

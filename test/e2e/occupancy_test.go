@@ -27,7 +27,7 @@ type occupancy struct {
 	} `json:"sources"`
 }
 
-// holder is one who holds a GPU.
+// holder is a user of a GPU.
 type holder struct {
 	State     string   `json:"state"`
 	Sources   []string `json:"sources"`
@@ -52,7 +52,7 @@ type lease struct {
 	Why       string `json:"why"`
 }
 
-// desk gives GPUs to containers of one engine, under leases.
+// desk assigns GPUs to containers of one engine, under leases.
 type desk struct {
 	*host
 	client  string   // what metax-docker becomes
@@ -85,7 +85,8 @@ func (d desk) detach(t *testing.T, options ...string) string {
 	return strings.TrimSpace(d.must(t, d.env(), append([]string{"metax-docker"}, d.runArgs(append(options, "--detach"))...)...))
 }
 
-// refused asserts that a probe with these options is not run, for a reason with these words.
+// refused asserts that a probe with these options does not run, and that the message
+// has these words.
 func (d desk) refused(t *testing.T, options []string, words ...string) {
 	t.Helper()
 	options = append(slices.Clone(options), "--detach") // should it run after all, it must not stay
@@ -105,7 +106,7 @@ func (d desk) failed(t *testing.T, r result, words ...string) {
 	}
 }
 
-// has asserts which GPUs the label of a container tells.
+// has asserts the GPUs in the label of a container.
 func (d desk) has(t *testing.T, container string, want ...int) {
 	t.Helper()
 	if got := d.given(t, container); !slices.Equal(got, want) {
@@ -113,7 +114,7 @@ func (d desk) has(t *testing.T, container string, want ...int) {
 	}
 }
 
-// given returns the GPUs that the label of a container tells.
+// given returns the GPUs in the label of a container.
 func (d desk) given(t *testing.T, container string) []int {
 	t.Helper()
 	text := d.must(t, nil, d.client, "inspect", "--format", `{{index .Config.Labels "metax-tech.com/gpus"}}`, container)
@@ -128,7 +129,7 @@ func (d desk) given(t *testing.T, container string) []int {
 	return gpus
 }
 
-// ps asks who holds what.
+// ps returns which GPUs are in use, and by whom.
 func (d desk) ps(t *testing.T) occupancy {
 	t.Helper()
 	o, err := d.tryPs(t.Context())
@@ -167,7 +168,7 @@ func (d desk) ask(ctx context.Context, value any, args ...string) error {
 	return json.Unmarshal([]byte(r.stdout), value)
 }
 
-// held lists the GPUs that somebody holds.
+// held lists the GPUs in use.
 func (o occupancy) held() []int {
 	var list []int
 	for _, g := range o.GPUs {
@@ -178,7 +179,7 @@ func (o occupancy) held() []int {
 	return list
 }
 
-// String lists who holds what, a GPU on each line.
+// String lists the users of each GPU, a GPU on each line.
 func (o occupancy) String() string {
 	var b strings.Builder
 	for _, g := range o.GPUs {
@@ -199,7 +200,7 @@ func (o occupancy) String() string {
 	return b.String()
 }
 
-// holds asserts that these GPUs are held, and no others.
+// holds asserts that these GPUs are in use, and no others.
 func (d desk) holds(t *testing.T, want ...int) {
 	t.Helper()
 	if o := d.ps(t); !slices.Equal(o.held(), want) {
@@ -217,7 +218,7 @@ func (d desk) sweep(t *testing.T) {
 	d.must(t, nil, collect...)
 }
 
-// free waits until nobody holds a GPU: engines need a moment for what has ended.
+// free waits until no GPU is in use: engines need a moment after a container ends.
 func (d desk) free(t *testing.T) {
 	t.Helper()
 	until(t, func() (bool, string) {
@@ -226,7 +227,7 @@ func (d desk) free(t *testing.T) {
 	})
 }
 
-// clear removes all containers and waits until nobody holds a GPU.
+// clear removes all containers and waits until no GPU is in use.
 func (d desk) clear(t *testing.T) {
 	t.Helper()
 	d.remove(t)
@@ -240,7 +241,7 @@ func (d desk) remove(t *testing.T) {
 	}
 }
 
-// until waits for a condition, which says what is so instead.
+// until waits for a condition, which returns the actual state if it is not met.
 func until(t *testing.T, condition func() (bool, string)) {
 	t.Helper()
 	for begin := time.Now(); ; time.Sleep(50 * time.Millisecond) {

@@ -7,8 +7,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
 )
 
-// TestLeasePodman is about an engine that nobody can ask: what it runs is told by
-// its monitors.
+// TestLeasePodman is about an engine without a daemon: its containers are found by
+// their monitor processes.
 func TestLeasePodman(t *testing.T) {
 	rows := []struct {
 		suite, version string

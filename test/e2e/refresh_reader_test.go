@@ -47,8 +47,8 @@ func (s *specReader) learn(name string, devices int) error {
 	return nil
 }
 
-// look reads every spec in the directory. Ours is there and is one of those that are
-// known; whatever else an engine would read is whole.
+// look reads every spec in the directory. The toolkit's spec exists and is one of the
+// known ones; every other file that an engine would read is complete.
 func (s *specReader) look() error {
 	s.looks++
 	entries, err := os.ReadDir(s.dir)
@@ -88,7 +88,7 @@ func (s *specReader) look() error {
 	return nil
 }
 
-// during looks all the time while something happens.
+// during checks repeatedly while something happens.
 func (s *specReader) during(t *testing.T, do func()) {
 	t.Helper()
 	s.looks, s.met = 0, map[string]int{}

@@ -58,7 +58,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// size is how much the daemon has said.
+// size is the length of the daemon's log.
 func (r *refresher) size(t *testing.T, d *daemon) int64 {
 	t.Helper()
 	info, err := d.log.Stat()
@@ -175,7 +175,8 @@ func (r *refresher) complains(t *testing.T) {
 	want("half a spec of another name", false)
 }
 
-// notice asserts that both engines follow the spec: without that, the race is none.
+// notice asserts that both engines follow changes of the spec; otherwise the race would
+// not be tested.
 func (r *refresher) notice(t *testing.T) {
 	name := []int{comesAndGoes}
 	for _, engine := range []string{"docker", "podman"} {
@@ -202,7 +203,7 @@ func (r *refresher) notice(t *testing.T) {
 	}
 }
 
-// start is a container that asks for GPUs that are there in every truth.
+// start runs a container that requests GPUs that are in every version of the spec.
 type start struct {
 	gpus  []int
 	inbox inbox

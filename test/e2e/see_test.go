@@ -55,8 +55,8 @@ func (in inbox) report(t *testing.T) report.Report {
 	return r
 }
 
-// told adds to how a client ended what the program in its container has said. There is
-// none where the client or the engine failed before.
+// told adds the output of the program in the container to the result of a client. There
+// is none if the client or the engine failed before.
 func (in inbox) told(t *testing.T, r result) result {
 	t.Helper()
 	for name, to := range map[string]*string{report.Stdout: &r.stdout, report.Stderr: &r.stderr} {
@@ -79,7 +79,7 @@ func (in inbox) empty(t *testing.T) bool {
 	return len(entries) == 0
 }
 
-// waiting waits until the probe says that it waits.
+// waiting waits until the probe reports that it waits.
 func (in inbox) waiting(ctx context.Context) error {
 	for {
 		if _, err := os.Stat(filepath.Join(in.path, report.Waiting)); err == nil {
@@ -138,8 +138,8 @@ func (h *host) sees(t *testing.T, r report.Report, gpus []int) {
 	}
 }
 
-// denied asserts that of the nodes that the probe made itself, those of the given GPUs open
-// and all others do not: the former show that it is the device cgroup that stops the latter.
+// denied asserts that of the device nodes that the probe created itself, those of the
+// injected GPUs can be opened and no others: so the device cgroup denies the others.
 func (h *host) denied(t *testing.T, r report.Report, gpus []int) {
 	t.Helper()
 	if r.UID != 0 {
@@ -165,7 +165,7 @@ func (h *host) denied(t *testing.T, r report.Report, gpus []int) {
 	}
 }
 
-// engineNode tells the nodes that every container has from those of a device.
+// engineNode reports whether a node is one that every container has.
 func engineNode(path string) bool {
 	switch path {
 	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console":

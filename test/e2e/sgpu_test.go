@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
 )
 
-// slicesDir is where a second node stands, whose GPU 2 is in slice mode and whose GPU 5 has
-// virtual functions.
+// slicesDir is the directory of a second node, whose GPU 2 is in slice mode and whose
+// GPU 5 has virtual functions.
 const slicesDir = "/slices"
 
 // slice is what the tests need of metax-ctk sgpu list.
@@ -33,7 +33,7 @@ func (s slice) name() string {
 	return s.BDF
 }
 
-// TestSGPU gives slices and virtual functions to containers.
+// TestSGPU injects slices and virtual functions into containers.
 func TestSGPU(t *testing.T) {
 	rows := []struct {
 		suite, version string
@@ -78,7 +78,7 @@ func (s sliced) env() []string {
 	return []string{"METAX_CTK_ROOT=" + slicesDir, "METAX_CTK_DOCKER=docker"}
 }
 
-// look has the probe look around in a container.
+// look runs the probe in a container.
 func (s sliced) look(t *testing.T, program string, options ...string) report.Report {
 	t.Helper()
 	in := s.inbox(t)
@@ -129,8 +129,8 @@ func (s sliced) each(t *testing.T) {
 	s.has(t, s.look(t, "metax-docker", "--gpus="+strings.Join(together, ",")), all...)
 }
 
-// lease is that nobody gets a slice that another has, and everybody the one beside it; whole
-// GPUs are none of theirs.
+// lease asserts that no two containers get the same slice, that different slices of a
+// GPU are assigned independently, and that such a GPU is not assigned as a whole.
 func (s sliced) lease(t *testing.T) {
 	start := func(one slice) result {
 		return s.run(t, s.env(), "metax-docker", "run", "--detach", "--network=none", "--gpus=sgpu:"+one.name(), imageRef, "/probe", "pause")
@@ -148,7 +148,7 @@ func (s sliced) lease(t *testing.T) {
 		if six.code != 0 {
 			t.Errorf("whole GPUs: %v", six)
 		}
-		// A container that has stopped gives its slice up, and takes it back when it is
+		// A container that has stopped frees its slice, and gets it again when it is
 		// started again, if it is free.
 		id := strings.TrimSpace(first.stdout)
 		s.must(t, nil, "docker", "stop", "--time=0", id)
@@ -164,7 +164,8 @@ func (s sliced) lease(t *testing.T) {
 		if r := start(pair[0]); r.code != 125 {
 			t.Errorf("want a slice that was taken back to be refused: %v", r)
 		}
-		// So is that of a container without a lease, where its name or its own node tells.
+		// The slice of a container without a lease is also in use, if its name or its
+		// device node shows that.
 		if s.cdi {
 			plain := s.run(t, nil, "docker", "run", "--detach", "--network=none", "--device=metax-tech.com/sgpu="+pair[0].name(), imageRef, "/probe", "pause")
 			stop(first)

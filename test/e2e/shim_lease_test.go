@@ -35,7 +35,7 @@ func TestShimLease(t *testing.T) {
 	}
 }
 
-// byList are the options that ask for GPUs by device-list mounts, in both of docker's ways.
+// byList are the options that request GPUs by device-list mounts, in both of docker's ways.
 func byList(names ...string) []string {
 	var options []string
 	for i, name := range names {

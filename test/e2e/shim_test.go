@@ -12,13 +12,13 @@ import (
 
 const (
 	shimPath = sandbox.BinDir + "/metax-runtime"
-	// deviceList is where a mount from /dev/null asks for a GPU.
+	// deviceList + NAME is where a mount from /dev/null requests a GPU.
 	deviceList = "/var/run/metax-container-devices/"
-	// noDevice is what the shim says of a device that does not exist.
+	// noDevice is the shim's message about a device that does not exist.
 	noDevice = "metax-tech.com/gpu=99"
 )
 
-// TestShimDocker gives GPUs to containers of Docker without CDI, and with it.
+// TestShimDocker injects GPUs into containers of Docker, without CDI and with it.
 func TestShimDocker(t *testing.T) {
 	rows := []struct {
 		suite   string
@@ -99,7 +99,7 @@ func (d shimDocker) look(t *testing.T, options ...string) report.Report {
 	return in.report(t)
 }
 
-// fails asks for a GPU that does not exist, and wants docker's user to be told.
+// fails requests a GPU that does not exist, and asserts that docker prints the reason.
 func (d shimDocker) fails(t *testing.T, option string) {
 	t.Helper()
 	in := d.inbox(t)
@@ -112,7 +112,7 @@ func (d shimDocker) fails(t *testing.T, option string) {
 	}
 }
 
-// TestShimContainerd gives GPUs to pods of a containerd that knows no CDI, or has it off.
+// TestShimContainerd injects GPUs into pods of a containerd that knows no CDI, or has it off.
 func TestShimContainerd(t *testing.T) {
 	const shim = containerd1 + `
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]

@@ -15,7 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
 )
 
-// stormClient is one that asks for two GPUs, by one command or several.
+// stormClient is one that requests two GPUs, by one command or several.
 type stormClient struct {
 	*round
 	name  string

@@ -45,7 +45,7 @@ func (r *round) cleanUp(ctx context.Context) {
 	}
 }
 
-// spoil does to the state file what no writer of ours would.
+// spoil damages the state file in ways that no writer of the toolkit would.
 func (r *round) spoil(ctx context.Context, random *rand.Rand) {
 	path := r.Path(r.root + stateFile)
 	for wait(ctx, 500*time.Millisecond+time.Duration(random.IntN(2000))*time.Millisecond) {

@@ -19,23 +19,23 @@ import (
 type weather struct {
 	name    string
 	clients int // that ask for two GPUs each, all at once
-	// kills says whether clients and containers are killed.
+	// kills reports whether clients and containers are killed.
 	kills bool
-	// crash kills the daemon in the middle; live says whether its containers live on.
+	// crash kills the daemon in the middle; live reports whether its containers live on.
 	crash, live bool
 	// rot damages the state file, and removes it, in the middle.
 	rot bool
 }
 
-// storm are the rounds; a nightly run has them several times, each with a seed of its own.
+// storm are the rounds; a nightly run repeats them with different seeds.
 var storm = []weather{
 	{name: "kills", clients: 200, kills: true},
 	{name: "crash", clients: 40, kills: true, crash: true},
 	{name: "crash, live restore, rot", clients: 60, kills: true, crash: true, live: true, rot: true},
 }
 
-// TestStorm lets many clients at few GPUs and kills whatever can be killed. The kernel
-// says whether a GPU ever had two owners: see the probe's hold.
+// TestStorm runs many clients for few GPUs and kills everything that can be killed. The
+// kernel reports whether a GPU ever had two users: see the probe's hold.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, "sid", sandbox.Hybrid)

@@ -55,8 +55,8 @@ func (w *witness) knows(pid int, client string) {
 	w.owners[pid] = client
 }
 
-// verdict is what was wrong with the states, once all is over. The lease of a start may
-// stand beside that of the create, as both are for the same container.
+// verdict lists the errors in the recorded states, at the end. The leases of a create
+// and of its start may exist at the same time, because both are for the same container.
 func (w *witness) verdict() []error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func read(path string) ([]byte, error) {
 	return text, nil
 }
 
-// look asserts of a state that it is whole, and takes down who has the same GPU.
+// look asserts that a state is complete, and records which users have the same GPU.
 func (w *witness) look(text []byte) error {
 	var state struct {
 		Leases []struct {
@@ -148,7 +148,8 @@ func (w *witness) look(text []byte) error {
 	return nil
 }
 
-// nothingLost asserts now and again that whoever runs under our label is known to hold.
+// nothingLost asserts repeatedly that every running container with the toolkit's label
+// counts as a user of its GPUs.
 func (r *round) nothingLost(ctx context.Context) {
 	for wait(ctx, 300*time.Millisecond) {
 		before := r.running(ctx)
@@ -188,7 +189,7 @@ func (r *round) running(ctx context.Context) map[string]string {
 	return all
 }
 
-// holdings is the number of GPUs that a container or its lease holds.
+// holdings is the number of GPUs of a container or its lease.
 func (o occupancy) holdings(id, lease string) (n int) {
 	for _, g := range o.GPUs {
 		if slices.ContainsFunc(g.Holders, func(h holder) bool {

@@ -159,8 +159,8 @@ func (h *host) glibc(t *testing.T) {
 	h.must(t, nil, "podman", "load", "--quiet", "--input", "/tmp/glibc.tar")
 }
 
-// look has the probe look around in a container that is started with the words before "run"
-// and the options after it.
+// look runs the probe in a container, with the words before "run" and the options after
+// it.
 func (w ways) look(t *testing.T, program, options []string) seen {
 	t.Helper()
 	in := w.inbox(t)
@@ -208,7 +208,7 @@ var (
 	prestart  = []string{"podman", "--hooks-dir=" + hooksDir + "/prestart"}
 )
 
-// gpus asks for two GPUs.
+// gpus requests two GPUs.
 func (w ways) gpus(t *testing.T) {
 	want := w.cdi(t, "gpu=1", "gpu=2")
 	w.check(t, want)
@@ -218,7 +218,7 @@ func (w ways) gpus(t *testing.T) {
 	same(t, "prestart", w.late(want), w.annotated(t, prestart, "gpu=1,2"))
 }
 
-// software asks for a GPU and the host's MXMACA. Flags cannot ask for the latter.
+// software requests a GPU and the host's MXMACA. Flags cannot request the latter.
 func (w ways) software(t *testing.T) {
 	want := w.cdi(t, "gpu=1", "maca=host")
 	if want.Loads != "/opt/maca/lib/"+report.Wanted {
@@ -235,7 +235,7 @@ func (w ways) software(t *testing.T) {
 	same(t, "prestart", w.late(want), w.annotated(t, prestart, "gpu=1", "maca=host"))
 }
 
-// plain is what docker's flags can give: they have no word for nosuid and nodev.
+// plain is what docker's flags can inject: they cannot express nosuid and nodev.
 func (w ways) plain(s seen) seen {
 	s.Mounts = slices.Clone(s.Mounts)
 	for i := range s.Mounts {
@@ -244,8 +244,8 @@ func (w ways) plain(s seen) seen {
 	return s
 }
 
-// late is what a hook cannot give that runs when the runtime has read its configuration:
-// groups and variables.
+// late is what a hook that runs after the runtime has read its configuration cannot
+// inject: groups and variables.
 func (w ways) late(s seen) seen {
 	s.Groups = slices.DeleteFunc(slices.Clone(s.Groups), func(gid int) bool { return gid == videoGID })
 	s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(v string) bool { return strings.HasPrefix(v, "MACA_PATH=") })
@@ -255,7 +255,7 @@ func (w ways) late(s seen) seen {
 	return s
 }
 
-// check looks at the result that the others are compared with.
+// check checks the result with which the others are compared.
 func (w ways) check(t *testing.T, s seen) {
 	t.Helper()
 	want := append(slices.Concat(w.host.gpus[1].Nodes, w.host.gpus[2].Nodes), sharedNodes...)

@@ -20,13 +20,13 @@ type wrapper struct {
 	*host
 	// client is the binary that metax-docker becomes.
 	client string
-	// options stand before the image in every run.
+	// options are before the image in every run.
 	options []string
 	// cdi is whether this engine knows CDI; if not, plain flags are the only way.
 	cdi bool
 	// auto is the way that metax-docker takes where none is named.
 	auto string
-	// unknown is what the engine itself says to a CDI device that does not exist.
+	// unknown is the engine's own message about a CDI device that does not exist.
 	unknown string
 }
 
@@ -41,7 +41,7 @@ func (w wrapper) argv(in inbox, options []string, probe ...string) []string {
 	return append(append(argv, imageRef, "/probe"), probe...)
 }
 
-// lookArgv has the probe look around. As root it also tries the nodes of every GPU.
+// lookArgv runs the probe. As root it also tries the device nodes of every GPU.
 func (w wrapper) lookArgv(t *testing.T, in inbox, options ...string) []string {
 	return w.argv(in, options, append([]string{"look"}, w.numbers(t)...)...)
 }
@@ -53,7 +53,7 @@ func (w wrapper) look(t *testing.T, options ...string) report.Report {
 	return in.report(t)
 }
 
-// alone has the probe look around by the engine's own client, as a user other than root.
+// alone runs the probe with the engine's own client, as a user other than root.
 func (w wrapper) alone(t *testing.T, options ...string) report.Report {
 	t.Helper()
 	in := w.inbox(t)

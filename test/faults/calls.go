@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idle are the system calls by which Go's runtime schedules, allocates and gets
-// ready to poll. They come when they like and change no file, so that a stop at
-// one of them is the same as at the next other one.
+// idle are the system calls with which Go's runtime schedules threads, allocates memory
+// and prepares polling. They occur at any time and change no file, so a fault at one of
+// them is equivalent to a fault at the next other call.
 var idle = []uint64{
 	unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_SCHED_YIELD, unix.SYS_RESTART_SYSCALL,
 	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_MPROTECT, unix.SYS_PRCTL,
@@ -21,8 +21,8 @@ var idle = []uint64{
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL,
 }
 
-// looks are the system calls that change no file, of those that our programs make;
-// with openat where it makes none.
+// looks are the system calls of the toolkit's programs that change no file; openat is
+// among them unless it creates the file.
 var looks = []uint64{
 	unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_LSEEK, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_STATX, unix.SYS_FCNTL, unix.SYS_FLOCK,
 	unix.SYS_GETDENTS64, unix.SYS_READLINKAT, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_FSYNC, unix.SYS_GETEUID, unix.SYS_GETEGID,
@@ -37,8 +37,8 @@ func (c Call) changes() bool {
 	return !slices.Contains(looks, c.Number)
 }
 
-// Stops are the numbers of the calls before which a kill can leave something that
-// the kill before leaves not: the first one, and each that follows a change.
+// Stops are the numbers of the calls before which a kill can leave another state than
+// the kill before: the first call, and each call that follows a change.
 func (e Ended) Stops() []int {
 	stops := []int{0}
 	for n, call := range e.Calls[:max(len(e.Calls), 1)-1] {
@@ -49,8 +49,8 @@ func (e Ended) Stops() []int {
 	return stops
 }
 
-// inspect returns the call at which a thread has stopped, and whether it is about to
-// begin. The kernel tells the call only then.
+// inspect returns the call at which a thread has stopped, and whether the call is about
+// to begin. The kernel reports the call only then.
 func inspect(t testing.TB, tid int) (c Call, entered bool) {
 	t.Helper()
 	var info struct { // struct ptrace_syscall_info

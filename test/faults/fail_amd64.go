@@ -2,7 +2,7 @@ package faults
 
 import "golang.org/x/sys/unix"
 
-// Fail leaves a call out, and has it return an error.
+// Fail skips a call and makes it return an error.
 func Fail(errno unix.Errno) Fault {
 	return Fault{
 		enter: func(_, tid int) error {

@@ -19,12 +19,12 @@ type Child struct {
 	Args  []string // from the name of the program on
 	Env   []string // beside the test's own
 	Input string
-	// Begin is the system call from which on calls count; with 0 they count between
-	// two SIGSTOP of the child to itself, as Traced sends them.
+	// Begin is the system call from which calls are counted; with 0 those between two
+	// SIGSTOPs of the child to itself are counted, which Traced sends.
 	Begin uint64
 }
 
-// Traced calls f in a child, whose system calls count meanwhile.
+// Traced calls f in a child, and its system calls are counted.
 func Traced(f func() error) error {
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
@@ -39,9 +39,9 @@ func Traced(f func() error) error {
 type Ended struct {
 	Status unix.WaitStatus
 	Output string
-	// Calls are the system calls that counted, up to the one with the fault.
+	// Calls are the counted system calls, up to the one with the fault.
 	Calls []Call
-	// Became reports that the child has executed another program, before which it
+	// Became reports whether the child has executed another program, before which it
 	// was killed.
 	Became bool
 }
@@ -58,7 +58,7 @@ type Fault struct{ enter, leave func(pid, tid int) error }
 // Kill ends the child before the call is made.
 var Kill = Fault{enter: func(pid, _ int) error { return unix.Kill(pid, unix.SIGKILL) }}
 
-// Run runs a child, with a fault at its call number n; at none if n is negative.
+// Run runs a child with a fault at its call number n; without one if n is negative.
 func (c Child) Run(t testing.TB, n int, fault Fault) (e Ended) {
 	t.Helper()
 	// Only the thread that started a child can trace it.
@@ -147,7 +147,7 @@ func (c Child) Run(t testing.TB, n int, fault Fault) (e Ended) {
 	}
 }
 
-// start starts the child, which stops at once, and returns where its output goes.
+// start starts the child, which stops at once, and returns the file of its output.
 func (c Child) start(t testing.TB) (pid int, output *os.File) {
 	t.Helper()
 	var files []*os.File
@@ -164,8 +164,8 @@ func (c Child) start(t testing.TB) (pid int, output *os.File) {
 		t.Fatal(err)
 	}
 	pid, err := syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
-		// The race detector would have it sleep before it ends; with a number of
-		// processors the runtime does not look now and then how many there are.
+		// The race detector would let it sleep before it ends. With a fixed number of
+		// processors the runtime does not query their number repeatedly.
 		Env:   append(os.Environ(), append(c.Env, "GORACE=atexit_sleep_ms=0", "GOMAXPROCS=2")...),
 		Files: []uintptr{in.Fd(), output.Fd(), output.Fd()},
 		Sys:   &syscall.SysProcAttr{Ptrace: true},

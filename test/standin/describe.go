@@ -14,10 +14,10 @@ var levels = map[topology.Kind]int{
 	topology.PIX: 1, topology.PXB: 2, topology.PHB: 3, topology.NODE: 4, topology.MX: 5, topology.SYS: 6, topology.Unknown: 8,
 }
 
-// describe is the node as the library's file says it. The library numbers devices
-// against the order of their addresses, so that whoever takes a number for an
-// index is found out; a GPU with virtual functions is a physical one then, and
-// they are devices of their own.
+// describe is the node in the format of the stand-in library's file. The library
+// numbers devices in reverse order of their addresses, so that code that confuses a
+// number with an index fails; a GPU with virtual functions is a physical function, and
+// these are separate devices.
 func describe(n gpu.Node) string {
 	var b strings.Builder
 	driver, maca := "-", "-"

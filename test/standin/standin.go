@@ -16,10 +16,9 @@ import (
 //go:embed source
 var source embed.FS
 
-// Build puts a libmxsml.so that tells of the node, and LIBRARY.txt that it reads
-// and writes, into dir, which is made if need be. Faults are "KIND FUNCTION
-// NUMBER", as the head of mxsml.c lists them. Without gcc the test is skipped, and
-// fails in CI.
+// Build writes a libmxsml.so that reports the node, and LIBRARY.txt, which it reads and
+// writes, to dir, which is created if necessary. Faults are "KIND FUNCTION NUMBER", as
+// the head of mxsml.c lists them. Without gcc the test is skipped, and fails in CI.
 func Build(t testing.TB, dir string, node gpu.Node, faults ...string) (lib string) {
 	t.Helper()
 	code, err := compiled()
@@ -32,7 +31,7 @@ func Build(t testing.TB, dir string, node gpu.Node, faults ...string) (lib strin
 	return lib
 }
 
-// Tell changes what a library tells, and forgets the slices made with it.
+// Tell changes what a library reports, and removes the slices created with it.
 func Tell(t testing.TB, lib string, node gpu.Node, faults ...string) {
 	t.Helper()
 	var text bytes.Buffer
@@ -43,7 +42,7 @@ func Tell(t testing.TB, lib string, node gpu.Node, faults ...string) {
 	write(t, lib+".txt", text.Bytes(), 0o644)
 }
 
-// Without takes a function from a library: its name there becomes another one.
+// Without removes a function from a library, by renaming it there.
 func Without(t testing.TB, lib, function string) {
 	t.Helper()
 	code, err := os.ReadFile(lib)
@@ -69,7 +68,7 @@ func Source(t testing.TB) (dir string) {
 	return filepath.Join(dir, "source")
 }
 
-// Program builds metax-mxsml into dir, which is made if need be.
+// Program builds metax-mxsml in dir, which is created if necessary.
 func Program(t testing.TB, dir string) (path string) {
 	t.Helper()
 	code, err := program()
@@ -81,8 +80,8 @@ func Program(t testing.TB, dir string) (path string) {
 	return path
 }
 
-// compiled is the library, and program metax-mxsml; each is made once in a test
-// binary's life and leaves no file behind.
+// compiled is the library, and program metax-mxsml; each is compiled once per test
+// binary and leaves no file behind.
 var (
 	compiled = sync.OnceValues(func() ([]byte, error) {
 		return made("libmxsml.so", func(dir, out string) *exec.Cmd {
@@ -125,7 +124,8 @@ func Missing(t testing.TB, what string, err error) {
 	t.Skipf("%s: %v", what, err)
 }
 
-// write replaces a file, so that a process that has the old one open keeps it.
+// write replaces a file, so that a process that has the old one open keeps the old
+// content.
 func write(t testing.TB, path string, data []byte, perm os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

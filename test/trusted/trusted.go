@@ -1,5 +1,6 @@
-// Package trusted makes directories that only root and the user of the tests can write, in
-// which programs and settings are accepted. Nothing below /tmp is: everyone may write there.
+// Package trusted creates directories to which only root and the user of the tests can
+// write, in which programs and settings are accepted. Directories below /tmp do not
+// qualify, because everyone may write there.
 package trusted
 
 import (
@@ -9,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Dir makes such a directory, which ends with the test. It skips the test where none can be
-// made.
+// Dir creates such a directory, which is removed after the test. It skips the test if
+// none can be created.
 func Dir(t testing.TB) string {
 	t.Helper()
 	for _, base := range []string{"/run", os.Getenv("XDG_RUNTIME_DIR"), os.Getenv("HOME")} {

@@ -1,5 +1,5 @@
-// Command become is the least that a shim in Go can be: a static program that becomes the one
-// that it is told to.
+// Command become is the minimal shim in Go: a static program that executes the program
+// named on its command line.
 package main
 
 import (

@@ -120,8 +120,8 @@ const (
 	libraryDir = "/opt/maca-bench/lib"
 )
 
-// grownRoot makes a container's root with the machine's dynamic linker and many libraries, each with
-// a name of its own.
+// grownRoot creates a container's root with the machine's dynamic linker and many
+// libraries of different names.
 func grownRoot() error {
 	// A container's root is a mount, which peers' hooks demand.
 	if err := errors.Join(os.MkdirAll(glibcRoot, 0o755), bind(glibcRoot, glibcRoot)); err != nil {

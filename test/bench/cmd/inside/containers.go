@@ -12,8 +12,9 @@ import (
 
 const containerRounds = 40
 
-// containers is the time of a whole container with four GPUs, from the command to its end:
-// through metax-docker, and by docker alone with the options that metax-docker would give it.
+// containers measures the time of a complete container with four GPUs, from the command
+// to its end: with metax-docker, and with docker alone and the options that
+// metax-docker would pass.
 func containers(container []string) (figure.Set, error) {
 	var cases []stopwatch.Case
 	ways := []string{"cdi", "flags"}

@@ -9,7 +9,7 @@ import (
 
 const leaseRounds = 200
 
-// leases is what it costs to give GPUs away under a lease, on a node where nothing runs and
+// leases measures the cost of a start under a lease, on a node where nothing runs and
 // on one with many neighbours.
 func leases(container []string) (figure.Set, error) {
 	set := figure.Set{}

@@ -15,10 +15,10 @@ import (
 
 const lockRounds = 200
 
-// lock is the time for which a start keeps others from the leases: from opening the lock's
-// file until closing it, as the kernel tells whoever watches that file. The lock is held
-// within; a start opens the file once. And it is the time of the whole transaction, which
-// begins with opening the state file for the first time.
+// lock measures how long a start blocks others from the leases: from opening the lock's
+// file until closing it, as inotify reports it. The lock is taken in between; a start
+// opens the file once. It also measures the whole transaction, which begins when the
+// state file is first opened.
 func lock(container []string) (figure.Set, error) {
 	restore, err := settle("/")
 	if err != nil {
@@ -65,8 +65,8 @@ func lock(container []string) (figure.Set, error) {
 	}, restore()
 }
 
-// watch tells when a file is opened and closed, until it is closed itself or the file is no
-// more.
+// watch reports when a file is opened and closed, until it is itself closed or the file
+// is removed.
 type watch struct {
 	fd     int
 	events chan event
@@ -90,8 +90,8 @@ func watchFile(path string) (watch, error) {
 	return w, nil
 }
 
-// listen takes the time of each event. The thread is its own, so that it wakes as soon as
-// the kernel lets it.
+// listen records the time of each event. It has its own thread, so that it wakes as
+// soon as the kernel allows.
 func (w watch) listen() {
 	runtime.LockOSThread()
 	defer close(w.events)

@@ -36,7 +36,8 @@ func maca([]string) (figure.Set, error) {
 		argv := append([]string{"metax-docker", "run", "--rm", "--network=none", "--gpus=4"}, options...)
 		return append(argv, container...)
 	}
-	// The first look into the image is no start like others.
+	// The first inspection of the image is excluded, because later starts read it from
+	// the cache.
 	alone, err := dryRun(words("--maca"))
 	if err != nil {
 		return nil, err

@@ -14,9 +14,9 @@ import (
 
 const peakRounds = 10
 
-// peak is the peak memory of a program, the greatest of its own and of its children's. No
-// process is seen to need less than the one that started it, and this one has grown; so a
-// fresh one starts it.
+// peak is the peak memory of a program and its children, the greatest of them. The
+// kernel reports at least the peak of the process that started the program, and this
+// process is large; so a small one starts it.
 func peak(prepare func() error, input []byte, argv ...string) (figure.Summary, error) {
 	var values []float64
 	for range peakRounds {

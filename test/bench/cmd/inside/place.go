@@ -11,8 +11,8 @@ import (
 // nodeDir is where test/e2e puts the tree of the simulated node.
 const nodeDir = "/node"
 
-// place makes the simulated node the machine's own, as on a real host: the programs find it
-// without being told of a root. The machine keeps its cgroups and its other devices.
+// place makes the simulated node the machine's own, as on a real host: the programs
+// find it without --root. The machine keeps its cgroups and its other devices.
 func place() error {
 	const cgroups = "/sys/fs/cgroup"
 	if err := errors.Join(os.MkdirAll(nodeDir+cgroups, 0o755), bind(cgroups, nodeDir+cgroups)); err != nil {

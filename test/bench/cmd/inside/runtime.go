@@ -24,14 +24,14 @@ const (
 	cachePath = "/etc/ld.so.cache"
 )
 
-// annotations ask ours for four GPUs, and variable theirs.
+// annotations request four GPUs from this toolkit, and variable from NVIDIA's.
 var (
 	annotations = map[string]string{"metax-tech.com/gpu": "0,1,2,3"}
 	variable    = []string{"NVIDIA_VISIBLE_DEVICES=metax-tech.com/gpu=0,metax-tech.com/gpu=1,metax-tech.com/gpu=2,metax-tech.com/gpu=3"}
 )
 
-// runtimes is what the two shims and the hooks cost whoever starts a container: ours and, on the
-// same bundles and the same CDI spec, those of NVIDIA's toolkit.
+// runtimes measures the cost of the two shims and the hooks for a container start: this
+// toolkit's and, on the same bundles and the same CDI spec, those of NVIDIA's toolkit.
 func runtimes(image []string) (figure.Set, error) {
 	if _, err := output("metax-ctk", "cdi", "generate"); err != nil {
 		return nil, err
@@ -116,8 +116,9 @@ func (b *bundle) texts() (bare, four, asked []byte, err error) {
 	return bare, four, asked, errors.Join(err1, err2, err3)
 }
 
-// creating is the time of "runc create" itself. What the four GPUs take of it in runc is no matter
-// of a shim: with them it is compared with runc on the bundle that the shim has made.
+// creating is the time of "runc create" itself. The time that runc needs for the four
+// GPUs does not count for the shim, so the shim is compared with runc on the bundle
+// that the shim has edited.
 func creating(b *bundle) (figure.Set, error) {
 	bare, four, asked, err := b.texts()
 	if err != nil {
@@ -167,7 +168,8 @@ func created(name, program string, config []byte) stopwatch.Case {
 		Prepare: func() error { return errors.Join(gone(), write(config)()) },
 		Run: func() (int64, error) {
 			cmd := exec.Command(program, "create", "--bundle", bundleDir, container)
-			// The container keeps its standard streams; a pipe of ours would wait for it.
+			// The container keeps its standard streams open; waiting for the end of a
+			// pipe would block.
 			file, err := os.Create("/run/bench-said")
 			if err != nil {
 				return 0, err
@@ -222,7 +224,8 @@ func linking(b *bundle) (figure.Set, error) {
 	folder := []string{"--folder", libraryDir}
 	hook := append([]string{"/e2e/metax-hook"}, "update-ldcache")
 	peer := []string{"/e2e/nvidia-cdi-hook", "update-ldcache", "--ldconfig-path", "/sbin/ldconfig"}
-	// An image's own cache, without the libraries; where there is none, theirs does nothing.
+	// An image's own cache, without the libraries; NVIDIA's hook does nothing if there
+	// is none.
 	if _, err := output("ldconfig", "-r", glibcRoot); err != nil {
 		return nil, err
 	}
@@ -267,13 +270,13 @@ func linking(b *bundle) (figure.Set, error) {
 	return set, nil
 }
 
-// state is what a runtime tells a hook.
+// state is the state that a runtime sends to a hook.
 func state() []byte {
 	return fmt.Appendf(nil, `{"ociVersion": "1.0.2", "id": %q, "status": "creating", "pid": %d, "bundle": %q}`, container, os.Getpid(), bundleDir)
 }
 
-// hooked runs a hook as a runtime does, with the container's state on its standard input, and
-// looks whether it has done anything.
+// hooked runs a hook as a runtime does, with the container's state on its standard
+// input, and checks that it has done something.
 func hooked(argv ...string) func() (int64, error) {
 	return func() (int64, error) {
 		cmd := exec.Command(argv[0], argv[1:]...)

@@ -22,7 +22,7 @@ func hasShim() bool {
 	return err == nil
 }
 
-// shim is what the shim costs whoever starts runc.
+// shim measures the cost of the shim for the program that starts runc.
 func shim([]string) (figure.Set, error) {
 	if !hasShim() {
 		return figure.Set{}, nil

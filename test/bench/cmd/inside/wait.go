@@ -18,8 +18,8 @@ const (
 	waitSeconds = 20
 )
 
-// wait is the processor time that requests take which wait for GPUs, all together, and that
-// which they make the daemon take, in each second. All GPUs of the node are held.
+// wait measures the processor time per second of all requests that wait for GPUs
+// together, and of the daemon because of them. All GPUs of the node are in use.
 func wait(container []string) (_ figure.Set, err error) {
 	if _, err := output("metax-docker", "run", "--detach", "--network=none", "--name=last", "--gpus=2", container[0]); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Command nothing ends at once. It stands for the docker client where what comes before the
-// client is measured.
+// Command nothing ends at once. It replaces the docker client when only the work before
+// the client is measured.
 package main
 
 func main() {}

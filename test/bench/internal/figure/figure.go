@@ -1,4 +1,4 @@
-// Package figure holds measured figures: many runs in, a median and the slow ones out.
+// Package figure summarizes measurements: many runs in, a median and the slow runs out.
 // It neither measures nor judges.
 package figure
 
@@ -39,8 +39,8 @@ type Set map[string]Summary
 // Engine is what was measured with a container engine.
 type Engine struct {
 	Docker string `json:"docker"` // version of the daemon
-	// Shim tells that a program of the tests stands in front of runc, as on a machine that
-	// withholds capabilities or cgroup controllers from root.
+	// Shim reports whether a program of the tests runs in front of runc, as on a
+	// machine that withholds capabilities or cgroup controllers from root.
 	Shim    bool `json:"shim"`
 	Figures Set  `json:"figures"`
 }

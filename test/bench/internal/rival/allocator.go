@@ -20,7 +20,7 @@ type allocator struct {
 // question is k of the free GPUs, in the allocator's own words.
 type question struct {
 	pick func()
-	// answer is what the last pick gave; a member that is no GPU is -1.
+	// answer is what the last pick gave; a member that is not a GPU is -1.
 	answer func() []int
 }
 

@@ -74,7 +74,8 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-// firstError says that an allocator failed its first question, about a node with all GPUs free.
+// firstError reports an allocator that failed its first question, about a node with all
+// GPUs free.
 type firstError struct {
 	allocator string
 	k         int

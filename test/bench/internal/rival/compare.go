@@ -14,7 +14,7 @@ import (
 type Limit struct {
 	Sets int // of free GPUs, for each node
 	// Work is how many steps an allocator that tries everything gets for all questions of a node
-	// with as many GPUs free and as many asked for. The first ones that fit are put to it.
+	// with as many GPUs free and as many requested. The first ones that fit are put to it.
 	Work float64
 	// Single is how many steps it gets for the question with all GPUs free.
 	Single float64
@@ -67,7 +67,7 @@ type Record struct {
 // Right is how many answers were that many different free GPUs.
 func (r Record) Right() int { return r.Asked - r.None - r.Wrong - r.Panics }
 
-// firstRuns is how often the first pick is measured for each number asked for.
+// firstRuns is how often the first pick is measured for each number requested.
 const firstRuns = 5
 
 // Compare asks all allocators for every number of GPUs out of the node's sets.
@@ -152,7 +152,7 @@ type tally struct {
 	firstTimes, firstAllocations []float64
 }
 
-// run asks for as many GPUs as the judge is turned to, out of each of the sets, which hold the
+// run requests as many GPUs as the judge is turned to, out of each of the sets, which hold the
 // common ones.
 func (t *tally) run(a allocator, j *judge, sets []uint32, common map[uint32]bool) error {
 	if a.first != nil {

@@ -1,5 +1,5 @@
 // Package rival puts the picker beside other allocators of GPUs that can be had as Go
-// modules: the same links, the same free GPUs, the same number asked for. It measures what
+// modules: the same links, the same free GPUs, the same number requested. It measures what
 // a pick takes and judges what comes out, by their aim and by ours.
 //
 // It writes no page, and it knows no allocator's insides but one: how much work NVIDIA's

@@ -9,7 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 )
 
-// judge says what sets of k GPUs of one node are worth.
+// judge computes the value of sets of k GPUs of one node.
 type judge struct {
 	node   Node
 	k      int
@@ -54,7 +54,7 @@ func (j *judge) of(k int) {
 }
 
 // packings is, by set, the most that its partitions into sets of k are worth. rest counts
-// what the set of those that are left over is worth, too.
+// what the set of those that are left over is worth.
 func (j *judge) packings(rest bool) []int32 {
 	most := make([]int32, len(j.weight))
 	for set := uint32(1); int(set) < len(most); set++ {
@@ -97,7 +97,7 @@ func eachSubset(set uint32, size int, do func(uint32)) {
 	extend(set, 0, size)
 }
 
-// verdict is what is said of an answer.
+// verdict is the judgement of an answer.
 type verdict struct {
 	none, wrong bool
 	// best reports whether no set reaches more by NVIDIA's aim; bestFull the same by ours.
@@ -107,8 +107,8 @@ type verdict struct {
 	lowerClass, lower bool
 }
 
-// judge says what the answer is worth. An error is a flaw of this comparison, or of the
-// picker: a set that is better than the best.
+// judge judges the answer. An error is a defect of this comparison or of the picker: a
+// set that is better than the best.
 func (j *judge) judge(free uint32, answer []int, best alloc.Candidate) (verdict, error) {
 	set, ok := j.set(free, answer)
 	if !ok {
@@ -174,7 +174,7 @@ func (j *judge) best(free uint32) (alloc.Candidate, error) {
 	return j.candidate(free, set)
 }
 
-// candidate is what our default policy judges the set by: it is asked for that very set.
+// candidate is the picker's own evaluation of the set with the default policy.
 func (j *judge) candidate(free, set uint32) (alloc.Candidate, error) {
 	a, err := j.spread.Pick(alloc.Request{N: j.k, Free: members(free), Required: members(set), Explain: true})
 	if err != nil {

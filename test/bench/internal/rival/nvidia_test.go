@@ -55,8 +55,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestAnswerWithNil asks what version 0.5.0 answers with a member that is no GPU: three of a
-// group and the filling are worth more together than any four that are free.
+// TestAnswerWithNil checks that version 0.5.0 answers with a member that is not a GPU:
+// three of a group and the filling are worth more together than any four that are free.
 func TestAnswerWithNil(t *testing.T) {
 	n := tree(12)
 	all, err := nvidia(n)

@@ -16,7 +16,7 @@ const maxBytes = 256 * MaxJobs
 // columnNames are the columns of a trace; all but the name must be there.
 var columnNames = []string{"arrival", "gpus", "duration", "name"}
 
-// FormatError says where a text is not a trace.
+// FormatError reports where a text is not a valid trace.
 type FormatError struct {
 	Line   int    // from 1
 	Column string // the column's name; empty if the line as a whole is wrong
@@ -71,7 +71,7 @@ func ReadCSV(r io.Reader) ([]Job, error) {
 	}
 }
 
-// columnsOf tells for each of columnNames where it stands; -1 if it does not.
+// columnsOf returns the position of each of columnNames; -1 if it is missing.
 func columnsOf(head []string) (at [4]int, err error) {
 	at = [4]int{-1, -1, -1, -1}
 	for i, word := range head {
@@ -95,7 +95,7 @@ func columnsOf(head []string) (at [4]int, err error) {
 	return at, nil
 }
 
-// parseJob reads a line; column says where an error is.
+// parseJob parses a line; column is the position of an error.
 func parseJob(fields []string, at [4]int) (j Job, column int, err error) {
 	field := func(column int) string { return strings.TrimSpace(fields[at[column]]) }
 	if j.Arrival, err = ParseTime(field(0)); err != nil {

@@ -13,7 +13,7 @@ import (
 type Spec struct {
 	Jobs int // 0 to MaxJobs
 	GPUs int // of the node
-	// Load is how many GPU-seconds the jobs ask for, on average, in a GPU-second of
+	// Load is how many GPU-seconds the jobs request, on average, in a GPU-second of
 	// the node: above 1 it can never keep up.
 	Load         float64
 	Mix          []Portion

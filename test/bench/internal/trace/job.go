@@ -12,7 +12,7 @@ const MaxJobs = 1_000_000
 // maxDuration keeps the end of a million jobs, one after another, within an int64.
 const maxDuration = 1_000_000_000 * Second
 
-// maxGPUs bounds what a job may ask for. No node has as many.
+// maxGPUs bounds what a job may request. No node has as many.
 const maxGPUs = 1 << 30
 
 // Job is one job of a trace.

@@ -17,7 +17,8 @@ type queue struct {
 type line struct {
 	gpus int
 	jobs []int // places in the trace
-	// blocked says that these did not fit, and no GPU has become free since.
+	// blocked reports that these jobs did not fit, and that no GPU has become free
+	// since.
 	blocked bool
 }
 

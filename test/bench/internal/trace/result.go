@@ -35,7 +35,7 @@ type Result struct {
 	Utilisation float64
 	// Fragmentation is the mean over the makespan; the gauge says of what.
 	Fragmentation float64
-	// Timeline is nil unless asked for.
+	// Timeline is nil unless requested.
 	Timeline *Timeline
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 )
 
-// Options say how a trace is run. The zero Options queue jobs first come first
-// served, for as long as it takes.
+// Options are the options of a run. The zero Options queue jobs first come, first
+// served, without a time limit.
 type Options struct {
 	Scope alloc.Scope // of every job
 	// Backfill lets a job that fits start before those that came earlier and do not.
@@ -75,7 +75,7 @@ func (r *run) all() (err error) {
 	return nil
 }
 
-// possible tells for each size of the trace whether the idle node can serve it.
+// possible reports for each size of the trace whether the idle node can serve it.
 func (r *run) possible() (map[int]bool, error) {
 	possible := map[int]bool{}
 	for _, j := range r.jobs {
@@ -161,7 +161,7 @@ func (r *run) serve() error {
 	}
 }
 
-// pick asks for the GPUs of a job; ok is false if it cannot have them now.
+// pick requests the GPUs of a job; ok is false if it cannot have them now.
 func (r *run) pick(gpus int) (alloc.Answer, bool, error) {
 	if gpus > len(r.free) {
 		return alloc.Answer{}, false, nil

@@ -1,4 +1,4 @@
-// Command lowlevel stands in front of runc or crun where the machine is less than a real
+// Command lowlevel runs in front of runc or crun where the machine is less than a real
 // node. It removes from the bundle what such a machine cannot grant to anyone, then becomes
 // the real runtime, NAME.real beside it:
 //

@@ -16,7 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
 )
 
-// stay opens a node, says so with a file, and keeps it open.
+// stay opens a node, writes a file when it is open, and keeps it open.
 func stay(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("want a node and a file")

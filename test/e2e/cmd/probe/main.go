@@ -1,4 +1,4 @@
-// Command probe is the only program of the test image. It says what a process sees in the
+// Command probe is the only program of the test image. It reports what a process sees in the
 // container:
 //
 //	probe look [MAJOR:MINOR ...]   write a report; first make and open the nodes named

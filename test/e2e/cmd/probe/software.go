@@ -13,7 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
 )
 
-// software looks at what of the host's software is here, and whether programs find it.
+// software reports what of the host's software is in the container, and whether
+// programs find it.
 func software(r *report.Report) (err error) {
 	r.Env = slices.Sorted(slices.Values(os.Environ()))
 	if r.Mounts, err = mounts("/opt/"); err != nil {

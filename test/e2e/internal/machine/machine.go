@@ -1,5 +1,5 @@
-// Package machine says what this machine lacks of a real node. The tests and the low-level
-// runtime they may put in front ask the same two questions here.
+// Package machine reports what this machine lacks of a real node. The tests and their
+// low-level runtime use the same two checks.
 package machine
 
 import (

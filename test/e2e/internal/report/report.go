@@ -1,5 +1,5 @@
-// Package report is what the probe tells about the container it runs in, and where. It is
-// the contract between the probe and the tests, and nothing else.
+// Package report is the probe's report about its container and where it is written: the
+// contract between the probe and the tests.
 package report
 
 import "errors"
@@ -11,7 +11,8 @@ import "errors"
 // and docker logs then have nothing, and the exit code is the program's.
 const (
 	Dir = "/report"
-	// Stdout and Stderr are the files with what a program said that a probe became.
+	// Stdout and Stderr are the files with the output of a program that a probe has
+	// executed.
 	Stdout = "stdout"
 	Stderr = "stderr"
 	// Look is the file with a Report as JSON.
@@ -19,14 +20,14 @@ const (
 	// Waiting is the file that appears once a probe waits for SIGTERM.
 	Waiting = "waiting"
 	// Held, with the probe's name after it, is the file that lists the GPUs that a
-	// probe found; Violation, with more, one that says which GPU has another owner.
+	// probe found; Violation, with more, one that reports which GPU has another owner.
 	Held      = "held-"
 	Violation = "violation-"
 	// Lock, with a GPU's card after it, is the file that whoever has it locks.
 	Lock = "lock-"
 )
 
-// Report is one look around.
+// Report is one report of the probe.
 type Report struct {
 	UID    int   `json:"uid"`
 	Groups []int `json:"groups"`
@@ -66,8 +67,7 @@ const (
 // Mount is one mount of the container.
 type Mount struct {
 	Path string `json:"path"`
-	// Options are those of the mount that say what may be done there: ro or rw,
-	// nosuid, nodev.
+	// Options are the options of the mount: ro or rw, nosuid, nodev.
 	Options []string `json:"options"`
 }
 

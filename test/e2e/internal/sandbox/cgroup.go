@@ -26,7 +26,7 @@ const (
 
 const cgroupDir = "/sys/fs/cgroup"
 
-// Available tells why this machine cannot show the layout, nil if it can.
+// Available returns why this machine cannot provide the layout, nil if it can.
 func (l Layout) Available() error {
 	if l == V2 {
 		return nil

@@ -21,7 +21,7 @@ const (
 	BuiltDir = "/built"
 )
 
-// Config says what the sandbox is made of.
+// Config is the content of the sandbox.
 type Config struct {
 	// Root is the unpacked root file system. It is a lower layer and stays untouched.
 	Root string
@@ -43,9 +43,9 @@ type Sandbox struct {
 	init *exec.Cmd
 }
 
-// Start makes the namespaces and mounts, and returns once they are usable. The calling
-// program must call Main first thing when IsInit says so: it is run again as their first
-// process. Should the caller die, the namespaces end with it.
+// Start creates the namespaces and mounts, and returns when they are usable. The
+// calling program must call Main first if IsInit reports true: it is run again as the
+// first process in the namespaces. If the caller dies, the namespaces end with it.
 func Start(cfg Config) (*Sandbox, error) {
 	text, err := json.Marshal(cfg)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Sandbox) Command(ctx context.Context, env []string, name string, args .
 		"PATH=" + BinDir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=/root", "LANG=C.UTF-8",
 	}, env...)
-	// A process left behind holds our pipes; it must not hold the test too.
+	// A process that remains keeps the pipes open; the test must not wait for it.
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
