@@ -77,8 +77,8 @@ func isDivided(g gpu.GPU) bool {
 }
 
 // Generate makes the spec of a node's whole GPUs; those that are divided are in that of
-// GenerateSlices. A GPU brings its own device nodes, and any GPU brings edits.Common. The
-// result depends on the arguments alone.
+// GenerateSlices. A device has the GPU's own edits, and the spec as a whole edits.Common.
+// The result depends on the arguments alone.
 //
 // It fails with *IncompleteError (unless opt.Partial), ErrNoDevices, ErrDivided,
 // ErrNames, gpu.ErrNode or ErrSpec.

@@ -18,7 +18,7 @@ var ErrNoSlices = errors.New("no slice of a GPU with a name and device nodes")
 
 // GenerateSlices makes the spec of the slices of a node's divided GPUs: a device for each
 // sGPU, named by its UUID, and for each virtual function, named by its address and, where
-// it is known, by its UUID. A slice brings its own device nodes, and any slice brings
+// it is known, by its UUID. A device has the slice's own edits, and the spec as a whole
 // edits.Common. A slice without a name or without device nodes, such as a virtual function
 // for a virtual machine, gets no device. There is no device "all", and opt.Names is not
 // used: slices have no lasting index.

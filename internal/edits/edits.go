@@ -7,7 +7,7 @@ import (
 
 // Edits is what a container gets. A device, a mount and a group occur once.
 type Edits struct {
-	// Names are the qualified names of the CDI devices that bring the same:
+	// Names are the qualified names of the CDI devices with the same edits:
 	// "metax-tech.com/gpu=0".
 	Names   []string
 	Devices []Device
@@ -52,20 +52,9 @@ type Link struct {
 // Join returns all edits as one. Of two devices or mounts at one path the first stays.
 func Join(list ...Edits) Edits {
 	var all Edits
-	devices, mounts := map[string]bool{}, map[string]bool{}
 	for _, e := range list {
-		for _, d := range e.Devices {
-			if !devices[d.Path] {
-				devices[d.Path] = true
-				all.Devices = append(all.Devices, d)
-			}
-		}
-		for _, m := range e.Mounts {
-			if !mounts[m.Path] {
-				mounts[m.Path] = true
-				all.Mounts = append(all.Mounts, m)
-			}
-		}
+		all.Devices = append(all.Devices, e.Devices...)
+		all.Mounts = append(all.Mounts, e.Mounts...)
 		all.Names = append(all.Names, e.Names...)
 		all.Groups = append(all.Groups, e.Groups...)
 		all.Env = append(all.Env, e.Env...)
@@ -73,9 +62,21 @@ func Join(list ...Edits) Edits {
 		all.Libraries = append(all.Libraries, e.Libraries...)
 		all.Programs = append(all.Programs, e.Programs...)
 	}
+	all.Devices = once(all.Devices, func(d Device) string { return d.Path })
+	all.Mounts = once(all.Mounts, func(m Mount) string { return m.Path })
 	slices.Sort(all.Groups)
 	all.Groups = slices.DeleteFunc(slices.Compact(all.Groups), func(gid uint32) bool { return gid == 0 })
 	return all
+}
+
+// once returns the first value of each path.
+func once[T any](list []T, path func(T) string) []T {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(v T) bool {
+		again := seen[path(v)]
+		seen[path(v)] = true
+		return again
+	})
 }
 
 // Below returns the edits for an engine that finds the node's files below root.

@@ -5,7 +5,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
-// Common is what a container gets with any GPU or slice of a node: the device nodes that
+// Common returns the edits that go with any GPU or slice of a node: the device nodes that
 // all GPUs share, and the driver's user part.
 func Common(node gpu.Node) Edits {
 	var e Edits
@@ -18,21 +18,21 @@ func Common(node gpu.Node) Edits {
 	return e
 }
 
-// GPU is what a whole GPU brings beside Common.
+// GPU returns the edits of a whole GPU, without Common.
 func GPU(g gpu.GPU) Edits {
 	e := nodes(g.Nodes, g.GIDs)
 	e.Names = []string{request.CDIKind + "=" + g.Name()}
 	return e
 }
 
-// Slice is what a slice of a GPU brings beside Common.
+// Slice returns the edits of a slice of a GPU, without Common.
 func Slice(s gpu.Slice) Edits {
 	e := nodes(s.Nodes, s.GIDs)
 	e.Names = []string{request.SliceKind + "=" + s.Name()}
 	return e
 }
 
-// Container is what a container gets of a node with GPUs or slices of GPUs.
+// Container returns the edits of a container with GPUs and slices of a node.
 func Container(node gpu.Node, gpus []gpu.GPU, parts []gpu.Slice) Edits {
 	var all []Edits
 	for _, g := range gpus {

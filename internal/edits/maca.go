@@ -45,7 +45,7 @@ type LibraryLink struct {
 	Target string // "/opt/maca/lib/libmcruntime.so.3.3.0"
 }
 
-// MACA is what MXMACA brings: its directory and the driver's user part, read-only, under
+// MACA returns the edits of MXMACA: its directory and the driver's user part, read-only, under
 // their own paths; MACA_PATH; the link Path; the directories for the dynamic linker; and
 // names in ProgramDir for mx-smi and the programs, where the image has none. A PATH for
 // them would replace the image's. Device is the name of the CDI device.

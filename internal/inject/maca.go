@@ -195,7 +195,7 @@ func (d *macaDecision) best() (edits.Edits, error) {
 
 // byValue returns mounts and variables. The image's own directories come first in the
 // searches, unless the image has MXMACA, which the host's is to replace. The driver's user
-// part is left out where a GPU or the user brings it.
+// part is left out where a GPU or the user mounts it.
 func (d *macaDecision) byValue(env environ) (edits.Edits, error) {
 	software, err := d.install.Software(d.Host)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // requested way.
 type UnlistedError struct {
 	Names []string
-	// Dir is the directory of MXMACA that they do not bring; empty for GPUs.
+	// Dir is the directory of MXMACA that they do not mount; empty for GPUs.
 	Dir string
 }
 
@@ -32,7 +32,7 @@ func (e *UnlistedError) Error() string {
 
 // ByName reports whether the engine is to be told CDI names, or devices and mounts one by
 // one. Requested is dockerargs.InjectAuto, InjectCDI or InjectFlags; dir is a directory of
-// this machine that the CDI device must bring, empty if any definition will do. Doubt is
+// this machine that the CDI devices must mount; empty if any definition will do. Doubt is
 // why it could not be found out whether the daemon resolves the names.
 //
 // If the daemon does not answer, docker is about to report why; one by one is right for
@@ -89,7 +89,7 @@ func resolve(dirs, names []string) (*specs.ContainerEdits, error) {
 	return cdi.Resolve(host, dirs, names)
 }
 
-// outdated reports whether the specs that define CDI devices do not bring a directory of
+// outdated reports whether the specs that define CDI devices do not mount a directory of
 // this machine. For a spec that cannot be read here, what the daemon says counts.
 func (d Daemon) outdated(names []string, dir string) bool {
 	dirs := d.info.CDISpecDirs
