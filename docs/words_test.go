@@ -37,7 +37,7 @@ var retired = []struct {
 	{`in vain`, "gave up after TIME", []string{messages, comments, documents}},
 	{`left alone`, "skipped, left unchanged", []string{messages, comments, documents}},
 	{`all the same\b`, "anyway, or nothing", []string{messages, documents}},
-	{`, too\b`, "also, before the verb", []string{messages, documents}},
+	{`, too([^ ]|$)`, "also, before the verb", []string{messages, documents}},
 	{`\b(ours|theirs)\b`, "our X", []string{messages, documents}},
 	{`\btells? whether\b`, "reports whether", []string{comments, documents}},
 	{`is no host\b`, "is not a host", []string{messages, comments, documents}},
