@@ -50,7 +50,7 @@ func TestSGPUEnable(t *testing.T) {
 		"another is held":    {leases: leased(gpus[1].BDF, false), code: exitFailed, says: "sgpu shows none", switched: true},
 		"held":               {leases: leased(gpus[0].BDF, false), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
 		"shared":             {leases: leased(gpus[0].BDF, true), code: exitUnmet, says: "GPU 0 is in use by lease 6f1d2c9a04be, of ann (metax-ctk ps)"},
-		"others wait for it": {queue: []lease.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self, Marked: assign.Proc().Uptime() + 4*time.Second}}, code: exitUnmet, says: "a request that came earlier waits"},
+		"others wait for it": {queue: []lease.Ticket{{ID: "6f1d2c9a04be", Count: 1, Client: self}}, code: exitUnmet, says: "a request that came earlier waits"},
 		"it fails":           {switching: refuses, code: exitFailed, says: "switch GPU 0 to slice mode: the driver refuses", switched: true},
 		"it is interrupted":  {switching: context.Canceled, interrupt: true, code: exitInterrupted, switched: true},
 	} {
@@ -60,6 +60,9 @@ func TestSGPUEnable(t *testing.T) {
 			file := filepath.Join(root, assign.Dir, "leases.json")
 			before := newState(t)
 			before.Leases, before.Queue = append(before.Leases, tc.leases...), tc.queue
+			for i := range before.Queue { // they show signs of life
+				before.Queue[i].Marked = assign.Proc().Uptime() + 4*time.Second
+			}
 			writeState(t, root, before)
 
 			ctx, interrupt := context.WithCancel(t.Context())
