@@ -35,9 +35,9 @@ var (
 	// it has only musl, or only static programs.
 	ErrNoLoader = errors.New("the container has no dynamic linker of glibc")
 	// ErrNoLdconfig reports a host whose ldconfig cannot be used.
-	ErrNoLdconfig = errors.New("the host has no static ldconfig of root's")
+	ErrNoLdconfig = errors.New("the host has no static ldconfig that only root can change")
 	// ErrOldKernel reports a kernel without mount_setattr (before 5.12).
-	ErrOldKernel = errors.New("the kernel cannot show a container's files read-only (Linux 5.12 can)")
+	ErrOldKernel = errors.New("this kernel cannot make the mounts of a container read-only (Linux 5.12 can)")
 )
 
 // Program is ldconfig with its arguments. Only the calling thread may start it, because
