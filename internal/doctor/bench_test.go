@@ -260,7 +260,7 @@ func (b *bench) daemon() {
 func programsDir(t *testing.T) string {
 	t.Helper()
 	dir := trusted.Dir(t)
-	for _, p := range beside {
+	for _, p := range siblings {
 		path := filepath.Join(dir, p.name)
 		err := os.WriteFile(path, []byte("#!/bin/sh\necho "+p.name+" 1.2.3\n"), 0o755)
 		if err = errors.Join(err, os.Chmod(path, 0o755)); err != nil {

@@ -19,7 +19,7 @@ import (
 // brokenDrivers are nodes whose driver, nodes or vendor software are broken.
 var brokenDrivers = []brokenNode{
 	{
-		check: "looked", severity: Warning, what: "drift of CDI specs could not be looked at: make the spec of kind metax-tech.com/gpu: made to fail", fix: "metax-ctk --root DIR doctor",
+		check: "looked", severity: Warning, what: "drift of CDI specs could not be inspected: make the spec of kind metax-tech.com/gpu: made to fail", fix: "metax-ctk --root DIR doctor",
 		host: func(b *bench) {
 			b.c.Want = func(gpu.Node, cdi.Options) (*specs.Spec, error) { return nil, errors.New("made to fail") }
 		},
@@ -37,7 +37,7 @@ var brokenDrivers = []brokenNode{
 		host: func(b *bench) { b.must(errors.Join(os.Remove(b.path(gpuSpec)), os.Remove(b.path(recordPath)))) },
 	},
 	{
-		check: "driver-loaded", severity: Error, what: "8 GPUs are on the PCI bus, and the kernel module metax is not loaded", fix: "modprobe metax",
+		check: "driver-loaded", severity: Error, what: "8 GPUs are on the PCI bus, but the kernel module metax is not loaded", fix: "modprobe metax",
 		tree: func(b *bench) {
 			b.drop("sys/module/metax", "sys/bus/pci/drivers/metax", "dev/dri", "dev/mxcd", "dev/char")
 			for p := range b.tree {
@@ -49,11 +49,11 @@ var brokenDrivers = []brokenNode{
 		},
 	},
 	{
-		check: "driver-bound", severity: Error, what: "no driver has GPU " + bdf0, fix: "echo " + bdf0 + " > /sys/bus/pci/drivers/metax/bind",
+		check: "driver-bound", severity: Error, what: "GPU " + bdf0 + " is bound to no driver", fix: "echo " + bdf0 + " > /sys/bus/pci/drivers/metax/bind",
 		tree: func(b *bench) { b.drop(sysfs0+"/driver", sysfs0+"/drm", "usr/bin/mx-smi", "opt/mxdriver/bin") },
 	},
 	{
-		check: "driver-bound", name: "another", severity: Error, what: "the driver other has GPU " + bdf0,
+		check: "driver-bound", name: "another", severity: Error, what: "GPU " + bdf0 + " is bound to the driver other",
 		fix: "echo " + bdf0 + " > /sys/bus/pci/drivers/other/unbind && echo " + bdf0 + " > /sys/bus/pci/drivers/metax/bind",
 		tree: func(b *bench) {
 			b.drop(sysfs0+"/driver", sysfs0+"/drm", "usr/bin/mx-smi", "opt/mxdriver/bin")
@@ -72,7 +72,7 @@ var brokenDrivers = []brokenNode{
 		},
 	},
 	{
-		check: "numa", severity: Warning, what: "at which of 2 memory nodes GPU " + bdf0, fix: "echo 0 > /sys/bus/pci/devices/" + bdf0 + "/numa_node, or the node that the board's manual names",
+		check: "numa", severity: Warning, what: "at which of 2 NUMA nodes GPU " + bdf0, fix: "echo 0 > /sys/bus/pci/devices/" + bdf0 + "/numa_node, or the node that the board's manual names",
 		tree: func(b *bench) { b.tree[sysfs0+"/numa_node"] = sim.File{Data: "-1\n"} },
 	},
 	{
@@ -92,7 +92,7 @@ var brokenDrivers = []brokenNode{
 		},
 	},
 	{
-		check: "dev-stale", name: "a file", severity: Error, what: "/dev/mxcd is no character device, not a device of the driver's",
+		check: "dev-stale", name: "a file", severity: Error, what: "/dev/mxcd is not a character device, not a device of the driver",
 		fix:  "rm DIR/dev/mxcd && udevadm trigger --action=add && udevadm settle",
 		tree: func(b *bench) { b.tree["dev/mxcd"] = sim.File{Data: "text"} },
 	},
@@ -141,7 +141,7 @@ var brokenDrivers = []brokenNode{
 		check: "gpu-health", severity: Error, what: "GPU 6 (0000:37:00.0) is not healthy", fix: "mx-smi -i 0000:37:00.0 -r", node: "c500-8-degraded",
 	},
 	{
-		check: "gpu-seen", severity: Error, what: "lists GPU 0000:38:00.0, and the kernel does not show it", fix: "echo 1 > /sys/bus/pci/rescan",
+		check: "gpu-seen", severity: Error, what: "lists GPU 0000:38:00.0, but the kernel does not show it", fix: "echo 1 > /sys/bus/pci/rescan",
 		tree: func(b *bench) {
 			b.drop("sys/bus/pci/devices/0000:38:00.0", "dev/dri/card8", "dev/dri/renderD135")
 			var list strings.Builder
@@ -153,7 +153,7 @@ var brokenDrivers = []brokenNode{
 		host: (*bench).rewrite,
 	},
 	{
-		check: "gpu-lost", severity: Error, what: "GPU 0000:38:00.0: recorded since this boot, and gone", fix: "echo 1 > /sys/bus/pci/rescan",
+		check: "gpu-lost", severity: Error, what: "GPU 0000:38:00.0: recorded since this boot, but gone", fix: "echo 1 > /sys/bus/pci/rescan",
 		tree: func(b *bench) {
 			b.simulated = true
 			b.drop("sys/bus/pci/devices/0000:38:00.0", "dev/dri/card8", "dev/dri/renderD135")
@@ -241,11 +241,11 @@ var brokenDrivers = []brokenNode{
 		host: (*bench).rewrite,
 	},
 	{
-		check: "maca-link", severity: Warning, what: "/opt/maca leads to /opt/maca-9, where nothing is", fix: "ln -sfn /opt/maca-3.3.0.15 DIR/opt/maca",
+		check: "maca-link", severity: Warning, what: "/opt/maca leads to /opt/maca-9, which does not exist", fix: "ln -sfn /opt/maca-3.3.0.15 DIR/opt/maca",
 		tree: func(b *bench) { b.tree["opt/maca"] = sim.Link("/opt/maca-9") },
 	},
 	{
-		check: "maca-version", severity: Warning, what: "does not tell the version", fix: `write its version to /opt/maca/Version.txt, in the form "Version:3.3.0.15"`,
+		check: "maca-version", severity: Warning, what: "does not contain the version", fix: `write its version to /opt/maca/Version.txt, in the form "Version:3.3.0.15"`,
 		tree: func(b *bench) { b.drop("opt/maca-3.3.0.15/Version.txt") },
 	},
 	{

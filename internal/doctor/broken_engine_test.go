@@ -10,7 +10,7 @@ import (
 // brokenEngines are nodes whose engines are broken.
 var brokenEngines = []brokenNode{
 	{
-		check: "docker-version", severity: Warning, what: "docker does not tell its version", fix: "DIR/usr/bin/dockerd --version",
+		check: "docker-version", severity: Warning, what: "docker does not report its version", fix: "DIR/usr/bin/dockerd --version",
 		tree: func(b *bench) { b.tree["usr/bin/dockerd"] = sim.File{Data: "#!/bin/sh\nexit 1\n", Perm: 0o755} },
 	},
 	{
@@ -22,7 +22,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.info["ServerVersion"] = 5 },
 	},
 	{
-		check: "docker-old", severity: Info, what: "docker 24.0.7 knows no CDI", fix: "use metax-docker, or register the runtime: metax-ctk --root DIR runtime configure --engine docker",
+		check: "docker-old", severity: Info, what: "docker 24.0.7 does not support CDI", fix: "use metax-docker, or register the runtime: metax-ctk --root DIR runtime configure --engine docker",
 		tree: func(b *bench) { b.engine("dockerd", "24.0.7") },
 	},
 	{
@@ -30,7 +30,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"features": {"cdi": false}}`} },
 	},
 	{
-		check: "docker-boot", severity: Warning, what: "the CDI spec is in /var/run/cdi only", fix: "metax-ctk --root DIR cdi generate --output DIR/etc/cdi/metax-tech.com-gpu.json",
+		check: "docker-boot", severity: Warning, what: "before the CDI spec is written, which is only in /var/run/cdi", fix: "metax-ctk --root DIR cdi generate --output DIR/etc/cdi/metax-tech.com-gpu.json",
 		tree: func(b *bench) {
 			b.open()
 			b.engine("dockerd", "28.1.0")
@@ -47,7 +47,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.engine("dockerd", "28.5.2") },
 	},
 	{
-		check: "containerd-version", severity: Warning, what: "containerd does not tell its version", fix: "DIR/usr/bin/containerd --version",
+		check: "containerd-version", severity: Warning, what: "containerd does not report its version", fix: "DIR/usr/bin/containerd --version",
 		tree: func(b *bench) { b.tree["usr/bin/containerd"] = script("nonsense") },
 	},
 	{
@@ -55,7 +55,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.tree["etc/containerd/config.toml"] = sim.File{Data: "version = 2\nx == 1\n"} },
 	},
 	{
-		check: "containerd-old", severity: Warning, what: "containerd 1.6.20 knows no CDI", fix: "metax-ctk --root DIR runtime configure --engine containerd && systemctl restart containerd",
+		check: "containerd-old", severity: Warning, what: "containerd 1.6.20 does not support CDI", fix: "metax-ctk --root DIR runtime configure --engine containerd && systemctl restart containerd",
 		tree: func(b *bench) { b.engine("containerd", "1.6.20"); b.containerd2() },
 	},
 	{
@@ -63,7 +63,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.engine("containerd", "1.7.24"); b.containerd2() },
 	},
 	{
-		check: "containerd-cri", severity: Warning, what: "the CRI plugin of containerd is disabled", fix: `edit DIR/etc/containerd/config.toml: take "cri" out of disabled_plugins, then: systemctl restart containerd`,
+		check: "containerd-cri", severity: Warning, what: "the CRI plugin of containerd is disabled", fix: `edit DIR/etc/containerd/config.toml: remove "cri" from disabled_plugins, then: systemctl restart containerd`,
 		tree: func(b *bench) {
 			f := b.tree["etc/containerd/config.toml"].(sim.File)
 			f.Data = "disabled_plugins = [\"io.containerd.cri.v1.runtime\", \"cri\"]\n" + f.Data
@@ -71,7 +71,7 @@ var brokenEngines = []brokenNode{
 		},
 	},
 	{
-		check: "containerd-drop-in", severity: Warning, what: "DIR/etc/containerd/conf.d/zz-metax.toml no longer has what the rest of containerd's configuration says",
+		check: "containerd-drop-in", severity: Warning, what: "DIR/etc/containerd/conf.d/zz-metax.toml is out of date: the rest of containerd's configuration has changed",
 		fix: "metax-ctk --root DIR runtime configure --engine containerd && systemctl restart containerd",
 		tree: func(b *bench) {
 			b.engine("containerd", "1.7.24")
@@ -132,7 +132,7 @@ var brokenEngines = []brokenNode{
 		},
 	},
 	{
-		check: "podman-version", severity: Warning, what: "podman does not tell its version", fix: "DIR/usr/bin/podman --version",
+		check: "podman-version", severity: Warning, what: "podman does not report its version", fix: "DIR/usr/bin/podman --version",
 		tree: func(b *bench) { b.tree["usr/bin/podman"] = script("nonsense") },
 	},
 	{
@@ -140,7 +140,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.tree["etc/containers/containers.conf"] = sim.File{Data: "x == 1\n"} },
 	},
 	{
-		check: "podman-image", severity: Warning, what: "podman 4.3.1 takes annotations from images", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json, and use podman run --device metax-tech.com/gpu=0",
+		check: "podman-image", severity: Warning, what: "podman 4.3.1 passes on the annotations of images", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json, and use podman run --device metax-tech.com/gpu=0",
 		tree: func(b *bench) {
 			b.engine("podman", "4.3.1")
 			b.engine("crio", "")
@@ -149,15 +149,15 @@ var brokenEngines = []brokenNode{
 		host: func(b *bench) { b.generate(cdi.Options{NoGroups: true}) },
 	},
 	{
-		check: "hook-stage", severity: Warning, what: "gives GPUs in a prestart hook, and systemd manages cgroups", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json, and use CDI",
+		check: "hook-stage", severity: Warning, what: "injects GPUs in a prestart hook, but systemd manages cgroups", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json, and use CDI",
 		tree: func(b *bench) { b.hook("prestart", "/usr/bin/metax-hook") },
 	},
 	{
-		check: "hook-program", severity: Error, what: "runs /usr/local/bin/metax-hook, which is not there", fix: "ln -s BIN/metax-hook DIR/usr/local/bin/metax-hook",
+		check: "hook-program", severity: Error, what: "runs /usr/local/bin/metax-hook, which does not exist", fix: "ln -s BIN/metax-hook DIR/usr/local/bin/metax-hook",
 		tree: func(b *bench) { b.engine("crio", ""); b.hook("precreate", "/usr/local/bin/metax-hook") },
 	},
 	{
-		check: "crio-version", severity: Warning, what: "crio does not tell its version", fix: "DIR/usr/bin/crio --version",
+		check: "crio-version", severity: Warning, what: "crio does not report its version", fix: "DIR/usr/bin/crio --version",
 		tree: func(b *bench) { b.tree["usr/bin/crio"] = script("nonsense") },
 	},
 	{
@@ -169,32 +169,32 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.hook("precreate", "/usr/bin/metax-hook") },
 	},
 	{
-		check: "runtime-program", severity: Error, what: "the runtime metax of docker is /usr/bin/metax-runtime, which is not there", fix: "metax-ctk --root DIR runtime configure --engine docker --name metax --runtime-path BIN/metax-runtime",
+		check: "runtime-program", severity: Error, what: "the runtime metax of docker is /usr/bin/metax-runtime, which does not exist", fix: "metax-ctk --root DIR runtime configure --engine docker --name metax --runtime-path BIN/metax-runtime",
 		tree: func(b *bench) { b.drop("usr/bin/metax-runtime") },
 	},
 	{
-		check: "runtime-program", name: "another's", severity: Error, what: "the runtime mx of docker is /opt/mx, which is not there", fix: "edit DIR/etc/docker/daemon.json: take the runtime mx out",
+		check: "runtime-program", name: "another's", severity: Error, what: "the runtime mx of docker is /opt/mx, which does not exist", fix: "edit DIR/etc/docker/daemon.json: remove the runtime mx",
 		tree: func(b *bench) {
 			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"runtimes": {"mx": {"path": "/opt/mx"}}}`}
 		},
 	},
 	{
-		check: "runtime-default", severity: Error, what: "the runtime metax of docker is /usr/bin/metax-runtime, which is not there", fix: "metax-ctk --root DIR runtime configure --engine docker --name metax --runtime-path BIN/metax-runtime",
+		check: "runtime-default", severity: Error, what: "the runtime metax of docker is /usr/bin/metax-runtime, which does not exist", fix: "metax-ctk --root DIR runtime configure --engine docker --name metax --runtime-path BIN/metax-runtime",
 		tree: func(b *bench) {
 			b.drop("usr/bin/metax-runtime")
 			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"default-runtime": "metax", "runtimes": {"metax": {"path": "/usr/bin/metax-runtime"}}}`}
 		},
 	},
 	{
-		check: "remote", severity: Warning, what: "docker is at ssh://root@gpu7, by DOCKER_HOST", fix: "unset DOCKER_HOST",
+		check: "remote", severity: Warning, what: "docker is on another host: ssh://root@gpu7 (DOCKER_HOST)", fix: "unset DOCKER_HOST",
 		host: func(b *bench) { b.environ("DOCKER_HOST=ssh://root@gpu7") },
 	},
 	{
-		check: "remote", name: "podman", severity: Warning, what: "podman is at ssh://core:xxxxx@gpu7/run/podman.sock, by CONTAINER_HOST", fix: "unset CONTAINER_HOST",
+		check: "remote", name: "podman", severity: Warning, what: "podman is on another host: ssh://core:xxxxx@gpu7/run/podman.sock (CONTAINER_HOST)", fix: "unset CONTAINER_HOST",
 		host: func(b *bench) { b.environ("CONTAINER_HOST=ssh://core:secret@gpu7/run/podman.sock") },
 	},
 	{
-		check: "remote", name: "context", severity: Warning, what: "docker is at tcp://gpu8:2376, by the current docker context \"far\"", fix: "docker context use default",
+		check: "remote", name: "context", severity: Warning, what: "docker is on another host: tcp://gpu8:2376 (the current docker context \"far\"", fix: "docker context use default",
 		host: func(b *bench) {
 			b.put("root/.docker/config.json", `{"currentContext": "far"}`)
 			b.put("root/.docker/contexts/meta/512eea46ceb3921dff4363c7069d89d4964d1d9fccaa0f411851a7aa60a5c868/meta.json", `{"Name": "far", "Endpoints": {"docker": {"Host": "tcp://gpu8:2376"}}}`)

@@ -26,7 +26,7 @@ var brokenHosts = []brokenNode{
 		tree: func(b *bench) { b.tree["proc/100/limits"] = sim.File{Data: limitsText("1073741816")} },
 	},
 	{
-		check: "proc", severity: Info, what: "/proc shows you your own processes only", fix: "sudo metax-ctk --root DIR ps",
+		check: "proc", severity: Info, what: "/proc shows you only your own processes", fix: "sudo metax-ctk --root DIR ps",
 		tree: func(b *bench) { b.tree["proc/mounts"] = sim.File{Data: "proc /proc proc rw,nosuid,hidepid=2 0 0\n"} },
 		host: func(b *bench) { b.c.Asker = Asker{UID: 1000, Name: "alice", Groups: []int{1000, 44}}; b.noRootless() },
 	},
@@ -72,7 +72,7 @@ var brokenHosts = []brokenNode{
 		tree: func(b *bench) { b.tree["sys/fs/selinux/booleans/container_use_devices"] = sim.File{Data: "0 0"} },
 	},
 	{
-		check: "denials", severity: Warning, what: "SELinux denied a GPU", fix: "setsebool -P container_use_devices=1",
+		check: "denials", severity: Warning, what: "SELinux denied access to a GPU", fix: "setsebool -P container_use_devices=1",
 		tree: func(b *bench) {
 			b.tree["var/log/audit/audit.log"] = sim.File{Data: `type=AVC msg=audit(1.1:1): avc:  denied  { read write } for  pid=9 comm="python3" name="mxcd" dev="devtmpfs" tclass=chr_file permissive=0` + "\n"}
 		},
@@ -89,7 +89,7 @@ var brokenHosts = []brokenNode{
 		},
 	},
 	{
-		check: "denials", name: "AppArmor", severity: Warning, what: "AppArmor denied a GPU", fix: "aa-status; aa-complain the profile that the line names",
+		check: "denials", name: "AppArmor", severity: Warning, what: "AppArmor denied access to a GPU", fix: "aa-status; aa-complain the profile that the line names",
 		tree: func(b *bench) {
 			b.tree["var/log/kern.log"] = sim.File{Data: `kernel: audit: apparmor="DENIED" operation="open" profile="docker-default" name="/dev/mxcd" pid=9 comm="python3"` + "\n"}
 		},
@@ -117,7 +117,7 @@ var brokenHosts = []brokenNode{
 		},
 	},
 	{
-		check: "programs-version", severity: Warning, what: `metax-hook says "metax-hook 1.0.0", metax-ctk is 1.2.3`, fix: "install the toolkit's package again, or in its source: make install",
+		check: "programs-version", severity: Warning, what: `metax-hook has version "metax-hook 1.0.0", metax-ctk has 1.2.3`, fix: "install the toolkit's package again, or in its source: make install",
 		host: func(b *bench) {
 			b.must(os.WriteFile(filepath.Join(filepath.Dir(b.c.Self), "metax-hook"), []byte("#!/bin/sh\necho metax-hook 1.0.0\n"), 0o755))
 		},
@@ -146,7 +146,7 @@ var brokenHosts = []brokenNode{
 		host: func(b *bench) { b.c.Settings = errors.New(`read configuration: line 3: unknown key "gpu"`) },
 	},
 	{
-		check: "config-mode", severity: Error, what: "others than root may change", fix: "chown root:root DIR" + configPath + " && chmod 0644 DIR" + configPath,
+		check: "config-mode", severity: Error, what: "users other than root may change", fix: "chown root:root DIR" + configPath + " && chmod 0644 DIR" + configPath,
 		tree: func(b *bench) { b.tree[configPath[1:]] = sim.File{Perm: 0o666} },
 	},
 	{
@@ -177,7 +177,7 @@ var brokenHosts = []brokenNode{
 		tree: func(b *bench) { b.drop("run/metax-container-toolkit/leases") },
 	},
 	{
-		check: "lease-gone", severity: Warning, what: "lease aaaaaaaaaaaa holds GPU 0000:ff:00.0, which is not there", fix: "metax-ctk --root DIR lease release aaaaaaaaaaaa --force",
+		check: "lease-gone", severity: Warning, what: "lease aaaaaaaaaaaa is for GPU 0000:ff:00.0, which is missing", fix: "metax-ctk --root DIR lease release aaaaaaaaaaaa --force",
 		host: func(b *bench) { b.lease(usage.Lease{ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{{Bus: 0xff}}}) },
 	},
 	{

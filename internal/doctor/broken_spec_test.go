@@ -61,7 +61,7 @@ var brokenSpecs = []brokenNode{
 		host: func(b *bench) { b.copy(gpuSpec, "var/run/cdi/a.json") },
 	},
 	{
-		check: "spec-shadowed", severity: Warning, what: "/etc/cdi/metax.json defines metax-tech.com/gpu=0 too, and /var/run/cdi/metax-tech.com-gpu.json wins", fix: "rm DIR/etc/cdi/metax.json",
+		check: "spec-shadowed", severity: Warning, what: "/etc/cdi/metax.json also defines metax-tech.com/gpu=0, but /var/run/cdi/metax-tech.com-gpu.json wins", fix: "rm DIR/etc/cdi/metax.json",
 		host: func(b *bench) {
 			b.facts(func(f *Facts) { f.Specs.Ours[0].Drift = nil }) // it is stale as well
 			b.copy(gpuSpec, "etc/cdi/metax.json")
@@ -129,19 +129,19 @@ var brokenSpecs = []brokenNode{
 		host: func(b *bench) { b.generate(cdi.Options{NoGroups: true}) },
 	},
 	{
-		check: "spec-version", severity: Error, what: "is of CDI 0.7.0, and podman 4.3.1 reads up to 0.5.0", fix: "metax-ctk --root DIR cdi generate --no-groups",
+		check: "spec-version", severity: Error, what: "has CDI version 0.7.0, but podman 4.3.1 reads only up to 0.5.0", fix: "metax-ctk --root DIR cdi generate --no-groups",
 		tree: func(b *bench) { b.engine("podman", "4.3.1") },
 	},
 	{
-		check: "cdi-names", severity: Error, what: "podman, which looks in /etc/cdi, does not resolve metax-tech.com/gpu=0, metax-tech.com/gpu=1", fix: "metax-ctk --root DIR cdi generate --output DIR/etc/cdi/metax-tech.com-gpu.json",
+		check: "cdi-names", severity: Error, what: "podman reads CDI specs in /etc/cdi and does not resolve metax-tech.com/gpu=0, metax-tech.com/gpu=1", fix: "metax-ctk --root DIR cdi generate --output DIR/etc/cdi/metax-tech.com-gpu.json",
 		tree: func(b *bench) { b.engine("podman", "5.5.1") },
 	},
 	{
-		check: "cdi-names", name: "docker", severity: Error, what: "docker, which looks in /opt/cdi, does not resolve metax-tech.com/gpu=0", fix: "metax-ctk --root DIR cdi generate --output DIR/opt/cdi/metax-tech.com-gpu.json",
+		check: "cdi-names", name: "docker", severity: Error, what: "docker reads CDI specs in /opt/cdi and does not resolve metax-tech.com/gpu=0", fix: "metax-ctk --root DIR cdi generate --output DIR/opt/cdi/metax-tech.com-gpu.json",
 		tree: func(b *bench) { b.info["CDISpecDirs"] = []string{"/opt/cdi"} },
 	},
 	{
-		check: "cdi-names", name: "conflict", severity: Error, what: "podman, which looks in /opt/cdi, does not resolve metax-tech.com/gpu=0", fix: "metax-ctk --root DIR cdi generate --output DIR/opt/cdi/metax-tech.com-gpu.json",
+		check: "cdi-names", name: "conflict", severity: Error, what: "podman reads CDI specs in /opt/cdi and does not resolve metax-tech.com/gpu=0", fix: "metax-ctk --root DIR cdi generate --output DIR/opt/cdi/metax-tech.com-gpu.json",
 		tree: func(b *bench) {
 			b.tree["etc/containers/containers.conf"] = sim.File{Data: "[engine]\ncdi_spec_dirs = [\"/opt/cdi\"]\n"}
 		},
@@ -162,21 +162,21 @@ var brokenSpecs = []brokenNode{
 		},
 	},
 	{
-		check: "record-drift", severity: Warning, what: "GPU " + bdf0 + " is no longer as it is recorded", fix: "metax-ctk --root DIR cdi generate",
+		check: "record-drift", severity: Warning, what: "GPU " + bdf0 + " differs from its record", fix: "metax-ctk --root DIR cdi generate",
 		host: func(b *bench) { b.record(func(n *gpu.Node) { n.GPUs[0].Healthy = false }) },
 	},
 	{
-		check: "record-drift", name: "unknown", severity: Warning, what: "the record does not know GPU 0000:38:00.0", fix: "metax-ctk --root DIR cdi generate",
+		check: "record-drift", name: "unknown", severity: Warning, what: "GPU 0000:38:00.0 is not in the record", fix: "metax-ctk --root DIR cdi generate",
 		host: func(b *bench) { b.record(func(n *gpu.Node) { n.GPUs = n.GPUs[:7]; n.Links = nil }) },
 	},
 	{
-		check: "cdi-names", name: "podman's own", severity: Error, what: "podman, which looks in /opt/cdi, does not resolve metax-tech.com/gpu=0", fix: "metax-ctk --root DIR cdi generate --output DIR/opt/cdi/metax-tech.com-gpu.json",
+		check: "cdi-names", name: "podman's own", severity: Error, what: "podman reads CDI specs in /opt/cdi and does not resolve metax-tech.com/gpu=0", fix: "metax-ctk --root DIR cdi generate --output DIR/opt/cdi/metax-tech.com-gpu.json",
 		tree: func(b *bench) {
 			b.tree["etc/containers/containers.conf"] = sim.File{Data: "[engine]\ncdi_spec_dirs = [\"/opt/cdi\"]\n"}
 		},
 	},
 	{
-		check: "cdi-names", name: "CRI-O's", severity: Error, what: "crio, which looks in /opt/cdi, does not resolve metax-tech.com/gpu=0", fix: "metax-ctk --root DIR cdi generate --output DIR/opt/cdi/metax-tech.com-gpu.json",
+		check: "cdi-names", name: "CRI-O's", severity: Error, what: "crio reads CDI specs in /opt/cdi and does not resolve metax-tech.com/gpu=0", fix: "metax-ctk --root DIR cdi generate --output DIR/opt/cdi/metax-tech.com-gpu.json",
 		tree: func(b *bench) {
 			b.tree["etc/crio/crio.conf"] = sim.File{Data: "[crio.runtime]\ncdi_spec_dirs = [\"/opt/cdi\"]\n"}
 		},

@@ -32,13 +32,14 @@ const (
 // brokenNodes are all of them.
 var brokenNodes = slices.Concat(brokenDrivers, brokenSpecs, brokenEngines, brokenHosts)
 
-// safeNodes are those that --fix mends.
+// safeNodes are those that --fix fixes.
 var safeNodes = []string{
 	"char-links", "spec-dirs", "spec-present", "spec-readable", "spec-drift", "spec-drift elsewhere", "record", "record early",
 	"record-drift", "record-drift unknown", "lease-lost", "lease-over", "lease-dir",
 }
 
-// TestBroken finds each trouble by the one finding that is meant for it.
+// TestBroken checks that each problem leads to exactly the finding that is meant for
+// it.
 func TestBroken(t *testing.T) {
 	for n, tc := range brokenNodes {
 		if !some(n) {
@@ -84,8 +85,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestEveryCheckIsBroken: no check is without a node on which it finds something,
-// and no ID stands twice.
+// TestEveryCheckIsBroken: every check finds something on some node, and no ID occurs
+// twice.
 func TestEveryCheckIsBroken(t *testing.T) {
 	seen := map[string]bool{}
 	for _, tc := range brokenNodes {

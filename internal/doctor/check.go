@@ -13,8 +13,8 @@ import (
 // Severity is how bad a finding is.
 type Severity string
 
-// The severities. An Error keeps containers from GPUs, a Warning will or may, an
-// Info is good to know and leaves a node healthy.
+// The severities. An Error keeps containers from using GPUs, a Warning will or may, an
+// Info does not, and leaves the node healthy.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
@@ -23,47 +23,46 @@ const (
 
 func (s Severity) rank() int { return slices.Index([]Severity{Error, Warning, Info}, s) }
 
-// Finding is something wrong with a node.
+// Finding is one problem of a node.
 type Finding struct {
 	// Check is the ID of the check that found it.
 	Check    string   `json:"check"`
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
 	Why      string   `json:"why"`
-	// Fix is what mends it: commands, one a line, or an edit of a file.
+	// Fix is how to fix it: commands, one per line, or an edit of a file.
 	Fix string `json:"fix"`
-	// Safe tells that Mend does what Fix says: it can be done without asking what
-	// else runs on the node.
+	// Safe is whether --fix can do it: without regard to what else runs on the node.
 	Safe bool `json:"safe"`
 
 	steps []Step
 }
 
-// Steps are what a safe Finding's Fix does; none for another.
+// Steps are the steps of a safe Finding's Fix; none if it is not safe.
 func (f Finding) Steps() []Step { return f.steps }
 
-// findings collects what checks find.
+// findings collects the findings of checks.
 type findings []Finding
 
 func (f *findings) add(s Severity, what, why, fix string) {
 	*f = append(*f, Finding{Severity: s, What: what, Why: why, Fix: fix})
 }
 
-// mend adds a finding that steps mend, in their order.
-func (f *findings) mend(s Severity, what, why string, steps ...Step) {
-	*f = append(*f, Finding{Severity: s, What: what, Why: why, Fix: commands(steps), Safe: true, steps: steps})
+// addSafe adds a finding that these steps fix, in their order.
+func (f *findings) addSafe(s Severity, what, why string, steps ...Step) {
+	*f = append(*f, Finding{Severity: s, What: what, Why: why, Fix: shellCommands(steps), Safe: true, steps: steps})
 }
 
-// Check is one thing that is looked for.
+// Check is one thing that doctor checks.
 type Check struct {
-	// ID is stable, for --check, --skip and programs.
+	// ID never changes, for --check, --skip and programs.
 	ID string `json:"id"`
-	// Title says what is right when nothing is found.
+	// Title says what is true if nothing is found.
 	Title string `json:"title"`
-	look  func(f *Facts, found *findings)
+	run   func(f *Facts, found *findings)
 }
 
-// each is a check that looks at one thing after the other.
+// each is a check that judges several things one by one.
 func each[T any](id, title string, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
 	return Check{id, title, func(f *Facts, found *findings) {
 		for _, one := range all(f) {
@@ -72,7 +71,7 @@ func each[T any](id, title string, all func(*Facts) []T, look func(f *Facts, one
 	}}
 }
 
-// firstOf is one that ends with its first finding.
+// firstOf is a check like each that ends with its first finding.
 func firstOf[T any](id, title string, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
 	return Check{id, title, func(f *Facts, found *findings) {
 		before, things := len(*found), all(f)
@@ -82,23 +81,23 @@ func firstOf[T any](id, title string, all func(*Facts) []T, look func(f *Facts, 
 	}}
 }
 
-// Checks are all checks, in the order in which a node comes up.
+// Checks are all checks, in the order in which a node starts up.
 func Checks() []Check {
 	return slices.Concat(
-		lookingChecks, driverChecks, nodeChecks, healthChecks, vendorChecks, softwareChecks,
+		collectorChecks, driverChecks, nodeChecks, healthChecks, vendorChecks, softwareChecks,
 		specChecks, resolveChecks, recordChecks,
 		dockerChecks, usernsChecks, containerdChecks, cgroupChecks, podmanChecks, crioChecks, runtimeChecks, remoteChecks,
 		systemChecks, userChecks, securityChecks, programChecks, leaseChecks, imageChecks,
 	)
 }
 
-// Judge runs checks over the facts. Findings stand by severity, and within one in
-// the order of the checks.
+// Judge runs checks over the facts. It sorts the findings by severity, and those of one
+// severity in the order of the checks.
 func Judge(checks []Check, f *Facts) []Finding {
 	found := findings{}
 	for _, c := range checks {
 		before := len(found)
-		c.look(f, &found)
+		c.run(f, &found)
 		for i := range found[before:] {
 			finding := &found[before+i]
 			finding.Check = c.ID
@@ -114,11 +113,11 @@ func Judge(checks []Check, f *Facts) []Finding {
 // ErrUnknown reports an ID that no check has.
 var ErrUnknown = errors.New("no such check")
 
-// Choose returns the checks with the IDs, all if there are none, but for those to
-// be skipped. Each word is an ID or several with commas.
+// Choose returns the checks with the IDs, or all if there are none, without those to
+// skip. Each word is an ID or several, separated by commas.
 func Choose(ids, skip []string) ([]Check, error) {
-	chosen, unknown := split(ids)
-	skipped, err := split(skip)
+	chosen, unknown := parseIDs(ids)
+	skipped, err := parseIDs(skip)
 	if err := cmp.Or(unknown, err); err != nil {
 		return nil, err
 	}
@@ -127,7 +126,7 @@ func Choose(ids, skip []string) ([]Check, error) {
 	}), nil
 }
 
-func split(words []string) ([]string, error) {
+func parseIDs(words []string) ([]string, error) {
 	var ids []string
 	for _, word := range words {
 		for id := range strings.SplitSeq(word, ",") {

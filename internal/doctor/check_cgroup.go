@@ -8,35 +8,35 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// The cgroup drivers, as kubelet and the engines call them.
+// The cgroup drivers, as kubelet and the engines name them.
 const (
 	systemdDriver  = "systemd"
 	cgroupfsDriver = "cgroupfs"
 )
 
-// cgroups is the cgroup driver of an engine that kubelet may use, and the edit that
-// makes it systemd.
-type cgroups struct{ engine, driver, edit string }
+// cgroupDriver is the cgroup driver of an engine that kubelet may use, and the edit
+// that makes it systemd.
+type cgroupDriver struct{ engine, driver, edit string }
 
-// cgroups are those that are known; an engine that leaves it to what the host has
-// says nothing, nor does one whose configuration cannot be read.
-func (f *Facts) cgroups() []cgroups {
+// cgroupDrivers are the known ones. An engine whose configuration leaves it to the
+// host, or cannot be read, is not included.
+func (f *Facts) cgroupDrivers() []cgroupDriver {
 	of := map[engine.Switch]string{engine.On: systemdDriver, engine.Off: cgroupfsDriver}
-	var all []cgroups
+	var all []cgroupDriver
 	if d := f.Engines.Containerd; d.There() && !d.NoCRI && of[d.Systemd] != "" {
-		all = append(all, cgroups{d.Name, of[d.Systemd], fmt.Sprintf("edit %s: SystemdCgroup = true for its runtimes, then: systemctl restart containerd", f.at(d.Config))})
+		all = append(all, cgroupDriver{d.Name, of[d.Systemd], fmt.Sprintf("edit %s: SystemdCgroup = true for its runtimes, then: systemctl restart containerd", f.at(d.Config))})
 	}
 	if c := f.Engines.CRIO; c.There() && c.Broken == "" {
-		driver := cmp.Or(of[c.Systemd], systemdDriver) // unless told otherwise, what the host has
-		all = append(all, cgroups{c.Name, driver, fmt.Sprintf("edit what grep -rl cgroup_manager %s names: cgroup_manager = \"systemd\", then: systemctl restart crio", f.at("/etc/crio"))})
+		driver := cmp.Or(of[c.Systemd], systemdDriver) // CRI-O's default
+		all = append(all, cgroupDriver{c.Name, driver, fmt.Sprintf("edit what grep -rl cgroup_manager %s names: cgroup_manager = \"systemd\", then: systemctl restart crio", f.at("/etc/crio"))})
 	}
 	if d := f.Engines.Docker; d.There() && d.CRI {
 		driver := of[d.Systemd]
 		if d.Info != nil {
-			driver = d.Info.CgroupDriver // the daemon that runs counts
+			driver = d.Info.CgroupDriver // the running daemon's, not the file's
 		}
 		if driver == systemdDriver || driver == cgroupfsDriver {
-			all = append(all, cgroups{d.Name, driver, fmt.Sprintf(`edit %s: "exec-opts": ["native.cgroupdriver=systemd"], then: systemctl restart docker`, f.at(d.Config))})
+			all = append(all, cgroupDriver{d.Name, driver, fmt.Sprintf(`edit %s: "exec-opts": ["native.cgroupdriver=systemd"], then: systemctl restart docker`, f.at(d.Config))})
 		}
 	}
 	return all
@@ -49,7 +49,7 @@ var cgroupChecks = []Check{
 		}
 		var names, edits []string
 		other := ""
-		for _, c := range f.cgroups() {
+		for _, c := range f.cgroupDrivers() {
 			if (c.driver == systemdDriver) != (f.System.Kubelet == systemdDriver) {
 				names, edits, other = append(names, c.engine+"'s"), append(edits, c.edit), c.driver
 			}
@@ -57,7 +57,7 @@ var cgroupChecks = []Check{
 		if names == nil {
 			return
 		}
-		// Where systemd manages some cgroups, it is to manage all.
+		// Where systemd manages some cgroups, it should manage all.
 		fix := strings.Join(edits, "\n")
 		if other == systemdDriver {
 			fix = fmt.Sprintf("edit %s: cgroupDriver: systemd, then: systemctl restart kubelet", f.at("/var/lib/kubelet/config.yaml"))

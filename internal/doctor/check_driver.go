@@ -10,53 +10,53 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// The kernel drivers that may have a GPU.
+// The kernel drivers that a GPU may be bound to.
 const (
 	driver = "metax"
 	vfio   = "vfio-pci"
 )
 
-// reload loads the driver anew; nothing may use a GPU meanwhile.
+// reload loads the driver again; no program may use a GPU meanwhile.
 const reload = "modprobe -r metax && modprobe metax"
 
-var lookingChecks = []Check{
-	each("looked", "everything could be looked at", func(f *Facts) []Trouble { return f.Troubles }, func(f *Facts, t Trouble, found *findings) {
-		found.add(Warning, fmt.Sprintf("%s could not be looked at: %s", t.Collector, t.Err), "what is wrong there stays unseen", f.command("doctor"))
+var collectorChecks = []Check{
+	each("looked", "doctor could inspect everything", func(f *Facts) []Trouble { return f.Troubles }, func(f *Facts, t Trouble, found *findings) {
+		found.add(Warning, fmt.Sprintf("%s could not be inspected: %s", t.Collector, t.Err), "problems there are not detected", f.command("doctor"))
 	}),
 }
 
 var driverChecks = []Check{
 	{"gpu-present", "there is a MetaX GPU on the PCI bus", func(f *Facts, found *findings) {
-		if len(f.Kernel.GPUs) == 0 && !slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == first[0].name }) {
-			found.add(Error, "no MetaX GPU is on the PCI bus", "without one there is nothing to give to a container", "echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:")
+		if len(f.Kernel.GPUs) == 0 && !slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == firstRound[0].name }) {
+			found.add(Error, "no MetaX GPU is on the PCI bus", "containers cannot get a GPU", "echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:")
 		}
 	}},
 	{"driver-loaded", "the kernel module metax is loaded", func(f *Facts, found *findings) {
-		if len(f.Kernel.GPUs) > 0 && !f.Kernel.Module.Loaded && !f.allFor(vfio) {
-			found.add(Error, fmt.Sprintf("%s on the PCI bus, and the kernel module metax is not loaded", are(len(f.Kernel.GPUs), "GPU")),
+		if len(f.Kernel.GPUs) > 0 && !f.Kernel.Module.Loaded && !f.allBoundTo(vfio) {
+			found.add(Error, fmt.Sprintf("%s on the PCI bus, but the kernel module metax is not loaded", countAre(len(f.Kernel.GPUs), "GPU")),
 				"the module makes the device nodes of the GPUs", "modprobe metax")
 		}
 	}},
-	each("driver-bound", "the driver has every GPU", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
+	each("driver-bound", "every GPU is bound to the driver metax", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
 		switch {
 		case !f.Kernel.Module.Loaded || fn.Driver == driver || fn.Driver == vfio:
 		case fn.Driver == "":
-			found.add(Error, fmt.Sprintf("no driver has GPU %s, though the module metax is loaded", fn.BDF),
-				"it has no device nodes, so that no container gets it", fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF))
+			found.add(Error, fmt.Sprintf("GPU %s is bound to no driver, though the module metax is loaded", fn.BDF),
+				"it has no device nodes, so no container gets it", fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF))
 		default:
-			found.add(Error, fmt.Sprintf("the driver %s has GPU %s", fn.Driver, fn.BDF), "only the driver metax makes its device nodes",
+			found.add(Error, fmt.Sprintf("GPU %s is bound to the driver %s", fn.BDF, fn.Driver), "only the driver metax makes its device nodes",
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF, fn.Driver, fn.BDF))
 		}
 	}),
 	{"driver-vfio", "no GPU is set aside for virtual machines", func(f *Facts, found *findings) {
-		if set := those(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }, func(fn Function) string { return fn.BDF.String() }); set != nil {
-			found.add(Info, fmt.Sprintf("GPU %s: set aside for virtual machines, by the driver vfio-pci", list(set)), "containers do not get it",
+		if set := namesWhere(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }, func(fn Function) string { return fn.BDF.String() }); set != nil {
+			found.add(Info, fmt.Sprintf("GPU %s: set aside for virtual machines, by the driver vfio-pci", shortList(set)), "containers do not get it",
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/vfio-pci/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", set[0], set[0]))
 		}
 	}},
-	{"iommu", "there is an IOMMU where GPUs are for virtual machines", func(f *Facts, found *findings) {
+	{"iommu", "an IOMMU is in use if GPUs are set aside for virtual machines", func(f *Facts, found *findings) {
 		if !f.Kernel.IOMMU && slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }) {
-			found.add(Warning, "a GPU is set aside for virtual machines, and the kernel uses no IOMMU", "no virtual machine can be given it",
+			found.add(Warning, "a GPU is set aside for virtual machines, but the kernel uses no IOMMU", "no virtual machine can use it",
 				`add "intel_iommu=on iommu=pt" (on AMD "iommu=pt") to the kernel's command line, and reboot`)
 		}
 	}},
@@ -70,21 +70,21 @@ var driverChecks = []Check{
 	each("pcie-width", "every GPU has all lanes of its PCIe link", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
 		if fn.Width > 0 && fn.Width < fn.MaxWidth && !fn.Dead {
 			found.add(Warning, fmt.Sprintf("GPU %s uses %d of the %d lanes of its PCIe link", fn.BDF, fn.Width, fn.MaxWidth),
-				"copies to and from it take as much longer; a card that sits badly, a riser or a slot is the usual cause",
+				"copies to and from it are slower by that factor; usual causes are a badly seated card, a riser or the slot",
 				fmt.Sprintf("lspci -vv -s %s | grep LnkSta", fn.BDF))
 		}
 	}),
-	each("numa", "the place of every GPU among the memory nodes is known", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
+	each("numa", "the NUMA node of every GPU is known", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
 		if fn.NUMA < 0 && f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 {
-			found.add(Warning, fmt.Sprintf("the firmware does not say at which of %d memory nodes GPU %s is", f.Kernel.NUMANodes, fn.BDF),
-				"GPUs are then picked without regard to the CPUs that they hang from",
+			found.add(Warning, fmt.Sprintf("the firmware does not report at which of %d NUMA nodes GPU %s is", f.Kernel.NUMANodes, fn.BDF),
+				"GPUs are chosen without regard to the CPUs near them",
 				fmt.Sprintf("echo 0 > /sys/bus/pci/devices/%s/numa_node, or the node that the board's manual names", fn.BDF))
 		}
 	}),
 }
 
-// allFor reports whether one driver has all GPUs.
-func (f *Facts) allFor(name string) bool {
+// allBoundTo reports whether all GPUs are bound to one driver.
+func (f *Facts) allBoundTo(name string) bool {
 	return !slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Driver != name })
 }
 
@@ -102,23 +102,23 @@ var nodeChecks = []Check{
 		}
 	}),
 	{"dev-nodes", "every node of the driver is in /dev", func(f *Facts, found *findings) {
-		missing := those(f.Kernel.Nodes, func(n DeviceNode) bool { return !n.Present && n.Numbers != "" }, func(n DeviceNode) string { return n.Path })
+		missing := namesWhere(f.Kernel.Nodes, func(n DeviceNode) bool { return !n.Present && n.Numbers != "" }, func(n DeviceNode) string { return n.Path })
 		if missing != nil {
-			found.add(Error, list(missing)+": missing, though the driver has made it", "no container gets a GPU without both of its nodes",
+			found.add(Error, shortList(missing)+": missing, though the driver has made it", "no container gets a GPU without both of its nodes",
 				"udevadm trigger --action=add --subsystem-match=drm && udevadm settle")
 		}
 	}},
-	each("dev-stale", "every node in /dev is the driver's", func(f *Facts) []DeviceNode { return f.Kernel.Nodes }, func(f *Facts, n DeviceNode, found *findings) {
-		is := "no character device"
+	each("dev-stale", "every node in /dev is a device of the driver", func(f *Facts) []DeviceNode { return f.Kernel.Nodes }, func(f *Facts, n DeviceNode, found *findings) {
+		is := "not a character device"
 		if n.Device != nil {
-			is = numbers(*n.Device)
+			is = deviceNumbers(*n.Device)
 		}
 		if n.Present && (n.Device == nil || n.Numbers != "" && n.Numbers != is) {
-			want := "a device of the driver's"
+			want := "a device of the driver"
 			if n.Numbers != "" {
 				want = n.Numbers
 			}
-			found.add(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get something else than the GPU",
+			found.add(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get another device than the GPU",
 				fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))
 		}
 	}),
@@ -129,27 +129,27 @@ var nodeChecks = []Check{
 		if i := slices.IndexFunc(f.Kernel.Nodes, func(n DeviceNode) bool { return n.Path == "/dev/mxcd" }); i >= 0 && f.Kernel.Nodes[i].Present {
 			return
 		}
-		found.add(Error, "/dev/mxcd is missing, though the driver is loaded", "every program that computes opens it", "udevadm trigger --action=add; ls /dev/mxcd || { "+reload+"; }")
+		found.add(Error, "/dev/mxcd is missing, though the driver is loaded", "every program that computes on a GPU opens it", "udevadm trigger --action=add; ls /dev/mxcd || { "+reload+"; }")
 	}},
-	each("node-mode", "the group of every device node may use it", (*Facts).closed, func(f *Facts, n DeviceNode, found *findings) {
+	each("node-mode", "the group of every device node may use it", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		if n.Device.Perm&0o060 == 0o060 && n.Device.GID != 0 {
 			return
 		}
-		group := cmp.Or(n.Device.GID, video)
+		group := cmp.Or(n.Device.GID, videoGroup)
 		found.add(Warning, fmt.Sprintf("only root can open %s (mode %04o, group %d)", n.Path, n.Device.Perm, n.Device.GID),
-			"users other than root, in a container or outside, cannot use the GPU; a udev rule makes it last over a boot",
+			"users other than root, in a container or outside, cannot use the GPU; a udev rule makes the change permanent",
 			fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))
 	}),
 	{"node-group", "the group of every device node has a name", func(f *Facts, found *findings) {
 		seen := map[uint32]bool{0: true}
-		for _, n := range f.closed() {
+		for _, n := range f.restrictedNodes() {
 			if seen[n.Device.GID] || len(f.System.Groups) == 0 {
 				continue
 			}
 			seen[n.Device.GID] = true
 			if _, named := f.System.Groups[n.Device.GID]; !named {
 				found.add(Warning, fmt.Sprintf("%s belongs to group %d, which has no name", n.Path, n.Device.GID),
-					"nobody can be made a member of it", fmt.Sprintf("groupadd --system --gid %d metax", n.Device.GID))
+					"no user can be added to it", fmt.Sprintf("groupadd --system --gid %d metax", n.Device.GID))
 			}
 		}
 	}},
@@ -164,33 +164,34 @@ var nodeChecks = []Check{
 				continue
 			}
 			if n.Astray {
-				astray = append(astray, f.at("/dev/char/"+numbers(*n.Device)))
+				astray = append(astray, f.at("/dev/char/"+deviceNumbers(*n.Device)))
 			}
 			if len(steps) == 0 && !f.Kernel.CharDir {
 				steps = append(steps, Step{Directory: f.at("/dev/char")})
 			}
 			missing = append(missing, n.Path)
-			steps = append(steps, Step{Link: f.at("/dev/char/" + numbers(*n.Device)), Target: ".." + strings.TrimPrefix(n.Path, "/dev")})
+			steps = append(steps, Step{Link: f.at("/dev/char/" + deviceNumbers(*n.Device)), Target: ".." + strings.TrimPrefix(n.Path, "/dev")})
 		}
 		if missing == nil {
 			return
 		}
-		what, why := "no link in /dev/char leads to "+list(missing), "where systemd manages cgroups, a container loses the device at the next systemctl daemon-reload"
+		what, why := "no link in /dev/char leads to "+shortList(missing), "where systemd manages cgroups, a container loses the device at the next systemctl daemon-reload"
 		if astray != nil {
-			found.add(Warning, what, why, fmt.Sprintf("rm %s\n%s", strings.Join(astray, " "), commands(steps)))
+			found.add(Warning, what, why, fmt.Sprintf("rm %s\n%s", strings.Join(astray, " "), shellCommands(steps)))
 			return
 		}
-		found.mend(Warning, what, why, steps...)
+		found.addSafe(Warning, what, why, steps...)
 	}},
 }
 
-// video is the group of graphics devices on Debian and its kin.
-const video = 44
+// videoGroup is the group of graphics devices on Debian and its derivatives.
+const videoGroup = 44
 
-func numbers(d hostfs.Device) string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }
+func deviceNumbers(d hostfs.Device) string { return fmt.Sprintf("%d:%d", d.Major, d.Minor) }
 
-// those are the names of things that a test holds for; nil without any.
-func those[T any](all []T, are func(T) bool, name func(T) string) []string {
+// namesWhere are the names of the elements for which a test is true; nil if there are
+// none.
+func namesWhere[T any](all []T, are func(T) bool, name func(T) string) []string {
 	var names []string
 	for _, one := range all {
 		if are(one) {
@@ -200,11 +201,11 @@ func those[T any](all []T, are func(T) bool, name func(T) string) []string {
 	return names
 }
 
-// list names some things; of many, the first ones.
-func list(names []string) string { return wording.Some(names, 6) }
+// shortList lists some names; of many, the first ones.
+func shortList(names []string) string { return wording.Some(names, 6) }
 
-// are counts things in a sentence: "1 GPU is", "2 GPUs are".
-func are(n int, thing string) string {
+// countAre counts things in a sentence: "1 GPU is", "2 GPUs are".
+func countAre(n int, thing string) string {
 	if n == 1 {
 		return wording.Count(n, thing) + " is"
 	}

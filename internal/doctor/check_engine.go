@@ -13,19 +13,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
 
-// shim is the runtime that an engine without CDI starts.
+// shim is the runtime for engines without CDI.
 const shim = "metax-runtime"
 
-// configure is the command that sets an engine up.
-func (f *Facts) configure(name string, args ...string) string {
+// configureCommand is the command that sets an engine up.
+func (f *Facts) configureCommand(name string, args ...string) string {
 	return f.command(append([]string{"runtime", "configure", "--engine", name}, args...)...)
 }
 
-// configFile is the file that an error names, of a configuration that has several.
+// configFile matches the file that an error names, for a configuration of several
+// files.
 var configFile = regexp.MustCompile(`/(etc|usr)/[^ :]+`)
 
-// broken is the check that an engine's configuration can be read.
-func broken(id string, of func(Engines) Engine) Check {
+// configCheck checks that an engine's configuration can be read.
+func configCheck(id string, of func(Engines) Engine) Check {
 	return Check{id, "the configuration of " + strings.TrimSuffix(id, "-config") + " can be read", func(f *Facts, found *findings) {
 		e := of(f.Engines)
 		if e.Broken == "" {
@@ -37,31 +38,31 @@ func broken(id string, of func(Engines) Engine) Check {
 		if !strings.Contains(what, at) {
 			what = at + ": " + what
 		}
-		found.add(Error, what, "the engine does not start with it, or does without what it says", "edit "+at+", then: "+f.configure(e.Name, "--dry-run"))
+		found.add(Error, what, "the engine does not start, or ignores the file", "edit "+at+", then: "+f.configureCommand(e.Name, "--dry-run"))
 	}}
 }
 
-// version is the check that an engine's program tells its version.
-func version(id string, of func(Engines) Engine) Check {
+// versionCheck checks that an engine's program reports its version.
+func versionCheck(id string, of func(Engines) Engine) Check {
 	return Check{id, "the program of " + strings.TrimSuffix(id, "-version") + " answers", func(f *Facts, found *findings) {
 		if e := of(f.Engines); e.Failed != "" {
-			found.add(Warning, fmt.Sprintf("%s does not tell its version: %s", e.Name, e.Failed), "its known gaps cannot be told", f.at(e.Program)+" --version")
+			found.add(Warning, fmt.Sprintf("%s does not report its version: %s", e.Name, e.Failed), "doctor cannot check for its known limitations", f.at(e.Program)+" --version")
 		}
 	}}
 }
 
 var dockerChecks = []Check{
-	version("docker-version", func(e Engines) Engine { return e.Docker.Engine }),
-	broken("docker-config", func(e Engines) Engine { return e.Docker.Engine }),
+	versionCheck("docker-version", func(e Engines) Engine { return e.Docker.Engine }),
+	configCheck("docker-config", func(e Engines) Engine { return e.Docker.Engine }),
 	{"docker-answers", "the docker daemon answers", func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; d.Silent != "" {
-			found.add(Warning, "the docker daemon does not answer: "+d.Silent, "no container can be started", "systemctl status docker")
+			found.add(Warning, "the docker daemon does not answer: "+d.Silent, "docker can start no container", "systemctl status docker")
 		}
 	}},
-	{"docker-old", "docker knows CDI", func(f *Facts, found *findings) {
+	{"docker-old", "docker supports CDI", func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; d.There() && d.Version.Before(25, 0) {
-			found.add(Info, fmt.Sprintf("docker %s knows no CDI", d.Version), "metax-docker gives GPUs by plain options; docker run --device and compose do not",
-				"use metax-docker, or register the runtime: "+f.configure("docker"))
+			found.add(Info, fmt.Sprintf("docker %s does not support CDI", d.Version), "metax-docker injects GPUs by plain options; docker run --device and compose do not",
+				"use metax-docker, or register the runtime: "+f.configureCommand("docker"))
 		}
 	}},
 	{"docker-cdi", "docker's CDI is on", func(f *Facts, found *findings) {
@@ -69,21 +70,21 @@ var dockerChecks = []Check{
 		off := d.Version.AtLeast(25, 0) && d.CDI == engine.Off || d.Version.AtLeast(25, 0) && d.Version.Before(28, 2) && d.CDI != engine.On
 		if d.There() && d.Broken == "" && off {
 			found.add(Warning, fmt.Sprintf("CDI is off in docker %s", d.Version), `docker run --device metax-tech.com/gpu=0 fails with: could not select device driver "cdi"`,
-				f.configure("docker", "--cdi")+" && systemctl restart docker")
+				f.configureCommand("docker", "--cdi")+" && systemctl restart docker")
 		}
 	}},
 	{"docker-boot", "docker starts containers with GPUs after a boot", func(f *Facts, found *findings) {
 		d := f.Engines.Docker
-		if !d.There() || !d.Version.AtLeast(25, 0) || !d.Version.Before(28, 2) || d.CDI != engine.On || !f.Specs.has(gpuKind) || f.resolves([]string{cdi.StaticDir}) {
+		if !d.There() || !d.Version.AtLeast(25, 0) || !d.Version.Before(28, 2) || d.CDI != engine.On || !f.Specs.hasKind(gpuKind) || f.hasSpecIn([]string{cdi.StaticDir}) {
 			return
 		}
-		found.add(Warning, fmt.Sprintf("docker %s, and the CDI spec is in %s only", d.Version, cdi.DynamicDir),
+		found.add(Warning, fmt.Sprintf("docker %s starts containers before the CDI spec is written, which is only in %s", d.Version, cdi.DynamicDir),
 			"containers with --restart=always and a GPU fail after a boot: the daemon starts them before the spec is there",
-			f.generate("--output", f.at(path.Join(cdi.StaticDir, gpuFile))).String())
+			f.generateStep("--output", f.at(path.Join(cdi.StaticDir, gpuFile))).String())
 	}},
 	{"docker-devices", "the docker daemon has discovered the GPUs", func(f *Facts, found *findings) {
 		d := f.Engines.Docker
-		if d.Info == nil || !d.Version.AtLeast(28, 2) || d.CDI == engine.Off || len(f.Specs.Names) == 0 || !f.Specs.has(gpuKind) {
+		if d.Info == nil || !d.Version.AtLeast(28, 2) || d.CDI == engine.Off || len(f.Specs.Names) == 0 || !f.Specs.hasKind(gpuKind) {
 			return
 		}
 		if len(f.Specs.Unresolved["docker"]) > 0 {
@@ -91,24 +92,24 @@ var dockerChecks = []Check{
 		}
 		for _, name := range f.Specs.Names {
 			if !slices.ContainsFunc(d.Info.DiscoveredDevices, func(i struct{ Source, ID string }) bool { return i.ID == name }) {
-				found.add(Error, "the docker daemon does not know "+name, "it does not look into a directory that was made after its start", "systemctl restart docker")
+				found.add(Error, "the docker daemon does not know "+name, "it does not read a directory that was made after it started", "systemctl restart docker")
 				return
 			}
 		}
 	}},
-	{"docker-groups", "docker gives the groups of device nodes", func(f *Facts, found *findings) {
+	{"docker-groups", "docker keeps the groups of device nodes", func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if !d.There() || !d.Version.Before(29, 5) || !d.Version.AtLeast(25, 0) || !slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool { return o.Groups }) {
 			return
 		}
 		found.add(Info, fmt.Sprintf("docker %s drops the groups of CDI devices with --user", d.Version), "such a container cannot open the GPU; metax-docker adds the group",
-			fmt.Sprintf("docker run --group-add %d …", f.group()))
+			fmt.Sprintf("docker run --group-add %d …", f.deviceGroup()))
 	}},
 }
 
 // usernsChecks are about docker's user namespace for all containers.
 var usernsChecks = []Check{
-	firstOf("docker-userns", "docker's containers may open the GPUs", (*Facts).closed, func(f *Facts, n DeviceNode, found *findings) {
+	firstOf("docker-userns", "docker's containers may open the GPUs", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		if d := f.Engines.Docker; d.There() && (d.Userns != "" || d.Info.userns()) {
 			found.add(Warning, fmt.Sprintf("docker runs containers in a user namespace (userns-remap), and %s is not open to everyone (mode %04o)", n.Path, n.Device.Perm),
 				"owner and group of a device node have no id inside: neither root there nor --group-add opens the GPU",
@@ -117,81 +118,81 @@ var usernsChecks = []Check{
 	}),
 }
 
-// group is one that owns a GPU's node.
-func (f *Facts) group() uint32 {
+// deviceGroup is a group that owns a GPU's node.
+func (f *Facts) deviceGroup() uint32 {
 	for _, g := range f.Node.GPUs {
 		if len(g.GIDs) > 0 {
 			return g.GIDs[0]
 		}
 	}
-	return video
+	return videoGroup
 }
 
 var containerdChecks = []Check{
-	version("containerd-version", func(e Engines) Engine { return e.Containerd.Engine }),
-	broken("containerd-config", func(e Engines) Engine { return e.Containerd.Engine }),
-	{"containerd-old", "containerd knows CDI", func(f *Facts, found *findings) {
+	versionCheck("containerd-version", func(e Engines) Engine { return e.Containerd.Engine }),
+	configCheck("containerd-config", func(e Engines) Engine { return e.Containerd.Engine }),
+	{"containerd-old", "containerd supports CDI", func(f *Facts, found *findings) {
 		if d := f.Engines.Containerd; d.There() && d.Version.Before(1, 7) && f.System.HasKubelet {
-			found.add(Warning, fmt.Sprintf("containerd %s knows no CDI", d.Version), "pods that ask for a CDI device start without it",
-				f.configure("containerd")+" && systemctl restart containerd")
+			found.add(Warning, fmt.Sprintf("containerd %s does not support CDI", d.Version), "pods that request a CDI device start without it",
+				f.configureCommand("containerd")+" && systemctl restart containerd")
 		}
 	}},
 	{"containerd-cdi", "containerd's CDI is on", func(f *Facts, found *findings) {
 		d := f.Engines.Containerd
 		off := d.CDI == engine.Off && d.Version.AtLeast(1, 7) || d.CDI == engine.Unset && d.Version.AtLeast(1, 7) && d.Version.Before(2, 0)
 		if !d.There() || d.Broken != "" || d.NoCRI || !off || !f.System.HasKubelet {
-			return // its CRI serves nobody; other clients see to CDI themselves
+			return // only kubelet uses the CRI; other clients resolve CDI names themselves
 		}
-		found.add(Warning, fmt.Sprintf("CDI is off in the CRI plugin of containerd %s", d.Version), "pods that ask for a CDI device start without it",
-			f.configure("containerd", "--cdi")+" && systemctl restart containerd")
+		found.add(Warning, fmt.Sprintf("CDI is off in the CRI plugin of containerd %s", d.Version), "pods that request a CDI device start without it",
+			f.configureCommand("containerd", "--cdi")+" && systemctl restart containerd")
 	}},
 	{"containerd-cri", "containerd's CRI plugin is on where there is a kubelet", func(f *Facts, found *findings) {
 		if d := f.Engines.Containerd; d.NoCRI && f.System.HasKubelet {
-			found.add(Warning, "the CRI plugin of containerd is disabled, and there is a kubelet", "it cannot start pods with this containerd",
-				fmt.Sprintf(`edit %s: take "cri" out of disabled_plugins, then: systemctl restart containerd`, f.at(d.Config)))
+			found.add(Warning, "the CRI plugin of containerd is disabled, but kubelet is installed", "kubelet cannot start pods with this containerd",
+				fmt.Sprintf(`edit %s: remove "cri" from disabled_plugins, then: systemctl restart containerd`, f.at(d.Config)))
 		}
 	}},
 	{"containerd-drop-in", "the drop-in of containerd is up to date", func(f *Facts, found *findings) {
 		if f.Engines.Containerd.Stale {
-			found.add(Warning, f.at(f.Engines.Containerd.Ours)+" no longer has what the rest of containerd's configuration says",
-				"a drop-in replaces whole tables, so that later changes have no effect", f.configure("containerd")+" && systemctl restart containerd")
+			found.add(Warning, f.at(f.Engines.Containerd.Ours)+" is out of date: the rest of containerd's configuration has changed",
+				"the drop-in replaces whole tables, so changes elsewhere have no effect", f.configureCommand("containerd")+" && systemctl restart containerd")
 		}
 	}},
-	each("distributions", "doctor looks at every containerd of the host", func(f *Facts) []containerd.Place { return f.Engines.Distributions }, func(f *Facts, d containerd.Place, found *findings) {
-		found.add(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.at(d.Path)), "doctor does not look at it: whether its pods get GPUs is not known",
-			f.configure(d.Name, "--dry-run"))
+	each("distributions", "doctor checks every containerd of the host", func(f *Facts) []containerd.Place { return f.Engines.Distributions }, func(f *Facts, d containerd.Place, found *findings) {
+		found.add(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.at(d.Path)), "doctor does not check whether its pods get GPUs",
+			f.configureCommand(d.Name, "--dry-run"))
 	}),
 }
 
 var podmanChecks = []Check{
-	version("podman-version", func(e Engines) Engine { return e.Podman }),
-	broken("podman-config", func(e Engines) Engine { return e.Podman }),
-	{"podman-image", "images cannot ask for GPUs", func(f *Facts, found *findings) {
+	versionCheck("podman-version", func(e Engines) Engine { return e.Podman }),
+	configCheck("podman-config", func(e Engines) Engine { return e.Podman }),
+	{"podman-image", "images cannot request GPUs", func(f *Facts, found *findings) {
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) && len(f.System.Hooks) > 0 {
-			found.add(Warning, fmt.Sprintf("podman %s takes annotations from images, and %s serves annotations", p.Version, f.System.Hooks[0].Path),
-				"an image can give itself GPUs", fmt.Sprintf("rm %s, and use podman run --device metax-tech.com/gpu=0", f.at(f.System.Hooks[0].Path)))
+			found.add(Warning, fmt.Sprintf("podman %s passes on the annotations of images, and the hook %s injects GPUs by annotation", p.Version, f.System.Hooks[0].Path),
+				"an image can request GPUs by itself", fmt.Sprintf("rm %s, and use podman run --device metax-tech.com/gpu=0", f.at(f.System.Hooks[0].Path)))
 		}
 	}},
-	firstOf("hook-stage", "no hook works behind systemd's back", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+	firstOf("hook-stage", "no prestart hook injects GPUs where systemd manages cgroups", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
 		if slices.Contains(h.Stages, "prestart") && f.systemdCgroups() {
-			found.add(Warning, fmt.Sprintf("%s gives GPUs in a prestart hook, and systemd manages cgroups", f.at(h.Path)),
-				"the GPU is gone from a running container after systemctl daemon-reload", fmt.Sprintf("rm %s, and use CDI", f.at(h.Path)))
+			found.add(Warning, fmt.Sprintf("%s injects GPUs in a prestart hook, but systemd manages cgroups", f.at(h.Path)),
+				"a running container loses the GPU at the next systemctl daemon-reload", fmt.Sprintf("rm %s, and use CDI", f.at(h.Path)))
 		}
 	}),
-	each("hook-program", "the programs of our hooks are there", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+	each("hook-program", "the programs of the toolkit's hooks exist", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
 		if !h.Runs {
 			fix := "rm " + f.at(h.Path)
 			if f.Programs.Dir != "" {
 				fix = fmt.Sprintf("ln -s %s %s", path.Join(f.Programs.Dir, "metax-hook"), f.at(h.Hook))
 			}
-			found.add(Error, fmt.Sprintf("%s runs %s, which is not there", f.at(h.Path), h.Hook), "containers that ask for a GPU do not start", fix)
+			found.add(Error, fmt.Sprintf("%s runs %s, which does not exist", f.at(h.Path), h.Hook), "containers that request a GPU do not start", fix)
 		}
 	}),
 }
 
 var crioChecks = []Check{
-	version("crio-version", func(e Engines) Engine { return e.CRIO }),
-	broken("crio-config", func(e Engines) Engine { return e.CRIO }),
+	versionCheck("crio-version", func(e Engines) Engine { return e.CRIO }),
+	configCheck("crio-config", func(e Engines) Engine { return e.CRIO }),
 	firstOf("crio-hook", "no hook keeps CRI-O from starting", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
 		if f.Engines.CRIO.There() && slices.Contains(h.Stages, "precreate") {
 			found.add(Error, f.at(h.Path)+" has the stage precreate, which CRI-O does not know", "CRI-O does not start", "rm "+f.at(h.Path)+" && systemctl restart crio")
@@ -200,34 +201,34 @@ var crioChecks = []Check{
 }
 
 var runtimeChecks = []Check{
-	{"runtime-default", "the default runtime of every engine is there", func(f *Facts, found *findings) {
-		f.missing(found, func(e Engine, name string) bool { return e.Default == name }, "no container starts")
+	{"runtime-default", "the default runtime of every engine exists", func(f *Facts, found *findings) {
+		f.addMissingRuntimes(found, func(e Engine, name string) bool { return e.Default == name }, "no container starts")
 	}},
-	{"runtime-program", "every runtime of an engine is there", func(f *Facts, found *findings) {
-		f.missing(found, func(e Engine, name string) bool { return e.Default != name }, "containers that name it do not start")
+	{"runtime-program", "every runtime of an engine exists", func(f *Facts, found *findings) {
+		f.addMissingRuntimes(found, func(e Engine, name string) bool { return e.Default != name }, "containers that name it do not start")
 	}},
 }
 
-// missing are the runtimes without a program, of those that are meant.
-func (f *Facts) missing(found *findings, meant func(e Engine, name string) bool, why string) {
+// addMissingRuntimes adds a finding for each chosen runtime whose program does not
+// exist.
+func (f *Facts) addMissingRuntimes(found *findings, meant func(e Engine, name string) bool, why string) {
 	for _, e := range f.Engines.all() {
 		for _, name := range e.Missing {
 			if !meant(e, name) {
 				continue
 			}
 			p := e.Runtimes[name]
-			fix := fmt.Sprintf("edit %s: take the runtime %s out", f.at(e.Config), name)
+			fix := fmt.Sprintf("edit %s: remove the runtime %s", f.at(e.Config), name)
 			if strings.HasSuffix(p, "/"+shim) {
-				fix = f.configure(e.Name, f.named(name)...)
+				fix = f.configureCommand(e.Name, f.runtimeOptions(name)...)
 			}
-			found.add(Error, fmt.Sprintf("the runtime %s of %s is %s, which is not there", name, e.Name, p), why, fix)
+			found.add(Error, fmt.Sprintf("the runtime %s of %s is %s, which does not exist", name, e.Name, p), why, fix)
 		}
 	}
 }
 
-// named are the options by which our runtime gets its name, and the path at which
-// it is.
-func (f *Facts) named(name string) []string {
+// runtimeOptions are the options of runtime configure for our runtime's name and path.
+func (f *Facts) runtimeOptions(name string) []string {
 	options := []string{"--name", name}
 	if f.Programs.Dir != "" {
 		options = append(options, "--runtime-path", path.Join(f.Programs.Dir, shim))
@@ -237,7 +238,7 @@ func (f *Facts) named(name string) []string {
 
 var remoteChecks = []Check{
 	each("remote", "engines are on this host", func(f *Facts) []Remote { return f.Engines.Remotes }, func(_ *Facts, r Remote, found *findings) {
-		found.add(Warning, fmt.Sprintf("%s is at %s, by %s", r.Engine, r.Address, r.Origin),
-			"GPUs are picked on this host, and containers start on that one", r.Undo)
+		found.add(Warning, fmt.Sprintf("%s is on another host: %s (%s)", r.Engine, r.Address, r.Origin),
+			"GPUs are chosen on this host, but containers start on that one", r.Undo)
 	}),
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// many is a limit of open files beyond which programs that close all of them at
-// their start take seconds.
-const many = 1 << 24
+// maxOpenFiles is the limit above which programs that close all possible files at their
+// start take seconds.
+const maxOpenFiles = 1 << 24
 
 var systemChecks = []Check{
 	{"kernel", "the kernel can do what metax-hook needs", func(f *Facts, found *findings) {
@@ -27,35 +27,35 @@ var systemChecks = []Check{
 				"containers with the host's MXMACA start without an entry in the dynamic linker's cache", "uname -r; install a kernel of 5.12 or later")
 		}
 	}},
-	each("open-files", "containers get a bearable limit of open files", func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {
-		if open := f.System.Limits[program]; open > many {
+	each("open-files", "the limit of open files in containers is not too high", func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {
+		if open := f.System.Limits[program]; open > maxOpenFiles {
 			unit := strings.Replace(program, "dockerd", "docker", 1)
 			found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", program, open),
 				"programs that close every possible file when they start take seconds or minutes",
 				fmt.Sprintf(`edit /etc/systemd/system/%s.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart %[1]s`, unit))
 		}
 	}),
-	{"proc", "holders of GPUs can be seen", func(f *Facts, found *findings) {
+	{"proc", "all users of GPUs are visible", func(f *Facts, found *findings) {
 		if f.System.HidePID && f.Asker.UID != 0 {
-			found.add(Info, "/proc shows you your own processes only (hidepid)", "GPUs in use by processes of others look free", "sudo "+f.command("ps"))
+			found.add(Info, "/proc shows you only your own processes (hidepid)", "GPUs in use by processes of others look free", "sudo "+f.command("ps"))
 		}
 	}},
 	{"refresh-unit", "the CDI spec is written at boot", func(f *Facts, found *findings) {
 		u := f.System.Unit
 		switch {
-		case !f.Kernel.Systemd || len(f.Kernel.GPUs) == 0, !u.Installed && f.resolves([]string{cdi.StaticDir}):
+		case !f.Kernel.Systemd || len(f.Kernel.GPUs) == 0, !u.Installed && f.hasSpecIn([]string{cdi.StaticDir}):
 		case !u.Installed:
 			found.add(Warning, refreshUnit+" is not installed", "nothing writes the CDI spec after a boot, a new driver or a new card", "install the toolkit's package, then: systemctl enable --now "+refreshUnit)
 		case !u.Enabled:
 			found.add(Warning, refreshUnit+" is not enabled", "nothing writes the CDI spec after a boot", "systemctl enable --now "+refreshUnit)
 		case u.Result != "" && u.Result != "success":
-			found.add(Warning, fmt.Sprintf("%s has failed: %s", refreshUnit, u.Result), "the CDI spec may be that of an earlier state", "journalctl -u "+refreshUnit+" && systemctl restart "+refreshUnit)
+			found.add(Warning, fmt.Sprintf("%s has failed: %s", refreshUnit, u.Result), "the CDI spec may be out of date", "journalctl -u "+refreshUnit+" && systemctl restart "+refreshUnit)
 		}
 	}},
 }
 
 var userChecks = []Check{
-	firstOf("user-nodes", "you may open the GPUs", (*Facts).closed, func(f *Facts, n DeviceNode, found *findings) {
+	firstOf("user-nodes", "you may open the GPUs", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		if f.Asker.UID == 0 || n.Device.GID == 0 || n.Device.Perm&0o060 != 0o060 || slices.Contains(f.Asker.Groups, int(n.Device.GID)) {
 			return
 		}
@@ -65,7 +65,7 @@ var userChecks = []Check{
 			s = Info // docker's daemon opens them
 		}
 		found.add(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
-			"programs of yours, and rootless containers, cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s, and log in again", group, f.Asker.Name))
+			"your programs and rootless containers cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s, and log in again", group, f.Asker.Name))
 	}),
 	{"user-docker", "you may talk to docker", func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; f.Asker.UID == 0 || !d.Socket || d.Open {
@@ -84,7 +84,7 @@ var userChecks = []Check{
 				fmt.Sprintf("sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s", f.Asker.Name))
 		}
 	}},
-	firstOf("rootless-groups", "rootless containers keep the group of the GPUs", (*Facts).closed, func(f *Facts, n DeviceNode, found *findings) {
+	firstOf("rootless-groups", "rootless containers keep the group of the GPUs", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		rootless := f.Asker.UID != 0 && f.Engines.Podman.There() || f.Engines.Docker.Info.Rootless()
 		if rootless && n.Device.GID != 0 && (f.Asker.UID == 0 || slices.Contains(f.Asker.Groups, int(n.Device.GID))) {
 			found.add(Info, fmt.Sprintf("the group of %s has no id in a user namespace", n.Path), "a rootless container opens the GPU only if it keeps your groups",
@@ -108,12 +108,12 @@ var securityChecks = []Check{
 				what += ": " + n.Path + " is a " + n.Type
 			}
 		}
-		found.add(Warning, what, "a container gets the device node and may not open it", "setsebool -P "+strings.Join(off, "=1 ")+"=1")
+		found.add(Warning, what, "a container gets the device node but may not open it", "setsebool -P "+strings.Join(off, "=1 ")+"=1")
 	}},
-	{"denials", "nobody was denied a GPU", func(f *Facts, found *findings) {
+	{"denials", "no program was denied a GPU", func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.System.Denials {
-			if seen[d.Module] || !f.names(d.Line) {
+			if seen[d.Module] || !f.logNamesGPU(d.Line) {
 				continue
 			}
 			seen[d.Module] = true
@@ -121,22 +121,23 @@ var securityChecks = []Check{
 			if d.Module == "SELinux" {
 				fix = "setsebool -P container_use_devices=1"
 			}
-			found.add(Warning, fmt.Sprintf("%s denied a GPU, says %s: %.200s", d.Module, f.at(d.File), d.Line), "the program that the line names could not use it", fix)
+			found.add(Warning, fmt.Sprintf("%s denied access to a GPU (%s): %.200s", d.Module, f.at(d.File), d.Line), "the program that the line names could not use it", fix)
 		}
 	}},
 }
 
-// names reports whether a line of a log names a GPU's node or a program of ours.
-func (f *Facts) names(line string) bool {
+// logNamesGPU reports whether a line of a log names a GPU's node or one of our
+// programs.
+func (f *Facts) logNamesGPU(line string) bool {
 	return strings.Contains(line, "metax-") || slices.ContainsFunc(f.Kernel.Nodes, func(n DeviceNode) bool {
 		return strings.Contains(line, `name="`+n.Path+`"`) || strings.Contains(line, `name="`+path.Base(n.Path)+`"`)
 	})
 }
 
 var programChecks = []Check{
-	{"programs", "the toolkit's programs are together", func(f *Facts, found *findings) {
+	{"programs", "the toolkit's programs are all installed", func(f *Facts, found *findings) {
 		if len(f.Programs.Missing) > 0 {
-			found.add(Warning, list(f.Programs.Missing)+": not beside metax-ctk in "+f.Programs.Dir, "what it is for does not work: "+purposes(f.Programs.Missing),
+			found.add(Warning, shortList(f.Programs.Missing)+": not beside metax-ctk in "+f.Programs.Dir, "this does not work: "+purposes(f.Programs.Missing),
 				"install the toolkit's package again, or in its source: make install")
 		}
 	}},
@@ -155,12 +156,12 @@ var programChecks = []Check{
 		}
 	}},
 	firstOf("programs-version", "the toolkit's programs are of one version", func(f *Facts) []string { return sorted(f.Programs.Versions) }, func(f *Facts, name string, found *findings) {
-		found.add(Warning, fmt.Sprintf("%s says %q, metax-ctk is %s", name, f.Programs.Versions[name], f.Programs.Version),
-			"an upgrade was done by half: a spec may name what the other does not know", "install the toolkit's package again, or in its source: make install")
+		found.add(Warning, fmt.Sprintf("%s has version %q, metax-ctk has %s", name, f.Programs.Versions[name], f.Programs.Version),
+			"an upgrade is incomplete: a spec may use what the other program lacks", "install the toolkit's package again, or in its source: make install")
 	}),
 	{"wrapper", "metax-docker is the toolkit's", func(f *Facts, found *findings) {
 		if f.Programs.Foreign != "" {
-			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another's metax-docker, which does not know our leases",
+			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another program called metax-docker, which takes no leases",
 				fmt.Sprintf("export PATH=%s:$PATH", f.Programs.Dir))
 		}
 	}},
@@ -174,17 +175,17 @@ var programChecks = []Check{
 			return
 		}
 		at := f.at(f.Programs.ConfigPath)
-		found.add(Error, fmt.Sprintf("others than root may change %s (mode %s)", at, f.Programs.ConfigMode), "it names programs that root runs", fmt.Sprintf("chown root:root %s && chmod 0644 %s", at, at))
+		found.add(Error, fmt.Sprintf("users other than root may change %s (mode %s)", at, f.Programs.ConfigMode), "it names programs that root runs", fmt.Sprintf("chown root:root %s && chmod 0644 %s", at, at))
 	}},
 }
 
-// purposes say what programs are for.
+// purposes are what programs are for.
 func purposes(names []string) string {
 	purpose := map[string]string{
 		"metax-docker": "docker run --gpus", "metax-hook": "the host's MXMACA in containers", "metax-mxsml": "asking libmxsml",
 		"metax-runtime": "engines without CDI",
 	}
-	return strings.Join(those(names, func(string) bool { return true }, func(name string) string { return purpose[name] }), ", ")
+	return strings.Join(namesWhere(names, func(string) bool { return true }, func(name string) string { return purpose[name] }), ", ")
 }
 
 var leaseChecks = []Check{
@@ -193,9 +194,9 @@ var leaseChecks = []Check{
 			found.add(Error, l.Err, "metax-docker --gpus fails rather than give a GPU away twice", cmp.Or(l.Fix, f.command("lease", "init")))
 		}
 	}},
-	{"lease-lost", "the leases are whole", func(f *Facts, found *findings) {
+	{"lease-lost", "the file of leases is intact", func(f *Facts, found *findings) {
 		if f.Leases.State.Lost != "" {
-			found.mend(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, "leases are rebuilt from what engines and clients know, which may miss some", f.toolkit("lease", "gc"))
+			found.addSafe(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, "leases are rebuilt from what engines and clients know, which may miss some", f.toolkitStep("lease", "gc"))
 		}
 	}},
 	{"lease-over", "no lease outlives its container", func(f *Facts, found *findings) {
@@ -206,22 +207,22 @@ var leaseChecks = []Check{
 		if n := len(f.Leases.Closed); n > 1 {
 			what += "; and " + wording.Count(n-1, "more lease")
 		}
-		found.mend(Info, what, "it holds nothing any more; the next command that takes a lease removes it", f.toolkit("lease", "gc"))
+		found.addSafe(Info, what, "it reserves no GPU any more; the next command that takes a lease removes it", f.toolkitStep("lease", "gc"))
 	}},
 	{"lease-dir", "users of docker can take leases", func(f *Facts, found *findings) {
 		if f.Leases.Dir == "" || f.Leases.Present || f.Leases.Err != "" || !f.Leases.Shared || len(f.Kernel.GPUs) == 0 {
 			return
 		}
-		found.mend(Warning, f.at(f.Leases.Dir)+" is missing", "until root has made it after a boot, metax-docker --gpus fails for members of docker's group", f.toolkit("lease", "init"))
+		found.addSafe(Warning, f.at(f.Leases.Dir)+" is missing", "until root has made it after a boot, metax-docker --gpus fails for members of docker's group", f.toolkitStep("lease", "init"))
 	}},
-	{"lease-gone", "no lease holds a GPU that is gone", func(f *Facts, found *findings) {
+	{"lease-gone", "no lease is for a missing GPU", func(f *Facts, found *findings) {
 		if !f.Node.Known {
 			return
 		}
 		for _, l := range f.Leases.State.Leases {
 			for _, bdf := range l.GPUs {
 				if _, there := f.Node.Lookup(bdf); !there {
-					found.add(Warning, fmt.Sprintf("lease %s holds GPU %s, which is not there", l.ID, bdf), "its container computes on fewer GPUs, or hangs", f.command("lease", "release", l.ID, "--force"))
+					found.add(Warning, fmt.Sprintf("lease %s is for GPU %s, which is missing", l.ID, bdf), "its container computes on fewer GPUs, or hangs", f.command("lease", "release", l.ID, "--force"))
 					return
 				}
 			}
@@ -235,20 +236,20 @@ var leaseChecks = []Check{
 	}),
 	firstOf("holders-outside", "GPUs are in use by containers only", func(f *Facts) []usage.Holder { return f.Leases.Holders }, func(f *Facts, h usage.Holder, found *findings) {
 		if h.Lease == nil && h.Container == nil && len(h.Processes) > 0 {
-			of := those(h.GPUs, func(gpu.BDF) bool { return true }, gpu.BDF.String)
-			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, list(of)),
+			of := namesWhere(h.GPUs, func(gpu.BDF) bool { return true }, gpu.BDF.String)
+			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, shortList(of)),
 				"metax-docker does not give it away meanwhile", f.command("ps"))
 		}
 	}),
 }
 
 var imageChecks = []Check{
-	{"image", "the image can be looked into", func(f *Facts, found *findings) {
+	{"image", "the image can be inspected", func(f *Facts, found *findings) {
 		if f.Image != nil && f.Image.Err != "" {
-			found.add(Warning, fmt.Sprintf("image %q: %s", f.Image.Ref, f.Image.Err), "whether it goes with the driver is not known", "docker pull "+quoted(f.Image.Ref))
+			found.add(Warning, fmt.Sprintf("image %q: %s", f.Image.Ref, f.Image.Err), "doctor cannot check whether it works with the driver", "docker pull "+shellQuote(f.Image.Ref))
 		}
 	}},
-	{"image-driver", "the image goes with the driver", func(f *Facts, found *findings) {
+	{"image-driver", "the image works with the driver", func(f *Facts, found *findings) {
 		if f.Image == nil || f.Image.Facts.MACA == nil {
 			return
 		}
@@ -257,6 +258,6 @@ var imageChecks = []Check{
 			return
 		}
 		found.add(Error, fmt.Sprintf("image %q: %s", f.Image.Ref, v.Reason), "its programs fail at their first call of the driver, or later",
-			fmt.Sprintf("metax-docker run --maca-force --gpus=1 %s", quoted(f.Image.Ref)))
+			fmt.Sprintf("metax-docker run --maca-force --gpus=1 %s", shellQuote(f.Image.Ref)))
 	}},
 }

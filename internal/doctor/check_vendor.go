@@ -10,21 +10,21 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// slow is how long a program of the vendor's may take before it is a finding.
-const slow = 2 * time.Second
+// slowCall is how long a vendor's program may take without a finding.
+const slowCall = 2 * time.Second
 
 var healthChecks = []Check{
-	each("gpu-health", "the driver calls every GPU healthy", (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
-		k, seen := f.Kernel.function(g.BDF)
+	each("gpu-health", "the driver reports every GPU as healthy", (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
+		k, seen := f.Kernel.findFunction(g.BDF)
 		if g.Healthy || !seen || len(k.Nodes) == 0 || k.Dead {
 			return
 		}
-		found.add(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.reason(g.BDF)),
-			"it is given to nobody unasked; a reset may bring it back, and its users have to stop before", fmt.Sprintf("mx-smi -i %s -r", g.BDF))
+		found.add(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.discoveryWarning(g.BDF)),
+			"no container gets it unless it is requested by name; a reset may fix it, after its users have stopped", fmt.Sprintf("mx-smi -i %s -r", g.BDF))
 	}),
 	each("gpu-seen", "the kernel shows every GPU that the driver lists", (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
-		if _, seen := f.Kernel.function(g.BDF); !seen {
-			found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, and the kernel does not show it", g.BDF),
+		if _, seen := f.Kernel.findFunction(g.BDF); !seen {
+			found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, but the kernel does not show it", g.BDF),
 				"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
 		}
 	}),
@@ -33,43 +33,43 @@ var healthChecks = []Check{
 			return
 		}
 		gone := func(g gpu.GPU) bool {
-			_, seen := f.Kernel.function(g.BDF)
+			_, seen := f.Kernel.findFunction(g.BDF)
 			_, listed := f.Node.Lookup(g.BDF)
 			return !seen && !listed
 		}
-		if lost := those(f.Record.Node.GPUs, gone, func(g gpu.GPU) string { return g.BDF.String() }); lost != nil {
-			found.add(Error, fmt.Sprintf("GPU %s: recorded since this boot, and gone", list(lost)),
-				"it has fallen off the bus, or somebody took it out; if that was meant, metax-ctk cdi generate forgets it", "echo 1 > /sys/bus/pci/rescan")
+		if lost := namesWhere(f.Record.Node.GPUs, gone, func(g gpu.GPU) string { return g.BDF.String() }); lost != nil {
+			found.add(Error, fmt.Sprintf("GPU %s: recorded since this boot, but gone", shortList(lost)),
+				"it has fallen off the bus, or somebody took it out; if that was intended, metax-ctk cdi generate updates the record", "echo 1 > /sys/bus/pci/rescan")
 		}
 	}},
 	{"link-down", "every MetaXLink is up", func(f *Facts, found *findings) {
-		down := those(f.Node.Links, func(l gpu.Link) bool { return l.Down }, func(l gpu.Link) string { return fmt.Sprintf("%d–%d", l.A, l.B) })
+		down := namesWhere(f.Node.Links, func(l gpu.Link) bool { return l.Down }, func(l gpu.Link) string { return fmt.Sprintf("%d–%d", l.A, l.B) })
 		if down != nil {
-			found.add(Warning, "MetaXLink is down between GPUs "+list(down), "jobs on these GPUs go over PCIe", "mx-smi topo -m")
+			found.add(Warning, "MetaXLink is down between GPUs "+shortList(down), "traffic between these GPUs goes over PCIe", "mx-smi topo -m")
 		}
 	}},
 	{"slices", "every GPU in slice mode has slices", func(f *Facts, found *findings) {
-		empty := those(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 }, func(g gpu.GPU) string { return fmt.Sprint(g.Index) })
+		empty := namesWhere(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 }, func(g gpu.GPU) string { return fmt.Sprint(g.Index) })
 		if empty != nil {
-			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", list(empty)), "nobody gets any of it, whole or in part",
+			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", shortList(empty)), "no container can use it, whole or in part",
 				f.command("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))
 		}
 	}},
-	{"vf-nodes", "every virtual function that a driver of the host has can be given", func(f *Facts, found *findings) {
+	{"vf-nodes", "every virtual function has device nodes", func(f *Facts, found *findings) {
 		var bare []string
 		for _, g := range f.Kernel.GPUs {
 			without := func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF && len(s.Nodes) == 0 && g.Healthy }
-			bare = append(bare, those(g.Slices, without, func(s gpu.Slice) string { return s.BDF.String() })...)
+			bare = append(bare, namesWhere(g.Slices, without, func(s gpu.Slice) string { return s.BDF.String() })...)
 		}
 		if bare != nil {
-			found.add(Info, "virtual function "+list(bare)+": no device nodes", "containers do not get it; one that is for a virtual machine has none",
+			found.add(Info, "virtual function "+shortList(bare)+": no device nodes", "containers cannot use it; that is normal if it is for a virtual machine",
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", bare[0]))
 		}
 	}},
 }
 
-// function returns the GPU's PCI function.
-func (k Kernel) function(bdf gpu.BDF) (Function, bool) {
+// findFunction returns the GPU's PCI function.
+func (k Kernel) findFunction(bdf gpu.BDF) (Function, bool) {
 	i := slices.IndexFunc(k.Functions, func(fn Function) bool { return fn.BDF == bdf })
 	if i < 0 {
 		return Function{}, false
@@ -77,8 +77,8 @@ func (k Kernel) function(bdf gpu.BDF) (Function, bool) {
 	return k.Functions[i], true
 }
 
-// reason is what discovery warned of about a GPU.
-func (f *Facts) reason(bdf gpu.BDF) string {
+// discoveryWarning is the warning of discovery about a GPU, after a colon.
+func (f *Facts) discoveryWarning(bdf gpu.BDF) string {
 	for _, w := range f.Node.Warnings {
 		if strings.Contains(w, bdf.String()) {
 			return ": " + w
@@ -95,14 +95,14 @@ var vendorChecks = []Check{
 		found.add(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver", "UUIDs, health and MetaXLink of the GPUs are not known without one of them",
 			"install the vendor's driver package again, then: ls /opt/mxdriver/bin/mx-smi")
 	}},
-	answers("mx-smi-answers", "mx-smi answers", (*Facts).smi, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
-	quick("mx-smi-quick", "mx-smi answers quickly", (*Facts).smi),
-	answers("libmxsml-answers", "libmxsml answers", (*Facts).library, "mx-smi is asked instead, which tells less of slices and links"),
-	quick("libmxsml-quick", "libmxsml answers quickly", (*Facts).library),
+	answersCheck("mx-smi-answers", "mx-smi answers", (*Facts).smi, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
+	speedCheck("mx-smi-quick", "mx-smi answers quickly", (*Facts).smi),
+	answersCheck("libmxsml-answers", "libmxsml answers", (*Facts).library, "mx-smi is used instead, which reports less about slices and links"),
+	speedCheck("libmxsml-quick", "libmxsml answers quickly", (*Facts).library),
 }
 
-// answers is the check that a program of the vendor's does not fail.
-func answers(id, title string, of func(*Facts) []Call, why string) Check {
+// answersCheck checks that a vendor's program does not fail.
+func answersCheck(id, title string, of func(*Facts) []Call, why string) Check {
 	return firstOf(id, title, of, func(_ *Facts, c Call, found *findings) {
 		if c.Err != "" {
 			found.add(Warning, c.Err, why, c.Command)
@@ -110,12 +110,12 @@ func answers(id, title string, of func(*Facts) []Call, why string) Check {
 	})
 }
 
-// quick is the check that it is not slow.
-func quick(id, title string, of func(*Facts) []Call) Check {
+// speedCheck checks that a vendor's program is not slow.
+func speedCheck(id, title string, of func(*Facts) []Call) Check {
 	return firstOf(id, title, of, func(_ *Facts, c Call, found *findings) {
-		if c.Err == "" && c.Took > slow {
+		if c.Err == "" && c.Took > slowCall {
 			found.add(Warning, fmt.Sprintf("%s took %v", c.Command, c.Took.Round(100*time.Millisecond)),
-				"it wakes GPUs that sleep, or one does not answer; starts of containers do not wait for it, cdi generate does", "time "+c.Command)
+				"it wakes sleeping GPUs, or one does not answer; cdi generate waits for it, container starts do not", "time "+c.Command)
 		}
 	})
 }
@@ -135,15 +135,15 @@ var softwareChecks = []Check{
 		if n := len(f.Software.Others); n > 0 {
 			fix = fmt.Sprintf("ln -sfn %s %s", f.Software.Others[n-1], f.at("/opt/maca"))
 		}
-		found.add(Warning, "/opt/maca leads to "+f.Software.Link+", where nothing is", "programs and containers that use the host's MXMACA do not find it", fix)
+		found.add(Warning, "/opt/maca leads to "+f.Software.Link+", which does not exist", "programs and containers that use the host's MXMACA do not find it", fix)
 	}},
 	{"maca-version", "the version of MXMACA is known", func(f *Facts, found *findings) {
 		if f.Software.MACA && f.Software.Version == "" {
-			found.add(Warning, "/opt/maca/Version.txt does not tell the version of MXMACA", "whether it goes with the driver cannot be checked",
+			found.add(Warning, "/opt/maca/Version.txt does not contain the version of MXMACA", "doctor cannot check whether it works with the driver",
 				`write its version to /opt/maca/Version.txt, in the form "Version:3.3.0.15"`)
 		}
 	}},
-	{"maca-driver", "MXMACA goes with the driver", func(f *Facts, found *findings) {
+	{"maca-driver", "MXMACA works with the driver", func(f *Facts, found *findings) {
 		v := compat.Check(f.Software.Rules, f.Software.Version, f.Kernel.Module.Version)
 		if v.State == compat.Mismatch {
 			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", "install a driver that it needs, or choose another MXMACA: "+f.command("maca", "list"))

@@ -16,33 +16,33 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 )
 
-// The bounds: of the vendor's programs, each; of any other question; of all
-// questions of the first round together, and how long after that a collector that
-// cannot be ended is waited for; and what the second round has at least.
+// Time limits: of each vendor's program; of any other query; of the first round
+// together, and how long after that to wait for a collector that cannot be cancelled;
+// and the least time of the second round.
 const (
-	vendorPatience = 4 * time.Second
-	askPatience    = 3 * time.Second
-	allPatience    = 10 * time.Second
-	lastPatience   = 3500 * time.Millisecond
-	leastPatience  = time.Second
+	vendorTimeout     = 4 * time.Second
+	askTimeout        = 3 * time.Second
+	firstRoundTimeout = 10 * time.Second
+	graceTime         = 3500 * time.Millisecond
+	secondRoundMin    = time.Second
 )
 
-// Config says where to look and whom to ask.
+// Config is what to examine, and how to query it.
 type Config struct {
 	Root *hostfs.Root
 	// RecordPath is where cdi generate records the node.
 	RecordPath string
-	// Library and SMI run metax-mxsml and mx-smi; nil if they are not there.
+	// Library and SMI run metax-mxsml and mx-smi; nil if they do not exist.
 	Library mxsml.Run
 	SMI     mxsmi.Run
-	// Ask runs an engine's program to its end and returns what it prints; nil where
-	// the root's programs are not this machine's to run.
+	// Ask runs an engine's program and returns its output; nil if the root's programs
+	// must not run on this machine.
 	Ask func(ctx context.Context, path string, args ...string) ([]byte, error)
-	// Here tells that the root is that of this machine: its daemons, its environment
-	// and the toolkit's own programs count.
+	// Here is whether the root is that of this machine, so that its daemons, its
+	// environment and the toolkit's own programs count.
 	Here bool
-	// Trimmed tells that the root holds only what discovery needs, as a snapshot
-	// does: what is missing besides tells nothing.
+	// Trimmed is whether the root has only the files that discovery needs, as a
+	// snapshot does; other files that are missing then mean nothing.
 	Trimmed bool
 	Getenv  func(string) string
 	Asker   Asker
@@ -50,31 +50,32 @@ type Config struct {
 	Self, Version string
 	// Settings is why the configuration file cannot be used; nil if it can.
 	ConfigPath string
-	Settings   error
-	Rules      []compat.Rule
-	SpecDirs   []string
-	// Want makes the spec that the node would get; nil leaves drift out.
+	// Settings is why the configuration file cannot be used; nil if it can.
+	Settings error
+	Rules    []compat.Rule
+	SpecDirs []string
+	// Want makes the spec that the node would get; nil skips drift.
 	Want func(node gpu.Node, opt cdi.Options) (*specs.Spec, error)
-	// Leases looks who holds GPUs; nil leaves them out. LeaseDir is where they are.
+	// Leases reports who uses GPUs; nil skips leases. LeaseDir is their directory.
 	Leases   func(ctx context.Context, node gpu.Node) (lease.Report, error)
 	LeaseDir string
-	// DockerSocket is that of the docker daemon.
+	// DockerSocket is the docker daemon's socket.
 	DockerSocket string
-	// Image is an image to be held against the driver; none if empty.
+	// Image is an image to compare with the driver; none if empty.
 	Image string
 }
 
-// collector finds some of the facts. What it returns beside an error counts too,
-// unless it is nil.
+// collector collects some of the facts. It may return facts and an error.
 type collector struct {
-	name string
-	look func(ctx context.Context, c Config, known *Facts) (func(*Facts), error)
+	name    string
+	collect func(ctx context.Context, c Config, known *Facts) (func(*Facts), error)
 }
 
-// first ask nothing of one another; second need what first have found.
+// The collectors of firstRound do not depend on each other; those of secondRound use
+// the facts of firstRound.
 var (
-	first = []collector{
-		{"the kernel's view", kernelFacts},
+	firstRound = []collector{
+		{"PCI and device nodes", kernelFacts},
 		{"the node", nodeFacts},
 		{"the software", softwareFacts},
 		{"CDI specs", specFacts},
@@ -83,33 +84,33 @@ var (
 		{"containerd", containerdFacts},
 		{"Podman", podmanFacts},
 		{"CRI-O", crioFacts},
-		{"where engines are", remoteFacts},
+		{"remote engines", remoteFacts},
 		{"the system", systemFacts},
 		{"programs", programFacts},
 		{"the image", imageFacts},
 	}
-	second = []collector{
+	secondRound = []collector{
 		{"drift of CDI specs", driftFacts},
 		{"leases", leaseFacts},
 	}
 )
 
-// Collect asks everything at once and returns what is known in the end, within
-// about 14 seconds whatever hangs.
+// Collect queries everything at once and returns what is known after at most about 14
+// seconds, even if something hangs.
 func Collect(ctx context.Context, c Config) (*Facts, error) {
 	f := &Facts{Root: c.Root.Dir(), Asker: c.Asker}
 	if c.Trimmed {
 		f.Root = "/" // findings are about the host itself
 	}
 	began := time.Now()
-	gather(ctx, allPatience, lastPatience, c, f, first)
-	gather(ctx, max(allPatience-time.Since(began), leastPatience), 0, c, f, second)
+	runRound(ctx, firstRoundTimeout, graceTime, c, f, firstRound)
+	runRound(ctx, max(firstRoundTimeout-time.Since(began), secondRoundMin), 0, c, f, secondRound)
 	return f, ctx.Err()
 }
 
-// gather runs one round of collectors, which have patience, and waits last for
-// those that do not mind its end.
-func gather(ctx context.Context, patience, last time.Duration, c Config, f *Facts, round []collector) {
+// runRound runs one round of collectors until the timeout, and waits for the grace time
+// for those that cannot be cancelled.
+func runRound(ctx context.Context, patience, last time.Duration, c Config, f *Facts, round []collector) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	end := time.After(patience + last)
@@ -122,7 +123,7 @@ func gather(ctx context.Context, patience, last time.Duration, c Config, f *Fact
 	known := *f
 	for i, one := range round {
 		go func() {
-			apply, err := one.look(ctx, c, &known)
+			apply, err := one.collect(ctx, c, &known)
 			results <- result{i, apply, err}
 		}()
 	}

@@ -14,8 +14,8 @@ import (
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// usernsRemap is the setting of daemon.json; empty too where the file cannot be
-// read, which is found elsewhere.
+// usernsRemap is that setting of daemon.json; also empty if the file cannot be read,
+// which another check reports.
 func usernsRemap(host *hostfs.Root) string {
 	text, err := host.ReadFile(docker.Path)
 	if err != nil {
@@ -28,7 +28,7 @@ func usernsRemap(host *hostfs.Root) string {
 	return tree.Root().At("userns-remap").Text()
 }
 
-// containerdConfig reads containerd's file and what it imports.
+// containerdConfig reads containerd's file and its imports.
 func containerdConfig(c Config, d *Containerd) {
 	d.Config, d.Ours = containerd.DefaultPath, containerd.DefaultDropIn
 	in, err := setup.Host{Root: c.Root}.Containerd(d.Version)
@@ -43,10 +43,11 @@ func containerdConfig(c Config, d *Containerd) {
 		return
 	}
 	d.Stale = containerd.Stale(in)
-	d.runtimes(c)
+	d.findMissingRuntimes(c)
 }
 
-// distributions are those whose containerd has its configuration on the host.
+// distributions are the distributions of Kubernetes whose containerd has its
+// configuration on the host.
 func distributions(host *hostfs.Root) []containerd.Place {
 	return slices.DeleteFunc(containerd.Places(), func(p containerd.Place) bool {
 		return p.Path == containerd.DefaultPath || !host.Exists(p.Path)

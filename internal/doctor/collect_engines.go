@@ -16,16 +16,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/setup"
 )
 
-// find returns the path in the host of a program.
-func find(host *hostfs.Root, name string) string { return setup.Host{Root: host}.Program(name) }
+// findProgram returns the path of a program in the host.
+func findProgram(host *hostfs.Root, name string) string { return setup.Host{Root: host}.Program(name) }
 
-// look finds an engine's program and asks it for its version.
-func look(ctx context.Context, c Config, name, program string) Engine {
-	e := Engine{Name: name, Program: find(c.Root, program)}
+// findEngine finds an engine's program and asks it for its version.
+func findEngine(ctx context.Context, c Config, name, program string) Engine {
+	e := Engine{Name: name, Program: findProgram(c.Root, program)}
 	if e.Program == "" || c.Ask == nil {
 		return e
 	}
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	out, err := c.Ask(ctx, c.Root.Join(e.Program), "--version")
 	if err != nil {
@@ -34,16 +34,16 @@ func look(ctx context.Context, c Config, name, program string) Engine {
 	}
 	e.Version = engine.ParseVersion(string(out))
 	if !e.Version.Known() {
-		e.Failed = fmt.Sprintf("%s --version says %.80q", e.Program, out)
+		e.Failed = fmt.Sprintf("%s --version prints %.80q", e.Program, out)
 	}
 	return e
 }
 
 func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
-	d := Docker{Engine: look(ctx, c, "docker", "dockerd")}
-	d.configured(c)
+	d := Docker{Engine: findEngine(ctx, c, "docker", "dockerd")}
+	d.readConfig(c)
 	d.Userns = usernsRemap(c.Root)
-	d.CRI = find(c.Root, "cri-dockerd") != ""
+	d.CRI = findProgram(c.Root, "cri-dockerd") != ""
 	if !c.Here {
 		return func(f *Facts) { f.Engines.Docker = d }, nil
 	}
@@ -51,7 +51,7 @@ func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 	d.Socket = c.Root.Exists(c.DockerSocket)
 	d.Open = d.Socket && unix.Access(socket, unix.R_OK|unix.W_OK) == nil
 	if d.Open {
-		ctx, cancel := context.WithTimeout(ctx, askPatience)
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		_, text, err := dockerd.Daemon{Socket: socket}.Get(ctx, "/info")
 		var info DockerInfo
@@ -62,7 +62,7 @@ func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 			d.Silent = err.Error()
 		} else {
 			d.Info = &info
-			// The daemon that runs counts, not the program that would be started next.
+			// The version of the running daemon counts, not that of the installed program.
 			if v := engine.ParseVersion(info.ServerVersion); v.Known() {
 				d.Version = v
 			}
@@ -72,39 +72,39 @@ func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 }
 
 func containerdFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
-	d := Containerd{Engine: look(ctx, c, "containerd", "containerd")}
+	d := Containerd{Engine: findEngine(ctx, c, "containerd", "containerd")}
 	containerdConfig(c, &d)
 	found := distributions(c.Root)
 	return func(f *Facts) { f.Engines.Containerd, f.Engines.Distributions = d, found }, nil
 }
 
 func podmanFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
-	e := look(ctx, c, "podman", "podman")
-	e.configured(c)
+	e := findEngine(ctx, c, "podman", "podman")
+	e.readConfig(c)
 	return func(f *Facts) { f.Engines.Podman = e }, nil
 }
 
 func crioFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
-	e := look(ctx, c, "crio", "crio")
-	e.configured(c)
+	e := findEngine(ctx, c, "crio", "crio")
+	e.readConfig(c)
 	return func(f *Facts) { f.Engines.CRIO = e }, nil
 }
 
-// configured reads the engine's configuration, also where its program is not
-// there: it may be one that is to come.
-func (e *Engine) configured(c Config) {
+// readConfig reads the engine's configuration, also if its program is missing: it may
+// be installed later.
+func (e *Engine) readConfig(c Config) {
 	var err error
 	e.Config, e.State, err = setup.Host{Root: c.Root}.State(e.Name, e.Version)
 	if err != nil {
 		e.Broken = err.Error()
 		return
 	}
-	e.runtimes(c)
+	e.findMissingRuntimes(c)
 }
 
-// runtimes finds those whose program is not there. One without a path of its own,
-// or with a name to be searched for, is the engine's own business.
-func (e *Engine) runtimes(c Config) {
+// findMissingRuntimes finds the runtimes whose program does not exist. It ignores those
+// without an absolute path, which the engine searches itself.
+func (e *Engine) findMissingRuntimes(c Config) {
 	if c.Trimmed {
 		return
 	}
@@ -115,8 +115,8 @@ func (e *Engine) runtimes(c Config) {
 	}
 }
 
-// remoteFacts find engines that the asker's environment chooses on other hosts,
-// where the GPUs of this one do not exist. It concerns the asker, not the root.
+// remoteFacts finds engines that the user's environment selects on other hosts, where
+// this host's GPUs do not exist. They belong to the user, not to the root.
 func remoteFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	if !c.Here {
 		return nil, nil
@@ -126,32 +126,32 @@ func remoteFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	if docker != nil {
 		all = append(all, *docker)
 	}
-	if host := c.Getenv("CONTAINER_HOST"); elsewhere(host) {
-		all = append(all, Remote{"podman", bare(host), "CONTAINER_HOST", "unset CONTAINER_HOST"})
+	if host := c.Getenv("CONTAINER_HOST"); isRemote(host) {
+		all = append(all, Remote{"podman", redacted(host), "CONTAINER_HOST", "unset CONTAINER_HOST"})
 	}
 	return func(f *Facts) { f.Engines.Remotes = all }, err
 }
 
-// dockerRemote is nil where docker's client talks to a daemon of this host.
+// dockerRemote is nil if docker's client talks to a daemon of this host.
 func dockerRemote(getenv func(string) string) (*Remote, error) {
 	address, origin, err := dockerd.Endpoint(dockerd.ClientOptions{Getenv: getenv})
-	if err != nil || !elsewhere(address) {
+	if err != nil || !isRemote(address) {
 		return nil, err
 	}
 	undo := "docker context use default"
 	if name, _, _ := strings.Cut(origin, " "); strings.HasPrefix(name, "DOCKER_") {
 		undo = "unset " + name
 	}
-	return &Remote{"docker", bare(address), origin, undo}, nil
+	return &Remote{"docker", redacted(address), origin, undo}, nil
 }
 
-// elsewhere reports whether an engine's address may be on another host.
-func elsewhere(address string) bool {
+// isRemote reports whether an engine's address may be on another host.
+func isRemote(address string) bool {
 	return address != "" && !strings.HasPrefix(address, "unix://") && !strings.HasPrefix(address, "/")
 }
 
-// bare is the address without a password.
-func bare(address string) string {
+// redacted is an address without its password.
+func redacted(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Redacted()
 	}

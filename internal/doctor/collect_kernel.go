@@ -26,11 +26,11 @@ func kernelFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	}
 	k.Read = true
 	for _, g := range k.GPUs {
-		fn := function(c.Root, path.Join(sysfs.DevicesDir, g.BDF.String()))
+		fn := readFunction(c.Root, path.Join(sysfs.DevicesDir, g.BDF.String()))
 		fn.GPU = g
 		k.Functions = append(k.Functions, fn)
 		for _, name := range fn.DRM {
-			numbers := word(c.Root, path.Join(sysfs.DevicesDir, g.BDF.String(), "drm", name, "dev"))
+			numbers := readWord(c.Root, path.Join(sysfs.DevicesDir, g.BDF.String(), "drm", name, "dev"))
 			k.Nodes = append(k.Nodes, deviceNode(c.Root, "/dev/dri/"+name, numbers))
 		}
 	}
@@ -50,7 +50,7 @@ func kernelFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	return func(f *Facts) { f.Kernel = k }, nil
 }
 
-func function(host *hostfs.Root, dir string) Function {
+func readFunction(host *hostfs.Root, dir string) Function {
 	var fn Function
 	if at, err := host.Resolve(dir + "/driver"); err == nil {
 		fn.Driver = path.Base(at)
@@ -61,7 +61,7 @@ func function(host *hostfs.Root, dir string) Function {
 			fn.DRM = append(fn.DRM, name)
 		}
 	}
-	fn.Width, fn.MaxWidth = number(host, dir+"/current_link_width"), number(host, dir+"/max_link_width")
+	fn.Width, fn.MaxWidth = readNumber(host, dir+"/current_link_width"), readNumber(host, dir+"/max_link_width")
 	if config, err := host.Open(dir + "/config"); err == nil {
 		defer config.Close()
 		head := make([]byte, 4)
@@ -82,7 +82,7 @@ func deviceNode(host *hostfs.Root, p, want string) DeviceNode {
 		return n
 	}
 	n.Device = &d
-	char := "/dev/char/" + numbers(d)
+	char := "/dev/char/" + deviceNumbers(d)
 	at, err := host.Resolve(char)
 	n.Link = err == nil && at == p
 	_, err = host.Lstat(char)
@@ -97,8 +97,8 @@ func deviceNode(host *hostfs.Root, p, want string) DeviceNode {
 	return n
 }
 
-// word is a short file of sysfs or /proc, empty if it cannot be read.
-func word(host *hostfs.Root, p string) string {
+// readWord reads a short file of sysfs or /proc; "" if it cannot be read.
+func readWord(host *hostfs.Root, p string) string {
 	text, err := host.ReadFile(p)
 	if err != nil {
 		return ""
@@ -106,9 +106,9 @@ func word(host *hostfs.Root, p string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// number is the same for a whole number, 0 if there is none.
-func number(host *hostfs.Root, p string) int {
-	n, _ := strconv.Atoi(word(host, p)) // 0 for another word
+// readNumber reads a whole number; 0 if there is none.
+func readNumber(host *hostfs.Root, p string) int {
+	n, _ := strconv.Atoi(readWord(host, p)) // 0 for another word
 	return n
 }
 
@@ -117,8 +117,8 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// numbered are the directories of /proc that stand for processes, ascending.
-func numbered(host *hostfs.Root, dir string) []string {
+// processDirs are the directories of processes in /proc, sorted.
+func processDirs(host *hostfs.Root, dir string) []string {
 	names, _ := host.ReadDir(dir) // none: no /proc in this tree
 	return slices.DeleteFunc(names, func(name string) bool { return !isNumber(name) })
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// calls notes what is run. The mutex is for a program that cannot be ended: it
-// comes back when nobody waits for it any more.
+// calls records the programs that were run. It needs the mutex because a program that
+// cannot be cancelled may end after its caller has gone.
 type calls struct {
 	sync.Mutex
 	all []Call
 }
 
-func (c *calls) note(began time.Time, command []string, err error) {
+func (c *calls) add(began time.Time, command []string, err error) {
 	call := Call{Command: strings.Join(command, " "), Took: time.Since(began)}
 	if err != nil {
 		call.Err = err.Error()
@@ -45,9 +45,9 @@ func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	var n Node
 	var library, smi calls
 	var unusable atomic.Bool
-	host := discover.Host{Root: c.Root, Timeout: vendorPatience}
+	host := discover.Host{Root: c.Root, Timeout: vendorTimeout}
 	if text, err := c.Root.ReadFile(c.RecordPath); err == nil {
-		// As cdi generate does it; a record that cannot be read is a finding.
+		// As in cdi generate; the check record reports one that cannot be read.
 		if record, err := gpu.DecodeNode(text); err == nil {
 			host.Recorded = &record
 		}
@@ -57,11 +57,11 @@ func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 			began := time.Now()
 			out, err := c.Library(ctx, args...)
 			if a, failed := mxsml.Decode(out); failed == nil && a.Failure != nil && a.Failure.Unusable {
-				// A file of that name that is something else is as good as none.
+				// The file is not the vendor's library, so it counts as missing.
 				unusable.Store(true)
 				return out, err
 			}
-			library.note(began, append([]string{"metax-mxsml"}, args...), err)
+			library.add(began, append([]string{"metax-mxsml"}, args...), err)
 			return out, err
 		}
 	}
@@ -69,13 +69,13 @@ func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		host.Run = func(ctx context.Context, path string, args ...string) ([]byte, error) {
 			began := time.Now()
 			out, err := c.SMI(ctx, path, args...)
-			smi.note(began, append([]string{path}, args...), err)
+			smi.add(began, append([]string{path}, args...), err)
 			return out, err
 		}
 	}
 	node, err := host.Discover(ctx)
 	if errors.Is(err, discover.ErrNoGPU) {
-		err = nil // the kernel's view says it too
+		err = nil // the check gpu-present reports it
 	} else if err == nil {
 		n.Node, n.Known = node, true
 	}
@@ -117,7 +117,7 @@ func recordFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		if r.Node, err = gpu.DecodeNode(text); err != nil {
 			r.Err = err.Error()
 		}
-		r.Early = !c.Trimmed && early(c.Root, c.RecordPath)
+		r.Early = !c.Trimmed && beforeBoot(c.Root, c.RecordPath)
 	}
 	return func(f *Facts) { f.Record = r }, nil
 }

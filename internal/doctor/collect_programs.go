@@ -16,12 +16,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 )
 
-// wrapper is the program that users type.
+// wrapper is the program that users run.
 const wrapper = "metax-docker"
 
-// beside are the programs that belong beside metax-ctk, and how each is asked for
-// its version; the wrapper would ask docker.
-var beside = []struct{ name, ask string }{
+// siblings are the programs that belong in the directory of metax-ctk, and the option
+// that prints the version; for the wrapper there is none, as it would ask docker.
+var siblings = []struct{ name, ask string }{
 	{wrapper, ""}, {"metax-hook", "--version"}, {"metax-mxsml", "--version"}, {"metax-runtime", "metax-version"},
 }
 
@@ -37,7 +37,7 @@ func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error)
 		return func(f *Facts) { f.Programs = p }, nil // this machine's programs are not that host's
 	}
 	p.Dir = filepath.Dir(c.Self)
-	for _, program := range beside {
+	for _, program := range siblings {
 		at := filepath.Join(p.Dir, program.name)
 		info, err := os.Stat(at)
 		switch {
@@ -59,9 +59,9 @@ func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error)
 				Sticky: err == nil && culprit.Mode()&fs.ModeSticky != 0,
 			})
 		case program.ask != "":
-			// Only what is safe to run tells its version.
-			out, err := ask(ctx, c, at, program.ask)
-			if words := strings.Fields(out); err == nil && len(words) > 0 && released(c.Version) && released(words[len(words)-1]) && !slices.Contains(words, c.Version) {
+			// Only a program that is safe to run is asked for its version.
+			out, err := runProgram(ctx, c, at, program.ask)
+			if words := strings.Fields(out); err == nil && len(words) > 0 && isRelease(c.Version) && isRelease(words[len(words)-1]) && !slices.Contains(words, c.Version) {
 				p.Versions[program.name] = strings.Join(words, " ")
 			}
 		}
@@ -75,17 +75,17 @@ func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error)
 		if own, err := os.Stat(filepath.Join(p.Dir, wrapper)); err == nil && !os.SameFile(own, info) {
 			p.Foreign = at
 		}
-		break // this is the one that runs
+		break // the shell runs the first one
 	}
 	return func(f *Facts) { f.Programs = p }, nil
 }
 
-// released reports whether a program knows its version: one that was just built by
-// hand does not.
-func released(version string) bool { return version != "unknown" && version != "(devel)" }
+// isRelease reports whether a version is that of a release; a program built by hand has
+// none.
+func isRelease(version string) bool { return version != "unknown" && version != "(devel)" }
 
-func ask(ctx context.Context, c Config, program string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+func runProgram(ctx context.Context, c Config, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	out, err := c.Ask(ctx, program, args...)
 	return string(out), err

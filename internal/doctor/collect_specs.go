@@ -18,7 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// classes are those of the toolkit's kinds.
+// classes are the classes of the toolkit's kinds.
 var classes = []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
 
 func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
@@ -27,16 +27,16 @@ func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		s.Missing = slices.DeleteFunc(slices.Clone(c.SpecDirs), c.Root.Exists)
 	}
 	for _, file := range s.Files {
-		if !ours(file.Kind) || file.Error != "" {
+		if !isOurKind(file.Kind) || file.Error != "" {
 			continue
 		}
 		spec, err := cdi.Load(c.Root, file.Path)
 		if err != nil {
-			continue // gone since, or it stands in the listing with its error
+			continue // it is gone since, or the listing has its error
 		}
 		own := Spec{
 			Path: file.Path, Kind: file.Kind, Version: spec.Version, Priority: file.Priority,
-			Groups: groups(spec), Names: cdi.NamesOf(spec), EngineRoot: engineRoot(spec, c.Root), spec: spec,
+			Groups: hasGroups(spec), Names: cdi.NamesOf(spec), EngineRoot: engineRoot(spec, c.Root), spec: spec,
 		}
 		if !c.Trimmed {
 			own.Problems = cdi.Check(spec, c.Root, own.EngineRoot)
@@ -51,16 +51,16 @@ func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	return func(f *Facts) { f.Specs = s }, nil
 }
 
-func ours(kind string) bool {
+func isOurKind(kind string) bool {
 	return slices.ContainsFunc(classes, func(class string) bool { return kind == cdi.Kind(cdi.DefaultVendor, class) })
 }
 
-// groups reports whether a spec gives groups to any container.
-func groups(spec *specs.Spec) bool {
+// hasGroups reports whether a spec adds groups to a container.
+func hasGroups(spec *specs.Spec) bool {
 	return slices.ContainsFunc(editsOf(spec), func(e *specs.ContainerEdits) bool { return len(e.AdditionalGIDs) > 0 })
 }
 
-// editsOf are the edits of a spec as a whole and of each device.
+// editsOf are the edits of the whole spec and of each device.
 func editsOf(spec *specs.Spec) []*specs.ContainerEdits {
 	edits := []*specs.ContainerEdits{&spec.ContainerEdits}
 	for i := range spec.Devices {
@@ -69,8 +69,8 @@ func editsOf(spec *specs.Spec) []*specs.ContainerEdits {
 	return edits
 }
 
-// engineRoot is where the spec's engine sees the host's files: below the root's
-// own directory, or at "/".
+// engineRoot is where the spec's engine sees the host's files: below the root's own
+// directory, or at "/".
 func engineRoot(spec *specs.Spec, host *hostfs.Root) string {
 	below := func(p string) bool { return strings.HasPrefix(p, host.Dir()+"/") }
 	for _, e := range editsOf(spec) {
@@ -82,15 +82,14 @@ func engineRoot(spec *specs.Spec, host *hostfs.Root) string {
 	return "/"
 }
 
-// driftFacts hold the specs against the node. Where the driver is not up there is
-// nothing to hold them against.
+// driftFacts compares the specs with the node. It does nothing if the driver is not up.
 func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error) {
 	s := known.Specs
-	if c.Want == nil || !known.Node.Known || !known.up() {
+	if c.Want == nil || !known.Node.Known || !known.driverUp() {
 		return nil, nil
 	}
 	node := known.Node.Node
-	s.Names = names(node)
+	s.Names = cdiNames(node)
 	s.Unresolved = map[string][]string{}
 	for _, e := range known.Engines.all() {
 		dirs, _ := known.dirsOf(e)
@@ -109,8 +108,8 @@ func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error)
 		case errors.Is(err, cdi.ErrNoSlices), errors.Is(err, cdi.ErrDivided), errors.Is(err, maca.ErrNone), errors.Is(err, cdi.ErrNoDevices):
 			own.Removed = true
 		case errors.Is(err, cdi.ErrNoHook):
-			// Without a program no spec of the software can be made; that is said of the
-			// program.
+			// A spec of the software needs metax-hook; the check programs reports
+			// that it is missing.
 		case err != nil:
 			failed = fmt.Errorf("make the spec of kind %s: %w", own.Kind, err)
 		default:
@@ -120,7 +119,7 @@ func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error)
 	return func(f *Facts) { f.Specs = s }, failed
 }
 
-// unresolved are the names that an engine which looks in dirs does not resolve.
+// unresolved are the names that an engine which reads dirs does not resolve.
 func unresolved(host *hostfs.Root, dirs, names []string) []string {
 	found := map[string]bool{}
 	for _, d := range cdi.List(host, dirs, gpuKind).Devices {
@@ -129,8 +128,8 @@ func unresolved(host *hostfs.Root, dirs, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return found[name] })
 }
 
-// names are the qualified names that the node's GPUs have, one each.
-func names(node gpu.Node) []string {
+// cdiNames are the qualified names of the node's GPUs, one each.
+func cdiNames(node gpu.Node) []string {
 	var all []string
 	for _, g := range node.GPUs {
 		if _, divided := g.Divided(); !divided && len(g.Nodes) > 0 {
@@ -140,8 +139,8 @@ func names(node gpu.Node) []string {
 	return all
 }
 
-// early reports whether a file was written before this boot.
-func early(host *hostfs.Root, path string) bool {
+// beforeBoot reports whether a file was written before this boot.
+func beforeBoot(host *hostfs.Root, path string) bool {
 	info, err := os.Stat(host.Join(path))
 	if err != nil {
 		return false

@@ -25,19 +25,19 @@ const refreshUnit = "metax-cdi-refresh.service"
 // maxLog is how much of the end of a log is read, in bytes.
 const maxLog = 1 << 20
 
-// denied is a line of a security module about one of our nodes or programs.
-var denied = regexp.MustCompile(`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd|gd)|card[0-9]+|renderD[0-9]+)"|metax-(hook|runtime)`)
+// denialPattern matches a line of a security module about one of our nodes or programs.
+var denialPattern = regexp.MustCompile(`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd|gd)|card[0-9]+|renderD[0-9]+)"|metax-(hook|runtime)`)
 
 func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	host := c.Root
 	s := System{
-		Kernel: word(host, "/proc/sys/kernel/osrelease"), Groups: groupNames(host),
-		Enforcing: word(host, "/sys/fs/selinux/enforce") == "1", Booleans: map[string]bool{},
-		Limits: limits(host), Unit: unit(ctx, c), Hooks: hookFiles(c), HasKubelet: find(host, "kubelet") != "" || host.Exists("/var/lib/kubelet"),
+		Kernel: readWord(host, "/proc/sys/kernel/osrelease"), Groups: groupNames(host),
+		Enforcing: readWord(host, "/sys/fs/selinux/enforce") == "1", Booleans: map[string]bool{},
+		Limits: openFileLimits(host), Unit: refreshUnitState(ctx, c), Hooks: hookFiles(c), HasKubelet: findProgram(host, "kubelet") != "" || host.Exists("/var/lib/kubelet"),
 	}
 	for _, name := range []string{"container_use_devices", "container_use_dri_devices"} {
-		// "0 1" is the value that holds and the one that is pending.
-		if fields := strings.Fields(word(host, "/sys/fs/selinux/booleans/"+name)); len(fields) > 0 {
+		// "0 1" are the current value and the pending one.
+		if fields := strings.Fields(readWord(host, "/sys/fs/selinux/booleans/"+name)); len(fields) > 0 {
 			s.Booleans[name] = fields[0] == "1"
 		}
 	}
@@ -50,8 +50,8 @@ func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 			s.Denials = append(s.Denials, Denial{log.module, log.path, line})
 		}
 	}
-	s.SubIDs = subordinate(host, "/etc/subuid", c.Asker) && subordinate(host, "/etc/subgid", c.Asker)
-	for line := range strings.Lines(word(host, "/proc/mounts")) {
+	s.SubIDs = hasSubIDs(host, "/etc/subuid", c.Asker) && hasSubIDs(host, "/etc/subgid", c.Asker)
+	for line := range strings.Lines(readWord(host, "/proc/mounts")) {
 		if f := strings.Fields(line); len(f) > 3 && f[1] == "/proc" && f[2] == "proc" {
 			s.HidePID = strings.Contains(f[3], "hidepid=") && !strings.Contains(f[3], "hidepid=0") && !strings.Contains(f[3], "hidepid=off")
 		}
@@ -60,7 +60,7 @@ func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 		CgroupDriver string `json:"cgroupDriver"`
 	}
 	var err error
-	if text := word(host, "/var/lib/kubelet/config.yaml"); text != "" {
+	if text := readWord(host, "/var/lib/kubelet/config.yaml"); text != "" {
 		if err = yaml.Unmarshal([]byte(text), &kubelet); err == nil {
 			s.Kubelet = kubelet.CgroupDriver
 		}
@@ -68,10 +68,11 @@ func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 	return func(f *Facts) { f.System = s }, err
 }
 
-// groupNames are the host's own; groups of a directory service are not seen.
+// groupNames are the names of the host's own groups, without those of a directory
+// service.
 func groupNames(host *hostfs.Root) map[uint32]string {
 	names := map[uint32]string{}
-	for line := range strings.Lines(word(host, "/etc/group")) {
+	for line := range strings.Lines(readWord(host, "/etc/group")) {
 		f := strings.Split(strings.TrimSpace(line), ":")
 		if len(f) < 3 {
 			continue
@@ -83,15 +84,15 @@ func groupNames(host *hostfs.Root) map[uint32]string {
 	return names
 }
 
-// maxDenials is how many lines of a log are kept, the last ones.
+// maxDenials is how many lines of a log are kept, from its end.
 const maxDenials = 64
 
-// denials are the lines of a log in which somebody was denied what may be a GPU,
-// the last one first.
+// denials are the lines of a log that deny access to what may be a GPU, the last one
+// first.
 func denials(host *hostfs.Root, p, mark string) []string {
 	log, err := host.Open(p)
 	if err != nil {
-		return nil // not there, or not for us to read
+		return nil // it does not exist, or this user may not read it
 	}
 	defer log.Close()
 	if info, err := log.Stat(); err == nil && info.Size() > maxLog {
@@ -105,7 +106,7 @@ func denials(host *hostfs.Root, p, mark string) []string {
 	}
 	var lines []string
 	for line := range bytes.Lines(text) {
-		if bytes.Contains(line, []byte(mark)) && denied.Match(line) {
+		if bytes.Contains(line, []byte(mark)) && denialPattern.Match(line) {
 			lines = append(lines, string(bytes.TrimSpace(line)))
 		}
 	}
@@ -113,15 +114,16 @@ func denials(host *hostfs.Root, p, mark string) []string {
 	return lines[:min(len(lines), maxDenials)]
 }
 
-// limits are those of the daemons that start containers; of several, the first one's.
-func limits(host *hostfs.Root) map[string]uint64 {
+// openFileLimits are the limits of the daemons that start containers; if one runs
+// several times, that of the first.
+func openFileLimits(host *hostfs.Root) map[string]uint64 {
 	all := map[string]uint64{}
-	for _, pid := range numbered(host, "/proc") {
-		program := word(host, path.Join("/proc", pid, "comm"))
+	for _, pid := range processDirs(host, "/proc") {
+		program := readWord(host, path.Join("/proc", pid, "comm"))
 		if !slices.Contains([]string{"dockerd", "containerd", "crio"}, program) {
 			continue
 		}
-		for line := range strings.Lines(word(host, path.Join("/proc", pid, "limits"))) {
+		for line := range strings.Lines(readWord(host, path.Join("/proc", pid, "limits"))) {
 			rest, ok := strings.CutPrefix(line, "Max open files")
 			f := strings.Fields(rest)
 			if !ok || len(f) == 0 {
@@ -139,9 +141,9 @@ func limits(host *hostfs.Root) map[string]uint64 {
 	return all
 }
 
-// subordinate reports whether a user has ids in a file, by name or by number.
-func subordinate(host *hostfs.Root, p string, who Asker) bool {
-	for line := range strings.Lines(word(host, p)) {
+// hasSubIDs reports whether a file has ids for a user, by name or by number.
+func hasSubIDs(host *hostfs.Root, p string, who Asker) bool {
+	for line := range strings.Lines(readWord(host, p)) {
 		owner, _, _ := strings.Cut(line, ":")
 		if owner == who.Name || owner == strconv.Itoa(who.UID) {
 			return true
@@ -150,8 +152,9 @@ func subordinate(host *hostfs.Root, p string, who Asker) bool {
 	return false
 }
 
-// unit finds the refresh unit; systemd is asked how it went only on this machine.
-func unit(ctx context.Context, c Config) Unit {
+// refreshUnitState finds the refresh unit. It asks systemd for the result only on this
+// machine.
+func refreshUnitState(ctx context.Context, c Config) Unit {
 	var u Unit
 	for _, dir := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
 		u.Installed = u.Installed || c.Root.Exists(path.Join(dir, refreshUnit))
@@ -162,11 +165,11 @@ func unit(ctx context.Context, c Config) Unit {
 			u.Enabled = true
 		}
 	}
-	systemctl := find(c.Root, "systemctl")
+	systemctl := findProgram(c.Root, "systemctl")
 	if !c.Here || !u.Installed || systemctl == "" {
 		return u
 	}
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if out, err := c.Ask(ctx, c.Root.Join(systemctl), "show", "--property=Result", refreshUnit); err == nil {
 		_, u.Result, _ = strings.Cut(strings.TrimSpace(string(out)), "=")
@@ -174,10 +177,10 @@ func unit(ctx context.Context, c Config) Unit {
 	return u
 }
 
-// hookDirs are where Podman and CRI-O look for hooks.
+// hookDirs are the directories of hooks of Podman and CRI-O.
 var hookDirs = []string{"/usr/share/containers/oci/hooks.d", "/etc/containers/oci/hooks.d"}
 
-// hookFiles are those that run metax-hook.
+// hookFiles are the hooks that run metax-hook.
 func hookFiles(c Config) []HookFile {
 	host := c.Root
 	var all []HookFile
@@ -191,7 +194,7 @@ func hookFiles(c Config) []HookFile {
 			p := path.Join(dir, name)
 			text, err := host.ReadFile(p)
 			if err != nil || path.Ext(name) != ".json" || json.Unmarshal(text, &file) != nil {
-				continue // what is wrong with another's hook is the engine's to say
+				continue // the engine itself reports a broken hook
 			}
 			if path.Base(file.Hook.Path) == "metax-hook" {
 				all = append(all, HookFile{p, file.Hook.Path, file.Stages, c.Trimmed || host.Exists(file.Hook.Path)})

@@ -1,12 +1,11 @@
-// Package doctor finds what is wrong with a node: collectors gather Facts, checks
-// judge them, and a Finding says what is wrong, why that matters, and what mends
-// it.
+// Package doctor finds what is wrong with a node. Collectors gather Facts, checks judge
+// them, and a Finding has three parts: what is wrong, why that matters, and the fix.
 //
-// A check is a pure function over Facts: it reads no file, runs nothing, and
-// says nothing about what could not be found out; that is a finding of its own.
-// A check that sees only what follows from another one's finding stays silent,
-// so that the cause stands alone.
+// A check is a pure function over Facts: it reads no file and runs no program. It
+// reports nothing about facts that could not be collected; a finding of the check
+// "looked" reports these. If several checks see the effects of one cause, only the
+// check of the cause reports it.
 //
-// What is mended without a person is in Step, which is all that this package
-// changes. An engine's configuration is never touched.
+// A Step is a fix that needs no person, and the only change that this package makes.
+// doctor never changes an engine's configuration.
 package doctor

@@ -14,26 +14,26 @@ type Engines struct {
 	Containerd Containerd
 	Podman     Engine
 	CRIO       Engine
-	// Distributions are those of Kubernetes that bring a containerd of their own.
+	// Distributions are the distributions of Kubernetes with their own containerd.
 	Distributions []containerd.Place
-	// Remotes are engines that the environment chooses on other hosts.
+	// Remotes are engines on other hosts that the environment selects.
 	Remotes []Remote
 }
 
-// Engine is one engine as its files and its program tell of it.
+// Engine is one engine, from its files and its program.
 type Engine struct {
-	// Name is what metax-ctk runtime configure calls it.
+	// Name is the engine's name for metax-ctk runtime configure.
 	Name string
-	// Program is the path of its program in the host; empty if it is not there.
+	// Program is the path of its program in the host; empty if it does not exist.
 	Program string
 	Version engine.Version
-	// Failed is why the program does not tell its version; empty if it was not
+	// Failed is why the program did not report its version; empty if it did, or was not
 	// asked.
 	Failed string
-	// Config is the path of its configuration, and Broken what is wrong with it.
+	// Config is the path of its configuration, Broken why that cannot be used.
 	Config, Broken string
 	engine.State
-	// Missing are the names of runtimes whose program is not there.
+	// Missing are the names of runtimes whose program does not exist.
 	Missing []string
 }
 
@@ -43,20 +43,20 @@ func (e Engine) There() bool { return e.Program != "" }
 // Docker is the docker daemon.
 type Docker struct {
 	Engine
-	// Socket reports whether it is there, and Open whether the asker may talk to it.
+	// Socket is whether the socket exists, Open whether the user may connect to it.
 	Socket, Open bool
-	// Info is what the daemon says of itself; nil if it does not answer, for the
-	// reason Silent.
+	// Info is the daemon's description of itself; nil if it does not answer. Silent is
+	// the reason.
 	Info   *DockerInfo
 	Silent string
-	// Userns is whose ids daemon.json has containers run with (userns-remap); empty
-	// if nobody's.
+	// Userns is the user whose ids containers get by daemon.json (userns-remap); empty
+	// if it is not set.
 	Userns string
-	// CRI reports whether cri-dockerd is there, through which kubelet uses docker.
+	// CRI is whether cri-dockerd is installed, through which kubelet uses docker.
 	CRI bool
 }
 
-// DockerInfo is what is needed of the daemon's /info.
+// DockerInfo is the part of the daemon's /info that checks need.
 type DockerInfo struct {
 	ServerVersion     string
 	CgroupDriver      string
@@ -65,7 +65,7 @@ type DockerInfo struct {
 	DiscoveredDevices []struct{ Source, ID string }
 }
 
-// Rootless reports whether the daemon is a user's own.
+// Rootless reports whether the daemon runs as a user.
 func (i *DockerInfo) Rootless() bool {
 	return i != nil && slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=rootless") })
 }
@@ -78,11 +78,11 @@ func (i *DockerInfo) userns() bool {
 // Containerd is containerd.
 type Containerd struct {
 	Engine
-	// NoCRI tells that its CRI plugin is disabled.
+	// NoCRI is whether its CRI plugin is disabled.
 	NoCRI bool
-	// Stale tells that our drop-in no longer has what the configuration says.
+	// Stale is whether our drop-in is out of date.
 	Stale bool
-	// Ours is the drop-in's path.
+	// Ours is the path of our drop-in.
 	Ours string
 }
 
@@ -90,19 +90,19 @@ type Containerd struct {
 type Remote struct {
 	// Engine is "docker" or "podman".
 	Engine string
-	// Address is where it is, and Origin what says so.
+	// Address is the engine's address, Origin the setting that selects it.
 	Address, Origin string
-	// Undo is the command that turns back to this host's.
+	// Undo is the command that selects this host's engine again.
 	Undo string
 }
 
-// all are the engines that are there, in a fixed order.
+// all are the installed engines, in a fixed order.
 func (e Engines) all() []Engine {
 	return slices.DeleteFunc([]Engine{e.Docker.Engine, e.Containerd.Engine, e.CRIO, e.Podman}, func(one Engine) bool { return !one.There() })
 }
 
-// systemdCgroups reports whether an engine has systemd manage its containers'
-// cgroups, so that a reload of systemd puts the device rules of a container back.
+// systemdCgroups reports whether an engine has systemd manage its containers' cgroups,
+// so that a reload of systemd resets the device rules of a container.
 func (f *Facts) systemdCgroups() bool {
 	if f.Engines.Docker.Info != nil && f.Engines.Docker.Info.CgroupDriver == "systemd" {
 		return true
@@ -110,7 +110,7 @@ func (f *Facts) systemdCgroups() bool {
 	if slices.ContainsFunc(f.Engines.all(), func(e Engine) bool { return e.Systemd == engine.On }) {
 		return true
 	}
-	// Podman and CRI-O take systemd where it runs, unless told otherwise.
+	// Podman and CRI-O use systemd by default where it runs.
 	others := f.Engines.Podman.There() && f.Engines.Podman.Systemd != engine.Off || f.Engines.CRIO.There() && f.Engines.CRIO.Systemd != engine.Off
 	return f.Kernel.Systemd && others
 }

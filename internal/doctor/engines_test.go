@@ -7,8 +7,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// TestSystemdCgroups: a prestart hook is a trouble only where systemd can put device
-// rules back.
+// TestSystemdCgroups: a prestart hook is a problem only where systemd can reset device
+// rules.
 func TestSystemdCgroups(t *testing.T) {
 	podman := Engine{Name: "podman", Program: "/usr/bin/podman"}
 	off := podman
@@ -36,7 +36,8 @@ func TestSystemdCgroups(t *testing.T) {
 	}
 }
 
-// TestVersions holds the gaps that engines are known for at their edges.
+// TestVersions checks the known limitations of engines at the versions where they begin
+// and end.
 func TestVersions(t *testing.T) {
 	version := func(text string) engine.Version { return engine.ParseVersion("v " + text) }
 	for _, tc := range []struct {
@@ -78,8 +79,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestCgroupDrivers: only what is known, of an engine that kubelet may use, is held
-// against kubelet's.
+// TestCgroupDrivers: only a known driver of an engine that kubelet may use is compared
+// with kubelet's.
 func TestCgroupDrivers(t *testing.T) {
 	docker := func(cri bool, file engine.Switch, info *DockerInfo) Engines {
 		return Engines{Docker: Docker{Engine: Engine{Name: "docker", Program: "/usr/bin/dockerd", State: engine.State{Systemd: file}}, CRI: cri, Info: info}}

@@ -15,12 +15,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 )
 
-// Facts are what the collectors found of a node. What they could not find out is
-// zero, which every check takes for unknown.
+// Facts are what the collectors found. What they could not find is zero, which every
+// check reads as unknown.
 type Facts struct {
 	// Root is the directory that stands for the host's "/".
 	Root string
-	// Asker is who asks.
+	// Asker is the user who runs doctor.
 	Asker Asker
 	// Troubles are the collectors that failed.
 	Troubles []Trouble
@@ -37,69 +37,70 @@ type Facts struct {
 	Image    *Image // nil if none was named
 }
 
-// Asker is the user who asks.
+// Asker is the user who runs doctor.
 type Asker struct {
 	UID    int
 	Name   string
 	Groups []int
 }
 
-// Trouble is a collector that failed, or did not come back.
+// Trouble is a collector that failed or did not end.
 type Trouble struct{ Collector, Err string }
 
-// Kernel is what the kernel shows.
+// Kernel is what sysfs and /dev show.
 type Kernel struct {
 	sysfs.Report
-	// Read reports whether there is a PCI bus to read at all.
+	// Read is whether there is a PCI bus to read.
 	Read bool
 	// Functions are the PCI functions of the GPUs, in their order.
 	Functions []Function
-	// Nodes are the device nodes that should be there, by path.
+	// Nodes are the device nodes that should exist, by path.
 	Nodes []DeviceNode
-	// CharDir and Systemd report whether /dev/char and systemd are there.
+	// CharDir and Systemd are whether /dev/char exists and systemd runs.
 	CharDir, Systemd bool
-	// NUMANodes is how many memory nodes the host has.
+	// NUMANodes is the number of NUMA nodes.
 	NUMANodes int
-	// IOMMU reports whether there is one in use.
+	// IOMMU is whether an IOMMU is in use.
 	IOMMU bool
 }
 
 // Function is a GPU's PCI function.
 type Function struct {
 	gpu.GPU
-	// Driver is the kernel driver that has it; empty if none has.
+	// Driver is the kernel driver that it is bound to; empty if there is none.
 	Driver string
 	// DRM are its DRM minors in sysfs: "card1", "renderD128".
 	DRM []string
-	// Dead tells that its configuration space reads as all ones.
+	// Dead is whether its configuration space reads as all ones: the GPU does not
+	// answer.
 	Dead bool
-	// Width and MaxWidth are the lanes of its PCIe link; 0 is not known.
+	// Width and MaxWidth are the lanes of its PCIe link; 0 is unknown.
 	Width, MaxWidth int
 }
 
-// DeviceNode is a node in /dev of a GPU, or common to all.
+// DeviceNode is a node in /dev of one GPU or of all.
 type DeviceNode struct {
 	Path string
-	// Numbers are what sysfs says; empty if it does not.
+	// Numbers are the device numbers in sysfs; empty if unknown.
 	Numbers string
-	// Present reports whether anything is at Path; Device is nil if that is no
-	// character device.
+	// Present is whether anything is at Path; Device is nil if that is not a character
+	// device.
 	Present bool
 	Device  *hostfs.Device
-	// Link reports whether /dev/char has a link for it that leads there, Astray whether
-	// what it has leads elsewhere.
+	// Link is whether its link in /dev/char leads to it, Astray whether that link leads
+	// elsewhere.
 	Link, Astray bool
 	// Type is the type in its SELinux label; empty where there is none.
 	Type string
 }
 
-// Node is what discovery makes of the host, and how the vendor's software served.
+// Node is the result of discovery, and of the vendor's software.
 type Node struct {
 	gpu.Node
 	Known bool // whether discovery found one
 	// Library and SMI are the runs of metax-mxsml and of mx-smi.
 	Library, SMI []Call
-	// Unusable tells that the file called libmxsml is something else.
+	// Unusable is whether the file called libmxsml is something else.
 	Unusable bool
 }
 
@@ -112,34 +113,34 @@ type Call struct {
 
 // Software is the driver's user part and MXMACA.
 type Software struct {
-	// Driver reports whether the driver's user part is there, Library and SMI whether
+	// Driver is whether the driver's user part is installed, Library and SMI whether
 	// libmxsml and mx-smi are.
 	Driver, Library, SMI bool
-	// Link is where /opt/maca leads to, which need not be there; empty where it is
-	// no link.
+	// Link is the target of /opt/maca, which need not exist; empty if that is not a
+	// link.
 	Link string
-	// Dangling tells that nothing is there.
+	// Dangling is whether the target does not exist.
 	Dangling bool
-	// Others are the installations beside, "/opt/maca-3.3.0.15", ascending.
+	// Others are the other installations, "/opt/maca-3.3.0.15", sorted.
 	Others []string
-	// MACA reports whether there is an MXMACA, of the Version, empty if not known.
+	// MACA is whether MXMACA is installed; Version is empty if unknown.
 	MACA    bool
 	Version string
-	// Rules tell which driver a version needs.
+	// Rules are which driver a version needs.
 	Rules []compat.Rule
 }
 
 // Specs are the CDI specs.
 type Specs struct {
-	// Dirs are the directories in which engines look, in ascending priority, and
-	// Missing those that are not there.
+	// Dirs are the directories that engines read, in ascending priority, and Missing
+	// those that do not exist.
 	Dirs, Missing []string
 	// Listing is what engines find there, of all kinds.
 	cdi.Listing
 	// Ours are the files of the toolkit's kinds.
 	Ours []Spec
-	// Names are the device names that the node's GPUs should have, and Unresolved
-	// those of them that an engine, by its name, does not resolve.
+	// Names are the device names that the node's GPUs should have, and Unresolved, by
+	// the engine's name, those that the engine does not resolve.
 	Names      []string
 	Unresolved map[string][]string
 }
@@ -147,32 +148,32 @@ type Specs struct {
 // Spec is a file of one of our kinds.
 type Spec struct {
 	Path, Kind, Version string
-	// Priority is that of its directory.
+	// Priority is the priority of its directory.
 	Priority int
-	// Problems are what cdi check says of it.
+	// Problems are what cdi check finds.
 	Problems []cdi.Problem
-	// Drift is what cdi generate would change; Removed tells that the node has
-	// nothing of the kind any more.
+	// Drift is what cdi generate would change; Removed is whether the node has nothing
+	// of the kind any more.
 	Drift   []cdi.Difference
 	Removed bool
-	// Groups reports whether it gives groups, Names how it names devices, EngineRoot
-	// where its engine sees the host's files.
+	// Groups is whether it adds groups, Names how it names devices, EngineRoot where
+	// its engine sees the host's files.
 	Groups     bool
 	Names      cdi.Names
 	EngineRoot string
-	// Same are files of another directory that say the same.
+	// Same are files of other directories with the same content.
 	Same []string
 
 	spec *specs.Spec
 }
 
-// Record is what cdi generate recorded of the node.
+// Record is the node that cdi generate recorded.
 type Record struct {
 	Path    string
 	Present bool
 	Err     string
 	Node    gpu.Node
-	// Early tells that it was written before this boot.
+	// Early is whether it was written before this boot.
 	Early bool
 }
 
@@ -182,24 +183,25 @@ type System struct {
 	Kernel string
 	// Groups are the names of groups by their numbers.
 	Groups map[uint32]string
-	// Enforcing reports whether SELinux is; Booleans are those of containers' devices.
+	// Enforcing is whether SELinux is enforcing; Booleans are its booleans about
+	// containers' devices.
 	Enforcing bool
 	Booleans  map[string]bool
-	// Denials are lines of logs in which somebody was denied what may be a GPU, the
-	// last one of a log first.
+	// Denials are lines of logs that deny access to what may be a GPU, the last one of
+	// a log first.
 	Denials []Denial
-	// Limits are the most open files of engines' daemons, by program.
+	// Limits are the limits of open files of the engines' daemons, by program.
 	Limits map[string]uint64
-	// SubIDs reports whether the asker has subordinate ids.
+	// SubIDs is whether the user has subordinate ids.
 	SubIDs bool
-	// HidePID tells that /proc shows others' processes to root only.
+	// HidePID is whether /proc shows other users' processes only to root.
 	HidePID bool
 	// Unit is the state of the refresh unit.
 	Unit Unit
 	// Hooks are the files in directories of OCI hooks that run metax-hook.
 	Hooks []HookFile
-	// Kubelet is the cgroup driver that kubelet is configured for, empty if there
-	// is none; HasKubelet reports whether it is installed, or has been started here.
+	// Kubelet is the cgroup driver in kubelet's configuration, empty if there is none;
+	// HasKubelet is whether it is installed, or has run here.
 	Kubelet    string
 	HasKubelet bool
 }
@@ -210,59 +212,61 @@ type Denial struct{ Module, File, Line string }
 // Unit is a unit of systemd.
 type Unit struct {
 	Installed, Enabled bool
-	// Result is systemd's word for how it ended, "exit-code"; empty if not known.
+	// Result is systemd's word for how it ended, "exit-code"; empty if unknown.
 	Result string
 }
 
-// HookFile is an OCI hook's file.
+// HookFile is the file of an OCI hook.
 type HookFile struct {
 	Path   string // of the file
 	Hook   string // the program that it runs
 	Stages []string
-	// Runs reports whether the program is there.
+	// Runs is whether the program exists.
 	Runs bool
 }
 
-// Programs are those of the toolkit.
+// Programs are the toolkit's programs.
 type Programs struct {
-	// Dir is where metax-ctk is; empty where that is on another host.
+	// Dir is the directory of metax-ctk; empty if the root is another host's.
 	Dir string
-	// Missing are the names of those that are not beside it.
+	// Missing are the names of programs that are not there.
 	Missing []string
-	// Unsafe are those that cannot be trusted, with the reason.
+	// Unsafe are the programs that cannot be trusted.
 	Unsafe []Unsafe
-	// Version is ours; Versions are the others' that differ, by name.
+	// Version is that of metax-ctk; Versions are those of other programs that differ,
+	// by name.
 	Version  string
 	Versions map[string]string
-	// Foreign is the first metax-docker on PATH, if it is not ours.
+	// Foreign is the first metax-docker on PATH, if it is not the toolkit's.
 	Foreign string
-	// Config is the error of the configuration file, ConfigMode why it is unsafe.
+	// Config is the error of the configuration file, ConfigMode its mode if that is
+	// unsafe.
 	ConfigPath, Config, ConfigMode string
 }
 
 // Unsafe is a program that cannot be trusted.
 type Unsafe struct {
 	Path, Why string
-	// Culprit is the file or directory that is the cause, and Sticky tells that it
-	// is one for everybody, as /tmp is.
+	// Culprit is the file or directory that is the cause, and Sticky is whether it is a
+	// directory for everybody, such as /tmp.
 	Culprit string
 	Sticky  bool
 }
 
-// Leases are who holds which GPU.
+// Leases are who uses which GPU.
 type Leases struct {
 	lease.Report
-	// Err is why they cannot be read; Fix is the command that the error names.
+	// Err is why they cannot be read; Fix is the command in that error.
 	Err, Fix string
-	// Dir is their directory, empty where nobody could look, and Present whether it
-	// is there.
+	// Dir is their directory, empty if leases were not collected, and Present whether
+	// it exists.
 	Dir     string
 	Present bool
-	// Shared reports whether others than root use docker.
+	// Shared is whether users other than root may use docker.
 	Shared bool
 }
 
-// Image is the image that was asked about.
+// Image is the image that the user named.
 type Image struct {
 	Ref   string
 	Facts image.Facts
@@ -271,8 +275,8 @@ type Image struct {
 
 func (f *Facts) functions() []Function { return f.Kernel.Functions }
 
-// closed are the device nodes that not everybody may open.
-func (f *Facts) closed() []DeviceNode {
+// restrictedNodes are the device nodes that not everybody may open.
+func (f *Facts) restrictedNodes() []DeviceNode {
 	return slices.DeleteFunc(slices.Clone(f.Kernel.Nodes), func(n DeviceNode) bool { return n.Device == nil || n.Device.World() })
 }
 
@@ -294,20 +298,20 @@ func (f *Facts) at(path string) string {
 	return f.Root + path
 }
 
-// toolkit is a command of metax-ctk about this host, as a step.
-func (f *Facts) toolkit(args ...string) Step {
+// toolkitStep is a command of metax-ctk about this host, as a step.
+func (f *Facts) toolkitStep(args ...string) Step {
 	if f.Root != "/" && f.Root != "" {
 		args = append([]string{"--root", f.Root}, args...)
 	}
 	return Step{Toolkit: args}
 }
 
-// command is the same as text.
-func (f *Facts) command(args ...string) string { return f.toolkit(args...).String() }
+// command is a command of metax-ctk about this host, as text.
+func (f *Facts) command(args ...string) string { return f.toolkitStep(args...).String() }
 
-// up reports whether the driver runs and has made all nodes, so that what comes
-// after can be judged.
-func (f *Facts) up() bool {
+// driverUp reports whether the driver runs and has made all nodes. Checks of what
+// depends on that are silent otherwise.
+func (f *Facts) driverUp() bool {
 	if !f.Kernel.Read || len(f.Kernel.GPUs) == 0 || !f.Kernel.Module.Loaded || f.Kernel.Shared == nil {
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHanging has everything that is asked hang: what the files tell is found all
-// the same, and each that hangs is a finding.
+// TestHanging makes every program and daemon hang: doctor still finds what the files
+// show, and reports everything that hangs.
 func TestHanging(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "c500-8")
@@ -42,7 +42,7 @@ func TestHanging(t *testing.T) {
 	}
 }
 
-// TestStuck has a program that nobody can end: doctor does not wait for it.
+// TestStuck has a program that cannot be killed: doctor does not wait for it.
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "c500-8")
@@ -55,7 +55,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestCanceled: who gives up gets no report.
+// TestCanceled: a cancelled call returns no report.
 func TestCanceled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "c500-1")

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestHealthy: a node on which everything is in order gives no finding.
+// TestHealthy: a node without problems has no finding.
 func TestHealthy(t *testing.T) {
 	for _, name := range []string{"c500-8", "c550-8", "c500-1", "c500-8-sgpu", "superpod-64"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// The version and kind that a Report states.
+// The version and kind of a Report.
 const (
 	APIVersion = "metax-ctk/v1"
 	Kind       = "Diagnosis"
@@ -20,7 +20,7 @@ const (
 type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Healthy reports that nothing worse than an Info was found.
+	// Healthy is whether there is nothing worse than an Info.
 	Healthy  bool      `json:"healthy"`
 	Checks   int       `json:"checks"` // how many were made
 	Findings []Finding `json:"findings"`
@@ -92,7 +92,7 @@ func (r Report) Text() string {
 	return text.String()
 }
 
-// String is the finding in some lines, the last one without its end.
+// String is the finding in several lines, without a newline at the end.
 func (f Finding) String() string {
 	fix := strings.ReplaceAll(f.Fix, "\n", "\n       ")
 	if f.Safe {

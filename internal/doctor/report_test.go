@@ -36,8 +36,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestReport holds what a person and a program see of a node with several things
-// wrong: errors first, each group in the order of the checks.
+// TestReport has the text and the JSON of a node with several problems: errors first,
+// each group in the order of the checks.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "c500-8")
@@ -60,7 +60,7 @@ func TestReport(t *testing.T) {
 	golden(t, "report.json", place.Replace(string(doc))+"\n")
 }
 
-// TestInfoIsHealthy: what is good to know only is no trouble.
+// TestInfoIsHealthy: a node with only infos is healthy.
 func TestInfoIsHealthy(t *testing.T) {
 	info := []Check{{"x", "x", func(_ *Facts, found *findings) { found.add(Info, "w", "y", "f") }}}
 	if r := NewReport(info, &Facts{}); !r.Healthy || len(r.Findings) != 1 {
@@ -71,7 +71,8 @@ func TestInfoIsHealthy(t *testing.T) {
 	}
 }
 
-// TestPrintable: a file's name or what a program says commands no terminal.
+// TestPrintable: the name of a file or the output of a program cannot control the
+// terminal.
 func TestPrintable(t *testing.T) {
 	odd := []Check{{"x", "x", func(_ *Facts, found *findings) { found.add(Error, "a\x1b[2J", "b\r", "c\u202e\nd") }}}
 	got := Judge(odd, &Facts{})[0]
@@ -80,8 +81,8 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestFixes keeps the commands of metax-ctk that findings name in a file, by which
-// the tests of metax-ctk see that it takes them.
+// TestFixes writes the commands of metax-ctk in findings to a file; the tests of
+// metax-ctk check that it accepts them.
 func TestFixes(t *testing.T) {
 	var all []string
 	for _, tc := range brokenNodes {
@@ -95,7 +96,7 @@ func TestFixes(t *testing.T) {
 	golden(t, "commands.txt", strings.Join(slices.Compact(all), "\n")+"\n")
 }
 
-// TestChoose reads the lists of --check and --skip.
+// TestChoose parses the lists of --check and --skip.
 func TestChoose(t *testing.T) {
 	for _, tc := range []struct {
 		check, skip []string
@@ -121,7 +122,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestCollectorThatHangs: others go on, and what hangs is a finding.
+// TestCollectorThatHangs: the other collectors go on, and the one that hangs is a
+// finding.
 func TestCollectorThatHangs(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
@@ -136,14 +138,14 @@ func TestCollectorThatHangs(t *testing.T) {
 		}},
 	}
 	var f Facts
-	gather(context.Background(), time.Second, 0, Config{}, &f, round)
+	runRound(context.Background(), time.Second, 0, Config{}, &f, round)
 	want := []Trouble{{"what hangs", "no answer within 1s"}, {"what fails", "by half"}}
 	if d := cmp.Diff(want, f.Troubles); d != "" || f.Root != "/x" || f.System.Kernel != "half" {
 		t.Errorf("%s\n%+v", d, f)
 	}
 }
 
-// TestSteps takes every kind of step, twice, and shows it as a shell would have it.
+// TestSteps does every kind of step, twice, and prints it as a shell command.
 func TestSteps(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a file")
@@ -182,8 +184,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestSafeSteps: what --fix does by itself mends what was found. Those that are
-// commands of metax-ctk are tried with it.
+// TestSafeSteps: the steps of --fix fix what was found. Steps that are commands of
+// metax-ctk are tested there.
 func TestSafeSteps(t *testing.T) {
 	tried := 0
 	for _, tc := range brokenNodes {

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// Step is one safe change. Exactly one of its fields is set besides Mode and
-// Target.
+// Step is one safe change. Exactly one of its fields is set, beside Mode and Target.
 type Step struct {
 	// Toolkit are the arguments of a command of metax-ctk.
 	Toolkit []string
-	// Directory is made where it is missing, with those above it, mode 0755.
+	// Directory is a directory to make, with those above it, mode 0755.
 	Directory string
-	// Link is a symbolic link that is made with the Target, if nothing is there.
+	// Link is a symbolic link to make with the Target, if nothing is there.
 	Link, Target string
 	// Chmod is a file that gets the permission bits Mode.
 	Chmod string
@@ -29,19 +28,19 @@ func (s Step) String() string {
 	case s.Toolkit != nil:
 		words := []string{"metax-ctk"}
 		for _, arg := range s.Toolkit {
-			words = append(words, quoted(arg))
+			words = append(words, shellQuote(arg))
 		}
 		return strings.Join(words, " ")
 	case s.Directory != "":
-		return "mkdir -p " + quoted(s.Directory)
+		return "mkdir -p " + shellQuote(s.Directory)
 	case s.Link != "":
-		return "ln -s " + quoted(s.Target) + " " + quoted(s.Link)
+		return "ln -s " + shellQuote(s.Target) + " " + shellQuote(s.Link)
 	}
-	return fmt.Sprintf("chmod %04o %s", s.Mode, quoted(s.Chmod))
+	return fmt.Sprintf("chmod %04o %s", s.Mode, shellQuote(s.Chmod))
 }
 
-// Do takes the step; toolkit runs a command of metax-ctk. A step that has been
-// taken already is no failure.
+// Do makes the change; toolkit runs a command of metax-ctk. A change that is already
+// made is not a failure.
 func (s Step) Do(ctx context.Context, toolkit func(ctx context.Context, args []string) error) error {
 	switch {
 	case s.Toolkit != nil:
@@ -58,7 +57,7 @@ func (s Step) Do(ctx context.Context, toolkit func(ctx context.Context, args []s
 	return os.Chmod(s.Chmod, s.Mode)
 }
 
-func commands(steps []Step) string {
+func shellCommands(steps []Step) string {
 	lines := make([]string, len(steps))
 	for i, s := range steps {
 		lines[i] = s.String()
@@ -66,8 +65,8 @@ func commands(steps []Step) string {
 	return strings.Join(lines, "\n")
 }
 
-// quoted is a word of a shell's command line.
-func quoted(word string) string {
+// shellQuote is a word of a shell's command line.
+func shellQuote(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
 	}
