@@ -78,7 +78,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A file that is as it should be is not touched: the same inode, the same time.
+// TestWriteUnchanged: a file with the right content and mode keeps its inode and time.
 func TestWriteUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spec.json")
 	write(t, path, "one", 0o644, true)
@@ -117,7 +117,7 @@ func TestWriteDirectories(t *testing.T) {
 	}
 }
 
-// A link is somebody's: neither it nor what it leads to is touched.
+// TestWriteLink: Write changes neither a link nor what it leads to.
 func TestWriteLink(t *testing.T) {
 	for name, target := range map[string]string{"to a file": "target", "leading nowhere": "none"} {
 		t.Run(name, func(t *testing.T) {
@@ -178,8 +178,8 @@ func TestWriteFails(t *testing.T) {
 	})
 }
 
-// Whoever reads while others write sees one of the contents, whole, with its
-// mode, and no other file that is called like a spec.
+// TestWriteRace: a reader sees one of the contents, complete, with its mode, and no
+// other file with the suffix of a spec.
 func TestWriteRace(t *testing.T) {
 	umask(t, 0o077)
 	path := filepath.Join(t.TempDir(), "spec.json")

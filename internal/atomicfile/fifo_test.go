@@ -36,7 +36,8 @@ func TestSyncDirFIFO(t *testing.T) {
 	})
 }
 
-// The file becomes a FIFO at any moment, also between a look at it and its opening.
+// TestWriteFIFO: the file becomes a FIFO at any moment, also between the check and the
+// open.
 func TestWriteFIFO(t *testing.T) {
 	dir := t.TempDir()
 	path, fifo := filepath.Join(dir, "spec.json"), filepath.Join(dir, "fifo")

@@ -56,8 +56,8 @@ func TestWriteMeta(t *testing.T) {
 	onlyFile(t, path)
 }
 
-// A file can be made in another directory than the one that it comes into; a writer
-// that fails leaves neither anything.
+// TestWriteDir: the temporary file can be in another directory; a failed writer leaves
+// no file in either.
 func TestWriteDir(t *testing.T) {
 	above := t.TempDir()
 	path := filepath.Join(above, "conf.d", "x.conf")
@@ -74,7 +74,7 @@ func TestWriteDir(t *testing.T) {
 	write(t, path, "one", 0o640, false)
 }
 
-// The attributes are those of the file at the path, not of what a link leads to.
+// TestMetaOfLink: the attributes are those of the link, not of its target.
 func TestMetaOfLink(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink("nowhere", link); err != nil {

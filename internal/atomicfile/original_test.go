@@ -102,7 +102,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A file that says it is empty, as those of /proc do, is read whole, or refused.
+// TestReadGrows: a file that reports size 0, as those of /proc do, is read completely
+// or refused.
 func TestReadGrows(t *testing.T) {
 	want, err := os.ReadFile("/proc/self/limits")
 	if err != nil {

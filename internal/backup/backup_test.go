@@ -96,13 +96,13 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// scenery is a store and a directory for files.
-func scenery(t *testing.T) (s backup.Store, kept, etc string) {
+// newTestStore makes a store and a directory for files.
+func newTestStore(t *testing.T) (s backup.Store, kept, etc string) {
 	t.Helper()
-	return sceneryIn(t, t.TempDir())
+	return newTestStoreIn(t, t.TempDir())
 }
 
-func sceneryIn(t *testing.T, dir string) (s backup.Store, kept, etc string) {
+func newTestStoreIn(t *testing.T, dir string) (s backup.Store, kept, etc string) {
 	t.Helper()
 	kept, etc = filepath.Join(dir, "var", "backups"), filepath.Join(dir, "etc")
 	if err := os.Mkdir(etc, 0o755); err != nil {
@@ -111,7 +111,7 @@ func sceneryIn(t *testing.T, dir string) (s backup.Store, kept, etc string) {
 	return backup.New(kept), kept, etc
 }
 
-// recall is what Original and Undo say of a file as it is.
+// recall checks the results of Original and Undo for a file.
 func recall(t *testing.T, s backup.Store, path, original, undone string) {
 	t.Helper()
 	have := bytesOf(read(t, path))
@@ -137,7 +137,7 @@ func empty(t *testing.T, kept string) {
 }
 
 func TestRefusals(t *testing.T) {
-	s, kept, etc := scenery(t)
+	s, kept, etc := newTestStore(t)
 	path, other := filepath.Join(etc, "f"), filepath.Join(etc, "g")
 	write(t, path, "a")
 	write(t, other, "x")
@@ -173,9 +173,9 @@ func TestRefusals(t *testing.T) {
 	empty(t, kept)
 }
 
-// Several failures after the first change was carried out.
+// TestPutBack has several failures after the first change was made.
 func TestPutBack(t *testing.T) {
-	s, kept, etc := scenery(t)
+	s, kept, etc := newTestStore(t)
 	names := []string{"replaced", "removed", "made", "last"}
 	var changes []backup.Change
 	for _, name := range names {
@@ -195,7 +195,7 @@ func TestPutBack(t *testing.T) {
 	if err := os.Chmod(changes[1].Path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	// The same file twice: the second time it is no longer what it was.
+	// The same file twice: the second change finds another content.
 	changes[3] = first(changes[0].Path, "a", "c")
 	if err := applied(s, changes...); !errors.Is(err, atomicfile.ErrChanged) {
 		t.Errorf("%v, want ErrChanged", err)
@@ -209,9 +209,9 @@ func TestPutBack(t *testing.T) {
 	empty(t, kept)
 }
 
-// Several at once change one after the other: each text is built on the one before.
+// TestSerial: of several concurrent Applies each changes the text of the one before.
 func TestSerial(t *testing.T) {
-	s, _, etc := scenery(t)
+	s, _, etc := newTestStore(t)
 	path := filepath.Join(etc, "f")
 	write(t, path, "")
 	var all sync.WaitGroup

@@ -60,8 +60,8 @@ func (j job) run(t *testing.T, n int, fault faults.Fault) faults.Ended {
 	return e
 }
 
-// play is a scene of the tests of faults: files, and what an Apply makes of them.
-type play struct {
+// faultCase is files and an Apply on them, for the tests of faults.
+type faultCase struct {
 	name    string
 	files   map[string]string // by their names in etc, before
 	earlier []backup.Change   // applied before
@@ -70,7 +70,7 @@ type play struct {
 	covered bool              // all calls that can fail here are in other plays
 }
 
-var plays = []play{
+var plays = []faultCase{
 	{name: "first", covered: true, files: map[string]string{"f": "a"}, changes: []backup.Change{first("f", "a", "b")}},
 	{name: "made", covered: true, changes: []backup.Change{first("conf.d/f", gone, "b")}},
 	{name: "in a directory of drop-ins", files: map[string]string{"conf.d/f": "a"}, changes: []backup.Change{first("conf.d/f", "a", "b")}},
@@ -94,9 +94,9 @@ var plays = []play{
 }
 
 // stage makes the scene anew and returns the job.
-func (p play) stage(t *testing.T) job {
+func (p faultCase) stage(t *testing.T) job {
 	t.Helper()
-	s, kept, etc := sceneryIn(t, memory(t))
+	s, kept, etc := newTestStoreIn(t, memory(t))
 	for name, text := range p.files {
 		write(t, filepath.Join(etc, name), text)
 	}
@@ -205,7 +205,7 @@ func durable(t *testing.T, calls []faults.Call) {
 	}
 }
 
-// TestKilled stops the writer with SIGKILL at the system calls of an Apply, once at
+// TestKilled kills the writer with SIGKILL at the system calls of an Apply, once at
 // each state of the files.
 func TestKilled(t *testing.T) {
 	for _, p := range plays {

@@ -9,9 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/faults"
 )
 
-// TestFailing makes every system call of an Apply fail in turn, and once be
-// interrupted: all files are what they were to be if it says so, and what they were if
-// it does not.
+// TestFailing makes each system call of an Apply fail, and once be interrupted: if
+// Apply succeeds all files are changed, else all are as before.
 func TestFailing(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOSPC, unix.EINTR} {
 		for _, p := range plays {

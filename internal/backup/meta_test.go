@@ -20,7 +20,7 @@ func TestMeta(t *testing.T) {
 		t.Skip("needs root, to give files away")
 	}
 	unixMask(t, 0o077)
-	s, kept, etc := scenery(t)
+	s, kept, etc := newTestStore(t)
 	path := filepath.Join(etc, "f")
 	write(t, path, "a")
 	acl := "\x02\x00\x00\x00\x01\x00\x06\x00\xff\xff\xff\xff\x02\x00\x04\x00\xd2\x04\x00\x00\x04\x00\x04\x00\xff\xff\xff\xff\x10\x00\x04\x00\xff\xff\xff\xff\x20\x00\x00\x00\xff\xff\xff\xff"
@@ -81,7 +81,7 @@ func TestMeta(t *testing.T) {
 }
 
 func TestLinks(t *testing.T) {
-	s, _, etc := scenery(t)
+	s, _, etc := newTestStore(t)
 	link, target := filepath.Join(etc, "docker", "daemon.json"), filepath.Join(etc, "static", "daemon.json")
 	write(t, target, "a")
 	write(t, link+".other", "x")

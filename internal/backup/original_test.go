@@ -11,7 +11,7 @@ import (
 )
 
 func TestOriginal(t *testing.T) {
-	s, kept, etc := scenery(t)
+	s, kept, etc := newTestStore(t)
 	path := filepath.Join(etc, "docker", "daemon.json")
 	recall(t, s, path, "unknown", "unknown")
 	apply(t, s, first(path, gone, "1"))
@@ -19,7 +19,7 @@ func TestOriginal(t *testing.T) {
 	apply(t, s, change(path, "1", "2"))
 	recall(t, s, path, gone, gone)
 	apply(t, s, last(path, "2", gone))
-	recall(t, s, path, "unknown", "unknown") // nothing of ours is there
+	recall(t, s, path, "unknown", "unknown") // the file has nothing of the toolkit
 	empty(t, kept)
 	// The next round begins with what is there then.
 	write(t, path, "a")
@@ -50,7 +50,8 @@ func TestOriginal(t *testing.T) {
 	recall(t, s, other, "unknown", "unknown")
 }
 
-// What older versions kept is read, and becomes what this one keeps.
+// TestNumbered: the records of older versions are read, and replaced by one of this
+// version.
 func TestNumbered(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
@@ -73,7 +74,7 @@ func TestNumbered(t *testing.T) {
 		{"a writer was killed", []string{"begin a b", "configure a c"}, "c", "a", "a"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, kept, etc := scenery(t)
+			s, kept, etc := newTestStore(t)
 			path := filepath.Join(etc, "f")
 			dir := filepath.Join(kept, strings.ReplaceAll(path[1:], "/", "%2F"))
 			for i, e := range tc.entries {

@@ -11,7 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 )
 
-// A store in which somebody wrote, or a disk: nothing is taken from it.
+// TestDamage: nothing is read from a store that another program or a disk error has
+// changed.
 func TestDamage(t *testing.T) {
 	for name, damage := range map[string]func(record, content string) error{
 		"a record that is none":     func(r, _ string) error { return os.WriteFile(r, []byte("{"), 0o600) },
@@ -26,7 +27,7 @@ func TestDamage(t *testing.T) {
 		"a record that is too long": func(r, _ string) error { return os.Truncate(r, 17<<20) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, kept, etc := scenery(t)
+			s, kept, etc := newTestStore(t)
 			path := filepath.Join(etc, "f")
 			write(t, path, "a")
 			apply(t, s, first(path, "a", "b"))
@@ -66,7 +67,7 @@ func replace(path, old, new string) error {
 }
 
 func TestUnsafeStore(t *testing.T) {
-	s, kept, etc := scenery(t)
+	s, kept, etc := newTestStore(t)
 	path := filepath.Join(etc, "f")
 	write(t, path, "a")
 	apply(t, s, first(path, "a", "b"))

@@ -59,7 +59,7 @@ func TestStat(t *testing.T) {
 	}
 }
 
-// The texts are those of Docker 28 and 20.10.
+// TestStatTrouble has the messages of Docker 28 and 20.10.
 func TestStatTrouble(t *testing.T) {
 	header := "X-Docker-Container-Path-Stat"
 	for name, tc := range map[string]struct {
@@ -156,7 +156,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Of a file that is too large, or a large directory, little is taken.
+// TestFileEarly: of a file that is too large, or a large directory, only the beginning
+// is read.
 func TestFileEarly(t *testing.T) {
 	for name, kind := range map[string]byte{"file": tar.TypeReg, "directory": tar.TypeDir} {
 		ended := make(chan int64, 1)
@@ -185,8 +186,8 @@ func TestFileEarly(t *testing.T) {
 	}
 }
 
-// A daemon that would run the container's code is not asked, also not for the
-// reason of a refusal.
+// TestUnsafe: a daemon that would run the container's code gets no such request, also
+// not to explain a failure.
 func TestUnsafe(t *testing.T) {
 	for server, safe := range map[string]bool{
 		"Docker/19.03.0 (linux)": false, "Docker/19.03.0-rc2 (linux)": false, "Docker/19.03.0-ce (linux)": false, "": false, "nginx": false,

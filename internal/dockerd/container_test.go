@@ -26,7 +26,7 @@ func answer(t *testing.T, name string) []byte {
 	return text
 }
 
-// replay serves the text where it is asked for by the URI.
+// replay serves the text at the URI.
 func replay(t *testing.T, uri string, text []byte) dockerd.Daemon {
 	t.Helper()
 	return dockerd.Daemon{Socket: serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +116,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// A name cannot become another question.
+// TestInspectName: a name cannot turn the request into another one.
 func TestInspectName(t *testing.T) {
 	const text = `{"Id":"a"}`
 	for name, uri := range map[string]string{

@@ -71,7 +71,7 @@ func TestCreateTrouble(t *testing.T) {
 	}
 }
 
-// Nothing that runs is ended by a removal.
+// TestRemove: a removal never stops a running container.
 func TestRemove(t *testing.T) {
 	for status, want := range map[int]error{204: nil, 404: dockerd.ErrNotFound, 409: errors.ErrUnsupported} {
 		socket := serve(t, func(w http.ResponseWriter, r *http.Request) {

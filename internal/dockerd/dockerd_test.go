@@ -54,7 +54,8 @@ func TestAPIVersion(t *testing.T) {
 	}
 }
 
-// A daemon that ends, hangs or is not one never gives part of an answer.
+// TestGetTrouble: a daemon that ends, hangs or speaks another protocol never leads to a
+// partial response.
 func TestGetTrouble(t *testing.T) {
 	const (
 		ok     = "HTTP/1.0 200 OK\r\n"
@@ -116,8 +117,8 @@ func TestGetTooLong(t *testing.T) {
 	fails(t, body, err, nil, socket, "longer than 64 MiB")
 }
 
-// Whatever has come when the daemon falls silent is not the answer, though it
-// looks like one.
+// TestGetSilence: a part of a response does not count when the daemon falls silent,
+// even if it looks complete.
 func TestGetSilence(t *testing.T) {
 	for _, text := range []string{"", "HTTP/1.0 200 OK\r\n", "HTTP/1.0 200 OK\r\n\r\n[]", "HTTP/1.0 404 x\r\n\r\n"} {
 		socket := say(t, text, true)
@@ -131,7 +132,7 @@ func TestGetSilence(t *testing.T) {
 	}
 }
 
-// A daemon that never stops talking is ended by the context.
+// TestGetEndless: the context ends a response without an end.
 func TestGetEndless(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -187,7 +188,7 @@ func TestGetDenied(t *testing.T) {
 	<-done
 }
 
-// What is taken for an answer has the length that it says, and a refusal comes
+// FuzzGet: an accepted response has the length that it declares, and an error comes
 // without one.
 func FuzzGet(f *testing.F) {
 	for _, seed := range []string{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// No answer that is read is also read when it ends early.
+// FuzzDecode: a response that can be decoded cannot be decoded when it is cut off.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
@@ -55,7 +55,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What is unpacked is no more than was asked for, and whole.
+// FuzzArchive: an unpacked file is complete, and not larger than requested.
 func FuzzArchive(f *testing.F) {
 	const max = 16
 	for _, header := range []tar.Header{

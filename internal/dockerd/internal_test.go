@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Patience is with each silence, not with the whole answer.
-func TestPatient(t *testing.T) {
+// TestDeadlineConn: the time limit is for each read, not for the whole response.
+func TestDeadlineConn(t *testing.T) {
 	for silence, want := range map[time.Duration]error{9 * time.Second: nil, 11 * time.Second: os.ErrDeadlineExceeded} {
 		synctest.Test(t, func(t *testing.T) {
 			near, far := net.Pipe()

@@ -145,7 +145,7 @@ func (b *bench) kubelet(driver string) {
 	b.tree["var/lib/kubelet/config.yaml"] = sim.File{Data: "cgroupDriver: " + driver + "\n"}
 }
 
-// hook is an OCI hook of ours.
+// hook is an OCI hook that runs metax-hook.
 func (b *bench) hook(stage, program string) {
 	b.tree["etc/containers/oci/hooks.d/metax.json"] = sim.File{
 		Data: fmt.Sprintf(`{"version": "1.0.0", "hook": {"path": %q}, "when": {"always": true}, "stages": [%q]}`, program, stage),

@@ -14,7 +14,7 @@ import (
 // give. DIR stands for the host's root, BIN for the toolkit's programs.
 type brokenNode struct {
 	check    string
-	name     string // tells several of one check apart
+	name     string // distinguishes several of one check
 	severity Severity
 	what     string // a part of it
 	fix      string

@@ -13,7 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// /dev/null is there on every machine, also as "null" below the root "/dev".
+// TestDevice uses /dev/null, which every machine has, also as "null" below the root
+// "/dev".
 func TestDevice(t *testing.T) {
 	var st unix.Stat_t
 	if err := unix.Stat("/dev/null", &st); err != nil {

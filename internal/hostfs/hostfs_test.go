@@ -99,7 +99,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Links are followed as after a chroot.
+// TestLinks: links are followed as after a chroot.
 func TestLinks(t *testing.T) {
 	r := tree(t, map[string]string{
 		"relative":        "etc/file",
@@ -175,7 +175,8 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// A link that is swapped while it is followed leads nowhere else.
+// TestEscapeRace: a link that another process swaps meanwhile cannot lead out of the
+// root.
 func TestEscapeRace(t *testing.T) {
 	r := tree(t, map[string]string{"good": "a/b", "bad": "$DIR/secrets"})
 	stop := make(chan struct{})
@@ -269,7 +270,7 @@ func TestReadFileSize(t *testing.T) {
 	}
 }
 
-// The machine's own root follows the same rules.
+// TestRealRoot: the machine's own root has the same rules.
 func TestRealRoot(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

@@ -123,8 +123,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestPrivileged counts a container that asked for no GPU among those that tell
-// of its lease's.
+// TestPrivileged: a container that requested no GPU is a source for the GPUs of its
+// lease.
 func TestPrivileged(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -40,8 +40,8 @@ func realRuntimes(t *testing.T) map[string][]string {
 // ("-b, --bundle=DIR").
 var helpFlag = regexp.MustCompile(`(?:^|[\s,])(--?[a-zA-Z?][a-z-]*)(=[A-Z]+| value|)`)
 
-// TestFlagsOfRealRuntimes reads the flags of every runtime from its own help and
-// demands that Scan knows them and whether they take a value.
+// TestFlagsOfRealRuntimes checks that Scan knows the flags in the help of every
+// runtime, and whether they take a value.
 func TestFlagsOfRealRuntimes(t *testing.T) {
 	for name, command := range realRuntimes(t) {
 		for _, verb := range []string{"", "create", "run", "restore"} {
@@ -99,9 +99,9 @@ func checkFlag(t *testing.T, verb, flag string, valued bool) {
 	}
 }
 
-// TestBundlesOfRealRuntimes runs command lines and demands that the runtime
-// stumbles over the bundle that Scan names, and says so in the log that Scan
-// names. Every bundle asks for a namespace of its own that no kernel has.
+// TestBundlesOfRealRuntimes runs command lines with bundles that request a namespace
+// that no kernel has, and checks that the runtime fails at the bundle that Scan found,
+// and logs that where Scan found the log.
 func TestBundlesOfRealRuntimes(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, as runc does")

@@ -136,8 +136,8 @@ func TestFindOne(t *testing.T) {
 	}
 }
 
-// TestFindSelf runs a copy of this test's binary in a place that is trusted,
-// which must refuse itself under any name and find the one that is not it.
+// TestFindSelf runs a copy of this test's program in a trusted directory: it must
+// refuse itself under any name and find the other program.
 func TestFindSelf(t *testing.T) {
 	dir := trusted.Dir(t)
 	own := dir + "/metax-runtime"
@@ -224,8 +224,8 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
-// TestFindInUserNamespace: the host's root is nobody there, and is trusted; on
-// the host nobody is somebody, and is not (TestFindOne).
+// TestFindInUserNamespace: in a user namespace the host's root shows as nobody and is
+// trusted; on the host nobody is a user and is not (TestFindOne).
 func TestFindInUserNamespace(t *testing.T) {
 	needRoot(t)
 	dir := trusted.Dir(t)
@@ -282,8 +282,9 @@ func TestFindAsUser(t *testing.T) {
 	}
 }
 
-// The directories are absolute and clean, and those of a usual host come first.
-func TestDirectories(t *testing.T) {
+// TestSearchDirs: the directories are absolute and clean, and those of a usual host
+// come first.
+func TestSearchDirs(t *testing.T) {
 	for _, dir := range searchDirs {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir {
 			t.Errorf("%q is not absolute and clean", dir)

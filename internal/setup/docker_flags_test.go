@@ -7,7 +7,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// What dockerd's command line says cannot stand in its file too.
+// TestDockerFlags: dockerd accepts a setting on its command line or in its file, not in
+// both.
 func TestDockerFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cmdline, file string

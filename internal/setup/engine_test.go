@@ -89,8 +89,9 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// A containerd whose CRI is off, as Docker's packages have it, serves no kubelet.
-func TestAside(t *testing.T) {
+// TestSkipReason: a containerd whose CRI is off, as in Docker's packages, serves no
+// kubelet and is skipped.
+func TestSkipReason(t *testing.T) {
 	h := newHost(t, map[string]string{
 		"/usr/bin/containerd": "", "/usr/bin/kubelet": "",
 		"/etc/containerd/config.toml": "disabled_plugins = [\"cri\"]\n",
@@ -101,8 +102,9 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// One that cannot be read keeps nobody from setting the others up.
-func TestBroken(t *testing.T) {
+// TestUnreadable: an engine whose configuration cannot be read does not keep the others
+// from being set up.
+func TestUnreadable(t *testing.T) {
 	h := newHost(t, map[string]string{"/usr/bin/crio": "", "/etc/containerd/config.toml": "version = \n"})
 	found, err := h.Found(t.Context())
 	if err != nil || len(found) != 2 {
@@ -124,8 +126,8 @@ func TestNamedUnknown(t *testing.T) {
 	}
 }
 
-// What imports import counts too, once; a circle ends.
-func TestImported(t *testing.T) {
+// TestImportedFiles: imports of imports count once, and circular imports end.
+func TestImportedFiles(t *testing.T) {
 	files := map[string]string{
 		"/etc/containerd/config.toml": "version = 3\nimports = ['/etc/containerd/conf.d/*.toml', 'more/a.toml']\n",
 		"/etc/containerd/more/a.toml": "version = 3\nimports = ['../b.toml', 'a.toml']\n",
@@ -166,7 +168,8 @@ runtime_type = 'io.containerd.runc.v2'
 	}
 }
 
-// A pattern may have directories of many names; without an asterisk there is none.
+// TestImportedPatterns: a pattern may have several directories; without an asterisk it
+// is a path.
 func TestImportedPatterns(t *testing.T) {
 	entry := "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes."
 	e, err := newHost(t, map[string]string{
@@ -188,7 +191,7 @@ func TestImportedPatterns(t *testing.T) {
 	}
 }
 
-// CRI-O reads the files of directories below its own too.
+// TestCRIODirectories: CRI-O also reads the files in subdirectories.
 func TestCRIODirectories(t *testing.T) {
 	e, err := newHost(t, map[string]string{
 		"/etc/crio/crio.conf.d/10.conf/20.conf": "[crio.runtime]\ndefault_runtime = 'far'\n",
@@ -254,7 +257,8 @@ func TestStartedSince(t *testing.T) {
 	}
 }
 
-// A container's exit code is the verdict: what it prints may be lost.
+// TestTryContainer: the container's exit code is the result, because its output may be
+// lost.
 func TestTryContainer(t *testing.T) {
 	for _, tc := range []struct {
 		line, said, want string

@@ -23,7 +23,8 @@ func link(t *testing.T, h Host, target, at string) {
 	}
 }
 
-// Links in another root's tree lead to its own files, and never to this machine's.
+// TestAt: links in another root's tree lead to the tree's files, never to this
+// machine's.
 func TestAt(t *testing.T) {
 	outside := t.TempDir()
 	h := newHost(t, map[string]string{"/etc/real/f": "", "/etc/managed/d.json": "", "/srv/d.json": ""})
@@ -56,8 +57,9 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// A file that a link leads to is edited where it is, and not taken away from under it.
-func TestPlaced(t *testing.T) {
+// TestOnThisMachine: a file that a link leads to is edited in place, and not removed
+// while the link exists.
+func TestOnThisMachine(t *testing.T) {
 	h := newHost(t, map[string]string{"/etc/managed/daemon.json": "{}"})
 	link(t, h, "/etc/managed/daemon.json", "/etc/docker/daemon.json")
 	e, err := h.Named(t.Context(), "docker", Options{})

@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
 
-// A container that does not end is given up and taken away, with all that verification
-// has made, also where nobody waits any more.
+// TestVerifyLeavesNothing: a container that does not end is removed with everything
+// that verification made, also after the caller has given up.
 func TestVerifyLeavesNothing(t *testing.T) {
 	s := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", CDI: true}
 	for name, tc := range map[string]struct {

@@ -21,21 +21,21 @@ import (
 
 var update = flag.Bool("update", false, "write the golden parts of the corpus")
 
-// scene is an archive of the corpus: what it is in the comment, whose last line
-// gives the flags; "main", if there is such a file; "dump"; other files by their
-// paths; and what Configure makes: "after PATH", or "error".
+// corpusCase is an archive of the corpus. The comment describes it and ends with a line
+// of flags. The files are "main", if it exists; "dump"; other files by their paths; and
+// the result of Configure: "after PATH", or "error".
 //
 // The flags: default, cdi, dirs, none (no runtime), containerd=VERSION, name=NAME,
-// layout=NAME, at=PATH, dropin=PATH; and how main differs from what an archive can
+// layout=NAME, at=PATH, dropin=PATH; and differences of main that an archive cannot
 // show: bom, crlf, chop (no newline at the end).
-type scene struct {
+type corpusCase struct {
 	archive *txtar.Archive
 	flags   []string
 	in      containerd.Input
 	setup   engine.Setup
 }
 
-func load(t testing.TB, path string) *scene {
+func load(t testing.TB, path string) *corpusCase {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func load(t testing.TB, path string) *scene {
 	if !ok {
 		t.Fatalf("%s has no flags", path)
 	}
-	s := &scene{
+	s := &corpusCase{
 		archive: archive, flags: strings.Fields(flags),
 		in:    containerd.Input{Path: containerd.DefaultPath, DropInPath: containerd.DefaultDropIn},
 		setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"},
@@ -92,7 +92,7 @@ func load(t testing.TB, path string) *scene {
 	return s
 }
 
-func (s *scene) disguise(text []byte) []byte {
+func (s *corpusCase) disguise(text []byte) []byte {
 	text = append([]byte{}, text...)
 	if slices.Contains(s.flags, "chop") {
 		text = bytes.TrimSuffix(text, []byte("\n"))
@@ -107,7 +107,7 @@ func (s *scene) disguise(text []byte) []byte {
 }
 
 // plain undoes disguise.
-func (s *scene) plain(text []byte) []byte {
+func (s *corpusCase) plain(text []byte) []byte {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	if slices.Contains(s.flags, "crlf") {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
@@ -171,7 +171,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-func (s *scene) write(t *testing.T, path string, got map[string]string) {
+func (s *corpusCase) write(t *testing.T, path string, got map[string]string) {
 	t.Helper()
 	s.archive.Files = slices.DeleteFunc(s.archive.Files, func(f txtar.File) bool {
 		return f.Name == "error" || strings.HasPrefix(f.Name, "after ")
@@ -185,7 +185,7 @@ func (s *scene) write(t *testing.T, path string, got map[string]string) {
 }
 
 // checkRefused checks that no function writes a file that it cannot read.
-func checkRefused(t *testing.T, s *scene, why error) {
+func checkRefused(t *testing.T, s *corpusCase, why error) {
 	t.Helper()
 	var syntax *engine.SyntaxError
 	if !errors.As(why, &syntax) {

@@ -72,7 +72,7 @@ func (j realContainerd) judges(in containerd.Input) bool {
 	return own && in.Dump == nil && (v == engine.Version{} || (v.Major == j.version.Major && (v.Major > 1 || v.Minor == j.version.Minor)))
 }
 
-// dump lays an input out on disk and asks for what containerd makes of it.
+// dump writes an input to disk and returns how containerd reads it.
 func (j realContainerd) dump(t *testing.T, in containerd.Input) ([]byte, error) {
 	t.Helper()
 	files := append(slices.Clone(in.Imported), containerd.File{Path: in.Path, Text: in.Main}, containerd.File{Path: in.DropInPath, Text: in.DropIn})

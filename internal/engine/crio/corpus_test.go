@@ -23,22 +23,21 @@ import (
 
 var update = flag.Bool("update", false, "write the golden parts of the corpus")
 
-// scene is an archive of the corpus: what it is, in the comment, whose last line
-// gives the flags of the setup; crio.conf and files of crio.conf.d, as far as they
-// are there; what they mean ("state"), what becomes of them ("after/…") or why
-// nothing does ("error").
+// corpusCase is an archive of the corpus. The comment describes it and ends with a line
+// of flags for the setup. The files are crio.conf and those of crio.conf.d that exist;
+// their meaning ("state"), and the result: "after/…" or "error".
 //
 // The flags: default, cdi, dirs (two directories), dirs=DIR, hook, no-runtime,
-// name=NAME, crio=VERSION; and how the files differ from what an archive can show:
-// bom, crlf, chop (no newline at the end).
-type scene struct {
+// name=NAME, crio=VERSION; and differences that an archive cannot show: bom, crlf, chop
+// (no newline at the end).
+type corpusCase struct {
 	archive *txtar.Archive
 	flags   []string
 	in      crio.Input
 	setup   engine.Setup
 }
 
-func load(t testing.TB, path string) scene {
+func load(t testing.TB, path string) corpusCase {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
@@ -49,7 +48,7 @@ func load(t testing.TB, path string) scene {
 	if !ok {
 		t.Fatalf("%s has no flags", path)
 	}
-	s := scene{archive: archive, flags: strings.Fields(flags), setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}}
+	s := corpusCase{archive: archive, flags: strings.Fields(flags), setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}}
 	for _, flag := range s.flags {
 		name, value, _ := strings.Cut(flag, "=")
 		switch name {
@@ -88,7 +87,7 @@ func load(t testing.TB, path string) scene {
 	return s
 }
 
-func (s scene) disguise(text []byte) []byte {
+func (s corpusCase) disguise(text []byte) []byte {
 	text = append([]byte{}, text...)
 	if slices.Contains(s.flags, "chop") {
 		text = bytes.TrimSuffix(text, []byte("\n"))
@@ -157,7 +156,7 @@ func describe(s engine.State) string {
 	return b.String()
 }
 
-func (s scene) golden(t *testing.T, path string, got map[string]string) {
+func (s corpusCase) golden(t *testing.T, path string, got map[string]string) {
 	t.Helper()
 	want := map[string]string{}
 	inputs := []txtar.File{}

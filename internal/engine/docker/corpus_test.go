@@ -20,28 +20,28 @@ import (
 
 var update = flag.Bool("update", false, "write the golden parts of the corpus")
 
-// scene is an archive of the corpus: what it is in the comment, whose last line
-// gives the flags of the setup; daemon.json, if there is one; and what becomes of
-// it ("after") or why nothing does ("error").
+// corpusCase is an archive of the corpus. The comment describes it and ends with a line
+// of flags for the setup. The files are daemon.json, if it exists, and the result:
+// "after" or "error".
 //
 // The flags: default, cdi, dirs (two directories), runtime=PATH, name=NAME,
-// docker=VERSION; and how the text differs from what an archive can show: bom,
-// crlf, chop (no newline at the end).
-type scene struct {
+// docker=VERSION; and differences of the text that an archive cannot show: bom, crlf,
+// chop (no newline at the end).
+type corpusCase struct {
 	archive *txtar.Archive
 	flags   []string
 	setup   engine.Setup
 	version engine.Version
 }
 
-func load(t testing.TB, path string) scene {
+func load(t testing.TB, path string) corpusCase {
 	t.Helper()
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(archive.Comment)), "\n")
-	s := scene{archive: archive, flags: strings.Fields(lines[len(lines)-1])[1:], setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}}
+	s := corpusCase{archive: archive, flags: strings.Fields(lines[len(lines)-1])[1:], setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}}
 	if !strings.HasPrefix(lines[len(lines)-1], "flags:") {
 		t.Fatalf("%s has no flags", path)
 	}
@@ -69,7 +69,7 @@ func load(t testing.TB, path string) scene {
 }
 
 // part is a file of the archive as it is on disk, nil if there is none.
-func (s scene) part(name string) []byte {
+func (s corpusCase) part(name string) []byte {
 	for _, f := range s.archive.Files {
 		if f.Name == name {
 			return s.disguise(f.Data)
@@ -78,7 +78,7 @@ func (s scene) part(name string) []byte {
 	return nil
 }
 
-func (s scene) disguise(text []byte) []byte {
+func (s corpusCase) disguise(text []byte) []byte {
 	text = append([]byte{}, text...)
 	if slices.Contains(s.flags, "chop") {
 		text = bytes.TrimSuffix(text, []byte("\n"))
@@ -93,7 +93,7 @@ func (s scene) disguise(text []byte) []byte {
 }
 
 // plain undoes disguise.
-func (s scene) plain(text []byte) []byte {
+func (s corpusCase) plain(text []byte) []byte {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	if slices.Contains(s.flags, "crlf") {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
@@ -105,14 +105,14 @@ func (s scene) plain(text []byte) []byte {
 }
 
 // put sets a file of the archive; nil takes it out.
-func (s scene) put(name string, data []byte) {
+func (s corpusCase) put(name string, data []byte) {
 	s.archive.Files = slices.DeleteFunc(s.archive.Files, func(f txtar.File) bool { return f.Name == name })
 	if data != nil {
 		s.archive.Files = append(s.archive.Files, txtar.File{Name: name, Data: data})
 	}
 }
 
-func (s scene) input() docker.Input {
+func (s corpusCase) input() docker.Input {
 	return docker.Input{Path: "daemon.json", Text: s.part("daemon.json"), Version: s.version}
 }
 
@@ -276,9 +276,9 @@ func checkKept(t *testing.T, before, after map[string]any, s engine.Setup) {
 	for _, all := range []map[string]any{before, after} {
 		delete(all, "default-runtime")
 		delete(all, "cdi-spec-dirs")
-		hollow(all, "features", func(m map[string]any) { delete(m, "cdi") })
-		hollow(all, "runtimes", func(m map[string]any) {
-			hollow(m, s.Name, func(m map[string]any) {
+		removeKeys(all, "features", func(m map[string]any) { delete(m, "cdi") })
+		removeKeys(all, "runtimes", func(m map[string]any) {
+			removeKeys(m, s.Name, func(m map[string]any) {
 				for key := range m {
 					if strings.EqualFold(key, "path") {
 						delete(m, key)
@@ -292,8 +292,8 @@ func checkKept(t *testing.T, before, after map[string]any, s engine.Setup) {
 	}
 }
 
-// hollow empties a map by less, and takes it out if nothing is left.
-func hollow(all map[string]any, name string, less func(map[string]any)) {
+// removeKeys empties a map by less, and takes it out if nothing is left.
+func removeKeys(all map[string]any, name string, less func(map[string]any)) {
 	m, _ := all[name].(map[string]any)
 	if less(m); len(m) == 0 {
 		delete(all, name)

@@ -210,7 +210,7 @@ func TestStateAfter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// CDI: it works after it was asked for, wherever dockerd can.
+		// CDI works after it was requested, if dockerd supports it.
 		works := got.CDI == engine.On || got.CDI == engine.Unset && s.version.AtLeast(28, 2)
 		if s.setup.CDI && s.version.AtLeast(25, 0) && !works {
 			t.Errorf("%s: CDI is off", path)

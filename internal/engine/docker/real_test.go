@@ -36,14 +36,14 @@ func realEngines(t *testing.T) [][]string {
 	return found
 }
 
-// judge is a real dockerd.
-type judge struct {
+// realDockerd is a dockerd that test/e2e/run has unpacked.
+type realDockerd struct {
 	command []string
 	version engine.Version
 }
 
-// refuses tells what dockerd has against a text, "" if it takes it.
-func (j judge) refuses(t *testing.T, text []byte) string {
+// refuses returns why dockerd refuses a text, "" if it accepts it.
+func (j realDockerd) refuses(t *testing.T, text []byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "daemon.json")
@@ -77,7 +77,7 @@ func TestRealDockerd(t *testing.T) {
 	seen := map[engine.Version]bool{}
 	for _, command := range realEngines(t) {
 		out, err := exec.Command(command[0], append(command[1:len(command):len(command)], "--version")...).Output()
-		j := judge{command, engine.ParseVersion(string(out))}
+		j := realDockerd{command, engine.ParseVersion(string(out))}
 		if err != nil || !j.version.Known() {
 			t.Fatalf("%v: %v, %s", command, err, out)
 		}

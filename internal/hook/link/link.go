@@ -20,7 +20,7 @@ type Link struct {
 	Path   string // absolute and clean
 }
 
-// ErrMalformed reports a link that no spec of ours contains.
+// ErrMalformed reports a link that the toolkit never writes into a spec.
 var ErrMalformed = errors.New("malformed link")
 
 // Parse parses TARGET::PATH.

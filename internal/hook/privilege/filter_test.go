@@ -38,13 +38,13 @@ func forbidden() {
 	if _, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); !errors.Is(err, unix.EPERM) {
 		say("socket", errors.Join(errors.New("is allowed"), err))
 	}
-	// Without the filter it would be EFAULT, or EPERM for whoever lacks the capability.
+	// Without the filter it would be EFAULT, or EPERM for a process without the capability.
 	if _, _, errno := unix.Syscall(unix.SYS_OPEN_BY_HANDLE_AT, 0, 0, 0); errno != unix.EPERM {
 		say("open_by_handle_at", errno)
 	}
 	_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	say("a call that is not named", err)
-	// What it executes is filtered, too.
+	// The programs that it executes are filtered also.
 	err = unix.Exec("/bin/sh", []string{"sh", "-c", "echo as it should be"}, nil)
 	say("exec", err)
 }

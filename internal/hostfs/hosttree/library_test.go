@@ -32,7 +32,8 @@ var libraries = map[string]hosttree.Library{
 	},
 }
 
-// A library on disk says what the tree says, but not at the root of a machine.
+// TestLibrary: a library's placeholder on disk has the facts of the tree's, but counts
+// only below another root than "/".
 func TestLibrary(t *testing.T) {
 	for name, l := range libraries {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +94,8 @@ func TestLibraryRefused(t *testing.T) {
 	}
 }
 
-// An inert tree has no device that could be opened, whoever writes it.
+// TestWriteInert: an inert tree has no device that could be opened, even if root writes
+// it.
 func TestWriteInert(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	if err := (hosttree.Tree{"dev/null": hosttree.Device{Major: 1, Minor: 3, Perm: 0o666, GID: 7}}).WriteInert(dir); err != nil {

@@ -28,7 +28,7 @@ var small = hosttree.Tree{
 	"up":                 hosttree.Link("../../.."),
 }
 
-// checkSmall tells how what stands below dir differs from small.
+// checkSmall returns how the files below dir differ from small.
 func checkSmall(t *testing.T, dir string) {
 	t.Helper()
 	host, err := hostfs.New(dir)
@@ -92,8 +92,8 @@ func TestWrite(t *testing.T) {
 	checkSmall(t, empty)
 }
 
-// TestWriteUnprivileged writes as a user who may make no device: in a child
-// process that is nobody where this one is root.
+// TestWriteUnprivileged writes as a user who may not make devices: in a child process
+// of the user nobody if this process is root's.
 func TestWriteUnprivileged(t *testing.T) {
 	const child = "HOSTTREE_TEST_WRITE_DIR"
 	if dir := os.Getenv(child); dir != "" {
@@ -193,8 +193,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestWriteUndone fails in the middle: the name is longer than a file system
-// takes.
+// TestWriteUndone fails in the middle, because a name is too long for the file system.
 func TestWriteUndone(t *testing.T) {
 	tree := hosttree.Tree{"a/b": hosttree.File{}, "c": hosttree.Link("a"), "d/" + strings.Repeat("x", 300): hosttree.File{}}
 	for _, tt := range []struct {

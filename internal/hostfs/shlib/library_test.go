@@ -44,8 +44,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What is read of this machine's own libraries is what debug/elf reads, which
-// goes by the sections instead.
+// TestReadAsDebugELF compares what is read from this machine's libraries with
+// debug/elf, which uses the sections instead.
 func TestReadAsDebugELF(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"/lib/*-linux-gnu/*.so*", "/lib64/*.so*", "/usr/lib64/*.so*"} {
@@ -150,7 +150,8 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// Absurd sections are of no concern: nobody loads them.
+// TestReadSections: invalid sections do not matter, because the linker does not load
+// them.
 func TestReadSections(t *testing.T) {
 	data := simulated(t, "libmccl.so")
 	binary.LittleEndian.PutUint64(data[40:], 1<<62)
@@ -228,7 +229,7 @@ func chained(versions uint16) []byte {
 	return b
 }
 
-// FuzzRead holds the reader to a bounded effort, whatever the file.
+// FuzzRead checks that the reader's effort is bounded for any file.
 func FuzzRead(f *testing.F) {
 	f.Add(simulated(f, "libmccl.so"))
 	f.Add(chained(0))
