@@ -60,7 +60,7 @@ func (w Where) Load(ctx context.Context) (gpu.Node, error) {
 		return w.discover(ctx)
 	}
 	if w.Root != "" && w.Root != "/" {
-		return gpu.Node{}, fmt.Errorf("%w: node %q with root %q: a root goes with the node %q only", ErrUnknown, w.Node, w.Root, Host)
+		return gpu.Node{}, fmt.Errorf("%w: node %q with root %q: only the node %q has a root", ErrUnknown, w.Node, w.Root, Host)
 	}
 	node, err := sim.Node(w.Node)
 	if err == nil {

@@ -236,7 +236,7 @@ func (h Host) startedSince(socket string, files []string) Proof {
 	p := Proof{What: "the daemon has read its configuration"}
 	info, err := os.Stat(h.Root.Join(socket))
 	if err != nil {
-		p.Detail = fmt.Sprintf("it does not run: %v", err)
+		p.Detail = fmt.Sprintf("the daemon does not run: %v", err)
 		return p
 	}
 	for _, file := range files {
@@ -256,7 +256,7 @@ func (h Host) tryContainerd(ctx context.Context, s engine.Setup) Proof {
 	what := "a container sees the GPUs by " + s.Runtime
 	client := h.Program("ctr")
 	if h.Run == nil || client == "" || h.Self == "" {
-		return Proof{What: what, Unknown: true, Detail: "there is no ctr here"}
+		return Proof{What: what, Unknown: true, Detail: "ctr is not installed"}
 	}
 	dir, remove, err := h.makeRootfs()
 	if err != nil {

@@ -58,7 +58,7 @@ func (h Host) verifyCRIO(ctx context.Context, e Engine, s engine.Setup) []Proof 
 			What: "it reads CDI specs", OK: len(state.SpecDirs) > 0 || e.Version.AtLeast(1, 23), Detail: strings.Join(state.SpecDirs, ", "),
 		})
 	}
-	return append(proofs, Proof{What: "a container sees the GPUs", Unknown: true, Detail: "CRI-O starts none without a pod and an image"})
+	return append(proofs, Proof{What: "a container sees the GPUs", Unknown: true, Detail: "CRI-O starts a container only for a pod with an image"})
 }
 
 // readFile reads one file; its text is nil if it does not exist.

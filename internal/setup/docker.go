@@ -160,7 +160,7 @@ func (h Host) tryDocker(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	const what = "a container sees the GPUs"
 	client := h.Program("docker")
 	if h.Run == nil || client == "" || h.Self == "" {
-		return []Proof{{What: what, Unknown: true, Detail: "there is no docker client here"}}
+		return []Proof{{What: what, Unknown: true, Detail: "no docker client is installed"}}
 	}
 	dir, err := os.MkdirTemp("", trialName)
 	if err != nil {

@@ -54,7 +54,7 @@ func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proo
 	proofs := proveRegistered(s, state.Runtimes[s.Name], state.Default)
 	const what = "a container sees the GPUs"
 	if h.Run == nil || e.Program == "" || h.Self == "" {
-		return append(proofs, Proof{What: what, Unknown: true, Detail: "there is no podman here"})
+		return append(proofs, Proof{What: what, Unknown: true, Detail: "podman is not installed"})
 	}
 	dir, remove, err := h.makeRootfs()
 	if err != nil {
