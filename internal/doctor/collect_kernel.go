@@ -39,13 +39,13 @@ func kernelFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 			k.Nodes = append(k.Nodes, n)
 		}
 	}
-	names, _ := c.Root.ReadDir("/sys/devices/system/node") // none: a kernel without NUMA
+	names, _ := c.Root.ReadDir("/sys/devices/system/node") // an error means a kernel without NUMA
 	for _, name := range names {
 		if number, ok := strings.CutPrefix(name, "node"); ok && isNumber(number) {
 			k.NUMANodes++
 		}
 	}
-	groups, _ := c.Root.ReadDir("/sys/kernel/iommu_groups") // none: no IOMMU
+	groups, _ := c.Root.ReadDir("/sys/kernel/iommu_groups") // an error means no IOMMU
 	k.IOMMU = len(groups) > 0
 	return func(f *Facts) { f.Kernel = k }, nil
 }
@@ -55,7 +55,7 @@ func readFunction(host *hostfs.Root, dir string) Function {
 	if at, err := host.Resolve(dir + "/driver"); err == nil {
 		fn.Driver = path.Base(at)
 	}
-	names, _ := host.ReadDir(dir + "/drm") // none: no driver has made any
+	names, _ := host.ReadDir(dir + "/drm") // an error means that no driver has made any
 	for _, name := range names {
 		if strings.HasPrefix(name, "card") || strings.HasPrefix(name, "renderD") {
 			fn.DRM = append(fn.DRM, name)
@@ -119,6 +119,6 @@ func isNumber(s string) bool {
 
 // processDirs are the directories of processes in /proc, sorted.
 func processDirs(host *hostfs.Root, dir string) []string {
-	names, _ := host.ReadDir(dir) // none: no /proc in this tree
+	names, _ := host.ReadDir(dir) // an error means that the tree has no /proc
 	return slices.DeleteFunc(names, func(name string) bool { return !isNumber(name) })
 }

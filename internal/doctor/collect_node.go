@@ -96,7 +96,7 @@ func softwareFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) 
 	if e, err := c.Root.Lstat(maca.Path); err == nil && e.Mode&fs.ModeSymlink != 0 {
 		s.Link, s.Dangling = e.Target, !c.Root.Exists(maca.Path)
 	}
-	names, _ := c.Root.ReadDir(path.Dir(maca.Path)) // none: no /opt
+	names, _ := c.Root.ReadDir(path.Dir(maca.Path)) // an error means no /opt
 	for _, name := range names {
 		if strings.HasPrefix(name, path.Base(maca.Path)+"-") && c.Root.Exists(path.Join(path.Dir(maca.Path), name, "lib")) {
 			s.Others = append(s.Others, path.Join(path.Dir(maca.Path), name))

@@ -159,7 +159,7 @@ func refreshUnitState(ctx context.Context, c Config) Unit {
 	for _, dir := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"} {
 		u.Installed = u.Installed || c.Root.Exists(path.Join(dir, refreshUnit))
 	}
-	targets, _ := c.Root.ReadDir("/etc/systemd/system") // none: no systemd here
+	targets, _ := c.Root.ReadDir("/etc/systemd/system") // an error means no systemd
 	for _, target := range targets {
 		if _, err := c.Root.Lstat(path.Join("/etc/systemd/system", target, refreshUnit)); err == nil && strings.HasSuffix(target, ".wants") {
 			u.Enabled = true
@@ -185,7 +185,7 @@ func hookFiles(c Config) []HookFile {
 	host := c.Root
 	var all []HookFile
 	for _, dir := range hookDirs {
-		names, _ := host.ReadDir(dir) // none: no such directory
+		names, _ := host.ReadDir(dir) // an error means no such directory
 		for _, name := range names {
 			var file struct {
 				Hook   struct{ Path string } `json:"hook"`
