@@ -21,9 +21,8 @@ type BDF struct {
 var ErrBDF = errors.New(`not a PCI address of the form "0000:0e:00.0"`)
 
 // ParseBDF reads the form that sysfs uses for directory names: four hex digits
-// of domain (up to eight where the domain needs them, as behind Intel VMD), two
-// of bus, two of device, one of function. Upper-case digits are accepted, no
-// part may be left out.
+// of domain (up to eight if the domain needs them, as behind Intel VMD), two of bus, two of
+// device, one of function. Upper-case digits are accepted; no part may be missing.
 func ParseBDF(s string) (BDF, error) {
 	bad := func() (BDF, error) { return BDF{}, fmt.Errorf("parse %q: %w", s, ErrBDF) }
 	domain, rest, ok1 := strings.Cut(s, ":")
@@ -55,8 +54,8 @@ func (b BDF) String() string {
 	return fmt.Sprintf("%04x:%02x:%02x.%x", b.Domain, b.Bus, b.Device, b.Function)
 }
 
-// Compare orders addresses by domain, bus, device, function; the result is
-// negative, zero or positive as b comes before, equals or comes after o.
+// Compare compares addresses by domain, bus, device, function: -1 if b comes before o, 0 if
+// they are equal, 1 if b comes after o.
 func (b BDF) Compare(o BDF) int { return cmp.Compare(b.key(), o.key()) }
 
 func (b BDF) key() uint64 {

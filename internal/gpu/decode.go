@@ -9,17 +9,16 @@ import (
 	"unicode"
 )
 
-// MaxGPUs bounds a Node that is read from outside; the largest MetaX system
-// announced has 128 cards, and simulations go some way beyond.
+// MaxGPUs is the greatest number of GPUs in a Node that is read. The largest announced MetaX
+// system has 128 cards; simulations go beyond.
 const MaxGPUs = 4096
 
 // ErrNode reports a Node that contradicts itself.
 var ErrNode = errors.New("invalid node")
 
-// DecodeNode reads a Node's JSON form and checks it. GPUs may come in any order
-// and are put in BDF order (by index where a BDF is missing), links with a > b
-// are turned round. Unknown fields are ignored, because the form only ever
-// grows.
+// DecodeNode reads a Node's JSON form and checks it. GPUs may be in any order and are sorted
+// by BDF, or by index if a BDF is missing; the ends of links with a > b are swapped. Unknown
+// fields are ignored, because later versions of the form add fields.
 func DecodeNode(data []byte) (Node, error) {
 	var n Node
 	if err := json.Unmarshal(data, &n); err != nil {
@@ -32,7 +31,8 @@ func DecodeNode(data []byte) (Node, error) {
 	return n, nil
 }
 
-// Check tells what is wrong with a Node whose parts were read one by one.
+// Check returns what is wrong with a Node whose parts were read one by one. The error is an
+// ErrNode.
 func (n Node) Check() error {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", ErrNode, fmt.Sprintf(format, a...))
@@ -104,8 +104,8 @@ func (n Node) Check() error {
 	return nil
 }
 
-// texts are the strings of a Node that have no form of their own. They end up
-// in terminals and logs.
+// texts returns the strings of a Node that may be any text. They are shown on terminals and
+// in logs.
 func (n Node) texts() []string {
 	texts := append([]string{n.Name}, n.Warnings...)
 	if n.Driver != nil {
@@ -126,6 +126,7 @@ func (n Node) texts() []string {
 	return texts
 }
 
+// checkPaths returns an error if a path is not a plain path below /dev.
 func checkPaths(paths []string) error {
 	for _, p := range paths {
 		rest, ok := strings.CutPrefix(p, "/dev/")
@@ -137,8 +138,7 @@ func checkPaths(paths []string) error {
 	return nil
 }
 
-// sort puts GPUs in BDF order, renumbers them and the links' ends with them,
-// and puts links and slices in order.
+// sort sorts GPUs by BDF, renumbers them and the ends of links, and sorts links and slices.
 func (n *Node) sort() {
 	order := func(a, b GPU) int { return a.BDF.Compare(b.BDF) }
 	if slices.ContainsFunc(n.GPUs, func(g GPU) bool { return g.BDF == BDF{} }) {

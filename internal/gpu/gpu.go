@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// NUMAUnknown is the NUMA node of a GPU whose host does not say.
+// NUMAUnknown is the NUMA node of a GPU if the host does not state it.
 const NUMAUnknown = -1
 
 // GPU is one physical card (a PCI physical function) of a node.
@@ -15,44 +15,44 @@ type GPU struct {
 	UUID  UUID `json:"uuid,omitempty"`
 	// Serial is the board's serial number, as mx-smi prints it.
 	Serial string `json:"serial,omitempty"`
-	// BDF is the PCI address; zero (a host bridge's, never a GPU's) is unknown,
-	// as in a Node that was read from a bare matrix.
+	// BDF is the PCI address. Zero, the address of a host bridge, means unknown, as in a
+	// Node that was read from a bare matrix.
 	BDF BDF `json:"bdf,omitzero"`
 	// Model is the vendor's name, such as "MXC500".
 	Model string `json:"model,omitempty"`
-	// MemoryMiB is the device memory in MiB; 0 is unknown.
+	// MemoryMiB is the device memory in MiB; 0 if unknown.
 	MemoryMiB int `json:"memoryMiB,omitempty"`
-	// NUMA is the NUMA node, NUMAUnknown where the host does not say.
+	// NUMA is the NUMA node, or NUMAUnknown.
 	NUMA int `json:"numa"`
-	// PCIeRoot is the host bridge ("pci0000:0a") that the GPU hangs from.
+	// PCIeRoot is the host bridge ("pci0000:0a") above the GPU.
 	PCIeRoot string `json:"pcieRoot,omitempty"`
 	// PCIePath lists the bridges from the root port down to the GPU's parent.
 	PCIePath []BDF `json:"pciePath,omitempty"`
 	// PCIeSwitch is the upstream port of the nearest switch above the GPU.
 	PCIeSwitch *BDF `json:"pcieSwitch,omitempty"`
-	// LinkDomain numbers the set of GPUs joined by MetaXLink, from 1; 0 is none.
+	// LinkDomain is the number of the GPU's MetaXLink domain, from 1; 0 if it is in none.
 	LinkDomain int `json:"linkDomain,omitempty"`
-	// Healthy is false for a GPU that must not be handed out unasked: the
-	// vendor's tool calls it unavailable, or it has no device nodes.
+	// Healthy is false for a GPU that must not be given unless it is requested by name:
+	// the vendor's tool reports it as unavailable, or it has no device nodes.
 	Healthy bool `json:"healthy"`
-	// Nodes are the GPU's own device nodes, as absolute paths on the host; none
-	// if one of them is missing or not its own.
+	// Nodes are the GPU's own device nodes, as absolute paths on the host; empty if one of
+	// them is missing or belongs to another GPU.
 	Nodes []string `json:"nodes,omitempty"`
-	// GIDs are the numeric groups that own those of Nodes that are not open to
-	// everyone, ascending, and never group 0.
+	// GIDs are the numeric groups of those Nodes that not everyone may open, ascending and
+	// without group 0.
 	GIDs []uint32 `json:"gids,omitempty"`
 	// VFs are the SR-IOV virtual functions that this GPU is split into.
 	VFs []BDF `json:"vfs,omitempty"`
-	// Mode is ModeSGPU for a GPU that is given in slices only, ModeVFIO for one that
-	// is not for this host's containers, or empty.
+	// Mode is ModeSGPU for a GPU that is given in slices only, ModeVFIO for a GPU that is
+	// for virtual machines, or empty.
 	Mode string `json:"mode,omitempty"`
 	// Slices are the parts that the GPU is divided into, sGPUs before virtual
 	// functions, by index.
 	Slices []Slice `json:"slices,omitempty"`
 }
 
-// Divided reports whether the GPU is given in parts, so never as a whole, and how
-// it is divided.
+// Divided reports whether the GPU is given in parts and never as a whole, and how it is
+// divided.
 func (g GPU) Divided() (how string, divided bool) {
 	switch {
 	case g.Mode == ModeSGPU:
@@ -63,12 +63,11 @@ func (g GPU) Divided() (how string, divided bool) {
 	return "", false
 }
 
-// SetAside reports whether the GPU is for a virtual machine, so that it has no device
-// nodes and is not going to have any.
+// SetAside reports whether the GPU is for a virtual machine. Such a GPU has no device nodes.
 func (g GPU) SetAside() bool { return g.Mode == ModeVFIO }
 
-// Name is the most durable name of the GPU that is known: its UUID, or else its
-// index in decimal. Both are CDI device names.
+// Name returns the most durable known name of the GPU: its UUID, or else its index in
+// decimal. Both are CDI device names.
 func (g GPU) Name() string {
 	if g.UUID != "" {
 		return string(g.UUID)
@@ -76,8 +75,8 @@ func (g GPU) Name() string {
 	return strconv.Itoa(g.Index)
 }
 
-// UnmarshalJSON reads a GPU; an absent "numa" is unknown and an absent
-// "healthy" is true, so that a hand-written Node may leave them out.
+// UnmarshalJSON reads a GPU. A missing "numa" is unknown and a missing "healthy" is true, so
+// a Node written by hand need not have them.
 func (g *GPU) UnmarshalJSON(data []byte) error {
 	type plain GPU
 	p := plain{NUMA: NUMAUnknown, Healthy: true}

@@ -18,14 +18,14 @@ type Node struct {
 	Name       string  `json:"name,omitempty"`
 	Driver     *Driver `json:"driver,omitempty"`
 	MACA       *MACA   `json:"maca,omitempty"`
-	// GPUs stand in BDF order; GPUs[i].Index == i.
+	// GPUs are in BDF order; GPUs[i].Index == i.
 	GPUs []GPU `json:"gpus"`
-	// Links are the pairs that the host states; a pair without a row gets its
-	// class from PCIe and NUMA.
+	// Links are the pairs that the host states. The link class of a pair without a row
+	// follows from PCIe and NUMA.
 	Links []Link `json:"links,omitempty"`
-	// Shared is what every container with a GPU needs besides the GPU's own.
+	// Shared is what every container with a GPU needs besides the GPU's own device nodes.
 	Shared *Shared `json:"shared,omitempty"`
-	// Warnings say what could not be found out, and why, one line each.
+	// Warnings say what could not be discovered, and why, one line each.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -45,19 +45,19 @@ type MACA struct {
 // Shared are the device nodes common to all GPUs of a node, such as /dev/mxcd.
 type Shared struct {
 	Nodes []string `json:"nodes,omitempty"`
-	// GIDs are the groups of those of Nodes that are not open to everyone.
+	// GIDs are the groups of those Nodes that not everyone may open.
 	GIDs []uint32 `json:"gids,omitempty"`
 }
 
-// Link is what the host states of the pair of GPUs with indices A < B.
+// Link is what the host states about the pair of GPUs with indices A < B.
 type Link struct {
 	A int `json:"a"`
 	B int `json:"b"`
 	// Kind is the word of mx-smi's matrix: MX, PIX, PXB, PHB, NODE, SYS.
 	Kind string `json:"kind"`
-	// GBps is the bandwidth in GB/s, 0 if not known.
+	// GBps is the bandwidth in GB/s, 0 if unknown.
 	GBps float64 `json:"gbps,omitempty"`
-	// Down marks a link that is disabled or untrained: not a link.
+	// Down says that the link is disabled or untrained, and so not a link.
 	Down bool `json:"down,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func (n Node) Lookup(b BDF) (GPU, bool) {
 	return GPU{}, false
 }
 
-// Healthy returns the indices of the GPUs that may be handed out as a whole.
+// Healthy returns the indices of the GPUs that may be given as a whole.
 func (n Node) Healthy() []int {
 	var free []int
 	for _, g := range n.GPUs {
@@ -87,7 +87,7 @@ func (n Node) Healthy() []int {
 	return free
 }
 
-// SortLinks puts links in the order of their GPUs.
+// SortLinks sorts links by their GPUs.
 func SortLinks(links []Link) {
 	slices.SortStableFunc(links, func(x, y Link) int { return cmp.Or(x.A-y.A, x.B-y.B) })
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// ModeSGPU is the mode of a GPU that is cut into slices of the vendor's own kind.
+// ModeSGPU is the mode of a GPU that the vendor's driver divides into sGPUs.
 const ModeSGPU = "sgpu"
 
-// ModeVFIO is the mode of a GPU that is set aside for a virtual machine: the driver
-// vfio-pci has it, and it has no device nodes here.
+// ModeVFIO is the mode of a GPU for a virtual machine: the driver vfio-pci uses it, and it
+// has no device nodes on this host.
 const ModeVFIO = "vfio"
 
 // The kinds of slices.
@@ -22,49 +22,49 @@ const (
 	SliceVF   = "vf"   // an SR-IOV virtual function
 )
 
-// MaxSlices is how many sGPUs the driver makes of one GPU.
+// MaxSlices is the greatest number of sGPUs that the driver makes of one GPU.
 const MaxSlices = 16
 
-// The ways in which the sGPUs of one GPU share its compute units. All slices of
-// a GPU have the same.
+// The ways in which the sGPUs of one GPU share its compute units. All sGPUs of a GPU have the
+// same.
 const (
 	QoSBestEffort = "best-effort"
 	QoSFixedShare = "fixed-share"
 	QoSBurstShare = "burst-share"
 )
 
-// QoSClasses are all of them, in the order of the vendor's numbers, from 0.
+// QoSClasses returns all of them, in the order of the vendor's numbers, from 0.
 func QoSClasses() []string { return []string{QoSBestEffort, QoSFixedShare, QoSBurstShare} }
 
-// Slice is a part of a GPU that can be given by itself.
+// Slice is a part of a GPU that can be given without the rest.
 type Slice struct {
 	// Kind is SliceSGPU or SliceVF.
 	Kind string `json:"kind"`
 	// Index numbers the slices of one kind on their GPU, from 0, as sysfs does:
 	// sgpu<k>, virtfn<k>.
 	Index int `json:"index"`
-	// UUID names a slice for its lifetime; empty if it is not known.
+	// UUID names a slice for its lifetime; empty if unknown.
 	UUID string `json:"uuid,omitempty"`
 	// BDF is the PCI address of a virtual function.
 	BDF BDF `json:"bdf,omitzero"`
-	// Alias is the name that its maker gave it.
+	// Alias is the name that its creator gave it.
 	Alias string `json:"alias,omitempty"`
-	// ComputePercent is its share of the GPU's compute units, 1–100; 0 is not
-	// known.
+	// ComputePercent is its share of the GPU's compute units, 1–100; 0 if
+	// unknown.
 	ComputePercent int `json:"computePercent,omitempty"`
-	// MemoryMiB is its device memory in MiB; 0 is not known.
+	// MemoryMiB is its device memory in MiB; 0 if unknown.
 	MemoryMiB int `json:"memoryMiB,omitempty"`
-	// QoS is one of the QoS constants; empty is not known.
+	// QoS is one of the QoS constants; empty if unknown.
 	QoS string `json:"qos,omitempty"`
-	// Nodes are the device nodes that a container with the slice needs besides
-	// those that all GPUs share; none if they are not there.
+	// Nodes are the device nodes that a container with the slice needs besides those that
+	// all GPUs share; empty if they do not exist.
 	Nodes []string `json:"nodes,omitempty"`
-	// GIDs are the groups of those of Nodes that are not open to everyone.
+	// GIDs are the groups of those Nodes that not everyone may open.
 	GIDs []uint32 `json:"gids,omitempty"`
 }
 
-// Name is the most durable name of the slice that is known: its UUID, or the
-// address of a virtual function; empty if it has neither.
+// Name returns the most durable known name of the slice: its UUID, or the address of a
+// virtual function; empty if it has neither.
 func (s Slice) Name() string {
 	switch {
 	case s.UUID != "":
@@ -75,15 +75,15 @@ func (s Slice) Name() string {
 	return ""
 }
 
-// SortSlices puts slices in the order in which a GPU has them.
+// SortSlices sorts slices by kind and index.
 func SortSlices(s []Slice) {
 	slices.SortStableFunc(s, func(a, b Slice) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), cmp.Compare(a.Index, b.Index)) // "sgpu" < "vf"
 	})
 }
 
-// Parts says in a word or two what the GPU is divided into, "sgpu: 2 slices" or
-// "sriov: 4 VFs"; empty if it is whole.
+// Parts says what the GPU is divided into, such as "sgpu: 2 slices" or "sriov: 4 VFs"; empty
+// if it is not divided.
 func (g GPU) Parts() string {
 	var parts []string
 	if g.Mode == ModeSGPU {
@@ -101,17 +101,16 @@ func (g GPU) Parts() string {
 	return strings.Join(parts, ", ")
 }
 
-// The bounds of slices that are read from outside. The driver makes 16 sGPUs and
-// 8 virtual functions of one GPU; what numbers it gives them is not published.
+// The limits of slices in a Node that is read. The driver makes up to 16 sGPUs and 8 virtual
+// functions of one GPU; how it numbers them is not published.
 const (
 	MaxVFs     = 256
 	maxIndex   = 4096
 	maxPercent = 100
 )
 
-// checkSlices tells what is wrong with the slices of one GPU. A slice of a GPU
-// that does not count as divided is an error: the GPU would be given as a whole
-// beside it.
+// checkSlices returns what is wrong with the slices of one GPU. A slice of a GPU that does
+// not count as divided is an error, because the GPU would also be given as a whole.
 func (g GPU) checkSlices() error {
 	if g.Mode != "" && g.Mode != ModeSGPU && g.Mode != ModeVFIO {
 		return fmt.Errorf("mode %q; want %q, %q or none", g.Mode, ModeSGPU, ModeVFIO)
@@ -147,6 +146,7 @@ func (g GPU) checkSlices() error {
 	return nil
 }
 
+// check returns what is wrong with one slice.
 func (s Slice) check() error {
 	switch {
 	case s.UUID != "" && !ValidSliceUUID(s.UUID):
@@ -161,8 +161,7 @@ func (s Slice) check() error {
 	return checkPaths(s.Nodes)
 }
 
-// checkSliceNames reports whether two slices of the node, on whichever GPU, have
-// one name.
+// checkSliceNames returns an error if two slices of the node have the same name.
 func (n Node) checkSliceNames() error {
 	uuid, bdf := map[string]bool{}, map[BDF]bool{}
 	for _, g := range n.GPUs {
@@ -186,9 +185,9 @@ func (n Node) checkSliceNames() error {
 	return nil
 }
 
-// ValidSliceUUID reports whether s may name a slice: letters, digits and dashes,
-// beginning with one of the former, at most as long as the vendor library's
-// field. The form is not published.
+// ValidSliceUUID reports whether s can be the UUID of a slice: letters, digits and dashes,
+// not beginning with a dash, at most as long as the vendor library's field. The form is not
+// published.
 func ValidSliceUUID(s string) bool {
 	return s != "" && len(s) < 94 && s[0] != '-' && consists(s, alphanumeric+"-")
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// UUID names a GPU for its lifetime, wherever it is plugged in:
-// "GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b". A die of a two-die part carries a
-// suffix ("-DIE1"). The empty UUID means that it is not known.
+// UUID names a GPU for its lifetime, in every host:
+// "GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b". A die of a two-die part has a suffix
+// ("-DIE1"). The empty UUID means unknown.
 type UUID string
 
 // ErrUUID reports a string that cannot be the UUID of a GPU.
@@ -16,10 +16,10 @@ var ErrUUID = errors.New("not a GPU UUID")
 
 const maxUUIDLen = 96 // the vendor library's buffer
 
-// ParseUUID accepts what the vendor's tools print: "GPU-" and then letters,
-// digits and dashes. The 8-4-4-4-12 shape is not demanded, because masked and
-// suffixed forms are in circulation; but a UUID becomes a CDI device name and a
-// command-line word, so nothing beyond that alphabet passes.
+// ParseUUID accepts what the vendor's tools print: "GPU-" and then letters, digits and dashes.
+// It does not require the 8-4-4-4-12 form, because masked and suffixed forms are in use. A
+// UUID becomes a CDI device name and a word of a command line, so other characters are an
+// error.
 func ParseUUID(s string) (UUID, error) {
 	rest, ok := strings.CutPrefix(s, "GPU-")
 	if !ok || rest == "" || len(s) > maxUUIDLen || rest[len(rest)-1] == '-' || !consists(rest, alphanumeric+"-") {
@@ -42,13 +42,13 @@ func (u *UUID) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ValidSerial reports whether s may stand as a serial number: printable ASCII
-// without blanks, commas or brackets, since it is typed in a list.
+// ValidSerial reports whether s can be a serial number: printable ASCII without blanks, commas
+// or brackets, because it is typed in a list.
 func ValidSerial(s string) bool {
 	return s != "" && len(s) <= maxUUIDLen && consists(s, alphanumeric+"-_./:+")
 }
 
 const alphanumeric = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// consists reports whether s has no other characters than these.
+// consists reports whether all characters of s are in of.
 func consists(s, of string) bool { return strings.Trim(s, of) == "" }

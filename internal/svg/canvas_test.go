@@ -26,10 +26,10 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// evil is a word that would break out of where it is put.
+// evil is a text that would end the element around it.
 const evil = "\"'></text></title></svg>&\x00\u202e"
 
-// read is the elements of a picture and the words in them; it fails if that is no
+// read returns the elements of a picture and the text in them; it fails if the picture is not
 // XML.
 func read(t *testing.T, c *Canvas) (elements []string, words string) {
 	t.Helper()
@@ -80,7 +80,7 @@ func TestCanvas(t *testing.T) {
 	}
 }
 
-// TestWithoutDescription has nothing that refers to what is not there.
+// TestWithoutDescription expects no reference to a description.
 func TestWithoutDescription(t *testing.T) {
 	var c Canvas
 	c.Begin("", 1, 1, "a & b", "")

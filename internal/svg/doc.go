@@ -1,4 +1,4 @@
-// Package svg writes the elements of a picture, and holds the colours and fonts
-// that all pictures of this house share. Every word from outside passes through
-// Escape. What a picture shows, and where, its own package knows.
+// Package svg writes the elements of a picture, and has the colours and fonts of all pictures
+// of this project. It escapes every text. What a picture shows, and where, is up to the
+// package that draws it.
 package svg

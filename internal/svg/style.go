@@ -1,15 +1,15 @@
 package svg
 
-// The colours of what every picture has.
+// The colours of the background, its edge and text.
 const (
 	Paper = "#f5f7fa"
-	Edge  = "#d3dae4" // of the paper
+	Edge  = "#d3dae4" // of the background
 	Ink   = "#16202e"
-	Soft  = "#52607a" // for words that matter less
+	Soft  = "#52607a" // for less important text
 )
 
-// The colours that tell lines apart, each dark enough on paper and on white.
-// Nothing may be told by them alone.
+// The colours that distinguish lines, each dark enough on Paper and on white. No meaning may
+// be shown by them alone.
 const (
 	Indigo = "#4f46e5"
 	Teal   = "#0f8a8a"
@@ -21,8 +21,8 @@ const (
 	Brown  = "#9a4a3a"
 )
 
-// The fonts, of which the viewer takes the first it has.
+// The fonts; the viewer uses the first that it has.
 const (
-	Sans = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+	sans = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 	Mono = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 )

@@ -35,7 +35,7 @@ func (s *scene) setMarks() {
 		{"picked", s.picked, signPicked, pickEdge},
 		{"in use", s.inUse, signInUse, inUseEdge},
 		{"divided", divided, signDivided, partEdge},
-		{"unhealthy", unhealthy, signUnhealthy, sickEdge},
+		{"unhealthy", unhealthy, signUnhealthy, unhealthyEdge},
 	} {
 		if slices.Contains(m.on, true) {
 			s.marks = append(s.marks, m)

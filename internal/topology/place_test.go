@@ -82,7 +82,7 @@ func TestFace(t *testing.T) {
 		"seventeen":                {node(9, 8), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decks, ok := face(places(test.node.GPUs))
+			decks, ok := splitRows(places(test.node.GPUs))
 			var rows []int
 			for _, d := range decks {
 				rows = append(rows, len(d.root.leaves()))

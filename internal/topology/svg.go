@@ -15,10 +15,10 @@ const (
 	minWidth = 680
 )
 
-// SVG writes the node as a self-contained picture: GPUs as cards below their
-// PCIe switches and NUMA nodes, MetaXLink as lines between them. Up to two rows
-// of eight GPUs face each other with every link drawn; more stand in a grid,
-// where a bus joins each MetaXLink domain.
+// SVG writes the node as a self-contained picture: GPUs as cards below their PCIe switches
+// and NUMA nodes, MetaXLink as lines between them. Up to 16 GPUs are in one row or in two
+// rows that face each other, with every link drawn. More GPUs are in a grid, in which a bus
+// joins each MetaXLink domain.
 func SVG(w io.Writer, v View) error {
 	s, err := v.scene()
 	if err != nil {
@@ -27,8 +27,8 @@ func SVG(w io.Writer, v View) error {
 	root := places(s.gpus)
 	var body canvas
 	var width, bottom int
-	if decks, ok := face(root); ok {
-		width, bottom = s.drawFacing(&body, root, decks)
+	if rows, ok := splitRows(root); ok {
+		width, bottom = s.drawFacing(&body, root, rows)
 	} else {
 		width, bottom = s.drawGrid(&body, root)
 	}
@@ -38,7 +38,7 @@ func SVG(w io.Writer, v View) error {
 	var c canvas
 	height := bottom + margin
 	name := title(v.Node)
-	c.Begin("topology", width, height, "GPU topology of "+name, s.inWords())
+	c.Begin("topology", width, height, "GPU topology of "+name, s.description())
 	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, "#d3d8e1")
 	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, svg.Edge))
 	c.Text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
@@ -52,8 +52,8 @@ func SVG(w io.Writer, v View) error {
 	return writePicture(w, "SVG", c.Bytes())
 }
 
-// inWords describes the picture for those who do not see it.
-func (s *scene) inWords() string {
+// description describes the picture for people who cannot see it.
+func (s *scene) description() string {
 	var words []string
 	say := func(format string, a ...any) { words = append(words, fmt.Sprintf(format, a...)+".") }
 	say("%s", gpuCount(s.gpus))
@@ -72,12 +72,12 @@ func (s *scene) inWords() string {
 	return strings.Join(words, " ")
 }
 
-// domainWords describes a MetaXLink domain by its place in the list.
+// domainWords describes a domain, by its place in the list.
 func (s *scene) domainWords(i int) string {
 	return fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, wording.Ranges(s.domains[i].gpus), s.domains[i].describe())
 }
 
-// header is the height of the title's lines, down to the first box.
+// header returns the height of the title's lines, down to the first box.
 func (s *scene) header() int {
 	if s.unknownFacts() != "" {
 		return 102
@@ -85,15 +85,15 @@ func (s *scene) header() int {
 	return 84
 }
 
-// maxListed is how many MetaXLink domains the legend names one by one.
+// maxListed is the greatest number of domains that the legend names one by one.
 const maxListed = 4
 
-// legend explains what occurs in the picture, in rows from y on; it returns the
+// legend draws the explanation of what the picture has, in rows from y on, and returns the
 // y where it ends.
 func (s *scene) legend(c *canvas, width, y int) int {
-	end := y // stays if there is nothing to explain
+	end := y // stays if the legend is empty
 	y += 16
-	x, fresh := margin, true // fresh: what comes next starts a row
+	x, fresh := margin, true // fresh: the next item starts a row
 	item := func(text string, sign func(x, y int)) {
 		text = fit(text, (width-2*margin-40)/8)
 		need := 32 + textWidth(text, 12)
@@ -122,7 +122,7 @@ func (s *scene) legend(c *canvas, width, y int) int {
 	fresh = true
 	if len(s.down) > 0 {
 		item("MetaXLink down: "+pairs(s.down), func(x, y int) {
-			c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, sickEdge))
+			c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, unhealthyEdge))
 			c.sign(x, y, 100, signDown)
 		})
 	}
@@ -145,6 +145,7 @@ func (s *scene) legend(c *canvas, width, y int) int {
 	return end
 }
 
+// manyDomains describes all domains in one line.
 func (s *scene) manyDomains() string {
 	size := len(s.domains[0].gpus)
 	whole := true

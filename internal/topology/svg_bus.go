@@ -6,29 +6,29 @@ import (
 	"slices"
 )
 
-// bus is the stretch of a MetaXLink domain along one line of a grid.
+// bus is the line that joins the GPUs of a domain that are on one line of the grid.
 type bus struct {
 	number int // of the domain, from 1
 	line   int
 	x0, x1 int // the middles of its first and last tile
-	lane   int // how far below the tiles, from 0
-	trunk  int // the trunk that joins the domain's lines, from 0 nearest the tiles, or noTrunk
+	lane   int // number of its place below the tiles, from 0
+	trunk  int // number of the trunk that joins the domain's buses, 0 nearest to the tiles, or noTrunk
 }
 
 const (
 	noTrunk   = -1
-	maxTrunks = 10 // with more of them the numbers alone say what belongs together
+	maxTrunks = 10 // with more, only the numbers show which buses belong together
 	trunkStep = 14
 )
 
-// route makes the buses and gives them lanes, and trunks in a gutter on the left
-// where a domain stands on several lines. It returns the gutter's width.
-func (g *grid) route() (gutter int) {
-	var free []int // by trunk: the first line that it is free on
+// route makes the buses and gives them lanes. A domain on several lines gets a trunk, in a
+// margin on the left. route returns the width of that margin.
+func (g *grid) route() (leftMargin int) {
+	var free []int // by trunk: the first line on which it is free
 	for i, d := range g.domains {
 		first := len(g.buses)
 		for _, gpu := range d.gpus {
-			g.join(first, i+1, gpu)
+			g.extendBus(first, i+1, gpu)
 		}
 		own := g.buses[first:]
 		if len(own) == 1 {
@@ -57,8 +57,8 @@ func (g *grid) route() (gutter int) {
 	return len(free)*trunkStep + 6
 }
 
-// join lengthens the domain's bus on the GPU's line, new if need be.
-func (g *grid) join(first, number, gpu int) {
+// extendBus extends the domain's bus on the GPU's line to the GPU, or adds it.
+func (g *grid) extendBus(first, number, gpu int) {
 	x := g.tiles[gpu].x + g.width/2
 	for j := first; j < len(g.buses); j++ {
 		if b := &g.buses[j]; b.line == g.line[gpu] {
@@ -69,8 +69,8 @@ func (g *grid) join(first, number, gpu int) {
 	g.buses = append(g.buses, bus{number: number, line: g.line[gpu], x0: x, x1: x, trunk: noTrunk})
 }
 
-// assignLanes puts buses of one line that would touch one below the other. A bus
-// with a trunk reaches to the left of everything.
+// assignLanes puts buses of one line that would touch one below the other. A bus with a
+// trunk extends to the left of all tiles.
 func (g *grid) assignLanes() {
 	g.lanes = make([]int, g.lines)
 	start := func(b bus) int {
@@ -100,18 +100,19 @@ func (g *grid) assignLanes() {
 	}
 }
 
-// busY is where a bus runs, given the y of its line's tiles.
+// busY returns the y of a bus, from the y of its line's tiles.
 func (g *grid) busY(b bus, tiles int) int {
 	return tiles + g.height + boxPad + b.lane*laneStep
 }
 
+// drawBuses draws buses, trunks and the lines to the GPUs.
 func (g *grid) drawBuses(c *canvas, left int) {
 	anyPicked := slices.Contains(g.picked, true)
 	tilesY := make([]int, g.lines)
 	for i, k := range g.tiles {
 		tilesY[g.line[i]] = k.y
 	}
-	reached := make([]int, len(g.domains)+1) // by domain: the y that its trunk has come to
+	reached := make([]int, len(g.domains)+1) // by domain: the y down to which its trunk is drawn
 	c.Open(`fill="none" stroke-width="4" stroke-linecap="round"`)
 	for j := range g.buses {
 		b := &g.buses[j]
@@ -143,7 +144,8 @@ func (g *grid) drawBuses(c *canvas, left int) {
 	c.Close()
 }
 
-// busNames numbers the buses, and marks the GPUs that have a link that is down.
+// busNames writes the domain's number on each bus, and marks the GPUs with a link that is
+// down.
 func (g *grid) busNames(c *canvas) {
 	for _, b := range g.buses {
 		k := g.tiles[g.domains[b.number-1].gpus[0]]
@@ -154,12 +156,12 @@ func (g *grid) busNames(c *canvas) {
 		}
 		pillSmall.draw(c, (b.x0+b.x1)/2, g.busY(b, k.y), fmt.Sprintf(`fill="%s"`, domainColor(b.number)), cardFill, fmt.Sprintf("MX %d", b.number))
 	}
-	hurt := make([]bool, len(g.gpus))
+	linkDown := make([]bool, len(g.gpus))
 	for _, l := range g.down {
-		hurt[l[0]], hurt[l[1]] = true, true
+		linkDown[l[0]], linkDown[l[1]] = true, true
 	}
 	for i, k := range g.tiles {
-		if hurt[i] {
+		if linkDown[i] {
 			c.sign(k.x+k.w-10, k.y+k.h, 100, signDown)
 		}
 	}

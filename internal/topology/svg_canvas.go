@@ -6,34 +6,35 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
-// The colours of the pictures. Nothing is told by colour alone: each meaning
-// also has a word, a sign or a line style.
+// The colours of the pictures. No meaning is shown by colour alone: each also has a word, a
+// sign or a line style.
 const (
-	boxFill   = "#e9edf3"
-	boxEdge   = "#cbd4e0"
-	barFill   = "#d3dbe7"
-	barEdge   = "#b4c0d0"
-	wire      = "#94a3b8"
-	cardFill  = "#ffffff"
-	pickFill  = "#e7f7ee"
-	pickEdge  = "#12804a"
-	inUseFill = "#dfe3ea"
-	inUseEdge = "#475569"
-	partFill  = "#f2effc"
-	partEdge  = "#6d28d9"
-	sickFill  = "#fdf0ef"
-	sickEdge  = "#c0261c"
+	boxFill       = "#e9edf3"
+	boxEdge       = "#cbd4e0"
+	barFill       = "#d3dbe7"
+	barEdge       = "#b4c0d0"
+	wire          = "#94a3b8"
+	cardFill      = "#ffffff"
+	pickFill      = "#e7f7ee"
+	pickEdge      = "#12804a"
+	inUseFill     = "#dfe3ea"
+	inUseEdge     = "#475569"
+	partFill      = "#f2effc"
+	partEdge      = "#6d28d9"
+	unhealthyFill = "#fdf0ef"
+	unhealthyEdge = "#c0261c"
 )
 
-// domainColors tell neighbouring MetaXLink domains apart; they come round again.
+// domainColors distinguish neighbouring domains; they repeat.
 var domainColors = [...]string{svg.Indigo, svg.Teal, svg.Amber, svg.Rose, svg.Blue, svg.Olive, svg.Violet, svg.Brown}
 
+// domainColor returns the colour of a domain, by its number from 1.
 func domainColor(number int) string { return domainColors[(number-1)%len(domainColors)] }
 
-// canvas is one with the elements of these pictures.
+// canvas adds the elements of these pictures to svg.Canvas.
 type canvas struct{ svg.Canvas }
 
-// titled opens a group that a pointer rests on.
+// titled opens a group with a tooltip.
 func (c *canvas) titled(attrs, title string) {
 	c.Open(attrs)
 	c.Title(title)
@@ -45,12 +46,12 @@ func (c *canvas) box(k card, radius, y int, name string) {
 	c.Text(k.x+boxPad, y, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), name)
 }
 
-// bar draws what GPUs hang from: a host bridge or a switch.
+// bar draws a host bridge or a switch.
 func (c *canvas) bar(k card, radius int) {
 	c.Rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s"`, barFill, barEdge))
 }
 
-// pill is a word on a rounded ground. Measures are in pixels.
+// pill is a word on a rounded background. Measures are in pixels.
 type pill struct{ size, height, room int }
 
 var (
@@ -60,21 +61,21 @@ var (
 
 func (p pill) width(s string) int { return textWidth(s, p.size) + p.room }
 
-// draw draws it around x, y; ground is the attributes of the ground.
+// draw draws the pill around x, y; ground is the attributes of the background.
 func (p pill) draw(c *canvas, x, y int, ground, color, s string) {
 	w := p.width(s)
 	c.Rect(x-w/2, y-p.height/2, w, p.height, p.height/2, ground)
 	c.Text(x, y+4, fmt.Sprintf(`text-anchor="middle" font-size="%d" font-weight="600" fill="%s"`, p.size, color), s)
 }
 
-// textWidth estimates from above how wide s is in pixels at a font size; the
-// font itself is the viewer's.
+// textWidth estimates, rather too wide, the width of s in pixels at a font size; the viewer
+// chooses the font.
 func textWidth(s string, size int) int { return cells(s) * size * 63 / 100 }
 
-// A sign is a disc of 18 pixels with a white glyph, drawn around the origin.
+// sign is a disc of 18 pixels with a white glyph, drawn around the origin.
 type sign func(c *canvas)
 
-// sign draws it around x, y at a size in percent.
+// sign draws a sign around x, y at a size in percent.
 func (c *canvas) sign(x, y, percent int, draw sign) {
 	scale := ""
 	if percent != 100 {
@@ -89,10 +90,10 @@ var (
 	signPicked    = disc(pickEdge, "M-4 0l3 3l5 -6")
 	signSecond    = disc(pickEdge, "M-3 -2a3 3 0 0 1 6 0c0 2 -6 3 -6 6h6")
 	signDivided   = disc(partEdge, "M0 -4v8M-4 0h8") // a card cut in four
-	signUnhealthy = disc(sickEdge, "M0 -4v4M0 4v0")
+	signUnhealthy = disc(unhealthyEdge, "M0 -4v4M0 4v0")
 )
 
-// disc is the sign of a colour with a line as its glyph.
+// disc returns a sign of a colour, with a line as its glyph.
 func disc(color, glyph string) sign {
 	return func(c *canvas) {
 		c.Dot(0, 0, 9, fmt.Sprintf(`fill="%s"`, color))
@@ -100,12 +101,14 @@ func disc(color, glyph string) sign {
 	}
 }
 
+// signInUse draws a lock.
 func signInUse(c *canvas) {
 	disc(inUseEdge, "M-2 -1v-1a2 2 0 0 1 4 0v1")(c)
 	c.Rect(-4, -1, 8, 5, 1, `fill="#ffffff" stroke="none"`)
 }
 
+// signDown draws a cross.
 func signDown(c *canvas) {
-	c.Dot(0, 0, 7, fmt.Sprintf(`fill="#ffffff" stroke="%s"`, sickEdge))
-	c.Path(fmt.Sprintf(`stroke="%s"`, sickEdge), "M-3 -3l6 6m0 -6l-6 6")
+	c.Dot(0, 0, 7, fmt.Sprintf(`fill="#ffffff" stroke="%s"`, unhealthyEdge))
+	c.Path(fmt.Sprintf(`stroke="%s"`, unhealthyEdge), "M-3 -3l6 6m0 -6l-6 6")
 }

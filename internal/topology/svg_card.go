@@ -8,10 +8,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// card is where a GPU stands in a picture.
+// card is the rectangle of a GPU in a picture.
 type card struct{ x, y, w, h int }
 
-// The measures of a card with everything on it.
+// The measures of a card with all facts.
 const (
 	cardWidth = 146
 	cardHead  = 32 // the line with the index
@@ -19,15 +19,15 @@ const (
 	cardGap   = 14
 )
 
-// ground draws a card's plate, which alone tells picked, in use, divided and
-// unhealthy apart from free.
-func (s *scene) ground(c *canvas, i int, k card, radius int) {
+// plate draws a card's rectangle, which differs for free, picked, in use, divided and
+// unhealthy GPUs.
+func (s *scene) plate(c *canvas, i int, k card, radius int) {
 	fill, edge, line := cardFill, barEdge, 1
 	if _, divided := s.gpus[i].Divided(); divided {
 		fill, edge = partFill, partEdge
 	}
 	if !s.gpus[i].Healthy {
-		fill, edge, line = sickFill, sickEdge, 2
+		fill, edge, line = unhealthyFill, unhealthyEdge, 2
 	}
 	if s.inUse[i] {
 		fill, edge = "url(#topology-hatch)", inUseEdge
@@ -45,10 +45,10 @@ func (s *scene) ground(c *canvas, i int, k card, radius int) {
 	c.Rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="%d"%s`, fill, edge, line, dash))
 }
 
-// fullCard draws a GPU with the facts that are known of its kin.
+// fullCard draws a GPU with the facts that are known of some GPU of the node.
 func (s *scene) fullCard(c *canvas, i int, k card) {
 	c.titled(`font-size="11"`, s.caption(i))
-	s.ground(c, i, k, 10)
+	s.plate(c, i, k, 10)
 	c.Text(k.x+12, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
 	if marks := s.status(i); len(marks) > 0 {
 		m := marks[len(marks)-1]
@@ -69,12 +69,12 @@ func (s *scene) tile(c *canvas, i int, k card, large bool) {
 	c.titled(`font-weight="700"`, s.caption(i))
 	defer c.Close()
 	if !large {
-		s.ground(c, i, k, 5)
+		s.plate(c, i, k, 5)
 		c.Text(k.x+k.w/2, k.y+16, `text-anchor="middle" font-size="11"`, fmt.Sprint(i))
 		s.signs(c, i, k.x+k.w-3, k.y+2, 60)
 		return
 	}
-	s.ground(c, i, k, 8)
+	s.plate(c, i, k, 8)
 	c.Text(k.x+9, k.y+19, `font-size="13"`, fmt.Sprintf("GPU %d", i))
 	under := pciAddress(s.gpus[i])
 	if under == "" {
@@ -84,7 +84,7 @@ func (s *scene) tile(c *canvas, i int, k card, large bool) {
 	s.signs(c, i, k.x+k.w-14, k.y+14, 90)
 }
 
-// cardLines is what a card says below the index.
+// cardLines returns the lines of a card below the index.
 func (s *scene) cardLines(i int) (lines []string) {
 	for _, f := range s.known {
 		text := f.text(s.gpus[i])
@@ -97,7 +97,7 @@ func (s *scene) cardLines(i int) (lines []string) {
 	return lines
 }
 
-// cardHeight is enough for every line that a card of this node has.
+// cardHeight returns the height of a card with all its lines.
 func (s *scene) cardHeight() int {
 	lines := 0
 	if len(s.gpus) > 0 {
@@ -106,7 +106,7 @@ func (s *scene) cardHeight() int {
 	return cardHead + lines*cardLine + 4
 }
 
-// signs sets a GPU's signs in a row that starts on the right at x, y.
+// signs draws a GPU's signs from right to left, the first at x, y.
 func (s *scene) signs(c *canvas, i, x, y, percent int) {
 	for _, m := range s.status(i) {
 		c.sign(x, y, percent, m.sign)
@@ -114,7 +114,7 @@ func (s *scene) signs(c *canvas, i, x, y, percent int) {
 	}
 }
 
-// caption is all that is known of a GPU, for a pointer that rests on it.
+// caption returns all that is known of a GPU, for its tooltip.
 func (s *scene) caption(i int) string {
 	g := s.gpus[i]
 	words := []string{fmt.Sprintf("GPU %d", i)}

@@ -3,24 +3,24 @@ package topology
 // Measures of a picture of facing rows.
 const (
 	maxRow    = 8  // GPUs in a row
-	boxPad    = 14 // from a NUMA node's edge to what is inside
+	boxPad    = 14 // from a NUMA node's edge to its contents
 	boxLabel  = 30 // from the outer edge to the first bar
 	barHeight = 22
-	wireLen   = 14 // from a bar to what hangs from it
-	apart     = 12 // further space between neighbours that are no GPUs
+	wireLen   = 14 // from a bar to its parts
+	apart     = 12 // more space between neighbours that are not GPUs
 )
 
-// face deals a node's GPUs to one or two decks; ok is false where they do not
-// fit. NUMA nodes are parted only where there is no other way, then host
-// bridges, then switches; with that settled the rows are as even as can be.
-func face(root *place) (decks []deck, ok bool) {
+// splitRows divides a node's GPUs into one or two rows; ok is false if they do not fit. It
+// splits a NUMA node only if there is no other way, then a host bridge, then a switch; apart
+// from that, the rows are as equal as possible.
+func splitRows(root *place) (rows []cardRow, ok bool) {
 	boxed := len(root.inside) != 1 // a single NUMA node is one box around all
 	if !boxed {
 		root = root.inside[0]
 	}
 	n := len(root.leaves())
 	if n <= maxRow/2 {
-		return []deck{{root: root, boxed: boxed}}, true
+		return []cardRow{{root: root, boxed: boxed}}, true
 	}
 	best, bestCost := 0, 0
 	for at := max(1, n-maxRow); at <= min(maxRow, n-1); at++ {
@@ -32,14 +32,13 @@ func face(root *place) (decks []deck, ok bool) {
 	if best == 0 {
 		return nil, false
 	}
-	return []deck{
+	return []cardRow{
 		{root: root.slice(0, best), boxed: boxed},
 		{root: root.slice(best, n), boxed: boxed, flip: true},
 	}, true
 }
 
-// depthAt is how far down the tree one must go to come between the leaves at-1
-// and at.
+// depthAt returns the depth of the place whose parts separate the leaves at-1 and at.
 func (p *place) depthAt(at int) int {
 	for _, q := range p.inside {
 		n := len(q.leaves())
@@ -54,13 +53,13 @@ func (p *place) depthAt(at int) int {
 	return 0
 }
 
-// drawFacing draws the decks and the links in the field between them. It
-// returns the picture's width and where its boxes and links end.
-func (s *scene) drawFacing(c *canvas, root *place, decks []deck) (width, bottom int) {
-	boxed := decks[0].boxed
-	for i := range decks {
-		decks[i].arrange(s.cardHeight())
-		width = max(width, decks[i].width)
+// drawFacing draws the rows and the links between them. It returns the picture's width and
+// the y where its boxes and links end.
+func (s *scene) drawFacing(c *canvas, root *place, rows []cardRow) (width, bottom int) {
+	boxed := rows[0].boxed
+	for i := range rows {
+		rows[i].arrange(s.cardHeight())
+		width = max(width, rows[i].width)
 	}
 	width += 2 * margin
 	if !boxed {
@@ -68,21 +67,21 @@ func (s *scene) drawFacing(c *canvas, root *place, decks []deck) (width, bottom 
 	}
 	width = max(width, minWidth)
 
-	f := newField(s, decks)
+	f := newLinkArea(s, rows)
 	bottom = s.header() + f.height
-	for _, d := range decks {
+	for _, d := range rows {
 		bottom += d.height
 	}
 	switch {
 	case !boxed:
 		bottom += boxPad
 		c.box(card{margin, s.header(), width - 2*margin, bottom - s.header()}, 14, s.header()+19, root.inside[0].label)
-	case len(decks) == 1 && f.height > 0:
+	case len(rows) == 1 && f.height > 0:
 		bottom -= boxPad // the arcs begin above the boxes' edge
 	}
 	y := s.header()
-	for _, d := range decks {
-		o := outline{scene: s, deck: d, c: c, outer: y, dx: (width - d.width) / 2}
+	for _, d := range rows {
+		o := outline{scene: s, cardRow: d, c: c, outer: y, dx: (width - d.width) / 2}
 		if d.flip {
 			o.outer += d.height
 		}
@@ -91,9 +90,9 @@ func (s *scene) drawFacing(c *canvas, root *place, decks []deck) (width, bottom 
 				o.group(it)
 				continue
 			}
-			f.cards[it.gpu] = o.hang(it)
+			f.cards[it.gpu] = o.gpuCard(it)
 		}
-		y += d.height + f.height // the field lies between the decks
+		y += d.height + f.height // the links are between the rows
 	}
 	f.draw(c, width)
 	for i := range s.gpus {

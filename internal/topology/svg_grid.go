@@ -1,7 +1,7 @@
 package topology
 
-// grid is a picture of many GPUs: tiles in lines from left to right, grouped as
-// the tree groups them, with room below each line for the buses.
+// grid is a picture of many GPUs: tiles in lines from left to right, grouped as in the tree,
+// with space below each line for the buses.
 type grid struct {
 	*scene
 	tileSize
@@ -11,17 +11,17 @@ type grid struct {
 	runs  []run
 	boxes []numaBox
 	buses []bus
-	lanes []int // by line: how many buses run one below the other
+	lanes []int // by line: how many buses are one below the other
 	right int   // x where the longest line ends
 }
 
-// tileSize is how large GPUs are drawn, and how many stand in a line.
+// tileSize is the size of tiles, and how many are in a line.
 type tileSize struct {
 	perLine, width, height, gap int
 	large                       bool // with the address, below labelled switches
 }
 
-// maxLarge is how many GPUs still get large tiles.
+// maxLarge is the greatest number of GPUs with large tiles.
 const maxLarge = 128
 
 // The grid's measures.
@@ -32,18 +32,19 @@ const (
 	laneStep  = 18 // between buses
 )
 
-// run is a stretch of GPUs on one line that hang from one place.
+// run is neighbouring GPUs on one line that have the same parent place.
 type run struct {
-	label        string // empty on all lines but its first, and where there is no switch
+	label        string // empty on all lines but the first, and without a switch
 	line, x0, x1 int
 }
 
-// numaBox is the frame of a NUMA node: some of one line, or several lines whole.
+// numaBox is the frame of a NUMA node: a part of one line, or several whole lines.
 type numaBox struct {
 	label               string
 	first, last, x0, x1 int
 }
 
+// drawGrid draws the grid. It returns the picture's width and the y where the grid ends.
 func (s *scene) drawGrid(c *canvas, root *place) (width, bottom int) {
 	g := &grid{scene: s, tiles: make([]card, len(s.gpus)), line: make([]int, len(s.gpus))}
 	g.tileSize = tileSize{perLine: 8, width: 116, height: 46, gap: 8, large: true}
@@ -66,9 +67,8 @@ func (s *scene) drawGrid(c *canvas, root *place) (width, bottom int) {
 	return max(left+g.right+margin, minWidth), ends[g.lines-1]
 }
 
-// flow gives each tile its line and x, counted from the left of the grid. A NUMA
-// node that does not fit in what is left of a line starts a new one, and so does
-// a switch.
+// flow gives each tile its line and its x from the left of the grid. A NUMA node or a switch
+// that does not fit into the rest of a line starts a new line.
 func (g *grid) flow(root *place) {
 	x, column, line := 0, 0, 0
 	next := func(indent int) { x, column, line = indent, 0, line+1 }
@@ -110,14 +110,13 @@ func (g *grid) flow(root *place) {
 	}
 }
 
-// block is a stretch of GPUs that hang from one place.
+// block is neighbouring GPUs with the same parent place.
 type block struct {
 	label string
 	gpus  []int
 }
 
-// blocks lists what hangs below p from left to right; the GPUs that hang from p
-// itself get the label.
+// blocks returns the GPUs below p from left to right; those directly below p get the label.
 func (p *place) blocks(label string) (all []block) {
 	direct := false
 	for _, q := range p.inside {
@@ -135,7 +134,7 @@ func (p *place) blocks(label string) (all []block) {
 	return all
 }
 
-// stack gives each line the y of its tiles and of its end.
+// stack returns, by line, the y of its tiles and the y of its end.
 func (g *grid) stack(y int) (top, ends []int) {
 	starts := make([]bool, g.lines)
 	for _, b := range g.boxes {
@@ -159,7 +158,7 @@ func (g *grid) stack(y int) (top, ends []int) {
 	return top, ends
 }
 
-// frames draws the NUMA nodes and what the GPUs hang from.
+// frames draws the NUMA nodes and the bars of the runs.
 func (g *grid) frames(c *canvas, left int, top, ends []int) {
 	above := runPad + gridLabel
 	if g.large {

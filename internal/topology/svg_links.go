@@ -8,28 +8,28 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/svg"
 )
 
-// field is the space that the rows of cards face, where MetaXLink is drawn.
-type field struct {
+// linkArea is the space between the rows of cards, in which MetaXLink is drawn.
+type linkArea struct {
 	*scene
 	cards       []card
 	row, column []int // by GPU
-	height      int   // between the decks; the cards stand a little further apart
-	links       []fieldLink
+	height      int   // between the rows; the cards are a little further apart
+	links       []drawnLink
 	depth       [2]int // how far the arcs of each row reach
 }
 
-// fieldLink is a MetaXLink between two cards, up or down.
-type fieldLink struct {
+// drawnLink is a MetaXLink between two cards, up or down.
+type drawnLink struct {
 	a, b   int
 	up     bool
-	xa, xb int // where it leaves the cards
+	xa, xb int // where it meets the cards
 }
 
-// newField finds the links and how much room they need.
-func newField(s *scene, decks []deck) *field {
+// newLinkArea finds the links and the height they need.
+func newLinkArea(s *scene, rows []cardRow) *linkArea {
 	n := len(s.gpus)
-	f := &field{scene: s, cards: make([]card, n), row: make([]int, n), column: make([]int, n)}
-	for row, d := range decks {
+	f := &linkArea{scene: s, cards: make([]card, n), row: make([]int, n), column: make([]int, n)}
+	for row, d := range rows {
 		for column, gpu := range d.root.leaves() {
 			f.row[gpu], f.column[gpu] = row, column
 		}
@@ -41,7 +41,7 @@ func newField(s *scene, decks []deck) *field {
 			if !up && !slices.Contains(s.down, [2]int{a, b}) {
 				continue
 			}
-			f.links = append(f.links, fieldLink{a: a, b: b, up: up})
+			f.links = append(f.links, drawnLink{a: a, b: b, up: up})
 			if f.row[a] != f.row[b] {
 				across = true
 				continue
@@ -53,7 +53,7 @@ func newField(s *scene, decks []deck) *field {
 	switch {
 	case across:
 		f.height = max(180, f.depth[0]+f.depth[1]+40)
-	case len(decks) == 2:
+	case len(rows) == 2:
 		f.height = badge
 		for _, d := range f.depth {
 			if d > 0 {
@@ -66,19 +66,19 @@ func newField(s *scene, decks []deck) *field {
 	return f
 }
 
-// arc is how far the link between two cards of one row reaches into the field.
-func (f *field) arc(a, b int) int {
+// arc returns how far the link between two cards of one row extends from it.
+func (f *linkArea) arc(a, b int) int {
 	return 12 + 20*max(f.column[a]-f.column[b], f.column[b]-f.column[a])
 }
 
-// draw draws links, the names of the domains, and how the rows meet otherwise.
-func (f *field) draw(c *canvas, width int) {
-	f.ports()
-	// What matters most comes last, on top.
-	slices.SortStableFunc(f.links, func(x, y fieldLink) int { return f.weight(x) - f.weight(y) })
+// draw draws the links, the names of the domains, and the kind of link between the rows.
+func (f *linkArea) draw(c *canvas, width int) {
+	f.spreadEnds()
+	// The most important links come last, on top.
+	slices.SortStableFunc(f.links, func(x, y drawnLink) int { return f.weight(x) - f.weight(y) })
 	c.Open(`fill="none" stroke-linecap="round"`)
 	for _, l := range f.links {
-		color, kind := sickEdge, "MetaXLink, down"
+		color, kind := unhealthyEdge, "MetaXLink, down"
 		if l.up {
 			color, kind = domainColor(f.domainOf[l.a]), "MetaXLink"
 			if gbps := f.graph.Bandwidth(l.a, l.b); gbps > 0 {
@@ -98,8 +98,9 @@ func (f *field) draw(c *canvas, width int) {
 	f.badge(c, (top+bottom)/2, width)
 }
 
-// weight ranks links for drawing: 2 joins two picked GPUs, 1 is down.
-func (f *field) weight(l fieldLink) int {
+// weight returns how important a link is in the picture: 2 if it joins two picked GPUs, 1 if
+// it is down.
+func (f *linkArea) weight(l drawnLink) int {
 	switch {
 	case !l.up:
 		return 1
@@ -109,9 +110,9 @@ func (f *field) weight(l fieldLink) int {
 	return 0
 }
 
-// stroke is a link's line. Links step back where others are picked, and where
-// there are many.
-func (f *field) stroke(l fieldLink) string {
+// stroke returns the attributes of a link's line. Links are paler if others are picked, or
+// if the picture has many.
+func (f *linkArea) stroke(l drawnLink) string {
 	const many = 40
 	opacity := "0.75"
 	switch picked := slices.Contains(f.picked, true); {
@@ -130,7 +131,7 @@ func (f *field) stroke(l fieldLink) string {
 }
 
 // curve draws a link as a cubic Bézier and returns its middle.
-func (f *field) curve(c *canvas, l fieldLink) (x, y int) {
+func (f *linkArea) curve(c *canvas, l drawnLink) (x, y int) {
 	ya, yb := f.edge(l.a), f.edge(l.b)
 	ca, cb := ya, yb
 	if f.row[l.a] == f.row[l.b] {
@@ -146,18 +147,18 @@ func (f *field) curve(c *canvas, l fieldLink) (x, y int) {
 	return (l.xa + l.xb) / 2, (ya + 3*ca + 3*cb + yb) / 8
 }
 
-// edge is the y of the card's edge that faces the field.
-func (f *field) edge(i int) int {
+// edge returns the y of the card's edge at the links.
+func (f *linkArea) edge(i int) int {
 	if f.row[i] == 1 {
 		return f.cards[i].y
 	}
 	return f.cards[i].y + f.cards[i].h
 }
 
-// ports deals the ends of a card's links along its edge so that no two of them
-// cross at the card: to the near left, the far left, across from left to right,
-// the far right, the near right.
-func (f *field) ports() {
+// spreadEnds distributes the ends of a card's links along its edge so that they do not cross
+// at the card: to the near left, the far left, the other row from left to right, the far
+// right, the near right.
+func (f *linkArea) spreadEnds() {
 	for i := range f.gpus {
 		type end struct {
 			x    *int
@@ -195,8 +196,8 @@ func (f *field) ports() {
 	}
 }
 
-// span returns the y of the field's edges, which are the cards'.
-func (f *field) span() (top, bottom int) {
+// span returns the y of the upper and the lower edge, which are those of the cards.
+func (f *linkArea) span() (top, bottom int) {
 	for i := range f.gpus {
 		if f.row[i] == 0 {
 			top = f.edge(i)
@@ -207,8 +208,8 @@ func (f *field) span() (top, bottom int) {
 	return top, max(bottom, top+f.height)
 }
 
-// names labels the domains.
-func (f *field) names(c *canvas, top, bottom int) {
+// names writes the names of the domains.
+func (f *linkArea) names(c *canvas, top, bottom int) {
 	var taken []card
 	for i, d := range f.domains {
 		sum, rows := 0, [2]int{}
@@ -235,8 +236,8 @@ func (f *field) names(c *canvas, top, bottom int) {
 	}
 }
 
-// badge says how the rows meet if not by MetaXLink.
-func (f *field) badge(c *canvas, y, width int) {
+// badge writes the kind of link between the rows if it is not MetaXLink.
+func (f *linkArea) badge(c *canvas, y, width int) {
 	k, ok := f.between()
 	if !ok {
 		return
@@ -246,9 +247,9 @@ func (f *field) badge(c *canvas, y, width int) {
 	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, wire), svg.Soft, fit(k.String()+": "+k.Meaning(), width/9))
 }
 
-// between is the one kind of link that all pairs across the field have, if that
-// is so and it is no MetaXLink.
-func (f *field) between() (k Kind, ok bool) {
+// between returns the kind of link between the rows; ok is false if pairs differ or if it is
+// MetaXLink.
+func (f *linkArea) between() (k Kind, ok bool) {
 	for a := range f.gpus {
 		for b := range f.gpus {
 			if f.row[a] != 0 || f.row[b] != 1 {

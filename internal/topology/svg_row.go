@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// deck is a row of GPUs with the PCIe tree they hang from. The trees stand on
-// the outside, so that the cards of two decks face each other.
-type deck struct {
-	root  *place // what is inside stands side by side
-	boxed bool   // those are NUMA nodes, each drawn as a box
+// cardRow is a row of GPUs with the PCIe tree above them. The trees are on the outside, so
+// the cards of two rows face each other.
+type cardRow struct {
+	root  *place // its parts are drawn side by side
+	boxed bool   // they are NUMA nodes, each drawn as a box
 	flip  bool   // the tree is below the cards
 
 	items         []item
 	width, height int // the NUMA nodes' boxes included
 }
 
-// item is a place with its horizontal extent, relative to the deck.
+// item is a place with its horizontal extent, relative to the row.
 type item struct {
 	*place
-	level  int // 0 for the deck's outermost
+	level  int // 0 for the outermost
 	x0, x1 int
 }
 
-// arrange gives each item its place in the row.
-func (d *deck) arrange(cards int) {
-	d.width = d.row(d.root, 0, 0)
+// arrange computes the items and the measures of the row.
+func (d *cardRow) arrange(cards int) {
+	d.width = d.layOut(d.root, 0, 0)
 	bars := 0
 	for _, it := range d.items {
 		if it.gpu == noGPU {
@@ -38,9 +38,9 @@ func (d *deck) arrange(cards int) {
 	}
 }
 
-// row lays out what is inside p from x on, parents before children, and returns
-// the x where it ends.
-func (d *deck) row(p *place, level, x int) int {
+// layOut adds the items inside p from x on, parents before children, and returns the x where
+// they end.
+func (d *cardRow) layOut(p *place, level, x int) int {
 	inner := 0
 	if d.boxed && level == 0 {
 		inner = boxPad
@@ -55,7 +55,7 @@ func (d *deck) row(p *place, level, x int) int {
 		at := len(d.items)
 		d.items = append(d.items, item{place: q, level: level, x0: x})
 		if q.gpu == noGPU {
-			x = d.row(q, level+1, x+inner) + inner
+			x = d.layOut(q, level+1, x+inner) + inner
 		} else {
 			x += cardWidth
 		}
@@ -64,10 +64,10 @@ func (d *deck) row(p *place, level, x int) int {
 	return x
 }
 
-// barFrom is how far from the deck's outer edge the bars of a level begin. The
-// outermost level of a boxed deck is the boxes and takes no bar; a lower deck
-// needs no label where one box holds both.
-func (d *deck) barFrom(level int) int {
+// barFrom returns how far from the outer edge the bars of a level begin. The outermost level
+// of a boxed row is the boxes and has no bar; a lower row needs no label if one box has both
+// rows.
+func (d *cardRow) barFrom(level int) int {
 	from := level * (barHeight + wireLen)
 	if d.boxed {
 		from -= barHeight + wireLen
@@ -78,25 +78,25 @@ func (d *deck) barFrom(level int) int {
 	return from
 }
 
-// cardFrom is how far from the outer edge the cards begin.
-func (d *deck) cardFrom(cards int) int {
+// cardFrom returns how far from the outer edge the cards begin.
+func (d *cardRow) cardFrom(cards int) int {
 	if d.boxed {
 		return d.height - cards - boxPad
 	}
 	return d.height - cards
 }
 
-// outline draws the boxes, bars and wires of a deck. Heights are counted from
-// the outer edge, whichever way that is.
+// outline draws the boxes, bars and wires of a row. Distances are from the outer edge, which
+// is above the cards or below them.
 type outline struct {
 	*scene
-	deck
+	cardRow
 	c     *canvas
 	outer int // y of the outer edge
 	dx    int
 }
 
-// y turns a distance from the outer edge of something h high into its upper y.
+// y returns the upper y of an element of height h at a distance from the outer edge.
 func (o outline) y(from, h int) int {
 	if o.flip {
 		return o.outer - from - h
@@ -104,6 +104,7 @@ func (o outline) y(from, h int) int {
 	return o.outer + from
 }
 
+// group draws a place that is not a GPU.
 func (o outline) group(it item) {
 	x0, w := it.x0+o.dx, it.x1-it.x0
 	if o.boxed && it.level == 0 {
@@ -124,8 +125,8 @@ func (o outline) group(it item) {
 	o.c.Text(x0+w/2, o.y(from, barHeight)+15, `text-anchor="middle" font-size="11"`, fit(label, w/6))
 }
 
-// kindInside is the kind that joins the places in p to one another, if all pairs
-// share it and it is not MetaXLink, which is drawn.
+// kindInside returns the kind of link between the parts of p; ok is false if pairs differ or
+// if it is MetaXLink, which is drawn.
 func (o outline) kindInside(p *place) (kind Kind, ok bool) {
 	for i, q := range p.inside {
 		for _, a := range q.leaves() {
@@ -143,13 +144,14 @@ func (o outline) kindInside(p *place) (kind Kind, ok bool) {
 	return kind, ok
 }
 
-func (o outline) hang(it item) card {
+// gpuCard draws the wire of a GPU and returns its card.
+func (o outline) gpuCard(it item) card {
 	o.wire(it)
 	h := o.cardHeight()
 	return card{it.x0 + o.dx, o.y(o.cardFrom(h), h), it.x1 - it.x0, h}
 }
 
-// wire joins an item to the bar that it hangs from.
+// wire joins an item to the bar of its parent.
 func (o outline) wire(it item) {
 	above := it.level - 1
 	if above < 0 || o.boxed && above == 0 {
