@@ -38,7 +38,12 @@ func NewWeighted(g *topology.Graph, w link.Weights) (*Picker, error) {
 
 func newPicker(g *link.Graph) *Picker {
 	p := &Picker{gpus: g.Len(), graph: g}
-	p.makeSolvers()
+	if p.gpus <= table.MaxGPUs {
+		p.table = table.New(g)
+	}
+	if p.gpus > table.MaxComplete && p.gpus <= tree.MaxGPUs {
+		p.large = newLarge(g)
+	}
 	return p
 }
 

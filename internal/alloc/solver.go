@@ -7,7 +7,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/hierarchy"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
-	"github.com/metax-ctk/container-toolkit/internal/alloc/table"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/tree"
 )
 
@@ -51,15 +50,5 @@ func newLarge(g *link.Graph) *large {
 			}
 			return exchange.New(g, root)
 		}),
-	}
-}
-
-// makeSolvers prepares the solvers that the node may need.
-func (p *Picker) makeSolvers() {
-	if p.gpus <= table.MaxGPUs {
-		p.table = table.New(p.graph)
-	}
-	if p.gpus > table.MaxComplete && p.gpus <= tree.MaxGPUs {
-		p.large = newLarge(p.graph)
 	}
 }

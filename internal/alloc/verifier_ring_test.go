@@ -17,7 +17,7 @@ type lattice struct {
 	packs  map[latticeQuestion]int
 }
 
-// latticeQuestion asks for disjoint rings of so many GPUs among those of the mask.
+// latticeQuestion is about disjoint rings of size GPUs among those of the mask.
 type latticeQuestion struct {
 	of   uint64
 	size int

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// views are the nodes that every picture is checked on.
+// views returns the nodes for which every picture is checked.
 func views(t testing.TB) map[string]View {
 	return map[string]View{
 		"c500-8":          {Node: quads(t), Picked: []int{7, 4, 5, 6}, InUse: []int{1, 0}},
@@ -28,7 +28,7 @@ func views(t testing.TB) map[string]View {
 	}
 }
 
-// divided is quads with a GPU in slice mode, and one with virtual functions that
+// divided returns quads with a GPU in slice mode, and one with virtual functions that
 // is unhealthy besides.
 func divided(t testing.TB) gpu.Node {
 	n := quads(t)
@@ -37,7 +37,7 @@ func divided(t testing.TB) gpu.Node {
 	return n
 }
 
-// renderers are the pictures by the ending of their golden files.
+// renderers has the pictures, by the extension of their golden files.
 var renderers = map[string]func(io.Writer, View) error{"matrix": Matrix, "tree": Tree, "svg": SVG}
 
 func render(t testing.TB, draw func(io.Writer, View) error, v View) string {
@@ -97,7 +97,7 @@ func reversed(s []int) []int {
 	return append(r, s...) // a mark said twice is one mark
 }
 
-// Nodes without GPUs and with one have pictures too.
+// Nodes without GPUs and with one GPU also have pictures.
 func TestRenderersOnSmallNodes(t *testing.T) {
 	one := gpu.NewNode("one")
 	one.GPUs = []gpu.GPU{{Index: 0, NUMA: gpu.NUMAUnknown, Healthy: true}}

@@ -8,7 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// pair is a Node of two GPUs that are alike but for what the test changes.
+// pair returns a Node of two GPUs that are equal except for what the test changes.
 func pair(edit func(a, b *gpu.GPU), links ...gpu.Link) gpu.Node {
 	n := gpu.NewNode("pair")
 	n.GPUs = []gpu.GPU{{Index: 0, NUMA: gpu.NUMAUnknown}, {Index: 1, NUMA: gpu.NUMAUnknown}}

@@ -16,7 +16,7 @@ func bdf(t testing.TB, s string) gpu.BDF {
 	return b
 }
 
-// side is a PCIe switch and the GPUs below it, as a test writes them down.
+// side is a PCIe switch and the GPUs below it.
 type side struct {
 	numa int
 	root string   // host bridge
@@ -121,7 +121,7 @@ func degraded(t testing.TB) gpu.Node {
 	return n
 }
 
-// bare is what a matrix alone tells: no addresses, no PCIe.
+// bare returns a node as read from a matrix: without addresses and PCIe.
 func bare() gpu.Node {
 	n := gpu.NewNode("")
 	for i := range 4 {

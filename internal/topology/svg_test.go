@@ -83,7 +83,7 @@ func titled(root element, prefix string) (all []element) {
 // sized returns Nodes of all the sizes and shapes at which the picture changes.
 func sized(t testing.TB) map[string]View {
 	all := views(t)
-	for _, stripes := range []int{8, 16} { // domains that stand on every line: with and without room for trunks
+	for _, stripes := range []int{8, 16} { // domains with GPUs on every line: with and without room for trunks
 		node := superpod(t, 1)
 		for i := range stripes {
 			var gpus []int
@@ -117,7 +117,7 @@ func sized(t testing.TB) map[string]View {
 	return all
 }
 
-// Every card stands alone and everything stays inside the picture.
+// No two cards overlap, and everything is inside the picture.
 func TestSVGGeometry(t *testing.T) {
 	for name, view := range sized(t) {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestSVGGeometry(t *testing.T) {
 	}
 }
 
-// A picture needs nothing from elsewhere, runs nothing, and names itself.
+// A picture refers to nothing outside, runs no code, and has a title.
 func TestSVGIsSelfContained(t *testing.T) {
 	number := regexp.MustCompile(`^-?\d+$`)
 	path := regexp.MustCompile(`^[MLCVlmvhaz\d -]+$`)
@@ -238,7 +238,7 @@ func TestSVGLinks(t *testing.T) {
 	}
 }
 
-// A mark is told by a word in the card and by its sign, not by colour alone.
+// A mark is shown by a word in the card and by its sign, not by colour alone.
 func TestSVGMarks(t *testing.T) {
 	root := picture(t, views(t)["c500-4-degraded"])
 	for i, test := range []struct {

@@ -46,7 +46,7 @@ func (t HAMiTable) NodeScore(n int) int { return 2000 - t[n] }
 
 // HAMiExclusive returns HAMi's score of GPUs that a job takes whole on a node of slices: ten
 // times the weight of their links, less the cut. The weight of a pair is 10 if both GPUs are
-// in the same zone, and 0 otherwise. zones is by GPU; a zone that is not positive is none.
+// in the same zone, and 0 otherwise. zones is by GPU; a number that is not positive is not a zone.
 // taken must be among free.
 func HAMiExclusive(zones, free, taken []int) int {
 	rest := slices.DeleteFunc(slices.Clone(free), func(g int) bool { return slices.Contains(taken, g) })

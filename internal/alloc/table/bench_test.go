@@ -20,7 +20,7 @@ func BenchmarkBuildTable(b *testing.B) {
 	}
 }
 
-// BenchmarkPickMask asks for half of the node with all GPUs free, which leaves
+// BenchmarkPickMask picks half of the node with all GPUs free, which leaves
 // the most sets to compare.
 func BenchmarkPickMask(b *testing.B) {
 	for _, node := range alloctest.Benches(b) {

@@ -261,7 +261,7 @@ func stack(from int, ranks []link.Rank, parts ...int) *hierarchy.Cluster {
 // maxGBps is the greatest bandwidth that link.New takes.
 const maxGBps = 6000
 
-// TestTreeOfTheLargestNode asks for GPUs of a node of the greatest size, with the
+// TestTreeOfTheLargestNode picks on a node of the greatest size, with the
 // greatest weights, all of which are free: as many as fill clusters, the first
 // ones are the best.
 func TestTreeOfTheLargestNode(t *testing.T) {
