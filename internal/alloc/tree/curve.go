@@ -30,7 +30,7 @@ type curve struct {
 
 	layout *layout
 	out    link.Rank
-	pool   pool
+	pool   poolRule
 }
 
 // emptyCurve returns a curve without sets.
@@ -144,7 +144,7 @@ func leafCurve(s *shape, ly *layout, from, to int) *curve {
 
 // endPool ends the pool of each set: its GPUs become jobs. If all GPUs of a buddy remain,
 // they become one buddy instead, whatever jobs would fill its parts.
-func (c *curve) endPool(how pool) *curve {
+func (c *curve) endPool(how poolRule) *curve {
 	rows, intact := uint8(1), how == poolWhole && c.lo == 0
 	size := c.of.free
 	if intact {

@@ -38,7 +38,7 @@ type dendrogram struct {
 	leaf     []int32     // the vertex of each GPU
 	ranks    []link.Rank // by number
 	numbers  map[link.Rank]int32
-	kinds    []topology.Kind // of the pairs, best first; never empty
+	classes  []topology.Kind // of the pairs, best first; never empty
 	// largest is the size of the largest cluster of that class or better.
 	largest [topology.MX + 1]int
 	weight  int // the greatest weight of a rank
@@ -46,13 +46,13 @@ type dendrogram struct {
 
 func newDendrogram(root *hierarchy.Cluster) *dendrogram {
 	d := &dendrogram{leaf: make([]int32, len(root.GPUs)), numbers: map[link.Rank]int32{}}
-	var kinds [topology.MX + 1]bool
+	var classes [topology.MX + 1]bool
 	var visit func(x *hierarchy.Cluster)
 	visit = func(x *hierarchy.Cluster) {
 		if len(x.Parts) == 0 {
 			return
 		}
-		kinds[x.Rank.Class] = true
+		classes[x.Rank.Class] = true
 		for c := range x.Rank.Class + 1 {
 			d.largest[c] = max(d.largest[c], len(x.GPUs))
 		}
@@ -68,12 +68,12 @@ func newDendrogram(root *hierarchy.Cluster) *dendrogram {
 	visit(root)
 	d.ranks = append(d.ranks, link.Rank{}) // of a single GPU
 	for _, k := range topology.Classes() {
-		if kinds[k] {
-			d.kinds = append(d.kinds, k)
+		if classes[k] {
+			d.classes = append(d.classes, k)
 		}
 	}
-	if len(d.kinds) == 0 { // a single GPU
-		d.kinds = []topology.Kind{topology.Unknown}
+	if len(d.classes) == 0 { // a single GPU
+		d.classes = []topology.Kind{topology.Unknown}
 	}
 	top := d.build(root)
 	d.vertices[top].parent = -1

@@ -113,12 +113,12 @@ func oneIf(b bool) int {
 
 // capability lists what was counted of so many GPUs, the most important first.
 func (t *Solver) capability(c *fitCounts, gpus int) []key.Count {
-	kinds := t.dendrogram.kinds
-	if len(kinds) > 1 {
-		kinds = kinds[:len(kinds)-1]
+	classes := t.dendrogram.classes
+	if len(classes) > 1 {
+		classes = classes[:len(classes)-1]
 	}
 	counts := []key.Count{}
-	for _, k := range kinds {
+	for _, k := range classes {
 		for shift := key.Log2(gpus); shift > 0; shift-- {
 			counts = append(counts, key.Count{Class: k, Size: 1 << shift, Sets: c[k][shift]})
 		}

@@ -49,11 +49,11 @@ func (n *nested) byPairs(q key.Question, gpus []int) key.Candidate {
 
 func (n *nested) capabilityByPairs(gpus []int) []key.Count {
 	counts := []key.Count{}
-	kinds := n.s.Classes()
-	if len(kinds) > 1 {
-		kinds = kinds[:len(kinds)-1]
+	classes := n.s.Classes()
+	if len(classes) > 1 {
+		classes = classes[:len(classes)-1]
 	}
-	for _, k := range kinds {
+	for _, k := range classes {
 		sizes := map[int]int{} // of what the GPUs fall apart into, by first GPU
 		for _, i := range gpus {
 			first := slices.IndexFunc(gpus, func(j int) bool { return i == j || alloctest.ClassOf(n.g, i, j) >= k })

@@ -1,8 +1,6 @@
 package tree
 
-import (
-	"github.com/metax-ctk/container-toolkit/internal/alloc/hierarchy"
-)
+import "github.com/metax-ctk/container-toolkit/internal/alloc/hierarchy"
 
 // merger computes a curve from the curves of two halves.
 type merger struct {

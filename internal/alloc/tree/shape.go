@@ -40,21 +40,21 @@ type shapeKey struct {
 // part is a shape as a half of another one.
 type part struct {
 	*shape
-	pool pool
+	pool poolRule
 }
 
-// pool says what becomes of the pools of a shape's sets on the way up to the vertex whose
+// poolRule says what becomes of the pools of a shape's sets on the way up to the vertex whose
 // half it is. Under other policies than MTF, pools are kept.
-type pool uint8
+type poolRule uint8
 
 const (
-	poolKept  pool = iota // the same cluster goes on
-	poolWhole             // the cluster ends here, and is a buddy if all of its GPUs remain
-	poolEnded             // the cluster ends here
-	poolLone              // a buddy ends here, and so does the cluster, in which no other GPU is free
+	poolKept  poolRule = iota // the same cluster goes on
+	poolWhole                 // the cluster ends here, and is a buddy if all of its GPUs remain
+	poolEnded                 // the cluster ends here
+	poolLone                  // a buddy ends here, and so does the cluster, in which no other GPU is free
 )
 
-// demand is a demand on the sets, which decides about the shapes.
+// demand is what all pairs of a set must meet. Shapes depend on it.
 type demand struct {
 	floor topology.Kind // pairs of a set are of that class or better
 	scope key.Scope
@@ -194,9 +194,9 @@ func (m *memory) shape(key shapeKey) *shape {
 	return s
 }
 
-// ended returns the pool of a part with which its cluster ends, because no other GPU of
+// ended returns the rule for a part with which its cluster ends, because no other GPU of
 // the cluster is free.
-func (p pool) ended() pool {
+func (p poolRule) ended() poolRule {
 	if p == poolWhole || p == poolLone {
 		return poolLone
 	}

@@ -70,8 +70,8 @@ func (t *Solver) Solve(q key.Question) (key.Solution, bool) {
 // best returns the best set: that of the best class that any set has. MTF compares the
 // number of jobs first, so it takes the best class with which the jobs are fewest.
 func (t *Solver) best(q key.Question) (best key.Solution, ok bool) {
-	kinds := t.dendrogram.kinds
-	lowest := demand{floor: kinds[len(kinds)-1], scope: q.Scope, mtf: q.Policy == key.MTF}
+	classes := t.dendrogram.classes
+	lowest := demand{floor: classes[len(classes)-1], scope: q.Scope, mtf: q.Policy == key.MTF}
 	if q.Scope == key.Link {
 		lowest.floor = topology.MX
 	}
@@ -86,7 +86,7 @@ func (t *Solver) best(q key.Question) (best key.Solution, ok bool) {
 	default:
 		return t.bestMeeting(q, lowest)
 	}
-	for _, c := range kinds {
+	for _, c := range classes {
 		f := lowest
 		f.floor = max(f.floor, c)
 		if q.N > max(1, t.dendrogram.largest[f.floor]) {

@@ -103,7 +103,7 @@ func newLayout(k layoutKey, d *dendrogram) *layout {
 // size, the most important first. All sets fit the worst class, and no set larger than the
 // largest cluster fits a better one.
 func (d *dendrogram) eachCount(visit func(class topology.Kind, shift int)) {
-	for _, c := range d.kinds[:max(len(d.kinds)-1, 0)] {
+	for _, c := range d.classes[:max(len(d.classes)-1, 0)] {
 		for shift := key.Log2(d.largest[c]); shift > 0; shift-- {
 			visit(c, shift)
 		}
