@@ -28,11 +28,11 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 	}
 	k, err := assign.New(assign.Config{
 		Node: node, Root: t.where(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most, Containerd: containerds,
+		Warn: func(line string) { t.warn(line) }, Looked: t.warnBlind,
 	})
 	if err != nil {
 		return k, fmt.Errorf("open the leases: %w", err)
 	}
-	k.Clamped = func(requests []lease.Ticket) { t.warn(assign.Clamped(requests, most)) }
 	return k, nil
 }
 

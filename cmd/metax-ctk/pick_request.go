@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -59,7 +59,7 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 	if err != nil {
 		return alloc.Answer{}, err
 	}
-	if err := busy(c, node, req, holders); err != nil {
+	if err := assign.Unmet(node, req, holders); err != nil {
 		return alloc.Answer{}, err
 	}
 	answer, err := picker.Pick(req)
@@ -103,7 +103,7 @@ func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]usage.Hold
 // do not have.
 func (t toolkit) free(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]int, error) {
 	if !c.IsSet("free") {
-		return without(node.Healthy(), held(node, holders)), nil
+		return assign.Free(node, holders), nil
 	}
 	free, err := whole(node, "--free", c.String("free"))
 	if err != nil {
@@ -146,23 +146,6 @@ func whole(node gpu.Node, option, list string) ([]int, error) {
 		}
 	}
 	return picked, nil
-}
-
-// busy is the error of a request that fails because of the holders.
-func busy(c *cli.Context, node gpu.Node, req alloc.Request, holders []usage.Holder) error {
-	if c.IsSet("free") {
-		return nil
-	}
-	for _, i := range req.Required {
-		if others := usage.Held(holders, node.GPUs[i].BDF); others != nil {
-			return &lease.HeldError{GPU: i, Holder: others[0]}
-		}
-	}
-	all := len(node.Healthy())
-	if left := len(req.Free); req.N > left && left < all {
-		return &lease.FullError{Want: req.N, Free: left, Held: all - left, Of: all}
-	}
-	return nil
 }
 
 // graph builds the node's graph and prints its warnings.

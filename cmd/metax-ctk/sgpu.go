@@ -8,9 +8,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/sgpu"
@@ -208,8 +208,8 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 		if s.Kind != gpu.SliceSGPU {
 			return usagef("slice %q is a virtual function; mx-smi vm --disable-vf removes all of them", s.Name())
 		}
-		if held := usage.Held(holders, g.BDF); held != nil {
-			return fmt.Errorf("%w. To remove its slices anyway: --force", &lease.HeldError{GPU: g.Index, Holder: held[0]})
+		if err := assign.InUse(g, holders); err != nil {
+			return fmt.Errorf("%w. To remove its slices anyway: --force", err)
 		}
 		rows = append(rows, rowOf(g, s))
 	}

@@ -10,9 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/sgpu"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -118,31 +116,14 @@ func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, changer sgpu.C
 	if err != nil {
 		return err
 	}
-	client, err := k.Proc.Self()
+	lease, err := k.Reserve(c.Context, g)
 	if err != nil {
 		return err
 	}
-	taken, err := k.Take(c.Context, lease.Claim{
-		Leases: []usage.Lease{{
-			ID: usage.LeaseID(k.Boot, client, 0), Verb: usage.VerbEnable, Client: client, User: assign.Me(),
-		}},
-		Choose: func(holders []usage.Holder, _ []gpu.BDF) ([][]gpu.BDF, error) {
-			if held := usage.Held(holders, g.BDF); held != nil {
-				return nil, &lease.HeldError{GPU: g.Index, Holder: held[0]}
-			}
-			return [][]gpu.BDF{{g.BDF}}, nil
-		},
-		Count: 1, GPUs: []gpu.BDF{g.BDF},
-	})
-	t.warnLost(taken.Lost)
-	t.warnBlind(taken.Looks)
-	if err != nil {
-		return fmt.Errorf("take GPU %d: %w", g.Index, err)
-	}
 	defer func() {
 		// Also after an interrupt.
-		if err := k.Return(context.WithoutCancel(c.Context), taken.Leases); err != nil {
-			t.warn(fmt.Sprintf("lease %s expires by itself: %v", taken.Leases[0].ID, err))
+		if err := k.Return(context.WithoutCancel(c.Context), []usage.Lease{lease}); err != nil {
+			t.warn(fmt.Sprintf("lease %s expires by itself: %v", lease.ID, err))
 		}
 	}()
 	if err := changer.Enable(c.Context, g.BDF); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/peer"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -119,7 +120,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 			return usagef("score %q: want a number of GPUs from 1 to %d", c.Args().First(), len(node.GPUs))
 		}
 		sizes = []int{n}
-		if err := busy(c, node, alloc.Request{N: n, Free: free}, holders); err != nil {
+		if err := assign.Unmet(node, alloc.Request{N: n}, holders); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/compose"
+	"github.com/metax-ctk/container-toolkit/internal/compose/projectfile"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -56,11 +59,10 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	case dockerargs.ComposeStart:
 		err = w.startServices(p)
 	}
-	code = exitOurs
-	if err == nil {
-		code, err = w.hand(p, given)
+	if err != nil {
+		return exitOurs, true, err
 	}
-	w.giveBack()
+	code, err = w.hand(p, given)
 	return code, true, err
 }
 
@@ -75,11 +77,13 @@ func (w *wrapper) hand(p *project, given map[string]compose.Given) (int, error) 
 	if err != nil {
 		return exitOurs, err
 	}
-	file, err := w.projectFile(text)
+	file, err := projectfile.Write(w.settings.Root.Text, w.Getenv, text)
 	if err != nil {
 		return exitOurs, err
 	}
-	directory, err := w.projectDirectory(p.cmd)
+	named, _ := p.cmd.Project.Last("project-directory")
+	workdir, _ := p.cmd.Project.Last("workdir")
+	directory, err := projectfile.Directory(cmp.Or(named, workdir), p.cmd.Project.Values("file"), w.Getenv)
 	if err != nil {
 		return exitOurs, err
 	}
@@ -157,12 +161,12 @@ func (w *wrapper) config(cmd dockerargs.Compose, flags []string, options ...stri
 	run := exec.Command(w.client, cmd.Config(flags, options)...)
 	var out, told bytes.Buffer
 	run.Env, run.Stdout, run.Stderr = w.Env, &out, &told
-	if fromInput(cmd) {
-		if err := rewind(); err != nil {
+	if slices.Contains(cmd.Project.Values("file"), projectfile.Input) {
+		if err := projectfile.Rewind(); err != nil {
 			return nil, "", err
 		}
 		run.Stdin = os.Stdin
-		defer func() { err = errors.Join(err, rewind()) }()
+		defer func() { err = errors.Join(err, projectfile.Rewind()) }()
 	}
 	err = w.Run(run)
 	return out.Bytes(), told.String(), err
@@ -175,7 +179,7 @@ func (w *wrapper) expand(p *project) error {
 	if role == dockerargs.ComposeMakes {
 		scale.Keep = p.cmd.Verb == "watch"
 	}
-	words := p.cmd.Values("scale")
+	words := p.cmd.Flags.Values("scale")
 	if p.cmd.Verb == "scale" {
 		words, scale.Keep = p.cmd.Words, true
 	}
@@ -214,12 +218,4 @@ func (w *wrapper) expand(p *project) error {
 }
 
 // asking are the services that ask for GPUs, ascending.
-func (p *project) asking() []string {
-	var out []string
-	for _, service := range p.Services() {
-		if _, ok := p.requests[service]; ok {
-			out = append(out, service)
-		}
-	}
-	return out
-}
+func (p *project) asking() []string { return slices.Sorted(maps.Keys(p.requests)) }

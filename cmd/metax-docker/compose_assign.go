@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
-	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -40,74 +39,80 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.keep(node, at.Root, socket); err != nil {
+	if err := w.keep(node, socket, p.cmd.Global, p.cmd.Options.Explain, nil); err != nil {
 		return nil, err
 	}
-	if err := w.inspect(p, socket); err != nil {
+	job := assign.Job{Node: node, Verb: usage.VerbRun, Explain: p.cmd.Options.Explain}
+	if p.cmd.Verb == usage.VerbCreate {
+		job.Verb = usage.VerbCreate
+	}
+	if job.Requests, err = w.wanted(p, socket); err != nil {
 		return nil, err
 	}
+	if job.State, err = w.keeper.Store.Read(); err != nil {
+		return nil, err
+	}
+	plan, err := assign.NewPlan(job)
+	if err != nil {
+		return nil, err
+	}
+	result, err := w.settle(plan, p.cmd.DryRun(), p.cmd.Options.Wait)
+	if err != nil {
+		return nil, err
+	}
+	return w.givenTo(p.asking(), result.Given, node, root, <-daemon)
+}
+
+// wanted are the requests of the services that ask for GPUs, in their order.
+func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err error) {
 	starting, err := w.starting(p)
 	if err != nil {
 		return nil, err
 	}
-	state, err := w.keeper.Store.Read()
-	if err != nil {
-		return nil, err
-	}
-	c, err := w.newComposer(p, node, starting, state)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.claim(p, c, socket); err != nil {
-		return nil, err
-	}
-	for _, line := range c.warnings {
-		w.warn("%s", line)
-	}
-	fmt.Fprint(w.Err, terminal.Lines(c.explanation))
-	return w.givenTo(c, root, <-daemon)
-}
-
-// givenTo is what each of the services gets, by one way for all.
-func (w *wrapper) givenTo(c *composer, root string, daemon inject.Daemon) (map[string]compose.Given, error) {
-	var all []int
-	for _, s := range c.settled {
-		all = append(all, s.gpus...)
-		if s.labels != nil {
-			continue
+	for _, service := range p.asking() {
+		wants := p.requests[service]
+		r := assign.Request{
+			Service: service, Request: wants.Request, Share: wants.Share || p.cmd.Options.Share,
+			Idle: !slices.Contains(starting, service),
 		}
-		for _, i := range s.gpus {
-			if err := w.check(c.node, c.node.GPUs[i]); err != nil {
-				return nil, err
+		if r.Policy, err = w.policy(wants.Policy); err != nil {
+			return nil, fmt.Errorf("service %q: %w", service, err)
+		}
+		// A run makes one container more, whatever the service has.
+		if c, ok := p.resident(service); ok && (p.cmd.Verb != "run" || service != p.cmd.Words[0]) {
+			container, err := docker.New(socket, w.keeper.Devices).Container(context.Background(), c.id)
+			if err != nil {
+				return nil, fmt.Errorf("look at the container of service %q: %w", service, err)
 			}
+			r.Had = &assign.Had{Container: container, Labels: c.labels}
 		}
-	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	slices.Sort(all)
-	way, err := w.way(edits.Container(c.node, c.gpus(slices.Compact(all)), nil).Names, daemon)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]compose.Given{}
-	for _, s := range c.settled {
-		gpus := c.gpus(s.gpus)
-		given := compose.Given{Edits: way(edits.Container(c.node, gpus, nil).Below(root)), Labels: s.labels}
-		if s.labels == nil {
-			given.Labels = leaseLabels(s.lease, gpus)
-		}
-		out[s.service] = given
+		out = append(out, r)
 	}
 	return out, nil
 }
 
-// gpus are the GPUs of the node with these indices.
-func (c *composer) gpus(indices []int) (gpus []gpu.GPU) {
-	for _, i := range indices {
-		gpus = append(gpus, c.node.GPUs[i])
+// givenTo is what each of the services gets, by one way for all.
+func (w *wrapper) givenTo(services []string, got []assign.Given, node gpu.Node, root string, daemon inject.Daemon) (map[string]compose.Given, error) {
+	var all []gpu.GPU
+	for _, one := range got {
+		all = append(all, one.GPUs...)
 	}
-	return gpus
+	slices.SortFunc(all, func(a, b gpu.GPU) int { return a.Index - b.Index })
+	all = slices.CompactFunc(all, func(a, b gpu.GPU) bool { return a.Index == b.Index })
+	if len(all) == 0 {
+		return nil, nil
+	}
+	way, err := w.way(edits.Container(node, all, nil).Names, daemon)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]compose.Given{}
+	for i, service := range services {
+		if gpus := got[i].GPUs; gpus != nil {
+			out[service] = compose.Given{Edits: way(edits.Container(node, gpus, nil).Below(root)), Labels: got[i].Labels}
+		}
+	}
+	return out, nil
 }
 
 // starting are the services with GPUs that the line starts, ascending.
@@ -143,88 +148,4 @@ func (w *wrapper) chosen(p *project) (out []string, err error) {
 		out = append(out, p.Copies(name)...)
 	}
 	return out, nil
-}
-
-// claim settles who gets what, under a lease for each service that gets a
-// container. A service that has its GPUs keeps the lease that its container
-// names, as long as compose may make another container of it.
-func (w *wrapper) claim(p *project, c *composer, socket string) error {
-	for {
-		var err error
-		if p.cmd.DryRun() {
-			var report lease.Report
-			if report, err = w.keeper.Report(context.Background()); err == nil {
-				_, err = c.choose(report.HoldersOf(c.named()), nil)
-			}
-		} else {
-			err = w.claimOnce(p, c, socket)
-		}
-		var displaced *displacedError
-		if !errors.As(err, &displaced) {
-			return err
-		}
-		c.wants[displaced.want].before, c.wants[displaced.want].labels = nil, nil
-	}
-}
-
-func (w *wrapper) claimOnce(p *project, c *composer, socket string) error {
-	verb := usage.VerbRun
-	if p.cmd.Verb == usage.VerbCreate {
-		verb = usage.VerbCreate
-	}
-	claim := lease.Claim{Share: true, Wait: p.cmd.Options.Wait, Own: c.replaced}
-	for i := range c.wants {
-		want := &c.wants[i]
-		draft, err := w.draft(i, verb, socket, want.share)
-		if err != nil {
-			return err
-		}
-		if want.before != nil {
-			draft.ID, draft.Verb, draft.Started = want.labels[usage.LeaseLabel], usage.VerbStart, want.started
-		}
-		want.lease = draft
-		claim.Leases = append(claim.Leases, draft)
-		claim.Share = claim.Share && want.share
-		claim.Count += c.size(*want)
-	}
-	var renewed [][]gpu.BDF
-	for _, s := range c.living {
-		if s.leased {
-			continue
-		}
-		draft, err := w.draft(0, verb, socket, false)
-		if err != nil {
-			return err
-		}
-		draft.ID, draft.Container, draft.Bound = s.labels[usage.LeaseLabel], s.container, true
-		claim.Leases = append(claim.Leases, draft)
-		renewed = append(renewed, bdfs(c.node, s.gpus))
-	}
-	if len(claim.Leases) == 0 {
-		_, err := c.choose(nil, nil)
-		return err
-	}
-	claim.Named = c.named()
-	if !slices.ContainsFunc(c.wants, func(w want) bool { return w.selection.Count > 0 }) {
-		claim.GPUs = claim.Named // else any that come free help
-	}
-	claim.Choose = func(holders []usage.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
-		chosen, err := c.choose(holders, reserved)
-		return append(chosen, renewed...), err
-	}
-	_, err := w.take(claim)
-	// Those of containers that run are not to be given back.
-	w.leases = slices.DeleteFunc(w.leases, func(l usage.Lease) bool { return l.Bound })
-	return err
-}
-
-// named are the GPUs that services name, ascending.
-func (c *composer) named() []gpu.BDF {
-	var all []gpu.BDF
-	for _, w := range c.wants {
-		if !w.share {
-			all = append(all, bdfs(c.node, w.selection.Explicit)...)
-		}
-	}
-	return usage.Sorted(all)
 }

@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
-	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // The labels by which compose knows its containers.
@@ -25,17 +21,6 @@ type resident struct {
 	service string
 	id      string
 	labels  map[string]string
-	// container is what else is known of it, once it was asked for.
-	container usage.Container
-}
-
-// lives reports whether the container has its GPUs whatever comes.
-func (r resident) lives() bool {
-	switch r.container.State {
-	case usage.Running, usage.Paused, usage.Restarting:
-		return true
-	}
-	return false
 }
 
 // residents are the containers of a project's services, ascending by service.
@@ -54,22 +39,6 @@ func residents(socket, project string) ([]resident, error) {
 	}
 	slices.SortFunc(out, func(a, b resident) int { return slices.Compare([]string{a.service, a.id}, []string{b.service, b.id}) })
 	return out, nil
-}
-
-// inspect finds out which GPUs the containers of the services have.
-func (w *wrapper) inspect(p *project, socket string) error {
-	source := docker.New(socket, w.keeper.Devices)
-	for i, r := range p.there {
-		if _, ok := p.requests[r.service]; !ok {
-			continue
-		}
-		c, err := source.Container(context.Background(), r.id)
-		if err != nil {
-			return fmt.Errorf("look at the container of service %q: %w", r.service, err)
-		}
-		p.there[i].container = c
-	}
-	return nil
 }
 
 // resident returns the container of a service.
@@ -98,18 +67,4 @@ func (w *wrapper) startServices(p *project) error {
 		}
 	}
 	return w.start(start)
-}
-
-// indices are the GPUs as the node numbers them, nil if one is not there.
-func indices(node gpu.Node, bdfs []gpu.BDF) []int {
-	var out []int
-	for _, bdf := range bdfs {
-		g, ok := node.Lookup(bdf)
-		if !ok {
-			return nil
-		}
-		out = append(out, g.Index)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -28,91 +29,87 @@ func (w *wrapper) engine() string {
 	return "docker"
 }
 
-// keep opens the leases of the node.
-func (w *wrapper) keep(node gpu.Node, root, socket string) error {
+// keep opens the leases of the node. Flags are those that say where the client's engine
+// listens; ahead has containerd's tasks, or is nil.
+func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, explain bool, ahead <-chan assign.Listed) error {
 	most, err := w.settings.Waits()
 	if err != nil {
 		return err
 	}
-	k, err := assign.New(assign.Config{
-		Node: node, Root: root, Socket: socket, Ignore: w.settings.Ignore.Text, WaitMax: most, Containerd: w.containerd,
+	endpoint, address := w.maker(socket, flags)
+	w.keeper, err = assign.New(assign.Config{
+		Node: node, Root: w.settings.Root.Text, Engine: w.engine(), Endpoint: endpoint,
+		Ignore: w.settings.Ignore.Text, WaitMax: most, Containerd: assign.Tasks(address, ahead, w.askToolkit),
+		Warn: func(line string) { w.warn("%s", line) }, Note: func(line string) { w.say("%s", line) },
+		Looked: func(looks []lease.Look) { w.unseen(looks, explain) },
 	})
 	if err != nil {
 		return fmt.Errorf("open the leases: %w", err)
 	}
-	w.keeper = k
 	return nil
 }
 
-// draft is the nth lease of ours but for its GPUs.
-func (w *wrapper) draft(n int, verb, socket string, share bool) (usage.Lease, error) {
-	client, err := w.keeper.Proc.Self()
-	if err != nil {
-		return usage.Lease{}, err
+// maker returns where the engine of the client listens, and the containerd to look at.
+func (w *wrapper) maker(socket string, flags dockerargs.Flags) (endpoint, address string) {
+	if w.engine() == "containerd" {
+		address = assign.Containerd(nerdctlAddress(flags), w.Getenv)
+		return address, address
 	}
-	l := usage.Lease{
-		ID: usage.LeaseID(w.keeper.Boot, client, n), Engine: w.engine(),
-		Verb: verb, Client: client, User: assign.Me(), Shared: share,
-	}
-	switch l.Engine {
-	case "docker":
-		l.Endpoint = assign.Resolve(socket)
-	case "containerd":
-		l.Endpoint = w.address
-	}
-	return l, nil
+	return socket, assign.Containerd("", w.Getenv)
 }
 
-// take gives the GPUs to the claim, and says what is to be said.
-func (w *wrapper) take(c lease.Claim) ([]usage.Lease, error) {
-	if most := w.keeper.WaitMax; c.Wait > most {
-		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", c.Wait, w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
-		c.Wait = most
-	}
-	c.Request = usage.LeaseID(w.keeper.Boot, c.Leases[0].Client, 0)
-	w.keeper.Clamped = func(requests []lease.Ticket) { w.warn("%s", assign.Clamped(requests, w.keeper.WaitMax)) }
-	c.Waiting = func(err error) {
-		w.say("waiting up to %s: %v", c.Wait, err)
-	}
-	taken, err := w.keeper.Take(context.Background(), c)
-	if taken.Lost != "" {
-		w.warn("the leases are rebuilt from what engines and clients know: %s", taken.Lost)
-	}
-	w.unseen(taken.Looks)
-	var waited *lease.WaitError
-	switch {
-	case err == nil:
-		w.leases = taken.Leases
-		if err := nobodyThere(taken); err != nil {
-			w.giveBack()
-			return nil, err
+// settle takes the GPUs of a plan; a dry run only finds out which they would be. Where
+// no leases are open, the node is elsewhere and all its GPUs are free.
+func (w *wrapper) settle(plan *assign.Plan, dry bool, wait time.Duration) (result assign.Result, err error) {
+	var report lease.Report
+	if dry && w.keeper.Keeper != nil {
+		if report, err = w.keeper.Look(context.Background()); err != nil {
+			return result, err
 		}
-	case errors.Is(err, lease.ErrBusy) && c.Wait == 0 && !errors.As(err, &waited):
+	}
+	if dry {
+		result, err = plan.Preview(report)
+	} else {
+		result, err = w.take(plan, wait)
+	}
+	if err != nil {
+		return result, err
+	}
+	for _, line := range result.Warnings {
+		w.warn("%s", line)
+	}
+	fmt.Fprint(w.Err, terminal.Lines(result.Explanation))
+	return result, nil
+}
+
+// take takes the GPUs of a plan for the command that is about to run.
+func (w *wrapper) take(plan *assign.Plan, wait time.Duration) (assign.Result, error) {
+	if most := w.keeper.WaitMax; wait > most && !plan.Empty() {
+		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", wait, w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
+		wait = most
+	}
+	result, err := w.keeper.Take(context.Background(), plan, wait)
+	w.leases = result.Leases
+	if errors.Is(err, lease.ErrBusy) && wait == 0 {
 		err = fmt.Errorf("%w. To wait: --gpus-wait=10m", err)
 	}
-	return taken.Leases, err
+	return result, err
 }
 
-// unseen says which sources kept something from us.
-func (w *wrapper) unseen(looks []lease.Look) {
+// giveBack returns the leases of a command that does not come to run.
+func (w *wrapper) giveBack() {
+	w.keeper.GiveBack(w.leases)
+	w.leases = nil
+}
+
+// unseen says which sources kept something from us: all, or those that people have to
+// know of.
+func (w *wrapper) unseen(looks []lease.Look, all bool) {
 	for _, look := range looks {
-		if look.Err != nil && !errors.Is(look.Err, usage.ErrAbsent) && (w.explains || !quiet(look)) {
+		if look.Err != nil && !errors.Is(look.Err, usage.ErrAbsent) && (all || !quiet(look)) {
 			w.warn("%s", blind(look))
 		}
 	}
-}
-
-// nobodyThere reports that the daemon which is to make the container is not
-// there: nothing would ever tell what became of the lease.
-func nobodyThere(t lease.Taken) error {
-	for _, lease := range t.Leases {
-		for _, look := range t.Looks {
-			if look.Engine == lease.Engine && look.Endpoint == lease.Endpoint && lease.Engine == "docker" && errors.Is(look.Err, usage.ErrAbsent) {
-				return fmt.Errorf("there is no docker daemon at %s: start docker, or name the daemon in DOCKER_HOST", look.Endpoint)
-			}
-		}
-	}
-	return nil
 }
 
 // quiet reports whether a source is one that only root may look into, and that
@@ -130,63 +127,17 @@ func blind(l lease.Look) string {
 	return fmt.Sprintf("cannot see every holder of a GPU: %s: %v", name, l.Err)
 }
 
-// stillOurs reports leases that were lost between taking them and now, when no
-// command line named them yet.
-func (w *wrapper) stillOurs() error {
-	if len(w.leases) == 0 {
-		return nil
-	}
-	s, err := w.keeper.Ledger.Read()
-	if err != nil {
-		return err
-	}
-	for _, mine := range w.leases {
-		if l := s.Lease(mine.ID); l == nil || l.Client != mine.Client {
-			return fmt.Errorf("lease %s is not there any more, somebody removed it or its file: run the command again", mine.ID)
-		}
-	}
-	return nil
-}
-
-// giveBack returns the leases of a command that does not come to run.
-func (w *wrapper) giveBack() {
-	if len(w.leases) == 0 {
-		return
-	}
-	if err := w.keeper.Return(context.Background(), w.leases); err != nil {
-		w.warn("the lease expires by itself: %v", err)
-	}
-	w.leases = nil
-}
-
-// ownLabels are the labels that only we may give.
-var ownLabels = []string{usage.LeaseLabel, usage.GPUsLabel, usage.SlicesLabel}
-
-// leaseLabels are the labels that tie a container to its lease.
-func leaseLabels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
-	indices := make([]string, len(gpus))
-	for i, g := range gpus {
-		indices[i] = strconv.Itoa(g.Index)
-	}
-	all := map[string]string{usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ",")}
-	if len(lease.Slices) > 0 {
-		all[usage.SlicesLabel] = strings.Join(lease.Slices, ",")
-	}
-	return all
-}
-
 // labels are the options for the labels. An engine that keeps labels to itself gets
 // that of the lease as an annotation too, which stands in the bundle.
-func (w *wrapper) labels(lease usage.Lease, gpus []gpu.GPU) []string {
+func (w *wrapper) labels(all map[string]string) []string {
 	var labels, annotations []string
-	all := leaseLabels(lease, gpus)
-	for _, key := range ownLabels {
+	for _, key := range assign.OwnLabels {
 		value, ok := all[key]
 		if !ok {
 			continue
 		}
 		labels = append(labels, "--label="+key+"="+value)
-		if lease.Engine == "podman" && key != usage.GPUsLabel {
+		if w.engine() == "podman" && key != usage.GPUsLabel {
 			annotations = append(annotations, "--annotation="+key+"="+value)
 		}
 	}
@@ -197,7 +148,7 @@ func (w *wrapper) labels(lease usage.Lease, gpus []gpu.GPU) []string {
 func forged(flags dockerargs.Flags) error {
 	for _, f := range flags {
 		name, _, _ := strings.Cut(f.Value, "=")
-		if (f.Name == "label" || f.Name == "annotation") && slices.Contains(ownLabels, name) {
+		if (f.Name == "label" || f.Name == "annotation") && slices.Contains(assign.OwnLabels, name) {
 			return fmt.Errorf("--%s %q: metax-docker sets this label itself", f.Name, f.Value)
 		}
 	}

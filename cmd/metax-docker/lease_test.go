@@ -106,7 +106,7 @@ func TestEngine(t *testing.T) {
 		{client: "nerdctl", args: []string{"run", "--address=/none/o.sock"}, want: usage.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
 		{client: "nerdctl", args: []string{"run", "-a", "stdout"}, want: usage.Lease{Engine: "containerd", Endpoint: usual}},
 	} {
-		w := wrapper{keeper: assign.Keeper{Proc: assign.Proc()}, client: test.client}
+		w := wrapper{client: test.client}
 		w.Getenv = func(name string) string {
 			return map[string]string{"CONTAINERD_ADDRESS": test.env, "DOCKER_HOST": "unix:///none/d.sock"}[name]
 		}
@@ -124,16 +124,18 @@ func TestEngine(t *testing.T) {
 			t.Errorf("%s %q: image %q, %v", test.client, test.args, cmd.Image, err)
 			continue
 		}
-		socket, err := w.socket(slices.Concat(cmd.Global, cmd.Flags))
+		flags := slices.Concat(cmd.Global, cmd.Flags)
+		socket, err := w.socket(flags)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := w.draft(0, usage.VerbRun, socket, false)
-		if err != nil || l.Engine != test.want.Engine || l.Endpoint != test.want.Endpoint {
-			t.Errorf("%s %q with %q: %s at %q, %v", test.client, test.args, test.env, l.Engine, l.Endpoint, err)
+		endpoint, address := w.maker(socket, flags)
+		l := usage.Lease{Engine: w.engine(), Endpoint: endpoint}
+		if l.Engine != test.want.Engine || l.Endpoint != test.want.Endpoint {
+			t.Errorf("%s %q with %q: %s at %q", test.client, test.args, test.env, l.Engine, l.Endpoint)
 		}
 		looked := ""
-		for _, source := range w.containerd(assign.Proc(), holders.Devices{}, lease.State{}) {
+		for _, source := range assign.Tasks(address, nil, w.askToolkit)(assign.Proc(), holders.Devices{}, lease.State{}) {
 			if _, endpoint := source.Name(); endpoint == l.Endpoint {
 				looked = endpoint
 			}

@@ -14,13 +14,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
-	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
-	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // plan finds out what the container gets, and returns docker's options that give
@@ -30,24 +27,12 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if !cmd.TakesGPU && !o.MACA.Given {
 		return options{}, nil // --maca=false
 	}
-	var req request.Request
-	var err error
-	if cmd.TakesGPU {
-		if req, err = request.Parse(o.GPUs); err != nil {
-			return options{}, fmt.Errorf("--gpus: %w", err)
-		}
-	}
-	if err := w.heed(o); err != nil {
-		return options{}, err
-	}
-	policy, err := w.policy("")
+	wanted, err := w.request(cmd)
 	if err != nil {
 		return options{}, err
 	}
-	if err := forged(cmd.Flags); err != nil {
-		return options{}, err
-	}
-	socket, asked, err := w.daemon(slices.Concat(cmd.Global, cmd.Flags))
+	global := slices.Concat(cmd.Global, cmd.Flags)
+	socket, asked, err := w.daemon(global)
 	if err != nil {
 		return options{}, err
 	}
@@ -56,68 +41,77 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if !at.IsHost() && (!o.DryRun || o.MACA.Given) {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
+	var ahead <-chan assign.Listed
 	if at.IsHost() && cmd.TakesGPU {
-		w.listAhead()
+		ahead = assign.ListAhead()
 	}
 	node, err := at.Load(context.Background())
 	if err != nil && (cmd.TakesGPU || !errors.Is(err, discover.ErrNoGPU)) {
 		return options{}, err
 	}
-	var c *chooser
-	if cmd.TakesGPU {
-		if c, err = newChooser(node, req, policy); err != nil {
-			return options{}, err
-		}
-		c.share, c.explain = o.Share, o.Explain
+	if !cmd.TakesGPU {
+		return w.software(cmd, socket, node.Driver, daemon)
+	}
+	plan, err := assign.NewPlan(assign.Job{Node: node, Requests: []assign.Request{wanted}, Verb: cmd.Verb, Explain: o.Explain})
+	if err != nil {
+		return options{}, err
 	}
 	all, err := w.software(cmd, socket, node.Driver, daemon)
 	if err != nil {
 		return options{}, err
 	}
-	if cmd.TakesGPU {
-		gpus, err := w.gpus(cmd, c, at, socket, daemon)
-		if err != nil {
+	root, err := rootOf(w.settings.Root)
+	if err != nil {
+		return options{}, err
+	}
+	engine := daemon()
+	if at.IsHost() {
+		if err := w.keep(node, socket, global, o.Explain, ahead); err != nil {
 			return options{}, err
 		}
-		all.here = append(gpus, all.here...)
 	}
+	result, err := w.settle(plan, o.DryRun, o.Wait)
+	if err != nil {
+		return options{}, err
+	}
+	if cmd.Flags.True("privileged") && !wanted.All {
+		w.warn("--privileged shows the container every GPU of the host, not only what was chosen")
+	}
+	got := result.Given[0]
+	whole := got.GPUs
+	if got.Slices != nil {
+		whole = nil
+	}
+	e := edits.Container(node, whole, got.Slices).Below(root)
+	way, err := w.way(e.Names, engine)
+	if err != nil {
+		return options{}, err
+	}
+	given, _ := dockerargs.FromEdits(way(e))
+	all.here = slices.Concat(given, w.labels(got.Labels), all.here)
 	return all, nil
 }
 
-// gpus takes the GPUs, and returns the options that give them.
-func (w *wrapper) gpus(cmd dockerargs.Command, c *chooser, at node.Where, socket string, daemon func() inject.Daemon) ([]string, error) {
-	root, err := rootOf(w.settings.Root)
-	if err != nil {
-		return nil, err
+// request reads what the command line wants.
+func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) {
+	if cmd.TakesGPU {
+		if r.Request, err = request.Parse(cmd.Options.GPUs); err != nil {
+			return r, fmt.Errorf("--gpus: %w", err)
+		}
 	}
-	engine := daemon()
-	chosen, lease, err := w.obtain(cmd, c, at, socket)
-	if err != nil {
-		return nil, err
+	if err := w.heed(cmd.Options); err != nil {
+		return r, err
 	}
-	if cmd.Flags.True("privileged") && !c.selection.All {
-		w.warn("--privileged shows the container every GPU of the host, not only what was chosen")
+	r.Share = cmd.Options.Share
+	if r.Policy, err = w.policy(""); err != nil {
+		return r, err
 	}
-	parts, whole := c.slices(), chosen
-	if parts != nil {
-		whole = nil
-	}
-	e := edits.Container(c.node, whole, parts).Below(root)
-	way, err := w.way(e.Names, engine)
-	if err != nil {
-		return nil, err
-	}
-	options, _ := dockerargs.FromEdits(way(e))
-	if lease != nil {
-		options = append(options, w.labels(*lease, chosen)...)
-	}
-	return options, nil
+	return r, forged(cmd.Flags)
 }
 
 // heed puts what the line says of the ways to pick and to inject over what the
 // configuration says.
 func (w *wrapper) heed(o dockerargs.Options) error {
-	w.explains = o.Explain
 	w.settings.Policy.Set(o.Policy, "--gpus-policy")
 	w.settings.DockerInject.Set(o.Inject, "--inject")
 	w.settings.MACA.Check.Set(o.MACACheck, "--maca-check")
@@ -164,121 +158,10 @@ func (w *wrapper) daemon(global dockerargs.Flags) (socket string, said <-chan in
 	return socket, inject.Ask(socket), nil
 }
 
-// obtain chooses the GPUs among the free ones of this node and takes the lease of
-// them: none for a dry run, nor for a node elsewhere, of which all are free.
-func (w *wrapper) obtain(cmd dockerargs.Command, c *chooser, at node.Where, socket string) ([]gpu.GPU, *usage.Lease, error) {
-	o := cmd.Options
-	var holders []usage.Holder
-	if at.IsHost() {
-		if err := w.keep(c.node, at.Root, socket); err != nil {
-			return nil, nil, err
-		}
-	}
-	var indices []int
-	var lease *usage.Lease
-	var err error
-	switch {
-	case o.DryRun:
-		if at.IsHost() {
-			report, err := w.keeper.Report(context.Background())
-			if err != nil {
-				return nil, nil, err
-			}
-			w.unseen(report.Looks)
-			holders = report.HoldersOf(c.names())
-		}
-		indices, err = c.choose(holders, nil)
-	default:
-		indices, lease, err = w.lease(cmd, c, socket)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, line := range c.warnings {
-		w.warn("%s", line)
-	}
-	fmt.Fprint(w.Err, terminal.Lines(c.explanation))
-	chosen := make([]gpu.GPU, len(indices))
-	for i, index := range indices {
-		chosen[i] = c.node.GPUs[index]
-		if len(c.selection.Slices) > 0 {
-			continue // their parts can be given, they cannot
-		}
-		if err := w.check(c.node, chosen[i]); err != nil {
-			return nil, nil, err
-		}
-	}
-	return chosen, lease, nil
-}
-
-// check is givable for a GPU that was chosen, and warns of one that is unhealthy.
-func (w *wrapper) check(node gpu.Node, g gpu.GPU) error {
-	if err := givable(node, g); err != nil {
-		return err
-	}
-	if !g.Healthy {
-		w.warn("GPU %d is unhealthy: %s", g.Index, reason(node, g, "mx-smi says so"))
-	}
-	return nil
-}
-
-// givable reports a GPU that has no device nodes to give, or is given in parts.
-func givable(node gpu.Node, g gpu.GPU) error {
-	if how, divided := g.Divided(); divided {
-		return fmt.Errorf("GPU %d cannot be given as a whole: %s; request one of its slices: --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
-	}
-	if len(g.Nodes) > 0 {
-		return nil
-	}
-	return fmt.Errorf("GPU %d cannot be given, it has no device nodes: %s", g.Index, reason(node, g, "is its driver loaded?"))
-}
-
-// lease takes the lease of one container.
-func (w *wrapper) lease(cmd dockerargs.Command, c *chooser, socket string) ([]int, *usage.Lease, error) {
-	parts := c.slices()
-	draft, err := w.draft(0, cmd.Verb, socket, c.share || parts != nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, s := range parts {
-		draft.Slices = append(draft.Slices, s.Name())
-	}
-	var indices []int
-	leases, err := w.take(lease.Claim{
-		Leases: []usage.Lease{draft},
-		Choose: func(holders []usage.Holder, reserved []gpu.BDF) (_ [][]gpu.BDF, err error) {
-			if indices, err = c.choose(holders, reserved); err != nil {
-				return nil, err
-			}
-			return [][]gpu.BDF{bdfs(c.node, indices)}, nil
-		},
-		Count: max(c.selection.Count, len(c.names())), GPUs: c.names(), Share: c.share, Wait: cmd.Options.Wait,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return indices, &leases[0], nil
-}
-
-// reason is what discovery had to say of a GPU, or else otherwise.
-func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
-	for _, line := range node.Warnings {
-		if strings.Contains(line, g.BDF.String()) {
-			return line
-		}
-	}
-	return fmt.Sprintf("%s (%s)", otherwise, g.BDF)
-}
-
 // socket returns the path of the docker daemon's socket, empty for a client that
-// has none, or an error for a daemon on another host. Of nerdctl it notes where
-// its containerd listens.
+// has none, or an error for a daemon on another host.
 func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
-	switch w.engine() {
-	case "containerd":
-		w.address = assign.Containerd(nerdctlAddress(global), w.Getenv)
-		return "", nil
-	case "podman":
+	if w.engine() != "docker" {
 		return "", nil
 	}
 	host, _ := global.Last("host")

@@ -45,12 +45,9 @@ type wrapper struct {
 	settings config.Config
 	client   string // path of the docker-compatible client
 	missing  error  // why there is no client; printing a command needs none
-	address  string // socket of the containerd behind the client, if it is nerdctl
 	keeper   assign.Keeper
 	leases   []usage.Lease // taken for the command that is about to run
-	explains bool          // whether everything is to be said
 	retired  bool          // that a policy no longer exists was said
-	ahead    <-chan listed // containerd's tasks, once
 }
 
 // run ends in the client; it returns an exit code only where it did not get
@@ -73,6 +70,7 @@ func (w *wrapper) run() (int, error) {
 		return exitOurs, err
 	}
 	w.client, w.missing = w.find()
+	defer w.giveBack()
 	if code, ours, err := w.compose(); ours {
 		return code, err
 	}
@@ -98,7 +96,6 @@ func (w *wrapper) run() (int, error) {
 	}
 	given, err := w.plan(cmd)
 	if err != nil {
-		w.giveBack()
 		return exitOurs, err
 	}
 	return w.finish(cmd, given)
@@ -177,7 +174,7 @@ func (w *wrapper) become(args []string) (int, error) {
 	if w.missing != nil {
 		return unusable(w.missing), w.missing
 	}
-	if err := w.stillOurs(); err != nil {
+	if err := w.keeper.Check(w.leases); err != nil {
 		return exitOurs, err
 	}
 	// The client sees the name that it would have had without us.

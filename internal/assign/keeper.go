@@ -1,19 +1,13 @@
-// Package assign opens the leases of a node of this machine: a lease.Keeper over the
-// state file, the engines and the processes. metax-ctk and metax-docker share it, so both
-// see the same holders.
 package assign
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
 	"path"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,8 +37,9 @@ const ContainerdSocket = "/run/containerd/containerd.sock"
 type Config struct {
 	Node gpu.Node
 	Root string // directory that stands for the host's "/"
-	// Socket is that of the docker daemon in use, empty for docker's own.
-	Socket string
+	// Engine and Endpoint are the engine that makes the containers and its socket: docker,
+	// containerd, podman. Both are empty for a command that makes none.
+	Engine, Endpoint string
 	// Ignore names, with commas, who only looks at GPUs.
 	Ignore string
 	// WaitMax is how long a request may wait, 0 without a bound.
@@ -52,6 +47,9 @@ type Config struct {
 	// Containerd are the sources for containerd; it is not linked here, because
 	// its client is slow to start.
 	Containerd func(*procfs.Proc, holders.Devices, lease.State) []lease.Source
+	// Warn and Note print a line. Looked is called with what the sources came back with.
+	Warn, Note func(string)
+	Looked     func([]lease.Look)
 }
 
 // Keeper is a lease.Keeper with its parts.
@@ -61,6 +59,8 @@ type Keeper struct {
 	Proc    *procfs.Proc
 	Boot    string
 	Devices holders.Devices
+
+	config Config
 }
 
 // New returns the keeper for the node.
@@ -85,14 +85,18 @@ func New(c Config) (Keeper, error) {
 	}
 	book := ledger.New(dir, boot)
 	book.DefaultGID = gid
-	k := Keeper{Ledger: book, Proc: proc, Boot: boot, Devices: devices(c.Node, root)}
+	if c.Endpoint != "" {
+		c.Endpoint = Resolve(c.Endpoint)
+	}
+	k := Keeper{Ledger: book, Proc: proc, Boot: boot, Devices: devices(c.Node, root), config: c}
 	k.Keeper = &lease.Keeper{
 		WaitMax: c.WaitMax,
 		Store:   book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
-		Ignore: strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
+		Clamped: func(requests []lease.Ticket) { c.Warn(clamped(requests, c.WaitMax)) },
+		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
 		Sources: func(s lease.State) []lease.Source {
 			var all []lease.Source
-			for _, socket := range sockets(c.Socket, s) {
+			for _, socket := range k.sockets(s) {
 				all = append(all, docker.New(socket, k.Devices))
 			}
 			for _, source := range proc.Sources(k.Devices) {
@@ -107,8 +111,8 @@ func New(c Config) (Keeper, error) {
 	return k, nil
 }
 
-// Clamped says of requests that they wait no longer than most from now on.
-func Clamped(requests []lease.Ticket, most time.Duration) string {
+// clamped says of requests that they wait no longer than most from now on.
+func clamped(requests []lease.Ticket, most time.Duration) string {
 	ids := make([]string, len(requests))
 	for i, r := range requests {
 		ids[i] = r.ID
@@ -137,59 +141,6 @@ func devices(node gpu.Node, root *hostfs.Root) holders.Devices {
 		}
 	}
 	return d.Nameless()
-}
-
-// sockets are those of the daemon in use, of docker's own, and of the leases.
-func sockets(used string, s lease.State) []string {
-	all := []string{Resolve(DockerSocket)}
-	if used != "" {
-		all = append(all, Resolve(used))
-	}
-	for _, l := range s.Leases {
-		if l.Engine == "docker" && l.Endpoint != "" {
-			all = append(all, l.Endpoint)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// Containerd is the socket of the containerd that nerdctl and ctr talk to: the
-// one that their option names, or else CONTAINERD_ADDRESS, or the usual one.
-func Containerd(option string, getenv func(string) string) string {
-	return Resolve(strings.TrimPrefix(cmp.Or(option, getenv("CONTAINERD_ADDRESS"), ContainerdSocket), "unix://"))
-}
-
-// ContainerdAddresses are the containerds that run tasks, that leases name, and the
-// others, ascending, each by its one name.
-func ContainerdAddresses(s lease.State, tasks []procfs.Task, others ...string) []string {
-	for _, t := range tasks {
-		others = append(others, t.Address)
-	}
-	for _, l := range s.Leases {
-		if l.Engine == "containerd" && l.Endpoint != "" {
-			others = append(others, l.Endpoint)
-		}
-	}
-	slices.Sort(others)
-	others = slices.Compact(others) // hundreds of tasks have one
-	for i, address := range others {
-		others[i] = Resolve(address)
-	}
-	slices.Sort(others)
-	return slices.Compact(others)
-}
-
-// Resolve is the one name of a socket that may have several.
-func Resolve(socket string) string {
-	if real, err := filepath.EvalSymlinks(socket); err == nil {
-		return real
-	}
-	// The daemon is down; its directory may be a link all the same.
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(socket)); err == nil {
-		return filepath.Join(dir, filepath.Base(socket))
-	}
-	return socket
 }
 
 // Me is the user who runs this program.

@@ -136,16 +136,6 @@ func (c *Compose) read(l *lexer, ours Table, first bool) error {
 // DryRun reports whether compose has --dry-run.
 func (c Compose) DryRun() bool { return c.Project.True("dry-run") || c.Flags.True("dry-run") }
 
-// Values returns the values of a flag of the command, in their order.
-func (c Compose) Values(name string) []string {
-	var out []string
-	for _, f := range c.Flags {
-		if f.Name == name {
-			out = append(out, f.Value)
-		}
-	}
-	return out
-}
 
 // Config returns the command line that makes compose print the project, with these
 // additional flags of compose.

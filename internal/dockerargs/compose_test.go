@@ -77,7 +77,7 @@ func TestScanComposeOptions(t *testing.T) {
 	if d := cmp.Diff(Options{Wait: 10 * time.Minute, Policy: "binpack", Explain: true, Share: true, Inject: "cdi"}, c.Options); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	if !c.DryRun() || c.Verb != "up" || !slices.Equal(c.Values("scale"), []string{"a=1", "b=2"}) {
+	if !c.DryRun() || c.Verb != "up" || !slices.Equal(c.Flags.Values("scale"), []string{"a=1", "b=2"}) {
 		t.Errorf("%+v", c)
 	}
 	want := strings.Fields("compose --profile * config --services")

@@ -31,7 +31,18 @@ func (f Flags) Last(name string) (value string, ok bool) {
 	return "", false
 }
 
-// Has reports whether the flag is given.
+// Values returns the values of a flag, in their order.
+func (f Flags) Values(name string) []string {
+	var out []string
+	for _, flag := range f {
+		if flag.Name == name {
+			out = append(out, flag.Value)
+		}
+	}
+	return out
+}
+
+// Has reports whether the flag is given at all.
 func (f Flags) Has(name string) bool {
 	_, ok := f.Last(name)
 	return ok

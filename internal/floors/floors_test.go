@@ -33,7 +33,7 @@ var floors = map[string]int{
 
 	"internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1, "internal/hostfs": 1,
 
-	"internal/backup": 2, "internal/cdi": 2, "internal/discover": 2,
+	"internal/backup": 2, "internal/cdi": 2, "internal/compose/projectfile": 2, "internal/discover": 2,
 	"internal/engine": 2, "internal/holders": 2, "internal/hook": 2, "internal/image": 2, "internal/lease": 2, "internal/oci": 2, "internal/runc": 2,
 	"internal/sim": 2, "internal/snapshot": 2,
 
@@ -45,6 +45,7 @@ var floors = map[string]int{
 // The rooms on its own floor that a room may import, sorted.
 var beside = map[string][]string{
 	"internal/alloc":      {"internal/topology", "internal/wording"},
+	"internal/assign":     {"internal/ps"},
 	"internal/capture":    {"internal/doctor", "internal/node"},
 	"internal/compose":    {"internal/alloc", "internal/edits", "internal/request"},
 	"internal/config":     {"internal/alloc", "internal/compat", "internal/toml"},

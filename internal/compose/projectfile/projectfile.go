@@ -1,4 +1,7 @@
-package main
+// Package projectfile writes a compose project for docker to read, and finds the
+// directory that compose takes for the project's. What is in a project is the business of
+// package compose.
+package projectfile
 
 import (
 	"cmp"
@@ -8,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,18 +19,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
-	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // projectsDir is where root's projects are, below the root of the node.
 const projectsDir = "/run/metax-container-toolkit/compose"
 
-// projectFile writes the project for docker to read, to a file of this process
-// alone: another line about the same project has other GPUs to tell of. The
-// process becomes docker, which does not remove the file; the next one does.
-func (w *wrapper) projectFile(text []byte) (string, error) {
-	dir, err := w.projectFiles()
+// Write writes the project, to a file of this process alone: another line about the same
+// project has other GPUs to tell of. The process becomes docker, which does not remove
+// the file; the next one does. Root is that of the node.
+func Write(root string, getenv func(string) string, text []byte) (string, error) {
+	dir, err := projectsOf(root, getenv)
 	if err != nil {
 		return "", fmt.Errorf("find a place for the project: %w", err)
 	}
@@ -41,14 +42,14 @@ func (w *wrapper) projectFile(text []byte) (string, error) {
 	return path, nil
 }
 
-// projectFiles makes the directory for projects, which nobody else may enter.
-func (w *wrapper) projectFiles() (string, error) {
-	root, err := hostfs.New(w.settings.Root.Text)
+// projectsOf makes this user's directory for projects, which nobody else may enter.
+func projectsOf(node string, getenv func(string) string) (string, error) {
+	root, err := hostfs.New(node)
 	if err != nil {
 		return "", err
 	}
 	var dir string
-	switch runtime := w.Getenv("XDG_RUNTIME_DIR"); {
+	switch runtime := getenv("XDG_RUNTIME_DIR"); {
 	case os.Getuid() == 0 || !root.Real():
 		if dir, err = root.Place(projectsDir); err != nil {
 			return "", err
@@ -125,27 +126,25 @@ func sweep(dir string) {
 	}
 }
 
+// Input is the project file that stands for standard input.
+const Input = "-"
+
 // composeFiles are the names of project files that compose looks for.
 var composeFiles = []string{"compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"}
 
-// projectDirectory is the directory that compose takes for the project's, by its
-// own rules.
-func (w *wrapper) projectDirectory(cmd dockerargs.Compose) (string, error) {
-	if dir, ok := cmd.Project.Last("project-directory"); ok && dir != "" {
-		return filepath.Abs(dir)
+// Directory is the directory that compose takes for the project's, by its own rules:
+// named is the one that the command line names, and files are the project's files there.
+func Directory(named string, files []string, getenv func(string) string) (string, error) {
+	switch {
+	case named != "":
+		return filepath.Abs(named)
+	case len(files) > 0 && files[0] == Input:
+		return os.Getwd()
+	case len(files) > 0:
+		return absDir(files[0])
 	}
-	if dir, ok := cmd.Project.Last("workdir"); ok && dir != "" {
-		return filepath.Abs(dir)
-	}
-	for _, f := range cmd.Project {
-		if f.Name == "file" && f.Value == "-" {
-			return os.Getwd()
-		} else if f.Name == "file" {
-			return absDir(f.Value)
-		}
-	}
-	if files := w.Getenv("COMPOSE_FILE"); files != "" {
-		separator := cmp.Or(w.Getenv("COMPOSE_PATH_SEPARATOR"), string(os.PathListSeparator))
+	if files := getenv("COMPOSE_FILE"); files != "" {
+		separator := cmp.Or(getenv("COMPOSE_PATH_SEPARATOR"), string(os.PathListSeparator))
 		first, _, _ := strings.Cut(files, separator)
 		return absDir(first)
 	}
@@ -173,15 +172,10 @@ func absDir(file string) (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// fromInput reports whether the project comes by standard input.
-func fromInput(cmd dockerargs.Compose) bool {
-	return slices.ContainsFunc(cmd.Project, func(f dockerargs.Flag) bool { return f.Name == "file" && f.Value == "-" })
-}
-
-// rewind goes back to the beginning of standard input. One that cannot go back
+// Rewind goes back to the beginning of standard input. One that cannot go back
 // is read to its end and replaced by a file of no name, because docker reads it
 // once more.
-func rewind() error {
+func Rewind() error {
 	_, err := os.Stdin.Seek(0, io.SeekStart)
 	if !errors.Is(err, unix.ESPIPE) {
 		return err

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/metax-ctk/container-toolkit/internal/ps"
+)
+
+// askToolkit runs metax-ctk, which links containerd's client, for what the
+// containerd at the address knows.
+func (w *wrapper) askToolkit(ctx context.Context, address string) (told ps.Occupancy, err error) {
+	path, err := toolkit()
+	if err != nil {
+		return told, err
+	}
+	text, err := w.output(ctx, path, "--root", w.settings.Root.Text, "ps", "--source", "containerd", "-o", "json")
+	if err != nil {
+		return told, err
+	}
+	if err := json.Unmarshal([]byte(text), &told); err != nil {
+		return told, fmt.Errorf("read the answer of %s: %w", path, err)
+	}
+	for _, s := range told.Sources {
+		switch {
+		case s.Endpoint != address:
+		case s.Status == ps.OK:
+			return told, nil
+		default: // an absent one whose tasks go on is not one without tasks
+			return told, fmt.Errorf("containerd at %s: %s: %s", address, s.Status, s.Message)
+		}
+	}
+	return told, fmt.Errorf("metax-ctk knows no containerd at %s", address)
+}
+
+// toolkit is the metax-ctk that was installed with this program.
+func toolkit() (string, error) {
+	if self, err := os.Readlink("/proc/self/exe"); err == nil {
+		beside := filepath.Join(filepath.Dir(self), "metax-ctk")
+		if _, err := os.Stat(beside); err == nil {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath("metax-ctk")
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return "", errors.New("metax-ctk is not installed beside metax-docker")
+	}
+	return path, err
+}

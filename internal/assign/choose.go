@@ -1,0 +1,206 @@
+package assign
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
+)
+
+// displacedError reports a service whose stopped container cannot have its GPUs back.
+type displacedError struct{ want int }
+
+func (e *displacedError) Error() string { return "the GPUs of a stopped container are in use" }
+
+// choose chooses the GPUs of all wants, given who uses which: first those named, then
+// those that a stopped container had and that are still free, then so many of the
+// rest, together. Reserved GPUs are for requests that came earlier.
+func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
+	p.notes, p.explanation = nil, ""
+	taken := map[int]string{} // GPU → service of the project
+	for _, w := range p.kept {
+		w.enter(taken)
+	}
+	for i := range p.wants {
+		w := &p.wants[i]
+		if w.chosen = w.gpus; w.Count > 0 {
+			continue
+		}
+		if err := p.refuse(*w, taken, holders, reserved); err != nil {
+			return err
+		}
+		w.enter(taken)
+	}
+	free, busy := divide(p.Node, taken, holders, reserved)
+	for i := range p.wants {
+		w := &p.wants[i]
+		if w.Count == 0 || w.had == nil {
+			continue
+		}
+		if len(without(w.had.gpus, free)) > 0 {
+			return &displacedError{i}
+		}
+		w.chosen = w.had.gpus
+		free = without(free, w.chosen)
+	}
+	if err := p.count(free, busy); err != nil {
+		return err
+	}
+	return p.check()
+}
+
+// enter notes who has the GPUs of the want.
+func (w want) enter(taken map[int]string) {
+	for _, g := range w.whole {
+		taken[g] = w.Service
+	}
+}
+
+// refuse says why a want cannot have the GPUs and slices that it names.
+func (p *Plan) refuse(w want, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) error {
+	if w.Share {
+		return nil
+	}
+	for _, s := range w.slices {
+		if held := usage.HeldSlice(holders, s.name); held != nil {
+			return &lease.HeldError{GPU: s.gpu, Slice: s.name, Holder: *held}
+		}
+	}
+	for _, g := range w.whole {
+		if other, ok := taken[g]; ok {
+			return fmt.Errorf("services %q and %q both request GPU %d. To give it to both: --gpus-share", other, w.Service, g)
+		}
+		err := refusal(p.Node.GPUs[g], holders, reserved)
+		var held *lease.HeldError
+		switch {
+		case err != nil && w.All:
+			free, busy := divide(p.Node, taken, holders, reserved)
+			return w.wrap(full(p.Node, len(w.whole), free, busy))
+		case errors.As(err, &held):
+			return w.wrap(err)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// count finds GPUs for the wants that only count them. Those that share come last,
+// and take what others use only where too few are free.
+func (p *Plan) count(free, busy []int) error {
+	var counts []alloc.Want
+	var places, sharing []int
+	total := 0
+	for i, w := range p.wants {
+		switch {
+		case w.chosen != nil:
+		case w.Share:
+			sharing = append(sharing, i)
+		default:
+			places = append(places, i)
+			counts = append(counts, alloc.Want{N: w.Count, Policy: w.Policy})
+			total += w.Count
+		}
+	}
+	healthy := p.Node.Healthy()
+	switch {
+	case total > len(healthy):
+		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones (metax-ctk device list)", total, len(counts), len(healthy))
+	case total > len(free):
+		return full(p.Node, total, free, busy)
+	case len(counts) > 0:
+		joint, err := p.picker.Joint(free, counts, p.Explain)
+		var one *alloc.WantError
+		if errors.As(err, &one) {
+			return p.wants[places[one.Want]].wrap(one.Err)
+		} else if err != nil {
+			return err
+		}
+		for i, place := range places {
+			free = without(free, p.give(place, joint.Answers[i], busy))
+		}
+	}
+	for _, place := range sharing {
+		w := p.wants[place]
+		from, required := free, []int(nil)
+		if w.Count > len(free) {
+			from, required = healthy, free
+		}
+		answer, err := p.picker.Pick(alloc.Request{N: w.Count, Free: from, Required: required, Policy: w.Policy, Explain: p.Explain})
+		if err != nil {
+			return w.wrap(err)
+		}
+		free = without(free, p.give(place, answer, busy))
+	}
+	return nil
+}
+
+// give gives a want the GPUs of an answer, and notes what is to be said of it.
+func (p *Plan) give(place int, answer alloc.Answer, busy []int) []int {
+	w := &p.wants[place]
+	w.chosen = answer.GPUs
+	for _, line := range answer.Warnings {
+		p.note(w.prefix() + line)
+	}
+	if answer.Explanation == nil {
+		return w.chosen
+	}
+	text := answer.Explanation.Text(true)
+	switch {
+	case w.Service != "":
+		text = "service " + w.Service + ":\n" + strings.TrimSuffix(text, "\n") + "\n"
+	case len(busy) > 0:
+		text += "in use: " + wording.List(busy) + " (metax-ctk ps)\n"
+	}
+	p.explanation += text
+	return w.chosen
+}
+
+func (p *Plan) note(line string) {
+	if !slices.Contains(p.notes, line) {
+		p.notes = append(p.notes, line)
+	}
+}
+
+// check fails for a GPU that was chosen and cannot be given, and notes one that is
+// unhealthy. What a container had is not judged.
+func (p *Plan) check() error {
+	for _, w := range p.wants {
+		if w.had != nil || w.slices != nil {
+			continue
+		}
+		for _, i := range w.chosen {
+			g := p.Node.GPUs[i]
+			if err := givable(p.Node, g); err != nil {
+				return err
+			}
+			if !g.Healthy {
+				p.note(fmt.Sprintf("GPU %d is unhealthy: %s", i, reason(p.Node, g, "mx-smi says so")))
+			}
+		}
+	}
+	return nil
+}
+
+// divide tells the healthy GPUs that nobody has from those that somebody has: taken
+// are those of other requests.
+func divide(node gpu.Node, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) (free, busy []int) {
+	for _, i := range node.Healthy() {
+		if _, ok := taken[i]; ok || refusal(node.GPUs[i], holders, reserved) != nil {
+			busy = append(busy, i)
+		} else {
+			free = append(free, i)
+		}
+	}
+	return free, busy
+}
+
+func without(set, out []int) []int {
+	return slices.DeleteFunc(slices.Clone(set), func(i int) bool { return slices.Contains(out, i) })
+}

@@ -1,0 +1,273 @@
+package assign
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// simulated is a simulated node of which some GPUs are unhealthy.
+func simulated(t *testing.T, name string, sick ...int) gpu.Node {
+	t.Helper()
+	node, err := sim.Node(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range sick {
+		node.GPUs[i].Healthy = false
+	}
+	return node
+}
+
+func parse(t *testing.T, text string) request.Request {
+	t.Helper()
+	r, err := request.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// services are requests "NAME VALUE", with "+share" behind where it shares.
+func services(t *testing.T, words ...string) (out []Request) {
+	t.Helper()
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, " ")
+		value, share := strings.CutSuffix(value, "+share")
+		out = append(out, Request{Service: name, Request: parse(t, value), Share: share})
+	}
+	return out
+}
+
+// use is a holder of GPUs of the node, and of a slice if it is not empty.
+func use(node gpu.Node, slice string, indices ...int) usage.Holder {
+	lease := &usage.Lease{ID: "6f1d2c9a04be"}
+	if slice != "" {
+		lease.Slices = []string{slice}
+	}
+	return usage.Holder{GPUs: bdfs(node, indices), Lease: lease}
+}
+
+// had is a stopped container with GPUs under a lease that is over.
+func had(node gpu.Node, state usage.ContainerState, gpus ...int) *Had {
+	return &Had{
+		Container: usage.Container{ID: "c", State: state, Facts: usage.Facts{GPUs: bdfs(node, gpus)}},
+		Labels:    map[string]string{usage.LeaseLabel: "0123456789ab", usage.GPUsLabel: "its"},
+	}
+}
+
+// outcome is what a job came to, as text: the GPUs of each request, or the error.
+func outcome(job Job, holders []usage.Holder, reserved ...gpu.BDF) string {
+	p, err := NewPlan(job)
+	if err == nil {
+		err = p.settle(func() error { return p.choose(holders, reserved) })
+	}
+	if err != nil {
+		return err.Error()
+	}
+	var out []string
+	for _, given := range p.result(nil).Given {
+		var gpus []int
+		for _, g := range given.GPUs {
+			gpus = append(gpus, g.Index)
+		}
+		out = append(out, fmt.Sprint(gpus))
+	}
+	return strings.Join(out, " ")
+}
+
+// TestChooseOne chooses for the only container of a command line.
+func TestChooseOne(t *testing.T) {
+	whole, cut, sick := simulated(t, "c500-8"), simulated(t, "c500-8-sgpu"), simulated(t, "c500-8", 0, 1, 2, 3, 4, 5, 6, 7)
+	part := cut.GPUs[5].Slices[0].Name()
+	for name, tc := range map[string]struct {
+		node    gpu.Node
+		value   string
+		share   bool
+		holders []usage.Holder
+		want    string
+	}{
+		"linked":              {whole, "4", false, []usage.Holder{use(whole, "", 1)}, "[4 5 6 7]"},
+		"too many in use":     {whole, "4", false, []usage.Holder{use(whole, "", 0, 1, 2, 3, 4)}, "cannot get 4 GPUs: only 3 of 8 are free (metax-ctk ps)"},
+		"free ones, shared":   {whole, "4", true, []usage.Holder{use(whole, "", 0, 1, 2, 3, 4)}, "[4 5 6 7]"},
+		"more than there are": {whole, "9", false, nil, "9 GPUs requested, but this node has only 8"},
+		"more than usable":    {cut, "7", false, nil, "7 GPUs requested, but only 6 of the 8 of this node can be picked (metax-ctk device list)"},
+		"none usable":         {sick, "1", false, nil, "no usable GPU: all are unhealthy or given in slices (metax-ctk device list)"},
+		"all, none usable":    {sick, "all", false, nil, "no usable GPU: all are unhealthy or given in slices (metax-ctk device list)"},
+		"all":                 {cut, "all", false, nil, "[0 1 3 4 6 7]"},
+		"all, one in use":     {whole, "all", false, []usage.Holder{use(whole, "", 3)}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps)"},
+		"all, shared":         {whole, "all", true, []usage.Holder{use(whole, "", 3)}, "[0 1 2 3 4 5 6 7]"},
+		"named":               {sick, "2,0", false, nil, "[0 2]"},
+		"named, in use":       {whole, "2,3", false, []usage.Holder{use(whole, "", 3)}, "GPU 3 is in use by lease 6f1d2c9a04be (metax-ctk ps)"},
+		"named, shared":       {whole, "2,3", true, []usage.Holder{use(whole, "", 3)}, "[2 3]"},
+		"unknown":             {whole, "[8]", false, nil, `"8" is not a GPU: use a count (2), all, or IDs (0,2); this node has GPUs 0-7`},
+		"twice":               {whole, "0,0000:0e:00.0", false, nil, `--gpus: GPU "0" and GPU "0000:0e:00.0": both are GPU 0 at 0000:0e:00.0 with serial number ` + whole.GPUs[0].Serial + `; name it once`},
+		"divided":             {cut, "[2]", false, nil, "GPU 2 cannot be given as a whole: it is in slice mode; request one of its slices: --gpus=sgpu:UUID (metax-ctk sgpu list)"},
+		"a slice":             {cut, "sgpu:" + part, false, []usage.Holder{use(cut, "other", 5)}, "[5]"},
+		"a slice in use":      {cut, "sgpu:" + part, false, []usage.Holder{use(cut, part, 5)}, "slice " + part + " of GPU 5 is in use by lease 6f1d2c9a04be (metax-ctk ps)"},
+		"a slice, shared":     {cut, "sgpu:" + part, true, []usage.Holder{use(cut, part, 5)}, "[5]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := Job{Node: tc.node, Requests: []Request{{Request: parse(t, tc.value), Share: tc.share}}}
+			if d := cmp.Diff(tc.want, outcome(job, tc.holders)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	if got := outcome(Job{Node: whole, Requests: []Request{{Request: parse(t, "[3]")}}}, nil, whole.GPUs[3].BDF); got != "a request that came earlier waits for GPUs (metax-ctk ps)" {
+		t.Errorf("a reserved GPU: %s", got)
+	}
+}
+
+// TestNoNodes requests a GPU and a slice that have no device nodes.
+func TestNoNodes(t *testing.T) {
+	node := simulated(t, "c500-8-sgpu")
+	node.GPUs[0].Nodes, node.GPUs[5].Slices[0].Nodes = nil, nil
+	part := node.GPUs[5].Slices[0].Name()
+	for value, want := range map[string]string{
+		"[0]":          "GPU 0 cannot be given, it has no device nodes: is its driver loaded? (0000:0e:00.0)",
+		"sgpu:" + part: "slice " + part + " of GPU 5 cannot be given, it has no device nodes (metax-ctk sgpu list)",
+	} {
+		if got := outcome(Job{Node: node, Requests: []Request{{Request: parse(t, value)}}}, nil); got != want {
+			t.Errorf("%s: %s, want %s", value, got, want)
+		}
+	}
+}
+
+// TestChooseTogether chooses for the services of a project.
+func TestChooseTogether(t *testing.T) {
+	node := simulated(t, "c500-8")
+	stopped, runs := services(t, "a 2", "b 4"), services(t, "a 2", "b 2")
+	stopped[0].Had = had(node, usage.Exited, 1, 4)
+	runs[0].Had, runs[0].Idle, runs[1].Idle = had(node, usage.Running, 1, 4), true, true
+	changed := services(t, "a 3")
+	changed[0].Had = had(node, usage.Running, 1, 4)
+	for name, tc := range map[string]struct {
+		requests []Request
+		holders  []usage.Holder
+		want     string
+	}{
+		"best together":        {services(t, "a 2", "b 4", "c 2"), nil, "[4 5] [0 1 2 3] [6 7]"},
+		"named ones first":     {services(t, "a 4", "b [0]"), nil, "[4 5 6 7] [0]"},
+		"more than there are":  {services(t, "a 5", "b 4"), nil, "9 GPUs requested by 2 services, but this node has only 8 usable ones (metax-ctk device list)"},
+		"more than are free":   {services(t, "a 5", "b 3"), []usage.Holder{use(node, "", 0)}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps)"},
+		"one GPU for two":      {services(t, "a [3]", "b [3]"), nil, `services "a" and "b" both request GPU 3. To give it to both: --gpus-share`},
+		"shared by two":        {services(t, "a [3]", "b [3]+share"), nil, "[3] [3]"},
+		"in use":               {services(t, "a [3]"), []usage.Holder{use(node, "", 3)}, `service "a": GPU 3 is in use by lease 6f1d2c9a04be (metax-ctk ps)`},
+		"all, one in use":      {services(t, "a all"), []usage.Holder{use(node, "", 3)}, `service "a": cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps)`},
+		"the sharing one last": {services(t, "a 4+share", "b 6"), nil, "[4 5 6 7] [0 1 2 3 4 5]"},
+		"unknown":              {services(t, "a [9]"), nil, `service "a": "9" is not a GPU; this node has GPUs 0-7`},
+		"stopped, has them":    {stopped, nil, "[1 4] [0 2 5 6]"},
+		"stopped, displaced":   {stopped, []usage.Holder{use(node, "", 4)}, "[5 6] [0 1 2 3]"},
+		"runs, the other not":  {runs, []usage.Holder{use(node, "", 1, 4)}, "[1 4] []"},
+		"runs with another":    {changed, []usage.Holder{use(node, "", 1, 4)}, "[0 2 3]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, outcome(Job{Node: node, Requests: tc.requests}, tc.holders)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	graph, _ := topology.New(node)
+	p := Plan{Job: Job{Node: node}, picker: alloc.New(graph), wants: []want{{Request: Request{Service: "b", Request: request.Request{Count: -1}}}}}
+	if err, want := p.count(nil, nil), `service "b": pick GPUs: -1 GPUs requested; want at least 1`; err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+}
+
+// TestClasses holds how well the GPUs of services are linked, on two quads.
+func TestClasses(t *testing.T) {
+	node := simulated(t, "c500-8")
+	for name, tc := range map[string]struct {
+		used    []int
+		sizes   []int
+		classes string
+	}{
+		"two quads":                         {nil, []int{4, 4}, "MX MX"},
+		"small ones first on the line":      {nil, []int{2, 2, 4}, "MX MX MX"},
+		"all that there is":                 {nil, []int{1, 2, 1, 2, 2}, "MX MX MX MX MX"},
+		"nothing":                           {nil, nil, ""},
+		"more than are tried in all orders": {nil, []int{1, 1, 1, 1, 1, 1, 2}, "MX MX MX MX MX MX MX"},
+		"one has to cross":                  {[]int{3, 7}, []int{2, 2, 2}, "MX MX NODE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var words []string
+			for i, n := range tc.sizes {
+				words = append(words, fmt.Sprintf("s%d %d", i, n))
+			}
+			job := Job{Node: node, Requests: services(t, words...)}
+			p, err := NewPlan(job)
+			if err == nil {
+				err = p.choose([]usage.Holder{use(node, "", tc.used...)}, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			given := slices.Clone(tc.used)
+			var classes []string
+			for i, w := range p.wants {
+				if len(w.chosen) != tc.sizes[i] {
+					t.Errorf("service %d has %v, want %d GPUs", i, w.chosen, tc.sizes[i])
+				}
+				a, err := p.picker.Pick(alloc.Request{N: len(w.chosen), Free: w.chosen})
+				if err != nil {
+					t.Fatal(err)
+				}
+				given, classes = append(given, w.chosen...), append(classes, a.Class.String())
+			}
+			slices.Sort(given)
+			if len(slices.Compact(slices.Clone(given))) != len(given) {
+				t.Errorf("a GPU is given twice: %v", given)
+			}
+			slices.Sort(classes)
+			if d := cmp.Diff(tc.classes, strings.Join(classes, " ")); d != "" {
+				t.Errorf("classes (-want +got):\n%s", d)
+			}
+			holders := []usage.Holder{use(node, "", tc.used...)}
+			if first, again := outcome(job, holders), outcome(job, holders); first != again {
+				t.Errorf("asked again: %s, and before %s", again, first)
+			}
+		})
+	}
+}
+
+// TestPreviewSays holds what there is to say of a choice.
+func TestPreviewSays(t *testing.T) {
+	node := simulated(t, "c500-8", 7)
+	node.Warnings = []string{"a warning of discovery"}
+	preview := func(requests ...Request) Result {
+		p, err := NewPlan(Job{Node: node, Requests: requests, Explain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Preview(lease.Report{Holders: []usage.Holder{use(node, "", 0)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	one := preview(Request{Request: parse(t, "2")})
+	if d := cmp.Diff([]string{"a warning of discovery"}, one.Warnings); d != "" || !strings.HasSuffix(one.Explanation, "\nin use: 0 (metax-ctk ps)\n") || one.Given[0].Labels != nil {
+		t.Errorf("for a count: labels %v, %s%s", one.Given[0].Labels, one.Explanation, d)
+	}
+	if r := preview(Request{Request: parse(t, "all"), Share: true}); !slices.Equal(r.Warnings, []string{"1 of 8 GPUs are left out because they are unhealthy or given in slices (metax-ctk device list)"}) || r.Explanation != "" {
+		t.Errorf("for all: %q, %q", r.Warnings, r.Explanation)
+	}
+	if r := preview(Request{Request: parse(t, "[7]")}); !slices.Equal(r.Warnings, []string{"GPU 7 is unhealthy: mx-smi says so (0000:38:00.0)"}) {
+		t.Errorf("for one that is unhealthy: %q", r.Warnings)
+	}
+	if r := preview(services(t, "a 2", "b 2")...); !strings.HasPrefix(r.Explanation, "service a:\n") || !strings.Contains(r.Explanation, "\nservice b:\n") || strings.Contains(r.Explanation, "in use:") {
+		t.Errorf("for services: %s", r.Explanation)
+	}
+}

@@ -1,0 +1,80 @@
+package assign
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// InUse says who uses a GPU; nil for one that nobody uses.
+func InUse(g gpu.GPU, holders []usage.Holder) error {
+	if held := usage.Held(holders, g.BDF); held != nil {
+		return &lease.HeldError{GPU: g.Index, Holder: held[0]}
+	}
+	return nil
+}
+
+// refusal says who uses a GPU, or that it is reserved; nil for one that is free.
+func refusal(g gpu.GPU, holders []usage.Holder, reserved []gpu.BDF) error {
+	if err := InUse(g, holders); err != nil {
+		return err
+	}
+	if slices.Contains(reserved, g.BDF) {
+		return &lease.QueueError{Waiting: 1}
+	}
+	return nil
+}
+
+// full is the error for more GPUs than are free.
+func full(node gpu.Node, n int, free, busy []int) error {
+	return &lease.FullError{Want: n, Free: len(free), Held: len(busy), Of: len(node.Healthy())}
+}
+
+// givable reports a GPU that has no device nodes to give, or is given in parts.
+func givable(node gpu.Node, g gpu.GPU) error {
+	if how, divided := g.Divided(); divided {
+		return fmt.Errorf("GPU %d cannot be given as a whole: %s; request one of its slices: --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
+	}
+	if len(g.Nodes) > 0 {
+		return nil
+	}
+	return fmt.Errorf("GPU %d cannot be given, it has no device nodes: %s", g.Index, reason(node, g, "is its driver loaded?"))
+}
+
+// reason is what discovery had to say of a GPU, or else otherwise.
+func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
+	for _, line := range node.Warnings {
+		if strings.Contains(line, g.BDF.String()) {
+			return line
+		}
+	}
+	return fmt.Sprintf("%s (%s)", otherwise, g.BDF)
+}
+
+// noUsableGPU is the error for a node of which no GPU can be given as a whole.
+func noUsableGPU(node gpu.Node) error {
+	if slices.Contains(node.Warnings, discover.ModuleMissing) {
+		return errors.New("no usable GPU: " + discover.ModuleMissing)
+	}
+	return errors.New("no usable GPU: all are unhealthy or given in slices (metax-ctk device list)")
+}
+
+// tooFew is the error for a count that the node cannot meet even with all GPUs free.
+func tooFew(node gpu.Node, err error) error {
+	var short *alloc.InsufficientError
+	switch {
+	case !errors.As(err, &short):
+	case short.Free == 0 && short.Of > 0:
+		return noUsableGPU(node)
+	case short.Need <= short.Of:
+		return fmt.Errorf("%w (metax-ctk device list)", err)
+	}
+	return err
+}
