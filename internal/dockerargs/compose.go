@@ -136,7 +136,6 @@ func (c *Compose) read(l *lexer, ours Table, first bool) error {
 // DryRun reports whether compose has --dry-run.
 func (c Compose) DryRun() bool { return c.Project.True("dry-run") || c.Flags.True("dry-run") }
 
-
 // Config returns the command line that makes compose print the project, with these
 // additional flags of compose.
 func (c Compose) Config(flags, options []string) []string {

@@ -47,7 +47,7 @@ var beside = map[string][]string{
 	"internal/alloc":      {"internal/topology", "internal/wording"},
 	"internal/assign":     {"internal/ps"},
 	"internal/capture":    {"internal/doctor", "internal/node"},
-	"internal/compose":    {"internal/alloc", "internal/edits", "internal/request"},
+	"internal/compose":    {"internal/edits", "internal/request"},
 	"internal/config":     {"internal/alloc", "internal/compat", "internal/toml"},
 	"internal/dockerargs": {"internal/compat", "internal/edits"},
 	"internal/doctor":     {"internal/ps", "internal/setup"},

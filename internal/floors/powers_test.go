@@ -34,7 +34,7 @@ var powers = []struct {
 		},
 		allowed: []string{
 			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-mxsml", "cmd/metax-runtime",
-			"internal/assign", "internal/atomicfile", "internal/backup", "internal/capture",
+			"internal/assign", "internal/atomicfile", "internal/backup", "internal/capture", "internal/compose/projectfile",
 			"internal/dockerd", "internal/doctor", "internal/holders/docker", "internal/holders/procfs",
 			"internal/hook", "internal/hook/devcgroup", "internal/hook/inroot", "internal/hook/ldcache",
 			"internal/hook/mount", "internal/hook/privilege", "internal/hostfs", "internal/hostfs/hosttree",
