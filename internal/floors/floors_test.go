@@ -10,8 +10,10 @@ import (
 	"go/token"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -290,4 +292,41 @@ func chain(pkgs map[string]pkg, from, to string) []string {
 
 func inside(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, prefix+"/")
+}
+
+// TestPages compares the tables of floors in the documents with the table here.
+func TestPages(t *testing.T) {
+	want := map[string]int{}
+	for name, floor := range floors {
+		if name, ok := strings.CutPrefix(name, "internal/"); ok {
+			want[name] = floor
+		}
+	}
+	for _, program := range []string{"ctk", "docker", "hook", "mxsml", "runtime"} {
+		want["cmd/metax-"+program] = 4
+	}
+	quoted := regexp.MustCompile("`([a-z/-]+)`")
+	for page, column := range map[string]int{"CONTRIBUTING.md": 4, "docs/architecture.md": 2, "docs/zh/architecture.md": 2} {
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for line := range strings.Lines(string(text)) {
+			cells := strings.Split(line, "|")
+			if len(cells) <= column {
+				continue
+			}
+			floor, err := strconv.Atoi(strings.TrimSpace(cells[1]))
+			if err != nil {
+				continue
+			}
+			for _, name := range quoted.FindAllStringSubmatch(cells[column], -1) {
+				got[name[1]] = floor
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the floors in %s (-test +page):\n%s", page, diff)
+		}
+	}
 }
