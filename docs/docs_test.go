@@ -114,12 +114,12 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestTwins demands that every page is there in both languages.
-func TestTwins(t *testing.T) {
+// TestTranslations demands that every page is there in both languages.
+func TestTranslations(t *testing.T) {
 	for _, page := range pages(t) {
 		if name := filepath.Base(page); filepath.Dir(page) == "." && name != "cli.md" {
 			if _, err := os.Stat(filepath.Join("zh", name)); err != nil {
-				t.Errorf("%s has no Chinese twin: %v", name, err)
+				t.Errorf("%s has no Chinese translation: %v", name, err)
 			}
 		}
 	}

@@ -6,7 +6,7 @@
 // and what a user typed are up to others.
 //
 // This package checks requests, chooses a solver, and finds the runner-up and the
-// alternatives that errors name. Its rooms, from the bottom:
+// alternatives that errors name. Its subpackages, lowest first:
 //
 //   - link: how well each two GPUs are linked
 //   - key: the vocabulary, policies, and the key by which sets are compared

@@ -1,4 +1,4 @@
-// Package floors keeps the house in order: which package may import which.
+// Package floors checks which package may import which.
 package floors
 
 import (
@@ -24,8 +24,8 @@ import (
 
 const module = "github.com/metax-ctk/container-toolkit/"
 
-// The floors, by room: a package below the module, with those that it holds (discover →
-// discover/sysfs). A package may import rooms on lower floors, its own room, and the rooms
+// The floors, by unit: a package of the module with the packages below it (discover →
+// discover/sysfs). A package may import units on lower floors, its own unit, and the units
 // that beside lists.
 var floors = map[string]int{
 	"internal/alloc": 0, "internal/compat": 0, "internal/compose": 0, "internal/config": 0, "internal/dockerargs": 0,
@@ -44,7 +44,7 @@ var floors = map[string]int{
 	"cmd": 4, "docs": 4, "test/alloctest": 4, "test/demo": 4, "test/exploits": 4, "test/faults": 4, "test/standin": 4, "test/trusted": 4,
 }
 
-// The rooms on its own floor that a room may import, sorted.
+// The units on its own floor that a unit may import, sorted.
 var beside = map[string][]string{
 	"internal/alloc":      {"internal/topology", "internal/wording"},
 	"internal/assign":     {"internal/ps"},
@@ -68,7 +68,7 @@ var impure = []string{"os", "net", "net/http", "log", "log/slog", "syscall"}
 // What floor 0 may not call; a time.Time and a time.Duration are values.
 var clocks = map[string]string{"time": `After|AfterFunc|NewTicker|NewTimer|Now|Since|Sleep|Tick|Until`}
 
-// What rooms on other floors may not import.
+// What units on other floors may not import.
 var forbidden = map[string][]string{
 	"internal/engine": {"os", "net", "net/http"},
 }
@@ -142,8 +142,8 @@ func list(t *testing.T) []pkg {
 	}
 }
 
-// room returns the floor's key that a package of ours belongs to.
-func room(path string) (string, bool) {
+// unit returns the key of floors that a package of the module belongs to.
+func unit(path string) (string, bool) {
 	for p := path; p != ""; {
 		if _, ok := floors[p]; ok {
 			return p, true
@@ -158,16 +158,16 @@ func room(path string) (string, bool) {
 }
 
 func TestFloors(t *testing.T) {
-	seen := map[string]bool{}     // rooms
+	seen := map[string]bool{}     // units
 	used := map[string][]string{} // of beside
 	for _, p := range list(t) {
 		path, ours := strings.CutPrefix(p.ImportPath, module)
 		if !ours || path == "internal/floors" {
 			continue
 		}
-		from, ok := room(path)
+		from, ok := unit(path)
 		if !ok {
-			t.Errorf("%s stands on no floor; name it in the table", path)
+			t.Errorf("%s is not in the table of floors", path)
 			continue
 		}
 		seen[from] = true
@@ -176,7 +176,7 @@ func TestFloors(t *testing.T) {
 		}
 		for _, imported := range p.Imports {
 			if target, ours := strings.CutPrefix(imported, module); ours {
-				to, _ := room(target)
+				to, _ := unit(target)
 				switch {
 				case to == from || floors[to] < floors[from]:
 				case floors[to] == floors[from] && slices.Contains(beside[from], to):
@@ -210,9 +210,9 @@ func TestFloors(t *testing.T) {
 			t.Errorf("the table has %s, which is not there", name)
 		}
 	}
-	for from, rooms := range beside {
+	for from, units := range beside {
 		slices.Sort(used[from])
-		if diff := cmp.Diff(rooms, slices.Compact(used[from])); diff != "" {
+		if diff := cmp.Diff(units, slices.Compact(used[from])); diff != "" {
 			t.Errorf("%s imports on its own floor (-allowed +imported):\n%s", from, diff)
 		}
 	}
@@ -294,7 +294,8 @@ func inside(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, prefix+"/")
 }
 
-// TestPages compares the tables of floors in the documents with the table here.
+// TestPages compares the tables of floors in the documents with the table here, and
+// looks for the packages that the prose of the architecture names.
 func TestPages(t *testing.T) {
 	want := map[string]int{}
 	for name, floor := range floors {
@@ -314,19 +315,47 @@ func TestPages(t *testing.T) {
 		got := map[string]int{}
 		for line := range strings.Lines(string(text)) {
 			cells := strings.Split(line, "|")
-			if len(cells) <= column {
-				continue
+			floor, err := 0, strconv.ErrSyntax
+			if len(cells) > column {
+				floor, err = strconv.Atoi(strings.TrimSpace(cells[1]))
 			}
-			floor, err := strconv.Atoi(strings.TrimSpace(cells[1]))
-			if err != nil {
-				continue
-			}
-			for _, name := range quoted.FindAllStringSubmatch(cells[column], -1) {
-				got[name[1]] = floor
+			if err == nil {
+				for _, name := range quoted.FindAllStringSubmatch(cells[column], -1) {
+					got[name[1]] = floor
+				}
+			} else if page != "CONTRIBUTING.md" {
+				for _, name := range missing(quoted.FindAllStringSubmatch(line, -1)) {
+					t.Errorf("%s names the package %s, which is not there", page, name)
+				}
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the floors in %s (-test +page):\n%s", page, diff)
 		}
+	}
+}
+
+// missing returns the words of the form x/y, as found by quoted, that are no package.
+func missing(words [][]string) (names []string) {
+	for _, word := range words {
+		name := word[1]
+		if !strings.Contains(strings.Trim(name, "/"), "/") || strings.HasPrefix(name, "/") {
+			continue
+		}
+		if !strings.HasPrefix(name, "cmd/") && !strings.HasPrefix(name, "test/") {
+			name = "internal/" + name
+		}
+		if files, err := filepath.Glob("../../" + name + "/*.go"); err != nil || len(files) == 0 {
+			names = append(names, word[1])
+		}
+	}
+	return names
+}
+
+// TestMissing plants a package that is not there.
+func TestMissing(t *testing.T) {
+	words := [][]string{{"", "hook/mount"}, {"", "hook/graft"}, {"", "cmd/metax-hook"}, {"", "/dev"}, {"", "lease"}}
+	if diff := cmp.Diff([]string{"hook/graft"}, missing(words)); diff != "" {
+		t.Error(diff)
 	}
 }
