@@ -41,6 +41,7 @@ var retired = []struct {
 	{`\b(ours|theirs)\b`, "our X", []string{messages, documents}},
 	{`\btells? whether\b`, "reports whether", []string{comments, documents}},
 	{`is no host\b`, "is not a host", []string{messages, comments, documents}},
+	{`(\b[Gg](ive|ives|ave|iving) (GPUs? |a GPU |it )?|\b(is|are|was|were) given )away\b`, "assign", []string{comments, documents}},
 	{`跟随容器`, "与容器同生命周期", []string{documents}},
 	{`套接字`, "socket", []string{documents}},
 }

@@ -27,7 +27,7 @@ func PlainRuntime(path string) bool {
 // Requested returns the GPUs that a container requests from the runtime shim or a hook,
 // ascending. It is for containers that one of them may have served: the engine says which
 // runtime makes them, and the bundle which hooks run. Where that is not known the request
-// counts: a GPU that is in use without need is seen, and one that is given away twice is
+// counts: a GPU that is in use without need is seen, and one that is assigned twice is
 // not. A malformed annotation or mount does not count, as the shim and the hook start no
 // such container, and neither does a name that the node does not have. The environment
 // is not read.

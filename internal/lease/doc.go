@@ -1,4 +1,4 @@
-// Package lease decides who uses which GPU, and gives GPUs away under leases.
+// Package lease decides who uses which GPU, and assigns GPUs under leases.
 //
 // A lease is the record that a container may use its GPUs. It exists before the container
 // does, and ends with it. Keeper.Take writes it for a client: metax-docker, and then the

@@ -18,7 +18,7 @@ type Store interface {
 	Update(ctx context.Context, change func(*State) error) error
 }
 
-// Keeper knows who uses which GPU, and gives GPUs away.
+// Keeper knows who uses which GPU, and assigns GPUs.
 type Keeper struct {
 	Store Store
 	// Sources are the places to look, given the state as it is.

@@ -15,7 +15,7 @@ import (
 var errOutdated = errors.New("the looks are of another state")
 
 // unansweredError reports that the state is lost and a source that knows a part of it does
-// not answer. Before it answers, no GPU is given away and no new state begins.
+// not answer. Before it answers, no GPU is assigned and no new state begins.
 type unansweredError struct{ look Look }
 
 func (e *unansweredError) Error() string {
