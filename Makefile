@@ -39,7 +39,7 @@ e2e:
 	test/packages/run
 
 # All that there is, for a night: the race detector everywhere, longer random tests, fuzzing,
-# every row of e2e, packages built twice, the demonstration.
+# every row of e2e, packages built twice, the demo.
 nightly: check
 	test/unit race
 	$(GO) test -count=1 ./internal/lease -run TestModel -model.runs 20000

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run runs the demonstration with its output in a pipe. The only engine that answers is
+// run runs the demo with its output in a pipe. The only engine that answers is
 // the script podman, unless that is empty.
 func run(t *testing.T, podman string) string {
 	t.Helper()
@@ -50,7 +50,7 @@ func run(t *testing.T, podman string) string {
 
 const last = "metax-docker run --rm --network=none --gpus=4 metax-demo metax-ctk runtime witness"
 
-// TestWithoutEngine: the demonstration ends before the command, with the reason.
+// TestWithoutEngine: the demo ends before the command, with the reason.
 func TestWithoutEngine(t *testing.T) {
 	out := run(t, "")
 	for _, part := range []string{
@@ -62,7 +62,7 @@ func TestWithoutEngine(t *testing.T) {
 	}
 }
 
-// TestWithEngine: the engine gets an image from the demonstration and does not pull
+// TestWithEngine: the engine gets an image from the demo and does not pull
 // one.
 func TestWithEngine(t *testing.T) {
 	if os.Geteuid() != 0 {

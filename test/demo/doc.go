@@ -1,2 +1,2 @@
-// Package demo tests ./run, the demonstration that "make demo" starts.
+// Package demo tests ./run, the demo that "make demo" starts.
 package demo
