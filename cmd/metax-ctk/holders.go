@@ -95,7 +95,7 @@ func (t toolkit) warnUnknown(c *cli.Context) toolkit {
 
 func (t toolkit) warnLost(why string) {
 	if why != "" {
-		t.warn("the leases are rebuilt from what engines and clients know: " + why)
+		t.warn(why + "; " + lease.Rebuilt)
 	}
 }
 

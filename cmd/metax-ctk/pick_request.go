@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -64,6 +65,9 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 	}
 	answer, err := picker.Pick(req)
 	t.warn(answer.Warnings...)
+	if short := new(alloc.InsufficientError); errors.As(err, &short) && short.Need <= short.Of && !c.IsSet("free") {
+		err = fmt.Errorf("%w (metax-ctk ps; metax-ctk device list)", err)
+	}
 	return answer, err
 }
 

@@ -123,7 +123,7 @@ func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, changer sgpu.C
 	defer func() {
 		// Also after an interrupt.
 		if err := k.Return(context.WithoutCancel(c.Context), []usage.Lease{lease}); err != nil {
-			t.warn(fmt.Sprintf("lease %s expires by itself: %v", lease.ID, err))
+			t.warn(fmt.Sprintf("cannot release lease %s now: %v; it expires by itself", lease.ID, err))
 		}
 	}()
 	if err := changer.Enable(c.Context, g.BDF); err != nil {

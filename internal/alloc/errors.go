@@ -27,9 +27,9 @@ func (e *InsufficientError) Error() string {
 	case e.Need > e.Of:
 		return fmt.Sprintf("%sthis node has only %d", requested, e.Of)
 	case e.Free == 0:
-		return fmt.Sprintf("%snone of the %d of this node can be picked", requested, e.Of)
+		return fmt.Sprintf("%sall %d GPUs of this node are in use or unhealthy", requested, e.Of)
 	}
-	return fmt.Sprintf("%sonly %d of the %d of this node can be picked", requested, e.Free, e.Of)
+	return fmt.Sprintf("%sonly %d of %d GPUs are free and healthy", requested, e.Free, e.Of)
 }
 
 // Is makes the error an ErrUnmet.

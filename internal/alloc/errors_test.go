@@ -111,7 +111,7 @@ func TestErrors(t *testing.T) {
 			"nothing free", quads,
 			Request{N: 1},
 			&InsufficientError{Need: 1, Free: 0, Of: 8},
-			"1 GPU requested, but none of the 8 of this node can be picked",
+			"1 GPU requested, but all 8 GPUs of this node are in use or unhealthy",
 		},
 		{
 			"no GPU at all", none,

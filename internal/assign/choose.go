@@ -181,7 +181,7 @@ func (p *Plan) check() error {
 				return err
 			}
 			if !g.Healthy {
-				p.note(fmt.Sprintf("GPU %d is unhealthy: %s", i, reason(p.Node, g, "mx-smi says so")))
+				p.note(fmt.Sprintf("GPU %d is unhealthy: %s", i, reason(p.Node, g, fmt.Sprintf("mx-smi says so (%s)", g.BDF))))
 			}
 		}
 	}

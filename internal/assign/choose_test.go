@@ -102,7 +102,7 @@ func TestChooseOne(t *testing.T) {
 		"too many in use":     {whole, "4", false, []usage.Holder{use(whole, "", 0, 1, 2, 3, 4)}, "cannot get 4 GPUs: only 3 of 8 are free (metax-ctk ps)"},
 		"free ones, shared":   {whole, "4", true, []usage.Holder{use(whole, "", 0, 1, 2, 3, 4)}, "[4 5 6 7]"},
 		"more than there are": {whole, "9", false, nil, "9 GPUs requested, but this node has only 8"},
-		"more than usable":    {cut, "7", false, nil, "7 GPUs requested, but only 6 of the 8 of this node can be picked (metax-ctk device list)"},
+		"more than usable":    {cut, "7", false, nil, "7 GPUs requested, but only 6 of 8 GPUs are free and healthy (metax-ctk device list)"},
 		"none usable":         {sick, "1", false, nil, "no usable GPU: all are unhealthy or given in slices (metax-ctk device list)"},
 		"all, none usable":    {sick, "all", false, nil, "no usable GPU: all are unhealthy or given in slices (metax-ctk device list)"},
 		"all":                 {cut, "all", false, nil, "[0 1 3 4 6 7]"},
@@ -136,8 +136,8 @@ func TestNoNodes(t *testing.T) {
 	node.GPUs[0].Nodes, node.GPUs[5].Slices[0].Nodes = nil, nil
 	part := node.GPUs[5].Slices[0].Name()
 	for value, want := range map[string]string{
-		"[0]":          "GPU 0 cannot be given, it has no device nodes: is its driver loaded? (0000:0e:00.0)",
-		"sgpu:" + part: "slice " + part + " of GPU 5 cannot be given, it has no device nodes (metax-ctk sgpu list)",
+		"[0]":          "GPU 0 (0000:0e:00.0) has no device nodes, so it cannot be used: check its driver (metax-ctk doctor)",
+		"sgpu:" + part: "slice " + part + " of GPU 5 has no device nodes, so it cannot be used (metax-ctk sgpu list)",
 	} {
 		if got := outcome(Job{Node: node, Requests: []Request{{Request: parse(t, value)}}}, nil); got != want {
 			t.Errorf("%s: %s, want %s", value, got, want)

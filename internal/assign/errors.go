@@ -45,7 +45,7 @@ func givable(node gpu.Node, g gpu.GPU) error {
 	if len(g.Nodes) > 0 {
 		return nil
 	}
-	return fmt.Errorf("GPU %d cannot be given, it has no device nodes: %s", g.Index, reason(node, g, "is its driver loaded?"))
+	return fmt.Errorf("GPU %d (%s) has no device nodes, so it cannot be used: %s (metax-ctk doctor)", g.Index, g.BDF, reason(node, g, "check its driver"))
 }
 
 // reason is what discovery had to say of a GPU, or else otherwise.
@@ -55,7 +55,7 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 			return line
 		}
 	}
-	return fmt.Sprintf("%s (%s)", otherwise, g.BDF)
+	return otherwise
 }
 
 // noUsableGPU is the error for a node of which no GPU can be given as a whole.

@@ -117,7 +117,7 @@ func clamped(requests []lease.Ticket, most time.Duration) string {
 	for i, r := range requests {
 		ids[i] = r.ID
 	}
-	return fmt.Sprintf("requests that would have waited longer than gpus.wait-max wait at most %s from now: %s", most, strings.Join(ids, ", "))
+	return fmt.Sprintf("gpus.wait-max is now %s; these requests wait no longer than that from now: %s", most, strings.Join(ids, ", "))
 }
 
 // devices are those of the node. CDI names mean GPUs of a simulated node only where a

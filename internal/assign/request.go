@@ -90,7 +90,7 @@ func (w want) possible(node gpu.Node) error {
 	}
 	for _, s := range w.slices {
 		if len(sliceOf(node, s).Nodes) == 0 {
-			return fmt.Errorf("slice %s of GPU %d cannot be given, it has no device nodes (metax-ctk sgpu list)", s.name, s.gpu)
+			return fmt.Errorf("slice %s of GPU %d has no device nodes, so it cannot be used (metax-ctk sgpu list)", s.name, s.gpu)
 		}
 	}
 	for _, g := range w.whole {

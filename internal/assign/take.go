@@ -67,7 +67,7 @@ func (k Keeper) Look(ctx context.Context) (lease.Report, error) {
 func (k Keeper) take(ctx context.Context, c lease.Claim) ([]usage.Lease, error) {
 	taken, err := k.Keeper.Take(ctx, c)
 	if taken.Lost != "" {
-		k.config.Warn("the leases are rebuilt from what engines and clients know: " + taken.Lost)
+		k.config.Warn(taken.Lost + "; " + lease.Rebuilt)
 	}
 	k.config.Looked(taken.Looks)
 	if err != nil {
@@ -86,7 +86,11 @@ func (k Keeper) GiveBack(leases []usage.Lease) {
 		return
 	}
 	if err := k.Return(context.Background(), leases); err != nil {
-		k.config.Warn(fmt.Sprintf("the lease expires by itself: %v", err))
+		ids := make([]string, len(leases))
+		for i, l := range leases {
+			ids[i] = l.ID
+		}
+		k.config.Warn(fmt.Sprintf("cannot release lease %s now: %v; it expires by itself", strings.Join(ids, ", "), err))
 	}
 }
 

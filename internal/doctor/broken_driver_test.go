@@ -72,7 +72,7 @@ var brokenDrivers = []brokenNode{
 		},
 	},
 	{
-		check: "numa", severity: Warning, what: "at which of 2 NUMA nodes GPU " + bdf0, fix: "echo 0 > /sys/bus/pci/devices/" + bdf0 + "/numa_node, or the node that the board's manual names",
+		check: "numa", severity: Warning, what: "at which of 2 NUMA nodes GPU " + bdf0, fix: "echo 0 > /sys/bus/pci/devices/" + bdf0 + "/numa_node   # 0, or the NUMA node from the board's manual",
 		tree: func(b *bench) { b.tree[sysfs0+"/numa_node"] = sim.File{Data: "-1\n"} },
 	},
 	{
@@ -134,7 +134,7 @@ var brokenDrivers = []brokenNode{
 		host: (*bench).rewrite,
 	},
 	{
-		check: "iommu", severity: Warning, what: "the kernel uses no IOMMU", fix: `add "intel_iommu=on iommu=pt" (on AMD "iommu=pt") to the kernel's command line, and reboot`,
+		check: "iommu", severity: Warning, what: "the kernel uses no IOMMU", fix: "# add to the kernel's command line: intel_iommu=on iommu=pt (on AMD: iommu=pt); then: reboot",
 		tree: func(b *bench) { b.simulated = true; b.vfio() }, host: func(b *bench) { b.rewrite(); b.leave("driver-vfio") },
 	},
 	{
@@ -189,7 +189,7 @@ var brokenDrivers = []brokenNode{
 		host: (*bench).rewrite,
 	},
 	{
-		check: "mx-smi", severity: Warning, what: "neither mx-smi nor libmxsml is in /opt/mxdriver", fix: "install the vendor's driver package again, then: ls /opt/mxdriver/bin/mx-smi",
+		check: "mx-smi", severity: Warning, what: "neither mx-smi nor libmxsml is in /opt/mxdriver", fix: "# reinstall the vendor's driver package, then: ls /opt/mxdriver/bin/mx-smi",
 		tree: func(b *bench) {
 			b.drop("opt/mxdriver", "usr/bin/mx-smi")
 			b.tree["opt/mxdriver/share/readme"] = sim.File{Data: "x"}
@@ -236,7 +236,7 @@ var brokenDrivers = []brokenNode{
 		},
 	},
 	{
-		check: "driver-files", severity: Warning, what: "/opt/mxdriver is missing or empty", fix: "install the vendor's driver package again, then: metax-ctk --root DIR cdi generate",
+		check: "driver-files", severity: Warning, what: "/opt/mxdriver is missing or empty", fix: "# reinstall the vendor's driver package, then: metax-ctk --root DIR cdi generate",
 		tree: func(b *bench) { b.drop("opt/mxdriver", "usr/bin/mx-smi") },
 		host: (*bench).rewrite,
 	},
@@ -245,11 +245,11 @@ var brokenDrivers = []brokenNode{
 		tree: func(b *bench) { b.tree["opt/maca"] = sim.Link("/opt/maca-9") },
 	},
 	{
-		check: "maca-version", severity: Warning, what: "does not contain the version", fix: `write its version to /opt/maca/Version.txt, in the form "Version:3.3.0.15"`,
+		check: "maca-version", severity: Warning, what: "does not contain the version", fix: "# with its own version: echo Version:3.3.0.15 > /opt/maca/Version.txt",
 		tree: func(b *bench) { b.drop("opt/maca-3.3.0.15/Version.txt") },
 	},
 	{
-		check: "maca-driver", severity: Warning, what: "2.15.9", fix: "install a driver that it needs, or choose another MXMACA: metax-ctk --root DIR maca list",
+		check: "maca-driver", severity: Warning, what: "2.15.9", fix: "metax-ctk --root DIR maca list   # choose one that works with the driver, or install a driver that this one needs",
 		tree: func(b *bench) { b.tree["sys/module/metax/version"] = sim.File{Data: "2.15.9\n"} },
 	},
 }

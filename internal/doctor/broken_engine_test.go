@@ -14,7 +14,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.tree["usr/bin/dockerd"] = sim.File{Data: "#!/bin/sh\nexit 1\n", Perm: 0o755} },
 	},
 	{
-		check: "docker-config", severity: Error, what: "daemon.json: line 2, column ", fix: "edit DIR/etc/docker/daemon.json, then: metax-ctk --root DIR runtime configure --engine docker --dry-run",
+		check: "docker-config", severity: Error, what: "daemon.json: line 2, column ", fix: "# edit DIR/etc/docker/daemon.json, then: metax-ctk --root DIR runtime configure --engine docker --dry-run",
 		tree: func(b *bench) { b.tree["etc/docker/daemon.json"] = sim.File{Data: "{\n  \"runtimes\": {},\n}\n"} },
 	},
 	{
@@ -22,7 +22,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.info["ServerVersion"] = 5 },
 	},
 	{
-		check: "docker-old", severity: Info, what: "docker 24.0.7 does not support CDI", fix: "use metax-docker, or register the runtime: metax-ctk --root DIR runtime configure --engine docker",
+		check: "docker-old", severity: Info, what: "docker 24.0.7 does not support CDI", fix: "metax-ctk --root DIR runtime configure --engine docker   # or use metax-docker",
 		tree: func(b *bench) { b.engine("dockerd", "24.0.7") },
 	},
 	{
@@ -51,7 +51,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.tree["usr/bin/containerd"] = script("nonsense") },
 	},
 	{
-		check: "containerd-config", severity: Error, what: "config.toml: line 2, column 4", fix: "edit DIR/etc/containerd/config.toml, then: metax-ctk --root DIR runtime configure --engine containerd --dry-run",
+		check: "containerd-config", severity: Error, what: "config.toml: line 2, column 4", fix: "# edit DIR/etc/containerd/config.toml, then: metax-ctk --root DIR runtime configure --engine containerd --dry-run",
 		tree: func(b *bench) { b.tree["etc/containerd/config.toml"] = sim.File{Data: "version = 2\nx == 1\n"} },
 	},
 	{
@@ -63,7 +63,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.engine("containerd", "1.7.24"); b.containerd2() },
 	},
 	{
-		check: "containerd-cri", severity: Warning, what: "the CRI plugin of containerd is disabled", fix: `edit DIR/etc/containerd/config.toml: remove "cri" from disabled_plugins, then: systemctl restart containerd`,
+		check: "containerd-cri", severity: Warning, what: "the CRI plugin of containerd is disabled", fix: `# in DIR/etc/containerd/config.toml: remove "cri" from disabled_plugins; then: systemctl restart containerd`,
 		tree: func(b *bench) {
 			f := b.tree["etc/containerd/config.toml"].(sim.File)
 			f.Data = "disabled_plugins = [\"io.containerd.cri.v1.runtime\", \"cri\"]\n" + f.Data
@@ -83,29 +83,29 @@ var brokenEngines = []brokenNode{
 		},
 	},
 	{
-		check: "cgroup-driver", severity: Warning, what: "kubelet's cgroup driver is cgroupfs, containerd's is systemd", fix: "edit DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd, then: systemctl restart kubelet",
+		check: "cgroup-driver", severity: Warning, what: "kubelet's cgroup driver is cgroupfs, containerd's is systemd", fix: "# in DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd; then: systemctl restart kubelet",
 		tree: func(b *bench) { b.engine("crio", ""); b.kubelet("cgroupfs") },
 	},
 	{
 		check: "cgroup-driver", name: "CRI-O", severity: Warning, what: "kubelet's cgroup driver is systemd, crio's is cgroupfs",
-		fix: `edit what grep -rl cgroup_manager DIR/etc/crio names: cgroup_manager = "systemd", then: systemctl restart crio`,
+		fix: `grep -rl cgroup_manager DIR/etc/crio   # in these files: cgroup_manager = "systemd"; then: systemctl restart crio`,
 		tree: func(b *bench) {
 			b.tree["etc/crio/crio.conf.d/10-x.conf"] = sim.File{Data: "[crio.runtime]\ncgroup_manager = \"cgroupfs\"\nconmon_cgroup = \"pod\"\n"}
 		},
 	},
 	{
 		check: "cgroup-driver", name: "CRI-O, left to itself", severity: Warning, what: "kubelet's cgroup driver is cgroupfs, crio's is systemd",
-		fix:  "edit DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd, then: systemctl restart kubelet",
+		fix:  "# in DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd; then: systemctl restart kubelet",
 		tree: func(b *bench) { b.engine("containerd", ""); b.kubelet("cgroupfs") },
 	},
 	{
 		check: "cgroup-driver", name: "both", severity: Warning, what: "kubelet's cgroup driver is cgroupfs, containerd's and crio's is systemd",
-		fix:  "edit DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd, then: systemctl restart kubelet",
+		fix:  "# in DIR/var/lib/kubelet/config.yaml: cgroupDriver: systemd; then: systemctl restart kubelet",
 		tree: func(b *bench) { b.kubelet("cgroupfs") },
 	},
 	{
 		check: "cgroup-driver", name: "docker", severity: Warning, what: "kubelet's cgroup driver is systemd, docker's is cgroupfs",
-		fix: `edit DIR/etc/docker/daemon.json: "exec-opts": ["native.cgroupdriver=systemd"], then: systemctl restart docker`,
+		fix: `# in DIR/etc/docker/daemon.json: "exec-opts": ["native.cgroupdriver=systemd"]; then: systemctl restart docker`,
 		tree: func(b *bench) {
 			b.tree["usr/local/bin/cri-dockerd"] = script("cri-dockerd 0.3.20")
 			b.info["CgroupDriver"] = "cgroupfs"
@@ -136,11 +136,11 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.tree["usr/bin/podman"] = script("nonsense") },
 	},
 	{
-		check: "podman-config", severity: Error, what: "DIR/etc/containers/containers.conf: line 1, column 4", fix: "edit DIR/etc/containers/containers.conf, then: metax-ctk --root DIR runtime configure --engine podman --dry-run",
+		check: "podman-config", severity: Error, what: "DIR/etc/containers/containers.conf: line 1, column 4", fix: "# edit DIR/etc/containers/containers.conf, then: metax-ctk --root DIR runtime configure --engine podman --dry-run",
 		tree: func(b *bench) { b.tree["etc/containers/containers.conf"] = sim.File{Data: "x == 1\n"} },
 	},
 	{
-		check: "podman-image", severity: Warning, what: "podman 4.3.1 passes on the annotations of images", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json, and use podman run --device metax-tech.com/gpu=0",
+		check: "podman-image", severity: Warning, what: "podman 4.3.1 passes on the annotations of images", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json   # then: podman run --device metax-tech.com/gpu=0",
 		tree: func(b *bench) {
 			b.engine("podman", "4.3.1")
 			b.engine("crio", "")
@@ -149,7 +149,7 @@ var brokenEngines = []brokenNode{
 		host: func(b *bench) { b.generate(cdi.Options{NoGroups: true}) },
 	},
 	{
-		check: "hook-stage", severity: Warning, what: "injects GPUs in a prestart hook, but systemd manages cgroups", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json, and use CDI",
+		check: "hook-stage", severity: Warning, what: "injects GPUs in a prestart hook, but systemd manages cgroups", fix: "rm DIR/etc/containers/oci/hooks.d/metax.json   # then use CDI: --device metax-tech.com/gpu=0",
 		tree: func(b *bench) { b.hook("prestart", "/usr/bin/metax-hook") },
 	},
 	{
@@ -161,7 +161,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.tree["usr/bin/crio"] = script("nonsense") },
 	},
 	{
-		check: "crio-config", severity: Error, what: "DIR/etc/crio/crio.conf.d/10-x.conf: line 1, column 4", fix: "edit DIR/etc/crio/crio.conf.d/10-x.conf, then: metax-ctk --root DIR runtime configure --engine crio --dry-run",
+		check: "crio-config", severity: Error, what: "DIR/etc/crio/crio.conf.d/10-x.conf: line 1, column 4", fix: "# edit DIR/etc/crio/crio.conf.d/10-x.conf, then: metax-ctk --root DIR runtime configure --engine crio --dry-run",
 		tree: func(b *bench) { b.tree["etc/crio/crio.conf.d/10-x.conf"] = sim.File{Data: "x == 1\n"} },
 	},
 	{
@@ -173,7 +173,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.drop("usr/bin/metax-runtime") },
 	},
 	{
-		check: "runtime-program", name: "another's", severity: Error, what: "the runtime mx of docker is /opt/mx, which does not exist", fix: "edit DIR/etc/docker/daemon.json: remove the runtime mx",
+		check: "runtime-program", name: "another's", severity: Error, what: "the runtime mx of docker is /opt/mx, which does not exist", fix: "# in DIR/etc/docker/daemon.json: remove the runtime mx",
 		tree: func(b *bench) {
 			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"runtimes": {"mx": {"path": "/opt/mx"}}}`}
 		},

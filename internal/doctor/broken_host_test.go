@@ -17,12 +17,12 @@ import (
 // brokenHosts are nodes on which the rest is broken.
 var brokenHosts = []brokenNode{
 	{
-		check: "kernel", severity: Warning, what: "the kernel is 4.18.0-553.el8.x86_64, older than 5.12", fix: "uname -r; install a kernel of 5.12 or later",
+		check: "kernel", severity: Warning, what: "the kernel is 4.18.0-553.el8.x86_64, older than 5.12", fix: "# install a kernel of 5.12 or later",
 		tree: func(b *bench) { b.tree["proc/sys/kernel/osrelease"] = sim.File{Data: "4.18.0-553.el8.x86_64\n"} },
 	},
 	{
 		check: "open-files", severity: Warning, what: "dockerd and its containers may open 1073741816 files",
-		fix:  `edit /etc/systemd/system/docker.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart docker`,
+		fix:  `d=/etc/systemd/system/docker.service.d; mkdir -p $d && printf '[Service]\nLimitNOFILE=1048576\n' > $d/limit.conf && systemctl daemon-reload && systemctl restart docker`,
 		tree: func(b *bench) { b.tree["proc/100/limits"] = sim.File{Data: limitsText("1073741816")} },
 	},
 	{
@@ -31,7 +31,7 @@ var brokenHosts = []brokenNode{
 		host: func(b *bench) { b.c.Asker = Asker{UID: 1000, Name: "alice", Groups: []int{1000, 44}}; b.noRootless() },
 	},
 	{
-		check: "refresh-unit", severity: Warning, what: "is not installed", fix: "install the toolkit's package, then: systemctl enable --now " + refreshUnit,
+		check: "refresh-unit", severity: Warning, what: "is not installed", fix: "# install the toolkit's package, then: systemctl enable --now " + refreshUnit,
 		tree: func(b *bench) { b.drop("usr/lib/systemd", "etc/systemd") },
 	},
 	{
@@ -43,11 +43,11 @@ var brokenHosts = []brokenNode{
 		tree: func(b *bench) { b.tree["usr/bin/systemctl"] = script("Result=exit-code") },
 	},
 	{
-		check: "user-nodes", severity: Warning, what: "you (alice) are not in the group video, which may open /dev/dri/card1", fix: "sudo usermod -aG video alice, and log in again",
+		check: "user-nodes", severity: Warning, what: "you (alice) are not in the group video, which may open /dev/dri/card1", fix: "sudo usermod -aG video alice   # then log in again",
 		host: func(b *bench) { b.c.Asker = alice },
 	},
 	{
-		check: "user-docker", severity: Warning, what: "you (alice) may not talk to the docker daemon", fix: "sudo usermod -aG docker alice, and log in again",
+		check: "user-docker", severity: Warning, what: "you (alice) may not talk to the docker daemon", fix: "sudo usermod -aG docker alice   # then log in again",
 		host: func(b *bench) {
 			b.c.Asker = Asker{UID: 1000, Name: "alice", Groups: []int{1000, 44}}
 			b.noRootless()
@@ -78,7 +78,7 @@ var brokenHosts = []brokenNode{
 		},
 	},
 	{
-		check: "user-nodes", name: "docker", severity: Info, what: "you (alice) are not in the group video", fix: "sudo usermod -aG video alice, and log in again",
+		check: "user-nodes", name: "docker", severity: Info, what: "you (alice) are not in the group video", fix: "sudo usermod -aG video alice   # then log in again",
 		host: func(b *bench) { b.c.Asker = alice; b.noRootless() },
 	},
 	{
@@ -89,13 +89,13 @@ var brokenHosts = []brokenNode{
 		},
 	},
 	{
-		check: "denials", name: "AppArmor", severity: Warning, what: "AppArmor denied access to a GPU", fix: "aa-status; aa-complain the profile that the line names",
+		check: "denials", name: "AppArmor", severity: Warning, what: "AppArmor denied access to a GPU", fix: "aa-status   # then: aa-complain PROFILE, the one in the log line",
 		tree: func(b *bench) {
 			b.tree["var/log/kern.log"] = sim.File{Data: `kernel: audit: apparmor="DENIED" operation="open" profile="docker-default" name="/dev/mxcd" pid=9 comm="python3"` + "\n"}
 		},
 	},
 	{
-		check: "programs", severity: Warning, what: "metax-hook: not beside metax-ctk in BIN", fix: "install the toolkit's package again, or in its source: make install",
+		check: "programs", severity: Warning, what: "metax-hook: not beside metax-ctk in BIN", fix: "# reinstall the toolkit's package (from source: make install)",
 		host: func(b *bench) { b.must(os.Remove(filepath.Join(filepath.Dir(b.c.Self), "metax-hook"))) },
 	},
 	{
@@ -107,7 +107,7 @@ var brokenHosts = []brokenNode{
 		host: func(b *bench) { b.must(os.Chmod(filepath.Dir(b.c.Self), 0o775)) },
 	},
 	{
-		check: "programs-trust", name: "sticky", severity: Error, what: "(mode 1777)", fix: "move the toolkit's programs to where only root can write: make install",
+		check: "programs-trust", name: "sticky", severity: Error, what: "(mode 1777)", fix: "# move the toolkit's programs to a directory that only root can write (from source: make install)",
 		host: func(b *bench) { b.must(os.Chmod(filepath.Dir(b.c.Self), os.ModeSticky|0o777)) },
 	},
 	{
@@ -117,7 +117,7 @@ var brokenHosts = []brokenNode{
 		},
 	},
 	{
-		check: "programs-version", severity: Warning, what: `metax-hook has version "metax-hook 1.0.0", metax-ctk has 1.2.3`, fix: "install the toolkit's package again, or in its source: make install",
+		check: "programs-version", severity: Warning, what: `metax-hook has version "metax-hook 1.0.0", metax-ctk has 1.2.3`, fix: "# reinstall the toolkit's package (from source: make install)",
 		host: func(b *bench) {
 			b.must(os.WriteFile(filepath.Join(filepath.Dir(b.c.Self), "metax-hook"), []byte("#!/bin/sh\necho metax-hook 1.0.0\n"), 0o755))
 		},
@@ -142,7 +142,7 @@ var brokenHosts = []brokenNode{
 		},
 	},
 	{
-		check: "config", severity: Error, what: `line 3: unknown key "gpu"`, fix: "edit DIR" + configPath + ", then: metax-ctk --root DIR config validate",
+		check: "config", severity: Error, what: `line 3: unknown key "gpu"`, fix: "# edit DIR" + configPath + ", then: metax-ctk --root DIR config validate",
 		host: func(b *bench) { b.c.Settings = errors.New(`read configuration: line 3: unknown key "gpu"`) },
 	},
 	{
@@ -177,7 +177,7 @@ var brokenHosts = []brokenNode{
 		tree: func(b *bench) { b.drop("run/metax-container-toolkit/leases") },
 	},
 	{
-		check: "lease-gone", severity: Warning, what: "lease aaaaaaaaaaaa is for GPU 0000:ff:00.0, which is missing", fix: "metax-ctk --root DIR lease release aaaaaaaaaaaa --force",
+		check: "lease-gone", severity: Warning, what: "lease aaaaaaaaaaaa is for GPU 0000:ff:00.0, which is missing", fix: "# stop its container first, then:\nmetax-ctk --root DIR lease release aaaaaaaaaaaa --force",
 		host: func(b *bench) { b.lease(usage.Lease{ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{{Bus: 0xff}}}) },
 	},
 	{

@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +39,10 @@ var safeNodes = []string{
 	"char-links", "spec-dirs", "spec-present", "spec-readable", "spec-drift", "spec-drift elsewhere", "record", "record early",
 	"record-drift", "record-drift unknown", "lease-lost", "lease-over", "lease-dir",
 }
+
+// prose matches a fix with a line that begins with a verb of English and is no comment:
+// sh -n accepts most of them.
+var prose = regexp.MustCompile(`(?m)^(add|choose|edit|install|move|reinstall|use|write) |^[^#\n]*(, and |, or |, then:)`)
 
 // TestBroken checks that each problem leads to exactly the finding that is meant for
 // it.
@@ -74,6 +80,9 @@ func TestBroken(t *testing.T) {
 			}
 			if d := cmp.Diff(place.Replace(tc.fix), all[0].Fix); d != "" {
 				t.Errorf("fix (-want +got):\n%s", d)
+			}
+			if out, err := exec.Command("sh", "-n", "-c", all[0].Fix).CombinedOutput(); err != nil || prose.MatchString(all[0].Fix) {
+				t.Errorf("fix is not for a shell: %s\n%s", all[0].Fix, out)
 			}
 			if all[0].Safe != slices.Contains(safeNodes, name) {
 				t.Errorf("safe is %v", all[0].Safe)

@@ -57,7 +57,7 @@ var driverChecks = []Check{
 	{"iommu", "an IOMMU is in use if GPUs are set aside for virtual machines", func(f *Facts, found *findings) {
 		if !f.Kernel.IOMMU && slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }) {
 			found.add(Warning, "a GPU is set aside for virtual machines, but the kernel uses no IOMMU", "no virtual machine can use it",
-				`add "intel_iommu=on iommu=pt" (on AMD "iommu=pt") to the kernel's command line, and reboot`)
+				"# add to the kernel's command line: intel_iommu=on iommu=pt (on AMD: iommu=pt); then: reboot")
 		}
 	}},
 	each("gpu-alive", "every GPU answers on the PCI bus", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
@@ -78,7 +78,7 @@ var driverChecks = []Check{
 		if fn.NUMA < 0 && f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 {
 			found.add(Warning, fmt.Sprintf("the firmware does not report at which of %d NUMA nodes GPU %s is", f.Kernel.NUMANodes, fn.BDF),
 				"GPUs are chosen without regard to the CPUs near them",
-				fmt.Sprintf("echo 0 > /sys/bus/pci/devices/%s/numa_node, or the node that the board's manual names", fn.BDF))
+				fmt.Sprintf("echo 0 > /sys/bus/pci/devices/%s/numa_node   # 0, or the NUMA node from the board's manual", fn.BDF))
 		}
 	}),
 }

@@ -38,7 +38,7 @@ func configCheck(id string, of func(Engines) Engine) Check {
 		if !strings.Contains(what, at) {
 			what = at + ": " + what
 		}
-		found.add(Error, what, "the engine does not start, or ignores the file", "edit "+at+", then: "+f.configureCommand(e.Name, "--dry-run"))
+		found.add(Error, what, "the engine does not start, or ignores the file", "# edit "+at+", then: "+f.configureCommand(e.Name, "--dry-run"))
 	}}
 }
 
@@ -62,7 +62,7 @@ var dockerChecks = []Check{
 	{"docker-old", "docker supports CDI", func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; d.There() && d.Version.Before(25, 0) {
 			found.add(Info, fmt.Sprintf("docker %s does not support CDI", d.Version), "metax-docker injects GPUs by plain options; docker run --device and compose do not",
-				"use metax-docker, or register the runtime: "+f.configureCommand("docker"))
+				f.configureCommand("docker")+"   # or use metax-docker")
 		}
 	}},
 	{"docker-cdi", "docker's CDI is on", func(f *Facts, found *findings) {
@@ -149,7 +149,7 @@ var containerdChecks = []Check{
 	{"containerd-cri", "containerd's CRI plugin is on where there is a kubelet", func(f *Facts, found *findings) {
 		if d := f.Engines.Containerd; d.NoCRI && f.System.HasKubelet {
 			found.add(Warning, "the CRI plugin of containerd is disabled, but kubelet is installed", "kubelet cannot start pods with this containerd",
-				fmt.Sprintf(`edit %s: remove "cri" from disabled_plugins, then: systemctl restart containerd`, f.at(d.Config)))
+				fmt.Sprintf(`# in %s: remove "cri" from disabled_plugins; then: systemctl restart containerd`, f.at(d.Config)))
 		}
 	}},
 	{"containerd-drop-in", "the drop-in of containerd is up to date", func(f *Facts, found *findings) {
@@ -170,13 +170,13 @@ var podmanChecks = []Check{
 	{"podman-image", "images cannot request GPUs", func(f *Facts, found *findings) {
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) && len(f.System.Hooks) > 0 {
 			found.add(Warning, fmt.Sprintf("podman %s passes on the annotations of images, and the hook %s injects GPUs by annotation", p.Version, f.System.Hooks[0].Path),
-				"an image can request GPUs by itself", fmt.Sprintf("rm %s, and use podman run --device metax-tech.com/gpu=0", f.at(f.System.Hooks[0].Path)))
+				"an image can request GPUs by itself", fmt.Sprintf("rm %s   # then: podman run --device metax-tech.com/gpu=0", f.at(f.System.Hooks[0].Path)))
 		}
 	}},
 	firstOf("hook-stage", "no prestart hook injects GPUs where systemd manages cgroups", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
 		if slices.Contains(h.Stages, "prestart") && f.systemdCgroups() {
 			found.add(Warning, fmt.Sprintf("%s injects GPUs in a prestart hook, but systemd manages cgroups", f.at(h.Path)),
-				"a running container loses the GPU at the next systemctl daemon-reload", fmt.Sprintf("rm %s, and use CDI", f.at(h.Path)))
+				"a running container loses the GPU at the next systemctl daemon-reload", fmt.Sprintf("rm %s   # then use CDI: --device metax-tech.com/gpu=0", f.at(h.Path)))
 		}
 	}),
 	each("hook-program", "the programs of the toolkit's hooks exist", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
@@ -218,7 +218,7 @@ func (f *Facts) addMissingRuntimes(found *findings, meant func(e Engine, name st
 				continue
 			}
 			p := e.Runtimes[name]
-			fix := fmt.Sprintf("edit %s: remove the runtime %s", f.at(e.Config), name)
+			fix := fmt.Sprintf("# in %s: remove the runtime %s", f.at(e.Config), name)
 			if strings.HasSuffix(p, "/"+shim) {
 				fix = f.configureCommand(e.Name, f.runtimeOptions(name)...)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -24,7 +25,7 @@ var systemChecks = []Check{
 	{"kernel", "the kernel can do what metax-hook needs", func(f *Facts, found *findings) {
 		if engine.ParseVersion(f.System.Kernel).Before(5, 12) {
 			found.add(Warning, fmt.Sprintf("the kernel is %s, older than 5.12", f.System.Kernel),
-				"containers with the host's MXMACA start without an entry in the dynamic linker's cache", "uname -r; install a kernel of 5.12 or later")
+				"containers with the host's MXMACA start without an entry in the dynamic linker's cache", "# install a kernel of 5.12 or later")
 		}
 	}},
 	each("open-files", "the limit of open files in containers is not too high", func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {
@@ -32,12 +33,12 @@ var systemChecks = []Check{
 			unit := strings.Replace(program, "dockerd", "docker", 1)
 			found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", program, open),
 				"programs that close every possible file when they start take seconds or minutes",
-				fmt.Sprintf(`edit /etc/systemd/system/%s.service.d/limit.conf: "[Service]" and "LimitNOFILE=1048576", then: systemctl daemon-reload && systemctl restart %[1]s`, unit))
+				fmt.Sprintf(`d=/etc/systemd/system/%s.service.d; mkdir -p $d && printf '[Service]\nLimitNOFILE=1048576\n' > $d/limit.conf && systemctl daemon-reload && systemctl restart %[1]s`, unit))
 		}
 	}),
-	{"proc", "all users of GPUs are visible", func(f *Facts, found *findings) {
+	{"proc", "/proc shows the processes of all users", func(f *Facts, found *findings) {
 		if f.System.HidePID && f.Asker.UID != 0 {
-			found.add(Info, "/proc shows you only your own processes (hidepid)", "GPUs in use by processes of others look free", "sudo "+f.command("ps"))
+			found.add(Info, "/proc shows you only your own processes (hidepid)", "a GPU shown as free may be in use by another user's process", "sudo "+f.command("ps"))
 		}
 	}},
 	{"refresh-unit", "the CDI spec is written at boot", func(f *Facts, found *findings) {
@@ -45,7 +46,7 @@ var systemChecks = []Check{
 		switch {
 		case !f.Kernel.Systemd || len(f.Kernel.GPUs) == 0, !u.Installed && f.hasSpecIn([]string{cdi.StaticDir}):
 		case !u.Installed:
-			found.add(Warning, refreshUnit+" is not installed", "nothing writes the CDI spec after a boot, a new driver or a new card", "install the toolkit's package, then: systemctl enable --now "+refreshUnit)
+			found.add(Warning, refreshUnit+" is not installed", "nothing writes the CDI spec after a boot, a new driver or a new card", "# install the toolkit's package, then: systemctl enable --now "+refreshUnit)
 		case !u.Enabled:
 			found.add(Warning, refreshUnit+" is not enabled", "nothing writes the CDI spec after a boot", "systemctl enable --now "+refreshUnit)
 		case u.Result != "" && u.Result != "success":
@@ -65,7 +66,7 @@ var userChecks = []Check{
 			s = Info // docker's daemon opens them
 		}
 		found.add(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
-			"your programs and rootless containers cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s, and log in again", group, f.Asker.Name))
+			"your programs and rootless containers cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s   # then log in again", group, f.Asker.Name))
 	}),
 	{"user-docker", "you may talk to docker", func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; f.Asker.UID == 0 || !d.Socket || d.Open {
@@ -76,7 +77,7 @@ var userChecks = []Check{
 			s = Info // there is another engine
 		}
 		found.add(s, fmt.Sprintf("you (%s) may not talk to the docker daemon", f.Asker.Name), "metax-docker and docker fail; members of docker's group can become root",
-			fmt.Sprintf("sudo usermod -aG docker %s, and log in again", f.Asker.Name))
+			fmt.Sprintf("sudo usermod -aG docker %s   # then log in again", f.Asker.Name))
 	}},
 	{"user-subids", "you have ids for rootless containers", func(f *Facts, found *findings) {
 		if f.Asker.UID != 0 && !f.System.SubIDs && f.Engines.Podman.There() {
@@ -117,7 +118,7 @@ var securityChecks = []Check{
 				continue
 			}
 			seen[d.Module] = true
-			fix := "aa-status; aa-complain the profile that the line names"
+			fix := "aa-status   # then: aa-complain PROFILE, the one in the log line"
 			if d.Module == "SELinux" {
 				fix = "setsebool -P container_use_devices=1"
 			}
@@ -138,7 +139,7 @@ var programChecks = []Check{
 	{"programs", "the toolkit's programs are all installed", func(f *Facts, found *findings) {
 		if len(f.Programs.Missing) > 0 {
 			found.add(Warning, shortList(f.Programs.Missing)+": not beside metax-ctk in "+f.Programs.Dir, "this does not work: "+purposes(f.Programs.Missing),
-				"install the toolkit's package again, or in its source: make install")
+				"# reinstall the toolkit's package (from source: make install)")
 		}
 	}},
 	{"programs-trust", "nobody but root can change the toolkit's programs", func(f *Facts, found *findings) {
@@ -150,14 +151,14 @@ var programChecks = []Check{
 			seen[u.Culprit] = true
 			fix := fmt.Sprintf("chown root:root %s && chmod 0755 %s", u.Culprit, u.Culprit)
 			if u.Sticky {
-				fix = "move the toolkit's programs to where only root can write: make install"
+				fix = "# move the toolkit's programs to a directory that only root can write (from source: make install)"
 			}
 			found.add(Error, u.Path+": "+u.Why, "root runs it, in the start of containers", fix)
 		}
 	}},
 	firstOf("programs-version", "the toolkit's programs are of one version", func(f *Facts) []string { return sorted(f.Programs.Versions) }, func(f *Facts, name string, found *findings) {
 		found.add(Warning, fmt.Sprintf("%s has version %q, metax-ctk has %s", name, f.Programs.Versions[name], f.Programs.Version),
-			"an upgrade is incomplete: a spec may use what the other program lacks", "install the toolkit's package again, or in its source: make install")
+			"an upgrade is incomplete: a spec may use what the other program lacks", "# reinstall the toolkit's package (from source: make install)")
 	}),
 	{"wrapper", "metax-docker is the toolkit's", func(f *Facts, found *findings) {
 		if f.Programs.Foreign != "" {
@@ -167,7 +168,7 @@ var programChecks = []Check{
 	}},
 	{"config", "the toolkit's configuration can be used", func(f *Facts, found *findings) {
 		if f.Programs.Config != "" {
-			found.add(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "edit "+f.at(f.Programs.ConfigPath)+", then: "+f.command("config", "validate"))
+			found.add(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "# edit "+f.at(f.Programs.ConfigPath)+", then: "+f.command("config", "validate"))
 		}
 	}},
 	{"config-mode", "nobody but root can change the toolkit's configuration", func(f *Facts, found *findings) {
@@ -196,7 +197,7 @@ var leaseChecks = []Check{
 	}},
 	{"lease-lost", "the file of leases is intact", func(f *Facts, found *findings) {
 		if f.Leases.State.Lost != "" {
-			found.addSafe(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, "leases are rebuilt from what engines and clients know, which may miss some", f.toolkitStep("lease", "gc"))
+			found.addSafe(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, lease.Rebuilt, f.toolkitStep("lease", "gc"))
 		}
 	}},
 	{"lease-over", "no lease outlives its container", func(f *Facts, found *findings) {
@@ -222,16 +223,16 @@ var leaseChecks = []Check{
 		for _, l := range f.Leases.State.Leases {
 			for _, bdf := range l.GPUs {
 				if _, there := f.Node.Lookup(bdf); !there {
-					found.add(Warning, fmt.Sprintf("lease %s is for GPU %s, which is missing", l.ID, bdf), "its container computes on fewer GPUs, or hangs", f.command("lease", "release", l.ID, "--force"))
+					found.add(Warning, fmt.Sprintf("lease %s is for GPU %s, which is missing", l.ID, bdf), "its container computes on fewer GPUs, or hangs", "# stop its container first, then:\n"+f.command("lease", "release", l.ID, "--force"))
 					return
 				}
 			}
 		}
 	}},
-	each("holders-seen", "every engine shows its containers", func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
+	each("holders-seen", "all users of GPUs can be found", func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
 		severity := map[ps.Status]Severity{ps.Failed: Warning, ps.Partial: Info}[s.Status]
 		if severity != "" {
-			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "GPUs in use by its containers look free", f.command("ps"))
+			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "a GPU shown as free may be in use", f.command("ps"))
 		}
 	}),
 	firstOf("holders-outside", "GPUs are in use by containers only", func(f *Facts) []usage.Holder { return f.Leases.Holders }, func(f *Facts, h usage.Holder, found *findings) {

@@ -93,7 +93,7 @@ var vendorChecks = []Check{
 			return
 		}
 		found.add(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver", "UUIDs, health and MetaXLink of the GPUs are not known without one of them",
-			"install the vendor's driver package again, then: ls /opt/mxdriver/bin/mx-smi")
+			"# reinstall the vendor's driver package, then: ls /opt/mxdriver/bin/mx-smi")
 	}},
 	answersCheck("mx-smi-answers", "mx-smi answers", (*Facts).smi, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
 	speedCheck("mx-smi-quick", "mx-smi answers quickly", (*Facts).smi),
@@ -124,7 +124,7 @@ var softwareChecks = []Check{
 	{"driver-files", "the driver's user part is installed", func(f *Facts, found *findings) {
 		if !f.Software.Driver && f.Kernel.Module.Loaded && len(f.Kernel.GPUs) > 0 {
 			found.add(Warning, "/opt/mxdriver is missing or empty", "containers get neither mx-smi nor the driver's libraries",
-				"install the vendor's driver package again, then: "+f.command("cdi", "generate"))
+				"# reinstall the vendor's driver package, then: "+f.command("cdi", "generate"))
 		}
 	}},
 	{"maca-link", "/opt/maca leads to an MXMACA", func(f *Facts, found *findings) {
@@ -140,13 +140,13 @@ var softwareChecks = []Check{
 	{"maca-version", "the version of MXMACA is known", func(f *Facts, found *findings) {
 		if f.Software.MACA && f.Software.Version == "" {
 			found.add(Warning, "/opt/maca/Version.txt does not contain the version of MXMACA", "doctor cannot check whether it works with the driver",
-				`write its version to /opt/maca/Version.txt, in the form "Version:3.3.0.15"`)
+				"# with its own version: echo Version:3.3.0.15 > /opt/maca/Version.txt")
 		}
 	}},
 	{"maca-driver", "MXMACA works with the driver", func(f *Facts, found *findings) {
 		v := compat.Check(f.Software.Rules, f.Software.Version, f.Kernel.Module.Version)
 		if v.State == compat.Mismatch {
-			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", "install a driver that it needs, or choose another MXMACA: "+f.command("maca", "list"))
+			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", f.command("maca", "list")+"   # choose one that works with the driver, or install a driver that this one needs")
 		}
 	}},
 }

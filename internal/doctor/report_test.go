@@ -86,7 +86,7 @@ func TestPrintable(t *testing.T) {
 func TestFixes(t *testing.T) {
 	var all []string
 	for _, tc := range brokenNodes {
-		for _, part := range strings.FieldsFunc(strings.ReplaceAll(tc.fix, " && ", ";"), func(r rune) bool { return r == ';' || r == '\n' || r == ',' }) {
+		for _, part := range strings.FieldsFunc(strings.NewReplacer(" && ", ";", "   # ", ";").Replace(tc.fix), func(r rune) bool { return r == ';' || r == '\n' || r == ',' }) {
 			if i := strings.Index(part, "metax-ctk "); i >= 0 {
 				all = append(all, strings.TrimSpace(part[i:]))
 			}

@@ -69,7 +69,7 @@ func TestMACA(t *testing.T) {
 		{"no daemon, CDI", "run --maca img", "cdi", "", image.Facts{}, silent, byName, ""},
 		{"listed", "run --maca img", "auto", "", image.Facts{}, listed, byName, ""},
 		{"not listed", "run --maca img", "auto", "", image.Facts{}, Daemon{}, byValue, ""},
-		{"not listed, CDI", "run --maca img", "cdi", "", image.Facts{}, Daemon{}, "", "error: does not list metax-tech.com/maca=host, or not for /opt/maca-3.3.0.15: run metax-ctk"},
+		{"not listed, CDI", "run --maca img", "cdi", "", image.Facts{}, Daemon{}, "", "error: the docker daemon has no CDI device metax-tech.com/maca=host that mounts /opt/maca-3.3.0.15: run metax-ctk"},
 		{"flags", "run --maca img", "flags", "", image.Facts{}, listed, byValue, ""},
 		{"with GPUs, which bring the driver", "run --gpus=1 --maca img", "flags", "", image.Facts{}, silent, home + env + search + library, ""},
 		{"the user mounts the driver", "run --maca -v /x:/opt/mxdriver img", "flags", "", image.Facts{}, silent, home + env + search + library, ""},

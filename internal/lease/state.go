@@ -50,6 +50,9 @@ func (t Ticket) Waits(uptime time.Duration) bool {
 	return t.Ended == nil && age <= markLasts && age >= -markLasts // a mark of the future is forged
 }
 
+// Rebuilt is the second half of a message about a state that was lost, after State.Lost.
+const Rebuilt = "the leases were rebuilt from running containers and clients and may be incomplete"
+
 // State is what the state file holds.
 type State struct {
 	APIVersion string `json:"apiVersion"`
@@ -68,7 +71,7 @@ type State struct {
 	Looked []gpu.BDF `json:"looked,omitempty"`
 	// LookedIn is the pid namespace from which those looks were taken.
 	LookedIn uint64 `json:"lookedIn,omitempty"`
-	// Lost says why the state before was lost, as the end of a sentence; empty for a state
+	// Lost says why the state before was lost; empty for a state
 	// that was read, or for the first after a boot.
 	Lost string `json:"-"`
 	// New is true for a state that was not read from a file.

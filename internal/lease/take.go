@@ -19,7 +19,7 @@ var errOutdated = errors.New("the looks are of another state")
 type unansweredError struct{ look Look }
 
 func (e *unansweredError) Error() string {
-	return fmt.Sprintf("%s cannot be asked which GPUs are in use: %v", e.look.Engine, e.look.Err)
+	return fmt.Sprintf("no GPU can be given: the leases were lost and %s, which knows some of them, does not answer: %v; run again when it does", e.look.Engine, e.look.Err)
 }
 
 func (e *unansweredError) Unwrap() error { return ErrBusy }

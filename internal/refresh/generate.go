@@ -76,7 +76,7 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 		return done, err
 	}
 	if from != nil && uncontrolled(*from) && here && !j.Options.Partial {
-		return done, fmt.Errorf("%s is missing, and without it no container computes: is the driver fully up? Nothing was written (--force writes the rest)", control)
+		return done, fmt.Errorf("%s is missing, and containers cannot use a GPU without it; nothing was written (is the driver loaded? metax-ctk doctor). To write anyway: --force", control)
 	}
 	if err := still(); err != nil {
 		return done, err
@@ -95,7 +95,7 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 	}
 	if from != nil && here {
 		if err := node.Record(j.Host, *from); err != nil {
-			j.Warn(fmt.Sprintf("metax-docker will choose by PCIe and NUMA only: record the node: %v", err))
+			j.Warn(fmt.Sprintf("cannot record the node, so metax-docker will choose by PCIe and NUMA only: %v", err))
 		}
 	}
 	if j.All {
@@ -112,7 +112,7 @@ func (j Job) requested() (*specs.Spec, *gpu.Node, error) {
 	switch {
 	case j.All && errors.Is(err, cdi.ErrDivided):
 	case errors.As(err, &incomplete):
-		return nil, nil, fmt.Errorf("%w; nothing was written (--force writes the others)", err)
+		return nil, nil, fmt.Errorf("%w; nothing was written; to write the spec without them: --force", err)
 	case errors.Is(err, cdi.ErrNoDevices):
 		return nil, nil, fmt.Errorf("%w; is the driver loaded? (metax-ctk device list)", err)
 	case err != nil:

@@ -99,7 +99,7 @@ func (s *settler) decide(g observation, agreed bool, gone []string) (observation
 	case g.driver != nil:
 		return observation{}, g.driver
 	case g.lacks != "" && !s.partial:
-		return observation{}, fmt.Errorf("after %v %s; nothing was written (--force writes the rest)", s.limit, g.lacks)
+		return observation{}, fmt.Errorf("after %v %s; nothing was written; to write the spec without them: --force", s.limit, g.lacks)
 	case len(lost) > 0:
 		return observation{}, fmt.Errorf("%s came and went within %v; nothing was written", strings.Join(lost, ", "), s.limit)
 	case !agreed:

@@ -178,7 +178,7 @@ func (h Host) engines(ctx context.Context, o Order) ([]Engine, error) {
 	if o.Engine != Auto {
 		if file := o.Options.Config; file != "" && h.Root.Real() && os.Geteuid() == 0 {
 			if err := hostfs.Reach(file); err != nil {
-				return nil, fmt.Errorf("--config %s: %w, who could lead root to another file; run it as that user, or name the file by a path of root's", file, err)
+				return nil, fmt.Errorf("--config %s: %w; another user could redirect root to a different file. Use a path that only root can change, or run as that user", file, err)
 			}
 		}
 		e, err := h.Named(ctx, o.Engine, o.Options)

@@ -32,7 +32,7 @@ func (o Order) Fits(g gpu.GPU) error {
 		}
 		count, compute, memory = count+1, compute+s.ComputePercent, memory+s.MemoryMiB
 		if s.QoS != "" && qos != "" && s.QoS != qos {
-			return refusef("GPU %d has slices of QoS %s, and all slices of a GPU have the same", g.Index, s.QoS)
+			return refusef("all slices of a GPU have one QoS class, and GPU %d has %s: use --qos %[2]s", g.Index, s.QoS)
 		}
 		if qos == "" {
 			qos = s.QoS
@@ -42,13 +42,13 @@ func (o Order) Fits(g gpu.GPU) error {
 	case len(g.VFs) > 0:
 		return refusef("GPU %d has virtual functions, and a GPU cannot have both those and sGPUs", g.Index)
 	case g.Mode != gpu.ModeSGPU && !o.Enable:
-		return refusef("GPU %d is not in slice mode; --enable switches it, and it is not given as a whole from then on", g.Index)
+		return refusef("GPU %d is not in slice mode; add --enable to switch it (the GPU can then be used only in slices)", g.Index)
 	case !g.Healthy:
 		return refusef("GPU %d is unhealthy (metax-ctk device list)", g.Index)
 	case count > gpu.MaxSlices:
 		return refusef("GPU %d would have %d slices; at most %d", g.Index, count, gpu.MaxSlices)
 	case qos == gpu.QoSFixedShare && compute > 100:
-		return refusef("the slices of GPU %d would have %d%% of its compute units, and with QoS %s they have 100%% together", g.Index, compute, qos)
+		return refusef("the slices of GPU %d would need %d%% of its compute units; with QoS %s at most 100%% can be assigned", g.Index, compute, qos)
 	case g.MemoryMiB > 0 && memory > g.MemoryMiB:
 		return refusef("the slices of GPU %d would have %d MiB of memory; it has %d MiB", g.Index, memory, g.MemoryMiB)
 	}

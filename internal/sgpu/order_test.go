@@ -36,7 +36,7 @@ func TestFits(t *testing.T) {
 		"memory":                          {cut(part(50, 500, "best-effort")), order(1, 10, 501, ""), "1001 MiB of memory; it has 1000 MiB"},
 		"memory, several":                 {cut(), order(3, 10, 400, ""), "1200 MiB"},
 		"sizes that are not known":        {cut(part(0, 0, "")), order(1, 100, 1000, "fixed-share"), ""},
-		"another class":                   {cut(part(1, 1, "burst-share")), order(1, 1, 1, "best-effort"), "slices of QoS burst-share"},
+		"another class":                   {cut(part(1, 1, "burst-share")), order(1, 1, 1, "best-effort"), "one QoS class, and GPU 0 has burst-share: use --qos burst-share"},
 		"the sixteenth":                   {cut(slices.Repeat([]gpu.Slice{part(1, 1, "")}, 15)...), order(1, 1, 1, ""), ""},
 		"the seventeenth":                 {cut(slices.Repeat([]gpu.Slice{part(1, 1, "")}, 15)...), order(2, 1, 1, ""), "would have 17 slices; at most 16"},
 		"virtual functions":               {gpu.GPU{Healthy: true, VFs: []gpu.BDF{{Bus: 1}}}, order(1, 1, 1, ""), "has virtual functions"},

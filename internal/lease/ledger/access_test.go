@@ -202,20 +202,20 @@ func TestStranger(t *testing.T) {
 		t.Errorf("read %q", got)
 	}
 	lock := filepath.Join(dir, "lock")
-	want := "change leases: open " + lock + ": permission denied; only root and the members of group 4321 (gid 4321) may: as root, run usermod -aG 4321 USER, and log in again\n"
+	want := "change leases: open " + lock + ": permission denied; only root and group 4321 (gid 4321) can take leases; to join: sudo usermod -aG 4321 USER, then log in again\n"
 	if d := cmp.Diff(want, refusal(t, as(child("add", dir, "b"), stranger))); d != "" {
 		t.Error(d)
 	}
 	if err := os.Chmod(l.Path(), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if got := refusal(t, as(child("read", dir), stranger)); !strings.Contains(got, "read leases: open "+l.Path()+": permission denied; only root and the members") {
+	if got := refusal(t, as(child("read", dir), stranger)); !strings.Contains(got, "read leases: open "+l.Path()+": permission denied; only root and group 4321") {
 		t.Errorf("error is %q", got)
 	}
 	if err := os.Chown(dir, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if got := refusal(t, as(child("add", dir, "b"), stranger)); !strings.Contains(got, "permission denied; only root may: run it as root, or have root let a group in (metax-ctk lease init)") {
+	if got := refusal(t, as(child("add", dir, "b"), stranger)); !strings.Contains(got, "permission denied; only root can take leases; run the command as root, or let a group do it: sudo metax-ctk lease init --group NAME") {
 		t.Errorf("error is %q", got)
 	}
 	if err := os.RemoveAll(dir); err != nil {

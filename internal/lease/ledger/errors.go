@@ -66,12 +66,12 @@ func (l *Ledger) allowed() string {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || stat.Gid == 0 || info.Mode().Perm()&0o020 == 0 {
-		return "only root may: run it as root, or have root let a group in (metax-ctk lease init)"
+		return "only root can take leases; run the command as root, or let a group do it: sudo metax-ctk lease init --group NAME"
 	}
 	gid := strconv.FormatUint(uint64(stat.Gid), 10)
 	name := gid
 	if g, err := user.LookupGroupId(gid); err == nil {
 		name = g.Name
 	}
-	return fmt.Sprintf("only root and the members of group %s (gid %s) may: as root, run usermod -aG %s USER, and log in again", name, gid, name)
+	return fmt.Sprintf("only root and group %s (gid %s) can take leases; to join: sudo usermod -aG %s USER, then log in again", name, gid, name)
 }
