@@ -114,7 +114,7 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 		Flags: []cli.Flag{
 			&cli.StringFlag{
 				Name: "node", Value: node.Host, EnvVars: []string{"METAX_CTK_NODE"},
-				Usage: "the node: `WHERE` is \"host\", a simulated node (metax-ctk sim list), a file with Node JSON, the text of mx-smi topo -m, a snapshot or a bug report, or - for one on standard input",
+				Usage: "the node: `WHERE` is \"host\", a simulated node (metax-ctk sim list) or a file: Node JSON, mx-smi topo -m output, a snapshot or a bug report (- reads it from standard input)",
 			},
 			&cli.StringFlag{
 				Name: "root", Value: "/", EnvVars: []string{"METAX_CTK_ROOT"},
@@ -122,7 +122,7 @@ driver here; 4 check or diff found problems; 5 the pick cannot be met;
 			},
 			&cli.StringFlag{
 				Name: "gpus-ignore", EnvVars: []string{"METAX_CTK_GPUS_IGNORE"},
-				Usage: "`NAMES`, with commas, of programs, containers and images that open GPUs without using them (default: mx-smi,mx-exporter)",
+				Usage: "comma-separated `NAMES` of programs, containers and images that open GPUs only to monitor them (default: mx-smi,mx-exporter)",
 			},
 		},
 		Commands: []*cli.Command{

@@ -23,16 +23,16 @@ func (t toolkit) cdiCommand() *cli.Command {
 				Usage: "write the CDI specs of the node",
 				Description: `One file for each kind: metax-tech.com/gpu for whole GPUs, sgpu for slices and
 virtual functions, maca for the host's MXMACA software. --class or --output
-writes one of them only. A file that is up to date is left unchanged; the file
-of a kind of which the node has nothing is removed. While a GPU on the PCI bus
-has no device nodes yet, nothing is written (--force writes the others).
+writes one of them only. A file that is up to date is left unchanged; if the node
+has nothing of a kind, its file is removed. While a GPU on the PCI bus has no
+device nodes yet, nothing is written; to write the spec without them: --force.
 The answers of mx-smi are recorded below the root, at
 /run/metax-container-toolkit/node.json, for metax-docker.
 
 --settle is for units: it looks at the node twice a second until two looks agree
-and no device node is missing. GPUs that are in the present specs and not in the
-node must be gone from the PCI bus for all of TIME. Otherwise the specs stay as
-they are, and the exit code is 1.
+and no device node is missing. A GPU is removed from a spec only if it was missing
+from the PCI bus during all of TIME. If the node is still incomplete or changing
+then, the specs stay as they are, and the exit code is 1.
 
 Examples:
    metax-ctk cdi generate
@@ -42,7 +42,7 @@ Examples:
    metax-ctk --root /host cdi generate --engine-root /`,
 				Flags: append(specFlags(),
 					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, or - for standard output (default: /var/run/cdi/<vendor>-<class>.json below the root)"},
-					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: as the file is named, else json)"},
+					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: by the file's extension, else json)"},
 					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
 					&cli.DurationFlag{Name: "settle", Usage: "wait up to `TIME` (30s) for a node that is still coming up, or changing"}),
 				Action: t.cdiGenerate,

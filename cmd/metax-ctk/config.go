@@ -27,8 +27,8 @@ func (t toolkit) configCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "show", ArgsUsage: "[KEY]", Usage: "show every setting and where its value comes from",
-				Description: `The value that counts is that of an option, else of the environment, else of
-the file, else the default. With a KEY, that value alone is printed.
+				Description: `Precedence: option, environment, file, default. With a KEY, only its value is
+printed.
 
 Examples:
    metax-ctk config show

@@ -18,8 +18,8 @@ func (t toolkit) deviceCommand() *cli.Command {
 			Name:  "list",
 			Usage: "list the GPUs",
 			Description: `JSON and YAML print the whole node, in the form that --node reads. A GPU whose
-health is "sgpu: ..." or "sriov: ..." is divided, and never given as a whole
-(metax-ctk sgpu list).
+health is "sgpu: ..." or "sriov: ..." is divided into slices and cannot be used
+whole (metax-ctk sgpu list).
 
 Example:
    metax-ctk device list -o json > node.json

@@ -35,9 +35,10 @@ engines and their configurations, the system, the toolkit itself and its leases.
 Each finding says what is wrong, why that matters, and the command that fixes
 it. It takes some seconds, at most 15 even if something hangs.
 
---fix fixes what does not affect anything else on the host: it writes the
-CDI specs and the record anew, makes directories and links, sets the mode of our
-files. It asks before each step, and never edits an engine's configuration.
+--fix makes only the changes that affect nothing else on the host: it rewrites
+the CDI specs and the record of the node, makes directories and links, and sets
+the mode of the toolkit's spec. It asks before each step, and never edits an
+engine's configuration.
 
 With --root, it looks at the files of that host, and at nothing of this machine;
 with --node and a snapshot, at what the snapshot has.
@@ -98,7 +99,7 @@ func (t toolkit) doctor(c *cli.Context) error {
 }
 
 func (t toolkit) doctorList(c *cli.Context, checks []doctor.Check) error {
-	rows := [][]string{{"CHECK", "IN ORDER IF"}}
+	rows := [][]string{{"CHECK", "PASSES IF"}}
 	for _, one := range checks {
 		rows = append(rows, []string{one.ID, one.Title})
 	}

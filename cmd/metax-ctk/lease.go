@@ -39,13 +39,13 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here.`,
 			},
 			{
 				Name:      "release",
-				Usage:     "release leases or end requests that wait, all or none",
+				Usage:     "release leases or end requests that wait (all of them or none)",
 				ArgsUsage: "ID...",
 				Description: `A lease of another user, or one that is in use, needs --force. A container that
 keeps running keeps its GPUs.
 
-The ID of a request that waits ends it: its metax-docker exits with 125 and says
-who ended it. Only root and the user of the request can do that.
+With the ID of a waiting request, that request ends: its metax-docker exits with
+125 and says who ended it. Only root and the user of the request can do that.
 
 Examples:
    metax-ctk lease release 6f1d2c9a04be

@@ -26,20 +26,21 @@ func (t toolkit) pickCommand() *cli.Command {
 		Name:      "pick",
 		Usage:     "pick GPUs that belong together",
 		ArgsUsage: "N",
-		Description: `The answer is the best set there is, and the same for the same question, on nodes
-of up to 4,096 GPUs. On a node of more than 16 GPUs whose links do not nest (a
+		Description: `On nodes of up to 4,096 GPUs the answer is the best set and always the same for
+the same input. On a node of more than 16 GPUs whose links do not nest (a
 torus, a lost link) it is a good one that a bounded search found; a warning says
 so.
 
 GPUs that are in use (metax-ctk ps) are left out, unless --free says what to pick
-from. A pick takes nothing: metax-docker does, under a lease.
+from. pick does not reserve GPUs; metax-docker does, with a lease.
 
 Policies:
    spread (or compact)     the best-linked GPUs; then those that leave the most
-   binpack (or preserve)   GPUs of the best link class that damage least what
-                           remains
+   binpack (or preserve)   GPUs of the best link class that leave the best-linked
+                           GPUs for later jobs
    weighted:GAIN,LOSS      the most GAIN x weight of the links among them - LOSS x
-                           weight of those cut; HAMi takes 10,1
+                           weight of those cut; HAMi (a GPU scheduler for
+                           Kubernetes) uses 10,1
    mtf                     the fewest jobs of 8, 4, 2, 1 that would fill the node
                            afterwards, as Kunlunxin counts
    first                   lower GPU numbers first
@@ -70,9 +71,9 @@ func pickFlags() []cli.Flag {
 		&cli.StringFlag{Name: "require", Usage: "the answer contains these `IDS`"},
 		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact), binpack (preserve), weighted:GAIN,LOSS, mtf or first"},
 		&cli.StringFlag{Name: "scope", Value: "any", Usage: "all GPUs under one `SCOPE`: link, switch, numa, node; or any"},
-		&cli.StringFlag{Name: "sizes", Value: "warn", Usage: "for a number other than 1, 2, 4, 8: off, warn or enforce"},
+		&cli.StringFlag{Name: "sizes", Value: "warn", Usage: "what to do if N is not 1, 2, 4 or 8: off, warn or enforce"},
 		&cli.StringFlag{Name: "weights", Value: "kind", Usage: "weigh links by kind, or by their bandwidth"},
-		&cli.IntFlag{Name: "budget", Hidden: true, Usage: "of older versions; it changes nothing"},
+		&cli.IntFlag{Name: "budget", Hidden: true, Usage: "obsolete, has no effect"},
 	}
 }
 

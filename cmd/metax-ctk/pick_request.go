@@ -36,7 +36,7 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 		return req, nil, usageError(err)
 	}
 	if c.IsSet("budget") {
-		t.warn("--budget changes nothing any more: every search has the same bounds; leave it out")
+		t.warn("--budget is obsolete and has no effect; leave it out")
 	}
 	if req.Free, err = t.free(c, node, holders); err != nil {
 		return req, nil, err
@@ -146,7 +146,7 @@ func whole(node gpu.Node, option, list string) ([]int, error) {
 		case !divided:
 			picked = append(picked, i)
 		case strings.TrimSpace(list) != "all":
-			return nil, refusef("%s: GPU %d is not given as a whole: %s (metax-ctk sgpu list)", option, i, how)
+			return nil, refusef("%s: GPU %d is divided into slices and cannot be used whole: %s (metax-ctk sgpu list)", option, i, how)
 		}
 	}
 	return picked, nil

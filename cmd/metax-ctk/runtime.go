@@ -71,13 +71,13 @@ MetaX GPU; 4 --verify found a problem.`,
 				Name:   "witness",
 				Usage:  "print the device nodes of GPUs that this process sees",
 				Hidden: true, // for --verify, in a container
-				Description: `With --check it prints nothing unless it sees other nodes than the NODEs; then it
-prints which, and the exit code is 4.
+				Description: `With --check, the arguments are the device nodes to expect. It prints only the
+differences, with exit code 4.
 
 Example:
    metax-ctk runtime witness -o json`,
 				ArgsUsage: "[NODE...]",
-				Flags:     []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare them with the NODEs"}},
+				Flags:     []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare with the device nodes given as arguments"}},
 				Action:    t.runtimeWitness,
 			},
 		},

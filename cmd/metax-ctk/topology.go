@@ -22,8 +22,8 @@ func (t toolkit) topologyCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "print",
 			Usage: "print the topology as a matrix, a tree or a picture",
-			Description: `GPUs that are in use (metax-ctk ps) are marked as in use, those that are given in
-slices (metax-ctk sgpu list) as divided.
+			Description: `GPUs that are in use (metax-ctk ps) are marked as in use, those that are divided
+into slices (metax-ctk sgpu list) as divided.
 
 Examples:
    metax-ctk topology print

@@ -22,10 +22,9 @@ func (t toolkit) topologyScoreCommand() *cli.Command {
 		ArgsUsage: "N | --all",
 		Description: `Says in words which GPUs of this node are the best answer for N GPUs, how they are
 linked, and for which jobs the free GPUs have room before and after: jobs of 8, 4
-and 2 GPUs, each linked by that class or better. Of two nodes the one with the
-better class is better, and so on by the policy's order of comparison; no policy
-reverses that. The figures are in -o json, with what the tables of
-HAMi and Kunlunxin make of them.
+and 2 GPUs, each linked by that class or better. To compare two nodes, compare the
+link class first, then the policy's other criteria in their order. The figures are
+in -o json, with what the tables of HAMi and Kunlunxin make of them.
 
 GPUs that are in use (metax-ctk ps) are left out, unless --free says which are
 free.

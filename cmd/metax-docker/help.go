@@ -8,8 +8,9 @@ for run and create:
                          ID is an index, UUID, PCI address or serial number;
                          N GPUs are picked so that they belong together;
                          sgpu:UUID is a slice of one (metax-ctk sgpu list)
-  --gpus-policy POLICY   spread (compact): keep the job in one MetaXLink domain
-                         binpack (preserve): and damage what remains least;
+  --gpus-policy POLICY   spread (compact): the best-linked GPUs;
+                         binpack (preserve): GPUs of the best link class that
+                         leave the best-linked GPUs for later jobs;
                          weighted:GAIN,LOSS, mtf, first:
                          see metax-ctk pick --help
   --gpus-explain         say on standard error why these GPUs

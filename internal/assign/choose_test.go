@@ -103,8 +103,8 @@ func TestChooseOne(t *testing.T) {
 		"free ones, shared":   {whole, "4", true, []usage.Holder{use(whole, "", 0, 1, 2, 3, 4)}, "[4 5 6 7]"},
 		"more than there are": {whole, "9", false, nil, "9 GPUs requested, but this node has only 8"},
 		"more than usable":    {cut, "7", false, nil, "7 GPUs requested, but only 6 of 8 GPUs are free and healthy (metax-ctk device list)"},
-		"none usable":         {sick, "1", false, nil, "no usable GPU: all are unhealthy or given in slices (metax-ctk device list)"},
-		"all, none usable":    {sick, "all", false, nil, "no usable GPU: all are unhealthy or given in slices (metax-ctk device list)"},
+		"none usable":         {sick, "1", false, nil, "no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"},
+		"all, none usable":    {sick, "all", false, nil, "no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"},
 		"all":                 {cut, "all", false, nil, "[0 1 3 4 6 7]"},
 		"all, one in use":     {whole, "all", false, []usage.Holder{use(whole, "", 3)}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps)"},
 		"all, shared":         {whole, "all", true, []usage.Holder{use(whole, "", 3)}, "[0 1 2 3 4 5 6 7]"},
@@ -113,7 +113,7 @@ func TestChooseOne(t *testing.T) {
 		"named, shared":       {whole, "2,3", true, []usage.Holder{use(whole, "", 3)}, "[2 3]"},
 		"unknown":             {whole, "[8]", false, nil, `"8" is not a GPU: use a count (2), all, or IDs (0,2); this node has GPUs 0-7`},
 		"twice":               {whole, "0,0000:0e:00.0", false, nil, `--gpus: GPU "0" and GPU "0000:0e:00.0": both are GPU 0 at 0000:0e:00.0 with serial number ` + whole.GPUs[0].Serial + `; name it once`},
-		"divided":             {cut, "[2]", false, nil, "GPU 2 cannot be given as a whole: it is in slice mode; request one of its slices: --gpus=sgpu:UUID (metax-ctk sgpu list)"},
+		"divided":             {cut, "[2]", false, nil, "GPU 2 is divided into slices and cannot be used whole (it is in slice mode): request a slice, --gpus=sgpu:UUID (metax-ctk sgpu list)"},
 		"a slice":             {cut, "sgpu:" + part, false, []usage.Holder{use(cut, "other", 5)}, "[5]"},
 		"a slice in use":      {cut, "sgpu:" + part, false, []usage.Holder{use(cut, part, 5)}, "slice " + part + " of GPU 5 is in use by lease 6f1d2c9a04be (metax-ctk ps)"},
 		"a slice, shared":     {cut, "sgpu:" + part, true, []usage.Holder{use(cut, part, 5)}, "[5]"},
@@ -261,7 +261,7 @@ func TestPreviewSays(t *testing.T) {
 	if d := cmp.Diff([]string{"a warning of discovery"}, one.Warnings); d != "" || !strings.HasSuffix(one.Explanation, "\nin use: 0 (metax-ctk ps)\n") || one.Given[0].Labels != nil {
 		t.Errorf("for a count: labels %v, %s%s", one.Given[0].Labels, one.Explanation, d)
 	}
-	if r := preview(Request{Request: parse(t, "all"), Share: true}); !slices.Equal(r.Warnings, []string{"1 of 8 GPUs are left out because they are unhealthy or given in slices (metax-ctk device list)"}) || r.Explanation != "" {
+	if r := preview(Request{Request: parse(t, "all"), Share: true}); !slices.Equal(r.Warnings, []string{"1 of 8 GPUs are left out because they are unhealthy or divided into slices (metax-ctk device list)"}) || r.Explanation != "" {
 		t.Errorf("for all: %q, %q", r.Warnings, r.Explanation)
 	}
 	if r := preview(Request{Request: parse(t, "[7]")}); !slices.Equal(r.Warnings, []string{"GPU 7 is unhealthy: mx-smi says so (0000:38:00.0)"}) {

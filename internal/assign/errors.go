@@ -40,7 +40,7 @@ func full(node gpu.Node, n int, free, busy []int) error {
 // givable reports a GPU that has no device nodes to give, or is given in parts.
 func givable(node gpu.Node, g gpu.GPU) error {
 	if how, divided := g.Divided(); divided {
-		return fmt.Errorf("GPU %d cannot be given as a whole: %s; request one of its slices: --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
+		return fmt.Errorf("GPU %d is divided into slices and cannot be used whole (%s): request a slice, --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
 	}
 	if len(g.Nodes) > 0 {
 		return nil
@@ -63,7 +63,7 @@ func noUsableGPU(node gpu.Node) error {
 	if slices.Contains(node.Warnings, discover.ModuleMissing) {
 		return errors.New("no usable GPU: " + discover.ModuleMissing)
 	}
-	return errors.New("no usable GPU: all are unhealthy or given in slices (metax-ctk device list)")
+	return errors.New("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)")
 }
 
 // tooFew is the error for a count that the node cannot meet even with all GPUs free.

@@ -89,7 +89,7 @@ func (p *Plan) prepare() error {
 	for _, w := range p.wants {
 		left := len(p.Node.GPUs) - len(healthy)
 		if w.All && w.Service == "" && left > 0 {
-			p.warnings = append(p.warnings, fmt.Sprintf("%d of %d GPUs are left out because they are unhealthy or given in slices (metax-ctk device list)", left, len(p.Node.GPUs)))
+			p.warnings = append(p.warnings, fmt.Sprintf("%d of %d GPUs are left out because they are unhealthy or divided into slices (metax-ctk device list)", left, len(p.Node.GPUs)))
 		}
 		if w.Count == 0 {
 			continue

@@ -35,7 +35,7 @@ var (
 	// ErrNoDevices reports a node without a GPU that has device nodes.
 	ErrNoDevices = errors.New("no GPU with device nodes")
 	// ErrDivided reports a node that gives all GPUs in slices.
-	ErrDivided = errors.New("no GPU is given as a whole: all are divided into slices")
+	ErrDivided = errors.New("no GPU can be used whole: all are divided into slices")
 )
 
 // IncompleteError reports GPUs that are on the PCI bus but have no device nodes, for

@@ -73,7 +73,7 @@ var settings = []Setting{
 	{
 		Key: "docker.inject", Kind: Text, Env: "METAX_CTK_INJECT", Option: "--inject", Default: []string{"auto"},
 		Allowed: "auto, cdi or flags", valid: oneOf("auto", "cdi", "flags"),
-		Use:  "How metax-docker gives GPUs to a container: by CDI, by plain flags, or by CDI where the engine can.",
+		Use:  "How metax-docker injects GPUs: auto (CDI if the daemon lists the devices, else flags), cdi, or flags (plain --device options).",
 		text: func(c *Config) *Value { return &c.DockerInject },
 	},
 	{
@@ -85,7 +85,7 @@ var settings = []Setting{
 	{
 		Key: "gpus.ignore", Kind: List, Env: "METAX_CTK_GPUS_IGNORE", Option: "--gpus-ignore", Default: []string{"mx-smi", "mx-exporter"},
 		Allowed: "names without commas", valid: hasNoComma,
-		Use:  "Programs, containers and images that open GPUs without using them.",
+		Use:  "Programs, containers and images that open GPUs only to monitor them.",
 		text: func(c *Config) *Value { return &c.Ignore },
 	},
 	{

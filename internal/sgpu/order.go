@@ -42,7 +42,7 @@ func (o Order) Fits(g gpu.GPU) error {
 	case len(g.VFs) > 0:
 		return refusef("GPU %d has virtual functions, and a GPU cannot have both those and sGPUs", g.Index)
 	case g.Mode != gpu.ModeSGPU && !o.Enable:
-		return refusef("GPU %d is not in slice mode; add --enable to switch it (the GPU can then be used only in slices)", g.Index)
+		return refusef("GPU %d is not in slice mode; add --enable to switch it (the GPU is then divided into slices and cannot be used whole)", g.Index)
 	case !g.Healthy:
 		return refusef("GPU %d is unhealthy (metax-ctk device list)", g.Index)
 	case count > gpu.MaxSlices:

@@ -57,10 +57,10 @@ const endLine = "\n-- " + end + " --"
 func Is(text []byte) bool { return bytes.HasPrefix(text, []byte(Magic+"\n")) }
 
 // head explains the file to a person who opens it.
-const head = `# One node: files that tell of its GPUs and of the engines, and what programs
-# said of them. Names, UUIDs, serial numbers, addresses and secrets are stand-ins,
-# the same one wherever the same word stood. Read it before you send it.
-# metax-ctk --node FILE shows the node that it is of.
+const head = `# Snapshot of one node: files about its GPUs and engines, and the output of
+# programs. Names, UUIDs, serial numbers, addresses and secrets are replaced, the
+# same value always by the same placeholder. Read it before you send it.
+# To use it: metax-ctk --node FILE
 `
 
 // Format returns the text of a snapshot; Parse reads it back. It fails with

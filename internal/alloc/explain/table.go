@@ -17,9 +17,9 @@ var legend = []struct {
 	text string
 }{
 	{key.ByCapability, "2×4    room for 2 jobs of 4 GPUs, each linked by that class or better"},
-	{key.ByRest, "rest   the same for the GPUs left free"},
-	{key.ByCut, "cut    the weight of the links to those; less is better"},
-	{key.ByScore, "score  what the policy makes of the weight of their links and that of those to the GPUs left free"},
+	{key.ByRest, "rest   room for jobs on the GPUs left free, counted like 2×4"},
+	{key.ByCut, "cut    total weight of the links between the chosen GPUs and those left free; less is better"},
+	{key.ByScore, "score  the policy's score, from the weight of the links inside the set and the cut"},
 	{key.ByJobs, "jobs   how many more jobs of 8, 4, 2 and 1 GPUs it takes to fill the node; less is better"},
 }
 
