@@ -42,6 +42,11 @@ var retired = []struct {
 	{`\btells? whether\b`, "reports whether", []string{comments, documents}},
 	{`is no host\b`, "is not a host", []string{messages, comments, documents}},
 	{`(\b[Gg](ive|ives|ave|iving) (GPUs? |a GPU |it )?|\b(is|are|was|were) given )away\b`, "assign", []string{comments, documents}},
+	{`\b[Nn]obody\b`, "no process, only root, or whose it is", []string{messages}},
+	{`(^|[^e]|[^r]e) (is|are) no ([a-km-z]|l[^o])`, "is not a", []string{messages}}, // "there is no" is fine
+	{`is none of`, "is not one of", []string{messages, documents}},
+	{`without detours`, "clean absolute path", []string{messages, comments, documents}},
+	{`in force\b`, "applied, read by the engine", []string{messages}},
 	{`跟随容器`, "与容器同生命周期", []string{documents}},
 	{`套接字`, "socket", []string{documents}},
 }

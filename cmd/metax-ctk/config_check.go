@@ -97,8 +97,8 @@ func (t toolkit) configTrust(path string) []config.Problem {
 	case !errors.Is(err, hostfs.ErrUntrusted):
 		return nil
 	case abs != config.Path:
-		t.warn(fmt.Sprintf("metax-runtime would not read it here: %v", err))
+		t.warn(fmt.Sprintf("metax-runtime would reject this file at this path: %v", err))
 		return nil
 	}
-	return []config.Problem{{Message: fmt.Sprintf("%v: chown root and chmod go-w what is named", err)}}
+	return []config.Problem{{Message: fmt.Sprintf("%v: chown root:root and chmod go-w that path", err)}}
 }

@@ -106,7 +106,7 @@ func (t toolkit) leaseGC(c *cli.Context) error {
 	}
 	for _, s := range ps.Sources(looks) {
 		if s.Status == ps.Failed || s.Status == ps.Partial {
-			t.warn(fmt.Sprintf("leases that are over may stay: %s: %s", s, s.Message))
+			t.warn(fmt.Sprintf("cannot check all leases, so some that have ended may remain: %s: %s", s, s.Message))
 		}
 	}
 	return t.printReleased(c, ps.DescribeClosed(node, closed), nil)

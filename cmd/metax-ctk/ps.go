@@ -176,9 +176,9 @@ func sourceNote(sources []ps.Source) string {
 				absent = append(absent, s.Engine)
 			}
 		case ps.Partial:
-			rest = append(rest, fmt.Sprintf("seen in part: %s: %s", s, s.Message))
+			rest = append(rest, fmt.Sprintf("incomplete: %s: %s", s, s.Message))
 		case ps.Failed:
-			rest = append(rest, fmt.Sprintf("not seen: %s: %s", s, s.Message))
+			rest = append(rest, fmt.Sprintf("no answer: %s: %s", s, s.Message))
 		}
 	}
 	if len(absent) > 0 {

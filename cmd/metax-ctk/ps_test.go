@@ -170,7 +170,7 @@ func TestPsTable(t *testing.T) {
 1    open, unhealthy  process 7 (a�b)         -             -           -        -      process
 2    unhealthy        -                       -             -           -        -      -
 
-not on this machine: podman; seen in part: processes: some; not seen: containerd at /c: no answer
+not on this machine: podman; incomplete: processes: some; no answer: containerd at /c: no answer
 `
 	if d := cmp.Diff(want, psTable(o)); d != "" {
 		t.Error(d)

@@ -189,7 +189,7 @@ func checkConfigure(c *cli.Context) error {
 		}
 		for _, p := range paths {
 			if c.IsSet(option) && (!path.IsAbs(p) || path.Clean(p) != p || strings.ContainsFunc(p, unicode.IsControl)) {
-				return usagef("--%s %q is not an absolute path without detours", option, p)
+				return usagef(`--%s %q is not a clean absolute path (no ".", "..", "//" or "/" at the end)`, option, p)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func outcomeText(all []setup.Outcome, dry bool) string {
 		case e.Activated:
 			fmt.Fprintf(w, "%s: done: %s\n", head, e.Activate)
 		case e.Activate != "" && !dry:
-			fmt.Fprintf(w, "%s: to put it in force: %s\n", head, e.Activate)
+			fmt.Fprintf(w, "%s: to apply the change: %s\n", head, e.Activate)
 		}
 	}
 	return w.String()

@@ -75,7 +75,7 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 
 // errNotRegular reports a pipe or the like, of which nothing would be left for
 // docker.
-var errNotRegular = errors.New("it is no regular file, and can be read only once: write it to a file")
+var errNotRegular = errors.New("not a regular file, so it can be read only once: copy it to a file")
 
 // envFile reads a file of variables, which docker is about to read again.
 func envFile(path string) (string, error) {

@@ -20,7 +20,7 @@ import (
 )
 
 // errEngine reports an edit that only an engine can make.
-var errEngine = errors.New("a hook of this stage cannot do that: use CDI, or the stage precreate")
+var errEngine = errors.New("a prestart hook cannot inject it; use CDI or the precreate stage")
 
 // requested returns the edits that a container requests; nil if it requests none.
 func requested(config *oci.Config, policy oci.Policy, dirs []string) (*cdispecs.ContainerEdits, error) {

@@ -38,7 +38,7 @@ func (e *InsufficientError) Is(target error) bool { return target == ErrUnmet }
 // requiredError reports required GPUs that are not free.
 type requiredError struct {
 	GPUs []int // those not free, ascending
-	// Best is the answer without that demand; nil if no set meets the request then.
+	// Best is the answer without this condition; nil if no set meets the request then.
 	Best []int
 }
 
@@ -49,7 +49,7 @@ func (e *requiredError) Error() string {
 	}
 	s := fmt.Sprintf("required but not free: %s %s", noun, join(e.GPUs))
 	if e.Best != nil {
-		s += fmt.Sprintf("; without that demand, the best are %s", join(e.Best))
+		s += fmt.Sprintf("; without this condition, the best are %s", join(e.Best))
 	}
 	return s
 }
@@ -92,12 +92,12 @@ type scopeError struct {
 func (e *scopeError) Error() string {
 	s := fmt.Sprintf("no %s free %s", wording.Count(e.N, "GPU"), scopeWords[e.Scope])
 	if e.Unfinished {
-		s += " were found, though not all sets were looked at"
+		s = fmt.Sprintf("found no %s %s (not all sets were searched)", wording.Count(e.N, "free GPU"), scopeWords[e.Scope])
 	}
 	if e.Most > 0 {
 		s += fmt.Sprintf(", at most %d", e.Most)
 	}
-	return s + fmt.Sprintf("; without that demand, the best are %s (class %v)", join(e.Best), e.Class)
+	return s + fmt.Sprintf("; without this condition, the best are %s (class %v)", join(e.Best), e.Class)
 }
 
 // Is makes the error an ErrUnmet.

@@ -34,7 +34,7 @@ func cubic(r *rand.Rand, n int) gpu.Node {
 }
 
 // TestRingNotFound requests a ring through many GPUs, which exists. An answer has it; an
-// error says that not all sets were looked at.
+// error says that not all sets were searched.
 func TestRingNotFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	for _, n := range []int{40, 66}[:1+alloctest.Rounds(10)/10] {
@@ -42,7 +42,7 @@ func TestRingNotFound(t *testing.T) {
 		a, err := p.Pick(Request{N: n, Free: alloctest.Seq(n), Scope: key.Link})
 		var scope *scopeError
 		if errors.As(err, &scope) {
-			if !scope.Unfinished || !strings.Contains(err.Error(), "not all sets were looked at") || scope.Class == topology.MX {
+			if !scope.Unfinished || !strings.Contains(err.Error(), "not all sets were searched") || scope.Class == topology.MX {
 				t.Errorf("%d: %v", n, err)
 			}
 		} else if err != nil || a.Class != topology.MX {

@@ -15,8 +15,8 @@ import (
 var (
 	// ErrTooLarge reports a file that exceeds its reader's limit.
 	ErrTooLarge = errors.New("file too large")
-	// ErrChanged reports a file that somebody else replaced meanwhile.
-	ErrChanged = errors.New("changed by somebody else meanwhile")
+	// ErrChanged reports a file that another program changed in the meantime.
+	ErrChanged = errors.New("it was changed by another program in the meantime")
 )
 
 // Original is a regular file as it was read, for a caller that will replace its

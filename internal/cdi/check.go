@@ -44,7 +44,7 @@ func (s scope) checkForm(found *problems) {
 	}
 	checkPath := func(field, p string) {
 		if !path.IsAbs(p) || path.Clean(p) != p {
-			found.add(CodePath, s.device, fmt.Sprintf("%s %q", field, p), "not an absolute path without detours")
+			found.add(CodePath, s.device, fmt.Sprintf("%s %q", field, p), `not a clean absolute path (no ".", "..", "//" or "/" at the end)`)
 		}
 		checkText(field, p)
 	}

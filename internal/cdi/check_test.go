@@ -61,19 +61,19 @@ func TestCheck(t *testing.T) {
 
 		{
 			"relative node", func(s *specs.Spec, _ string) { nodes(s)[0].Path, nodes(s)[0].HostPath = "dri/card1", "/dev/dri/card1" },
-			[]Problem{{CodePath, `device node "dri/card1"`, zero, "not an absolute path without detours"}},
+			[]Problem{{CodePath, `device node "dri/card1"`, zero, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
 		},
 		{
 			"node with a detour", func(s *specs.Spec, _ string) { nodes(s)[0].HostPath = "/dev/dri/../dri/card1" },
-			[]Problem{{CodePath, `device node "/dev/dri/../dri/card1"`, zero, "not an absolute path without detours"}},
+			[]Problem{{CodePath, `device node "/dev/dri/../dri/card1"`, zero, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
 		},
 		{
 			"relative mount", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].ContainerPath = "opt/mxdriver" },
-			[]Problem{{CodePath, `mount to "opt/mxdriver"`, nil, "not an absolute path without detours"}},
+			[]Problem{{CodePath, `mount to "opt/mxdriver"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
 		},
 		{
 			"mount with a slash too many", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].HostPath = "/opt/mxdriver/" },
-			[]Problem{{CodePath, `mount of "/opt/mxdriver/"`, nil, "not an absolute path without detours"}},
+			[]Problem{{CodePath, `mount of "/opt/mxdriver/"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
 		},
 		{
 			"newline in a variable", func(s *specs.Spec, _ string) { s.ContainerEdits.Env = []string{"A=\n"} },
@@ -139,7 +139,7 @@ func TestCheckHook(t *testing.T) {
 		},
 		{
 			"relative", func(h *specs.Hook, _ string) error { h.Path = "usr/bin/hook"; return nil },
-			[]Problem{{CodePath, `hook "usr/bin/hook"`, nil, "not an absolute path without detours"}},
+			[]Problem{{CodePath, `hook "usr/bin/hook"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
 		},
 		{
 			"gone", func(_ *specs.Hook, file string) error { return os.Remove(file) },

@@ -36,7 +36,7 @@ func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, er
 		d := devices[name]
 		at := slices.IndexFunc(result.files, func(f File) bool { return f.Path == d.File })
 		if result.distrust != nil && (at < 0 || result.files[at].Priority <= result.untrusted.Priority) {
-			return nil, fmt.Errorf("read CDI spec %s: %w: chown root and chmod go-w what is named (metax-ctk cdi check)", result.untrusted.Path, result.distrust)
+			return nil, fmt.Errorf("read CDI spec %s: %w: chown root:root and chmod go-w that path (metax-ctk cdi check)", result.untrusted.Path, result.distrust)
 		}
 		if at < 0 {
 			missing.Names = append(missing.Names, name)

@@ -47,7 +47,7 @@ func TestResolveTrust(t *testing.T) {
 			chmod("var/run/cdi/c.json", 0o666)(t, dir)
 		}, "v.org/c=a", ""},
 		"as they should be":                         {func(*testing.T, string) {}, "v.org/c=a", ""},
-		"a file for everybody":                      {chmod("etc/cdi/a.json", 0o666), "v.org/c=a", `/etc/cdi/a.json: cannot be trusted: group or others may write to "DIR/etc/cdi/a.json" (mode 0666): chown root and chmod go-w`},
+		"a file for everybody":                      {chmod("etc/cdi/a.json", 0o666), "v.org/c=a", `/etc/cdi/a.json: cannot be trusted: group or others may write to "DIR/etc/cdi/a.json" (mode 0666): chown root:root and chmod go-w that path`},
 		"a file for a group":                        {chmod("etc/cdi/a.json", 0o664), "v.org/c=a", `"DIR/etc/cdi/a.json" (mode 0664)`},
 		"a directory for everybody":                 {chmod("etc/cdi", 0o777), "v.org/c=a", `group or others may write to "DIR/etc/cdi" (mode 0777)`},
 		"one in which others' files stay":           {chmod("etc/cdi", 0o777|os.ModeSticky), "v.org/c=a", `"DIR/etc/cdi" (mode 1777)`},

@@ -44,12 +44,12 @@ func Read(text []byte) (*Project, error) {
 	p.Name = name
 	services, ok := p.model["services"].(object)
 	if !ok && p.model["services"] != nil {
-		return nil, errors.New("read compose project: services are no object")
+		return nil, errors.New("read compose project: services must be an object")
 	}
 	for name, value := range services {
 		service, ok := value.(object)
 		if !ok {
-			return nil, fmt.Errorf("read compose project: service %q is no object", name)
+			return nil, fmt.Errorf("read compose project: service %q must be an object", name)
 		}
 		p.services[name] = service
 	}

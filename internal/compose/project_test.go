@@ -100,8 +100,8 @@ func TestReadRefuses(t *testing.T) {
 		`{"name": ""}`:                         "no name",
 		`[]`:                                   "cannot unmarshal",
 		`{"name": "p"} {}`:                     "something follows",
-		`{"name": "p", "services": []}`:        "no object",
-		`{"name": "p", "services": {"a": []}}`: `service "a" is no object`,
+		`{"name": "p", "services": []}`:        "services must be an object",
+		`{"name": "p", "services": {"a": []}}`: `service "a" must be an object`,
 	} {
 		if p, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Read(%q) = %v, %v; want an error with %q", text, p, err, want)
@@ -142,7 +142,7 @@ func TestRequestForms(t *testing.T) {
 		{`[{"device_ids": ["amd.com/gpu=0"]}]`, nobody},
 		{`[{"driver": "cdi", "device_ids": ["0"]}]`, nobody},
 		{`[{"driver": "cdi", "device_ids": ["metax-tech.com/gpu=0", "amd.com/gpu=0"]}]`, errMixed.Error()},
-		{`[{"count": 1}, {"count": 2}]`, "2 requests for GPUs"},
+		{`[{"count": 1}, {"count": 2}]`, "2 GPU requests"},
 		{`[{}]`, "at least 1"}, // compose leaves a count of 0 out
 		{`[{"count": -2}]`, "at least 1"},
 		{`[{"count": 1, "options": {"share": "maybe"}}]`, "true or false"},

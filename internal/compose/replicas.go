@@ -93,7 +93,7 @@ func (p *Project) expand(name string, n, total int, own []string) error {
 	for k := 2; k <= total; k++ {
 		copied := name + "-" + strconv.Itoa(k)
 		if slices.Contains(own, copied) {
-			return fmt.Errorf("service %q: its replica %d would be service %q, which there is: rename that", name, k, copied)
+			return fmt.Errorf("service %q: its replica %d needs the service name %q, which is already used: rename that service", name, k, copied)
 		}
 		service := toObject(clone(first))
 		delete(service, "container_name")

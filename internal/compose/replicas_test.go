@@ -134,7 +134,7 @@ func TestExpandBoth(t *testing.T) {
 
 func TestExpandRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		`"a": {"scale": 2}, "a-2": {}`:             `"a-2", which there is`,
+		`"a": {"scale": 2}, "a-2": {}`:             `"a-2", which is already used`,
 		`"a": {"scale": 2, "container_name": "x"}`: "container_name",
 		`"a": {"scale": 1e9}`:                      "replicas",
 		`"a": {"scale": 100000}`:                   "a number from 0 to 1024",

@@ -34,7 +34,7 @@ func (p *Project) Requests() (map[string]Request, error) {
 			continue
 		case 1:
 		default:
-			return nil, fmt.Errorf("service %q: %d requests for GPUs: write one", name, len(entries))
+			return nil, fmt.Errorf("service %q has %d GPU requests, but only one is allowed", name, len(entries))
 		}
 		r, err := entries[0].request()
 		if err != nil {
@@ -51,7 +51,7 @@ type entry struct {
 	ours bool
 }
 
-var errMixed = errors.New("GPUs of MetaX and other devices in one list of device_ids: write two requests")
+var errMixed = errors.New("device_ids mixes MetaX GPUs with other devices: split it into two requests")
 
 // reservations are the requests of a service, under deploy and under gpus.
 func reservations(service object) ([]entry, error) {

@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 		"comma in a list":     {"gpus.ignore = ['a,b']\n", []string{`line 1, column 1: gpus.ignore: "a,b": want names without commas`}},
 		"empty lists":         {"runtime.runtimes = []\ngpus.ignore = []\n", []string{"line 1, column 1: runtime.runtimes is empty: want at least one name or absolute path"}},
 		"requirement's field": {"[[maca.requirements]]\nmaca = '3'\ndriver = '3'\ndrivr = '3'\n", []string{`line 4, column 1: unknown key "maca.requirements.drivr"`}},
-		"requirement's type":  {"maca.requirements = [{maca = '3', driver = 3}]\n", []string{"line 1, column 22: maca.requirements: rule for MXMACA 3, driver: ", "line 1, column 35: maca.requirements.driver must be a text"}},
+		"requirement's type":  {"maca.requirements = [{maca = '3', driver = 3}]\n", []string{"line 1, column 22: maca.requirements: rule for MXMACA 3, driver: ", "line 1, column 35: maca.requirements.driver must be a string"}},
 		"second requirement":  {"[[maca.requirements]]\nmaca = '3'\ndriver = '3'\n[[maca.requirements]]\n", []string{"line 4, column 3: maca.requirements: rule for MXMACA: "}},
 		"requirements' type":  {"maca.requirements = [3]\n", []string{"line 1, column 1: maca.requirements is a table: want tables with maca, driver and why"}},
 		"several": {

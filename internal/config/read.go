@@ -169,7 +169,7 @@ func (r *reader) row(t toml.Statement, row *Requirement) {
 	case !ok:
 		r.unknown(t, key)
 	case t.Value.Kind != toml.Text:
-		r.problem(t, key, "%s must be a text", key)
+		r.problem(t, key, "%s must be a string", key)
 	default:
 		*to = t.Value.Text
 	}

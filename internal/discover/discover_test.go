@@ -141,7 +141,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 
 			bare := plain(name) // a record made where the tool was not asked either
 			_, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &bare})
-			wantWarnings(t, []string{unknown + "neither libmxsml nor mx-smi gave an answer when the node was recorded"}, warnings)
+			wantWarnings(t, []string{unknown + "the recorded node has none. Record again: sudo metax-ctk cdi generate"}, warnings)
 		})
 	}
 	t.Run("not installed", func(t *testing.T) {

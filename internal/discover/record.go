@@ -33,7 +33,7 @@ func hasVendorFacts(record gpu.Node) bool {
 }
 
 // unknownWhenRecorded is the reason why a node that relies on a record has no links.
-const unknownWhenRecorded = "it was not known when the node was recorded"
+const unknownWhenRecorded = "the recorded node has none. Record again: sudo metax-ctk cdi generate"
 
 // isUnlinked reports whether a record of several GPUs lacks links because MetaXLink was
 // unknown. A missing list of links does not show that: links are recorded only where

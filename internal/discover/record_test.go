@@ -96,7 +96,9 @@ func TestDiscoverRecordedUnlinked(t *testing.T) {
 			}
 			for _, h := range []discover.Host{{Root: root, Recorded: &recorded}, {Root: root, Recorded: &recorded, Run: without("topo")}} {
 				_, warnings := mustDiscover(t, h)
-				said := slices.ContainsFunc(warnings, func(w string) bool { return strings.HasSuffix(w, "not known when the node was recorded") })
+				said := slices.ContainsFunc(warnings, func(w string) bool {
+					return strings.HasSuffix(w, "the recorded node has none. Record again: sudo metax-ctk cdi generate")
+				})
 				if said != (name == "without the matrix") {
 					t.Errorf("warnings are %q", warnings)
 				}

@@ -47,7 +47,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 		}
 		return ""
 	case !hasVendorFacts(*h.Recorded):
-		warn(mxsmi.LinksUnknown + ": neither libmxsml nor mx-smi gave an answer when the node was recorded")
+		warn(mxsmi.LinksUnknown + ": " + unknownWhenRecorded)
 	default:
 		if h.Run != nil {
 			warn("UUIDs, health and MetaXLink come from the recorded node: " + why)

@@ -20,7 +20,7 @@ var (
 	// ErrUnsafe reports a daemon that must not be asked for a file: to pack it, Docker
 	// 19.03.0 loads libraries from the container and runs them as root
 	// (CVE-2019-14271).
-	ErrUnsafe = errors.New("a docker daemon of version 19.03.0 would run the image's code to read its files, update it")
+	ErrUnsafe = errors.New("Docker 19.03.0 runs code from the image when files are copied out of it (CVE-2019-14271): update Docker")
 	// ErrNotRegular reports something other than a regular file.
 	ErrNotRegular = errors.New("not a regular file")
 	// ErrTooLarge reports a file that exceeds its reader's limit.
@@ -108,11 +108,11 @@ func (m Made) archive(path string) string {
 func (m Made) checkSafe() error {
 	_, version, ok := strings.Cut(m.server, "/")
 	if !ok {
-		return fmt.Errorf("%w: it says it is %.80q", ErrUnsafe, m.server)
+		return fmt.Errorf("%w (this daemon says it is %.80q)", ErrUnsafe, m.server)
 	}
 	// Its release candidates are unsafe also.
 	if strings.HasPrefix(version, "19.03.0") {
-		return fmt.Errorf("%w: it is %.80q", ErrUnsafe, m.server)
+		return fmt.Errorf("%w (this daemon is %.80q)", ErrUnsafe, m.server)
 	}
 	return nil
 }

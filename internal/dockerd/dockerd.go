@@ -61,7 +61,7 @@ func (d Daemon) do(ctx context.Context, q request) (Header, []byte, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = fmt.Errorf("silent for %s: %w", d.Patience, os.ErrDeadlineExceeded)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		err = fmt.Errorf("it hangs up: %w", err)
+		err = fmt.Errorf("it closed the connection: %w", err)
 	case errors.As(err, &op):
 		err = op.Err // without the socket, which is added below
 	}

@@ -66,13 +66,13 @@ func TestGetTrouble(t *testing.T) {
 		is   error
 		says string
 	}{
-		"nothing":        {"", io.ErrUnexpectedEOF, "hangs up"},
+		"nothing":        {"", io.ErrUnexpectedEOF, "closed the connection"},
 		"half a header":  {ok + "Api-Vers", nil, "Api-Vers"},
-		"short body":     {ok + "Content-Length: 3\r\n\r\n[]", io.ErrUnexpectedEOF, "hangs up"},
+		"short body":     {ok + "Content-Length: 3\r\n\r\n[]", io.ErrUnexpectedEOF, "closed the connection"},
 		"no length":      {ok + "Content-Length: x\r\n\r\n[]", nil, "bad Content-Length"},
 		"two lengths":    {ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n[]", nil, "Content-Length"},
-		"half a chunk":   {chunks + "3\r\n[]", io.ErrUnexpectedEOF, "hangs up"},
-		"half of chunks": {chunks + "2\r\n[]\r\n", io.ErrUnexpectedEOF, "hangs up"},
+		"half a chunk":   {chunks + "3\r\n[]", io.ErrUnexpectedEOF, "closed the connection"},
+		"half of chunks": {chunks + "2\r\n[]\r\n", io.ErrUnexpectedEOF, "closed the connection"},
 		"no chunk":       {chunks + "x\r\n[]\r\n", nil, "chunk"},
 		"a long header":  {ok + "X: " + strings.Repeat("x", 64<<20), nil, "longer than 64 MiB"},
 		"not HTTP":       {"SSH-2.0-x 200\r\n\r\n", nil, "SSH-2.0"},

@@ -72,7 +72,7 @@ var brokenDrivers = []brokenNode{
 		},
 	},
 	{
-		check: "numa", severity: Warning, what: "at which of 2 NUMA nodes GPU " + bdf0, fix: "echo 0 > /sys/bus/pci/devices/" + bdf0 + "/numa_node   # 0, or the NUMA node from the board's manual",
+		check: "numa", severity: Warning, what: "the NUMA node of GPU " + bdf0 + " (this host has 2)", fix: "echo 0 > /sys/bus/pci/devices/" + bdf0 + "/numa_node   # 0, or the NUMA node from the board's manual",
 		tree: func(b *bench) { b.tree[sysfs0+"/numa_node"] = sim.File{Data: "-1\n"} },
 	},
 	{

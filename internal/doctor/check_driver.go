@@ -76,7 +76,7 @@ var driverChecks = []Check{
 	}),
 	each("numa", "the NUMA node of every GPU is known", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
 		if fn.NUMA < 0 && f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 {
-			found.add(Warning, fmt.Sprintf("the firmware does not report at which of %d NUMA nodes GPU %s is", f.Kernel.NUMANodes, fn.BDF),
+			found.add(Warning, fmt.Sprintf("the firmware does not report the NUMA node of GPU %s (this host has %d)", fn.BDF, f.Kernel.NUMANodes),
 				"GPUs are chosen without regard to the CPUs near them",
 				fmt.Sprintf("echo 0 > /sys/bus/pci/devices/%s/numa_node   # 0, or the NUMA node from the board's manual", fn.BDF))
 		}
@@ -118,7 +118,7 @@ var nodeChecks = []Check{
 			if n.Numbers != "" {
 				want = n.Numbers
 			}
-			found.add(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get another device than the GPU",
+			found.add(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get the wrong device",
 				fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))
 		}
 	}),

@@ -79,7 +79,7 @@ var specChecks = []Check{
 		}
 		found.add(Warning, p.String(), why, "chmod 0644 "+shellQuote(p.Subject))
 	}),
-	{"spec-writable", "nobody but root can write a CDI spec or its directory", func(f *Facts, found *findings) {
+	{"spec-writable", "only root can write a CDI spec or its directory", func(f *Facts, found *findings) {
 		f.addDangers(found, cdi.CodeWritable, "a spec says what engines mount and run as root; metax-runtime and metax-hook refuse this one",
 			func(at string) string { return "chown root:root " + at + " && chmod go-w " + at })
 	}},

@@ -142,7 +142,7 @@ var programChecks = []Check{
 				"# reinstall the toolkit's package (from source: make install)")
 		}
 	}},
-	{"programs-trust", "nobody but root can change the toolkit's programs", func(f *Facts, found *findings) {
+	{"programs-trust", "only root can change the toolkit's programs", func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, u := range f.Programs.Unsafe {
 			if seen[u.Culprit] {
@@ -171,7 +171,7 @@ var programChecks = []Check{
 			found.add(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "# edit "+f.at(f.Programs.ConfigPath)+", then: "+f.command("config", "validate"))
 		}
 	}},
-	{"config-mode", "nobody but root can change the toolkit's configuration", func(f *Facts, found *findings) {
+	{"config-mode", "only root can change the toolkit's configuration", func(f *Facts, found *findings) {
 		if f.Programs.ConfigMode == "" {
 			return
 		}
@@ -192,7 +192,7 @@ func purposes(names []string) string {
 var leaseChecks = []Check{
 	{"lease-state", "the leases can be read", func(f *Facts, found *findings) {
 		if l := f.Leases; l.Err != "" {
-			found.add(Error, l.Err, "metax-docker --gpus fails rather than give a GPU away twice", cmp.Or(l.Fix, f.command("lease", "init")))
+			found.add(Error, l.Err, "metax-docker --gpus fails, to avoid assigning a GPU twice", cmp.Or(l.Fix, f.command("lease", "init")))
 		}
 	}},
 	{"lease-lost", "the file of leases is intact", func(f *Facts, found *findings) {
@@ -214,7 +214,7 @@ var leaseChecks = []Check{
 		if f.Leases.Dir == "" || f.Leases.Present || f.Leases.Err != "" || !f.Leases.Shared || len(f.Kernel.GPUs) == 0 {
 			return
 		}
-		found.addSafe(Warning, f.at(f.Leases.Dir)+" is missing", "until root has made it after a boot, metax-docker --gpus fails for members of docker's group", f.toolkitStep("lease", "init"))
+		found.addSafe(Warning, f.at(f.Leases.Dir)+" is missing", "metax-docker --gpus fails for members of docker's group until root creates it (needed after each boot)", f.toolkitStep("lease", "init"))
 	}},
 	{"lease-gone", "no lease is for a missing GPU", func(f *Facts, found *findings) {
 		if !f.Node.Known {
@@ -239,7 +239,7 @@ var leaseChecks = []Check{
 		if h.Lease == nil && h.Container == nil && len(h.Processes) > 0 {
 			of := namesWhere(h.GPUs, func(gpu.BDF) bool { return true }, gpu.BDF.String)
 			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, shortList(of)),
-				"metax-docker does not give it away meanwhile", f.command("ps"))
+				"metax-docker does not assign this GPU while it is open", f.command("ps"))
 		}
 	}),
 }

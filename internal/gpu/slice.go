@@ -130,7 +130,7 @@ func (g GPU) checkSlices() error {
 		case s.Kind == SliceSGPU && s.BDF != BDF{}:
 			return fmt.Errorf("sGPU %d has a PCI address", s.Index)
 		case s.Kind == SliceVF && !slices.Contains(g.VFs, s.BDF):
-			return fmt.Errorf("slice %s is none of its virtual functions", s.BDF)
+			return fmt.Errorf("slice %s is not one of its virtual functions", s.BDF)
 		case s.Kind != SliceSGPU && s.Kind != SliceVF:
 			return fmt.Errorf("slice of kind %q; want %q or %q", s.Kind, SliceSGPU, SliceVF)
 		case s.Index < 0 || s.Index >= maxIndex || seen[at]:
@@ -150,7 +150,7 @@ func (g GPU) checkSlices() error {
 func (s Slice) check() error {
 	switch {
 	case s.UUID != "" && !ValidSliceUUID(s.UUID):
-		return fmt.Errorf("%q is no UUID", s.UUID)
+		return fmt.Errorf("%q is not a UUID", s.UUID)
 	case s.ComputePercent < 0 || s.ComputePercent > maxPercent:
 		return fmt.Errorf("%d percent of compute", s.ComputePercent)
 	case s.MemoryMiB < 0:

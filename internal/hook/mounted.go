@@ -18,7 +18,7 @@ import (
 
 // ErrNoRoot reports a mount table that does not show which directory is a container's
 // root.
-var ErrNoRoot = errors.New("no container's root can be told from the mounts")
+var ErrNoRoot = errors.New("cannot find the container's root in the mount table")
 
 // mountedRoot opens the root of the container in whose mount namespace this process is,
 // without the bundle. A hook that a runtime runs in a user namespace cannot read the
@@ -74,7 +74,7 @@ func findRoot(table io.Reader, cwd string) (string, error) {
 	case len(found) == 0:
 		return "", ErrNoRoot
 	}
-	return "", fmt.Errorf("%w: it may be any of %s", ErrNoRoot, strings.Join(found, ", "))
+	return "", fmt.Errorf("%w: several candidates: %s", ErrNoRoot, strings.Join(found, ", "))
 }
 
 // bundleHidden reports whether an error means that this process may not read the bundle

@@ -64,7 +64,7 @@ var (
 	// ErrTooLarge reports an input that exceeds its limit.
 	ErrTooLarge = errors.New("more than a runtime sends")
 	// ErrNoEnd reports an input that did not end in time.
-	ErrNoEnd = errors.New("the end of the input does not come")
+	ErrNoEnd = errors.New("end of input not reached")
 )
 
 // ReadInput reads what the runtime writes to standard input, at most limit bytes, until

@@ -106,11 +106,11 @@ type ForceError struct {
 func (e *ForceError) Error() string {
 	var why []string
 	if e.Others {
-		whose := "nobody known"
+		whose := "its user is unknown"
 		if u := e.Lease.User; u != nil {
-			whose = u.String()
+			whose = "it belongs to " + u.String()
 		}
-		why = append(why, "it is that of "+whose)
+		why = append(why, whose)
 	}
 	if e.Holder.Lease != nil {
 		why = append(why, fmt.Sprintf("it is %s: %s", e.Holder.State(), e.Holder))

@@ -82,7 +82,7 @@ func (s *State) leaveOne(r *observed, c seenContainer, ids []string) (closed []C
 			continue
 		}
 		s.drop(id)
-		closed = append(closed, Closed{l, "lease " + kept[i] + " is that of its container"})
+		closed = append(closed, Closed{l, "replaced by lease " + kept[i] + " of the same container"})
 		if other := *s.Lease(kept[i]); l.Shared && !other.Shared {
 			other.Shared = true
 			s.put(other)

@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-var errOutdated = errors.New("the looks are of another state")
+var errOutdated = errors.New("the state changed during the inspection")
 
 // unansweredError reports that the state is lost and a source that knows a part of it does
 // not answer. Before it answers, no GPU is assigned and no new state begins.

@@ -49,7 +49,7 @@ func look(host *hostfs.Root, module func() sysfs.Module) (observation, error) {
 	}
 	text, err := json.Marshal([]any{kernel, all})
 	if err != nil {
-		return observation{}, fmt.Errorf("compare the node with itself: %w", err)
+		return observation{}, fmt.Errorf("encode the node for comparison: %w", err)
 	}
 	g := observation{fingerprint: string(text), lacks: lacking(kernel)}
 	for _, card := range kernel.GPUs {

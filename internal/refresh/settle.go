@@ -13,7 +13,7 @@ import (
 const lookEvery = 500 * time.Millisecond
 
 // errMoved reports a node that changed while its specs were made.
-var errMoved = errors.New("the node changes all the time")
+var errMoved = errors.New("the node kept changing")
 
 // ErrNoDriver reports a node with GPUs and without their driver.
 var ErrNoDriver = errors.New("no MetaX driver here")
@@ -101,9 +101,9 @@ func (s *settler) decide(g observation, agreed bool, gone []string) (observation
 	case g.lacks != "" && !s.partial:
 		return observation{}, fmt.Errorf("after %v %s; nothing was written; to write the spec without them: --force", s.limit, g.lacks)
 	case len(lost) > 0:
-		return observation{}, fmt.Errorf("%s came and went within %v; nothing was written", strings.Join(lost, ", "), s.limit)
+		return observation{}, fmt.Errorf("%s appeared and disappeared within %v; nothing was written", strings.Join(lost, ", "), s.limit)
 	case !agreed:
-		return observation{}, fmt.Errorf("%w, for %v; nothing was written", errMoved, s.limit)
+		return observation{}, fmt.Errorf("%w for %v; nothing was written", errMoved, s.limit)
 	}
 	return g, nil
 }

@@ -60,7 +60,7 @@ func TestSettle(t *testing.T) {
 		"changing":                    {"", "a|a b|a b c", false, "a b c", 4},
 		"never complete":              {"", "a b -no node of b", false, "error: after 2s no node of b; nothing was written", 5},
 		"never complete, forced":      {"", "a b -no node of b", true, "a b -no node of b", 5},
-		"never at rest":               {"", "a|b|a|b|a|b|a", false, "error: changes all the time", 5},
+		"never at rest":               {"", "a|b|a|b|a|b|a", false, "error: the node kept changing", 5},
 		"no GPU":                      {"", " -none", false, "error: no MetaX GPU", 1},
 		"no GPU, but there were":      {"a b", " -none", false, "error: no MetaX GPU", 5},
 		"a GPU on its way":            {"a", " -none| -none|a", false, "a", 4},
@@ -69,12 +69,12 @@ func TestSettle(t *testing.T) {
 		"gone for good":               {"a b c", "a c", false, "a c", 5},
 		"gone, all but one":           {"a b c", "a", false, "a", 5},
 		"not back yet":                {"a b c", "a|a|a c|a b c", false, "a b c", 5},
-		"came and went":               {"a b c", "a c|a b c -b|a c", false, "error: b came and went within 2s", 5},
+		"came and went":               {"a b c", "a c|a b c -b|a c", false, "error: b appeared and disappeared within 2s", 5},
 		"gone in the first look only": {"a b", "a|a b", false, "a b", 3},
-		"there, then gone":            {"a b", "a b|a", false, "error: b came and went", 5},
+		"there, then gone":            {"a b", "a b|a", false, "error: b appeared and disappeared", 5},
 		"more than before":            {"a", "a b", false, "a b", 2},
 		"half up, and fewer":          {"a b c", "a b -b", false, "error: after 2s b", 5},
-		"gone at the last moment":     {"a b", "a b -b|a b -b|a b -b|a b -b|a", false, "error: b came and went", 5},
+		"gone at the last moment":     {"a b", "a b -b|a b -b|a b -b|a b -b|a", false, "error: b appeared and disappeared", 5},
 	} {
 		s, seen := watched(tc.known, strings.Split(tc.looks, "|")...)
 		s.partial = tc.partial
@@ -105,7 +105,7 @@ func TestWhenSettled(t *testing.T) {
 		"moved while it was written":    {looks: "a|a|a|b|b|b|b|b", want: "wrote a, wrote b"},
 		"fails":                         {looks: "a|a|a|a", fails: true, want: "failed", err: "failed"},
 		"fails since it moved":          {looks: "a|a|a|b|b|b|b", fails: true, want: "failed, failed", err: "failed"},
-		"gone since, for a moment only": {known: "a b", looks: "a b|a b|a b|a|a|a|a|a|a", want: "wrote a b", err: "b came and went"},
+		"gone since, for a moment only": {known: "a b", looks: "a b|a b|a b|a|a|a|a|a|a", want: "wrote a b", err: "b appeared and disappeared"},
 	} {
 		s, _ := watched(tc.known, strings.Split(tc.looks, "|")...)
 		var did []string

@@ -85,7 +85,7 @@ func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 func hookPath(given string) (string, error) {
 	if given != "" {
 		if !filepath.IsAbs(given) || filepath.Clean(given) != given {
-			return "", &ArgumentError{fmt.Errorf("--hook %q is not an absolute path without detours", given)}
+			return "", &ArgumentError{fmt.Errorf(`--hook %q is not a clean absolute path (no ".", "..", "//" or "/" at the end)`, given)}
 		}
 		return given, nil
 	}

@@ -79,7 +79,7 @@ func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]ba
 	}
 	switch {
 	case errors.Is(err, atomicfile.ErrChanged):
-		return fmt.Errorf("%w; nothing is done: run it again", err)
+		return fmt.Errorf("%w; nothing was written, run the command again", err)
 	case err != nil || len(changes) == 0:
 		return err
 	}
@@ -91,7 +91,7 @@ func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]ba
 		return nil
 	}
 	if err := h.activate(ctx, done.Activate); err != nil {
-		return fmt.Errorf("the configuration is changed, but not in force: %w", err)
+		return fmt.Errorf("the configuration was changed, but the engine has not read it: %w", err)
 	}
 	done.Activated = true
 	return nil
@@ -102,7 +102,7 @@ func (h Host) activate(ctx context.Context, line string) error {
 	words := strings.Fields(line)
 	program := h.Program(words[0])
 	if h.Run == nil || program == "" || !h.Root.Exists("/run/systemd/system") {
-		return fmt.Errorf("systemd does not run here; restart the engine yourself (elsewhere it is: %s)", line)
+		return fmt.Errorf("systemd does not run here; restart the engine yourself (with systemd: %s)", line)
 	}
 	ctx, cancel := context.WithTimeout(ctx, restartPatience)
 	defer cancel()

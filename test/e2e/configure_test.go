@@ -21,10 +21,10 @@ import (
 // setting is an engine of the matrix, as runtime configure meets it.
 type setting struct {
 	engine string // as --engine names it
-	// running asserts that what is configured is in force: containers get GPUs in each
+	// running asserts that the engine uses the configuration: containers get GPUs in each
 	// way that the engine has, and its other runtimes are there.
 	running func(t *testing.T)
-	// bare asserts that nothing of the toolkit is in force any more.
+	// bare asserts that the engine no longer uses anything of the toolkit.
 	bare func(t *testing.T)
 	// activate has the engine read its configuration, as the printed command would.
 	activate func(t *testing.T, command string)
@@ -42,7 +42,7 @@ type edited struct {
 	Activate string
 }
 
-// configures drives an engine through its journey: set up, in force, looked at, set up
+// configures drives an engine through its journey: set up, in use, looked at, set up
 // again, taken out, and that once more. The files of /etc are as before in the end.
 func (h *host) configures(t *testing.T, s setting) {
 	t.Helper()

@@ -85,7 +85,7 @@ func List(host *hostfs.Root, env string) Listing {
 	switch {
 	case env == "" || slices.Contains(candidates, env):
 	case !path.IsAbs(env) || path.Clean(env) != env || len(env) > 1024:
-		l.warn("MACA_PATH is ignored: %.80q is not an absolute path without detours", env)
+		l.warn(`MACA_PATH is ignored: %.80q is not a clean absolute path (no ".", "..", "//" or "/" at the end)`, env)
 	default:
 		candidates = append(candidates, env)
 	}

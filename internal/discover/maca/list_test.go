@@ -80,7 +80,7 @@ func TestListEnvironment(t *testing.T) {
 		"/srv/open":           "others than root may write to /srv/open (owner 0, mode 0777)",
 		"/data":               "warning: /data leads to /data, which is not in /opt and has no version",
 		"/none":               "warning: /none does not lead to it: no such file",
-		"maca":                `warning: MACA_PATH is ignored: "maca" is not an absolute path`,
+		"maca":                `warning: MACA_PATH is ignored: "maca" is not a clean absolute path`,
 		"/opt/../data/maca-4": "warning: MACA_PATH is ignored",
 		"/opt/maca":           "known",
 		"/opt/maca-2.32":      "known",

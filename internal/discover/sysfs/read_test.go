@@ -217,7 +217,7 @@ func TestReadTrouble(t *testing.T) {
 				g.PCIeRoot, g.PCIePath, g.PCIeSwitch = "", nil, nil
 				noNodes(g)
 			},
-			[]string{"does not end in " + addr, "both claim /dev/dri/card1", "both claim /dev/dri/renderD128"},
+			[]string{"does not end in " + addr, "both have the device node /dev/dri/card1", "both have the device node /dev/dri/renderD128"},
 		},
 		{
 			"no driver bound", func(tree sim.Tree) {

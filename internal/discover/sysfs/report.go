@@ -124,7 +124,7 @@ func (r *reader) dropSharedNodes(gpus []gpu.GPU) {
 				continue
 			}
 			wrong = append(wrong, c, other)
-			r.warn("GPUs %s and %s cannot be used: both claim %s", name(other), name(c), node)
+			r.warn("GPUs %s and %s cannot be used: both have the device node %s", name(other), name(c), node)
 		}
 	}
 	for i, g := range gpus {

@@ -311,7 +311,7 @@ func TestReadVFSlices(t *testing.T) {
 	wantWarnings(t, []string{
 		"follow /sys/bus/pci/devices/0000:0e:00.0/virtfn9", "ignored /sys/bus/pci/devices/0000:0e:00.0/virtfn9",
 		"virtual function 0000:0e:00.2 cannot be used: open /dev/dri/card9",
-		"GPUs 0000:0e:00.4 and 0000:0f:00.0 cannot be used: both claim /dev/dri/card1",
+		"GPUs 0000:0e:00.4 and 0000:0f:00.0 cannot be used: both have the device node /dev/dri/card1",
 	}, got.Warnings)
 }
 
@@ -338,7 +338,7 @@ func TestReadVFOfItsGPU(t *testing.T) {
 		t.Errorf("GPU with nodes %v, slices (-want +got):\n%s", got.GPUs[0].Nodes, diff)
 	}
 	wantWarnings(t, []string{
-		"GPUs 0000:0e:00.0 and 0000:0e:00.1 cannot be used: both claim /dev/dri/card2",
-		"GPUs 0000:0e:00.0 and 0000:0e:00.1 cannot be used: both claim /dev/dri/renderD129",
+		"GPUs 0000:0e:00.0 and 0000:0e:00.1 cannot be used: both have the device node /dev/dri/card2",
+		"GPUs 0000:0e:00.0 and 0000:0e:00.1 cannot be used: both have the device node /dev/dri/renderD129",
 	}, got.Warnings)
 }

@@ -37,7 +37,7 @@ func (in Input) dropInText(s engine.Setup) ([]byte, error) {
 			note = "# The settings of others are those of the files before this one.\n"
 		}
 	}
-	head := "# " + engine.Marker + ", which makes it anew and takes it away.\n" + note
+	head := "# " + engine.Marker + ", which rewrites and removes it.\n" + note
 	tree := map[string]any{"version": version, "plugins": map[string]any{pluginName(version): t}}
 	return append([]byte(head), toml.Render(tree)...), nil
 }

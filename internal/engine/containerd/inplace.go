@@ -11,7 +11,7 @@ import (
 // inPlaceText is the main file with our settings.
 func (in Input) inPlaceText(s engine.Setup) ([]byte, error) {
 	if in.Main == nil {
-		return nil, fmt.Errorf("edit %s: there is no such file", in.path())
+		return nil, fmt.Errorf("edit %s: file not found", in.path())
 	}
 	main, err := in.mainSource()
 	if err != nil {

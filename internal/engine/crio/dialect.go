@@ -25,7 +25,7 @@ func dialect(v engine.Version) dropin.Dialect {
 			return copyOfDefault(others, v, s.Runtime)
 		},
 		NoRuntime: func(name string) error {
-			return fmt.Errorf("default_runtime %q: there is no such runtime, so CRI-O would not start", name)
+			return fmt.Errorf("default_runtime %q: this runtime does not exist, so CRI-O would not start", name)
 		},
 		SpecDirs: func(named dropin.Setting[[]string]) dropin.Setting[[]string] {
 			if !named.Set() {

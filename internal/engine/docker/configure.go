@@ -30,7 +30,7 @@ func configure(in Input, s engine.Setup) ([]byte, error) {
 	}
 	if s.Default && f.root.At(defaultKey).Text() != s.Name {
 		if s.Runtime == "" && f.root.At(runtimesKey, s.Name).Kind() != jsontree.Object {
-			return nil, fmt.Errorf("%s %q: there is no such runtime, so dockerd would not start", defaultKey, s.Name)
+			return nil, fmt.Errorf("%s %q: this runtime does not exist, so dockerd would not start", defaultKey, s.Name)
 		}
 		e.set(quote(s.Name), defaultKey)
 	}

@@ -21,7 +21,7 @@ type Own struct {
 func (o Own) Check() error {
 	first, _, _ := bytes.Cut(bytes.TrimPrefix(o.Text, []byte("\xef\xbb\xbf")), []byte("\n"))
 	if o.Text != nil && !bytes.HasPrefix(first, []byte("# "+engine.Marker)) {
-		return fmt.Errorf("%s is %w: move it away, if nobody needs it", o.Path, engine.ErrForeign)
+		return fmt.Errorf("%s is %w: move it away if it is not needed", o.Path, engine.ErrForeign)
 	}
 	return nil
 }

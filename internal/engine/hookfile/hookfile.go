@@ -63,5 +63,5 @@ func Put(f dropin.File, text []byte) ([]engine.Change, error) {
 	case text == nil:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("%s is %w: move it away, if nobody needs it", f.Path, engine.ErrForeign)
+	return nil, fmt.Errorf("%s is %w: move it away if it is not needed", f.Path, engine.ErrForeign)
 }

@@ -26,7 +26,7 @@ func dialect(v engine.Version) dropin.Dialect {
 			if slices.Contains(builtin, name) {
 				return nil
 			}
-			return fmt.Errorf("runtime %q: there is no such runtime", name)
+			return fmt.Errorf("runtime %q: this runtime does not exist", name)
 		},
 		SpecDirs: func(named dropin.Setting[[]string]) dropin.Setting[[]string] { return specDirs(v, named) },
 		CheckSpecDir: func(dir string) error {

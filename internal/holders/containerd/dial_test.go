@@ -69,8 +69,8 @@ func TestLookNobody(t *testing.T) {
 	}{
 		{"absent", filepath.Join(t.TempDir(), "absent"), time.Minute, usage.ErrAbsent, "absent is not on this machine"},
 		{"below a file", file + "/c.sock", time.Minute, usage.ErrAbsent, "not on this machine"},
-		{"a file", file, time.Minute, syscall.ECONNREFUSED, "nobody listens at " + file},
-		{"left behind", unheard(t), time.Minute, syscall.ECONNREFUSED, "nobody listens at "},
+		{"a file", file, time.Minute, syscall.ECONNREFUSED, "no process listens on " + file},
+		{"left behind", unheard(t), time.Minute, syscall.ECONNREFUSED, "no process listens on "},
 		{"too long a path", "/" + strings.Repeat("c", 200), time.Minute, nil, "connect to "},
 		{"hangs up", listen(t, func(c net.Conn) { c.Close() }), time.Minute, nil, "list namespaces"},
 		{"speaks otherwise", listen(t, func(c net.Conn) { c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")); c.Close() }), time.Minute, nil, "list namespaces"},

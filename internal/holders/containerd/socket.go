@@ -55,7 +55,7 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	case syscall.ENOENT, syscall.ENOTDIR:
 		return nil, fmt.Errorf("connect to containerd: %s is %w", address, usage.ErrAbsent)
 	case syscall.ECONNREFUSED:
-		return nil, fmt.Errorf("connect to containerd: nobody listens at %s: %w", address, errno)
+		return nil, fmt.Errorf("connect to containerd: no process listens on %s: %w", address, errno)
 	}
 	return nil, fmt.Errorf("connect to %s: %w", address, errno)
 }

@@ -77,7 +77,7 @@ func unreadBundles(engine string, n int, why error) error {
 	if n == 0 {
 		return nil
 	}
-	text := wording.Count(n, "container") + " of " + engine + " cannot be looked into"
+	text := wording.Count(n, "container") + " of " + engine + " could not be inspected"
 	if refused(why) {
 		text += rootHint()
 	}

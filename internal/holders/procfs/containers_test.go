@@ -153,7 +153,7 @@ func TestBundleTrouble(t *testing.T) {
 			if err != nil || len(got.Containers) != 1 || got.Partial {
 				t.Errorf("%q: %+v, %v", bundle, got, err)
 			}
-		case err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "1 container of podman cannot be looked into: read "):
+		case err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "1 container of podman could not be inspected: read "):
 			t.Errorf("%q: error is %v, want %q", bundle, err, want)
 		case len(got.Containers) != 0 || !got.Partial:
 			t.Errorf("%q: %+v", bundle, got)

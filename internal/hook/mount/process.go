@@ -14,7 +14,7 @@ import (
 
 var (
 	// ErrProcess reports a pid that is not that of a container being made.
-	ErrProcess = errors.New("not the process of a container that is being made")
+	ErrProcess = errors.New("not the process of a starting container")
 	// ErrNamespace reports a container that shares our mount namespace.
 	ErrNamespace = errors.New("the container has no mount namespace of its own")
 )

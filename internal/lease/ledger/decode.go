@@ -133,7 +133,7 @@ func check(s lease.State, boot string) error {
 	for _, l := range s.Leases {
 		switch {
 		case l.ID <= last:
-			return fmt.Errorf("lease %q stands after %q", l.ID, last)
+			return fmt.Errorf("leases are not sorted: %q after %q", l.ID, last)
 		case len(l.GPUs) == 0:
 			return fmt.Errorf("lease %q has no GPU", l.ID)
 		}
@@ -141,7 +141,7 @@ func check(s lease.State, boot string) error {
 	}
 	for i, t := range s.Queue {
 		if t.ID == "" {
-			return fmt.Errorf("ticket %d of the queue has no ID", i+1)
+			return fmt.Errorf("request %d of the queue has no ID", i+1)
 		}
 	}
 	return checkTexts(s)
@@ -152,12 +152,12 @@ func check(s lease.State, boot string) error {
 func checkTexts(s lease.State) error {
 	for _, l := range s.Leases {
 		if !clean(append(slices.Clone(l.Slices), l.ID, l.Engine, l.Endpoint, l.Verb, userName(l.User), l.Container, l.Started)...) {
-			return fmt.Errorf("lease %q has text that may not be printed", l.ID)
+			return fmt.Errorf("lease %q has unprintable text", l.ID)
 		}
 	}
 	for _, t := range s.Queue {
 		if !clean(t.ID, userName(t.User), userName(t.Ended)) {
-			return fmt.Errorf("ticket %q has text that may not be printed", t.ID)
+			return fmt.Errorf("request %q has unprintable text", t.ID)
 		}
 	}
 	for _, p := range s.Processes {
@@ -175,14 +175,14 @@ func checkTexts(s lease.State) error {
 
 func checkProcess(p usage.Process) error {
 	if !clean(p.Command, p.Container) {
-		return fmt.Errorf("process %d has text that may not be printed", p.PID)
+		return fmt.Errorf("process %d has unprintable text", p.PID)
 	}
 	return nil
 }
 
 func checkSeen(key string, k lease.Known) error {
 	if !clean(append(slices.Clone(k.Slices), key, k.Engine, k.Endpoint, k.Name, k.Image, k.Lease)...) {
-		return fmt.Errorf("what was seen of %q has text that may not be printed", key)
+		return fmt.Errorf("container %q has unprintable text", key)
 	}
 	return nil
 }

@@ -204,10 +204,10 @@ func TestDamaged(t *testing.T) {
 		"wrong type":       {state(`, "leases": {}`), "cannot unmarshal object"},
 		"bad GPU":          {state(`, "leases": [{"id": "a", "gpus": ["0"]}]`), `parse "0"`},
 		"no GPU":           {state(`, "leases": [{"id": "a", "gpus": []}]`), `lease "a" has no GPU`},
-		"no ID":            {state(`, "leases": [{"gpus": ["0000:0e:00.0"]}]`), `lease "" stands after ""`},
-		"twice":            {state(`, "leases": [{"id": "a", "gpus": ["0000:0e:00.0"]}, {"id": "a", "gpus": ["0000:0e:00.0"]}]`), `lease "a" stands after "a"`},
-		"unsorted":         {state(`, "leases": [{"id": "b", "gpus": ["0000:0e:00.0"]}, {"id": "a", "gpus": ["0000:0e:00.0"]}]`), `lease "a" stands after "b"`},
-		"queue":            {state(`, "queue": [{"id": "a"}, {"count": 2}]`), `ticket 2 of the queue has no ID`},
+		"no ID":            {state(`, "leases": [{"gpus": ["0000:0e:00.0"]}]`), `leases are not sorted: "" after ""`},
+		"twice":            {state(`, "leases": [{"id": "a", "gpus": ["0000:0e:00.0"]}, {"id": "a", "gpus": ["0000:0e:00.0"]}]`), `leases are not sorted: "a" after "a"`},
+		"unsorted":         {state(`, "leases": [{"id": "b", "gpus": ["0000:0e:00.0"]}, {"id": "a", "gpus": ["0000:0e:00.0"]}]`), `leases are not sorted: "a" after "b"`},
+		"queue":            {state(`, "queue": [{"id": "a"}, {"count": 2}]`), `request 2 of the queue has no ID`},
 		"too large":        {whole + strings.Repeat(" ", 16<<20), "bytes, more than 16777216"},
 	} {
 		t.Run(name, func(t *testing.T) {
