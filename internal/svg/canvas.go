@@ -20,7 +20,7 @@ func (c *Canvas) Begin(name string, width, height int, title, description string
 	if description != "" {
 		fmt.Fprintf(c, ` aria-labelledby="%[1]s-title %[1]s-desc"`, name)
 	}
-	fmt.Fprintf(c, ` font-family="%s" font-size="12" fill="%s">`+"\n", sans, Ink)
+	fmt.Fprintf(c, ` font-family="%s" font-size="12" fill="%s">`+"\n", sans, Text)
 	if description == "" {
 		c.Title(title)
 		return

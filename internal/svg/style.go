@@ -1,15 +1,15 @@
 package svg
 
-// The colours of the background, its edge and text.
+// The colors of the background, its border and text.
 const (
-	Paper = "#f5f7fa"
-	Edge  = "#d3dae4" // of the background
-	Ink   = "#16202e"
-	Soft  = "#52607a" // for less important text
+	Background = "#f5f7fa"
+	Border     = "#d3dae4" // of the background
+	Text       = "#16202e"
+	MutedText  = "#52607a" // for less important text
 )
 
-// The colours that distinguish lines, each dark enough on Paper and on white. No meaning may
-// be shown by them alone.
+// The colors that distinguish lines, each dark enough on Background and on white. Never show
+// a meaning by color alone.
 const (
 	Indigo = "#4f46e5"
 	Teal   = "#0f8a8a"

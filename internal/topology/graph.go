@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
@@ -99,7 +100,8 @@ func (g *Graph) Domains() [][]int {
 			}
 		}
 		if len(domain) > 1 {
-			domains = append(domains, sorted(domain))
+			slices.Sort(domain)
+			domains = append(domains, domain)
 		}
 	}
 	return domains

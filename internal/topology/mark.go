@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// mark is a state of some GPUs: its word, its sign and its colour.
+// mark is a state of some GPUs: its word, its sign and its color.
 type mark struct {
 	word  string
 	on    []bool // by GPU
@@ -24,7 +24,7 @@ func (m mark) gpus() (indices []int) {
 }
 
 // setMarks collects the marks that some GPU has, in the order in which a GPU shows them.
-func (s *scene) setMarks() {
+func (s *checkedView) setMarks() {
 	divided, unhealthy := make([]bool, len(s.gpus)), make([]bool, len(s.gpus))
 	for i, g := range s.gpus {
 		_, divided[i] = g.Divided()
@@ -44,7 +44,7 @@ func (s *scene) setMarks() {
 }
 
 // status returns the marks of a GPU; those that speak against picking it come last.
-func (s *scene) status(i int) (marks []mark) {
+func (s *checkedView) status(i int) (marks []mark) {
 	for _, m := range s.marks {
 		if m.on[i] {
 			marks = append(marks, m)
@@ -54,7 +54,7 @@ func (s *scene) status(i int) (marks []mark) {
 }
 
 // statusWords returns the words of the marks of a GPU, such as "picked, in use".
-func (s *scene) statusWords(i int) string {
+func (s *checkedView) statusWords(i int) string {
 	var words []string
 	for _, m := range s.status(i) {
 		words = append(words, m.word)

@@ -14,7 +14,7 @@ import (
 // and a legend of the words that occur. What reads mx-smi's matrix also reads this one: the
 // marks of a GPU follow at the end of its row.
 func Matrix(w io.Writer, v View) error {
-	s, err := v.scene()
+	s, err := v.check()
 	if err != nil {
 		return err
 	}

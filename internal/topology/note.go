@@ -15,7 +15,7 @@ const (
 )
 
 // writeNote draws the note below the picture, from y on, and returns the y where it ends.
-func (s *scene) writeNote(c *canvas, width, y int) int {
+func (s *checkedView) writeNote(c *canvas, width, y int) int {
 	if len(s.note) == 0 {
 		return y
 	}
@@ -35,7 +35,7 @@ func (s *scene) writeNote(c *canvas, width, y int) int {
 }
 
 // addNote adds the note to a picture in text.
-func (s *scene) addNote(b *bytes.Buffer) {
+func (s *checkedView) addNote(b *bytes.Buffer) {
 	if len(s.note) > 0 {
 		b.WriteString("\n" + strings.Join(s.note, "\n") + "\n")
 	}

@@ -1,13 +1,9 @@
 package topology
 
-import (
-	"slices"
+import "github.com/metax-ctk/container-toolkit/internal/gpu"
 
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
-)
-
-// locality compares the places of two GPUs: first their paths of PCIe bridges, then their
-// NUMA nodes. If a Node states only the nearest switch, that is compared.
+// locality compares the places of two GPUs. The same stated PCIe switch decides; otherwise
+// the paths below a common host bridge, then the NUMA nodes.
 func locality(a, b gpu.GPU) Locality {
 	if a.PCIeSwitch != nil && b.PCIeSwitch != nil && *a.PCIeSwitch == *b.PCIeSwitch {
 		return SameSwitch
@@ -40,10 +36,4 @@ func locality(a, b gpu.GPU) Locality {
 // kind returns the kind of a pair whose only link is PCIe.
 func (l Locality) kind() Kind {
 	return [...]Kind{Unknown, SYS, NODE, PHB, PXB, PIX}[l]
-}
-
-// sorted sorts s and returns it.
-func sorted(s []int) []int {
-	slices.Sort(s)
-	return s
 }

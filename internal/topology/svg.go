@@ -20,7 +20,7 @@ const (
 // rows that face each other, with every link drawn. More GPUs are in a grid, in which a bus
 // joins each MetaXLink domain.
 func SVG(w io.Writer, v View) error {
-	s, err := v.scene()
+	s, err := v.check()
 	if err != nil {
 		return err
 	}
@@ -40,12 +40,12 @@ func SVG(w io.Writer, v View) error {
 	name := title(v.Node)
 	c.Begin("topology", width, height, "GPU topology of "+name, s.description())
 	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, "#d3d8e1")
-	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, svg.Edge))
+	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, svg.Border))
 	c.Text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
-	facts := gpuCount(s.gpus) + ", " + versions(v.Node)
-	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.Soft), fit(facts, (width-2*margin)/8))
-	if missing := s.unknownFacts(); missing != "" {
-		c.Text(margin, 82, fmt.Sprintf(`font-size="13" fill="%s"`, svg.Soft), missing)
+	subtitle := gpuCount(s.gpus) + ", " + versions(v.Node)
+	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.MutedText), fit(subtitle, (width-2*margin)/8))
+	if missing := s.unknownProperties(); missing != "" {
+		c.Text(margin, 82, fmt.Sprintf(`font-size="13" fill="%s"`, svg.MutedText), missing)
 	}
 	c.Write(body.Bytes())
 	c.End()
@@ -53,7 +53,7 @@ func SVG(w io.Writer, v View) error {
 }
 
 // description describes the picture for people who cannot see it.
-func (s *scene) description() string {
+func (s *checkedView) description() string {
 	var words []string
 	say := func(format string, a ...any) { words = append(words, fmt.Sprintf(format, a...)+".") }
 	say("%s", gpuCount(s.gpus))
@@ -73,13 +73,13 @@ func (s *scene) description() string {
 }
 
 // domainWords describes a domain, by its place in the list.
-func (s *scene) domainWords(i int) string {
-	return fmt.Sprintf("MetaXLink domain %d: GPU %s, %s", i+1, wording.Ranges(s.domains[i].gpus), s.domains[i].describe())
+func (s *checkedView) domainWords(i int) string {
+	return fmt.Sprintf("MetaXLink domain %d: GPUs %s (%s)", i+1, wording.Ranges(s.domains[i].gpus), s.domains[i].describe())
 }
 
 // header returns the height of the title's lines, down to the first box.
-func (s *scene) header() int {
-	if s.unknownFacts() != "" {
+func (s *checkedView) header() int {
+	if s.unknownProperties() != "" {
 		return 102
 	}
 	return 84
@@ -90,7 +90,7 @@ const maxListed = 4
 
 // legend draws the explanation of what the picture has, in rows from y on, and returns the
 // y where it ends.
-func (s *scene) legend(c *canvas, width, y int) int {
+func (s *checkedView) legend(c *canvas, width, y int) int {
 	end := y // stays if the legend is empty
 	y += 16
 	x, fresh := margin, true // fresh: the next item starts a row
@@ -146,7 +146,7 @@ func (s *scene) legend(c *canvas, width, y int) int {
 }
 
 // manyDomains describes all domains in one line.
-func (s *scene) manyDomains() string {
+func (s *checkedView) manyDomains() string {
 	size := len(s.domains[0].gpus)
 	whole := true
 	for _, d := range s.domains {

@@ -43,7 +43,7 @@ func (c *canvas) titled(attrs, title string) {
 // box draws the frame of a NUMA node, with its name at y.
 func (c *canvas) box(k card, radius, y int, name string) {
 	c.Rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s"`, boxFill, boxEdge))
-	c.Text(k.x+boxPad, y, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.Soft), name)
+	c.Text(k.x+boxPad, y, fmt.Sprintf(`font-weight="600" fill="%s"`, svg.MutedText), name)
 }
 
 // bar draws a host bridge or a switch.

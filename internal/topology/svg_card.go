@@ -11,7 +11,7 @@ import (
 // card is the rectangle of a GPU in a picture.
 type card struct{ x, y, w, h int }
 
-// The measures of a card with all facts.
+// The measures of a card with all properties.
 const (
 	cardWidth = 146
 	cardHead  = 32 // the line with the index
@@ -21,7 +21,7 @@ const (
 
 // plate draws a card's rectangle, which differs for free, picked, in use, divided and
 // unhealthy GPUs.
-func (s *scene) plate(c *canvas, i int, k card, radius int) {
+func (s *checkedView) plate(c *canvas, i int, k card, radius int) {
 	fill, edge, line := cardFill, barEdge, 1
 	if _, divided := s.gpus[i].Divided(); divided {
 		fill, edge = partFill, partEdge
@@ -45,8 +45,8 @@ func (s *scene) plate(c *canvas, i int, k card, radius int) {
 	c.Rect(k.x, k.y, k.w, k.h, radius, fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="%d"%s`, fill, edge, line, dash))
 }
 
-// fullCard draws a GPU with the facts that are known of some GPU of the node.
-func (s *scene) fullCard(c *canvas, i int, k card) {
+// fullCard draws a GPU with the properties that are known of some GPU of the node.
+func (s *checkedView) fullCard(c *canvas, i int, k card) {
 	c.titled(`font-size="11"`, s.caption(i))
 	s.plate(c, i, k, 10)
 	c.Text(k.x+12, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
@@ -59,13 +59,13 @@ func (s *scene) fullCard(c *canvas, i int, k card) {
 	font := ""
 	for n, text := range s.cardLines(i) {
 		c.Text(k.x+12, k.y+cardHead+10+n*cardLine, font, fit(text, room))
-		font = fmt.Sprintf(`font-family="%s" fill="%s"`, svg.Mono, svg.Soft)
+		font = fmt.Sprintf(`font-family="%s" fill="%s"`, svg.Mono, svg.MutedText)
 	}
 	c.Close()
 }
 
 // tile draws a GPU of a grid with its index and, if it is large, its address.
-func (s *scene) tile(c *canvas, i int, k card, large bool) {
+func (s *checkedView) tile(c *canvas, i int, k card, large bool) {
 	c.titled(`font-weight="700"`, s.caption(i))
 	defer c.Close()
 	if !large {
@@ -80,13 +80,13 @@ func (s *scene) tile(c *canvas, i int, k card, large bool) {
 	if under == "" {
 		under = terminal.Line(s.gpus[i].Model)
 	}
-	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.Soft), fit(under, 14))
+	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.MutedText), fit(under, 14))
 	s.signs(c, i, k.x+k.w-14, k.y+14, 90)
 }
 
 // cardLines returns the lines of a card below the index.
-func (s *scene) cardLines(i int) (lines []string) {
-	for _, f := range s.known {
+func (s *checkedView) cardLines(i int) (lines []string) {
+	for _, f := range s.properties {
 		text := f.text(s.gpus[i])
 		if last := len(lines) - 1; f.beside && last >= 0 {
 			lines[last] += " · " + text
@@ -98,7 +98,7 @@ func (s *scene) cardLines(i int) (lines []string) {
 }
 
 // cardHeight returns the height of a card with all its lines.
-func (s *scene) cardHeight() int {
+func (s *checkedView) cardHeight() int {
 	lines := 0
 	if len(s.gpus) > 0 {
 		lines = len(s.cardLines(0))
@@ -107,7 +107,7 @@ func (s *scene) cardHeight() int {
 }
 
 // signs draws a GPU's signs from right to left, the first at x, y.
-func (s *scene) signs(c *canvas, i, x, y, percent int) {
+func (s *checkedView) signs(c *canvas, i, x, y, percent int) {
 	for _, m := range s.status(i) {
 		c.sign(x, y, percent, m.sign)
 		x -= 20 * percent / 100
@@ -115,7 +115,7 @@ func (s *scene) signs(c *canvas, i, x, y, percent int) {
 }
 
 // caption returns all that is known of a GPU, for its tooltip.
-func (s *scene) caption(i int) string {
+func (s *checkedView) caption(i int) string {
 	g := s.gpus[i]
 	words := []string{fmt.Sprintf("GPU %d", i)}
 	for _, w := range []string{g.Model, memorySize(g.MemoryMiB), pciAddress(g), strings.Join(g.Nodes, " "), string(g.UUID), g.Serial, s.statusWords(i)} {

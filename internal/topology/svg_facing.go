@@ -55,7 +55,7 @@ func (p *place) depthAt(at int) int {
 
 // drawFacing draws the rows and the links between them. It returns the picture's width and
 // the y where its boxes and links end.
-func (s *scene) drawFacing(c *canvas, root *place, rows []cardRow) (width, bottom int) {
+func (s *checkedView) drawFacing(c *canvas, root *place, rows []cardRow) (width, bottom int) {
 	boxed := rows[0].boxed
 	for i := range rows {
 		rows[i].arrange(s.cardHeight())
@@ -81,7 +81,7 @@ func (s *scene) drawFacing(c *canvas, root *place, rows []cardRow) (width, botto
 	}
 	y := s.header()
 	for _, d := range rows {
-		o := outline{scene: s, cardRow: d, c: c, outer: y, dx: (width - d.width) / 2}
+		o := outline{checkedView: s, cardRow: d, c: c, outer: y, dx: (width - d.width) / 2}
 		if d.flip {
 			o.outer += d.height
 		}

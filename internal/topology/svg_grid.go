@@ -3,7 +3,7 @@ package topology
 // grid is a picture of many GPUs: tiles in lines from left to right, grouped as in the tree,
 // with space below each line for the buses.
 type grid struct {
-	*scene
+	*checkedView
 	tileSize
 	tiles []card // by GPU
 	line  []int  // by GPU
@@ -45,8 +45,8 @@ type numaBox struct {
 }
 
 // drawGrid draws the grid. It returns the picture's width and the y where the grid ends.
-func (s *scene) drawGrid(c *canvas, root *place) (width, bottom int) {
-	g := &grid{scene: s, tiles: make([]card, len(s.gpus)), line: make([]int, len(s.gpus))}
+func (s *checkedView) drawGrid(c *canvas, root *place) (width, bottom int) {
+	g := &grid{checkedView: s, tiles: make([]card, len(s.gpus)), line: make([]int, len(s.gpus))}
 	g.tileSize = tileSize{perLine: 8, width: 116, height: 46, gap: 8, large: true}
 	if len(s.gpus) > maxLarge {
 		g.tileSize = tileSize{perLine: 32, width: 34, height: 24, gap: 5}

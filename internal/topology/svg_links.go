@@ -10,7 +10,7 @@ import (
 
 // linkArea is the space between the rows of cards, in which MetaXLink is drawn.
 type linkArea struct {
-	*scene
+	*checkedView
 	cards       []card
 	row, column []int // by GPU
 	height      int   // between the rows; the cards are a little further apart
@@ -26,9 +26,9 @@ type drawnLink struct {
 }
 
 // newLinkArea finds the links and the height they need.
-func newLinkArea(s *scene, rows []cardRow) *linkArea {
+func newLinkArea(s *checkedView, rows []cardRow) *linkArea {
 	n := len(s.gpus)
-	f := &linkArea{scene: s, cards: make([]card, n), row: make([]int, n), column: make([]int, n)}
+	f := &linkArea{checkedView: s, cards: make([]card, n), row: make([]int, n), column: make([]int, n)}
 	for row, d := range rows {
 		for column, gpu := range d.root.leaves() {
 			f.row[gpu], f.column[gpu] = row, column
@@ -244,7 +244,7 @@ func (f *linkArea) badge(c *canvas, y, width int) {
 	}
 	y += (f.depth[0] - f.depth[1]) / 2
 	c.Line(2*margin, y, width-2*margin, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="2 6" stroke-linecap="round"`, wire))
-	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, wire), svg.Soft, fit(k.String()+": "+k.Meaning(), width/9))
+	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, wire), svg.MutedText, fit(k.String()+": "+k.Meaning(), width/9))
 }
 
 // between returns the kind of link between the rows; ok is false if pairs differ or if it is

@@ -89,7 +89,7 @@ func (d *cardRow) cardFrom(cards int) int {
 // outline draws the boxes, bars and wires of a row. Distances are from the outer edge, which
 // is above the cards or below them.
 type outline struct {
-	*scene
+	*checkedView
 	cardRow
 	c     *canvas
 	outer int // y of the outer edge

@@ -238,7 +238,7 @@ func TestSVGLinks(t *testing.T) {
 	}
 }
 
-// A mark is shown by a word in the card and by its sign, not by colour alone.
+// A mark is shown by a word in the card and by its sign, not by color alone.
 func TestSVGMarks(t *testing.T) {
 	root := picture(t, views(t)["c500-4-degraded"])
 	for i, test := range []struct {

@@ -11,16 +11,17 @@ import (
 )
 
 // Tree writes the node as a tree with one line per GPU: NUMA nodes, host bridges, PCIe
-// switches, GPUs; then the MetaXLink domains. A fact that is known of no GPU is named once;
-// one that is missing for some GPUs is named in their lines.
+// switches, GPUs; then the MetaXLink domains. A property (UUID,
+// memory, …) that is unknown for all GPUs gets one line above the tree; if only some GPUs
+// lack it, their lines mark it.
 func Tree(w io.Writer, v View) error {
-	s, err := v.scene()
+	s, err := v.check()
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s, %s\n", title(v.Node), gpuCount(s.gpus), versions(v.Node))
-	if missing := s.unknownFacts(); missing != "" {
+	if missing := s.unknownProperties(); missing != "" {
 		b.WriteString(missing + "\n")
 	}
 	var lines []branch
@@ -69,19 +70,19 @@ func (p *place) branches(stem string, lines *[]branch) {
 	}
 }
 
-// column is one fact of every GPU, beside its label.
+// column is one property of every GPU, beside its label.
 type column struct {
 	cells []string // by GPU
 	width int
 }
 
 // columns returns those in which some GPU has a text.
-func (s *scene) columns() []column {
-	columns := make([]column, len(s.known)+2)
+func (s *checkedView) columns() []column {
+	columns := make([]column, len(s.properties)+2)
 	for i, g := range s.gpus {
 		var row []string
-		for _, f := range s.known {
-			row = append(row, f.text(g))
+		for _, p := range s.properties {
+			row = append(row, p.text(g))
 		}
 		link := ""
 		switch {
@@ -99,15 +100,17 @@ func (s *scene) columns() []column {
 }
 
 // linkLines writes how MetaXLink joins the GPUs.
-func (s *scene) linkLines(b *bytes.Buffer) {
+func (s *checkedView) linkLines(b *bytes.Buffer) {
 	if len(s.gpus) < 2 {
 		return
 	}
 	if len(s.domains) == 0 {
 		b.WriteString("no MetaXLink\n")
 	}
+	what := "MetaXLink domain " // explains the name once
 	for i, d := range s.domains {
-		fmt.Fprintf(b, "MX %d: GPU %s, %s\n", i+1, wording.Ranges(d.gpus), d.describe())
+		fmt.Fprintf(b, "%sMX %d: GPUs %s (%s)\n", what, i+1, wording.Ranges(d.gpus), d.describe())
+		what = ""
 	}
 	if len(s.down) > 0 {
 		fmt.Fprintf(b, "MetaXLink down: %s\n", pairs(s.down))

@@ -26,8 +26,8 @@ type View struct {
 // does not have, or the Graph of another node.
 var errView = errors.New("invalid view")
 
-// scene is a checked View, with what all pictures need.
-type scene struct {
+// checkedView is a View that was checked, with what all pictures need.
+type checkedView struct {
 	gpus          []gpu.GPU
 	graph         *Graph
 	picked, inUse []bool // by GPU
@@ -37,8 +37,8 @@ type scene struct {
 	domainOf      []int          // by GPU: the number of its domain, from 1, or 0
 	down          [][2]int       // pairs whose MetaXLink is down, a < b
 	marks         []mark         // those that some GPU has
-	known         []fact         // facts that are known of at least one GPU
-	unknown       []string       // names of the facts that are known of no GPU
+	properties    []property     // those that are known of at least one GPU
+	unknown       []string       // names of those that are unknown for all GPUs
 	named         [numKinds]bool // kinds that a picture names and the legend explains
 }
 
@@ -50,10 +50,10 @@ type domain struct {
 	minGBps, maxGBps float64
 }
 
-// scene checks the View. The error is an errView.
-func (v View) scene() (*scene, error) {
+// check checks the View. The error is an errView.
+func (v View) check() (*checkedView, error) {
 	n := len(v.Node.GPUs)
-	s := &scene{gpus: v.Node.GPUs, graph: v.Graph, domainOf: make([]int, n), note: v.Note}
+	s := &checkedView{gpus: v.Node.GPUs, graph: v.Graph, domainOf: make([]int, n), note: v.Note}
 	if s.graph == nil {
 		s.graph, _ = New(v.Node)
 	}
@@ -71,7 +71,7 @@ func (v View) scene() (*scene, error) {
 		return nil, err
 	}
 	s.setMarks()
-	s.setFacts()
+	s.setProperties()
 	for i, gpus := range s.graph.Domains() {
 		s.domains = append(s.domains, s.domain(gpus))
 		for _, g := range gpus {
@@ -95,7 +95,7 @@ func marked(what string, indices []int, n int) ([]bool, error) {
 }
 
 // domain describes the links of a domain.
-func (s *scene) domain(gpus []int) domain {
+func (s *checkedView) domain(gpus []int) domain {
 	d := domain{gpus: gpus}
 	for i, a := range gpus {
 		for _, b := range gpus[i+1:] {
@@ -115,7 +115,7 @@ func (s *scene) domain(gpus []int) domain {
 }
 
 // downLinks returns the pairs with a MetaXLink that is down, and no MetaXLink that is up.
-func (s *scene) downLinks(links []gpu.Link) [][2]int {
+func (s *checkedView) downLinks(links []gpu.Link) [][2]int {
 	var down [][2]int
 	for _, l := range links {
 		a, b := min(l.A, l.B), max(l.A, l.B)

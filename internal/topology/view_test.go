@@ -56,7 +56,7 @@ func TestDownLinks(t *testing.T) {
 		link(6, 7, "PIX", true), // not MetaXLink
 		link(7, 8, "MX", true), link(-1, 0, "MX", true), link(3, 3, "MX", true),
 	}
-	s, err := View{Node: n}.scene()
+	s, err := View{Node: n}.check()
 	if err != nil {
 		t.Fatal(err)
 	}

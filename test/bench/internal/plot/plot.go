@@ -64,7 +64,7 @@ func (c Chart) SVG() []byte {
 		return top + height*(float64(high)-math.Log10(value))/float64(high-low)
 	}
 	for e := low; e <= high; e++ {
-		text(b, left-8, y(math.Pow10(e))+4, "end", svg.Soft, c.Tick(math.Pow10(e)))
+		text(b, left-8, y(math.Pow10(e))+4, "end", svg.MutedText, c.Tick(math.Pow10(e)))
 	}
 	x := left
 	for _, p := range c.Panels {
@@ -72,10 +72,10 @@ func (c Chart) SVG() []byte {
 			at := y(math.Pow10(e))
 			b.Path(fmt.Sprintf(`stroke="%s"`, grid), "M%d %.1fh%d", x, at, p.width())
 		}
-		text(b, float64(x+p.width()/2), top-10, "middle", svg.Ink, p.Title)
+		text(b, float64(x+p.width()/2), top-10, "middle", svg.Text, p.Title)
 		for n := 1; n <= p.numbers(); n++ {
 			if n == 1 || n%2 == 0 {
-				text(b, float64(at(x, n)), top+height+16, "middle", svg.Soft, fmt.Sprint(n))
+				text(b, float64(at(x, n)), top+height+16, "middle", svg.MutedText, fmt.Sprint(n))
 			}
 		}
 		for i, line := range p.Lines {
@@ -93,10 +93,10 @@ func (c Chart) legend(b *svg.Canvas, y float64) {
 	x := float64(left)
 	for _, s := range c.Styles {
 		b.Path(s.attributes(), "M%.1f %.1fh%d", x, y-4, key)
-		text(b, x+key+6, y, "start", svg.Ink, s.Name)
+		text(b, x+key+6, y, "start", svg.Text, s.Name)
 		x += key + 26 + letter*float64(len([]rune(s.Name)))
 	}
-	text(b, x, y, "start", svg.Soft, c.X)
+	text(b, x, y, "start", svg.MutedText, c.X)
 }
 
 // draw joins the values of a line, with a dot at each.

@@ -36,9 +36,9 @@ func SVG(w io.Writer, p Picture) error {
 	height := header + 2*(plotHeading+plotHeight+plotFoot) + len(p.Results)*legendRow + margin/2
 	var c svg.Canvas
 	c.Begin("trace", pictureW, height, p.Title, p.inWords())
-	c.Rect(1, 1, pictureW-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Paper, svg.Edge))
+	c.Rect(1, 1, pictureW-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, svg.Border))
 	c.Text(margin, 42, `font-size="22" font-weight="700"`, clip(p.Title, 58))
-	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.Soft), clip(p.Note, 110))
+	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.MutedText), clip(p.Note, 110))
 
 	end := Time(1)
 	for _, r := range p.Results {

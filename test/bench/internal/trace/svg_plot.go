@@ -65,20 +65,20 @@ func (r Result) drawn() []drawnPoint {
 
 func (p plot) draw(c *svg.Canvas, results []Result) {
 	c.Text(plotLeft, p.y-12, `font-size="13" font-weight="600"`, p.heading)
-	fmt.Fprintf(c, `<rect x="%d" y="%d" width="%d" height="%d" fill="#ffffff" stroke="%s"/>`+"\n", plotLeft, p.y, plotRight-plotLeft, plotHeight, svg.Edge)
+	fmt.Fprintf(c, `<rect x="%d" y="%d" width="%d" height="%d" fill="#ffffff" stroke="%s"/>`+"\n", plotLeft, p.y, plotRight-plotLeft, plotHeight, svg.Border)
 	for i := 0; float64(i)*p.step < p.top+p.step/2; i++ {
 		v := float64(i) * p.step
 		y := p.atValue(v)
-		c.Line(plotLeft-5, y, plotRight, y, fmt.Sprintf(`stroke="%s"`, svg.Edge))
+		c.Line(plotLeft-5, y, plotRight, y, fmt.Sprintf(`stroke="%s"`, svg.Border))
 		c.Text(plotLeft-9, y+4, `text-anchor="end"`, fmt.Sprintf("%.0f %%", 100*v))
 	}
 	step := tick(p.end)
 	for t := Time(0); t <= p.end; t += step {
 		x := p.atTime(t)
-		c.Line(x, p.y+plotHeight, x, p.y+plotHeight+5, fmt.Sprintf(`stroke="%s"`, svg.Soft))
+		c.Line(x, p.y+plotHeight, x, p.y+plotHeight+5, fmt.Sprintf(`stroke="%s"`, svg.MutedText))
 		c.Text(x, p.y+plotHeight+19, `text-anchor="middle"`, tickLabel(t, step))
 	}
-	c.Text(plotRight, p.y+plotHeight+35, fmt.Sprintf(`text-anchor="end" fill="%s"`, svg.Soft), "since the first arrival")
+	c.Text(plotRight, p.y+plotHeight+35, fmt.Sprintf(`text-anchor="end" fill="%s"`, svg.MutedText), "since the first arrival")
 	for i, r := range results {
 		var d strings.Builder
 		for j, at := range r.drawn() {

@@ -8,17 +8,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// fact is a property of a GPU that trees and cards show.
-type fact struct {
+// property is a property of a GPU (UUID, memory, …) that trees and cards show.
+type property struct {
 	names   string // its name, for all GPUs
 	missing string // shown for a GPU without it if other GPUs have it
 	beside  bool   // a card shows it beside the one before
 	of      func(gpu.GPU) string
 }
 
-// gpuFacts returns all facts, in the order in which they are shown.
-func gpuFacts() []fact {
-	return []fact{
+// gpuProperties returns all properties, in the order in which they are shown.
+func gpuProperties() []property {
+	return []property{
 		{"models", "model ?", false, func(g gpu.GPU) string { return terminal.Line(g.Model) }},
 		{"memory", "memory ?", true, func(g gpu.GPU) string { return memorySize(g.MemoryMiB) }},
 		{"PCI addresses", "address ?", false, pciAddress},
@@ -27,31 +27,31 @@ func gpuFacts() []fact {
 	}
 }
 
-// setFacts separates the facts that are known of at least one GPU from the others.
-func (s *scene) setFacts() {
+// setProperties separates the properties that are known of at least one GPU from the others.
+func (s *checkedView) setProperties() {
 next:
-	for _, f := range gpuFacts() {
+	for _, p := range gpuProperties() {
 		for _, g := range s.gpus {
-			if f.of(g) != "" {
-				s.known = append(s.known, f)
+			if p.of(g) != "" {
+				s.properties = append(s.properties, p)
 				continue next
 			}
 		}
-		s.unknown = append(s.unknown, f.names)
+		s.unknown = append(s.unknown, p.names)
 	}
 }
 
 // text returns what is shown for one GPU.
-func (f fact) text(g gpu.GPU) string {
-	if word := f.of(g); word != "" {
+func (p property) text(g gpu.GPU) string {
+	if word := p.of(g); word != "" {
 		return word
 	}
-	return f.missing
+	return p.missing
 }
 
-// unknownFacts returns a line that names the facts that are known of no GPU; it is empty if
-// all are known of some GPU.
-func (s *scene) unknownFacts() string {
+// unknownProperties returns a line that names the properties that are unknown for all GPUs;
+// it is empty if there is none.
+func (s *checkedView) unknownProperties() string {
 	if len(s.unknown) == 0 || len(s.gpus) == 0 {
 		return ""
 	}

@@ -101,24 +101,26 @@ func gpuCount(gpus []gpu.GPU) string {
 // describe says how the GPUs of a domain are joined.
 func (d domain) describe() string {
 	const few = 3
-	s := "full mesh"
-	switch missing := len(d.apart); {
-	case missing > few:
-		s = fmt.Sprintf("%d of %d links", d.links, d.links+missing)
-	case missing > 0:
-		s = fmt.Sprintf("%d of %d links (not %s)", d.links, d.links+missing, pairs(d.apart))
+	s, missing := "full mesh", ""
+	switch n := len(d.apart); {
+	case n > 0:
+		s = fmt.Sprintf("%d of %d links", d.links, d.links+n)
+		if n <= few {
+			missing = "; missing: " + pairs(d.apart)
+		}
 	case d.links == 1:
 		s = "1 link"
 	}
 	switch {
 	case d.maxGBps <= 0:
-		return s
 	case d.minGBps <= 0:
-		return fmt.Sprintf("%s, up to %g GB/s", s, d.maxGBps)
+		s += fmt.Sprintf(", up to %g GB/s", d.maxGBps)
 	case d.minGBps < d.maxGBps:
-		return fmt.Sprintf("%s, %g to %g GB/s", s, d.minGBps, d.maxGBps)
+		s += fmt.Sprintf(", %g to %g GB/s", d.minGBps, d.maxGBps)
 	case d.links == 1:
-		return fmt.Sprintf("%s, %g GB/s", s, d.maxGBps)
+		s += fmt.Sprintf(", %g GB/s", d.maxGBps)
+	default:
+		s += fmt.Sprintf(", %g GB/s each", d.maxGBps)
 	}
-	return fmt.Sprintf("%s, %g GB/s each", s, d.maxGBps)
+	return s + missing
 }

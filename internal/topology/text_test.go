@@ -49,7 +49,7 @@ func TestDescribe(t *testing.T) {
 		"full mesh, 64 GB/s each":    {{A: 0, B: 1, GBps: 64}, {A: 0, B: 2, GBps: 64}, {A: 1, B: 2, GBps: 64}},
 		"full mesh, 32.5 to 64 GB/s": {{A: 0, B: 1, GBps: 32.5}, {A: 0, B: 2, GBps: 64}, {A: 1, B: 2, GBps: 64}},
 		"full mesh, up to 64 GB/s":   {{A: 0, B: 1, GBps: 64}, {A: 0, B: 2}, {A: 1, B: 2, GBps: 64}},
-		"2 of 3 links (not 0-2)":     {{A: 0, B: 1}, {A: 1, B: 2}},
+		"2 of 3 links; missing: 0-2": {{A: 0, B: 1}, {A: 1, B: 2}},
 		"1 link, 64 GB/s":            {{A: 0, B: 1, GBps: 64}},
 		"4 of 10 links":              {{A: 0, B: 1}, {A: 1, B: 2}, {A: 2, B: 3}, {A: 3, B: 4}},
 	} {
@@ -58,7 +58,7 @@ func TestDescribe(t *testing.T) {
 			l.Kind = "MX"
 			n.Links = append(n.Links, l)
 		}
-		s, err := View{Node: n}.scene()
+		s, err := View{Node: n}.check()
 		if err != nil {
 			t.Fatal(err)
 		}
