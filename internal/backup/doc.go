@@ -1,7 +1,6 @@
-// Package backup changes configuration files and can undo the changes. It replaces a
-// file as a whole and durably, with its mode, owner and label, and keeps the content
-// from before the toolkit's first change until the file has nothing of the toolkit any
-// more.
+// Package backup changes configuration files and can undo the changes. It replaces files
+// atomically and keeps mode, owner and SELinux label. It stores the original until the
+// toolkit's last setting is removed from the file.
 //
 // A Store is a directory with one directory per file, named by the file's escaped path.
 // There, "original" is the content before, which cp can restore, and "record.json"
@@ -11,8 +10,7 @@
 //	backups/etc%2Fdocker%2Fdaemon.json/record.json
 //
 // The record is written before the file is changed, and has the digests of the file
-// before and after the change. A file with another digest has been changed by somebody
-// else.
+// before and after the change. A file with another digest was changed by another program or person.
 //
 // Older versions kept every change, as NNNNNN.json and NNNNNN.before. The lowest of
 // those is the original.

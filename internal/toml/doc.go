@@ -4,6 +4,5 @@
 // replaces text at such a position and parses the result. If the result says anything
 // else than what was requested, the edit is refused and the Document stays unchanged.
 //
-// Code that reports the position of a setting or replaces words in a file reads the
-// statements. The parser is go-toml's; no other package of the module imports it.
+// To report positions or replace words, use the statements. The parser is go-toml's; no other package of the module imports it.
 package toml

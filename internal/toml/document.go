@@ -15,8 +15,8 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Document is a TOML file that can be edited in place.
 type Document struct {
-	// Marker, if it is not empty, begins the comments that Delete removes together with
-	// the setting below them.
+	// Delete also removes the comment lines above a setting that begin with Marker (none if
+	// it is empty).
 	Marker string
 
 	text       []byte
@@ -54,12 +54,13 @@ func Position(text []byte, offset int) (line, column int) {
 func Parse(text []byte) (*Document, error) {
 	d := &Document{text: bytes.Clone(text), newline: "\n"}
 	body := bytes.TrimPrefix(d.text, byteOrderMark)
-	skipped := len(d.text) - len(body)
+	bomLength := len(d.text) - len(body)
 	err := gotoml.Unmarshal(body, &d.tree)
-	d.statements = parseStatements(d.text, skipped)
+	// Also of a faulty text: syntaxError looks up in the entries where a duplicate name is.
+	d.statements = parseStatements(d.text, bomLength)
 	d.entries = parseEntries(d.text, d.statements)
 	if err != nil {
-		return nil, d.syntaxError(err, skipped)
+		return nil, d.syntaxError(err, bomLength)
 	}
 	if d.tree == nil {
 		d.tree = map[string]any{}
@@ -72,14 +73,14 @@ func Parse(text []byte) (*Document, error) {
 
 // syntaxError converts a decoder's error to one with a position. For a duplicate name
 // it gives both lines.
-func (d *Document) syntaxError(err error, skipped int) error {
+func (d *Document) syntaxError(err error, bomLength int) error {
 	var at *gotoml.DecodeError
 	if !errors.As(err, &at) {
 		return &SyntaxError{Err: err}
 	}
 	line, column := at.Position()
 	if line == 1 {
-		column += skipped
+		column += bomLength
 	}
 	reason := strings.TrimPrefix(at.Error(), "toml: ")
 	if first := d.firstLineOf(line); first != 0 && strings.Contains(reason, "already") {

@@ -16,7 +16,9 @@ const (
 	item               // [[array of tables]]
 )
 
-// entry is one setting or table header of the text.
+// entry is one setting or table header of the text, ready for an edit: with its path from
+// the root and its lines. A setting in an inline table is an entry of its own, unlike a
+// Statement.
 type entry struct {
 	kind kind
 	path []string // from the root of the file

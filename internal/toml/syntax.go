@@ -17,7 +17,8 @@ const (
 	Item                  // [[array of tables]]
 )
 
-// Statement is a setting or the header of a table.
+// Statement is a setting or the header of a table, as it is written: its path is relative
+// to the table above it, and the settings of an inline table are inside Value.
 type Statement struct {
 	Header Header
 	// Keys are the parts of the dotted key, at least one.
