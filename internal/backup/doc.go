@@ -10,7 +10,8 @@
 //	backups/etc%2Fdocker%2Fdaemon.json/record.json
 //
 // The record is written before the file is changed, and has the digests of the file
-// before and after the change. A file with another digest was changed by another program or person.
+// before and after the change. A file with another digest was changed by another program
+// or person.
 //
 // Older versions kept every change, as NNNNNN.json and NNNNNN.before. The lowest of
 // those is the original.

@@ -8,8 +8,8 @@ const (
 	MutedText  = "#52607a" // for less important text
 )
 
-// The colors that distinguish lines, each dark enough on Background and on white. Never show
-// a meaning by color alone.
+// The colors that distinguish lines, each dark enough on Background and on white. Never
+// show a meaning by color alone.
 const (
 	Indigo = "#4f46e5"
 	Teal   = "#0f8a8a"

@@ -4,5 +4,6 @@
 // replaces text at such a position and parses the result. If the result says anything
 // else than what was requested, the edit is refused and the Document stays unchanged.
 //
-// To report positions or replace words, use the statements. The parser is go-toml's; no other package of the module imports it.
+// To report positions or replace words, use the statements. The parser is go-toml's; no
+// other package of the module imports it.
 package toml

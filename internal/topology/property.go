@@ -27,7 +27,8 @@ func gpuProperties() []property {
 	}
 }
 
-// setProperties separates the properties that are known of at least one GPU from the others.
+// setProperties separates the properties that are known of at least one GPU from the
+// others.
 func (s *checkedView) setProperties() {
 next:
 	for _, p := range gpuProperties() {
