@@ -60,7 +60,7 @@ func execute(ctx context.Context, args []string, d deps) error {
 		return err
 	}
 	if args[len(args)-1] == completeWord {
-		unlist(app.Commands)
+		removeHiddenFlags(app.Commands)
 	}
 	return app.RunContext(ctx, args)
 }
@@ -163,16 +163,16 @@ func group(c *cli.Context) error {
 	return cli.ShowSubcommandHelp(c)
 }
 
-// where returns the node that the global flags name.
-func (t toolkit) where(c *cli.Context) node.Where {
-	return node.Where{
+// selected returns the node that the global flags name.
+func (t toolkit) selected(c *cli.Context) node.Selector {
+	return node.Selector{
 		Node: setting(c, "node", t.settings.Node), Root: setting(c, "root", t.settings.Root), Library: t.Library, Run: t.Run, In: t.In,
 	}
 }
 
 // node loads the node and prints its warnings to standard error.
 func (t toolkit) node(c *cli.Context) (gpu.Node, error) {
-	n, err := t.where(c).Load(c.Context)
+	n, err := t.selected(c).Load(c.Context)
 	if err != nil {
 		return gpu.Node{}, err
 	}

@@ -113,13 +113,13 @@ func (t toolkit) specs(c *cli.Context) (refresh.Maker, cdi.Options, error) {
 	if err != nil {
 		return refresh.Maker{}, cdi.Options{}, usageError(err)
 	}
-	at := t.where(c)
+	at := t.selected(c)
 	host, err := hostfs.New(at.Root)
 	if err != nil {
 		return refresh.Maker{}, cdi.Options{}, err
 	}
 	node := sync.OnceValues(func() (gpu.Node, error) { return t.node(c) })
-	return refresh.Maker{Where: at, Host: host, Node: node, Hook: c.String("hook"), Warn: t.warn}, cdi.Options{
+	return refresh.Maker{Selector: at, Host: host, Node: node, Hook: c.String("hook"), Warn: t.warn}, cdi.Options{
 		Vendor: c.String("vendor"), Class: c.String("class"), Names: names,
 		NoGroups: c.Bool("no-groups"), EngineRoot: cmp.Or(c.String("engine-root"), host.Dir()),
 	}, nil
@@ -133,7 +133,7 @@ func hookFlag() cli.Flag {
 }
 
 func (t toolkit) cdiList(c *cli.Context) error {
-	host, err := hostfs.New(t.where(c).Root)
+	host, err := hostfs.New(t.selected(c).Root)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	at, settle := maker.Where, c.Duration("settle")
+	at, settle := maker.Selector, c.Duration("settle")
 	switch {
 	case !at.IsHost() && !c.IsSet("output"):
 		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", at.Node)

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// The scripts ask the program itself, so they know all its commands and options. Of a
-// half-typed option they pass on only the "-", and choose among all options.
+// The scripts ask the program itself, so they know all its commands and options. They ask
+// the program with “-” for all options and filter by what was typed.
 //
 //go:embed completion.bash
 var bashCompletion string
@@ -17,11 +17,12 @@ var bashCompletion string
 //go:embed completion.zsh
 var zshCompletion string
 
-// unlist removes hidden options from commands, so that completion does not offer them.
-func unlist(commands []*cli.Command) {
+// removeHiddenFlags removes hidden options from commands, so that completion does not
+// offer them.
+func removeHiddenFlags(commands []*cli.Command) {
 	for _, c := range commands {
 		c.Flags = c.VisibleFlags()
-		unlist(c.Subcommands)
+		removeHiddenFlags(c.Subcommands)
 	}
 }
 
@@ -30,8 +31,10 @@ func (t toolkit) completionCommand() *cli.Command {
 		Name:      "completion",
 		Usage:     "print the completion script of a shell",
 		ArgsUsage: "bash|zsh|fish",
-		Description: `Example:
-   source <(metax-ctk completion bash)`,
+		Description: `Examples:
+   source <(metax-ctk completion bash)
+   source <(metax-ctk completion zsh)
+   metax-ctk completion fish | source`,
 		Action: func(c *cli.Context) error {
 			var script string
 			var err error
@@ -41,12 +44,12 @@ func (t toolkit) completionCommand() *cli.Command {
 			case "zsh":
 				script = zshCompletion
 			case "fish":
-				unlist(c.App.Commands)
+				removeHiddenFlags(c.App.Commands)
 				if script, err = c.App.ToFishCompletion(); err != nil {
 					return err
 				}
 			default:
-				return usagef("no completion for %q: bash, zsh or fish", shell)
+				return usagef("name a shell: bash, zsh or fish (got %q)", shell)
 			}
 			_, err = io.WriteString(t.Out, strings.TrimRight(script, "\n")+"\n")
 			return err

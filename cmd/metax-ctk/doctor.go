@@ -71,8 +71,8 @@ func (t toolkit) doctor(c *cli.Context) error {
 		return usageError(err)
 	case c.Bool("yes") && !c.Bool("fix"):
 		return usagef("--yes goes with --fix")
-	case c.Bool("fix") && !t.where(c).IsHost():
-		return needsHost("doctor --fix", t.where(c))
+	case c.Bool("fix") && !t.selected(c).IsHost():
+		return needsHost("doctor --fix", t.selected(c))
 	case c.Bool("list"):
 		return t.doctorList(c, checks)
 	}
@@ -108,7 +108,7 @@ func (t toolkit) doctorList(c *cli.Context, checks []doctor.Check) error {
 
 // diagnose looks at the host and judges what is there.
 func (t toolkit) diagnose(c *cli.Context, checks []doctor.Check) (report doctor.Report, err error) {
-	at, done, err := t.where(c).Unpack()
+	at, done, err := t.selected(c).Unpack()
 	if err != nil {
 		return doctor.Report{}, err
 	}
@@ -124,7 +124,7 @@ func (t toolkit) diagnose(c *cli.Context, checks []doctor.Check) (report doctor.
 }
 
 // doctorConfig is where to look, and what to run.
-func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, error) {
+func (t toolkit) doctorConfig(c *cli.Context, at node.Selector) (doctor.Config, error) {
 	host, err := hostfs.New(at.Root)
 	if err != nil {
 		return doctor.Config{}, err
@@ -137,7 +137,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 	look := doctor.Config{
 		Root: host, RecordPath: node.RecordPath, Library: at.Library, SMI: at.Run, Getenv: func(string) string { return "" },
 		Self: self, Version: version(), ConfigPath: config.Path, Settings: bad, Rules: t.settings.MACA.Rules(), SpecDirs: cdi.Dirs(),
-		Trimmed: !t.where(c).IsHost(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket, Image: c.String("image"),
+		Trimmed: !t.selected(c).IsHost(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket, Image: c.String("image"),
 	}
 	quiet := t
 	quiet.Err = io.Discard
@@ -146,7 +146,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Where) (doctor.Config, err
 			return nil, cdi.ErrNoHook // a snapshot has no programs
 		}
 		return refresh.Maker{
-			Where: at, Host: host, Node: func() (gpu.Node, error) { return node, nil }, Warn: func(...string) {},
+			Selector: at, Host: host, Node: func() (gpu.Node, error) { return node, nil }, Warn: func(...string) {},
 		}.Spec(opt)
 	}
 	if look.Trimmed {

@@ -89,9 +89,9 @@ func runChild(ctx context.Context, path string, args ...string) ([]byte, error) 
 // errStuck reports a program that waits in a driver, where SIGKILL does not reach it.
 var errStuck = errors.New("it cannot be ended")
 
-// patienceWithKernel is how long a program has from its end by SIGKILL until it is
+// killTimeout is how long a program has from its end by SIGKILL until it is
 // gone, in which its output is closed too.
-const patienceWithKernel = 3 * time.Second
+const killTimeout = 3 * time.Second
 
 // await returns what run does, or errStuck some time after the end of ctx. A
 // program that hangs in its driver would hang us as well.
@@ -106,7 +106,7 @@ func await(ctx context.Context, run func() error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(patienceWithKernel):
+	case <-time.After(killTimeout):
 		return fmt.Errorf("%w: %w", errStuck, ctx.Err())
 	}
 }

@@ -27,7 +27,7 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 		return assign.Keeper{}, err
 	}
 	k, err := assign.New(assign.Config{
-		Node: node, Root: t.where(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most, Containerd: containerds,
+		Node: node, Root: t.selected(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most, Containerd: containerds,
 		Warn: func(line string) { t.warn(line) }, Looked: t.warnBlind,
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func containerds(proc *procfs.Proc, devices holders.Devices, s lease.State) []le
 // report returns who uses the GPUs of the node, as the named sources see it, or all of them
 // without names. GPUs of a node that is not a host have no users.
 func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (lease.Report, error) {
-	if !t.where(c).IsHost() {
+	if !t.selected(c).IsHost() {
 		return lease.Report{}, nil
 	}
 	k, err := t.keeper(c, node)
@@ -86,7 +86,7 @@ func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]usa
 // simulated node are all free. It returns the toolkit to go on with, because the file may
 // have been its standard input.
 func (t toolkit) warnUnknown(c *cli.Context) toolkit {
-	kind, in := t.where(c).Kind()
+	kind, in := t.selected(c).Kind()
 	if t.In = in; kind == node.Snapshot || kind == node.File {
 		t.warn(fmt.Sprintf("the node is a %s: it does not say which GPUs are in use", kind))
 	}
@@ -127,7 +127,7 @@ func held(node gpu.Node, holders []usage.Holder) []int {
 }
 
 // needsHost is the error of a command that needs a host, for another node.
-func needsHost(command string, at node.Where) error {
+func needsHost(command string, at node.Selector) error {
 	if at.IsHost() {
 		return nil
 	}

@@ -114,7 +114,7 @@ func (t toolkit) leaseGC(c *cli.Context) error {
 
 // writable opens the leases of the node for a command that changes them.
 func (t toolkit) writable(c *cli.Context) (gpu.Node, assign.Keeper, error) {
-	if err := needsHost("lease "+c.Command.Name, t.where(c)); err != nil {
+	if err := needsHost("lease "+c.Command.Name, t.selected(c)); err != nil {
 		return gpu.Node{}, assign.Keeper{}, err
 	}
 	node, err := t.node(c)
@@ -223,7 +223,7 @@ type directory struct {
 }
 
 func (t toolkit) leaseInit(c *cli.Context) error {
-	if err := needsHost("lease init", t.where(c)); err != nil {
+	if err := needsHost("lease init", t.selected(c)); err != nil {
 		return err
 	}
 	// The directory is made at boot, before the GPUs may be there.

@@ -64,7 +64,7 @@ func macaPathFlag() cli.Flag {
 // snapshot. Other nodes have no files.
 func (t toolkit) installations(look func(*cli.Context, *hostfs.Root, maca.Listing) error) cli.ActionFunc {
 	return func(c *cli.Context) (err error) {
-		at, done, err := t.where(c).Unpack()
+		at, done, err := t.selected(c).Unpack()
 		if err != nil {
 			return err
 		}

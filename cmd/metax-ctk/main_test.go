@@ -43,7 +43,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: exits CODE COMMAND...")
 	}
 	err := ts.Exec(args[1], args[2:]...)
-	for range patience {
+	for range maxAttempts {
 		if !late(ts.ReadFile("stdout") + ts.ReadFile("stderr")) {
 			break
 		}
@@ -58,9 +58,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// patience is how often a command is run again because this machine is too busy
+// maxAttempts is how often a command is run again because this machine is too busy
 // for what it wants to know.
-const patience = 50
+const maxAttempts = 50
 
 // late reports whether a source did not come to answer in time, which a test can
 // neither expect nor forbid. What has changed something is not run again.

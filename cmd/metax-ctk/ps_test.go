@@ -46,7 +46,7 @@ func TestOccupancyJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := output(t, "--root", root, "ps", "-o", "json")
-	for i := 0; i < patience && late(text); i++ {
+	for i := 0; i < maxAttempts && late(text); i++ {
 		text = output(t, "--root", root, "ps", "-o", "json")
 	}
 	if strings.Contains(text, "null") {

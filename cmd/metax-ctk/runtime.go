@@ -147,7 +147,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 
 // setupHost is the host whose engines are set up.
 func (t toolkit) setupHost(c *cli.Context) (setup.Host, error) {
-	at := t.where(c)
+	at := t.selected(c)
 	if !at.IsHost() {
 		return setup.Host{}, usagef("node %q has no engines that could be set up; leave out --node", at.Node)
 	}

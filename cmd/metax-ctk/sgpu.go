@@ -20,13 +20,13 @@ import (
 func (t toolkit) sgpuCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "sgpu",
-		Usage: "slices of GPUs: sGPUs, and virtual functions",
+		Usage: "list, create and remove slices of GPUs (sGPUs, virtual functions)",
 		Subcommands: []*cli.Command{
 			{
 				Name:  "list",
 				Usage: "list the slices",
-				Description: `Only the vendor's library knows the sizes of slices. To request a slice, name its
-UUID or address: metax-docker run --gpus=[sgpu:UUID].
+				Description: `COMPUTE and MEMORY are empty without the vendor's library. To request a slice, name
+its UUID or address: metax-docker run --gpus=sgpu:UUID.
 
 Example:
    metax-ctk sgpu list
@@ -35,11 +35,11 @@ Example:
 			},
 			{
 				Name:      "create",
-				Usage:     "cut slices from a GPU",
+				Usage:     "create slices of a GPU",
 				ArgsUsage: "GPU",
 				Description: `GPU is an index, UUID, BDF or serial number. A GPU in slice mode is never given
-as a whole; --enable switches one to it that is not in use. All slices of a GPU
-have one QoS class, and it has at most 16. This needs root, and the vendor's
+as a whole; --enable switches a GPU that is not in use to slice mode. A GPU has
+at most 16 slices, all of the same QoS class. This needs root, and the vendor's
 library or mx-smi.
 
 Examples:
@@ -53,8 +53,8 @@ room, is not in slice mode, or is in use.`,
 					&cli.IntFlag{Name: "compute", Usage: "`PERCENT` of the GPU's compute units, 1 to 100"},
 					&cli.StringFlag{Name: "vram", Usage: "device memory: `SIZE` is a number with G or M, such as 4G"},
 					&cli.StringFlag{Name: "qos", Usage: "`CLASS`: fixed-share, best-effort or burst-share (default: the one that the GPU has)"},
-					&cli.StringFlag{Name: "alias", Usage: "`NAME` for people"},
-					&cli.IntFlag{Name: "count", Value: 1, Usage: "how many equal slices to cut"},
+					&cli.StringFlag{Name: "alias", Usage: "free-text `NAME`"},
+					&cli.IntFlag{Name: "count", Value: 1, Usage: "how many equal slices to create"},
 					&cli.BoolFlag{Name: "enable", Usage: "switch the GPU to slice mode first, if it is not"},
 				},
 				Action: t.sgpuCreate,
@@ -63,8 +63,8 @@ room, is not in slice mode, or is in use.`,
 				Name:      "remove",
 				Usage:     "remove slices",
 				ArgsUsage: "SLICE...",
-				Description: `SLICE is a UUID. It cannot be seen which slice of a GPU its users use: if the GPU
-is in use (metax-ctk ps), removing a slice needs --force.
+				Description: `SLICE is a UUID. If any slice of the GPU is in use (metax-ctk ps), removing needs
+--force, because the toolkit cannot see which one.
 
 Example:
    metax-ctk sgpu remove SGPU-5b0c9a3e-7a8b-11ee-b962-0242ac120002
@@ -127,9 +127,9 @@ func sliceTable(slices []sliceRow) string {
 	return columns(rows)
 }
 
-// machine is the node whose GPUs a command changes.
-func (t toolkit) machine(c *cli.Context) (gpu.Node, error) {
-	if err := needsHost("sgpu "+c.Command.Name, t.where(c)); err != nil {
+// hostNode returns the host's node, whose GPUs a command changes.
+func (t toolkit) hostNode(c *cli.Context) (gpu.Node, error) {
+	if err := needsHost("sgpu "+c.Command.Name, t.selected(c)); err != nil {
 		return gpu.Node{}, err
 	}
 	return t.node(c)
@@ -147,9 +147,9 @@ func oneGPU(node gpu.Node, name string) (gpu.GPU, error) {
 	return node.GPUs[at[0]], nil
 }
 
-// named resolves the names of slices that a command was given, which may go
-// without the word "sgpu:" in front.
-func named(node gpu.Node, names []string) ([]request.SliceRef, error) {
+// resolveSlices resolves the names of slices that a command was given; the prefix “sgpu:”
+// is optional.
+func resolveSlices(node gpu.Node, names []string) ([]request.SliceRef, error) {
 	var list []string
 	for _, name := range names {
 		if strings.ContainsAny(name, "[],") {
@@ -171,9 +171,9 @@ func named(node gpu.Node, names []string) ([]request.SliceRef, error) {
 	return selection.Slices, nil
 }
 
-// changer returns what changes the slices of the host, and the host.
+// changer returns the sgpu.Changer of the host, and the host.
 func (t toolkit) changer(c *cli.Context) (sgpu.Changer, *hostfs.Root, error) {
-	host, err := hostfs.New(t.where(c).Root)
+	host, err := hostfs.New(t.selected(c).Root)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,21 +183,21 @@ func (t toolkit) changer(c *cli.Context) (sgpu.Changer, *hostfs.Root, error) {
 
 func (t toolkit) sgpuRemove(c *cli.Context) error {
 	args := c.Args().Slice()
-	node, err := t.machine(c)
+	node, err := t.hostNode(c)
 	if err != nil {
 		return err
 	}
-	refs, err := named(node, args)
+	refs, err := resolveSlices(node, args)
 	if err != nil {
 		return err
 	}
 	var holders []usage.Holder
 	if !c.Bool("force") {
-		var named []gpu.BDF
+		var bdfs []gpu.BDF
 		for _, ref := range refs {
-			named = append(named, node.GPUs[ref.GPU].BDF)
+			bdfs = append(bdfs, node.GPUs[ref.GPU].BDF)
 		}
-		if holders, err = t.holders(c, node, named...); err != nil {
+		if holders, err = t.holders(c, node, bdfs...); err != nil {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	node, err := t.machine(c)
+	node, err := t.hostNode(c)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 	if made == nil {
 		return failed
 	}
-	if now, err := t.where(c).Load(c.Context); err != nil {
+	if now, err := t.selected(c).Load(c.Context); err != nil {
 		t.warn(fmt.Sprintf("the slices are created, but their device nodes are not known: %v", err))
 	} else {
 		g, _ := now.Lookup(g.BDF)

@@ -69,7 +69,7 @@ func (t toolkit) simList(c *cli.Context) error {
 
 func (t toolkit) simCreate(c *cli.Context) error {
 	args := c.Args().Slice()
-	at := t.where(c)
+	at := t.selected(c)
 	at.Node, at.Root = args[0], ""
 	if at.IsHost() {
 		return usagef("simulate %q: name a simulated node (metax-ctk sim list) or a file", args[0])

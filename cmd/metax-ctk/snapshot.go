@@ -15,11 +15,12 @@ func (t toolkit) snapshotCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "snapshot",
 		Usage: "save the node in one text file, to look at it elsewhere",
-		Description: `It has the files of sysfs, /dev and /opt about the GPUs, the answers of mx-smi and
-libmxsml, and the values that the toolkit reads from CDI specs and configurations
-of engines. Serial numbers, UUIDs, addresses, names of hosts, people and
-containers are replaced by stand-ins. It has no programs, and its head names what
-could not be read: as root it is complete. Read it before you send it.
+		Description: `The file contains sysfs, /dev and /opt files about the GPUs, the output of mx-smi
+and libmxsml, and the values that the toolkit reads from CDI specs and engine
+configurations. Serial numbers, UUIDs, addresses and names (hosts, people,
+containers) are replaced by placeholders. Programs are not included. Run it as
+root: otherwise some files cannot be read; the head of the file lists them. Read
+the file before you send it.
 
 Examples:
    metax-ctk snapshot --output node.txt
@@ -44,10 +45,10 @@ func fileFlag() cli.Flag {
 	return &cli.StringFlag{Name: "output", Value: "-", Usage: "write to `FILE`, which only you can read, or - for standard output"}
 }
 
-// snapshotHost is the host of which snapshots are taken.
+// snapshotHost returns the host of which snapshots are taken.
 func (t toolkit) snapshotHost(c *cli.Context) (capture.Host, error) {
-	at := t.where(c)
-	return capture.Host{Where: at, Find: exec.LookPath, Ask: runChild, Version: version()}, needsHost("snapshot", at)
+	at := t.selected(c)
+	return capture.Host{Selector: at, LookPath: exec.LookPath, Run: runChild, Version: version()}, needsHost("snapshot", at)
 }
 
 // savedSnapshot is a snapshot that was written to a file, as -o prints it.
@@ -62,7 +63,7 @@ type savedSnapshot struct {
 // saveSnapshot writes a snapshot to --output, and prints what is in it.
 func (t toolkit) saveSnapshot(c *cli.Context, s capture.Taken) error {
 	if s.Unknown != nil {
-		t.warn(fmt.Sprintf("the node is not known: %v", s.Unknown))
+		t.warn(fmt.Sprintf("the snapshot was taken, but the node could not be discovered: %v", s.Unknown))
 	}
 	name := c.String("output")
 	switch {
@@ -84,6 +85,6 @@ func (t toolkit) saveSnapshot(c *cli.Context, s capture.Taken) error {
 	}
 	done := savedSnapshot{name, len(s.Tree), len(s.Answers), len(text), append([]string{}, s.Notes...)}
 	head := fmt.Sprintf("%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
-	next := fmt.Sprintf("read it before you send it; to show the node: metax-ctk --node %s topology print\n", name)
+	next := fmt.Sprintf("next: read it, then send it; to show the node: metax-ctk --node %s topology print\n", name)
 	return t.print(c, done, head+lines(done.Notes)+next)
 }

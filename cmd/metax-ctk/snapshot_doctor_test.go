@@ -28,7 +28,7 @@ func TestReplayDoctor(t *testing.T) {
 				t.Fatalf("exit code %d: %s", code, said)
 			}
 			file, _ := taken(t, deps{Run: runTool}, root)
-			at, done, err := node.Where{Node: file}.Unpack()
+			at, done, err := node.Selector{Node: file}.Unpack()
 			if err != nil {
 				t.Fatal(err)
 			}

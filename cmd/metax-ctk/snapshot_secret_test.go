@@ -190,7 +190,7 @@ func TestReplayMACA(t *testing.T) {
 		tr["etc/ld.so.conf.d/x.conf"] = hosttree.File{Data: "/usr/lib/x # y\n"}
 	})
 	file, _ := taken(t, deps{Run: runTool}, root)
-	at, done, err := node.Where{Node: file}.Unpack()
+	at, done, err := node.Selector{Node: file}.Unpack()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if err != nil {
 		return exitOurs, true, err
 	}
-	if !ok || w.engine() != "docker" || w.missing != nil {
+	if !ok || w.engine() != "docker" || w.clientErr != nil {
 		return 0, false, nil
 	}
 	if len(cmd.Words) == 0 && cmd.Verb == "run" {
@@ -102,7 +102,7 @@ func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
 	if !errors.As(err, &unknown) {
 		return cmd, ok, err
 	}
-	if w.missing != nil {
+	if w.clientErr != nil {
 		return cmd, false, nil
 	}
 	help := []string{"compose", "--help"}

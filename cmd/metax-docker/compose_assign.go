@@ -27,7 +27,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := node.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() {
 		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
@@ -56,7 +56,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := w.settle(plan, p.cmd.DryRun(), p.cmd.Options.Wait)
+	result, err := w.assignGPUs(plan, p.cmd.DryRun(), p.cmd.Options.Wait)
 	if err != nil {
 		return nil, err
 	}

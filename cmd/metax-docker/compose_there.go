@@ -25,7 +25,7 @@ type resident struct {
 
 // residents are the containers of a project's services, ascending by service.
 func residents(socket, project string) ([]resident, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), inject.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
 	defer cancel()
 	list, err := dockerd.Daemon{Socket: socket}.Containers(ctx)
 	if err != nil {

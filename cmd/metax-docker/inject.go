@@ -50,7 +50,7 @@ func (w *wrapper) way(names []string, daemon inject.Daemon) (func(edits.Edits) e
 func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (o options, err error) {
 	m := inject.MACA{
 		Command: cmd, Driver: driver, Inject: w.settings.DockerInject.Text, Check: w.settings.MACA.Check.Text, Rules: w.settings.MACA.Rules(),
-		Image:  func() (image.Facts, error) { return w.facts(cmd, socket) },
+		Image:  func() (image.Facts, error) { return w.imageFacts(cmd, socket) },
 		Daemon: daemon, EnvFile: envFile, Getenv: w.lookup,
 	}
 	if cmd.Options.MACA.Given {

@@ -17,15 +17,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/image"
 )
 
-// inspectionTime is how long looking into an image may take, without pulling it.
-const inspectionTime = time.Minute
+// inspectTimeout is how long the inspection of an image may take, without pulling it.
+const inspectTimeout = time.Minute
 
-// enginePatience is how long a daemon may be silent while it makes a container.
-const enginePatience = 30 * time.Second
+// engineTimeout is how long a daemon may be silent while it makes a container.
+const engineTimeout = 30 * time.Second
 
-// facts returns what the image of the line has of MXMACA. It pulls the image before, if
-// the image is not here or the line says so.
-func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, error) {
+// imageFacts inspects which MXMACA the image contains. It first pulls an image that is
+// missing, or if --pull requests it.
+func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string) (image.Facts, error) {
 	// An interrupt leaves nothing behind in the engine.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
@@ -35,17 +35,17 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 			return image.Facts{}, err
 		}
 	}
-	source := w.images(cmd, socket)
+	source, client := w.imageSource(cmd, socket), w.settings.DockerClient.Text
 	cache := image.Cache{Dir: w.cacheDir("images")}
 	read := func() (image.Facts, error) {
-		ctx, cancel := context.WithTimeout(ctx, inspectionTime)
+		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
 		return image.Read(ctx, source, cmd.Image, cache, w.settings.MACA.Labels)
 	}
 	facts, err := read()
 	if errors.Is(err, image.ErrNotFound) && pull != "never" {
 		if cmd.Options.DryRun {
-			return image.Facts{}, fmt.Errorf("%w; a dry run pulls none: docker pull it first", err)
+			return image.Facts{}, fmt.Errorf("%w; a dry run does not pull it; run: %s pull %s", err, client, cmd.Image)
 		}
 		if err := w.pull(ctx, cmd); err != nil {
 			return image.Facts{}, err
@@ -54,29 +54,29 @@ func (w *wrapper) facts(cmd dockerargs.Command, socket string) (image.Facts, err
 	}
 	switch {
 	case errors.Is(err, image.ErrNotFound):
-		err = fmt.Errorf("%w; docker pull it, or leave out --pull=never", err)
+		err = fmt.Errorf("%w; pull it (%s pull %s) or leave out --pull=never", err, client, cmd.Image)
 	case err != nil && !errors.Is(err, image.ErrUninspectable):
-		err = fmt.Errorf("look into image %s: %w (docker info says whether the daemon is well)", cmd.Image, err)
+		err = fmt.Errorf("inspect image %s: %w (check the engine: %s info)", cmd.Image, err, client)
 	}
 	if err == nil && facts.Uncached != nil {
-		w.warn("the image will be looked at again the next time: %v", facts.Uncached)
+		w.warn("cannot cache what was found in the image; the next run inspects it again: %v", facts.Uncached)
 	}
 	return facts, err
 }
 
-// images is the engine behind the client.
-func (w *wrapper) images(cmd dockerargs.Command, socket string) image.Source {
+// imageSource returns the reader of images for the engine that the client uses.
+func (w *wrapper) imageSource(cmd dockerargs.Command, socket string) image.Source {
 	platform, given := cmd.Flags.Last("platform")
 	if !given {
 		platform = w.Getenv("DOCKER_DEFAULT_PLATFORM")
 	}
 	switch w.engine() {
 	case "docker":
-		return image.Docker{Daemon: dockerd.Daemon{Socket: socket, Patience: enginePatience}, Platform: platform}
+		return image.Docker{Daemon: dockerd.Daemon{Socket: socket, Timeout: engineTimeout}, Platform: platform}
 	case "podman":
 		return image.Podman{Dir: noteDir, Run: func(ctx context.Context, args ...string) ([]byte, error) {
-			if w.missing != nil {
-				return nil, w.missing
+			if w.clientErr != nil {
+				return nil, w.clientErr
 			}
 			text, err := w.output(ctx, w.client, append(cmd.GlobalWords(), args...)...)
 			return []byte(text), err
@@ -87,8 +87,8 @@ func (w *wrapper) images(cmd dockerargs.Command, socket string) image.Source {
 
 // pull makes the client pull the image, and shows its output as docker run does.
 func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
-	if w.missing != nil {
-		return w.missing
+	if w.clientErr != nil {
+		return w.clientErr
 	}
 	args := append(cmd.GlobalWords(), "pull")
 	if platform, ok := cmd.Flags.Last("platform"); ok {
@@ -106,16 +106,17 @@ func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
 	return nil
 }
 
-// Where root's files are: not below HOME, which may be somebody else's with sudo.
+// The directories of root's files: not below HOME, which with sudo may belong to another
+// user.
 const (
 	rootCache = "/var/cache/metax-container-toolkit"
-	// noteDir has notes of mounted images, which do not survive a boot. Podman mounts
-	// images only for root.
+	// noteDir records which images Podman has mounted; it is empty after a boot. Podman
+	// mounts images only for root.
 	noteDir = "/run/metax-container-toolkit/podman"
 )
 
-// cacheDir returns the user's cache directory of a name; empty if it is not known, or
-// belongs to somebody else.
+// cacheDir returns the user's cache directory of a name; empty if it is unknown or belongs
+// to another user.
 func (w *wrapper) cacheDir(name string) string {
 	if os.Geteuid() == 0 {
 		return filepath.Join(rootCache, name)

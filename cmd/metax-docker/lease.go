@@ -58,9 +58,9 @@ func (w *wrapper) maker(socket string, flags dockerargs.Flags) (endpoint, addres
 	return socket, assign.Containerd("", w.Getenv)
 }
 
-// settle takes the GPUs of a plan; a dry run only finds out which they would be. Where
-// no leases are open, the node is elsewhere and all its GPUs are free.
-func (w *wrapper) settle(plan *assign.Plan, dry bool, wait time.Duration) (result assign.Result, err error) {
+// assignGPUs takes the GPUs of a plan; a dry run only finds out which they would be. If
+// leases are not open, the node is elsewhere and all its GPUs are free.
+func (w *wrapper) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (result assign.Result, err error) {
 	var report lease.Report
 	if dry && w.keeper.Keeper != nil {
 		if report, err = w.keeper.Look(context.Background()); err != nil {

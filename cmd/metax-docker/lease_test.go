@@ -57,7 +57,7 @@ func TestBecome(t *testing.T) {
 					Err:  t.Output(),
 					Exec: func(string, []string, []string) error { runs = true; return broken },
 				},
-				client: "docker", missing: tc.missing, leases: ours,
+				client: "docker", clientErr: tc.missing, leases: ours,
 				keeper: assign.Keeper{Keeper: &lease.Keeper{Store: book}, Ledger: book},
 			}
 			if _, err := w.become([]string{"run"}); runs != tc.runs || err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -37,7 +37,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 		return options{}, err
 	}
 	daemon := sync.OnceValue(func() inject.Daemon { return <-asked })
-	at := node.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() && (!o.DryRun || o.MACA.Given) {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
@@ -70,7 +70,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 			return options{}, err
 		}
 	}
-	result, err := w.settle(plan, o.DryRun, o.Wait)
+	result, err := w.assignGPUs(plan, o.DryRun, o.Wait)
 	if err != nil {
 		return options{}, err
 	}

@@ -42,12 +42,12 @@ type deps struct {
 // wrapper is one run of the program.
 type wrapper struct {
 	deps
-	settings config.Config
-	client   string // path of the docker-compatible client
-	missing  error  // why there is no client; printing a command needs none
-	keeper   assign.Keeper
-	leases   []usage.Lease // taken for the command that is about to run
-	retired  bool          // that a policy no longer exists was said
+	settings  config.Config
+	client    string // path of the docker-compatible client
+	clientErr error  // why there is no client; printing a command needs none
+	keeper    assign.Keeper
+	leases    []usage.Lease // taken for the command that is about to run
+	retired   bool          // that a policy no longer exists was said
 }
 
 // run ends in the client; it returns an exit code only where it did not get
@@ -69,13 +69,13 @@ func (w *wrapper) run() (int, error) {
 	if w.settings, err = config.Load(config.Path, text, w.Getenv); err != nil {
 		return exitOurs, err
 	}
-	w.client, w.missing = w.find()
+	w.client, w.clientErr = w.find()
 	defer w.giveBack()
 	if code, ours, err := w.compose(); ours {
 		return code, err
 	}
 	cmd, err := w.scan()
-	if err != nil && errors.Is(err, w.missing) {
+	if err != nil && errors.Is(err, w.clientErr) {
 		return unusable(err), err
 	} else if err != nil {
 		return exitOurs, fmt.Errorf("%w; 'metax-docker run --help' lists the options", err)
@@ -155,8 +155,8 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 		return cmd, err
 	}
 	// A client without help is a client whose tables are docker's.
-	if w.missing != nil {
-		return cmd, w.missing
+	if w.clientErr != nil {
+		return cmd, w.clientErr
 	}
 	if text, err := w.output(context.Background(), w.client, "run", "--help"); err == nil {
 		client.Run = client.Run.Merge(dockerargs.ParseHelp(text))
@@ -171,8 +171,8 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 // does not come to that, they are given back.
 func (w *wrapper) become(args []string) (int, error) {
 	defer w.giveBack()
-	if w.missing != nil {
-		return unusable(w.missing), w.missing
+	if w.clientErr != nil {
+		return unusable(w.clientErr), w.clientErr
 	}
 	if err := w.keeper.Check(w.leases); err != nil {
 		return exitOurs, err

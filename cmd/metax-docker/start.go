@@ -24,7 +24,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if err != nil || socket == "" || len(cmd.Names) == 0 {
 		return nil // containers elsewhere, or of an engine without a daemon
 	}
-	at := node.Where{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 	if !at.IsHost() {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	}
 	var named []assign.Named
 	for _, name := range cmd.Names {
-		ctx, cancel := context.WithTimeout(context.Background(), inject.Patience)
+		ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
 		c, err := docker.New(assign.Resolve(socket), w.keeper.Devices).Container(ctx, name)
 		cancel()
 		if err != nil && !dockersOwn(err) {

@@ -19,7 +19,7 @@ var precreate = action{
 	options:      []string{"spec-dir"},
 	capabilities: []privilege.Capability{unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH},
 	run: func(j *job, options map[string][]string) error {
-		text, err := hook.ReadInput(j.in, oci.MaxConfig, hook.Patience)
+		text, err := hook.ReadInput(j.in, oci.MaxConfig, hook.ReadTimeout)
 		if err != nil {
 			return err
 		}

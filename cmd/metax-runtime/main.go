@@ -1,5 +1,5 @@
-// The process runs for milliseconds, so Go need not watch how many processors its
-// cgroup has: it would keep that file open and read it again.
+// Go would otherwise keep the cgroup's CPU limit file open and reread it; a process of
+// milliseconds needs neither.
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
 

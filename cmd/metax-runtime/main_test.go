@@ -77,8 +77,8 @@ const (
 		`{"name": "host", "containerEdits": {"mounts": [{"hostPath": "/etc", "containerPath": "/opt/maca", "options": ["ro", "bind"]}]}}]}`
 )
 
-// settle writes bin/runc, the specs and a configuration file into a directory.
-func settle(dir, more string) error {
+// writeHost writes bin/runc, the specs and a configuration file into a directory.
+func writeHost(dir, more string) error {
 	text := fmt.Sprintf("[runtime]\nruntimes = [%q]\nspec-dirs = [%q]\n%s", dir+"/bin/runc", dir+"/cdi", more)
 	for path, file := range map[string]struct {
 		text string
@@ -112,7 +112,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(configVariable, e.WorkDir+"/config.toml")
 			e.Setenv("GORACE", noSleep)
-			return settle(e.WorkDir, "")
+			return writeHost(e.WorkDir, "")
 		},
 	})
 }

@@ -22,7 +22,7 @@ const (
 func scene(t *testing.T, config string) (dir string) {
 	t.Helper()
 	dir = trusted.Dir(t)
-	if err := settle(dir, ""); err != nil {
+	if err := writeHost(dir, ""); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv(configVariable, dir+"/config.toml")

@@ -18,7 +18,7 @@ import (
 func (d deps) report(call runc.Call, err error) {
 	message := "metax-runtime: " + terminal.Message(err.Error())
 	if err := d.appendLog(call, message); err != nil {
-		message += " (not in the log of the runtime: " + terminal.Message(err.Error()) + ")"
+		message += " (also could not write it to the runtime's log: " + terminal.Message(err.Error()) + ")"
 	}
 	fmt.Fprintln(d.Err, message)
 }
@@ -26,7 +26,7 @@ func (d deps) report(call runc.Call, err error) {
 // appendLog adds an entry to the log file that the engine named, in the format that it
 // named.
 func (d deps) appendLog(call runc.Call, message string) (err error) {
-	// crun also logs to journald and syslog, which need no entry of ours.
+	// crun also logs to journald and syslog, which need no entry from us.
 	path := strings.TrimPrefix(call.Log, "file:")
 	if path == "" || path == "/dev/stderr" || strings.HasPrefix(path, "journald:") || strings.HasPrefix(path, "syslog:") {
 		return nil

@@ -85,7 +85,7 @@ func TestLogNobodyReads(t *testing.T) {
 	}()
 	select {
 	case said := <-done:
-		if !strings.Contains(said, "no such file or directory (not in the log of the runtime: ") {
+		if !strings.Contains(said, "no such file or directory (also could not write it to the runtime's log: ") {
 			t.Errorf("%q does not say that the log has no entry", said)
 		}
 	case <-time.After(time.Minute):

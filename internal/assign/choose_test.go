@@ -71,7 +71,7 @@ func had(node gpu.Node, state usage.ContainerState, gpus ...int) *Had {
 func outcome(job Job, holders []usage.Holder, reserved ...gpu.BDF) string {
 	p, err := NewPlan(job)
 	if err == nil {
-		err = p.settle(func() error { return p.choose(holders, reserved) })
+		err = p.retryDisplaced(func() error { return p.choose(holders, reserved) })
 	}
 	if err != nil {
 		return err.Error()

@@ -91,7 +91,7 @@ func New(c Config) (Keeper, error) {
 	k := Keeper{Ledger: book, Proc: proc, Boot: boot, Devices: devices(c.Node, root), config: c}
 	k.Keeper = &lease.Keeper{
 		WaitMax: c.WaitMax,
-		Store:   book, Life: proc.Life, Uptime: proc.Uptime, Now: time.Now,
+		Store:   book, Liveness: proc.Liveness, Uptime: proc.Uptime, Now: time.Now,
 		Clamped: func(requests []lease.Ticket) { c.Warn(clamped(requests, c.WaitMax)) },
 		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
 		Sources: func(s lease.State) []lease.Source {

@@ -132,9 +132,9 @@ func (p *Plan) Empty() bool {
 	return len(p.wants) == 0 && !slices.ContainsFunc(p.kept, func(w want) bool { return !w.had.leased })
 }
 
-// settle chooses by try until no service is displaced: one whose stopped container
+// retryDisplaced chooses by try until no service is displaced: one whose stopped container
 // cannot have its GPUs back gets others.
-func (p *Plan) settle(try func() error) error {
+func (p *Plan) retryDisplaced(try func() error) error {
 	for {
 		err := p.gone
 		if err == nil {
@@ -150,7 +150,7 @@ func (p *Plan) settle(try func() error) error {
 
 // Preview returns what the plan would come to now; no lease is taken.
 func (p *Plan) Preview(r lease.Report) (Result, error) {
-	if err := p.settle(func() error { return p.choose(r.HoldersOf(p.named()), nil) }); err != nil {
+	if err := p.retryDisplaced(func() error { return p.choose(r.HoldersOf(p.named()), nil) }); err != nil {
 		return Result{}, err
 	}
 	return p.result(nil), nil

@@ -35,7 +35,7 @@ func labels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
 // so long for them to come free.
 func (k Keeper) Take(ctx context.Context, p *Plan, wait time.Duration) (Result, error) {
 	var leases []usage.Lease
-	err := p.settle(func() error {
+	err := p.retryDisplaced(func() error {
 		if p.Empty() {
 			return p.choose(nil, nil)
 		}

@@ -38,7 +38,7 @@ func testKeeper(t *testing.T, d daemon, leases ...usage.Lease) (Keeper, *strings
 	say := func(line string) { said.WriteString(line + "\n") }
 	return Keeper{
 		Keeper: &lease.Keeper{
-			Store: book, Life: func(usage.Client) usage.Life { return usage.Alive },
+			Store: book, Liveness: func(usage.Client) usage.Liveness { return usage.Alive },
 			Uptime: func() time.Duration { return time.Hour }, Now: time.Now,
 			Sources: func(lease.State) []lease.Source { return []lease.Source{d} },
 		},

@@ -15,11 +15,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
-// Host is a host, and how its engines' programs are found and run.
+// Host is a host, and how the programs of its engines are found and run.
 type Host struct {
-	node.Where
-	Find func(program string) (path string, err error)
-	Ask  func(ctx context.Context, path string, args ...string) ([]byte, error)
+	Selector node.Selector
+	LookPath func(program string) (path string, err error)
+	Run      func(ctx context.Context, path string, args ...string) ([]byte, error)
 	// Version is that of metax-ctk.
 	Version string
 }
@@ -35,14 +35,14 @@ type Taken struct {
 // Snapshot takes one, also of a host that has no GPU, or whose node cannot be
 // discovered.
 func (h Host) Snapshot(ctx context.Context) (Taken, error) {
-	root, err := hostfs.New(h.Root)
+	root, err := hostfs.New(h.Selector.Root)
 	if err != nil {
 		return Taken{}, err
 	}
 	taken := Taken{from: Config{Root: root, Scrub: scrub.New()}}
 	taken.from.Scrub.Root(root.Dir())
 	var r recorder
-	n, err := r.node(ctx, h.Where)
+	n, err := r.node(ctx, h.Selector)
 	if errors.Is(err, context.Canceled) {
 		return Taken{}, err
 	}
@@ -100,7 +100,7 @@ func (r *recorder) record(argv []string, out []byte, err error) {
 }
 
 // node discovers the node and keeps the questions and answers for a replay.
-func (r *recorder) node(ctx context.Context, at node.Where) (gpu.Node, error) {
+func (r *recorder) node(ctx context.Context, at node.Selector) (gpu.Node, error) {
 	if library := at.Library; library != nil {
 		at.Library = func(ctx context.Context, args ...string) ([]byte, error) {
 			out, err := library(ctx, args...)
@@ -137,12 +137,12 @@ const engineTimeout = 5 * time.Second
 // engines runs the programs of those that are installed.
 func (r *recorder) engines(ctx context.Context, h Host) {
 	for _, argv := range engineQuestions {
-		path, err := h.Find(argv[0])
+		path, err := h.LookPath(argv[0])
 		if err != nil {
 			continue
 		}
 		bounded, cancel := context.WithTimeout(ctx, engineTimeout)
-		out, err := h.Ask(bounded, path, argv[1:]...)
+		out, err := h.Run(bounded, path, argv[1:]...)
 		cancel()
 		r.record(argv, out, err)
 	}

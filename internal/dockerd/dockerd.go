@@ -25,13 +25,13 @@ var errTooLong = fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
 type Daemon struct {
 	// Socket is the path of the socket.
 	Socket string
-	// Patience is how long the daemon may send nothing; 0 leaves it to the context.
-	Patience time.Duration
+	// Timeout is how long the daemon may send nothing; 0 leaves it to the context.
+	Timeout time.Duration
 }
 
 // Get returns the daemon's response to GET of a path, which is sent as it is. A
 // response is complete or an error: ErrNotFound for status 404, the context's cause
-// once that is done, os.ErrDeadlineExceeded after Patience, and the system's own
+// once that is done, os.ErrDeadlineExceeded after Timeout, and the system's own
 // (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNREFUSED) if there is no daemon. The
 // error names the socket.
 func (d Daemon) Get(ctx context.Context, path string) (Header, []byte, error) {
@@ -59,7 +59,7 @@ func (d Daemon) do(ctx context.Context, q request) (Header, []byte, error) {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = fmt.Errorf("silent for %s: %w", d.Patience, os.ErrDeadlineExceeded)
+		err = fmt.Errorf("silent for %s: %w", d.Timeout, os.ErrDeadlineExceeded)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = fmt.Errorf("it closed the connection: %w", err)
 	case errors.As(err, &op):
@@ -83,7 +83,7 @@ func (d Daemon) exchange(ctx context.Context, q request) (answer *http.Response,
 	if q.body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	dialer := net.Dialer{Timeout: d.Patience}
+	dialer := net.Dialer{Timeout: d.Timeout}
 	conn, err := dialer.DialContext(ctx, "unix", d.Socket)
 	if err != nil {
 		return nil, nil, err
@@ -91,7 +91,7 @@ func (d Daemon) exchange(ctx context.Context, q request) (answer *http.Response,
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	p := deadlineConn{conn, d.Patience}
+	p := deadlineConn{conn, d.Timeout}
 	if err := r.Write(p); err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +109,7 @@ func (d Daemon) exchange(ctx context.Context, q request) (answer *http.Response,
 // deadlineConn is a connection whose every read and write has a time limit.
 type deadlineConn struct {
 	net.Conn
-	patience time.Duration
+	timeout time.Duration
 }
 
 func (p deadlineConn) Read(b []byte) (int, error) {
@@ -127,8 +127,8 @@ func (p deadlineConn) Write(b []byte) (int, error) {
 }
 
 func (p deadlineConn) wait() error {
-	if p.patience == 0 {
+	if p.timeout == 0 {
 		return nil
 	}
-	return p.SetDeadline(time.Now().Add(p.patience))
+	return p.SetDeadline(time.Now().Add(p.timeout))
 }

@@ -122,7 +122,7 @@ func TestGetTooLong(t *testing.T) {
 func TestGetSilence(t *testing.T) {
 	for _, text := range []string{"", "HTTP/1.0 200 OK\r\n", "HTTP/1.0 200 OK\r\n\r\n[]", "HTTP/1.0 404 x\r\n\r\n"} {
 		socket := say(t, text, true)
-		_, body, err := dockerd.Daemon{Socket: socket, Patience: 10 * time.Millisecond}.Get(t.Context(), "/x")
+		_, body, err := dockerd.Daemon{Socket: socket, Timeout: 10 * time.Millisecond}.Get(t.Context(), "/x")
 		fails(t, body, err, os.ErrDeadlineExceeded, socket, "silent for 10ms")
 
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -147,7 +147,7 @@ func TestGetEndless(t *testing.T) {
 			}
 		}
 	})
-	_, body, err := dockerd.Daemon{Socket: socket, Patience: time.Minute}.Get(ctx, "/x")
+	_, body, err := dockerd.Daemon{Socket: socket, Timeout: time.Minute}.Get(ctx, "/x")
 	fails(t, body, err, cause, socket)
 	_, body, err = dockerd.Daemon{Socket: socket}.Get(ctx, "/x")
 	fails(t, body, err, cause, socket)

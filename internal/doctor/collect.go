@@ -110,10 +110,10 @@ func Collect(ctx context.Context, c Config) (*Facts, error) {
 
 // runRound runs one round of collectors until the timeout, and waits for the grace time
 // for those that cannot be cancelled.
-func runRound(ctx context.Context, patience, last time.Duration, c Config, f *Facts, round []collector) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func runRound(ctx context.Context, timeout, last time.Duration, c Config, f *Facts, round []collector) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	end := time.After(patience + last)
+	end := time.After(timeout + last)
 	type result struct {
 		i     int
 		apply func(*Facts)
@@ -140,7 +140,7 @@ func runRound(ctx context.Context, patience, last time.Duration, c Config, f *Fa
 	for i, r := range done {
 		switch {
 		case r == nil:
-			f.Troubles = append(f.Troubles, Trouble{round[i].name, fmt.Sprintf("no answer within %v", patience)})
+			f.Troubles = append(f.Troubles, Trouble{round[i].name, fmt.Sprintf("no answer within %v", timeout)})
 			continue
 		case r.err != nil:
 			f.Troubles = append(f.Troubles, Trouble{round[i].name, r.err.Error()})

@@ -16,8 +16,8 @@ const (
 	// MaxState is the largest state accepted, in bytes. Real ones have a few hundred
 	// bytes, and annotations may add some thousands.
 	MaxState = 1 << 20
-	// Patience is how long a runtime may take to send the state.
-	Patience = 5 * time.Second
+	// ReadTimeout is how long a runtime may take to send the state.
+	ReadTimeout = 5 * time.Second
 )
 
 // State is what a runtime tells a hook about the container (OCI runtime spec, "State").
@@ -31,7 +31,7 @@ type State struct {
 
 // ReadState reads a state from a hook's standard input.
 func ReadState(in io.Reader) (*State, error) {
-	data, err := ReadInput(in, MaxState, Patience)
+	data, err := ReadInput(in, MaxState, ReadTimeout)
 	if err != nil {
 		return nil, err
 	}

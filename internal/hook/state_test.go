@@ -53,8 +53,8 @@ func TestReadInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		began := time.Now()
-		data, err := ReadInput(r, 4, Patience)
-		if !errors.Is(err, ErrNoEnd) || time.Since(began) != Patience {
+		data, err := ReadInput(r, 4, ReadTimeout)
+		if !errors.Is(err, ErrNoEnd) || time.Since(began) != ReadTimeout {
 			t.Errorf("%q, %v after %v; want ErrNoEnd", data, err, time.Since(began))
 		}
 		w.Close()

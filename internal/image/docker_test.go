@@ -95,7 +95,7 @@ func (d *daemon) source(t *testing.T) image.Docker {
 	s := &http.Server{Handler: d}
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
-	return image.Docker{Daemon: dockerd.Daemon{Socket: socket, Patience: 10 * time.Second}}
+	return image.Docker{Daemon: dockerd.Daemon{Socket: socket, Timeout: 10 * time.Second}}
 }
 
 func (d *daemon) wasAsked() []string {

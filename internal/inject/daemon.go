@@ -18,9 +18,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Patience is how long a daemon may take for one answer; docker itself will then report
-// what is wrong with it.
-const Patience = 2 * time.Second
+// EngineTimeout is how long a daemon may take for one answer; docker itself will then
+// report what is wrong with it.
+const EngineTimeout = 2 * time.Second
 
 // The API versions of the first Docker that knows CDI, 25.0, and of the first
 // that has it on by default and lists its devices, 28.2. (Before 1.44 there is
@@ -53,7 +53,7 @@ var (
 	// errNoDaemon is the answer where there is no daemon.
 	errNoDaemon = errors.New("there is no daemon to ask")
 	// errSilent is the answer of a daemon that hangs.
-	errSilent = errors.New("no answer within " + Patience.String())
+	errSilent = errors.New("no answer within " + EngineTimeout.String())
 )
 
 // Ask asks the docker daemon behind the socket in the background; an empty path is a
@@ -93,7 +93,7 @@ func (s setup) ask(socket string) <-chan Daemon {
 
 // daemonInfo is the daemon's own info.
 func daemonInfo(socket string) (d Daemon) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), Patience, errSilent)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), EngineTimeout, errSilent)
 	defer cancel()
 	header, body, err := dockerd.Daemon{Socket: socket}.Get(ctx, "/info")
 	if err != nil {
@@ -110,7 +110,7 @@ func daemonInfo(socket string) (d Daemon) {
 
 // apiVersion is y of the API version 1.y that the daemon speaks.
 func apiVersion(socket string) (int, error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), Patience, errSilent)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), EngineTimeout, errSilent)
 	defer cancel()
 	return dockerd.Daemon{Socket: socket}.APIVersion(ctx)
 }

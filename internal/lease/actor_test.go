@@ -31,7 +31,7 @@ type actor struct {
 	cancel context.CancelFunc
 	dead   chan struct{}
 	ended  bool
-	// Where the next call of Life or Uptime stops.
+	// Where the next call of Liveness or Uptime stops.
 	stopLife, stopUptime bool
 	lives                int
 	readNew              bool // the state that it works with was lost already
@@ -109,12 +109,12 @@ func (a *actor) gateWhen(at string, ready func() bool) {
 
 func (a *actor) keeper() *Keeper {
 	return &Keeper{
-		Store: store{a}, Life: a.life, Uptime: a.uptime, Sources: a.sources,
+		Store: store{a}, Liveness: a.life, Uptime: a.uptime, Sources: a.sources,
 		Now: func() time.Time { return time.Now().Add(a.w.skew) },
 	}
 }
 
-func (a *actor) life(c usage.Client) usage.Life {
+func (a *actor) life(c usage.Client) usage.Liveness {
 	if a.lives++; a.stopLife || a.lives%5 == 0 {
 		a.stopLife = false
 		a.gate("life")

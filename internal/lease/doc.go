@@ -8,7 +8,7 @@
 // Three kinds of source report who uses GPUs: the leases themselves, the containers of
 // every engine, and processes that have a GPU's device files open. A source only looks
 // (usage.Sight). The keeper asks all of them without a lock (observe.go). Under the lock
-// of the Store it brings the state in line with what they saw (settle.go), derives the
+// of the Store it reconciles the state with what they saw (reconcile.go), derives the
 // holders (holders.go), chooses GPUs and writes the state. These steps do no I/O, so that
 // a model can test them.
 //

@@ -23,8 +23,8 @@ type Keeper struct {
 	Store Store
 	// Sources are the places to look, given the state as it is.
 	Sources func(State) []Source
-	// Life returns whether a client is alive.
-	Life func(usage.Client) usage.Life
+	// Liveness returns whether a client is alive.
+	Liveness func(usage.Client) usage.Liveness
 	// Uptime is the time since the host started, by a clock that is never set.
 	Uptime func() time.Duration
 	// Now is the time of day, for people.
@@ -72,7 +72,7 @@ func (k *Keeper) Report(ctx context.Context) (Report, error) {
 	}
 	r := k.observe(ctx, state)
 	state.Leases, state.Queue = slices.Clone(state.Leases), slices.Clone(state.Queue)
-	closed := state.settle(r)
+	closed := state.reconcile(r)
 	return Report{
 		State: state, Holders: append(state.holdersIn(r, k.Ignore), state.unseenHolder(r.hidden(), nil, r.pidNamespace())...),
 		Looks: r.looks, Closed: closed, Uptime: r.uptime, Hidden: r.hidden(), PIDNamespace: r.pidNamespace(),
@@ -83,7 +83,7 @@ func (k *Keeper) Report(ctx context.Context) (Report, error) {
 // than any wait for the lock.
 const looksLast = 30 * time.Second
 
-// transact settles the state under the lock and calls change with it and the holders.
+// transact reconciles the state under the lock and calls change with it and the holders.
 // Where the state was lost between reading and locking, or the looks are too old by then,
 // it looks again.
 func (k *Keeper) transact(ctx context.Context, change func(*State, *observed, []usage.Holder, []Closed) error) ([]Look, error) {
@@ -99,7 +99,7 @@ func (k *Keeper) transact(ctx context.Context, change func(*State, *observed, []
 			if again = s.New && !r.lost || k.Uptime()-r.uptime > looksLast; again {
 				return errOutdated
 			}
-			closed := s.settle(r)
+			closed := s.reconcile(r)
 			return change(s, r, s.holdersIn(r, k.Ignore), closed)
 		})
 		if !again {

@@ -83,14 +83,14 @@ type bench struct {
 	Keeper
 	memory
 	looks []Look
-	lives map[usage.Client]usage.Life
+	lives map[usage.Client]usage.Liveness
 }
 
 func newBench(t *testing.T, s State, looks ...Look) *bench {
-	b := &bench{memory: memory{t: t, state: s}, looks: looks, lives: map[usage.Client]usage.Life{clientA: usage.Alive, clientB: usage.Alive}}
+	b := &bench{memory: memory{t: t, state: s}, looks: looks, lives: map[usage.Client]usage.Liveness{clientA: usage.Alive, clientB: usage.Alive}}
 	begin := time.Now()
 	b.Keeper = Keeper{
-		Store: &b.memory, Now: time.Now, Life: func(c usage.Client) usage.Life { return b.lives[c] },
+		Store: &b.memory, Now: time.Now, Liveness: func(c usage.Client) usage.Liveness { return b.lives[c] },
 		Uptime: func() time.Duration { return time.Hour + time.Since(begin) },
 		Sources: func(State) []Source {
 			b.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // after Grace.
 type observed struct {
 	before State
-	lives  map[usage.Client]usage.Life
+	lives  map[usage.Client]usage.Liveness
 	looks  []Look
 	// clients are the looks for Claimants where there is no state; like lives, from before
 	// the other looks.
@@ -28,25 +28,25 @@ type observed struct {
 	lost    bool          // whether the sources looked for Claimants
 	gpus    []gpu.BDF     // Keeper.GPUs
 	waitMax time.Duration // Keeper.WaitMax
-	clamped []Ticket      // requests whose wait settle shortened
+	clamped []Ticket      // requests whose wait reconcile shortened
 }
 
 // observe asks all sources, in the order that observed states.
 func (k *Keeper) observe(ctx context.Context, state State) *observed {
-	r := &observed{before: state, lives: map[usage.Client]usage.Life{}, lost: state.New, waitMax: k.WaitMax, gpus: k.GPUs}
+	r := &observed{before: state, lives: map[usage.Client]usage.Liveness{}, lost: state.New, waitMax: k.WaitMax, gpus: k.GPUs}
 	q := usage.Question{Seen: make(map[string]usage.Facts, len(state.Seen)), Lost: r.lost}
 	for _, t := range state.Queue {
-		r.lives[t.Client] = k.Life(t.Client)
+		r.lives[t.Client] = k.Liveness(t.Client)
 	}
 	for _, l := range state.Leases {
-		life := k.Life(l.Client)
+		life := k.Liveness(l.Client)
 		r.lives[l.Client] = life
 		if life == usage.Ended && l.Container == "" {
 			q.Ended = append(q.Ended, l)
 		}
 	}
 	for _, p := range state.Processes {
-		r.lives[p.Client()] = k.Life(p.Client())
+		r.lives[p.Client()] = k.Liveness(p.Client())
 		q.Recorded = append(q.Recorded, p.Client())
 	}
 	for key, known := range state.Seen {
@@ -65,8 +65,8 @@ func (k *Keeper) observe(ctx context.Context, state State) *observed {
 	return r
 }
 
-// life is Keeper.Life, as it was observed.
-func (r *observed) life(c usage.Client) usage.Life { return r.lives[c] }
+// liveness is Keeper.Liveness, as it was observed.
+func (r *observed) liveness(c usage.Client) usage.Liveness { return r.lives[c] }
 
 // containerGone reports whether the lease's container is known not to exist, and whether
 // it has existed (over). A rebuilt lease may not know its engine: then all engines have to

@@ -22,7 +22,7 @@ func TestObserve(t *testing.T) {
 	b.lives[clientA] = usage.Ended
 	var order []string
 	var got usage.Question
-	b.Life = func(c usage.Client) usage.Life {
+	b.Liveness = func(c usage.Client) usage.Liveness {
 		order = append(order, "life")
 		return b.lives[c]
 	}

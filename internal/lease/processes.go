@@ -38,13 +38,13 @@ func (s *State) processesNow(r *observed) []usage.Process {
 
 // reads reports whether the look read all files of a process on record. Even a complete
 // look from another pid namespace does not reach it.
-func (l *Look) reads(c usage.Client, life usage.Life) bool {
+func (l *Look) reads(c usage.Client, life usage.Liveness) bool {
 	return slices.Contains(l.Read, c) || l.complete() && (life != usage.Unseen || c.PIDNamespace == 0)
 }
 
-// settleProcesses records the processes that have GPUs open, and for which GPUs a complete
-// look was taken from this pid namespace.
-func (s *State) settleProcesses(r *observed) {
+// reconcileProcesses records the processes that have GPUs open, and for which GPUs a
+// complete look was taken from this pid namespace.
+func (s *State) reconcileProcesses(r *observed) {
 	s.Processes = s.processesNow(r)
 	l := r.processLook()
 	if l == nil || !l.complete() || len(r.gpus) == 0 {

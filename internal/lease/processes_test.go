@@ -45,7 +45,7 @@ func TestUnfinishedLook(t *testing.T) {
 		looked  []gpu.BDF
 		known   []usage.Process
 		look    Look
-		life    usage.Life
+		life    usage.Liveness
 		claim   Claim
 		want    []gpu.BDF
 		err     string

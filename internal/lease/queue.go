@@ -13,9 +13,9 @@ import (
 // others are before it, at all sources when it is its turn.
 const lookEvery = 100 * time.Millisecond
 
-// settleQueue takes requests out of the queue whose client has ended or that have
+// reconcileQueue takes requests out of the queue whose client has ended or that have
 // waited long enough, and bounds how long the others may wait.
-func (s *State) settleQueue(r *observed) {
+func (s *State) reconcileQueue(r *observed) {
 	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool {
 		return r.lives[t.Client] == usage.Ended || t.Until != 0 && t.Until < r.uptime
 	})
@@ -45,7 +45,7 @@ func (t Ticket) blocks(c Claim) bool { return len(t.GPUs) == 0 || usage.Overlap(
 // earlier returns the GPUs that earlier requests wait for by name, and the number of
 // requests that the claim has to let go first. Requests without a sign of life do not
 // count, and neither do those of dead clients before the first that counts.
-func (s *State) earlier(c Claim, uptime time.Duration, life func(usage.Client) usage.Life) (reserved []gpu.BDF, before int) {
+func (s *State) earlier(c Claim, uptime time.Duration, life func(usage.Client) usage.Liveness) (reserved []gpu.BDF, before int) {
 	if c.Share {
 		return nil, 0
 	}
@@ -112,7 +112,7 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 		if k.Uptime()-s.Queue[i].Marked >= markEvery {
 			k.markAlive(ctx, c) // an error does not matter, as the next second repeats it
 		}
-		if _, before = s.earlier(c, k.Uptime(), k.Life); before == 0 {
+		if _, before = s.earlier(c, k.Uptime(), k.Liveness); before == 0 {
 			return nil
 		}
 	}

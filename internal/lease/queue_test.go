@@ -227,10 +227,10 @@ func TestWaitMax(t *testing.T) {
 		{ID: leaseB, Client: clientB, Until: 2 * time.Hour},
 		{ID: "cccccccccccc", Client: clientB},
 	}
-	r := &observed{lives: map[usage.Client]usage.Life{clientA: usage.Alive, clientB: usage.Alive}, uptime: time.Hour, waitMax: most}
+	r := &observed{lives: map[usage.Client]usage.Liveness{clientA: usage.Alive, clientB: usage.Alive}, uptime: time.Hour, waitMax: most}
 	want := []time.Duration{time.Hour + most + Grace, 2 * time.Hour, time.Hour + most + Grace}
 	for range 2 {
-		s.settle(r)
+		s.reconcile(r)
 		for i, q := range s.Queue {
 			if q.Until != want[i] {
 				t.Errorf("%s waits until %s, want %s", q.ID, q.Until, want[i])
@@ -242,7 +242,7 @@ func TestWaitMax(t *testing.T) {
 		t.Errorf("clamped %v", r.clamped)
 	}
 	r.uptime = want[0] + 1
-	if s.settle(r); len(s.Queue) > 0 {
+	if s.reconcile(r); len(s.Queue) > 0 {
 		t.Errorf("left %v", s.Queue)
 	}
 }

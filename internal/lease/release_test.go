@@ -15,7 +15,7 @@ func TestRelease(t *testing.T) {
 	other := lease(func(l *usage.Lease) { l.ID, l.GPUs, l.User, l.Client = leaseB, gpus(1), nil, clientB })
 	for name, c := range map[string]struct {
 		lease usage.Lease
-		life  usage.Life
+		life  usage.Liveness
 		looks []Look
 		ids   []string
 		who   usage.User

@@ -10,13 +10,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Patience is how long the keeper waits for a source that hangs. The context of Look ends
-// a fifth earlier, so that a source can return what it has.
-const Patience = 200 * time.Millisecond
+// SourceTimeout is how long the keeper waits for a source that does not answer. The
+// context of Look ends a fifth earlier, so that a source can return what it has.
+const SourceTimeout = 200 * time.Millisecond
 
-// WalkPatience is when the context of a Progressing source ends. The source has Patience
-// beyond that to return what it has.
-const WalkPatience = 2 * time.Second
+// WalkTimeout is when the context of a Progressing source ends. The source has
+// SourceTimeout beyond that to return what it has.
+const WalkTimeout = 2 * time.Second
 
 // Source is one place to look for holders of GPUs.
 type Source interface {
@@ -38,7 +38,7 @@ type Look struct {
 // complete reports whether the look shows all that is there.
 func (l Look) complete() bool { return l.Err == nil && !l.Partial }
 
-// Progressing is a Source whose work any user can make long: it may take WalkPatience, as
+// Progressing is a Source whose work any user can make long: it may take WalkTimeout, as
 // long as Progress grows.
 type Progressing interface {
 	Source
@@ -47,15 +47,15 @@ type Progressing interface {
 
 // pendingLook is a source that has been asked and has not answered yet.
 type pendingLook struct {
-	Progressing        // nil for a source that may take Patience only
+	Progressing        // nil for a source that may take SourceTimeout only
 	progress    uint64 // when it was last looked at
 	idle        bool   // it had made none by then
 }
 
 // giveUp reports whether the keeper stops waiting for the source, at the end of another
-// Patience. A source that makes progress may miss one, as it may wait for a processor.
+// SourceTimeout. A source that makes progress may miss one, as it may wait for a processor.
 func (a *pendingLook) giveUp(begin time.Time) bool {
-	if a.Progressing == nil || time.Since(begin) > WalkPatience+Patience/2 {
+	if a.Progressing == nil || time.Since(begin) > WalkTimeout+SourceTimeout/2 {
 		return true
 	}
 	now, idle := a.Progress(), a.idle
@@ -65,9 +65,9 @@ func (a *pendingLook) giveUp(begin time.Time) bool {
 
 // lookAll asks all sources at once. It abandons a source that does not answer in time.
 func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
-	short, cancelShort := context.WithTimeout(ctx, Patience/5*4)
+	short, cancelShort := context.WithTimeout(ctx, SourceTimeout/5*4)
 	defer cancelShort()
-	long, cancelLong := context.WithTimeout(ctx, WalkPatience)
+	long, cancelLong := context.WithTimeout(ctx, WalkTimeout)
 	defer cancelLong()
 	looks := make([]Look, len(sources))
 	type answer struct {
@@ -91,7 +91,7 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 			answers <- answer{i, sight, err}
 		}()
 	}
-	again := time.NewTicker(Patience)
+	again := time.NewTicker(SourceTimeout)
 	defer again.Stop()
 	for begin := time.Now(); len(waiting) > 0; {
 		select {
@@ -115,8 +115,8 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 
 // The errors of sources that hang.
 var (
-	errLate  = errors.New("no answer within " + Patience.String())
-	errStuck = fmt.Errorf("%w: no progress within %s", usage.ErrUnfinished, 2*Patience)
+	errLate  = errors.New("no answer within " + SourceTimeout.String())
+	errStuck = fmt.Errorf("%w: no progress within %s", usage.ErrUnfinished, 2*SourceTimeout)
 )
 
 // printable returns the sight with its text made fit for a terminal and for the state

@@ -28,9 +28,9 @@ func (s slow) Look(ctx context.Context, _ usage.Question) (usage.Sight, error) {
 	return usage.Sight{Containers: s.sees, Partial: true}, ctx.Err()
 }
 
-// A source costs Patience at most, and one that minds its deadline comes to tell
+// A source costs SourceTimeout at most, and one that minds its deadline comes to tell
 // before that what it has.
-func TestPatience(t *testing.T) {
+func TestSourceTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		source slow
 		late   bool
@@ -42,7 +42,7 @@ func TestPatience(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			look := lookAll(t.Context(), []Source{c.source}, usage.Question{})[0]
-			if took := time.Since(begin); took > Patience || (took == Patience) != c.source.never {
+			if took := time.Since(begin); took > SourceTimeout || (took == SourceTimeout) != c.source.never {
 				t.Errorf("%s: it cost %s", name, took)
 			}
 			if (look.Err == errLate) != c.late || len(look.Containers) != len(c.source.sees) {
@@ -74,19 +74,19 @@ func (l *long) Look(ctx context.Context, _ usage.Question) (usage.Sight, error) 
 	}
 }
 
-// A source that goes on may take WalkPatience, one that does not Patience, and
+// A source that goes on may take WalkTimeout, one that does not SourceTimeout, and
 // neither lets an engine that hangs take longer.
-func TestWalkPatience(t *testing.T) {
+func TestWalkTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		long
 		took time.Duration
 		err  error
 	}{
-		"short":     {long{work: 100 * time.Millisecond, stuck: time.Hour}, Patience, nil},
+		"short":     {long{work: 100 * time.Millisecond, stuck: time.Hour}, SourceTimeout, nil},
 		"long":      {long{work: 1900 * time.Millisecond, stuck: time.Hour}, 1900 * time.Millisecond, nil},
-		"too long":  {long{work: time.Hour, stuck: time.Hour}, WalkPatience, usage.ErrUnfinished},
-		"stuck":     {long{work: time.Hour, stuck: 0}, 2 * Patience, usage.ErrUnfinished},
-		"stuck now": {long{work: time.Hour, stuck: 500 * time.Millisecond}, 5 * Patience, usage.ErrUnfinished},
+		"too long":  {long{work: time.Hour, stuck: time.Hour}, WalkTimeout, usage.ErrUnfinished},
+		"stuck":     {long{work: time.Hour, stuck: 0}, 2 * SourceTimeout, usage.ErrUnfinished},
+		"stuck now": {long{work: time.Hour, stuck: 500 * time.Millisecond}, 5 * SourceTimeout, usage.ErrUnfinished},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			source := c.long

@@ -117,7 +117,7 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 			}
 			s.Queue[i].markAlive(k.Uptime())
 		}
-		reserved, before := s.earlier(c, k.Uptime(), r.life) // others may have marked since the looks
+		reserved, before := s.earlier(c, k.Uptime(), r.liveness) // others may have marked since the looks
 		expiring := slices.ContainsFunc(s.Leases, func(l usage.Lease) bool {
 			return l.Gone != 0 && (len(c.GPUs) == 0 || usage.Overlap(l.GPUs, c.GPUs))
 		})

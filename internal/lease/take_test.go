@@ -96,7 +96,7 @@ func TestTakeWaits(t *testing.T) {
 		var order []string
 		told := 0
 		var mu sync.Mutex
-		b.lives = map[usage.Client]usage.Life{} // nobody is seen to end
+		b.lives = map[usage.Client]usage.Liveness{} // nobody is seen to end
 		wait := func(id string, client usage.Client, count int) {
 			c := wants(count)
 			c.Leases = []usage.Lease{{ID: id, Client: client, Engine: "docker", Endpoint: sock}}
@@ -224,7 +224,7 @@ func TestTakeAfterAnotherRebuilt(t *testing.T) {
 	b.meanwhile = func(s *State) {
 		*s = NewState("boot")
 		r := &observed{looks: []Look{dockerSees(labeled(usage.Running))}, lost: true, uptime: time.Minute}
-		s.settle(r)
+		s.reconcile(r)
 		s.New = false
 	}
 	taken, err := b.Take(t.Context(), wants(1))

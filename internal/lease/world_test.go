@@ -104,7 +104,7 @@ func (p *proc) exit() {
 	}
 }
 
-func (w *world) life(c usage.Client) usage.Life {
+func (w *world) life(c usage.Client) usage.Liveness {
 	p := w.procs[c]
 	switch {
 	case c.PIDNamespace != 1:

@@ -37,8 +37,8 @@ const RecordPath = "/run/metax-container-toolkit/node.json"
 // ErrUnknown reports a WHERE that is not a node.
 var ErrUnknown = errors.New("no such node")
 
-// Where names a node and how to query it.
-type Where struct {
+// Selector names a node, the WHERE of --node, and how to query it.
+type Selector struct {
 	Node string // Host, a built-in node, "sim:AxBxC", a file, or Input
 	Root string // directory that stands for the host's "/"
 	// Library runs metax-mxsml, which asks the vendor's library; nil if it must not run
@@ -52,62 +52,62 @@ type Where struct {
 }
 
 // IsHost reports whether the node's devices are on this machine.
-func (w Where) IsHost() bool { return w.Node == "" || w.Node == Host }
+func (s Selector) IsHost() bool { return s.Node == "" || s.Node == Host }
 
 // Load returns the node.
-func (w Where) Load(ctx context.Context) (gpu.Node, error) {
-	if w.IsHost() {
-		return w.discover(ctx)
+func (s Selector) Load(ctx context.Context) (gpu.Node, error) {
+	if s.IsHost() {
+		return s.discover(ctx)
 	}
-	if w.Root != "" && w.Root != "/" {
-		return gpu.Node{}, fmt.Errorf("%w: node %q with root %q: only the node %q has a root", ErrUnknown, w.Node, w.Root, Host)
+	if s.Root != "" && s.Root != "/" {
+		return gpu.Node{}, fmt.Errorf("%w: node %q with root %q: only the node %q has a root", ErrUnknown, s.Node, s.Root, Host)
 	}
-	node, err := sim.Node(w.Node)
+	node, err := sim.Node(s.Node)
 	if err == nil {
 		return node, nil
 	}
-	data, fileErr := w.read()
+	data, fileErr := s.read()
 	if errors.Is(fileErr, fs.ErrNotExist) {
 		return gpu.Node{}, fmt.Errorf("%w: %w, and there is no file of that name", ErrUnknown, err)
 	} else if fileErr != nil {
 		return gpu.Node{}, fmt.Errorf("read node file: %w", fileErr)
 	}
 	if snapshot.Is(data) {
-		node, err = w.replay(ctx, data)
+		node, err = s.replay(ctx, data)
 	} else {
 		node, err = decodeFile(data)
 	}
 	if err != nil {
-		return gpu.Node{}, fmt.Errorf("read node file %s: %w", w.Node, err)
+		return gpu.Node{}, fmt.Errorf("read node file %s: %w", s.Node, err)
 	}
 	return node, nil
 }
 
 // read returns the content of the node's file. It keeps standard input, so that it can
 // be read again.
-func (w *Where) read() ([]byte, error) {
-	if w.Node != Input {
-		return readFile(w.Node)
+func (s *Selector) read() ([]byte, error) {
+	if s.Node != Input {
+		return readFile(s.Node)
 	}
-	if w.In == nil {
+	if s.In == nil {
 		return nil, fmt.Errorf("%q: there is no standard input here", Input)
 	}
-	data, err := io.ReadAll(io.LimitReader(w.In, hostfs.MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(s.In, hostfs.MaxFile+1))
 	if err == nil && len(data) > hostfs.MaxFile {
 		err = fmt.Errorf("standard input has more than %d bytes", hostfs.MaxFile)
 	}
 	if err == nil {
-		w.In = bytes.NewReader(data)
+		s.In = bytes.NewReader(data)
 	}
 	return data, err
 }
 
-func (w Where) discover(ctx context.Context) (gpu.Node, error) {
-	root, err := hostfs.New(w.Root)
+func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
+	root, err := hostfs.New(s.Root)
 	if err != nil {
 		return gpu.Node{}, err
 	}
-	host := discover.Host{Root: root, Library: w.Library, Run: w.Run}
+	host := discover.Host{Root: root, Library: s.Library, Run: s.Run}
 	record, recordErr := readRecord(root)
 	if recordErr == nil {
 		host.Recorded = record
@@ -116,7 +116,7 @@ func (w Where) discover(ctx context.Context) (gpu.Node, error) {
 	if errors.Is(err, discover.ErrNoGPU) {
 		return node, fmt.Errorf("%w. To try without one: metax-ctk --node c500-8 topology print", err)
 	}
-	if err != nil || w.Run != nil || recordErr == nil {
+	if err != nil || s.Run != nil || recordErr == nil {
 		return node, err
 	}
 	if !errors.Is(recordErr, fs.ErrNotExist) {

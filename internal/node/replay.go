@@ -27,48 +27,48 @@ const (
 // Kind returns the kind of file that the node is in; empty if it is not in a file, or
 // the file cannot be read. It also returns the new value for In, because it may have
 // read it.
-func (w Where) Kind() (kind string, in io.Reader) {
-	if _, err := sim.Node(w.Node); w.IsHost() || err == nil {
-		return "", w.In
+func (s Selector) Kind() (kind string, in io.Reader) {
+	if _, err := sim.Node(s.Node); s.IsHost() || err == nil {
+		return "", s.In
 	}
-	data, err := w.read()
+	data, err := s.read()
 	switch {
 	case err != nil:
-		return "", w.In
+		return "", s.In
 	case snapshot.Is(data):
-		return Snapshot, w.In
+		return Snapshot, s.In
 	}
-	return File, w.In
+	return File, s.In
 }
 
-// Unpack returns a Where whose files are on this machine. For a snapshot that is the
+// Unpack returns a Selector whose files are on this machine. For a snapshot that is the
 // captured host, below a temporary directory until done is called, with the recorded
-// output of its programs. For any other node it is w.
-func (w Where) Unpack() (at Where, done func() error, err error) {
+// output of its programs. For any other node it is s.
+func (s Selector) Unpack() (at Selector, done func() error, err error) {
 	nothing := func() error { return nil }
-	if w.IsHost() {
-		return w, nothing, nil
+	if s.IsHost() {
+		return s, nothing, nil
 	}
-	data, err := w.read()
+	data, err := s.read()
 	if err != nil || !snapshot.Is(data) {
-		return w, nothing, nil // Load reports errors
+		return s, nothing, nil // Load reports errors
 	}
 	if at, done, err = unpack(data); err != nil {
-		return Where{}, nil, fmt.Errorf("read node file %s: %w", w.Node, err)
+		return Selector{}, nil, fmt.Errorf("read node file %s: %w", s.Node, err)
 	}
 	return at, done, nil
 }
 
-func unpack(data []byte) (Where, func() error, error) {
+func unpack(data []byte) (Selector, func() error, error) {
 	s, err := snapshot.Parse(data)
 	if err != nil {
-		return Where{}, nil, err
+		return Selector{}, nil, err
 	}
 	dir, remove, err := s.Unpack()
 	if err != nil {
-		return Where{}, nil, err
+		return Selector{}, nil, err
 	}
-	at := Where{Node: Host, Root: dir}
+	at := Selector{Node: Host, Root: dir}
 	at.Run = func(_ context.Context, path string, args ...string) ([]byte, error) {
 		return s.Ask(append([]string{filepath.Base(path)}, args...)...)
 	}
@@ -82,7 +82,7 @@ func unpack(data []byte) (Where, func() error, error) {
 }
 
 // replay discovers the node of a snapshot.
-func (w Where) replay(ctx context.Context, data []byte) (node gpu.Node, err error) {
+func (s Selector) replay(ctx context.Context, data []byte) (node gpu.Node, err error) {
 	at, done, err := unpack(data)
 	if err != nil {
 		return gpu.Node{}, err

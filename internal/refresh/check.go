@@ -50,7 +50,7 @@ func (c Comparison) Check() (Checked, error) {
 		files = c.listed(&found)
 	}
 	checkable := c.Host
-	if !c.Where.IsHost() {
+	if !c.Selector.IsHost() {
 		checkable = nil // the files of another node are not here
 	}
 	for _, file := range files {

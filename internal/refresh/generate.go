@@ -61,7 +61,7 @@ func (j Job) Run(ctx context.Context) (done Generation, err error) {
 // once makes the specs and writes them, if the node is still what it was when they
 // were begun.
 func (j Job) once(ctx context.Context, still func() error) (done Generation, err error) {
-	here := j.Where.IsHost()
+	here := j.Selector.IsHost()
 	if here && j.Output != Stdout {
 		lock, err := lockSpecs(ctx, j.Host)
 		if err != nil {

@@ -23,9 +23,9 @@ type ArgumentError struct{ error }
 
 // Maker makes the specs that a node should have.
 type Maker struct {
-	// Where is the node, and Host its root.
-	Where node.Where
-	Host  *hostfs.Root
+	// Selector chooses the node; Host is its root.
+	Selector node.Selector
+	Host     *hostfs.Root
 	// Node returns the node. It is called only for a spec that needs the node: that of
 	// the host's MXMACA does not.
 	Node func() (gpu.Node, error)
@@ -52,8 +52,8 @@ func (m Maker) Spec(opt cdi.Options) (*specs.Spec, error) {
 
 // software makes the spec of the host's MXMACA, with a device for each version.
 func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
-	if !m.Where.IsHost() {
-		return nil, &ArgumentError{fmt.Errorf("the files of node %q are not on this host, so it has no MXMACA to give", m.Where.Node)}
+	if !m.Selector.IsHost() {
+		return nil, &ArgumentError{fmt.Errorf("the files of node %q are not on this host, so it has no MXMACA to give", m.Selector.Node)}
 	}
 	all, warnings, err := maca.All(m.Host)
 	m.Warn(warnings...)

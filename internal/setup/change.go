@@ -15,8 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
-// restartPatience bounds how long an engine may take to start again.
-const restartPatience = 2 * time.Minute
+// restartTimeout bounds how long an engine may take to start again.
+const restartTimeout = 2 * time.Minute
 
 // Changed is one file that was, or would be, changed.
 type Changed struct {
@@ -104,7 +104,7 @@ func (h Host) activate(ctx context.Context, line string) error {
 	if h.Run == nil || program == "" || !h.Root.Exists("/run/systemd/system") {
 		return fmt.Errorf("systemd does not run here; restart the engine yourself (with systemd: %s)", line)
 	}
-	ctx, cancel := context.WithTimeout(ctx, restartPatience)
+	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
 	defer cancel()
 	_, err := h.Run(ctx, program, words[1:]...)
 	return err

@@ -92,7 +92,7 @@ func (h Host) daemon() (dockerd.Daemon, error) {
 		}
 	}
 	at, err := h.At(socket)
-	return dockerd.Daemon{Socket: at, Patience: askTimeout}, err
+	return dockerd.Daemon{Socket: at, Timeout: askTimeout}, err
 }
 
 // dockerGet decodes the daemon's response to a GET request.

@@ -30,12 +30,12 @@ type Client struct {
 	PIDNamespace uint64 `json:"pidNamespace"`
 }
 
-// Life is whether a client is alive.
-type Life int
+// Liveness is whether a client is alive.
+type Liveness int
 
 // The zero value is the safe one: a client that cannot be seen keeps its GPUs.
 const (
-	Unseen Life = iota // it is in another pid namespace
+	Unseen Liveness = iota // it is in another pid namespace
 	Alive
 	Ended
 )

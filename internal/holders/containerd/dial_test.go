@@ -63,7 +63,7 @@ func TestLookNobody(t *testing.T) {
 	never := func(net.Conn) {}
 	for _, test := range []struct {
 		name, address string
-		patience      time.Duration
+		timeout       time.Duration
 		want          error // nil for any
 		says          string
 	}{
@@ -78,7 +78,7 @@ func TestLookNobody(t *testing.T) {
 		{"no time", listen(t, never), 0, context.DeadlineExceeded, "connect to containerd"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), test.patience)
+			ctx, cancel := context.WithTimeout(t.Context(), test.timeout)
 			defer cancel()
 			sight, err := containerd.New(test.address, holders.Devices{}).Look(ctx, usage.Question{})
 			if err == nil || !strings.Contains(err.Error(), test.says) {
@@ -90,7 +90,7 @@ func TestLookNobody(t *testing.T) {
 			if absent := errors.Is(err, usage.ErrAbsent); absent != (test.want == usage.ErrAbsent) {
 				t.Errorf("the error says absent: %t", absent)
 			}
-			if ctx.Err() != nil && test.patience == time.Minute {
+			if ctx.Err() != nil && test.timeout == time.Minute {
 				t.Error("it waited for its context")
 			}
 			if len(sight.Containers) != 0 {

@@ -261,11 +261,11 @@ func TestLookPartial(t *testing.T) {
 			if test.spec != "" {
 				d.containers["one"][1].Spec.Value = []byte(test.spec)
 			}
-			patience := time.Minute
+			timeout := time.Minute
 			if test.late {
-				patience = 300 * time.Millisecond // the others answer in it
+				timeout = 300 * time.Millisecond // the others answer in it
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			got, err := containerd.New(d.serve(t), m.Devices).Look(ctx, usage.Question{})
 			if err == nil || !strings.Contains(err.Error(), test.says) {

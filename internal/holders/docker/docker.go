@@ -19,9 +19,9 @@ import (
 
 const engine = "docker"
 
-// patience bounds the wait for the daemon where the context has no earlier deadline, as
-// that of a Look has.
-const patience = 2 * time.Second
+// timeout is how long to wait for the daemon if the context has no earlier deadline; that
+// of a Look has one.
+const timeout = 2 * time.Second
 
 // Source looks at the containers of one docker daemon.
 type Source struct {
@@ -31,7 +31,7 @@ type Source struct {
 
 // New returns the source for the daemon at a socket. devices are those of the node's GPUs.
 func New(socket string, devices holders.Devices) Source {
-	return Source{dockerd.Daemon{Socket: socket, Patience: patience}, devices}
+	return Source{dockerd.Daemon{Socket: socket, Timeout: timeout}, devices}
 }
 
 // Name returns "docker" and the socket.

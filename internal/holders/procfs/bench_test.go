@@ -155,7 +155,7 @@ func BenchmarkLife(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if p.Life(c) != usage.Alive {
+		if p.Liveness(c) != usage.Alive {
 			b.Fatal("we are not alive")
 		}
 	}

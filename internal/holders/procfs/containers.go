@@ -60,7 +60,7 @@ func (r *scan) lookAtContainers(ctx context.Context, q usage.Question, engine st
 // hasEnded reports whether the bundle could not be read because the container has ended
 // and been removed: the monitor lives until the engine has cleared everything away.
 func (p *Proc) hasEnded(m monitor, err error) bool {
-	if p.Life(m.client) == usage.Ended {
+	if p.Liveness(m.client) == usage.Ended {
 		return true
 	}
 	if !errors.Is(err, unix.ENOENT) {

@@ -147,7 +147,7 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	}
 	client, ok := w.client(s)
 	if !ok || client.PIDNamespace == 0 {
-		return // Life could not follow it
+		return // Liveness could not follow it
 	}
 	if isMonitor {
 		s.monitor = &monitor{conmonArgs: args, client: client, uid: status.uid}
@@ -157,7 +157,7 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	}
 }
 
-// client returns the process as Proc.Life knows it; its namespace is 0 where /proc is
+// client returns the process as Proc.Liveness knows it; its namespace is 0 where /proc is
 // that of another pid namespace.
 func (w *worker) client(s *process) (usage.Client, bool) {
 	stat, ok := w.readStat(s.name)

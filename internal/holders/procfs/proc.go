@@ -22,9 +22,9 @@ type Proc struct {
 	namespace func() (uint64, error)
 }
 
-// New returns the proc file system at dir, "/proc" but in tests; the directory
-// above it stands for the host's "/". What processes of root, of our own user and
-// of the group say of themselves is trusted; -1 is no group.
+// New returns the proc file system at dir: "/proc", except in tests. The directory above it
+// stands for the host's "/". Command lines, names and paths are trusted from processes of
+// root, of this user, and of members of group (-1: no group).
 func New(dir string, group int) *Proc {
 	p := &Proc{dir: filepath.Clean(dir), group: group}
 	p.namespace = sync.OnceValues(p.ownNamespace)
@@ -65,11 +65,11 @@ func (p *Proc) BootID() (string, error) {
 	return id, nil
 }
 
-// Uptime is the time since the host started, with the time that it slept.
+// Uptime returns the time since the host started, including suspend.
 func (p *Proc) Uptime() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		return 0 // there since Linux 2.6.39
+		return 0 // cannot happen: CLOCK_BOOTTIME exists since Linux 2.6.39
 	}
 	return time.Duration(now.Nano())
 }
@@ -93,10 +93,10 @@ func (p *Proc) Client(pid int) (usage.Client, error) {
 	return usage.Client{PID: pid, Start: s.start, PIDNamespace: namespace}, nil
 }
 
-// Life returns whether a client is alive. A client of another pid namespace is Unseen.
-// So is one that this user may not look at while some process has its pid: it may be
-// another process.
-func (p *Proc) Life(c usage.Client) usage.Life {
+// Liveness returns whether a client is alive. It returns Unseen for a client of another pid
+// namespace, and for one whose pid exists but may not be inspected: it may be another
+// process now.
+func (p *Proc) Liveness(c usage.Client) usage.Liveness {
 	namespace, err := p.namespace()
 	if err != nil || c.PIDNamespace != namespace || c.PID <= 0 {
 		return usage.Unseen

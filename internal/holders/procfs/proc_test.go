@@ -27,7 +27,7 @@ func TestSelf(t *testing.T) {
 	if c.PID != os.Getpid() || c.PIDNamespace != st.Ino || c.Start == 0 {
 		t.Errorf("we are %+v, want pid %d in namespace %d", c, os.Getpid(), st.Ino)
 	}
-	if life := p.Life(c); life != usage.Alive {
+	if life := p.Liveness(c); life != usage.Alive {
 		t.Errorf("our life is %v, want Alive", life)
 	}
 }
@@ -42,9 +42,9 @@ func TestLife(t *testing.T) {
 	reused, elsewhere := c, c
 	reused.Start++
 	elsewhere.PIDNamespace++
-	check := func(what string, c usage.Client, want usage.Life) {
+	check := func(what string, c usage.Client, want usage.Liveness) {
 		t.Helper()
-		if got := p.Life(c); got != want {
+		if got := p.Liveness(c); got != want {
 			t.Errorf("%s: life is %v, want %v", what, got, want)
 		}
 	}
@@ -79,11 +79,11 @@ func TestLifeOfMadeUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for pid, want := range map[int]usage.Life{
+	for pid, want := range map[int]usage.Liveness{
 		30: usage.Alive, 31: usage.Ended, 32: usage.Ended,
 		none: usage.Ended, none + 1: usage.Unseen, kid.Process.Pid: usage.Unseen,
 	} {
-		if got := p.Life(usage.Client{PID: pid, Start: 7, PIDNamespace: self.PIDNamespace}); got != want {
+		if got := p.Liveness(usage.Client{PID: pid, Start: 7, PIDNamespace: self.PIDNamespace}); got != want {
 			t.Errorf("life of %d is %v, want %v", pid, got, want)
 		}
 	}
@@ -104,7 +104,7 @@ func TestForeign(t *testing.T) {
 		if c, err := p.Self(); !errors.Is(err, procfs.ErrForeign) {
 			t.Errorf("%s: we are %v, %v; want ErrForeign", name, c, err)
 		}
-		if life := p.Life(usage.Client{PID: 1, Start: 100}); life != usage.Unseen {
+		if life := p.Liveness(usage.Client{PID: 1, Start: 100}); life != usage.Unseen {
 			t.Errorf("%s: life is %v, want Unseen", name, life)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readAt reads a file of /proc into buf with one read: the kernel makes the text at
-// once, and cuts off what does not fit.
+// readAt reads a file of /proc with a single read(2), because the kernel generates the text
+// per read; what does not fit into buf is cut off.
 func readAt(dir int, path string, buf []byte) ([]byte, error) {
 	fd, err := openAt(dir, path, unix.O_RDONLY)
 	if err != nil {
@@ -36,11 +36,11 @@ func openAt(dir int, path string, flags int) (int, error) {
 	}
 }
 
-// closeFD closes a directory that was only read, so that an error means no loss.
+// closeFD closes a directory, ignoring the error: nothing was written.
 func closeFD(fd int) { unix.Close(fd) }
 
-// eachName calls f with the names in a directory until it returns false. The
-// name is good beyond the call; the buffer is the caller's to reuse.
+// eachName calls f with the names in a directory until f returns false. f may keep name;
+// buf is overwritten.
 func eachName(dir int, buf []byte, f func(name string) bool) error {
 	var names []string
 	for {
@@ -66,8 +66,9 @@ func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(
 // refused reports whether an error says that this user may not inspect the process.
 func refused(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }
 
-// statDescriptor stats what an entry of /proc/PID/fd leads to. The file system asks no
-// server, so that no server can keep us waiting.
+// statDescriptor stats what an entry of /proc/PID/fd leads to. AT_STATX_DONT_SYNC uses
+// cached attributes, so an unresponsive NFS or FUSE server cannot block us. Only the
+// fallback, without statx, can block.
 func statDescriptor(dir int, name string) (unix.Statx_t, bool) {
 	var st unix.Statx_t
 	err := unix.Statx(dir, name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &st)

@@ -12,10 +12,10 @@
 // A writer that is killed, at any system call, leaves the old state or the new one, a lock
 // that the kernel has released, and at most a temporary file that the next writer removes.
 //
-// A file that is missing, damaged or of an earlier boot is not an error: the state is new
-// then, and the keeper rebuilds it. A file of an unknown version, or one that the wrong users
-// can write, is an error that says what to do. Fields that this version does not know stay
-// in the file.
+// A file that is missing, damaged or of an earlier boot is not an error: the state then
+// starts empty, and lease.Keeper rebuilds it. A file of an unknown version, or one that
+// the wrong users can write, is an error that says what to do. Fields that this version
+// does not know stay in the file.
 //
 // Package lease says what a lease means.
 package ledger

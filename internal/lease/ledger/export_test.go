@@ -2,5 +2,5 @@ package ledger
 
 import "time"
 
-// SetPatience is for tests that cannot wait as long.
-func (l *Ledger) SetPatience(d time.Duration) { l.patience = d }
+// SetLockTimeout is for tests that cannot wait as long.
+func (l *Ledger) SetLockTimeout(d time.Duration) { l.lockTimeout = d }

@@ -17,20 +17,20 @@ const (
 	stateMode = 0o664
 )
 
-// Init makes the directory and the lock, or fixes their owner, group and mode. Root gives
-// them to the group gid; -1 leaves the group as it is. Other users own what they make, as
-// in a simulated tree. There is no state file before the first Update: an empty one would
+// Init makes the directory and the lock, or fixes their owner, group and mode. As root
+// it sets owner root and group gid (-1: unchanged). Other users own the files, as in a
+// simulated tree. There is no state file before the first Update: an empty one would
 // say that no GPU is in use.
 func (l *Ledger) Init(gid int) error {
-	if err := l.make(gid); err != nil {
+	if err := l.initialize(gid); err != nil {
 		return l.explain("make "+l.dir, err)
 	}
 	return nil
 }
 
-// make is Init with bare errors. Only the last step gives access to the group and marks the
-// directory as finished, so that an interrupted Init can be detected.
-func (l *Ledger) make(gid int) (err error) {
+// initialize is Init with bare errors. Only the last step gives access to the group and
+// marks the directory as finished, so that an interrupted Init can be detected.
+func (l *Ledger) initialize(gid int) (err error) {
 	if err := atomicfile.MakeDir(filepath.Dir(l.dir), 0o755); err != nil {
 		return err
 	}
@@ -43,12 +43,12 @@ func (l *Ledger) make(gid int) (err error) {
 	}
 	defer handle.Close()
 	// A handle from O_PATH cannot change the directory; "." is surely the same directory.
-	dir, err := openat(handle, ".", unix.O_RDONLY|unix.O_DIRECTORY|careful, 0)
+	dir, err := openat(handle, ".", unix.O_RDONLY|unix.O_DIRECTORY|safeOpenFlags, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	if err := own(dir, gid); err != nil {
+	if err := setOwner(dir, gid); err != nil {
 		return err
 	}
 	lock, _, err := lockFile(dir)
@@ -56,17 +56,17 @@ func (l *Ledger) make(gid int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	if err := own(lock, gid); err != nil {
+	if err := setOwner(lock, gid); err != nil {
 		return err
 	}
-	if err := permit(lock, lockMode); err != nil {
+	if err := setMode(lock, lockMode); err != nil {
 		return err
 	}
-	return permit(dir, dirMode)
+	return setMode(dir, dirMode)
 }
 
-// own gives an open file to root and the group, if root does it.
-func own(f *os.File, gid int) error {
+// setOwner sets owner root and the group; it does nothing unless the caller is root.
+func setOwner(f *os.File, gid int) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -83,8 +83,8 @@ func own(f *os.File, gid int) error {
 	return nil
 }
 
-// permit gives an open file its mode bits.
-func permit(f *os.File, mode uint32) error {
+// setMode sets the mode bits of an open file.
+func setMode(f *os.File, mode uint32) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
 		return &fs.PathError{Op: "stat", Path: f.Name(), Err: err}

@@ -22,16 +22,16 @@ type Ledger struct {
 	// -1 for none.
 	DefaultGID int
 
-	dir      string
-	boot     string
-	patience time.Duration
+	dir         string
+	boot        string
+	lockTimeout time.Duration
 }
 
 var _ lease.Store = (*Ledger)(nil)
 
 // New returns the ledger in dir. A state of another boot counts as none.
 func New(dir, boot string) *Ledger {
-	return &Ledger{DefaultGID: -1, dir: filepath.Clean(dir), boot: boot, patience: Patience}
+	return &Ledger{DefaultGID: -1, dir: filepath.Clean(dir), boot: boot, lockTimeout: LockTimeout}
 }
 
 // Path returns the path of the state file.
@@ -80,8 +80,8 @@ func (l *Ledger) read(dir *os.File) (record, error) {
 
 // Update calls change under the lock of all writers, and then writes the state. If change
 // fails or changes nothing, it writes nothing. It returns the error of change as it is.
-// Other errors are *LockError after Patience or when the context ends, *InitError, those of
-// Read, and those of the file system.
+// Other errors are *LockError after LockTimeout or when the context ends, *InitError,
+// those of Read, and those of the file system.
 func (l *Ledger) Update(ctx context.Context, change func(*lease.State) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (l *Ledger) prepared() (*os.File, error) {
 	case !missing:
 		return nil, l.explain("change leases", err)
 	}
-	if err := l.make(l.DefaultGID); missing && errors.Is(err, fs.ErrPermission) {
+	if err := l.initialize(l.DefaultGID); missing && errors.Is(err, fs.ErrPermission) {
 		return nil, &InitError{l.dir, err}
 	} else if err != nil {
 		return nil, l.explain("make "+l.dir, err)
@@ -164,7 +164,7 @@ func (l *Ledger) write(dir *os.File, data []byte, damaged bool) error {
 // sweep removes temporary files of writers that were killed. It needs the lock, so that no
 // other writer is at work.
 func sweep(dir *os.File) error {
-	list, err := openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|careful, 0)
+	list, err := openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|safeOpenFlags, 0)
 	if err != nil {
 		return err
 	}

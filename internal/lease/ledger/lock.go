@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Patience is how long Update waits for one other writer, which usually has the lock for a
-// millisecond. It begins anew with each writer that comes before: two hundred starts at
-// once on a busy machine may take longer in total.
-const Patience = 10 * time.Second
+// LockTimeout is how long Update waits for one other writer, which usually has the lock
+// for a millisecond. It begins anew with each writer that comes before: two hundred
+// starts at once on a busy machine may take longer in total.
+const LockTimeout = 10 * time.Second
 
 // LockError reports that another process has held the lock for too long.
 type LockError struct {
@@ -44,7 +44,7 @@ func (l *Ledger) lock(ctx context.Context, dir *os.File) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := flock(ctx, f, l.patience); err != nil {
+		if err := flock(ctx, f, l.lockTimeout); err != nil {
 			return nil, err
 		}
 		// A user who removes the file, as an UnsafeError says, makes two locks of one; only
@@ -67,7 +67,7 @@ func openLock(dir *os.File) (*os.File, error) {
 		// A user who may read the file can take the lock, and block everybody.
 		err = &UnsafeError{f.Name(), "can be opened by everybody", "chmod o= " + f.Name()}
 	case euid == 0 || euid == int(stat.Uid):
-		err = permit(f, lockMode) // the umask may have removed a part
+		err = setMode(f, lockMode) // the umask may have removed a part
 	}
 	if err != nil {
 		f.Close()
@@ -99,7 +99,7 @@ func current(dir, f *os.File) bool {
 // order of their arrival; repeated attempts would let a newcomer pass them. A waiting thread
 // cannot be interrupted: if the context ends first it is left behind, and releases the lock
 // if it gets it.
-func flock(ctx context.Context, f *os.File, patience time.Duration) error {
+func flock(ctx context.Context, f *os.File, timeout time.Duration) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 		if err != nil {
@@ -124,7 +124,7 @@ func flock(ctx context.Context, f *os.File, patience time.Duration) error {
 		}
 	}()
 	before, _ := holder(file)
-	again := time.NewTicker(patience)
+	again := time.NewTicker(timeout)
 	defer again.Stop()
 	for {
 		select {
@@ -137,7 +137,7 @@ func flock(ctx context.Context, f *os.File, patience time.Duration) error {
 		case <-again.C:
 			pid, _ := holder(file)
 			if pid == before {
-				cancel(fmt.Errorf("waited %v: %w", patience, context.DeadlineExceeded))
+				cancel(fmt.Errorf("waited %v: %w", timeout, context.DeadlineExceeded))
 			}
 			before = pid
 		case <-ctx.Done():

@@ -75,12 +75,12 @@ func TestLockHeld(t *testing.T) {
 	check(t, l, holding("a", "b"))
 }
 
-// Patience is with one writer, not with all who come before: here the first and the
+// LockTimeout is with one writer, not with all who come before: here the first and the
 // second together have the lock for longer.
 func TestLockQueue(t *testing.T) {
-	const patience = 3 * time.Second
+	const timeout = 3 * time.Second
 	l, dir := fresh(t)
-	l.SetPatience(patience)
+	l.SetLockTimeout(timeout)
 	lock := filepath.Join(dir, "lock")
 	// Each has the lock until it is released: how long it takes to come so far on a
 	// busy machine does not count.
@@ -115,13 +115,13 @@ func TestLockQueue(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		begin := time.Now()
-		time.AfterFunc(patience*2/3, one)
-		time.AfterFunc(patience*4/3, two)
+		time.AfterFunc(timeout*2/3, one)
+		time.AfterFunc(timeout*4/3, two)
 		update(t, l, add(name))
 		return time.Since(begin)
 	}
 	names := []string{"a"}
-	for waited := time.Duration(0); waited < patience; {
+	for waited := time.Duration(0); waited < timeout; {
 		if len(names) > 10 {
 			t.Fatalf("waited %v only, ten times, which shows nothing", waited)
 		}
@@ -134,7 +134,7 @@ func TestLockQueue(t *testing.T) {
 	for !locked(t, lock, stuck.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
-	l.SetPatience(patience / 10)
+	l.SetLockTimeout(timeout / 10)
 	var held *ledger.LockError
 	err := l.Update(context.Background(), add("c"))
 	if !errors.As(err, &held) || held.PID != stuck.Process.Pid || !strings.Contains(err.Error(), "waited 300ms: context deadline exceeded") {

@@ -21,8 +21,8 @@ const (
 // maxState is the size in bytes beyond which a file is not a state.
 const maxState = 16 << 20
 
-// careful flags neither follow a link nor wait for the other end of a FIFO.
-const careful = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+// safeOpenFlags make openat not follow a link and not wait for the other end of a FIFO.
+const safeOpenFlags = unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 
 // openat opens what is called name in dir; name is a path where dir is nil.
 func openat(dir *os.File, name string, flags int, perm uint32) (*os.File, error) {
@@ -44,7 +44,7 @@ func openat(dir *os.File, name string, flags int, perm uint32) (*os.File, error)
 // openDir opens the directory, whatever its mode; anything else is an UnsafeError.
 func (l *Ledger) openDir() (*os.File, unix.Stat_t, error) {
 	// O_PATH opens a link itself, so that inspect can name it.
-	dir, err := openat(nil, l.dir, unix.O_PATH|careful, 0)
+	dir, err := openat(nil, l.dir, unix.O_PATH|safeOpenFlags, 0)
 	if err != nil {
 		return nil, unix.Stat_t{}, err
 	}
@@ -103,7 +103,7 @@ func misplaced(path string, want, got uint32) error {
 
 // openRegular opens a regular file of dir; any other is an UnsafeError.
 func openRegular(dir *os.File, name string, flags int, perm uint32) (*os.File, unix.Stat_t, error) {
-	f, err := openat(dir, name, flags|careful, perm)
+	f, err := openat(dir, name, flags|safeOpenFlags, perm)
 	if err != nil {
 		path := filepath.Join(dir.Name(), name)
 		switch {

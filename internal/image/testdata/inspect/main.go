@@ -60,7 +60,7 @@ func run() error {
 	if engine := flag.Arg(0); engine == "podman" {
 		source = image.Podman{Run: podman, Dir: *cache}
 	} else {
-		source = image.Docker{Daemon: dockerd.Daemon{Socket: engine, Patience: 30 * time.Second}, Platform: *platform}
+		source = image.Docker{Daemon: dockerd.Daemon{Socket: engine, Timeout: 30 * time.Second}, Platform: *platform}
 	}
 	if *stall {
 		source = stalled{source}

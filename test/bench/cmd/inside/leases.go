@@ -17,7 +17,7 @@ func leases(container []string) (figure.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	leave, err := settleIn(container[0])
+	leave, err := startNeighbours(container[0])
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func take(container []string, options ...string) []string {
 
 // start is the time of a start until it becomes the client, by the number of neighbours.
 func start(container []string, neighbours string) (figure.Set, error) {
-	restore, err := settle("/")
+	restore, err := reconcile("/")
 	if err != nil {
 		return nil, err
 	}

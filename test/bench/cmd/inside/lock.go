@@ -20,7 +20,7 @@ const lockRounds = 200
 // opens the file once. It also measures the whole transaction, which begins when the
 // state file is first opened.
 func lock(container []string) (figure.Set, error) {
-	restore, err := settle("/")
+	restore, err := reconcile("/")
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func maca([]string) (figure.Set, error) {
 	if _, err := output("metax-ctk", "cdi", "generate", "--class", "maca"); err != nil {
 		return nil, err
 	}
-	forget, err := settle("/")
+	forget, err := reconcile("/")
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ const memoryRounds = 20
 // memory is the peak memory of the programs. It has to be the first that is measured: no
 // process is seen to need less than the one that started it, which is "floor" and grows.
 func memory(container []string) (figure.Set, error) {
-	restore, err := settle("/")
+	restore, err := reconcile("/")
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,9 @@ const (
 	neighbourGPUs = 3
 )
 
-// settleIn starts the neighbours from an image whose own command stays, and returns what
-// removes them.
-func settleIn(image string) (leave func() error, err error) {
+// startNeighbours starts the neighbours from an image whose own command stays, and
+// returns what removes them.
+func startNeighbours(image string) (leave func() error, err error) {
 	ids := make([]string, neighbourCount)
 	leave = func() error {
 		_, err := output("docker", append([]string{"rm", "--force"}, ids...)...)

@@ -23,7 +23,7 @@ const (
 // rush is the time of many starts at once: each by itself, and from the first to the end of
 // the last. They share GPUs, so that none waits for another to end.
 func rush(container []string) (figure.Set, error) {
-	restore, err := settle("/")
+	restore, err := reconcile("/")
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,10 @@ import (
 // leasesDir is where the leases of a node are, below its root.
 const leasesDir = "/run/metax-container-toolkit/leases"
 
-// settle brings the leases of the node below the root in line, and returns what puts them
+// reconcile reconciles the leases of the node below the root, and returns what puts them
 // back as they are then. A client that ends at once leaves a lease behind, which keeps its
 // GPUs for two seconds: no second run would find the node that the first one found.
-func settle(root string) (restore func() error, err error) {
+func reconcile(root string) (restore func() error, err error) {
 	if _, err := output("metax-ctk", "--root", root, "lease", "gc"); err != nil {
 		return nil, err
 	}

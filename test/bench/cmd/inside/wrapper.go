@@ -25,11 +25,11 @@ const (
 // wrapper is the time that metax-docker takes until it becomes the client, beside that of
 // the client alone; and what the daemon takes of it.
 func wrapper(container []string) (figure.Set, error) {
-	forget, err := settle("/")
+	forget, err := reconcile("/")
 	if err != nil {
 		return nil, err
 	}
-	forgetBelow, err := settle(nodeDir)
+	forgetBelow, err := reconcile(nodeDir)
 	if err != nil {
 		return nil, err
 	}

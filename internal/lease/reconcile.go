@@ -21,9 +21,9 @@ type Closed struct {
 	Why   string
 }
 
-// settle brings the state in line with what was seen, and returns the leases that are
+// reconcile fits the state to what was seen, and returns the leases that are
 // over.
-func (s *State) settle(r *observed) []Closed {
+func (s *State) reconcile(r *observed) []Closed {
 	all := r.containers()
 	if s.New {
 		s.rebuild(r, all)
@@ -51,8 +51,8 @@ func (s *State) settle(r *observed) []Closed {
 	for _, key := range slices.Sorted(maps.Keys(of)) {
 		closed = append(closed, s.leaveOne(r, all[key], of[key])...)
 	}
-	s.settleQueue(r)
-	s.settleProcesses(r)
+	s.reconcileQueue(r)
+	s.reconcileProcesses(r)
 	s.remember(r, all)
 	return closed
 }

@@ -92,7 +92,7 @@ var (
 	someProcs        = Look{Engine: usage.Processes, Sight: usage.Sight{Partial: true}, Err: errRefused}
 )
 
-func TestSettle(t *testing.T) {
+func TestReconcile(t *testing.T) {
 	over := dockerSees()
 	over.Over = []string{leaseA}
 	lateButOver := dockerLate
@@ -102,7 +102,7 @@ func TestSettle(t *testing.T) {
 	now := 10 * time.Second
 	for name, c := range map[string]struct {
 		lease usage.Lease
-		life  usage.Life
+		life  usage.Liveness
 		looks []Look
 		want  *usage.Lease // nil is as it was
 		why   string       // or closed
@@ -167,8 +167,8 @@ func TestSettle(t *testing.T) {
 		"rebuilt: it learns its engine":                 {lease: lease(rebuilt), life: usage.Alive, looks: []Look{dockerSees(labeled(usage.Running))}, want: new(lease(bound))},
 	} {
 		s := stateOf(c.lease)
-		r := &observed{before: stateOf(c.lease), lives: map[usage.Client]usage.Life{clientA: c.life}, looks: c.looks, begin: now, uptime: now}
-		closed := s.settle(r)
+		r := &observed{before: stateOf(c.lease), lives: map[usage.Client]usage.Liveness{clientA: c.life}, looks: c.looks, begin: now, uptime: now}
+		closed := s.reconcile(r)
 		want := []usage.Lease{c.lease}
 		switch {
 		case c.want != nil:
@@ -192,7 +192,7 @@ func TestSettle(t *testing.T) {
 
 // Of the leases that starts of one container took, one stays once their clients
 // have ended: that of the label, if it is there.
-func TestSettleUnites(t *testing.T) {
+func TestReconcileUnites(t *testing.T) {
 	clientC := usage.Client{PID: 12, Start: 1, PIDNamespace: 1}
 	const leaseC = "cccccccccccc"
 	made := lease(bound)
@@ -210,18 +210,18 @@ func TestSettleUnites(t *testing.T) {
 	elsewhere := func(l *usage.Lease) { l.Container = boxB }
 	for name, c := range map[string]struct {
 		leases []usage.Lease
-		lives  map[usage.Client]usage.Life // all others have ended
+		lives  map[usage.Client]usage.Liveness // all others have ended
 		look   Look
 		left   []string
 		shared bool // the first that is left
 	}{
 		"create, start, restart":          {leases: []usage.Lease{made, again, third}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA}},
 		"in any state that holds":         {leases: []usage.Lease{made, again}, look: dockerSees(labeled(usage.Exited, keeps)), left: []string{leaseA}},
-		"each client has its own":         {leases: []usage.Lease{made, again, third}, lives: map[usage.Client]usage.Life{clientB: usage.Alive, clientC: usage.Alive}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA, leaseB, leaseC}},
-		"as long as it lives":             {leases: []usage.Lease{made, again, third}, lives: map[usage.Client]usage.Life{clientC: usage.Alive}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA, leaseC}},
-		"or may live":                     {leases: []usage.Lease{made, again}, lives: map[usage.Client]usage.Life{clientB: usage.Unseen}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA, leaseB}},
+		"each client has its own":         {leases: []usage.Lease{made, again, third}, lives: map[usage.Client]usage.Liveness{clientB: usage.Alive, clientC: usage.Alive}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA, leaseB, leaseC}},
+		"as long as it lives":             {leases: []usage.Lease{made, again, third}, lives: map[usage.Client]usage.Liveness{clientC: usage.Alive}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA, leaseC}},
+		"or may live":                     {leases: []usage.Lease{made, again}, lives: map[usage.Client]usage.Liveness{clientB: usage.Unseen}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA, leaseB}},
 		"without a label the first":       {leases: []usage.Lease{again, third}, look: dockerSees(labeled(usage.Running, unlabeled)), left: []string{leaseB}},
-		"without a label one that lives":  {leases: []usage.Lease{again, third}, lives: map[usage.Client]usage.Life{clientC: usage.Alive}, look: dockerSees(labeled(usage.Running, unlabeled)), left: []string{leaseC}},
+		"without a label one that lives":  {leases: []usage.Lease{again, third}, lives: map[usage.Client]usage.Liveness{clientC: usage.Alive}, look: dockerSees(labeled(usage.Running, unlabeled)), left: []string{leaseC}},
 		"the label's was released":        {leases: []usage.Lease{again, third}, look: dockerSees(labeled(usage.Running)), left: []string{leaseB}},
 		"what one shares all share":       {leases: []usage.Lease{made, with(again, shared)}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA}, shared: true},
 		"not what has more":               {leases: []usage.Lease{made, with(again, wider)}, look: dockerSees(labeled(usage.Running)), left: []string{leaseA, leaseB}},
@@ -233,9 +233,9 @@ func TestSettleUnites(t *testing.T) {
 		"what has ended ends all as ever": {leases: []usage.Lease{made, again}, look: dockerSees(labeled(usage.Exited)), left: nil},
 	} {
 		s := stateOf(slices.Clone(c.leases)...)
-		r := &observed{before: stateOf(c.leases...), lives: map[usage.Client]usage.Life{clientA: usage.Ended, clientB: usage.Ended, clientC: usage.Ended}, looks: []Look{c.look}, begin: time.Hour, uptime: time.Hour}
+		r := &observed{before: stateOf(c.leases...), lives: map[usage.Client]usage.Liveness{clientA: usage.Ended, clientB: usage.Ended, clientC: usage.Ended}, looks: []Look{c.look}, begin: time.Hour, uptime: time.Hour}
 		maps.Copy(r.lives, c.lives)
-		s.settle(r)
+		s.reconcile(r)
 		var left []string
 		for _, l := range s.Leases {
 			left = append(left, l.ID)
@@ -247,13 +247,13 @@ func TestSettleUnites(t *testing.T) {
 }
 
 // A verdict counts only for the lease that was looked at.
-func TestSettleLeavesWhatIsNewer(t *testing.T) {
+func TestReconcileLeavesWhatIsNewer(t *testing.T) {
 	newer := lease(bound)
 	newer.Rev = 2
 	for name, before := range map[string]State{"changed": stateOf(lease()), "taken meanwhile": stateOf()} {
 		s := stateOf(newer)
-		r := &observed{before: before, lives: map[usage.Client]usage.Life{clientA: usage.Ended}, looks: []Look{dockerSees()}, begin: time.Hour, uptime: time.Hour}
-		if closed := s.settle(r); len(closed) > 0 || len(s.Leases) != 1 || s.Leases[0].Rev != 2 {
+		r := &observed{before: before, lives: map[usage.Client]usage.Liveness{clientA: usage.Ended}, looks: []Look{dockerSees()}, begin: time.Hour, uptime: time.Hour}
+		if closed := s.reconcile(r); len(closed) > 0 || len(s.Leases) != 1 || s.Leases[0].Rev != 2 {
 			t.Errorf("%s: closed %v, left %v", name, closed, s.Leases)
 		}
 	}
@@ -263,18 +263,18 @@ func TestSettleLeavesWhatIsNewer(t *testing.T) {
 func TestGraceEndsBeforeTheLook(t *testing.T) {
 	s := stateOf(lease(goneAt(time.Second)))
 	r := &observed{
-		before: stateOf(s.Leases...), lives: map[usage.Client]usage.Life{clientA: usage.Ended}, looks: []Look{dockerSees()},
+		before: stateOf(s.Leases...), lives: map[usage.Client]usage.Liveness{clientA: usage.Ended}, looks: []Look{dockerSees()},
 		begin: time.Second + Grace - 1, uptime: time.Minute,
 	}
-	if closed := s.settle(r); len(closed) > 0 {
+	if closed := s.reconcile(r); len(closed) > 0 {
 		t.Errorf("closed %v", closed)
 	}
 }
 
-func TestSettleQueue(t *testing.T) {
+func TestReconcileQueue(t *testing.T) {
 	s := stateOf()
 	s.Queue = []Ticket{{ID: leaseA, Client: clientA}, {ID: leaseB, Client: clientB}, {ID: "cccccccccccc"}}
-	s.settle(&observed{lives: map[usage.Client]usage.Life{clientA: usage.Ended, clientB: usage.Alive}})
+	s.reconcile(&observed{lives: map[usage.Client]usage.Liveness{clientA: usage.Ended, clientB: usage.Alive}})
 	var left []string
 	for _, q := range s.Queue {
 		left = append(left, q.ID)
@@ -323,7 +323,7 @@ func TestRemember(t *testing.T) {
 	} {
 		s := stateOf()
 		s.Seen = map[string]Known{boxA: held}
-		s.settle(&observed{looks: c.looks})
+		s.reconcile(&observed{looks: c.looks})
 		if diff := cmp.Diff(c.want, s.Seen); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -365,7 +365,7 @@ func TestRebuild(t *testing.T) {
 			clients: []Look{{Engine: usage.Processes, Sight: usage.Sight{Claimants: c.claimants}}},
 			looks:   []Look{dockerSees(c.list...)}, lost: true, uptime: uptime, now: now,
 		}
-		if closed := s.settle(r); len(closed) > 0 {
+		if closed := s.reconcile(r); len(closed) > 0 {
 			t.Errorf("%s: closed %v", name, closed)
 		}
 		if diff := cmp.Diff(c.want, s.Leases); diff != "" {
