@@ -33,8 +33,8 @@ type Config struct {
 	DockerInject Value
 	// Policy is the policy by which GPUs are picked.
 	Policy Value
-	// Ignore has, with commas, the programs, containers and images that open GPUs
-	// without using them.
+	// Ignore has, with commas, the programs, containers and images that open GPUs only
+	// to monitor them.
 	Ignore Value
 	// WaitMax is the maximum time that a request may wait, in the format of
 	// time.ParseDuration.
