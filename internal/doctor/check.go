@@ -30,7 +30,7 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	What     string   `json:"what"`
 	Why      string   `json:"why"`
-	// Fix is how to fix it: commands, one per line, or an edit of a file.
+	// Fix is how to fix it, as lines for a shell; everything but commands is a comment.
 	Fix string `json:"fix"`
 	// Safe is whether --fix can do it: without regard to what else runs on the node.
 	Safe bool `json:"safe"`
