@@ -20,7 +20,7 @@ var (
 	// ErrUnsafe reports a daemon that must not be asked for a file: to pack it, Docker
 	// 19.03.0 loads libraries from the container and runs them as root
 	// (CVE-2019-14271).
-	ErrUnsafe = errors.New("Docker 19.03.0 runs code from the image when files are copied out of it (CVE-2019-14271): update Docker")
+	ErrUnsafe = errors.New("copying files out of a container with Docker 19.03.0 runs code from the image (CVE-2019-14271): update Docker")
 	// ErrNotRegular reports something other than a regular file.
 	ErrNotRegular = errors.New("not a regular file")
 	// ErrTooLarge reports a file that exceeds its reader's limit.
