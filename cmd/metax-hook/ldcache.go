@@ -38,10 +38,10 @@ var updateLdcache = action{
 }
 
 // errTimeout reports a program that was killed because it did not end in time.
-var errTimeout = errors.New("killed because it did not end")
+var errTimeout = errors.New("killed: did not finish")
 
-// execute runs a program as a child of the calling thread, which the caller has locked.
-// The child dies with the thread.
+// execute runs a program as a child of the calling thread, which the caller has locked
+// (runtime.LockOSThread). The child dies with the thread.
 func execute(p ldcache.Program) error {
 	out := p.Output.Fd()
 	pidfd := -1
@@ -55,7 +55,7 @@ func execute(p ldcache.Program) error {
 	handle := os.NewFile(uintptr(pidfd), "pidfd") // nil if the kernel gave none
 	defer handle.Close()
 	deadline := time.AfterFunc(p.Timeout, func() {
-		// By its handle, because another process may have its number by now.
+		// Signal the pidfd: the pid may have been reused.
 		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // it may have ended
 	})
 	var status syscall.WaitStatus
@@ -70,11 +70,11 @@ func execute(p ldcache.Program) error {
 	case err != nil:
 		return fmt.Errorf("wait for %s: %w", p.Path, err)
 	case !inTime:
-		return fmt.Errorf("%w after %v", errTimeout, p.Timeout)
+		return fmt.Errorf("%w within %v", errTimeout, p.Timeout)
 	case status.Signaled():
-		return fmt.Errorf("it was killed by signal %d", status.Signal())
+		return fmt.Errorf("%s was killed by signal %d", p.Args[0], status.Signal())
 	case status.ExitStatus() != 0:
-		return fmt.Errorf("exit status %d", status.ExitStatus())
+		return fmt.Errorf("%s ended with exit status %d", p.Args[0], status.ExitStatus())
 	}
 	return nil
 }

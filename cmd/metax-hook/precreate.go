@@ -11,9 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
-// precreate is a stage that some engines have before those of OCI: it reads config.json
-// from standard input and writes it to standard output with the edits that its
-// annotations request, unchanged byte for byte if they request none. --spec-dir DIR
+// precreate implements the hook stage precreate, which Podman runs before the OCI stages;
+// CRI-O does not know it. It reads config.json from standard input and writes it with the
+// requested edits to standard output; without a request, unchanged. --spec-dir DIR
 // replaces the standard directories of CDI specs.
 var precreate = action{
 	options:      []string{"spec-dir"},
@@ -33,6 +33,9 @@ var precreate = action{
 	},
 }
 
+// editConfig applies the edits that the text's annotations and device-list mounts request.
+// The policy is empty: an image can set the environment, and this stage has no setting that
+// would accept it.
 func editConfig(text []byte, dirs []string) ([]byte, error) {
 	if oci.NoRequest(text) {
 		return text, nil
