@@ -39,6 +39,7 @@ var retired = []struct {
 	{`all the same\b`, "anyway, or nothing", []string{messages, documents}},
 	{`, too([^ ]|$)`, "also, before the verb", []string{messages, documents}},
 	{`\b(ours|theirs)\b`, "our X", []string{messages, documents}},
+	{`\b[Oo]f (ours|theirs)\b`, "our X", []string{comments}},
 	{`\btells? whether\b`, "reports whether", []string{comments, documents}},
 	{`is no host\b`, "is not a host", []string{messages, comments, documents}},
 	{`(\b[Gg](ive|ives|ave|iving) (GPUs? |a GPU |it )?|\b(is|are|was|were) given )away\b`, "assign", []string{comments, documents}},

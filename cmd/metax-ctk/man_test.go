@@ -47,7 +47,7 @@ func TestManPages(t *testing.T) {
 	}
 }
 
-// helpOf is what a program of ours prints for --help.
+// helpOf returns what one of our programs prints for --help.
 func helpOf(t *testing.T, program string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), program)

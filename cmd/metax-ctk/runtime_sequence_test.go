@@ -153,7 +153,7 @@ type walk struct {
 }
 
 // Whatever is done in whatever order, what somebody wrote by hand is there, and in the
-// end, when everything of ours is taken out, nothing else is: not a byte, if nobody has
+// end, when all our settings are taken out, nothing else is: not a byte, if nobody has
 // edited the file in between.
 func TestRuntimeSequences(t *testing.T) {
 	for _, g := range grounds {

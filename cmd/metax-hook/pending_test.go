@@ -105,8 +105,8 @@ func TestWantsRefused(t *testing.T) {
 		"another's hook":    func(e *cdispecs.ContainerEdits) { e.Hooks[0].Path = "/usr/bin/other-hook" },
 		"hook without args": func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = nil },
 		"later stage":       func(e *cdispecs.ContainerEdits) { e.Hooks[0].HookName = "poststart" },
-		"action of ours that is no hook of a container": func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = []string{"metax-hook", "prestart"} },
-		"option of a newer version":                     func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = append(e.Hooks[0].Args, "--new", "x") },
+		"our action that is not a hook of a container": func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = []string{"metax-hook", "prestart"} },
+		"option of a newer version":                    func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = append(e.Hooks[0].Args, "--new", "x") },
 	} {
 		e := edits()
 		change(e)

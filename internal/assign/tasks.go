@@ -69,8 +69,8 @@ type tasks struct {
 
 func (t tasks) Name() (engine, endpoint string) { return "containerd", t.address }
 
-// Look returns the running containers. What metax-ctk does not tell of one has
-// no GPU of ours.
+// Look returns the running containers. A container that metax-ctk does not mention has none
+// of the node's GPUs.
 func (t tasks) Look(ctx context.Context, q usage.Question) (usage.Sight, error) {
 	if len(t.running) == 0 {
 		return usage.Sight{Partial: t.err != nil}, t.err

@@ -39,7 +39,7 @@ func change(path, before, after string) backup.Change {
 	return backup.Change{Path: path, Before: bytesOf(before), After: bytesOf(after), Mode: 0o644}
 }
 
-// first and last are changes by which something of ours comes into a file, and by
+// first and last are changes by which one of our settings comes into a file, and by
 // which it goes out.
 func first(path, before, after string) backup.Change {
 	c := change(path, before, after)

@@ -27,7 +27,7 @@ type job struct {
 	Dir     string
 	Changes []backup.Change
 
-	originals []string // of the files, before anything of ours came into them
+	originals []string // of the files, before our settings came into them
 }
 
 func TestMain(m *testing.M) {
@@ -142,7 +142,7 @@ func memory(t *testing.T) string {
 }
 
 // outcome checks that each file is what it was or what it was to be, that its original
-// is known as long as something of ours is in it, and that the next Applies work and
+// is known as long as one of our settings is in it, and that the next Applies work and
 // leave nothing behind. It reports whether all files are what they were to be, or were.
 func (j job) outcome(t *testing.T) (all, none bool) {
 	t.Helper()

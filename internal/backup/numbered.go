@@ -59,7 +59,7 @@ func loadNumbered(dir, path string) (k record, known bool, err error) {
 		return k, false, nil
 	}
 	first, last := all[0], all[len(all)-1]
-	if last.Op == "remove" || last.After == first.Before { // the file has nothing of ours any more
+	if last.Op == "remove" || last.After == first.Before { // the file has none of our settings any more
 		return k, false, nil
 	}
 	k = record{Path: path, Original: first.Before, Written: []string{first.Before}}

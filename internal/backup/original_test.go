@@ -43,7 +43,7 @@ func TestOriginal(t *testing.T) {
 	apply(t, s, first(path, "new", "b"))
 	recall(t, s, path, "new", "new")
 	holds(t, filepath.Join(kept, strings.ReplaceAll(path[1:], "/", "%2F"), "original"), "new")
-	// Of a file that had something of ours already, the original is not known.
+	// The original of a file that already had our settings is unknown.
 	other := filepath.Join(etc, "other")
 	write(t, other, "ours")
 	apply(t, s, change(other, "ours", "more of ours"))

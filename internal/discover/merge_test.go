@@ -141,7 +141,7 @@ func TestDiscoverDisagreement(t *testing.T) {
 			[]string{"ignored GPU 0000:00:00.0: mx-smi lists it, the kernel does not"},
 		},
 		{
-			"the tool knows none of ours",
+			"the tool knows none of our GPUs",
 			[]string{"0000:99:00.0"},
 			nil, nil,
 			[]string{"GPU 0000:0e:00.0 cannot", "GPU 0000:0f:00.0 cannot", "GPU 0000:10:00.0 cannot", "GPU 0000:12:00.0 cannot", "GPU 0000:99:00.0 cannot"},

@@ -49,7 +49,7 @@ func (l *lexer) flags() (flags Flags, dashes bool, err error) {
 }
 
 // split reads flags and separates those in ours, which have no one-letter names, from
-// the client's. A flag of ours without its value is an *OptionError.
+// the client's. Our flag without its value is an *OptionError.
 func (l *lexer) split(ours Table) (own, client Flags, dashes bool, err error) {
 	read, dashes, err := l.flags()
 	for i, f := range read {

@@ -163,7 +163,7 @@ func TestRealEngines(t *testing.T) {
 				got := says(t, now)
 				compare(t, s.setup, j.version, want, got)
 				if in.DropIn != nil {
-					return // there was one of ours, which meant other things
+					return // there was one from us, which meant other things
 				}
 				old, err := containerd.Read(in)
 				if err != nil {

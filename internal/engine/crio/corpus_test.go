@@ -221,7 +221,7 @@ func checkLaws(t *testing.T, in crio.Input, s engine.Setup, changes []engine.Cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	none, err := crio.Remove(in, s) // a file of ours may have been there
+	none, err := crio.Remove(in, s) // our file may have been there
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestRemove(t *testing.T) {
 	setup := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", SpecDirs: []string{"/etc/cdi", "/var/run/cdi"}}
 	const ours = `{"path":"/usr/bin/metax-runtime"}`
 	for _, tc := range []struct{ name, original, text, want string }{
-		{"nothing of ours", `{"debug": true}`, `{"debug": false}`, `{"debug": false}`},
+		{"nothing from us", `{"debug": true}`, `{"debug": false}`, `{"debug": false}`},
 		{"not known, alone", "", `{"runtimes": {"metax": ` + ours + `}, "default-runtime": "metax"}`, `{}`},
 		{"not known, first of two", "", `{"runtimes": {"metax": ` + ours + ", \"a\": {\"path\":\"/a\"}},\n \"x\":1}", "{\"runtimes\": {\"a\": {\"path\":\"/a\"}},\n \"x\":1}"},
 		{"not known, elsewhere installed", "", `{"runtimes": {"metax": {"path":"/opt/bin/metax-runtime","runtimeArgs":[]}}}`, `{}`},
@@ -75,7 +75,7 @@ func TestRemove(t *testing.T) {
 		{"switched off since, not set before", `{}`, `{"features":{"cdi":false}}`, `{"features":{"cdi":false}}`},
 		{"switched on before", `{"features":{"cdi":true}}`, `{"features":{"cdi":true},"x":1}`, `{"features":{"cdi":true},"x":1}`},
 		{
-			"another of ours stays, and needs the switch", `{"a":1}`,
+			"our other runtime stays, and needs the switch", `{"a":1}`,
 			`{"a":1,"runtimes":{"metax":` + ours + `,"other":` + ours + `},"features":{"cdi":true},"cdi-spec-dirs":["/etc/cdi"]}`,
 			`{"a":1,"runtimes":{"other":` + ours + `},"features":{"cdi":true},"cdi-spec-dirs":["/etc/cdi"]}`,
 		},

@@ -234,7 +234,7 @@ func checkLaws(t *testing.T, in podman.Input, s engine.Setup, changes []engine.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	none, err := podman.Remove(in, s) // a file of ours may have been there
+	none, err := podman.Remove(in, s) // our file may have been there
 	if err != nil {
 		t.Fatal(err)
 	}

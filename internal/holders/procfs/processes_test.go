@@ -47,7 +47,7 @@ func timeless(t *testing.T, all []usage.Process) []usage.Process {
 	return all
 }
 
-// expect is what a child of ours with these GPUs looks like.
+// expect is what our child with these GPUs looks like.
 func expect(c *child, gpus ...gpu.BDF) *usage.Process {
 	name := filepath.Base(os.Args[0])
 	return &usage.Process{PID: c.Process.Pid, UID: uint32(os.Getuid()), Command: name[:min(len(name), 15)], GPUs: gpus}
@@ -129,7 +129,7 @@ func TestOpenedBelowRoot(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := holding(t, d, others.Process.Pid); got != nil {
-		t.Errorf("who has the directories and a device of ours open holds %v", got)
+		t.Errorf("who has the directories and our device open holds %v", got)
 	}
 	if diff := cmp.Diff(expect(gone, gpu0), holding(t, d, gone.Process.Pid)); diff != "" {
 		t.Errorf("of a node that was deleted: %s", diff)

@@ -93,7 +93,7 @@ func (w way) rush() (all float64, each []float64, err error) {
 			cmd.Env = append(os.Environ(), w.env...)
 			cmd.Stderr = &said
 			err := cmd.Start()
-			own := time.Now() // this program starts one at a time, which is no matter of theirs
+			own := time.Now() // this program starts one at a time; their time does not include that
 			if err == nil {
 				err = cmd.Wait()
 			}

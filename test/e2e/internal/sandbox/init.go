@@ -77,7 +77,7 @@ func reap(flags int) {
 	}
 }
 
-// mount builds the root over the directory for temporary files, since a mount of ours hides
+// mount builds the root over the directory for temporary files, since our mount hides
 // nothing from the machine, and moves into it.
 func (cfg Config) mount() error {
 	unix.Umask(0)
