@@ -90,7 +90,7 @@ func runChild(ctx context.Context, path string, args ...string) ([]byte, error) 
 var errStuck = errors.New("it cannot be ended")
 
 // killTimeout is how long a program has from its end by SIGKILL until it is
-// gone, in which its output is closed too.
+// gone, and its output is closed.
 const killTimeout = 3 * time.Second
 
 // await returns what run does, or errStuck some time after the end of ctx. A

@@ -87,7 +87,7 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 	return errUnmet
 }
 
-// ends are the GPUs that nobody holds any more once the container has ended.
+// ends are the GPUs that are no longer in use once the container has ended.
 func ends(node gpu.Node, name string, holders []usage.Holder) ([]int, error) {
 	var others []usage.Holder
 	var ending []usage.Holder

@@ -109,8 +109,8 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 	return cmp.Or(t.print(c, done, sliceTable(done.Slices)+nextSpec), failed)
 }
 
-// enable switches a GPU that nobody holds to slice mode. It is ours meanwhile, under
-// a lease, so that nobody comes by it between the look and the switch.
+// enable switches a GPU that is not in use to slice mode. A lease reserves it meanwhile, so
+// that no other command can take it between the look and the switch.
 func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, changer sgpu.Changer) error {
 	k, err := t.keeper(c, node)
 	if err != nil {

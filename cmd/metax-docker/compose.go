@@ -24,7 +24,7 @@ import (
 type project struct {
 	*compose.Project
 	cmd      dockerargs.Compose
-	requests map[string]compose.Request // by service, copies too
+	requests map[string]compose.Request // by service, copies included
 	said     string                     // what compose had to say of the project
 	there    []resident
 }

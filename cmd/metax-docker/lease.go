@@ -113,7 +113,7 @@ func (w *wrapper) unseen(looks []lease.Look, all bool) {
 }
 
 // quiet reports whether a source is one that only root may look into, and that
-// gives no sign of having what it hides: nobody wants to read of it every time.
+// gives no sign of having what it hides: a warning every time would help no one.
 func quiet(l lease.Look) bool {
 	return errors.Is(l.Err, fs.ErrPermission) && len(l.Containers) == 0 && l.Engine != "docker"
 }
@@ -128,7 +128,7 @@ func blind(l lease.Look) string {
 }
 
 // labels are the options for the labels. An engine that keeps labels to itself gets
-// that of the lease as an annotation too, which stands in the bundle.
+// that of the lease also as an annotation, which the bundle keeps.
 func (w *wrapper) labels(all map[string]string) []string {
 	var labels, annotations []string
 	for _, key := range assign.OwnLabels {

@@ -1,5 +1,5 @@
 // Command metax-docker is docker with MetaX GPUs: it picks the GPUs that
-// --gpus asks for, puts docker's own options in the place of its own, and
+// --gpus requests, puts docker's own options in the place of its own, and
 // becomes docker. Without --gpus it becomes docker at once.
 package main
 

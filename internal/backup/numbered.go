@@ -64,7 +64,7 @@ func loadNumbered(dir, path string) (k record, known bool, err error) {
 	}
 	k = record{Path: path, Original: first.Before, Written: []string{first.Before}}
 	for _, e := range all {
-		if !slices.Contains(k.Written, e.Before) { // somebody else changed the file, or the record of the change is gone
+		if !slices.Contains(k.Written, e.Before) { // another program changed the file, or the record of the change is gone
 			k.Written = nil
 			break
 		}

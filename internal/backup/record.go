@@ -43,7 +43,7 @@ type record struct {
 	Original string `json:"original,omitempty"`
 	// Written are the SHA-256 that the file has if only the toolkit has changed it:
 	// those before and after the last change, because its writer may have been killed.
-	// It is empty if somebody else has changed the file.
+	// It is empty if another program or person has changed the file.
 	Written []string `json:"written"`
 
 	text []byte // the original itself
@@ -130,7 +130,7 @@ func (s Store) remove(path string) error {
 	err := removeMatching(dir, func(name string) bool {
 		return name == recordName || name == contentName || isNumbered(name) || isTemporary(name)
 	})
-	_ = os.Remove(dir) // fails if somebody else has files in it
+	_ = os.Remove(dir) // fails if there are other files in it
 	return err
 }
 

@@ -78,7 +78,7 @@ const (
 var errLoop = errors.New("too many links")
 
 // follow finds out what a path leads to, and keeps the links on the way. The end of
-// it is no link.
+// it is not a link.
 func (t *taker) follow(p string) (real string, e hostfs.Entry, err error) {
 	rest := strings.Split(strings.Trim(path.Clean("/"+p), "/"), "/")
 	at := "/"
@@ -188,7 +188,7 @@ func (t *taker) file(p string, most int, treat treatment) {
 	t.add(real, hosttree.File{Data: text}, treat)
 }
 
-// errLarge reports a file that is no small one.
+// errLarge reports a file that is not small.
 var errLarge = errors.New("it is larger than files of its kind")
 
 func (t *taker) read(p string, most int) (string, error) {

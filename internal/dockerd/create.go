@@ -85,7 +85,7 @@ func (draft Draft) config() map[string]any {
 	}
 }
 
-// Remove removes the container; ErrNotFound means that somebody else did.
+// Remove removes the container; ErrNotFound means that it was already removed.
 func (m Made) Remove(ctx context.Context) error { return m.daemon.Remove(ctx, m.ID) }
 
 // Remove removes a stopped container, by ID or name, with the volumes that only it has.

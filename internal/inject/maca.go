@@ -161,7 +161,7 @@ func (d *macaDecision) checkVersion(version string) error {
 	case verdict.State == compat.Mismatch:
 		d.warn("%s", verdict.Reason)
 	case verdict.State == compat.Unknown && d.Check != "":
-		// A check that is requested and cannot be made is no silent success.
+		// A check that is requested and cannot be made must not succeed silently.
 		d.warn("not checked: %s", verdict.Reason)
 	}
 	return nil

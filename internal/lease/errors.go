@@ -118,7 +118,7 @@ func (e *ForceError) Error() string {
 	return fmt.Sprintf("lease %s: %s. To release it anyway: --force", e.Lease.ID, strings.Join(why, ", and "))
 }
 
-// EndedError reports that somebody ended the request while it waited.
+// EndedError reports that the request was ended by a user while it waited.
 type EndedError struct {
 	ID string
 	By usage.User

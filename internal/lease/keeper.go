@@ -84,7 +84,7 @@ func (k *Keeper) Report(ctx context.Context) (Report, error) {
 const looksLast = 30 * time.Second
 
 // transact reconciles the state under the lock and calls change with it and the holders.
-// Where the state was lost between reading and locking, or the looks are too old by then,
+// If the state was lost between reading and locking, or the looks are too old by then,
 // it looks again.
 func (k *Keeper) transact(ctx context.Context, change func(*State, *observed, []usage.Holder, []Closed) error) ([]Look, error) {
 	for {

@@ -12,7 +12,7 @@ import (
 )
 
 // Grace is how long a lease outlives a client that died without a container: the
-// daemon may still be at work on its last request.
+// daemon may still work on its last request.
 const Grace = 2 * time.Second
 
 // Closed is a lease that was removed from the state, and why.

@@ -36,7 +36,7 @@ func (d *Document) Append(s string, path ...string) error {
 }
 
 // Drop removes every occurrence of a string from the list at a path. The list stays
-// even if it is empty. A missing list is no error.
+// even if it is empty. A missing list is not an error.
 func (d *Document) Drop(s string, path ...string) error {
 	for {
 		old, ok := lookup(d.tree, path)

@@ -8,7 +8,7 @@ import (
 
 // Delete removes a setting, or a table with everything below it, the blank line before
 // a table, and the comment lines directly above that begin with the Document's Marker.
-// Other comments stay. A missing setting is no error; ErrShape is.
+// Other comments stay. A missing setting is not an error; ErrShape is.
 func (d *Document) Delete(path ...string) error {
 	if _, ok := lookup(d.tree, path); !ok {
 		return nil

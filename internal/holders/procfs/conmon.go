@@ -95,7 +95,7 @@ type monitor struct {
 }
 
 // parentage is a process with its parent, to find the children of monitors. The zero
-// value is no process.
+// value is not a process.
 type parentage struct {
 	pid, parent int
 	start       uint64

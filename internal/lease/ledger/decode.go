@@ -107,7 +107,7 @@ func (r record) encode(boot string) ([]byte, error) {
 		}
 		carry(r.foreign, r.known, now)
 		if reflect.DeepEqual(now, r.foreign) {
-			return r.data, nil // another order of fields is no change
+			return r.data, nil // another order of fields is not a change
 		}
 		if data, err = json.MarshalIndent(now, "", "  "); err != nil {
 			return nil, fmt.Errorf("encode state: %w", err)

@@ -42,7 +42,7 @@ func (l *Ledger) initialize(gid int) (err error) {
 		return err
 	}
 	defer handle.Close()
-	// A handle from O_PATH cannot change the directory; "." is surely the same directory.
+	// A handle from O_PATH cannot change the directory; "." is always the same directory.
 	dir, err := openat(handle, ".", unix.O_RDONLY|unix.O_DIRECTORY|safeOpenFlags, 0)
 	if err != nil {
 		return err

@@ -162,7 +162,7 @@ func (l *Ledger) write(dir *os.File, data []byte, damaged bool) error {
 }
 
 // sweep removes temporary files of writers that were killed. It needs the lock, so that no
-// other writer is at work.
+// other writer works at the same time.
 func sweep(dir *os.File) error {
 	list, err := openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|safeOpenFlags, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // starts at once on a busy machine may take longer in total.
 const LockTimeout = 10 * time.Second
 
-// LockError reports that another process has held the lock for too long.
+// LockError reports that another process has kept the lock for too long.
 type LockError struct {
 	Path    string
 	PID     int    // of the holder; 0 if it is not known
