@@ -50,19 +50,16 @@ func (j *job) runSpecHooks(state *hook.State, args []string) error {
 		return fmt.Errorf("run the hooks of the CDI spec: %w", err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	last := strings.TrimPrefix(lines[len(lines)-1], "metax-hook: ")
-	if !ended.Success() {
-		lines = lines[:len(lines)-1]
+	if last := len(lines) - 1; !ended.Success() {
+		err = fmt.Errorf("%w: %s", errHooks, cmp.Or(strings.TrimPrefix(lines[last], "metax-hook: "), ended.String()))
+		lines = lines[:last]
 	}
 	for _, line := range lines {
 		if line != "" {
 			j.print(strings.TrimPrefix(line, "metax-hook: "))
 		}
 	}
-	if !ended.Success() {
-		return fmt.Errorf("%w: %s", errHooks, cmp.Or(last, ended.String()))
-	}
-	return nil
+	return err
 }
 
 // errHooks reports that a hook of the CDI spec failed; the reason follows it.

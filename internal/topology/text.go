@@ -103,11 +103,10 @@ func (d domain) describe() string {
 	const few = 3
 	s, missing := "full mesh", ""
 	switch n := len(d.apart); {
-	case n > 0:
+	case n > few:
 		s = fmt.Sprintf("%d of %d links", d.links, d.links+n)
-		if n <= few {
-			missing = "; missing: " + pairs(d.apart)
-		}
+	case n > 0:
+		s, missing = fmt.Sprintf("%d of %d links", d.links, d.links+n), "; missing: "+pairs(d.apart)
 	case d.links == 1:
 		s = "1 link"
 	}
