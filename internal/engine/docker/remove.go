@@ -88,24 +88,25 @@ func (r remover) removeRuntime() {
 	r.restoreDefault()
 }
 
-// restoreDefault restores the default runtime of the original, if dockerd still has
-// that: it does not start with an unknown one.
+// restoreDefault restores the default runtime of the original, unless its entry was
+// removed since: dockerd does not start with an unknown one.
 func (r remover) restoreDefault() {
 	if r.f.root.At(defaultKey).Text() != r.s.Name {
 		return
 	}
 	was := r.original.root.At(defaultKey)
-	if was.Kind() == jsontree.Absent || was.Text() != "" && !r.hasRuntime(was.Text()) {
+	if was.Kind() == jsontree.Absent || hasRuntime(r.original.root, was.Text()) && !hasRuntime(r.e.root(), was.Text()) {
 		r.e.removeMember(defaultKey)
 		return
 	}
 	r.restore(defaultKey)
 }
 
-// hasRuntime reports whether dockerd has a runtime of that name after the edits so far.
-func (r remover) hasRuntime(name string) bool {
-	return name == "runc" || strings.HasPrefix(name, "io.containerd.") ||
-		r.e.root().At(runtimesKey, name).Kind() == jsontree.Object
+// hasRuntime reports whether dockerd has a runtime of that name by a configuration; the
+// empty name is its own default.
+func hasRuntime(root jsontree.Value, name string) bool {
+	return name == "" || name == "runc" || strings.HasPrefix(name, "io.containerd.") ||
+		root.At(runtimesKey, name).Kind() == jsontree.Object
 }
 
 // isShim reports whether the path of a runtime is that of metax-runtime.
