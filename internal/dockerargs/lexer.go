@@ -83,8 +83,12 @@ func (l *lexer) long(text string) (Flags, error) {
 	return l.value(f, spec)
 }
 
-// cluster parses letters: -i, -it, -p80:80, -p=80:80, -p 80:80, -itp 80:80.
+// cluster parses letters: -i, -it, -p80:80, -p=80:80, -p 80:80, -itp 80:80. The vendor's
+// manual prints -gpus and -maca, of which docker would make other flags (-m aca).
 func (l *lexer) cluster(letters string) (flags Flags, err error) {
+	if name, _, _ := strings.Cut(letters, "="); name == "gpus" || name == "maca" {
+		return nil, &OptionError{"--" + name, "-" + letters + " needs two dashes: --" + letters}
+	}
 	at := l.next
 	for {
 		letter, rest := letters[0], letters[1:]

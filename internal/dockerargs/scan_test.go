@@ -235,6 +235,9 @@ func TestScanRefuses(t *testing.T) {
 	}{
 		{"run --gpus", &OptionError{Option: "--gpus"}, "flag needs an argument: --gpus"},
 		{"run --gpus=1 --gpus-policy", &OptionError{Option: "--gpus-policy"}, "flag needs an argument: --gpus-policy"},
+		{"run -gpus=4 img", &OptionError{Option: "--gpus"}, "-gpus=4 needs two dashes: --gpus=4"},
+		{"run -it -gpus 4 img", &OptionError{Option: "--gpus"}, "-gpus needs two dashes: --gpus"},
+		{"create -maca img", &OptionError{Option: "--maca"}, "-maca needs two dashes: --maca"},
 		{"run --gpus=1 --gpus=2 img", &OptionError{Option: "--gpus"}, "--gpus is given twice; give it once"},
 		{"run --gpus=1 --dry-run --dry-run=0 img", &OptionError{Option: "--dry-run"}, "--dry-run is given twice; give it once"},
 		{"run --gpus=1 --dry-run=x img", &OptionError{Option: "--dry-run"}, `invalid argument "x" for --dry-run: want true or false`},

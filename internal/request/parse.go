@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,8 @@ const (
 //	2                    any two
 //	0,2  or  [0,2]       these: by index, UUID, PCI address, serial number or
 //	                     qualified CDI name; [2] is the GPU with index 2
-//	GPU-3fd4…            this one
+//	0-3  or  [0-3,6]     these: a range of indices
+//	GPU-3fd4…            this one; a part of the UUID is enough if one GPU has it
 //	[sgpu:UUID]          this slice of a GPU, or several of them: by UUID, by the
 //	                     PCI address of a virtual function or by qualified CDI
 //	                     name, also in the angle brackets that the vendor prints
@@ -181,9 +183,12 @@ func (v value) driver(name string) error {
 // duplicates.
 func (v value) list(items []string) (Request, error) {
 	var r Request
+	var err error
+	if items, err = v.expand(items); err != nil {
+		return Request{}, err
+	}
 	seen := make(map[string]bool, len(items))
 	for _, item := range items {
-		item = strings.Trim(item, " ")
 		slice, isSlice := cutSlice(item)
 		id := strings.TrimPrefix(item, CDIKind+"=")
 		switch {
@@ -212,6 +217,39 @@ func (v value) list(items []string) (Request, error) {
 		seen[id] = true
 	}
 	return r, nil
+}
+
+// maxIndex bounds the indices of a range.
+const maxIndex = 4095
+
+// indexRange is a range of indices. A serial number of this form cannot be requested.
+var indexRange = regexp.MustCompile(`^([0-9]{1,4})-([0-9]{1,4})$`)
+
+// expand replaces each range of indices by these, and removes spaces around the items.
+func (v value) expand(items []string) ([]string, error) {
+	var all []string
+	for _, item := range items {
+		item = strings.Trim(item, " ")
+		bounds := indexRange.FindStringSubmatch(item)
+		if bounds == nil {
+			all = append(all, item)
+			continue
+		}
+		first, _ := strconv.Atoi(bounds[1])
+		last, _ := strconv.Atoi(bounds[2])
+		if first > last || last > maxIndex {
+			_, err := v.fail("write for example 0-3", "the range %s does not go up, or has an index above %d", item, maxIndex)
+			return nil, err
+		}
+		for i := first; i <= last; i++ {
+			all = append(all, strconv.Itoa(i))
+		}
+		if len(all) > maxLen {
+			_, err := v.fail(hintList, "more than %d names", maxLen)
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // isID reports whether s may name a GPU. The characters of UUIDs and PCI addresses are

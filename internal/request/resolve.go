@@ -31,13 +31,20 @@ type Selection struct {
 type SliceRef struct{ GPU, Slice int }
 
 // Resolve finds the GPUs or slices that r names. An ID is compared with index, UUID,
-// PCI address (ignoring case; the domain 0000 may be omitted) and serial number, so
+// PCI address (the domain 0000 may be omitted) and serial number, ignoring case, so
 // that a number which is the index of one GPU and the serial number of another is
-// refused instead of guessed. GPUs with slices are found like others. It fails for an
-// unknown or ambiguous ID, and for two IDs of one GPU or slice.
+// refused instead of guessed. If no GPU has the ID, it may be the beginning of one
+// GPU's UUID. GPUs with slices are found like others. It fails for an unknown or
+// ambiguous ID, for two IDs of one GPU or slice, and for a count that is too large
+// and a GPU's serial number.
 func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	if len(r.Slices) > 0 {
 		return r.resolveSlices(gpus)
+	}
+	for _, g := range gpus {
+		if r.Count > len(gpus) && strings.TrimLeft(g.Serial, "0") == strconv.Itoa(r.Count) {
+			return Selection{}, fmt.Errorf("%d is more than the %d GPUs of this node, and the serial number of GPU %d; to request that GPU: [%s]", r.Count, len(gpus), g.Index, g.Serial)
+		}
 	}
 	if len(r.IDs) == 0 {
 		return Selection{All: r.All, Count: r.Count}, nil
@@ -59,14 +66,25 @@ func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	return Selection{Explicit: at}, nil
 }
 
+// minUUIDPart is the length of the shortest beginning of a UUID that names a GPU, such as
+// "GPU-3fd4".
+const minUUIDPart = 8
+
 // findGPU returns the position of the one GPU with that ID.
 func findGPU(id string, gpus []gpu.GPU) (int, error) {
 	bdf := parseBDF(id)
 	var found []int
 	for i, g := range gpus {
 		address := bdf == g.BDF && bdf != (gpu.BDF{})
-		if address || strconv.Itoa(g.Index) == id || g.UUID.Equal(id) || g.Serial == id {
+		if address || strconv.Itoa(g.Index) == id || g.UUID.Equal(id) || strings.EqualFold(g.Serial, id) {
 			found = append(found, i)
+		}
+	}
+	if len(found) == 0 && len(id) >= minUUIDPart {
+		for i, g := range gpus {
+			if len(g.UUID) > len(id) && g.UUID[:len(id)].Equal(id) {
+				found = append(found, i)
+			}
 		}
 	}
 	switch len(found) {

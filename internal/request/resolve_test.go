@@ -20,6 +20,15 @@ func node() []gpu.GPU {
 	}
 }
 
+// long has GPUs with UUIDs of real length, two of which begin alike.
+func long() []gpu.GPU {
+	return []gpu.GPU{
+		{Index: 0, UUID: "GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b"},
+		{Index: 1, UUID: "GPU-8e1a3bd1-42d3-4f60-ac7c-9e7f63d6e0aa"},
+		{Index: 2, UUID: "GPU-8e1a3bd2-42d3-4f60-ac7c-9e7f63d6e0aa", Serial: "0070012345"},
+	}
+}
+
 func TestResolve(t *testing.T) {
 	bare := []gpu.GPU{{Index: 0}, {Index: 1}} // as read from a matrix: nothing else known
 	shuffled := node()
@@ -39,6 +48,9 @@ func TestResolve(t *testing.T) {
 		{"positions, not indices", "[2,0]", shuffled, Selection{Explicit: []int{3, 2}}},
 		{"uuid", "GPU-cccc", node(), Selection{Explicit: []int{2}}},
 		{"uuid in other case", "gpu-CCCC", node(), Selection{Explicit: []int{2}}},
+		{"beginning of a uuid", "gpu-3FD4", long(), Selection{Explicit: []int{0}}},
+		{"serial in other case", "sn1", node(), Selection{Explicit: []int{1}}},
+		{"range", "0-1", long(), Selection{Explicit: []int{0, 1}}},
 		{"bdf", "0000:0f:00.0", node(), Selection{Explicit: []int{1}}},
 		{"bdf in upper case, no domain", "0E:00.0", node(), Selection{Explicit: []int{0}}},
 		{"serial", "SN1", node(), Selection{Explicit: []int{1}}},
@@ -80,6 +92,16 @@ func TestResolveRefuses(t *testing.T) {
 			[]gpu.GPU{{Index: 5}, {Index: 0}, {Index: 1}, {Index: 7}},
 			`"GPU-eeee" is not a GPU; this node has GPUs 0,1,5,7`,
 		},
+		{"part of a uuid that is too short", "GPU-3fd", long(), `"GPU-3fd" is not a GPU; this node has GPUs 0-2`},
+		{
+			"beginning of two uuids", "GPU-8e1a3bd", long(),
+			`GPU "GPU-8e1a3bd" is ambiguous: GPU 1 or GPU 2 with serial number 0070012345; use the UUID or PCI address (metax-ctk device list)`,
+		},
+		{
+			"a serial number as a count", "0070012345", long(),
+			"70012345 is more than the 3 GPUs of this node, and the serial number of GPU 2; to request that GPU: [0070012345]",
+		},
+		{"a range beyond the node", "2-5", long(), `"3" is not a GPU; this node has GPUs 0-2`},
 		{
 			"an index is written one way", "[00]", node(),
 			`"00" is not a GPU; this node has GPUs 0-3`,
