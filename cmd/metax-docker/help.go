@@ -5,7 +5,8 @@ const help = `metax-docker is docker with MetaX GPUs. Options that docker does n
 for run and create:
 
   --gpus WHICH           all | N | ID,ID | [ID,ID] | count=N | device=ID,ID
-                         ID is an index, UUID, PCI address or serial number;
+                         ID is an index or a range of them (0-3), a UUID,
+                         a PCI address or a serial number;
                          N GPUs are picked so that they belong together;
                          sgpu:UUID is a slice of one (metax-ctk sgpu list)
   --gpus-policy POLICY   spread (compact): the best-linked GPUs;

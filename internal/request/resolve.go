@@ -91,13 +91,24 @@ func findGPU(id string, gpus []gpu.GPU) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return 0, &UnknownError{ID: id, GPUs: inventory(gpus)}
+		return 0, &UnknownError{ID: id, GPUs: inventory(gpus) + unreadIDs(id, gpus)}
 	}
 	var names []string
 	for _, i := range found {
 		names = append(names, describeGPU(gpus[i]))
 	}
 	return 0, fmt.Errorf("GPU %q is ambiguous: %s; use the UUID or PCI address (metax-ctk device list)", id, strings.Join(names, " or "))
+}
+
+// unreadIDs says how the IDs of GPUs become known, if the ID may be a UUID or serial number
+// and none is known.
+func unreadIDs(id string, gpus []gpu.GPU) string {
+	_, err := strconv.Atoi(id)
+	known := slices.ContainsFunc(gpus, func(g gpu.GPU) bool { return g.UUID != "" || g.Serial != "" })
+	if err == nil || known || len(gpus) == 0 || strings.Contains(id, ":") {
+		return ""
+	}
+	return ", whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)"
 }
 
 // inventory lists the GPUs for a message.

@@ -90,7 +90,11 @@ func TestResolveRefuses(t *testing.T) {
 		{
 			"unknown uuid, gaps", "GPU-eeee",
 			[]gpu.GPU{{Index: 5}, {Index: 0}, {Index: 1}, {Index: 7}},
-			`"GPU-eeee" is not a GPU; this node has GPUs 0,1,5,7`,
+			`"GPU-eeee" is not a GPU; this node has GPUs 0,1,5,7, whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)`,
+		},
+		{
+			"unknown uuid among known ones", "GPU-eeee", node(),
+			`"GPU-eeee" is not a GPU; this node has GPUs 0-3`,
 		},
 		{"part of a uuid that is too short", "GPU-3fd", long(), `"GPU-3fd" is not a GPU; this node has GPUs 0-2`},
 		{
