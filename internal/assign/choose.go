@@ -37,7 +37,7 @@ func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
 		}
 		w.enter(taken)
 	}
-	free, busy := divide(p.Node, taken, holders, reserved)
+	free, inUse := divide(p.Node, taken, holders, reserved)
 	for i := range p.wants {
 		w := &p.wants[i]
 		if w.Count == 0 || w.had == nil {
@@ -49,7 +49,7 @@ func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
 		w.chosen = w.had.gpus
 		free = without(free, w.chosen)
 	}
-	if err := p.count(free, busy); err != nil {
+	if err := p.count(free, inUse); err != nil {
 		return err
 	}
 	return p.check()
@@ -80,8 +80,11 @@ func (p *Plan) refuse(w want, taken map[int]string, holders []usage.Holder, rese
 		var held *lease.HeldError
 		switch {
 		case err != nil && w.All:
-			free, busy := divide(p.Node, taken, holders, reserved)
-			return w.wrap(full(p.Node, len(w.whole), free, busy))
+			free, _ := divide(p.Node, taken, holders, reserved)
+			if err = full(p.Node, len(w.whole), free); w.Service == "" {
+				err = allInUse(err, free)
+			}
+			return w.wrap(err)
 		case errors.As(err, &held):
 			return w.wrap(err)
 		case err != nil:
@@ -93,7 +96,7 @@ func (p *Plan) refuse(w want, taken map[int]string, holders []usage.Holder, rese
 
 // count finds GPUs for the wants that only count them. Those that share come last,
 // and take what others use only where too few are free.
-func (p *Plan) count(free, busy []int) error {
+func (p *Plan) count(free, inUse []int) error {
 	var counts []alloc.Want
 	var places, sharing []int
 	total := 0
@@ -113,7 +116,7 @@ func (p *Plan) count(free, busy []int) error {
 	case total > len(healthy):
 		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones (metax-ctk device list)", total, len(counts), len(healthy))
 	case total > len(free):
-		return full(p.Node, total, free, busy)
+		return full(p.Node, total, free)
 	case len(counts) > 0:
 		joint, err := p.picker.Joint(free, counts, p.Explain)
 		var one *alloc.WantError
@@ -123,7 +126,7 @@ func (p *Plan) count(free, busy []int) error {
 			return err
 		}
 		for i, place := range places {
-			free = without(free, p.give(place, joint.Answers[i], busy))
+			free = without(free, p.give(place, joint.Answers[i], inUse))
 		}
 	}
 	for _, place := range sharing {
@@ -136,13 +139,13 @@ func (p *Plan) count(free, busy []int) error {
 		if err != nil {
 			return w.wrap(err)
 		}
-		free = without(free, p.give(place, answer, busy))
+		free = without(free, p.give(place, answer, inUse))
 	}
 	return nil
 }
 
 // give gives a want the GPUs of an answer, and notes what is to be said of it.
-func (p *Plan) give(place int, answer alloc.Answer, busy []int) []int {
+func (p *Plan) give(place int, answer alloc.Answer, inUse []int) []int {
 	w := &p.wants[place]
 	w.chosen = answer.GPUs
 	for _, line := range answer.Warnings {
@@ -155,8 +158,8 @@ func (p *Plan) give(place int, answer alloc.Answer, busy []int) []int {
 	switch {
 	case w.Service != "":
 		text = "service " + w.Service + ":\n" + strings.TrimSuffix(text, "\n") + "\n"
-	case len(busy) > 0:
-		text += "in use: " + wording.List(busy) + " (metax-ctk ps)\n"
+	case len(inUse) > 0:
+		text += "in use: " + wording.List(inUse) + " (metax-ctk ps)\n"
 	}
 	p.explanation += text
 	return w.chosen
@@ -188,17 +191,17 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// divide tells the healthy GPUs that nobody has from those that somebody has: taken
+// divide splits the healthy GPUs into those that are free and those that are in use. Taken
 // are those of other requests.
-func divide(node gpu.Node, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) (free, busy []int) {
+func divide(node gpu.Node, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) (free, inUse []int) {
 	for _, i := range node.Healthy() {
 		if _, ok := taken[i]; ok || refusal(node.GPUs[i], holders, reserved) != nil {
-			busy = append(busy, i)
+			inUse = append(inUse, i)
 		} else {
 			free = append(free, i)
 		}
 	}
-	return free, busy
+	return free, inUse
 }
 
 func without(set, out []int) []int {

@@ -106,7 +106,7 @@ func TestChooseOne(t *testing.T) {
 		"none usable":         {sick, "1", false, nil, "no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"},
 		"all, none usable":    {sick, "all", false, nil, "no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"},
 		"all":                 {cut, "all", false, nil, "[0 1 3 4 6 7]"},
-		"all, one in use":     {whole, "all", false, []usage.Holder{use(whole, "", 3)}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps)"},
+		"all, one in use":     {whole, "all", false, []usage.Holder{use(whole, "", 3)}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps). Unlike docker, GPUs are not shared by default: --gpus=7 or --gpus-share"},
 		"all, shared":         {whole, "all", true, []usage.Holder{use(whole, "", 3)}, "[0 1 2 3 4 5 6 7]"},
 		"named":               {sick, "2,0", false, nil, "[0 2]"},
 		"named, in use":       {whole, "2,3", false, []usage.Holder{use(whole, "", 3)}, "GPU 3 is in use by lease 6f1d2c9a04be (metax-ctk ps)"},

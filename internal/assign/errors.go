@@ -33,8 +33,18 @@ func refusal(g gpu.GPU, holders []usage.Holder, reserved []gpu.BDF) error {
 }
 
 // full is the error for more GPUs than are free.
-func full(node gpu.Node, n int, free, busy []int) error {
-	return &lease.FullError{Want: n, Free: len(free), Held: len(busy), Of: len(node.Healthy())}
+func full(node gpu.Node, n int, free []int) error {
+	return &lease.FullError{Want: n, Free: len(free), Of: len(node.Healthy())}
+}
+
+// allInUse is the error for a run that requests all GPUs while some are in use. Docker
+// would give them to any number of containers.
+func allInUse(full error, free []int) error {
+	instead := "--gpus-share"
+	if len(free) > 0 {
+		instead = fmt.Sprintf("--gpus=%d or --gpus-share", len(free))
+	}
+	return fmt.Errorf("%w. Unlike docker, GPUs are not shared by default: %s", full, instead)
 }
 
 // givable reports a GPU that has no device nodes to give, or is given in parts.

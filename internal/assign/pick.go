@@ -13,16 +13,16 @@ func Free(node gpu.Node, holders []usage.Holder) []int {
 	return free
 }
 
-// Unmet says why a pick of the free GPUs cannot be met because of the holders; nil where
-// it is not because of them.
+// Unmet returns the error of a pick that cannot be met because GPUs are in use; nil if
+// that is not the reason.
 func Unmet(node gpu.Node, r alloc.Request, holders []usage.Holder) error {
 	for _, i := range r.Required {
 		if err := InUse(node.GPUs[i], holders); err != nil {
 			return err
 		}
 	}
-	if free, busy := divide(node, nil, holders, nil); r.N > len(free) && len(busy) > 0 {
-		return full(node, r.N, free, busy)
+	if free, inUse := divide(node, nil, holders, nil); r.N > len(free) && len(inUse) > 0 {
+		return full(node, r.N, free)
 	}
 	return nil
 }

@@ -36,7 +36,6 @@ func (e *HeldError) Unwrap() error { return ErrBusy }
 type FullError struct {
 	Want int // requested
 	Free int
-	Held int
 	Of   int // healthy GPUs of the node
 }
 

@@ -12,12 +12,12 @@ import (
 func TestErrorTexts(t *testing.T) {
 	held := &HeldError{GPU: 3, Holder: usage.Holder{Lease: &usage.Lease{ID: "6f1d2c9a04be"}}}
 	for want, err := range map[string]error{
-		"cannot get 2 GPUs: all 8 are in use (metax-ctk ps)":                     &FullError{Want: 2, Held: 8, Of: 8},
-		"cannot get 1 GPU: the only GPU is in use (metax-ctk ps)":                &FullError{Want: 1, Held: 1, Of: 1},
-		"cannot get 4 GPUs: only 1 of 8 is free (metax-ctk ps)":                  &FullError{Want: 4, Free: 1, Held: 7, Of: 8},
-		"cannot get 4 GPUs: only 3 of 8 are free (metax-ctk ps)":                 &FullError{Want: 4, Free: 3, Held: 5, Of: 8},
-		"gave up after 3s: all 8 GPUs are still in use (metax-ctk ps)":           &WaitError{3 * time.Second, &FullError{Want: 2, Held: 8, Of: 8}},
-		"gave up after 1m0s: only 3 of 8 GPUs are free (metax-ctk ps)":           &WaitError{time.Minute, &FullError{Want: 4, Free: 3, Held: 5, Of: 8}},
+		"cannot get 2 GPUs: all 8 are in use (metax-ctk ps)":                     &FullError{Want: 2, Of: 8},
+		"cannot get 1 GPU: the only GPU is in use (metax-ctk ps)":                &FullError{Want: 1, Of: 1},
+		"cannot get 4 GPUs: only 1 of 8 is free (metax-ctk ps)":                  &FullError{Want: 4, Free: 1, Of: 8},
+		"cannot get 4 GPUs: only 3 of 8 are free (metax-ctk ps)":                 &FullError{Want: 4, Free: 3, Of: 8},
+		"gave up after 3s: all 8 GPUs are still in use (metax-ctk ps)":           &WaitError{3 * time.Second, &FullError{Want: 2, Of: 8}},
+		"gave up after 1m0s: only 3 of 8 GPUs are free (metax-ctk ps)":           &WaitError{time.Minute, &FullError{Want: 4, Free: 3, Of: 8}},
 		"gave up after 3s: GPU 3 is in use by lease 6f1d2c9a04be (metax-ctk ps)": &WaitError{3 * time.Second, held},
 		"slice s of GPU 3 is in use by lease 6f1d2c9a04be (metax-ctk ps)":        &HeldError{GPU: 3, Slice: "s", Holder: held.Holder},
 	} {

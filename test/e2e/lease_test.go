@@ -87,7 +87,7 @@ func (l leasing) named(t *testing.T) {
 	l.refused(t, []string{"--gpus=[3]"}, "GPU 3 is in use by container owner (docker)")
 	l.refused(t, []string{"--gpus=[3]", "--dry-run"}, "GPU 3 is in use by container owner (docker)")
 	l.refused(t, []string{"--gpus=2,3"}, "GPU 3 is in use by container owner (docker)")
-	l.refused(t, []string{"--gpus=all"}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps)")
+	l.refused(t, []string{"--gpus=all"}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps). Unlike docker, GPUs are not shared by default: --gpus=7 or --gpus-share. To wait: --gpus-wait=10m")
 	l.refused(t, []string{"--gpus=8"}, "cannot get 8 GPUs: only 7 of 8 are free", "(metax-ctk ps)")
 	l.has(t, l.detach(t, "--gpus=[3]", "--gpus-share"), 3)
 	l.has(t, l.detach(t, "--gpus=7"), 0, 1, 2, 4, 5, 6, 7)
