@@ -259,7 +259,7 @@ func (l leasing) users(t *testing.T) {
 			t.Errorf("alice may release the lease of a running container without a word: %+v", x)
 		case !strings.Contains(r.stderr, "--force"):
 			t.Errorf("want a message that names --force: %v", r)
-		case slices.Contains(x.GPUs, 0) && !strings.Contains(r.stderr, "that of root"):
+		case slices.Contains(x.GPUs, 0) && !strings.Contains(r.stderr, "belongs to root"):
 			t.Errorf("want a message that names root: %v", r)
 		}
 		if r := release(bob, "--force", x.ID); r.code == 0 {
