@@ -41,8 +41,8 @@ Policies:
    weighted:GAIN,LOSS      the most GAIN x weight of the links among them - LOSS x
                            weight of those cut; HAMi (a GPU scheduler for
                            Kubernetes) uses 10,1
-   mtf                     the fewest jobs of 8, 4, 2, 1 that would fill the node
-                           afterwards, as Kunlunxin counts
+   mtf                     GPUs that leave free what the fewest jobs of 8, 4, 2 or 1
+                           GPUs fill (MTF, Kunlunxin's measure of fragmentation)
    first                   lower GPU numbers first
 
 Examples:
@@ -70,7 +70,7 @@ func pickFlags() []cli.Flag {
 		&cli.StringFlag{Name: "free", Usage: "pick from these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that are not in use)"},
 		&cli.StringFlag{Name: "require", Usage: "the answer contains these `IDS`"},
 		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact), binpack (preserve), weighted:GAIN,LOSS, mtf or first"},
-		&cli.StringFlag{Name: "scope", Value: "any", Usage: "all GPUs under one `SCOPE`: link, switch, numa, node; or any"},
+		&cli.StringFlag{Name: "scope", Value: "any", Usage: "the GPUs must share a `SCOPE`: link (a ring by MetaXLink only), switch (PCIe), numa or node; any does not limit them"},
 		&cli.StringFlag{Name: "sizes", Value: "warn", Usage: "what to do if N is not 1, 2, 4 or 8: off, warn or enforce"},
 		&cli.StringFlag{Name: "weights", Value: "kind", Usage: "weigh links by kind, or by their bandwidth"},
 		&cli.IntFlag{Name: "budget", Hidden: true, Usage: "obsolete, has no effect"},
@@ -84,7 +84,7 @@ func (t toolkit) pick(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	holders, err := t.claims(c, node, "picks among all GPUs")
+	holders, err := t.pickHolders(c, node, "picks among all GPUs")
 	if err != nil {
 		return err
 	}

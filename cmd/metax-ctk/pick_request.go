@@ -19,7 +19,7 @@ import (
 )
 
 // ask reads the request for count GPUs that the command's options make, and the
-// picker for it. Without --free none is free that the holders have.
+// picker for it. Without --free, GPUs that holders use are not free.
 func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []usage.Holder) (req alloc.Request, picker *alloc.Picker, err error) {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
@@ -71,7 +71,7 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 	return answer, err
 }
 
-// policy is the one of --policy or of the configuration, with a warning about one
+// policy returns the policy of --policy or of the configuration, and warns of a name
 // that no longer exists.
 func (t toolkit) policy(c *cli.Context) (alloc.Policy, error) {
 	text := setting(c, "policy", t.settings.Policy)
@@ -85,9 +85,9 @@ func (t toolkit) policy(c *cli.Context) (alloc.Policy, error) {
 	return policy, nil
 }
 
-// claims are the holders of GPUs, of whom none counts if --free says what is free;
-// all says what "--free all" does, for one who cannot know the holders.
-func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]usage.Holder, error) {
+// pickHolders returns the holders that limit the pick: none if --free is given. The
+// parameter all says, for the error message, what "--free all" would do.
+func (t toolkit) pickHolders(c *cli.Context, node gpu.Node, all string) ([]usage.Holder, error) {
 	if c.IsSet("free") {
 		return nil, nil
 	}
@@ -103,8 +103,8 @@ func (t toolkit) claims(c *cli.Context, node gpu.Node, all string) ([]usage.Hold
 	return holders, nil
 }
 
-// free are the GPUs that --free names, otherwise the healthy ones that the holders
-// do not have.
+// free returns the GPUs that --free names, otherwise the healthy ones that the holders
+// do not use.
 func (t toolkit) free(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]int, error) {
 	if !c.IsSet("free") {
 		return assign.Free(node, holders), nil
@@ -119,16 +119,16 @@ func (t toolkit) free(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]
 	return free, nil
 }
 
-// picker is the one for a graph of the node.
+// picker returns the Picker for a graph of the node.
 func (t toolkit) picker(node gpu.Node, graph *topology.Graph, weights alloc.Weights) (*alloc.Picker, error) {
-	if weights == alloc.BandwidthWeights && !stated(node) {
-		t.warn("no link of this node states a bandwidth: all are weighed by kind (gbps in the Node)")
+	if weights == alloc.BandwidthWeights && !bandwidthKnown(node) {
+		t.warn("--weights=bandwidth has no effect: no link that is up has a known bandwidth (field gbps, docs/node.md)")
 	}
 	return alloc.NewWeighted(graph, weights)
 }
 
-// stated reports whether some link of the node states its bandwidth.
-func stated(node gpu.Node) bool {
+// bandwidthKnown reports whether the bandwidth of a link that is up is known.
+func bandwidthKnown(node gpu.Node) bool {
 	return slices.ContainsFunc(node.Links, func(l gpu.Link) bool { return l.GBps > 0 && !l.Down })
 }
 

@@ -98,7 +98,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	holders, err := t.claims(c, node, "takes all GPUs as free")
+	holders, err := t.pickHolders(c, node, "takes all GPUs as free")
 	if err != nil {
 		return err
 	}

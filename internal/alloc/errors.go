@@ -119,9 +119,9 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("pick GPUs: the node has %d; nodes of more than %d are not supported", e.GPUs, e.Max)
 }
 
-// scopeWords names a scope in a sentence: "no 4 GPUs free in …".
+// scopeWords names a scope in a sentence: "no 4 GPUs free on …".
 var scopeWords = [...]string{
-	key.Link: "in one MetaXLink domain", key.Switch: "under one PCIe switch", key.NUMA: "on one NUMA node", key.Node: "on one host",
+	key.Link: "joined by MetaXLink only", key.Switch: "under one PCIe switch", key.NUMA: "on one NUMA node", key.Node: "on one host",
 }
 
 // join lists GPUs: "0,1,4-7".

@@ -174,7 +174,7 @@ func TestErrors(t *testing.T) {
 			"5 by MetaXLink in quads", quads,
 			Request{N: 5, Free: all, Scope: key.Link},
 			&scopeError{N: 5, Scope: key.Link, Most: 4, Best: []int{0, 1, 2, 3, 4}, Class: topology.SYS},
-			"no 5 GPUs free in one MetaXLink domain, at most 4; without this condition, the best are 0-4 (class SYS)",
+			"no 5 GPUs free joined by MetaXLink only, at most 4; without this condition, the best are 0-4 (class SYS)",
 		},
 		{
 			"5 under a switch of four", quads,
@@ -192,7 +192,7 @@ func TestErrors(t *testing.T) {
 			"three of a ring of four", cube,
 			Request{N: 3, Free: []int{0, 1, 5, 4}, Scope: key.Link},
 			&scopeError{N: 3, Scope: key.Link, Most: 2, Best: []int{0, 1, 4}, Class: topology.SYS},
-			"no 3 GPUs free in one MetaXLink domain, at most 2; without this condition, the best are 0,1,4 (class SYS)",
+			"no 3 GPUs free joined by MetaXLink only, at most 2; without this condition, the best are 0,1,4 (class SYS)",
 		},
 		{
 			"NODE between two NUMA nodes, which is a contradiction", New(alloctest.Named(t, "quad and 4 unlinked")),
@@ -210,7 +210,7 @@ func TestErrors(t *testing.T) {
 			"no MetaXLink at all", pcie,
 			Request{N: 2, Free: all, Scope: key.Link},
 			&scopeError{N: 2, Scope: key.Link, Most: 1, Best: []int{0, 1}, Class: topology.Switch},
-			"no 2 GPUs free in one MetaXLink domain, at most 1; without this condition, the best are 0,1 (class SWITCH)",
+			"no 2 GPUs free joined by MetaXLink only, at most 1; without this condition, the best are 0,1 (class SWITCH)",
 		},
 		{
 			"a place that is not known", bare,

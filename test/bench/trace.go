@@ -23,7 +23,7 @@ Sends a trace of jobs through a simulated node, once by each policy, and compare
 arrive as a Poisson process and last exponentially long. Jobs start first come first served.
 
 ACCEPTED    jobs that started
-LINKED      of those for two or more GPUs, the ones within one MetaXLink domain
+LINKED      of those for two or more GPUs, the ones joined by MetaXLink only
 UTILISED    GPU time that jobs had, from the first arrival to the last end
 FRAGMENTED  of what the free GPUs could serve in jobs of 8, 4 and 2 if they lay well, the part that
             they cannot serve by the node's best links; the mean over time
@@ -91,7 +91,7 @@ func parseTrace(args []string) (set traceSetting, read bool, err error) {
 	}
 	flags.StringVar(&set.node, "node", "c500-8", "a built-in node, or sim:AxBxC")
 	policies := flags.String("policy", "spread,binpack,mtf,first", "policies, or all: "+alloc.PolicyWords)
-	scope := flags.String("scope", "any", "all GPUs of a job under one link, switch, numa or node; or any")
+	scope := flags.String("scope", "any", "the GPUs of a job must share this scope: link (a ring by MetaXLink only), switch (PCIe), numa or node; any does not limit them")
 	flags.BoolVar(&set.Backfill, "backfill", false, "start later jobs that fit before earlier ones that do not")
 	wait := flags.String("wait", "", "a job gives up after this time; with 0 there is no queue (default: as long as it takes)")
 	flags.StringVar(&set.format, "format", "table", "table; csv: the figures; timeline: their course, as CSV; svg: a picture; jobs: the trace, as CSV")

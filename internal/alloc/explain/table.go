@@ -20,7 +20,7 @@ var legend = []struct {
 	{key.ByRest, "rest   room for jobs on the GPUs left free, counted like 2×4"},
 	{key.ByCut, "cut    total weight of the links between the chosen GPUs and those left free; less is better"},
 	{key.ByScore, "score  the policy's score, from the weight of the links inside the set and the cut"},
-	{key.ByJobs, "jobs   how many more jobs of 8, 4, 2 and 1 GPUs it takes to fill the node; less is better"},
+	{key.ByJobs, "jobs   the number of jobs of 8, 4, 2 and 1 GPUs that fill the GPUs left free, minus that before the pick; less is better"},
 }
 
 // table writes the components of both sets, and the legend.

@@ -100,11 +100,11 @@ func (e *Explanation) reason(a, b key.Candidate) string {
 	case key.ByCut:
 		return fmt.Sprintf("their links to the GPUs left free weigh %d, the others' %d", a.Cut, b.Cut)
 	case key.ByLocality:
-		return fmt.Sprintf("they are nearer to each other on PCIe and NUMA (nearness %d against %d; more is nearer)", a.Locality, b.Locality)
+		return fmt.Sprintf("they are nearer to each other on PCIe and NUMA (locality %d against %d; more is nearer)", a.Locality, b.Locality)
 	case key.ByScore:
 		return fmt.Sprintf("they score %v, the others %v", a.Score, b.Score)
 	case key.ByJobs:
-		return fmt.Sprintf("filling the rest of the node then takes %+d jobs of 8, 4, 2 and 1 compared with before; with the others %+d", a.Jobs, b.Jobs)
+		return fmt.Sprintf("the GPUs left free then hold fewer, larger jobs of 8, 4, 2 or 1 GPUs: the number of jobs changes by %+d; with the others by %+d", a.Jobs, b.Jobs)
 	}
 	if len(e.Key) == 1 {
 		return "lower GPU numbers win"

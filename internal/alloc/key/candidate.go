@@ -17,7 +17,7 @@ type Candidate struct {
 	Locality   int           `json:"locality"`
 	// Of one policy each, and 0 for all others.
 	Score float64 `json:"score,omitempty"` // Weighted: gain·weight − loss·cut
-	Jobs  int     `json:"jobs,omitempty"`  // MTF: the jobs that fill the node, after minus before
+	Jobs  int     `json:"jobs,omitempty"`  // MTF: the jobs that fill the rest, minus those before the pick
 }
 
 // Count is one number of a capability: Sets disjoint sets of Size GPUs can have a ring

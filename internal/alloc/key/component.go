@@ -20,7 +20,7 @@ const (
 	ByCut                  // less is better, as for ByJobs and for no other
 	ByLocality             // of the set
 	ByScore                // of Weighted: gain·weight − loss·cut
-	ByJobs                 // of MTF: how many more jobs fill the node than before; less is better
+	ByJobs                 // of MTF: the jobs that fill the rest, minus those before the pick; less is better
 	ByOrder                // the GPU numbers, listed ascending: the lower list is better
 )
 

@@ -17,8 +17,9 @@
 //     link), and its locality the sum of how near each two sit on the host.
 //   - The rest is the free GPUs that X leaves, and the cut is the weight of the links
 //     between X and the rest.
-//   - Jobs is MTF, a measure of fragmentation that Kunlunxin defines: how many jobs of
-//     8, 4, 2 and 1 GPUs it takes to fill the rest (package hierarchy).
+//   - Jobs is the change of MTF, a measure of fragmentation that Kunlunxin defines: the
+//     number of jobs of 8, 4, 2 and 1 GPUs that fill the rest, minus that before the pick
+//     (package hierarchy).
 //
 // A key is a list of such quantities, called components. Two sets are compared by the
 // first component in which they differ. If they differ in none, the set with the lower

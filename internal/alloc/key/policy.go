@@ -37,8 +37,8 @@ var (
 	// Binpack prefers the set that leaves the most capable rest and has the least cut,
 	// and among equals the best-linked one. Alias "preserve".
 	Binpack = Policy{objective: ObjectiveBinpack}
-	// MTF prefers the set after which the fewest jobs of 8, 4, 2 and 1 GPUs fill the
-	// node: Kunlunxin's measure of fragmentation.
+	// MTF prefers the set whose rest the fewest jobs of 8, 4, 2 and 1 GPUs fill, by
+	// Kunlunxin's measure of fragmentation.
 	MTF = Policy{objective: ObjectiveMTF}
 	// First takes the free GPUs with the lowest numbers.
 	First = Policy{objective: ObjectiveFirst}
