@@ -61,7 +61,7 @@ another user, or the leases cannot be written; 2 usage; 3 no MetaX GPU here.`,
 			{
 				Name:  "gc",
 				Usage: "remove the leases that are over",
-				Description: `This is never needed: every command that takes a lease also does it. A lease
+				Description: `This is never needed: every command that takes or releases a lease also does it. A lease
 whose engine does not answer stays.
 
 Example:
