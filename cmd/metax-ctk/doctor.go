@@ -70,7 +70,7 @@ func (t toolkit) doctor(c *cli.Context) error {
 	case err != nil:
 		return usageError(err)
 	case c.Bool("yes") && !c.Bool("fix"):
-		return usagef("--yes goes with --fix")
+		return usagef("--yes needs --fix")
 	case c.Bool("fix") && !t.selected(c).IsHost():
 		return needsHost("doctor --fix", t.selected(c))
 	case c.Bool("list"):

@@ -41,7 +41,7 @@ func topologyFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
 		&cli.BoolFlag{Name: "explain", Usage: "with --pick, mark the runner-up and say why these"},
 		figuresFlag(),
-		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as in use, and pick from the others; none for no mark (default: those in use)"},
+		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as in use, and pick from the others; none marks nothing (default: the GPUs in use)"},
 	}
 }
 
@@ -85,7 +85,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	count := c.String("pick")
 	for _, name := range []string{"free", "require", "scope", "sizes", "policy", "weights", "budget", "explain"} {
 		if count == "" && c.IsSet(name) {
-			return usagef("--%s goes with --pick N", name)
+			return usagef("--%s needs --pick N", name)
 		}
 	}
 	var explanation *alloc.Explanation

@@ -54,7 +54,7 @@ var createSymlinks = action{
 			}
 		}
 		if len(taken.paths) > 0 {
-			j.warn("left as the image has it: " + taken.String())
+			j.warn("links not made, because the image has its own files there: " + taken.String())
 		}
 		if len(unmade.paths) > 0 {
 			j.warn(fmt.Sprintf("no link at %s: %v", &unmade, unmade.first))

@@ -37,7 +37,7 @@ func (e *WithoutGPUsError) Error() string {
 	if strings.HasPrefix(e.Option, "--gpus-") {
 		with = "--gpus"
 	}
-	return e.Option + " goes with " + with + " only; add for example --gpus=1"
+	return e.Option + " needs " + with + "; add for example --gpus=1"
 }
 
 // OptionError reports the wrong use of an option of metax-docker.

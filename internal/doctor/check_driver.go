@@ -34,7 +34,7 @@ var driverChecks = []Check{
 	{"driver-loaded", "the kernel module metax is loaded", func(f *Facts, found *findings) {
 		if len(f.Kernel.GPUs) > 0 && !f.Kernel.Module.Loaded && !f.allBoundTo(vfio) {
 			found.add(Error, fmt.Sprintf("%s on the PCI bus, but the kernel module metax is not loaded", countAre(len(f.Kernel.GPUs), "GPU")),
-				"the module makes the device nodes of the GPUs", "modprobe metax")
+				"without it the GPUs have no device nodes, so containers cannot get them", "modprobe metax")
 		}
 	}},
 	each("driver-bound", "every GPU is bound to the driver metax", (*Facts).functions, func(f *Facts, fn Function, found *findings) {

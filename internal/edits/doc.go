@@ -1,11 +1,12 @@
-// Package edits is what a container gets with GPUs, slices of GPUs and MXMACA, as one
-// value: device nodes, mounts, groups, variables, links and directories of libraries.
+// Package edits describes what is injected into a container for its GPUs, slices and
+// MXMACA, independent of any engine: device nodes, mounts, groups, variables, links and
+// directories of libraries.
 //
-// Common, GPU, Slice and MACA make the value of what was chosen on a node, and Join puts
-// several together. What an engine reads is a rendering of the value: CDI
-// specs (internal/cdi), docker's options (internal/dockerargs), the services of a
-// compose project (internal/compose). Below, ByName and ByValue are small changes
-// between the two.
+// Common, GPU, Slice and MACA build the Edits for a selection, and Join combines several.
+// Other packages render Edits for an engine: as CDI specs (internal/cdi), docker's options
+// (internal/dockerargs), or services of a compose project (internal/compose). Three methods
+// of Edits adapt them first: Below puts a root in front of the host paths, ByName keeps
+// only CDI names and groups, ByValue replaces the names by devices and mounts.
 //
 // The package is pure. It does not find GPUs (discover), choose them (alloc), or find out
 // which rendering an engine understands (inject).

@@ -60,7 +60,7 @@ func (c Cache) file(key Key) string {
 }
 
 // Get returns stored facts. A file that is damaged or not owned by the user counts as
-// absent. The facts lack Env and Labels.
+// absent. The facts lack Env, Labels and Volumes, which Read takes from the engine.
 func (c Cache) Get(key Key) (Facts, bool) {
 	if c.Dir == "" {
 		return Facts{}, false

@@ -21,8 +21,7 @@ type Closed struct {
 	Why   string
 }
 
-// reconcile fits the state to what was seen, and returns the leases that are
-// over.
+// reconcile updates the state from what was observed, and returns the leases that ended.
 func (s *State) reconcile(r *observed) []Closed {
 	all := r.containers()
 	if s.New {
@@ -57,10 +56,10 @@ func (s *State) reconcile(r *observed) []Closed {
 	return closed
 }
 
-// leaveOne leaves one lease to a container that uses its GPUs. Each start took one, as its
-// client may have been the first. The lease that the container's label names stays, or
-// else the first whose client lives. Beside it stay leases whose clients live, and leases
-// of other GPUs or slices.
+// leaveOne removes duplicate leases of a container that uses its GPUs. Several starts at
+// once each take a lease, because none of them knows which will start the container.
+// leaveOne keeps the lease that the label names, otherwise the first whose client is alive.
+// It also keeps leases whose clients are alive, and leases of other GPUs or slices.
 func (s *State) leaveOne(r *observed, c seenContainer, ids []string) (closed []Closed) {
 	lives := func(id string) bool { return r.lives[s.Lease(id).Client] != usage.Ended }
 	rank := func(id string) int {
@@ -112,7 +111,7 @@ func (r *observed) next(l usage.Lease, all map[string]seenContainer) (next *usag
 			}
 			return &l, ""
 		case l.Verb == usage.VerbStart && (r.lives[l.Client] != usage.Ended || !l.Bound && c.Started == l.Started):
-			// The run that has ended may be that of another start, before the client's.
+			// The exit seen may be that of an earlier start; this client's start is still to come.
 			return r.nextPending(l)
 		}
 		if l.Engine == "containerd" && !l.Bound && r.lives[l.Client] != usage.Ended {
@@ -136,7 +135,8 @@ func (r *observed) next(l usage.Lease, all map[string]seenContainer) (next *usag
 
 // byClient reports whether the client makes and starts the container itself, as podman and
 // nerdctl do, so that no daemon continues when the client has ended. Such a lease needs no
-// Grace, whose begin only a writer could record.
+// Grace; its beginning would have to be recorded in the state file, which a reader cannot
+// do.
 func byClient(l usage.Lease) bool { return l.Engine == "podman" || l.Engine == "containerd" }
 
 // nextPending is next for a lease whose container does not run yet.
@@ -170,7 +170,8 @@ func containerOf(l usage.Lease, all map[string]seenContainer) (seenContainer, bo
 			return c, true
 		case bound:
 			found = append(found, c)
-		case l.Verb == usage.VerbStart && l.Container != "" && !l.Bound: // only a forged label can be in its place
+		case l.Verb == usage.VerbStart && l.Container != "" && !l.Bound:
+			// A container with this label but another ID has forged or copied it; ignore it.
 		case l.Container != "" && !c.Holds() || !mayBeOf(l, c):
 		case c.Lease == l.ID && (c.Privileged || usage.Overlap(c.GPUs, l.GPUs)):
 			found = append(found, c)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Node queries everything that discovery needs and, with details, more. It fails if the
@@ -267,7 +268,7 @@ func (n *notes) lines() []string {
 	for _, line := range n.order {
 		of := fmt.Sprintf(" (device %d", n.first[line])
 		if more := n.count[line] - 1; more > 0 {
-			of += fmt.Sprintf(" and %d times more", more)
+			of += ", and " + wording.Count(more, "more failure") + " of the same kind"
 		}
 		lines = append(lines, "libmxsml did not report everything: "+strings.TrimSpace(printableASCII(line))+of+")")
 	}
