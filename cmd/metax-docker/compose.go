@@ -52,24 +52,24 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if err := w.expand(p); err != nil {
 		return exitOurs, true, err
 	}
-	var given map[string]compose.Given
+	var injections map[string]compose.Injection
 	switch dockerargs.ComposeRoleOf(cmd.Verb) {
 	case dockerargs.ComposeMakes, dockerargs.ComposeRuns:
-		given, err = w.assign(p)
+		injections, err = w.assign(p)
 	case dockerargs.ComposeStart:
 		err = w.startServices(p)
 	}
 	if err != nil {
 		return exitOurs, true, err
 	}
-	code, err = w.hand(p, given)
+	code, err = w.hand(p, injections)
 	return code, true, err
 }
 
 // hand writes the project with its GPUs and becomes docker.
-func (w *wrapper) hand(p *project, given map[string]compose.Given) (int, error) {
+func (w *wrapper) hand(p *project, injections map[string]compose.Injection) (int, error) {
 	for _, service := range p.asking() {
-		if err := p.Give(service, given[service]); err != nil {
+		if err := p.Inject(service, injections[service]); err != nil {
 			return exitOurs, err
 		}
 	}

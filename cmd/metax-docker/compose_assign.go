@@ -19,7 +19,7 @@ import (
 // assign finds GPUs for the services that are about to get a container, under
 // leases, and returns what every service gets: those with a container what it
 // has.
-func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
+func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err := w.heed(p.cmd.Options); err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Given, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.givenTo(p.asking(), result.Given, node, root, <-daemon)
+	return w.injections(p.asking(), result.Given, node, root, <-daemon)
 }
 
 // wanted are the requests of the services that ask for GPUs, in their order.
@@ -91,8 +91,8 @@ func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err e
 	return out, nil
 }
 
-// givenTo is what each of the services gets, by one way for all.
-func (w *wrapper) givenTo(services []string, got []assign.Given, node gpu.Node, root string, daemon inject.Daemon) (map[string]compose.Given, error) {
+// injections returns what is injected into each of the services, by one way for all.
+func (w *wrapper) injections(services []string, got []assign.Given, node gpu.Node, root string, daemon inject.Daemon) (map[string]compose.Injection, error) {
 	var all []gpu.GPU
 	for _, one := range got {
 		all = append(all, one.GPUs...)
@@ -106,10 +106,10 @@ func (w *wrapper) givenTo(services []string, got []assign.Given, node gpu.Node, 
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]compose.Given{}
+	out := map[string]compose.Injection{}
 	for i, service := range services {
 		if gpus := got[i].GPUs; gpus != nil {
-			out[service] = compose.Given{Edits: way(edits.Container(node, gpus, nil).Below(root)), Labels: got[i].Labels}
+			out[service] = compose.Injection{Edits: way(edits.Container(node, gpus, nil).Below(root)), Labels: got[i].Labels}
 		}
 	}
 	return out, nil

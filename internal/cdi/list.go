@@ -80,11 +80,11 @@ func List(host *hostfs.Root, dirs []string, kind string) Listing {
 
 // specFiles yields the files in a directory that engines read as specs, by name, with
 // what is in them; a directory that cannot be read is one File with an Error.
-func specFiles(host *hostfs.Root, dir string, priority int) iter.Seq2[File, hostfs.Judged] {
-	return func(yield func(File, hostfs.Judged) bool) {
+func specFiles(host *hostfs.Root, dir string, priority int) iter.Seq2[File, hostfs.FileWithTrust] {
+	return func(yield func(File, hostfs.FileWithTrust) bool) {
 		names, err := host.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			yield(File{Path: dir, Priority: priority, Error: err.Error()}, hostfs.Judged{})
+			yield(File{Path: dir, Priority: priority, Error: err.Error()}, hostfs.FileWithTrust{})
 			return
 		}
 		for _, name := range names {
@@ -99,7 +99,7 @@ func specFiles(host *hostfs.Root, dir string, priority int) iter.Seq2[File, host
 }
 
 // readSpec reads a file, which may be anything; ok is false for a directory.
-func readSpec(host *hostfs.Root, path string, priority int) (f File, read hostfs.Judged, ok bool) {
+func readSpec(host *hostfs.Root, path string, priority int) (f File, read hostfs.FileWithTrust, ok bool) {
 	f = File{Path: path, Priority: priority}
 	info, err := host.Stat(path)
 	if err == nil && info.Mode.IsDir() {
@@ -108,7 +108,7 @@ func readSpec(host *hostfs.Root, path string, priority int) (f File, read hostfs
 	if err == nil {
 		f.perm = info.Mode.Perm()
 		f.Mode = fmt.Sprintf("%04o", f.perm)
-		read, err = host.ReadJudged(path, MaxSpec)
+		read, err = host.ReadWithTrust(path, MaxSpec)
 	}
 	if err != nil {
 		f.Error = err.Error()

@@ -228,7 +228,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, name := range names {
 			for _, copied := range p.Copies(name) {
-				if err := p.Give(copied, Given{Edits: edits.Edits{Names: []string{"metax-tech.com/gpu=0"}, Groups: []uint32{1}}, Labels: map[string]string{"k": "v"}}); err != nil {
+				if err := p.Inject(copied, Injection{Edits: edits.Edits{Names: []string{"metax-tech.com/gpu=0"}, Groups: []uint32{1}}, Labels: map[string]string{"k": "v"}}); err != nil {
 					t.Fatalf("what was read cannot be given: %v", err)
 				}
 			}

@@ -17,7 +17,7 @@ func TestGive(t *testing.T) {
 	node.Driver, node.Shared = &gpu.Driver{Path: "/opt/mxdriver"}, &gpu.Shared{Nodes: []string{"/dev/mxcd"}}
 	one := gpu.GPU{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}, GIDs: []uint32{44}}
 	all := edits.Container(node, []gpu.GPU{one}, nil).Below("/node")
-	for name, given := range map[string]Given{
+	for name, given := range map[string]Injection{
 		"cdi.json":   {Edits: all.ByName(), Labels: labels},
 		"flags.json": {Edits: all.ByValue(), Labels: labels},
 	} {
@@ -32,7 +32,7 @@ func TestGive(t *testing.T) {
 			}
 			for service := range requests {
 				for _, copied := range p.Copies(service) {
-					if err := p.Give(copied, given); err != nil {
+					if err := p.Inject(copied, given); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -49,7 +49,7 @@ func TestGive(t *testing.T) {
 			}
 		})
 	}
-	if err := shop(t).Give("none", Given{}); err == nil {
+	if err := shop(t).Inject("none", Injection{}); err == nil {
 		t.Error("a service that is not there can be given something")
 	}
 }

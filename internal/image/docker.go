@@ -58,7 +58,7 @@ func configOf(i dockerd.Image) Config {
 }
 
 // Open creates a container of the image.
-func (d Docker) Open(ctx context.Context, c Config) (Open, error) {
+func (d Docker) Open(ctx context.Context, c Config) (OpenImage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -35,7 +35,7 @@ type Facts struct {
 	// Uncached is the error of storing the facts in the Cache; nil if they are stored
 	// or there is no cache.
 	Uncached error `json:"-"`
-	// cleanupFailures are errors of Open.Close.
+	// cleanupFailures are errors of OpenImage.Close.
 	cleanupFailures []string
 }
 

@@ -51,7 +51,7 @@ func (p Podman) Config(ctx context.Context, ref string) (Config, error) {
 }
 
 // Open makes podman mount the image.
-func (p Podman) Open(ctx context.Context, c Config) (Open, error) {
+func (p Podman) Open(ctx context.Context, c Config) (OpenImage, error) {
 	if err := isRoot(); err != nil {
 		return nil, err
 	}

@@ -22,15 +22,15 @@ type Source interface {
 	Config(ctx context.Context, ref string) (Config, error)
 	// Open makes an image's files readable until Close. It fails with ErrUninspectable
 	// if the engine cannot do that.
-	Open(ctx context.Context, c Config) (Open, error)
+	Open(ctx context.Context, c Config) (OpenImage, error)
 }
 
-// Open are the files of an opened image.
-type Open interface {
+// OpenImage is an image whose files can be read until Close.
+type OpenImage interface {
 	Files
 	// Close removes what was created for reading, also if the context is done. After
-	// ErrVanished the facts that were read are invalid; after another error something
-	// remains, until the next image is opened.
+	// ErrVanished the facts that were read are invalid; after any other error the temporary
+	// container or mount remains, and opening the next image removes it.
 	Close() error
 }
 
@@ -88,6 +88,6 @@ func (n Unreadable) Config(_ context.Context, ref string) (Config, error) {
 }
 
 // Open fails with ErrUninspectable.
-func (n Unreadable) Open(context.Context, Config) (Open, error) {
+func (n Unreadable) Open(context.Context, Config) (OpenImage, error) {
 	return nil, fmt.Errorf("%w: not with %s", ErrUninspectable, n.Engine)
 }

@@ -97,7 +97,7 @@ func ofCompose(t *testing.T, e edits.Edits) (r rendered) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Give("s", compose.Given{Edits: e}); err != nil {
+	if err := p.Inject("s", compose.Injection{Edits: e}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := p.JSON()

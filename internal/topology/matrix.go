@@ -11,8 +11,8 @@ import (
 
 // Matrix writes the class of every pair in the form of "mx-smi topo -m": a
 // header row; a row per GPU with X for itself and the NUMA node ("NA" if it is unknown);
-// and a legend of the words that occur. What reads mx-smi's matrix also reads this one: the
-// marks of a GPU follow at the end of its row.
+// and a legend of the words that occur. Programs that parse mx-smi's matrix can parse this
+// one: the marks of a GPU follow at the end of its row.
 func Matrix(w io.Writer, v View) error {
 	s, err := v.check()
 	if err != nil {

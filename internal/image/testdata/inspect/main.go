@@ -94,12 +94,12 @@ func podman(ctx context.Context, args ...string) ([]byte, error) {
 // stalled keeps an image open.
 type stalled struct{ image.Source }
 
-func (s stalled) Open(ctx context.Context, c image.Config) (image.Open, error) {
+func (s stalled) Open(ctx context.Context, c image.Config) (image.OpenImage, error) {
 	o, err := s.Source.Open(ctx, c)
 	return stalledFiles{o}, err
 }
 
-type stalledFiles struct{ image.Open }
+type stalledFiles struct{ image.OpenImage }
 
 func (stalledFiles) Stat(ctx context.Context, _ string) (image.Stat, error) {
 	fmt.Println("open")

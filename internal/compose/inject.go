@@ -9,17 +9,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 )
 
-// Given is what a container gets in the place of its request. Links and variables are
-// not for services.
-type Given struct {
+// Injection is what replaces the GPU requests of a service.
+type Injection struct {
 	edits.Edits
 	Labels map[string]string
 }
 
-// Give renders edits in the service, in the place of its request. CDI names go under
+// Inject replaces the service's GPU requests with edits and labels. CDI names are put under
 // deploy with the driver cdi, which every version of compose passes to docker; only the
-// newest version passes CDI names under devices.
-func (p *Project) Give(name string, g Given) error {
+// newest version passes CDI names under devices. Inject ignores Links, Env, Libraries and
+// Programs, which only the edits for MXMACA have.
+func (p *Project) Inject(name string, in Injection) error {
 	service := p.services[name]
 	if service == nil {
 		return fmt.Errorf("no service %q", name)
@@ -27,7 +27,7 @@ func (p *Project) Give(name string, g Given) error {
 	if err := removeRequests(service); err != nil {
 		return fmt.Errorf("service %q: %w", name, err)
 	}
-	if len(g.Names) > 0 {
+	if len(in.Names) > 0 {
 		inner := service
 		for _, key := range []string{"deploy", "resources", "reservations"} {
 			next := toObject(inner[key])
@@ -38,19 +38,19 @@ func (p *Project) Give(name string, g Given) error {
 			inner = next
 		}
 		inner["devices"] = append(list(inner, "devices"), object{
-			"driver": "cdi", "device_ids": anys(g.Names), "capabilities": []any{"gpu"},
+			"driver": "cdi", "device_ids": anys(in.Names), "capabilities": []any{"gpu"},
 		})
 	}
-	for _, d := range g.Devices {
+	for _, d := range in.Devices {
 		service["devices"] = append(list(service, "devices"), object{"source": d.HostPath, "target": d.Path, "permissions": d.Permissions})
 	}
-	for _, m := range g.Mounts {
+	for _, m := range in.Mounts {
 		service["volumes"] = append(list(service, "volumes"), object{
 			"type": "bind", "source": m.HostPath, "target": m.Path, "read_only": m.ReadOnly(),
 		})
 	}
 	groups := list(service, "group_add")
-	for _, gid := range g.Groups {
+	for _, gid := range in.Groups {
 		group := strconv.FormatUint(uint64(gid), 10)
 		if !slices.Contains(groups, any(group)) {
 			groups = append(groups, group)
@@ -59,13 +59,13 @@ func (p *Project) Give(name string, g Given) error {
 	if len(groups) > 0 {
 		service["group_add"] = groups
 	}
-	for _, key := range slices.Sorted(maps.Keys(g.Labels)) {
+	for _, key := range slices.Sorted(maps.Keys(in.Labels)) {
 		labels, ok := service["labels"].(object)
 		if !ok {
 			labels = object{}
 			service["labels"] = labels
 		}
-		labels[key] = g.Labels[key]
+		labels[key] = in.Labels[key]
 	}
 	return nil
 }

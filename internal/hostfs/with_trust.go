@@ -10,39 +10,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Judged is the content of a file, and whether only trusted users may change it.
-type Judged struct {
+// FileWithTrust is the content of a file, and whether only trusted users may change it.
+type FileWithTrust struct {
 	Data []byte
 	// Distrust is nil if only root and this process's user may change the file or
 	// replace it. Otherwise it wraps ErrUntrusted.
 	Distrust error
 }
 
-// ReadJudged is ReadFile with a limit that also reports who may change the contents. It
+// ReadWithTrust is ReadFile with a limit that also reports who may change the contents. It
 // judges the open file that it reads and the open directory of that file. In a sticky
 // directory such as /tmp, others cannot replace a file that is not theirs. If path is a
 // link, the link's own directory counts as well.
-func (r *Root) ReadJudged(path string, limit int64) (Judged, error) {
-	f, distrust, err := r.openJudged(path)
+func (r *Root) ReadWithTrust(path string, limit int64) (FileWithTrust, error) {
+	f, distrust, err := r.openWithTrust(path)
 	if errors.Is(err, unix.ELOOP) {
 		above := r.Distrust(filepath.Dir(filepath.Clean("/" + path)))
 		var target string
 		if target, err = r.Resolve(path); err != nil {
-			return Judged{}, err
+			return FileWithTrust{}, err
 		}
-		f, distrust, err = r.openJudged(target)
+		f, distrust, err = r.openWithTrust(target)
 		distrust = cmp.Or(above, distrust)
 	}
 	if err != nil {
-		return Judged{}, err
+		return FileWithTrust{}, err
 	}
 	defer f.Close()
 	data, err := r.readContent(path, f, limit)
-	return Judged{data, distrust}, err
+	return FileWithTrust{data, distrust}, err
 }
 
-// openJudged opens a file that is not a link. Once open, it cannot be exchanged.
-func (r *Root) openJudged(path string) (f *os.File, distrust, err error) {
+// openWithTrust opens a file that is not a link. Once open, it cannot be exchanged.
+func (r *Root) openWithTrust(path string) (f *os.File, distrust, err error) {
 	path = filepath.Clean("/" + path)
 	dir, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *Root) openJudged(path string) (f *os.File, distrust, err error) {
 
 // Distrust judges an open directory alone: it is nil if only root and this process's
 // user may put files there, and wraps ErrUntrusted if others may. It is also nil if the
-// directory cannot be opened.
+// directory cannot be opened, because then its files cannot be read either.
 func (r *Root) Distrust(dir string) error {
 	f, err := r.open(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
