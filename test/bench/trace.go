@@ -91,7 +91,7 @@ func parseTrace(args []string) (set traceSetting, read bool, err error) {
 	}
 	flags.StringVar(&set.node, "node", "c500-8", "a built-in node, or sim:AxBxC")
 	policies := flags.String("policy", "spread,binpack,mtf,first", "policies, or all: "+alloc.PolicyWords)
-	scope := flags.String("scope", "any", "the GPUs of a job must share this scope: link (a ring by MetaXLink only), switch (PCIe), numa or node; any does not limit them")
+	scope := flags.String("scope", "any", "the GPUs of a job must share this scope: link (MetaXLink only), switch (PCIe), numa or node; any does not limit them")
 	flags.BoolVar(&set.Backfill, "backfill", false, "start later jobs that fit before earlier ones that do not")
 	wait := flags.String("wait", "", "a job gives up after this time; with 0 there is no queue (default: as long as it takes)")
 	flags.StringVar(&set.format, "format", "table", "table; csv: the figures; timeline: their course, as CSV; svg: a picture; jobs: the trace, as CSV")
