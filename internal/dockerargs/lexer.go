@@ -86,7 +86,7 @@ func (l *lexer) long(text string) (Flags, error) {
 // cluster parses letters: -i, -it, -p80:80, -p=80:80, -p 80:80, -itp 80:80. The vendor's
 // manual prints -gpus and -maca, of which docker would make other flags (-m aca).
 func (l *lexer) cluster(letters string) (flags Flags, err error) {
-	if name, _, _ := strings.Cut(letters, "="); name == "gpus" || name == "maca" {
+	if name, ok := oneDash("-" + letters); ok {
 		return nil, &OptionError{"--" + name, "-" + letters + " needs two dashes: --" + letters}
 	}
 	at := l.next
