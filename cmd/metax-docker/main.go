@@ -1,6 +1,6 @@
 // Command metax-docker is docker with MetaX GPUs: it picks the GPUs that
 // --gpus requests, puts docker's own options in the place of its own, and
-// becomes docker. Without --gpus it becomes docker at once.
+// becomes docker. Without such options it becomes docker at once.
 package main
 
 import (

@@ -38,7 +38,10 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	}
 	daemon := sync.OnceValue(func() inject.Daemon { return <-asked })
 	at := node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
-	if !at.IsHost() && (!o.DryRun || o.MACA.Given) {
+	if !at.IsHost() && o.MACA.Given {
+		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its MXMACA cannot be read: leave out --maca, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
+	}
+	if !at.IsHost() && !o.DryRun {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
 	var ahead <-chan assign.Listed

@@ -186,15 +186,15 @@ var brokenEngines = []brokenNode{
 		},
 	},
 	{
-		check: "remote", severity: Warning, what: "docker is on another host: ssh://root@gpu7 (DOCKER_HOST)", fix: "unset DOCKER_HOST",
+		check: "remote", severity: Warning, what: "docker may be on another host: its address is ssh://root@gpu7 (DOCKER_HOST)", fix: "unset DOCKER_HOST",
 		host: func(b *bench) { b.environ("DOCKER_HOST=ssh://root@gpu7") },
 	},
 	{
-		check: "remote", name: "podman", severity: Warning, what: "podman is on another host: ssh://core:xxxxx@gpu7/run/podman.sock (CONTAINER_HOST)", fix: "unset CONTAINER_HOST",
+		check: "remote", name: "podman", severity: Warning, what: "podman may be on another host: its address is ssh://core:xxxxx@gpu7/run/podman.sock (CONTAINER_HOST)", fix: "unset CONTAINER_HOST",
 		host: func(b *bench) { b.environ("CONTAINER_HOST=ssh://core:secret@gpu7/run/podman.sock") },
 	},
 	{
-		check: "remote", name: "context", severity: Warning, what: "docker is on another host: tcp://gpu8:2376 (the current docker context \"far\"", fix: "docker context use default",
+		check: "remote", name: "context", severity: Warning, what: "docker may be on another host: its address is tcp://gpu8:2376 (the current docker context \"far\"", fix: "docker context use default",
 		host: func(b *bench) {
 			b.put("root/.docker/config.json", `{"currentContext": "far"}`)
 			b.put("root/.docker/contexts/meta/512eea46ceb3921dff4363c7069d89d4964d1d9fccaa0f411851a7aa60a5c868/meta.json", `{"Name": "far", "Endpoints": {"docker": {"Host": "tcp://gpu8:2376"}}}`)

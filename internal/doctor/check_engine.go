@@ -238,7 +238,7 @@ func (f *Facts) runtimeOptions(name string) []string {
 
 var remoteChecks = []Check{
 	each("remote", "engines are on this host", func(f *Facts) []Remote { return f.Engines.Remotes }, func(_ *Facts, r Remote, found *findings) {
-		found.add(Warning, fmt.Sprintf("%s is on another host: %s (%s)", r.Engine, r.Address, r.Origin),
-			"GPUs are chosen on this host, but containers start on that one", r.Undo)
+		found.add(Warning, fmt.Sprintf("%s may be on another host: its address is %s (%s)", r.Engine, r.Address, r.Origin),
+			"GPUs are chosen on this host, but containers may start on another", r.Undo)
 	}),
 }

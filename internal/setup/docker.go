@@ -28,7 +28,7 @@ func (h Host) docker(ctx context.Context, o Options) Engine {
 		e.Version = h.dockerVersion(ctx, e.Program)
 	}
 	if !e.Version.Known() {
-		e.Unknown = "docker's version is not known, so its CDI stays as it is (--engine-version)"
+		e.Unknown = "docker's version is not known, so its CDI stays as it is; to set it, run again with --engine docker --engine-version VERSION"
 	}
 	input := func() (in docker.Input, err error) {
 		in = docker.Input{Path: h.Root.Join(e.Config), Version: e.Version}
