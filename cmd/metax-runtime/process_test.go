@@ -169,7 +169,7 @@ func TestMajorChanges(t *testing.T) {
 	for _, number := range []struct{ major, minor int }{{226, 128}, {226, 129}, {511, 129}} {
 		os.Remove(node)
 		if err := syscall.Mknod(node, syscall.S_IFCHR|0o666, number.major<<8|number.minor&0xff); err != nil {
-			t.Skip("cannot make a device node: ", err)
+			t.Skip("needs to make a device node: ", err)
 		}
 		if out, err := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -98,7 +98,7 @@ func TestLinks(t *testing.T) {
 	holds(t, target, "a")
 	outside := memory(t)
 	if strings.HasPrefix(outside, os.TempDir()) {
-		t.Skip("no second directory to write in")
+		t.Skip("needs a second directory to write in")
 	}
 	write(t, filepath.Join(outside, "f"), "a")
 	for to, after := range map[string]string{

@@ -86,9 +86,6 @@ func script(seed uint64) []op {
 
 func TestModel(t *testing.T) {
 	runs := *modelRuns / slowness
-	if testing.Short() {
-		runs /= 10
-	}
 	for i := range runs {
 		seed := *modelSeed + uint64(i)
 		ops := script(seed)

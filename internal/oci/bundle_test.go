@@ -199,7 +199,7 @@ func mounted(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if os.Geteuid() != 0 {
-		t.Skip("mounting takes root")
+		t.Skip("needs root, to mount")
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Fatal(err)

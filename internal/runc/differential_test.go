@@ -16,7 +16,7 @@ func realRuntimes(t *testing.T) map[string][]string {
 	t.Helper()
 	roots := os.Getenv("METAX_E2E_ROOTS")
 	if roots == "" {
-		t.Skip("METAX_E2E_ROOTS does not say where the runtimes are that test/e2e/run unpacks")
+		t.Skip("needs METAX_E2E_ROOTS, with the runtimes that test/e2e/run unpacks")
 	}
 	found := map[string][]string{}
 	for _, name := range []string{"runc", "crun"} {
@@ -49,7 +49,7 @@ func TestFlagsOfRealRuntimes(t *testing.T) {
 				args := append(command[1:len(command):len(command)], strings.Fields(verb+" --help")...)
 				out, err := exec.Command(command[0], args...).CombinedOutput()
 				if strings.HasPrefix(string(out), "unknown command restore") {
-					t.Skip("built without it")
+					t.Skip("needs a runtime built with restore")
 				}
 				if err != nil {
 					t.Fatalf("%v\n%s", err, out)

@@ -249,7 +249,7 @@ func TestFindInUserNamespace(t *testing.T) {
 		}
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
-			t.Skip("no user namespaces here")
+			t.Skip("needs user namespaces")
 		}
 		must(t, err)
 		if !strings.Contains(string(out), want) {

@@ -66,7 +66,7 @@ func TestWithoutEngine(t *testing.T) {
 // one.
 func TestWithEngine(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make the device nodes that a container gets")
+		t.Skip("needs root, for the device nodes that a container gets")
 	}
 	dir := t.TempDir()
 	out := run(t, `#!/bin/sh

@@ -12,7 +12,7 @@ import (
 func TestBench(t *testing.T) {
 	file := os.Getenv("METAX_E2E_BENCH")
 	if file == "" {
-		t.Skip("measures nothing without METAX_E2E_BENCH: start with test/bench/run")
+		t.Skip("needs METAX_E2E_BENCH, the file for the figures (start with test/bench/run)")
 	}
 	if err := goBuild("../bench", fixed.bin, "./cmd/..."); err != nil {
 		t.Fatal(err)

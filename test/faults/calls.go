@@ -64,7 +64,7 @@ func inspect(t testing.TB, tid int) (c Call, entered bool) {
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GET_SYSCALL_INFO, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
 	switch {
 	case errors.Is(errno, unix.EIO): // before Linux 5.3
-		t.Skip("cannot trace a child: ", errno)
+		t.Skip("needs Linux 5.3, to trace system calls")
 	case errno != 0 && !errors.Is(errno, unix.ESRCH):
 		t.Fatal("trace a child: ", errno)
 	}

@@ -171,7 +171,7 @@ func (c Child) start(t testing.TB) (pid int, output *os.File) {
 		Sys:   &syscall.SysProcAttr{Ptrace: true},
 	})
 	if err != nil {
-		t.Skip("cannot trace a child: ", err)
+		t.Skip("needs to trace a child: ", err)
 	}
 	return pid, output
 }

@@ -28,6 +28,6 @@ func Dir(t testing.TB) string {
 		}
 		return dir
 	}
-	t.Skip("no directory here that only root and this user can write")
+	t.Skip("needs a directory that only root and this user can write")
 	return ""
 }

@@ -55,7 +55,7 @@ func TestList(t *testing.T) {
 // TestListEnvironment: MACA_PATH is used only if it is safe to mount.
 func TestListEnvironment(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("not root: whose the directories are would decide")
+		t.Skip("needs root, whose the directories are")
 	}
 	tree := several()
 	for _, dir := range []string{"data/maca-4", "usr/local/maca", "usr/lib/maca", "tmp/maca", "opt", "opt/vendor/maca", "srv/a:b", "home"} {

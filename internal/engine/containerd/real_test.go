@@ -28,7 +28,7 @@ func judges(t *testing.T) []realContainerd {
 	t.Helper()
 	roots := os.Getenv("METAX_E2E_ROOTS")
 	if roots == "" {
-		t.Skip("METAX_E2E_ROOTS does not say where the engines are that test/e2e/run unpacks")
+		t.Skip("needs METAX_E2E_ROOTS, with the engines that test/e2e/run unpacks")
 	}
 	paths, _ := filepath.Glob(filepath.Join(roots, "*", "usr", "bin", "containerd"))
 	var found []realContainerd

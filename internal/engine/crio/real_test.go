@@ -21,7 +21,7 @@ func program(t *testing.T) string {
 	t.Helper()
 	built := os.Getenv("METAX_E2E_BUILT")
 	if built == "" {
-		t.Skip("METAX_E2E_BUILT does not say where CRI-O is that test/e2e/run builds")
+		t.Skip("needs METAX_E2E_BUILT, with the CRI-O that test/e2e/run builds")
 	}
 	found, _ := filepath.Glob(filepath.Join(built, "bin", "crio"))
 	if len(found) == 0 {

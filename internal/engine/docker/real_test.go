@@ -17,7 +17,7 @@ func realEngines(t *testing.T) [][]string {
 	t.Helper()
 	roots := os.Getenv("METAX_E2E_ROOTS")
 	if roots == "" {
-		t.Skip("METAX_E2E_ROOTS does not say where the engines are that test/e2e/run unpacks")
+		t.Skip("needs METAX_E2E_ROOTS, with the engines that test/e2e/run unpacks")
 	}
 	paths, _ := filepath.Glob(filepath.Join(roots, "*", "usr", "sbin", "dockerd"))
 	var found [][]string

@@ -21,7 +21,7 @@ func roots(t *testing.T) []string {
 	}
 	dir := os.Getenv("METAX_E2E_ROOTS")
 	if dir == "" {
-		t.Skip("METAX_E2E_ROOTS does not say where the engines are that test/e2e/run unpacks")
+		t.Skip("needs METAX_E2E_ROOTS, with the engines that test/e2e/run unpacks")
 	}
 	found, _ := filepath.Glob(filepath.Join(dir, "*", "usr", "bin", "podman"))
 	var roots []string

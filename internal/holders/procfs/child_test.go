@@ -123,7 +123,7 @@ func (c *child) die(t *testing.T) {
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("only root has processes of its own and can give them up")
+		t.Skip("needs root, to give processes to others")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // else a walk is
 	done := make(chan error)

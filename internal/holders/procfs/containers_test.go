@@ -176,7 +176,7 @@ func TestRemoved(t *testing.T) {
 
 func TestBundleOwner(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root makes files of others")
+		t.Skip("needs root, to make files of others")
 	}
 	for owner, want := range map[int]bool{0: true, 1000: true, 1001: false} {
 		root := t.TempDir()
@@ -198,7 +198,7 @@ func TestBundleOwner(t *testing.T) {
 // line.
 func TestTrusted(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("the table is about others than root")
+		t.Skip("needs a user that is not root")
 	}
 	for name, test := range map[string]struct {
 		uid, group int

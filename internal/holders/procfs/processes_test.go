@@ -252,7 +252,7 @@ func TestOtherUsers(t *testing.T) {
 // Processes that come and go are nothing to complain of.
 func TestComeAndGo(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root sees all processes")
+		t.Skip("needs root, to see all processes")
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -71,7 +71,7 @@ func TestNoTasks(t *testing.T) {
 
 func TestTasksRefused(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can make directories of its own and give them up")
+		t.Skip("needs root, to give directories to others")
 	}
 	dir := tree(t)
 	state := filepath.Join(filepath.Dir(dir), "run/containerd", v2)

@@ -15,7 +15,7 @@ import (
 // No process hides its open files behind a name.
 func TestAttendants(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root's processes are passed over")
+		t.Skip("needs root, whose processes are passed over")
 	}
 	const shim, program = "containerd-shim", "/usr/bin/containerd-shim-runc-v2"
 	for name, test := range map[string]struct {
@@ -60,7 +60,7 @@ func TestAttendants(t *testing.T) {
 // The kernel's own word on both.
 func TestRealAttendants(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root's processes are passed over")
+		t.Skip("needs root, whose processes are passed over")
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -260,7 +260,7 @@ func TestWrite(t *testing.T) {
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("mounts need root")
+		t.Skip("needs root, to mount")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("namespaces need root")
+		t.Skip("needs root, for namespaces")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestHostLdconfig(t *testing.T) {
 	needRoot(t)
 	program, err := hostLdconfig("/")
 	if err != nil {
-		t.Skip("this machine has no glibc:", err)
+		t.Skip("needs glibc on this machine:", err)
 	}
 	defer program.Close()
 	data, err := os.ReadFile(program.Name())

@@ -84,7 +84,7 @@ func TestCacheNameReal(t *testing.T) {
 		}
 		return
 	}
-	t.Skip("this machine has no glibc")
+	t.Skip("needs glibc on this machine")
 }
 
 // FuzzCacheName checks that the name found in any file is usable, and is there as a

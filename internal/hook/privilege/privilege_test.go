@@ -15,7 +15,7 @@ import (
 // all. test/exploits checks what Drop does to a whole process.
 func TestDropInThread(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root has capabilities to drop")
+		t.Skip("needs root, for capabilities to drop")
 	}
 	status := func() string {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", unix.Gettid()))

@@ -256,7 +256,7 @@ func TestNoSpace(t *testing.T) {
 	needRoot(t, "to mount")
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=0755"); err != nil {
-		t.Skip("cannot mount: " + err.Error())
+		t.Skip("needs to mount: " + err.Error())
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
