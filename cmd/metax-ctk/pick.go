@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -11,14 +12,14 @@ import (
 
 // picked is the answer of pick as -o prints it.
 type picked struct {
-	GPUs        []int              `json:"gpus"`
-	UUIDs       []gpu.UUID         `json:"uuids"`
-	Policy      string             `json:"policy"`
-	Class       topology.Kind      `json:"class"`
-	Exact       bool               `json:"exact"`
-	Method      string             `json:"method"`
-	Explanation *alloc.Explanation `json:"explanation,omitempty"`
-	Held        []int              `json:"held,omitempty"` // those that were left out because they are in use
+	GPUs        []int                `json:"gpus"`
+	UUIDs       []gpu.UUID           `json:"uuids"`
+	Policy      string               `json:"policy"`
+	Class       topology.Kind        `json:"class"`
+	Exact       bool                 `json:"exact"`
+	Method      string               `json:"method"`
+	Explanation *explain.Explanation `json:"explanation,omitempty"`
+	Held        []int                `json:"held,omitempty"` // those that were left out because they are in use
 }
 
 func (t toolkit) pickCommand() *cli.Command {

@@ -10,6 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
@@ -73,7 +75,7 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 
 // policy returns the policy of --policy or of the configuration, and warns of a name
 // that no longer exists.
-func (t toolkit) policy(c *cli.Context) (alloc.Policy, error) {
+func (t toolkit) policy(c *cli.Context) (key.Policy, error) {
 	text := setting(c, "policy", t.settings.Policy)
 	policy, err := alloc.ParsePolicy(text)
 	if err != nil {
@@ -120,8 +122,8 @@ func (t toolkit) free(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]
 }
 
 // picker returns the Picker for a graph of the node.
-func (t toolkit) picker(node gpu.Node, graph *topology.Graph, weights alloc.Weights) (*alloc.Picker, error) {
-	if weights == alloc.BandwidthWeights && !bandwidthKnown(node) {
+func (t toolkit) picker(node gpu.Node, graph *topology.Graph, weights link.Weights) (*alloc.Picker, error) {
+	if weights == link.BandwidthWeights && !bandwidthKnown(node) {
 		t.warn("--weights=bandwidth has no effect: no link that is up has a known bandwidth (field gbps, docs/node.md)")
 	}
 	return alloc.NewWeighted(graph, weights)

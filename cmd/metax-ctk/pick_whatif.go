@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -17,10 +18,10 @@ import (
 
 // state is what a node could serve at some time, as -o prints it.
 type state struct {
-	Free       []int         `json:"free"`
-	Capability []alloc.Count `json:"capability"`
-	Pick       *picked       `json:"pick,omitempty"`  // what would be picked
-	Error      string        `json:"error,omitempty"` // why nothing would be
+	Free       []int       `json:"free"`
+	Capability []key.Count `json:"capability"`
+	Pick       *picked     `json:"pick,omitempty"`  // what would be picked
+	Error      string      `json:"error,omitempty"` // why nothing would be
 }
 
 // whatIf is the node now and as it would be.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -54,7 +54,7 @@ type topologyJSON struct {
 	Picked  []int      `json:"picked,omitempty"`
 	Busy    []int      `json:"busy,omitempty"`
 	// Explanation says why those are picked, with --explain.
-	Explanation *alloc.Explanation `json:"explanation,omitempty"`
+	Explanation *explain.Explanation `json:"explanation,omitempty"`
 }
 
 func (t toolkit) topologyPrint(c *cli.Context) error {
@@ -88,7 +88,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 			return usagef("--%s needs --pick N", name)
 		}
 	}
-	var explanation *alloc.Explanation
+	var explanation *explain.Explanation
 	if count != "" {
 		if !c.IsSet("free") && c.IsSet("busy") {
 			if err := c.Set("free", wording.List(without(node.Healthy(), view.InUse))); err != nil {

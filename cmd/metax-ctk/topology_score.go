@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/peer"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -227,7 +228,7 @@ func (s scoredSize) loss() string {
 }
 
 // roomFor says how many jobs have room, class by class, the largest first.
-func roomFor(counts []alloc.Count) string {
+func roomFor(counts []key.Count) string {
 	var classes []string
 	for i := 0; i < len(counts); {
 		class := counts[i].Class

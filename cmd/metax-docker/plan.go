@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
@@ -133,7 +134,7 @@ func (w *wrapper) heed(o dockerargs.Options) error {
 
 // policy is the one that a service of a project names, or else the one of the
 // line.
-func (w *wrapper) policy(named string) (alloc.Policy, error) {
+func (w *wrapper) policy(named string) (key.Policy, error) {
 	text, origin := w.settings.Policy.Text, w.settings.Policy.Origin
 	if named != "" {
 		text, origin = named, "the option policy of the project"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 )
 
@@ -15,7 +15,7 @@ func TestRetiredPolicy(t *testing.T) {
 	w := wrapper{deps: deps{Err: &said}}
 	w.settings.Policy = config.Value{Text: "distribute", Origin: "METAX_CTK_GPUS_POLICY"}
 	for _, named := range []string{"", "partition", "partition"} {
-		if p, err := w.policy(named); p != alloc.Spread || err != nil {
+		if p, err := w.policy(named); p != key.Spread || err != nil {
 			t.Errorf("%q: %v, %v; want spread", named, p, err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/request"
@@ -18,7 +18,7 @@ type Request struct {
 	// Service is the container's service in its project. It stands in messages, and is
 	// empty for the only container of a command line.
 	Service string
-	Policy  alloc.Policy
+	Policy  key.Policy
 	Share   bool // also GPUs that are in use
 	// Had is the container that the service has; nil for none.
 	Had *Had

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -36,7 +37,7 @@ const usualMix = "1:4,2:3,4:2,8:1"
 // traceSetting is what the flags of trace say.
 type traceSetting struct {
 	node, format string
-	policies     []alloc.Policy
+	policies     []key.Policy
 	trace.Options
 	spec trace.Spec // the trace to generate
 }
@@ -130,11 +131,11 @@ func parseTrace(args []string) (set traceSetting, read bool, err error) {
 
 // parsePolicies reads policies with commas between them. The comma within weighted:GAIN,LOSS
 // belongs to the policy.
-func parsePolicies(s string) ([]alloc.Policy, error) {
+func parsePolicies(s string) ([]key.Policy, error) {
 	if s == "all" {
 		return alloc.Policies(), nil
 	}
-	var policies []alloc.Policy
+	var policies []key.Policy
 	words := strings.Split(s, ",")
 	for len(words) > 0 {
 		n := 1
@@ -184,7 +185,7 @@ func (set traceSetting) note(node gpu.Node, jobs []trace.Job, never int) string 
 	if set.Patience != nil && *set.Patience > 0 {
 		words = append(words, fmt.Sprintf("giving up after %v s", *set.Patience))
 	}
-	if set.Scope != alloc.Any {
+	if set.Scope != key.Any {
 		words = append(words, "scope "+set.Scope.String())
 	}
 	if never > 0 {

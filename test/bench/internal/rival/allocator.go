@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
 // allocator is one of those that are compared, on one node.
@@ -30,7 +31,7 @@ func allocators(n Node) ([]allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	spread, err := ours("spread", n.GPUs, alloc.Spread, func() (*alloc.Picker, error) { return alloc.NewWeighted(g, n.Weights) })
+	spread, err := ours("spread", n.GPUs, key.Spread, func() (*alloc.Picker, error) { return alloc.NewWeighted(g, n.Weights) })
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func allocators(n Node) ([]allocator, error) {
 }
 
 // ours is the picker with a policy.
-func ours(name string, gpus int, policy alloc.Policy, makeIt func() (*alloc.Picker, error)) (allocator, error) {
+func ours(name string, gpus int, policy key.Policy, makeIt func() (*alloc.Picker, error)) (allocator, error) {
 	picker, err := makeIt()
 	if err != nil {
 		return allocator{}, fmt.Errorf("make the picker: %w", err)

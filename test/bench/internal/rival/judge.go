@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
 // judge computes the value of sets of k GPUs of one node.
@@ -109,7 +110,7 @@ type verdict struct {
 
 // judge judges the answer. An error is a defect of this comparison or of the picker: a
 // set that is better than the best.
-func (j *judge) judge(free uint32, answer []int, best alloc.Candidate) (verdict, error) {
+func (j *judge) judge(free uint32, answer []int, best key.Candidate) (verdict, error) {
 	set, ok := j.set(free, answer)
 	if !ok {
 		return verdict{none: len(answer) == 0, wrong: len(answer) > 0}, nil
@@ -140,9 +141,9 @@ func (j *judge) judge(free uint32, answer []int, best alloc.Candidate) (verdict,
 
 // compare reports whether our default policy prefers a (1) or b (-1); 0 leaves it to the order of
 // indices.
-func compare(a, b alloc.Candidate) int {
-	counts := func(a, b []alloc.Count) int {
-		return slices.CompareFunc(a, b, func(a, b alloc.Count) int { return cmp.Compare(a.Sets, b.Sets) })
+func compare(a, b key.Candidate) int {
+	counts := func(a, b []key.Count) int {
+		return slices.CompareFunc(a, b, func(a, b key.Count) int { return cmp.Compare(a.Sets, b.Sets) })
 	}
 	return cmp.Or(
 		cmp.Compare(a.Class, b.Class), counts(a.Capability, b.Capability), cmp.Compare(a.Weight, b.Weight),
@@ -162,23 +163,23 @@ func (j *judge) set(free uint32, answer []int) (set uint32, ok bool) {
 }
 
 // best is what the best set by our default policy is judged by.
-func (j *judge) best(free uint32) (alloc.Candidate, error) {
+func (j *judge) best(free uint32) (key.Candidate, error) {
 	a, err := j.spread.Pick(alloc.Request{N: j.k, Free: members(free)})
 	if err != nil {
-		return alloc.Candidate{}, err
+		return key.Candidate{}, err
 	}
 	set, ok := j.set(free, a.GPUs)
 	if !ok {
-		return alloc.Candidate{}, fmt.Errorf("%d of %v on %s: the picker gives %v", j.k, members(free), j.node.Name, a.GPUs)
+		return key.Candidate{}, fmt.Errorf("%d of %v on %s: the picker gives %v", j.k, members(free), j.node.Name, a.GPUs)
 	}
 	return j.candidate(free, set)
 }
 
 // candidate is the picker's own evaluation of the set with the default policy.
-func (j *judge) candidate(free, set uint32) (alloc.Candidate, error) {
+func (j *judge) candidate(free, set uint32) (key.Candidate, error) {
 	a, err := j.spread.Pick(alloc.Request{N: j.k, Free: members(free), Required: members(set), Explain: true})
 	if err != nil {
-		return alloc.Candidate{}, err
+		return key.Candidate{}, err
 	}
 	return a.Explanation.Chosen, nil
 }

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
@@ -15,7 +15,7 @@ type Node struct {
 	Name string // "dgx1v", "quads" or "tree"
 	GPUs int
 	// Weights are how the picker weighs links when it goes by its own policies.
-	Weights alloc.Weights
+	Weights link.Weights
 	numas   int
 	// perSwitch is how many GPUs, in the order of their indices, share a PCIe switch.
 	perSwitch int
@@ -27,7 +27,7 @@ type Node struct {
 
 // Nodes are those that are compared.
 func Nodes() []Node {
-	nodes := []Node{dgx1v(alloc.BandwidthWeights), dgx1v(alloc.KindWeights), {
+	nodes := []Node{dgx1v(link.BandwidthWeights), dgx1v(link.KindWeights), {
 		Name: "quads", GPUs: 8, numas: 2, perSwitch: 4, direct: together(4),
 		host: func(i, j int) topology.Kind { return nearest(i, j, 4, topology.NODE) },
 	}}
@@ -53,7 +53,7 @@ func tree(n int) Node {
 
 // dgx1v is the hybrid cube mesh of the DGX-1 with V100, as NVIDIA's tests have it: two
 // switches of two GPUs at each processor.
-func dgx1v(w alloc.Weights) Node {
+func dgx1v(w link.Weights) Node {
 	links := map[[2]int]int{
 		{0, 1}: 1, {0, 2}: 1, {0, 3}: 2, {1, 2}: 2, {1, 3}: 1, {2, 3}: 2,
 		{4, 5}: 1, {4, 6}: 1, {4, 7}: 2, {5, 6}: 2, {5, 7}: 1, {6, 7}: 2,

@@ -28,9 +28,9 @@ func nvidia(n Node) ([]allocator, error) {
 			if !ok {
 				return nil, fmt.Errorf("link GPU %d to %d: no word for %v", i, j, n.host(min(i, j), max(i, j)))
 			}
-			a.Links[j] = append(a.Links[j], link(b, host))
+			a.Links[j] = append(a.Links[j], p2pLink(b, host))
 			if direct := n.direct(min(i, j), max(i, j)); direct > 0 {
-				a.Links[j] = append(a.Links[j], link(b, sameBoard+uint(direct)))
+				a.Links[j] = append(a.Links[j], p2pLink(b, sameBoard+uint(direct)))
 			}
 		}
 	}
@@ -51,7 +51,7 @@ var paths = map[topology.Kind]uint{
 	topology.SYS: 1, topology.NODE: 2, topology.PHB: 3, topology.PXB: 4, topology.PIX: 5,
 }
 
-func link(to *gpuallocator.Device, kind uint) gpuallocator.P2PLink {
+func p2pLink(to *gpuallocator.Device, kind uint) gpuallocator.P2PLink {
 	l := gpuallocator.P2PLink{GPU: to}
 	setKind(&l.Type, kind)
 	return l

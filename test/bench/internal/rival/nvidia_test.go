@@ -44,12 +44,12 @@ func TestLinks(t *testing.T) {
 		topology.SYS: "P2PLinkCrossCPU", topology.NODE: "P2PLinkSameCPU", topology.PHB: "P2PLinkHostBridge",
 		topology.PXB: "P2PLinkMultiSwitch", topology.PIX: "P2PLinkSingleSwitch",
 	} {
-		if got := link(nil, paths[kind]).Type.String(); got != want {
+		if got := p2pLink(nil, paths[kind]).Type.String(); got != want {
 			t.Errorf("%v is %s, want %s", kind, got, want)
 		}
 	}
 	for direct, want := range map[uint]string{1: "SingleNVLINKLink", 2: "TwoNVLINKLinks", 18: "EighteenNVLINKLinks"} {
-		if got := link(nil, sameBoard+direct).Type.String(); got != want {
+		if got := p2pLink(nil, sameBoard+direct).Type.String(); got != want {
 			t.Errorf("%d direct links are %s, want %s", direct, got, want)
 		}
 	}

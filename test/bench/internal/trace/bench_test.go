@@ -3,7 +3,7 @@ package trace
 import (
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
 // BenchmarkCompare runs 10,000 jobs on eight GPUs by one policy.
@@ -13,7 +13,7 @@ func BenchmarkCompare(b *testing.B) {
 			picker, gpus := simulated(b, node)
 			jobs := generated(b, Spec{Jobs: 10_000, GPUs: 8, Load: 0.7, Mix: fewLarge, MeanDuration: Hour, Seed: 1})
 			for b.Loop() {
-				if _, err := Compare(picker, []alloc.Policy{alloc.Spread}, gpus, jobs, Options{Timeline: true}); err != nil {
+				if _, err := Compare(picker, []key.Policy{key.Spread}, gpus, jobs, Options{Timeline: true}); err != nil {
 					b.Fatal(err)
 				}
 			}

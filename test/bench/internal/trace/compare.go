@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -14,7 +15,7 @@ import (
 // Jobs must be in the order of arrival. Timelines share one step. An error says
 // that the trace, the GPUs or the policies make no sense or are more than the
 // picker takes.
-func Compare(picker *alloc.Picker, policies []alloc.Policy, gpus []int, jobs []Job, o Options) ([]Result, error) {
+func Compare(picker *alloc.Picker, policies []key.Policy, gpus []int, jobs []Job, o Options) ([]Result, error) {
 	if err := checkTrace(jobs); err != nil {
 		return nil, fmt.Errorf("run trace: %w", err)
 	}
@@ -46,7 +47,7 @@ func Compare(picker *alloc.Picker, policies []alloc.Policy, gpus []int, jobs []J
 	return results, nil
 }
 
-func newRun(picker *alloc.Picker, p alloc.Policy, gpus []int, jobs []Job, o Options) *run {
+func newRun(picker *alloc.Picker, p key.Policy, gpus []int, jobs []Job, o Options) *run {
 	return &run{
 		picker: picker, policy: p, Options: o, gpus: slices.Sorted(slices.Values(gpus)), jobs: jobs,
 		tally: tally{classes: map[topology.Kind]int{}},

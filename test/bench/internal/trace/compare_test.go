@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -33,49 +34,49 @@ func TestCompare(t *testing.T) {
 	patience := func(t Time) *Time { return &t }
 	for name, c := range map[string]struct {
 		node    string
-		policy  alloc.Policy
+		policy  key.Policy
 		options Options
 		jobs    []Job
 		want    Result
 	}{
 		// 3 and 7 are free from 0 to 1 and, c having ended, from 6 to 10: 5 of 20
 		// seconds at fragmentation 1.
-		"spread": {"c500-8", alloc.Spread, Options{}, five, Result{
+		"spread": {"c500-8", key.Spread, Options{}, five, Result{
 			Jobs: 5, Started: 5, Acceptance: 1, Linked: 0.75, Classes: linked(3, 1),
 			WaitMean: 3 * Second, WaitMedian: 0, WaitP95: 8 * Second, Makespan: 20 * Second, Utilisation: 0.69375, Fragmentation: 0.25,
 		}},
 		// b is on both quads, and what is free never is.
-		"first": {"c500-8", alloc.First, Options{}, five, Result{
+		"first": {"c500-8", key.First, Options{}, five, Result{
 			Jobs: 5, Started: 5, Acceptance: 1, Linked: 0.75, Classes: linked(3, 1),
 			WaitMean: 3 * Second, WaitMedian: 0, WaitP95: 8 * Second, Makespan: 20 * Second, Utilisation: 0.69375,
 		}},
 		// e passes d when c ends, and takes one of the two free GPUs for a second.
-		"backfill": {"c500-8", alloc.Spread, Options{Backfill: true}, five, Result{
+		"backfill": {"c500-8", key.Spread, Options{Backfill: true}, five, Result{
 			Jobs: 5, Started: 5, Acceptance: 1, Linked: 0.75, Classes: linked(3, 1),
 			WaitMean: 2200, WaitMedian: 0, WaitP95: 8 * Second, Makespan: 20 * Second, Utilisation: 0.69375, Fragmentation: 0.2,
 		}},
 		// d leaves after 5 of the 8 seconds that it would have to wait, at 7, when e
 		// starts.
-		"patience": {"c500-8", alloc.First, Options{Patience: patience(5 * Second)}, five, Result{
+		"patience": {"c500-8", key.First, Options{Patience: patience(5 * Second)}, five, Result{
 			Jobs: 5, Started: 4, GaveUp: 1, Acceptance: 0.8, Linked: 0.666667, Classes: linked(2, 1),
 			WaitMean: Second, WaitMedian: 0, WaitP95: 4 * Second, Makespan: 10 * Second, Utilisation: 0.8875,
 		}},
 		// At 8 seconds a and b end before d gives up.
-		"just enough patience": {"c500-8", alloc.First, Options{Patience: patience(8 * Second)}, five, Result{
+		"just enough patience": {"c500-8", key.First, Options{Patience: patience(8 * Second)}, five, Result{
 			Jobs: 5, Started: 5, Acceptance: 1, Linked: 0.75, Classes: linked(3, 1),
 			WaitMean: 3 * Second, WaitMedian: 0, WaitP95: 8 * Second, Makespan: 20 * Second, Utilisation: 0.69375,
 		}},
-		"no queue": {"c500-8", alloc.First, Options{Patience: patience(0)}, five, Result{
+		"no queue": {"c500-8", key.First, Options{Patience: patience(0)}, five, Result{
 			Jobs: 5, Started: 3, GaveUp: 2, Acceptance: 0.6, Linked: 0.666667, Classes: linked(2, 1),
 			Makespan: 10 * Second, Utilisation: 0.875,
 		}},
 		// c waits for 0,1,2 or 4,5,6 to come back, which is when d and e start too.
-		"scope": {"c500-8", alloc.Spread, Options{Scope: alloc.Link}, five, Result{
+		"scope": {"c500-8", key.Spread, Options{Scope: key.Link}, five, Result{
 			Jobs: 5, Started: 5, Acceptance: 1, Linked: 1, Classes: linked(4, 0),
 			WaitMean: 4800, WaitMedian: 7 * Second, WaitP95: 9 * Second, Makespan: 20 * Second, Utilisation: 0.69375, Fragmentation: 0.5,
 		}},
 		// What no idle node could serve is nobody's obstacle.
-		"never": {"hurt", alloc.First, Options{Scope: alloc.Link}, []Job{
+		"never": {"hurt", key.First, Options{Scope: key.Link}, []Job{
 			{Arrival: 0, GPUs: 8, Duration: Second}, {Arrival: 0, GPUs: 5, Duration: Second}, {Arrival: 1, GPUs: 3, Duration: Second},
 		}, Result{
 			Jobs: 3, Started: 1, Never: 2, Acceptance: 0.333333, Linked: 1, Classes: linked(1, 0),
@@ -84,15 +85,15 @@ func TestCompare(t *testing.T) {
 			Fragmentation: 0.749251,
 		}},
 		// A job that ends in the moment in which it starts is in nobody's way.
-		"no duration": {"c500-8", alloc.First, Options{}, []Job{{GPUs: 8}, {GPUs: 8}, {GPUs: 8, Duration: 2 * Second}, {GPUs: 1}}, Result{
+		"no duration": {"c500-8", key.First, Options{}, []Job{{GPUs: 8}, {GPUs: 8}, {GPUs: 8, Duration: 2 * Second}, {GPUs: 1}}, Result{
 			Jobs: 4, Started: 4, Acceptance: 1, Classes: []ClassCount{{topology.SYS, 3}},
 			WaitMean: 500, WaitP95: 2 * Second, Makespan: 2 * Second, Utilisation: 1,
 		}},
-		"no job": {"c500-8", alloc.First, Options{}, nil, Result{Classes: []ClassCount{}}},
+		"no job": {"c500-8", key.First, Options{}, nil, Result{Classes: []ClassCount{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			picker, gpus := simulated(t, c.node)
-			got, err := Compare(picker, []alloc.Policy{c.policy}, gpus, c.jobs, c.options)
+			got, err := Compare(picker, []key.Policy{c.policy}, gpus, c.jobs, c.options)
 			c.want.Policy = c.policy.String()
 			if diff := cmp.Diff([]Result{c.want}, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -103,7 +104,7 @@ func TestCompare(t *testing.T) {
 
 func TestTimeline(t *testing.T) {
 	picker, gpus := simulated(t, "c500-8")
-	results, err := Compare(picker, []alloc.Policy{alloc.Spread, alloc.First}, gpus, five, Options{Timeline: true})
+	results, err := Compare(picker, []key.Policy{key.Spread, key.First}, gpus, five, Options{Timeline: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestTimelinesShareAStep(t *testing.T) {
 	// Spread takes the GPU beside the quad first, first one of the quad.
 	gpus := []int{0, 1, 2, 3, 4}
 	jobs := []Job{{GPUs: 1, Duration: 30 * Second}, {GPUs: 4, Duration: 30 * Second}}
-	results, err := Compare(picker, []alloc.Policy{alloc.Spread, alloc.First, alloc.MTF}, gpus, jobs, Options{Timeline: true, Scope: alloc.Link})
+	results, err := Compare(picker, []key.Policy{key.Spread, key.First, key.MTF}, gpus, jobs, Options{Timeline: true, Scope: key.Link})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestCompareRefuses(t *testing.T) {
 		"job 2 arrives before": {gpus, []Job{{GPUs: 1, Arrival: 1}, {GPUs: 1}}},
 		"1000001 jobs":         {gpus, make([]Job, MaxJobs+1)},
 	} {
-		if _, err := Compare(picker, []alloc.Policy{alloc.First}, c.gpus, c.jobs, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Compare(picker, []key.Policy{key.First}, c.gpus, c.jobs, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

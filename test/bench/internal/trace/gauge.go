@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -58,7 +59,7 @@ func newGauge(p *alloc.Picker, gpus []int) (*gauge, error) {
 }
 
 // sets is V: by sizes, in the gauge's class.
-func (g *gauge) sets(counts []alloc.Count) (v [len(sizes)]int) {
+func (g *gauge) sets(counts []key.Count) (v [len(sizes)]int) {
 	for _, c := range counts {
 		for i, size := range sizes {
 			if c.Class == g.class && c.Size == size {

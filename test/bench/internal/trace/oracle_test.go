@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
 // begun is when a job began, and on what.
@@ -21,7 +22,7 @@ type begun struct {
 
 // oracle runs a trace by looking at every millisecond and at every job in it. Each
 // lasts at least one.
-func oracle(t *testing.T, picker *alloc.Picker, p alloc.Policy, gpus []int, jobs []Job, o Options) (starts []begun) {
+func oracle(t *testing.T, picker *alloc.Picker, p key.Policy, gpus []int, jobs []Job, o Options) (starts []begun) {
 	t.Helper()
 	fits := func(free []int, n int) ([]int, bool) {
 		a, err := picker.Pick(alloc.Request{N: n, Free: free, Policy: p, Scope: o.Scope})
@@ -86,7 +87,7 @@ func TestAgainstOracle(t *testing.T) {
 			jobs[i] = Job{Arrival: Time(r.IntN(60)), GPUs: 1 + r.IntN(len(gpus)+1), Duration: Time(1 + r.IntN(20))}
 		}
 		sortTrace(jobs)
-		o := Options{Backfill: r.IntN(2) == 0, Scope: []alloc.Scope{alloc.Any, alloc.Link, alloc.NUMA}[r.IntN(3)], Timeline: true}
+		o := Options{Backfill: r.IntN(2) == 0, Scope: []key.Scope{key.Any, key.Link, key.NUMA}[r.IntN(3)], Timeline: true}
 		if r.IntN(2) == 0 {
 			patience := Time(r.IntN(30))
 			o.Patience = &patience
@@ -96,7 +97,7 @@ func TestAgainstOracle(t *testing.T) {
 		}
 		policies := alloc.Policies()
 		if node == "large" { // where some take long
-			policies = []alloc.Policy{alloc.Spread, alloc.Binpack, alloc.First}
+			policies = []key.Policy{key.Spread, key.Binpack, key.First}
 		}
 		policy := policies[r.IntN(len(policies))]
 		name := fmt.Sprintf("round %d, %s, %v, %+v", round, node, policy, o)

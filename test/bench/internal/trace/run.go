@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
 // Options are the options of a run. The zero Options queue jobs first come, first
 // served, without a time limit.
 type Options struct {
-	Scope alloc.Scope // of every job
+	Scope key.Scope // of every job
 	// Backfill lets a job that fits start before those that came earlier and do not.
 	// Nothing is reserved for these, so a stream of small jobs can keep a large one
 	// waiting without end.
@@ -27,7 +28,7 @@ type Options struct {
 // arrival.
 type run struct {
 	picker *alloc.Picker
-	policy alloc.Policy
+	policy key.Policy
 	Options
 	gpus    []int // ascending
 	jobs    []Job

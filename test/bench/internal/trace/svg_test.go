@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -24,7 +24,7 @@ func compared(t testing.TB) []Result {
 	t.Helper()
 	picker, gpus := simulated(t, "c500-8")
 	jobs := generated(t, Spec{Jobs: 300, GPUs: 8, Load: 0.7, Mix: fewLarge, MeanDuration: Hour, Seed: 1})
-	policies := []alloc.Policy{alloc.Spread, alloc.Binpack, alloc.First, alloc.MTF}
+	policies := []key.Policy{key.Spread, key.Binpack, key.First, key.MTF}
 	results, err := Compare(picker, policies, gpus, jobs, Options{Timeline: true})
 	if err != nil {
 		t.Fatal(err)
