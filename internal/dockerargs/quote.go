@@ -5,37 +5,23 @@ import "strings"
 // Quote formats a command line, whose first word is the program, for pasting into a
 // POSIX shell. Words that need no quotes get none.
 func Quote(argv []string) string {
-	var b strings.Builder
+	words := make([]string, len(argv))
 	for i, word := range argv {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if needsNoQuotes(word, i == 0) {
-			b.WriteString(word)
-			continue
-		}
-		// Inside single quotes only the quote itself is special.
-		b.WriteByte('\'')
-		b.WriteString(strings.ReplaceAll(word, "'", `'\''`))
-		b.WriteByte('\'')
+		words[i] = QuoteWord(word)
 	}
-	return b.String()
+	if len(argv) > 0 && words[0] == argv[0] && strings.Contains(argv[0], "=") {
+		words[0] = "'" + argv[0] + "'" // else an assignment
+	}
+	return strings.Join(words, " ")
 }
 
-// needsNoQuotes reports whether a shell reads the word unchanged. A word with "=" in
-// the position of the program would be an assignment.
-func needsNoQuotes(word string, program bool) bool {
-	for i := range len(word) {
-		c := word[i]
-		switch {
-		case c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
-		case c == '=':
-			if program {
-				return false
-			}
-		case strings.IndexByte("-_./:,@%+", c) < 0:
-			return false
-		}
+// QuoteWord formats an argument for pasting into a POSIX shell.
+func QuoteWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
 	}
-	return word != ""
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" // inside single quotes only the quote itself is special
 }

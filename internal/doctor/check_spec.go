@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -77,7 +78,7 @@ var specChecks = []Check{
 			found.addSafe(Error, p.String(), why, Step{Chmod: f.at(f.Specs.Files[i].Path), Mode: 0o644})
 			return
 		}
-		found.add(Warning, p.String(), why, "chmod 0644 "+shellQuote(p.Subject))
+		found.add(Warning, p.String(), why, "chmod 0644 "+dockerargs.QuoteWord(p.Subject))
 	}),
 	{"spec-writable", "only root can write a CDI spec or its directory", func(f *Facts, found *findings) {
 		f.addDangers(found, cdi.CodeWritable, "a spec says what engines mount and run as root; metax-runtime and metax-hook refuse this one",
@@ -93,10 +94,10 @@ var specChecks = []Check{
 		}
 		what, why := fmt.Sprintf("%s: %s", f.at(file.Path), file.Error), "some engines refuse every CDI device while one file is broken"
 		if path.Base(file.Path) == gpuFile && path.Dir(file.Path) == cdi.DynamicDir && f.driverUp() {
-			found.add(Error, what, why, fmt.Sprintf("rm %s && %s", shellQuote(f.at(file.Path)), f.generateStep().String()))
+			found.add(Error, what, why, fmt.Sprintf("rm %s && %s", dockerargs.QuoteWord(f.at(file.Path)), f.generateStep().String()))
 			return
 		}
-		found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", shellQuote(f.at(file.Path)), shellQuote(f.at(file.Path))))
+		found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", dockerargs.QuoteWord(f.at(file.Path)), dockerargs.QuoteWord(f.at(file.Path))))
 	}),
 	{"spec-conflict", "no device name is defined in two files of one directory", func(f *Facts, found *findings) {
 		seen := map[string]bool{}
@@ -107,7 +108,7 @@ var specChecks = []Check{
 			}
 			seen[key] = true
 			found.add(Error, fmt.Sprintf("%s both define %s", strings.Join(d.Conflict, " and "), d.Name), "no engine resolves such a name",
-				"rm "+shellQuote(f.at(f.strayFile(d.Conflict))))
+				"rm "+dockerargs.QuoteWord(f.at(f.strayFile(d.Conflict))))
 		}
 	}},
 	{"spec-shadowed", "no CDI spec overrides another one with other content", func(f *Facts, found *findings) {
@@ -119,7 +120,7 @@ var specChecks = []Check{
 				}
 				seen[d.File+below] = true
 				found.add(Warning, fmt.Sprintf("%s also defines %s, but %s wins", below, d.Name, d.File),
-					"changes in the first file have no effect", "rm "+shellQuote(f.at(below)))
+					"changes in the first file have no effect", "rm "+dockerargs.QuoteWord(f.at(below)))
 			}
 		}
 	}},
@@ -166,7 +167,7 @@ func (f *Facts) addDangers(found *findings, code, why string, fix func(at string
 	for _, p := range f.Specs.Problems() {
 		if p.Code == code {
 			p.Subject = f.at(p.Subject)
-			found.add(Error, p.String(), why, fix(shellQuote(p.Subject)))
+			found.add(Error, p.String(), why, fix(dockerargs.QuoteWord(p.Subject)))
 		}
 	}
 }
@@ -217,7 +218,7 @@ func (f *Facts) addProblems(found *findings, why string, codes ...string) {
 
 func (f *Facts) problemFix(p cdi.Problem) string {
 	if p.Code == cdi.CodeHook && strings.Contains(p.Message, "other than root may change it") {
-		return fmt.Sprintf("chown root %s && chmod 0755 %s", shellQuote(p.Subject), shellQuote(p.Subject))
+		return fmt.Sprintf("chown root %s && chmod 0755 %s", dockerargs.QuoteWord(p.Subject), dockerargs.QuoteWord(p.Subject))
 	}
 	return f.generateStep().String()
 }
@@ -291,7 +292,7 @@ var recordChecks = []Check{
 			f.addRegenerate(found, Warning, f.at(f.Record.Path)+" is missing", "metax-docker reads MetaXLink and UUIDs only from the record", f.generateStep())
 		case f.Record.Err != "":
 			found.add(Error, "the record of the node cannot be read: "+f.Record.Err, "metax-docker reads MetaXLink and UUIDs only from the record",
-				fmt.Sprintf("rm %s && %s", shellQuote(f.at(f.Record.Path)), f.generateStep().String()))
+				fmt.Sprintf("rm %s && %s", dockerargs.QuoteWord(f.at(f.Record.Path)), f.generateStep().String()))
 		case f.Record.Early:
 			f.addRegenerate(found, Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may have changed since", f.generateStep())
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
@@ -247,7 +248,7 @@ var leaseChecks = []Check{
 var imageChecks = []Check{
 	{"image", "the image can be inspected", func(f *Facts, found *findings) {
 		if f.Image != nil && f.Image.Err != "" {
-			found.add(Warning, fmt.Sprintf("image %q: %s", f.Image.Ref, f.Image.Err), "doctor cannot check whether it works with the driver", "docker pull "+shellQuote(f.Image.Ref))
+			found.add(Warning, fmt.Sprintf("image %q: %s", f.Image.Ref, f.Image.Err), "doctor cannot check whether it works with the driver", "docker pull "+dockerargs.QuoteWord(f.Image.Ref))
 		}
 	}},
 	{"image-driver", "the image works with the driver", func(f *Facts, found *findings) {
@@ -259,6 +260,6 @@ var imageChecks = []Check{
 			return
 		}
 		found.add(Error, fmt.Sprintf("image %q: %s", f.Image.Ref, v.Reason), "its programs fail at their first call of the driver, or later",
-			fmt.Sprintf("metax-docker run --maca-force --gpus=1 %s", shellQuote(f.Image.Ref)))
+			fmt.Sprintf("metax-docker run --maca-force --gpus=1 %s", dockerargs.QuoteWord(f.Image.Ref)))
 	}},
 }

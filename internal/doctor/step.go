@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 )
 
 // Step is one safe change. Exactly one of its fields is set, beside Mode and Target.
@@ -28,15 +30,15 @@ func (s Step) String() string {
 	case s.Toolkit != nil:
 		words := []string{"metax-ctk"}
 		for _, arg := range s.Toolkit {
-			words = append(words, shellQuote(arg))
+			words = append(words, dockerargs.QuoteWord(arg))
 		}
 		return strings.Join(words, " ")
 	case s.Directory != "":
-		return "mkdir -p " + shellQuote(s.Directory)
+		return "mkdir -p " + dockerargs.QuoteWord(s.Directory)
 	case s.Link != "":
-		return "ln -s " + shellQuote(s.Target) + " " + shellQuote(s.Link)
+		return "ln -s " + dockerargs.QuoteWord(s.Target) + " " + dockerargs.QuoteWord(s.Link)
 	}
-	return fmt.Sprintf("chmod %04o %s", s.Mode, shellQuote(s.Chmod))
+	return fmt.Sprintf("chmod %04o %s", s.Mode, dockerargs.QuoteWord(s.Chmod))
 }
 
 // Do makes the change; toolkit runs a command of metax-ctk. A change that is already
@@ -63,15 +65,4 @@ func shellCommands(steps []Step) string {
 		lines[i] = s.String()
 	}
 	return strings.Join(lines, "\n")
-}
-
-// shellQuote is a word of a shell's command line.
-func shellQuote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@%+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

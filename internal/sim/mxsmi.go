@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
@@ -30,13 +31,13 @@ func (h *host) mxSMI() string {
 	var b strings.Builder
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
 	line("#!/bin/sh")
-	line("home=%s driver=%s", shellQuote(h.node.Driver.Path), shellQuote(h.node.Driver.Version))
+	line("home=%s driver=%s", dockerargs.QuoteWord(h.node.Driver.Path), dockerargs.QuoteWord(h.node.Driver.Version))
 	link, home := "/opt/maca", "/opt/maca" // for an image with its own MXMACA
 	if m := h.node.MACA; m != nil {
 		link, home = m.Path, m.Path+"-"+m.Version
 	}
-	line("maca_path=%s maca_home=%s", shellQuote(link), shellQuote(home))
-	line("nics=%s", shellQuote(strings.Join(nicNames(nics), " ")))
+	line("maca_path=%s maca_home=%s", dockerargs.QuoteWord(link), dockerargs.QuoteWord(home))
+	line("nics=%s", dockerargs.QuoteWord(strings.Join(nicNames(nics), " ")))
 
 	line("gpus() {")
 	gpus := len(h.node.GPUs)
@@ -49,7 +50,7 @@ func (h *host) mxSMI() string {
 		if g.NUMA == gpu.NUMAUnknown {
 			numa = "NA"
 		}
-		line("gpu %s %s %s %s %s %d %s %s %s '%s' '%s'", renderNode(g), shellQuote(cmp.Or(g.Model, "NA")), g.BDF, shellQuote(cmp.Or(string(g.UUID), "NA")), shellQuote(g.Serial),
+		line("gpu %s %s %s %s %s %d %s %s %s '%s' '%s'", renderNode(g), dockerargs.QuoteWord(cmp.Or(g.Model, "NA")), g.BDF, dockerargs.QuoteWord(cmp.Or(string(g.UUID), "NA")), dockerargs.QuoteWord(g.Serial),
 			g.MemoryMiB, state, numa, h.cpus.list(g.NUMA), matrixCells(graph, i, 0, gpus), matrixCells(graph, i, gpus, graph.Len()))
 	}
 	line("}")
@@ -61,7 +62,7 @@ func (h *host) mxSMI() string {
 	line("each_kind() {")
 	line("\"$1\" X 'the device itself'")
 	for _, k := range topology.Kinds() {
-		line("\"$1\" %s %s", k, shellQuote(k.Meaning()))
+		line("\"$1\" %s %s", k, dockerargs.QuoteWord(k.Meaning()))
 	}
 	line("}")
 	return b.String() + mxSMISlices + mxSMIBody
@@ -119,6 +120,3 @@ func renderNode(g gpu.GPU) string {
 	}
 	return "none"
 }
-
-// shellQuote makes s one word of a shell script.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

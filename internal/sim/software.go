@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 )
@@ -81,7 +82,7 @@ func (h *host) addSoftware() {
 			home += "-" + m.Version
 			h.file(home+"/Version.txt", "Version:"+m.Version+"\n")
 		}
-		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + shellQuote("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
+		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + dockerargs.QuoteWord("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
 		h.addLibraries("maca", home)
 	}
 }
