@@ -25,24 +25,24 @@ type Version struct{ components []uint64 }
 // Parse parses "3.8.0.3-c600u": components separated by dots, and after the first "-" a
 // suffix that is ignored in comparisons. It fails with ErrVersion.
 func Parse(text string) (Version, error) {
-	bad := func(why string) (Version, error) {
-		return Version{}, fmt.Errorf("%w: %.80q %s", ErrVersion, text, why)
+	bad := func(why string) error {
+		return fmt.Errorf("%w: %.80q %s", ErrVersion, text, why)
 	}
 	if len(text) > maxText {
-		return bad("is too long")
+		return Version{}, bad("is too long")
 	}
 	numbers, suffix, _ := strings.Cut(text, "-")
 	if strings.ContainsFunc(suffix, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return bad("has a suffix with invalid characters")
+		return Version{}, bad("has a suffix with invalid characters")
 	}
 	var v Version
 	for word := range strings.SplitSeq(numbers, ".") {
 		if len(v.components) == maxComponents {
-			return bad("has too many components")
+			return Version{}, bad("has too many components")
 		}
 		n, err := strconv.ParseUint(word, 10, 64)
 		if err != nil {
-			return bad("has a component that is not a number")
+			return Version{}, bad("has a component that is not a number")
 		}
 		v.components = append(v.components, n)
 	}

@@ -96,7 +96,7 @@ func (m *memory) update(d *dendrogram, v *view, states []state) part {
 	}
 	for at, stale := range v.stale {
 		if stale {
-			v.parts[at] = m.part(d, v, &d.vertices[at])
+			v.parts[at] = m.part(v, &d.vertices[at])
 			v.stale[at] = false
 		}
 	}
@@ -104,7 +104,7 @@ func (m *memory) update(d *dendrogram, v *view, states []state) part {
 }
 
 // part returns the shape of a vertex whose halves are up to date.
-func (m *memory) part(d *dendrogram, v *view, x *vertex) part {
+func (m *memory) part(v *view, x *vertex) part {
 	if x.left < 0 {
 		s := v.states[x.gpu]
 		if s == stateInUse {
