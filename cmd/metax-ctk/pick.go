@@ -56,14 +56,15 @@ Exit codes: 0 done; 1 the GPUs in use cannot be determined; 2 usage; 3 no
 MetaX GPU here; 5 the request cannot be met.`,
 		Flags: append(pickFlags(),
 			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
-			figuresFlag(),
+			figuresFlag("--explain or --what-if"),
 			&cli.StringSliceFlag{Name: "what-if", Usage: "compare with the answer if `EVENT`: fail=IDS, end=CONTAINER or free=IDS; may be repeated"}),
 		Action: t.pick,
 	}
 }
 
-func figuresFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "with --explain, show the figures that were compared"}
+// figuresFlag is -v of a command whose option explains its answer.
+func figuresFlag(with string) cli.Flag {
+	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "with " + with + ", show the figures that were compared"}
 }
 
 func pickFlags() []cli.Flag {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -82,7 +83,7 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 	if out.Then, err = t.state(node, picker, then); err != nil {
 		return err
 	}
-	if err := t.print(c, out, out.table(c.Bool("verbose"))); err != nil || out.Then.Pick != nil {
+	if err := t.print(c, out, out.text(c.Bool("verbose"))); err != nil || out.Then.Pick != nil {
 		return err
 	}
 	return errUnmet
@@ -127,27 +128,42 @@ func (t toolkit) state(node gpu.Node, picker *alloc.Picker, req alloc.Request) (
 	return s, nil
 }
 
-func (o whatIf) table(figures bool) string {
-	times := []struct {
+// text says in words what would be picked now and then, and for which jobs the free GPUs
+// have room. Figures are those that were compared.
+func (o whatIf) text(figures bool) string {
+	var words []string
+	rows := [][]string{{"WHEN", "FREE", "PICK", "CLASS", "ROOM FOR"}}
+	compared := ""
+	for _, at := range []struct {
 		name string
 		state
-	}{{"now", o.Now}, {"then", o.Then}}
-	rows := [][]string{{"WHEN", "FREE", "PICK", "CLASS", "ROOM FOR"}}
-	for _, at := range times {
-		row := []string{at.name, wording.List(at.Free), "", "", explain.Room(at.Capability)}
-		if at.Pick != nil {
-			row[2], row[3] = wording.List(at.Pick.GPUs), at.Pick.Class.String()
+	}{{"now", o.Now}, {"then", o.Then}} {
+		answer, row := at.Error+"\n", []string{at.name, wording.List(at.Free), "", "", explain.Room(at.Capability)}
+		if p := at.Pick; p != nil {
+			answer = explain.Links(p.GPUs, p.Class) + "\n"
+			if p.Explanation != nil {
+				answer = p.Explanation.Text(false)
+				compared += "\n" + at.name + ":\n" + p.Explanation.Figures()
+			}
+			row[2], row[3] = wording.List(p.GPUs), p.Class.String()
 		}
+		words = append(words, fmt.Sprintf("%s: %s%s: %s\n", at.name, answer, freeGPUs(at.Free), roomFor(at.Capability)))
 		rows = append(rows, row)
 	}
-	text := columns(rows)
-	for _, at := range times {
-		if at.Error != "" {
-			text += at.name + ": " + at.Error + "\n"
-		}
-		if at.Pick != nil && at.Pick.Explanation != nil {
-			text += "\n" + at.name + ": " + at.Pick.Explanation.Text(figures)
-		}
+	text := strings.Join(words, "\n")
+	if figures {
+		text += "\n" + columns(rows) + compared
 	}
 	return text
+}
+
+// freeGPUs says which GPUs are free.
+func freeGPUs(free []int) string {
+	switch len(free) {
+	case 0:
+		return "no GPU is free"
+	case 1:
+		return "1 GPU is free (" + wording.Ranges(free) + ")"
+	}
+	return fmt.Sprintf("%d GPUs are free (%s)", len(free), wording.Ranges(free))
 }

@@ -16,15 +16,17 @@ var legend = []struct {
 	of   key.Component
 	text string
 }{
-	{key.ByCapability, "2×4    room for 2 jobs of 4 GPUs, each linked by that class or better"},
-	{key.ByRest, "rest   room for jobs on the GPUs left free, counted like 2×4"},
-	{key.ByCut, "cut    total weight of the links between the chosen GPUs and those left free; less is better"},
-	{key.ByScore, "score  the policy's score, from the weight of the links inside the set and the cut"},
-	{key.ByJobs, "jobs   the number of jobs of 8, 4, 2 and 1 GPUs that fill the GPUs left free, minus that before the pick; less is better"},
+	{key.ByCapability, "2×4       room for 2 jobs of 4 GPUs, each linked by that class or better"},
+	{key.ByWeight, "weight    total weight of the links among the GPUs; more is better"},
+	{key.ByRest, "rest      room for jobs on the GPUs left free, counted like 2×4"},
+	{key.ByCut, "cut       total weight of the links between the chosen GPUs and those left free; less is better"},
+	{key.ByLocality, "locality  how near the GPUs are to each other on PCIe and NUMA; more is nearer"},
+	{key.ByScore, "score     the policy's score, from the weight of the links inside the set and the cut"},
+	{key.ByJobs, "jobs      the number of jobs of 8, 4, 2 and 1 GPUs that fill the GPUs left free, minus that before the pick; less is better"},
 }
 
-// table writes the components of both sets, and the legend.
-func (e *Explanation) table() string {
+// Figures writes the components of both sets as a table, and the legend.
+func (e *Explanation) Figures() string {
 	var b strings.Builder
 	chosen := e.Chosen
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)

@@ -14,30 +14,33 @@ import (
 // sets in the order of the key; an arrow marks the one that decided. Text ends with a
 // newline.
 func (e *Explanation) Text(figures bool) string {
-	text := links(e.Chosen) + "\n" + leaves(e.Chosen) + e.sentence() + "\n"
+	text := Links(e.Chosen.GPUs, e.Chosen.Class) + "\n" + leaves(e.Chosen) + e.sentence() + "\n"
 	switch {
 	case len(e.Chosen.GPUs) < 2:
 		text = leaves(e.Chosen) + e.sentence() + "\n"
 	case e.RunnerUp != nil && e.DecidedBy == key.ByClass && !e.inferior():
-		text = fmt.Sprintf("%s; the next best, %s, would %s\n", links(e.Chosen), wording.Ranges(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
+		text = fmt.Sprintf("%s; the next best, %s, would %s\n", Links(e.Chosen.GPUs, e.Chosen.Class), wording.Ranges(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
 	}
 	if figures {
-		text += "\n" + e.table()
+		text += "\n" + e.Figures()
 	}
 	return text
 }
 
-// links says how several GPUs are linked.
-func links(c key.Candidate) string {
+// Links says how GPUs of a link class are linked.
+func Links(gpus []int, class topology.Kind) string {
+	set := wording.Ranges(gpus)
 	switch {
-	case c.Class == topology.Unknown:
-		return "the links among " + wording.Ranges(c.GPUs) + " are not known"
-	case c.Class != topology.MX:
-		return fmt.Sprintf("the links among %s cross %s (%v)", wording.Ranges(c.GPUs), c.Class.Meaning(), c.Class)
-	case len(c.GPUs) == 2:
-		return wording.Ranges(c.GPUs) + " are linked by MetaXLink"
+	case len(gpus) == 1:
+		return "GPU " + set + " (one GPU needs no link)"
+	case class == topology.Unknown:
+		return "the links among " + set + " are not known"
+	case class != topology.MX:
+		return fmt.Sprintf("the links among %s cross %s (%v)", set, class.Meaning(), class)
+	case len(gpus) == 2:
+		return set + " are linked by MetaXLink"
 	}
-	return wording.Ranges(c.GPUs) + " are all linked by MetaXLink"
+	return set + " are all linked by MetaXLink"
 }
 
 // crosses says what the links of a set cross that is below class MX.
@@ -94,17 +97,17 @@ func (e *Explanation) reason(a, b key.Candidate) string {
 	case key.ByCapability:
 		return "among them are " + difference(a.Capability, b.Capability)
 	case key.ByWeight:
-		return fmt.Sprintf("their links weigh %d, the others' %d", a.Weight, b.Weight)
+		return "the links among them are better on the whole"
 	case key.ByRest:
 		return "the GPUs left free still hold " + difference(a.Rest, b.Rest)
 	case key.ByCut:
-		return fmt.Sprintf("their links to the GPUs left free weigh %d, the others' %d", a.Cut, b.Cut)
+		return "they cut fewer or weaker links to the GPUs left free"
 	case key.ByLocality:
-		return fmt.Sprintf("they are nearer to each other on PCIe and NUMA (locality %d against %d; more is nearer)", a.Locality, b.Locality)
+		return "they are nearer to each other on PCIe and NUMA"
 	case key.ByScore:
-		return fmt.Sprintf("they score %v, the others %v", a.Score, b.Score)
+		return "the policy scores them higher"
 	case key.ByJobs:
-		return fmt.Sprintf("the GPUs left free then hold fewer, larger jobs of 8, 4, 2 or 1 GPUs: the number of jobs changes by %+d; with the others by %+d", a.Jobs, b.Jobs)
+		return "fewer, larger jobs fill the GPUs left free"
 	}
 	if len(e.Key) == 1 {
 		return "lower GPU numbers win"
