@@ -81,10 +81,11 @@ func settings() (config.Config, error) {
 	return loaded, nil
 }
 
-// setting is the value of a string option, or else the configured one.
+// setting is the value of a string option, or else the configured one. An empty variable of
+// the environment counts as unset.
 func setting(c *cli.Context, option string, configured config.Value) string {
-	if c.IsSet(option) {
-		return c.String(option)
+	if text := c.String(option); c.IsSet(option) && text != "" {
+		return text
 	}
 	return configured.Text
 }

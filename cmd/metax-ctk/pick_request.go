@@ -31,10 +31,10 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	if req.Policy, err = t.policy(c); err != nil {
 		return req, nil, err
 	}
-	if req.Scope, err = alloc.ParseScope(c.String("scope")); err != nil {
+	if req.Scope, err = alloc.ParseScope(setting(c, "scope", t.settings.Scope)); err != nil {
 		return req, nil, usageError(err)
 	}
-	if req.Sizes, err = alloc.ParseSizeRule(c.String("sizes")); err != nil {
+	if req.Sizes, err = alloc.ParseSizeRule(setting(c, "sizes", t.settings.Sizes)); err != nil {
 		return req, nil, usageError(err)
 	}
 	if c.IsSet("budget") {

@@ -75,7 +75,7 @@ func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err e
 			Service: service, Request: wants.Request, Share: wants.Share || p.cmd.Options.Share,
 			Idle: !slices.Contains(starting, service),
 		}
-		if r.Policy, err = w.policy(wants.Policy); err != nil {
+		if err := w.criteria(&r, wants); err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)
 		}
 		// A run makes one container more, whatever the service has.

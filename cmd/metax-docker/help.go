@@ -14,6 +14,11 @@ for run and create:
                          leave the best-linked GPUs for later jobs;
                          weighted:GAIN,LOSS, mtf, first:
                          see metax-ctk pick --help
+  --gpus-scope SCOPE     what they must share: link (joined by MetaXLink only),
+                         switch (PCIe), numa or node; any, the default, does
+                         not limit them
+  --gpus-sizes RULE      if N is not 1, 2, 4 or 8: warn, the default, enforce
+                         (refuse) or off
   --gpus-explain         say on standard error why these GPUs
   --gpus-share           also take GPUs that are in use; free ones first
   --gpus-wait TIME       wait up to 30s, 10m, 2h for GPUs to come free,
@@ -39,7 +44,8 @@ Example:
   metax-docker run --rm --gpus=1 --maca ubuntu:24.04 mx-smi
 
 Environment: METAX_CTK_DOCKER names another docker-compatible client (podman,
-nerdctl), METAX_CTK_GPUS_POLICY and METAX_CTK_INJECT set the defaults,
+nerdctl); METAX_CTK_GPUS_POLICY, METAX_CTK_GPUS_SCOPE, METAX_CTK_GPUS_SIZES and
+METAX_CTK_INJECT set the defaults,
 METAX_CTK_GPUS_IGNORE names programs and images that only look at GPUs,
 METAX_CTK_MACA_CHECK is --maca-check,
 METAX_CTK_ROOT and METAX_CTK_NODE choose a simulated node.

@@ -11,6 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/compose"
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
@@ -107,16 +109,41 @@ func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) 
 		return r, err
 	}
 	r.Share = cmd.Options.Share
-	if r.Policy, err = w.policy(""); err != nil {
+	if err := w.criteria(&r, compose.Request{}); err != nil {
 		return r, err
 	}
 	return r, forged(cmd.Flags)
+}
+
+// criteria sets how the GPUs of a request are picked: what a service of a project says, or
+// else what holds for the line.
+func (w *wrapper) criteria(r *assign.Request, service compose.Request) (err error) {
+	if r.Policy, err = w.policy(service.Policy); err != nil {
+		return err
+	}
+	scope := ofService(w.settings.Scope, service.Scope, "scope")
+	if r.Scope, err = alloc.ParseScope(scope.Text); err != nil {
+		return fmt.Errorf("%w (from %s)", err, scope.Origin)
+	}
+	sizes := ofService(w.settings.Sizes, service.Sizes, "sizes")
+	if r.Sizes, err = alloc.ParseSizeRule(sizes.Text); err != nil {
+		return fmt.Errorf("%w (from %s)", err, sizes.Origin)
+	}
+	return nil
+}
+
+// ofService is the option of a service, or else the setting.
+func ofService(setting config.Value, text, option string) config.Value {
+	setting.Set(text, "the option "+option+" of the project")
+	return setting
 }
 
 // heed puts what the line says of the ways to pick and to inject over what the
 // configuration says.
 func (w *wrapper) heed(o dockerargs.Options) error {
 	w.settings.Policy.Set(o.Policy, "--gpus-policy")
+	w.settings.Scope.Set(o.Scope, "--gpus-scope")
+	w.settings.Sizes.Set(o.Sizes, "--gpus-sizes")
 	w.settings.DockerInject.Set(o.Inject, "--inject")
 	w.settings.MACA.Check.Set(o.MACACheck, "--maca-check")
 	switch check := w.settings.MACA.Check; check.Text {
@@ -135,17 +162,14 @@ func (w *wrapper) heed(o dockerargs.Options) error {
 // policy is the one that a service of a project names, or else the one of the
 // line.
 func (w *wrapper) policy(named string) (key.Policy, error) {
-	text, origin := w.settings.Policy.Text, w.settings.Policy.Origin
-	if named != "" {
-		text, origin = named, "the option policy of the project"
-	}
-	policy, err := alloc.ParsePolicy(text)
+	setting := ofService(w.settings.Policy, named, "policy")
+	policy, err := alloc.ParsePolicy(setting.Text)
 	if err != nil {
-		return policy, fmt.Errorf("%w (from %s)", err, origin)
+		return policy, fmt.Errorf("%w (from %s)", err, setting.Origin)
 	}
-	if warning := alloc.Retired(text); warning != "" && !w.retired {
+	if warning := alloc.Retired(setting.Text); warning != "" && !w.retired {
 		w.retired = true
-		w.warn("%s (from %s)", warning, origin)
+		w.warn("%s (from %s)", warning, setting.Origin)
 	}
 	return policy, nil
 }

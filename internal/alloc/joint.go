@@ -13,6 +13,19 @@ import (
 type Want struct {
 	N      int
 	Policy key.Policy
+	Scope  key.Scope
+	Sizes  SizeRule
+}
+
+// ask returns the request for the want alone.
+func (w Want) ask(free []int) Request {
+	return Request{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes}
+}
+
+// limited reports whether the want's policy or scope is one that the table cannot weigh
+// together with others.
+func (w Want) limited() bool {
+	return w.Policy != key.Spread && w.Policy != key.Binpack || w.Scope != key.Any && w.Scope != key.Node
 }
 
 // Joint is the answer to several Wants.
@@ -43,14 +56,14 @@ func (e *WantError) Unwrap() error { return e.Err }
 // Spread, or of Binpack if all Wants have that policy; then the GPU numbers, those of the
 // largest Want first.
 //
-// It is exact on nodes of up to 16 GPUs, for these two policies. Otherwise the Wants are
-// served one after another, each with the best of the GPUs that are left: up to six Wants in
+// It is exact on nodes of up to 16 GPUs, for these two policies and without a Scope.
+// Otherwise the Wants are served one after another, each with the best of the GPUs that are left: up to six Wants in
 // the best of all orders, more with the largest first. An error is that of Pick, in a
 // *WantError if it is about one Want.
 func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	total := 0
 	for i, w := range wants {
-		q, err := Request{N: w.N, Free: free, Policy: w.Policy}.check(p.gpus)
+		q, err := w.ask(free).check(p.gpus)
 		if err != nil {
 			return Joint{}, &WantError{i, err}
 		}
@@ -64,8 +77,13 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	case p.solver() == nil:
 		return Joint{}, &TooLargeError{GPUs: p.gpus, Max: tree.MaxGPUs}
 	}
+	for i, w := range wants {
+		if w.Sizes == Enforce && !slices.Contains(recommended, w.N) {
+			return Joint{}, &WantError{i, p.sizeError(key.Question{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope})}
+		}
+	}
 	order := largestFirst(wants)
-	if p.table == nil || slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != key.Spread && w.Policy != key.Binpack }) {
+	if p.table == nil || slices.ContainsFunc(wants, Want.limited) {
 		answers, err := p.serveInOrders(free, wants, order, explain)
 		return Joint{Answers: answers, Method: "orders"}, err
 	}
@@ -77,7 +95,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	answers := make([]Answer, len(wants))
 	rest := slices.Clone(free)
 	for at, i := range order {
-		a, err := p.Pick(Request{N: wants[i].N, Free: rest, Required: sets[at], Policy: wants[i].Policy})
+		a, err := p.Pick(Request{N: wants[i].N, Free: rest, Required: sets[at], Policy: wants[i].Policy, Sizes: wants[i].Sizes})
 		if err != nil {
 			return Joint{}, &WantError{i, err}
 		}

@@ -126,7 +126,7 @@ func TestJointBeatsGreed(t *testing.T) {
 	// 0-1-2 are joined each with each, 3 with 0 and 1: the best three are 0,1,2,
 	// which leaves no linked pair.
 	p := New(alloctest.Graph(t, alloctest.Build(5, 1, 0, alloctest.With(alloctest.Domains(5, "SYS", "SYS", []int{0, 1, 2}), "MX", [2]int{0, 3}, [2]int{1, 3}, [2]int{2, 4}))))
-	got, err := p.Joint([]int{0, 1, 2, 3, 4}, []Want{{2, key.Spread}, {3, key.Spread}}, true)
+	got, err := p.Joint([]int{0, 1, 2, 3, 4}, []Want{{N: 2, Policy: key.Spread}, {N: 3, Policy: key.Spread}}, true)
 	if err != nil || !slices.Equal(got.Answers[0].GPUs, []int{2, 4}) || !slices.Equal(got.Answers[1].GPUs, []int{0, 1, 3}) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -139,12 +139,12 @@ func TestJointBeatsGreed(t *testing.T) {
 func TestJointErrors(t *testing.T) {
 	p := New(alloctest.Named(t, "two quads"))
 	free := []int{0, 1, 2, 3}
-	_, err := p.Joint(free, []Want{{4, key.Spread}, {1, key.Spread}}, false)
+	_, err := p.Joint(free, []Want{{N: 4, Policy: key.Spread}, {N: 1, Policy: key.Spread}}, false)
 	if diff := cmp.Diff(error(&InsufficientError{Need: 5, Free: 4, Of: 8}), err); diff != "" {
 		t.Errorf("too many (-want +got):\n%s", diff)
 	}
 	var one *WantError
-	if _, err := p.Joint(free, []Want{{1, key.Spread}, {0, key.Spread}}, false); !errors.As(err, &one) || one.Want != 1 {
+	if _, err := p.Joint(free, []Want{{N: 1, Policy: key.Spread}, {N: 0, Policy: key.Spread}}, false); !errors.As(err, &one) || one.Want != 1 {
 		t.Errorf("none: %v", err)
 	}
 	if got, err := p.Joint(free, nil, false); err != nil || len(got.Answers) != 0 {

@@ -2,6 +2,7 @@ package alloc
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -15,11 +16,12 @@ const maxSearched = 3
 
 // serveInOrders serves the Wants one after another in the best of several orders: the
 // classes of the sets are compared, the worst first, then the sum of their weights. Of
-// equally good orders the earlier one counts; the given one is the first.
+// equally good orders the earlier one counts; the given one is the first. An order in which
+// a Want finds no set is not good; the error is that of the first one if there is no other.
 func (p *Picker) serveInOrders(free []int, wants []Want, order []int, explain bool) ([]Answer, error) {
-	best, err := p.serve(free, wants, order, false)
-	if err != nil {
-		return nil, err
+	best, unmet := p.serve(free, wants, order, false)
+	if unmet != nil && !errors.Is(unmet, ErrUnmet) {
+		return nil, unmet
 	}
 	most := maxOrders
 	if p.large != nil && !p.large.nests() && p.table == nil {
@@ -29,11 +31,14 @@ func (p *Picker) serveInOrders(free []int, wants []Want, order []int, explain bo
 	for next := slices.Clone(order); len(wants) <= most && permute(next, order, wants); {
 		answers, err := p.serve(free, wants, next, false)
 		if err != nil {
-			return nil, err
+			continue
 		}
-		if cmp.Or(slices.Compare(classesOf(answers), classesOf(best)), cmp.Compare(p.weigh(answers), p.weigh(best))) > 0 {
+		if best == nil || cmp.Or(slices.Compare(classesOf(answers), classesOf(best)), cmp.Compare(p.weigh(answers), p.weigh(best))) > 0 {
 			best, at = answers, slices.Clone(next)
 		}
+	}
+	if best == nil {
+		return nil, unmet
 	}
 	if explain {
 		return p.serve(free, wants, at, true)
@@ -46,7 +51,9 @@ func (p *Picker) serve(free []int, wants []Want, order []int, explain bool) ([]A
 	free = slices.Clone(free)
 	answers := make([]Answer, len(wants))
 	for _, i := range order {
-		answer, err := p.Pick(Request{N: wants[i].N, Free: free, Policy: wants[i].Policy, Explain: explain})
+		r := wants[i].ask(free)
+		r.Explain = explain
+		answer, err := p.Pick(r)
 		if err != nil {
 			return nil, &WantError{i, err}
 		}

@@ -61,7 +61,7 @@ func TestOrders(t *testing.T) {
 	for seed := range uint64(200) {
 		p := New(alloctest.Graph(t, alloctest.Random(rand.New(rand.NewPCG(seed, 1)), 8, 2)))
 		free := []int{0, 1, 2, 3, 4, 5, 6, 7}
-		wants := []Want{{3, key.MTF}, {3, key.MTF}, {2, key.MTF}}
+		wants := []Want{{N: 3, Policy: key.MTF}, {N: 3, Policy: key.MTF}, {N: 2, Policy: key.MTF}}
 		got, err := p.Joint(free, wants, false)
 		if err != nil || got.Exact || got.Method != "orders" {
 			t.Fatalf("%+v, %v", got, err)
@@ -81,5 +81,34 @@ func TestOrders(t *testing.T) {
 	}
 	if better == 0 {
 		t.Error("the first order is always the best, so trying others has no use")
+	}
+}
+
+// TestOrdersOfScopes serves Wants with a scope in an order in which each finds a set.
+func TestOrdersOfScopes(t *testing.T) {
+	p := New(alloctest.Named(t, "two quads"))
+	for _, tt := range []struct {
+		free  []int
+		wants []Want
+		want  string
+	}{
+		// The largest first would take two of the linked ones.
+		{[]int{0, 1, 4}, []Want{{N: 1, Policy: key.First}, {N: 2, Scope: key.Link}}, "[4] [0 1]"},
+		{[]int{0, 1, 4, 5, 6}, []Want{{N: 3, Policy: key.First}, {N: 2, Scope: key.Link}}, "[4 5 6] [0 1]"},
+		{[]int{0, 1, 4, 5}, []Want{{N: 2, Scope: key.Link}, {N: 2, Scope: key.Link}}, "[0 1] [4 5]"},
+		{[]int{0, 1, 4, 5}, []Want{{N: 3, Scope: key.Link, Sizes: Off}}, "request 1: no 3 GPUs free joined by MetaXLink only, at most 2; without this condition, the best are 0,1,4 (class NODE)"},
+		{[]int{0, 1, 4}, []Want{{N: 3, Sizes: Enforce}}, "request 1: 3 GPUs requested; only 1, 2, 4 or 8 are allowed, and 2 can be picked"},
+	} {
+		got := ""
+		joint, err := p.Joint(tt.free, tt.wants, false)
+		if err != nil {
+			got = err.Error()
+		}
+		for i, a := range joint.Answers {
+			got += []string{"", " "}[min(i, 1)] + fmt.Sprint(a.GPUs)
+		}
+		if got != tt.want {
+			t.Errorf("%v of %v: %s, want %s", tt.wants, tt.free, got, tt.want)
+		}
 	}
 }

@@ -107,21 +107,19 @@ func (p *Plan) count(free, inUse []int) error {
 			sharing = append(sharing, i)
 		default:
 			places = append(places, i)
-			counts = append(counts, alloc.Want{N: w.Count, Policy: w.Policy})
+			counts = append(counts, w.joint())
 			total += w.Count
 		}
 	}
 	healthy := p.Node.Healthy()
 	switch {
-	case total > len(healthy):
-		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones (metax-ctk device list)", total, len(counts), len(healthy))
 	case total > len(free):
 		return full(p.Node, total, free)
 	case len(counts) > 0:
 		joint, err := p.picker.Joint(free, counts, p.Explain)
 		var one *alloc.WantError
 		if errors.As(err, &one) {
-			return p.wants[places[one.Want]].wrap(one.Err)
+			return p.wants[places[one.Want]].wrap(unmetNow(one.Err))
 		} else if err != nil {
 			return err
 		}
@@ -131,11 +129,15 @@ func (p *Plan) count(free, inUse []int) error {
 	}
 	for _, place := range sharing {
 		w := p.wants[place]
-		from, required := free, []int(nil)
-		if w.Count > len(free) {
-			from, required = healthy, free
+		ask := w.among(free)
+		if ask.Explain = p.Explain; w.Count > len(free) {
+			ask.Free, ask.Required = healthy, free
 		}
-		answer, err := p.picker.Pick(alloc.Request{N: w.Count, Free: from, Required: required, Policy: w.Policy, Explain: p.Explain})
+		answer, err := p.picker.Pick(ask)
+		if errors.Is(err, alloc.ErrUnmet) { // the free ones may lie too far apart
+			ask.Free, ask.Required = healthy, nil
+			answer, err = p.picker.Pick(ask)
+		}
 		if err != nil {
 			return w.wrap(err)
 		}

@@ -1,6 +1,7 @@
 package assign
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/request"
@@ -39,13 +42,22 @@ func parse(t *testing.T, text string) request.Request {
 	return r
 }
 
-// services are requests "NAME VALUE", with "+share" behind where it shares.
+// services are requests "NAME VALUE", with "+share", "+link" or "+enforce" behind.
 func services(t *testing.T, words ...string) (out []Request) {
 	t.Helper()
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, " ")
 		value, share := strings.CutSuffix(value, "+share")
-		out = append(out, Request{Service: name, Request: parse(t, value), Share: share})
+		value, enforce := strings.CutSuffix(value, "+enforce")
+		value, link := strings.CutSuffix(value, "+link")
+		r := Request{Service: name, Request: parse(t, value), Share: share}
+		if link {
+			r.Scope = key.Link
+		}
+		if enforce {
+			r.Sizes = alloc.Enforce
+		}
+		out = append(out, r)
 	}
 	return out
 }
@@ -167,6 +179,14 @@ func TestChooseTogether(t *testing.T) {
 		"in use":               {services(t, "a [3]"), []usage.Holder{use(node, "", 3)}, `service "a": GPU 3 is in use by lease 6f1d2c9a04be (metax-ctk ps)`},
 		"all, one in use":      {services(t, "a all"), []usage.Holder{use(node, "", 3)}, `service "a": cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps)`},
 		"the sharing one last": {services(t, "a 4+share", "b 6"), nil, "[4 5 6 7] [0 1 2 3 4 5]"},
+		"more than one needs":  {services(t, "a 9"), nil, `service "a": 9 GPUs requested, but this node has only 8`},
+		"all and one more":     {services(t, "a all", "b 1"), nil, "9 GPUs requested by 2 services, but this node has only 8 usable ones (metax-ctk device list)"},
+		"shared and one more":  {services(t, "a [0-7]+share", "b 1"), nil, "9 GPUs requested by 2 services, but this node has only 8 usable ones (metax-ctk device list)"},
+		"in a scope":           {services(t, "a 2+link", "b 4"), []usage.Holder{use(node, "", 0, 1)}, "[2 3] [4 5 6 7]"},
+		"in a scope, in use":   {services(t, "a 4+link"), []usage.Holder{use(node, "", 0, 4)}, `service "a": no 4 GPUs free joined by MetaXLink only, at most 3; without this condition, the best are 1,2,5,6 (class NODE); metax-ctk ps shows who uses the others`},
+		"in a scope, shared":   {services(t, "a 4+link+share"), []usage.Holder{use(node, "", 0, 4)}, "[0 1 2 3]"},
+		"in a scope, never":    {services(t, "a 3+link", "b 3+link", "c 2+link"), nil, `the services cannot all be served: service "c": no 2 GPUs free joined by MetaXLink only, at most 1; without this condition, the best are 3,7 (class NODE)`},
+		"of a refused size":    {services(t, "a 3+enforce", "b 1"), nil, `service "a": 3 GPUs requested; only 1, 2, 4 or 8 are allowed, and 4 can be picked`},
 		"unknown":              {services(t, "a [9]"), nil, `service "a": "9" is not a GPU; this node has GPUs 0-7`},
 		"stopped, has them":    {stopped, nil, "[1 4] [0 2 5 6]"},
 		"stopped, displaced":   {stopped, []usage.Holder{use(node, "", 4)}, "[5 6] [0 1 2 3]"},
@@ -183,6 +203,33 @@ func TestChooseTogether(t *testing.T) {
 	p := Plan{Job: Job{Node: node}, picker: alloc.New(graph), wants: []want{{Request: Request{Service: "b", Request: request.Request{Count: -1}}}}}
 	if err, want := p.count(nil, nil), `service "b": pick GPUs: -1 GPUs requested; want at least 1`; err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
+	}
+}
+
+// TestScope demands GPUs joined by MetaXLink on a node whose links are unknown, are too few,
+// or are in use, for which alone waiting helps.
+func TestScope(t *testing.T) {
+	node := simulated(t, "c500-8")
+	unknown := simulated(t, "c500-8-pcie")
+	unknown.Warnings = []string{mxsmi.LinksUnknown + ". Once per boot: sudo metax-ctk cdi generate"}
+	for name, tc := range map[string]struct {
+		node    gpu.Node
+		value   string
+		holders []usage.Holder
+		want    string
+		busy    bool
+	}{
+		"unknown": {unknown, "2+link", nil, "scope link: MetaXLink topology unknown. Once per boot: sudo metax-ctk cdi generate", false},
+		"too few": {node, "8+link", nil, "no 8 GPUs free joined by MetaXLink only, at most 4; without this condition, the best are 0-7 (class NODE)", false},
+		"in use":  {node, "4+link", []usage.Holder{use(node, "", 3, 7)}, "no 4 GPUs free joined by MetaXLink only, at most 3; without this condition, the best are 0,1,4,5 (class NODE); metax-ctk ps shows who uses the others", true},
+	} {
+		p, err := NewPlan(Job{Node: tc.node, Requests: services(t, " "+tc.value)})
+		if err == nil {
+			err = p.choose(tc.holders, nil)
+		}
+		if err == nil || err.Error() != tc.want || errors.Is(err, lease.ErrBusy) != tc.busy {
+			t.Errorf("%s: %v (busy: %v), want %s", name, err, errors.Is(err, lease.ErrBusy), tc.want)
+		}
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -76,10 +78,31 @@ func noUsableGPU(node gpu.Node) error {
 	return errors.New("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)")
 }
 
+// scopeError reports that the free GPUs lie too far apart; on a node without holders the
+// request can be met.
+type scopeError struct{ error }
+
+func (e scopeError) Error() string {
+	return e.error.Error() + "; metax-ctk ps shows who uses the others"
+}
+
+func (e scopeError) Unwrap() []error { return []error{e.error, lease.ErrBusy} }
+
+// unmetNow is the error for a request that the free GPUs do not meet and all GPUs would.
+func unmetNow(err error) error {
+	if errors.Is(err, alloc.ErrUnmet) {
+		return scopeError{err}
+	}
+	return err
+}
+
 // tooFew is the error for a count that the node cannot meet even with all GPUs free.
-func tooFew(node gpu.Node, err error) error {
+func tooFew(node gpu.Node, scope key.Scope, err error) error {
 	var short *alloc.InsufficientError
+	unknown := slices.IndexFunc(node.Warnings, func(line string) bool { return strings.HasPrefix(line, mxsmi.LinksUnknown) })
 	switch {
+	case errors.Is(err, alloc.ErrUnmet) && scope == key.Link && unknown >= 0 && !errors.As(err, &short):
+		return fmt.Errorf("scope link: MetaXLink topology unknown%s", strings.TrimPrefix(node.Warnings[unknown], mxsmi.LinksUnknown))
 	case !errors.As(err, &short):
 	case short.Free == 0 && short.Of > 0:
 		return noUsableGPU(node)

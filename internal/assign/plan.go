@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -82,8 +83,8 @@ func NewPlan(j Job) (*Plan, error) {
 	return p, p.prepare()
 }
 
-// prepare makes the picker where a request counts GPUs. What the whole node could
-// not give to the only request needs no further look.
+// prepare makes the picker where a request counts GPUs. What the whole node could not give
+// needs no further look.
 func (p *Plan) prepare() error {
 	healthy := p.Node.Healthy()
 	for _, w := range p.wants {
@@ -99,14 +100,46 @@ func (p *Plan) prepare() error {
 			p.warnings = slices.Concat(p.warnings, p.Node.Warnings, warnings)
 			p.picker = alloc.New(graph)
 		}
-		if w.Service != "" {
-			continue
-		}
-		if _, err := p.picker.Pick(alloc.Request{N: w.Count, Free: healthy, Policy: w.Policy}); err != nil {
-			return tooFew(p.Node, err)
+		if _, err := p.picker.Pick(w.among(healthy)); err != nil {
+			return w.wrap(tooFew(p.Node, w.Scope, err))
 		}
 	}
-	return nil
+	return p.together(healthy)
+}
+
+// together fails for services of which each could get its GPUs, but not all of them, even
+// if nobody else used any. Requests that share GPUs do not count.
+func (p *Plan) together(healthy []int) error {
+	var counts []alloc.Want
+	var counting []want
+	asking, wanted, scoped := 0, 0, false
+	named := map[int]bool{}
+	for _, w := range p.wants {
+		if w.Count > 0 && w.Share {
+			continue
+		}
+		asking++
+		for _, i := range w.whole {
+			named[i] = true
+		}
+		if w.Count > 0 {
+			counts, counting = append(counts, w.joint()), append(counting, w)
+			wanted, scoped = wanted+w.Count, scoped || w.Scope != key.Any
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(healthy), func(i int) bool { return named[i] })
+	if asking > 1 && wanted > len(left) {
+		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones (metax-ctk device list)", wanted+len(named), asking, len(healthy))
+	}
+	if asking < 2 || !scoped {
+		return nil
+	}
+	_, err := p.picker.Joint(left, counts, false)
+	var one *alloc.WantError
+	if errors.As(err, &one) {
+		return fmt.Errorf("the services cannot all be served: %w", counting[one.Want].wrap(one.Err))
+	}
+	return err
 }
 
 // named are the GPUs that are waited for by name, ascending. Those that are shared

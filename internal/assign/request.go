@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
@@ -19,6 +20,8 @@ type Request struct {
 	// empty for the only container of a command line.
 	Service string
 	Policy  key.Policy
+	Scope   key.Scope
+	Sizes   alloc.SizeRule
 	Share   bool // also GPUs that are in use
 	// Had is the container that the service has; nil for none.
 	Had *Had
@@ -104,6 +107,16 @@ func (w want) possible(node gpu.Node) error {
 func sliceOf(node gpu.Node, p part) gpu.Slice {
 	of := node.GPUs[p.gpu].Slices
 	return of[slices.IndexFunc(of, func(s gpu.Slice) bool { return s.Name() == p.name })]
+}
+
+// among returns the want as a request for some of the GPUs.
+func (w want) among(free []int) alloc.Request {
+	return alloc.Request{N: w.Count, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes}
+}
+
+// joint returns the want as one of several that are met together.
+func (w want) joint() alloc.Want {
+	return alloc.Want{N: w.Count, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes}
 }
 
 // named are the GPUs that the want waits for, nil for any. A container that starts again

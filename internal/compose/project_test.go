@@ -118,7 +118,7 @@ func TestRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]Request{
-		"train":  {Request: request.Request{Count: 2}, Policy: "binpack"},
+		"train":  {Request: request.Request{Count: 2}, Policy: "binpack", Scope: "link", Sizes: "off"},
 		"serve":  {Request: request.Request{All: true}},
 		"built":  {Request: request.Request{IDs: []string{"0", "1"}}},
 		"cdi":    {Request: request.Request{IDs: []string{"3"}}},

@@ -13,8 +13,8 @@ import (
 // Request is what each container of a service requests.
 type Request struct {
 	request.Request
-	// Policy is the option "policy", empty for none.
-	Policy string
+	// Policy, Scope and Sizes are the options of these names, empty for none.
+	Policy, Scope, Sizes string
 	// Share is the option "share": also GPUs that are in use.
 	Share bool
 }
@@ -141,6 +141,10 @@ func (e entry) request() (r Request, err error) {
 		switch word := fmt.Sprint(value); key {
 		case "policy":
 			r.Policy = word
+		case "scope":
+			r.Scope = word
+		case "sizes":
+			r.Sizes = word
 		case "share":
 			if r.Share, err = strconv.ParseBool(word); err != nil {
 				return r, fmt.Errorf("option share is %q: true or false", word)

@@ -33,6 +33,9 @@ type Config struct {
 	DockerInject Value
 	// Policy is the policy by which GPUs are picked.
 	Policy Value
+	// Scope limits how far apart the GPUs of a container may be, and Sizes is the rule for
+	// unusual numbers of them.
+	Scope, Sizes Value
 	// Ignore has, with commas, the programs, containers and images that open GPUs only
 	// to monitor them.
 	Ignore Value

@@ -18,11 +18,12 @@ func TestLoadPrecedence(t *testing.T) {
 		DockerClient: Value{"podman", "c.toml"},
 		DockerInject: Value{"cdi", "METAX_CTK_INJECT"},
 		Policy:       Value{"spread", "default"},
-		Ignore:       Value{"mx-smi,mx-exporter", "default"},
-		WaitMax:      Value{"24h", "default"},
-		Node:         Value{"host", "default"},
-		Root:         Value{"/host", "c.toml"},
-		MACA:         MACA{Check: Value{"", "default"}, Labels: []string{"metax-tech.com/maca.version"}},
+		Scope:        Value{"any", "default"}, Sizes: Value{"warn", "default"},
+		Ignore:  Value{"mx-smi,mx-exporter", "default"},
+		WaitMax: Value{"24h", "default"},
+		Node:    Value{"host", "default"},
+		Root:    Value{"/host", "c.toml"},
+		MACA:    MACA{Check: Value{"", "default"}, Labels: []string{"metax-tech.com/maca.version"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

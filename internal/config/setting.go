@@ -83,6 +83,18 @@ var settings = []Setting{
 		text: func(c *Config) *Value { return &c.Policy },
 	},
 	{
+		Key: "gpus.scope", Kind: Text, Env: "METAX_CTK_GPUS_SCOPE", Option: "--gpus-scope", Default: []string{"any"},
+		Allowed: "link, switch, numa, node or any", valid: isScope,
+		Use:  "What the GPUs of a container must share: link (MetaXLink only), switch (PCIe), numa or node; any does not limit them.",
+		text: func(c *Config) *Value { return &c.Scope },
+	},
+	{
+		Key: "gpus.sizes", Kind: Text, Env: "METAX_CTK_GPUS_SIZES", Option: "--gpus-sizes", Default: []string{"warn"},
+		Allowed: "warn, enforce or off", valid: isSizeRule,
+		Use:  "What happens if a number of GPUs is not 1, 2, 4 or 8: a warning, an error (enforce), or nothing (off).",
+		text: func(c *Config) *Value { return &c.Sizes },
+	},
+	{
 		Key: "gpus.ignore", Kind: List, Env: "METAX_CTK_GPUS_IGNORE", Option: "--gpus-ignore", Default: []string{"mx-smi", "mx-exporter"},
 		Allowed: "names without commas", valid: hasNoComma,
 		Use:  "Programs, containers and images that open GPUs only to monitor them.",
@@ -184,6 +196,16 @@ func oneOf(words ...string) func(string) bool {
 
 func isPolicy(word string) bool {
 	_, err := alloc.ParsePolicy(word)
+	return err == nil
+}
+
+func isScope(word string) bool {
+	_, err := alloc.ParseScope(word)
+	return err == nil
+}
+
+func isSizeRule(word string) bool {
+	_, err := alloc.ParseSizeRule(word)
 	return err == nil
 }
 

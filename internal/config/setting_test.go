@@ -133,6 +133,8 @@ func TestShow(t *testing.T) {
 		"docker.client":              "podman | c.toml, line 4 | true",
 		"docker.inject":              "cdi | METAX_CTK_INJECT | true",
 		"gpus.policy":                "spread | default | true",
+		"gpus.scope":                 "any | default | true",
+		"gpus.sizes":                 "warn | default | true",
 		"gpus.ignore":                "a,b | METAX_CTK_GPUS_IGNORE | true",
 		"gpus.wait-max":              "24h | default | true",
 		"maca.check":                 " | default | false",

@@ -3,7 +3,7 @@ package dockerargs
 // composeOptions are metax-docker's options for commands of compose that create
 // containers. --dry-run is compose's own flag, and the project states which GPUs are
 // requested.
-const composeOptions = "gpus-explain gpus-policy= gpus-share gpus-wait= inject="
+const composeOptions = "gpus-explain gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject="
 
 // composeProject are compose's flags before its command (docker/compose, cmd/compose);
 // recent versions hide some of them.

@@ -70,11 +70,11 @@ func TestScanComposeOthers(t *testing.T) {
 }
 
 func TestScanComposeOptions(t *testing.T) {
-	c, ok, err := ScanCompose(strings.Fields("compose --dry-run up --gpus-wait=10m --gpus-policy binpack --gpus-explain --gpus-share --inject=cdi --scale a=1 --scale=b=2"), Docker(), nil)
+	c, ok, err := ScanCompose(strings.Fields("compose --dry-run up --gpus-wait=10m --gpus-policy binpack --gpus-scope link --gpus-sizes=off --gpus-explain --gpus-share --inject=cdi --scale a=1 --scale=b=2"), Docker(), nil)
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if d := cmp.Diff(Options{Wait: 10 * time.Minute, Policy: "binpack", Explain: true, Share: true, Inject: "cdi"}, c.Options); d != "" {
+	if d := cmp.Diff(Options{Wait: 10 * time.Minute, Policy: "binpack", Scope: "link", Sizes: "off", Explain: true, Share: true, Inject: "cdi"}, c.Options); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 	if !c.DryRun() || c.Verb != "up" || !slices.Equal(c.Flags.Values("scale"), []string{"a=1", "b=2"}) {

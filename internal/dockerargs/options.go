@@ -13,6 +13,8 @@ import (
 type Options struct {
 	GPUs    string // --gpus, the requested GPUs: see package request
 	Policy  string // --gpus-policy, how to pick them; "" stands for the default
+	Scope   string // --gpus-scope, what they must share; "" stands for the default
+	Sizes   string // --gpus-sizes, the rule for unusual numbers; "" stands for the default
 	Explain bool   // --gpus-explain, print why these were chosen
 	DryRun  bool   // --dry-run, print the docker command instead of running it
 	Inject  string // --inject, InjectAuto, InjectCDI or InjectFlags; "" if not given
@@ -52,7 +54,7 @@ const (
 
 // options are the flags of Options. The versions after --maca and --maca-force are
 // optional, so they must be in the flag's own word.
-const options = "dry-run gpus= gpus-explain gpus-policy= gpus-share gpus-wait= inject= maca maca-check= maca-force"
+const options = "dry-run gpus= gpus-explain gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject= maca maca-check= maca-force"
 
 // startOptions are the options for start and restart, where the existing container has
 // its GPUs already.
@@ -97,6 +99,10 @@ func readOptions(flags Flags) (o Options, err error) {
 			o.GPUs = f.Value
 		case "gpus-policy":
 			o.Policy = f.Value
+		case "gpus-scope":
+			o.Scope = f.Value
+		case "gpus-sizes":
+			o.Sizes = f.Value
 		case "gpus-explain":
 			o.Explain, err = readBool(option, f.Value)
 		case "gpus-share":
