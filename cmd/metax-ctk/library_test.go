@@ -17,23 +17,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // The commands see a node through libmxsml as through mx-smi.
 func TestLibrary(t *testing.T) {
-	n, err := sim.Node("c500-8-degraded")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
-	if err := tree.Write(root); err != nil {
-		t.Fatal(err)
-	}
+	n, tree := simtest.Host(t, "c500-8-degraded")
+	root := simtest.Write(t, tree).Dir()
 	lib := standin.Build(t, filepath.Join(root, "opt/mxdriver/lib"), n)
 	t.Setenv(mxsmlVariable, standin.Program(t, t.TempDir()))
 	discovered := func() (gpu.Node, string) {

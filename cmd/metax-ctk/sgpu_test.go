@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
@@ -41,19 +42,9 @@ func sliced(t *testing.T, library mxsml.Run, root string, args ...string) (out, 
 
 // TestSGPUByLibrary makes and removes slices through a real library.
 func TestSGPUByLibrary(t *testing.T) {
-	node, err := sim.Node("c500-8-sgpu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node, tree := simtest.Host(t, "c500-8-sgpu")
 	kept := node.GPUs[2].Slices
-	tree, err := sim.HostTree(node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := filepath.Join(t.TempDir(), "node")
-	if err := tree.Write(root); err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Write(t, tree).Dir()
 	for k := range kept { // what only the library knows
 		kept[k].ComputePercent, kept[k].MemoryMiB = 10+k, 1024*(k+1)
 		node.GPUs[5].Slices[k].MemoryMiB = node.GPUs[5].MemoryMiB / 2

@@ -17,28 +17,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // simulated writes the host of a simulated node, changed by edit.
 func simulated(t *testing.T, name string, edit func(hosttree.Tree)) (root string, node gpu.Node) {
 	t.Helper()
-	node, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node, tree := simtest.Host(t, name)
 	if edit != nil {
 		edit(tree)
 	}
-	root = filepath.Join(t.TempDir(), "node")
-	if err := tree.Write(root); err != nil {
-		t.Fatal(err)
-	}
-	return root, node
+	return simtest.Write(t, tree).Dir(), node
 }
 
 // ctk runs one command line and returns what it printed.

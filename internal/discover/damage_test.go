@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestDiscoverDamage damages one thing of a host at a time. Either the node is found as
@@ -20,7 +21,7 @@ import (
 func TestDiscoverDamage(t *testing.T) {
 	const name = "sim:1x1x2"
 	want, tree := node(t, name), hostTree(t, name)
-	root := write(t, tree)
+	root := simtest.Write(t, tree)
 	other := want.GPUs[1]
 	addresses := []string{want.GPUs[0].BDF.String(), other.BDF.String()}
 	saved := filepath.Join(t.TempDir(), "saved")

@@ -14,8 +14,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // names are the simulated nodes that the tests use.
@@ -33,7 +33,8 @@ func node(t testing.TB, name string) gpu.Node {
 // hostTree is the host of a simulated node.
 func hostTree(t testing.TB, name string) sim.Tree {
 	t.Helper()
-	return mustTree(t, node(t, name))
+	_, tree := simtest.Host(t, name)
+	return tree
 }
 
 func mustTree(t testing.TB, n gpu.Node) sim.Tree {
@@ -43,19 +44,6 @@ func mustTree(t testing.TB, n gpu.Node) sim.Tree {
 		t.Fatal(err)
 	}
 	return tree
-}
-
-func write(t testing.TB, tree sim.Tree) *hostfs.Root {
-	t.Helper()
-	dir := t.TempDir()
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
 }
 
 // run runs the simulated mx-smi.
@@ -98,7 +86,7 @@ func wantWarnings(t *testing.T, want, got []string) {
 func TestDiscoverSimulated(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
-			want, root := node(t, name), write(t, hostTree(t, name))
+			want, root := node(t, name), simtest.Write(t, hostTree(t, name))
 			got, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -132,7 +120,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	const unknown = "MetaXLink topology unknown; choosing by PCIe and NUMA only: "
 	for _, name := range []string{"c500-1", "c500-8-degraded", "c550-8"} {
 		t.Run(name, func(t *testing.T) {
-			root := write(t, hostTree(t, name))
+			root := simtest.Write(t, hostTree(t, name))
 			got, warnings := mustDiscover(t, discover.Host{Root: root})
 			if diff := cmp.Diff(plain(name), got); diff != "" {
 				t.Error(diff)
@@ -147,7 +135,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	t.Run("not installed", func(t *testing.T) {
 		tree := hostTree(t, "c500-1")
 		maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasSuffix(p, "bin/mx-smi") })
-		got, warnings := mustDiscover(t, discover.Host{Root: write(t, tree), Run: run})
+		got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree), Run: run})
 		if diff := cmp.Diff(plain("c500-1"), got); diff != "" {
 			t.Error(diff)
 		}
@@ -155,7 +143,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	})
 	t.Run("fails", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
-		got, warnings := mustDiscover(t, discover.Host{Root: write(t, hostTree(t, "c500-1")), Run: fail})
+		got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, hostTree(t, "c500-1")), Run: fail})
 		if diff := cmp.Diff(plain("c500-1"), got); diff != "" {
 			t.Error(diff)
 		}
@@ -164,7 +152,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	t.Run("fails, but was recorded", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
 		want := node(t, "c500-8")
-		got, warnings := mustDiscover(t, discover.Host{Root: write(t, hostTree(t, "c500-8")), Run: fail, Recorded: &want})
+		got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, hostTree(t, "c500-8")), Run: fail, Recorded: &want})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -188,7 +176,7 @@ func TestDiscoverTool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tree := hostTree(t, "c500-1")
 			change(tree)
-			root := write(t, tree)
+			root := simtest.Write(t, tree)
 			var paths []string
 			note := func(_ context.Context, path string, _ ...string) ([]byte, error) {
 				paths = append(paths, path)
@@ -226,7 +214,7 @@ func TestDiscoverNoGPU(t *testing.T) {
 		{"functions that could not be read", unread, "(compare lspci -d 9999:): ignored /sys/bus/pci/devices/0000:01:00.0: open"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := discover.Host{Root: write(t, test.tree), Run: run}.Discover(t.Context())
+			_, err := discover.Host{Root: simtest.Write(t, test.tree), Run: run}.Discover(t.Context())
 			if !errors.Is(err, discover.ErrNoGPU) || !strings.Contains(fmt.Sprint(err), test.want) {
 				t.Errorf("error is %v, want ErrNoGPU with %q", err, test.want)
 			}
@@ -240,7 +228,7 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 		return strings.HasPrefix(p, "sys/module/") || strings.HasSuffix(p, "/driver") ||
 			strings.Contains(p, "/drm/") || strings.HasPrefix(p, "dev/")
 	})
-	got, warnings := mustDiscover(t, discover.Host{Root: write(t, tree)})
+	got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree)})
 	want := node(t, "c500-1").GPUs[0]
 	want.UUID, want.Serial, want.MemoryMiB, want.Nodes, want.GIDs, want.Healthy = "", "", 0, nil, nil, false
 	if diff := cmp.Diff([]gpu.GPU{want}, got.GPUs); diff != "" {
@@ -258,7 +246,7 @@ func TestDiscoverWarningsAreLines(t *testing.T) {
 	fail := func(context.Context, string, ...string) ([]byte, error) {
 		return nil, errors.New("exit status 1: \x1b[2J\nhelp")
 	}
-	n, err := discover.Host{Root: write(t, hostTree(t, "c500-1")), Run: fail}.Discover(t.Context())
+	n, err := discover.Host{Root: simtest.Write(t, hostTree(t, "c500-1")), Run: fail}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +262,7 @@ func TestDiscoverWarningsAreLines(t *testing.T) {
 func TestDiscoverCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := func(context.Context, string, ...string) ([]byte, error) { cancel(); return nil, ctx.Err() }
-	if _, err := (discover.Host{Root: write(t, hostTree(t, "c500-1")), Run: stop}).Discover(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := (discover.Host{Root: simtest.Write(t, hostTree(t, "c500-1")), Run: stop}).Discover(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want context.Canceled", err)
 	}
 }
@@ -285,14 +273,14 @@ func TestDiscoverName(t *testing.T) {
 	} {
 		tree := hostTree(t, "c500-1")
 		tree["etc/hostname"] = sim.File{Data: text}
-		if got, _ := mustDiscover(t, discover.Host{Root: write(t, tree)}); got.Name != want {
+		if got, _ := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree)}); got.Name != want {
 			t.Errorf("%q gives the name %q, want %q", text, got.Name, want)
 		}
 	}
 }
 
 func BenchmarkDiscover(b *testing.B) {
-	root := write(b, hostTree(b, "c500-8"))
+	root := simtest.Write(b, hostTree(b, "c500-8"))
 	b.ReportAllocs()
 	for b.Loop() {
 		n, err := discover.Host{Root: root}.Discover(b.Context())

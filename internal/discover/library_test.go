@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
@@ -50,7 +51,7 @@ func ask(t *testing.T) mxsml.Run {
 // another.
 func withLibrary(t *testing.T, tree sim.Tree, told gpu.Node, faults ...string) (root *hostfs.Root, lib string) {
 	t.Helper()
-	root = write(t, tree)
+	root = simtest.Write(t, tree)
 	return root, standin.Build(t, filepath.Dir(root.Join(libraryPath)), told, faults...)
 }
 
@@ -123,7 +124,7 @@ func TestLibraryFails(t *testing.T) {
 			if function, ok := strings.CutPrefix(test.fault, "without "); ok {
 				standin.Without(t, lib, function)
 			} else if test.fault == "none" {
-				root = write(t, tree) // the simulated one, which has no functions
+				root = simtest.Write(t, tree) // the simulated one, which has no functions
 			}
 			got, warnings := mustDiscover(t, discover.Host{Root: root, Library: library, Run: run, Timeout: test.timeout})
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -197,7 +198,7 @@ func TestLibraryAlone(t *testing.T) {
 	}
 
 	// It does once the slices are gone, and then those in a record are ignored.
-	native := write(t, hostTree(t, plain.Name))
+	native := simtest.Write(t, hostTree(t, plain.Name))
 	again, _ = mustDiscover(t, discover.Host{Root: native, Recorded: &got})
 	if diff := cmp.Diff(plain, again); diff != "" {
 		t.Errorf("by an old record: %s", diff)
@@ -253,7 +254,7 @@ func TestLibraryDriver(t *testing.T) {
 	}
 	// If neither may be run, as when a container starts, the record is used and no file
 	// is read.
-	root := write(t, tree)
+	root := simtest.Write(t, tree)
 	got, warnings := mustDiscover(t, discover.Host{Root: root, Recorded: &told})
 	if got.Driver.Version != "9.9.9" {
 		t.Errorf("by record %+v", got.Driver)

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestLostCard: a card that fell off the bus is still in sysfs but no longer in
 // mx-smi's list. It is unhealthy, and an earlier record does not change that.
 func TestLostCard(t *testing.T) {
-	root := write(t, hostTree(t, "c500-8"))
+	root := simtest.Write(t, hostTree(t, "c500-8"))
 	whole, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)

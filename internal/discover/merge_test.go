@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // tool answers like the mx-smi of a host with the listed GPUs, in this order, and this
@@ -44,7 +45,7 @@ func tool(list []string, matrix string) func(context.Context, string, ...string)
 var four = []string{"0000:0e:00.0", "0000:0f:00.0", "0000:10:00.0", "0000:12:00.0"}
 
 func TestDiscoverLinks(t *testing.T) {
-	root := write(t, hostTree(t, "c500-4-degraded"))
+	root := simtest.Write(t, hostTree(t, "c500-4-degraded"))
 	backward := slices.Clone(four)
 	slices.Reverse(backward)
 	const header = "GPU0 GPU1 GPU2 GPU3\n"
@@ -108,7 +109,7 @@ func TestDiscoverLinks(t *testing.T) {
 
 // TestDiscoverDisagreement has GPUs that only the kernel or only the tool lists.
 func TestDiscoverDisagreement(t *testing.T) {
-	root := write(t, hostTree(t, "c500-4-degraded"))
+	root := simtest.Write(t, hostTree(t, "c500-4-degraded"))
 	for _, test := range []struct {
 		name     string
 		list     []string
@@ -170,7 +171,7 @@ func TestDiscoverDisagreement(t *testing.T) {
 func TestDiscoverVF(t *testing.T) {
 	host := node(t, "c500-1")
 	host.GPUs[0].VFs = []gpu.BDF{{Bus: 1, Function: 1}, {Bus: 1, Function: 2}}
-	root := write(t, mustTree(t, host))
+	root := simtest.Write(t, mustTree(t, host))
 	list := []string{"0000:01:00.0", "0000:01:00.1", "0000:01:00.2"}
 	matrix := "GPU0 GPU1 GPU2\nGPU0 X PIX PIX\nGPU1 PIX X PIX\nGPU2 PIX PIX X"
 	got, warnings := mustDiscover(t, discover.Host{Root: root, Run: tool(list, matrix)})
@@ -195,14 +196,14 @@ func TestDiscoverOrphanVF(t *testing.T) {
 		t.Fatalf("%d physfn in the tree", damaged)
 	}
 	list := []string{"0000:01:00.0", "0000:01:00.1"}
-	got, _ := mustDiscover(t, discover.Host{Root: write(t, tree), Run: tool(list, "GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX X")})
+	got, _ := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree), Run: tool(list, "GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX X")})
 	if len(got.GPUs) != 1 || !got.GPUs[0].Healthy {
 		t.Errorf("got %v", got.GPUs)
 	}
 }
 
 func TestDiscoverRecorded(t *testing.T) {
-	root := write(t, hostTree(t, "c500-4-degraded"))
+	root := simtest.Write(t, hostTree(t, "c500-4-degraded"))
 	full := node(t, "c500-4-degraded")
 	record := func(change func(*gpu.Node)) *gpu.Node {
 		n := full

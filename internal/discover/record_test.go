@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // without is the simulated mx-smi with these queries failing.
@@ -27,7 +28,7 @@ func without(queries ...string) func(context.Context, string, ...string) ([]byte
 // fails.
 func TestDiscoverPartly(t *testing.T) {
 	const name = "c500-8-degraded"
-	want, root := node(t, name), write(t, hostTree(t, name))
+	want, root := node(t, name), simtest.Write(t, hostTree(t, name))
 	const prefix = "mx-smi did not report everything; taken from the recorded node: "
 	for _, test := range []struct {
 		name    string
@@ -56,7 +57,7 @@ func TestDiscoverPartly(t *testing.T) {
 // the other card.
 func TestDiscoverPartlyAnotherCard(t *testing.T) {
 	const name = "sim:1x1x2"
-	now, root := node(t, name), write(t, hostTree(t, name))
+	now, root := node(t, name), simtest.Write(t, hostTree(t, name))
 	for _, test := range []struct {
 		name   string
 		failed string
@@ -89,7 +90,7 @@ func TestDiscoverRecordedUnlinked(t *testing.T) {
 		"without the matrix": without("topo"), "with it": run,
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := write(t, hostTree(t, "c500-8-pcie"))
+			root := simtest.Write(t, hostTree(t, "c500-8-pcie"))
 			recorded, err := discover.Host{Root: root, Run: record}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)

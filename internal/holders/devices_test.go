@@ -10,29 +10,15 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // simulated are the devices of a simulated node whose host tree is written.
 func simulated(t testing.TB) (Devices, gpu.Node, *hostfs.Root) {
 	t.Helper()
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node, tree := simtest.Host(t, "c500-8")
+	root := simtest.Write(t, tree)
 	return NewDevices(node, root), node, root
 }
 

@@ -12,34 +12,19 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/image"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // simulated is the file tree of a host with MXMACA 3.3.0.15 and the driver's user part.
 func simulated(t *testing.T) *hostfs.Root {
 	t.Helper()
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tree := simtest.Host(t, "c500-8")
 	for p := range tree {
 		if !strings.HasPrefix(p, "opt/") {
 			delete(tree, p)
 		}
 	}
-	dir := t.TempDir()
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return host
+	return simtest.Write(t, tree)
 }
 
 // TestMACA is which options a line gets for an image, and what is said.

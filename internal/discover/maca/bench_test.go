@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // BenchmarkInspect reads installations with as many libraries as real ones, and with
@@ -17,7 +18,7 @@ func BenchmarkInspect(b *testing.B) {
 			for i := range libraries {
 				tree[fmt.Sprintf("%s/lib/libx%d.so.1", home, i)] = data
 			}
-			host := write(b, tree)
+			host := simtest.Write(b, tree)
 			for b.Loop() {
 				if _, _, err := maca.All(host); err != nil {
 					b.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // inspect reads the default installation of a host.
@@ -50,7 +51,7 @@ func bare(libs map[string]lib) sim.Tree {
 }
 
 func TestInspect(t *testing.T) {
-	got := inspect(t, write(t, bare(map[string]lib{
+	got := inspect(t, simtest.Write(t, bare(map[string]lib{
 		"lib/liba.so": {
 			soname: "liba.so", runpath: "/nowhere:$ORIGIN/deep",
 			needed:   []string{"libb.so.1", "libmxsml.so", "libdeep.so", "libc.so.6", "libstdc++.so.6", "libgone.so.3"},
@@ -118,7 +119,7 @@ func TestInspectTrouble(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			tree := bare(one)
 			test.edit(tree)
-			got := inspect(t, write(t, tree))
+			got := inspect(t, simtest.Write(t, tree))
 			if len(got.Problems) != 1 || got.Problems[0].Kind != test.want.Kind || !strings.Contains(got.Problems[0].Text, test.want.Text) {
 				t.Errorf("problems are %q, want one like %q", got.Problems, test.want)
 			}
@@ -134,7 +135,7 @@ func TestInspectTrouble(t *testing.T) {
 func TestInspectForeign(t *testing.T) {
 	other := lib{soname: "libx.so", machine: elf.EM_AARCH64}
 	libs := map[string]lib{"lib/liba.so": {needed: []string{"libx.so", "liby.so"}}, "lib/libx.so": other, "lib/liby.so": other, "ucx/lib/liby.so": {}}
-	got := inspect(t, write(t, bare(libs)))
+	got := inspect(t, simtest.Write(t, bare(libs)))
 	if diff := cmp.Diff([]maca.Missing{{"libx.so", []string{"/opt/maca/lib/liba.so"}}}, got.Missing); diff != "" || len(got.Problems) != 2 {
 		t.Errorf("%q %s", got.Problems, diff)
 	}
@@ -142,7 +143,7 @@ func TestInspectForeign(t *testing.T) {
 
 // TestInspectSpecial: special files are not opened and huge files are not read.
 func TestInspectSpecial(t *testing.T) {
-	h := write(t, bare(map[string]lib{"lib/liba.so": {soname: "liba.so"}}))
+	h := simtest.Write(t, bare(map[string]lib{"lib/liba.so": {soname: "liba.so"}}))
 	if err := unix.Mkfifo(h.Join("/opt/maca-3/lib/libfifo.so"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func TestInspectMany(t *testing.T) {
 	for i := range 300 {
 		tree[fmt.Sprintf("opt/maca-3/lib/libx%d.so", i)] = sim.Link("none")
 	}
-	got := inspect(t, write(t, tree))
+	got := inspect(t, simtest.Write(t, tree))
 	if len(got.Problems) != 21 || got.Problems[20].Text != "and 280 more of this kind" {
 		t.Errorf("%d problems, the last is %q", len(got.Problems), got.Problems[len(got.Problems)-1])
 	}
@@ -196,7 +197,7 @@ func FuzzTexts(f *testing.F) {
 	f.Add([]byte("Version:3.3.0.15\n"), []byte("include /etc/ld.so.conf.d/*.conf\n/usr/lib64=libc6\n"))
 	f.Add([]byte("\x00:"), []byte("include ld.so.conf [ /etc/*\nhwcap\n/"))
 	tree := bare(map[string]lib{"lib/liba.so": {soname: "liba.so", needed: []string{"libc.so.6", "libstdc++.so.6"}}})
-	h := write(f, tree)
+	h := simtest.Write(f, tree)
 	f.Fuzz(func(t *testing.T, version, conf []byte) {
 		for name, data := range map[string][]byte{"/opt/maca-3/Version.txt": version, "/etc/ld.so.conf": conf} {
 			if err := os.WriteFile(h.Join(name), data, 0o644); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 func version(text string) sim.File { return sim.File{Data: "Version:" + text + "\n"} }
@@ -39,7 +40,7 @@ func several() sim.Tree {
 }
 
 func TestList(t *testing.T) {
-	got := maca.List(write(t, several()), "")
+	got := maca.List(simtest.Write(t, several()), "")
 	want := maca.Listing{Installs: []maca.Install{
 		{Kind: maca.KindMACA, Path: "/opt/maca", Dir: "/opt/maca-3.3.0.15", Names: []string{"/opt/maca", "/opt/maca-3.3.0.15"}, Version: "3.3.0.15", Default: true},
 		{Kind: maca.KindMACA, Path: "/opt/maca-2.32", Dir: "/opt/maca-2.32", Names: []string{"/opt/maca-2.32", "/opt/maca-2"}, Version: "2.32.0.6"},
@@ -65,7 +66,7 @@ func TestListEnvironment(t *testing.T) {
 	tree["srv/open/Version.txt"] = version("4")
 	tree["srv/open"] = sim.Dir{Perm: 0o777}
 	tree["Version.txt"] = version("4")
-	h := write(t, tree)
+	h := simtest.Write(t, tree)
 	for env, want := range map[string]string{ // a part of the doubt, or "warning: " and a part of that
 		"/data/maca-4":        "",
 		"/usr/local/maca":     "",
@@ -112,7 +113,7 @@ func TestListEnvironment(t *testing.T) {
 func TestFindVersion(t *testing.T) {
 	tree := several()
 	tree["opt/maca-copy/Version.txt"] = version("9")
-	h := write(t, tree)
+	h := simtest.Write(t, tree)
 	for asked, want := range map[string]edits.Software{
 		"":              {Version: "3.3.0.15", Dir: "/opt/maca-3.3.0.15", Default: true, Links: []edits.LibraryLink{{Name: "libof3.3.0.15.so", Target: "/opt/maca/lib/libof3.3.0.15.so.1"}}},
 		"3.3.0.15":      {Version: "3.3.0.15", Dir: "/opt/maca-3.3.0.15", Default: true, Links: []edits.LibraryLink{{Name: "libof3.3.0.15.so", Target: "/opt/maca/lib/libof3.3.0.15.so.1"}}},
@@ -135,11 +136,11 @@ func TestFindVersion(t *testing.T) {
 		}
 	}
 	tree["opt/maca-3.9/Version.txt"] = version("2.32.0.6")
-	if got, err := find(write(t, tree), "2.32.0.6"); !errors.Is(err, maca.ErrVersion) || !strings.Contains(err.Error(), "/opt/maca-2.32), 2.32.0.6 (/opt/maca-3.9)") {
+	if got, err := find(simtest.Write(t, tree), "2.32.0.6"); !errors.Is(err, maca.ErrVersion) || !strings.Contains(err.Error(), "/opt/maca-2.32), 2.32.0.6 (/opt/maca-3.9)") {
 		t.Errorf("two of one version: %+v, %v", got, err)
 	}
 	delete(tree, "opt/maca")
-	if _, err := find(write(t, tree), ""); !errors.Is(err, maca.ErrNone) || !strings.Contains(err.Error(), "installed: 2.32.0.6") {
+	if _, err := find(simtest.Write(t, tree), ""); !errors.Is(err, maca.ErrNone) || !strings.Contains(err.Error(), "installed: 2.32.0.6") {
 		t.Errorf("without a default: %v", err)
 	}
 }
@@ -149,7 +150,7 @@ func TestAll(t *testing.T) {
 	tree["opt/maca-4"] = sim.Link("none")
 	tree["opt/maca-5"] = sim.Link("/usr/maca")
 	tree["usr/maca/Version.txt"] = version("5")
-	all, warnings, err := maca.All(write(t, tree))
+	all, warnings, err := maca.All(simtest.Write(t, tree))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestAll(t *testing.T) {
 	if len(warnings) != 2 || !strings.Contains(warnings[0], "no MXMACA: /opt/maca-4 does not lead to it") || !strings.Contains(warnings[1], "/opt/maca-5 leads to /usr/maca, which is not in /opt: /usr/maca is in /usr") {
 		t.Errorf("warnings are %q", warnings)
 	}
-	if all, _, err := maca.All(write(t, sim.Tree{})); !errors.Is(err, maca.ErrNone) {
+	if all, _, err := maca.All(simtest.Write(t, sim.Tree{})); !errors.Is(err, maca.ErrNone) {
 		t.Errorf("nothing: %v, %v", all, err)
 	}
 }
@@ -183,7 +184,7 @@ func TestPrograms(t *testing.T) {
 		tree[bin+name] = e
 	}
 	tree["opt/maca-2.32/bin/x"] = run
-	got, err := find(write(t, tree), "")
+	got, err := find(simtest.Write(t, tree), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestPrograms(t *testing.T) {
 // TestFindUnreadable: files that only root may read are a warning for other users, not
 // an error.
 func TestFindUnreadable(t *testing.T) {
-	h := write(t, several())
+	h := simtest.Write(t, several())
 	if err := os.Chmod(filepath.Join(h.Dir(), "opt/maca-3.3.0.15/lib/libof3.3.0.15.so.1"), 0); err != nil {
 		t.Fatal(err)
 	}

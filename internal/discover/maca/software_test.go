@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 const home = "opt/maca-3.3.0.15"
@@ -133,14 +134,7 @@ func TestFindNothing(t *testing.T) {
 // simulated are the relevant files of a simulated host.
 func simulated(t testing.TB) sim.Tree {
 	t.Helper()
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tree := simtest.Host(t, "c500-8")
 	for p := range tree {
 		if !strings.HasPrefix(p, "opt/") && !strings.HasPrefix(p, "usr/") {
 			delete(tree, p)
@@ -149,24 +143,10 @@ func simulated(t testing.TB) sim.Tree {
 	return tree
 }
 
-// write is the host of a tree.
-func write(t testing.TB, tree sim.Tree) *hostfs.Root {
-	t.Helper()
-	dir := t.TempDir()
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	h, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
 // host is a simulated host after an edit.
 func host(t *testing.T, edit func(sim.Tree)) *hostfs.Root {
 	t.Helper()
 	tree := simulated(t)
 	edit(tree)
-	return write(t, tree)
+	return simtest.Write(t, tree)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 type object = map[string]any
@@ -138,22 +138,8 @@ type machine struct {
 
 func newMachine(t *testing.T) machine {
 	t.Helper()
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(node)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node, tree := simtest.Host(t, "c500-8")
+	root := simtest.Write(t, tree)
 	return machine{node, root, holders.NewDevices(node, root)}
 }
 

@@ -15,19 +15,13 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // simulated is a library of the simulated installation: sound, and small.
 func simulated(t testing.TB, name string) []byte {
 	t.Helper()
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tree := simtest.Host(t, "c500-8")
 	return []byte(tree["opt/maca-3.3.0.15/lib/"+name].(sim.File).Data)
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
@@ -115,10 +116,7 @@ func TestFaults(t *testing.T) {
 func TestUnusable(t *testing.T) {
 	run := program(t)
 	other := filepath.Join(t.TempDir(), "libmxsml.so")
-	tree, err := sim.HostTree(node(t, "c500-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tree := simtest.Host(t, "c500-1")
 	for name, prepare := range map[string]func() string{
 		"a text": func() string { return other },
 		"the simulated tree's": func() string {

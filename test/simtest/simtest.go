@@ -1,0 +1,38 @@
+// Package simtest gives tests the hosts of simulated nodes.
+package simtest
+
+import (
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+)
+
+// Host returns a simulated node and the file tree of its host.
+func Host(t testing.TB, name string) (gpu.Node, sim.Tree) {
+	t.Helper()
+	node, err := sim.Node(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := sim.HostTree(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node, tree
+}
+
+// Write writes a tree into a directory of the test.
+func Write(t testing.TB, tree sim.Tree) *hostfs.Root {
+	t.Helper()
+	dir := t.TempDir()
+	if err := tree.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	root, err := hostfs.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
