@@ -65,7 +65,7 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 		return Compose{}, false, nil
 	}
 	l.next++
-	l.known = []Table{parseTable(composeProject), more}
+	l.known = []Table{composeProject(), more}
 	if c.Project, dashes, err = l.flags(); err != nil || l.next == len(args) {
 		return c, false, ownErrors(err)
 	}
@@ -78,11 +78,11 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	if verb.role == ComposeNone || c.Project.True("help") || c.Project.True("version") {
 		return Compose{}, false, nil
 	}
-	ours := parseTable(composeOptions)
+	ours := composeOptions()
 	if verb.role == ComposeSees {
 		ours = nil
 	} else if verb.role == ComposeStart {
-		ours = parseTable("gpus-share gpus-wait=")
+		ours = composeStartOptions()
 	}
 	l.known = []Table{ours, parseTable(verb.flags), parseTable("dry-run help,h"), more}
 	if err := c.read(&l, ours, verb.first); err != nil {

@@ -3,14 +3,17 @@ package dockerargs
 // composeOptions are metax-docker's options for commands of compose that create
 // containers. --dry-run is compose's own flag, and the project states which GPUs are
 // requested.
-const composeOptions = "gpus-explain gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject="
+var composeOptions = tableOf("gpus-explain gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject=")
+
+// composeStartOptions are those for commands that start existing containers.
+var composeStartOptions = tableOf("gpus-share gpus-wait=")
 
 // composeProject are compose's flags before its command (docker/compose, cmd/compose);
 // recent versions hide some of them.
-const composeProject = `
+var composeProject = tableOf(`
 	all-resources ansi= compatibility dry-run env-file= file,f= help,h no-ansi parallel= profile=
 	progress= project-directory= project-name,p= verbose version,v workdir=
-`
+`)
 
 // composeMake are the flags of up and of create.
 const composeMake = `

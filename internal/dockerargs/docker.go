@@ -4,25 +4,25 @@ package dockerargs
 // those of create and run in one table. A flag that the installed client lacks does no
 // harm, because the client refuses it.
 func Docker() Client {
-	return Client{Global: parseTable(dockerGlobal), Run: parseTable(dockerRun), Start: parseTable(dockerStart)}
+	return Client{Global: dockerGlobal(), Run: dockerRun(), Start: dockerStart()}
 }
 
 // dockerGlobal are the flags before the command (docker/cli, cli/flags and cmd/docker).
 // -h is deprecated, but accepted.
-const dockerGlobal = `
+var dockerGlobal = tableOf(`
 	config= context,c= debug,D help,h host,H= log-level,l= tls tlscacert= tlscert= tlskey= tlsverify
 	version,v
-`
+`)
 
 // dockerStart are the flags of start and of restart.
-const dockerStart = `
+var dockerStart = tableOf(`
 	attach,a checkpoint= checkpoint-dir= detach-keys= help interactive,i signal,s= time= timeout,t=
-`
+`)
 
 // dockerRun are the flags of run and create (docker/cli, cli/command/container).
 // dns-opt, net and net-alias are old spellings that help does not show. A flag with a
 // value always needs it.
-const dockerRun = `
+var dockerRun = tableOf(`
 	add-host= annotation= attach,a= blkio-weight= blkio-weight-device= cap-add= cap-drop=
 	cgroup-parent= cgroupns= cidfile= cpu-count= cpu-percent= cpu-period= cpu-quota= cpu-rt-period=
 	cpu-rt-runtime= cpu-shares,c= cpus= cpuset-cpus= cpuset-mems= detach,d detach-keys= device=
@@ -37,4 +37,4 @@ const dockerRun = `
 	pull= quiet,q read-only restart= rm runtime= security-opt= shm-size= sig-proxy stop-signal=
 	stop-timeout= storage-opt= sysctl= tmpfs= tty,t ulimit= use-api-socket user,u= userns= uts=
 	volume,v= volume-driver= volumes-from= workdir,w=
-`
+`)

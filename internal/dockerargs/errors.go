@@ -19,7 +19,7 @@ func (e *UnknownFlagError) Error() string {
 	switch {
 	case len(e.Flag) == len("-x"):
 		return "unknown shorthand flag: " + flag
-	case e.Global && parseTable(options).Has(e.Flag[len("--"):]):
+	case e.Global && options().Has(e.Flag[len("--"):]):
 		return "unknown flag: " + flag + " (it goes after run or create)"
 	}
 	return "unknown flag: " + flag + ` (if it takes a value, write them as one word with "=")`

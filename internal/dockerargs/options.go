@@ -54,22 +54,21 @@ const (
 
 // options are the flags of Options. The versions after --maca and --maca-force are
 // optional, so they must be in the flag's own word.
-const options = "dry-run gpus= gpus-explain gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject= maca maca-check= maca-force"
+var options = tableOf("dry-run gpus= gpus-explain gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject= maca maca-check= maca-force")
 
 // startOptions are the options for start and restart, where the existing container has
 // its GPUs already.
-const startOptions = "dry-run gpus-share gpus-wait="
+var startOptions = tableOf("dry-run gpus-share gpus-wait=")
 
 // optionsBeside are metax-docker's options for a client with these flags of its own,
 // which take precedence except for --gpus.
 func optionsBeside(run Table) Table {
-	return slices.DeleteFunc(parseTable(options), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
+	return slices.DeleteFunc(slices.Clone(options()), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
 }
 
 // mentionsOption reports whether any word could be an option of metax-docker. Only then
 // does an unknown flag matter.
 func mentionsOption(words []string) bool {
-	options := parseTable(options)
 	return slices.ContainsFunc(words, func(w string) bool {
 		name, ok := strings.CutPrefix(w, "--")
 		if !ok {
@@ -77,7 +76,7 @@ func mentionsOption(words []string) bool {
 			return ok
 		}
 		name, _, _ = strings.Cut(name, "=")
-		return options.Has(name)
+		return options().Has(name)
 	})
 }
 

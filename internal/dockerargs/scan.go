@@ -54,7 +54,7 @@ func (c Command) Gives() bool { return c.TakesGPU || c.own.Has("maca") || c.own.
 // --maca, and for errors that the client itself reports; its errors are
 // *UnknownFlagError, *WithoutGPUsError and *OptionError.
 func Scan(args []string, client Client) (Command, error) {
-	cmd, err := scan(args, client, parseTable(options))
+	cmd, err := scan(args, client, options())
 	if err == nil && cmd.lacksGPUs() {
 		// Then a flag of that name may be the client's.
 		cmd, err = scan(args, client, optionsBeside(client.Run))
@@ -117,7 +117,7 @@ func (c Command) isStart() bool { return c.Verb == "start" || c.Verb == "restart
 // scanStart parses the words after start or restart, where flags may be between the
 // names.
 func (c Command) scanStart(l *lexer, client Client) (Command, error) {
-	ours := parseTable(startOptions)
+	ours := startOptions()
 	l.known = []Table{ours, client.Start, client.Global}
 	for l.next < len(l.words) {
 		own, flags, dashes, err := l.split(ours)

@@ -3,6 +3,7 @@ package dockerargs
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Client is the command line of one docker-compatible client.
@@ -42,6 +43,11 @@ func parseTable(flags string) Table {
 		t = append(t, s)
 	}
 	return t
+}
+
+// tableOf returns parseTable of the flags, which parses them at the first call only.
+func tableOf(flags string) func() Table {
+	return sync.OnceValue(func() Table { return parseTable(flags) })
 }
 
 // Has reports whether there is a flag with this long name.

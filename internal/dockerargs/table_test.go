@@ -11,8 +11,8 @@ import (
 // A table is searched by bisection, so it must be sorted.
 func TestTablesAreTables(t *testing.T) {
 	for name, table := range map[string]Table{
-		"global": Docker().Global, "run": Docker().Run, "start": Docker().Start, "options": parseTable(options), "options of start": parseTable(startOptions),
-		"compose": parseTable(composeProject), "options of compose": parseTable(composeOptions),
+		"global": Docker().Global, "run": Docker().Run, "start": Docker().Start, "options": options(), "options of start": startOptions(),
+		"compose": composeProject(), "options of compose": composeOptions(),
 	} {
 		if msg := invalid(table); msg != "" {
 			t.Errorf("%s: %s", name, msg)
