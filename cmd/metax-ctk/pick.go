@@ -90,11 +90,15 @@ func (t toolkit) pick(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	free, err := t.free(c, node, holders)
+	if err != nil {
+		return err
+	}
 	graph := t.graph(node)
 	if len(c.StringSlice("what-if")) > 0 {
-		return t.pickWhatIf(c, node, graph, count, holders)
+		return t.pickWhatIf(c, node, graph, count, free, holders)
 	}
-	answer, err := t.answer(c, node, graph, count, holders)
+	answer, err := t.answer(c, node, graph, count, free, holders)
 	if err != nil {
 		return err
 	}

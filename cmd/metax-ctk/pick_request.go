@@ -21,13 +21,13 @@ import (
 )
 
 // ask reads the request for count GPUs that the command's options make, and the
-// picker for it. Without --free, GPUs that holders use are not free.
-func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []usage.Holder) (req alloc.Request, picker *alloc.Picker, err error) {
+// picker for it.
+func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int) (req alloc.Request, picker *alloc.Picker, err error) {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
 		return req, nil, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
 	}
-	req = alloc.Request{N: n, Explain: c.Bool("explain")}
+	req = alloc.Request{N: n, Free: free, Explain: c.Bool("explain")}
 	if req.Policy, err = t.policy(c); err != nil {
 		return req, nil, err
 	}
@@ -39,9 +39,6 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	}
 	if c.IsSet("budget") {
 		t.warn("--budget is obsolete and has no effect; leave it out")
-	}
-	if req.Free, err = t.free(c, node, holders); err != nil {
-		return req, nil, err
 	}
 	if c.IsSet("require") {
 		if req.Required, err = whole(node, "--require", c.String("require")); err != nil {
@@ -57,8 +54,8 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 }
 
 // answer is the answer to what ask reads, with its warnings printed.
-func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []usage.Holder) (alloc.Answer, error) {
-	req, picker, err := t.ask(c, node, graph, count, holders)
+func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int, holders []usage.Holder) (alloc.Answer, error) {
+	req, picker, err := t.ask(c, node, graph, count, free)
 	if err != nil {
 		return alloc.Answer{}, err
 	}
@@ -67,7 +64,7 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 	}
 	answer, err := picker.Pick(req)
 	t.warn(answer.Warnings...)
-	if short := new(alloc.InsufficientError); errors.As(err, &short) && short.Need <= short.Of && !c.IsSet("free") {
+	if short := new(alloc.InsufficientError); errors.As(err, &short) && short.Need <= short.Of && !c.IsSet("free") && !c.IsSet("busy") {
 		err = fmt.Errorf("%w (metax-ctk ps; metax-ctk device list)", err)
 	}
 	return answer, err

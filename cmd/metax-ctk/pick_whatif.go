@@ -33,8 +33,8 @@ type whatIf struct {
 }
 
 // pickWhatIf compares the pick now with that after some events.
-func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, holders []usage.Holder) error {
-	req, picker, err := t.ask(c, node, graph, count, holders)
+func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int, holders []usage.Holder) error {
+	req, picker, err := t.ask(c, node, graph, count, free)
 	if err != nil {
 		return err
 	}

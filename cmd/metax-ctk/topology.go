@@ -12,7 +12,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
-	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) topologyCommand() *cli.Command {
@@ -90,12 +89,13 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	}
 	var explanation *explain.Explanation
 	if count != "" {
-		if !c.IsSet("free") && c.IsSet("busy") {
-			if err := c.Set("free", wording.List(without(node.Healthy(), view.InUse))); err != nil {
+		free := without(node.Healthy(), view.InUse)
+		if c.IsSet("free") || !c.IsSet("busy") {
+			if free, err = t.free(c, node, holders); err != nil {
 				return err
 			}
 		}
-		answer, err := t.answer(c, node, view.Graph, count, holders)
+		answer, err := t.answer(c, node, view.Graph, count, free, holders)
 		if err != nil {
 			return err
 		}
