@@ -32,7 +32,7 @@ func TestBecome(t *testing.T) {
 	taken.Client.PID, taken.Rev = 8, 2
 	broken := errors.New("exec format error")
 	for name, tc := range map[string]struct {
-		there, left []usage.Lease // nil is no state
+		there, left []usage.Lease // nil: no state
 		missing     error
 		runs        bool
 		want        string

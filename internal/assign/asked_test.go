@@ -141,7 +141,7 @@ func served(t *testing.T, node gpu.Node, text []byte) ([]gpu.BDF, error) {
 
 // TestAsked compares what counts as held with what the runtime shim gives: the
 // same for every container that it serves. Where it refuses one for a malformed
-// wish, what the other wishes ask for counts all the same.
+// wish, what the other wishes ask for counts anyway.
 func TestAsked(t *testing.T) {
 	node, err := sim.Node("c500-8")
 	if err != nil {

@@ -132,7 +132,7 @@ func devices(node gpu.Node, root *hostfs.Root) holders.Devices {
 		return d.Nameless()
 	}
 	for _, dir := range []string{"/etc/cdi", "/var/run/cdi"} {
-		names, _ := machine.ReadDir(dir) // none is no spec
+		names, _ := machine.ReadDir(dir) // without one, no spec
 		for _, name := range names {
 			text, err := machine.ReadFile(path.Join(dir, name))
 			if err == nil && bytes.Contains(text, []byte(root.Join("/dev")+"/")) {

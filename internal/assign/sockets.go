@@ -56,7 +56,7 @@ func Resolve(socket string) string {
 	if real, err := filepath.EvalSymlinks(socket); err == nil {
 		return real
 	}
-	// The daemon is down; its directory may be a link all the same.
+	// The daemon is down; its directory may still be a link.
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(socket)); err == nil {
 		return filepath.Join(dir, filepath.Base(socket))
 	}

@@ -165,7 +165,7 @@ devices:
 	}
 }
 
-// What stands in a spec directory and is no spec neither stops nor delays a start,
+// What stands in a spec directory and is not a spec neither stops nor delays a start,
 // and is named where a name is not found.
 func TestResolveFaults(t *testing.T) {
 	file := func(text string) func(path string) error {

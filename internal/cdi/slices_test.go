@@ -67,7 +67,7 @@ func TestSlicesGolden(t *testing.T) {
 	}
 }
 
-// TestDivided holds that a divided GPU is no device, nor a part of "all", and
+// TestDivided holds that a divided GPU is not a device, nor a part of "all", and
 // that its missing nodes keep no spec of whole GPUs from being written.
 func TestDivided(t *testing.T) {
 	want := generated(t, twoGPUs(), Options{})

@@ -44,7 +44,7 @@ func GenerateSoftware(list []edits.Software, hook string, opt Options) (spec *sp
 	return opt.spec(SoftwareClass, edits.Edits{}, devices, hook)
 }
 
-// Nameless returns the installations that are no device: those but the default whose
+// Nameless returns the installations without a device: those but the default whose
 // version is unknown, cannot name a device, or names another installation already.
 func Nameless(list []edits.Software) []edits.Software {
 	var nameless []edits.Software

@@ -40,7 +40,7 @@ var safeNodes = []string{
 	"record-drift", "record-drift unknown", "lease-lost", "lease-over", "lease-dir",
 }
 
-// prose matches a fix with a line that begins with a verb of English and is no comment:
+// prose matches a fix with a line that begins with a verb of English and is not a comment:
 // sh -n accepts most of them.
 var prose = regexp.MustCompile(`(?m)^(add|choose|edit|install|move|reinstall|use|write) |^[^#\n]*(, and |, or |, then:)`)
 

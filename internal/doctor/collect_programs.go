@@ -20,7 +20,7 @@ import (
 const wrapper = "metax-docker"
 
 // siblings are the programs that belong in the directory of metax-ctk, and the option
-// that prints the version; for the wrapper there is none, as it would ask docker.
+// that prints the version; the wrapper has none, as it would ask docker.
 var siblings = []struct{ name, ask string }{
 	{wrapper, ""}, {"metax-hook", "--version"}, {"metax-mxsml", "--version"}, {"metax-runtime", "metax-version"},
 }

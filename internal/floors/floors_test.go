@@ -335,7 +335,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// missing returns the words of the form x/y, as found by quoted, that are no package.
+// missing returns the words of the form x/y, as found by quoted, that are not a package.
 func missing(words [][]string) (names []string) {
 	for _, word := range words {
 		name := word[1]

@@ -187,7 +187,7 @@ func TestEndRequestTwice(t *testing.T) {
 	})
 }
 
-// The label of a container is no place in the queue, though it says the ID of one.
+// The label of a container is not a place in the queue, though it says the ID of one.
 func TestLabelIsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, stateOf(fullNode), dockerSees(labeled(usage.Running)))

@@ -28,7 +28,7 @@ type world struct {
 	// containerd shows docker's running containers a second time.
 	containerdDown, containerdHung bool
 
-	file   []byte // nil is no file
+	file   []byte // nil: no file
 	locked *actor
 	losses int
 

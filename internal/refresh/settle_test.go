@@ -136,7 +136,7 @@ func TestWhenSettled(t *testing.T) {
 		}
 	}
 
-	// A node that never rests long enough: the end comes all the same.
+	// A node that never rests long enough: the end comes anyway.
 	s, seen := watched("", slices.Repeat([]string{"a", "a", "b"}, 100)...)
 	if err := s.whenSettled(t.Context(), func(still func() error) error { return still() }); !errors.Is(err, errMoved) || seen() > 20 {
 		t.Errorf("%v after %d looks; want %v", err, seen(), errMoved)

@@ -28,7 +28,7 @@ const (
 	videoGID = 44
 	// nodeGPUs is how many GPUs the simulated node has.
 	nodeGPUs = 8
-	// patience bounds any one command; it is no assertion about speed.
+	// patience bounds any one command; it does not assert speed.
 	patience = 2 * time.Minute
 )
 

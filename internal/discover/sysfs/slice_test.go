@@ -37,7 +37,7 @@ func TestReadSlices(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(sim.Tree)
-		// want changes the first GPU as it is without a change; nil is no change.
+		// want changes the first GPU as it is without a change; nil changes nothing.
 		want     func(*gpu.GPU)
 		warnings []string
 	}{

@@ -119,7 +119,7 @@ func TestLookMounts(t *testing.T) {
 	}
 }
 
-// An answer that is no container is an error, as for dockerd.
+// An answer that is not a container is an error, as for dockerd.
 func TestLookTrouble(t *testing.T) {
 	for _, text := range []string{"", "null", "{}", `{"Id":"a"`, `[{"Id":"a"}]`, `{"Id":"a","Mounts":{}}`, `{"Id":"a","HostConfig":{"Annotations":[]}}`} {
 		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

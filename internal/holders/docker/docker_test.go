@@ -117,7 +117,7 @@ func TestLookDenied(t *testing.T) {
 	<-done
 }
 
-// A list that ends early is no list.
+// A list that ends early is not a list.
 func TestLookCutOff(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"refused": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },

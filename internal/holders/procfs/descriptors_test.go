@@ -19,7 +19,7 @@ import (
 
 var _ lease.Progressing = procfs.Source{}
 
-// Opening a node with O_PATH takes no right and is no use. Flags that cannot be
+// Opening a node with O_PATH takes no right and does not count as use. Flags that cannot be
 // read may be those of a use.
 func TestPathOnly(t *testing.T) {
 	for flags, counts := range map[string]bool{

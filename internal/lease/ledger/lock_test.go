@@ -172,7 +172,7 @@ func TestLockWaits(t *testing.T) {
 	check(t, l, holding("a", "b0", "b1", "b2"))
 }
 
-// A lock that was removed while somebody waited for it is no lock: they queue up
+// A lock that was removed while somebody waited for it is not a lock: they queue up
 // at the one that took its place.
 func TestLockRemoved(t *testing.T) {
 	l, dir := fresh(t)

@@ -166,7 +166,7 @@ func (l *Library) unavailableReason(id uint32) string {
 }
 
 // linkState is the state of a device's MetaXLink. The text for it is not used, so a
-// text that does not fit the buffer is no error.
+// text that does not fit the buffer is not an error.
 func (l *Library) linkState(id uint32) (uint32, error) {
 	return getStruct(l, "mxSmlGetMetaXLinkState", l.fn.LinkState != nil, func(state *uint32) uint32 {
 		var code uint32

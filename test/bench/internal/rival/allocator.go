@@ -14,7 +14,7 @@ type allocator struct {
 	// first makes the allocator anew and asks it for k of all GPUs; nil for one that prepares
 	// nothing.
 	first func(k int) error
-	// work is how much a question gives it to do, in steps; nil where that is no matter.
+	// work is how much a question gives it to do, in steps; nil where that does not matter.
 	work func(free, k int) float64
 }
 

@@ -2,7 +2,7 @@ package rival
 
 // bestEffortWork is how many steps NVIDIA's best-effort policy takes for k of so many free
 // GPUs: one for each pair in each way to partition the GPUs, whose scores it adds up, and three
-// for each set that it writes down on the way, by their time. The links are no matter.
+// for each set that it writes down on the way, by their time. The links do not matter.
 //
 // It fills up the GPUs to a multiple of k; a set has all of the filling or none of it.
 func bestEffortWork(free, k int) float64 {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestKinds looks at what is no plain file, and at what the image says of itself.
+// TestKinds looks at what is not a plain file, and at what the image says of itself.
 func TestKinds(t *testing.T) {
 	i := Image{
 		Ref: "localhost/x:1", Links: map[string]string{"/b": "../a", "/a": "/"}, FIFOs: []string{"/p"},
