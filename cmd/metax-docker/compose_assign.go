@@ -12,7 +12,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
-	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -27,7 +26,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := w.selector()
 	if !at.IsHost() {
 		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}

@@ -47,7 +47,8 @@ Environment: METAX_CTK_DOCKER names another docker-compatible client (podman,
 nerdctl); METAX_CTK_GPUS_POLICY, METAX_CTK_GPUS_SCOPE, METAX_CTK_GPUS_SIZES and
 METAX_CTK_INJECT set the defaults,
 METAX_CTK_GPUS_IGNORE names programs and images that only look at GPUs,
-METAX_CTK_MACA_CHECK is --maca-check,
+METAX_CTK_MACA_CHECK is --maca-check, METAX_CTK_MACA_DEFAULT=auto is --maca for
+every container with GPUs,
 METAX_CTK_ROOT and METAX_CTK_NODE choose a simulated node.
 Exit codes are docker's; 125 also when no such GPUs can be given.
 

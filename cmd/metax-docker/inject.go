@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
@@ -49,11 +50,11 @@ func (w *wrapper) way(names []string, daemon inject.Daemon) (func(edits.Edits) e
 // requested.
 func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (o options, err error) {
 	m := inject.MACA{
-		Command: cmd, Driver: driver, Inject: w.settings.DockerInject.Text, Check: w.settings.MACA.Check.Text, Rules: w.settings.MACA.Rules(),
-		Image:  func() (image.Facts, error) { return w.imageFacts(cmd, socket) },
+		Command: cmd, Default: w.givesMACA(cmd), Driver: driver, Inject: w.settings.DockerInject.Text, Check: w.settings.MACA.Check.Text, Rules: w.settings.MACA.Rules(),
+		Image:  sync.OnceValues(func() (image.Facts, error) { return w.imageFacts(cmd, socket) }),
 		Daemon: daemon, EnvFile: envFile, Getenv: w.lookup,
 	}
-	if cmd.Options.MACA.Given {
+	if cmd.Options.MACA.Given || m.Default {
 		if m.Host, err = hostfs.New(w.settings.Root.Text); err != nil {
 			return options{}, err
 		}
@@ -71,6 +72,11 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 	}
 	o.here, o.last = dockerargs.FromEdits(e)
 	return o, err
+}
+
+// givesMACA reports whether the configuration requests the host's MXMACA for the line.
+func (w *wrapper) givesMACA(cmd dockerargs.Command) bool {
+	return w.settings.MACA.Default.Text == config.MACAAuto && cmd.TakesGPU && w.selector().IsHost()
 }
 
 // errNotRegular reports a pipe or the like, of which nothing would be left for

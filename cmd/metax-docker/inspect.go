@@ -14,7 +14,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/image"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
 )
 
 // inspectTimeout is how long the inspection of an image may take, without pulling it.
@@ -36,11 +38,10 @@ func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string) (image.Facts
 		}
 	}
 	source, client := w.imageSource(cmd, socket), w.settings.DockerClient.Text
-	cache := image.Cache{Dir: w.cacheDir("images")}
 	read := func() (image.Facts, error) {
 		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
-		return image.Read(ctx, source, cmd.Image, cache, w.settings.MACA.Labels)
+		return image.Read(ctx, source, cmd.Image, w.imageCache(), w.settings.MACA.Labels)
 	}
 	facts, err := read()
 	if errors.Is(err, image.ErrNotFound) && pull != "never" {
@@ -63,6 +64,54 @@ func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string) (image.Facts
 	}
 	return facts, err
 }
+
+// imageCache is where facts about images are stored.
+func (w *wrapper) imageCache() image.Cache { return image.Cache{Dir: w.cacheDir("images")} }
+
+// peeked is what is known of the line's image without opening it.
+type peeked struct {
+	facts image.Facts
+	read  bool // whether the facts are about its files
+}
+
+// peek asks the daemon, in the background, for what nameMACA needs; nil where it is not to
+// be said, or where it would cost more than one request.
+func (w *wrapper) peek(cmd dockerargs.Command, socket string) <-chan peeked {
+	o := cmd.Options.MACA
+	if !cmd.TakesGPU || o.Given || o.Off || w.settings.MACA.Default.Text != "" || socket == "" || !w.selector().IsHost() {
+		return nil
+	}
+	found := make(chan peeked, 1)
+	source, cache := w.imageSource(cmd, socket), w.imageCache()
+	go func() {
+		defer close(found)
+		ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
+		defer cancel()
+		facts, read, err := image.Peek(ctx, source, cmd.Image, cache, w.settings.MACA.Labels)
+		if err == nil {
+			found <- peeked{facts, read}
+		}
+	}()
+	return found
+}
+
+// nameMACA names --maca, if the host has an MXMACA and the image seems to have none.
+func (w *wrapper) nameMACA(host *gpu.MACA, found <-chan peeked) {
+	if host == nil || found == nil {
+		return
+	}
+	p, ok := <-found
+	switch {
+	case !ok || p.facts.MACA != nil || !p.read && p.facts.MentionsMACA(w.settings.MACA.Labels):
+	case p.read:
+		w.say("the image has no MXMACA; %s", offer)
+	default:
+		w.say("the image names no MXMACA of its own; %s", offer)
+	}
+}
+
+// offer is how to get MXMACA, and how to get rid of the message.
+const offer = "for the host's: --maca (always or never: maca.default in config.toml)"
 
 // imageSource returns the reader of images for the engine that the client uses.
 func (w *wrapper) imageSource(cmd dockerargs.Command, socket string) image.Source {

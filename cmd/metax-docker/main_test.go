@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -81,6 +82,12 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// images are the daemon's images, with a variable of each.
+var images = map[string]string{
+	"/images/ubuntu/json": "PATH=/usr/bin:/bin",
+	"/images/vendor/json": "MACA_PATH=/opt/maca",
+}
+
 // daemon is a docker daemon without containers, which lists them with the given
 // status; its socket has a short path, as sockets must.
 func daemon(e *testscript.Env, status int) (socket string, err error) {
@@ -94,6 +101,10 @@ func daemon(e *testscript.Env, status int) (socket string, err error) {
 		return "", err
 	}
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if env, ok := images[r.URL.Path]; ok {
+			fmt.Fprintf(w, `{"Id":"sha256:%x","Os":"linux","Architecture":"amd64","Config":{"Env":[%q]}}`, r.URL.Path, env)
+			return
+		}
 		if r.URL.Path != "/containers/json" {
 			http.NotFound(w, r)
 			return

@@ -40,13 +40,14 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 		return options{}, err
 	}
 	daemon := sync.OnceValue(func() inject.Daemon { return <-asked })
-	at := node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := w.selector()
 	if !at.IsHost() && o.MACA.Given {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its MXMACA cannot be read: leave out --maca, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
 	if !at.IsHost() && !o.DryRun {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
+	peeked := w.peek(cmd, socket)
 	var ahead <-chan assign.Listed
 	if at.IsHost() && cmd.TakesGPU {
 		ahead = assign.ListAhead()
@@ -66,6 +67,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
+	w.nameMACA(node.MACA, peeked)
 	root, err := rootOf(w.settings.Root)
 	if err != nil {
 		return options{}, err
@@ -96,6 +98,11 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	given, _ := dockerargs.FromEdits(way(e))
 	all.here = slices.Concat(given, w.labels(got.Labels), all.here)
 	return all, nil
+}
+
+// selector chooses the node.
+func (w *wrapper) selector() node.Selector {
+	return node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
 }
 
 // request reads what the command line wants.
@@ -150,6 +157,11 @@ func (w *wrapper) heed(o dockerargs.Options) error {
 	case "", dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict:
 	default:
 		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict", check.Text, check.Origin)
+	}
+	switch given := w.settings.MACA.Default; given.Text {
+	case "", config.MACAOff, config.MACAAuto:
+	default:
+		return fmt.Errorf("unknown value %q of maca.default (from %s): off or auto", given.Text, given.Origin)
 	}
 	switch way := w.settings.DockerInject; way.Text {
 	case dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags:

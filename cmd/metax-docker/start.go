@@ -14,7 +14,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
-	"github.com/metax-ctk/container-toolkit/internal/node"
 )
 
 // start takes back the GPUs of the containers that are about to be started, or
@@ -24,7 +23,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if err != nil || socket == "" || len(cmd.Names) == 0 {
 		return nil // containers elsewhere, or of an engine without a daemon
 	}
-	at := node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
+	at := w.selector()
 	if !at.IsHost() {
 		return nil
 	}

@@ -1,13 +1,21 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/hook"
+	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
@@ -22,19 +30,12 @@ func editBundle(path string, settings config.Runtime) error {
 	if err != nil {
 		return err
 	}
-	names, err := container.Request(oci.Policy{
-		Environment:  settings.AcceptEnvironment || settings.AcceptEnvironmentUnprivileged,
-		Unprivileged: settings.AcceptEnvironmentUnprivileged,
-	})
-	if err != nil || len(names) == 0 {
-		return err
-	}
 	host, err := hostfs.New("/")
 	if err != nil {
 		return err
 	}
-	edits, err := cdi.Resolve(host, settings.SpecDirs, names)
-	if err != nil {
+	edits, err := requested(host, filepath.Dir(path), container, settings)
+	if err != nil || edits == nil {
 		return err
 	}
 	if err := container.Apply(edits, host.Node); err != nil {
@@ -45,6 +46,61 @@ func editBundle(path string, settings config.Runtime) error {
 	}
 	return bundle.Flush()
 }
+
+// requested returns the edits that a container requests, and those that the configuration
+// adds; nil if it requests none.
+func requested(host *hostfs.Root, bundle string, container *oci.Config, settings config.Runtime) (*specs.ContainerEdits, error) {
+	policy := oci.Policy{
+		Environment:  settings.AcceptEnvironment || settings.AcceptEnvironmentUnprivileged,
+		Unprivileged: settings.AcceptEnvironmentUnprivileged,
+	}
+	names, err := container.Request(policy)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	policy.MACA = settings.MACA
+	if all, err := container.Request(policy); err == nil && len(all) > len(names) && !hasMACA(bundle, container) {
+		edits, err := cdi.Resolve(host, settings.SpecDirs, all)
+		missing := (*cdi.UnresolvedError)(nil)
+		if !errors.As(err, &missing) || !slices.Equal(missing.Names, []string{oci.DefaultMACA}) {
+			return edits, err
+		}
+		// The host has no MXMACA to give.
+	}
+	return cdi.Resolve(host, settings.SpecDirs, names)
+}
+
+// hasMACA reports whether a container has something in the place of MXMACA, from its image
+// or by a mount, or whether that cannot be found out.
+func hasMACA(bundle string, container *oci.Config) bool {
+	for _, m := range container.Mounts() {
+		if at := filepath.Clean(m.Destination); at == maca || strings.HasPrefix(at, maca+"/") {
+			return true
+		}
+	}
+	path, err := hook.Rootfs(bundle, container.Rootfs())
+	if err != nil {
+		return true
+	}
+	root, err := inroot.Open(path)
+	if err != nil {
+		return true
+	}
+	defer root.Close()
+	places := []string{maca}
+	for _, v := range container.Env() {
+		if at, ok := strings.CutPrefix(v, "MACA_PATH="); ok && filepath.IsAbs(at) {
+			places = append(places, at)
+		}
+	}
+	return slices.ContainsFunc(places, func(at string) bool {
+		_, err := root.Stat(at)
+		return !errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+// maca is where programs look for MXMACA.
+const maca = "/opt/maca"
 
 // removeTemporary removes files that a killed edit left beside the configuration.
 func removeTemporary(path string) error {

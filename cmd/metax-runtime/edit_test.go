@@ -142,6 +142,67 @@ func TestAcceptEnvironment(t *testing.T) {
 	}
 }
 
+// TestDefaultMACA: maca.default gives the host's MXMACA with a GPU, unless the container has
+// something in its place.
+func TestDefaultMACA(t *testing.T) {
+	const asks = `"annotations": {"metax-tech.com/gpu": "0"}`
+	for name, tc := range map[string]struct {
+		config string
+		link   string // what /opt/maca of the image is a link to; empty if there is none
+		off    bool   // the setting
+		none   bool   // the host has no MXMACA
+		want   bool
+	}{
+		"an image without":           {config: asks, want: true},
+		"not configured":             {config: asks, off: true},
+		"no GPU":                     {config: `"annotations": {"metax-tech.com/gpu": "none"}`},
+		"refused":                    {config: `"annotations": {"metax-tech.com/gpu": "0", "metax-tech.com/maca": "none"}`},
+		"a host without":             {config: asks, none: true},
+		"its own":                    {config: asks, link: "/usr"},
+		"a link that leads out":      {config: asks, link: "../../../../../../usr"},
+		"a link that leads nowhere":  {config: asks, link: "/etc", want: true},
+		"a link in a circle":         {config: asks, link: "maca"},
+		"its own elsewhere":          {config: asks + `, "process": {"env": ["MACA_PATH=/usr/"]}`},
+		"a variable without a place": {config: asks + `, "process": {"env": ["MACA_PATH=/none", "MACA_PATH=x"]}`, want: true},
+		"a volume there":             {config: asks + `, "mounts": [{"destination": "/opt/maca/", "source": "/x"}]`},
+		"a volume inside":            {config: asks + `, "mounts": [{"destination": "/opt/maca/lib", "source": "/x"}]`},
+		"no root":                    {config: strings.Replace(asks, `"annotations"`, `"root": {"path": "none"}, "annotations"`, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if !strings.Contains(tc.config, `"root"`) {
+				tc.config += `, "root": {"path": "rootfs"}`
+			}
+			dir := scene(t, `{"linux": {}, `+tc.config+`}`)
+			for _, path := range []string{"/bundle/rootfs/opt", "/bundle/rootfs/usr"} {
+				if err := os.MkdirAll(dir+path, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.link != "" {
+				if err := os.Symlink(tc.link, dir+"/bundle/rootfs/opt/maca"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tc.none {
+				if err := os.Remove(dir + "/cdi/maca.json"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			path := dir + "/bundle/config.json"
+			if err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}, MACA: !tc.off}); err != nil {
+				t.Fatal(err)
+			}
+			text := read(t, path)
+			if got := strings.Contains(text, `"destination":"/opt/maca"`); got != tc.want {
+				t.Errorf("MXMACA: %t, want %t: %s", got, tc.want, text)
+			}
+			if gpu := !strings.Contains(tc.config, "none\"}") || strings.Contains(tc.config, `gpu": "0"`); gpu != strings.Contains(text, "/dev/mxcd") {
+				t.Errorf("GPU: want %t: %s", gpu, text)
+			}
+		})
+	}
+}
+
 // TestEditTrust: a spec that others may write is not used.
 func TestEditTrust(t *testing.T) {
 	for spoilt, mode := range map[string]os.FileMode{"/cdi/gpu.json": 0o666, "/cdi": 0o777, "/cdi/": 0o775} {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,9 +86,18 @@ func Load(path string, text []byte, getenv func(string) string) (Config, error) 
 	return c, nil
 }
 
-// MACA is the section [maca]: how the version of MXMACA that a container uses is
-// checked against the host's driver.
+// The values of maca.default.
+const (
+	MACAOff  = "off"
+	MACAAuto = "auto"
+)
+
+// MACA is the section [maca]: which containers get the host's MXMACA, and how the version
+// that a container uses is checked against the host's driver.
 type MACA struct {
+	// Default is MACAAuto to give the host's MXMACA with GPUs to images that have none, or
+	// MACAOff. If it is not set, it is off, and metax-docker names --maca.
+	Default Value
 	// Check is "off", "warn" or "strict". If it is not set, containers that request
 	// MXMACA are checked with "warn", and others are not checked.
 	Check Value
@@ -110,7 +120,7 @@ func (m MACA) Rules() []compat.Rule {
 	return m.Requirements
 }
 
-// Runtime is the section [runtime]: the settings of the OCI runtime shim. They come
+// Runtime is the settings of the OCI runtime shim: the section [runtime], and MACA. They come
 // from the file only, because the environment in which an engine starts a runtime
 // varies.
 type Runtime struct {
@@ -123,9 +133,12 @@ type Runtime struct {
 	// container to request GPUs; AcceptEnvironmentUnprivileged allows it for any
 	// container.
 	AcceptEnvironment, AcceptEnvironmentUnprivileged bool
+	// MACA reports whether containers with GPUs get the host's MXMACA, unless they have
+	// their own: maca.default is MACAAuto.
+	MACA bool
 }
 
-// LoadRuntime returns the section [runtime] of the configuration file at path, or the
+// LoadRuntime returns the shim's settings in the configuration file at path, or the
 // defaults if text is nil. The whole file must be valid, as for Load.
 func LoadRuntime(path string, text []byte) (Runtime, error) {
 	items, problems := parseFile(text)
@@ -138,6 +151,7 @@ func LoadRuntime(path string, text []byte) (Runtime, error) {
 		SpecDirs:                      listSetting(items, "runtime.spec-dirs"),
 		AcceptEnvironment:             on("runtime.accept-environment"),
 		AcceptEnvironmentUnprivileged: on("runtime.accept-environment-unprivileged"),
+		MACA:                          slices.Equal(listSetting(items, "maca.default"), []string{MACAAuto}),
 	}, nil
 }
 

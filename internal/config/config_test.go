@@ -23,7 +23,7 @@ func TestLoadPrecedence(t *testing.T) {
 		WaitMax: Value{"24h", "default"},
 		Node:    Value{"host", "default"},
 		Root:    Value{"/host", "c.toml"},
-		MACA:    MACA{Check: Value{"", "default"}, Labels: []string{"metax-tech.com/maca.version"}},
+		MACA:    MACA{Default: Value{"", "default"}, Check: Value{"", "default"}, Labels: []string{"metax-tech.com/maca.version"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -14,6 +14,7 @@ func TestLoadMACA(t *testing.T) {
 		want      MACA
 	}{
 		"no section":     {"", "", MACA{Check: none, Labels: usual}},
+		"a default":      {"maca.default = 'auto'\n", "", MACA{Default: Value{"auto", "c.toml"}, Check: none, Labels: usual}},
 		"a check":        {"maca.check = 'strict'\n", "", MACA{Check: Value{"strict", "c.toml"}, Labels: usual}},
 		"environment":    {"maca.check = 'strict'\n", "off", MACA{Check: Value{"off", "METAX_CTK_MACA_CHECK"}, Labels: usual}},
 		"labels":         {"maca.labels = ['org.example.maca']\n", "", MACA{Check: none, Labels: []string{"org.example.maca"}}},
@@ -29,6 +30,9 @@ func TestLoadMACA(t *testing.T) {
 			})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if tc.want.Default == (Value{}) {
+				tc.want.Default = none
 			}
 			if d := cmp.Diff(tc.want, got.MACA); d != "" {
 				t.Error(d)

@@ -19,8 +19,10 @@ func TestLoadRuntime(t *testing.T) {
 		"everything": {
 			"[runtime]\nruntimes = ['crun', '/opt/x/runc']\nspec-dirs = ['/a', '/b']\n" +
 				"accept-environment = true\naccept-environment-unprivileged = true\n",
-			Runtime{[]string{"crun", "/opt/x/runc"}, []string{"/a", "/b"}, true, true},
+			Runtime{[]string{"crun", "/opt/x/runc"}, []string{"/a", "/b"}, true, true, false},
 		},
+		"MXMACA":                        {"maca.default = 'auto'\n", Runtime{Runtimes: usual, SpecDirs: dirs, MACA: true}},
+		"MXMACA, off":                   {"maca.default = 'off'\n", Runtime{Runtimes: usual, SpecDirs: dirs}},
 		"environment of the privileged": {"runtime.accept-environment = true\n", Runtime{Runtimes: usual, SpecDirs: dirs, AcceptEnvironment: true}},
 		"environment of the rest":       {"runtime.accept-environment-unprivileged = true\n", Runtime{Runtimes: usual, SpecDirs: dirs, AcceptEnvironmentUnprivileged: true}},
 	} {

@@ -107,6 +107,13 @@ var settings = []Setting{
 		text: func(c *Config) *Value { return &c.WaitMax },
 	},
 	{
+		Key: "maca.default", Kind: Text, Env: "METAX_CTK_MACA_DEFAULT",
+		Allowed: "off or auto", valid: oneOf(MACAOff, MACAAuto),
+		Use:     "Whether containers with GPUs get the host's MXMACA if their image has none (metax-docker run and create; metax-runtime, from this file only); unset, metax-docker names --maca.",
+		Example: []string{`default = "auto"`},
+		text:    func(c *Config) *Value { return &c.MACA.Default },
+	},
+	{
 		Key: "maca.check", Kind: Text, Env: "METAX_CTK_MACA_CHECK", Option: "--maca-check",
 		Allowed: "off, warn or strict", valid: oneOf("off", "warn", "strict"),
 		Use:     "What metax-docker does if the MXMACA of an image does not fit the driver; unset, it warns about containers that request MXMACA.",

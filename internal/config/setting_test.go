@@ -27,6 +27,7 @@ func noOption(string) (string, bool) { return "", false }
 func TestWords(t *testing.T) {
 	for key, words := range map[string][]string{
 		"docker.inject": {dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags},
+		"maca.default":  {MACAOff, MACAAuto},
 		"maca.check":    {dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict},
 		"gpus.policy":   {"compact", "preserve", "weighted:2,0.5"},
 	} {
@@ -138,6 +139,7 @@ func TestShow(t *testing.T) {
 		"gpus.ignore":                "a,b | METAX_CTK_GPUS_IGNORE | true",
 		"gpus.wait-max":              "24h | default | true",
 		"maca.check":                 " | default | false",
+		"maca.default":               " | default | false",
 		"maca.labels":                "metax-tech.com/maca.version | default | true",
 		"maca.requirements":          rules[2:] + " | default | true",
 		"runtime.runtimes":           "runc,crun | default | true",

@@ -31,6 +31,8 @@ type Options struct {
 type MACA struct {
 	// Given reports whether one of the options is given.
 	Given bool
+	// Off reports whether one of them is given as false.
+	Off bool
 	// Force is --maca-force: mount the host's MXMACA even if the image has its own.
 	Force bool
 	// Version is --maca=VERSION or --maca-force=VERSION; "" stands for the host's
@@ -128,12 +130,11 @@ func readOptions(flags Flags) (o Options, err error) {
 	return o, nil
 }
 
-// read parses --maca or --maca-force, alone, with a version, or with a boolean:
-// --maca=false counts as absent.
+// read parses --maca or --maca-force, alone, with a version, or with a boolean.
 func (m *MACA) read(f Flag) error {
 	option := "--" + f.Name
 	if on, err := strconv.ParseBool(f.Value); err == nil && len(f.Value) > 1 {
-		m.Given, m.Force = m.Given || on, m.Force || on && f.Name == "maca-force"
+		m.Given, m.Off, m.Force = m.Given || on, m.Off || !on, m.Force || on && f.Name == "maca-force"
 		return nil
 	}
 	if !isVersion(f.Value) {

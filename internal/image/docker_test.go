@@ -143,6 +143,45 @@ func TestDockerTrouble(t *testing.T) {
 	}
 }
 
+// Peek asks one question, and opens nothing.
+func TestPeek(t *testing.T) {
+	cache, d := image.Cache{Dir: t.TempDir()}, &daemon{}
+	source := d.source(t)
+	got, read, err := image.Peek(t.Context(), source, "x", cache, nil)
+	if err != nil || read || got.ID != imageID || !cmp.Equal(got.Env, []string{"A=b"}) {
+		t.Errorf("got %+v, %t, %v", got, read, err)
+	}
+	if diff := cmp.Diff([]string{"GET json"}, d.wasAsked()); diff != "" {
+		t.Error(diff)
+	}
+	if err := cache.Put(image.Key{ID: imageID, Platform: "linux/amd64"}, image.Facts{ID: imageID, Platform: "linux/amd64", MACA: &image.Install{Dir: "/opt/maca-2"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, read, err = image.Peek(t.Context(), source, "x", cache, nil); err != nil || !read || got.MACA == nil {
+		t.Errorf("got %+v, %t, %v", got, read, err)
+	}
+	if _, _, err = image.Peek(t.Context(), source, "missing", cache, nil); !errors.Is(err, image.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMentionsMACA(t *testing.T) {
+	for name, tc := range map[string]struct {
+		image.Facts
+		want bool
+	}{
+		"nothing":        {image.Facts{Env: []string{"PATH=/bin", "X_MACA_=1"}, Labels: map[string]string{"other": "3"}}, false},
+		"its path":       {image.Facts{Env: []string{"PATH=/bin:/opt/maca/bin"}}, true},
+		"a variable":     {image.Facts{Env: []string{"MACA_PATH=/x"}}, true},
+		"a label":        {image.Facts{Labels: map[string]string{"l": "3"}}, true},
+		"an empty label": {image.Facts{Labels: map[string]string{"l": ""}}, false},
+	} {
+		if got := tc.MentionsMACA([]string{"l"}); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // A failed cleanup is a warning, not an error.
 func TestDockerStuck(t *testing.T) {
 	cache := image.Cache{Dir: t.TempDir()}

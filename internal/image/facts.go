@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
+	"strings"
 )
 
 // Path is where an image has its MXMACA unless its MACA_PATH names another path.
@@ -37,6 +39,13 @@ type Facts struct {
 	Uncached error `json:"-"`
 	// cleanupFailures are errors of OpenImage.Close.
 	cleanupFailures []string
+}
+
+// MentionsMACA reports whether a variable of the image, or one of the labels, is about
+// MXMACA. It decides nothing: variables and labels may be wrong, the files are not.
+func (f Facts) MentionsMACA(labels []string) bool {
+	return slices.ContainsFunc(f.Env, func(v string) bool { return strings.HasPrefix(v, "MACA_") || strings.Contains(v, Path) }) ||
+		slices.ContainsFunc(labels, func(name string) bool { return f.Labels[name] != "" })
 }
 
 // Install is an MXMACA in an image.

@@ -45,7 +45,7 @@ func Read(ctx context.Context, source Source, ref string, cache Cache, labelName
 	if err != nil {
 		return Facts{}, err
 	}
-	key := Key{ID: c.ID, Platform: c.Platform, Labels: labelNames}
+	key := keyOf(c, labelNames)
 	facts, ok := cache.Get(key)
 	if !ok {
 		if facts, err = inspect(ctx, source, c, labelNames); err != nil {
@@ -54,8 +54,29 @@ func Read(ctx context.Context, source Source, ref string, cache Cache, labelName
 		facts.Uncached = cache.Put(key, facts)
 		facts.Warnings = append(facts.Warnings, facts.cleanupFailures...)
 	}
-	facts.Env, facts.Labels, facts.Volumes = c.Env, c.Labels, c.Volumes
-	return facts, nil
+	return facts.with(c), nil
+}
+
+// Peek is Read without opening the image, so that it is fast and creates nothing. Read
+// reports whether the cache has the facts; otherwise only Env, Labels and Volumes are
+// known.
+func Peek(ctx context.Context, source Source, ref string, cache Cache, labelNames []string) (facts Facts, read bool, err error) {
+	c, err := source.Config(ctx, ref)
+	if err != nil {
+		return Facts{}, false, err
+	}
+	facts, read = cache.Get(keyOf(c, labelNames))
+	return facts.with(c), read, nil
+}
+
+func keyOf(c Config, labelNames []string) Key {
+	return Key{ID: c.ID, Platform: c.Platform, Labels: labelNames}
+}
+
+// with adds what only the engine's description has.
+func (f Facts) with(c Config) Facts {
+	f.ID, f.Platform, f.Env, f.Labels, f.Volumes = c.ID, c.Platform, c.Env, c.Labels, c.Volumes
+	return f
 }
 
 // inspect is Inspect with the source's files.

@@ -22,10 +22,11 @@ import (
 // MACA is a command line that may request the host's MXMACA, and what the decision needs.
 type MACA struct {
 	Command dockerargs.Command
-	Host    *hostfs.Root // where the node's files are; nil where no MXMACA is requested
+	Host    *hostfs.Root // where the node's files are; nil where neither line nor configuration requests MXMACA
 	Root    string       // its absolute path on this machine
 	Driver  *gpu.Driver  // nil where it is not known
 	Inject  string       // the requested way: dockerargs.InjectAuto, InjectCDI or InjectFlags
+	Default bool         // the configuration requests it, for an image that has none
 	Check   string       // whether versions are compared: dockerargs.MACACheckOff, …, or empty
 	Rules   []compat.Rule
 	Image   func() (image.Facts, error) // what the command's image has
@@ -63,10 +64,46 @@ func (d *macaDecision) warn(format string, a ...any) {
 }
 
 func (d *macaDecision) edits() (none edits.Edits, err error) {
-	o := d.Command.Options.MACA
-	if !o.Given {
+	switch o := d.Command.Options.MACA; {
+	case o.Given:
+		return d.requested()
+	case d.Default && !o.Off:
+		return d.byDefault()
+	}
+	return none, d.checkImage()
+}
+
+// byDefault returns the edits that the configuration requests. What stands in their way
+// is no error, because the line does not request them.
+func (d *macaDecision) byDefault() (none edits.Edits, err error) {
+	if err = d.choose(); err == nil {
+		d.image, err = d.Image()
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return none, err
+	case errors.Is(err, maca.ErrNone):
+		return none, d.checkImage()
+	case err != nil:
+		d.warn(notByDefault, err)
+		return none, nil
+	case d.image.MACA != nil || d.image.Empty || d.image.Unusable != "" || d.mountPoint() != "":
 		return none, d.checkImage()
 	}
+	e, err := d.give()
+	if unlisted := (*UnlistedError)(nil); errors.As(err, &unlisted) {
+		d.warn(notByDefault, err)
+		return none, nil
+	}
+	return e, err
+}
+
+// notByDefault is why a line starts without what the configuration requests.
+const notByDefault = "MXMACA is not given, as maca.default requests: %v (for none: --maca=false)"
+
+// requested returns the edits that the line requests.
+func (d *macaDecision) requested() (none edits.Edits, err error) {
+	o := d.Command.Options.MACA
 	if err := d.choose(); err != nil {
 		return none, err
 	}
@@ -88,16 +125,30 @@ func (d *macaDecision) edits() (none edits.Edits, err error) {
 			spaced(own.Version), own.Path, spaced(d.install.Version))})
 		return none, d.checkVersion(own.Version)
 	}
+	if at := d.mountPoint(); at != "" {
+		return none, fmt.Errorf("--maca: something else is to be mounted at %s: leave out one of the two", at)
+	}
+	return d.give()
+}
+
+// mountPoint is where the user mounts something in the place of MXMACA; empty if there is
+// no such mount.
+func (d *macaDecision) mountPoint() string {
+	for _, at := range d.Command.Flags.MountPoints() {
+		if at == maca.Path || at == d.install.Dir {
+			return at
+		}
+	}
+	return ""
+}
+
+// give returns the edits of the installation, after the check of its version.
+func (d *macaDecision) give() (edits.Edits, error) {
 	for _, line := range d.install.Warnings {
 		d.warn("%s", line)
 	}
 	if err := d.checkVersion(d.install.Version); err != nil {
-		return none, err
-	}
-	for _, at := range d.Command.Flags.MountPoints() {
-		if at == maca.Path || at == d.install.Dir {
-			return none, fmt.Errorf("--maca: something else is to be mounted at %s: leave out one of the two", at)
-		}
+		return edits.Edits{}, err
 	}
 	return d.best()
 }
@@ -111,7 +162,7 @@ func (d *macaDecision) choose() (err error) {
 	if d.install.Doubt != "" {
 		return fmt.Errorf("--maca: this host's MXMACA cannot be given: %s", d.install.Doubt)
 	}
-	if _, err := list.Choose(d.Command.Image); err == nil && len(d.Command.Rest) > 0 {
+	if _, err := list.Choose(d.Command.Image); err == nil && len(d.Command.Rest) > 0 && d.Command.Options.MACA.Given {
 		return fmt.Errorf("the image is %q, which is a version of MXMACA: write them as one word, --maca=%s", d.Command.Image, d.Command.Image)
 	}
 	return nil

@@ -114,6 +114,57 @@ func TestMACA(t *testing.T) {
 	}
 }
 
+// TestMACAByDefault is what the configuration gives a line that does not request MXMACA;
+// nothing that stands in its way is an error.
+func TestMACAByDefault(t *testing.T) {
+	const byName = "--device=metax-tech.com/maca=host"
+	listed := Daemon{info: info{DiscoveredDevices: []discovered{{"cdi", "metax-tech.com/maca=host"}}, CDISpecDirs: []string{"/nowhere"}}}
+	host := simulated(t)
+	bare, err := hostfs.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, line string
+		host       *hostfs.Root
+		image      image.Facts
+		fails      error
+		daemon     Daemon
+		inject     string
+		want, says string
+	}{
+		{"an image without", "run --gpus=1 img", host, image.Facts{}, nil, listed, "auto", byName, ""},
+		{"an image with its own", "run --gpus=1 img", host, image.Facts{MACA: &image.Install{Path: "/opt/maca"}}, nil, listed, "auto", "", ""},
+		{"an image with a directory there", "run --gpus=1 img", host, image.Facts{Empty: true}, nil, listed, "auto", "", ""},
+		{"an image without a place", "run --gpus=1 img", host, image.Facts{Unusable: "/opt is a file"}, nil, listed, "auto", "", ""},
+		{"a mount of the user's there", "run --gpus=1 -v /x:/opt/maca img", host, image.Facts{}, nil, listed, "auto", "", ""},
+		{"switched off", "run --gpus=1 --maca=false img", host, image.Facts{}, nil, listed, "auto", "", ""},
+		{"a host without", "run --gpus=1 img", bare, image.Facts{}, nil, listed, "auto", "", ""},
+		{"an image that cannot be read", "run --gpus=1 img", host, image.Facts{}, image.ErrUninspectable, listed, "auto", "", "as maca.default requests: the image cannot be inspected"},
+		{"CDI without the device", "run --gpus=1 img", host, image.Facts{}, nil, Daemon{}, "cdi", "", "as maca.default requests: the docker daemon has no CDI device metax-tech.com/maca=host"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cmd, err := dockerargs.Scan(strings.Fields(tc.line), dockerargs.Docker())
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, notes, err := MACA{
+				Command: cmd, Default: true, Host: tc.host, Root: "/node", Inject: tc.inject,
+				Image:  func() (image.Facts, error) { return tc.image, tc.fails },
+				Daemon: func() Daemon { return tc.daemon },
+				Getenv: func(string) (string, bool) { return "", false },
+			}.Edits()
+			before, behind := dockerargs.FromEdits(e)
+			if got := strings.Join(append(before, behind...), " "); err != nil || got != tc.want {
+				t.Errorf("options %q, %v; want %q", got, err, tc.want)
+			}
+			if len(notes) > 1 || (len(notes) == 1) != (tc.says != "") || tc.says != "" && !strings.Contains(notes[0].Text, tc.says) {
+				t.Errorf("said %v, want %q", notes, tc.says)
+			}
+		})
+	}
+}
+
 func TestMACAImageFails(t *testing.T) {
 	m := MACA{Host: simulated(t), Root: "/", Image: func() (image.Facts, error) { return image.Facts{}, image.ErrUninspectable }}
 	m.Command.Options.MACA.Given = true

@@ -38,7 +38,13 @@ type Policy struct {
 	// NoMounts ignores device-list mounts, for callers that can no longer remove them
 	// from the config.
 	NoMounts bool
+	// MACA adds the host's MXMACA, DefaultMACA, to a request for GPUs or slices that says
+	// nothing of MXMACA.
+	MACA bool
 }
+
+// DefaultMACA is the name of the host's MXMACA.
+const DefaultMACA = macaKind + "=host"
 
 // Request returns the qualified CDI names that the container requests, without
 // duplicates; nil if it requests nothing. The order is: annotations as in the text,
@@ -63,6 +69,9 @@ func (c *Config) Request(p Policy) ([]string, error) {
 			return nil, err
 		}
 	}
+	if p.MACA && !r.maca && slices.ContainsFunc(r.names, isGPU) {
+		r.add(DefaultMACA)
+	}
 	if len(r.names) > maxNames {
 		return nil, fmt.Errorf("%w: more than %d devices", ErrRequest, maxNames)
 	}
@@ -73,13 +82,20 @@ func (c *Config) Request(p Policy) ([]string, error) {
 type requestedNames struct {
 	names []string
 	gpu   bool // GPUs were requested, or refused with "none"
+	maca  bool // the same for MXMACA
 }
 
 func (r *requestedNames) add(name string) {
-	r.gpu = r.gpu || strings.HasPrefix(name, gpuKind+"=") || strings.HasPrefix(name, sgpuKind+"=")
+	r.gpu = r.gpu || isGPU(name)
+	r.maca = r.maca || strings.HasPrefix(name, macaKind+"=")
 	if len(r.names) <= maxNames && !slices.Contains(r.names, name) {
 		r.names = append(r.names, name)
 	}
+}
+
+// isGPU reports whether a name is that of a GPU or a slice.
+func isGPU(name string) bool {
+	return strings.HasPrefix(name, gpuKind+"=") || strings.HasPrefix(name, sgpuKind+"=")
 }
 
 func (r *requestedNames) annotation(key, value jsontree.Value) error {
@@ -102,6 +118,7 @@ func (r *requestedNames) annotation(key, value jsontree.Value) error {
 		if strings.Contains(word, ",") {
 			return malformed("annotation "+name, word, `want "host" or one version`)
 		}
+		r.maca = r.maca || word == "none"
 		return r.addNames("annotation "+name, macaKind, word, "none")
 	}
 	return nil

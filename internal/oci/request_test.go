@@ -98,6 +98,11 @@ func TestRequest(t *testing.T) {
 			ask:    ask{annotations: []string{"metax-tech.com/maca=host"}, env: []string{"METAX_VISIBLE_DEVICES=0"}},
 			policy: all, want: []string{"metax-tech.com/maca=host", gpu + "0"},
 		},
+		"MXMACA by default":     {ask: ask{annotations: []string{"metax-tech.com/gpu=0"}}, policy: oci.Policy{MACA: true}, want: []string{gpu + "0", oci.DefaultMACA}},
+		"MXMACA with a slice":   {ask: ask{annotations: []string{"metax-tech.com/sgpu=s-1"}}, policy: oci.Policy{MACA: true}, want: []string{"metax-tech.com/sgpu=s-1", oci.DefaultMACA}},
+		"MXMACA without GPUs":   {ask: ask{annotations: []string{"cdi.k8s.io/a=v.org/c=x"}}, policy: oci.Policy{MACA: true}, want: []string{"v.org/c=x"}},
+		"another version":       {ask: ask{annotations: []string{"metax-tech.com/gpu=0", "metax-tech.com/maca=2"}}, policy: oci.Policy{MACA: true}, want: []string{gpu + "0", "metax-tech.com/maca=2"}},
+		"MXMACA refused":        {ask: ask{annotations: []string{"metax-tech.com/gpu=0", "metax-tech.com/maca=none"}}, policy: oci.Policy{MACA: true}, want: []string{gpu + "0"}},
 		"refused by annotation": {ask: ask{annotations: []string{"metax-tech.com/gpu=none"}, env: []string{"METAX_VISIBLE_DEVICES=0"}}, policy: all},
 		"GPUs by CDI annotation": {
 			ask:    ask{annotations: []string{"cdi.k8s.io/a=metax-tech.com/gpu=5"}, env: []string{"METAX_VISIBLE_DEVICES=0"}},
