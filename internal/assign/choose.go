@@ -22,7 +22,7 @@ func (e *displacedError) Error() string { return "the GPUs of a stopped containe
 // those that a stopped container had and that are still free, then so many of the
 // rest, together. Reserved GPUs are for requests that came earlier.
 func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
-	p.notes, p.explanation = nil, ""
+	p.notes, p.explanation, p.holders = nil, "", holders
 	taken := map[int]string{} // GPU → service of the project
 	for _, w := range p.kept {
 		w.enter(taken)
@@ -49,6 +49,7 @@ func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
 		w.chosen = w.had.gpus
 		free = without(free, w.chosen)
 	}
+	p.free = free
 	if err := p.count(free, inUse); err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (p *Plan) count(free, inUse []int) error {
 // give gives a want the GPUs of an answer, and notes what is to be said of it.
 func (p *Plan) give(place int, answer alloc.Answer, inUse []int) []int {
 	w := &p.wants[place]
-	w.chosen = answer.GPUs
+	w.chosen, w.class = answer.GPUs, answer.Class
 	for _, line := range answer.Warnings {
 		p.note(w.prefix() + line)
 	}
@@ -177,7 +178,11 @@ func (p *Plan) note(line string) {
 // unhealthy. What a container had is not judged.
 func (p *Plan) check() error {
 	for _, w := range p.wants {
-		if w.had != nil || w.slices != nil {
+		if w.had != nil {
+			continue
+		}
+		if w.slices != nil {
+			p.noteSlices(w)
 			continue
 		}
 		for _, i := range w.chosen {

@@ -36,6 +36,9 @@ type Plan struct {
 	// What there is to say: in any case, and of the last choice.
 	warnings, notes []string
 	explanation     string
+	// What the last choice was made from.
+	holders []usage.Holder
+	free    []int
 }
 
 // Given is what a request got.
@@ -191,6 +194,7 @@ func (p *Plan) Preview(r lease.Report) (Result, error) {
 
 // result is what the last choice came to, under these leases.
 func (p *Plan) result(leases []usage.Lease) Result {
+	p.noteLinks()
 	r := Result{
 		Given: make([]Given, len(p.Requests)), Leases: leases,
 		Warnings: slices.Concat(p.warnings, p.notes), Explanation: p.explanation,

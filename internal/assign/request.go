@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -52,6 +53,7 @@ type want struct {
 	had    *past
 	// What the last choice came to, and the lease that it is taken under.
 	chosen []int
+	class  topology.Kind // of those that were picked for a count
 	lease  usage.Lease
 }
 
