@@ -21,8 +21,11 @@ import (
 // ErrNoGPU reports a host without a MetaX GPU.
 var ErrNoGPU = errors.New("no MetaX GPU in this machine")
 
-// ModuleMissing is the warning of a Node whose driver is not loaded.
-const ModuleMissing = "the kernel module metax is not loaded (sudo modprobe metax; details: metax-ctk doctor)"
+// The warnings of a Node whose driver is not loaded, and of one without any part of it.
+const (
+	ModuleMissing = "the kernel module metax is not loaded (sudo modprobe metax; details: metax-ctk doctor)"
+	DriverMissing = "the MetaX driver is not installed: install the vendor's driver package (details: metax-ctk doctor)"
+)
 
 // Host discovers the node below a root directory.
 type Host struct {
@@ -60,7 +63,12 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	}
 	node := gpu.NewNode(hostname(h.Root))
 	node.GPUs, node.Shared, node.Warnings = kernel.GPUs, kernel.Shared, kernel.Warnings
-	if !kernel.Module.Loaded {
+	files := maca.Read(h.Root)
+	switch {
+	case kernel.Module.Loaded:
+	case files.Driver == "" && !sysfs.ModuleInstalled(h.Root):
+		node.Warnings = append(node.Warnings, DriverMissing)
+	default:
 		node.Warnings = append(node.Warnings, ModuleMissing)
 	}
 	driver := h.vendor(ctx, &node, kernel)
@@ -68,7 +76,6 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
 	}
 	topologyOf(node).MarkDomains(node.GPUs)
-	files := maca.Read(h.Root)
 	node.MACA = files.MACA
 	node.Warnings = append(node.Warnings, files.Warnings...)
 	module := kernel.Module

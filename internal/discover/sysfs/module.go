@@ -82,6 +82,13 @@ func ReadModule(host *hostfs.Root, unpack map[string]Unpack) Module {
 	return m
 }
 
+// ModuleInstalled reports whether modprobe would find the module metax; true if that
+// cannot be found out.
+func ModuleInstalled(host *hostfs.Root) bool {
+	_, err := (&reader{host: host}).moduleFile()
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // moduleFile returns the path of the file that modprobe would load on the running
 // kernel. It fails with fs.ErrNotExist if there is none.
 func (r *reader) moduleFile() (string, error) {
