@@ -28,8 +28,11 @@ func (t toolkit) leaseCommand() *cli.Command {
 			{
 				Name:  "list",
 				Usage: "list the leases, and the requests that wait",
-				Description: `Leases that are over but still in the file are marked. The next command that takes
-or releases a lease removes them, and so does lease gc.
+				Description: `Leases that are over are removed first. A user who may not write the leases sees them
+marked "over". A line says how many GPUs of the node are free.
+
+Requests that wait for GPUs follow in their order, with their position, the GPUs that
+they request and how long they have waited.
 
 Example:
    metax-ctk lease list
@@ -61,8 +64,8 @@ another user, or the leases cannot be written; 2 usage; 3 no MetaX GPU here.`,
 			{
 				Name:  "gc",
 				Usage: "remove the leases that are over",
-				Description: `This is never needed: every command that takes or releases a lease also does it. A lease
-whose engine does not answer stays.
+				Description: `This is never needed: every command that takes or releases a lease also does it, and so
+do ps and lease list. A lease whose engine does not answer stays.
 
 Example:
    metax-ctk lease gc
@@ -179,7 +182,7 @@ func leaseTable(told ps.Leases) string {
 		container := cmp.Or(l.Name, shortID(l.Container))
 		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, clock(l.Since)})
 	}
-	return columns(rows) + queueTable(told.Queue) + sourceNote(told.Sources)
+	return columns(rows) + summaryLine(told.Summary) + queueTable(told.Queue) + sourceNote(told.Sources)
 }
 
 // gpusOf names the lease's GPUs, by address if the node has lost some.

@@ -29,8 +29,11 @@ container does not exist yet), expiring (its client has ended), a container's
 state, unknown (its engine does not answer), open (a process alone), or unseen
 (looking at open files took too long: the GPU may be in use).
 
-Requests that wait for GPUs follow in their order: waiting, silent (no sign of life
-for 5 s, others pass it), or ended (metax-ctk lease release).
+A line says how many GPUs are free. Requests that wait for GPUs follow in their order:
+waiting, silent (no sign of life for 5 s, others pass it), or ended (metax-ctk lease
+release).
+
+Leases that are over are removed, as by lease gc, if the user may write them.
 
 Examples:
    metax-ctk ps
@@ -101,7 +104,22 @@ func psTable(o ps.Occupancy) string {
 			})
 		}
 	}
-	return columns(rows) + queueTable(o.Queue) + sourceNote(o.Sources)
+	return columns(rows) + summaryLine(o.Summary) + queueTable(o.Queue) + sourceNote(o.Sources)
+}
+
+// summaryLine says how many GPUs are free, and how many are neither free nor in use.
+func summaryLine(s ps.Summary) string {
+	is := func(n int) string {
+		if n == 1 {
+			return "is"
+		}
+		return "are"
+	}
+	line := fmt.Sprintf("\n%d of %s %s free", s.Free, wording.Count(s.GPUs, "GPU"), is(s.Free))
+	if out := s.GPUs - s.Free - s.InUse; out > 0 {
+		line += fmt.Sprintf("; %d %s unhealthy or divided into slices", out, is(out))
+	}
+	return line + "\n"
 }
 
 func stateOf(g ps.GPU, h ps.Holder) string {
@@ -152,14 +170,19 @@ func queueTable(queue []ps.Waiting) string {
 	if len(queue) == 0 {
 		return ""
 	}
-	rows := [][]string{{"REQUEST", "GPUS", "STATE", "PROCESS", "USER", "SINCE"}}
+	rows := [][]string{{"POSITION", "REQUEST", "GPUS", "STATE", "PROCESS", "USER", "SINCE", "WAITED"}}
 	for _, q := range queue {
 		which := cmp.Or(wording.List(q.GPUs), "any "+strconv.Itoa(q.Count))
+		position := ""
+		if q.Position > 0 {
+			position = strconv.Itoa(q.Position)
+		}
+		waited := time.Duration(q.WaitedSeconds) * time.Second
 		state := q.State
 		if q.EndedBy != "" {
 			state += " by " + q.EndedBy
 		}
-		rows = append(rows, []string{q.ID, which, state, strconv.Itoa(q.PID), q.User, clock(q.Since)})
+		rows = append(rows, []string{position, q.ID, which, state, strconv.Itoa(q.PID), q.User, clock(q.Since), waited.String()})
 	}
 	return "\n" + columns(rows)
 }

@@ -142,6 +142,11 @@ func TestBetween(t *testing.T) {
 
 func TestPsTable(t *testing.T) {
 	o := ps.Occupancy{
+		Summary: ps.Summary{GPUs: 3, InUse: 2},
+		Queue: []ps.Waiting{
+			{ID: "eeeeeeeeeeee", Count: 4, State: ps.InLine, Position: 1, PID: 8, User: "bob", WaitedSeconds: 3725},
+			{ID: "ffffffffffff", GPUs: []int{0, 1}, State: ps.Ended, PID: 9, EndedBy: "ann"},
+		},
 		GPUs: []ps.GPU{
 			{Index: 0, Healthy: true, Holders: []ps.Holder{
 				{
@@ -169,6 +174,12 @@ func TestPsTable(t *testing.T) {
 0    running          container 666666666666  666666666666  containerd  -        -      -
 1    open, unhealthy  process 7 (a�b)         -             -           -        -      process
 2    unhealthy        -                       -             -           -        -      -
+
+0 of 3 GPUs are free; 1 is unhealthy or divided into slices
+
+POSITION  REQUEST       GPUS   STATE         PROCESS  USER  SINCE  WAITED
+1         eeeeeeeeeeee  any 4  waiting       8        bob   -      1h2m5s
+-         ffffffffffff  0,1    ended by ann  9        -     -      0s
 
 not on this machine: podman; incomplete: processes: some; no answer: containerd at /c: no answer
 `

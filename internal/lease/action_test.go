@@ -34,7 +34,7 @@ func (w *world) do(o op) {
 		}).n)
 	case doReport:
 		w.spawn(o.a%2 == 0, func(a *actor) {
-			if _, err := a.keeper().Report(a.ctx); err != nil {
+			if _, err := a.keeper().Settle(a.ctx); err != nil {
 				w.fail("E report by %d: %v", a.n, err)
 			}
 		})

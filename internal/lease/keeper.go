@@ -50,8 +50,9 @@ type Report struct {
 	Looks   []Look
 	// Closed are the leases that are over, but are still in the state file.
 	Closed []Closed
-	// Uptime is when the looks came back.
+	// Uptime is when the looks came back, and Now the same for people.
 	Uptime time.Duration
+	Now    time.Time
 	// Hidden are the GPUs that may be in use by a process which an unfinished look did not
 	// reach: all of the node, or none.
 	Hidden []gpu.BDF
@@ -66,17 +67,72 @@ func (r Report) HoldersOf(named []gpu.BDF) []usage.Holder {
 
 // Report looks at everything and changes nothing. It needs no right to write.
 func (k *Keeper) Report(ctx context.Context) (Report, error) {
+	report, _, err := k.look(ctx)
+	return report, err
+}
+
+// look is Report, with what was observed.
+func (k *Keeper) look(ctx context.Context) (Report, *observed, error) {
 	state, err := k.Store.Read()
 	if err != nil {
-		return Report{}, err
+		return Report{}, nil, err
 	}
 	r := k.observe(ctx, state)
 	state.Leases, state.Queue = slices.Clone(state.Leases), slices.Clone(state.Queue)
 	closed := state.reconcile(r)
+	return k.describe(state, r, closed), r, nil
+}
+
+// describe returns the report of a state that was reconciled with what was observed.
+func (k *Keeper) describe(s State, r *observed, closed []Closed) Report {
 	return Report{
-		State: state, Holders: append(state.holdersIn(r, k.Ignore), state.unseenHolder(r.hidden(), nil, r.pidNamespace())...),
-		Looks: r.looks, Closed: closed, Uptime: r.uptime, Hidden: r.hidden(), PIDNamespace: r.pidNamespace(),
-	}, nil
+		State: s, Holders: append(s.holdersIn(r, k.Ignore), s.unseenHolder(r.hidden(), nil, r.pidNamespace())...),
+		Looks: r.looks, Closed: closed, Uptime: r.uptime, Now: r.now, Hidden: r.hidden(), PIDNamespace: r.pidNamespace(),
+	}
+}
+
+// Settle is Report, but it first removes leases that are over from the state file, and
+// records that a client was found dead, so that its lease can end. It writes only if there
+// is something to settle. Without the right to write, or if the lock is not free within
+// SourceTimeout, it is Report: then Report.Closed has the leases that are over. It does not
+// rebuild a state that was lost.
+func (k *Keeper) Settle(ctx context.Context) (Report, error) {
+	report, r, err := k.look(ctx)
+	if err != nil || r.before.New || len(report.Closed) == 0 && !report.State.foundDead(r.before) {
+		return report, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, SourceTimeout)
+	defer cancel()
+	settled := report
+	err = k.Store.Update(ctx, func(s *State) error {
+		if s.New || k.Uptime()-r.uptime > looksLast {
+			return errOutdated
+		}
+		r.clamped = nil
+		s.reconcile(r)
+		settled = k.describe(*s, r, nil)
+		return nil
+	})
+	if err != nil {
+		return report, nil
+	}
+	k.notifyClamped(r)
+	return settled, nil
+}
+
+// foundDead reports whether a lease has lost its client since the state before.
+func (s *State) foundDead(before State) bool {
+	return slices.ContainsFunc(s.Leases, func(l usage.Lease) bool {
+		old := before.Lease(l.ID)
+		return old != nil && old.Gone == 0 && l.Gone != 0
+	})
+}
+
+// notifyClamped calls Clamped once the shortened requests are written.
+func (k *Keeper) notifyClamped(r *observed) {
+	if len(r.clamped) > 0 && k.Clamped != nil {
+		k.Clamped(r.clamped)
+	}
 }
 
 // looksLast is the age at which looks are too old once the lock is taken. It is far more
@@ -103,8 +159,8 @@ func (k *Keeper) transact(ctx context.Context, change func(*State, *observed, []
 			return change(s, r, s.holdersIn(r, k.Ignore), closed)
 		})
 		if !again {
-			if err == nil && len(r.clamped) > 0 && k.Clamped != nil {
-				k.Clamped(r.clamped)
+			if err == nil {
+				k.notifyClamped(r)
 			}
 			return r.looks, err
 		}

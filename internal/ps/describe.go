@@ -6,6 +6,7 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
@@ -17,7 +18,7 @@ import (
 func Describe(node gpu.Node, report lease.Report) Occupancy {
 	d := describer{node, map[uint32]string{}}
 	o := Occupancy{
-		APIVersion: lease.APIVersion, Kind: OccupancyKind, GPUs: make([]GPU, 0, len(node.GPUs)),
+		APIVersion: lease.APIVersion, Kind: OccupancyKind, Summary: summarize(node, report.Holders), GPUs: make([]GPU, 0, len(node.GPUs)),
 		Containers: d.containers(report.Looks), Queue: d.queue(report), Sources: Sources(report.Looks), Lost: report.State.Lost,
 	}
 	for _, g := range node.GPUs {
@@ -30,12 +31,26 @@ func Describe(node gpu.Node, report lease.Report) Occupancy {
 	return o
 }
 
+func summarize(node gpu.Node, holders []usage.Holder) Summary {
+	s := Summary{GPUs: len(node.GPUs)}
+	whole := node.Healthy()
+	for _, g := range node.GPUs {
+		switch held := usage.Held(holders, g.BDF); {
+		case held != nil:
+			s.InUse++
+		case slices.Contains(whole, g.Index):
+			s.Free++
+		}
+	}
+	return s
+}
+
 // DescribeLeases converts the leases of a report into the document of metax-ctk lease
 // list.
 func DescribeLeases(node gpu.Node, report lease.Report) Leases {
 	d := describer{node, map[uint32]string{}}
 	out := Leases{
-		APIVersion: lease.APIVersion, Kind: LeasesKind, Leases: []Lease{},
+		APIVersion: lease.APIVersion, Kind: LeasesKind, Summary: summarize(node, report.Holders), Leases: []Lease{},
 		Queue: d.queue(report), Sources: Sources(report.Looks), Lost: report.State.Lost,
 	}
 	for _, h := range report.Holders {
@@ -170,16 +185,20 @@ func (d describer) containers(looks []lease.Look) []Container {
 
 func (d describer) queue(r lease.Report) []Waiting {
 	out := []Waiting{}
+	inLine := 0
 	for _, t := range r.State.Queue {
 		w := Waiting{
 			ID: t.ID, Count: t.Count, GPUs: d.indices(t.GPUs), State: InLine, PID: t.Client.PID, User: d.nameOf(t.User), Since: t.Since,
-			EndedBy: d.nameOf(t.Ended),
+			EndedBy: d.nameOf(t.Ended), WaitedSeconds: max(int64(r.Now.Sub(t.Since)/time.Second), 0),
 		}
 		switch {
 		case t.Ended != nil:
 			w.State = Ended
 		case !t.Waits(r.Uptime):
 			w.State = Silent
+		default:
+			inLine++
+			w.Position = inLine
 		}
 		out = append(out, w)
 	}

@@ -51,7 +51,7 @@ func TestDescribe(t *testing.T) {
 			{ID: "dddddddddddd", Count: 1, GPUs: []gpu.BDF{bdf1}, Since: day, Marked: time.Minute},
 			{ID: "cccccccccccc", Count: 1, Since: day, Marked: time.Hour, Ended: &usage.User{Name: "ann"}},
 		}},
-		Uptime: time.Hour + time.Second,
+		Uptime: time.Hour + time.Second, Now: day.Add(90*time.Second + 1),
 		Holders: []usage.Holder{
 			{GPUs: []gpu.BDF{bdf0, bdf1, bdf2, lost}, Lease: &trained, Container: &trainer, Processes: []usage.Process{process}},
 			{GPUs: []gpu.BDF{bdf2}, Processes: []usage.Process{{PID: 5, UID: uid, Command: "sh", GPUs: []gpu.BDF{bdf2}}}},
@@ -75,7 +75,7 @@ func TestDescribe(t *testing.T) {
 	}
 	python := []Process{{99, "python3", "4242"}}
 	want := Occupancy{
-		APIVersion: "metax-ctk/v1", Kind: "Occupancy", Lost: "it is damaged",
+		APIVersion: "metax-ctk/v1", Kind: "Occupancy", Lost: "it is damaged", Summary: Summary{GPUs: 3, InUse: 3},
 		GPUs: []GPU{
 			{Index: 0, BDF: bdf0, Healthy: true, Holders: []Holder{holder([]Process{}, "lease", "container")}},
 			{Index: 1, BDF: bdf1, Healthy: true, Holders: []Holder{holder(python, "lease", "container", "process")}},
@@ -90,9 +90,9 @@ func TestDescribe(t *testing.T) {
 			{Engine: "containerd", Namespace: "k8s.io", ID: "old", GPUs: []int{2}, State: usage.Exited},
 		},
 		Queue: []Waiting{
-			{ID: "eeeeeeeeeeee", Count: 4, GPUs: []int{}, State: InLine, PID: 8, User: "4242", Since: day},
-			{ID: "dddddddddddd", Count: 1, GPUs: []int{1}, State: Silent, Since: day},
-			{ID: "cccccccccccc", Count: 1, GPUs: []int{}, State: Ended, Since: day, EndedBy: "ann"},
+			{ID: "eeeeeeeeeeee", Count: 4, GPUs: []int{}, State: InLine, Position: 1, PID: 8, User: "4242", Since: day, WaitedSeconds: 90},
+			{ID: "dddddddddddd", Count: 1, GPUs: []int{1}, State: Silent, Since: day, WaitedSeconds: 90},
+			{ID: "cccccccccccc", Count: 1, GPUs: []int{}, State: Ended, Since: day, WaitedSeconds: 90, EndedBy: "ann"},
 		},
 		Sources: []Source{
 			{Engine: "containerd", Endpoint: "/c.sock", Status: OK},
@@ -155,6 +155,26 @@ func TestDescribeLeases(t *testing.T) {
 		{ID: b.ID, GPUs: []int{0}, BDFs: b.GPUs, State: "created", Container: "c", Name: "n"},
 	}
 	if d := cmp.Diff(want, got.Leases); d != "" {
+		t.Error(d)
+	}
+	// GPU 2 is unhealthy, GPU 0 in use. A clock that was set back gives no negative time.
+	got = DescribeLeases(node(), lease.Report{
+		Uptime: time.Hour, Now: day, Holders: []usage.Holder{{GPUs: []gpu.BDF{bdf0}, Lease: &b}},
+		State: lease.State{Queue: []lease.Ticket{
+			{ID: "silent", Since: day.Add(time.Minute)}, {ID: "first", Marked: time.Hour, Since: day}, {ID: "second", Marked: time.Hour, Since: day},
+		}},
+	})
+	if d := cmp.Diff(Summary{GPUs: 3, Free: 1, InUse: 1}, got.Summary); d != "" {
+		t.Error(d)
+	}
+	var places []int
+	for _, w := range got.Queue {
+		places = append(places, w.Position)
+		if w.WaitedSeconds != 0 {
+			t.Errorf("%s has waited %d s", w.ID, w.WaitedSeconds)
+		}
+	}
+	if d := cmp.Diff([]int{0, 1, 2}, places); d != "" {
 		t.Error(d)
 	}
 	if text, err := json.Marshal(DescribeLeases(node(), lease.Report{})); err != nil || strings.Contains(string(text), "null") {

@@ -14,11 +14,11 @@ const LeaseSource = "lease"
 // SourceNames are the sources that a look can be narrowed to.
 var SourceNames = []string{LeaseSource, "docker", "containerd", "podman", "cri-o", usage.Processes}
 
-// Look returns who uses the GPUs of the keeper's node, as the named sources see it; as all
-// of them do without names.
+// Look returns who uses the GPUs of the keeper's node, as the named sources see it. Without
+// names all sources are asked, and leases that are over are settled if this user may.
 func Look(ctx context.Context, k *lease.Keeper, only ...string) (lease.Report, error) {
 	if len(only) == 0 {
-		return k.Report(ctx)
+		return k.Settle(ctx)
 	}
 	report, err := Narrow(k, only...).Report(ctx)
 	if err != nil {

@@ -19,9 +19,10 @@ const (
 // Occupancy is who uses which GPU, as metax-ctk ps prints it. Lists are never nil. All
 // of them name GPUs of the node by index.
 type Occupancy struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	GPUs       []GPU  `json:"gpus"` // by index
+	APIVersion string  `json:"apiVersion"`
+	Kind       string  `json:"kind"`
+	Summary    Summary `json:"summary"`
+	GPUs       []GPU   `json:"gpus"` // by index
 	// Containers are all containers with GPUs or with the label of a lease, also those
 	// that use nothing now, by Key.
 	Containers []Container `json:"containers"`
@@ -29,6 +30,14 @@ type Occupancy struct {
 	Sources    []Source    `json:"sources"`
 	// Lost is why the leases had to be rebuilt; empty if they had not.
 	Lost string `json:"lost,omitempty"`
+}
+
+// Summary counts the GPUs of the node: each is free, in use, or neither because it is
+// unhealthy or divided into slices.
+type Summary struct {
+	GPUs  int `json:"gpus"`
+	Free  int `json:"free"`
+	InUse int `json:"inUse"`
 }
 
 // GPU is a GPU of the node and its holders.
@@ -110,13 +119,17 @@ type Process struct {
 
 // Waiting is a request that waits for GPUs.
 type Waiting struct {
-	ID    string    `json:"id"`    // of the lease to be
-	Count int       `json:"count"` // how many GPUs it waits for
-	GPUs  []int     `json:"gpus"`  // which, empty for any
-	State string    `json:"state"` // InLine, Silent or Ended
-	PID   int       `json:"pid"`
-	User  string    `json:"user,omitempty"`
-	Since time.Time `json:"since"`
+	ID    string `json:"id"`    // of the lease to be
+	Count int    `json:"count"` // how many GPUs it waits for
+	GPUs  []int  `json:"gpus"`  // which, empty for any
+	State string `json:"state"` // InLine, Silent or Ended
+	// Position is its place among the requests that are waiting, from 1; 0 if it is not.
+	Position int       `json:"position,omitempty"`
+	PID      int       `json:"pid"`
+	User     string    `json:"user,omitempty"`
+	Since    time.Time `json:"since"`
+	// WaitedSeconds is how long it has waited, by the time of day.
+	WaitedSeconds int64 `json:"waitedSeconds"`
 	// EndedBy is the user who ended it.
 	EndedBy string `json:"endedBy,omitempty"`
 }
@@ -162,6 +175,7 @@ func (s Source) String() string {
 type Leases struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`
+	Summary    Summary   `json:"summary"`
 	Leases     []Lease   `json:"leases"` // by ID
 	Queue      []Waiting `json:"queue"`
 	Sources    []Source  `json:"sources"`
