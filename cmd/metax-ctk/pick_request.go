@@ -25,7 +25,7 @@ import (
 func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int) (req alloc.Request, picker *alloc.Picker, err error) {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
-		return req, nil, usagef("pick %q: want a number of GPUs from 1 to %d", count, len(node.GPUs))
+		return req, nil, usagef("%s %q: want a number of GPUs from 1 to %d", c.Command.Name, count, len(node.GPUs))
 	}
 	req = alloc.Request{N: n, Free: free, Explain: c.Bool("explain")}
 	if req.Policy, err = t.policy(c); err != nil {

@@ -86,10 +86,17 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 // noUsableGPU is the error for a node of which no GPU can be given as a whole.
 func noUsableGPU(node gpu.Node) error {
 	if why := noDriver(node); why != "" {
-		return errors.New("no usable GPU: " + why)
+		return unusableError("no usable GPU: " + why)
 	}
-	return errors.New("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)")
+	return unusableError("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)")
 }
+
+// unusableError is an alloc.ErrUnmet with its own text.
+type unusableError string
+
+func (e unusableError) Error() string { return string(e) }
+
+func (e unusableError) Is(target error) bool { return target == alloc.ErrUnmet }
 
 // scopeError reports that the free GPUs lie too far apart; on a node without holders the
 // request can be met.

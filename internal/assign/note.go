@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -20,11 +21,11 @@ const maxUsers = 2
 func (p *Plan) noteLinks() {
 	healthy := p.Node.Healthy()
 	for _, w := range p.wants {
-		if w.Count < 2 || w.chosen == nil || w.had != nil || w.class == topology.MX || w.Scope != alloc.Any {
+		if w.Count < 2 || w.chosen == nil || w.had != nil || w.class == topology.MX || w.Scope != key.Any {
 			continue
 		}
 		linked := func(from []int) bool {
-			_, err := p.picker.Pick(alloc.Request{N: w.Count, Free: from, Scope: alloc.Link, Sizes: alloc.Off})
+			_, err := p.picker.Pick(alloc.Request{N: w.Count, Free: from, Scope: key.Link, Sizes: alloc.Off})
 			return err == nil
 		}
 		if !linked(healthy) {

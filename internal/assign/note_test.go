@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -20,9 +20,9 @@ func TestNotes(t *testing.T) {
 	reader := usage.Holder{GPUs: bdfs(node, []int{7}), Processes: []usage.Process{{PID: 12, Command: "python"}}}
 	cut.GPUs[6].Slices, cut.GPUs[6].Mode = []gpu.Slice{{Kind: gpu.SliceSGPU, UUID: "SGPU-6", Nodes: cut.GPUs[2].Slices[0].Nodes}}, gpu.ModeSGPU
 	first := services(t, " 2")
-	first[0].Policy = alloc.First
+	first[0].Policy = key.First
 	numa := services(t, " 4")
-	numa[0].Scope = alloc.NUMA
+	numa[0].Scope = key.NUMA
 	for name, tc := range map[string]struct {
 		node     gpu.Node
 		requests []Request

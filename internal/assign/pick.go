@@ -1,8 +1,12 @@
 package assign
 
 import (
+	"context"
+	"time"
+
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -16,13 +20,45 @@ func Free(node gpu.Node, holders []usage.Holder) []int {
 // Unmet returns the error of a pick that cannot be met because GPUs are in use; nil if
 // that is not the reason.
 func Unmet(node gpu.Node, r alloc.Request, holders []usage.Holder) error {
+	return unmet(node, r, holders, nil)
+}
+
+// unmet is Unmet where GPUs are reserved for requests in the queue.
+func unmet(node gpu.Node, r alloc.Request, holders []usage.Holder, reserved []gpu.BDF) error {
 	for _, i := range r.Required {
-		if err := InUse(node.GPUs[i], holders); err != nil {
+		if err := refusal(node.GPUs[i], holders, reserved); err != nil {
 			return err
 		}
 	}
-	if free, inUse := divide(node, nil, holders, nil); r.N > len(free) && len(inUse) > 0 {
+	if free, inUse := divide(node, nil, holders, reserved); r.N > len(free) && len(inUse) > 0 {
 		return full(node, r.N, free)
 	}
 	return nil
+}
+
+// Await waits until the picker can meet the request with GPUs that nobody uses and no
+// request in the queue needs, and returns the answer. It takes no lease. A request that the
+// node could not meet even with all GPUs free is refused at once. Blocked is as in
+// lease.Keeper.Await; its errors are lease.ErrBusy.
+func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request, wait time.Duration, blocked func(lease.Report, error)) (answer alloc.Answer, err error) {
+	node := k.config.Node
+	r.Free = node.Healthy()
+	if answer, err = picker.Pick(r); err != nil {
+		return answer, tooFew(node, r.Scope, err)
+	}
+	claim := lease.Claim{Count: r.N, Named: bdfs(node, r.Required), Wait: wait}
+	if r.N == len(r.Required) {
+		claim.GPUs = claim.Named
+	}
+	claim.Choose = func(holders []usage.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
+		if err := unmet(node, r, holders, reserved); err != nil {
+			return nil, err
+		}
+		r.Free, _ = divide(node, nil, holders, reserved)
+		answer, err = picker.Pick(r)
+		return nil, unmetNow(err)
+	}
+	report, err := k.Keeper.Await(ctx, claim, blocked)
+	k.config.Looked(report.Looks)
+	return answer, err
 }

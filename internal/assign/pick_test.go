@@ -1,14 +1,18 @@
 package assign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -33,5 +37,56 @@ func TestUnmet(t *testing.T) {
 	}
 	if d := cmp.Diff([]int{2, 3, 4, 5, 6}, Free(node, holders)); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestAwait waits for what can come free, and refuses the rest at once.
+func TestAwait(t *testing.T) {
+	node := simulated(t, "c500-8", 7)
+	graph, _ := topology.New(node)
+	for name, tc := range map[string]struct {
+		used []int
+		r    alloc.Request
+		want string
+		when string // "now", "waits" or "never"
+	}{
+		"free":                      {nil, alloc.Request{N: 4}, "[0 1 2 3]", "now"},
+		"beside those in use":       {[]int{0, 1}, alloc.Request{N: 3}, "[4 5 6]", "now"},
+		"too few are free":          {[]int{0, 1}, alloc.Request{N: 6}, "cannot get 6 GPUs: only 5 of 7 are free (metax-ctk ps)", "waits"},
+		"required, in use":          {[]int{0, 1}, alloc.Request{N: 1, Required: []int{1}}, "GPU 1 is in use by lease bbbbbbbbbbbb (metax-ctk ps)", "waits"},
+		"no such set is free":       {[]int{0}, alloc.Request{N: 4, Scope: key.Link}, "no 4 GPUs free joined by MetaXLink only, at most 3; without this condition, the best are 1,2,4,5 (class NODE); metax-ctk ps shows who uses the others", "waits"},
+		"the node has too few":      {nil, alloc.Request{N: 9}, "9 GPUs requested, but this node has only 8", "never"},
+		"the node has none so many": {[]int{0}, alloc.Request{N: 8}, "8 GPUs requested, but only 7 of 8 GPUs are free and healthy (metax-ctk device list)", "never"},
+		"no such set at all":        {nil, alloc.Request{N: 5, Scope: key.Link}, "no 5 GPUs free joined by MetaXLink only, at most 4; without this condition, the best are 0-4 (class NODE)", "never"},
+	} {
+		var leases []usage.Lease
+		if tc.used != nil {
+			leases = append(leases, usage.Lease{ID: "bbbbbbbbbbbb", GPUs: bdfs(node, tc.used), Verb: usage.VerbRun, Client: usage.Client{PID: 1}})
+		}
+		k, _ := testKeeper(t, daemon{}, leases...)
+		k.config.Node = node
+		ctx, stop := context.WithCancel(t.Context())
+		when, got := "now", ""
+		answer, err := k.Await(ctx, alloc.New(graph), tc.r, time.Hour, func(_ lease.Report, err error) {
+			when, got = "waits", err.Error()
+			stop()
+		})
+		switch {
+		case when == "waits":
+		case err != nil:
+			when, got = "never", err.Error()
+			if !errors.Is(err, alloc.ErrUnmet) || errors.Is(err, lease.ErrBusy) {
+				t.Errorf("%s: %v", name, err)
+			}
+		default:
+			got = fmt.Sprint(answer.GPUs)
+		}
+		stop()
+		if d := cmp.Diff([]string{tc.when, tc.want}, []string{when, got}); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if s, err := k.Ledger.Read(); err != nil || len(s.Queue) > 0 || len(s.Leases) != len(leases) {
+			t.Errorf("%s: left %v and %v, %v", name, s.Queue, s.Leases, err)
+		}
 	}
 }

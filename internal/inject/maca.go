@@ -74,7 +74,7 @@ func (d *macaDecision) edits() (none edits.Edits, err error) {
 }
 
 // byDefault returns the edits that the configuration requests. What stands in their way
-// is no error, because the line does not request them.
+// is not an error, because the line does not request them.
 func (d *macaDecision) byDefault() (none edits.Edits, err error) {
 	if err = d.choose(); err == nil {
 		d.image, err = d.Image()

@@ -61,9 +61,17 @@ func (e *FullError) Unwrap() error { return ErrBusy }
 // QueueError reports that others wait for GPUs and came earlier.
 type QueueError struct {
 	Waiting int
+	// Behind is true for a claim that all requests in the queue go before, also later ones.
+	Behind bool
 }
 
 func (e *QueueError) Error() string {
+	switch {
+	case e.Behind && e.Waiting == 1:
+		return "a request in the queue goes first (metax-ctk lease list)"
+	case e.Behind:
+		return fmt.Sprintf("%d requests in the queue go first (metax-ctk lease list)", e.Waiting)
+	}
 	if e.Waiting == 1 {
 		return "a request that came earlier waits for GPUs (metax-ctk ps)"
 	}

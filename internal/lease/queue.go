@@ -84,19 +84,15 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 	most := c.Wait - waited
 	begin := k.Uptime()
 	for before := b.before; ; {
-		d := min(max(lookEvery, waited/20), 10*lookEvery)
+		d := pause(waited)
 		if before > 0 {
 			d = lookEvery * time.Duration(min(before, 10))
 		}
 		if most > 0 {
 			d = min(d, most)
 		}
-		timer := time.NewTimer(d)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
+		if err := sleep(ctx, d); err != nil {
+			return err
 		}
 		if before == 0 || most > 0 && k.Uptime()-begin >= most {
 			return nil

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,7 @@ func (e *unansweredError) Unwrap() error { return ErrBusy }
 
 // Claim is a request for GPUs.
 type Claim struct {
-	// Leases are taken all or none. They are complete but for GPUs.
+	// Leases are taken all or none. They are complete but for GPUs. Await takes none.
 	Leases []usage.Lease
 	// Choose returns the GPUs of each lease, given the holders. It runs under the lock and
 	// has to be quick. Take can wait after an error that is ErrBusy. Reserved GPUs are kept
@@ -133,7 +132,7 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 		}
 		var chosen [][]gpu.BDF
 		if before > 0 {
-			refused = &QueueError{before}
+			refused = &QueueError{Waiting: before}
 		} else {
 			chosen, refused = c.Choose(holders, reserved)
 		}
@@ -173,8 +172,13 @@ func (c Claim) lacksAnswer(l Look) bool {
 	return l.mayHide() && (first.Engine == "" || l.Engine == first.Engine && l.Endpoint == first.Endpoint)
 }
 
-// request is the ID of the claim's ticket.
-func (c Claim) request() string { return cmp.Or(c.Request, c.Leases[0].ID) }
+// request is the ID of the claim's ticket, empty for a claim that takes no lease.
+func (c Claim) request() string {
+	if c.Request != "" || len(c.Leases) == 0 {
+		return c.Request
+	}
+	return c.Leases[0].ID
+}
 
 // isOwn reports whether the holder is one of the containers to be started.
 func (c Claim) isOwn(h usage.Holder) bool {
