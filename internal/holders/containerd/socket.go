@@ -16,14 +16,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// usualSockets are where containerd listens, by who installed it.
-var usualSockets = []string{
-	"/run/containerd/containerd.sock",
-	"/run/k3s/containerd/containerd.sock", // k3s and rke2
-	"/var/snap/microk8s/common/run/containerd.sock",
-	"/run/docker/containerd/containerd.sock", // the one that dockerd starts itself
-}
-
 // Addresses returns the usual sockets of containerd below root that exist, as far as this
 // user can see.
 func Addresses(root string) []string {
@@ -32,9 +24,9 @@ func Addresses(root string) []string {
 		return nil
 	}
 	var found []string
-	for _, path := range usualSockets {
-		if file, err := host.Stat(path); err == nil && file.Mode.Type() == fs.ModeSocket {
-			found = append(found, host.Join(path))
+	for _, usual := range usage.Containerds {
+		if file, err := host.Stat(usual.Socket); err == nil && file.Mode.Type() == fs.ModeSocket {
+			found = append(found, host.Join(usual.Socket))
 		}
 	}
 	return found

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // Task is a container that has a task in containerd.
@@ -23,22 +25,14 @@ type Task struct {
 // bundle for each task, by namespace and ID.
 var taskDirs = []string{"io.containerd.runtime.v2.task", "io.containerd.runtime.v1.linux"}
 
-// knownStateDirs are the usual state directories of containerds, with their sockets.
-var knownStateDirs = map[string]string{
-	"/run/containerd":                          "/run/containerd/containerd.sock",
-	"/run/k3s/containerd":                      "/run/k3s/containerd/containerd.sock",
-	"/run/docker/containerd/daemon":            "/run/docker/containerd/containerd.sock",
-	"/var/snap/microk8s/common/run/containerd": "/var/snap/microk8s/common/run/containerd.sock",
-}
-
 // Tasks lists the tasks of every containerd of this host, ascending. It asks no
 // containerd, so that a caller asks only about new tasks. Beside an error, where a state
 // directory may not be listed, it returns what it found.
 func (p *Proc) Tasks() ([]Task, error) {
 	host := filepath.Dir(p.dir)
 	sockets := map[string]string{}
-	for state, socket := range knownStateDirs {
-		sockets[filepath.Join(host, state)] = filepath.Join(host, socket)
+	for _, usual := range usage.Containerds {
+		sockets[filepath.Join(host, usual.State)] = filepath.Join(host, usual.Socket)
 	}
 	failed := p.addShimSockets(sockets)
 	var tasks []Task
