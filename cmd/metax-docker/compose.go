@@ -110,12 +110,14 @@ func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
 		help = slices.Insert(help, 1, cmd.Verb)
 	}
 	text, err := w.output(context.Background(), w.client, help...)
-	if err != nil {
+	if err != nil && !unknown.Ours() {
 		return cmd, false, nil // docker says what is wrong
 	}
 	cmd, ok, err = dockerargs.ScanCompose(w.Args, dockerargs.Docker(), dockerargs.ParseHelp(text))
-	if errors.As(err, &unknown) {
+	if errors.As(err, &unknown) && !unknown.Ours() {
 		return cmd, false, nil
+	} else if errors.As(err, &unknown) {
+		return cmd, false, w.withHelp(err)
 	}
 	return cmd, ok, err
 }

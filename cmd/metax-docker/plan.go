@@ -21,6 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // plan finds out what the container gets, and returns docker's options that give
@@ -156,7 +157,8 @@ func (w *wrapper) heed(o dockerargs.Options) error {
 	switch check := w.settings.MACA.Check; check.Text {
 	case "", dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict:
 	default:
-		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict", check.Text, check.Origin)
+		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict%s", check.Text, check.Origin,
+			wording.DidYouMean(wording.Closest(check.Text, []string{dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict})))
 	}
 	switch given := w.settings.MACA.Default; given.Text {
 	case "", config.MACAOff, config.MACAAuto:
@@ -167,7 +169,8 @@ func (w *wrapper) heed(o dockerargs.Options) error {
 	case dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags:
 		return nil
 	default:
-		return fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags", way.Text, way.Origin)
+		return fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags%s", way.Text, way.Origin,
+			wording.DidYouMean(wording.Closest(way.Text, []string{dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags})))
 	}
 }
 

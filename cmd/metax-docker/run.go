@@ -78,7 +78,7 @@ func (w *wrapper) run() (int, error) {
 	if err != nil && errors.Is(err, w.clientErr) {
 		return unusable(err), err
 	} else if err != nil {
-		return exitOurs, fmt.Errorf("%w; 'metax-docker run --help' lists the options", err)
+		return exitOurs, w.withHelp(err)
 	}
 	if (cmd.Verb == "start" || cmd.Verb == "restart") && !cmd.Flags.Has("help") {
 		if err := w.start(cmd); err != nil {
@@ -99,6 +99,16 @@ func (w *wrapper) run() (int, error) {
 		return exitOurs, err
 	}
 	return w.finish(cmd, given)
+}
+
+// withHelp names the help that lists the options of a refused line.
+func (w *wrapper) withHelp(err error) error {
+	name := "metax-docker"
+	var unknown *dockerargs.UnknownFlagError
+	if errors.As(err, &unknown) && !unknown.Ours() {
+		name = w.settings.DockerClient.Text
+	}
+	return fmt.Errorf("%w; '%s run --help' lists the options", err, name)
 }
 
 // finish runs the command, or prints it.

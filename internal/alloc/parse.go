@@ -7,6 +7,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // PolicyWords lists what ParsePolicy reads, for a message or a help text.
@@ -53,7 +54,8 @@ func ParsePolicy(s string) (key.Policy, error) {
 			return p, nil
 		}
 	}
-	return key.Policy{}, fmt.Errorf("policy %q is not known; want %s", s, PolicyWords)
+	near := wording.Closest(s, []string{"spread", "compact", "binpack", "preserve", "mtf", "first"})
+	return key.Policy{}, fmt.Errorf("policy %q is not known; want %s%s", s, PolicyWords, wording.DidYouMean(near))
 }
 
 // ParseScope reads a scope's name.
@@ -74,5 +76,5 @@ func parse[T fmt.Stringer](what string, values []T, s string) (T, error) {
 		}
 	}
 	var zero T
-	return zero, fmt.Errorf("%s %q is not known; want %s", what, s, strings.Join(names, ", "))
+	return zero, fmt.Errorf("%s %q is not known; want %s%s", what, s, strings.Join(names, ", "), wording.DidYouMean(wording.Closest(s, names)))
 }

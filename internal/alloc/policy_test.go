@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 		parse func(string) error
 		want  string
 	}{
-		{func(s string) error { _, err := ParsePolicy(s); return err }, `policy "Spread\n" is not known; want ` + PolicyWords},
+		{func(s string) error { _, err := ParsePolicy(s); return err }, `policy "Spread\n" is not known; want ` + PolicyWords + `; did you mean "spread"?`},
 		{func(s string) error { _, err := ParseScope(s); return err }, `scope "Spread\n" is not known; want any, link, switch, numa, node`},
 		{func(s string) error { _, err := ParseSizeRule(s); return err }, `size rule "Spread\n" is not known; want warn, off, enforce`},
 	} {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Parse parses the value of a setting from a command line: the words of a list are
@@ -49,7 +50,7 @@ func (s Setting) split(text string) []string {
 // Unknown is the error for an unknown key.
 func Unknown(key string) error {
 	if near := closestKey(key); near != "" {
-		return fmt.Errorf("unknown key %q; did you mean %q?", key, near)
+		return fmt.Errorf("unknown key %q%s", key, wording.DidYouMean(near))
 	}
 	return fmt.Errorf("unknown key %q; metax-ctk config show lists them", key)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/toml"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Problem is an error in a configuration file.
@@ -51,11 +52,7 @@ func (r *reader) problem(at toml.Statement, key, format string, args ...any) {
 }
 
 func (r *reader) unknown(at toml.Statement, key string) {
-	hint := ""
-	if near := closestKey(key); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
-	}
-	r.problem(at, key, "unknown key %q%s", key, hint)
+	r.problem(at, key, "unknown key %q%s", key, wording.DidYouMean(closestKey(key)))
 }
 
 // position returns the line and column of an offset.
@@ -67,39 +64,18 @@ func (r *reader) position(offset int) [2]int {
 // closestKey is the key that was probably meant, or empty: a key with one or two typing
 // errors, or the same name in another section.
 func closestKey(key string) string {
-	best, least := "", 3
+	var names []string
 	for _, s := range settings {
-		for _, candidate := range []string{s.Key, s.Section()} {
-			if d := editDistance(key, candidate); candidate != "" && d < least && d < len(candidate)/2 {
-				best, least = candidate, d
-			}
+		names = append(names, s.Key)
+		if s.Section() != "" {
+			names = append(names, s.Section())
 		}
 	}
+	best := wording.Closest(key, names)
 	for _, s := range settings {
 		if best == "" && s.Name() == key[strings.LastIndexByte(key, '.')+1:] {
 			best = s.Key
 		}
 	}
 	return best
-}
-
-// editDistance is the number of characters to insert, delete or replace in a to get b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

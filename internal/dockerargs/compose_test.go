@@ -97,6 +97,7 @@ func TestScanComposeUnknown(t *testing.T) {
 	var unknown *UnknownFlagError
 	for line, verb := range map[string]string{
 		"compose up --novel x a": "up", "compose --novel x up": "", "compose ps --gpus-wait 1s": "ps", "compose start --inject cdi": "start",
+		"compose up --gpus-wiat=1m": "up", "compose up --gpus=1": "up", "compose --gpus-wait=1m up": "",
 	} {
 		c, ok, err := ScanCompose(strings.Fields(line), Docker(), nil)
 		if !errors.As(err, &unknown) || ok || c.Verb != verb {

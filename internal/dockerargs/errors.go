@@ -3,6 +3,8 @@ package dockerargs
 import (
 	"strconv"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // UnknownFlagError reports a flag that is not in the tables, so that it is unknown
@@ -14,13 +16,24 @@ type UnknownFlagError struct {
 	Global bool   // whether it is before the command
 }
 
+// Ours reports whether an option of metax-docker was probably meant.
+func (e *UnknownFlagError) Ours() bool { return meansOption(strings.TrimPrefix(e.Flag, "--")) }
+
 func (e *UnknownFlagError) Error() string {
 	flag := strconv.Quote(e.Flag)
-	switch {
-	case len(e.Flag) == len("-x"):
+	if len(e.Flag) == len("-x") {
 		return "unknown shorthand flag: " + flag
-	case e.Global && options().Has(e.Flag[len("--"):]):
-		return "unknown flag: " + flag + " (it goes after run or create)"
+	}
+	name := e.Flag[len("--"):]
+	switch {
+	case composeOptions().Has(name):
+		return "unknown flag: " + flag + " here (it goes after run, create or compose up)"
+	case options().Has(name):
+		return "unknown flag: " + flag + " here (it goes after run or create)"
+	case e.Ours() && closestOption(name) != "":
+		return "unknown flag: " + flag + wording.DidYouMean("--"+closestOption(name))
+	case e.Ours():
+		return "unknown flag: " + flag
 	}
 	return "unknown flag: " + flag + ` (if it takes a value, write them as one word with "=")`
 }
@@ -54,6 +67,13 @@ func missingValue(option string) error {
 
 func givenTwice(option string) error {
 	return &OptionError{option, option + " is given twice; give it once"}
+}
+
+// badWord is badValue for an option with a few words as values.
+func badWord(option, value string, words ...string) error {
+	last := len(words) - 1
+	want := strings.Join(words[:last], ", ") + " or " + words[last]
+	return badValue(option, value, want+wording.DidYouMean(wording.Closest(value, words)))
 }
 
 func badValue(option, value, want string) error {

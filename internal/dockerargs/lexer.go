@@ -74,11 +74,11 @@ func (l *lexer) long(text string) (Flags, error) {
 	f.Name, f.Value, f.HasValue = strings.Cut(text, "=")
 	spec, ok := l.lookup(func(t Table) (Spec, bool) { return t.long(f.Name) })
 	switch {
+	case !ok && (!f.HasValue || meansOption(f.Name)):
+		return nil, &UnknownFlagError{Flag: "--" + f.Name}
 	case f.HasValue: // complete, even if the flag is unknown
 		l.next++
 		return Flags{f}, nil
-	case !ok:
-		return nil, &UnknownFlagError{Flag: "--" + f.Name}
 	}
 	return l.value(f, spec)
 }

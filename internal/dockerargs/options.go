@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Options are metax-docker's options besides docker's own flags.
@@ -68,6 +69,21 @@ func optionsBeside(run Table) Table {
 	return slices.DeleteFunc(slices.Clone(options()), func(s Spec) bool { return s.Name != "gpus" && run.Has(s.Name) })
 }
 
+// closestOption is the option that was probably meant by a name; empty if none is near.
+func closestOption(name string) string {
+	var names []string
+	for _, s := range options() {
+		names = append(names, s.Name)
+	}
+	return wording.Closest(name, names)
+}
+
+// meansOption reports whether a flag that the client lacks was probably meant for
+// metax-docker.
+func meansOption(name string) bool {
+	return strings.HasPrefix(name, "gpus-") || strings.HasPrefix(name, "maca-") || closestOption(name) != ""
+}
+
 // mentionsOption reports whether any word could be an option of metax-docker. Only then
 // does an unknown flag matter.
 func mentionsOption(words []string) bool {
@@ -114,13 +130,13 @@ func readOptions(flags Flags) (o Options, err error) {
 			o.DryRun, err = readBool(option, f.Value)
 		case "inject":
 			if o.Inject = f.Value; o.Inject != InjectAuto && o.Inject != InjectCDI && o.Inject != InjectFlags {
-				err = badValue(option, f.Value, InjectAuto+", "+InjectCDI+" or "+InjectFlags)
+				err = badWord(option, f.Value, InjectAuto, InjectCDI, InjectFlags)
 			}
 		case "maca", "maca-force":
 			err = o.MACA.read(f)
 		case "maca-check":
 			if o.MACACheck = f.Value; o.MACACheck != MACACheckOff && o.MACACheck != MACACheckWarn && o.MACACheck != MACACheckStrict {
-				err = badValue(option, f.Value, MACACheckOff+", "+MACACheckWarn+" or "+MACACheckStrict)
+				err = badWord(option, f.Value, MACACheckOff, MACACheckWarn, MACACheckStrict)
 			}
 		}
 		if err != nil {

@@ -165,14 +165,14 @@ func scanVerb(l *lexer) (verb string, global Flags, err error) {
 
 // withError returns the command, or those errors of the lexer that the client does not
 // report itself: errors of metax-docker's options and, if any of those may be on the
-// line, unknown flags.
+// line or be meant, unknown flags.
 func (c Command) withError(err error, global bool) (Command, error) {
 	var option *OptionError
 	if errors.As(err, &option) {
 		return Command{}, option
 	}
 	var unknown *UnknownFlagError
-	if errors.As(err, &unknown) && mentionsOption(c.words) {
+	if errors.As(err, &unknown) && (unknown.Ours() || mentionsOption(c.words)) {
 		unknown.Global = global
 		return Command{}, unknown
 	}

@@ -160,7 +160,6 @@ func TestScanLeavesAlone(t *testing.T) {
 		"container container run --gpus=1 img",
 		"compose run --gpus=1 img",
 		"compose --dry-run up",
-		"--gpus=1 run img",
 		"exec -it x run --gpus=1",
 		"service create --name x img",
 		"help run",
@@ -263,7 +262,17 @@ func TestScanRefuses(t *testing.T) {
 			"--root /x run --gpus=1 img", &UnknownFlagError{Flag: "--root", Global: true},
 			`unknown flag: "--root" (if it takes a value, write them as one word with "=")`,
 		},
-		{"--gpus 1 run img", &UnknownFlagError{Flag: "--gpus", Global: true}, `unknown flag: "--gpus" (it goes after run or create)`},
+		{"--gpus 1 run img", &UnknownFlagError{Flag: "--gpus", Global: true}, `unknown flag: "--gpus" here (it goes after run or create)`},
+		{"--gpus=1 run img", &UnknownFlagError{Flag: "--gpus", Global: true}, `unknown flag: "--gpus" here (it goes after run or create)`},
+		{"--gpus-wait=1m start c", &UnknownFlagError{Flag: "--gpus-wait", Global: true}, `unknown flag: "--gpus-wait" here (it goes after run, create or compose up)`},
+		{"start --gpus-policy=spread c", &UnknownFlagError{Flag: "--gpus-policy"}, `unknown flag: "--gpus-policy" here (it goes after run, create or compose up)`},
+		{"run --gpus=1 --gpus-plicy=mtf img", &UnknownFlagError{Flag: "--gpus-plicy"}, `unknown flag: "--gpus-plicy"; did you mean "--gpus-policy"?`},
+		{"run --gpu 1 img", &UnknownFlagError{Flag: "--gpu"}, `unknown flag: "--gpu"; did you mean "--gpus"?`},
+		{"run --gpu=1 img", &UnknownFlagError{Flag: "--gpu"}, `unknown flag: "--gpu"; did you mean "--gpus"?`},
+		{"create --gpus=1 --gpus-only img", &UnknownFlagError{Flag: "--gpus-only"}, `unknown flag: "--gpus-only"`},
+		{"start --gpus-wiat=1m c", &UnknownFlagError{Flag: "--gpus-wiat"}, `unknown flag: "--gpus-wiat"; did you mean "--gpus-wait"?`},
+		{"run --gpus=1 --inject=cid img", &OptionError{Option: "--inject"}, `invalid argument "cid" for --inject: want auto, cdi or flags; did you mean "cdi"?`},
+		{"run --maca --maca-check=strcit img", &OptionError{Option: "--maca-check"}, `invalid argument "strcit" for --maca-check: want off, warn or strict; did you mean "strict"?`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.in, func(t *testing.T) {
