@@ -46,7 +46,13 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if err != nil {
 		return exitOurs, true, err
 	}
-	if p == nil || len(p.requests) == 0 {
+	if p == nil {
+		return 0, false, nil
+	}
+	if err := w.otherDrivers(p); err != nil {
+		return exitOurs, true, err
+	}
+	if len(p.requests) == 0 {
 		return 0, false, nil
 	}
 	if err := w.expand(p); err != nil {
@@ -64,6 +70,33 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	}
 	code, err = w.hand(p, injections)
 	return code, true, err
+}
+
+// otherDrivers fails for a line that starts services which request GPUs of another vendor's
+// driver, as projects written for it do, if no service requests GPUs of MetaX. Otherwise the
+// project may mean both: it warns.
+func (w *wrapper) otherDrivers(p *project) error {
+	drivers := p.OtherDrivers()
+	role := dockerargs.ComposeRoleOf(p.cmd.Verb)
+	if len(drivers) == 0 || role != dockerargs.ComposeMakes && role != dockerargs.ComposeRuns {
+		return nil
+	}
+	names, err := w.chosen(p)
+	if err != nil {
+		return err
+	}
+	for _, service := range p.Closure(names, p.cmd.Flags.True("no-deps")) {
+		driver, ok := drivers[service]
+		if !ok {
+			continue
+		}
+		line := fmt.Sprintf(`service %q requests GPUs of the driver %q: for MetaX GPUs, remove "driver: %[2]s" from the service`, service, driver)
+		if len(p.requests) == 0 {
+			return fmt.Errorf("%s; for others, use docker compose itself", line)
+		}
+		w.warn("%s", line)
+	}
+	return nil
 }
 
 // hand writes the project with its GPUs and becomes docker.

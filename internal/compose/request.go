@@ -45,6 +45,23 @@ func (p *Project) Requests() (map[string]Request, error) {
 	return found, nil
 }
 
+// OtherDrivers returns the drivers of other vendors from which services request GPUs, by
+// service. Requests by CDI name have no such driver.
+func (p *Project) OtherDrivers() map[string]string {
+	found := map[string]string{}
+	for _, name := range p.Services() {
+		entries, _ := reservations(p.services[name]) // Requests returns the error
+		for _, e := range entries {
+			driver, _ := e.object["driver"].(string)
+			capabilities, _ := e.object["capabilities"].([]any)
+			if !e.ours && driver != "" && driver != "cdi" && slices.Contains(capabilities, any("gpu")) {
+				found[name] = driver
+			}
+		}
+	}
+	return found
+}
+
 // entry is one request for devices of any driver.
 type entry struct {
 	object
