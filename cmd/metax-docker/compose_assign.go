@@ -101,7 +101,7 @@ func (w *wrapper) injections(services []string, got []assign.Given, node gpu.Nod
 	if len(all) == 0 {
 		return nil, nil
 	}
-	way, err := w.way(edits.Container(node, all, nil).Names, daemon)
+	way, err := w.way(edits.Container(node, all, nil).Below(root), daemon)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/image"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 )
 
 // options are docker's flags for what a container gets: those in the place of our own,
@@ -34,16 +35,26 @@ func rootOf(root config.Value) (string, error) {
 	return path, nil
 }
 
-// way returns how edits with these CDI names, of GPUs or slices, reach a container.
-func (w *wrapper) way(names []string, daemon inject.Daemon) (func(edits.Edits) edits.Edits, error) {
-	byName, doubt, err := daemon.ByName(names, "", w.settings.DockerInject.Text)
+// way returns how edits like these, of GPUs or slices, reach a container.
+func (w *wrapper) way(e edits.Edits, daemon inject.Daemon) (func(edits.Edits) edits.Edits, error) {
+	byName, doubt, err := daemon.ByName(e.Names, "", w.settings.DockerInject.Text)
 	if doubt != nil {
 		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", doubt)
 	}
-	if byName {
-		return edits.Edits.ByName, err
+	if err != nil || !byName {
+		return edits.Edits.ByValue, err
 	}
-	return edits.Edits.ByValue, err
+	if at := (node.Selector{Node: w.settings.Node.Text}); at.IsHost() {
+		err = daemon.Compare(e)
+	}
+	switch {
+	case err == nil:
+		return edits.Edits.ByName, nil
+	case w.settings.DockerInject.Text == dockerargs.InjectCDI:
+		return nil, fmt.Errorf("%w. To do without it: --inject=flags", err)
+	}
+	w.warn("%v; giving the GPUs by plain devices", err)
+	return edits.Edits.ByValue, nil
 }
 
 // software returns docker's options that give the container the host's MXMACA, if it is

@@ -89,7 +89,7 @@ var images = map[string]string{
 }
 
 // daemon is a docker daemon without containers, which lists them with the given
-// status; its socket has a short path, as sockets must.
+// status, and reads CDI specs in $WORK/cdi; its socket has a short path, as sockets must.
 func daemon(e *testscript.Env, status int) (socket string, err error) {
 	dir, err := os.MkdirTemp("", "d")
 	if err != nil {
@@ -105,12 +105,15 @@ func daemon(e *testscript.Env, status int) (socket string, err error) {
 			fmt.Fprintf(w, `{"Id":"sha256:%x","Os":"linux","Architecture":"amd64","Config":{"Env":[%q]}}`, r.URL.Path, env)
 			return
 		}
-		if r.URL.Path != "/containers/json" {
+		switch r.URL.Path {
+		case "/containers/json":
+			w.WriteHeader(status)
+			io.WriteString(w, "[]")
+		case "/info":
+			fmt.Fprintf(w, `{"CDISpecDirs": [%q]}`, filepath.Join(e.WorkDir, "cdi"))
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		w.WriteHeader(status)
-		io.WriteString(w, "[]")
 	})}
 	go s.Serve(l)
 	e.Defer(func() {

@@ -92,7 +92,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 		whole = nil
 	}
 	e := edits.Container(node, whole, got.Slices).Below(root)
-	way, err := w.way(e.Names, engine)
+	way, err := w.way(e, engine)
 	if err != nil {
 		return options{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 )
 
 // serve answers on a socket with net/http, as the daemon does.
@@ -194,6 +195,66 @@ func TestByName(t *testing.T) {
 			var unlisted *UnlistedError
 			if got != tc.want || doubt != nil || errors.As(err, &unlisted) != tc.fails {
 				t.Errorf("got %t, doubt %v, error %v", got, doubt, err)
+			}
+		})
+	}
+}
+
+// TestCompare compares specs with what a node gives.
+func TestCompare(t *testing.T) {
+	dev := t.TempDir()
+	for _, name := range []string{"dri/card1", "dri/card2", "mxcd", "mxdriver"} {
+		path := filepath.Join(dev, "dev", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(names ...string) (out []edits.Device) {
+		for _, name := range names {
+			out = append(out, edits.Device{HostPath: filepath.Join(dev, "dev", name), Path: "/dev/" + name})
+		}
+		return out
+	}
+	const names = "metax-tech.com/gpu=GPU-1"
+	for name, tc := range map[string]struct {
+		spec, mount string // device nodes, a mount
+		devices     []edits.Device
+		want        string
+	}{
+		"the same":         {"dri/card1 mxcd", "mxdriver", at("dri/card1", "mxcd"), ""},
+		"more than ours":   {"dri/card1 mxcd mxdriver", "mxdriver", at("dri/card1", "mxcd"), ""},
+		"another card":     {"dri/card2 mxcd", "mxdriver", at("dri/card1", "mxcd"), "it lacks /dev/dri/card1"},
+		"one more card":    {"dri/card1 dri/card2", "mxdriver", at("dri/card1"), "/dev/dri/card2 is not of these GPUs any more"},
+		"a new node":       {"dri/card1", "mxdriver", at("dri/card1", "mxcd"), "it lacks /dev/mxcd"},
+		"a node is gone":   {"dri/card1 mxnd", "mxdriver", at("dri/card1"), "/dev/mxnd does not exist"},
+		"a mount is gone":  {"dri/card1", "gone", at("dri/card1"), "/dev/gone does not exist"},
+		"no spec":          {"", "", at("dri/card1"), ""},
+		"one for software": {"mxcd", "mxdriver", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var nodes []string
+			for word := range strings.FieldsSeq(tc.spec) {
+				nodes = append(nodes, `{"path": "/dev/`+word+`", "hostPath": "`+filepath.Join(dev, "dev", word)+`"}`)
+			}
+			text := `{"cdiVersion": "0.7.0", "kind": "metax-tech.com/gpu", "devices": [{"name": "GPU-1", "containerEdits": {"deviceNodes": [` + strings.Join(nodes, ",") +
+				`], "mounts": [{"hostPath": "` + filepath.Join(dev, "dev", tc.mount) + `", "containerPath": "/opt"}]}}]}`
+			if tc.spec != "" {
+				if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := Daemon{info: info{CDISpecDirs: []string{dir}}}.Compare(edits.Edits{Names: []string{names}, Devices: tc.devices})
+			got := ""
+			var outdated *OutdatedError
+			if errors.As(err, &outdated) {
+				got = strings.ReplaceAll(outdated.Difference, dev, "")
+			}
+			if got != tc.want || (err == nil) != (tc.want == "") {
+				t.Errorf("%v, want %q", err, tc.want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -92,10 +94,60 @@ func resolve(dirs, names []string) (*specs.ContainerEdits, error) {
 // outdated reports whether the specs that define CDI devices do not mount a directory of
 // this machine. For a spec that cannot be read here, what the daemon says counts.
 func (d Daemon) outdated(names []string, dir string) bool {
-	dirs := d.info.CDISpecDirs
-	if len(dirs) == 0 {
-		dirs = docker.specDirs
-	}
-	e, err := resolve(dirs, names)
+	e, err := resolve(d.specDirs(), names)
 	return err == nil && !slices.ContainsFunc(e.Mounts, func(m *specs.Mount) bool { return m.HostPath == dir })
+}
+
+// specDirs returns the directories that the daemon reads, or those that it reads unless told
+// otherwise.
+func (d Daemon) specDirs() []string {
+	if len(d.info.CDISpecDirs) == 0 {
+		return docker.specDirs
+	}
+	return d.info.CDISpecDirs
+}
+
+// OutdatedError reports CDI specs that do not give what the node has.
+type OutdatedError struct{ Difference string }
+
+func (e *OutdatedError) Error() string {
+	return "the CDI spec is out of date (" + e.Difference + "). To refresh it: sudo metax-ctk cdi generate"
+}
+
+// Compare compares the specs that define the CDI devices of the edits with the edits: their
+// device nodes have to be the same below /dev/dri, where each belongs to one GPU, and
+// whatever the specs name has to exist. The error is an *OutdatedError. For a spec that
+// cannot be read here, what the engine says counts.
+func (d Daemon) Compare(e edits.Edits) error {
+	spec, err := resolve(d.specDirs(), e.Names)
+	if err != nil {
+		return nil
+	}
+	host, err := hostfs.New("/")
+	if err != nil {
+		return err
+	}
+	var named, wanted []string
+	for _, node := range spec.DeviceNodes {
+		named = append(named, cmp.Or(node.HostPath, node.Path))
+	}
+	for _, device := range e.Devices {
+		if wanted = append(wanted, device.HostPath); !slices.Contains(named, device.HostPath) {
+			return &OutdatedError{"it lacks " + device.HostPath}
+		}
+	}
+	for _, path := range named {
+		if strings.Contains(path, "/dev/dri/") && !slices.Contains(wanted, path) {
+			return &OutdatedError{path + " is not of these GPUs any more"}
+		}
+	}
+	for _, mount := range spec.Mounts {
+		named = append(named, mount.HostPath)
+	}
+	for _, path := range named {
+		if !host.Exists(path) {
+			return &OutdatedError{path + " does not exist"}
+		}
+	}
+	return nil
 }
