@@ -36,34 +36,34 @@ Example:
 }
 
 func deviceTable(node gpu.Node) string {
-	rows := [][]string{{"INDEX", "MODEL", "BDF", "UUID", "SERIAL", "MEMORY", "NUMA", "LINKS", "HEALTH", "NODES"}}
+	rows := [][]string{{"INDEX", "PRODUCT", "MODEL", "BDF", "UUID", "SERIAL", "MEMORY", "NUMA", "LINKS", "HEALTH", "NODES"}}
 	for _, g := range node.GPUs {
-		row := []string{strconv.Itoa(g.Index), g.Model, "", string(g.UUID), g.Serial, "", "", "", "ok", ""}
+		row := []string{strconv.Itoa(g.Index), g.Product, g.Model, "", string(g.UUID), g.Serial, "", "", "", "ok", ""}
 		if g.BDF != (gpu.BDF{}) {
-			row[2] = g.BDF.String()
+			row[3] = g.BDF.String()
 		}
 		if g.MemoryMiB > 0 {
-			row[5] = fmt.Sprintf("%d MiB", g.MemoryMiB)
+			row[6] = fmt.Sprintf("%d MiB", g.MemoryMiB)
 		}
 		if g.NUMA != gpu.NUMAUnknown {
-			row[6] = strconv.Itoa(g.NUMA)
+			row[7] = strconv.Itoa(g.NUMA)
 		}
 		if g.LinkDomain > 0 {
-			row[7] = "domain " + strconv.Itoa(g.LinkDomain)
+			row[8] = "domain " + strconv.Itoa(g.LinkDomain)
 		}
 		switch parts := g.Parts(); {
 		case !g.Healthy && parts != "":
-			row[8] = "unhealthy, " + parts
+			row[9] = "unhealthy, " + parts
 		case !g.Healthy:
-			row[8] = "unhealthy"
+			row[9] = "unhealthy"
 		case parts != "":
-			row[8] = parts
+			row[9] = parts
 		}
 		names := make([]string, len(g.Nodes))
 		for i, n := range g.Nodes {
 			names[i] = strings.TrimPrefix(n, "/dev/dri/")
 		}
-		row[9] = strings.Join(names, ",")
+		row[10] = strings.Join(names, ",")
 		rows = append(rows, row)
 	}
 	return columns(rows)

@@ -94,5 +94,5 @@ func isOthers(path string, other gpu.GPU) bool {
 // mayBeAbsent reports whether a host may lack the file at path, or have an empty file
 // there.
 func mayBeAbsent(path string) bool {
-	return strings.HasSuffix(path, "/numa_node") || path == "etc/hostname" || path == "opt/maca"
+	return strings.HasSuffix(path, "/numa_node") || strings.HasSuffix(path, "/sriov_totalvfs") || path == "etc/hostname" || path == "opt/maca"
 }

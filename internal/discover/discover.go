@@ -84,7 +84,10 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 		node.Warnings = append(node.Warnings, module.Warnings...)
 	}
 	if module.Version != "" || files.Driver != "" {
-		node.Driver = &gpu.Driver{Version: module.Version, Path: files.Driver}
+		node.Driver = &gpu.Driver{Version: module.Version, Mode: h.driverMode(module.Loaded), Path: files.Driver}
+	}
+	for i, g := range node.GPUs {
+		node.GPUs[i].Product = gpu.ProductOf(g.Model)
 	}
 	for i, w := range node.Warnings {
 		node.Warnings[i] = terminal.Line(w)
@@ -105,6 +108,20 @@ func (h Host) driverModule(module sysfs.Module, reported string) sysfs.Module {
 		return sysfs.Module{Loaded: true, Version: h.Recorded.Driver.Version}
 	}
 	return module
+}
+
+// driverMode finds out how a loaded module came to this host. If neither library nor mx-smi
+// may be run, the mode comes from the record, because modules.dep is large.
+func (h Host) driverMode(loaded bool) string {
+	switch {
+	case !loaded:
+		return ""
+	case h.Run != nil || h.Library != nil:
+		return sysfs.DriverMode(h.Root)
+	case h.Recorded != nil && h.Recorded.Driver != nil:
+		return h.Recorded.Driver.Mode
+	}
+	return ""
 }
 
 // hostname is the name in /etc/hostname; empty if there is none or it is not valid.

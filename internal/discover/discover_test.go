@@ -108,12 +108,12 @@ func TestDiscoverSimulated(t *testing.T) {
 // TestDiscoverWithoutTool: a node without the vendor's tool still works with what the
 // kernel knows.
 func TestDiscoverWithoutTool(t *testing.T) {
-	plain := func(name string) gpu.Node {
+	plain := func(name, mode string) gpu.Node {
 		n := node(t, name)
-		n.Links = nil
+		n.Links, n.Driver.Mode = nil, mode
 		for i := range n.GPUs {
 			g := &n.GPUs[i]
-			g.UUID, g.Serial, g.MemoryMiB, g.LinkDomain, g.Healthy = "", "", 0, 0, true
+			g.UUID, g.Serial, g.VBIOS, g.MemoryMiB, g.LinkDomain, g.Healthy = "", "", "", 0, 0, true
 		}
 		return n
 	}
@@ -122,12 +122,12 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := simtest.Write(t, hostTree(t, name))
 			got, warnings := mustDiscover(t, discover.Host{Root: root})
-			if diff := cmp.Diff(plain(name), got); diff != "" {
+			if diff := cmp.Diff(plain(name, ""), got); diff != "" {
 				t.Error(diff)
 			}
 			wantWarnings(t, []string{"MetaXLink topology unknown; choosing by PCIe and NUMA only. Once per boot: sudo metax-ctk cdi generate"}, warnings)
 
-			bare := plain(name) // a record made where the tool was not asked either
+			bare := plain(name, "") // a record made where the tool was not asked either
 			_, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &bare})
 			wantWarnings(t, []string{unknown + "the recorded node has none. Record again: sudo metax-ctk cdi generate"}, warnings)
 		})
@@ -136,7 +136,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		tree := hostTree(t, "c500-1")
 		maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasSuffix(p, "bin/mx-smi") })
 		got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree), Run: run})
-		if diff := cmp.Diff(plain("c500-1"), got); diff != "" {
+		if diff := cmp.Diff(plain("c500-1", gpu.DriverNative), got); diff != "" {
 			t.Error(diff)
 		}
 		wantWarnings(t, []string{unknown + "there is no mx-smi at /opt/mxdriver/bin/mx-smi or /usr/bin/mx-smi"}, warnings)
@@ -144,7 +144,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	t.Run("fails", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
 		got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, hostTree(t, "c500-1")), Run: fail})
-		if diff := cmp.Diff(plain("c500-1"), got); diff != "" {
+		if diff := cmp.Diff(plain("c500-1", gpu.DriverNative), got); diff != "" {
 			t.Error(diff)
 		}
 		wantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes"}, warnings)
@@ -230,7 +230,7 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 	})
 	got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree)})
 	want := node(t, "c500-1").GPUs[0]
-	want.UUID, want.Serial, want.MemoryMiB, want.Nodes, want.GIDs, want.Healthy = "", "", 0, nil, nil, false
+	want.UUID, want.Serial, want.VBIOS, want.MemoryMiB, want.Nodes, want.GIDs, want.Healthy = "", "", "", 0, nil, nil, false
 	if diff := cmp.Diff([]gpu.GPU{want}, got.GPUs); diff != "" {
 		t.Error(diff)
 	}

@@ -366,3 +366,21 @@ func switchOff(t *testing.T, lib string) {
 		t.Fatal(err)
 	}
 }
+
+// TestLibrarySRIOV: SR-IOV is forbidden where the VBIOS does not allow it, also by the record.
+func TestLibrarySRIOV(t *testing.T) {
+	told := node(t, "c500-1")
+	told.GPUs[0].SRIOV = gpu.SRIOVForbidden
+	root, _ := withLibrary(t, hostTree(t, "c500-1"), told)
+	got, err := discover.Host{Root: root, Library: ask(t), Run: noTool(t), Timeout: time.Minute}.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := discover.Host{Root: root, Recorded: &got}.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, then := got.GPUs[0].SRIOV, again.GPUs[0].SRIOV; now != gpu.SRIOVForbidden || then != now {
+		t.Errorf("SR-IOV is %q, by the record %q", now, then)
+	}
+}

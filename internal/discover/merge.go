@@ -56,6 +56,10 @@ func copyVendorFacts(g *gpu.GPU, t gpu.GPU) {
 	if t.Model != "" {
 		g.Model = t.Model
 	}
+	g.VBIOS = t.VBIOS
+	if g.SRIOV == gpu.SRIOVOff && t.SRIOV == gpu.SRIOVForbidden { // the kernel sees the bus, the library the firmware
+		g.SRIOV = t.SRIOV
+	}
 	g.Healthy = g.Healthy && t.Healthy
 	g.Mode = cmp.Or(g.Mode, t.Mode)
 	mergeSlices(g, t.Slices)

@@ -221,7 +221,7 @@ func TestDiscoverRecorded(t *testing.T) {
 			"a GPU is new", record(func(n *gpu.Node) { n.GPUs, n.Links = n.GPUs[:3], n.Links[:2] }),
 			func(n *gpu.Node) {
 				g := &n.GPUs[3]
-				g.UUID, g.Serial, g.MemoryMiB, g.LinkDomain = "", "", 0, 0
+				g.UUID, g.Serial, g.VBIOS, g.MemoryMiB, g.LinkDomain = "", "", "", 0, 0
 				n.Links = n.Links[:2]
 			},
 			[]string{"GPU 0000:12:00.0 is not in the recorded node"},
@@ -230,7 +230,7 @@ func TestDiscoverRecorded(t *testing.T) {
 			"a GPU is another", record(func(n *gpu.Node) { n.GPUs[3].BDF.Bus = 0x99 }),
 			func(n *gpu.Node) {
 				g := &n.GPUs[3]
-				g.UUID, g.Serial, g.MemoryMiB, g.LinkDomain = "", "", 0, 0
+				g.UUID, g.Serial, g.VBIOS, g.MemoryMiB, g.LinkDomain = "", "", "", 0, 0
 				n.Links = slices.DeleteFunc(n.Links, func(l gpu.Link) bool { return l.B == 3 })
 			},
 			[]string{"ignored GPU 0000:99:00.0: the recorded node lists it, the kernel does not", "GPU 0000:12:00.0 is not in the recorded node"},

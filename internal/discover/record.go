@@ -88,6 +88,7 @@ func (f *filler) gpu(then gpu.GPU) {
 	fillFact(f, "serial numbers", &g.Serial, then.Serial)
 	fillFact(f, "models", &g.Model, then.Model)
 	fillFact(f, "memory sizes", &g.MemoryMiB, then.MemoryMiB)
+	fillFact(f, "VBIOS versions", &g.VBIOS, then.VBIOS)
 	if !f.answer.slices {
 		g.Mode, g.Slices = then.Mode, then.Slices
 	}

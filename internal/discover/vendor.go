@@ -74,7 +74,7 @@ func (h Host) query(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked 
 	if h.Run == nil {
 		return vendorAnswer{}, false, "" // there is only the record
 	}
-	path, ok := mxsmi.Find(h.Root)
+	path, ok := h.Root.First(mxsmi.Paths())
 	if !ok {
 		return vendorAnswer{}, false, "there is no mx-smi at " + strings.Join(mxsmi.Paths(), " or ")
 	}
@@ -86,7 +86,7 @@ func (h Host) query(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked 
 // queryLibrary queries libmxsml. A file of that name that is not libmxsml counts as
 // absent; a libmxsml that fails is a warning.
 func (h Host) queryLibrary(ctx context.Context, node *gpu.Node) vendorAnswer {
-	path, ok := mxsml.Find(h.Root)
+	path, ok := h.Root.First(mxsml.Paths())
 	if h.Library == nil || !ok {
 		return vendorAnswer{}
 	}

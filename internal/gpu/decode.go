@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +18,9 @@ const MaxGPUs = 4096
 var ErrNode = errors.New("invalid node")
 
 // DecodeNode reads a Node's JSON form and checks it. GPUs may be in any order and are sorted
-// by BDF, or by index if a BDF is missing; the ends of links with a > b are swapped. Unknown
-// fields are ignored, because later versions of the form add fields.
+// by BDF, or by index if a BDF is missing; the ends of links with a > b are swapped. A GPU
+// without a product gets that of its model. Unknown fields are ignored, because later versions
+// of the form add fields.
 func DecodeNode(data []byte) (Node, error) {
 	var n Node
 	if err := json.Unmarshal(data, &n); err != nil {
@@ -28,6 +30,9 @@ func DecodeNode(data []byte) (Node, error) {
 		return Node{}, err
 	}
 	n.sort()
+	for i, g := range n.GPUs {
+		n.GPUs[i].Product = cmp.Or(g.Product, ProductOf(g.Model))
+	}
 	return n, nil
 }
 
@@ -109,13 +114,13 @@ func (n Node) Check() error {
 func (n Node) texts() []string {
 	texts := append([]string{n.Name}, n.Warnings...)
 	if n.Driver != nil {
-		texts = append(texts, n.Driver.Version, n.Driver.Path)
+		texts = append(texts, n.Driver.Version, n.Driver.Mode, n.Driver.Path)
 	}
 	if n.MACA != nil {
 		texts = append(texts, n.MACA.Version, n.MACA.Path)
 	}
 	for _, g := range n.GPUs {
-		texts = append(texts, g.Model, g.PCIeRoot)
+		texts = append(texts, g.Model, g.Product, g.VBIOS, g.SRIOV, g.PCIeRoot)
 		for _, s := range g.Slices {
 			texts = append(texts, s.Alias)
 		}

@@ -3,6 +3,7 @@ package gpu
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // NUMAUnknown is the NUMA node of a GPU if the host does not state it.
@@ -18,8 +19,12 @@ type GPU struct {
 	// BDF is the PCI address. Zero, the address of a host bridge, means unknown, as in a
 	// Node that was read from a bare matrix.
 	BDF BDF `json:"bdf,omitzero"`
-	// Model is the vendor's name, such as "MXC500".
+	// Model is the name that the vendor's tools print, such as "MXC500".
 	Model string `json:"model,omitempty"`
+	// Product is the name of the same card in the vendor's documents, such as "C500".
+	Product string `json:"product,omitempty"`
+	// VBIOS is the version of the card's firmware, such as "1.30.0.0".
+	VBIOS string `json:"vbios,omitempty"`
 	// MemoryMiB is the device memory in MiB; 0 if unknown.
 	MemoryMiB int `json:"memoryMiB,omitempty"`
 	// NUMA is the NUMA node, or NUMAUnknown.
@@ -43,12 +48,32 @@ type GPU struct {
 	GIDs []uint32 `json:"gids,omitempty"`
 	// VFs are the SR-IOV virtual functions that this GPU is split into.
 	VFs []BDF `json:"vfs,omitempty"`
+	// SRIOV is one of the SRIOV constants; empty if unknown.
+	SRIOV string `json:"sriov,omitempty"`
 	// Mode is ModeSGPU for a GPU that is given in slices only, ModeVFIO for a GPU that is
 	// for virtual machines, or empty.
 	Mode string `json:"mode,omitempty"`
 	// Slices are the parts that the GPU is divided into, sGPUs before virtual
 	// functions, by index.
 	Slices []Slice `json:"slices,omitempty"`
+}
+
+// The states of SR-IOV, in the words of MetaX's node labels.
+const (
+	SRIOVOn        = "on"        // the GPU is split into virtual functions
+	SRIOVOff       = "off"       // it could be
+	SRIOVForbidden = "forbidden" // card, firmware or kernel cannot split it
+)
+
+// ProductOf returns the name in the vendor's documents of a model in the vendor's tools: "C500"
+// for "MXC500" and for its virtual function "MXC500 VF"; empty for a model whose name is not
+// known, as "9999:4001".
+func ProductOf(model string) string {
+	name, ok := strings.CutPrefix(model, "MX")
+	if !ok || name == "" {
+		return ""
+	}
+	return strings.TrimSuffix(name, " VF")
 }
 
 // Divided reports whether the GPU is given in parts and never as a whole, and how it is

@@ -32,9 +32,17 @@ type Node struct {
 // Driver is the kernel driver and its user-space part.
 type Driver struct {
 	Version string `json:"version,omitempty"`
+	// Mode is DriverNative or DriverCloud; empty if unknown.
+	Mode string `json:"mode,omitempty"`
 	// Path is the directory of the user-space part, "/opt/mxdriver".
 	Path string `json:"path,omitempty"`
 }
+
+// The modes of a driver, in the words of MetaX's node labels.
+const (
+	DriverNative = "native" // installed on the host
+	DriverCloud  = "cloud"  // loaded from a container, by MetaX's operator
+)
 
 // MACA is an installation of the MXMACA software.
 type MACA struct {
@@ -53,7 +61,7 @@ type Shared struct {
 type Link struct {
 	A int `json:"a"`
 	B int `json:"b"`
-	// Kind is the word of mx-smi's matrix: MX, PIX, PXB, PHB, NODE, SYS.
+	// Kind is the word of mx-smi's matrix: MX (in OEM versions HT), PIX, PXB, PHB, NODE, SYS.
 	Kind string `json:"kind"`
 	// GBps is the bandwidth in GB/s, 0 if unknown.
 	GBps float64 `json:"gbps,omitempty"`

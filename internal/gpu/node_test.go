@@ -27,17 +27,17 @@ func TestDecodeNode(t *testing.T) {
 		{"nothing", `"gpus": []`, gpu.NewNode("")},
 		{
 			"a GPU in full, and fields that are new",
-			`"name": "c500-8", "driver": {"version": "3.4.4", "path": "/opt/mxdriver"}, "maca": {"version": "3.3.0.15", "path": "/opt/maca"},
-			 "gpus": [{"index": 0, "uuid": "GPU-a", "serial": "S1", "bdf": "0000:0e:00.0", "model": "MXC500", "memoryMiB": 65536, "numa": 0,
+			`"name": "c500-8", "driver": {"version": "3.4.4", "mode": "cloud", "path": "/opt/mxdriver"}, "maca": {"version": "3.3.0.15", "path": "/opt/maca"},
+			 "gpus": [{"index": 0, "uuid": "GPU-a", "serial": "S1", "bdf": "0000:0e:00.0", "model": "MXC500", "vbios": "1.30.0.0", "sriov": "on", "memoryMiB": 65536, "numa": 0,
 			   "pcieRoot": "pci0000:0a", "pciePath": ["0000:0a:03.0", "0000:0c:00.0", "0000:0d:00.0"], "pcieSwitch": "0000:0c:00.0",
 			   "linkDomain": 1, "healthy": false, "nodes": ["/dev/dri/card1"], "gids": [44], "vfs": ["0000:0e:00.1"], "colour": "red"}],
 			 "shared": {"nodes": ["/dev/mxcd"], "gids": [44]}, "warnings": ["w"], "future": {}`,
 			gpu.Node{
 				APIVersion: gpu.APIVersion, Kind: gpu.NodeKind, Name: "c500-8",
-				Driver: &gpu.Driver{Version: "3.4.4", Path: "/opt/mxdriver"},
+				Driver: &gpu.Driver{Version: "3.4.4", Mode: gpu.DriverCloud, Path: "/opt/mxdriver"},
 				MACA:   &gpu.MACA{Version: "3.3.0.15", Path: "/opt/maca"},
 				GPUs: []gpu.GPU{{
-					UUID: "GPU-a", Serial: "S1", BDF: gpu.BDF{Bus: 0x0e}, Model: "MXC500", MemoryMiB: 65536,
+					UUID: "GPU-a", Serial: "S1", BDF: gpu.BDF{Bus: 0x0e}, Model: "MXC500", Product: "C500", VBIOS: "1.30.0.0", SRIOV: gpu.SRIOVOn, MemoryMiB: 65536,
 					PCIeRoot: "pci0000:0a", PCIePath: []gpu.BDF{{Bus: 0x0a, Device: 3}, up, {Bus: 0x0d}}, PCIeSwitch: &up,
 					LinkDomain: 1, Nodes: []string{"/dev/dri/card1"}, GIDs: []uint32{44}, VFs: []gpu.BDF{{Bus: 0x0e, Function: 1}},
 				}},
@@ -215,4 +215,14 @@ func FuzzDecodeNode(f *testing.F) {
 			t.Errorf("not stable:\n%s\n%s", again, twice)
 		}
 	})
+}
+
+func TestProductOf(t *testing.T) {
+	for model, want := range map[string]string{
+		"MXC500": "C500", "MXC600-AL": "C600-AL", "MXN260": "N260", "MXC500 VF": "C500", "9999:4001": "", "": "", "MX": "",
+	} {
+		if got := gpu.ProductOf(model); got != want {
+			t.Errorf("the product of %q is %q, want %q", model, got, want)
+		}
+	}
 }

@@ -118,6 +118,17 @@ func (r *Root) Exists(path string) bool {
 	return true
 }
 
+// First returns the first of the host's files at paths that exists, with all links followed,
+// as this process sees it.
+func (r *Root) First(paths []string) (path string, ok bool) {
+	for _, candidate := range paths {
+		if at, err := r.Resolve(candidate); err == nil {
+			return r.Join(at), true
+		}
+	}
+	return "", false
+}
+
 // Resolve returns path with all links followed, as the host sees it. Use it to find
 // where something is (sysfs, /opt/maca), not to check a file before using it.
 func (r *Root) Resolve(path string) (string, error) {

@@ -34,10 +34,10 @@ type Changer []way
 // New returns the Changer of a host, whose programs library and run start.
 func New(host *hostfs.Root, library mxsml.Run, run mxsmi.Run) (Changer, error) {
 	var ways Changer
-	if path, ok := mxsml.Find(host); ok && library != nil {
+	if path, ok := host.First(mxsml.Paths()); ok && library != nil {
 		ways = append(ways, byLibrary{mxsml.Reader{Run: library, Path: path, Timeout: timeout}})
 	}
-	if path, ok := mxsmi.Find(host); ok && run != nil {
+	if path, ok := host.First(mxsmi.Paths()); ok && run != nil {
 		ways = append(ways, byTool{run, path, host})
 	}
 	if ways == nil {

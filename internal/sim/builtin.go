@@ -2,13 +2,18 @@ package sim
 
 import (
 	"fmt"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Driver versions, MXMACA versions and models of the hosts whose mx-smi output is
-// published.
-const (
-	c500, c500Driver, c500MACA = "MXC500", "3.4.4", "3.3.0.15"
-	c550, c550Driver, c550MACA = "MXC550", "2.15.9", "2.32.0.6"
+// kind has the model and the versions of a host whose mx-smi output is published.
+type kind struct{ model, driver, maca, vbios, sriov string }
+
+// That SR-IOV is forbidden is what the labels of another host with C550 say; of C500 it is
+// only known that the vendor's documents describe it.
+var (
+	c500 = kind{"MXC500", "3.4.4", "3.3.0.15", "1.30.0.0", gpu.SRIOVOff}
+	c550 = kind{"MXC550", "2.15.9", "2.32.0.6", "1.25.1.0", gpu.SRIOVForbidden}
 )
 
 // builtin returns the built-in nodes. Matrices, GPU addresses, NUMA nodes and versions
@@ -21,20 +26,20 @@ func builtin() []plan {
 			// Eight C500 of PCIe form in two MetaXLink quads, each below one switch;
 			// both switches on NUMA node 0. Matrix, addresses and card1…card8 of a
 			// real host: MetaX's best-practice page in ms-swift, mx-smi 2.2.9.
-			name: "c500-8", model: c500, driver: c500Driver, maca: c500MACA,
+			name: "c500-8", kind: c500,
 			slots: twoSwitches(0), domains: consecutiveSets(8, 4),
 		},
 		{
 			// The same with the second quad on NUMA node 1. Matrix of the release
 			// guide of vLLM-metax 0.25, which prints no addresses.
-			name: "c500-8-sys", model: c500, driver: c500Driver, maca: c500MACA,
+			name: "c500-8-sys", kind: c500,
 			slots: twoSwitches(1), domains: consecutiveSets(8, 4),
 		},
 		{
 			// Eight C500 without MetaXLink bridges, as a published text describes
 			// them: PIX for (0,1) and (6,7), PXB for the other pairs of a side that
 			// it names, NODE across. The pairs that it does not name are PXB here.
-			name: "c500-8-pcie", model: c500, driver: c500Driver, maca: c500MACA,
+			name: "c500-8-pcie", kind: c500,
 			slots: []slot{
 				{0, "05:03.0 07:00.0 08:00.0 09:00.0 0a:00.0 0b:00.0"},
 				{0, "05:03.0 07:00.0 08:00.0 09:00.0 0a:01.0 0c:00.0"},
@@ -49,7 +54,7 @@ func builtin() []plan {
 		{
 			// A degraded c500-8: the link between 1 and 2 is lost, so that the pair has
 			// PCIe only, and 6 is unavailable.
-			name: "c500-8-degraded", model: c500, driver: c500Driver, maca: c500MACA,
+			name: "c500-8-degraded", kind: c500,
 			slots: twoSwitches(0), domains: consecutiveSets(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6},
 		},
 		{
@@ -58,26 +63,26 @@ func builtin() []plan {
 			// listing of such a host is published. The sizes of slices are missing
 			// because only the vendor's library reports them, and this node is what
 			// sysfs and mx-smi report.
-			name: "c500-8-sgpu", model: c500, driver: c500Driver, maca: c500MACA,
+			name: "c500-8-sgpu", kind: c500,
 			slots: twoSwitches(0), domains: consecutiveSets(8, 4), sliced: map[int]int{2: 2}, virtual: map[int]int{5: 2},
 		},
 		{
 			// One quad with the link between 0 and 3 lost. The driver probed the second
 			// GPU first, and a fifth card was removed later, so card numbers are not in
 			// the order of addresses and have a gap.
-			name: "c500-4-degraded", model: c500, driver: c500Driver, maca: c500MACA,
+			name: "c500-4-degraded", kind: c500,
 			slots: twoSwitches(0)[:4], domains: consecutiveSets(4, 4), lost: [][2]int{{0, 3}}, probeOrder: []int{1, 0, -1, 2, 3},
 		},
 		{
 			// A workstation: one card below a root port, no other display, and firmware
 			// that does not report NUMA nodes.
-			name: "c500-1", model: c500, driver: c500Driver, maca: c500MACA,
+			name: "c500-1", kind: c500,
 			slots: []slot{{-1, "00:01.0 01:00.0"}}, noDisplay: true,
 		},
 		{
 			// Eight C550 of OAM form, all joined by MetaXLink, two on each of the
 			// NUMA nodes 0, 2, 4, 6. Matrix and addresses of a real host, mx-smi 2.2.4.
-			name: "c550-8", model: c550, driver: c550Driver, maca: c550MACA,
+			name: "c550-8", kind: c550,
 			slots: oamSlots(0x0f, 0x34, 0x48, 0x5a, 0x87, 0xae, 0xc2, 0xd7), domains: consecutiveSets(8, 8),
 		},
 		{
@@ -86,7 +91,7 @@ func builtin() []plan {
 			// This node has eight boards of eight fully meshed cards (which takes all
 			// seven ports of a card), a board per NUMA node, and only PCIe between
 			// them.
-			name: "superpod-64", model: c550, driver: c550Driver, maca: c550MACA,
+			name: "superpod-64", kind: c550,
 			slots: gridSlots(8, 2, 4), domains: consecutiveSets(64, 8),
 		},
 	}

@@ -50,7 +50,7 @@ func gridPlan(size string) (plan, error) {
 	case switches*(each+3) > maxBuses:
 		return bad("%d switches of %d GPUs take more PCI buses than a NUMA node has", switches, each)
 	}
-	p := plan{model: c500, driver: c500Driver, maca: c500MACA, slots: gridSlots(numas, switches, each)}
+	p := plan{kind: c500, slots: gridSlots(numas, switches, each)}
 	if each > 1 {
 		p.domains = consecutiveSets(numas*switches*each, each)
 	}

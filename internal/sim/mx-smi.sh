@@ -44,7 +44,7 @@ each() {
 }
 
 # The arguments of what is visited: NUMBER RENDER MODEL BDF UUID SERIAL MEMORY
-# STATE NUMA CPUS CELLS NICCELLS. MEMORY is in MiB.
+# STATE NUMA CPUS CELLS NICCELLS VBIOS. MEMORY is in MiB.
 
 head_line() {
 	printf 'mx-smi  version: %s\n' "$smi"
@@ -101,6 +101,17 @@ hardware_section() {
 		field 'Memory Capacity' "${7}MB"
 	fi
 	[ -z "$6" ] || field 'Board Serial Number' "$6"
+}
+
+version_section() {
+	section "$@"
+	[ -z "${13}" ] || field 'BIOS Version' "${13}"
+	field 'Driver Version' "$driver"
+}
+
+# The table has one version for all cards.
+find_bios() {
+	bios=${bios:-${13}}
 }
 
 memory_section() {
@@ -222,10 +233,12 @@ table() {
 			break
 		fi
 	done
+	bios=
+	each find_bios
 	banner
 	printf '%s\n' '+---------------------------------------------------------------------------------+'
 	printf '| %-35s%-44s |\n' "MX-SMI $smi" "Kernel Mode Driver Version: $driver" \
-		"MACA Version: $maca" 'BIOS Version: 1.30.0.0'
+		"MACA Version: $maca" "BIOS Version: ${bios:-unknown}"
 	printf '%s\n' '|------------------+-----------------+---------------------+----------------------|' \
 		'| Board       Name | GPU   Persist-M | Bus-id              | GPU-Util      sGPU-M |' \
 		'| Pwr:Usage/Cap    | Temp       Perf | Memory-Usage        | GPU-State            |' \
@@ -252,6 +265,7 @@ usage() {
 		'  mx-smi --show-hwinfo       model, memory capacity and serial number' \
 		'  mx-smi --show-memory       memory in KB' \
 		'  mx-smi --show-sn           serial numbers' \
+		'  mx-smi --show-version      versions of VBIOS and driver' \
 		'  mx-smi sgpu -i GPU ...     --enable, --disable, --set-sched-class 0|1|2,' \
 		'                             --create [--vram 4G --compute 5 --alias X -n 1],' \
 		'                             --remove ID: change the slices of a host tree' \
@@ -298,6 +312,10 @@ case $* in
 --show-sn)
 	see
 	sections serial_section
+	;;
+--show-version)
+	see
+	sections version_section
 	;;
 'sgpu '*)
 	shift

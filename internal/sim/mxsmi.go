@@ -50,8 +50,8 @@ func (h *host) mxSMI() string {
 		if g.NUMA == gpu.NUMAUnknown {
 			numa = "NA"
 		}
-		line("gpu %s %s %s %s %s %d %s %s %s '%s' '%s'", renderNode(g), dockerargs.QuoteWord(cmp.Or(g.Model, "NA")), g.BDF, dockerargs.QuoteWord(cmp.Or(string(g.UUID), "NA")), dockerargs.QuoteWord(g.Serial),
-			g.MemoryMiB, state, numa, h.cpus.list(g.NUMA), matrixCells(graph, i, 0, gpus), matrixCells(graph, i, gpus, graph.Len()))
+		line("gpu %s %s %s %s %s %d %s %s %s '%s' '%s' %s", renderNode(g), dockerargs.QuoteWord(cmp.Or(g.Model, "NA")), g.BDF, dockerargs.QuoteWord(cmp.Or(string(g.UUID), "NA")), dockerargs.QuoteWord(g.Serial),
+			g.MemoryMiB, state, numa, h.cpus.list(g.NUMA), matrixCells(graph, i, 0, gpus), matrixCells(graph, i, gpus, graph.Len()), dockerargs.QuoteWord(g.VBIOS))
 	}
 	line("}")
 	line("each_nic() {")

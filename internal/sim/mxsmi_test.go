@@ -91,7 +91,7 @@ func TestMXSMIGolden(t *testing.T) {
 	n.GPUs[3].Model = `o'clock"$(x)`
 	root := written(t, n)
 	for _, args := range [][]string{
-		nil, {"-L"}, {"topo", "-m"}, {"topo", "-n"}, {"--show-sn"}, {"--show-hwinfo"}, {"--show-memory"}, {"-v"}, {"-h"},
+		nil, {"-L"}, {"topo", "-m"}, {"topo", "-n"}, {"--show-sn"}, {"--show-hwinfo"}, {"--show-memory"}, {"--show-version"}, {"-v"}, {"-h"},
 	} {
 		name := strings.Trim(strings.ReplaceAll(strings.Join(args, "-"), "--", "-"), "-")
 		if name == "" {

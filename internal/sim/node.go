@@ -49,9 +49,8 @@ func Node(name string) (gpu.Node, error) {
 
 // plan is the short description of a node.
 type plan struct {
-	name         string
-	model        string
-	driver, maca string
+	name string
+	kind kind
 	// slots are the positions of the GPUs, in the order of addresses.
 	slots []slot
 	// domains are the sets of GPUs of which MetaXLink joins all pairs, except for those
@@ -90,16 +89,16 @@ const (
 
 func (p plan) node() (gpu.Node, error) {
 	n := gpu.NewNode(p.name)
-	n.Driver = &gpu.Driver{Version: p.driver, Path: "/opt/mxdriver"}
-	n.MACA = &gpu.MACA{Version: p.maca, Path: "/opt/maca"}
+	n.Driver = &gpu.Driver{Version: p.kind.driver, Mode: gpu.DriverNative, Path: "/opt/mxdriver"}
+	n.MACA = &gpu.MACA{Version: p.kind.maca, Path: "/opt/maca"}
 	n.Shared = &gpu.Shared{Nodes: []string{"/dev/mxcd"}, GIDs: []uint32{video}}
 	drm, more := p.drmNodes()
 	for i, s := range p.slots {
 		g := gpu.GPU{
 			Index: i, UUID: uuid(p.name, i), Serial: serial(p.name, i),
-			Model: p.model, MemoryMiB: memoryMiB,
+			Model: p.kind.model, Product: gpu.ProductOf(p.kind.model), VBIOS: p.kind.vbios, MemoryMiB: memoryMiB,
 			NUMA: s.numa, Healthy: !slices.Contains(p.unavailable, i),
-			Nodes: drm[i], GIDs: []uint32{video},
+			Nodes: drm[i], GIDs: []uint32{video}, SRIOV: p.kind.sriov,
 		}
 		if err := s.setPCI(&g); err != nil {
 			return gpu.Node{}, fmt.Errorf("simulate %q: GPU %d: %w", p.name, i, err)

@@ -32,6 +32,8 @@ func TestRoundTrip(t *testing.T) {
 		{Kind: gpu.SliceVF, Index: 0, BDF: bdf(t, "0000:01:00.2")},
 		{Kind: gpu.SliceVF, Index: 3, BDF: bdf(t, "0000:01:00.1"), Nodes: []string{"/dev/dri/card5", "/dev/dri/renderD140"}, GIDs: []uint32{44}},
 	}
+	virtual.GPUs[0].SRIOV = gpu.SRIOVOn
+	virtual.Driver.Mode = gpu.DriverCloud
 	sliced := node(t, "c500-8-sgpu")
 	for k := range sliced.GPUs[2].Slices { // with devices of their own
 		s := &sliced.GPUs[2].Slices[k]

@@ -24,7 +24,7 @@ func (p plan) addSlices(g *gpu.GPU, more *minors) {
 	for k := range p.virtual[g.Index] {
 		b := g.BDF
 		b.Function += uint8(k) + 1
-		g.VFs = append(g.VFs, b)
+		g.VFs, g.SRIOV = append(g.VFs, b), gpu.SRIOVOn
 		g.Slices = append(g.Slices, gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: b, Nodes: more.nextPair(), GIDs: []uint32{video}})
 	}
 }
@@ -37,8 +37,10 @@ func (p plan) sliceUUID(i, k int) string {
 // addVFFiles adds the SR-IOV files of a GPU, the links between it and its virtual
 // functions, and their device nodes.
 func (h *host) addVFFiles(f function, g gpu.GPU) error {
-	h.file(f.dir()+"/sriov_totalvfs", "8\n")
-	h.file(f.dir()+"/sriov_numvfs", fmt.Sprintf("%d\n", len(g.VFs)))
+	if g.SRIOV != gpu.SRIOVForbidden {
+		h.file(f.dir()+"/sriov_totalvfs", "8\n")
+		h.file(f.dir()+"/sriov_numvfs", fmt.Sprintf("%d\n", len(g.VFs)))
+	}
 	for k, b := range g.VFs {
 		s := sliceAt(g, b)
 		if s.Kind == gpu.SliceVF {

@@ -34,8 +34,11 @@ func (h *host) addSystemFiles() {
 		h.link(bus+"/module", "sys/module/"+module)
 		h.link("sys/module/"+module+"/drivers/pci:"+module, bus)
 		h.file("sys/module/"+module+"/initstate", "live\n")
-		if d := h.node.Driver; d != nil && d.Version != "" {
-			h.file("sys/module/"+module+"/version", d.Version+"\n")
+		if d := h.node.Driver; d != nil {
+			if d.Version != "" {
+				h.file("sys/module/"+module+"/version", d.Version+"\n")
+			}
+			h.addKernelModules(d.Mode)
 		}
 		h.file("proc/modules", fmt.Sprintf("%s 1605632 %d - Live 0x0000000000000000 (OE)\n", module, len(h.node.GPUs)))
 	}
@@ -47,6 +50,24 @@ func (h *host) addSystemFiles() {
 		devices += fmt.Sprintf("%3d mxsgpu\n", slicedMajor)
 	}
 	h.file("proc/devices", devices+"\nBlock devices:\n")
+}
+
+// kernel is the release of the simulated kernel.
+const kernel = "6.8.0-31-generic"
+
+// addKernelModules adds the list of the modules that are installed on the host: with the driver
+// in the mode native, without it in the mode cloud.
+func (h *host) addKernelModules(mode string) {
+	list := "kernel/drivers/gpu/drm/drm.ko:\n"
+	switch mode {
+	case gpu.DriverNative:
+		list += "updates/dkms/" + module + ".ko: kernel/drivers/gpu/drm/drm.ko\n"
+	case gpu.DriverCloud:
+	default:
+		return
+	}
+	h.file("proc/sys/kernel/osrelease", kernel+"\n")
+	h.file("lib/modules/"+kernel+"/modules.dep", list)
 }
 
 // loaded reports whether the node has anything that only a loaded kernel driver

@@ -109,8 +109,9 @@ func TestLinks(t *testing.T) {
 		"greater bandwidth of two alike": {[]gpu.Link{row("MX", 64), row("MX", 32)}, MX, 64, 0},
 		"down alone":                     {[]gpu.Link{down(row("MX", 64))}, NODE, 0, 0},
 		"down beside one up":             {[]gpu.Link{down(row("MX", 64)), row("PXB", 46)}, PXB, 46, 0},
-		"a strange word":                 {[]gpu.Link{row("HT", 64)}, Unknown, 64, 1},
-		"a strange word and a known one": {[]gpu.Link{row("HT", 64), row("SYS", 0)}, SYS, 0, 1},
+		"the OEM version's MetaXLink":    {[]gpu.Link{row("HT", 64)}, MX, 64, 0},
+		"a strange word":                 {[]gpu.Link{row("OPT", 64)}, Unknown, 64, 1},
+		"a strange word and a known one": {[]gpu.Link{row("OPT", 64), row("SYS", 0)}, SYS, 0, 1},
 		"ends the other way round":       {[]gpu.Link{{A: 1, B: 0, Kind: "MX", GBps: 64}}, MX, 64, 0},
 		"ends that are no pair":          {[]gpu.Link{{A: 1, B: 1, Kind: "MX"}, {A: 0, B: 2, Kind: "MX"}, {A: -1, B: 0, Kind: "MX"}}, NODE, 0, 0},
 	} {

@@ -54,9 +54,15 @@ func (k Kind) String() string {
 	return kindNames[Unknown]
 }
 
+// oemMX is MetaXLink in the tool of the OEM version, ht-smi, which calls it MarsLink.
+const oemMX = "HT"
+
 // ParseKind reads mx-smi's word; ok is false if s is not one of its words. "NA" is Unknown
 // and ok.
 func ParseKind(s string) (k Kind, ok bool) {
+	if s == oemMX {
+		return MX, true
+	}
 	for i, name := range kindNames {
 		if s == name && Kind(i) != Switch {
 			return Kind(i), true

@@ -34,7 +34,10 @@ func TestKindWords(t *testing.T) {
 			t.Errorf("%s as text is %q, %v", k, text, err)
 		}
 	}
-	for _, word := range []string{"", "X", "mx", "HT", "MX ", "SWITCH", "METAXLINK", "N/A"} {
+	if got, ok := ParseKind("HT"); !ok || got != MX { // the OEM version's word
+		t.Errorf("ParseKind(HT) = %s, %v", got, ok)
+	}
+	for _, word := range []string{"", "X", "mx", "ht", "MX ", "SWITCH", "METAXLINK", "N/A"} {
 		if got, ok := ParseKind(word); ok || got != Unknown {
 			t.Errorf("ParseKind(%q) = %s, %v; want no kind", word, got, ok)
 		}

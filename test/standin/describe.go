@@ -64,7 +64,10 @@ func describe(n gpu.Node) string {
 }
 
 func device(b *strings.Builder, id int, g gpu.GPU, mode int) {
-	state, toggle, class := 0, 0, 0
+	state, toggle, class, sriov := 0, 0, 0, 1
+	if g.SRIOV == gpu.SRIOVForbidden {
+		sriov = 0
+	}
 	if g.Healthy {
 		state = 1
 	}
@@ -78,7 +81,7 @@ func device(b *strings.Builder, id int, g gpu.GPU, mode int) {
 		}
 	}
 	fmt.Fprintln(b, "device", id, g.BDF, word(string(g.UUID)), word(g.Model), word(g.Serial), "CHIP"+fmt.Sprint(id),
-		g.MemoryMiB<<10, state, 0, "-", mode, 0, toggle, class)
+		g.MemoryMiB<<10, state, 0, "-", mode, 0, toggle, class, word(g.VBIOS), sriov)
 }
 
 // word is one word of the file.

@@ -83,6 +83,18 @@ func (q *query) serials() {
 	}
 }
 
+// firmware runs --show-version. How it prints the version of the VBIOS is not published, so
+// that a version which is not found is no warning.
+func (q *query) firmware() {
+	log, err := q.sections("--show-version")
+	if err != nil {
+		return
+	}
+	for _, s := range log.Sections {
+		q.gpu(s.BDF).VBIOS = s.VBIOS()
+	}
+}
+
 // memory runs --show-memory, and --show-hwinfo if that does not report memory sizes.
 func (q *query) memory() {
 	var failed error

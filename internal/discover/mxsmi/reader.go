@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // Run runs a program to its end and returns its standard output. It ends the program
@@ -20,16 +19,6 @@ const DefaultTimeout = 10 * time.Second
 
 // Paths are where the tool is installed on a host, in order of preference.
 func Paths() []string { return []string{"/opt/mxdriver/bin/mx-smi", "/usr/bin/mx-smi"} }
-
-// Find returns the path of the host's mx-smi as this process sees it.
-func Find(host *hostfs.Root) (path string, ok bool) {
-	for _, candidate := range Paths() {
-		if at, err := host.Resolve(candidate); err == nil {
-			return host.Join(at), true
-		}
-	}
-	return "", false
-}
 
 // Reader queries a host's mx-smi.
 type Reader struct {
@@ -44,7 +33,7 @@ const LinksUnknown = "MetaXLink topology unknown; choosing by PCIe and NUMA only
 
 // Answer is what mx-smi reported.
 type Answer struct {
-	// Node has each GPU's address, UUID, serial number, model, memory and health, in
+	// Node has each GPU's address, UUID, serial number, model, memory, VBIOS and health, in
 	// the order of addresses, and a link for every pair whose kind is known.
 	gpu.Node
 	// Listed are the addresses of the GPUs in `mx-smi -L`, ascending; empty if the list
@@ -66,5 +55,6 @@ func (r Reader) Read(ctx context.Context) Answer {
 	links := q.links(numbers)
 	q.serials()
 	q.memory()
+	q.firmware()
 	return Answer{Node: q.node(links), Listed: slices.SortedFunc(maps.Values(numbers), gpu.BDF.Compare)}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
@@ -32,6 +33,17 @@ func (s Section) Serial() (string, error) {
 		return "", fmt.Errorf("%q is not a serial number", serial)
 	}
 	return serial, nil
+}
+
+// VBIOS returns the version of the card's firmware, from `--show-version` ("BIOS Version :
+// 1.30.0.0"). It is empty if the section has none.
+func (s Section) VBIOS() string {
+	for _, e := range s.Entries {
+		if strings.Contains(strings.ToUpper(e.Key), "BIOS") && !isNoValue(e.Value) && compat.IsWord(e.Value) {
+			return e.Value
+		}
+	}
+	return ""
 }
 
 // MemoryMiB returns the size of the device memory in MiB, from `--show-memory` ("vram

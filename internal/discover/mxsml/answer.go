@@ -56,6 +56,11 @@ type Device struct {
 	Available *bool `json:"available,omitempty"`
 	// Reason is why the device is not available.
 	Reason string `json:"reason,omitempty"`
+	// BIOS is the version of its VBIOS.
+	BIOS string `json:"bios,omitempty"`
+	// SRIOV is whether its VBIOS supports virtual functions; nil if the library does not
+	// report it.
+	SRIOV *bool `json:"sriov,omitempty"`
 	// MetaXLink is one of the states in linkStates; empty if unknown.
 	MetaXLink string `json:"metaXLink,omitempty"`
 	// Sliced reports whether the device is in slice mode.

@@ -82,7 +82,7 @@ func (c *checker) device(d Device) {
 		c.bad("device %d has %d KiB of memory", d.ID, d.MemoryKiB)
 	}
 	c.ids[d.ID] = true
-	c.texts(d.BDF, d.UUID, d.Name, d.Mode, d.BoardSerial, d.ChipSerial, d.Reason, d.MetaXLink, d.QoS)
+	c.texts(d.BDF, d.UUID, d.Name, d.Mode, d.BoardSerial, d.ChipSerial, d.BIOS, d.Reason, d.MetaXLink, d.QoS)
 	c.atMost("virtual functions", len(d.VFs), 2*MaxDevices)
 	c.slices(d.Slices)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -30,9 +31,9 @@ func LinkState(code uint32) string {
 }
 
 // Node makes the same Node of the answer as package mxsmi: each GPU with address, UUID,
-// serial number, model, memory and health, in the order of addresses, and a link for
-// every pair whose kind is known. In addition it has slices and disabled links. Invalid
-// values are left out, with a warning.
+// serial number, model, memory, VBIOS and health, in the order of addresses, and a link for
+// every pair whose kind is known. In addition it has slices, disabled links, and SR-IOV where
+// the VBIOS forbids it. Invalid values are left out, with a warning.
 func (a Answer) Node() gpu.Node {
 	b := builder{at: map[int]gpu.BDF{}, gpus: map[gpu.BDF]*gpu.GPU{}, disabled: map[int]string{}, down: map[int]bool{}}
 	b.warnings = append(b.warnings, a.Warnings...)
@@ -124,6 +125,12 @@ func (b *builder) device(d Device) {
 		if d.Reason != "" {
 			b.warn("GPU %s is unhealthy: libmxsml reports %q", bdf, d.Reason)
 		}
+	}
+	if compat.IsWord(d.BIOS) {
+		g.VBIOS = d.BIOS
+	}
+	if d.SRIOV != nil && !*d.SRIOV {
+		g.SRIOV = gpu.SRIOVForbidden
 	}
 	if d.MetaXLink != "" && d.MetaXLink != linkStates[0] {
 		b.disabled[d.ID] = d.MetaXLink

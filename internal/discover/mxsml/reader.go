@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // Run runs the program metax-mxsml to its end and returns its standard output, which
@@ -23,16 +21,6 @@ const DefaultTimeout = 10 * time.Second
 // programs look for it.
 func Paths() []string {
 	return []string{"/opt/mxdriver/lib/libmxsml.so", "/opt/maca/lib/libmxsml.so", "/opt/mxn100/lib/libmxsml.so"}
-}
-
-// Find returns the path of the host's libmxsml as this process sees it.
-func Find(host *hostfs.Root) (path string, ok bool) {
-	for _, candidate := range Paths() {
-		if at, err := host.Resolve(candidate); err == nil {
-			return host.Join(at), true
-		}
-	}
-	return "", false
 }
 
 // Reader queries a host's libmxsml.

@@ -120,7 +120,7 @@ func TestFind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path, ok := Find(root); strings.TrimPrefix(path, dir) != test.want || ok != (test.want != "") {
+		if path, ok := root.First(Paths()); strings.TrimPrefix(path, dir) != test.want || ok != (test.want != "") {
 			t.Errorf("found %q, %t; want %q", path, ok, test.want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // physicalFunction makes a GPU of a physical function.
 func (r *reader) physicalFunction(f function) gpu.GPU {
-	g := gpu.GPU{BDF: f.bdf}
+	g := gpu.GPU{BDF: f.bdf, SRIOV: f.sriov}
 	if f.device != "" {
 		device, err := parseID("device", f.device, 16)
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -89,6 +90,23 @@ func ModuleInstalled(host *hostfs.Root) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// DriverMode returns how the loaded module metax came to the host: gpu.DriverNative if
+// modules.dep of the running kernel names it, gpu.DriverCloud if it does not, and nothing if
+// there is no modules.dep. The file is large, so do not call this on the path of a container
+// start.
+func DriverMode(host *hostfs.Root) string {
+	switch _, err := (&reader{host: host}).moduleFile(); {
+	case err == nil:
+		return gpu.DriverNative
+	case errors.Is(err, errNotInstalled):
+		return gpu.DriverCloud
+	}
+	return ""
+}
+
+// errNotInstalled reports a list of modules without metax.
+var errNotInstalled = fmt.Errorf("it does not name the module metax: %w", fs.ErrNotExist)
+
 // moduleFile returns the path of the file that modprobe would load on the running
 // kernel. It fails with fs.ErrNotExist if there is none.
 func (r *reader) moduleFile() (string, error) {
@@ -115,5 +133,5 @@ func (r *reader) moduleFile() (string, error) {
 		}
 		return path.Clean(file), nil
 	}
-	return "", fmt.Errorf("%s does not name the module metax: %w", r.host.Join(name), fs.ErrNotExist)
+	return "", fmt.Errorf("%s: %w", r.host.Join(name), errNotInstalled)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
@@ -181,4 +182,31 @@ func FuzzModule(f *testing.F) {
 			t.Errorf("%+v", m)
 		}
 	})
+}
+
+// TestDriverMode: a module that is installed on the host is native, one that is not came from
+// a container.
+func TestDriverMode(t *testing.T) {
+	for name, test := range map[string]struct {
+		tree sim.Tree
+		want string
+	}{
+		"installed":        {sim.Tree{below + "modules.dep": sim.File{Data: "kernel/x.ko:\nupdates/dkms/metax.ko.zst: kernel/x.ko\n"}}, gpu.DriverNative},
+		"not installed":    {sim.Tree{below + "modules.dep": sim.File{Data: "kernel/x.ko:\nkernel/metaxx.ko: kernel/x.ko\n"}}, gpu.DriverCloud},
+		"no list":          {sim.Tree{below + "modules.alias": sim.File{}}, ""},
+		"of other kernels": {sim.Tree{"lib/modules/6.1.0/modules.dep": sim.File{Data: "updates/metax.ko:\n"}}, ""},
+	} {
+		test.tree["proc/sys/kernel/osrelease"] = sim.File{Data: kernel + "\n"}
+		dir := t.TempDir()
+		if err := test.tree.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		root, err := hostfs.New(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sysfs.DriverMode(root); got != test.want {
+			t.Errorf("%s: mode is %q, want %q", name, got, test.want)
+		}
+	}
 }

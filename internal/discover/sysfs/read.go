@@ -29,6 +29,7 @@ type function struct {
 	drm    []drmNode // <dir>/drm/*
 	mode   string    // <dir>/model, "native"; empty where absent
 	sgpu   *sgpuDir  // <dir>/sgpu; nil where absent
+	sriov  string    // one of gpu's SRIOV constants; empty where unknown
 	unread []error   // why files that every function has could not be read
 
 	virtfn map[gpu.BDF]int // the address to which <dir>/virtfn<k> leads → k
@@ -128,6 +129,9 @@ func (r *reader) readFunction(bdf gpu.BDF, dir string) function {
 		f.sgpu = r.readSGPUDir(f)
 	}
 	f.virtfn = r.virtfns(dir, names)
+	if names != nil && !f.isVF {
+		f.sriov = r.sriov(dir, has("sriov_totalvfs"))
+	}
 	return f
 }
 

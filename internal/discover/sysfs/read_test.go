@@ -95,12 +95,12 @@ func TestRead(t *testing.T) {
 			{
 				Index: 0, BDF: gpu.BDF{Bus: 0x0e}, Model: "MXC500", NUMA: 0, Healthy: true,
 				PCIeRoot: "pci0000:0a", PCIePath: []gpu.BDF{port, up, {Bus: 0x0d}}, PCIeSwitch: &up,
-				Nodes: []string{"/dev/dri/card2", "/dev/dri/renderD129"}, GIDs: []uint32{video},
+				Nodes: []string{"/dev/dri/card2", "/dev/dri/renderD129"}, GIDs: []uint32{video}, SRIOV: gpu.SRIOVForbidden,
 			},
 			{
 				Index: 1, BDF: gpu.BDF{Bus: 0x0f}, Model: "MXC500", NUMA: 0, Healthy: true,
 				PCIeRoot: "pci0000:0a", PCIePath: []gpu.BDF{port, up, {Bus: 0x0d, Device: 1}}, PCIeSwitch: &up,
-				Nodes: []string{"/dev/dri/card1", "/dev/dri/renderD128"}, GIDs: []uint32{video},
+				Nodes: []string{"/dev/dri/card1", "/dev/dri/renderD128"}, GIDs: []uint32{video}, SRIOV: gpu.SRIOVForbidden,
 			},
 		},
 		Shared: &gpu.Shared{Nodes: []string{"/dev/mxcd"}, GIDs: []uint32{7}},
@@ -324,6 +324,29 @@ func wantWarnings(t *testing.T, want, got []string) {
 	for i := range want {
 		if !strings.Contains(got[i], want[i]) {
 			t.Errorf("warning is %q, want one with %q", got[i], want[i])
+		}
+	}
+}
+
+// TestSRIOV: the numbers in sysfs, and virtual functions that are there, give the state.
+func TestSRIOV(t *testing.T) {
+	const dir = first + "/"
+	for _, test := range []struct{ total, now, want, warning string }{
+		{"8", "0", gpu.SRIOVOff, ""},
+		{"8", "2", gpu.SRIOVOn, ""},
+		{"0", "0", gpu.SRIOVForbidden, ""},
+		{"many", "0", "", "sriov_totalvfs"},
+		{"8", "", "", "sriov_numvfs"},
+	} {
+		got, err := read(t, join(host(), sim.Tree{dir + "sriov_totalvfs": sim.File{Data: test.total + "\n"}, dir + "sriov_numvfs": sim.File{Data: test.now + "\n"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.GPUs[0].SRIOV != test.want || got.GPUs[1].SRIOV != gpu.SRIOVForbidden {
+			t.Errorf("with %+v SR-IOV is %q, and %q of the GPU without", test, got.GPUs[0].SRIOV, got.GPUs[1].SRIOV)
+		}
+		if text := strings.Join(got.Warnings, "\n"); !strings.Contains(text, test.warning) || (text == "") != (test.warning == "") {
+			t.Errorf("with %+v warnings are %q", test, got.Warnings)
 		}
 	}
 }

@@ -91,6 +91,7 @@ func (r *reader) assignVFs(vfs []function, index map[gpu.BDF]int, gpus []gpu.GPU
 			continue
 		}
 		gpus[at].VFs = append(gpus[at].VFs, f.bdf)
+		gpus[at].SRIOV = gpu.SRIOVOn
 		if _, numbered := index[f.bdf]; numbered {
 			r.addVF(&gpus[at], f, index)
 		} else {

@@ -191,6 +191,38 @@ func (r *reader) virtfns(dir string, names []string) map[gpu.BDF]int {
 	return index
 }
 
+// sriov returns the state of SR-IOV of a function. The kernel shows sriov_totalvfs only for a
+// function that has the capability; its driver may lower the number to 0.
+func (r *reader) sriov(dir string, capable bool) string {
+	number := func(name string) (n uint64, known bool) {
+		file := path.Join(dir, name)
+		text, err := r.readText(file)
+		if err == nil {
+			n, err = strconv.ParseUint(text, 10, 16)
+		}
+		if err != nil {
+			r.warn("state of SR-IOV is not known: %s: %v", file, err)
+		}
+		return n, err == nil
+	}
+	if !capable {
+		return gpu.SRIOVForbidden
+	}
+	switch most, known := number("sriov_totalvfs"); {
+	case !known:
+		return ""
+	case most == 0:
+		return gpu.SRIOVForbidden
+	}
+	switch now, known := number("sriov_numvfs"); {
+	case !known:
+		return ""
+	case now == 0:
+		return gpu.SRIOVOff
+	}
+	return gpu.SRIOVOn
+}
+
 // addVF adds a virtual function as a slice. It has device nodes if a driver has made
 // DRM nodes for it: all of them, or none if one is missing.
 func (r *reader) addVF(g *gpu.GPU, f function, index map[gpu.BDF]int) {

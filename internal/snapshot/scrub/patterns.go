@@ -100,11 +100,11 @@ func hostOf(s *Scrubber, text string, from, to int) (string, bool) {
 }
 
 // versioned matches a text before four numbers that are a version, not an address.
-var versioned = regexp.MustCompile(`(?i)(?:version\W{0,12}|maca[-/ ]|maca\W{1,6}|\bv)$`)
+var versioned = regexp.MustCompile(`(?i)(?:version\W{0,40}|maca[-/ ]|maca\W{1,6}|\bv)$`)
 
 // addressOf replaces IP addresses, except for loopback and unspecified addresses.
 func addressOf(s *Scrubber, text string, from, to int) (string, bool) {
-	word, before := text[from:to], text[max(0, from-24):from]
+	word, before := text[from:to], text[max(0, from-48):from]
 	if before != "" && (isWordByte(before[len(before)-1]) || before[len(before)-1] == '.') ||
 		to < len(text) && (isWordByte(text[to]) || text[to] == '.' && to+1 < len(text) && isWordByte(text[to+1])) {
 		return "", false

@@ -47,6 +47,7 @@ func TestText(t *testing.T) {
 		{"secrets by name", "api_key=abc PASSWORD: abc x.token='abc'", "api_key=scrubbed PASSWORD: scrubbed x.token='scrubbed'"},
 		{"a header", "Authorization: Bearer abcdefgh123", "Authorization: Bearer scrubbed"},
 		{"IPv4", "10.1.2.3 10.1.2.4 10.1.2.3:80 127.0.0.1 0.0.0.0", "address-1 address-2 address-1:80 127.0.0.1 0.0.0.0"},
+		{"versions of firmware", "    BIOS Version                              : 1.30.0.0", "    BIOS Version                              : 1.30.0.0"},
 		{"versions", "Version:3.3.0.15 maca-3.3.0.14 mx-smi version: 2.2.9.1 10.3.0.15 v1.2.3.4 1.2.3 1.2.3.4.5", "Version:3.3.0.15 maca-3.3.0.14 mx-smi version: 2.2.9.1 10.3.0.15 v1.2.3.4 1.2.3 1.2.3.4.5"},
 		{"IPv6", "fe80::1:2 [2001:db9::7]:80 ::1 ::", "address-1 [address-2]:80 ::1 ::"},
 		{"addresses on the bus", "0000:0e:00.0 pci0000:0a 226:128 16:37:10", "0000:0e:00.0 pci0000:0a 226:128 16:37:10"},

@@ -2,7 +2,7 @@
  * asks of it: LIBRARY.txt, one thing a line, "-" for an empty word.
  *
  *   version DRIVER MACA
- *   device ID BDF UUID NAME BOARD CHIP KIB STATE CODE REASON MODE LINK TOGGLE CLASS
+ *   device ID BDF UUID NAME BOARD CHIP KIB STATE CODE REASON MODE LINK TOGGLE CLASS BIOS SRIOV
  *   vf PF ID
  *   link ID ID LEVEL
  *   slice ID INDEX UUID ALIAS COMPUTE MIB
@@ -32,6 +32,8 @@ struct device {
 	int state, code;
 	char reason[64];
 	u32 mode, link, toggle, class;
+	char bios[64];
+	u32 sriov;
 };
 struct slice {
 	u32 device, index;
@@ -76,10 +78,10 @@ static void load(void) {
 		if (sscanf(line, "version %63s %63s", driver, maca) == 2) {
 			empty(driver);
 			empty(maca);
-		} else if (sscanf(line, "device %u %63s %127s %63s %63s %63s %ld %d %d %63s %u %u %u %u", &d->id, d->bdf, d->uuid, d->name,
-				   d->board, d->chip, &d->kib, &d->state, &d->code, d->reason, &d->mode, &d->link, &d->toggle, &d->class) == 14) {
-			char *words[] = {d->bdf, d->uuid, d->name, d->board, d->chip, d->reason};
-			for (int i = 0; i < 6; i++)
+		} else if (sscanf(line, "device %u %63s %127s %63s %63s %63s %ld %d %d %63s %u %u %u %u %63s %u", &d->id, d->bdf, d->uuid, d->name,
+				   d->board, d->chip, &d->kib, &d->state, &d->code, d->reason, &d->mode, &d->link, &d->toggle, &d->class, d->bios, &d->sriov) == 16) {
+			char *words[] = {d->bdf, d->uuid, d->name, d->board, d->chip, d->reason, d->bios};
+			for (int i = 0; i < 7; i++)
 				empty(words[i]);
 			n_devices++;
 		} else if (sscanf(line, "vf %u %u", &v->a, &v->b) == 2)
@@ -109,8 +111,8 @@ static void save(void) {
 	fprintf(f, "version %s %s\n", word(driver), word(maca));
 	for (u32 i = 0; i < n_devices; i++) {
 		struct device *d = &devices[i];
-		fprintf(f, "device %u %s %s %s %s %s %ld %d %d %s %u %u %u %u\n", d->id, word(d->bdf), word(d->uuid), word(d->name),
-			word(d->board), word(d->chip), d->kib, d->state, d->code, word(d->reason), d->mode, d->link, d->toggle, d->class);
+		fprintf(f, "device %u %s %s %s %s %s %ld %d %d %s %u %u %u %u %s %u\n", d->id, word(d->bdf), word(d->uuid), word(d->name),
+			word(d->board), word(d->chip), d->kib, d->state, d->code, word(d->reason), d->mode, d->link, d->toggle, d->class, word(d->bios), d->sriov);
 	}
 	for (u32 i = 0; i < n_vfs; i++)
 		fprintf(f, "vf %u %u\n", vfs[i].a, vfs[i].b);
@@ -298,8 +300,20 @@ u32 mxSmlGetMacaVersion(char *text, u32 *size) {
 u32 mxSmlGetDeviceVersion(u32 id, u32 unit, char *text, u32 *size) {
 	BEGIN(text, *size);
 	DEVICE(id);
-	(void)d;
-	return unit == 1 ? put_sized(__func__, text, size, driver) : NOT_SUPPORTED;
+	switch (unit) {
+	case 0:
+		return put_sized(__func__, text, size, d->bios);
+	case 1:
+		return put_sized(__func__, text, size, driver);
+	}
+	return NOT_SUPPORTED;
+}
+
+u32 mxSmlGetSriovState(u32 id, u32 *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	*out = d->sriov;
+	return OK;
 }
 
 u32 mxSmlGetBoardSerial(u32 id, char *text, u32 *size) {

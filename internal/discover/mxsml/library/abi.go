@@ -16,6 +16,7 @@ const (
 
 // Constants of the library's interface.
 const (
+	versionBIOS   = 0 // MXSML_Version_Bios
 	versionDriver = 1 // MXSML_Version_Driver
 	modePF        = 1 // MXSML_Virtualization_Mode_Pf
 	modeVF        = 2 // MXSML_Virtualization_Mode_Vf
@@ -110,6 +111,7 @@ type functions struct {
 	ChipSerial    func(device uint32, text *byte, size *uint32) uint32                `c:"mxSmlGetChipSerial"`
 	Memory        func(device uint32, memory *memoryInfo) uint32                      `c:"mxSmlGetMemoryInfo"`
 	State         func(device uint32, state *int32) uint32                            `c:"mxSmlGetDeviceState"` // 1 is available
+	SRIOV         func(device uint32, supported *uint32) uint32                       `c:"mxSmlGetSriovState"`
 	Unavailable   func(device uint32, reason *unavailable) uint32                     `c:"mxSmlGetDeviceUnavailableReason"`
 	Topology      func(a, b uint32, level *uint32) uint32                             `c:"mxSmlGetDeviceTopology"`
 	LinkState     func(device uint32, state *uint32, text *byte, size *uint32) uint32 `c:"mxSmlGetMetaXLinkState"`

@@ -134,6 +134,14 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 			d.Reason = l.unavailableReason(id)
 		}
 	}
+	d.BIOS, err = l.version(id, versionBIOS)
+	if !notSupported(err) {
+		n.failed("VBIOS version", id, err)
+	}
+	if state, err := getStruct(l, "mxSmlGetSriovState", l.fn.SRIOV != nil, func(p *uint32) uint32 { return l.fn.SRIOV(id, p) }); err == nil {
+		supported := state != 0
+		d.SRIOV = &supported
+	}
 	if code, err := l.linkState(id); err == nil {
 		d.MetaXLink = mxsml.LinkState(code)
 	}
@@ -203,9 +211,14 @@ func (l *Library) versions(n *notes, a *mxsml.Answer) {
 	if len(a.Devices) > 0 {
 		id := uint32(a.Devices[0].ID)
 		var err error
-		a.Driver, err = getText(l, "mxSmlGetDeviceVersion", l.fn.DeviceVersion != nil, versionSize, func(p *byte, size *uint32) uint32 { return l.fn.DeviceVersion(id, versionDriver, p, size) })
+		a.Driver, err = l.version(id, versionDriver)
 		n.failed("driver version", id, err)
 	}
+}
+
+// version is the version of a part of the device, by the library's number of the part.
+func (l *Library) version(id, part uint32) (string, error) {
+	return getText(l, "mxSmlGetDeviceVersion", l.fn.DeviceVersion != nil, versionSize, func(p *byte, size *uint32) uint32 { return l.fn.DeviceVersion(id, part, p, size) })
 }
 
 func (l *Library) details(n *notes, id uint32) *mxsml.Details {

@@ -171,6 +171,7 @@ func TestUnusable(t *testing.T) {
 func TestPartly(t *testing.T) {
 	run := program(t)
 	n := node(t, "sim:1x1x2")
+	n.GPUs[0].SRIOV = gpu.SRIOVForbidden
 	n.GPUs[1].Mode = gpu.ModeSGPU
 	n.GPUs[1].Slices = []gpu.Slice{{Kind: gpu.SliceSGPU, Index: 2, UUID: "GPU-s", Alias: "a", ComputePercent: 25, MemoryMiB: 1024, QoS: gpu.QoSFixedShare}}
 	whole := read(t, run, standin.Build(t, t.TempDir(), n)).Node()
@@ -188,13 +189,14 @@ func TestPartly(t *testing.T) {
 		"mxSmlGetLimitedDeviceInfo":          {},
 		"mxSmlGetVirtualDevicesByPhysicalId": {},
 		"mxSmlGetMacaVersion":                {},
-		"mxSmlGetDeviceVersion":              {fails: "driver version: mxSmlGetDeviceVersion failed"},
+		"mxSmlGetDeviceVersion":              {change: func(g *gpu.GPU) { g.VBIOS = "" }, fails: "VBIOS version: mxSmlGetDeviceVersion failed"},
 		"mxSmlGetBoardSerial":                {func(g *gpu.GPU) { g.Serial = fmt.Sprint("CHIP", 1-g.Index) }, false, "serial numbers of boards are not known", "serial number: mxSmlGetBoardSerial failed"},
 		"mxSmlGetChipSerial":                 {},
 		"mxSmlGetMemoryInfo":                 {func(g *gpu.GPU) { g.MemoryMiB = 0 }, false, "memory sizes are not known", "memory size: mxSmlGetMemoryInfo failed"},
 		"mxSmlGetDeviceState":                {nil, false, "health is not known", "health: mxSmlGetDeviceState failed"},
 		"mxSmlGetDeviceTopology":             {nil, true, "MetaXLink topology unknown", "link: mxSmlGetDeviceTopology failed"},
 		"mxSmlGetMetaXLinkState":             {},
+		"mxSmlGetSriovState":                 {change: func(g *gpu.GPU) { g.SRIOV = "" }},
 		"mxSmlGetSgpuToggle":                 {},
 		"mxSmlGetSgpuCount":                  {change: func(g *gpu.GPU) { g.Mode, g.Slices = "", nil }},
 		"mxSmlGetSgpuInfo":                   {change: func(g *gpu.GPU) { g.Slices = nil }, fails: "slices: mxSmlGetSgpuInfo failed"},

@@ -29,7 +29,7 @@ func TestStrange(t *testing.T) {
 		{"print mxSmlInit 0", func(*gpu.Node) {}, nil},
 		{"print mxSmlGetDeviceInfo 0", func(*gpu.Node) {}, nil},
 		{"endless mxSmlGetBoardSerial 0", func(n *gpu.Node) { n.GPUs[0].Serial, n.GPUs[1].Serial = "CHIP1", "CHIP0" }, []string{"serial number: mxSmlGetBoardSerial returned an invalid text"}},
-		{"endless mxSmlGetDeviceVersion 0", func(*gpu.Node) {}, []string{"driver version: mxSmlGetDeviceVersion returned an invalid text"}},
+		{"endless mxSmlGetDeviceVersion 0", func(n *gpu.Node) { n.GPUs[0].VBIOS, n.GPUs[1].VBIOS = "", "" }, []string{"VBIOS version: mxSmlGetDeviceVersion returned an invalid text", "driver version: mxSmlGetDeviceVersion returned an invalid text"}},
 		{"endless mxSmlGetMetaXLinkState 0", func(*gpu.Node) {}, nil},
 		{"endless mxSmlGetSgpuInfo 0", func(n *gpu.Node) { n.GPUs[1].Slices = nil }, []string{"slices: mxSmlGetSgpuInfo returned an invalid text"}},
 		{"endless mxSmlGetSgpuAlias 0", func(*gpu.Node) {}, nil},
