@@ -104,11 +104,11 @@ Exit codes: 0 done; 1 failed; 2 usage or bad configuration; 3 no MetaX GPU or
 driver here; 4 check or diff found problems; 5 the pick or wait cannot be met;
 130 interrupted.`,
 		Version:                   version(),
-		HideVersion:               true,
 		Writer:                    t.Out,
 		ErrWriter:                 t.Err,
 		Reader:                    t.In,
 		DisableSliceFlagSeparator: true,
+		HideVersion:               true, // permute makes it the command version
 		EnableBashCompletion:      true,
 		HideHelpCommand:           true,
 		ExitErrHandler:            func(*cli.Context, error) {},
@@ -125,6 +125,7 @@ driver here; 4 check or diff found problems; 5 the pick or wait cannot be met;
 				Name: "gpus-ignore", EnvVars: []string{"METAX_CTK_GPUS_IGNORE"},
 				Usage: "comma-separated `NAMES` of programs, containers and images that open GPUs only to monitor them (default: mx-smi,mx-exporter)",
 			},
+			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version"},
 		},
 		Commands: []*cli.Command{
 			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
@@ -159,9 +160,18 @@ func finish(commands []*cli.Command) []*cli.Command {
 // group is the action of a command that only holds others.
 func group(c *cli.Context) error {
 	if c.Args().Present() {
-		return usagef("unknown command %q; see %s --help", c.Args().First(), strings.TrimSpace(c.App.Name+" "+c.Command.Name))
+		return unknownCommand(c.Args().First(), cmp.Or(c.Command.HelpName, c.App.Name), c.Command.Subcommands)
 	}
 	return cli.ShowSubcommandHelp(c)
+}
+
+// unknownCommand is the error for a word that is not one of the commands of a group.
+func unknownCommand(word, group string, commands []*cli.Command) error {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Names()...)
+	}
+	return usagef("unknown command %q; see %s --help%s", word, group, wording.Meant(word, names...))
 }
 
 // selected returns the node that the global flags name.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) cdiCommand() *cli.Command {
@@ -41,7 +43,7 @@ Examples:
    metax-ctk cdi generate --output - --format yaml
    metax-ctk --root /host cdi generate --engine-root /`,
 				Flags: append(specFlags(),
-					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, or - for standard output (default: /var/run/cdi/<vendor>-<class>.json below the root)"},
+					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, making its directory, or - for standard output (default: /var/run/cdi/<vendor>-<class>.json below the root)"},
 					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: by the file's extension, else json)"},
 					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
 					&cli.DurationFlag{Name: "settle", Usage: "wait up to `TIME` (30s) for a node that is still coming up, or changing"}),
@@ -89,7 +91,16 @@ Example:
 func kindFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "vendor", Value: cdi.DefaultVendor, Usage: "the `VENDOR` of the CDI kind"},
-		&cli.StringFlag{Name: "class", Value: cdi.DefaultClass, Usage: "the `CLASS` of the CDI kind: gpu, sgpu (slices), maca (the host's MXMACA)"},
+		&cli.StringFlag{
+			Name: "class", Value: cdi.DefaultClass, Usage: "the `CLASS` of the CDI kind: gpu, sgpu (slices), maca (the host's MXMACA)",
+			Action: func(c *cli.Context, class string) error {
+				classes := []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
+				if c.String("vendor") == cdi.DefaultVendor && !slices.Contains(classes, class) {
+					return usagef("--class %q: want %s%s", class, strings.Join(classes, ", "), wording.Meant(class, classes...))
+				}
+				return nil
+			},
+		},
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // The scripts ask the program itself, so they know all its commands and options. They ask
@@ -49,7 +51,7 @@ func (t toolkit) completionCommand() *cli.Command {
 					return err
 				}
 			default:
-				return usagef("name a shell: bash, zsh or fish (got %q)", shell)
+				return usagef("name a shell: bash, zsh or fish (got %q)%s", shell, wording.Meant(shell, "bash", "zsh", "fish"))
 			}
 			_, err = io.WriteString(t.Out, strings.TrimRight(script, "\n")+"\n")
 			return err

@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // keeper opens the leases of the node, which must be a host.
@@ -147,7 +148,7 @@ func sourceFlag() cli.Flag {
 		Action: func(_ *cli.Context, names []string) error {
 			for _, name := range names {
 				if !slices.Contains(ps.SourceNames, name) {
-					return usagef("unknown source %q: %s", name, strings.Join(ps.SourceNames, ", "))
+					return usagef("unknown source %q: %s%s", name, strings.Join(ps.SourceNames, ", "), wording.Meant(name, ps.SourceNames...))
 				}
 			}
 			return nil

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // outputFlag is the option that every printing command has.
@@ -18,11 +19,16 @@ func outputFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name: "output-format", Aliases: []string{"o"}, Value: "table",
 		Usage: "print as `FORMAT`: table, json or yaml",
-		Action: func(_ *cli.Context, v string) error {
-			if !slices.Contains([]string{"table", "json", "yaml"}, v) {
-				return usagef("unknown output format %q: table, json or yaml", v)
+		Action: func(c *cli.Context, v string) error {
+			formats := []string{"table", "json", "yaml"}
+			meant := wording.Meant(v, formats...)
+			switch {
+			case slices.Contains(formats, v):
+				return nil
+			case meant == "" && define(c.Command.Flags, "output") != nil:
+				return usagef("-o %s: -o is the format of what is printed: table, json or yaml. To write a file: --output %[1]s", v)
 			}
-			return nil
+			return usagef("unknown output format %q: table, json or yaml%s", v, meant)
 		},
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // completeWord ends a command line that a shell completes.
@@ -13,7 +15,8 @@ const completeWord = "--generate-bash-completion"
 // permute reorders a command line for urfave/cli, which wants every option
 // before the arguments of the command that defines it: options may then stand
 // anywhere, global ones also behind the command. Words behind "--" stay
-// arguments, and so does a negative number that is not an option.
+// arguments, and so does a negative number that is not an option. "help" before a command
+// is --help behind it, and --version or -v without a command is the command version.
 //
 // When a shell completes a command line, arguments are left out: behind one, urfave/cli
 // would run the command.
@@ -25,7 +28,9 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	}
 	levels := []level{{name: args[0], flags: app.Flags}}
 	commands := app.Commands
+	path := app.Name
 	var positional []string
+	help := false
 
 	words := args[1:]
 	completing := len(words) > 0 && words[len(words)-1] == completeWord
@@ -43,10 +48,16 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			break
 		}
 		if !isOption(word) {
-			if c := find(commands, word); c != nil && len(positional) == 0 {
+			c := find(commands, word)
+			switch {
+			case c != nil:
 				levels = append(levels, level{name: word, flags: c.Flags})
-				commands = c.Subcommands
-			} else {
+				commands, path = c.Subcommands, path+" "+c.Name
+			case help:
+				return nil, unknownCommand(word, path, commands)
+			case word == "help" && len(commands) > 0 && !completing:
+				help = true
+			default:
 				positional = append(positional, word)
 				commands = nil
 			}
@@ -58,6 +69,10 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			last.words = append(last.words, word)
 			continue
 		}
+		if (name == "version" || name == "v") && path == app.Name && !inline {
+			words = append([]string{"version"}, words...)
+			continue
+		}
 		at := len(levels) - 1
 		var f cli.Flag
 		for ; at >= 0; at-- {
@@ -65,19 +80,26 @@ func permute(app *cli.App, args []string) ([]string, error) {
 				break
 			}
 		}
-		if f == nil {
-			return nil, usagef("unknown option %q; see %s --help", word, app.Name)
+		if f == nil || f.Names()[0] == "version" {
+			var flags []cli.Flag
+			for _, l := range levels {
+				flags = append(flags, l.flags...)
+			}
+			return nil, usagef("unknown option %q; see %s --help%s", word, path, meantOption(name, flags))
 		}
 		levels[at].words = append(levels[at].words, word)
 		if !inline && takesValue(f) {
 			if len(words) == 0 {
-				return nil, usagef("option %s needs a value", word)
+				return nil, usagef("option %s needs a value; see %s --help", word, path)
 			}
 			levels[at].words = append(levels[at].words, words[0])
 			words = words[1:]
 		}
 	}
 
+	if last := &levels[len(levels)-1]; help {
+		last.words = append(last.words, "--help")
+	}
 	var out []string
 	for _, l := range levels {
 		out = append(append(out, l.name), l.words...)
@@ -93,6 +115,20 @@ func permute(app *cli.App, args []string) ([]string, error) {
 
 func isOption(word string) bool {
 	return len(word) > 1 && word[0] == '-' && !strings.ContainsRune("0123456789", rune(word[1]))
+}
+
+// meantOption asks for the option that was probably meant; empty if none is near.
+func meantOption(name string, flags []cli.Flag) string {
+	var names []string
+	for _, f := range flags {
+		if v, ok := f.(cli.VisibleFlag); !ok || v.IsVisible() {
+			names = append(names, f.Names()[0])
+		}
+	}
+	if near := wording.Closest(name, names...); near != "" {
+		return "; did you mean --" + near + "?"
+	}
+	return ""
 }
 
 func find(commands []*cli.Command, name string) *cli.Command {

@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) topologyCommand() *cli.Command {
@@ -61,7 +62,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		"matrix": topology.Matrix, "tree": topology.Tree, "svg": topology.SVG,
 	}[c.String("format")]
 	if !ok {
-		return usagef("unknown format %q: matrix, tree or svg", c.String("format"))
+		return usagef("unknown format %q: matrix, tree or svg%s", c.String("format"), wording.Meant(c.String("format"), "matrix", "tree", "svg"))
 	}
 	node, err := t.node(c)
 	if err != nil {

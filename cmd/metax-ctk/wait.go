@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
@@ -70,7 +71,7 @@ func (t toolkit) wait(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	req, picker, err := t.ask(c, node, t.graph(node), c.Args().First(), nil)
+	req, picker, err := t.ask(c, node, t.graph(node), c.Args().First(), assign.Free(node, nil))
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func (w *wrapper) heed(o dockerargs.Options) error {
 	case "", dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict:
 	default:
 		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict%s", check.Text, check.Origin,
-			wording.DidYouMean(wording.Closest(check.Text, []string{dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict})))
+			wording.Meant(check.Text, dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict))
 	}
 	switch given := w.settings.MACA.Default; given.Text {
 	case "", config.MACAOff, config.MACAAuto:
@@ -170,7 +170,7 @@ func (w *wrapper) heed(o dockerargs.Options) error {
 		return nil
 	default:
 		return fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags%s", way.Text, way.Origin,
-			wording.DidYouMean(wording.Closest(way.Text, []string{dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags})))
+			wording.Meant(way.Text, dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags))
 	}
 }
 

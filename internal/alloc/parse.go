@@ -13,6 +13,9 @@ import (
 // PolicyWords lists what ParsePolicy reads, for a message or a help text.
 const PolicyWords = "spread (or compact), binpack (or preserve), weighted:GAIN,LOSS, mtf, first"
 
+// PolicyNames are the names and aliases that ParsePolicy reads, without parameters.
+var PolicyNames = []string{"spread", "compact", "binpack", "preserve", "weighted", "mtf", "first"}
+
 // Policies returns all policies without parameters, and Weighted with HAMi's factors.
 func Policies() []key.Policy {
 	hami, _ := key.Weighted(10, 1) // both factors are valid
@@ -54,8 +57,7 @@ func ParsePolicy(s string) (key.Policy, error) {
 			return p, nil
 		}
 	}
-	near := wording.Closest(s, []string{"spread", "compact", "binpack", "preserve", "mtf", "first"})
-	return key.Policy{}, fmt.Errorf("policy %q is not known; want %s%s", s, PolicyWords, wording.DidYouMean(near))
+	return key.Policy{}, fmt.Errorf("policy %q is not known; want %s%s", s, PolicyWords, wording.Meant(s, PolicyNames...))
 }
 
 // ParseScope reads a scope's name.
@@ -76,5 +78,5 @@ func parse[T fmt.Stringer](what string, values []T, s string) (T, error) {
 		}
 	}
 	var zero T
-	return zero, fmt.Errorf("%s %q is not known; want %s%s", what, s, strings.Join(names, ", "), wording.DidYouMean(wording.Closest(s, names)))
+	return zero, fmt.Errorf("%s %q is not known; want %s%s", what, s, strings.Join(names, ", "), wording.Meant(s, names...))
 }

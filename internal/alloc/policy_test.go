@@ -36,16 +36,22 @@ func TestParse(t *testing.T) {
 		parse func(string) error
 		want  string
 	}{
-		{func(s string) error { _, err := ParsePolicy(s); return err }, `policy "Spread\n" is not known; want ` + PolicyWords + `; did you mean "spread"?`},
-		{func(s string) error { _, err := ParseScope(s); return err }, `scope "Spread\n" is not known; want any, link, switch, numa, node`},
-		{func(s string) error { _, err := ParseSizeRule(s); return err }, `size rule "Spread\n" is not known; want warn, off, enforce`},
+		{func(s string) error { _, err := ParsePolicy(s); return err }, `policy "Best\n" is not known; want ` + PolicyWords},
+		{func(s string) error { _, err := ParseScope(s); return err }, `scope "Best\n" is not known; want any, link, switch, numa, node`},
+		{func(s string) error { _, err := ParseSizeRule(s); return err }, `size rule "Best\n" is not known; want warn, off, enforce`},
 	} {
-		if err := c.parse("Spread\n"); err == nil || err.Error() != c.want {
+		if err := c.parse("Best\n"); err == nil || err.Error() != c.want {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 		if err := c.parse(""); err == nil {
 			t.Error("the empty string is taken")
 		}
+	}
+	if _, err := ParsePolicy("bnipack"); err == nil || !strings.HasSuffix(err.Error(), `; did you mean "binpack"?`) {
+		t.Errorf("no suggestion: %v", err)
+	}
+	if _, err := ParseScope("swich"); err == nil || !strings.HasSuffix(err.Error(), `; did you mean "switch"?`) {
+		t.Errorf("no suggestion: %v", err)
 	}
 }
 

@@ -57,20 +57,11 @@ func givable(node gpu.Node, g gpu.GPU) error {
 	if len(g.Nodes) > 0 {
 		return nil
 	}
-	why := noDriver(node)
+	why := discover.NotLoaded(node)
 	if why == "" {
 		why = reason(node, g, "check its driver") + " (metax-ctk doctor)"
 	}
 	return fmt.Errorf("GPU %d (%s) has no device nodes, so it cannot be used: %s", g.Index, g.BDF, why)
-}
-
-// noDriver is the warning of a node without a driver; empty for one that has a driver.
-func noDriver(node gpu.Node) string {
-	i := slices.IndexFunc(node.Warnings, func(line string) bool { return line == discover.ModuleMissing || line == discover.DriverMissing })
-	if i < 0 {
-		return ""
-	}
-	return node.Warnings[i]
 }
 
 // reason is what discovery had to say of a GPU, or else otherwise.
@@ -85,7 +76,7 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 
 // noUsableGPU is the error for a node of which no GPU can be given as a whole.
 func noUsableGPU(node gpu.Node) error {
-	if why := noDriver(node); why != "" {
+	if why := discover.NotLoaded(node); why != "" {
 		return unusableError("no usable GPU: " + why)
 	}
 	return unusableError("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)")

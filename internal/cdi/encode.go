@@ -9,6 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Format is a notation of specs, and the file name extension by which engines
@@ -26,7 +28,7 @@ func ParseFormat(s string) (Format, error) {
 	if f := Format(s); f == JSON || f == YAML {
 		return f, nil
 	}
-	return "", fmt.Errorf("%q is not a CDI spec format; want json or yaml", s)
+	return "", fmt.Errorf("%q is not a CDI spec format; want json or yaml%s", s, wording.Meant(s, string(JSON), string(YAML)))
 }
 
 // FormatOf returns the notation that the extension of a path stands for. It is not ok for

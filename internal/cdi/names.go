@@ -11,6 +11,7 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Names is the set of ways in which the devices of a spec are named. The zero
@@ -44,7 +45,7 @@ func ParseNames(words ...string) (Names, error) {
 		for word := range strings.SplitSeq(list, ",") {
 			i := slices.Index(nameWords, strings.TrimSpace(word))
 			if i < 0 {
-				return 0, fmt.Errorf("%w: %q is not a kind of name; want a list of index, uuid, bdf, all", ErrNames, word)
+				return 0, fmt.Errorf("%w: %q is not a kind of name; want a list of index, uuid, bdf, all%s", ErrNames, word, wording.Meant(word, nameWords...))
 			}
 			n |= 1 << i
 		}

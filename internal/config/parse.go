@@ -19,7 +19,7 @@ func (s Setting) Parse(text string) (any, error) {
 	words := s.split(text)
 	for _, word := range words {
 		if !s.allows(word) || strings.ContainsFunc(word, unicode.IsControl) {
-			return nil, fmt.Errorf("%s: %q: want %s", s.Key, word, s.Allowed)
+			return nil, fmt.Errorf("%s: %q: want %s%s", s.Key, word, s.Allowed, wording.Meant(word, s.words...))
 		}
 	}
 	if why := alloc.Retired(text); s.Key == "gpus.policy" && why != "" {

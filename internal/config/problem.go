@@ -64,18 +64,17 @@ func (r *reader) position(offset int) [2]int {
 // closestKey is the key that was probably meant, or empty: a key with one or two typing
 // errors, or the same name in another section.
 func closestKey(key string) string {
-	var names []string
+	var candidates []string
 	for _, s := range settings {
-		names = append(names, s.Key)
-		if s.Section() != "" {
-			names = append(names, s.Section())
+		candidates = append(candidates, s.Key, s.Section())
+	}
+	if near := wording.Closest(key, candidates...); near != "" {
+		return near
+	}
+	for _, s := range settings {
+		if s.Name() == key[strings.LastIndexByte(key, '.')+1:] {
+			return s.Key
 		}
 	}
-	best := wording.Closest(key, names)
-	for _, s := range settings {
-		if best == "" && s.Name() == key[strings.LastIndexByte(key, '.')+1:] {
-			best = s.Key
-		}
-	}
-	return best
+	return ""
 }

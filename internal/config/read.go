@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/toml"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // item is a setting in the file.
@@ -194,7 +195,7 @@ func (r *reader) checkValues(s Setting) {
 	}
 	for _, word := range i.words {
 		if !s.allows(word) {
-			wrong(i.line, i.column, "%s: %q: want %s", s.Key, word, s.Allowed)
+			wrong(i.line, i.column, "%s: %q: want %s%s", s.Key, word, s.Allowed, wording.Meant(word, s.words...))
 		}
 	}
 }

@@ -41,7 +41,10 @@ type Setting struct {
 	relative bool
 	// notEmpty reports whether a list must not be empty.
 	notEmpty bool
-	// valid checks one word; nil accepts any word except the empty one.
+	// words are the known words, which alone are valid if valid is nil; nil if there are
+	// none to list.
+	words []string
+	// valid checks one word; nil accepts any of words, or any except the empty one.
 	valid func(word string) bool
 	// text is the field in which Load puts the words, separated by commas.
 	text func(*Config) *Value
@@ -72,25 +75,25 @@ var settings = []Setting{
 	},
 	{
 		Key: "docker.inject", Kind: Text, Env: "METAX_CTK_INJECT", Option: "--inject", Default: []string{"auto"},
-		Allowed: "auto, cdi or flags", valid: oneOf("auto", "cdi", "flags"),
+		Allowed: "auto, cdi or flags", words: []string{"auto", "cdi", "flags"},
 		Use:  "How metax-docker injects GPUs: auto (CDI if the daemon lists the devices, else flags), cdi, or flags (plain --device options).",
 		text: func(c *Config) *Value { return &c.DockerInject },
 	},
 	{
 		Key: "gpus.policy", Kind: Text, Env: "METAX_CTK_GPUS_POLICY", Option: "--gpus-policy", Default: []string{"spread"},
-		Allowed: alloc.PolicyWords, valid: isPolicy,
+		Allowed: alloc.PolicyWords, words: alloc.PolicyNames, valid: isPolicy,
 		Use:  "The policy by which GPUs are picked.",
 		text: func(c *Config) *Value { return &c.Policy },
 	},
 	{
 		Key: "gpus.scope", Kind: Text, Env: "METAX_CTK_GPUS_SCOPE", Option: "--gpus-scope", Default: []string{"any"},
-		Allowed: "link, switch, numa, node or any", valid: isScope,
+		Allowed: "link, switch, numa, node or any", words: []string{"link", "switch", "numa", "node", "any"},
 		Use:  "What the GPUs of a container must share: link (MetaXLink only), switch (PCIe), numa or node; any does not limit them.",
 		text: func(c *Config) *Value { return &c.Scope },
 	},
 	{
 		Key: "gpus.sizes", Kind: Text, Env: "METAX_CTK_GPUS_SIZES", Option: "--gpus-sizes", Default: []string{"warn"},
-		Allowed: "warn, enforce or off", valid: isSizeRule,
+		Allowed: "warn, enforce or off", words: []string{"warn", "enforce", "off"},
 		Use:  "What happens if a number of GPUs is not 1, 2, 4 or 8: a warning, an error (enforce), or nothing (off).",
 		text: func(c *Config) *Value { return &c.Sizes },
 	},
@@ -108,14 +111,14 @@ var settings = []Setting{
 	},
 	{
 		Key: "maca.default", Kind: Text, Env: "METAX_CTK_MACA_DEFAULT",
-		Allowed: "off or auto", valid: oneOf(MACAOff, MACAAuto),
+		Allowed: "off or auto", words: []string{MACAOff, MACAAuto},
 		Use:     "Whether containers with GPUs get the host's MXMACA if their image has none (metax-docker run and create; metax-runtime, from this file only); unset, metax-docker names --maca.",
 		Example: []string{`default = "auto"`},
 		text:    func(c *Config) *Value { return &c.MACA.Default },
 	},
 	{
 		Key: "maca.check", Kind: Text, Env: "METAX_CTK_MACA_CHECK", Option: "--maca-check",
-		Allowed: "off, warn or strict", valid: oneOf("off", "warn", "strict"),
+		Allowed: "off, warn or strict", words: []string{"off", "warn", "strict"},
 		Use:     "What metax-docker does if the MXMACA of an image does not fit the driver; unset, it warns about containers that request MXMACA.",
 		Example: []string{`check = "warn"`},
 		text:    func(c *Config) *Value { return &c.MACA.Check },
@@ -143,12 +146,12 @@ var settings = []Setting{
 	},
 	{
 		Key: "runtime.accept-environment", Kind: Switch, Default: []string{"false"},
-		Allowed: "true or false", valid: oneOf("true", "false"),
+		Allowed: "true or false", words: []string{"true", "false"},
 		Use: "Whether METAX_VISIBLE_DEVICES in the environment of a privileged container may request GPUs from metax-runtime.",
 	},
 	{
 		Key: "runtime.accept-environment-unprivileged", Kind: Switch, Default: []string{"false"},
-		Allowed: "true or false", valid: oneOf("true", "false"),
+		Allowed: "true or false", words: []string{"true", "false"},
 		Use: "The same for any container. The author of its image can then take every GPU.",
 	},
 }
@@ -176,10 +179,13 @@ func (s Setting) Name() string { return s.Key[strings.LastIndexByte(s.Key, '.')+
 
 // allows reports whether one word is valid.
 func (s Setting) allows(word string) bool {
-	if s.valid == nil {
-		return word != ""
+	switch {
+	case s.valid != nil:
+		return s.valid(word)
+	case s.words != nil:
+		return slices.Contains(s.words, word)
 	}
-	return s.valid(word)
+	return word != ""
 }
 
 // isSection reports whether a key is the name of a section.
@@ -197,22 +203,8 @@ func isProgram(word string) bool {
 	return word != "" && (isAbsolute(word) || !strings.Contains(word, "/"))
 }
 
-func oneOf(words ...string) func(string) bool {
-	return func(word string) bool { return slices.Contains(words, word) }
-}
-
 func isPolicy(word string) bool {
 	_, err := alloc.ParsePolicy(word)
-	return err == nil
-}
-
-func isScope(word string) bool {
-	_, err := alloc.ParseScope(word)
-	return err == nil
-}
-
-func isSizeRule(word string) bool {
-	_, err := alloc.ParseSizeRule(word)
 	return err == nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +22,22 @@ import (
 // ErrNoGPU reports a host without a MetaX GPU.
 var ErrNoGPU = errors.New("no MetaX GPU in this machine")
 
-// The warnings of a Node whose driver is not loaded, and of one without any part of it.
+// The warnings of a Node whose driver is not loaded: one that modprobe can load, and one
+// that the running kernel does not have.
 const (
-	ModuleMissing = "the kernel module metax is not loaded (sudo modprobe metax; details: metax-ctk doctor)"
-	DriverMissing = "the MetaX driver is not installed: install the vendor's driver package (details: metax-ctk doctor)"
+	moduleMissing = "the kernel module metax is not loaded (sudo modprobe metax; details: metax-ctk doctor)"
+	driverMissing = "the MetaX driver is not installed: this kernel has no module metax (details: metax-ctk doctor)"
 )
+
+// NotLoaded returns the warning of a Node whose driver is not loaded; empty if it is.
+func NotLoaded(n gpu.Node) string {
+	for _, why := range []string{moduleMissing, driverMissing} {
+		if slices.Contains(n.Warnings, why) {
+			return why
+		}
+	}
+	return ""
+}
 
 // Host discovers the node below a root directory.
 type Host struct {
@@ -64,14 +76,22 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	node := gpu.NewNode(hostname(h.Root))
 	node.GPUs, node.Shared, node.Warnings = kernel.GPUs, kernel.Shared, kernel.Warnings
 	files := maca.Read(h.Root)
-	switch {
-	case kernel.Module.Loaded:
-	case files.Driver == "" && !sysfs.ModuleInstalled(h.Root):
-		node.Warnings = append(node.Warnings, DriverMissing)
-	default:
-		node.Warnings = append(node.Warnings, ModuleMissing)
+	ask := true
+	if !kernel.Module.Loaded {
+		why := moduleMissing
+		if installed, known := sysfs.ModuleInstalled(h.Root); known && !installed || !known && files.Driver == "" {
+			why = driverMissing
+		}
+		if hasNoNodes(kernel) {
+			node.Warnings = nil // they are about nodes that only the driver makes
+			h.Library, h.Run, ask = nil, nil, h.Recorded != nil
+		}
+		node.Warnings = append(node.Warnings, why)
 	}
-	driver := h.vendor(ctx, &node, kernel)
+	var driver string
+	if ask {
+		driver = h.vendor(ctx, &node, kernel)
+	}
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
 	}
@@ -93,6 +113,12 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 		node.Warnings[i] = terminal.Line(w)
 	}
 	return node, nil
+}
+
+// hasNoNodes reports whether no GPU has a device node, and none is set aside for a virtual
+// machine.
+func hasNoNodes(kernel sysfs.Report) bool {
+	return kernel.Shared == nil && !slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 || g.SetAside() })
 }
 
 // driverModule finds the version of a loaded module for which the kernel has none.

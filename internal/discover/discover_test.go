@@ -228,16 +228,30 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 		return strings.HasPrefix(p, "sys/module/") || strings.HasSuffix(p, "/driver") ||
 			strings.Contains(p, "/drm/") || strings.HasPrefix(p, "dev/")
 	})
-	got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree)})
+	// What only the driver or a loaded driver knows is not asked for, and not missed.
+	run := func(context.Context, string, ...string) ([]byte, error) {
+		t.Error("mx-smi was run")
+		return nil, errors.New("no driver")
+	}
+	got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree), Run: run})
 	want := node(t, "c500-1").GPUs[0]
 	want.UUID, want.Serial, want.VBIOS, want.MemoryMiB, want.Nodes, want.GIDs, want.Healthy = "", "", "", 0, nil, nil, false
 	if diff := cmp.Diff([]gpu.GPU{want}, got.GPUs); diff != "" {
 		t.Error(diff)
 	}
-	wantWarnings(t, []string{
-		"GPU 0000:01:00.0 cannot be used", "shared control device is missing",
-		"the kernel module metax is not loaded", "MetaXLink topology unknown",
-	}, warnings)
+	wantWarnings(t, []string{"the kernel module metax is not loaded (sudo modprobe metax"}, warnings)
+
+	// modprobe helps only where there is a module.
+	tree["proc/sys/kernel/osrelease"] = sim.File{Data: "6.1\n"}
+	tree["lib/modules/6.1/modules.dep"] = sim.File{Data: "kernel/drivers/gpu/other.ko:\n"}
+	n, err := discover.Host{Root: simtest.Write(t, tree)}.Discover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWarnings(t, []string{"the MetaX driver is not installed: this kernel has no module metax"}, n.Warnings)
+	if discover.NotLoaded(n) != n.Warnings[0] {
+		t.Errorf("NotLoaded is %q", discover.NotLoaded(n))
+	}
 }
 
 // TestDiscoverWarningsAreLines: the standard error of a tool becomes one line, and the

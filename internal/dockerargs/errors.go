@@ -73,7 +73,7 @@ func givenTwice(option string) error {
 func badWord(option, value string, words ...string) error {
 	last := len(words) - 1
 	want := strings.Join(words[:last], ", ") + " or " + words[last]
-	return badValue(option, value, want+wording.DidYouMean(wording.Closest(value, words)))
+	return badValue(option, value, want+wording.Meant(value, words...))
 }
 
 func badValue(option, value, want string) error {

@@ -75,7 +75,7 @@ func closestOption(name string) string {
 	for _, s := range options() {
 		names = append(names, s.Name)
 	}
-	return wording.Closest(name, names)
+	return wording.Closest(name, names...)
 }
 
 // meansOption reports whether a flag that the client lacks was probably meant for

@@ -16,6 +16,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
+// unloadDriver takes away what only a loaded driver makes.
+func unloadDriver(b *bench) {
+	b.drop("sys/module/metax", "sys/bus/pci/drivers/metax", "dev/dri", "dev/mxcd", "dev/char")
+	for p := range b.tree {
+		if path.Base(p) == "driver" || strings.Contains(p, "/drm/") {
+			delete(b.tree, p)
+		}
+	}
+}
+
 // brokenDrivers are nodes whose driver, nodes or vendor software are broken.
 var brokenDrivers = []brokenNode{
 	{
@@ -25,7 +35,7 @@ var brokenDrivers = []brokenNode{
 		},
 	},
 	{
-		check: "gpu-present", severity: Error, what: "no MetaX GPU is on the PCI bus", fix: "echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:",
+		check: "gpu-present", severity: Error, what: "no MetaX GPU is on the PCI bus, though MetaX software is installed", fix: "echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:",
 		tree: func(b *bench) {
 			for p, e := range b.tree {
 				if f, ok := e.(sim.File); ok && path.Base(p) == "vendor" && strings.HasPrefix(f.Data, "0x9999") {
@@ -37,16 +47,24 @@ var brokenDrivers = []brokenNode{
 		host: func(b *bench) { b.must(errors.Join(os.Remove(b.path(gpuSpec)), os.Remove(b.path(recordPath)))) },
 	},
 	{
-		check: "driver-loaded", severity: Error, what: "8 GPUs are on the PCI bus, but the kernel module metax is not loaded", fix: "modprobe metax",
+		check: "gpu-present", name: "nothing installed", severity: Error, what: "no MetaX GPU in this machine (lspci -d 9999: is empty)", fix: "metax-ctk --node c500-8 topology print",
 		tree: func(b *bench) {
-			b.drop("sys/module/metax", "sys/bus/pci/drivers/metax", "dev/dri", "dev/mxcd", "dev/char")
-			for p := range b.tree {
-				if path.Base(p) == "driver" || strings.Contains(p, "/drm/") {
-					delete(b.tree, p)
-				}
-			}
-			b.drop("usr/bin/mx-smi", "opt/mxdriver/bin")
+			b.drop("sys/bus/pci/devices", "sys/module/metax", "sys/bus/pci/drivers/metax", "dev", "opt", "usr/bin/mx-smi")
+			b.tree["sys/bus/pci/devices"] = sim.Dir{}
 		},
+		host: func(b *bench) { b.must(errors.Join(os.Remove(b.path(gpuSpec)), os.Remove(b.path(recordPath)))) },
+	},
+	{
+		check: "driver-loaded", name: "not installed", severity: Error, what: "8 GPUs are on the PCI bus, but the MetaX driver is not installed: kernel 6.1.0-18-amd64 has no module metax",
+		fix: "# install the MetaX driver for this kernel (after a kernel update: again), then: modprobe metax",
+		tree: func(b *bench) {
+			unloadDriver(b)
+			b.tree["lib/modules/6.1.0-18-amd64/modules.dep"] = sim.File{Data: "kernel/other.ko:\n"}
+		},
+	},
+	{
+		check: "driver-loaded", severity: Error, what: "8 GPUs are on the PCI bus, but the kernel module metax is not loaded", fix: "modprobe metax",
+		tree: unloadDriver,
 	},
 	{
 		check: "driver-bound", severity: Error, what: "GPU " + bdf0 + " is bound to no driver", fix: "echo " + bdf0 + " > /sys/bus/pci/drivers/metax/bind",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Severity is how bad a finding is.
@@ -131,7 +132,11 @@ func parseIDs(words []string) ([]string, error) {
 	for _, word := range words {
 		for id := range strings.SplitSeq(word, ",") {
 			if !slices.ContainsFunc(Checks(), func(c Check) bool { return c.ID == id }) {
-				return nil, fmt.Errorf("%w: %q (metax-ctk doctor --list)", ErrUnknown, id)
+				var all []string
+				for _, c := range Checks() {
+					all = append(all, c.ID)
+				}
+				return nil, fmt.Errorf("%w: %q (metax-ctk doctor --list)%s", ErrUnknown, id, wording.Meant(id, all...))
 			}
 			ids = append(ids, id)
 		}

@@ -27,15 +27,27 @@ var collectorChecks = []Check{
 
 var driverChecks = []Check{
 	{"gpu-present", "there is a MetaX GPU on the PCI bus", func(f *Facts, found *findings) {
-		if len(f.Kernel.GPUs) == 0 && !slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == firstRound[0].name }) {
-			found.add(Error, "no MetaX GPU is on the PCI bus", "containers cannot get a GPU", "echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:")
+		switch {
+		case len(f.Kernel.GPUs) > 0 || slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == firstRound[0].name }):
+		case f.Record.Present || f.Kernel.Module.Loaded || f.Software.Driver || f.Software.MACA || f.Software.SMI:
+			found.add(Error, "no MetaX GPU is on the PCI bus, though MetaX software is installed", "containers cannot get a GPU",
+				"echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:")
+		default:
+			found.add(Error, "no MetaX GPU in this machine (lspci -d 9999: is empty)", "the toolkit has no GPU to give to containers; to try it without one, there are simulated nodes",
+				"metax-ctk --node c500-8 topology print")
 		}
 	}},
 	{"driver-loaded", "the kernel module metax is loaded", func(f *Facts, found *findings) {
-		if len(f.Kernel.GPUs) > 0 && !f.Kernel.Module.Loaded && !f.allBoundTo(vfio) {
-			found.add(Error, fmt.Sprintf("%s on the PCI bus, but the kernel module metax is not loaded", countAre(len(f.Kernel.GPUs), "GPU")),
-				"without it the GPUs have no device nodes, so containers cannot get them", "modprobe metax")
+		if len(f.Kernel.GPUs) == 0 || f.Kernel.Module.Loaded || f.allBoundTo(vfio) {
+			return
 		}
+		what, fix := "but the kernel module metax is not loaded", "modprobe metax"
+		if f.Kernel.Absent {
+			what = fmt.Sprintf("but the MetaX driver is not installed: kernel %s has no module metax", f.System.Kernel)
+			fix = "# install the MetaX driver for this kernel (after a kernel update: again), then: modprobe metax"
+		}
+		found.add(Error, fmt.Sprintf("%s on the PCI bus, %s", countAre(len(f.Kernel.GPUs), "GPU"), what),
+			"without it the GPUs have no device nodes, so containers cannot get them", fix)
 	}},
 	each("driver-bound", "every GPU is bound to the driver metax", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
 		switch {

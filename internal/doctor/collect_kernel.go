@@ -25,6 +25,8 @@ func kernelFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		return nil, err
 	}
 	k.Read = true
+	installed, known := sysfs.ModuleInstalled(c.Root)
+	k.Absent = !k.Module.Loaded && known && !installed
 	for _, g := range k.GPUs {
 		fn := readFunction(c.Root, path.Join(sysfs.DevicesDir, g.BDF.String()))
 		fn.GPU = g

@@ -60,6 +60,8 @@ type Kernel struct {
 	CharDir, Systemd bool
 	// NUMANodes is the number of NUMA nodes.
 	NUMANodes int
+	// Absent is whether the running kernel certainly has no module metax to load.
+	Absent bool
 	// IOMMU is whether an IOMMU is in use.
 	IOMMU bool
 }

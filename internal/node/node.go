@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Host is the WHERE for this machine, or for the tree below the root.
@@ -67,9 +68,13 @@ func (s Selector) Load(ctx context.Context) (gpu.Node, error) {
 		return node, nil
 	}
 	data, fileErr := s.read()
-	if errors.Is(fileErr, fs.ErrNotExist) {
-		return gpu.Node{}, fmt.Errorf("%w: %w, and there is no file of that name", ErrUnknown, err)
-	} else if fileErr != nil {
+	switch {
+	case errors.Is(fileErr, fs.ErrNotExist) && errors.Is(err, sim.ErrUnknown):
+		meant := wording.Meant(s.Node, append(sim.Names(), Host)...)
+		return gpu.Node{}, fmt.Errorf("%w %q: neither a simulated node (metax-ctk sim list) nor a file%s", ErrUnknown, s.Node, meant)
+	case errors.Is(fileErr, fs.ErrNotExist):
+		return gpu.Node{}, fmt.Errorf("%w: %w", ErrUnknown, err)
+	case fileErr != nil:
 		return gpu.Node{}, fmt.Errorf("read node file: %w", fileErr)
 	}
 	if snapshot.Is(data) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -114,6 +115,9 @@ func (j Job) requested() (*specs.Spec, *gpu.Node, error) {
 	case errors.As(err, &incomplete):
 		return nil, nil, fmt.Errorf("%w; nothing was written; to write the spec without them: --force", err)
 	case errors.Is(err, cdi.ErrNoDevices):
+		if n, failed := j.Node(); failed == nil && discover.NotLoaded(n) != "" {
+			return nil, nil, noDriver("no GPU has device nodes; nothing was written")
+		}
 		return nil, nil, fmt.Errorf("%w; is the driver loaded? (metax-ctk device list)", err)
 	case err != nil:
 		return nil, nil, err

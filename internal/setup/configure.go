@@ -61,6 +61,9 @@ func (o Outcome) Failed() bool {
 // Do carries out an order, engine by engine. It returns outcomes also beside the errors of
 // single engines.
 func (h Host) Do(ctx context.Context, o Order) ([]Outcome, error) {
+	if o.Engine != Auto && !slices.Contains(Names(), o.Engine) {
+		return nil, unknownEngine(o.Engine)
+	}
 	var err error
 	if o.Setup.Runtime, err = h.ownProgram(o, o.Setup.Runtime, "metax-runtime", "runtime-path"); err != nil {
 		return nil, err

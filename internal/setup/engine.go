@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Engine is one installation of an engine.
@@ -148,7 +149,11 @@ func (h Host) Named(ctx context.Context, name string, o Options) (Engine, error)
 			return h.containerd(ctx, p, o), nil
 		}
 	}
-	return Engine{}, fmt.Errorf("%w %q: %s, or auto", ErrUnknown, name, strings.Join(Names(), ", "))
+	return Engine{}, unknownEngine(name)
+}
+
+func unknownEngine(name string) error {
+	return fmt.Errorf("%w %q: %s, or auto%s", ErrUnknown, name, strings.Join(Names(), ", "), wording.Meant(name, append(Names(), Auto)...))
 }
 
 // Found returns the installed engines, also those that are skipped.

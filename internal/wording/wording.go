@@ -64,52 +64,6 @@ func Name[T ~uint8](names []string, v T) string {
 	return fmt.Sprintf("unknown (%d)", v)
 }
 
-// Closest returns the candidate that a word was probably meant to be: the one with the
-// fewest typing errors, of which a short one may have one and a longer one two. It is empty
-// if no candidate is near.
-func Closest(word string, candidates []string) string {
-	best, least := "", 3
-	for _, c := range candidates {
-		if d := typingErrors(word, c); d < least && d < max(2, len(c)/2) {
-			best, least = c, d
-		}
-	}
-	return best
-}
-
-// DidYouMean formats the result of Closest as the end of a message: "; did you mean …?", or
-// nothing.
-func DidYouMean(closest string) string {
-	if closest == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", closest)
-}
-
-// typingErrors is the number of bytes to insert, delete, replace or exchange with their
-// neighbor in a to get b.
-func typingErrors(a, b string) int {
-	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
-	for j := range rows[2] {
-		rows[2][j] = j
-	}
-	for i := range len(a) {
-		rows[0], rows[1], rows[2] = rows[1], rows[2], rows[0]
-		rows[2][0] = i + 1
-		for j := range len(b) {
-			change := rows[1][j]
-			if a[i] != b[j] {
-				change++
-			}
-			rows[2][j+1] = min(change, rows[1][j+1]+1, rows[2][j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				rows[2][j+1] = min(rows[2][j+1], rows[0][j-1]+1)
-			}
-		}
-	}
-	return rows[2][len(b)]
-}
-
 // Cause returns an error without the operations and paths of its *fs.PathErrors. The
 // caller names the file itself; a path that a library added, for instance of a file
 // descriptor below /proc, is of no use to the reader.

@@ -57,18 +57,3 @@ func TestCause(t *testing.T) {
 		}
 	}
 }
-
-func TestClosest(t *testing.T) {
-	words := []string{"any", "link", "spread", "binpack", "gpus-policy", "gpus-wait"}
-	for word, want := range map[string]string{
-		"spraed": "spread", "binpak": "binpack", "lnik": "link", "nay": "any", "an": "any", "gpus-polciy": "gpus-policy",
-		"gpus-wiat": "gpus-wait", "gpus_wait": "gpus-wait", "link": "link", "": "", "numa": "", "kn": "", "best": "", "gpus-x": "",
-	} {
-		if got := Closest(word, words); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
-	}
-	if got := DidYouMean("link") + DidYouMean(""); got != `; did you mean "link"?` {
-		t.Error(got)
-	}
-}

@@ -90,7 +90,7 @@ const vfioDriver = "vfio-pci"
 func driverState(driver string) string {
 	switch {
 	case driver == "":
-		return "; no driver is bound to it (modprobe metax)"
+		return "; no driver is bound to it (metax-ctk doctor)"
 	case !strings.EqualFold(driver, "metax"):
 		return fmt.Sprintf("; driver %q is bound to it, not metax", driver)
 	}

@@ -83,22 +83,21 @@ func ReadModule(host *hostfs.Root, unpack map[string]Unpack) Module {
 	return m
 }
 
-// ModuleInstalled reports whether modprobe would find the module metax; true if that
-// cannot be found out.
-func ModuleInstalled(host *hostfs.Root) bool {
+// ModuleInstalled reports whether modprobe would find the module metax. It is not known where
+// modules.dep of the running kernel cannot be read. That file is large, so do not call this on
+// the path of a container start.
+func ModuleInstalled(host *hostfs.Root) (installed, known bool) {
 	_, err := (&reader{host: host}).moduleFile()
-	return !errors.Is(err, fs.ErrNotExist)
+	return err == nil, err == nil || errors.Is(err, errNotInstalled)
 }
 
-// DriverMode returns how the loaded module metax came to the host: gpu.DriverNative if
-// modules.dep of the running kernel names it, gpu.DriverCloud if it does not, and nothing if
-// there is no modules.dep. The file is large, so do not call this on the path of a container
-// start.
+// DriverMode returns how the loaded module metax came to the host: gpu.DriverNative if it is
+// installed there, gpu.DriverCloud if it is not, and nothing if that is not known.
 func DriverMode(host *hostfs.Root) string {
-	switch _, err := (&reader{host: host}).moduleFile(); {
-	case err == nil:
+	switch installed, known := ModuleInstalled(host); {
+	case installed:
 		return gpu.DriverNative
-	case errors.Is(err, errNotInstalled):
+	case known:
 		return gpu.DriverCloud
 	}
 	return ""

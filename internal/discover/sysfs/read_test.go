@@ -226,7 +226,7 @@ func TestReadTrouble(t *testing.T) {
 				})
 			},
 			noNodes,
-			[]string{"GPU " + addr + " cannot be used: no card* in /sys/bus/pci/devices/" + addr + "/drm; no renderD* in /sys/bus/pci/devices/" + addr + "/drm; no driver is bound to it (modprobe metax)"},
+			[]string{"GPU " + addr + " cannot be used: no card* in /sys/bus/pci/devices/" + addr + "/drm; no renderD* in /sys/bus/pci/devices/" + addr + "/drm; no driver is bound to it (metax-ctk doctor)"},
 		},
 		{
 			"another driver bound", func(tree sim.Tree) {
