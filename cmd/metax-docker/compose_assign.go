@@ -59,6 +59,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer w.report(result)
 	return w.injections(p.asking(), result.Given, node, root, <-daemon)
 }
 

@@ -72,14 +72,15 @@ func (w *wrapper) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (r
 	} else {
 		result, err = w.take(plan, wait)
 	}
-	if err != nil {
-		return result, err
-	}
+	return result, err
+}
+
+// report prints what is to be said of the result.
+func (w *wrapper) report(result assign.Result) {
 	for _, line := range result.Warnings {
 		w.warn("%s", line)
 	}
 	fmt.Fprint(w.Err, terminal.Lines(result.Explanation))
-	return result, nil
 }
 
 // take takes the GPUs of a plan for the command that is about to run.

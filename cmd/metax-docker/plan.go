@@ -83,6 +83,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
+	defer w.report(result) // after what concerns this command
 	if cmd.Flags.True("privileged") && !wanted.All {
 		w.warn("--privileged shows the container every GPU of the host, not only what was chosen")
 	}
@@ -149,6 +150,7 @@ func ofService(setting config.Value, text, option string) config.Value {
 // heed puts what the line says of the ways to pick and to inject over what the
 // configuration says.
 func (w *wrapper) heed(o dockerargs.Options) error {
+	w.warnings.All = o.Explain
 	w.settings.Policy.Set(o.Policy, "--gpus-policy")
 	w.settings.Scope.Set(o.Scope, "--gpus-scope")
 	w.settings.Sizes.Set(o.Sizes, "--gpus-sizes")
@@ -238,7 +240,19 @@ func nerdctlAddress(flags dockerargs.Flags) (address string) {
 	return address
 }
 
-func (w *wrapper) warn(format string, a ...any) { w.say("warning: "+format, a...) }
+// warn prints a warning, or counts it.
+func (w *wrapper) warn(format string, a ...any) {
+	if w.warnings.Admit() {
+		w.say("warning: "+format, a...)
+	}
+}
+
+// endWarnings says how many warnings were not printed.
+func (w *wrapper) endWarnings() {
+	if rest := w.warnings.Rest(); rest != "" {
+		w.say("%s", rest)
+	}
+}
 
 // say prints one line on standard error.
 func (w *wrapper) say(format string, a ...any) {

@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -48,6 +49,7 @@ type wrapper struct {
 	keeper    assign.Keeper
 	leases    []usage.Lease // taken for the command that is about to run
 	retired   bool          // that a policy no longer exists was said
+	warnings  terminal.Warnings
 }
 
 // run ends in the client; it returns an exit code only where it did not get
@@ -55,6 +57,7 @@ type wrapper struct {
 func run(d deps) int {
 	w := wrapper{deps: d}
 	code, err := w.run()
+	w.endWarnings()
 	if err != nil {
 		w.say("%v", err)
 	}
@@ -115,6 +118,7 @@ func (w *wrapper) withHelp(err error) error {
 func (w *wrapper) finish(cmd dockerargs.Command, given options) (int, error) {
 	args := cmd.RewriteWith(given.here, given.last)
 	if cmd.Options.DryRun {
+		w.endWarnings()
 		name := w.settings.DockerClient.Text
 		if _, err := fmt.Fprintln(w.Out, dockerargs.Quote(append([]string{name}, args...))); err != nil {
 			return exitOurs, fmt.Errorf("print the command: %w", err)
@@ -181,6 +185,7 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 // does not come to that, they are given back.
 func (w *wrapper) become(args []string) (int, error) {
 	defer w.giveBack()
+	w.endWarnings()
 	if w.clientErr != nil {
 		return unusable(w.clientErr), w.clientErr
 	}

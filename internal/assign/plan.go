@@ -50,8 +50,8 @@ type Given struct {
 
 // Result is what a Plan came to.
 type Result struct {
-	Given       []Given // in the order of the requests; without GPUs for one that got none
-	Warnings    []string
+	Given       []Given       // in the order of the requests; without GPUs for one that got none
+	Warnings    []string      // of the choice first, then of the node
 	Explanation string        // lines, if they were requested
 	Leases      []usage.Lease // of those that have no container yet
 }
@@ -197,7 +197,7 @@ func (p *Plan) result(leases []usage.Lease) Result {
 	p.noteLinks()
 	r := Result{
 		Given: make([]Given, len(p.Requests)), Leases: leases,
-		Warnings: slices.Concat(p.warnings, p.notes), Explanation: p.explanation,
+		Warnings: slices.Concat(p.notes, p.warnings), Explanation: p.explanation,
 	}
 	for _, w := range slices.Concat(p.kept, p.wants) {
 		given := &r.Given[w.at]
