@@ -33,7 +33,7 @@ func (t toolkit) doctorCommand() *cli.Command {
 		Description: `Looks at the driver, device nodes, the vendor's software, CDI specs, container
 engines and their configurations, the system, the toolkit itself and its leases.
 Each finding says what is wrong, why that matters, and the command that fixes
-it. It takes some seconds, at most 15 even if something hangs.
+it; the last line says whether the node is healthy. It takes some seconds, at most 15 even if something hangs.
 
 --fix makes only the changes that affect nothing else on the host: it rewrites
 the CDI specs and the record of the node, makes directories and links, and sets
@@ -46,6 +46,7 @@ with --node and a snapshot, at what the snapshot has.
 Examples:
    metax-ctk doctor
    metax-ctk doctor --check spec-drift,spec-form -o json
+   metax-ctk doctor -v
    metax-ctk doctor --image cr.example.com/vllm-metax:0.9
    sudo metax-ctk doctor --fix
    metax-ctk doctor --list
@@ -57,6 +58,7 @@ Exit codes: 0 healthy (findings of severity info at most); 3 no MetaX GPU here;
 			&cli.StringSliceFlag{Name: "skip", Usage: "leave out the checks `ID,...`; repeatable"},
 			&cli.StringFlag{Name: "image", Usage: "also check whether the MXMACA of docker's image `IMAGE` suits the driver"},
 			&cli.BoolFlag{Name: "list", Usage: "list the checks"},
+			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "also list every check with its result"},
 			&cli.BoolFlag{Name: "fix", Usage: "fix what can be fixed safely, asking before each step"},
 			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "with --fix: do not ask"},
 		},
@@ -86,7 +88,14 @@ func (t toolkit) doctor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.print(c, report, report.Text()); err != nil {
+	var rows [][]string
+	for _, r := range report.Results {
+		rows = append(rows, []string{r.Result, r.Check, r.Title})
+	}
+	if !c.Bool("verbose") {
+		report.Results, rows = nil, nil
+	}
+	if err := t.print(c, report, columns(rows)+report.Text()); err != nil {
 		return err
 	}
 	switch {

@@ -154,6 +154,6 @@ func (s scope) checkHook(found *problems, h *specs.Hook, view engineView) {
 	case !file.Mode.IsRegular() || file.Mode.Perm()&0o111 == 0:
 		found.add(CodeHook, s.device, h.Path, "not an executable file")
 	case file.UID != 0 || file.Mode.Perm()&0o022 != 0:
-		found.add(CodeHook, s.device, h.Path, "users other than root may change it (owner %d, mode %04o)", file.UID, file.Mode.Perm())
+		found.add(CodeHook, s.device, h.Path, "users other than root may change it (owner %d, mode %04o)", file.UID, file.Mode.Perm()).Writable = true
 	}
 }

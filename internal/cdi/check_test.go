@@ -61,56 +61,56 @@ func TestCheck(t *testing.T) {
 
 		{
 			"relative node", func(s *specs.Spec, _ string) { nodes(s)[0].Path, nodes(s)[0].HostPath = "dri/card1", "/dev/dri/card1" },
-			[]Problem{{CodePath, `device node "dri/card1"`, zero, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
+			[]Problem{{CodePath, `device node "dri/card1"`, zero, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`, false}},
 		},
 		{
 			"node with a detour", func(s *specs.Spec, _ string) { nodes(s)[0].HostPath = "/dev/dri/../dri/card1" },
-			[]Problem{{CodePath, `device node "/dev/dri/../dri/card1"`, zero, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
+			[]Problem{{CodePath, `device node "/dev/dri/../dri/card1"`, zero, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`, false}},
 		},
 		{
 			"relative mount", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].ContainerPath = "opt/mxdriver" },
-			[]Problem{{CodePath, `mount to "opt/mxdriver"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
+			[]Problem{{CodePath, `mount to "opt/mxdriver"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`, false}},
 		},
 		{
 			"mount with a slash too many", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].HostPath = "/opt/mxdriver/" },
-			[]Problem{{CodePath, `mount of "/opt/mxdriver/"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
+			[]Problem{{CodePath, `mount of "/opt/mxdriver/"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`, false}},
 		},
 		{
 			"newline in a variable", func(s *specs.Spec, _ string) { s.ContainerEdits.Env = []string{"A=\n"} },
-			[]Problem{{CodeText, `environment "A=\n"`, nil, "contains control characters or is not UTF-8"}},
+			[]Problem{{CodeText, `environment "A=\n"`, nil, "contains control characters or is not UTF-8", false}},
 		},
 		{
 			"escape in a mount option", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].Options[0] = "\x1b[2J" },
-			[]Problem{{CodeText, `mount option "\x1b[2J"`, nil, "contains control characters or is not UTF-8"}},
+			[]Problem{{CodeText, `mount option "\x1b[2J"`, nil, "contains control characters or is not UTF-8", false}},
 		},
 
 		{
 			"node gone", func(_ *specs.Spec, dir string) { must(os.Remove(filepath.Join(dir, "dev/dri/card1"))) },
-			[]Problem{{CodeNode, "/dev/dri/card1", first, "no such device node"}},
+			[]Problem{{CodeNode, "/dev/dri/card1", first, "no such device node", false}},
 		},
 		{
 			"node is a file", func(_ *specs.Spec, dir string) { put(t, filepath.Join(dir, "dev/mxcd"), "text", 0o644) },
-			[]Problem{{CodeNode, "/dev/mxcd", nil, "not a character device"}},
+			[]Problem{{CodeNode, "/dev/mxcd", nil, "not a character device", false}},
 		},
 		{"node is a directory", func(_ *specs.Spec, dir string) {
 			must(os.Remove(filepath.Join(dir, "dev/mxcd")))
 			must(os.Mkdir(filepath.Join(dir, "dev/mxcd"), 0o755))
-		}, []Problem{{CodeNode, "/dev/mxcd", nil, "not a character device"}}},
+		}, []Problem{{CodeNode, "/dev/mxcd", nil, "not a character device", false}}},
 		{"node is a link", func(_ *specs.Spec, dir string) {
 			must(os.Remove(filepath.Join(dir, "dev/mxcd")))
 			must(os.Symlink("/dev/mxgd", filepath.Join(dir, "dev/mxcd")))
-		}, []Problem{{CodeNode, "/dev/mxcd", nil, "a symbolic link, which engines do not follow"}}},
+		}, []Problem{{CodeNode, "/dev/mxcd", nil, "a symbolic link, which engines do not follow", false}}},
 		{
 			"other numbers pinned", func(s *specs.Spec, _ string) { n := nodes(s)[0]; n.Type, n.Major, n.Minor = "c", 226, 7 },
-			[]Problem{{CodeNumbers, "/dev/dri/card1", zero, "numbers 226:7 are pinned, the host has 226:0"}},
+			[]Problem{{CodeNumbers, "/dev/dri/card1", zero, "numbers 226:7 are pinned, the host has 226:0", false}},
 		},
 		{
 			"block device pinned", func(s *specs.Spec, _ string) { nodes(s)[0].Type = "b" },
-			[]Problem{{CodeNumbers, "/dev/dri/card1", zero, `type "b" is pinned, the host has a character device`}},
+			[]Problem{{CodeNumbers, "/dev/dri/card1", zero, `type "b" is pinned, the host has a character device`, false}},
 		},
 		{
 			"nothing to mount", func(s *specs.Spec, _ string) { s.ContainerEdits.Mounts[0].HostPath = "/opt/mxdriver-2" },
-			[]Problem{{CodeMount, "/opt/mxdriver-2", nil, "there is nothing to mount"}},
+			[]Problem{{CodeMount, "/opt/mxdriver-2", nil, "there is nothing to mount", false}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -135,27 +135,27 @@ func TestCheckHook(t *testing.T) {
 		{"in order", func(*specs.Hook, string) error { return nil }, nil},
 		{
 			"without env", func(h *specs.Hook, _ string) error { h.Env = nil; return nil },
-			[]Problem{{CodeHookEnv, path, nil, "a hook without env runs with the environment of the image"}},
+			[]Problem{{CodeHookEnv, path, nil, "a hook without env runs with the environment of the image", false}},
 		},
 		{
 			"relative", func(h *specs.Hook, _ string) error { h.Path = "usr/bin/hook"; return nil },
-			[]Problem{{CodePath, `hook "usr/bin/hook"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`}},
+			[]Problem{{CodePath, `hook "usr/bin/hook"`, nil, `not a clean absolute path (no ".", "..", "//" or "/" at the end)`, false}},
 		},
 		{
 			"gone", func(_ *specs.Hook, file string) error { return os.Remove(file) },
-			[]Problem{{CodeHook, path, nil, "no such file"}},
+			[]Problem{{CodeHook, path, nil, "no such file", false}},
 		},
 		{
 			"group may write", func(_ *specs.Hook, file string) error { return os.Chmod(file, 0o775) },
-			[]Problem{{CodeHook, path, nil, "users other than root may change it (owner 0, mode 0775)"}},
+			[]Problem{{CodeHook, path, nil, "users other than root may change it (owner 0, mode 0775)", true}},
 		},
 		{
 			"somebody else's", func(_ *specs.Hook, file string) error { return os.Chown(file, 1000, 0) },
-			[]Problem{{CodeHook, path, nil, "users other than root may change it (owner 1000, mode 0755)"}},
+			[]Problem{{CodeHook, path, nil, "users other than root may change it (owner 1000, mode 0755)", true}},
 		},
 		{
 			"no program", func(_ *specs.Hook, file string) error { return os.Chmod(file, 0o644) },
-			[]Problem{{CodeHook, path, nil, "not an executable file"}},
+			[]Problem{{CodeHook, path, nil, "not an executable file", false}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestCheckBelowRoot(t *testing.T) {
 	}
 	// A directory whose name goes on is another one.
 	spec.ContainerEdits.Mounts[0].HostPath = dir + "x/opt/mxdriver"
-	want := []Problem{{CodeOutside, dir + "x/opt/mxdriver", nil, "not below " + dir}}
+	want := []Problem{{CodeOutside, dir + "x/opt/mxdriver", nil, "not below " + dir, false}}
 	if diff := cmp.Diff(want, Check(spec, host, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -198,10 +198,10 @@ func TestCheckBelowRoot(t *testing.T) {
 
 func TestProblemString(t *testing.T) {
 	for want, p := range map[string]Problem{
-		"/dev/mxcd: no such device node":              {CodeNode, "/dev/mxcd", nil, "no such device node"},
-		"/dev/x: no such device node (device 0, all)": {CodeNode, "/dev/x", []string{"0", "all"}, "no such device node"},
-		"odd": {CodeFile, "", nil, "odd"},
-		"/c\uFFFD[32m\uFFFD- x\uFFFD: bad\uFFFD (device \uFFFD, \uFFFD)": {CodeText, "/c\x1b[32m\n- x\u202e", []string{"\x7f", "\xff"}, "bad\u0085"},
+		"/dev/mxcd: no such device node":              {CodeNode, "/dev/mxcd", nil, "no such device node", false},
+		"/dev/x: no such device node (device 0, all)": {CodeNode, "/dev/x", []string{"0", "all"}, "no such device node", false},
+		"odd": {CodeFile, "", nil, "odd", false},
+		"/c\uFFFD[32m\uFFFD- x\uFFFD: bad\uFFFD (device \uFFFD, \uFFFD)": {CodeText, "/c\x1b[32m\n- x\u202e", []string{"\x7f", "\xff"}, "bad\u0085", false},
 	} {
 		if got := p.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

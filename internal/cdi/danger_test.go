@@ -24,20 +24,20 @@ func TestDanger(t *testing.T) {
 	}{
 		"as it should be": {"m.org/gpu", 0o755, 0o644, nil},
 		"a file for everybody": {"m.org/gpu", 0o755, 0o666, []Problem{
-			{CodeWritable, "/etc/cdi/a.json", nil, "group or others may write to it (mode 0666)" + fix},
+			{CodeWritable, "/etc/cdi/a.json", nil, "group or others may write to it (mode 0666)" + fix, false},
 		}},
 		"a file for a group": {"m.org/gpu", 0o755, 0o664, []Problem{
-			{CodeWritable, "/etc/cdi/a.json", nil, "group or others may write to it (mode 0664)" + fix},
+			{CodeWritable, "/etc/cdi/a.json", nil, "group or others may write to it (mode 0664)" + fix, false},
 		}},
 		"a directory for everybody": {"m.org/gpu", 0o777, 0o644, []Problem{
-			{CodeWritable, "/etc/cdi", nil, "group or others may write to it (mode 0777)" + fix},
+			{CodeWritable, "/etc/cdi", nil, "group or others may write to it (mode 0777)" + fix, false},
 		}},
-		"one letter of vendor": {"m/gpu", 0o755, 0o644, []Problem{{CodeName, "/etc/cdi/a.json", nil, `kind "m/gpu"` + panic}}},
-		"one letter of class":  {"m.org/g", 0o755, 0o644, []Problem{{CodeName, "/etc/cdi/a.json", nil, `kind "m.org/g"` + panic}}},
+		"one letter of vendor": {"m/gpu", 0o755, 0o644, []Problem{{CodeName, "/etc/cdi/a.json", nil, `kind "m/gpu"` + panic, false}}},
+		"one letter of class":  {"m.org/g", 0o755, 0o644, []Problem{{CodeName, "/etc/cdi/a.json", nil, `kind "m.org/g"` + panic, false}}},
 		"two letters":          {"mm/gg", 0o755, 0o644, nil},
 		"both": {"m/g", 0o755, 0o646, []Problem{
-			{CodeWritable, "/etc/cdi/a.json", nil, "group or others may write to it (mode 0646)" + fix},
-			{CodeName, "/etc/cdi/a.json", nil, `kind "m/g"` + panic},
+			{CodeWritable, "/etc/cdi/a.json", nil, "group or others may write to it (mode 0646)" + fix, false},
+			{CodeName, "/etc/cdi/a.json", nil, `kind "m/g"` + panic, false},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,12 +70,12 @@ func TestList(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	wantProblems := []Problem{
-		{CodeFile, "/var/run/cdi/bad.json", nil, "invalid CDI spec: yaml: line 1: did not find expected node content"},
-		{CodeFile, "/var/run/cdi/oursbroken.json", nil, "invalid CDI spec: no devices"},
-		{CodePermission, "/var/run/cdi/secret.json", nil, "mode 0600; engines that do not run as root cannot read it"},
-		{CodeShadowed, "/etc/cdi/a.yaml", []string{"m.org/gpu=1"}, "overridden by /var/run/cdi/m.org-gpu.json"},
-		{CodeConflict, "/etc/cdi/b.json, /etc/cdi/c.json", []string{"m.org/gpu=two"}, "define the same device, so that no engine resolves it"},
-		{CodeConflict, "/etc/cdi/a.yaml, /etc/cdi/c.json", []string{"m.org/gpu=0"}, "define the same device, so that no engine resolves it"},
+		{CodeFile, "/var/run/cdi/bad.json", nil, "invalid CDI spec: yaml: line 1: did not find expected node content", false},
+		{CodeFile, "/var/run/cdi/oursbroken.json", nil, "invalid CDI spec: no devices", false},
+		{CodePermission, "/var/run/cdi/secret.json", nil, "mode 0600; engines that do not run as root cannot read it", false},
+		{CodeShadowed, "/etc/cdi/a.yaml", []string{"m.org/gpu=1"}, "overridden by /var/run/cdi/m.org-gpu.json", false},
+		{CodeConflict, "/etc/cdi/b.json, /etc/cdi/c.json", []string{"m.org/gpu=two"}, "define the same device, so that no engine resolves it", false},
+		{CodeConflict, "/etc/cdi/a.yaml, /etc/cdi/c.json", []string{"m.org/gpu=0"}, "define the same device, so that no engine resolves it", false},
 	}
 	if diff := cmp.Diff(wantProblems, l.Problems()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

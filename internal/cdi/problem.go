@@ -19,6 +19,8 @@ type Problem struct {
 	Devices []string `json:"devices,omitempty"`
 	// Message says what is wrong with the subject.
 	Message string `json:"message"`
+	// Writable is whether the subject is a program that users other than root may change.
+	Writable bool `json:"-"`
 }
 
 // The codes of problems.
@@ -54,7 +56,8 @@ func (p Problem) String() string {
 // problems collects problems; one that several devices share is listed once.
 type problems []Problem
 
-func (ps *problems) add(code, device, subject, format string, a ...any) {
+// add adds a problem and returns it.
+func (ps *problems) add(code, device, subject, format string, a ...any) *Problem {
 	p := Problem{Code: code, Subject: subject, Message: fmt.Sprintf(format, a...)}
 	at := slices.IndexFunc(*ps, func(q Problem) bool {
 		return q.Code == p.Code && q.Subject == p.Subject && q.Message == p.Message
@@ -63,7 +66,9 @@ func (ps *problems) add(code, device, subject, format string, a ...any) {
 		*ps = append(*ps, p)
 		at = len(*ps) - 1
 	}
-	if q := &(*ps)[at]; device != "" && !slices.Contains(q.Devices, device) {
+	q := &(*ps)[at]
+	if device != "" && !slices.Contains(q.Devices, device) {
 		q.Devices = append(q.Devices, device)
 	}
+	return q
 }

@@ -1,8 +1,11 @@
 package doctor
 
 import (
+	"net"
+	"os"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
@@ -20,6 +23,20 @@ var brokenEngines = []brokenNode{
 	{
 		check: "docker-answers", severity: Warning, what: "the docker daemon does not answer", fix: "systemctl status docker",
 		tree: func(b *bench) { b.info["ServerVersion"] = 5 },
+	},
+	{
+		check: "docker-answers", name: "stopped", severity: Warning, what: "docker is installed, but its daemon does not run", fix: "systemctl start docker",
+		host: func(b *bench) { b.must(os.Remove(b.path(assign.DockerSocket))) },
+	},
+	{
+		check: "docker-answers", name: "dead socket", severity: Warning, what: "docker is installed, but its daemon does not run", fix: "systemctl start docker",
+		tree: func(b *bench) { b.info = nil },
+		host: func(b *bench) {
+			listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: b.path(assign.DockerSocket)})
+			b.must(err)
+			listener.SetUnlinkOnClose(false)
+			b.must(listener.Close())
+		},
 	},
 	{
 		check: "docker-old", severity: Info, what: "docker 24.0.7 does not support CDI", fix: "metax-ctk --root DIR runtime configure --engine docker   # or use metax-docker",

@@ -47,7 +47,7 @@ var brokenHosts = []brokenNode{
 		host: func(b *bench) { b.c.Asker = alice },
 	},
 	{
-		check: "user-docker", severity: Warning, what: "you (alice) may not talk to the docker daemon", fix: "sudo usermod -aG docker alice   # then log in again",
+		check: "user-docker", severity: Error, what: "you (alice) may not talk to the docker daemon: permission denied", fix: "sudo usermod -aG docker alice   # then log in again; or without the group: sudo metax-docker run …",
 		host: func(b *bench) {
 			b.c.Asker = Asker{UID: 1000, Name: "alice", Groups: []int{1000, 44}}
 			b.noRootless()

@@ -55,7 +55,10 @@ var dockerChecks = []Check{
 	versionCheck("docker-version", func(e Engines) Engine { return e.Docker.Engine }),
 	configCheck("docker-config", func(e Engines) Engine { return e.Docker.Engine }),
 	{"docker-answers", "the docker daemon answers", func(f *Facts, found *findings) {
-		if d := f.Engines.Docker; d.Silent != "" {
+		switch d := f.Engines.Docker; {
+		case d.Stopped:
+			found.add(Warning, "docker is installed, but its daemon does not run", "docker can start no container", "systemctl start docker")
+		case d.Silent != "":
 			found.add(Warning, "the docker daemon does not answer: "+d.Silent, "docker can start no container", "systemctl status docker")
 		}
 	}},

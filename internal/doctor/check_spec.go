@@ -217,7 +217,7 @@ func (f *Facts) addProblems(found *findings, why string, codes ...string) {
 }
 
 func (f *Facts) problemFix(p cdi.Problem) string {
-	if p.Code == cdi.CodeHook && strings.Contains(p.Message, "other than root may change it") {
+	if p.Writable {
 		return fmt.Sprintf("chown root %s && chmod 0755 %s", dockerargs.QuoteWord(p.Subject), dockerargs.QuoteWord(p.Subject))
 	}
 	return f.generateStep().String()

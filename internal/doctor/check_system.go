@@ -73,12 +73,8 @@ var userChecks = []Check{
 		if d := f.Engines.Docker; f.Asker.UID == 0 || !d.Socket || d.Open {
 			return
 		}
-		s := Warning
-		if f.Engines.Podman.There() {
-			s = Info // there is another engine
-		}
-		found.add(s, fmt.Sprintf("you (%s) may not talk to the docker daemon", f.Asker.Name), "metax-docker and docker fail; members of docker's group can become root",
-			fmt.Sprintf("sudo usermod -aG docker %s   # then log in again", f.Asker.Name))
+		found.add(Error, fmt.Sprintf("you (%s) may not talk to the docker daemon: permission denied", f.Asker.Name), "metax-docker and docker fail; members of docker's group can become root",
+			fmt.Sprintf("sudo usermod -aG docker %s   # then log in again; or without the group: sudo metax-docker run …", f.Asker.Name))
 	}},
 	{"user-subids", "you have ids for rootless containers", func(f *Facts, found *findings) {
 		if f.Asker.UID != 0 && !f.System.SubIDs && f.Engines.Podman.There() {
@@ -231,6 +227,9 @@ var leaseChecks = []Check{
 		}
 	}},
 	each("holders-seen", "all users of GPUs can be found", func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
+		if s.Engine == "docker" && f.Engines.Docker.Stopped {
+			return // the check docker-answers reports it
+		}
 		severity := map[ps.Status]Severity{ps.Failed: Warning, ps.Partial: Info}[s.Status]
 		if severity != "" {
 			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "a GPU shown as free may be in use", f.command("ps"))

@@ -3,10 +3,12 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -50,6 +52,7 @@ func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 	socket := c.Root.Join(c.DockerSocket)
 	d.Socket = c.Root.Exists(c.DockerSocket)
 	d.Open = d.Socket && unix.Access(socket, unix.R_OK|unix.W_OK) == nil
+	d.Stopped = d.There() && !d.Socket && !elsewhere(c)
 	if d.Open {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
@@ -58,9 +61,12 @@ func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 		if err == nil {
 			err = json.Unmarshal(text, &info)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.ECONNREFUSED):
+			d.Stopped = true
+		case err != nil:
 			d.Silent = err.Error()
-		} else {
+		default:
 			d.Info = &info
 			// The version of the running daemon counts, not that of the installed program.
 			if v := engine.ParseVersion(info.ServerVersion); v.Known() {
@@ -130,6 +136,13 @@ func remoteFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		all = append(all, Remote{"podman", redacted(host), "CONTAINER_HOST", "unset CONTAINER_HOST"})
 	}
 	return func(f *Facts) { f.Engines.Remotes = all }, err
+}
+
+// elsewhere reports whether docker's client talks to another daemon than that of the
+// usual socket, such as a rootless one.
+func elsewhere(c Config) bool {
+	address, _, err := dockerd.Endpoint(dockerd.ClientOptions{Getenv: c.Getenv})
+	return err != nil || strings.TrimPrefix(address, "unix://") != c.DockerSocket
 }
 
 // dockerRemote is nil if docker's client talks to a daemon of this host.

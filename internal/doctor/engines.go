@@ -49,6 +49,8 @@ type Docker struct {
 	// the reason.
 	Info   *DockerInfo
 	Silent string
+	// Stopped is whether it is installed and nothing listens at its socket.
+	Stopped bool
 	// Userns is the user whose ids containers get by daemon.json (userns-remap); empty
 	// if it is not set.
 	Userns string

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -21,9 +22,22 @@ type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Healthy is whether there is nothing worse than an Info.
-	Healthy  bool      `json:"healthy"`
+	Healthy bool `json:"healthy"`
+	// Summary is what there is on a healthy node, if all checks were made.
+	Summary  string    `json:"summary,omitempty"`
 	Checks   int       `json:"checks"` // how many were made
 	Findings []Finding `json:"findings"`
+	// Results are those of every check, in the order of a node's start.
+	Results []Result `json:"results,omitempty"`
+}
+
+// Result is what one check found.
+type Result struct {
+	Check string `json:"check"`
+	// Result is "ok" if it found nothing, also if it did not apply, or else its worst
+	// Severity.
+	Result string `json:"result"`
+	Title  string `json:"title"`
 }
 
 // Diagnose collects facts and judges them by the checks.
@@ -45,7 +59,30 @@ func Diagnose(ctx context.Context, c Config, checks []Check) (Report, error) {
 func NewReport(checks []Check, f *Facts) Report {
 	r := Report{APIVersion: APIVersion, Kind: Kind, Checks: len(checks), Findings: Judge(checks, f)}
 	r.Healthy = !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity != Info })
+	if r.Healthy && len(checks) == len(Checks()) {
+		r.Summary = f.summary()
+	}
+	for _, c := range checks {
+		result := Result{c.ID, "ok", c.Title}
+		// The worst ones come first.
+		if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Check == c.ID }); i >= 0 {
+			result.Result = string(r.Findings[i].Severity)
+		}
+		r.Results = append(r.Results, result)
+	}
 	return r
+}
+
+// summary is what there is on a healthy node.
+func (f *Facts) summary() string {
+	parts := []string{wording.Count(len(f.Kernel.GPUs), "GPU")}
+	if v := f.Kernel.Module.Version; v != "" {
+		parts = append(parts, "driver "+terminal.Line(v))
+	}
+	if f.hasSpec() {
+		parts = append(parts, "CDI spec up to date")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Fixable are the findings that doctor can fix safely, one of those with the same fix.
@@ -89,6 +126,9 @@ func (r Report) Text() string {
 		text.WriteString(": " + strings.Join(counts, ", "))
 	}
 	text.WriteString("\n")
+	if r.Summary != "" {
+		text.WriteString(r.Summary + ": healthy\n")
+	}
 	return text.String()
 }
 

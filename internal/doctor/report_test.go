@@ -55,6 +55,10 @@ func TestReport(t *testing.T) {
 	}
 	place := strings.NewReplacer(b.dir, "DIR", filepath.Dir(b.c.Self), "BIN")
 	golden(t, "report.txt", place.Replace(report.Text()))
+	if len(report.Results) != len(Checks()) {
+		t.Errorf("%d results of %d checks", len(report.Results), len(Checks()))
+	}
+	report.Results = nil // as without --verbose
 	doc, err := json.MarshalIndent(report, "", "  ")
 	b.must(err)
 	golden(t, "report.json", place.Replace(string(doc))+"\n")
