@@ -33,7 +33,8 @@ func (t toolkit) doctorCommand() *cli.Command {
 		Description: `Looks at the driver, device nodes, the vendor's software, CDI specs, container
 engines and their configurations, the system, the toolkit itself and its leases.
 Each finding says what is wrong, why that matters, and the command that fixes
-it; the last line says whether the node is healthy. It takes some seconds, at most 15 even if something hangs.
+it; the last line says whether the node is healthy. It takes some seconds, at most
+15 even if something hangs.
 
 --fix makes only the changes that affect nothing else on the host: it rewrites
 the CDI specs and the record of the node, makes directories and links, and sets

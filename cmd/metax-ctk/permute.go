@@ -9,6 +9,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
+// habits are the options of "nvidia-ctk runtime configure" that have another name here.
+var habits = map[string]string{
+	"runtime": "engine", "set-as-default": "default", "nvidia-set-as-default": "default",
+	"nvidia-runtime-name": "name", "nvidia-runtime-path": "runtime-path", "nvidia-runtime-hook-path": "hook",
+	"cdi.enabled": "cdi", "cdi.enable": "cdi", "enable-cdi": "cdi",
+}
+
 // completeWord ends a command line that a shell completes.
 const completeWord = "--generate-bash-completion"
 
@@ -63,7 +70,7 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			}
 			continue
 		}
-		name, _, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		if name == "help" || name == "h" {
 			last := &levels[len(levels)-1]
 			last.words = append(last.words, word)
@@ -78,6 +85,12 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		for ; at >= 0; at-- {
 			if f = define(levels[at].flags, name); f != nil {
 				break
+			}
+		}
+		if last := levels[len(levels)-1].flags; f == nil && define(last, habits[name]) != nil {
+			f, at, word = define(last, habits[name]), len(levels)-1, "--"+habits[name]
+			if inline {
+				word += "=" + value
 			}
 		}
 		if f == nil || f.Names()[0] == "version" {

@@ -34,13 +34,17 @@ the original is kept in /var/lib/metax-container-toolkit/backups until the toolk
 is removed from it, and a file that the engine cannot read is never changed.
 No engine is restarted without --restart; the command for it is printed.
 
---dry-run prints what would change, as a unified diff, also with --remove.
+Without --engine it only shows what it would do to every engine of this host;
+--yes does it. --dry-run prints what would change, as a unified diff.
 --remove undoes the changes: a file without other edits since then becomes what it
 was, byte for byte. --verify changes nothing: it asks the running engine, and
-starts containers that print the GPUs that they see. "auto" is every engine of
-this host.
+starts containers that print the GPUs that they see. --restart restarts the
+engine also if its configuration is already right. "auto" is every engine of this
+host. Options of nvidia-ctk runtime configure work too: --runtime, --set-as-default,
+--nvidia-set-as-default, --nvidia-runtime-name, --nvidia-runtime-path, --cdi.enabled.
 
 Examples:
+   metax-ctk runtime configure
    metax-ctk runtime configure --engine docker --dry-run
    metax-ctk runtime configure --engine auto --restart
    metax-ctk runtime configure --engine docker --verify
@@ -49,16 +53,17 @@ Examples:
 Exit codes: 0 done, or nothing to do; 1 failed; 2 usage; 3 --verify without a
 MetaX GPU; 4 --verify found a problem.`,
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "engine", Value: "auto", Usage: "`ENGINE` to set up: " + strings.Join(setup.Names(), ", ") + ", or auto"},
+					&cli.StringFlag{Name: "engine", Value: setup.Auto, DefaultText: "a dry run of auto", Usage: "`ENGINE` to set up: " + strings.Join(setup.Names(), ", ") + ", or auto"},
 					&cli.StringFlag{Name: "config", Usage: "the engine's main configuration `FILE`, below the root (default: the usual one)"},
 					&cli.StringFlag{Name: "engine-version", Usage: "treat the engine as `VERSION` (default: the one that it reports)"},
-					&cli.StringFlag{Name: "name", Value: "metax", Usage: "`NAME` of the runtime in the engine"},
+					&cli.StringFlag{Name: "name", Value: setup.DefaultName, Usage: "`NAME` of the runtime in the engine"},
 					&cli.StringFlag{Name: "runtime-path", Usage: "`PATH` at which the engine finds metax-runtime (default: beside metax-ctk)"},
 					hookFlag(),
 					&cli.BoolFlag{Name: "default", Usage: "make it the runtime of containers that name none"},
 					&cli.BoolFlag{Name: "cdi", Value: true, Usage: "switch the engine's CDI on where it is off"},
 					&cli.StringSliceFlag{Name: "spec-dir", Usage: "have the engine look for CDI specs in `DIR`; repeatable (default: where it already looks)"},
 					&cli.BoolFlag{Name: "dry-run", Usage: "change nothing, print the differences"},
+					&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "without --engine: change all engines"},
 					&cli.BoolFlag{Name: "remove", Usage: "undo the changes"},
 					&cli.BoolFlag{Name: "rollback", Usage: "no longer exists: use --remove", Hidden: true},
 					&cli.BoolFlag{Name: "verify", Usage: "change nothing, check that the running engine is set up"},
@@ -121,6 +126,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	}
 	store := backup.New(dir)
 	host.Original = store.Original
+	dry := c.Bool("dry-run") || !c.IsSet("engine") && !c.Bool("yes") && !c.Bool("verify")
 	all, err := host.Do(c.Context, setup.Order{
 		Engine:  c.String("engine"),
 		Options: setup.Options{Config: c.String("config"), Version: engine.ParseVersion(c.String("engine-version"))},
@@ -129,7 +135,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 			Runtime: c.String("runtime-path"), Hook: c.String("hook"),
 		},
 		Remove: c.Bool("remove"), OnlyName: c.IsSet("name"), Verify: c.Bool("verify"),
-		DryRun: c.Bool("dry-run"), Restart: c.Bool("restart"), Store: store,
+		DryRun: dry, Restart: c.Bool("restart"), Store: store,
 		Node: func() (gpu.Node, error) { return t.node(c) },
 	})
 	switch {
@@ -138,7 +144,10 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	case all == nil:
 		return err
 	}
-	err = cmp.Or(t.print(c, all, outcomeText(all, c.Bool("dry-run"))), err)
+	err = cmp.Or(t.print(c, all, outcomeText(all, dry)), err)
+	if dry && !c.Bool("dry-run") {
+		fmt.Fprintln(t.Err, "metax-ctk: nothing was changed; to do it, add --yes, or --engine NAME for one engine")
+	}
 	if err == nil && slices.ContainsFunc(all, setup.Outcome.Failed) {
 		return errProblems
 	}
@@ -170,6 +179,8 @@ func checkConfigure(c *cli.Context) error {
 	switch {
 	case c.Bool("rollback"):
 		return usagef("--rollback no longer exists: --remove undoes the changes and restores the files; to change the set-up, run runtime configure again")
+	case c.Bool("yes") && c.Bool("dry-run"):
+		return usagef("--yes and --dry-run exclude one another")
 	case c.Bool("remove") && c.Bool("verify"):
 		return usagef("--remove and --verify exclude one another")
 	case c.Bool("verify") && (c.Bool("dry-run") || c.Bool("restart")):

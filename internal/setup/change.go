@@ -80,9 +80,13 @@ func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]ba
 	switch {
 	case errors.Is(err, atomicfile.ErrChanged):
 		return fmt.Errorf("%w; nothing was written, run the command again", err)
-	case err != nil || len(changes) == 0:
+	case err != nil:
 		return err
+	case len(changes) == 0 && !o.Restart:
+		return nil
 	}
+	// With Restart it starts again even if no file changes: an earlier run may have
+	// changed one that the engine has not read.
 	for _, c := range changes {
 		done.Changes = append(done.Changes, changed(c))
 	}
@@ -90,7 +94,11 @@ func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]ba
 	if o.DryRun || !o.Restart || done.Activate == "" {
 		return nil
 	}
-	if err := h.activate(ctx, done.Activate); err != nil {
+	err = h.activate(ctx, done.Activate)
+	switch {
+	case err != nil && len(changes) == 0:
+		return fmt.Errorf("the engine was not restarted: %w", err)
+	case err != nil:
 		return fmt.Errorf("the configuration was changed, but the engine has not read it: %w", err)
 	}
 	done.Activated = true

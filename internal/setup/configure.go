@@ -139,7 +139,7 @@ func (h Host) verify(ctx context.Context, e Engine, o Order, done *Outcome) erro
 	if err != nil {
 		return err
 	}
-	done.Proofs = again.Verify(ctx, o.Setup)
+	done.Proofs = withFixes(again, o.Setup, again.Verify(ctx, o.Setup))
 	return nil
 }
 

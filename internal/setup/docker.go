@@ -62,8 +62,11 @@ func withPath(p string, changes []engine.Change) []engine.Change {
 }
 
 // dockerActivate is a reload if that is enough: dockerd applies new runtimes while it
-// runs, but changes of CDI only when it starts.
+// runs, but changes of CDI only when it starts. Without changes it is a restart.
 func dockerActivate(changes []backup.Change) string {
+	if len(changes) == 0 {
+		return "systemctl restart docker"
+	}
 	for _, c := range changes {
 		before, err := docker.Read(docker.Input{Text: c.Before})
 		after, bad := docker.Read(docker.Input{Text: c.After})
@@ -122,7 +125,7 @@ type dockerInfo struct {
 func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
 	var said dockerInfo
 	if err := h.dockerGet(ctx, "/info", &said); err != nil {
-		return []Proof{{What: "the daemon answers", Detail: err.Error()}}
+		return []Proof{{What: "the daemon answers", Detail: err.Error(), Fix: "systemctl start docker"}}
 	}
 	v := engine.ParseVersion(said.ServerVersion)
 	proofs := append([]Proof{{What: "the daemon answers", OK: true, Detail: "Docker " + v.String()}},
@@ -137,7 +140,11 @@ func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
 				ids = append(ids, d.ID)
 			}
 		}
-		proofs = append(proofs, Proof{What: "it lists the GPUs", OK: len(ids) > 0, Detail: describeNames(ids)})
+		listed := Proof{What: "it lists the GPUs", OK: len(ids) > 0, Detail: describeNames(ids)}
+		if !listed.OK {
+			listed.Fix = "metax-ctk cdi generate && systemctl restart docker"
+		}
+		proofs = append(proofs, listed)
 	}
 	return append(proofs, h.tryDocker(ctx, s, s.CDI && len(said.CDISpecDirs) > 0)...)
 }
@@ -148,7 +155,7 @@ const gpuKind = "metax-tech.com/gpu="
 // describeNames summarises the CDI names that the daemon lists.
 func describeNames(ids []string) string {
 	if len(ids) == 0 {
-		return "none of " + gpuKind + "…; write the spec: metax-ctk cdi generate"
+		return "none of " + gpuKind + "…"
 	}
 	slices.Sort(ids)
 	return fmt.Sprintf("%d names, from %s to %s", len(ids), ids[0], ids[len(ids)-1])
@@ -164,23 +171,23 @@ func (h Host) tryDocker(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	}
 	dir, err := os.MkdirTemp("", trialName)
 	if err != nil {
-		return []Proof{{What: what, Detail: err.Error()}}
+		return []Proof{{What: what, Detail: err.Error(), Fix: inspect}}
 	}
 	defer os.RemoveAll(dir)
 	archive := filepath.Join(dir, "empty.tar")
 	if _, err := atomicfile.Write(archive, make([]byte, endOfTar), atomicfile.Options{Perm: 0o600, NoSync: true}); err != nil {
-		return []Proof{{What: what, Detail: err.Error()}}
+		return []Proof{{What: what, Detail: err.Error(), Fix: inspect}}
 	}
 	daemon, err := h.daemon()
 	if err != nil {
-		return []Proof{{What: what, Detail: err.Error()}}
+		return []Proof{{What: what, Detail: err.Error(), Fix: inspect}}
 	}
 	// Without --host the client would use the user's context, maybe another daemon.
 	here := func(args ...string) []string { return append([]string{"--host", "unix://" + daemon.Socket}, args...) }
 	name := filepath.Base(dir)
 	defer h.cleanUp(ctx, client, here("image", "rm", "--force", name))
 	if _, err := h.run(ctx, client, here("import", archive, name)...); err != nil {
-		return []Proof{{What: what, Detail: err.Error()}}
+		return []Proof{{What: what, Detail: err.Error(), Fix: inspect}}
 	}
 	run := func(what string, args ...string) Proof {
 		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+programPath+":ro"), args...)

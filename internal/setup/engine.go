@@ -96,6 +96,8 @@ type Proof struct {
 	// Unknown is whether the check could not be made, which is not a failure.
 	Unknown bool   `json:"unknown,omitempty"`
 	Detail  string `json:"detail,omitempty"`
+	// Fix is the command that fixes a failure.
+	Fix string `json:"fix,omitempty"`
 }
 
 // String is the result in one line.
@@ -107,11 +109,36 @@ func (p Proof) String() string {
 	case !p.OK:
 		word = "FAILED"
 	}
+	line := fmt.Sprintf("%-9s  %s", word, p.What)
 	if p.Detail != "" {
-		return fmt.Sprintf("%-9s  %s: %s", word, p.What, p.Detail)
+		line += ": " + p.Detail
 	}
-	return fmt.Sprintf("%-9s  %s", word, p.What)
+	if p.Fix != "" {
+		line += "; to fix it: " + p.Fix
+	}
+	return line
 }
+
+// withFixes gives every failure without a command of its own the one that sets the engine
+// up, which most of them need.
+func withFixes(e Engine, s engine.Setup, proofs []Proof) []Proof {
+	setUp := "metax-ctk runtime configure --engine " + e.Name
+	if s.Name != DefaultName {
+		setUp += " --name " + s.Name
+	}
+	if s.Default {
+		setUp += " --default"
+	}
+	for i, p := range proofs {
+		if !p.OK && !p.Unknown && p.Fix == "" {
+			proofs[i].Fix = setUp + " --restart"
+		}
+	}
+	return proofs
+}
+
+// DefaultName is the name of our runtime in an engine, unless another one is given.
+const DefaultName = "metax"
 
 // ErrUnknown reports a name that no engine has.
 var ErrUnknown = errors.New("unknown engine")

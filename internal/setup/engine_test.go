@@ -265,9 +265,9 @@ func TestTryContainer(t *testing.T) {
 	}{
 		{"true", "", "ok         w: 2 device nodes"},
 		{"true", "lost", "ok         w: 2 device nodes"},
-		{"exit 4", "it lacks /dev/mxcd\n", "FAILED     w: it lacks /dev/mxcd"},
-		{"exit 4", "", "FAILED     w: exit status 4"},
-		{"exit 125", "no such image", "FAILED     w: exit status 125"},
+		{"exit 4", "it lacks /dev/mxcd\n", "FAILED     w: it lacks /dev/mxcd; to fix it: metax-ctk doctor"},
+		{"exit 4", "", "FAILED     w: exit status 4; to fix it: metax-ctk doctor"},
+		{"exit 125", "no such image", "FAILED     w: exit status 125; to fix it: metax-ctk doctor"},
 	} {
 		h := Host{Nodes: []string{"/dev/dri/card0", "/dev/mxcd"}}
 		var line []string

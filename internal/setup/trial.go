@@ -16,6 +16,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
 
+// inspect is the command for a failure whose cause may be anywhere on the node.
+const inspect = "metax-ctk doctor"
+
 // programPath is the path of metax-ctk in a container that verification starts. The
 // container has nothing else, so it needs no image and runs no other program.
 const programPath = "/metax-ctk"
@@ -88,9 +91,9 @@ func (h Host) tryContainer(ctx context.Context, what, program string, args []str
 	h.cleanUp(ctx, program, clean...)
 	var exit interface{ ExitCode() int }
 	if said := bytes.TrimSpace(out); errors.As(err, &exit) && exit.ExitCode() == exitDiffers && len(said) > 0 {
-		return Proof{What: what, Detail: fmt.Sprintf("%.200s", said)}
+		return Proof{What: what, Detail: fmt.Sprintf("%.200s", said), Fix: inspect}
 	}
-	return Proof{What: what, Detail: err.Error()}
+	return Proof{What: what, Detail: err.Error(), Fix: inspect}
 }
 
 // missing are the elements of a that b lacks.

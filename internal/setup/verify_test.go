@@ -95,3 +95,39 @@ func TestVerifyLeavesNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestFailuresNameTheirFix: each line of a failure ends with the command that fixes it.
+func TestFailuresNameTheirFix(t *testing.T) {
+	h := newHost(t, map[string]string{"/etc/containerd/config.toml": "version = 2\n", "/etc/docker/daemon.json": "{}", "/etc/containers/": ""})
+	for _, tc := range []struct {
+		engine string
+		s      engine.Setup
+		want   []string
+	}{
+		{"docker", engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}, []string{"systemctl start docker"}},
+		{"podman", engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}, []string{"metax-ctk runtime configure --engine podman --restart"}},
+		{"containerd", engine.Setup{Name: "other", Runtime: "/usr/bin/metax-runtime", Default: true}, []string{
+			"metax-ctk runtime configure --engine containerd --name other --default --restart",
+			"metax-ctk runtime configure --engine containerd --name other --default --restart",
+			"metax-ctk runtime configure --engine containerd --name other --default --restart",
+		}},
+	} {
+		e, err := h.Named(t.Context(), tc.engine, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range withFixes(e, tc.s, e.Verify(t.Context(), tc.s)) {
+			if p.OK || p.Unknown {
+				continue
+			}
+			got = append(got, p.Fix)
+			if !strings.HasPrefix(p.String(), "FAILED") || !strings.HasSuffix(p.String(), "; to fix it: "+p.Fix) {
+				t.Errorf("%s: %s", tc.engine, p)
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", tc.engine, got, tc.want)
+		}
+	}
+}

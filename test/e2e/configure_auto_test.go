@@ -45,7 +45,7 @@ func TestConfigureAuto(t *testing.T) {
 				}
 			}
 			a.activate(t)
-			if r := h.run(t, nil, "metax-ctk", "runtime", "configure"); r.code != 0 || strings.Count(r.stdout, "nothing to do") != 3 {
+			if r := h.run(t, nil, "metax-ctk", "runtime", "configure", "--yes"); r.code != 0 || strings.Count(r.stdout, "nothing to do") != 3 {
 				t.Errorf("the second time: %v", r)
 			}
 			h.unchanged(t, after, "configured twice")
@@ -75,7 +75,7 @@ type auto struct {
 // and those that are broken.
 func (a auto) does(t *testing.T, code int, options ...string) {
 	t.Helper()
-	r := a.run(t, nil, append([]string{"metax-ctk", "runtime", "configure", "-o", "json"}, options...)...)
+	r := a.run(t, nil, append([]string{"metax-ctk", "runtime", "configure", "--engine", "auto", "-o", "json"}, options...)...)
 	if r.code != code {
 		t.Fatalf("want exit code %d: %v", code, r)
 	}
