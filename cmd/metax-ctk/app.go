@@ -183,7 +183,9 @@ func (t toolkit) selected(c *cli.Context) node.Selector {
 
 // node loads the node and prints its warnings to standard error.
 func (t toolkit) node(c *cli.Context) (gpu.Node, error) {
-	n, err := t.selected(c).Load(c.Context)
+	at := t.selected(c)
+	at.Surroundings = true
+	n, err := at.Load(c.Context)
 	if err != nil {
 		return gpu.Node{}, err
 	}

@@ -70,7 +70,7 @@ func (t toolkit) simList(c *cli.Context) error {
 func (t toolkit) simCreate(c *cli.Context) error {
 	args := c.Args().Slice()
 	at := t.selected(c)
-	at.Node, at.Root = args[0], ""
+	at.Node, at.Root, at.Surroundings = args[0], "", true
 	if at.IsHost() {
 		return usagef("simulate %q: name a simulated node (metax-ctk sim list) or a file", args[0])
 	}

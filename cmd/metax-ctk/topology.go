@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,7 +25,8 @@ func (t toolkit) topologyCommand() *cli.Command {
 			Name:  "print",
 			Usage: "print the topology as a matrix, a tree or a picture",
 			Description: `GPUs that are in use (metax-ctk ps) are marked as in use, those that are divided
-into slices (metax-ctk sgpu list) as divided.
+into slices (metax-ctk sgpu list) as divided. On a terminal that is too narrow for
+the matrix, the tree is printed unless --format asks for the matrix.
 
 Examples:
    metax-ctk topology print
@@ -48,11 +51,13 @@ func topologyFlags() []cli.Flag {
 // topologyJSON is the topology as -o prints it. Matrix[i][j] is the class of
 // the link between GPUs i and j, "X" for i == j.
 type topologyJSON struct {
-	Node    gpu.Node   `json:"node"`
-	Matrix  [][]string `json:"matrix"`
-	Domains [][]int    `json:"domains"`
-	Picked  []int      `json:"picked,omitempty"`
-	Busy    []int      `json:"busy,omitempty"`
+	Node   gpu.Node   `json:"node"`
+	Matrix [][]string `json:"matrix"`
+	// NICs[i][k] is the class of the link between GPU i and network card k of the node.
+	NICs    [][]topology.Kind `json:"nicMatrix,omitempty"`
+	Domains [][]int           `json:"domains"`
+	Picked  []int             `json:"picked,omitempty"`
+	Busy    []int             `json:"busy,omitempty"`
 	// Explanation says why those are picked, with --explain.
 	Explanation *explain.Explanation `json:"explanation,omitempty"`
 }
@@ -113,13 +118,27 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	var text strings.Builder
 	if c.String("output-format") == "table" { // a picture of a thousand GPUs takes its time
 		err = render(&text, view)
+		if wide, room := gridWidth(text.String()), terminalWidth(t.Out); c.String("format") == "matrix" && !c.IsSet("format") && room > 0 && wide > room {
+			fmt.Fprintf(t.Err, "metax-ctk: this is the tree, because the matrix needs %d columns and this terminal has %d (the matrix: --format matrix)\n", wide, room)
+			text.Reset()
+			err = topology.Tree(&text, view)
+		}
 	}
 	return cmp.Or(err, t.print(c, result, text.String()))
 }
 
+// gridWidth is the width of a matrix's rows, which end with an empty line.
+func gridWidth(matrix string) (width int) {
+	grid, _, _ := strings.Cut(matrix, "\n\n")
+	for line := range strings.Lines(grid) {
+		width = max(width, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return width
+}
+
 func describe(v topology.View) topologyJSON {
 	n := v.Graph.Len()
-	out := topologyJSON{Node: v.Node, Matrix: make([][]string, n), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.InUse}
+	out := topologyJSON{Node: v.Node, Matrix: make([][]string, n), NICs: topology.NICMatrix(v.Node), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.InUse}
 	for i := range n {
 		out.Matrix[i] = make([]string, n)
 		for j := range n {

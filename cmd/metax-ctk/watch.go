@@ -46,6 +46,16 @@ func between(format string, round int, terminal bool) []byte {
 	return nil
 }
 
+// terminalWidth is the width of a terminal in columns; 0 if w is not one, or does not know.
+func terminalWidth(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil {
+			return int(size.Col)
+		}
+	}
+	return 0
+}
+
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -184,3 +184,37 @@ func TestLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestNICs keeps the names and places of cards, and leaves out names that may say whose
+// network it is or hold a hardware address.
+func TestNICs(t *testing.T) {
+	tree := hosttree.Tree{}
+	add := func(class, name, function string) {
+		dir := "sys/devices/pci0000:0a/" + function
+		tree[dir+"/"+class+"/"+name+"/device"] = hosttree.Link("../..")
+		tree[dir+"/"+class+"/"+name+"/address"] = text("b8:ce:f6:00:00:01")
+		tree["sys/class/"+class+"/"+name] = hosttree.Link("../../../" + dir + "/" + class + "/" + name)
+		tree[dir+"/numa_node"] = text("1\n")
+	}
+	add("infiniband", "mlx5_0", "0000:11:00.0")
+	add("net", "ens1f0np0", "0000:11:00.0")
+	add("net", "acme-uplink", "0000:12:00.0")
+	add("net", "enxb8cef6000001", "0000:13:00.0")
+	add("net", "eth7", "0000:14:00.0/virtio0")
+	got, notes := take(t, write(t, tree))
+	var kept []string
+	for p := range got {
+		if strings.HasPrefix(p, "sys/") {
+			kept = append(kept, p)
+		}
+	}
+	slices.Sort(kept)
+	const card = "sys/devices/pci0000:0a/0000:11:00.0"
+	want := []string{"sys/class/infiniband/mlx5_0", "sys/class/net/ens1f0np0", card, card + "/infiniband/mlx5_0/device", card + "/net/ens1f0np0/device", card + "/numa_node"}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if note := "left out: 2 network cards whose names are not the kernel's or systemd's"; !slices.Contains(notes, note) {
+		t.Errorf("no %q in %q", note, notes)
+	}
+}

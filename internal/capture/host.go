@@ -115,6 +115,7 @@ func (r *recorder) node(ctx context.Context, at node.Selector) (gpu.Node, error)
 			return out, err
 		}
 	}
+	at.Surroundings = true
 	return at.Load(ctx)
 }
 

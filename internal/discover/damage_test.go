@@ -56,14 +56,14 @@ func TestDiscoverDamage(t *testing.T) {
 				if err := damage.do(at); err != nil {
 					t.Fatal(err)
 				}
-				got, err := discover.Host{Root: root, Recorded: &want}.Discover(t.Context())
+				got, err := discover.Host{Surroundings: true, Root: root, Recorded: &want}.Discover(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
 				if err := got.Check(); err != nil {
 					t.Error(err)
 				}
-				live, err := discover.Host{Root: root, Recorded: &want, Run: tool(addresses, "GPU0 GPU1\nGPU0 X MX\nGPU1 MX X")}.Discover(t.Context())
+				live, err := discover.Host{Surroundings: true, Root: root, Recorded: &want, Run: tool(addresses, "GPU0 GPU1\nGPU0 X MX\nGPU1 MX X")}.Discover(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,5 +94,5 @@ func isOthers(path string, other gpu.GPU) bool {
 // mayBeAbsent reports whether a host may lack the file at path, or have an empty file
 // there.
 func mayBeAbsent(path string) bool {
-	return strings.HasSuffix(path, "/numa_node") || strings.HasSuffix(path, "/sriov_totalvfs") || path == "etc/hostname" || path == "opt/maca"
+	return strings.HasSuffix(path, "/numa_node") || strings.HasSuffix(path, "/local_cpulist") || strings.HasSuffix(path, "/sriov_totalvfs") || path == "etc/hostname" || path == "opt/maca"
 }

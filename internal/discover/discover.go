@@ -50,6 +50,9 @@ type Host struct {
 	// Recorded is the Node that an earlier Discover returned. It is used if both
 	// Library and Run are nil, and for facts that they do not report. May be nil.
 	Recorded *gpu.Node
+	// Surroundings is true if the network cards and the processors near the GPUs are
+	// wanted too, which no container needs.
+	Surroundings bool
 	// Timeout bounds the run of metax-mxsml, and all runs of mx-smi together; 0 stands
 	// for the defaults of their packages.
 	Timeout time.Duration
@@ -96,6 +99,13 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
 	}
 	topologyOf(node).MarkDomains(node.GPUs)
+	if h.Surroundings {
+		near := sysfs.ReadSurroundings(h.Root, node.GPUs)
+		node.NICs = near.NICs
+		for i := range node.GPUs {
+			node.GPUs[i].CPUs = near.CPUs[i]
+		}
+	}
 	node.MACA = files.MACA
 	node.Warnings = append(node.Warnings, files.Warnings...)
 	module := kernel.Module

@@ -87,14 +87,14 @@ func TestDiscoverSimulated(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
 			want, root := node(t, name), simtest.Write(t, hostTree(t, name))
-			got, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
+			got, err := discover.Host{Surroundings: true, Root: root, Run: run}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("by mx-smi: %s", diff)
 			}
-			again, err := discover.Host{Root: root, Recorded: &got}.Discover(t.Context())
+			again, err := discover.Host{Surroundings: true, Root: root, Recorded: &got}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,21 +121,21 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	for _, name := range []string{"c500-1", "c500-8-degraded", "c550-8"} {
 		t.Run(name, func(t *testing.T) {
 			root := simtest.Write(t, hostTree(t, name))
-			got, warnings := mustDiscover(t, discover.Host{Root: root})
+			got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root})
 			if diff := cmp.Diff(plain(name, ""), got); diff != "" {
 				t.Error(diff)
 			}
 			wantWarnings(t, []string{"MetaXLink topology unknown; choosing by PCIe and NUMA only. Once per boot: sudo metax-ctk cdi generate"}, warnings)
 
 			bare := plain(name, "") // a record made where the tool was not asked either
-			_, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &bare})
+			_, warnings = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Recorded: &bare})
 			wantWarnings(t, []string{unknown + "the recorded node has none. Record again: sudo metax-ctk cdi generate"}, warnings)
 		})
 	}
 	t.Run("not installed", func(t *testing.T) {
 		tree := hostTree(t, "c500-1")
 		maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasSuffix(p, "bin/mx-smi") })
-		got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree), Run: run})
+		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, tree), Run: run})
 		if diff := cmp.Diff(plain("c500-1", gpu.DriverNative), got); diff != "" {
 			t.Error(diff)
 		}
@@ -143,7 +143,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	})
 	t.Run("fails", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
-		got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, hostTree(t, "c500-1")), Run: fail})
+		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, hostTree(t, "c500-1")), Run: fail})
 		if diff := cmp.Diff(plain("c500-1", gpu.DriverNative), got); diff != "" {
 			t.Error(diff)
 		}
@@ -152,7 +152,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	t.Run("fails, but was recorded", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
 		want := node(t, "c500-8")
-		got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, hostTree(t, "c500-8")), Run: fail, Recorded: &want})
+		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, hostTree(t, "c500-8")), Run: fail, Recorded: &want})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -182,7 +182,7 @@ func TestDiscoverTool(t *testing.T) {
 				paths = append(paths, path)
 				return nil, errors.New("not run")
 			}
-			mustDiscover(t, discover.Host{Root: root, Run: note})
+			mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: note})
 			if len(paths) == 0 || !strings.HasPrefix(paths[0], root.Dir()+"/") || !strings.HasSuffix(paths[0], "/mx-smi") {
 				t.Errorf("ran %q, want the mx-smi below %s", paths, root.Dir())
 			}
@@ -214,7 +214,7 @@ func TestDiscoverNoGPU(t *testing.T) {
 		{"functions that could not be read", unread, "(compare lspci -d 9999:): ignored /sys/bus/pci/devices/0000:01:00.0: open"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := discover.Host{Root: simtest.Write(t, test.tree), Run: run}.Discover(t.Context())
+			_, err := discover.Host{Surroundings: true, Root: simtest.Write(t, test.tree), Run: run}.Discover(t.Context())
 			if !errors.Is(err, discover.ErrNoGPU) || !strings.Contains(fmt.Sprint(err), test.want) {
 				t.Errorf("error is %v, want ErrNoGPU with %q", err, test.want)
 			}
@@ -233,7 +233,7 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 		t.Error("mx-smi was run")
 		return nil, errors.New("no driver")
 	}
-	got, warnings := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree), Run: run})
+	got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, tree), Run: run})
 	want := node(t, "c500-1").GPUs[0]
 	want.UUID, want.Serial, want.VBIOS, want.MemoryMiB, want.Nodes, want.GIDs, want.Healthy = "", "", "", 0, nil, nil, false
 	if diff := cmp.Diff([]gpu.GPU{want}, got.GPUs); diff != "" {
@@ -260,7 +260,7 @@ func TestDiscoverWarningsAreLines(t *testing.T) {
 	fail := func(context.Context, string, ...string) ([]byte, error) {
 		return nil, errors.New("exit status 1: \x1b[2J\nhelp")
 	}
-	n, err := discover.Host{Root: simtest.Write(t, hostTree(t, "c500-1")), Run: fail}.Discover(t.Context())
+	n, err := discover.Host{Surroundings: true, Root: simtest.Write(t, hostTree(t, "c500-1")), Run: fail}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestDiscoverWarningsAreLines(t *testing.T) {
 func TestDiscoverCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := func(context.Context, string, ...string) ([]byte, error) { cancel(); return nil, ctx.Err() }
-	if _, err := (discover.Host{Root: simtest.Write(t, hostTree(t, "c500-1")), Run: stop}).Discover(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := (discover.Host{Surroundings: true, Root: simtest.Write(t, hostTree(t, "c500-1")), Run: stop}).Discover(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want context.Canceled", err)
 	}
 }
@@ -287,7 +287,7 @@ func TestDiscoverName(t *testing.T) {
 	} {
 		tree := hostTree(t, "c500-1")
 		tree["etc/hostname"] = sim.File{Data: text}
-		if got, _ := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree)}); got.Name != want {
+		if got, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, tree)}); got.Name != want {
 			t.Errorf("%q gives the name %q, want %q", text, got.Name, want)
 		}
 	}
@@ -297,7 +297,7 @@ func BenchmarkDiscover(b *testing.B) {
 	root := simtest.Write(b, hostTree(b, "c500-8"))
 	b.ReportAllocs()
 	for b.Loop() {
-		n, err := discover.Host{Root: root}.Discover(b.Context())
+		n, err := discover.Host{Surroundings: true, Root: root}.Discover(b.Context())
 		if err != nil || len(n.GPUs) != 8 {
 			b.Fatal(len(n.GPUs), err)
 		}

@@ -70,7 +70,7 @@ func TestLibrarySame(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
 			root, _ := withLibrary(t, hostTree(t, name), node(t, name))
-			byLibrary, err := discover.Host{Root: root, Library: library, Run: noTool(t), Timeout: time.Minute}.Discover(t.Context())
+			byLibrary, err := discover.Host{Surroundings: true, Root: root, Library: library, Run: noTool(t), Timeout: time.Minute}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestLibraryFails(t *testing.T) {
 			} else if test.fault == "none" {
 				root = simtest.Write(t, tree) // the simulated one, which has no functions
 			}
-			got, warnings := mustDiscover(t, discover.Host{Root: root, Library: library, Run: run, Timeout: test.timeout})
+			got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: library, Run: run, Timeout: test.timeout})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -151,7 +151,7 @@ func TestLibraryPartly(t *testing.T) {
 	} {
 		root, lib := withLibrary(t, hostTree(t, want.Name), want)
 		standin.Without(t, lib, function)
-		got, warnings := mustDiscover(t, discover.Host{Root: root, Library: library, Run: noTool(t), Recorded: &want})
+		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: library, Run: noTool(t), Recorded: &want})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -184,7 +184,7 @@ func TestLibraryAlone(t *testing.T) {
 		s := &sliced.GPUs[2].Slices[i]
 		s.Nodes, s.GIDs = plain.GPUs[2].Nodes[1:], plain.GPUs[2].GIDs
 	}
-	got, warnings := mustDiscover(t, discover.Host{Root: root, Library: library})
+	got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: library})
 	if diff := cmp.Diff(sliced, got); diff != "" {
 		t.Error(diff)
 	}
@@ -192,14 +192,14 @@ func TestLibraryAlone(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 1, 3}, got.Healthy()); diff != "" {
 		t.Error(diff)
 	}
-	again, _ := mustDiscover(t, discover.Host{Root: root, Recorded: &got})
+	again, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Recorded: &got})
 	if diff := cmp.Diff(sliced, again); diff != "" {
 		t.Errorf("by record: %s", diff)
 	}
 
 	// It does once the slices are gone, and then those in a record are ignored.
 	native := simtest.Write(t, hostTree(t, plain.Name))
-	again, _ = mustDiscover(t, discover.Host{Root: native, Recorded: &got})
+	again, _ = mustDiscover(t, discover.Host{Surroundings: true, Root: native, Recorded: &got})
 	if diff := cmp.Diff(plain, again); diff != "" {
 		t.Errorf("by an old record: %s", diff)
 	}
@@ -207,7 +207,7 @@ func TestLibraryAlone(t *testing.T) {
 	off := tell(func(n *gpu.Node) { n.Links[0].Down = true })
 	standin.Tell(t, lib, plain)
 	switchOff(t, lib)
-	got, warnings = mustDiscover(t, discover.Host{Root: root, Library: library})
+	got, warnings = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: library})
 	for _, l := range got.Links {
 		if l.Down != (l.B == 3) {
 			t.Errorf("link %+v", l)
@@ -225,7 +225,7 @@ func TestLibraryLostCard(t *testing.T) {
 	less := want
 	less.GPUs, less.Links = slices.Clone(want.GPUs[:7]), nil
 	root, _ := withLibrary(t, hostTree(t, "c500-8"), less)
-	got, warnings := mustDiscover(t, discover.Host{Root: root, Library: ask(t)})
+	got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: ask(t)})
 	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6}, got.Healthy()); diff != "" {
 		t.Error(diff)
 	}
@@ -241,7 +241,7 @@ func TestLibraryDriver(t *testing.T) {
 	tree := hostTree(t, "c500-1")
 	for _, version := range []string{"3.4.4", "9.9.9"} {
 		root, _ := withLibrary(t, tree, told)
-		got, warnings := mustDiscover(t, discover.Host{Root: root, Library: ask(t)})
+		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: ask(t)})
 		if got.Driver.Version != version || got.Driver.Path != want.Driver.Path {
 			t.Errorf("got %+v, want %s", got.Driver, version)
 		}
@@ -255,14 +255,14 @@ func TestLibraryDriver(t *testing.T) {
 	// If neither may be run, as when a container starts, the record is used and no file
 	// is read.
 	root := simtest.Write(t, tree)
-	got, warnings := mustDiscover(t, discover.Host{Root: root, Recorded: &told})
+	got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Recorded: &told})
 	if got.Driver.Version != "9.9.9" {
 		t.Errorf("by record %+v", got.Driver)
 	}
 	wantWarnings(t, nil, warnings)
 	none := told
 	none.Driver = nil
-	got, warnings = mustDiscover(t, discover.Host{Root: root, Recorded: &none})
+	got, warnings = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Recorded: &none})
 	if got.Driver.Version != "" {
 		t.Errorf("by nobody %+v", got.Driver)
 	}
@@ -280,11 +280,11 @@ func TestLibrarySlicesGone(t *testing.T) {
 	record.GPUs[3].Mode = gpu.ModeSGPU
 	record.GPUs[3].Slices = []gpu.Slice{{Kind: gpu.SliceSGPU, UUID: "S-0", Nodes: plain.GPUs[3].Nodes[1:], GIDs: plain.GPUs[3].GIDs}}
 	root, _ := withLibrary(t, tree, plain)
-	got, _ := mustDiscover(t, discover.Host{Root: root, Library: ask(t), Recorded: &record})
+	got, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: ask(t), Recorded: &record})
 	if diff := cmp.Diff(plain, got); diff != "" {
 		t.Errorf("by the library: %s", diff)
 	}
-	got, _ = mustDiscover(t, discover.Host{Root: root, Run: run, Recorded: &record})
+	got, _ = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: run, Recorded: &record})
 	if diff := cmp.Diff(record, got); diff != "" {
 		t.Errorf("by mx-smi: %s", diff)
 	}
@@ -303,7 +303,7 @@ func TestLibraryVirtual(t *testing.T) {
 	told.GPUs = slices.Clone(n.GPUs)
 	told.GPUs[0].VFs = append(slices.Clone(n.GPUs[0].VFs), gpu.BDF{Bus: 0xee})
 	root, _ := withLibrary(t, tree, told)
-	got, _ := mustDiscover(t, discover.Host{Root: root, Library: ask(t)})
+	got, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: ask(t)})
 	if len(got.GPUs) != 2 || !slices.Equal(got.GPUs[0].VFs, n.GPUs[0].VFs) || len(got.GPUs[0].Slices) != 2 {
 		t.Fatalf("got %+v", got.GPUs)
 	}
@@ -314,7 +314,7 @@ func TestLibraryVirtual(t *testing.T) {
 	}
 	plain := node(t, "sim:1x1x2")
 	root, _ = withLibrary(t, mustTree(t, plain), told) // the kernel shows none of them
-	got, _ = mustDiscover(t, discover.Host{Root: root, Library: ask(t)})
+	got, _ = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: ask(t)})
 	if diff := cmp.Diff(plain, got); diff != "" {
 		t.Error(diff)
 	}
@@ -337,7 +337,7 @@ func TestLibrarySliceTwins(t *testing.T) {
 	told.GPUs[other].Slices = []gpu.Slice{{Kind: gpu.SliceSGPU, UUID: n.GPUs[cut[0]].Slices[0].UUID}}
 	told.GPUs[cut[0]].Slices = nil
 	root, _ := withLibrary(t, mustTree(t, n), told)
-	got, err := discover.Host{Root: root, Library: ask(t)}.Discover(t.Context())
+	got, err := discover.Host{Surroundings: true, Root: root, Library: ask(t)}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // mx-smi's list. It is unhealthy, and an earlier record does not change that.
 func TestLostCard(t *testing.T) {
 	root := simtest.Write(t, hostTree(t, "c500-8"))
-	whole, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
+	whole, err := discover.Host{Surroundings: true, Root: root, Run: run}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,13 +31,13 @@ func TestLostCard(t *testing.T) {
 		}
 		return []byte(kept.String()), err
 	}
-	got, err := discover.Host{Root: root, Run: lost}.Discover(t.Context())
+	got, err := discover.Host{Surroundings: true, Root: root, Run: lost}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	record := whole
 	record.GPUs = append(record.GPUs[:2:2], record.GPUs[3:]...)
-	again, err := discover.Host{Root: root, Recorded: &record}.Discover(t.Context())
+	again, err := discover.Host{Surroundings: true, Root: root, Recorded: &record}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func TestDiscoverLinks(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, warnings := mustDiscover(t, discover.Host{Root: root, Run: tool(test.list, test.matrix)})
+			got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: tool(test.list, test.matrix)})
 			if diff := cmp.Diff(test.want, got.Links); diff != "" {
 				t.Error(diff)
 			}
@@ -150,7 +150,7 @@ func TestDiscoverDisagreement(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			matrix := "GPU0 GPU1 GPU2 GPU3 GPU4\nGPU0 X MX PIX PIX MX\nGPU1 MX X PIX PIX MX\nGPU2 PIX PIX X PIX MX\nGPU3 PIX PIX PIX X MX\nGPU4 MX MX MX MX X"
-			got, warnings := mustDiscover(t, discover.Host{Root: root, Run: tool(test.list, matrix)})
+			got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: tool(test.list, matrix)})
 			if diff := cmp.Diff(test.links, got.Links); diff != "" {
 				t.Error(diff)
 			}
@@ -174,7 +174,7 @@ func TestDiscoverVF(t *testing.T) {
 	root := simtest.Write(t, mustTree(t, host))
 	list := []string{"0000:01:00.0", "0000:01:00.1", "0000:01:00.2"}
 	matrix := "GPU0 GPU1 GPU2\nGPU0 X PIX PIX\nGPU1 PIX X PIX\nGPU2 PIX PIX X"
-	got, warnings := mustDiscover(t, discover.Host{Root: root, Run: tool(list, matrix)})
+	got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: tool(list, matrix)})
 	if len(got.GPUs) != 1 || !slices.Equal(got.GPUs[0].VFs, host.GPUs[0].VFs) || got.Links != nil {
 		t.Errorf("got %v, %v", got.GPUs, got.Links)
 	}
@@ -196,7 +196,7 @@ func TestDiscoverOrphanVF(t *testing.T) {
 		t.Fatalf("%d physfn in the tree", damaged)
 	}
 	list := []string{"0000:01:00.0", "0000:01:00.1"}
-	got, _ := mustDiscover(t, discover.Host{Root: simtest.Write(t, tree), Run: tool(list, "GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX X")})
+	got, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, tree), Run: tool(list, "GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX X")})
 	if len(got.GPUs) != 1 || !got.GPUs[0].Healthy {
 		t.Errorf("got %v", got.GPUs)
 	}
@@ -269,7 +269,7 @@ func TestDiscoverRecorded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			before := fmt.Sprint(*test.record)
 			want := *record(test.want)
-			got, warnings := mustDiscover(t, discover.Host{Root: root, Recorded: test.record})
+			got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Recorded: test.record})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}

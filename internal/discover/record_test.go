@@ -42,7 +42,7 @@ func TestDiscoverPartly(t *testing.T) {
 		{"serial numbers alone", []string{"-L", "topo", "--show-memory", "--show-hwinfo"}, "UUIDs, models, memory sizes, health, MetaXLink"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, warnings := mustDiscover(t, discover.Host{Root: root, Run: without(test.queries...), Recorded: &want})
+			got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: without(test.queries...), Recorded: &want})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -75,7 +75,7 @@ func TestDiscoverPartlyAnotherCard(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			record := node(t, name)
 			test.record(&record)
-			got, _ := mustDiscover(t, discover.Host{Root: root, Run: without(test.failed), Recorded: &record})
+			got, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: without(test.failed), Recorded: &record})
 			if uuids := [2]gpu.UUID{got.GPUs[0].UUID, got.GPUs[1].UUID}; uuids != test.uuids || len(got.Links) != test.links {
 				t.Errorf("UUIDs %q, links %v; want %q, %d links", uuids, got.Links, test.uuids, test.links)
 			}
@@ -91,11 +91,11 @@ func TestDiscoverRecordedUnlinked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := simtest.Write(t, hostTree(t, "c500-8-pcie"))
-			recorded, err := discover.Host{Root: root, Run: record}.Discover(t.Context())
+			recorded, err := discover.Host{Surroundings: true, Root: root, Run: record}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, h := range []discover.Host{{Root: root, Recorded: &recorded}, {Root: root, Recorded: &recorded, Run: without("topo")}} {
+			for _, h := range []discover.Host{{Surroundings: true, Root: root, Recorded: &recorded}, {Surroundings: true, Root: root, Recorded: &recorded, Run: without("topo")}} {
 				_, warnings := mustDiscover(t, h)
 				said := slices.ContainsFunc(warnings, func(w string) bool {
 					return strings.HasSuffix(w, "the recorded node has none. Record again: sudo metax-ctk cdi generate")

@@ -66,6 +66,9 @@ func (n Node) Check() error {
 		if g.NUMA < NUMAUnknown {
 			return bad("GPU %s has NUMA node %d", g.BDF, g.NUMA)
 		}
+		if g.CPUs != "" && !ValidCPUList(g.CPUs) {
+			return bad("GPU %s has the processors %.80q; want a list such as 0-31,64-95", g.BDF, g.CPUs)
+		}
 		if g.MemoryMiB < 0 {
 			return bad("GPU %s has %d MiB of memory", g.BDF, g.MemoryMiB)
 		}
@@ -91,6 +94,9 @@ func (n Node) Check() error {
 		index[g.Index], bdf[g.BDF] = true, true
 	}
 	if err := n.checkSliceNames(); err != nil {
+		return bad("%v", err)
+	}
+	if err := n.checkNICs(); err != nil {
 		return bad("%v", err)
 	}
 	if n.Shared != nil {
@@ -124,6 +130,9 @@ func (n Node) texts() []string {
 		for _, s := range g.Slices {
 			texts = append(texts, s.Alias)
 		}
+	}
+	for _, c := range n.NICs {
+		texts = append(texts, c.Name, c.PCIeRoot)
 	}
 	for _, l := range n.Links {
 		texts = append(texts, l.Kind)
@@ -164,4 +173,5 @@ func (n *Node) sort() {
 		n.Links[i] = l
 	}
 	SortLinks(n.Links)
+	SortNICs(n.NICs)
 }

@@ -29,6 +29,9 @@ type GPU struct {
 	MemoryMiB int `json:"memoryMiB,omitempty"`
 	// NUMA is the NUMA node, or NUMAUnknown.
 	NUMA int `json:"numa"`
+	// CPUs are the processors nearest to the GPU in the kernel's list format
+	// ("0-31,64-95"); empty if unknown.
+	CPUs string `json:"cpus,omitempty"`
 	// PCIeRoot is the host bridge ("pci0000:0a") above the GPU.
 	PCIeRoot string `json:"pcieRoot,omitempty"`
 	// PCIePath lists the bridges from the root port down to the GPU's parent.
@@ -74,6 +77,15 @@ func ProductOf(model string) string {
 		return ""
 	}
 	return strings.TrimSuffix(name, " VF")
+}
+
+// ValidCPUList reports whether s has the form of the kernel's lists of processors,
+// "0-31,64-95".
+func ValidCPUList(s string) bool {
+	const longest = 1024
+	return s != "" && len(s) <= longest && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < '0' || r > '9') && r != '-' && r != ','
+	})
 }
 
 // Divided reports whether the GPU is given in parts and never as a whole, and how it is

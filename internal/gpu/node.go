@@ -23,6 +23,8 @@ type Node struct {
 	// Links are the pairs that the host states. The link class of a pair without a row
 	// follows from PCIe and NUMA.
 	Links []Link `json:"links,omitempty"`
+	// NICs are the network cards, those with RDMA first, each kind in BDF order.
+	NICs []NIC `json:"nics,omitempty"`
 	// Shared is what every container with a GPU needs besides the GPU's own device nodes.
 	Shared *Shared `json:"shared,omitempty"`
 	// Warnings say what could not be discovered, and why, one line each.

@@ -48,6 +48,9 @@ type Selector struct {
 	// Run runs the vendor's mx-smi; nil if it must not run. Discovery then uses the
 	// recorded Node.
 	Run mxsmi.Run
+	// Surroundings is true if the network cards and the processors near the GPUs are
+	// wanted too; a node that is not discovered has them in any case.
+	Surroundings bool
 	// In is the standard input for Input; nil if there is none.
 	In io.Reader
 }
@@ -112,7 +115,7 @@ func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
 	if err != nil {
 		return gpu.Node{}, err
 	}
-	host := discover.Host{Root: root, Library: s.Library, Run: s.Run}
+	host := discover.Host{Root: root, Library: s.Library, Run: s.Run, Surroundings: s.Surroundings}
 	record, recordErr := readRecord(root)
 	if recordErr == nil {
 		host.Recorded = record

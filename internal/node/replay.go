@@ -88,6 +88,7 @@ func (s Selector) replay(ctx context.Context, data []byte) (node gpu.Node, err e
 		return gpu.Node{}, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	at.Surroundings = s.Surroundings
 	if node, err = at.discover(ctx); err != nil {
 		return gpu.Node{}, unrootedError{snapshot.Unrooted(at.Root, err.Error()), err}
 	}

@@ -27,7 +27,7 @@ func builtin() []plan {
 			// both switches on NUMA node 0. Matrix, addresses and card1…card8 of a
 			// real host: MetaX's best-practice page in ms-swift, mx-smi 2.2.9.
 			name: "c500-8", kind: c500,
-			slots: twoSwitches(0), domains: consecutiveSets(8, 4),
+			slots: twoSwitches(0), domains: consecutiveSets(8, 4), nics: threeNICs(),
 		},
 		{
 			// The same with the second quad on NUMA node 1. Matrix of the release
@@ -55,7 +55,7 @@ func builtin() []plan {
 			// A degraded c500-8: the link between 1 and 2 is lost, so that the pair has
 			// PCIe only, and 6 is unavailable.
 			name: "c500-8-degraded", kind: c500,
-			slots: twoSwitches(0), domains: consecutiveSets(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6},
+			slots: twoSwitches(0), domains: consecutiveSets(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6}, nics: threeNICs(),
 		},
 		{
 			// c500-8 shared by small jobs: GPU 2 is in slice mode with two sGPUs, GPU 5
@@ -64,14 +64,14 @@ func builtin() []plan {
 			// because only the vendor's library reports them, and this node is what
 			// sysfs and mx-smi report.
 			name: "c500-8-sgpu", kind: c500,
-			slots: twoSwitches(0), domains: consecutiveSets(8, 4), sliced: map[int]int{2: 2}, virtual: map[int]int{5: 2},
+			slots: twoSwitches(0), domains: consecutiveSets(8, 4), sliced: map[int]int{2: 2}, virtual: map[int]int{5: 2}, nics: threeNICs(),
 		},
 		{
 			// One quad with the link between 0 and 3 lost. The driver probed the second
 			// GPU first, and a fifth card was removed later, so card numbers are not in
 			// the order of addresses and have a gap.
 			name: "c500-4-degraded", kind: c500,
-			slots: twoSwitches(0)[:4], domains: consecutiveSets(4, 4), lost: [][2]int{{0, 3}}, probeOrder: []int{1, 0, -1, 2, 3},
+			slots: twoSwitches(0)[:4], domains: consecutiveSets(4, 4), lost: [][2]int{{0, 3}}, probeOrder: []int{1, 0, -1, 2, 3}, nics: threeNICs()[:2],
 		},
 		{
 			// A workstation: one card below a root port, no other display, and firmware
@@ -98,8 +98,8 @@ func builtin() []plan {
 }
 
 // twoSwitches are four GPUs below a switch on NUMA node 0, and four below another
-// switch on NUMA node second. A network card occupies the port between the third and
-// the fourth GPU.
+// switch on NUMA node second. A network card (threeNICs) occupies the port between the
+// third and the fourth GPU.
 func twoSwitches(second int) []slot {
 	return []slot{
 		{0, "0a:03.0 0c:00.0 0d:00.0 0e:00.0"},
@@ -110,6 +110,20 @@ func twoSwitches(second int) []slot {
 		{second, "31:03.0 33:00.0 34:01.0 36:00.0"},
 		{second, "31:03.0 33:00.0 34:02.0 37:00.0"},
 		{second, "31:03.0 33:00.0 34:03.0 38:00.0"},
+	}
+}
+
+// threeNICs are the network cards of the host of c500-8, with two ports each: one below
+// each switch, and one on NUMA node 1. Their links to the GPUs and to each other are those
+// of its topo -n, which prints no addresses.
+func threeNICs() []slot {
+	return []slot{
+		{0, "0a:03.0 0c:00.0 0d:03.0 11:00.0"},
+		{0, "0a:03.0 0c:00.0 0d:03.0 11:00.1"},
+		{0, "31:03.0 33:00.0 34:04.0 39:00.0"},
+		{0, "31:03.0 33:00.0 34:04.0 39:00.1"},
+		{1, "97:01.0 98:00.0"},
+		{1, "97:01.0 98:00.1"},
 	}
 }
 

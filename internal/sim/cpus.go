@@ -19,12 +19,15 @@ type cpus struct {
 	cores int // in each
 }
 
-// newCPUs returns processors for the NUMA nodes of the GPUs: at least two nodes, and an
+// newCPUs returns processors for the NUMA nodes of the GPUs and network cards: at least two nodes, and an
 // even number, because boards have sockets in pairs.
 func newCPUs(n gpu.Node) (cpus, error) {
 	last := 0
 	for _, g := range n.GPUs {
 		last = max(last, g.NUMA)
+	}
+	for _, c := range n.NICs {
+		last = max(last, c.NUMA)
 	}
 	if last >= maxNUMA {
 		return cpus{}, fmt.Errorf("%w: NUMA node %d; Linux has 0 to %d", ErrHost, last, maxNUMA-1)

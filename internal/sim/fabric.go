@@ -13,11 +13,11 @@ import (
 // ErrHost reports a Node that contradicts itself, so that no host can have it.
 var ErrHost = errors.New("impossible host")
 
-// fabric is the PCI hierarchy of a host: that of its GPUs, and some other cards on free
-// ports.
+// fabric is the PCI hierarchy of a host: that of its GPUs and network cards, and a display
+// on a free port.
 type fabric struct {
-	functions map[gpu.BDF]function
-	gpus      []function // by index
+	functions  map[gpu.BDF]function
+	gpus, nics []function // by index
 	// devices has a bit for each device number in use, by bus; a bus is represented by
 	// the address of its device 0.
 	devices map[gpu.BDF]uint32
@@ -32,13 +32,18 @@ func newFabric(n gpu.Node) (*fabric, error) {
 			return nil, fmt.Errorf("GPU %d: %w", g.Index, err)
 		}
 	}
+	for _, c := range n.NICs {
+		at := gpu.GPU{BDF: c.BDF, NUMA: c.NUMA, PCIeRoot: c.PCIeRoot, PCIePath: c.PCIePath, PCIeSwitch: c.PCIeSwitch}
+		nic, err := f.addFunction(at, network)
+		if err != nil {
+			return nil, fmt.Errorf("network card %s: %w", c.Name, err)
+		}
+		f.nics = append(f.nics, nic)
+	}
 	if !slices.ContainsFunc(n.GPUs, func(g gpu.GPU) bool { return slices.Contains(g.Nodes, "/dev/dri/card0") }) {
 		if err := f.addDisplay(); err != nil {
 			return nil, err
 		}
-	}
-	if err := f.addNetwork(); err != nil {
-		return nil, err
 	}
 	for _, fn := range f.functions {
 		for _, b := range fn.bridges {
@@ -65,28 +70,12 @@ func (f *fabric) addGPU(g gpu.GPU) error {
 	if g.BDF == (gpu.BDF{}) {
 		return fmt.Errorf(`%w: no PCI address; add a "bdf", by which sysfs names devices`, ErrHost)
 	}
-	root, bridges, err := f.chain(g)
-	if err != nil {
-		return err
-	}
-	for i, b := range bridges {
-		next := g.BDF
-		if i+1 < len(bridges) {
-			next = bridges[i+1]
-		}
-		bridge := function{pciType: switchPort, bdf: b, root: root, bridges: bridges[:i:i], numa: g.NUMA, secondary: next.Bus}
-		if i == 0 {
-			bridge.pciType = rootPort
-		}
-		if err := f.addBridge(bridge); err != nil {
-			return err
-		}
-	}
-	physical := function{pciType: gpuType(g.Model), bdf: g.BDF, root: root, bridges: bridges, numa: g.NUMA}
+	kind := gpuType(g.Model)
 	if len(g.Nodes) == 0 {
-		physical.driver = "" // no driver is bound
+		kind.driver = "" // no driver is bound
 	}
-	if err := f.add(physical); err != nil {
+	physical, err := f.addFunction(g, kind)
+	if err != nil {
 		return err
 	}
 	f.gpus = append(f.gpus, physical)
@@ -103,6 +92,29 @@ func (f *fabric) addGPU(g gpu.GPU) error {
 		}
 	}
 	return nil
+}
+
+// addFunction adds a card at the place of at, with the bridges above it.
+func (f *fabric) addFunction(at gpu.GPU, kind pciType) (function, error) {
+	root, bridges, err := f.chain(at)
+	if err != nil {
+		return function{}, err
+	}
+	for i, b := range bridges {
+		next := at.BDF
+		if i+1 < len(bridges) {
+			next = bridges[i+1]
+		}
+		bridge := function{pciType: switchPort, bdf: b, root: root, bridges: bridges[:i:i], numa: at.NUMA, secondary: next.Bus}
+		if i == 0 {
+			bridge.pciType = rootPort
+		}
+		if err := f.addBridge(bridge); err != nil {
+			return function{}, err
+		}
+	}
+	card := function{pciType: kind, bdf: at.BDF, root: root, bridges: bridges, numa: at.NUMA}
+	return card, f.add(card)
 }
 
 // chain returns the host bridge and the bridges from there to the GPU. If the Node
@@ -169,26 +181,6 @@ func (f *fabric) addDisplay() error {
 	for _, g := range f.gpus {
 		if len(g.bridges) > 0 {
 			return f.attach(f.functions[g.bridges[0]], display)
-		}
-	}
-	return nil
-}
-
-// addNetwork puts a network card beside the GPUs below each switch.
-func (f *fabric) addNetwork() error {
-	seen := map[gpu.BDF]bool{}
-	for _, g := range f.gpus {
-		if len(g.bridges) == 0 {
-			continue
-		}
-		port := g.bridges[len(g.bridges)-1]
-		bus := gpu.BDF{Domain: port.Domain, Bus: port.Bus}
-		if seen[bus] {
-			continue
-		}
-		seen[bus] = true
-		if err := f.attach(f.functions[port], network); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -14,9 +14,9 @@ const gridPrefix = "sim:"
 var ErrSize = errors.New("bad size")
 
 // Limits of a grid. A NUMA node has one PCI domain with 256 buses; a switch takes two,
-// one more for each GPU and one for its network card, and two are for the root and the
+// one more for each GPU, and one stays free for a card, and two are for the root and the
 // display. A bus has 32 device numbers; the bridge itself and the display take two on
-// the root bus, the network card takes one on a switch's bus.
+// the root bus, and one stays free on a switch's bus.
 const (
 	maxGrid     = 1024
 	maxSwitches = 30
@@ -68,7 +68,7 @@ func gridSlots(numas, switches, each int) []slot {
 				slots = append(slots, slot{numa, fmt.Sprintf("%04x:00:%02x.0 %04x:%02x:00.0 %04x:%02x:%02x.0 %04x:%02x:00.0",
 					numa, s+1, numa, up, numa, down, g, numa, down+1+g)})
 			}
-			bus = down + each + 2 // and one for the network card
+			bus = down + each + 2 // one stays free
 		}
 	}
 	return slots

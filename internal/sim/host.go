@@ -77,21 +77,23 @@ func (h *host) addDevices() error {
 			}
 		}
 	}
-	cards := 0
 	for _, f := range h.fabric.all() {
-		switch f.pciType {
-		case display:
+		if f.pciType == display {
 			group := uint32(video)
 			if err := h.addDRMNode(f, "/dev/dri/card0", &group); err != nil {
 				return err
 			}
-		case network:
-			name := fmt.Sprintf("mlx5_%d", cards)
-			cards++
-			dir := path.Join(f.dir(), "infiniband", name)
-			h.link(dir+"/device", f.dir())
-			h.link("sys/class/infiniband/"+name, dir)
 		}
+	}
+	for i, c := range h.node.NICs {
+		class := "net"
+		if c.Kind == gpu.NICRDMA {
+			class = "infiniband"
+		}
+		f := h.fabric.nics[i]
+		dir := path.Join(f.dir(), class, c.Name)
+		h.link(dir+"/device", f.dir())
+		h.link(path.Join("sys/class", class, c.Name), dir)
 	}
 	if s := h.node.Shared; s != nil {
 		for k, node := range s.Nodes {

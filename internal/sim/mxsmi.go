@@ -26,7 +26,11 @@ var (
 // sections of --show-… have the general form, and the field names that other programs
 // search for.
 func (h *host) mxSMI() string {
-	nics := h.nics()
+	nics := h.fabric.nics
+	var names []string
+	for _, c := range h.node.NICs {
+		names = append(names, c.Name)
+	}
 	graph, _ := topology.New(withNICs(h.node, nics)) // an unknown kind of link is printed as NA
 	var b strings.Builder
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
@@ -37,7 +41,7 @@ func (h *host) mxSMI() string {
 		link, home = m.Path, m.Path+"-"+m.Version
 	}
 	line("maca_path=%s maca_home=%s", dockerargs.QuoteWord(link), dockerargs.QuoteWord(home))
-	line("nics=%s", dockerargs.QuoteWord(strings.Join(nicNames(nics), " ")))
+	line("nics=%s", dockerargs.QuoteWord(strings.Join(names, " ")))
 
 	line("gpus() {")
 	gpus := len(h.node.GPUs)
@@ -55,7 +59,7 @@ func (h *host) mxSMI() string {
 	}
 	line("}")
 	line("each_nic() {")
-	for k, name := range nicNames(nics) {
+	for k, name := range names {
 		line("\"$1\" %s '%s' '%s'", name, matrixCells(graph, gpus+k, 0, gpus), matrixCells(graph, gpus+k, gpus, graph.Len()))
 	}
 	line(":\n}")
@@ -89,25 +93,6 @@ func withNICs(n gpu.Node, nics []function) gpu.Node {
 		n.GPUs = append(n.GPUs, gpu.GPU{Index: len(n.GPUs), BDF: f.bdf, NUMA: f.numa, PCIeRoot: f.root, PCIePath: f.bridges})
 	}
 	return n
-}
-
-// nics are the host's network cards, in the order of their names.
-func (h *host) nics() []function {
-	var nics []function
-	for _, f := range h.fabric.all() {
-		if f.pciType == network {
-			nics = append(nics, f)
-		}
-	}
-	return nics
-}
-
-func nicNames(nics []function) []string {
-	names := make([]string, len(nics))
-	for k := range nics {
-		names[k] = fmt.Sprintf("mlx5_%d", k)
-	}
-	return names
 }
 
 // renderNode is the name of the GPU's render node, "none" without one: mx-smi does not

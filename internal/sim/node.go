@@ -66,6 +66,8 @@ type plan struct {
 	// sliced maps the index of a GPU in slice mode to its number of sGPUs, virtual that
 	// of another GPU to its number of virtual functions.
 	sliced, virtual map[int]int
+	// nics are the positions of the network cards, all with RDMA.
+	nics []slot
 	// noDisplay is true for a host without its own display, so that the first GPU has
 	// card0.
 	noDisplay bool
@@ -106,10 +108,32 @@ func (p plan) node() (gpu.Node, error) {
 		p.addSlices(&g, &more)
 		n.GPUs = append(n.GPUs, g)
 	}
+	if err := p.addSurroundings(&n); err != nil {
+		return gpu.Node{}, fmt.Errorf("simulate %q: %w", p.name, err)
+	}
 	n.Links = p.links()
 	graph, _ := topology.New(n)
 	graph.MarkDomains(n.GPUs)
 	return n, nil
+}
+
+// addSurroundings adds the network cards, and the processors near the GPUs.
+func (p plan) addSurroundings(n *gpu.Node) error {
+	for i, s := range p.nics {
+		at := gpu.GPU{NUMA: s.numa}
+		if err := s.setPCI(&at); err != nil {
+			return fmt.Errorf("network card %d: %w", i, err)
+		}
+		n.NICs = append(n.NICs, gpu.NIC{
+			Name: fmt.Sprintf("mlx5_%d", i), Kind: gpu.NICRDMA,
+			BDF: at.BDF, NUMA: at.NUMA, PCIeRoot: at.PCIeRoot, PCIePath: at.PCIePath, PCIeSwitch: at.PCIeSwitch,
+		})
+	}
+	cpus, err := newCPUs(*n)
+	for i, g := range n.GPUs {
+		n.GPUs[i].CPUs = cpus.list(g.NUMA)
+	}
+	return err
 }
 
 // setPCI sets the PCI facts of g.

@@ -70,7 +70,7 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
+			got, err := discover.Host{Surroundings: true, Root: root, Run: run}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -36,7 +36,7 @@ func found(t *testing.T, dir string) gpu.Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := discover.Host{Root: root, Run: run}.Discover(t.Context())
+	n, err := discover.Host{Surroundings: true, Root: root, Run: run}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,22 +22,27 @@ const noGPU = -1
 // unknownNUMA is the label above GPUs whose NUMA node is unknown.
 const unknownNUMA = "NUMA node unknown"
 
-// places builds the tree. NUMA nodes are in the order of their numbers, the unknown one
+// places builds the tree of GPUs and network cards. NUMA nodes are in the order of their numbers, the unknown one
 // last; all else is in the order of its first GPU. Of the bridges above a GPU, the tree has
-// those at which paths branch and those that the Node calls a switch.
-func places(gpus []gpu.GPU) *place {
+// those at which paths branch and those that the Node calls a switch. A network card is a
+// leaf with a label.
+func places(gpus []gpu.GPU, nics []gpu.NIC) *place {
 	root := &place{gpu: noGPU}
-	order := make([]int, len(gpus))
+	all := slices.Clone(gpus)
+	for _, n := range nics {
+		all = append(all, nicPlace(n))
+	}
+	order := make([]int, len(all))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(uint(gpus[a].NUMA), uint(gpus[b].NUMA)) // -1 becomes the greatest
+		return cmp.Compare(uint(all[a].NUMA), uint(all[b].NUMA)) // -1 becomes the greatest
 	})
 	labels := bridgeLabels(gpus)
 	rooted := slices.ContainsFunc(gpus, func(g gpu.GPU) bool { return g.PCIeRoot != "" })
 	for _, i := range order {
-		g := gpus[i]
+		g := all[i]
 		at := root.child(numaLabel(g.NUMA))
 		switch {
 		case g.PCIeRoot != "":
@@ -50,9 +55,18 @@ func places(gpus []gpu.GPU) *place {
 				at = at.child(label)
 			}
 		}
+		if i >= len(gpus) {
+			at.child(nicLabel(i-len(gpus), nics[i-len(gpus)]))
+			continue
+		}
 		at.inside = append(at.inside, &place{gpu: i})
 	}
 	return root
+}
+
+// nicLabel describes a network card.
+func nicLabel(i int, n gpu.NIC) string {
+	return fmt.Sprintf("NIC %d  %s  %s  %s", i, terminal.Line(n.Name), n.Kind, n.BDF)
 }
 
 // numaLabel returns the label of a NUMA node.

@@ -24,7 +24,7 @@ func SVG(w io.Writer, v View) error {
 	if err != nil {
 		return err
 	}
-	root := places(s.gpus)
+	root := places(s.gpus, nil)
 	var body canvas
 	var width, bottom int
 	if rows, ok := splitRows(root); ok {

@@ -11,7 +11,7 @@ import (
 )
 
 // Tree writes the node as a tree with one line per GPU: NUMA nodes, host bridges, PCIe
-// switches, GPUs; then the MetaXLink domains. A property (UUID,
+// switches, GPUs and network cards; then the MetaXLink domains. A property (UUID,
 // memory, …) that is unknown for all GPUs gets one line above the tree; if only some GPUs
 // lack it, their lines mark it.
 func Tree(w io.Writer, v View) error {
@@ -25,7 +25,7 @@ func Tree(w io.Writer, v View) error {
 		b.WriteString(missing + "\n")
 	}
 	var lines []branch
-	places(s.gpus).branches("", &lines)
+	places(s.gpus, s.nics).branches("", &lines)
 	label := 0
 	for _, l := range lines {
 		if l.gpu != noGPU {

@@ -29,6 +29,7 @@ var errView = errors.New("invalid view")
 // checkedView is a View that was checked, with what all pictures need.
 type checkedView struct {
 	gpus          []gpu.GPU
+	nics          []gpu.NIC
 	graph         *Graph
 	picked, inUse []bool // by GPU
 	second        []bool // by GPU: in the runner-up
@@ -53,7 +54,7 @@ type domain struct {
 // check checks the View. The error is an errView.
 func (v View) check() (*checkedView, error) {
 	n := len(v.Node.GPUs)
-	s := &checkedView{gpus: v.Node.GPUs, graph: v.Graph, domainOf: make([]int, n), note: v.Note}
+	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note}
 	if s.graph == nil {
 		s.graph, _ = New(v.Node)
 	}

@@ -21,7 +21,9 @@ type Matrix struct {
 	Kinds [][]topology.Kind
 	// NUMA is the column "Node Affinity"; gpu.NUMAUnknown if it is absent or not one
 	// number.
-	NUMA     []int
+	NUMA []int
+	// CPUs is the column "CPU Affinity"; empty if it is absent or not a list.
+	CPUs     []string
 	Warnings []string
 }
 
@@ -42,7 +44,7 @@ func parseMatrix(text string) (Matrix, error) {
 	if err != nil {
 		return Matrix{}, err
 	}
-	b := &builder{header: h, cells: map[[2]int]topology.Kind{}, numa: map[int]int{}}
+	b := &builder{header: h, cells: map[[2]int]topology.Kind{}, numa: map[int]int{}, cpus: map[int]string{}}
 	if h.unread != "" {
 		b.warn("NUMA nodes are not known: unknown heading %q", h.unread)
 	}
@@ -99,6 +101,7 @@ type builder struct {
 	header
 	cells    map[[2]int]topology.Kind // by row and column
 	numa     map[int]int              // by row
+	cpus     map[int]string           // by row
 	unknown  []unknownWord
 	warnings []string
 }
@@ -131,6 +134,11 @@ func (b *builder) row(fields []string) error {
 	}
 	numa, err := b.affinity(self, cells[len(b.columns):])
 	b.numa[self.n] = numa
+	if at := slices.Index(b.headings, cpuAffinity); at >= 0 && at < len(cells)-len(b.columns) {
+		if list := cells[len(b.columns)+at]; gpu.ValidCPUList(list) {
+			b.cpus[self.n] = list
+		}
+	}
 	return err
 }
 
@@ -162,6 +170,7 @@ func (b *builder) matrix() Matrix {
 	var uneven []string
 	for i, row := range m.GPUs {
 		m.NUMA = append(m.NUMA, b.numa[row])
+		m.CPUs = append(m.CPUs, b.cpus[row])
 		for j, column := range m.GPUs[:i] {
 			there, back := b.cells[[2]int{column, row}], b.cells[[2]int{row, column}]
 			if there != back {
@@ -237,7 +246,7 @@ func NodeFromMatrix(text string) (gpu.Node, error) {
 	node.Warnings = m.Warnings
 	renumbered := false
 	for i, numa := range m.NUMA {
-		node.GPUs = append(node.GPUs, gpu.GPU{Index: i, NUMA: numa, Healthy: true})
+		node.GPUs = append(node.GPUs, gpu.GPU{Index: i, NUMA: numa, CPUs: m.CPUs[i], Healthy: true})
 		for j := i + 1; j < len(m.GPUs); j++ {
 			node.Links = append(node.Links, gpu.Link{A: i, B: j, Kind: m.Kinds[i][j].String()})
 		}
