@@ -40,7 +40,7 @@ or fail and name the holder; they also know --gpus-share, --gpus-wait and
 --dry-run. compose gives each service its own GPUs.
 
 Example:
-  metax-docker run --rm --gpus=4 IMAGE /opt/mxdriver/bin/mx-smi -L
+  metax-docker run --rm --gpus=4 IMAGE mx-smi -L
   metax-docker run --rm --gpus=1 --maca ubuntu:24.04 mx-smi
 
 Environment: METAX_CTK_DOCKER names another docker-compatible client (podman,

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,7 +64,7 @@ func (w *wrapper) way(e edits.Edits, daemon inject.Daemon) (func(edits.Edits) ed
 func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (o options, err error) {
 	m := inject.MACA{
 		Command: cmd, Default: w.givesMACA(cmd), Driver: driver, Inject: w.settings.DockerInject.Text, Check: w.settings.MACA.Check.Text, Rules: w.settings.MACA.Rules(),
-		Image:  sync.OnceValues(func() (image.Facts, error) { return w.imageFacts(cmd, socket) }),
+		Image:  sync.OnceValues(func() (image.Facts, error) { return w.imageFacts(cmd, socket, image.Read) }),
 		Daemon: daemon, EnvFile: envFile, Getenv: w.lookup,
 	}
 	if cmd.Options.MACA.Given || m.Default {
@@ -83,6 +85,63 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 	}
 	o.here, o.last = dockerargs.FromEdits(e)
 	return o, err
+}
+
+// pathByFlags returns the option of programs for a container that is going to get its GPUs
+// by flags, and not by a CDI spec, which has links; none where last, the options of MXMACA,
+// has it. It may take long, so it does not wait for the choice of the GPUs: the engine
+// resolves all of them or none.
+func (w *wrapper) pathByFlags(cmd dockerargs.Command, socket string, node gpu.Node, engine inject.Daemon, last []string) ([]string, error) {
+	setsPath := func(option string) bool { return strings.HasPrefix(option, "--env=PATH=") }
+	if !w.selector().IsHost() || slices.ContainsFunc(last, setsPath) {
+		return nil, nil
+	}
+	for _, g := range node.GPUs {
+		if len(g.Nodes)+len(g.Slices) == 0 {
+			continue // no CDI device
+		}
+		name := edits.GPU(g).Names
+		if len(g.Slices) > 0 {
+			name = edits.Slice(g.Slices[0]).Names
+		}
+		if byName, _, _ := engine.ByName(name, "", w.settings.DockerInject.Text); byName {
+			return nil, nil
+		}
+		break
+	}
+	return w.programs(cmd, socket, edits.Common(node).Programs)
+}
+
+// programs returns docker's option that extends the container's PATH by directories of
+// programs, behind those of its image: the image's own programs stay the first. It first
+// pulls an image that is missing. An engine that does not show its images gets none.
+func (w *wrapper) programs(cmd dockerargs.Command, socket string, dirs []string) ([]string, error) {
+	if len(dirs) == 0 {
+		return nil, nil
+	}
+	facts, err := w.imageFacts(cmd, socket, func(ctx context.Context, source image.Source, ref string, cache image.Cache, labels []string) (image.Facts, error) {
+		facts, _, err := image.Peek(ctx, source, ref, cache, labels)
+		return facts, err
+	})
+	failed := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled), errors.As(err, &failed): // or a pull that failed
+		return nil, err
+	case errors.Is(err, image.ErrNotFound) && cmd.Options.DryRun:
+		w.warn("the image is not here, so its PATH is not known: %s, with mx-smi, is not added to it", strings.Join(dirs, ":"))
+		return nil, nil
+	case errors.Is(err, image.ErrUninspectable), errors.Is(err, image.ErrNotFound), dockersOwn(err):
+		return nil, nil
+	default:
+		w.warn("%s, with mx-smi, is not added to PATH: %v", strings.Join(dirs, ":"), err)
+		return nil, nil
+	}
+	path, err := inject.Path(facts.Env, cmd.Flags, dirs, envFile, w.lookup)
+	if err != nil || path == "" {
+		return nil, err
+	}
+	return []string{"--env=" + path}, nil
 }
 
 // givesMACA reports whether the configuration requests the host's MXMACA for the line.

@@ -25,9 +25,12 @@ const inspectTimeout = time.Minute
 // engineTimeout is how long a daemon may be silent while it makes a container.
 const engineTimeout = 30 * time.Second
 
-// imageFacts inspects which MXMACA the image contains. It first pulls an image that is
+// reader is image.Read, or one that reads less.
+type reader func(context.Context, image.Source, string, image.Cache, []string) (image.Facts, error)
+
+// imageFacts reads what the command's image contains. It first pulls an image that is
 // missing, or if --pull requests it.
-func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string) (image.Facts, error) {
+func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string, from reader) (image.Facts, error) {
 	// An interrupt leaves nothing behind in the engine.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
@@ -41,7 +44,7 @@ func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string) (image.Facts
 	read := func() (image.Facts, error) {
 		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
-		return image.Read(ctx, source, cmd.Image, w.imageCache(), w.settings.MACA.Labels)
+		return from(ctx, source, cmd.Image, w.imageCache(), w.settings.MACA.Labels)
 	}
 	facts, err := read()
 	if errors.Is(err, image.ErrNotFound) && pull != "never" {

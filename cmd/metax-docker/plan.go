@@ -74,6 +74,10 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 		return options{}, err
 	}
 	engine := daemon()
+	path, err := w.pathByFlags(cmd, socket, node, engine, all.last)
+	if err != nil {
+		return options{}, err
+	}
 	if at.IsHost() {
 		if err := w.keep(node, socket, global, o.Explain, ahead); err != nil {
 			return options{}, err
@@ -97,7 +101,10 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
-	given, _ := dockerargs.FromEdits(way(e))
+	if e = way(e); len(e.Programs) > 0 {
+		all.last = append(all.last, path...)
+	}
+	given, _ := dockerargs.FromEdits(e)
 	all.here = slices.Concat(given, w.labels(got.Labels), all.here)
 	return all, nil
 }

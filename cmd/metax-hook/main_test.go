@@ -54,3 +54,18 @@ func TestOneCleanLine(t *testing.T) {
 		t.Errorf("said %q", said.String())
 	}
 }
+
+// TestOptionalLinks: a container whose files cannot be reached starts without links that it
+// can do without.
+func TestOptionalLinks(t *testing.T) {
+	for options, fails := range map[string]bool{"new-link": false, "link": true} {
+		j := &job{in: strings.NewReader(`{"bundle": "/none"}`)}
+		err := j.run([]hook.Step{{Action: "create-symlinks", Options: map[string][]string{options: {"/opt/mxdriver/bin/mx-smi::/usr/bin/mx-smi"}}}})
+		if (err != nil) != fails {
+			t.Errorf("--%s: %v", options, err)
+		}
+		if said := strings.Join(j.warnings, "\n"); !fails && !strings.Contains(said, "no link at /usr/bin/mx-smi: ") {
+			t.Errorf("--%s: said %q", options, said)
+		}
+	}
+}

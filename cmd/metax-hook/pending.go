@@ -43,6 +43,7 @@ type pendingEdits struct {
 	nodes   []*cdispecs.DeviceNode
 	mounts  []*cdispecs.Mount
 	actions []string // the command line of the spec's hooks, all metax-hook
+	offers  bool     // whether these only make links that a container can do without
 	missing []string // environment variables, which a hook cannot set
 }
 
@@ -81,10 +82,13 @@ func newPendingEdits(edits *cdispecs.ContainerEdits, config *oci.Config) (*pendi
 			w.mounts = append(w.mounts, m)
 		}
 	}
+	w.offers = true
 	for _, h := range edits.Hooks {
-		if err := checkHook(h); err != nil {
+		steps, err := checkHook(h)
+		if err != nil {
 			return nil, err
 		}
+		w.offers = w.offers && !slices.ContainsFunc(steps, func(s hook.Step) bool { return s.Action != "create-symlinks" || s.Options["link"] != nil })
 		w.actions = append(w.actions, h.Args[1:]...)
 	}
 	for _, v := range edits.Env {
@@ -128,23 +132,23 @@ func checkMount(m *cdispecs.Mount) error {
 	return nil
 }
 
-// checkHook fails for a hook that is not this program with its actions of the stage
-// createContainer.
-func checkHook(h *cdispecs.Hook) error {
+// checkHook returns the steps of a hook, and fails for one that is not this program with
+// its actions of the stage createContainer.
+func checkHook(h *cdispecs.Hook) ([]hook.Step, error) {
 	if filepath.Base(h.Path) != "metax-hook" || len(h.Args) == 0 || h.HookName != "createContainer" {
-		return fmt.Errorf("%s hook %s: %w", h.HookName, h.Path, errEngine)
+		return nil, fmt.Errorf("%s hook %s: %w", h.HookName, h.Path, errEngine)
 	}
 	// An unknown action is an error here: the container would lack its effect.
-	_, warnings, err := hook.Parse(h.Args[1:], map[string][]string{
+	steps, warnings, err := hook.Parse(h.Args[1:], map[string][]string{
 		"create-symlinks": createSymlinks.options, "update-ldcache": updateLdcache.options,
 	})
 	if err == nil && len(warnings) > 0 {
 		err = fmt.Errorf("%s: %w", strings.Join(warnings, ", "), errEngine)
 	}
 	if err != nil {
-		return fmt.Errorf("%s hook %s: %w", h.HookName, h.Path, err)
+		return nil, fmt.Errorf("%s hook %s: %w", h.HookName, h.Path, err)
 	}
-	return nil
+	return steps, nil
 }
 
 // injection is an open host file and its path in the container.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,5 +136,22 @@ func TestOpenSources(t *testing.T) {
 	want := []devcgroup.Rule{{Major: 1, Minor: 3}, {Major: 1, Minor: 5, ReadOnly: true}}
 	if diff := cmp.Diff(want, list.rules()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestOffers: only hooks that make optional links are dispensable.
+func TestOffers(t *testing.T) {
+	for args, want := range map[string]bool{
+		"create-symlinks --new-link a::/b":                                  true,
+		"create-symlinks --new-link a::/b create-symlinks --new-link=c::/d": true,
+		"create-symlinks --new-link a::/b --link c::/d":                     false,
+		"create-symlinks --new-link a::/b update-ldcache --folder /c":       false,
+	} {
+		e := edits()
+		e.Hooks[0].Args = strings.Fields("metax-hook " + args)
+		w, err := newPendingEdits(e, config(t, "{}"))
+		if err != nil || w.offers != want {
+			t.Errorf("%s: %v, %v", args, w, err)
+		}
 	}
 }

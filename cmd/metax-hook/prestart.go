@@ -84,6 +84,10 @@ func (j *job) inject(state *hook.State, rootfs string, pending *pendingEdits, co
 		if len(pending.actions) == 0 {
 			return nil
 		}
+		if c.Pivoted() && pending.offers {
+			j.warn("no names for programs, such as mx-smi: the container's root is already pivoted")
+			return nil
+		}
 		if c.Pivoted() {
 			return fmt.Errorf("hooks of the CDI spec, after the container's root is pivoted: %w", errEngine)
 		}

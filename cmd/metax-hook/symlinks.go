@@ -31,7 +31,10 @@ var createSymlinks = action{
 			return err
 		}
 		root, err := j.root()
-		if err != nil {
+		if err != nil && len(links) == 0 && len(offers) > 0 {
+			j.warn(fmt.Sprintf("no link at %s: %v", listed(offers), err))
+			return nil
+		} else if err != nil {
 			return err
 		}
 		var unmade, taken linkList
@@ -85,6 +88,15 @@ func (o *linkList) add(l link.Link, err error) {
 	if o.paths = append(o.paths, l.Path); o.first == nil {
 		o.first = err
 	}
+}
+
+// listed names the paths of links.
+func listed(links []link.Link) string {
+	var o linkList
+	for _, l := range links {
+		o.add(l, nil)
+	}
+	return o.String()
 }
 
 func (o *linkList) String() string { return wording.Some(o.paths, 4) }

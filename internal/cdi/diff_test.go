@@ -114,3 +114,17 @@ func TestDiffJSON(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestWithoutHooks: specs that differ in the path of a hook alone are the same without.
+func TestWithoutHooks(t *testing.T) {
+	have, want := generated(t, twoGPUs(), Options{Hook: hook}), generated(t, twoGPUs(), Options{})
+	if got := Diff(have, want); len(got) != 1 {
+		t.Errorf("differences %v, want that of the hook", got)
+	}
+	if got := Diff(WithoutHooks(have), WithoutHooks(want)); len(got) != 0 {
+		t.Errorf("without hooks: %v", got)
+	}
+	if len(have.ContainerEdits.Hooks) != 1 {
+		t.Error("the spec itself was changed")
+	}
+}

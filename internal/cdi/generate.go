@@ -27,6 +27,9 @@ type Options struct {
 	// an engine that knows only older versions (Podman 4) rejects the whole file.
 	// Containers of a user other than root then need --group-add.
 	NoGroups bool
+	// Hook is the path at which the engine finds metax-hook. Without it, GPUs and slices
+	// come without links, and MXMACA is ErrNoHook.
+	Hook string
 	// Partial accepts that some GPUs have no device nodes, and leaves them out.
 	Partial bool
 }
@@ -115,7 +118,7 @@ func Generate(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
 	if names&All != 0 {
 		devices = append(devices, device{allDevice, edits.Join(all...)})
 	}
-	return opt.spec(DefaultClass, edits.Common(node), devices, "")
+	return opt.spec(DefaultClass, edits.Common(node), devices)
 }
 
 // wrap says in an error what was being done.

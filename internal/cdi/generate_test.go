@@ -79,7 +79,7 @@ func TestGolden(t *testing.T) {
 		file string
 		opt  Options
 	}{
-		{"two.json", Options{}},
+		{"two.json", Options{Hook: hook}},
 		{"two.yaml", Options{}},
 		{"two-rooted.json", Options{EngineRoot: "/srv/node/", NoGroups: true, Names: ByUUID, Vendor: "example.org", Class: "card"}},
 	} {

@@ -17,22 +17,14 @@ type device struct {
 }
 
 // spec makes the spec of devices and of what comes with each of them, of a class unless
-// the options name another. Hook is the path of metax-hook; where it is empty and edits
-// need it, the error is ErrNoHook. The spec states the lowest version that has all that it
+// the options name another. The spec states the lowest version that has all that it
 // uses: an engine rejects a file whose version it does not know, even if it knows every
 // field.
-func (opt Options) spec(class string, common edits.Edits, devices []device, hook string) (*specs.Spec, error) {
+func (opt Options) spec(class string, common edits.Edits, devices []device) (*specs.Spec, error) {
 	spec := &specs.Spec{Kind: Kind(cmp.Or(opt.Vendor, DefaultVendor), cmp.Or(opt.Class, class))}
-	var err error
-	if spec.ContainerEdits, err = opt.render(common, hook); err != nil {
-		return nil, err
-	}
+	spec.ContainerEdits = opt.render(common)
 	for _, d := range devices {
-		rendered, err := opt.render(d.edits, hook)
-		if err != nil {
-			return nil, err
-		}
-		spec.Devices = append(spec.Devices, specs.Device{Name: d.name, ContainerEdits: rendered})
+		spec.Devices = append(spec.Devices, specs.Device{Name: d.name, ContainerEdits: opt.render(d.edits)})
 	}
 	spec.Version, _ = specs.MinimumRequiredVersion(spec) // its error is always nil
 	if err := validateOwn(spec); err != nil {
@@ -43,7 +35,7 @@ func (opt Options) spec(class string, common edits.Edits, devices []device, hook
 
 // render writes edits in CDI's terms, nodes and mounts sorted. Links and directories of
 // libraries become one call of the hook.
-func (opt Options) render(e edits.Edits, hook string) (specs.ContainerEdits, error) {
+func (opt Options) render(e edits.Edits) specs.ContainerEdits {
 	e = e.Below(opt.EngineRoot)
 	out := specs.ContainerEdits{Env: e.Env}
 	for _, d := range e.Devices {
@@ -61,17 +53,14 @@ func (opt Options) render(e edits.Edits, hook string) (specs.ContainerEdits, err
 	if !opt.NoGroups {
 		out.AdditionalGIDs = e.Groups
 	}
-	if args := hookArgs(e); len(args) > 0 {
-		if hook == "" {
-			return out, ErrNoHook
-		}
+	if args := hookArgs(e); len(args) > 0 && opt.Hook != "" {
 		out.Hooks = []*specs.Hook{{
-			HookName: "createContainer", Path: hook, Args: append([]string{path.Base(hook)}, args...),
+			HookName: "createContainer", Path: opt.Hook, Args: append([]string{path.Base(opt.Hook)}, args...),
 			// A hook without a variable of its own gets those of the image.
 			Env: []string{"LC_ALL=C"},
 		}}
 	}
-	return out, nil
+	return out
 }
 
 // hookArgs is the command line of metax-hook that makes the links of edits and shows the

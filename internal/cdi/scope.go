@@ -1,6 +1,10 @@
 package cdi
 
-import specs "tags.cncf.io/container-device-interface/specs-go"
+import (
+	"slices"
+
+	specs "tags.cncf.io/container-device-interface/specs-go"
+)
 
 // scope is the edits of one device, or of the spec as a whole (device "").
 type scope struct {
@@ -16,4 +20,14 @@ func scopes(spec *specs.Spec) []scope {
 		all = append(all, scope{d.Name, &d.ContainerEdits})
 	}
 	return all
+}
+
+// WithoutHooks returns a copy of a spec that has no hooks.
+func WithoutHooks(spec *specs.Spec) *specs.Spec {
+	bare := *spec
+	bare.Devices = slices.Clone(spec.Devices)
+	for _, s := range scopes(&bare) {
+		s.Hooks = nil
+	}
+	return &bare
 }

@@ -52,7 +52,7 @@ func GenerateSlices(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
 	case len(devices) == 0:
 		return nil, ErrNoSlices
 	}
-	return opt.spec(SliceClass, edits.Common(node), devices, "")
+	return opt.spec(SliceClass, edits.Common(node), devices)
 }
 
 // sliceNames are the names of the devices of a slice; none without device nodes.

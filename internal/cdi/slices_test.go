@@ -58,7 +58,7 @@ func namesIn(spec *specs.Spec) (names []string) {
 }
 
 func TestSlicesGolden(t *testing.T) {
-	golden(t, "slices.json", encoded(t, sliced(t, dividedGPUs(), Options{}), JSON))
+	golden(t, "slices.json", encoded(t, sliced(t, dividedGPUs(), Options{Hook: hook}), JSON))
 	golden(t, "slices-rooted.yaml", encoded(t, sliced(t, dividedGPUs(), Options{EngineRoot: "/srv/node", NoGroups: true, Vendor: "example.org", Class: "part", Names: ByIndex}), YAML))
 	shuffled := dividedGPUs()
 	slices.Reverse(shuffled.GPUs)

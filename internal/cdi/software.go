@@ -20,8 +20,7 @@ const (
 var ErrNoHook = errors.New("the path of metax-hook is not known")
 
 // GenerateSoftware makes the spec by which the host's MXMACA enters a container (see
-// edits.MACA); the hook at the path hook makes links and shows the dynamic linker the
-// directories. A program of the same name that the image has in another directory wins
+// edits.MACA); the hook makes links and shows the dynamic linker the directories. A program of the same name that the image has in another directory wins
 // or loses by the order of the image's PATH.
 //
 // The default installation is the device SoftwareDevice, and each one is a device by its
@@ -29,7 +28,7 @@ var ErrNoHook = errors.New("the path of metax-hook is not known")
 // the hook refuses the second.
 //
 // It fails with ErrNoHook or ErrSpec.
-func GenerateSoftware(list []edits.Software, hook string, opt Options) (spec *specs.Spec, err error) {
+func GenerateSoftware(list []edits.Software, opt Options) (spec *specs.Spec, err error) {
 	defer wrap(&err, "generate CDI spec of MXMACA")
 	var devices []device
 	for i, names := range softwareNames(list) {
@@ -38,10 +37,13 @@ func GenerateSoftware(list []edits.Software, hook string, opt Options) (spec *sp
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrSpec, err)
 			}
+			if opt.Hook == "" && len(hookArgs(e)) > 0 {
+				return nil, ErrNoHook
+			}
 			devices = append(devices, device{name, e})
 		}
 	}
-	return opt.spec(SoftwareClass, edits.Edits{}, devices, hook)
+	return opt.spec(SoftwareClass, edits.Edits{}, devices)
 }
 
 // Nameless returns the installations without a device: those but the default whose

@@ -56,7 +56,7 @@ const hook = "/usr/bin/metax-hook"
 func TestGenerateSoftware(t *testing.T) {
 	plain := other("2.32.0.6")
 	plain.Libraries, plain.Links, plain.Programs = plain.Libraries[:1], nil, nil
-	spec, err := GenerateSoftware([]edits.Software{installed(), plain}, hook, Options{})
+	spec, err := GenerateSoftware([]edits.Software{installed(), plain}, Options{Hook: hook})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestGenerateSoftware(t *testing.T) {
 }
 
 func TestGenerateSoftwareBelowRoot(t *testing.T) {
-	spec, err := GenerateSoftware([]edits.Software{installed()}, hook, Options{EngineRoot: "/node", Vendor: "v.org", Class: "c"})
+	spec, err := GenerateSoftware([]edits.Software{installed()}, Options{Hook: hook, EngineRoot: "/node", Vendor: "v.org", Class: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestSoftwareActions(t *testing.T) {
 				t.Error(diff)
 			}
 			// No hook at all where there is nothing to do, so that none is needed.
-			spec, err := GenerateSoftware([]edits.Software{s}, "", Options{})
+			spec, err := GenerateSoftware([]edits.Software{s}, Options{})
 			if tc.want == nil {
 				if err != nil || len(spec.Devices[0].ContainerEdits.Hooks) != 0 {
 					t.Errorf("%v, %v", spec, err)
@@ -157,7 +157,7 @@ func TestSoftwareVersions(t *testing.T) {
 	for version, want := range map[string]int{"": 1, "3.3.0.15": 2, "3.8.0.3-c600u": 2, "host": 1, "3/4": 1, "-3": 1, "3+4": 1} {
 		s := installed()
 		s.Version = version
-		spec, err := GenerateSoftware([]edits.Software{s}, hook, Options{})
+		spec, err := GenerateSoftware([]edits.Software{s}, Options{Hook: hook})
 		if err != nil || len(spec.Devices) != want {
 			t.Errorf("version %q: %v, %v; want %d devices", version, spec, err, want)
 		}
@@ -178,7 +178,7 @@ func TestGenerateSoftwareRefuses(t *testing.T) {
 	} {
 		s := installed()
 		edit(&s)
-		if _, err := GenerateSoftware([]edits.Software{s}, hook, Options{}); !errors.Is(err, ErrSpec) {
+		if _, err := GenerateSoftware([]edits.Software{s}, Options{Hook: hook}); !errors.Is(err, ErrSpec) {
 			t.Errorf("%s: error is %v, want ErrSpec", name, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestGenerateSoftwareRefuses(t *testing.T) {
 func TestTwoDefaults(t *testing.T) {
 	second := installed()
 	second.Version = "2"
-	if _, err := GenerateSoftware([]edits.Software{installed(), second}, hook, Options{}); !errors.Is(err, ErrSpec) {
+	if _, err := GenerateSoftware([]edits.Software{installed(), second}, Options{Hook: hook}); !errors.Is(err, ErrSpec) {
 		t.Errorf("error is %v, want ErrSpec", err)
 	}
 }
@@ -214,7 +214,7 @@ func TestSeveralVersions(t *testing.T) {
 		"no name of a device":  {[]edits.Software{installed(), other("3+4")}, []string{"host", "3.3.0.15"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec, err := GenerateSoftware(tc.list, hook, Options{})
+			spec, err := GenerateSoftware(tc.list, Options{Hook: hook})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestInjectBothKinds(t *testing.T) {
 	n.Driver = &gpu.Driver{Path: "/opt/mxdriver"}
 	n.GPUs = []gpu.GPU{{BDF: gpu.BDF{Bus: 1}, Nodes: []string{"/dev/null"}}}
 	dir := written(t, n, Options{}, JSON)
-	spec, err := GenerateSoftware([]edits.Software{installed()}, hook, Options{})
+	spec, err := GenerateSoftware([]edits.Software{installed()}, Options{Hook: hook})
 	if err != nil {
 		t.Fatal(err)
 	}

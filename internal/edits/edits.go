@@ -22,7 +22,7 @@ type Edits struct {
 	// Libraries are directories in the container where its dynamic linker looks for
 	// shared libraries, in this order.
 	Libraries []string
-	// Programs are directories for the PATH of a container that gets no links.
+	// Programs are directories of programs, for the PATH of a container that gets no links.
 	Programs []string
 }
 
@@ -49,7 +49,7 @@ type Link struct {
 	Optional bool
 }
 
-// Join returns all edits as one. Of two devices or mounts at one path the first stays.
+// Join returns all edits as one. Of two devices, mounts or links at one path the first stays.
 func Join(list ...Edits) Edits {
 	var all Edits
 	for _, e := range list {
@@ -64,6 +64,7 @@ func Join(list ...Edits) Edits {
 	}
 	all.Devices = once(all.Devices, func(d Device) string { return d.Path })
 	all.Mounts = once(all.Mounts, func(m Mount) string { return m.Path })
+	all.Links = once(all.Links, func(l Link) string { return l.Path })
 	slices.Sort(all.Groups)
 	all.Groups = slices.DeleteFunc(slices.Compact(all.Groups), func(gid uint32) bool { return gid == 0 })
 	return all

@@ -22,6 +22,7 @@ func TestGPUs(t *testing.T) {
 	first := gpu.GPU{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}, GIDs: []uint32{105, 44}}
 	second := gpu.GPU{Index: 1, Nodes: []string{"/dev/dri/card2"}}
 	part := gpu.Slice{Kind: gpu.SliceSGPU, UUID: "sgpu-a", Nodes: []string{"/dev/dri/card1", "/dev/mxsgpu4"}, GIDs: []uint32{9}}
+	programs, links := []string{"/opt/mxdriver/bin"}, []Link{{Target: "/opt/mxdriver/bin/mx-smi", Path: "/usr/bin/mx-smi", Optional: true}}
 	for _, tc := range []struct {
 		name      string
 		got, want Edits
@@ -29,11 +30,13 @@ func TestGPUs(t *testing.T) {
 		{"nothing", Join(Common(gpu.NewNode(""))), Edits{}},
 		{"common", Common(node), Edits{
 			Devices: []Device{device("/dev/mxgd"), device("/dev/mxcd")}, Mounts: []Mount{driver}, Groups: []uint32{44},
+			Links: links, Programs: programs,
 		}},
 		{"two GPUs", Join(GPU(first), GPU(second), Common(node)), Edits{
 			Names:   []string{"metax-tech.com/gpu=GPU-1", "metax-tech.com/gpu=1"},
 			Devices: []Device{device("/dev/dri/card1"), device("/dev/dri/card2"), device("/dev/mxgd"), device("/dev/mxcd")},
 			Mounts:  []Mount{driver}, Groups: []uint32{44, 105},
+			Links: links, Programs: programs,
 		}},
 		{"a slice, and a GPU with a node of it", Join(Slice(part), GPU(first)), Edits{
 			Names:   []string{"metax-tech.com/sgpu=sgpu-a", "metax-tech.com/gpu=GPU-1"},

@@ -1,12 +1,15 @@
 package edits
 
 import (
+	"path"
+
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
 // Common returns the edits that go with any GPU or slice of a node: the device nodes that
-// all GPUs share, and the driver's user part.
+// all GPUs share, and the driver's user part, with a name for mx-smi in ProgramDir where
+// the image has none.
 func Common(node gpu.Node) Edits {
 	var e Edits
 	if s := node.Shared; s != nil {
@@ -14,6 +17,8 @@ func Common(node gpu.Node) Edits {
 	}
 	if d := node.Driver; d != nil && d.Path != "" {
 		e.Mounts = []Mount{readOnly(d.Path)}
+		e.Programs = []string{path.Join(d.Path, "bin")}
+		e.Links = []Link{program(path.Join(d.Path, "bin", smi))}
 	}
 	return e
 }

@@ -77,10 +77,15 @@ func MACA(s Software, device string) (Edits, error) {
 			return Edits{}, fmt.Errorf("%q is not the name of a file", name)
 		}
 	}
-	for _, program := range s.programs() {
-		e.Links = append(e.Links, Link{Target: program, Path: path.Join(ProgramDir, path.Base(program)), Optional: true})
+	for _, file := range s.programs() {
+		e.Links = append(e.Links, program(file))
 	}
 	return e, nil
+}
+
+// program is the name of a program in ProgramDir.
+func program(file string) Link {
+	return Link{Target: file, Path: path.Join(ProgramDir, path.Base(file)), Optional: true}
 }
 
 // isFileName reports whether a name stays in its directory and in its word of the hook's

@@ -43,10 +43,9 @@ func (d Docker) Config(ctx context.Context, ref string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	if i.GraphDriver.Name == "vfs" {
-		return Config{}, fmt.Errorf("inspect image %q: %w: the storage driver vfs copies all of an image for each container", ref, ErrUninspectable)
-	}
-	return configOf(i), nil
+	c := configOf(i)
+	c.copies = i.GraphDriver.Name == "vfs"
+	return c, nil
 }
 
 // configOf converts an engine's description of an image.
@@ -61,6 +60,9 @@ func configOf(i dockerd.Image) Config {
 func (d Docker) Open(ctx context.Context, c Config) (OpenImage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
+	}
+	if c.copies {
+		return nil, fmt.Errorf("%w: the storage driver vfs copies all of an image for each container", ErrUninspectable)
 	}
 	until := time.Now().Add(maxOpen)
 	// Once requested, the daemon creates the container even if this process stops

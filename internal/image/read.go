@@ -13,6 +13,7 @@ type Config struct {
 	Env      []string
 	Labels   map[string]string
 	Volumes  []string // directories that the image declares as volumes
+	copies   bool     // whether a container of it would be a copy of all its files
 }
 
 // Source is an engine with images.

@@ -2,6 +2,7 @@ package inject
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -79,4 +80,20 @@ func (e environ) with(name string, dirs []string, before bool) string {
 		list = append([]string{have}, dirs...)
 	}
 	return name + "=" + strings.Join(list, ":")
+}
+
+// Path returns the variable PATH of a container with directories of programs behind those
+// that it has; empty if it has them all. The image's variables are those of the image of the
+// command; readFile and getenv are as for MACA.
+func Path(image []string, flags dockerargs.Flags, dirs []string, readFile func(string) (string, error), getenv func(string) (string, bool)) (string, error) {
+	env, err := newEnviron(image, flags, readFile, getenv)
+	if err != nil {
+		return "", err
+	}
+	have := strings.Split(env.values["PATH"], ":")
+	dirs = slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return slices.Contains(have, dir) })
+	if len(dirs) == 0 {
+		return "", nil
+	}
+	return env.with("PATH", dirs, false), nil
 }

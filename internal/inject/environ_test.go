@@ -84,3 +84,28 @@ func TestEnvironWith(t *testing.T) {
 		t.Errorf("the directories changed: %s", d)
 	}
 }
+
+func TestPath(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	dirs := []string{"/a", "/b"}
+	for name, tc := range map[string]struct {
+		image []string
+		flags dockerargs.Flags
+		want  string
+	}{
+		"the image's":     {[]string{"PATH=/bin"}, nil, "PATH=/bin:/a:/b"},
+		"none":            {nil, nil, "PATH=" + defaultPath + ":/a:/b"},
+		"the user's":      {[]string{"PATH=/bin"}, dockerargs.Flags{{Name: "env", Value: "PATH=/mine"}}, "PATH=/mine:/a:/b"},
+		"one is there":    {[]string{"PATH=/b:/bin"}, nil, "PATH=/b:/bin:/a"},
+		"both are there":  {[]string{"PATH=/b:/bin:/a"}, nil, ""},
+		"another's start": {[]string{"PATH=/a/x"}, nil, "PATH=/a/x:/a:/b"},
+	} {
+		got, err := Path(tc.image, tc.flags, dirs, nil, none)
+		if err != nil || got != tc.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, tc.want)
+		}
+	}
+	if d := cmp.Diff([]string{"/a", "/b"}, dirs); d != "" {
+		t.Error(d)
+	}
+}

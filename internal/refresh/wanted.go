@@ -37,6 +37,10 @@ type Maker struct {
 
 // Spec is the one of the class of the options.
 func (m Maker) Spec(opt cdi.Options) (*specs.Spec, error) {
+	var err error
+	if opt.Hook, err = m.hook(opt); err != nil {
+		return nil, err
+	}
 	if opt.Class == cdi.SoftwareClass {
 		return m.software(opt)
 	}
@@ -44,10 +48,24 @@ func (m Maker) Spec(opt cdi.Options) (*specs.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	generate := cdi.Generate
 	if opt.Class == cdi.SliceClass {
-		return cdi.GenerateSlices(node, opt)
+		generate = cdi.GenerateSlices
 	}
-	return cdi.Generate(node, opt)
+	spec, err := generate(node, opt)
+	if d := node.Driver; err == nil && opt.Hook == "" && d != nil && d.Path != "" {
+		m.Warn(fmt.Sprintf("containers will not find mx-smi by its bare name: there is no %s beside metax-ctk; install it, or name it: --hook PATH", hookName))
+	}
+	return spec, err
+}
+
+// hook is the path for a spec; empty if the engine finds none.
+func (m Maker) hook(opt cdi.Options) (string, error) {
+	hook, err := hookPath(m.Hook)
+	if m.Hook == "" && !m.Host.Real() && opt.EngineRoot == "/" && !m.Host.Exists(hook) {
+		return "", err // the engine sees the host's files, and our metax-hook is not one of them
+	}
+	return hook, err
 }
 
 // software makes the spec of the host's MXMACA, with a device for each version.
@@ -66,14 +84,7 @@ func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 	for _, s := range cdi.Nameless(all) {
 		m.Warn(fmt.Sprintf("MXMACA in %s is left out: its version %q does not distinguish it from the others", s.Dir, s.Version))
 	}
-	hook, err := hookPath(m.Hook)
-	if err != nil {
-		return nil, err
-	}
-	if m.Hook == "" && !m.Host.Real() && opt.EngineRoot == "/" && !m.Host.Exists(hook) {
-		hook = "" // the engine sees the host's files, and our metax-hook is not one of them
-	}
-	spec, err := cdi.GenerateSoftware(all, hook, opt)
+	spec, err := cdi.GenerateSoftware(all, opt)
 	if errors.Is(err, cdi.ErrNoHook) {
 		return nil, fmt.Errorf("%w: the engine would not find a %s beside metax-ctk; install it, or name it: --hook PATH", err, hookName)
 	}

@@ -20,7 +20,7 @@ const (
 	fedoraImage     = "fedora"     // with everything in /usr/lib64, and found by the cache alone
 	distrolessImage = "distroless" // nothing but glibc
 	prefixImage     = "prefix"     // a musl system with a glibc of its own prefix beside it
-	muslImage       = "musl"       // musl alone
+	muslImage       = "musl"       // musl alone, and an mx-smi of its own
 	staticImage     = "static"     // busybox alone, which loads nothing
 	linkedImage     = "linked"     // debian with its own MXMACA, installed as the vendor does
 	directoryImage  = "directory"  // the same, in /opt/maca itself, and not in the environment
@@ -42,6 +42,7 @@ const (
 const (
 	loader         = "/lib64/ld-linux-x86-64.so.2"
 	runtimeLibrary = "libmcruntime.so"
+	ownSMI         = "of-the-image"
 	macaEnv        = "MACA_PATH=/opt/maca"
 )
 
@@ -138,6 +139,7 @@ func macaArchive(t *testing.T, name, out string) {
 		f.Dirs = append(f.Dirs, "/etc")
 	case muslImage:
 		f.Files["/lib/ld-musl-x86_64.so.1"] = read("/lib/x86_64-linux-musl/libc.so")
+		f.Files["/usr/bin/mx-smi"] = []byte("#!/bin/sh\necho " + ownSMI + "\n")
 		f.Dirs = append(f.Dirs, "/etc")
 	case staticImage:
 		delete(f.Files, "/which")

@@ -75,6 +75,7 @@ func TestMACA(t *testing.T) {
 			m := row.start(h, t)
 			m.load(t, archives)
 			t.Run("matrix", m.matrix)
+			t.Run("mx-smi", m.smi)
 			if m.client != "ctr" {
 				t.Run("environment", m.environment)
 				t.Run("check", m.check)
@@ -206,6 +207,33 @@ func (m maca) matrix(t *testing.T) {
 				own := o.image == linkedImage || o.image == directoryImage
 				if want := own && ours && !strings.Contains(w.name, "force"); kept != want {
 					t.Errorf("says that the image's is kept: %t, want %t\n%s", kept, want, r.stderr)
+				}
+			})
+		}
+	}
+}
+
+// smi runs mx-smi by its bare name in a container with a GPU, in an image that has none and in
+// one that has another program of that name.
+func (m maca) smi(t *testing.T) {
+	for _, image := range []string{debianImage, muslImage} {
+		ways := map[string][]string{"by CDI": {m.client, "--device=metax-tech.com/gpu=0"}}
+		if m.client != "ctr" {
+			ways["by metax-docker"] = []string{"metax-docker", "--gpus=device=0", "--gpus-share"}
+			ways["by flags"] = []string{"metax-docker", "--gpus=device=0", "--gpus-share", "--inject=flags"}
+		}
+		if !m.cdi {
+			delete(ways, "by CDI")
+		}
+		for way, words := range ways {
+			t.Run(image+"/"+way, func(t *testing.T) {
+				r := m.start(t, words[0], image, words[1:], "/bin/sh", "-c", "mx-smi -L")
+				want := m.gpus[0].UUID
+				if image == muslImage {
+					want = ownSMI
+				}
+				if r.code != 0 || !strings.Contains(r.stdout, want) {
+					t.Errorf("want %q: %v", want, r)
 				}
 			})
 		}

@@ -30,6 +30,7 @@ type seen struct {
 	Groups []int
 	Env    []string
 	Mounts []report.Mount
+	SMI    string
 	Links  []string
 	Cache  []string
 	Loads  string
@@ -151,7 +152,7 @@ func (h *host) glibc(t *testing.T) {
 	}
 	defer archive.Close()
 	if _, err := (image.Image{
-		Ref: glibcRef, Files: files, Cmd: []string{"/probe", "pause"},
+		Ref: glibcRef, Files: files, Cmd: []string{"/probe", "pause"}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"},
 		Dirs: []string{"/dev", "/etc", "/etc/ld.so.conf.d", "/opt", "/proc", "/sys", "/tmp", "/usr", "/usr/lib"},
 	}).WriteTo(archive); err != nil {
 		t.Fatal(err)
@@ -168,7 +169,7 @@ func (w ways) look(t *testing.T, program, options []string) seen {
 	argv = append(append(append(argv, w.options...), options...), glibcRef, "/probe", "look")
 	w.must(t, []string{"METAX_CTK_ROOT=" + nodeDir, "METAX_CTK_DOCKER=podman"}, append(argv, w.numbers(t)...)...)
 	r := in.report(t)
-	s := seen{Made: r.Made, Groups: r.Groups, Mounts: r.Mounts, Links: r.Links, Cache: r.Cache, Loads: r.Loads}
+	s := seen{Made: r.Made, Groups: r.Groups, Mounts: r.Mounts, SMI: r.SMI, Links: r.Links, Cache: r.Cache, Loads: r.Loads}
 	for _, n := range r.Nodes {
 		if !engineNode(n.Path) {
 			n.Mode, n.Owner = "", ""
@@ -235,8 +236,15 @@ func (w ways) software(t *testing.T) {
 	same(t, "prestart", w.late(want), w.annotated(t, prestart, "gpu=1", "maca=host"))
 }
 
-// plain is what docker's flags can inject: they cannot express nosuid and nodev.
+// plain is what docker's flags can inject: they cannot express nosuid and nodev, and mx-smi
+// gets its name by PATH, as they make no links.
 func (w ways) plain(s seen) seen {
+	s.Env = slices.Clone(s.Env)
+	for i, v := range s.Env {
+		if strings.HasPrefix(v, "PATH=") {
+			s.Env[i] = v + ":/opt/mxdriver/bin"
+		}
+	}
 	s.Mounts = slices.Clone(s.Mounts)
 	for i := range s.Mounts {
 		s.Mounts[i].Options = []string{"ro"}
@@ -269,6 +277,9 @@ func (w ways) check(t *testing.T, s seen) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("device nodes inside (-want +got):\n%s", diff)
+	}
+	if s.SMI != "/opt/mxdriver/bin/mx-smi" {
+		t.Errorf("mx-smi is %q", s.SMI)
 	}
 	if diff := cmp.Diff([]report.Mount{{Path: "/opt/mxdriver", Options: []string{"ro", "nosuid", "nodev"}}}, s.Mounts); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)

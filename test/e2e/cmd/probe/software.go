@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,6 +25,11 @@ func software(r *report.Report) (err error) {
 		return err
 	}
 	r.Loads = loads(report.Wanted)
+	if found, err := exec.LookPath("mx-smi"); err == nil {
+		if r.SMI, err = filepath.EvalSymlinks(found); err != nil {
+			return err
+		}
+	}
 	r.Links, err = links("/opt")
 	return err
 }

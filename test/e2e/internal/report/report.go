@@ -50,6 +50,8 @@ type Report struct {
 	// Loads is the file that the dynamic linker loads for the library Wanted, empty where
 	// it finds none or where there is no dynamic linker.
 	Loads string `json:"loads"`
+	// SMI is the file that the name mx-smi leads to, empty where PATH has none.
+	SMI string `json:"smi"`
 	// Links are the links in /opt, such as "/opt/maca → /opt/maca-3".
 	Links []string `json:"links"`
 }
