@@ -36,6 +36,9 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if err != nil {
 		return exitOurs, true, err
 	}
+	if cmd.AsksHelp() && w.engine() == "docker" {
+		fmt.Fprint(w.Out, helpCompose)
+	}
 	if !ok || w.engine() != "docker" || w.clientErr != nil {
 		return 0, false, nil
 	}

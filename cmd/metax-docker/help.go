@@ -1,5 +1,66 @@
 package main
 
+import (
+	"fmt"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+)
+
+// helpOf returns what stands before docker's own help; empty for a line that asks for none,
+// or for the help of a command that metax-docker leaves alone.
+func helpOf(args []string, cmd dockerargs.Command) string {
+	global, words := dockerargs.SplitGlobal(args, dockerargs.Docker())
+	topic := cmd.Verb
+	switch {
+	case strings.Join(args, " ") == "-h", global.True("help"):
+		return help
+	case len(words) == 0 && !global.True("version"):
+		return help
+	case len(words) == 0:
+		return ""
+	case words[0] == "help":
+		topic = strings.TrimPrefix(strings.Join(words[1:], " "), "container ")
+	case !cmd.Flags.True("help"):
+		return ""
+	}
+	switch topic {
+	case "", "run", "create":
+		return help
+	case "start", "restart":
+		return helpStart
+	case "compose", "compose up", "compose create", "compose run", "compose start", "compose restart":
+		return helpCompose
+	}
+	return ""
+}
+
+// version prints the version of docker, which scripts read in the first line, and then ours.
+func (w *wrapper) version() (int, error) {
+	if w.clientErr == nil {
+		docker := exec.Command(w.client, w.Args...)
+		docker.Env, docker.Stdout, docker.Stderr = w.Env, w.Out, w.Err
+		if err := w.Run(docker); err != nil {
+			return exitOurs, fmt.Errorf("run %s: %w", w.client, err)
+		}
+	}
+	fmt.Fprintf(w.Out, "metax-docker version %s\n", ourVersion())
+	return unusable(w.clientErr), w.clientErr
+}
+
+// buildVersion is set by the linker (Makefile).
+var buildVersion string
+
+// ourVersion is the one that the Makefile states, or else the module's.
+func ourVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && buildVersion == "" {
+		return info.Main.Version
+	}
+	return buildVersion
+}
+
 // help stands before docker's own.
 const help = `metax-docker is docker with MetaX GPUs. Options that docker does not have,
 for run and create:
@@ -37,7 +98,8 @@ for run and create:
 --gpus gives no GPU that is in use by a container of any engine, a process or
 an earlier run (metax-ctk ps). start and restart take a container's GPUs back,
 or fail and name the holder; they also know --gpus-share, --gpus-wait and
---dry-run. compose gives each service its own GPUs.
+--dry-run. compose gives each service its own GPUs. help COMMAND describes both;
+--version prints the versions of docker and of metax-docker.
 
 Example:
   metax-docker run --rm --gpus=4 IMAGE mx-smi -L
@@ -51,5 +113,36 @@ METAX_CTK_MACA_CHECK is --maca-check, METAX_CTK_MACA_DEFAULT=auto is --maca for
 every container with GPUs,
 METAX_CTK_ROOT and METAX_CTK_NODE choose a simulated node.
 Exit codes are docker's; 125 also when no such GPUs can be given.
+
+`
+
+// helpStart stands before docker's help of start and restart.
+const helpStart = `metax-docker takes the GPUs of the containers back, or fails and names who uses
+them. Options that docker does not have, for start and restart:
+
+  --gpus-share           start also if others use the GPUs
+  --gpus-wait TIME       wait up to 30s, 10m, 2h for the GPUs to come free
+  --dry-run              print the docker command instead of running it
+
+Example:
+  metax-docker start --gpus-wait=10m CONTAINER
+
+`
+
+// helpCompose stands before the help of compose.
+const helpCompose = `metax-docker compose gives each service that requests GPUs its own, picked
+together. A service requests them with capabilities: [gpu] and no driver, under
+deploy.resources.reservations.devices or gpus. Options that docker does not have:
+
+  --gpus-wait TIME       wait up to 30s, 10m, 2h for GPUs to come free
+  --gpus-share           also take GPUs that are in use; free ones first
+
+for up, create and run also these, which metax-docker run --help describes, and
+of which policy, scope and sizes may be options of a service instead:
+  --gpus-policy POLICY, --gpus-scope SCOPE, --gpus-sizes RULE, --gpus-explain,
+  --inject WAY
+
+Example:
+  metax-docker compose up --detach --gpus-wait=10m
 
 `

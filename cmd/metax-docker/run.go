@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
@@ -74,6 +73,9 @@ func (w *wrapper) run() (int, error) {
 	}
 	w.client, w.clientErr = w.find()
 	defer w.giveBack()
+	if global, words := dockerargs.SplitGlobal(w.Args, dockerargs.Docker()); len(words) == 0 && global.True("version") {
+		return w.version()
+	}
 	if code, ours, err := w.compose(); ours {
 		return code, err
 	}
@@ -89,8 +91,8 @@ func (w *wrapper) run() (int, error) {
 		}
 		return w.finish(cmd, options{})
 	}
-	if wantsHelp(cmd, w.Args) {
-		fmt.Fprint(w.Out, help)
+	if text := helpOf(w.Args, cmd); text != "" {
+		fmt.Fprint(w.Out, text)
 		return w.become(cmd.Rewrite())
 	}
 	if !cmd.Gives() || !cmd.HasImage {
@@ -198,19 +200,13 @@ func (w *wrapper) become(args []string) (int, error) {
 	return unusable(err), fmt.Errorf("run %s: %w", w.client, err)
 }
 
-// unusable is the exit code for a client that cannot be run.
+// unusable is the exit code for a client that cannot be run, 0 without an error.
 func unusable(err error) int {
+	if err == nil {
+		return 0
+	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, errSelf) {
 		return exitNotFound
 	}
 	return exitNotExecutable
-}
-
-// wantsHelp reports whether docker is about to print the help of itself, run or
-// create, so that ours belongs before it.
-func wantsHelp(cmd dockerargs.Command, args []string) bool {
-	if cmd.Verb == "run" || cmd.Verb == "create" {
-		return cmd.Flags.True("help")
-	}
-	return len(args) == 0 || slices.Contains([]string{"help", "help run", "help create", "--help", "-h"}, strings.Join(args, " "))
 }

@@ -52,7 +52,8 @@ type composeVerb struct {
 
 // ScanCompose parses args, the words after the client's name. more are flags that the
 // tables lack. It returns false for a line without compose, for a command without a
-// role, and for a line that the client will refuse or answer with help. The errors are
+// role, and for a line that the client will refuse or answer with help (AsksHelp). The errors
+// are
 // *OptionError and *UnknownFlagError; with the latter, an empty Verb means that the
 // flag is before compose's command.
 func ScanCompose(args []string, client Client, more Table) (Compose, bool, error) {
@@ -76,7 +77,7 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	l.next++
 	verb := composeVerbs[c.Verb]
 	if verb.role == ComposeNone || c.Project.True("help") || c.Project.True("version") {
-		return Compose{}, false, nil
+		return c, false, nil
 	}
 	ours := composeOptions()
 	if verb.role == ComposeSees {
@@ -89,12 +90,19 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 		return c, false, ownErrors(err)
 	}
 	if c.Flags.True("help") {
-		return Compose{}, false, nil
+		return c, false, nil
 	}
 	if c.Options, err = readOptions(c.own); err != nil {
 		return Compose{}, false, err
 	}
 	return c, true, nil
+}
+
+// AsksHelp reports whether compose is about to print its help, or that of a command that
+// takes options of metax-docker.
+func (c Compose) AsksHelp() bool {
+	role := composeVerbs[c.Verb].role
+	return c.Project.True("help") || c.Flags.True("help") && role != ComposeNone && role != ComposeSees
 }
 
 // ownErrors drops errors that the client reports itself.

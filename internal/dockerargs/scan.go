@@ -111,6 +111,17 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 	return cmd.withError(err, false)
 }
 
+// SplitGlobal returns the flags before the client's command, and the words from the command
+// on; nil, nil for a line that the client refuses before it gets there.
+func SplitGlobal(args []string, client Client) (global Flags, rest []string) {
+	l := lexer{words: args, known: []Table{client.Global}}
+	global, _, err := l.flags()
+	if err != nil {
+		return nil, nil
+	}
+	return global, args[l.next:]
+}
+
 // isStart reports whether the command starts existing containers.
 func (c Command) isStart() bool { return c.Verb == "start" || c.Verb == "restart" }
 
