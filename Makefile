@@ -63,6 +63,8 @@ docs:
 install: build
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(PREFIX)/libexec/docker/cli-plugins
+	ln -sf ../../../bin/metax-docker $(DESTDIR)$(PREFIX)/libexec/docker/cli-plugins/docker-metax
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -m 0644 packaging/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 0644 packaging/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8

@@ -15,7 +15,7 @@ func main() {
 	// lives long enough to collect garbage.
 	debug.SetGCPercent(800)
 	d := deps{
-		Args: os.Args[1:], Env: os.Environ(), Getenv: os.Getenv,
+		Args: os.Args[1:], Plugin: isPlugin(os.Args[0]), Env: os.Environ(), Getenv: os.Getenv,
 		Out: os.Stdout, Err: os.Stderr,
 		Exec: syscall.Exec, Run: (*exec.Cmd).Run,
 	}

@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected outputs in the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"metax-docker": main})
+	testscript.Main(m, map[string]func(){"metax-docker": main, "docker-metax": main})
 }
 
 // TestScripts runs the wrapper with a client that prints its command line; what

@@ -30,6 +30,7 @@ var errSelf = errors.New("is metax-docker itself")
 // deps is everything that the program takes from its surroundings.
 type deps struct {
 	Args     []string // the words after the program's name
+	Plugin   bool     // whether docker runs this program as its plugin
 	Env      []string
 	Getenv   func(string) string
 	Out, Err io.Writer
@@ -64,12 +65,18 @@ func run(d deps) int {
 }
 
 func (w *wrapper) run() (int, error) {
+	if len(w.Args) == 1 && w.Args[0] == metadataCommand {
+		return 0, w.printMetadata()
+	}
 	text, err := os.ReadFile(config.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return exitOurs, fmt.Errorf("read configuration: %w", err)
 	}
 	if w.settings, err = config.Load(config.Path, text, w.Getenv); err != nil {
 		return exitOurs, err
+	}
+	if w.Plugin {
+		w.unwrapPlugin()
 	}
 	w.client, w.clientErr = w.find()
 	defer w.giveBack()
