@@ -101,8 +101,8 @@ func (t toolkit) app() *cli.App {
    metax-ctk cdi generate
 
 Exit codes: 0 done; 1 failed; 2 usage or bad configuration; 3 no MetaX GPU or
-driver here; 4 check or diff found problems; 5 the pick or wait cannot be met;
-130 interrupted.`,
+driver here; 4 check, diff or health found problems; 5 the pick or wait cannot be
+met; 130 interrupted.`,
 		Version:                   version(),
 		Writer:                    t.Out,
 		ErrWriter:                 t.Err,
@@ -128,7 +128,7 @@ driver here; 4 check or diff found problems; 5 the pick or wait cannot be met;
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version"},
 		},
 		Commands: []*cli.Command{
-			t.deviceCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
+			t.deviceCommand(), t.healthCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
 			t.macaCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(), t.configCommand(),
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},

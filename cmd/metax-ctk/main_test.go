@@ -21,7 +21,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "fill": fill, "opens": opens, "docker": docker,
+			"exits": exits, "fill": fill, "opens": opens, "docker": docker, "awaits": awaits,
 		},
 		Condition: func(name string) (bool, error) {
 			if name == "root" {

@@ -67,14 +67,9 @@ type Host struct {
 // Discover fails with ErrNoGPU if the kernel lists no GPU; everything else that is
 // missing is a warning in the Node.
 func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
-	kernel, err := sysfs.Read(h.Root)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return gpu.Node{}, fmt.Errorf("%w: it has no PCI bus: %w", ErrNoGPU, err)
-	case err != nil:
-		return gpu.Node{}, fmt.Errorf("read PCI devices: %w", err)
-	case len(kernel.GPUs) == 0:
-		return gpu.Node{}, noGPU(kernel)
+	kernel, err := h.kernel()
+	if err != nil {
+		return gpu.Node{}, err
 	}
 	node := gpu.NewNode(hostname(h.Root))
 	node.GPUs, node.Shared, node.Warnings = kernel.GPUs, kernel.Shared, kernel.Warnings
@@ -129,6 +124,20 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 // machine.
 func hasNoNodes(kernel sysfs.Report) bool {
 	return kernel.Shared == nil && !slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 || g.SetAside() })
+}
+
+// kernel reads what the kernel reports. It fails with ErrNoGPU for a host without a GPU.
+func (h Host) kernel() (sysfs.Report, error) {
+	kernel, err := sysfs.Read(h.Root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return sysfs.Report{}, fmt.Errorf("%w: it has no PCI bus: %w", ErrNoGPU, err)
+	case err != nil:
+		return sysfs.Report{}, fmt.Errorf("read PCI devices: %w", err)
+	case len(kernel.GPUs) == 0:
+		return sysfs.Report{}, noGPU(kernel)
+	}
+	return kernel, nil
 }
 
 // driverModule finds the version of a loaded module for which the kernel has none.

@@ -29,7 +29,7 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // that beside lists.
 var floors = map[string]int{
 	"internal/alloc": 0, "internal/compat": 0, "internal/compose": 0, "internal/config": 0, "internal/dockerargs": 0,
-	"internal/edits": 0, "internal/gpu": 0, "internal/jsontree": 0, "internal/ldconf": 0,
+	"internal/edits": 0, "internal/gpu": 0, "internal/health": 0, "internal/jsontree": 0, "internal/ldconf": 0,
 	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/usage": 0,
 	"internal/wording": 0,
 
@@ -55,6 +55,7 @@ var beside = map[string][]string{
 	"internal/doctor":     {"internal/ps", "internal/setup"},
 	"internal/edits":      {"internal/gpu", "internal/request"},
 	"internal/gpu":        {"internal/wording"},
+	"internal/health":     {"internal/gpu"},
 	"internal/refresh":    {"internal/node"},
 	"internal/request":    {"internal/gpu", "internal/wording"},
 	"internal/svg":        {"internal/terminal"},

@@ -1,7 +1,9 @@
 package mxsmi
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -28,6 +30,26 @@ type Reader struct {
 	Timeout time.Duration
 }
 
+// List runs `mx-smi -L` alone.
+func (r Reader) List(ctx context.Context) (List, error) {
+	ctx, cancel := r.bounded(ctx)
+	defer cancel()
+	text, err := r.Run(ctx, r.Path, "-L")
+	if err != nil {
+		return List{}, err
+	}
+	list, err := ParseList(string(text))
+	if err != nil {
+		return List{}, fmt.Errorf("mx-smi -L: %w", err)
+	}
+	return list, nil
+}
+
+// bounded returns a context with the Reader's deadline.
+func (r Reader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
+}
+
 // LinksUnknown begins the warning of a Node whose MetaXLink topology is unknown.
 const LinksUnknown = "MetaXLink topology unknown; choosing by PCIe and NUMA only"
 
@@ -44,11 +66,7 @@ type Answer struct {
 // Read runs all queries. A query that fails is a warning; its facts stay empty, and
 // GPUs count as healthy.
 func (r Reader) Read(ctx context.Context) Answer {
-	timeout := r.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	q := query{ctx: ctx, reader: r, gpus: map[gpu.BDF]*gpu.GPU{}}
 	numbers := q.list()

@@ -54,8 +54,10 @@ type Device struct {
 	MemoryKiB   int64  `json:"memoryKiB,omitempty"`
 	// Available is nil if the library does not report it.
 	Available *bool `json:"available,omitempty"`
-	// Reason is why the device is not available.
+	// Reason is why the device is not available, Code the library's number of it; 0 if
+	// unknown.
 	Reason string `json:"reason,omitempty"`
+	Code   int    `json:"code,omitempty"`
 	// BIOS is the version of its VBIOS.
 	BIOS string `json:"bios,omitempty"`
 	// SRIOV is whether its VBIOS supports virtual functions; nil if the library does not

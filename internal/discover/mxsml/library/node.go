@@ -131,7 +131,7 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 		available := state == 1
 		d.Available = &available
 		if !available {
-			d.Reason = l.unavailableReason(id)
+			d.Reason, d.Code = l.unavailableReason(id)
 		}
 	}
 	d.BIOS, err = l.version(id, versionBIOS)
@@ -159,18 +159,18 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	}
 }
 
-// unavailableReason is why a device is not available; empty, without a warning, if the library
-// does not report it.
-func (l *Library) unavailableReason(id uint32) string {
+// unavailableReason is why a device is not available, and the library's number of it; empty,
+// without a warning, if the library does not report it.
+func (l *Library) unavailableReason(id uint32) (reason string, code int) {
 	why, err := getStruct(l, "mxSmlGetDeviceUnavailableReason", l.fn.Unavailable != nil, func(p *unavailable) uint32 { return l.fn.Unavailable(id, p) })
 	if err != nil || why.Code == 0 {
-		return ""
+		return "", 0
 	}
-	reason, err := fieldText("mxSmlGetDeviceUnavailableReason", why.Reason[:])
+	reason, err = fieldText("mxSmlGetDeviceUnavailableReason", why.Reason[:])
 	if err != nil || reason == "" {
-		return fmt.Sprintf("code %d", why.Code)
+		reason = fmt.Sprintf("code %d", why.Code)
 	}
-	return reason
+	return reason, int(why.Code)
 }
 
 // linkState is the state of a device's MetaXLink. The text for it is not used, so a

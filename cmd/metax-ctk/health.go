@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/node"
+)
+
+func (t toolkit) healthCommand() *cli.Command {
+	looks := func(name string, value int, usage string) cli.Flag {
+		return &cli.IntFlag{
+			Name: name, Value: value, Usage: "with --watch: `N` looks in a row " + usage,
+			Action: func(_ *cli.Context, n int) error {
+				if n < 1 {
+					return usagef("--%s %d: want at least 1", name, n)
+				}
+				return nil
+			},
+		}
+	}
+	return &cli.Command{
+		Name:  "health",
+		Usage: "which GPUs are healthy, once or as it changes",
+		Description: `A look at a host asks the kernel (device nodes, PCIe link) and the vendor's software
+(whether it works, and why not). A look fails if that software is installed but does not
+answer; a GPU of which nothing is known is "unknown", and not to be given.
+
+--watch prints every GPU once and then a line for each change, until it is ended.
+A failed look makes no GPU healthy again.
+
+CODES are no-device-nodes, pci-link, vfio, vendor, vendor-N (the vendor's
+number of the reason), not-listed and missing.
+
+Examples:
+   metax-ctk health
+   metax-ctk health --exclude 3 --ignore vfio
+   metax-ctk health --watch --interval 10s -o json
+
+Exit codes: 0 all GPUs are healthy, or --watch was ended by SIGTERM or SIGHUP;
+1 failed; 3 no MetaX GPU here; 4 a GPU is unhealthy or unknown; 130 interrupted.`,
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "ignore", Usage: "comma-separated `CODES` of problems that do not count"},
+			&cli.StringFlag{Name: "exclude", Usage: "comma-separated `GPUS` to leave out: indices, UUIDs or PCI addresses"},
+			&cli.BoolFlag{Name: "watch", Usage: "print a line for each change until ended; JSON on one line each"},
+			intervalFlag(5*time.Second, "between looks"),
+			looks("bad", health.DefaultRules.Bad, "with a problem until a GPU is unhealthy"),
+			looks("good", health.DefaultRules.Good, "without a problem until it is healthy again"),
+			looks("failed", health.DefaultRules.Failed, "that fail until healthy GPUs are unknown"),
+		},
+		Action: t.health,
+	}
+}
+
+// lookTimeout bounds a look: ten seconds each for metax-mxsml and mx-smi, and the end of each.
+const lookTimeout = 30 * time.Second
+
+func (t toolkit) health(c *cli.Context) error {
+	selector := t.selected(c)
+	looker := node.Looker{Take: selector.Health, Timeout: lookTimeout}
+	look, err := looker.Look(c.Context)
+	if err != nil {
+		return err
+	}
+	rules := health.Rules{Bad: c.Int("bad"), Good: c.Int("good"), Failed: c.Int("failed"), Ignore: words(c.String("ignore"))}
+	for _, name := range words(c.String("exclude")) {
+		key, ok := look.Key(name)
+		if !ok {
+			return usagef("--exclude: %q is not a GPU of this node (metax-ctk device list)", name)
+		}
+		rules.Exclude = append(rules.Exclude, key)
+	}
+	state, changes := health.State{}.Next(look, rules)
+	t.warnFailed("", state)
+	if c.Bool("watch") {
+		return t.watchHealth(c, &looker, rules, state, changes)
+	}
+	if err := t.print(c, healthReport{gpu.APIVersion, "Health", state}, healthTable(state)); err != nil {
+		return err
+	}
+	if !state.AllHealthy() {
+		return errProblems
+	}
+	return nil
+}
+
+// words are the words of a list with commas.
+func words(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// healthReport is the output of one look.
+type healthReport struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	health.State
+}
+
+// healthChange is one line of --watch.
+type healthChange struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Generation int    `json:"generation"`
+	health.Change
+}
+
+// watchHealth prints changes, and takes further looks until the context or a signal ends it.
+func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.Rules, state health.State, changes []health.Change) error {
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGTERM)
+	defer stop()
+	pause := time.NewTimer(0)
+	<-pause.C
+	defer pause.Stop()
+	for {
+		for _, change := range changes {
+			if c.String("output-format") == "yaml" {
+				if _, err := t.Out.Write([]byte("---\n")); err != nil {
+					return err
+				}
+			}
+			if err := t.print(c, healthChange{gpu.APIVersion, "HealthChange", state.Generation, change}, changeLine(change)); err != nil {
+				return err
+			}
+		}
+		pause.Reset(c.Duration("interval"))
+		select {
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-pause.C:
+		}
+		look, err := looker.Look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ended(ctx)
+		case errors.Is(err, discover.ErrNoGPU):
+			look = health.Look{} // all are gone
+		case err != nil:
+			look = health.Look{Failed: err.Error()}
+		}
+		before := state.Failed
+		state, changes = state.Next(look, rules)
+		t.warnFailed(before, state)
+	}
+}
+
+// ended returns the error for the end of a watch: none for a signal by which services end.
+func ended(ctx context.Context) error {
+	cause := context.Cause(ctx).Error()
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		if strings.HasPrefix(cause, s.String()) { // as signal.NotifyContext describes it
+			return nil
+		}
+	}
+	return errInterrupted
+}
+
+// warnFailed warns of a look that failed, unless the look before failed for the same reason.
+func (t toolkit) warnFailed(before string, s health.State) {
+	if s.Failed != "" && s.Failed != before {
+		t.warn("the look at the GPUs failed: " + s.Failed)
+	}
+}
+
+func healthTable(s health.State) string {
+	rows := [][]string{{"GPU", "BDF", "UUID", "HEALTH", "CODE", "REASON"}}
+	for _, c := range s.GPUs {
+		rows = append(rows, []string{indexOf(c.GPU), bdfOf(c.GPU), string(c.UUID), c.Health, c.Code, c.Reason})
+	}
+	return columns(rows)
+}
+
+// changeLine is "GPU 3 0000:12:00.0: healthy -> unhealthy (vendor: mx-smi …)".
+func changeLine(c health.Change) string {
+	name := strings.Join(strings.Fields("GPU "+indexOf(c.GPU)+" "+bdfOf(c.GPU)), " ")
+	now := c.Health
+	if c.Before != "" && c.Before != c.Health {
+		now = c.Before + " -> " + now
+	}
+	if c.Reason != "" {
+		now += " (" + strings.TrimPrefix(c.Code+": "+c.Reason, ": ") + ")"
+	}
+	return name + ": " + now + "\n"
+}
+
+func indexOf(g health.GPU) string {
+	if g.Index < 0 {
+		return ""
+	}
+	return strconv.Itoa(g.Index)
+}
+
+func bdfOf(g health.GPU) string {
+	if (g.BDF == gpu.BDF{}) {
+		return ""
+	}
+	return g.BDF.String()
+}
+
+// intervalFlag is the pause of --watch.
+func intervalFlag(value time.Duration, where string) cli.Flag {
+	return &cli.DurationFlag{
+		Name: "interval", Value: value, Usage: "with --watch: wait `TIME` " + where,
+		Action: func(_ *cli.Context, d time.Duration) error {
+			if d < 100*time.Millisecond {
+				return usagef("--interval %s: want at least 100ms", d)
+			}
+			return nil
+		},
+	}
+}

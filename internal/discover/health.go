@@ -1,0 +1,122 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
+)
+
+// Health takes one look at the host's GPUs: what the kernel reports, and whether the vendor's
+// software calls them available. It asks libmxsml, or mx-smi for its list alone, and never
+// uses the record. It fails with ErrNoGPU if the kernel lists no GPU. If the vendor's software
+// is installed but does not answer, the Look is a failed one; a host without it is judged by
+// the kernel alone.
+func (h Host) Health(ctx context.Context) (health.Look, error) {
+	kernel, err := h.kernel()
+	if err != nil {
+		return health.Look{}, err
+	}
+	var look health.Look
+	for _, g := range kernel.GPUs {
+		look.Readings = append(look.Readings, health.Reading{GPU: health.GPU{Index: g.Index, BDF: g.BDF}, Problems: h.kernelProblems(g, kernel.Warnings)})
+	}
+	listed, source, err := h.vendorReadings(ctx)
+	if ctxErr := ctx.Err(); errors.Is(ctxErr, context.Canceled) {
+		return health.Look{}, fmt.Errorf("look at the GPUs: %w", ctxErr)
+	}
+	if err != nil {
+		look.Failed = terminal.Line(err.Error())
+	}
+	if listed != nil {
+		addVendor(&look, listed, source, kernel)
+	}
+	return look, nil
+}
+
+// kernelProblems returns what the kernel has to say against a GPU.
+func (h Host) kernelProblems(g gpu.GPU, warnings []string) (problems []health.Problem) {
+	if g.SetAside() {
+		return []health.Problem{health.SetAside}
+	}
+	if text, down := sysfs.LinkDown(h.Root, g.BDF); down {
+		problems = append(problems, health.Problem{Code: health.PCILink, Text: text})
+	}
+	if !g.Healthy {
+		reason := "it has no device nodes"
+		for _, w := range warnings {
+			if _, why, ok := strings.Cut(w, g.BDF.String()+" cannot be used: "); ok {
+				reason = terminal.Line(why)
+				break
+			}
+		}
+		problems = append(problems, health.Problem{Code: health.NoDeviceNodes, Text: reason})
+	}
+	return problems
+}
+
+// vendorReadings returns what the vendor's software lists, without indices; nil if it is not
+// installed or gives no answer, which is an error.
+func (h Host) vendorReadings(ctx context.Context) (listed []health.Reading, source string, err error) {
+	if path, ok := h.Root.First(mxsml.Paths()); ok && h.Library != nil {
+		var answer mxsml.Answer
+		answer, err = mxsml.Reader{Run: h.Library, Path: path, Timeout: h.Timeout}.Read(ctx)
+		listed = answer.Health()
+		switch {
+		case errors.Is(err, mxsml.ErrUnusable): // counts as absent
+			err = nil
+		case err == nil && len(listed) > 0:
+			return listed, "libmxsml", nil
+		case err == nil:
+			err = fmt.Errorf("query %s: it lists no GPU", path)
+		}
+	}
+	path, ok := h.Root.First(mxsmi.Paths())
+	if !ok || h.Run == nil {
+		return nil, "", err
+	}
+	list, err := mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.List(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, l := range list.GPUs {
+		r := health.Reading{GPU: health.GPU{UUID: l.UUID, BDF: l.BDF}}
+		if !l.Available() {
+			r.Problems = []health.Problem{{Code: health.Vendor, Text: fmt.Sprintf("mx-smi reports its state as %q", l.State)}}
+		}
+		listed = append(listed, r)
+	}
+	return listed, "mx-smi", nil
+}
+
+// addVendor adds the vendor's readings to those of the kernel. A GPU that only one of both
+// lists has a problem, unless it is set aside.
+func addVendor(look *health.Look, listed []health.Reading, source string, kernel sysfs.Report) {
+	for i := range look.Readings {
+		r := &look.Readings[i]
+		at := slices.IndexFunc(listed, func(l health.Reading) bool { return l.BDF == r.BDF })
+		switch {
+		case at >= 0:
+			r.UUID, r.Problems = listed[at].UUID, append(r.Problems, listed[at].Problems...)
+		case !slices.Contains(r.Problems, health.SetAside):
+			r.Problems = append(r.Problems, health.Problem{Code: health.NotListed, Text: source + " does not list it; it may have fallen off the bus"})
+		}
+	}
+	for _, l := range listed {
+		known := slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return g.BDF == l.BDF || slices.Contains(g.VFs, l.BDF) })
+		if known || slices.Contains(kernel.OrphanVFs, l.BDF) || l.BDF == (gpu.BDF{}) {
+			continue
+		}
+		l.Index = -1
+		l.Problems = []health.Problem{{Code: health.Missing, Text: source + " lists it, the kernel does not"}}
+		look.Readings = append(look.Readings, l)
+	}
+}

@@ -1,0 +1,90 @@
+package health
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+)
+
+// The codes of problems. A GPU that the vendor's library reports as unhealthy for a reason with
+// the number 7 has the code "vendor-7".
+const (
+	NoDeviceNodes = "no-device-nodes" // or one of them is missing, or another GPU has it too
+	PCILink       = "pci-link"        // its PCIe link is down
+	VFIO          = "vfio"            // it is for a virtual machine
+	Vendor        = "vendor"          // the vendor's software reports it as unhealthy
+	NotListed     = "not-listed"      // the vendor's software does not list it
+	Missing       = "missing"         // the kernel does not list it any more
+)
+
+// GPU names a GPU. Its key is the address, which is the same in all looks, unlike the index;
+// a GPU of a Node without addresses has its index for a key.
+type GPU struct {
+	// Index is its position in the node, -1 if it is not there any more.
+	Index int      `json:"index"`
+	UUID  gpu.UUID `json:"uuid,omitempty"` // empty if unknown
+	BDF   gpu.BDF  `json:"bdf,omitzero"`
+}
+
+// Key returns the name by which State and Rules know the GPU.
+func (g GPU) Key() string {
+	if (g.BDF == gpu.BDF{}) {
+		return strconv.Itoa(g.Index)
+	}
+	return g.BDF.String()
+}
+
+// Problem is a reason why a GPU must not be given.
+type Problem struct {
+	Code string // one of the codes
+	Text string // one line for people
+}
+
+// Reading is what one look found out about one GPU.
+type Reading struct {
+	GPU
+	Problems []Problem // empty for a GPU that is in order, the most important first
+}
+
+// Look is what was seen of all GPUs at one time.
+type Look struct {
+	Readings []Reading
+	// Failed is why the look failed as a whole, such as a vendor's tool that is installed but
+	// does not answer; empty if it did not fail. The problems that a failed look still found
+	// count, but a GPU without a problem is not known to be in order.
+	Failed string
+}
+
+// Key returns the key of the GPU that name means in this look: an index, a PCI address or a
+// UUID.
+func (l Look) Key(name string) (key string, ok bool) {
+	for _, r := range l.Readings {
+		if name == strconv.Itoa(r.Index) || strings.EqualFold(name, r.BDF.String()) || r.UUID.Equal(name) {
+			return r.Key(), true
+		}
+	}
+	return "", false
+}
+
+// FromNode returns the Look at a Node that a file or a simulation states.
+func FromNode(n gpu.Node) Look {
+	var l Look
+	for _, g := range n.GPUs {
+		r := Reading{GPU: GPU{Index: g.Index, UUID: g.UUID, BDF: g.BDF}}
+		switch {
+		case g.Healthy:
+		case g.SetAside():
+			r.Problems = []Problem{SetAside}
+		case len(g.Nodes) == 0:
+			r.Problems = []Problem{{NoDeviceNodes, "it has no device nodes"}}
+		default:
+			r.Problems = []Problem{{Vendor, "the vendor's software reports it as unhealthy"}}
+		}
+		l.Readings = append(l.Readings, r)
+	}
+	return l
+}
+
+// SetAside is the problem of a GPU with the mode vfio.
+var SetAside = Problem{VFIO, "it is bound to vfio-pci, for a virtual machine"}
