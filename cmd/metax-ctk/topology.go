@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -26,7 +27,8 @@ func (t toolkit) topologyCommand() *cli.Command {
 			Usage: "print the topology as a matrix, a tree or a picture",
 			Description: `GPUs that are in use (metax-ctk ps) are marked as in use, those that are divided
 into slices (metax-ctk sgpu list) as divided. On a terminal that is too narrow for
-the matrix, the tree is printed unless --format asks for the matrix.
+the matrix, the tree is printed unless --format asks for the matrix. Marks are in
+color on a terminal, unless NO_COLOR is set.
 
 Examples:
    metax-ctk topology print
@@ -81,7 +83,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		if holders, err = t.holders(c, node); err != nil {
 			t.warn(err.Error())
 		}
-		view.InUse = held(node, holders)
+		view.InUse, view.Users = held(node, holders), users(node, holders)
 	case c.String("busy") != "none":
 		if view.InUse, err = indices(node, "--busy", c.String("busy")); err != nil {
 			return err
@@ -124,7 +126,25 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 			err = topology.Tree(&text, view)
 		}
 	}
+	if err == nil && c.String("output-format") == "table" && c.String("format") != "svg" && colored(t.Out) {
+		_, err = io.WriteString(t.Out, paint(terminal.Lines(text.String())))
+		return err
+	}
 	return cmp.Or(err, t.print(c, result, text.String()))
+}
+
+// users names who uses each GPU: the first holder, and how many more there are.
+func users(node gpu.Node, holders []usage.Holder) []string {
+	names := make([]string, len(node.GPUs))
+	for i, g := range node.GPUs {
+		if held := usage.Held(holders, g.BDF); len(held) > 0 {
+			names[i] = held[0].String()
+			if more := len(held) - 1; more > 0 {
+				names[i] += fmt.Sprintf(" and %d more", more)
+			}
+		}
+	}
+	return names
 }
 
 // gridWidth is the width of a matrix's rows, which end with an empty line.

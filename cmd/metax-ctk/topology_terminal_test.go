@@ -79,3 +79,45 @@ func TestNarrowTerminal(t *testing.T) {
 		t.Errorf("-o json: %s%s", stderr, out)
 	}
 }
+
+// TestColors colors marks on a terminal alone, and not where NO_COLOR or TERM=dumb forbids
+// it.
+func TestColors(t *testing.T) {
+	line := []string{"--node", "c500-8-degraded", "topology", "print", "--busy", "4", "--pick", "2", "--format", "tree"}
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	out, _ := onTerminal(t, 200, line...)
+	for _, want := range []string{"\x1b[33min use\x1b[0m\n", "\x1b[32mpicked\x1b[0m\n", "\x1b[31munhealthy\x1b[0m\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%q", want, out)
+		}
+	}
+	var plain bytes.Buffer
+	run(t.Context(), append([]string{"metax-ctk"}, line...), deps{Out: &plain, Err: io.Discard})
+	for _, env := range []struct{ name, value string }{{"NO_COLOR", "1"}, {"TERM", "dumb"}} {
+		t.Run(env.name, func(t *testing.T) {
+			t.Setenv(env.name, env.value)
+			if out, _ := onTerminal(t, 200, line...); out != plain.String() || strings.Contains(out, "\x1b") {
+				t.Errorf("output\n%q", out)
+			}
+		})
+	}
+	if svg, _ := onTerminal(t, 200, append(line[:4:4], "--format", "svg")...); strings.Contains(svg, "\x1b") {
+		t.Error("the picture has colors of a terminal")
+	}
+}
+
+func TestPaint(t *testing.T) {
+	for in, want := range map[string]string{
+		"GPU0  X  0  picked, unhealthy\n":                   "GPU0  X  0  \x1b[31mpicked, unhealthy\x1b[0m\n",
+		"GPU0  X  0  in use by container picked (docker)\n": "GPU0  X  0  \x1b[33min use by container picked (docker)\x1b[0m\n",
+		"GPU0  X  0\n":          "GPU0  X  0\n",
+		"MetaXLink down: 0-1":   "\x1b[31mMetaXLink down: 0-1\x1b[0m",
+		"chosen 0,1 over 4,5\n": "chosen 0,1 over 4,5\n",
+		"picked\n":              "picked\n",
+	} {
+		if got := paint(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// inUse is the word of GPUs that someone uses.
+const inUse = "in use"
+
 // mark is a state of some GPUs: its word, its sign and its color.
 type mark struct {
 	word  string
@@ -33,7 +36,7 @@ func (s *checkedView) setMarks() {
 	for _, m := range []mark{
 		{"runner-up", s.second, signSecond, pickEdge},
 		{"picked", s.picked, signPicked, pickEdge},
-		{"in use", s.inUse, signInUse, inUseEdge},
+		{inUse, s.inUse, signInUse, inUseEdge},
 		{"divided", divided, signDivided, partEdge},
 		{"unhealthy", unhealthy, signUnhealthy, unhealthyEdge},
 	} {
@@ -58,6 +61,9 @@ func (s *checkedView) statusWords(i int) string {
 	var words []string
 	for _, m := range s.status(i) {
 		words = append(words, m.word)
+		if u := s.user(i); m.word == inUse && u != "" {
+			words[len(words)-1] += " by " + u
+		}
 	}
 	return strings.Join(words, ", ")
 }

@@ -46,7 +46,7 @@ func places(gpus []gpu.GPU, nics []gpu.NIC) *place {
 		at := root.child(numaLabel(g.NUMA))
 		switch {
 		case g.PCIeRoot != "":
-			at = at.child("host bridge " + terminal.Line(g.PCIeRoot))
+			at = at.child(hostBridgeLabel(g))
 		case rooted:
 			at = at.child("host bridge unknown")
 		}
@@ -68,6 +68,9 @@ func places(gpus []gpu.GPU, nics []gpu.NIC) *place {
 func nicLabel(i int, n gpu.NIC) string {
 	return fmt.Sprintf("NIC %d  %s  %s  %s", i, terminal.Line(n.Name), n.Kind, n.BDF)
 }
+
+// hostBridgeLabel returns the label of the host bridge above a GPU.
+func hostBridgeLabel(g gpu.GPU) string { return "host bridge " + terminal.Line(g.PCIeRoot) }
 
 // numaLabel returns the label of a NUMA node.
 func numaLabel(numa int) string {

@@ -69,17 +69,17 @@ func TestFace(t *testing.T) {
 		node gpu.Node
 		rows []int // GPUs in each; nil if they do not face each other
 	}{
-		"none":                     {node(), []int{0}},
-		"one":                      {node(1), []int{1}},
-		"four on two nodes":        {node(2, 2), []int{4}},
-		"five":                     {node(5), []int{2, 3}},
-		"nodes stay whole":         {node(3, 5), []int{3, 5}},
-		"as even as can be":        {node(2, 2, 2, 2), []int{4, 4}},
-		"switches stay whole":      {quads(t), []int{4, 4}},
-		"inner switches are next":  {cascade(t), []int{4, 3}},
-		"a node too large to stay": {node(10, 6), []int{8, 8}},
-		"sixteen":                  {node(16), []int{8, 8}},
-		"seventeen":                {node(9, 8), nil},
+		"none":                       {node(), []int{0}},
+		"one":                        {node(1), []int{1}},
+		"four on two nodes":          {node(2, 2), []int{4}},
+		"five":                       {node(5), []int{2, 3}},
+		"nodes stay whole":           {node(3, 5), []int{3, 5}},
+		"as even as can be":          {node(2, 2, 2, 2), []int{4, 4}},
+		"switches stay whole":        {quads(t), []int{4, 4}},
+		"inner switches are next":    {cascade(t), []int{4, 3}},
+		"a node too large for a row": {node(10, 6), nil},
+		"sixteen":                    {node(16), []int{8, 8}},
+		"seventeen":                  {node(9, 8), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			decks, ok := splitRows(places(test.node.GPUs, nil))

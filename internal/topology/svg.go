@@ -17,8 +17,9 @@ const (
 
 // SVG writes the node as a self-contained picture: GPUs as cards below their PCIe switches
 // and NUMA nodes, MetaXLink as lines between them. Up to 16 GPUs are in one row or in two
-// rows that face each other, with every link drawn. More GPUs are in a grid, in which a bus
-// joins each MetaXLink domain.
+// rows that face each other, unless that splits a host bridge; every link is drawn, but a bus
+// joins a domain of 8 or more GPUs. Other nodes are a grid, in which a bus joins each
+// MetaXLink domain.
 func SVG(w io.Writer, v View) error {
 	s, err := v.check()
 	if err != nil {
@@ -39,7 +40,8 @@ func SVG(w io.Writer, v View) error {
 	height := bottom + margin
 	name := title(v.Node)
 	c.Begin("topology", width, height, "GPU topology of "+name, s.description())
-	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, "#d3d8e1")
+	c.Dark(darkColors())
+	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, hatchLine)
 	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, svg.Border))
 	c.Text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
 	subtitle := gpuCount(s.gpus) + ", " + versions(v.Node)
@@ -92,6 +94,7 @@ const maxListed = 4
 // y where it ends.
 func (s *checkedView) legend(c *canvas, width, y int) int {
 	end := y // stays if the legend is empty
+	nics := s.nicLines()
 	y += 16
 	x, fresh := margin, true // fresh: the next item starts a row
 	item := func(text string, sign func(x, y int)) {
@@ -120,11 +123,16 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 		})
 	}
 	fresh = true
-	if len(s.down) > 0 {
-		item("MetaXLink down: "+pairs(s.down), func(x, y int) {
-			c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, unhealthyEdge))
-			c.sign(x, y, 100, signDown)
-		})
+	for _, lost := range []struct {
+		word  string
+		pairs [][2]int
+	}{{"down", s.down}, {"missing", s.missing}} {
+		if len(lost.pairs) > 0 {
+			item("MetaXLink "+lost.word+": "+pairs(lost.pairs), func(x, y int) {
+				c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, unhealthyEdge))
+				c.sign(x, y, 100, signDown)
+			})
+		}
 	}
 	for _, k := range Kinds() {
 		if s.named[k] {
@@ -137,12 +145,45 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 	for _, m := range s.marks {
 		item(m.word+": GPU "+wording.Ranges(m.gpus()), func(x, y int) { c.sign(x, y, 100, m.sign) })
 	}
+	fresh = true
+	for _, u := range s.usersOf() {
+		item(u, func(x, y int) { c.sign(x, y, 100, signInUse) })
+	}
+	fresh = true
 	if len(s.domains) == 0 && len(s.gpus) > 1 {
 		item("no MetaXLink", func(x, y int) {
 			c.Line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="1 5" stroke-linecap="round"`, wire))
 		})
 	}
+	for _, line := range nics {
+		fresh = true
+		item(line, func(x, y int) { c.sign(x, y, 100, signNIC) })
+	}
 	return end
+}
+
+// maxUsers is the greatest number of users of GPUs that the legend names.
+const maxUsers = 8
+
+// usersOf says who uses which GPUs, in the order of the first GPU.
+func (s *checkedView) usersOf() (lines []string) {
+	var users []string
+	by := map[string][]int{}
+	for i := range s.gpus {
+		if u := s.user(i); u != "" {
+			if by[u] == nil {
+				users = append(users, u)
+			}
+			by[u] = append(by[u], i)
+		}
+	}
+	for _, u := range users[:min(len(users), maxUsers)] {
+		lines = append(lines, fmt.Sprintf("%s: GPU %s", u, wording.Ranges(by[u])))
+	}
+	if more := len(users) - maxUsers; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more (metax-ctk ps)", more))
+	}
+	return lines
 }
 
 // manyDomains describes all domains in one line.

@@ -145,7 +145,7 @@ func (g *grid) drawBuses(c *canvas, left int) {
 }
 
 // busNames writes the domain's number on each bus, and marks the GPUs with a link that is
-// down.
+// lost.
 func (g *grid) busNames(c *canvas) {
 	for _, b := range g.buses {
 		k := g.tiles[g.domains[b.number-1].gpus[0]]
@@ -157,7 +157,7 @@ func (g *grid) busNames(c *canvas) {
 		pillSmall.draw(c, (b.x0+b.x1)/2, g.busY(b, k.y), fmt.Sprintf(`fill="%s"`, domainColor(b.number)), cardFill, fmt.Sprintf("MX %d", b.number))
 	}
 	linkDown := make([]bool, len(g.gpus))
-	for _, l := range g.down {
+	for _, l := range slices.Concat(g.down, g.missing) {
 		linkDown[l[0]], linkDown[l[1]] = true, true
 	}
 	for i, k := range g.tiles {

@@ -25,6 +25,30 @@ const (
 	unhealthyEdge = "#c0261c"
 )
 
+// hatchLine is the colour of the stripes of a GPU in use.
+const hatchLine = "#d3d8e1"
+
+// darkColors are the colours on dark screens.
+func darkColors() svg.Colors {
+	return append(svg.Common(), svg.Colors{
+		{boxFill, "#1a2438"},
+		{boxEdge, "#3a475c"},
+		{barFill, "#2b384f"},
+		{barEdge, "#52627a"},
+		{wire, "#64748b"},
+		{cardFill, "#111a2c"},
+		{pickFill, "#0f3327"},
+		{pickEdge, "#34c98a"},
+		{inUseFill, "#2a3346"},
+		{hatchLine, "#39455b"},
+		{inUseEdge, "#a3b1c6"},
+		{partFill, "#241a45"},
+		{partEdge, "#a78bfa"},
+		{unhealthyFill, "#3b1618"},
+		{unhealthyEdge, "#f87171"},
+	}...)
+}
+
 // domainColors distinguish neighbouring domains; they repeat.
 var domainColors = [...]string{svg.Indigo, svg.Teal, svg.Amber, svg.Rose, svg.Blue, svg.Olive, svg.Violet, svg.Brown}
 
@@ -105,6 +129,11 @@ func disc(color, glyph string) sign {
 func signInUse(c *canvas) {
 	disc(inUseEdge, "M-2 -1v-1a2 2 0 0 1 4 0v1")(c)
 	c.Rect(-4, -1, 8, 5, 1, `fill="#ffffff" stroke="none"`)
+}
+
+// signNIC draws a plug.
+func signNIC(c *canvas) {
+	disc(wire, "M-2 -5v3M2 -5v3M-4 -2h8v2a4 4 0 0 1 -8 0zM0 4v2")(c)
 }
 
 // signDown draws a cross.

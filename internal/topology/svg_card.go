@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/svg"
@@ -61,6 +62,9 @@ func (s *checkedView) fullCard(c *canvas, i int, k card) {
 		c.Text(k.x+12, k.y+cardHead+10+n*cardLine, font, fit(text, room))
 		font = fmt.Sprintf(`font-family="%s" fill="%s"`, svg.Mono, svg.MutedText)
 	}
+	if u := s.user(i); u != "" {
+		c.Text(k.x+12, k.y+k.h-9, fmt.Sprintf(`font-size="10" font-weight="600" fill="%s"`, inUseEdge), fit(strings.TrimPrefix(u, "container "), 21))
+	}
 	c.Close()
 }
 
@@ -102,6 +106,9 @@ func (s *checkedView) cardHeight() int {
 	lines := 0
 	if len(s.gpus) > 0 {
 		lines = len(s.cardLines(0))
+	}
+	if slices.ContainsFunc(s.users, func(u string) bool { return u != "" }) {
+		lines++
 	}
 	return cardHead + lines*cardLine + 4
 }

@@ -10,9 +10,9 @@ const (
 	apart     = 12 // more space between neighbours that are not GPUs
 )
 
-// splitRows divides a node's GPUs into one or two rows; ok is false if they do not fit. It
-// splits a NUMA node only if there is no other way, then a host bridge, then a switch; apart
-// from that, the rows are as equal as possible.
+// splitRows divides a node's GPUs into one or two rows, as equal as possible; ok is false if
+// they do not fit, or if both rows would have a part of one host bridge, or of one NUMA node
+// of several.
 func splitRows(root *place) (rows []cardRow, ok bool) {
 	boxed := len(root.inside) != 1 // a single NUMA node is one box around all
 	if !boxed {
@@ -24,8 +24,8 @@ func splitRows(root *place) (rows []cardRow, ok bool) {
 	}
 	best, bestCost := 0, 0
 	for at := max(1, n-maxRow); at <= min(maxRow, n-1); at++ {
-		cost := root.depthAt(at)*2*n + max(2*at-n, n-2*at)
-		if best == 0 || cost < bestCost {
+		cost := max(2*at-n, n-2*at)
+		if !root.divides(at) && (best == 0 || cost < bestCost) {
 			best, bestCost = at, cost
 		}
 	}
@@ -38,19 +38,15 @@ func splitRows(root *place) (rows []cardRow, ok bool) {
 	}, true
 }
 
-// depthAt returns the depth of the place whose parts separate the leaves at-1 and at.
-func (p *place) depthAt(at int) int {
+// divides reports whether the leaves at-1 and at are below the same part of p.
+func (p *place) divides(at int) bool {
 	for _, q := range p.inside {
-		n := len(q.leaves())
-		if at == 0 {
-			return 0
+		if at <= 0 {
+			break
 		}
-		if at < n {
-			return 1 + q.depthAt(at)
-		}
-		at -= n
+		at -= len(q.leaves())
 	}
-	return 0
+	return at < 0
 }
 
 // drawFacing draws the rows and the links between them. It returns the picture's width and

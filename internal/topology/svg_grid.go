@@ -1,5 +1,7 @@
 package topology
 
+import "github.com/metax-ctk/container-toolkit/internal/wording"
+
 // grid is a picture of many GPUs: tiles in lines from left to right, grouped as in the tree,
 // with space below each line for the buses.
 type grid struct {
@@ -168,6 +170,7 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 		y := top[b.first] - above
 		c.box(card{left + b.x0, y, b.x1 - b.x0, ends[b.last] - y}, 12, y+17, fit(b.label, (b.x1-b.x0-boxPad)/7))
 	}
+	nicsAt := g.nicsAt()
 	for _, r := range g.runs {
 		y, h := top[r.line]-runPad, g.height+2*runPad
 		if g.large {
@@ -176,7 +179,11 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 		w := r.x1 - r.x0
 		c.bar(card{left + r.x0 - runPad, y, w + 2*runPad, h}, 8)
 		if g.large {
-			c.Text(left+r.x0+2, y+13, `font-size="10"`, fit(r.label, w/6))
+			label := r.label
+			if nics := nicsAt[label]; label != "" && nics != nil {
+				label += ", NIC " + wording.Ranges(nics)
+			}
+			c.Text(left+r.x0+2, y+13, `font-size="10"`, fit(label, w/6))
 		}
 	}
 }

@@ -16,9 +16,10 @@ type linkArea struct {
 	height      int   // between the rows; the cards are a little further apart
 	links       []drawnLink
 	depth       [2]int // how far the arcs of each row reach
+	buses       []domainBus
 }
 
-// drawnLink is a MetaXLink between two cards, up or down.
+// drawnLink is a MetaXLink between two cards, up or lost.
 type drawnLink struct {
 	a, b   int
 	up     bool
@@ -37,8 +38,8 @@ func newLinkArea(s *checkedView, rows []cardRow) *linkArea {
 	across := false
 	for a := range n {
 		for b := a + 1; b < n; b++ {
-			up := s.graph.Kind(a, b) == MX
-			if !up && !slices.Contains(s.down, [2]int{a, b}) {
+			up, pair := s.graph.Kind(a, b) == MX, [2]int{a, b}
+			if up && f.onBus(a) || !up && !slices.Contains(s.down, pair) && !slices.Contains(s.missing, pair) {
 				continue
 			}
 			f.links = append(f.links, drawnLink{a: a, b: b, up: up})
@@ -50,9 +51,10 @@ func newLinkArea(s *checkedView, rows []cardRow) *linkArea {
 		}
 	}
 	const label, badge = 34, 44
+	lanes := f.findBuses()
 	switch {
 	case across:
-		f.height = max(180, f.depth[0]+f.depth[1]+40)
+		f.height = max(180, f.depth[0]+f.depth[1]+40+lanes)
 	case len(rows) == 2:
 		f.height = badge
 		for _, d := range f.depth {
@@ -60,6 +62,7 @@ func newLinkArea(s *checkedView, rows []cardRow) *linkArea {
 				f.height += d + label
 			}
 		}
+		f.height += lanes
 	case f.depth[0] > 0:
 		f.height = f.depth[0] + label
 	}
@@ -74,11 +77,16 @@ func (f *linkArea) arc(a, b int) int {
 // draw draws the links, the names of the domains, and the kind of link between the rows.
 func (f *linkArea) draw(c *canvas, width int) {
 	f.spreadEnds()
+	top, bottom := f.span()
+	f.drawBuses(c, top, bottom)
 	// The most important links come last, on top.
 	slices.SortStableFunc(f.links, func(x, y drawnLink) int { return f.weight(x) - f.weight(y) })
 	c.Open(`fill="none" stroke-linecap="round"`)
 	for _, l := range f.links {
 		color, kind := unhealthyEdge, "MetaXLink, down"
+		if slices.Contains(f.missing, [2]int{l.a, l.b}) {
+			kind = "no MetaXLink, unlike the other pairs of the domain"
+		}
 		if l.up {
 			color, kind = domainColor(f.domainOf[l.a]), "MetaXLink"
 			if gbps := f.graph.Bandwidth(l.a, l.b); gbps > 0 {
@@ -93,13 +101,12 @@ func (f *linkArea) draw(c *canvas, width int) {
 		}
 	}
 	c.Close()
-	top, bottom := f.span()
 	f.names(c, top, bottom)
 	f.badge(c, (top+bottom)/2, width)
 }
 
 // weight returns how important a link is in the picture: 2 if it joins two picked GPUs, 1 if
-// it is down.
+// it is lost.
 func (f *linkArea) weight(l drawnLink) int {
 	switch {
 	case !l.up:
@@ -192,6 +199,9 @@ func (f *linkArea) spreadEnds() {
 		step := min(16, (k.w-24)/max(1, len(ends)-1))
 		for n, e := range ends {
 			*e.x = k.x + k.w/2 + (2*n-len(ends)+1)*step/2
+			if f.onBus(i) {
+				*e.x += 24 // beside the bus
+			}
 		}
 	}
 }
@@ -212,6 +222,9 @@ func (f *linkArea) span() (top, bottom int) {
 func (f *linkArea) names(c *canvas, top, bottom int) {
 	var taken []card
 	for i, d := range f.domains {
+		if f.onBus(d.gpus[0]) {
+			continue // its name is on the bus
+		}
 		sum, rows := 0, [2]int{}
 		for _, g := range d.gpus {
 			sum += f.cards[g].x + f.cards[g].w/2

@@ -3,6 +3,8 @@ package topology
 import (
 	"fmt"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // cardRow is a row of GPUs with the PCIe tree above them. The trees are on the outside, so
@@ -115,11 +117,19 @@ func (o outline) group(it item) {
 	o.wire(it)
 	o.c.bar(card{x0, o.y(from, barHeight), w, barHeight}, 6)
 	label := it.label
+	room := w - 8
+	if nics := o.nicsAt()[it.label]; nics != nil {
+		pill := "NIC " + wording.Ranges(nics)
+		if wide := pillSmall.width(pill); textWidth(label, 11) < w-2*wide-24 {
+			pillSmall.draw(o.c, x0+w-wide/2-4, o.y(from, barHeight)+barHeight/2, fmt.Sprintf(`fill="%s"`, wire), cardFill, pill)
+			room -= 2 * wide
+		}
+	}
 	if k, ok := o.kindInside(it.place); ok {
 		label += " (" + k.String() + ")"
 		o.named[k] = true
 	}
-	if textWidth(label, 11) > w-8 {
+	if textWidth(label, 11) > room {
 		label = strings.TrimPrefix(strings.TrimPrefix(label, "PCIe "), "host ")
 	}
 	o.c.Text(x0+w/2, o.y(from, barHeight)+15, `text-anchor="middle" font-size="11"`, fit(label, w/6))

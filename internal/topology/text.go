@@ -98,12 +98,14 @@ func gpuCount(gpus []gpu.GPU) string {
 	return fmt.Sprintf("%d GPUs", len(gpus))
 }
 
+// fewMissing is the greatest number of links whose lack in a domain is named.
+const fewMissing = 3
+
 // describe says how the GPUs of a domain are joined.
 func (d domain) describe() string {
-	const few = 3
 	s, missing := "full mesh", ""
 	switch n := len(d.apart); {
-	case n > few:
+	case n > fewMissing:
 		s = fmt.Sprintf("%d of %d links", d.links, d.links+n)
 	case n > 0:
 		s, missing = fmt.Sprintf("%d of %d links", d.links, d.links+n), "; missing: "+pairs(d.apart)

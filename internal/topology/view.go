@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // View is what a picture shows: a node and, optionally, which of its GPUs are picked and
@@ -18,6 +19,8 @@ type View struct {
 	// Picked, RunnerUp and InUse are GPU indices in any order. RunnerUp is the second best
 	// set.
 	Picked, RunnerUp, InUse []int
+	// Users names who uses each GPU, by GPU; empty if nobody does, nil if it is not known.
+	Users []string
 	// Note is shown below the picture, in lines whose columns stay aligned.
 	Note []string
 }
@@ -36,7 +39,9 @@ type checkedView struct {
 	note          []string
 	domains       []domain       // MetaXLink domains
 	domainOf      []int          // by GPU: the number of its domain, from 1, or 0
+	users         []string       // by GPU, or nil
 	down          [][2]int       // pairs whose MetaXLink is down, a < b
+	missing       [][2]int       // other pairs that almost full domains lack, a < b
 	marks         []mark         // those that some GPU has
 	properties    []property     // those that are known of at least one GPU
 	unknown       []string       // names of those that are unknown for all GPUs
@@ -54,7 +59,7 @@ type domain struct {
 // check checks the View. The error is an errView.
 func (v View) check() (*checkedView, error) {
 	n := len(v.Node.GPUs)
-	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note}
+	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note, users: v.Users}
 	if s.graph == nil {
 		s.graph, _ = New(v.Node)
 	}
@@ -80,7 +85,22 @@ func (v View) check() (*checkedView, error) {
 		}
 	}
 	s.down = s.downLinks(v.Node.Links)
+	for _, d := range s.domains {
+		for _, pair := range d.apart {
+			if len(d.apart) <= fewMissing && !slices.Contains(s.down, pair) {
+				s.missing = append(s.missing, pair)
+			}
+		}
+	}
 	return s, nil
+}
+
+// user names who uses a GPU; empty if that is not known.
+func (s *checkedView) user(i int) string {
+	if i >= len(s.users) {
+		return ""
+	}
+	return terminal.Line(s.users[i])
 }
 
 // marked returns by GPU whether it is among the indices.
