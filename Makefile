@@ -68,8 +68,12 @@ install: build
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -m 0644 packaging/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 0644 packaging/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	bin/metax-ctk completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/metax-ctk
+	install -d $(DESTDIR)$(PREFIX)/share/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
+	for program in metax-ctk metax-docker; do \
+	  bin/$$program completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program && \
+	  bin/$$program completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program && \
+	  bin/$$program completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish || exit 1; \
+	done
 
 # The deb for this machine's architecture, in dist.
 deb:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/completion"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
@@ -55,12 +56,12 @@ func execute(ctx context.Context, args []string, d deps) error {
 			}
 		}
 	}
+	if len(args) > 2 && slices.Contains(completion.Verbs, args[1]) {
+		return completion.Print(d.Out, toolkit{d, settings}.complete(app, args[2:]), args[1] == completion.Verbs[0])
+	}
 	var err error
 	if args, err = permute(app, args); err != nil {
 		return err
-	}
-	if args[len(args)-1] == completeWord {
-		removeHiddenFlags(app.Commands)
 	}
 	return app.RunContext(ctx, args)
 }
@@ -109,7 +110,6 @@ met; 130 interrupted.`,
 		Reader:                    t.In,
 		DisableSliceFlagSeparator: true,
 		HideVersion:               true, // permute makes it the command version
-		EnableBashCompletion:      true,
 		HideHelpCommand:           true,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Flags: []cli.Flag{

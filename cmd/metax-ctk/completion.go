@@ -1,32 +1,26 @@
 package main
 
 import (
-	_ "embed"
+	"cmp"
+	"context"
 	"io"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/completion"
+	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/doctor"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/setup"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
-
-// The scripts ask the program itself, so they know all its commands and options. They ask
-// the program with “-” for all options and filter by what was typed.
-//
-//go:embed completion.bash
-var bashCompletion string
-
-//go:embed completion.zsh
-var zshCompletion string
-
-// removeHiddenFlags removes hidden options from commands, so that completion does not
-// offer them.
-func removeHiddenFlags(commands []*cli.Command) {
-	for _, c := range commands {
-		c.Flags = c.VisibleFlags()
-		removeHiddenFlags(c.Subcommands)
-	}
-}
 
 func (t toolkit) completionCommand() *cli.Command {
 	return &cli.Command{
@@ -38,23 +32,187 @@ func (t toolkit) completionCommand() *cli.Command {
    source <(metax-ctk completion zsh)
    metax-ctk completion fish | source`,
 		Action: func(c *cli.Context) error {
-			var script string
-			var err error
-			switch shell := c.Args().First(); shell {
-			case "bash":
-				script = bashCompletion
-			case "zsh":
-				script = zshCompletion
-			case "fish":
-				removeHiddenFlags(c.App.Commands)
-				if script, err = c.App.ToFishCompletion(); err != nil {
-					return err
-				}
-			default:
-				return usagef("name a shell: bash, zsh or fish (got %q)%s", shell, wording.Meant(shell, "bash", "zsh", "fish"))
+			script, ok := completion.Script(c.Args().First(), "metax-ctk")
+			if !ok {
+				return usagef("name a shell: bash, zsh or fish (got %q)%s", c.Args().First(), wording.Meant(c.Args().First(), "bash", "zsh", "fish"))
 			}
-			_, err = io.WriteString(t.Out, strings.TrimRight(script, "\n")+"\n")
+			_, err := io.WriteString(t.Out, script)
 			return err
 		},
 	}
+}
+
+// unfinished is a command line whose last word a shell completes.
+type unfinished struct {
+	flags    []cli.Flag     // of all commands that are named
+	commands []*cli.Command // that may follow
+	usage    string         // of the arguments
+	args     []string       // before the last word
+	given    map[string]string
+}
+
+// complete returns what the last word may be. It runs no command.
+func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
+	last := len(words) - 1
+	current, words := words[last], words[:last]
+	u := unfinished{flags: app.Flags, commands: app.Commands, given: map[string]string{}}
+	for len(words) > 0 {
+		word := words[0]
+		words = words[1:]
+		if !isOption(word) {
+			if c := find(u.commands, word); c != nil && len(u.args) == 0 {
+				u.flags, u.commands, u.usage = slices.Concat(c.Flags, u.flags), c.Subcommands, c.ArgsUsage
+			} else {
+				u.args = append(u.args, word)
+			}
+			continue
+		}
+		name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		f := define(u.flags, name)
+		if f == nil || !takesValue(f) {
+			continue
+		}
+		if !inline && len(words) == 0 {
+			return t.valuesOf(u, f, current)
+		} else if !inline {
+			value, words = words[0], words[1:]
+		}
+		u.given[f.Names()[0]] = value
+	}
+	option, value, inline := strings.Cut(current, "=")
+	switch f := define(u.flags, strings.TrimLeft(option, "-")); {
+	case inline && isOption(current) && f != nil:
+		return t.valuesOf(u, f, value).Behind(option+"=", 0)
+	case strings.HasPrefix(current, "-"):
+		return completion.From(current, append(u.options(), completion.Candidate{Word: "--help", Help: "show help"}))
+	case len(u.commands) > 0:
+		var commands []completion.Candidate
+		for _, c := range u.commands {
+			commands = append(commands, completion.Candidate{Word: c.Name, Help: c.Usage})
+		}
+		return completion.From(current, commands)
+	}
+	usage := strings.Fields(u.usage)
+	if len(usage) == 0 {
+		return completion.Answer{Directive: completion.NoFiles}
+	}
+	argument := strings.Trim(usage[min(len(u.args), len(usage)-1)], "[].")
+	return t.values(u, argument, argument, current)
+}
+
+// options are those that help shows.
+func (u unfinished) options() (all []completion.Candidate) {
+	for _, f := range u.flags {
+		if v, ok := f.(cli.VisibleFlag); ok && !v.IsVisible() {
+			continue
+		}
+		text := ""
+		if d, ok := f.(cli.DocGenerationFlag); ok {
+			text = strings.ReplaceAll(d.GetUsage(), "`", "")
+		}
+		all = append(all, completion.Candidate{Word: "--" + f.Names()[0], Help: text})
+	}
+	return all
+}
+
+// valuesOf returns the words that may be the value of an option.
+func (t toolkit) valuesOf(u unfinished, f cli.Flag, current string) completion.Answer {
+	kind := ""
+	if d, ok := f.(cli.DocGenerationFlag); ok {
+		_, kind, _ = strings.Cut(d.GetUsage(), "`")
+		kind, _, _ = strings.Cut(kind, "`")
+	}
+	return t.values(u, f.Names()[0], kind, current)
+}
+
+// values returns the words that may be the value of an option, by its name and the word
+// for its value in the help, or an argument, which is such a word. For FILE, DIR and PATH
+// the shell offers files.
+func (t toolkit) values(u unfinished, name, kind, current string) completion.Answer {
+	switch name {
+	case "node":
+		return withFiles(completion.From(current, completion.Words(append([]string{node.Host}, sim.Names()...)...)))
+	case "NODE":
+		return completion.From(current, completion.Words(sim.Names()...))
+	case "free", "require", "busy":
+		return completion.List(current, append(completion.GPUs(current, t.gpus(u)), completion.Words("all", "none")...))
+	case "GPU":
+		return completion.From(current, completion.GPUs(current, t.gpus(u)))
+	case "SLICE":
+		var words []completion.Candidate
+		for _, g := range t.gpus(u) {
+			for _, s := range g.Slices {
+				words = append(words, completion.Candidate{Word: s.Name(), Help: "of GPU " + g.BDF.String()})
+			}
+		}
+		return completion.From(current, words)
+	case "what-if":
+		if event, ids, ok := strings.Cut(current, "="); ok {
+			return completion.List(ids, completion.GPUs(ids, t.gpus(u))).Behind(event+"=", 0)
+		}
+		return completion.From(current, completion.Words("fail=", "end=", "free=")).Behind("", completion.NoSpace)
+	case "policy":
+		return completion.From(current, completion.Names(alloc.Policies()))
+	case "scope":
+		return completion.From(current, completion.Names(key.Scopes))
+	case "check", "skip":
+		var ids []completion.Candidate
+		for _, c := range doctor.Checks() {
+			ids = append(ids, completion.Candidate{Word: c.ID, Help: c.Title})
+		}
+		return completion.List(current, ids)
+	case "engine":
+		return completion.From(current, completion.Words(append(setup.Names(), "auto")...))
+	case "KEY":
+		return completion.From(current, settingKeys(""))
+	case "KEY=VALUE":
+		return completion.From(current, settingKeys("=")).Behind("", completion.NoSpace)
+	case "device-name-strategy":
+		return completion.List(current, completion.Words("index", "uuid", "bdf", "all"))
+	case "format":
+		if define(u.flags, "pick") != nil {
+			return completion.From(current, completion.Words("matrix", "tree", "svg"))
+		}
+		return completion.From(current, completion.Words("json", "yaml"))
+	}
+	words := map[string]string{
+		"output-format": "table json yaml", "sizes": "warn off enforce", "weights": "kind bandwidth",
+		"source": "lease docker containerd podman cri-o processes", "qos": "fixed-share best-effort burst-share",
+		"vendor": "metax-tech.com", "class": "gpu sgpu maca", "bash|zsh|fish": "bash zsh fish",
+	}[name]
+	answer := completion.From(current, completion.Words(strings.Fields(words)...))
+	switch kind {
+	case "FILE", "DIR", "PATH":
+		return withFiles(answer)
+	}
+	return answer
+}
+
+// withFiles lets the shell offer files where no word fits.
+func withFiles(a completion.Answer) completion.Answer {
+	a.Directive &^= completion.NoFiles
+	return a
+}
+
+// gpus are those of the node that the line names; none if it cannot be read.
+func (t toolkit) gpus(u unfinished) []gpu.GPU {
+	at := node.Selector{
+		Node: cmp.Or(u.given["node"], os.Getenv("METAX_CTK_NODE"), t.settings.Node.Text),
+		Root: cmp.Or(u.given["root"], os.Getenv("METAX_CTK_ROOT"), t.settings.Root.Text),
+	}
+	n, err := at.Load(context.Background())
+	if err != nil {
+		return nil
+	}
+	return n.GPUs
+}
+
+// settingKeys are the keys of the configuration file, each with an end.
+func settingKeys(end string) (keys []completion.Candidate) {
+	none := func(string) (string, bool) { return "", false }
+	all, _ := config.Show(config.Path, nil, func(string) string { return "" }, none) // nothing can be wrong with the defaults
+	for _, s := range all {
+		keys = append(keys, completion.Candidate{Word: s.Key + end})
+	}
+	return keys
 }

@@ -85,13 +85,7 @@ func TestPermute(t *testing.T) {
 		{"m sim create c500-8 -- -odd", "m sim create -- c500-8 -odd"},
 		{"m pick -1", "m pick -- -1"},
 		{"m pick 4 --help", "m pick --help -- 4"},
-		{"m --generate-bash-completion", "m --generate-bash-completion"},
-		{"m cdi --generate-bash-completion", "m cdi --generate-bash-completion"},
 		{"m version version", "m version -- version"},
-		{"m - --generate-bash-completion", "m --generate-bash-completion"},
-		{"m pick 4 - --generate-bash-completion", "m pick --generate-bash-completion"},
-		{"m sim create c500-8 --generate-bash-completion", "m sim create --generate-bash-completion"},
-		{"m pick 4 --policy spread - --node x --generate-bash-completion", "m --node x pick --policy spread --generate-bash-completion"},
 	} {
 		got, err := permute(toolkit{}.app(), strings.Fields(tc.in))
 		if err != nil || strings.Join(got, " ") != tc.want {
@@ -100,7 +94,6 @@ func TestPermute(t *testing.T) {
 	}
 	for _, in := range []string{
 		"m pick 4 --polcy x", "m device list --policy spread", "m pick 4 --policy",
-		"m pick 4 --policy --generate-bash-completion", "m sim create -- c500-8 --generate-bash-completion",
 	} {
 		if got, err := permute(toolkit{}.app(), strings.Fields(in)); exitCode(err) != exitUsage {
 			t.Errorf("%s: got %q, %v, want a usage error", in, got, err)

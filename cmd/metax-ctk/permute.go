@@ -16,17 +16,11 @@ var habits = map[string]string{
 	"cdi.enabled": "cdi", "cdi.enable": "cdi", "enable-cdi": "cdi",
 }
 
-// completeWord ends a command line that a shell completes.
-const completeWord = "--generate-bash-completion"
-
 // permute reorders a command line for urfave/cli, which wants every option
 // before the arguments of the command that defines it: options may then stand
 // anywhere, global ones also behind the command. Words behind "--" stay
 // arguments, and so does a negative number that is not an option. "help" before a command
 // is --help behind it, and --version or -v without a command is the command version.
-//
-// When a shell completes a command line, arguments are left out: behind one, urfave/cli
-// would run the command.
 func permute(app *cli.App, args []string) ([]string, error) {
 	type level struct {
 		name  string
@@ -40,17 +34,10 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	help := false
 
 	words := args[1:]
-	completing := len(words) > 0 && words[len(words)-1] == completeWord
-	if completing {
-		words = words[:len(words)-1]
-	}
 	for len(words) > 0 {
 		word := words[0]
 		words = words[1:]
 		if word == "--" {
-			if completing {
-				return nil, usagef("no option or command follows %q", word)
-			}
 			positional = append(positional, words...)
 			break
 		}
@@ -62,7 +49,7 @@ func permute(app *cli.App, args []string) ([]string, error) {
 				commands, path = c.Subcommands, path+" "+c.Name
 			case help:
 				return nil, unknownCommand(word, path, commands)
-			case word == "help" && len(commands) > 0 && !completing:
+			case word == "help" && len(commands) > 0:
 				help = true
 			default:
 				positional = append(positional, word)
@@ -116,9 +103,6 @@ func permute(app *cli.App, args []string) ([]string, error) {
 	var out []string
 	for _, l := range levels {
 		out = append(append(out, l.name), l.words...)
-	}
-	if completing {
-		return append(out, completeWord), nil
 	}
 	if len(positional) > 0 {
 		out = append(append(out, "--"), positional...)

@@ -79,6 +79,11 @@ func (w *wrapper) run() (int, error) {
 		w.unwrapPlugin()
 	}
 	w.client, w.clientErr = w.find()
+	if ok, err := w.shell(); err != nil {
+		return exitOurs, err
+	} else if ok {
+		return 0, nil
+	}
 	defer w.giveBack()
 	if global, words := dockerargs.SplitGlobal(w.Args, dockerargs.Docker()); len(words) == 0 && global.True("version") {
 		return w.version()

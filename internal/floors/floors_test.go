@@ -28,7 +28,7 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // discover/sysfs). A package may import units on lower floors, its own unit, and the units
 // that beside lists.
 var floors = map[string]int{
-	"internal/alloc": 0, "internal/compat": 0, "internal/compose": 0, "internal/config": 0, "internal/dockerargs": 0,
+	"internal/alloc": 0, "internal/compat": 0, "internal/completion": 0, "internal/compose": 0, "internal/config": 0, "internal/dockerargs": 0,
 	"internal/edits": 0, "internal/gpu": 0, "internal/health": 0, "internal/jsontree": 0, "internal/ldconf": 0,
 	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/usage": 0,
 	"internal/wording": 0,
@@ -41,7 +41,7 @@ var floors = map[string]int{
 
 	"internal/assign": 3, "internal/capture": 3, "internal/doctor": 3, "internal/inject": 3, "internal/node": 3, "internal/ps": 3, "internal/refresh": 3, "internal/setup": 3, "internal/sgpu": 3,
 
-	"cmd": 4, "docs": 4, "test/alloctest": 4, "test/demo": 4, "test/exploits": 4, "test/faults": 4, "test/simtest": 4, "test/skips": 4, "test/standin": 4, "test/trusted": 4,
+	"cmd": 4, "docs": 4, "test/alloctest": 4, "test/demo": 4, "test/exploits": 4, "test/faults": 4, "test/simtest": 4, "test/shells": 4, "test/skips": 4, "test/standin": 4, "test/trusted": 4,
 }
 
 // The units on its own floor that a unit may import, sorted.
@@ -49,6 +49,7 @@ var beside = map[string][]string{
 	"internal/alloc":      {"internal/topology", "internal/wording"},
 	"internal/assign":     {"internal/ps"},
 	"internal/capture":    {"internal/doctor", "internal/node"},
+	"internal/completion": {"internal/gpu"},
 	"internal/compose":    {"internal/edits", "internal/request"},
 	"internal/config":     {"internal/alloc", "internal/compat", "internal/toml", "internal/wording"},
 	"internal/dockerargs": {"internal/compat", "internal/edits", "internal/wording"},

@@ -39,7 +39,7 @@ var powers = []struct {
 			"internal/hook", "internal/hook/devcgroup", "internal/hook/inroot", "internal/hook/ldcache",
 			"internal/hook/mount", "internal/hook/privilege", "internal/hostfs", "internal/hostfs/hosttree",
 			"internal/image", "internal/lease/ledger", "internal/node", "internal/ps", "internal/refresh",
-			"internal/runc", "internal/setup", "internal/snapshot", "test/standin", "test/trusted",
+			"internal/runc", "internal/setup", "internal/snapshot", "test/shells", "test/standin", "test/trusted",
 		},
 	},
 	{
@@ -63,7 +63,7 @@ var powers = []struct {
 		},
 		allowed: []string{
 			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "test/faults",
-			"test/standin",
+			"test/shells", "test/standin",
 		},
 	},
 }
