@@ -44,6 +44,7 @@ nightly: check
 	test/unit race
 	$(GO) test -count=1 ./internal/lease -run TestModel -model.runs 20000
 	$(GO) test -count=1 ./cmd/metax-ctk -run TestRuntimeSequences -sequences 100
+	EXPLOITS_KERNEL='before 5.2' $(GO) test -count=1 -timeout 1h ./test/exploits
 	$(MAKE) fuzz
 	METAX_E2E_NIGHT=3 test/e2e/run
 	test/packages/run

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -27,7 +26,7 @@ var updateLdcache = action{
 			return err
 		}
 		err = ldcache.Update(root, options["folder"], execute, j.warn)
-		for _, skip := range []error{ldcache.ErrNoLoader, ldcache.ErrNoLdconfig, ldcache.ErrOldKernel, unix.EROFS} {
+		for _, skip := range []error{ldcache.ErrNoLoader, ldcache.ErrNoLdconfig, unix.EROFS} {
 			if errors.Is(err, skip) {
 				j.warn("update-ldcache skipped: " + err.Error())
 				return nil
@@ -44,28 +43,34 @@ var errTimeout = errors.New("killed: did not finish")
 // (runtime.LockOSThread). The child dies with the thread.
 func execute(p ldcache.Program) error {
 	out := p.Output.Fd()
-	pidfd := -1
 	pid, err := syscall.ForkExec(p.Path, p.Args, &syscall.ProcAttr{
 		Env: []string{}, Files: []uintptr{out, out, out},
-		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, PidFD: &pidfd},
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.Path, err)
 	}
-	handle := os.NewFile(uintptr(pidfd), "pidfd") // nil if the kernel gave none
-	defer handle.Close()
+	killed := make(chan struct{})
 	deadline := time.AfterFunc(p.Timeout, func() {
-		// Signal the pidfd: the pid may have been reused.
-		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) // it may have ended
+		_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+		close(killed)
 	})
-	var status syscall.WaitStatus
+	// First wait without reaping: as long as the child is not reaped, its pid is not
+	// given to another process.
 	for {
-		_, err = syscall.Wait4(pid, &status, 0, nil)
-		if !errors.Is(err, syscall.EINTR) {
+		err = unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
 	inTime := deadline.Stop()
+	if !inTime {
+		<-killed
+	}
+	var status syscall.WaitStatus
+	if err == nil {
+		_, err = syscall.Wait4(pid, &status, 0, nil)
+	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("wait for %s: %w", p.Path, err)

@@ -168,16 +168,15 @@ func (w *pendingEdits) openSources() (list injections, err error) {
 			list.close()
 		}
 	}()
-	var kernel mount.Kernel
 	for _, node := range w.nodes {
-		source, err := kernel.Node(hostPath(node))
+		source, err := mount.Node(hostPath(node))
 		if err != nil {
 			return list, err
 		}
 		list = append(list, injection{source, node.Path, node})
 	}
 	for _, m := range w.mounts {
-		source, err := kernel.Bind(m.HostPath, slices.Contains(m.Options, "rbind"), slices.Contains(m.Options, "noexec"))
+		source, err := mount.Bind(m.HostPath, slices.Contains(m.Options, "rbind"), slices.Contains(m.Options, "noexec"))
 		if err != nil {
 			return list, err
 		}

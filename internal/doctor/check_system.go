@@ -10,7 +10,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
-	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
@@ -24,9 +23,9 @@ const maxOpenFiles = 1 << 24
 
 var systemChecks = []Check{
 	{"kernel", "the kernel can do what metax-hook needs", func(f *Facts, found *findings) {
-		if engine.ParseVersion(f.System.Kernel).Before(5, 12) {
-			found.add(Warning, fmt.Sprintf("the kernel is %s, older than 5.12", f.System.Kernel),
-				"containers with the host's MXMACA start without an entry in the dynamic linker's cache", "# install a kernel of 5.12 or later")
+		if lacks := f.System.MissingCalls; len(lacks) > 0 {
+			found.add(Info, fmt.Sprintf("the kernel, %s, lacks system calls that Linux 5.12 has: %s", f.System.Kernel, strings.Join(lacks, ", ")),
+				"all ways into a container work without them; only a runtime that runs prestart hooks after pivot_root (runc and crun do not) needs them", "# nothing to do; see docs/platforms.md")
 		}
 	}},
 	each("open-files", "the limit of open files in containers is not too high", func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {

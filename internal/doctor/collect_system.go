@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -34,6 +36,9 @@ func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 		Kernel: readWord(host, "/proc/sys/kernel/osrelease"), Groups: groupNames(host),
 		Enforcing: readWord(host, "/sys/fs/selinux/enforce") == "1", Booleans: map[string]bool{},
 		Limits: openFileLimits(host), Unit: refreshUnitState(ctx, c), Hooks: hookFiles(c), HasKubelet: findProgram(host, "kubelet") != "" || host.Exists("/var/lib/kubelet"),
+	}
+	if c.Here {
+		s.MissingCalls = missingCalls()
 	}
 	for _, name := range []string{"container_use_devices", "container_use_dri_devices"} {
 		// "0 1" are the current value and the pending one.
@@ -66,6 +71,27 @@ func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 		}
 	}
 	return func(f *Facts) { f.System = s }, err
+}
+
+// missingCalls tries the system calls that metax-hook replaces by older ones where they
+// are missing, each with a handle that does not exist. Versions of kernels do not tell:
+// distributions add calls to old ones.
+func missingCalls() (names []string) {
+	const none = -1
+	try := func(name string, err error) {
+		if errors.Is(err, unix.ENOSYS) {
+			names = append(names, name)
+		}
+	}
+	_, err := unix.OpenTree(none, "", 0)
+	try("open_tree", err)
+	try("move_mount", unix.MoveMount(none, "", none, "", 0))
+	_, err = unix.Fsopen("", 0)
+	try("fsopen", err)
+	try("mount_setattr", unix.MountSetattr(none, "", 0, &unix.MountAttr{}))
+	_, err = unix.Openat2(none, "", &unix.OpenHow{})
+	try("openat2", err)
+	return names
 }
 
 // groupNames are the names of the host's own groups, without those of a directory

@@ -183,6 +183,8 @@ type Record struct {
 type System struct {
 	// Kernel is the release, "6.1.0-18-amd64".
 	Kernel string
+	// MissingCalls are the system calls of metax-hook that this kernel lacks.
+	MissingCalls []string
 	// Groups are the names of groups by their numbers.
 	Groups map[uint32]string
 	// Enforcing is whether SELinux is enforcing; Booleans are its booleans about

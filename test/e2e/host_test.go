@@ -35,7 +35,16 @@ const (
 // host is one machine of the matrix: a sandbox with engines and a simulated node.
 type host struct {
 	*sandbox.Sandbox
-	gpus []gpuFacts
+	gpus   []gpuFacts
+	kernel string // of test/oldkernel, which its programs find; "" is the machine's
+}
+
+// Command is that of the sandbox, on the host's kernel.
+func (h *host) Command(ctx context.Context, env []string, name string, args ...string) *exec.Cmd {
+	if h.kernel == "" {
+		return h.Sandbox.Command(ctx, env, name, args...)
+	}
+	return h.Sandbox.Command(ctx, env, "withkernel", append([]string{h.kernel, name}, args...)...)
 }
 
 // gpuFacts is what the tests need of a GPU in Node JSON.

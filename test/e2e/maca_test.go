@@ -47,30 +47,26 @@ func TestMACA(t *testing.T) {
 	}
 	rows := []struct {
 		name, suite string
+		kernel      string // of test/oldkernel; "" is the machine's
 		start       func(*host, *testing.T) maca
 	}{
-		{"docker 28", "sid", func(h *host, t *testing.T) maca {
-			h.docker(t, "28.", nil)
-			return maca{host: h, client: "docker", cdi: true}
-		}},
-		{"docker 20.10", "bookworm", func(h *host, t *testing.T) maca { h.docker(t, "20.10.", nil); return maca{host: h, client: "docker"} }},
-		{"podman 5", "sid", func(h *host, t *testing.T) maca {
-			h.podman(t, "5.", "runc")
-			return maca{host: h, client: "podman", cdi: true, options: []string{"--cgroup-parent=" + h.Cgroup()}}
-		}},
-		{"podman 4.3", "bookworm", func(h *host, t *testing.T) maca {
+		{"docker 28", "sid", "", dockerMACA},
+		{"docker 28 before Linux 5.2", "sid", "before 5.2", dockerMACA},
+		{"docker 20.10", "bookworm", "", func(h *host, t *testing.T) maca { h.docker(t, "20.10.", nil); return maca{host: h, client: "docker"} }},
+		{"podman 5", "sid", "", podmanMACA},
+		{"podman 5 before Linux 5.2", "sid", "before 5.2", podmanMACA},
+		{"podman 4.3", "bookworm", "", func(h *host, t *testing.T) maca {
 			h.podman(t, "4.3", "runc")
 			return maca{host: h, client: "podman", cdi: true, options: []string{"--cgroup-parent=" + h.Cgroup()}}
 		}},
-		{"containerd 2", "sid", func(h *host, t *testing.T) maca {
-			h.containerd(t, "2.", containerd2)
-			return maca{host: h, client: "ctr", cdi: true}
-		}},
+		{"containerd 2", "sid", "", containerdMACA},
+		{"containerd 2 before Linux 5.12", "sid", "5.6 to 5.11", containerdMACA},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, row.suite, sandbox.Hybrid, "--no-groups")
+			h.kernel = row.kernel
 			h.installMACA(t)
 			m := row.start(h, t)
 			m.load(t, archives)
@@ -85,6 +81,21 @@ func TestMACA(t *testing.T) {
 			}
 		})
 	}
+}
+
+func dockerMACA(h *host, t *testing.T) maca {
+	h.docker(t, "28.", nil)
+	return maca{host: h, client: "docker", cdi: true}
+}
+
+func podmanMACA(h *host, t *testing.T) maca {
+	h.podman(t, "5.", "runc")
+	return maca{host: h, client: "podman", cdi: true, options: []string{"--cgroup-parent=" + h.Cgroup()}}
+}
+
+func containerdMACA(h *host, t *testing.T) maca {
+	h.containerd(t, "2.", containerd2)
+	return maca{host: h, client: "ctr", cdi: true}
 }
 
 // installMACA gives the node libraries that can be loaded, a second version, and the spec.

@@ -89,6 +89,9 @@ func build(dir string) error {
 	} else if err := os.CopyFS(dir, os.DirFS(made)); err != nil {
 		return err
 	}
+	if err := goBuild(filepath.Join("..", ".."), dir, "./test/oldkernel/withkernel"); err != nil {
+		return err
+	}
 	probe, err := os.ReadFile(filepath.Join(dir, "probe"))
 	if err != nil {
 		return err

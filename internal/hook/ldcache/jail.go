@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
 )
 
@@ -23,7 +24,10 @@ var coverDirs = []string{"proc", "sys", "dev", "run", "tmp", "mnt", "srv"}
 func buildCache(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error) ([]byte, error) {
 	var made *os.File
 	var err error
-	onOwnThread(func() { made, err = runLdconfig(root, ldconfig, directories, execute) })
+	onOwnThread(func() { made, err = runLdconfig(root, ldconfig, directories, execute, enterJail) })
+	if refused := (*refusedCall)(nil); errors.As(err, &refused) {
+		onOwnThread(func() { made, err = runLdconfig(root, ldconfig, directories, execute, refused.enterOldJail) })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +63,8 @@ func onOwnThread(f func()) {
 
 // runLdconfig runs ldconfig from the calling thread and returns the directory with its
 // result.
-func runLdconfig(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error) (output *os.File, err error) {
-	j, err := enterJail(root, ldconfig, directories)
+func runLdconfig(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error, enter enterFunc) (output *os.File, err error) {
+	j, err := enter(root, ldconfig, directories)
 	if err != nil {
 		return nil, fmt.Errorf("show ldconfig the container: %w", err)
 	}
@@ -99,12 +103,16 @@ type jail struct {
 	output *os.File // the only directory that can be written
 }
 
-// enterJail moves the calling thread into a mount namespace of its own, whose root is
-// the container's files, read-only.
+// An enterFunc moves the calling thread into a mount namespace of its own, whose root
+// is the container's files, read-only.
+type enterFunc func(root *inroot.Root, ldconfig *os.File, directories []string) (*jail, error)
+
+// enterJail is the enterFunc for Linux 5.12 and later: it makes everything ready before
+// it is mounted anywhere. It fails with a refusedCall where the kernel cannot do that.
 func enterJail(root *inroot.Root, ldconfig *os.File, directories []string) (*jail, error) {
 	tree, err := unix.OpenTree(int(root.Dir().Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
-		return nil, oldKernel("clone mounts", err)
+		return nil, newCall("open_tree", err)
 	}
 	defer unix.Close(tree)
 	attr := unix.MountAttr{
@@ -112,7 +120,7 @@ func enterJail(root *inroot.Root, ldconfig *os.File, directories []string) (*jai
 		Propagation: unix.MS_PRIVATE,
 	}
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil {
-		return nil, oldKernel("make mounts read-only", err)
+		return nil, newCall("mount_setattr", err)
 	}
 	tool, err := newTmpfs("size=64m,nr_inodes=8", 0)
 	if err != nil {
@@ -123,7 +131,7 @@ func enterJail(root *inroot.Root, ldconfig *os.File, directories []string) (*jai
 		return nil, err
 	}
 	if err := unix.MountSetattr(tool, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
-		return nil, oldKernel("make mount read-only", err)
+		return nil, newCall("mount_setattr", err)
 	}
 	output, err := newTmpfs("size=32m,nr_inodes=8", unix.MOUNT_ATTR_NOEXEC)
 	if err != nil {
@@ -141,21 +149,21 @@ func enterJail(root *inroot.Root, ldconfig *os.File, directories []string) (*jai
 func newTmpfs(options string, attributes int) (int, error) {
 	fsfd, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return -1, oldKernel("make memory file system", err)
+		return -1, newCall("fsopen", err)
 	}
 	defer unix.Close(fsfd)
 	for option := range strings.SplitSeq("mode=0700,"+options, ",") {
 		key, value, _ := strings.Cut(option, "=")
 		if err := unix.FsconfigSetString(fsfd, key, value); err != nil {
-			return -1, fmt.Errorf("make memory file system, %s: %w", option, err)
+			return -1, newCall("fsconfig "+option, err)
 		}
 	}
 	if err := unix.FsconfigCreate(fsfd); err != nil {
-		return -1, fmt.Errorf("make memory file system: %w", err)
+		return -1, newCall("fsconfig", err)
 	}
 	fd, err := unix.Fsmount(fsfd, unix.FSMOUNT_CLOEXEC, attributes|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	if err != nil {
-		return -1, fmt.Errorf("make memory file system: %w", err)
+		return -1, newCall("fsmount", err)
 	}
 	return fd, nil
 }
@@ -196,20 +204,16 @@ var forbiddenCalls = []uint32{
 
 // enterNamespaces moves the thread into new namespaces in which the tree is the root.
 func enterNamespaces(tree, tool, output int) (string, error) {
-	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID
-	if err := unix.Unshare(spaces); err != nil {
-		return "", fmt.Errorf("make namespaces: %w", err)
-	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return "", fmt.Errorf("make mounts private: %w", err)
+	if err := newNamespaces(); err != nil {
+		return "", err
 	}
 	old, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", fmt.Errorf("open old root: %w", err)
 	}
 	defer unix.Close(old)
-	if err := unix.MoveMount(tree, "", old, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
-		return "", fmt.Errorf("mount container: %w", err)
+	if err := moveMount(tree, old); err != nil {
+		return "", err
 	}
 	cover, err := mountOnCover(tree, tool)
 	if err != nil {
@@ -222,6 +226,18 @@ func enterNamespaces(tree, tool, output int) (string, error) {
 		return "", err
 	}
 	return "/" + cover, nil
+}
+
+// newNamespaces moves the thread into new namespaces, whose mounts nobody else sees.
+func newNamespaces() error {
+	const spaces = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWPID
+	if err := unix.Unshare(spaces); err != nil {
+		return fmt.Errorf("make namespaces: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	return nil
 }
 
 // mountOnCover mounts the memory file system on a directory of the container.
@@ -238,20 +254,26 @@ func mountOnCover(tree, tool int) (string, error) {
 }
 
 // attachMount mounts a file system on a directory, by handle.
-func attachMount(mount, dir int, name string) error {
-	how := unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	}
-	at, err := unix.Openat2(dir, name, &how)
+func attachMount(tree, dir int, name string) error {
+	at, err := openDir(dir, name)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", name, err)
+		return err
 	}
 	defer unix.Close(at)
-	if err := unix.MoveMount(mount, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
-		return fmt.Errorf("mount on %s: %w", name, err)
+	return moveMount(tree, at)
+}
+
+func moveMount(tree, at int) error {
+	return newCall("move_mount", unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
+}
+
+// openDir opens the directory of this name, which is not a path; it follows no link.
+func openDir(dir int, name string) (int, error) {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("open %s: %w", name, err)
 	}
-	return nil
+	return fd, nil
 }
 
 func pivotRoot(tree, old int) error {
@@ -273,11 +295,23 @@ func pivotRoot(tree, old int) error {
 	return nil
 }
 
-func oldKernel(what string, err error) error {
-	if errors.Is(err, unix.ENOSYS) {
-		return ErrOldKernel
+// refusedCall reports a system call that this kernel lacks, or that a filter refuses.
+type refusedCall struct {
+	name string
+	err  error
+}
+
+func (r *refusedCall) Error() string { return r.name + ": " + r.err.Error() }
+
+// newCall wraps the error of a system call that older kernels lack.
+func newCall(name string, err error) error {
+	if mount.Unsupported(err) {
+		return &refusedCall{name, err}
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return err
 }
 
 func createFile(dir *os.File, name string) (*os.File, error) {

@@ -36,8 +36,6 @@ var (
 	ErrNoLoader = errors.New("the container has no dynamic linker of glibc")
 	// ErrNoLdconfig reports a host whose ldconfig cannot be used.
 	ErrNoLdconfig = errors.New("the host has no static ldconfig that only root can change")
-	// ErrOldKernel reports a kernel without mount_setattr (before 5.12).
-	ErrOldKernel = errors.New("this kernel cannot make the mounts of a container read-only (Linux 5.12 can)")
 )
 
 // Program is ldconfig with its arguments. Only the calling thread may start it, because

@@ -5,7 +5,8 @@
 // A Source is a clone of a piece of the host's mount tree, opened before any file of
 // the container. Enter runs a function in the container's mount namespace, with a
 // handle on the container's root. There each target path is resolved once in that root,
-// made if it is missing, and mounted on through its handle.
+// made if it is missing, and mounted on through its handle. Kernels that lack the system
+// calls for this get mount(2) on the same handles; see Namespace.
 //
 // What is mounted cannot be written, and its mode and owner cannot be changed; setuid
 // bits and, except for device nodes, devices have no effect there. Mount points are

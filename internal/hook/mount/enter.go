@@ -18,9 +18,8 @@ type Container struct {
 	pivoted     bool
 	uid         int // our id of the container's root user
 	gid         int
-	proc        *os.File      // our own /proc: the container's may be anything
 	hostDevices deviceNumbers // of the file systems that the host has mounted
-	table       mountTable
+	space       *Namespace    // by our own /proc: the container's may be anything
 }
 
 // Pivoted reports whether the container's process has left the host's root. Before
@@ -41,7 +40,7 @@ func (p *Process) Enter(rootfs string, do func(*Container) error) error {
 	if err := c.prepare(p); err != nil {
 		return err
 	}
-	defer c.proc.Close()
+	defer c.space.Close()
 	defer c.processRoot.Close()
 	done := make(chan error)
 	go func() {
@@ -75,18 +74,12 @@ func (c *Container) prepare(p *Process) error {
 		c.processRoot.Close()
 		return err
 	}
-	if c.proc, err = os.OpenFile("/proc", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+	if c.space, err = ThisNamespace(); err != nil {
 		c.processRoot.Close()
-		return fmt.Errorf("open /proc: %w", err)
+		return err
 	}
-	mounts, err := c.readMounts()
-	if err == nil {
-		c.hostDevices = mounts.devices()
-		return nil
-	}
-	c.proc.Close()
-	c.processRoot.Close()
-	return err
+	c.hostDevices = c.space.table.devices()
+	return nil
 }
 
 // isOtherRoot reports whether a directory is not this process's root.
@@ -116,6 +109,7 @@ func (c *Container) runInside(ns *os.File, rootfs string, do func(*Container) er
 		var dir *os.File
 		if dir, err = os.OpenFile("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
 			c.root = inroot.At(dir)
+			err = checkOpenat2(dir)
 		}
 	} else {
 		c.root, err = inroot.Open(rootfs)
@@ -124,7 +118,7 @@ func (c *Container) runInside(ns *os.File, rootfs string, do func(*Container) er
 		return fmt.Errorf("open the container's root: %w", err)
 	}
 	defer c.root.Close()
-	if c.table, err = c.readMounts(); err != nil {
+	if c.space.table, err = c.space.readMounts(); err != nil {
 		return err
 	}
 	if err := c.checkMounted(); err != nil {
@@ -133,16 +127,27 @@ func (c *Container) runInside(ns *os.File, rootfs string, do func(*Container) er
 	return do(c)
 }
 
+// checkOpenat2 fails with ErrOld if the kernel cannot resolve a path in a root. What
+// inroot does instead needs a /proc, and here the only one is the container's.
+func checkOpenat2(root *os.File) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT}
+	fd, err := unix.Openat2(int(root.Fd()), "/", &how)
+	if err != nil {
+		return ErrOld
+	}
+	return unix.Close(fd)
+}
+
 // checkMounted fails if nothing is mounted on the container's root. Every runtime
 // mounts it before it pivots. Without a mount, the path leads to another directory than
 // the container will have, and what we put there would be lost, or in the host's files.
 func (c *Container) checkMounted() error {
-	m, err := c.mountOf(c.root.Dir())
+	m, err := c.space.mountOf(c.root.Dir())
 	if err != nil {
 		return err
 	}
 	name := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(int(c.proc.Fd()), handlePath(int(c.root.Dir().Fd())), name)
+	n, err := unix.Readlinkat(int(c.space.proc.Fd()), handlePath(c.root.Dir()), name)
 	if err == nil && string(name[:n]) != m.Mountpoint {
 		err = inroot.ErrNotMounted
 	}

@@ -2,6 +2,7 @@ package mount_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
+	"github.com/metax-ctk/container-toolkit/test/oldkernel"
 )
 
 // The test program runs itself again as a container that a runtime is making, and
@@ -173,7 +175,7 @@ func look(path string) *sight {
 type order struct {
 	Pid    int
 	Rootfs string
-	Kernel mount.Kernel
+	Kernel string            // of oldkernel; "" is this machine's
 	Nodes  map[string]string // host's paths by the container's
 	Binds  map[string]string
 	Deep   bool
@@ -191,12 +193,12 @@ func hook() error {
 	defer p.Close()
 	sources := map[string]*mount.Source{}
 	for at, path := range o.Nodes {
-		if sources[at], err = o.Kernel.Node(path); err != nil {
+		if sources[at], err = mount.Node(path); err != nil {
 			return err
 		}
 	}
 	for at, path := range o.Binds {
-		if sources[at], err = o.Kernel.Bind(path, o.Deep, false); err != nil {
+		if sources[at], err = mount.Bind(path, o.Deep, false); err != nil {
 			return err
 		}
 	}
@@ -241,7 +243,7 @@ func start(t *testing.T, p plan, userns bool) *made {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVar+"=container", atOnce)
 	cmd.Stdin, cmd.Stderr = r, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	if userns {
 		ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: firstID, Size: 65536}}
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
@@ -290,11 +292,15 @@ func run(t *testing.T, o order) string {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVar+"=hook", atOnce)
 	cmd.Stdin = strings.NewReader(string(text))
-	out, err := cmd.CombinedOutput()
-	if (err != nil) != (len(out) > 0) {
-		t.Fatalf("the hook: %v, and says %q", err, out)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := oldkernel.Start(o.Kernel, cmd); err != nil {
+		t.Fatal(err)
 	}
-	return string(out)
+	if err := cmd.Wait(); (err != nil) != (out.Len() > 0) {
+		t.Fatalf("the hook: %v, and says %q", err, &out)
+	}
+	return out.String()
 }
 
 func (c *made) look(t *testing.T) map[string]sight {

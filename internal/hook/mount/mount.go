@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +11,7 @@ import (
 var (
 	// ErrOld reports a kernel that cannot mount a file into a container's namespace at
 	// this stage.
-	ErrOld = errors.New("this kernel cannot mount into a container whose root is already pivoted (Linux 5.2 can); use CDI")
+	ErrOld = errors.New("the container's root is already pivoted, and this kernel lacks open_tree, move_mount or openat2 (Linux 5.6 has them): use CDI")
 	// ErrMoved reports a mount that is no longer where it was made.
 	ErrMoved = errors.New("what was mounted there is no longer there")
 )
@@ -36,15 +35,29 @@ func (c *Container) mountAt(s *Source, path string) error {
 		return err
 	}
 	defer target.Close()
+	err = unix.ENOSYS
 	if s.detached {
-		err = unix.MoveMount(int(s.handle.Fd()), "", int(target.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-	} else {
-		err = c.bind(s, target)
+		err = c.attach(s, target)
 	}
-	if err != nil || s.readOnly {
+	if Unsupported(err) {
+		err = c.bind(s, target)
+	} else if err == nil && s.readOnly {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return c.makeReadOnly(s, path)
+}
+
+// attach mounts a source that is a clone.
+func (c *Container) attach(s *Source, target *os.File) (err error) {
+	if !s.readOnly { // makeReadOnly looks for a mount that the table lacks
+		if c.space.table, err = c.space.readMounts(); err != nil {
+			return err
+		}
+	}
+	return unix.MoveMount(int(s.handle.Fd()), "", int(target.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // hasNode reports whether the container already has the device node: its own, or the
@@ -70,22 +83,23 @@ func (c *Container) bind(s *Source, target *os.File) error {
 	if c.pivoted {
 		return ErrOld
 	}
-	fd, err := unix.Open(s.path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	again, err := os.OpenFile(s.path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open it again: %w", err)
 	}
-	defer unix.Close(fd)
+	defer again.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	if err := unix.Fstat(int(again.Fd()), &st); err != nil {
 		return fmt.Errorf("stat it again: %w", err)
 	}
 	if st.Dev != s.stat.Dev || st.Ino != s.stat.Ino {
 		return errors.New("the container's namespace has another file there")
 	}
-	if err := unix.Fchdir(int(c.proc.Fd())); err != nil {
-		return fmt.Errorf("change to /proc: %w", err)
+	flags := uintptr(unix.MS_BIND)
+	if s.deep {
+		flags |= unix.MS_REC
 	}
-	return unix.Mount(handlePath(fd), handlePath(int(target.Fd())), "", unix.MS_BIND, "")
+	return c.space.Mount(again, target, "", flags, "")
 }
 
 // makeReadOnly sets the attributes of what has just been mounted at path. The handle of
@@ -101,24 +115,11 @@ func (c *Container) makeReadOnly(s *Source, path string) error {
 	if err := unix.Fstat(int(top.Fd()), &st); err != nil {
 		return fmt.Errorf("stat what is mounted: %w", err)
 	}
-	id, err := c.mountID(top)
-	if err != nil {
-		return err
-	}
-	if _, before := c.table[id]; before || st.Dev != s.stat.Dev || st.Ino != s.stat.Ino {
+	if st.Dev != s.stat.Dev || st.Ino != s.stat.Ino {
 		return ErrMoved
 	}
-	if err := unix.Fchdir(int(c.proc.Fd())); err != nil {
-		return fmt.Errorf("change to /proc: %w", err)
+	if err := c.space.New(top); err != nil {
+		return err
 	}
-	at := handlePath(int(top.Fd()))
-	if err := unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|s.limits.bindFlags(), ""); err != nil {
-		return fmt.Errorf("make it read-only: %w", err)
-	}
-	if err := unix.Mount("", at, "", unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make it private: %w", err)
-	}
-	return nil
+	return c.space.Restrict(top, s.limits.bindFlags())
 }
-
-func handlePath(fd int) string { return "thread-self/fd/" + strconv.Itoa(fd) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,26 +12,30 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
+	"github.com/metax-ctk/container-toolkit/test/oldkernel"
 )
 
-var kernels = map[string]mount.Kernel{
-	"this kernel":            {},
-	"without mount_setattr":  {NoAttributes: true},
-	"without open_tree":      {NoTree: true, NoAttributes: true},
-	"open_tree is forbidden": {NoTree: true},
+// kernels are this machine's and those of oldkernel.
+var kernels = append([]string{""}, oldkernel.Names()...)
+
+// tooOld reports whether a kernel cannot mount into a container that has pivoted.
+func tooOld(kernel string) bool {
+	return slices.ContainsFunc([]uint32{unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_OPENAT2}, func(call uint32) bool {
+		return oldkernel.Refuses(kernel, call)
+	})
 }
 
 // TestMount: the node opens, the container cannot change anything of the host, and the
 // host does not see the mount.
 func TestMount(t *testing.T) {
 	needRoot(t)
-	for name, kernel := range kernels {
+	for _, kernel := range kernels {
 		for _, userns := range []bool{false, true} {
 			for _, pivot := range []bool{false, true} {
-				if pivot && kernel.NoTree {
+				if pivot && tooOld(kernel) {
 					continue // TestMountOld
 				}
-				t.Run(fmt.Sprintf("%s/userns=%t/pivoted=%t", name, userns, pivot), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/userns=%t/pivoted=%t", kernel, userns, pivot), func(t *testing.T) {
 					node, dir := host(t)
 					before := mounts(t)
 					c := start(t, plan{Pivot: pivot, Look: []string{"/dev/dri/renderD128", "/opt/maca", "/opt/maca/lib.so", "/etc/one.so"}}, userns)
@@ -81,9 +86,9 @@ func mounts(t *testing.T) string {
 // read-only.
 func TestMountDeep(t *testing.T) {
 	needRoot(t)
-	for name, kernel := range kernels {
+	for _, kernel := range kernels {
 		for _, deep := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/deep=%t", name, deep), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/deep=%t", kernel, deep), func(t *testing.T) {
 				node, dir := host(t)
 				sub := filepath.Join(dir, "sub")
 				if err := os.Mkdir(sub, 0o777); err != nil {
@@ -105,7 +110,7 @@ func TestMountDeep(t *testing.T) {
 				if got := seen["/opt/maca/sub"].Mkdir; got != "EROFS" {
 					t.Errorf("a directory below is made: %s", got)
 				}
-				want := map[bool]string{true: "file", false: "ENOENT"}[deep && !kernel.NoAttributes && !kernel.NoTree]
+				want := map[bool]string{true: "file", false: "ENOENT"}[deep]
 				if got := seen["/opt/maca/sub/deep"].Kind; got != want {
 					t.Errorf("the file below is %s, want %s", got, want)
 				}
@@ -117,10 +122,15 @@ func TestMountDeep(t *testing.T) {
 func TestMountOld(t *testing.T) {
 	needRoot(t)
 	node, _ := host(t)
-	c := start(t, plan{Pivot: true}, false)
-	got := c.hook(t, order{Kernel: mount.Kernel{NoTree: true}, Nodes: map[string]string{"/dev/dri/renderD128": node}})
-	if !strings.Contains(got, mount.ErrOld.Error()) {
-		t.Errorf("says %q", got)
+	for _, kernel := range kernels {
+		if !tooOld(kernel) {
+			continue // TestMount
+		}
+		c := start(t, plan{Pivot: true}, false)
+		got := c.hook(t, order{Kernel: kernel, Nodes: map[string]string{"/dev/dri/renderD128": node}})
+		if !strings.Contains(got, mount.ErrOld.Error()) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: says %q", kernel, got)
+		}
 	}
 }
 
@@ -228,17 +238,18 @@ func TestMountInside(t *testing.T) {
 func TestSourceRefused(t *testing.T) {
 	needRoot(t)
 	node, dir := host(t)
-	for name, kernel := range kernels {
-		for what, take := range map[string]func() (*mount.Source, error){
-			"no node":          func() (*mount.Source, error) { return kernel.Node(filepath.Join(dir, "none")) },
-			"a file as a node": func() (*mount.Source, error) { return kernel.Node(filepath.Join(dir, "lib.so")) },
-			"a relative path":  func() (*mount.Source, error) { return kernel.Node("dev/null") },
-			"a node as a file": func() (*mount.Source, error) { return kernel.Bind(node, false, false) },
-			"no directory":     func() (*mount.Source, error) { return kernel.Bind(filepath.Join(dir, "none"), false, false) },
+	c := start(t, plan{}, false)
+	for _, kernel := range kernels {
+		for what, o := range map[string]order{
+			"no node":          {Nodes: map[string]string{"/dev/x": filepath.Join(dir, "none")}},
+			"a file as a node": {Nodes: map[string]string{"/dev/x": filepath.Join(dir, "lib.so")}},
+			"a relative path":  {Nodes: map[string]string{"/dev/x": "dev/null"}},
+			"a node as a file": {Binds: map[string]string{"/opt/x": node}},
+			"no directory":     {Binds: map[string]string{"/opt/x": filepath.Join(dir, "none")}},
 		} {
-			if s, err := take(); err == nil {
-				s.Close()
-				t.Errorf("%s: %s is taken", name, what)
+			o.Kernel = kernel
+			if got := c.hook(t, o); !strings.HasPrefix(got, "take ") {
+				t.Errorf("%s: %s: says %q", kernel, what, got)
 			}
 		}
 	}
@@ -271,5 +282,65 @@ func TestOpenRefused(t *testing.T) {
 	if p, err := mount.OpenProcess(c.cmd.Process.Pid); err == nil {
 		p.Close()
 		t.Error("a process younger than the hook is taken")
+	}
+}
+
+// allAtOnce reports whether a kernel can make a tree of mounts read-only in one step.
+func allAtOnce(kernel string) bool {
+	return !slices.ContainsFunc([]uint32{unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR}, func(call uint32) bool {
+		return oldkernel.Refuses(kernel, call)
+	})
+}
+
+// TestMountStacked: a mount below the source on which another one lies is read-only, or
+// can never be seen.
+func TestMountStacked(t *testing.T) {
+	needRoot(t)
+	for _, kernel := range kernels {
+		for name, tt := range map[string]struct {
+			stack []string // where file systems are mounted, in order
+			want  error    // on kernels that take one mount after the other
+		}{
+			"on its root":  {[]string{"sub", "sub"}, nil},
+			"with another": {[]string{"sub", "sub/x", "sub"}, nil},
+			"above it":     {[]string{"a/b", "a"}, mount.ErrHidden},
+		} {
+			t.Run(kernel+"/"+name, func(t *testing.T) {
+				_, dir := host(t)
+				for i, at := range tt.stack {
+					at = filepath.Join(dir, at)
+					if err := os.MkdirAll(at, 0o777); err != nil {
+						t.Fatal(err)
+					}
+					if err := unix.Mount("none", at, "tmpfs", 0, ""); err != nil {
+						t.Fatal(err)
+					}
+					defer unix.Unmount(at, unix.MNT_DETACH)
+					if err := os.WriteFile(filepath.Join(at, fmt.Sprint("file", i)), nil, 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
+				top := "/opt/maca/" + tt.stack[len(tt.stack)-1]
+				file := fmt.Sprint(top, "/file", len(tt.stack)-1)
+				c := start(t, plan{Look: []string{top, file}}, false)
+				got := c.hook(t, order{Kernel: kernel, Deep: true, Binds: map[string]string{"/opt/maca": dir}})
+				if tt.want != nil && !allAtOnce(kernel) {
+					if !strings.Contains(got, tt.want.Error()) {
+						t.Errorf("says %q, want %v", got, tt.want)
+					}
+					return
+				}
+				if got != "" {
+					t.Fatal(got)
+				}
+				want := map[string]sight{
+					top:  {"dir", "ro nosuid nodev", "", "EROFS", "EROFS", "EPERM"},
+					file: {"file", "ro nosuid nodev", "EROFS", "EROFS", "", "EPERM"},
+				}
+				if diff := cmp.Diff(want, c.look(t)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		}
 	}
 }

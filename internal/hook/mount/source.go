@@ -1,7 +1,6 @@
 package mount
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +17,8 @@ type Source struct {
 	// itself: kernels before 5.2 cannot clone.
 	handle   *os.File
 	detached bool
-	readOnly bool // its attributes are set
+	deep     bool // with the mounts below it
+	readOnly bool // its attributes are set; otherwise after it is mounted
 	stat     unix.Stat_t
 	limits   mountLimits
 }
@@ -51,17 +51,10 @@ func (a mountLimits) bindFlags() uintptr {
 	return flags
 }
 
-// Kernel is what this machine's kernel cannot do.
-type Kernel struct {
-	// NoTree is a kernel without open_tree and move_mount (before 5.2), NoAttributes
-	// one without mount_setattr (before 5.12).
-	NoTree, NoAttributes bool
-}
-
 // Node opens a character device (hostfs.ErrNotDevice if it is something else). Its
 // numbers stay those of this node, whatever happens to the path.
-func (k Kernel) Node(path string) (*Source, error) {
-	s, err := k.open(path, false, mountLimits{devices: true, noexec: true})
+func Node(path string) (*Source, error) {
+	s, err := open(path, false, mountLimits{devices: true, noexec: true})
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +65,9 @@ func (k Kernel) Node(path string) (*Source, error) {
 	return s, nil
 }
 
-// Bind opens a file or a directory, with the mounts below it if deep. A kernel that
-// cannot make these read-only leaves them out.
-func (k Kernel) Bind(path string, deep, noexec bool) (*Source, error) {
-	s, err := k.open(path, deep, mountLimits{noexec: noexec})
+// Bind opens a file or a directory, with the mounts below it if deep.
+func Bind(path string, deep, noexec bool) (*Source, error) {
+	s, err := open(path, deep, mountLimits{noexec: noexec})
 	if err != nil {
 		return nil, err
 	}
@@ -86,20 +78,17 @@ func (k Kernel) Bind(path string, deep, noexec bool) (*Source, error) {
 	return s, nil
 }
 
-func (k Kernel) open(path string, deep bool, set mountLimits) (*Source, error) {
+func open(path string, deep bool, set mountLimits) (*Source, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("take %q: not an absolute path", path)
 	}
-	s := &Source{path: path, limits: set, detached: !k.NoTree}
-	fd, err := -1, error(unix.ENOSYS)
-	if s.detached {
-		flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
-		if deep {
-			flags |= unix.AT_RECURSIVE
-		}
-		fd, err = unix.OpenTree(unix.AT_FDCWD, path, flags)
+	s := &Source{path: path, limits: set, deep: deep, detached: true}
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
+	if deep {
+		flags |= unix.AT_RECURSIVE
 	}
-	if errors.Is(err, unix.ENOSYS) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, flags)
+	if Unsupported(err) {
 		s.detached = false
 		fd, err = unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	}
@@ -114,31 +103,15 @@ func (k Kernel) open(path string, deep bool, set mountLimits) (*Source, error) {
 	if !s.detached {
 		return s, nil
 	}
-	err = k.makeReadOnly(s)
-	if errors.Is(err, unix.ENOSYS) {
-		if !deep {
-			return s, nil // made read-only after it is mounted
-		}
-		// Mounts below it would stay writable.
-		s.Close()
-		return Kernel{NoTree: k.NoTree, NoAttributes: true}.open(path, false, set)
-	}
-	if err != nil {
+	// Make the clone and all mounts below it read-only before anyone can see it, and
+	// private, so that later mounts of the host do not appear there.
+	attr := unix.MountAttr{Attr_set: set.attrFlags(), Propagation: unix.MS_PRIVATE}
+	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+	if s.readOnly = err == nil; !s.readOnly && !Unsupported(err) {
 		s.Close()
 		return nil, fmt.Errorf("make %s read-only: %w", path, err)
 	}
-	s.readOnly = true
 	return s, nil
-}
-
-// makeReadOnly makes the clone and all mounts below it read-only before anyone can see
-// it, and private, so that later mounts of the host do not appear there.
-func (k Kernel) makeReadOnly(s *Source) error {
-	if k.NoAttributes {
-		return unix.ENOSYS
-	}
-	attr := unix.MountAttr{Attr_set: s.limits.attrFlags(), Propagation: unix.MS_PRIVATE}
-	return unix.MountSetattr(int(s.handle.Fd()), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
 }
 
 // Close closes the handle. What was mounted stays.

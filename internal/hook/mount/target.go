@@ -50,7 +50,7 @@ func (c *Container) checkTarget(f *os.File, dir bool) error {
 	} else if info.IsDir() != dir {
 		return ErrKind
 	}
-	m, err := c.mountOf(f)
+	m, err := c.space.mountOf(f)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *Container) makeTarget(path string, s *Source) (*os.File, error) {
 		return nil, err
 	}
 	defer above.Close()
-	m, err := c.mountOf(above)
+	m, err := c.space.mountOf(above)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (c *Container) deepestDir(path string) (above *os.File, rest string, err er
 // isContainerOwn reports whether a mount has only this container's files: that of the
 // root, or a file system in memory that is not mounted on the host.
 func (c *Container) isContainerOwn(f *os.File, m *mountinfo.Info) (bool, error) {
-	root, err := c.mountID(c.root.Dir())
+	root, err := c.space.mountID(c.root.Dir())
 	if err != nil || root == m.ID {
 		return err == nil, err
 	}
