@@ -43,7 +43,7 @@ func (k Keeper) Take(ctx context.Context, p *Plan, wait time.Duration) (Result, 
 		if err != nil {
 			return err
 		}
-		claim.Wait, claim.Waiting = wait, func(err error) { k.config.Note(fmt.Sprintf("waiting up to %s: %v", wait, err)) }
+		claim.Wait, claim.Waiting = wait, k.waiting(p, wait)
 		leases, err = k.take(ctx, claim)
 		return err
 	})

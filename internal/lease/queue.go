@@ -108,8 +108,12 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 		if k.Uptime()-s.Queue[i].Marked >= markEvery {
 			k.markAlive(ctx, c) // an error does not matter, as the next second repeats it
 		}
+		left := before
 		if _, before = s.earlier(c, k.Uptime(), k.Liveness); before == 0 {
 			return nil
+		}
+		if before != left && c.Waiting != nil {
+			c.Waiting(Progress{&QueueError{Waiting: before}, before, waited + k.Uptime() - begin, b.holders})
 		}
 	}
 }

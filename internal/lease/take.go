@@ -49,8 +49,17 @@ type Claim struct {
 	Spare []string
 	// Wait is how long to wait for GPUs to come free; 0 is not at all.
 	Wait time.Duration
-	// Waiting is called once, before the wait begins, with the reason.
-	Waiting func(error)
+	// Waiting is called again and again while the claim waits: at each attempt, and when the
+	// number of requests before it changes.
+	Waiting func(Progress)
+}
+
+// Progress is where a claim that waits stands.
+type Progress struct {
+	Err     error          // why the GPUs cannot be given yet
+	Before  int            // requests that go first
+	Waited  time.Duration  // so far
+	Holders []usage.Holder // who used GPUs at the last attempt
 }
 
 // Taken is the result of a claim.
@@ -66,7 +75,6 @@ type Taken struct {
 // WaitError, and those of the Store as they are.
 func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
 	begin := k.Uptime()
-	told := false
 	for {
 		taken, busy, err := k.attempt(ctx, c)
 		if err != nil && ctx.Err() != nil {
@@ -83,9 +91,8 @@ func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
 			return taken, busy.err
 		case waited >= c.Wait:
 			return taken, errors.Join(&WaitError{c.Wait, busy.err}, k.giveUpPlace(ctx, c))
-		case !told && c.Waiting != nil:
-			told = true
-			c.Waiting(busy.err)
+		case c.Waiting != nil:
+			c.Waiting(Progress{busy.err, busy.before, waited, busy.holders})
 		}
 		if err := k.waitTurn(ctx, c, busy, waited); err != nil {
 			return taken, errors.Join(err, k.giveUpPlace(context.WithoutCancel(ctx), c))
@@ -98,6 +105,7 @@ type obstacle struct {
 	err      error
 	expiring bool // a lease is about to expire, or an engine to answer
 	before   int  // requests that have to go first
+	holders  []usage.Holder
 }
 
 // attempt is one transaction.
@@ -144,7 +152,7 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 				taken.Leases = append(taken.Leases, s.grant(l, c, i))
 			}
 		case errors.Is(refused, ErrBusy):
-			b = &obstacle{refused, expiring && before == 0, before}
+			b = &obstacle{refused, expiring && before == 0, before, holders}
 			if c.Wait > 0 && s.ticketIndex(c.request()) < 0 {
 				s.enqueue(c, r)
 			}

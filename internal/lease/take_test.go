@@ -89,21 +89,23 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Waiters stand in the order in which they came, and each is told once.
+// Waiters stand in the order in which they came, and each is told its place.
 func TestTakeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, stateOf(lease(bound, func(l *usage.Lease) { l.GPUs = gpus(0, 1, 2) })), dockerSees(labeled(usage.Running)))
 		var order []string
-		told := 0
+		told := map[string][]int{} // places, without repetitions
 		var mu sync.Mutex
 		b.lives = map[usage.Client]usage.Liveness{} // nobody is seen to end
 		wait := func(id string, client usage.Client, count int) {
 			c := wants(count)
 			c.Leases = []usage.Lease{{ID: id, Client: client, Engine: "docker", Endpoint: sock}}
-			c.Wait, c.Waiting = time.Hour, func(error) {
+			c.Wait, c.Waiting = time.Hour, func(p Progress) {
 				mu.Lock()
 				defer mu.Unlock()
-				told++
+				if told[id] = slices.Compact(append(told[id], p.Before)); p.Err == nil || len(p.Holders) != 1 {
+					t.Errorf("%s is told %+v", id, p)
+				}
 			}
 			if _, err := b.Take(t.Context(), c); err != nil {
 				t.Error(err)
@@ -118,14 +120,18 @@ func TestTakeWaits(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if len(order) > 0 || told != 3 || len(b.state.Queue) != 3 {
-			t.Errorf("served %v, told %d, queue %v", order, told, b.state.Queue)
+		if len(order) > 0 || len(b.state.Queue) != 3 {
+			t.Errorf("served %v, queue %v", order, b.state.Queue)
 		}
 		b.see(dockerSees())
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"111111111111", "222222222222", "333333333333"}, order); diff != "" {
 			t.Error(diff)
+		}
+		want := map[string][]int{"111111111111": {0}, "222222222222": {1}, "333333333333": {2, 1}}
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Errorf("places (-want +got):\n%s", diff)
 		}
 	})
 }
