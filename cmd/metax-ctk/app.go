@@ -101,6 +101,9 @@ func (t toolkit) app() *cli.App {
    metax-ctk --node c500-8 pick 4 --explain
    metax-ctk cdi generate
 
+With -o json and -o yaml, every command prints an object with apiVersion and kind;
+a list is in its items.
+
 Exit codes: 0 done; 1 failed; 2 usage or bad configuration; 3 no MetaX GPU or
 driver here; 4 check, diff or health found problems; 5 the pick or wait cannot be
 met; 130 interrupted.`,

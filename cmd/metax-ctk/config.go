@@ -151,7 +151,7 @@ func (t toolkit) configShow(c *cli.Context) error {
 func (t toolkit) configShowOne(c *cli.Context, all []config.Effective, key string) error {
 	for _, e := range all {
 		if e.Key == key {
-			return t.print(c, configuredOf(e), terminal.Line(e.Text())+"\n")
+			return t.print(c, ofKind{"Setting", configuredOf(e)}, terminal.Line(e.Text())+"\n")
 		}
 	}
 	return usageError(config.Unknown(key))

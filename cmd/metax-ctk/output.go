@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -33,24 +35,57 @@ func outputFlag() cli.Flag {
 	}
 }
 
-// print writes value as JSON or YAML, or else the table for people, as -o says.
+// print writes value as a JSON or YAML document, or else the table for people, as -o says.
 func (t toolkit) print(c *cli.Context, value any, table string) error {
 	text := []byte(terminal.Lines(table))
 	var err error
 	switch c.String("output-format") {
 	case "json":
-		if text, err = json.MarshalIndent(value, "", "  "); c.Bool("watch") { // in one line
-			text, err = json.Marshal(value)
+		if text, err = document(c, value); err == nil && !c.Bool("watch") { // which prints lines
+			var indented bytes.Buffer
+			err = json.Indent(&indented, text, "", "  ")
+			text = indented.Bytes()
 		}
 		text = terminal.JSON(append(text, '\n'))
 	case "yaml":
-		text, err = yaml.Marshal(value)
+		if text, err = document(c, value); err == nil {
+			text, err = yaml.JSONToYAML(text)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("encode output: %w", err)
 	}
 	_, err = t.Out.Write(text)
 	return err
+}
+
+// ofKind is a value whose kind is not its command's name.
+type ofKind struct {
+	kind  string
+	value any
+}
+
+// document is value as a JSON object with apiVersion and kind. The kind is that of the
+// value, or else the command's name, "CdiCheck". A list becomes the items of an object,
+// "SimList".
+func document(c *cli.Context, value any) ([]byte, error) {
+	kind := ""
+	for _, word := range strings.Fields(c.Command.HelpName)[1:] {
+		kind += strings.ToUpper(word[:1]) + word[1:]
+	}
+	if of, ok := value.(ofKind); ok {
+		kind, value = of.kind, of.value
+	}
+	text, err := json.Marshal(value)
+	if err != nil || bytes.HasPrefix(text, []byte(`{"apiVersion":`)) {
+		return text, err
+	}
+	members := text[1:]
+	if text[0] != '{' {
+		kind = strings.TrimSuffix(kind, "List") + "List"
+		members = fmt.Appendf(nil, `"items":%s}`, text)
+	}
+	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,%s`, gpu.APIVersion, kind, members), nil
 }
 
 // columns are rows as a table; the first is the head. Empty cells become "-", and

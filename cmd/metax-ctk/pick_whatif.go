@@ -83,7 +83,7 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 	if out.Then, err = t.state(node, picker, then); err != nil {
 		return err
 	}
-	if err := t.print(c, out, out.text(c.Bool("verbose"))); err != nil || out.Then.Pick != nil {
+	if err := t.print(c, ofKind{"WhatIf", out}, out.text(c.Bool("verbose"))); err != nil || out.Then.Pick != nil {
 		return err
 	}
 	return errUnmet
@@ -113,7 +113,7 @@ func (t toolkit) state(node gpu.Node, picker *alloc.Picker, req alloc.Request) (
 	if err != nil {
 		return state{}, err
 	}
-	s := state{Free: req.Free, Capability: capability}
+	s := state{Free: append([]int{}, req.Free...), Capability: capability}
 	answer, err := picker.Pick(req)
 	switch {
 	case errors.Is(err, alloc.ErrUnmet):

@@ -57,13 +57,13 @@ func TestSGPUByLibrary(t *testing.T) {
 	t.Setenv(mxsmlVariable, standin.Program(t, t.TempDir()))
 	library := libraryRun()
 
-	var listed []sliceRow
+	var listed struct{ Items []sliceRow }
 	out, errs, code := sliced(t, library, root, "list", "-o", "json")
 	if err := json.Unmarshal([]byte(out), &listed); err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
 	want := []sliceRow{rowOf(node.GPUs[2], kept[0]), rowOf(node.GPUs[2], kept[1]), rowOf(node.GPUs[5], node.GPUs[5].Slices[0]), rowOf(node.GPUs[5], node.GPUs[5].Slices[1])}
-	if diff := cmp.Diff(want, listed, cmpopts.IgnoreFields(gpu.Slice{}, "UUID")); diff != "" {
+	if diff := cmp.Diff(want, listed.Items, cmpopts.IgnoreFields(gpu.Slice{}, "UUID")); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 

@@ -171,7 +171,7 @@ type Written struct {
 	// Removed reports that the node no longer has anything of the kind.
 	Removed bool   `json:"removed,omitempty"`
 	Version string `json:"cdiVersion,omitempty"`
-	Kind    string `json:"kind"`
+	Kind    string `json:"cdiKind"`
 	Devices int    `json:"devices"`
 }
 

@@ -79,15 +79,17 @@ func (a auto) does(t *testing.T, code int, options ...string) {
 	if r.code != code {
 		t.Fatalf("want exit code %d: %v", code, r)
 	}
-	var all []struct {
-		Engine, Aside, Error string
-		Changes              []struct{ Path string }
+	var all struct {
+		Items []struct {
+			Engine, Aside, Error string
+			Changes              []struct{ Path string }
+		}
 	}
 	if err := json.Unmarshal([]byte(r.stdout), &all); err != nil {
 		t.Fatalf("%v: %v", err, r)
 	}
 	got := map[string]string{}
-	for _, e := range all {
+	for _, e := range all.Items {
 		switch {
 		case e.Error != "":
 			got[e.Engine] = "failed"

@@ -100,11 +100,11 @@ func (h *host) configures(t *testing.T, s setting) {
 
 func (h *host) edited(t *testing.T, argv []string) edited {
 	t.Helper()
-	var all []edited
-	if err := json.Unmarshal([]byte(h.must(t, nil, append(argv, "-o", "json")...)), &all); err != nil || len(all) != 1 {
-		t.Fatalf("%v: %d engines, %v", argv, len(all), err)
+	var all struct{ Items []edited }
+	if err := json.Unmarshal([]byte(h.must(t, nil, append(argv, "-o", "json")...)), &all); err != nil || len(all.Items) != 1 {
+		t.Fatalf("%v: %d engines, %v", argv, len(all.Items), err)
 	}
-	return all[0]
+	return all.Items[0]
 }
 
 // entry is a file as it must be again: content, mode, owner, but not which file it is.

@@ -57,7 +57,9 @@ func TestSGPU(t *testing.T) {
 			}
 			h.docker(t, row.version, nil)
 			s := sliced{host: h, cdi: row.cdi}
-			h.decode(t, &s.all, "metax-ctk", "--root", slicesDir, "sgpu", "list", "-o", "json")
+			var listed struct{ Items []slice }
+			h.decode(t, &listed, "metax-ctk", "--root", slicesDir, "sgpu", "list", "-o", "json")
+			s.all = listed.Items
 			if len(s.all) != 4 {
 				t.Fatalf("the node has slices %+v, want 4", s.all)
 			}
