@@ -184,10 +184,15 @@ func (t toolkit) selected(c *cli.Context) node.Selector {
 	}
 }
 
-// node loads the node and prints its warnings to standard error.
+// node loads the node with its surroundings and prints its warnings to standard error.
 func (t toolkit) node(c *cli.Context) (gpu.Node, error) {
 	at := t.selected(c)
 	at.Surroundings = true
+	return t.load(c, at)
+}
+
+// load loads a node and prints its warnings to standard error.
+func (t toolkit) load(c *cli.Context, at node.Selector) (gpu.Node, error) {
 	n, err := at.Load(c.Context)
 	if err != nil {
 		return gpu.Node{}, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -129,7 +131,13 @@ func (t toolkit) specs(c *cli.Context) (refresh.Maker, cdi.Options, error) {
 	if err != nil {
 		return refresh.Maker{}, cdi.Options{}, err
 	}
-	node := sync.OnceValues(func() (gpu.Node, error) { return t.node(c) })
+	node := sync.OnceValues(func() (gpu.Node, error) {
+		n, err := t.load(c, at) // without surroundings, which change while a host comes up
+		if err == nil && !at.IsHost() && !n.HasDevices() {
+			err = usagef("node %q has no device nodes, which a CDI spec needs; a snapshot or Node JSON has them (docs/node.md)", at.Node)
+		}
+		return n, err
+	})
 	return refresh.Maker{Selector: at, Host: host, Node: node, Hook: c.String("hook"), Warn: t.warn}, cdi.Options{
 		Vendor: c.String("vendor"), Class: c.String("class"), Names: names,
 		NoGroups: c.Bool("no-groups"), EngineRoot: cmp.Or(c.String("engine-root"), host.Dir()),
@@ -143,8 +151,29 @@ func hookFlag() cli.Flag {
 	}
 }
 
-func (t toolkit) cdiList(c *cli.Context) error {
-	host, err := hostfs.New(t.selected(c).Root)
+// specHost returns the host whose specs a command reads: this one, that below --root, or
+// the one that a snapshot holds, until done is called. Another node has no files.
+func (t toolkit) specHost(c *cli.Context) (at node.Selector, done func() error, err error) {
+	if at, done, err = t.selected(c).Unpack(); err != nil {
+		return at, nil, err
+	}
+	named, hint := c.Args().Present(), "metax-ctk cdi "+c.Command.Name+" FILE"
+	if c.Command.Name == "list" {
+		named, hint = c.IsSet("spec-dir"), "metax-ctk cdi list --spec-dir DIR"
+	}
+	if err = needsHost("cdi "+c.Command.Name, at); err != nil && !named {
+		return at, nil, usagef("%w; for a spec on this machine: %s", err, hint)
+	}
+	return at, done, nil
+}
+
+func (t toolkit) cdiList(c *cli.Context) (err error) {
+	at, done, err := t.specHost(c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	host, err := hostfs.New(at.Root)
 	if err != nil {
 		return err
 	}
@@ -218,11 +247,12 @@ func specFormat(c *cli.Context) (cdi.Format, error) {
 	return cdi.JSON, nil
 }
 
-func (t toolkit) cdiCheck(c *cli.Context) error {
-	compare, err := t.comparison(c)
+func (t toolkit) cdiCheck(c *cli.Context) (err error) {
+	compare, done, err := t.comparison(c)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, done()) }()
 	found, err := compare.Check()
 	if err != nil {
 		return err
@@ -233,11 +263,12 @@ func (t toolkit) cdiCheck(c *cli.Context) error {
 	return cmp.Or[error](t.print(c, found, lines(found.Problems)+lines(found.Drift)), errProblems)
 }
 
-func (t toolkit) cdiDiff(c *cli.Context) error {
-	compare, err := t.comparison(c)
+func (t toolkit) cdiDiff(c *cli.Context) (err error) {
+	compare, done, err := t.comparison(c)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, done()) }()
 	drift, err := compare.Diff()
 	if err != nil {
 		return err
@@ -248,10 +279,22 @@ func (t toolkit) cdiDiff(c *cli.Context) error {
 	return cmp.Or[error](t.print(c, drift, lines(drift)), errProblems)
 }
 
-func (t toolkit) comparison(c *cli.Context) (refresh.Comparison, error) {
+func (t toolkit) comparison(c *cli.Context) (refresh.Comparison, func() error, error) {
+	at, done, err := t.specHost(c)
+	if err != nil {
+		return refresh.Comparison{}, nil, err
+	}
 	maker, opt, err := t.specs(c)
+	trimmed := at.IsHost() && !maker.Selector.IsHost() // a snapshot
+	if err == nil && trimmed {
+		maker.Selector, opt.EngineRoot = at, cmp.Or(c.String("engine-root"), "/")
+		maker.Host, err = hostfs.New(at.Root)
+	}
+	if err != nil {
+		return refresh.Comparison{}, nil, errors.Join(err, done())
+	}
 	return refresh.Comparison{
 		Maker: maker, Options: opt, ByClass: c.IsSet("class"), ByNames: c.IsSet("device-name-strategy"),
-		Dirs: specDirs(c), Files: c.Args().Slice(),
-	}, err
+		Dirs: specDirs(c), Files: c.Args().Slice(), Trimmed: trimmed,
+	}, done, nil
 }

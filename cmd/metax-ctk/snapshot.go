@@ -48,7 +48,7 @@ func fileFlag() cli.Flag {
 // snapshotHost returns the host of which snapshots are taken.
 func (t toolkit) snapshotHost(c *cli.Context) (capture.Host, error) {
 	at := t.selected(c)
-	return capture.Host{Selector: at, LookPath: exec.LookPath, Run: runChild, Version: version()}, needsHost("snapshot", at)
+	return capture.Host{Selector: at, LookPath: exec.LookPath, Run: runChild, Version: version()}, needsHost(c.Command.Name, at)
 }
 
 // savedSnapshot is a snapshot that was written to a file, as -o prints it.

@@ -37,6 +37,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", filepath.Dir(client)+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Setenv("METAX_CTK_DOCKER", "client")
 			e.Setenv("METAX_CTK_NODE", "c500-8")
+			snapshot, err := filepath.Abs("../metax-ctk/testdata/old.snapshot")
+			if err != nil {
+				return err
+			}
+			e.Setenv("SNAPSHOT", snapshot)
 			if err := hostTree(filepath.Join(e.WorkDir, "node")); err != nil {
 				return err
 			}

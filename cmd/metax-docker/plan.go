@@ -54,6 +54,9 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 		ahead = assign.ListAhead()
 	}
 	node, err := at.Load(context.Background())
+	if err == nil && !at.IsHost() && !node.HasDevices() {
+		err = fmt.Errorf("node %q (from %s) has no device nodes to give; a snapshot or Node JSON has them (docs/node.md)", at.Node, w.settings.Node.Origin)
+	}
 	if err != nil && (cmd.TakesGPU || !errors.Is(err, discover.ErrNoGPU)) {
 		return options{}, err
 	}

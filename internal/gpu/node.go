@@ -86,6 +86,14 @@ func (n Node) Lookup(b BDF) (GPU, bool) {
 	return GPU{}, false
 }
 
+// HasDevices reports whether a GPU or a slice of the Node has device nodes. A Node that was
+// read from a bare matrix has none.
+func (n Node) HasDevices() bool {
+	return slices.ContainsFunc(n.GPUs, func(g GPU) bool {
+		return len(g.Nodes) > 0 || slices.ContainsFunc(g.Slices, func(s Slice) bool { return len(s.Nodes) > 0 })
+	})
+}
+
 // Healthy returns the indices of the GPUs that may be given as a whole.
 func (n Node) Healthy() []int {
 	var free []int

@@ -27,6 +27,10 @@ type Comparison struct {
 	// Files are the specs, by their paths on this machine; empty means those that
 	// engines find.
 	Files []string
+	// Trimmed is true for the host of a snapshot: it has only the files that discovery
+	// needs, so files that specs name are not looked for, and specs of MXMACA are not
+	// compared.
+	Trimmed bool
 }
 
 // Checked is what Check found.
@@ -50,7 +54,7 @@ func (c Comparison) Check() (Checked, error) {
 		files = c.listed(&found)
 	}
 	checkable := c.Host
-	if !c.Selector.IsHost() {
+	if c.Trimmed || !c.Selector.IsHost() {
 		checkable = nil // the files of another node are not here
 	}
 	for _, file := range files {
@@ -88,9 +92,11 @@ func (c Comparison) Diff() ([]cdi.Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, specFile{c.Host, cdi.Path(c.Options.Vendor, c.Options.Class, cdi.JSON)})
+	files = append(files, specFile{c.Host, cdi.Path(c.Options.Vendor, c.Options.Class, cdi.JSON), c.Trimmed})
 	have, err := cdi.Load(files[0].host, files[0].path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && c.Trimmed {
+		return nil, fmt.Errorf("the snapshot has no CDI spec %s", files[0])
+	} else if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; write one: metax-ctk cdi generate", err)
 	} else if err != nil {
 		return nil, err
@@ -108,6 +114,9 @@ func (c Comparison) drift(have *specs.Spec) ([]cdi.Difference, error) {
 		if !c.ByClass && have.Kind == cdi.Kind(opt.Vendor, class) {
 			opt.Class = class
 		}
+	}
+	if c.Trimmed && opt.Class == cdi.SoftwareClass {
+		return []cdi.Difference{}, nil
 	}
 	opt.Partial = true
 	wanted, err := c.Spec(opt)
@@ -137,7 +146,7 @@ func (c Comparison) listed(found *Checked) []specFile {
 		found.add(listing.Problems())
 		for _, f := range listing.Files {
 			if f.Kind == kind {
-				files = append(files, specFile{c.Host, f.Path})
+				files = append(files, specFile{c.Host, f.Path, c.Trimmed})
 			}
 		}
 		if len(files) == 0 && class == classes[0] && (c.ByClass || !c.divided()) {
@@ -168,11 +177,18 @@ func (found *Checked) add(problems []cdi.Problem) {
 
 // specFile is a spec file of a host.
 type specFile struct {
-	host *hostfs.Root
-	path string
+	host    *hostfs.Root
+	path    string
+	trimmed bool
 }
 
-func (f specFile) String() string { return f.host.Join(f.path) }
+// String returns the path on this machine, or that on the host of a snapshot.
+func (f specFile) String() string {
+	if f.trimmed {
+		return f.path
+	}
+	return f.host.Join(f.path)
+}
 
 // given are files by their paths on this machine, which the node's root does not change.
 func given(paths []string) ([]specFile, error) {
@@ -186,7 +202,7 @@ func given(paths []string) ([]specFile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("resolve %q: %w", p, err)
 		}
-		files = append(files, specFile{here, path})
+		files = append(files, specFile{here, path, false})
 	}
 	return files, nil
 }
