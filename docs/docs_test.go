@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,9 +60,9 @@ func TestExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// A page about metax-docker has a node to show it on.
+			// Pages about metax-docker have a node to show it on.
 			env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir}
-			if filepath.Base(page) == "metax-docker.md" {
+			if slices.Contains([]string{"metax-docker.md", "recipes.md", "from-nvidia.md"}, filepath.Base(page)) {
 				env = append(env, "METAX_CTK_NODE=c500-8")
 			}
 			fresh := consoles.ReplaceAllStringFunc(text, func(block string) string {
@@ -111,6 +112,25 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s links to %s: %v", page, m[1], err)
 			}
 		}
+	}
+}
+
+// TestNamedCommands demands that the commands in running text exist.
+func TestNamedCommands(t *testing.T) {
+	reference := readFile(t, "cli.md")
+	named := regexp.MustCompile("`(?:sudo )?(metax-ctk [a-z]+(?: [a-z]+)?)")
+	seen := 0
+	for _, page := range pages(t) {
+		for _, m := range named.FindAllStringSubmatch(readFile(t, page), -1) {
+			seen++
+			command := strings.Fields(m[1])
+			if !strings.Contains(reference, "\n## "+m[1]+"\n") && !strings.Contains(reference, "\n   metax-ctk "+command[1]+" ") {
+				t.Errorf("%s: %s is not a command", page, m[1])
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d commands seen", seen)
 	}
 }
 

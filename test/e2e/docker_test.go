@@ -44,7 +44,14 @@ func TestDocker(t *testing.T) {
 			if row.cdi {
 				auto = "cdi"
 			}
-			wrapper{host: h, client: "docker", cdi: row.cdi, auto: auto, unknown: row.unknown}.journey(t)
+			w := wrapper{host: h, client: "docker", cdi: row.cdi, auto: auto, unknown: row.unknown}
+			w.journey(t)
+			if row.cdi {
+				t.Run("docker's own --gpus", func(t *testing.T) {
+					w.sees(t, w.alone(t, "--gpus=driver=cdi,device=metax-tech.com/gpu=2"), []int{2})
+					w.sees(t, w.alone(t, `--gpus=driver=cdi,"device=metax-tech.com/gpu=2,metax-tech.com/gpu=5"`), []int{2, 5})
+				})
+			}
 		})
 	}
 }
