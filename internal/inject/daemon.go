@@ -47,6 +47,8 @@ type Daemon struct {
 	// asked asks a daemon whose info follows from its version and its configuration
 	// for its own, once; nil where info is its own.
 	asked func() Daemon
+	// resolved has what was read of the specs; nil keeps nothing. One goroutine uses it.
+	resolved map[string]resolution
 }
 
 var (
@@ -80,8 +82,9 @@ func (s setup) ask(socket string) <-chan Daemon {
 				return
 			case version >= apiDefault:
 				said <- Daemon{
-					info:  info{CDISpecDirs: s.specDirs},
-					asked: sync.OnceValue(func() Daemon { return daemonInfo(socket) }),
+					resolved: map[string]resolution{},
+					info:     info{CDISpecDirs: s.specDirs},
+					asked:    sync.OnceValue(func() Daemon { return daemonInfo(socket) }),
 				}
 				return
 			}
@@ -93,6 +96,7 @@ func (s setup) ask(socket string) <-chan Daemon {
 
 // daemonInfo is the daemon's own info.
 func daemonInfo(socket string) (d Daemon) {
+	d.resolved = map[string]resolution{}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), EngineTimeout, errSilent)
 	defer cancel()
 	header, body, err := dockerd.Daemon{Socket: socket}.Get(ctx, "/info")

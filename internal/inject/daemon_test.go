@@ -165,7 +165,7 @@ func TestLists(t *testing.T) {
 		"for everybody":        {info{CDISpecDirs: []string{open}}, []string{"metax-tech.com/gpu=0"}, false, "cannot be trusted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tc.info.lists(tc.names)
+			got, err := tc.info.lists(tc.names, resolve)
 			if got != tc.want || (err != nil) != (tc.says != "") || err != nil && !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %v, %v; want %v, %q", got, err, tc.want, tc.says)
 			}

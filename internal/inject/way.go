@@ -53,7 +53,7 @@ func (d Daemon) ByName(names []string, dir, requested string) (byName bool, doub
 // lists reports whether the daemon resolves all of the names. If the files do not define
 // them, the daemon may read other files: it is asked.
 func (d Daemon) lists(names []string) (bool, error) {
-	listed, err := d.info.lists(names)
+	listed, err := d.info.lists(names, d.resolve)
 	if listed || d.asked == nil {
 		return listed, err
 	}
@@ -61,12 +61,12 @@ func (d Daemon) lists(names []string) (bool, error) {
 	if asked.err != nil {
 		return false, asked.err
 	}
-	return asked.info.lists(names)
+	return asked.info.lists(names, d.resolve)
 }
 
 // lists reports whether a daemon resolves all of the names: from Docker 28.2 on it says so
 // itself; before, the directories that it reads show it.
-func (i info) lists(names []string) (bool, error) {
+func (i info) lists(names []string, resolve resolver) (bool, error) {
 	if i.DiscoveredDevices == nil {
 		_, err := resolve(i.CDISpecDirs, names)
 		var missing *cdi.UnresolvedError
@@ -83,6 +83,9 @@ func (i info) lists(names []string) (bool, error) {
 	return true, nil
 }
 
+// resolver returns the edits of CDI devices by the specs in directories of this machine.
+type resolver func(dirs, names []string) (*specs.ContainerEdits, error)
+
 func resolve(dirs, names []string) (*specs.ContainerEdits, error) {
 	host, err := hostfs.New("/")
 	if err != nil {
@@ -91,10 +94,29 @@ func resolve(dirs, names []string) (*specs.ContainerEdits, error) {
 	return cdi.Resolve(host, dirs, names)
 }
 
+// resolution is what a resolver returned, by its arguments.
+type resolution struct {
+	edits *specs.ContainerEdits
+	err   error
+}
+
+// resolve is a resolver that parses the specs once for the same names.
+func (d Daemon) resolve(dirs, names []string) (*specs.ContainerEdits, error) {
+	key := strings.Join(dirs, "\n") + "\x00" + strings.Join(names, "\n")
+	if r, ok := d.resolved[key]; ok {
+		return r.edits, r.err
+	}
+	e, err := resolve(dirs, names)
+	if d.resolved != nil {
+		d.resolved[key] = resolution{e, err}
+	}
+	return e, err
+}
+
 // outdated reports whether the specs that define CDI devices do not mount a directory of
 // this machine. For a spec that cannot be read here, what the daemon says counts.
 func (d Daemon) outdated(names []string, dir string) bool {
-	e, err := resolve(d.specDirs(), names)
+	e, err := d.resolve(d.specDirs(), names)
 	return err == nil && !slices.ContainsFunc(e.Mounts, func(m *specs.Mount) bool { return m.HostPath == dir })
 }
 
@@ -119,7 +141,7 @@ func (e *OutdatedError) Error() string {
 // whatever the specs name has to exist. The error is an *OutdatedError. For a spec that
 // cannot be read here, what the engine says counts.
 func (d Daemon) Compare(e edits.Edits) error {
-	spec, err := resolve(d.specDirs(), e.Names)
+	spec, err := d.resolve(d.specDirs(), e.Names)
 	if err != nil {
 		return nil
 	}
