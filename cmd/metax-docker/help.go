@@ -99,7 +99,8 @@ for run and create:
 an earlier run (metax-ctk ps). start and restart take a container's GPUs back,
 or fail and name the holder; they also know --gpus-share, --gpus-wait and
 --dry-run. compose gives each service its own GPUs. help COMMAND describes both;
---version prints the versions of docker and of metax-docker.
+--version prints the versions of docker and of metax-docker. docker metax run
+is the same, where metax-docker is installed as a plugin of docker.
 
 Example:
   metax-docker run --rm --gpus=4 IMAGE mx-smi -L
