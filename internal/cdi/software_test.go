@@ -22,7 +22,8 @@ func installed() edits.Software {
 		Path: "/opt/maca", Dir: "/opt/maca-3.3.0.15", Version: "3.3.0.15", Default: true, Driver: "/opt/mxdriver",
 		Libraries: []string{"/opt/mxdriver/lib", "/opt/maca/lib", "/opt/maca/ucx/lib"},
 		Links:     []edits.LibraryLink{{Name: "libucp.so", Target: "/opt/maca/ucx/lib/libucp.so.0"}},
-		Programs:  []string{"mxcc", "macainfo"},
+		Programs:  []string{"/opt/maca/bin/macainfo", "/opt/maca/bin/mxcc"},
+		Env:       []string{"MACA_PATH=/opt/maca"},
 	}
 }
 
@@ -116,20 +117,24 @@ func TestSoftwareActions(t *testing.T) {
 			[]string{"create-symlinks", "--new-link", "/opt/mxdriver/bin/mx-smi::/usr/bin/mx-smi"},
 		},
 		"programs": {
-			func(s *edits.Software) { s.Dir, s.Programs = "/opt/maca-3", []string{"mxcc", "macainfo", "mxcc"} },
+			func(s *edits.Software) {
+				s.Dir, s.Programs = "/opt/maca-3", []string{"/opt/maca/bin/macainfo", "/opt/maca/bin/mxcc", "/opt/maca/ompi/bin/mxcc"}
+			},
 			[]string{
 				"create-symlinks", "--link", "/opt/maca-3::/opt/maca", "--new-link", "/opt/maca/bin/macainfo::/usr/bin/macainfo",
 				"--new-link", "/opt/maca/bin/mxcc::/usr/bin/mxcc",
 			},
 		},
 		"the driver's mx-smi": {
-			func(s *edits.Software) { s.Driver, s.Programs = "/opt/mxdriver", []string{"mx-smi", "mxcc"} },
+			func(s *edits.Software) {
+				s.Driver, s.Programs = "/opt/mxdriver", []string{"/opt/maca/bin/mx-smi", "/opt/maca/bin/mxcc"}
+			},
 			[]string{
 				"create-symlinks", "--new-link", "/opt/mxdriver/bin/mx-smi::/usr/bin/mx-smi", "--new-link", "/opt/maca/bin/mxcc::/usr/bin/mxcc",
 			},
 		},
 		"an mx-smi without a driver": {
-			func(s *edits.Software) { s.Programs = []string{"mx-smi"} },
+			func(s *edits.Software) { s.Programs = []string{"/opt/maca/bin/mx-smi"} },
 			[]string{"create-symlinks", "--new-link", "/opt/maca/bin/mx-smi::/usr/bin/mx-smi"},
 		},
 	} {
@@ -170,9 +175,9 @@ func TestGenerateSoftwareRefuses(t *testing.T) {
 		"detour":              func(s *edits.Software) { s.Dir = "/opt/../opt" },
 		"control characters":  func(s *edits.Software) { s.Links[0].Name = "a\nb" },
 		"a library elsewhere": func(s *edits.Software) { s.Links[0].Name = "../../etc/x" },
-		"a program elsewhere": func(s *edits.Software) { s.Programs = []string{"../../etc/x"} },
-		"a directory":         func(s *edits.Software) { s.Programs = []string{".."} },
-		"no name":             func(s *edits.Software) { s.Programs = []string{""} },
+		"a program elsewhere": func(s *edits.Software) { s.Programs = []string{"/opt/maca/../../etc/x"} },
+		"a directory":         func(s *edits.Software) { s.Programs = []string{"/opt/maca/bin/.."} },
+		"no name":             func(s *edits.Software) { s.Programs = []string{"/opt/maca"} },
 		"two links in one":    func(s *edits.Software) { s.Programs = []string{"a::b"} },
 		"no installation":     func(s *edits.Software) { s.Default, s.Version = false, "" },
 	} {
@@ -239,9 +244,9 @@ func TestSeveralVersions(t *testing.T) {
 func TestManyPrograms(t *testing.T) {
 	s := installed()
 	for i := range 5000 {
-		s.Programs = append(s.Programs, fmt.Sprintf("%0255d", i))
+		s.Programs = append(s.Programs, fmt.Sprintf("/opt/maca/bin/%0255d", i))
 	}
-	s.Programs = append(s.Programs, "zzz")
+	s.Programs = append(s.Programs, "/opt/maca/bin/zzz")
 	args := actions(t, s)
 	bytes, offers := 0, 0
 	for _, a := range args {

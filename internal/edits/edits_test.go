@@ -55,23 +55,25 @@ func TestMACA(t *testing.T) {
 	got, err := MACA(Software{
 		Path: "/opt/maca", Dir: "/opt/maca-3", Version: "3", Driver: "/opt/mxdriver", Libraries: []string{"/opt/maca/lib"},
 		Links:    []LibraryLink{{Name: "libx.so.1", Target: "/opt/maca/lib/libx.so"}},
-		Programs: []string{"mxcc", "mx-smi", "mxcc"},
+		Programs: []string{"/opt/maca/bin/mxcc", "/opt/maca/bin/mx-smi", "/opt/maca/mxgpu_llvm/bin/clang", "/opt/maca/mxgpu_llvm/bin/mxcc"},
+		Env:      []string{"MACA_PATH=/opt/maca", "MACA_CLANG_PATH=/opt/maca/mxgpu_llvm/bin"},
 	}, "host")
 	if err != nil {
 		t.Fatal(err)
 	}
 	installed := Mount{HostPath: "/opt/maca-3", Path: "/opt/maca-3", Options: bindOptions}
 	want := Edits{
-		Names: []string{"metax-tech.com/maca=host"}, Env: []string{"MACA_PATH=/opt/maca"},
+		Names: []string{"metax-tech.com/maca=host"}, Env: []string{"MACA_PATH=/opt/maca", "MACA_CLANG_PATH=/opt/maca/mxgpu_llvm/bin"},
 		Mounts: []Mount{installed, driver},
 		Links: []Link{
 			{Target: "/opt/maca-3", Path: "/opt/maca"},
 			{Target: "/opt/maca/lib/libx.so", Path: LinkDir + "/libx.so.1"},
 			{Target: "/opt/mxdriver/bin/mx-smi", Path: "/usr/bin/mx-smi", Optional: true},
 			{Target: "/opt/maca/bin/mxcc", Path: "/usr/bin/mxcc", Optional: true},
+			{Target: "/opt/maca/mxgpu_llvm/bin/clang", Path: "/usr/bin/clang", Optional: true},
 		},
 		Libraries: []string{"/opt/maca/lib", LinkDir},
-		Programs:  []string{"/opt/mxdriver/bin", "/opt/maca/bin"},
+		Programs:  []string{"/opt/mxdriver/bin", "/opt/maca/bin", "/opt/maca/mxgpu_llvm/bin"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

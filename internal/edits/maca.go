@@ -16,8 +16,8 @@ const (
 	// ProgramDir is the directory of a container for names of programs. It is on the
 	// PATH that engines and images have.
 	ProgramDir = "/usr/bin"
-	// MaxPrograms is how many programs of an installation get a name, the first ones
-	// in alphabetical order. It bounds the hook's command line.
+	// MaxPrograms is how many programs of an installation get a name, the first ones of
+	// Software.Programs. It bounds the hook's command line.
 	MaxPrograms = 256
 )
 
@@ -35,9 +35,14 @@ type Software struct {
 	Driver    string        // the driver's user part, "/opt/mxdriver"; empty if there is none
 	Libraries []string      // directories of shared libraries, in the order of the vendor's LD_LIBRARY_PATH
 	Links     []LibraryLink // names that those lack
-	Programs  []string      // names in Path/bin
+	Programs  []string      // "/opt/maca/bin/macainfo": by directory, in the order of the vendor's PATH
+	Env       []string      // "MACA_PATH=/opt/maca", …: of MACAVariables
 	Warnings  []string      // what could not be found out
 }
+
+// MACAVariables are the names of the variables that tell programs where MXMACA is, besides
+// PATH and LD_LIBRARY_PATH, as the vendor's images set them.
+var MACAVariables = []string{"MACA_PATH", "MACA_CLANG_PATH", "CUCC_PATH"}
 
 // LibraryLink is a name by which programs look for a library, beside that of its file.
 type LibraryLink struct {
@@ -46,19 +51,23 @@ type LibraryLink struct {
 }
 
 // MACA returns the edits of MXMACA: its directory and the driver's user part, read-only, under
-// their own paths; MACA_PATH; the link Path; the directories for the dynamic linker; and
+// their own paths; the variables; the link Path; the directories for the dynamic linker; and
 // names in ProgramDir for mx-smi and the programs, where the image has none. A PATH for
 // them would replace the image's. Device is the name of the CDI device.
 //
 // It fails for the name of a library or program that is not the name of a file.
 func MACA(s Software, device string) (Edits, error) {
-	e := Edits{Names: []string{request.SoftwareKind + "=" + device}, Env: []string{"MACA_PATH=" + s.Path}}
+	e := Edits{Names: []string{request.SoftwareKind + "=" + device}, Env: slices.Clone(s.Env)}
 	e.Mounts = []Mount{readOnly(s.Dir)}
 	if s.Driver != "" {
 		e.Mounts = append(e.Mounts, readOnly(s.Driver))
 		e.Programs = []string{path.Join(s.Driver, "bin")}
 	}
-	e.Programs = append(e.Programs, path.Join(s.Path, "bin"))
+	for _, file := range s.Programs {
+		if dir := path.Dir(file); !slices.Contains(e.Programs, dir) {
+			e.Programs = append(e.Programs, dir)
+		}
+	}
 	if s.Path != s.Dir {
 		e.Links = []Link{{Target: s.Dir, Path: s.Path}}
 	}
@@ -72,9 +81,9 @@ func MACA(s Software, device string) (Edits, error) {
 	if len(s.Links) > 0 {
 		e.Libraries = append(e.Libraries, LinkDir)
 	}
-	for _, name := range s.Programs {
-		if !isFileName(name) {
-			return Edits{}, fmt.Errorf("%q is not the name of a file", name)
+	for _, file := range s.Programs {
+		if path.Clean(file) != file || !strings.HasPrefix(file, s.Path+"/") || !isFileName(path.Base(file)) {
+			return Edits{}, fmt.Errorf("%q is not a file below %s", file, s.Path)
 		}
 	}
 	for _, file := range s.programs() {
@@ -94,18 +103,12 @@ func isFileName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/') && !strings.Contains(name, "::")
 }
 
-// programs returns the paths of the programs that get a name, each name once.
+// programs returns the paths of the programs that get a name, each name once: the first of
+// that name.
 func (s Software) programs() []string {
-	names := slices.Compact(slices.Sorted(slices.Values(s.Programs)))
-	names = names[:min(len(names), MaxPrograms)]
-	var list []string
+	list := slices.Clone(s.Programs[:min(len(s.Programs), MaxPrograms)])
 	if s.Driver != "" {
-		list = append(list, path.Join(s.Driver, "bin", smi))
+		list = slices.Insert(list, 0, path.Join(s.Driver, "bin", smi))
 	}
-	for _, name := range names {
-		if name != smi || s.Driver == "" {
-			list = append(list, path.Join(s.Path, "bin", name))
-		}
-	}
-	return list
+	return once(list, path.Base)
 }

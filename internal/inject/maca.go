@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
@@ -228,7 +229,7 @@ func (d *macaDecision) best() (edits.Edits, error) {
 	}
 	e := edits.Edits{Names: []string{request.SoftwareKind + "=" + cmp.Or(d.Command.Options.MACA.Version, cdi.SoftwareDevice)}}
 	covers := d.image.MACA != nil || d.image.Empty || slices.Contains(d.image.Volumes, maca.Path)
-	if covers || d.Inject == dockerargs.InjectFlags || env.given["MACA_PATH"] {
+	if covers || d.Inject == dockerargs.InjectFlags || slices.ContainsFunc(edits.MACAVariables, func(name string) bool { return env.given[name] }) {
 		return d.byValue(env)
 	}
 	byName, doubt, err := d.Daemon().ByName(e.Names, filepath.Join(d.Root, d.install.Dir), d.Inject)
@@ -260,9 +261,10 @@ func (d *macaDecision) byValue(env environ) (edits.Edits, error) {
 	if d.Command.TakesGPU || slices.Contains(d.Command.Flags.MountPoints(), software.Driver) {
 		e.Mounts = slices.DeleteFunc(e.Mounts, func(m edits.Mount) bool { return m.Path == software.Driver })
 	}
-	if env.given["MACA_PATH"] {
-		e.Env = nil
-	}
+	e.Env = slices.DeleteFunc(e.Env, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return env.given[name]
+	})
 	first := d.image.MACA != nil
 	e.Env = append(e.Env, env.with("PATH", e.Programs, first))
 	if len(e.Libraries) > 0 {

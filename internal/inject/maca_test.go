@@ -33,10 +33,11 @@ func TestMACA(t *testing.T) {
 		byName  = "--device=metax-tech.com/maca=host"
 		home    = "--volume=/node/opt/maca-3.3.0.15:/opt/maca-3.3.0.15:ro --volume=/node/opt/maca-3.3.0.15:/opt/maca:ro"
 		driver  = " --volume=/node/opt/mxdriver:/opt/mxdriver:ro"
-		dirs    = "/opt/mxdriver/bin:/opt/maca/bin"
+		dirs    = "/opt/mxdriver/bin:/opt/maca/bin:/opt/maca/mxgpu_llvm/bin:/opt/maca/tools/cu-bridge/bin"
 		search  = " --env=PATH=" + defaultPath + ":" + dirs
 		libs    = "/opt/mxdriver/lib:/opt/maca/lib:/opt/maca/mxgpu_llvm/lib:/opt/maca/ompi/lib:/opt/maca/ucx/lib"
-		env     = " --env=MACA_PATH=/opt/maca"
+		more    = " --env=MACA_CLANG_PATH=/opt/maca/mxgpu_llvm/bin --env=CUCC_PATH=/opt/maca/tools/cu-bridge"
+		env     = " --env=MACA_PATH=/opt/maca" + more
 		library = " --env=LD_LIBRARY_PATH=" + libs
 		byValue = home + driver + env + search + library
 	)
@@ -59,7 +60,8 @@ func TestMACA(t *testing.T) {
 		{"with GPUs, which bring the driver", "run --gpus=1 --maca img", "flags", "", image.Facts{}, silent, home + env + search + library, ""},
 		{"the user mounts the driver", "run --maca -v /x:/opt/mxdriver img", "flags", "", image.Facts{}, silent, home + env + search + library, ""},
 		{"the user has a PATH", "run --maca -e PATH=/p img", "flags", "", image.Facts{}, silent, home + driver + env + " --env=PATH=/p:" + dirs + library, ""},
-		{"the user has MACA_PATH", "run --maca -e MACA_PATH=/p img", "auto", "", image.Facts{}, listed, home + driver + search + library, ""},
+		{"the user has MACA_PATH", "run --maca -e MACA_PATH=/p img", "auto", "", image.Facts{}, listed, home + driver + more + search + library, ""},
+		{"the user has CUCC_PATH", "run --maca -e CUCC_PATH img", "auto", "", image.Facts{}, listed, home + driver + strings.ReplaceAll(env, " --env=CUCC_PATH=/opt/maca/tools/cu-bridge", "") + search + library, ""},
 		{"a volume at the place", "run --maca img", "auto", "", image.Facts{Volumes: []string{"/opt/maca"}}, listed, byValue, ""},
 		{"an empty directory there", "run --maca img", "auto", "", image.Facts{Empty: true}, listed, byValue, ""},
 		{"the image's own is kept", "run --maca img", "auto", "", own, listed, "", "the image has MXMACA 3.7.1.5 of its own in /opt/maca, which is kept (--maca-force gives the host's 3.3.0.15)"},

@@ -104,6 +104,9 @@ func (h *host) addSoftware() {
 			h.file(home+"/Version.txt", "Version:"+m.Version+"\n")
 		}
 		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + dockerargs.QuoteWord("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
+		for name, says := range map[string]string{"mxgpu_llvm/bin/mxcc": "mxcc (simulated)", "tools/cu-bridge/bin/cucc": "cucc of ${CUCC_PATH:-?} (simulated)"} {
+			h.add(home+"/"+name, File{Data: "#!/bin/sh\necho \"" + says + "\"\n", Perm: 0o755})
+		}
 		h.addLibraries("maca", home)
 	}
 }

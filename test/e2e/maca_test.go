@@ -255,7 +255,7 @@ func (m maca) smi(t *testing.T) {
 func (m maca) environment(t *testing.T) {
 	sh := []string{"/bin/sh", "-c", `echo "$PATH"; echo "$LD_LIBRARY_PATH"; echo "$MACA_PATH"`}
 	host := "/opt/mxdriver/lib:/opt/maca/lib:/opt/maca/mxgpu_llvm/lib:/opt/maca/ompi/lib:/opt/maca/ucx/lib"
-	const path, programs = "/usr/local/bin:/usr/bin:/bin", "/opt/mxdriver/bin:/opt/maca/bin"
+	const path, programs = "/usr/local/bin:/usr/bin:/bin", "/opt/mxdriver/bin:/opt/maca/bin:/opt/maca/mxgpu_llvm/bin:/opt/maca/tools/cu-bridge/bin"
 	for name, c := range map[string]struct {
 		image   string
 		options []string
@@ -285,8 +285,8 @@ func (m maca) environment(t *testing.T) {
 		}
 	})
 	t.Run("programs", func(t *testing.T) {
-		r := m.start(t, "metax-docker", debianImage, []string{"--maca", "--gpus=2"}, "/bin/sh", "-c", "mx-smi -L && macainfo && busybox readlink /opt/maca")
-		if r.code != 0 || !strings.Contains(r.stdout, "GPU#1") || !strings.HasSuffix(r.stdout, "(simulated)\n/opt/maca-"+hostVersion+"\n") {
+		r := m.start(t, "metax-docker", debianImage, []string{"--maca", "--gpus=2"}, "/bin/sh", "-c", "mx-smi -L && mxcc && cucc && macainfo && busybox readlink /opt/maca")
+		if r.code != 0 || !strings.Contains(r.stdout, "GPU#1") || !strings.Contains(r.stdout, "mxcc (simulated)\ncucc of /opt/maca/tools/cu-bridge (simulated)\n") || !strings.HasSuffix(r.stdout, "(simulated)\n/opt/maca-"+hostVersion+"\n") {
 			t.Error(r)
 		}
 	})

@@ -58,8 +58,15 @@ func TestWays(t *testing.T) {
 // ways drives Podman.
 type ways struct {
 	*host
+	runtime string
 	options []string
 	userns  bool
+}
+
+// configureToolkit writes the toolkit's configuration.
+func (h *host) configureToolkit(t *testing.T, runtime, more string) {
+	t.Helper()
+	h.write(t, "/etc/metax-container-toolkit/config.toml", fmt.Sprintf("[runtime]\nruntimes = [%q]\n%s", runtime, more))
 }
 
 // ways prepares the machine for every way.
@@ -67,7 +74,7 @@ func (h *host) ways(t *testing.T, runtime string, userns bool) ways {
 	t.Helper()
 	h.glibc(t)
 	h.place(t)
-	w := ways{host: h, options: []string{"--cap-add=MKNOD", "--cgroup-parent=" + h.Cgroup()}, userns: userns}
+	w := ways{host: h, runtime: runtime, options: []string{"--cap-add=MKNOD", "--cgroup-parent=" + h.Cgroup()}, userns: userns}
 	if userns {
 		w.options = append(w.options, "--uidmap=0:100000:65536", "--gidmap=0:100000:65536")
 		// Nobody in there is in a group of the host, so only what is open to everyone opens.
@@ -77,7 +84,7 @@ func (h *host) ways(t *testing.T, runtime string, userns bool) ways {
 		h.must(t, nil, "metax-ctk", "--root", nodeDir, "cdi", "generate", "--class", class,
 			"--engine-root", "/", "--hook", sandbox.BinDir+"/metax-hook", "--output", "/run/cdi/metax-tech.com-"+class+".json")
 	}
-	h.write(t, "/etc/metax-container-toolkit/config.toml", fmt.Sprintf("[runtime]\nruntimes = [%q]\n", runtime))
+	h.configureToolkit(t, runtime, "")
 	for _, stage := range []string{"precreate", "prestart"} {
 		h.hooks(t, stage)
 	}
@@ -228,12 +235,16 @@ func (w ways) software(t *testing.T) {
 	if !slices.Contains(want.Links, "/opt/maca → /opt/maca-3.3.0.15") {
 		t.Errorf("links in /opt are %q", want.Links)
 	}
-	if !slices.Contains(want.Env, "MACA_PATH=/opt/maca") {
-		t.Errorf("the environment is %q", want.Env)
+	for _, v := range []string{"MACA_PATH=/opt/maca", "MACA_CLANG_PATH=/opt/maca/mxgpu_llvm/bin", "CUCC_PATH=/opt/maca/tools/cu-bridge"} {
+		if !slices.Contains(want.Env, v) {
+			t.Errorf("the environment lacks %s: %q", v, want.Env)
+		}
 	}
 	same(t, "shim", want, w.annotated(t, shim, "gpu=1", "maca=host"))
 	same(t, "precreate", want, w.annotated(t, precreate, "gpu=1", "maca=host"))
 	same(t, "prestart", w.late(want), w.annotated(t, prestart, "gpu=1", "maca=host"))
+	w.configureToolkit(t, w.runtime, "[maca]\ndefault = \"auto\"\n")
+	same(t, "shim with maca.default", want, w.annotated(t, shim, "gpu=1"))
 }
 
 // plain is what docker's flags can inject: they cannot express nosuid and nodev, and mx-smi
@@ -256,7 +267,7 @@ func (w ways) plain(s seen) seen {
 // inject: groups and variables.
 func (w ways) late(s seen) seen {
 	s.Groups = slices.DeleteFunc(slices.Clone(s.Groups), func(gid int) bool { return gid == videoGID })
-	s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(v string) bool { return strings.HasPrefix(v, "MACA_PATH=") })
+	s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(v string) bool { return strings.HasPrefix(v, "MACA_") || strings.HasPrefix(v, "CUCC_PATH=") })
 	if len(s.Groups) == 0 {
 		s.Groups = nil
 	}

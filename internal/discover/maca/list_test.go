@@ -122,6 +122,7 @@ func TestFindVersion(t *testing.T) {
 		"3.8.0.3-c600u": {Version: "3.8.0.3-c600u", Dir: "/opt/maca-3.8", Links: []edits.LibraryLink{{Name: "libof3.8.so", Target: "/opt/maca/lib/libof3.8.so.1"}}},
 	} {
 		want.Path, want.Driver, want.Libraries = maca.Path, "/opt/mxdriver", []string{"/opt/maca/lib"}
+		want.Env = []string{"MACA_PATH=/opt/maca"}
 		got, err := find(h, asked)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%q: %v\n%s", asked, err, diff)
@@ -158,8 +159,14 @@ func TestAll(t *testing.T) {
 	for _, s := range all {
 		dirs = append(dirs, s.Dir)
 	}
-	if diff := cmp.Diff([]string{"/opt/maca-3.3.0.15", "/opt/maca-2.32", "/opt/maca-3.8"}, dirs); diff != "" {
+	if diff := cmp.Diff([]string{"/opt/maca-3.3.0.15", "/opt/maca-2.32", "/opt/maca-3.8", "/opt/mxn100"}, dirs); diff != "" {
 		t.Error(diff)
+	}
+	n100 := edits.Software{
+		Path: "/opt/mxn100", Dir: "/opt/mxn100", Version: "n100", Driver: "/opt/mxdriver", Libraries: []string{"/opt/mxn100/lib"},
+	}
+	if diff := cmp.Diff(n100, all[3]); diff != "" {
+		t.Errorf("the N100's software:\n%s", diff)
 	}
 	if len(warnings) != 2 || !strings.Contains(warnings[0], "no MXMACA: /opt/maca-4 does not lead to it") || !strings.Contains(warnings[1], "/opt/maca-5 leads to /usr/maca, which is not in /opt: /usr/maca is in /usr") {
 		t.Errorf("warnings are %q", warnings)
@@ -184,11 +191,12 @@ func TestPrograms(t *testing.T) {
 		tree[bin+name] = e
 	}
 	tree["opt/maca-2.32/bin/x"] = run
+	tree["opt/maca-3.3.0.15/ucx/bin/ucx_info"] = run
 	got, err := find(simtest.Write(t, tree), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"linked", "macainfo", "mxcc"}, got.Programs); diff != "" {
+	if diff := cmp.Diff([]string{"/opt/maca/bin/linked", "/opt/maca/bin/macainfo", "/opt/maca/bin/mxcc", "/opt/maca/ucx/bin/ucx_info"}, got.Programs); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -19,14 +19,17 @@ var (
 	ErrVersion = errors.New("no such version of MXMACA")
 )
 
-// All returns what a container needs of each installation that may be mounted in one,
-// the default first, and warnings about the others. It fails if no installation may be
+// All returns what a container needs of each installation that may be mounted in one, the
+// default first and the N100's software last, and warnings about the others. It fails if no installation may be
 // mounted, with ErrNone if there is no installation.
 func All(host *hostfs.Root) (all []edits.Software, warnings []string, err error) {
 	list := List(host, "")
 	warnings = list.Warnings
 	var refused error
-	for _, i := range list.MACA() {
+	for _, i := range list.Installs {
+		if i.Kind == KindDriver {
+			continue
+		}
 		s, err := i.Software(host)
 		if err != nil {
 			warnings, refused = append(warnings, err.Error()), err
@@ -107,7 +110,10 @@ func (i Install) Software(host *hostfs.Root) (edits.Software, error) {
 		return edits.Software{}, fmt.Errorf("find MXMACA: %s leads to %s, which is not in %s: %s", i.Path, i.Dir, path.Dir(Path), i.Doubt)
 	}
 	s := edits.Software{Path: Path, Version: i.Version, Dir: i.Dir, Default: i.Default, Driver: driverDir(host), Warnings: slices.Clone(i.Warnings)}
-	found := scanLibraries(host, Path, i.Dir, s.Driver)
+	if i.Kind == KindN100 {
+		s.Path, s.Version = i.Path, string(KindN100) // which names the CDI device
+	}
+	found := scanLibraries(host, s.Path, i.Dir, s.Driver)
 	for _, f := range found.folders {
 		s.Libraries = append(s.Libraries, f.name)
 	}
@@ -115,20 +121,42 @@ func (i Install) Software(host *hostfs.Root) (edits.Software, error) {
 		s.Warnings = append(s.Warnings, "no shared library in "+i.Path)
 	}
 	s.Links = found.links()
-	s.Programs = programs(host, i.Dir)
+	for _, sub := range programDirs {
+		for _, name := range programs(host, i.Dir, sub) {
+			s.Programs = append(s.Programs, path.Join(s.Path, sub, name))
+		}
+	}
+	if i.Kind == KindMACA {
+		s.Env = variables(host, i.Dir)
+	}
 	s.Warnings = append(s.Warnings, found.texts()...)
 	return s, nil
 }
 
-// programs returns the names in an installation's bin that lead to executable files of
-// the installation.
-func programs(host *hostfs.Root, dir string) []string {
-	names, err := host.ReadDir(path.Join(dir, "bin"))
+// programDirs are the directories of an installation that have programs, in the order of
+// PATH in the vendor's published Dockerfile; the last two are in the PATH of its runtime.
+var programDirs = []string{"bin", "mxgpu_llvm/bin", "tools/cu-bridge/tools", "tools/cu-bridge/bin", "ompi/bin", "ucx/bin"}
+
+// variables are those of edits.MACAVariables whose directories the installation has.
+func variables(host *hostfs.Root, dir string) []string {
+	env := []string{"MACA_PATH=" + Path}
+	for _, v := range []struct{ name, sub string }{{"MACA_CLANG_PATH", "mxgpu_llvm/bin"}, {"CUCC_PATH", "tools/cu-bridge"}} {
+		if info, err := host.Stat(path.Join(dir, v.sub)); err == nil && info.Mode.IsDir() {
+			env = append(env, v.name+"="+path.Join(Path, v.sub))
+		}
+	}
+	return env
+}
+
+// programs returns the names in a directory of an installation that lead to executable
+// files of the installation.
+func programs(host *hostfs.Root, dir, sub string) []string {
+	names, err := host.ReadDir(path.Join(dir, sub))
 	if err != nil {
-		return nil // an installation without programs
+		return nil // an installation without such programs
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
-		at := path.Join(dir, "bin", name)
+		at := path.Join(dir, sub, name)
 		if !isSafeName(name) {
 			return true
 		}

@@ -25,7 +25,9 @@ var dev = []edits.LibraryLink{{Name: "libmpi.so", Target: "/opt/maca/ompi/lib/li
 // installed is the simulated installation, at its usual path or another.
 func installed(dir string, links []edits.LibraryLink) edits.Software {
 	return edits.Software{
-		Path: maca.Path, Version: "3.3.0.15", Dir: dir, Default: true, Driver: "/opt/mxdriver", Libraries: all, Links: links, Programs: []string{"macainfo"},
+		Path: maca.Path, Version: "3.3.0.15", Dir: dir, Default: true, Driver: "/opt/mxdriver", Libraries: all, Links: links,
+		Programs: []string{"/opt/maca/bin/macainfo", "/opt/maca/mxgpu_llvm/bin/mxcc", "/opt/maca/tools/cu-bridge/bin/cucc"},
+		Env:      []string{"MACA_PATH=/opt/maca", "MACA_CLANG_PATH=/opt/maca/mxgpu_llvm/bin", "CUCC_PATH=/opt/maca/tools/cu-bridge"},
 	}
 }
 
