@@ -14,10 +14,14 @@ func (t toolkit) bugreportCommand() *cli.Command {
 toolkit, the system and the engines, and what metax-ctk doctor finds. A part that
 failed says why. Read it before you send it.
 
+Without FILE, it writes metax-bugreport-NODE.txt here, NODE being the host's name.
+
 Examples:
+   sudo metax-ctk bugreport
    metax-ctk bugreport --output report.txt
    metax-ctk --node report.txt device list`,
-		Flags: []cli.Flag{fileFlag()},
+		ArgsUsage: "[FILE]",
+		Flags:     []cli.Flag{fileFlag()},
 		Action: func(c *cli.Context) error {
 			host, err := t.snapshotHost(c)
 			if err != nil {

@@ -76,7 +76,7 @@ func TestReplayRoot(t *testing.T) {
 				t.Fatalf("the spec is not of the root: %v: %s", err, text)
 			}
 		}
-		code, text, said := ctk(t, d, "--root", root, "bugreport")
+		code, text, said := ctk(t, d, "--root", root, "bugreport", "-")
 		if code != 0 {
 			t.Fatalf("exit code %d: %s", code, said)
 		}

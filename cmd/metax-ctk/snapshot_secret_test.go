@@ -138,7 +138,7 @@ func TestSnapshotSecrets(t *testing.T) {
 			t.Fatalf("%q is no secret", w)
 		}
 	}
-	code, out, said := ctk(t, deps{Run: runTool}, "--root", root, "bugreport")
+	code, out, said := ctk(t, deps{Run: runTool}, "--root", root, "bugreport", "--output", "-")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}

@@ -300,7 +300,7 @@ func TestSnapshotFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, out, said := ctk(t, deps{Run: runTool}, "--root", root, "snapshot")
+	code, out, said := ctk(t, deps{Run: runTool}, "--root", root, "snapshot", "-")
 	if code != 0 || said != "" {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -313,7 +313,8 @@ func TestSnapshotFile(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"--node", "c500-8", "snapshot"},
-		{"--root", root, "snapshot", "more"},
+		{"--root", root, "snapshot", "one", "more"},
+		{"--root", root, "snapshot", "one", "--output=more"},
 		{"--root", root, "snapshot", "--output="},
 	} {
 		if code, _, said := ctk(t, deps{Run: runTool}, args...); code != exitUsage {

@@ -71,7 +71,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	if err != nil {
 		return gpu.Node{}, err
 	}
-	node := gpu.NewNode(hostname(h.Root))
+	node := gpu.NewNode(Hostname(h.Root))
 	node.GPUs, node.Shared, node.Warnings = kernel.GPUs, kernel.Shared, kernel.Warnings
 	files := maca.Read(h.Root)
 	ask := true
@@ -169,8 +169,8 @@ func (h Host) driverMode(loaded bool) string {
 	return ""
 }
 
-// hostname is the name in /etc/hostname; empty if there is none or it is not valid.
-func hostname(host *hostfs.Root) string {
+// Hostname is the name in /etc/hostname; empty if there is none or it is not valid.
+func Hostname(host *hostfs.Root) string {
 	text, err := host.ReadFile("/etc/hostname")
 	if err != nil {
 		return ""
