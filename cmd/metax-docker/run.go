@@ -125,7 +125,11 @@ func (w *wrapper) withHelp(err error) error {
 	if errors.As(err, &unknown) && !unknown.Ours() {
 		name = w.settings.DockerClient.Text
 	}
-	return fmt.Errorf("%w; '%s run --help' lists the options", err, name)
+	mark := ";"
+	if strings.HasSuffix(err.Error(), "?") { // it suggests something
+		mark = ""
+	}
+	return fmt.Errorf("%w%s '%s run --help' lists the options", err, mark, name)
 }
 
 // finish runs the command, or prints it.
