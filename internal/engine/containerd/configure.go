@@ -17,7 +17,7 @@ var runtimeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // exception: where the whole table must be copied and Dump has runtimes or values that
 // the files do not explain, Configure copies the table from Dump.
 //
-// Beside errors of the files it returns engine.ErrForeign, ErrVersion, ErrOverridden
+// In place it fails if another program has the runtime's name. Beside errors of the files it returns engine.ErrForeign, ErrVersion, ErrOverridden
 // and ErrByHand.
 func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if s.Runtime != "" && s.Name == "runc" {

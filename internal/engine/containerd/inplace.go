@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
@@ -18,6 +19,9 @@ func (in Input) inPlaceText(s engine.Setup) ([]byte, error) {
 		return nil, err
 	}
 	t := tableAt(main.tree, "plugins", pluginName(main.version))
+	if have := tableAt(t, "containerd", "runtimes", s.Name); s.Runtime != "" && have != nil && !isShim(have, s) {
+		return nil, fmt.Errorf("edit %s: runtime %q is not metax-runtime and is left as it is; use another name: --name", in.path(), s.Name)
+	}
 	base := deepCopy(t)
 	delete(tableAt(base, "containerd", "runtimes"), s.Name)
 	want := in.missingSettings(base, main.version, s)
@@ -29,6 +33,12 @@ func (in Input) inPlaceText(s engine.Setup) ([]byte, error) {
 		return nil, fmt.Errorf("edit %s: %w", in.path(), err)
 	}
 	return main.doc.Bytes(), nil
+}
+
+// isShim reports whether a runtime is metax-runtime.
+func isShim(runtime map[string]any, s engine.Setup) bool {
+	p, _ := tableAt(runtime, "options")["BinaryName"].(string)
+	return p != "" && (p == s.Runtime || dropin.IsShim(p))
 }
 
 // mainSource is the main file alone, without its imports.
@@ -64,7 +74,8 @@ func (in Input) removeInPlace(s engine.Setup) ([]byte, error) {
 	return append([]byte{}, main.doc.Bytes()...), nil // nil would mean that the file goes
 }
 
-// removeSettings is removeInPlace on the parsed file. The CDI settings stay if another
+// removeSettings is removeInPlace on the parsed file. A runtime of the name that is not
+// metax-runtime stays, with everything else. The CDI settings stay if another
 // runtime of the toolkit needs them.
 func (in Input) removeSettings(main source, before map[string]any, s engine.Setup) error {
 	plugin := []string{"plugins", pluginName(main.version)}
@@ -74,6 +85,9 @@ func (in Input) removeSettings(main source, before map[string]any, s engine.Setu
 	for name, e := range tableAt(main.tree, runtimes...) {
 		e, _ := e.(map[string]any)
 		another = another || name != s.Name && shimPath(e) != ""
+	}
+	if have := tableAt(main.tree, own...); have != nil && !isShim(have, s) {
+		return nil // another runtime has the name
 	}
 	if old := tableAt(before, own...); old == nil || !equalTOML(tableAt(main.tree, own...), old) {
 		if err := main.doc.Delete(own...); err != nil {

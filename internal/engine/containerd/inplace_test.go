@@ -1,6 +1,7 @@
 package containerd
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,6 +62,37 @@ func TestRemoveInPlaceAnother(t *testing.T) {
 		got, err := Read(in)
 		if d := cmp.Diff(want[i], got); d != "" || err != nil {
 			t.Errorf("without %s: %v, %s", name, err, d)
+		}
+	}
+}
+
+// TestInPlaceForeign: a runtime of the name that is another program is neither changed nor
+// removed; ours is, wherever it is installed.
+func TestInPlaceForeign(t *testing.T) {
+	const table = "version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.metax]\nruntime_type = 'io.containerd.%s.v2'\n"
+	const options = "[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.metax.options]\nBinaryName = '%s'\n"
+	s := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}
+	for name, tc := range map[string]struct {
+		text string
+		ours bool
+	}{
+		"another type":      {fmt.Sprintf(table, "kata"), false},
+		"another program":   {fmt.Sprintf(table, "runc") + fmt.Sprintf(options, "/opt/vendor/metax-container-runtime"), false},
+		"an older place":    {fmt.Sprintf(table, "runc") + fmt.Sprintf(options, "/usr/local/bin/metax-runtime"), true},
+		"the program as is": {fmt.Sprintf(table, "runc") + fmt.Sprintf(options, "/usr/bin/metax-runtime"), true},
+	} {
+		in := Input{Layout: InPlace, Main: []byte(tc.text), Version: engine.Version{Major: 1, Minor: 7}, Path: "/etc/config.toml"}
+		_, err := Configure(in, s)
+		if ours := err == nil; ours != tc.ours {
+			t.Errorf("%s: Configure: %v", name, err)
+		}
+		if err != nil && err.Error() != `edit /etc/config.toml: runtime "metax" is not metax-runtime and is left as it is; use another name: --name` {
+			t.Errorf("%s: Configure: %v", name, err)
+		}
+		in.Original, in.HasOriginal = []byte("version = 2\n"), true
+		changes, err := Remove(in, s)
+		if removed := len(changes) > 0; removed != tc.ours || err != nil {
+			t.Errorf("%s: Remove: %v, %v", name, changes, err)
 		}
 	}
 }
