@@ -131,7 +131,7 @@ met; 130 interrupted.`,
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version"},
 		},
 		Commands: []*cli.Command{
-			t.deviceCommand(), t.healthCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
+			t.deviceCommand(), t.healthCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(), t.topCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
 			t.macaCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(), t.configCommand(),
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -56,8 +57,31 @@ func libraryRun() mxsml.Run {
 }
 
 // runChild runs a program without input and with a short environment. At the end of ctx,
-// which has a deadline, the program is killed. Its output is returned also when it fails.
+// which has a deadline, the program is killed. Its output is returned also when it fails. A
+// program that could not be ended is not run again: each further one would hang beside it.
 func runChild(ctx context.Context, path string, args ...string) ([]byte, error) {
+	return stuck.unless(path, func() ([]byte, error) { return start(ctx, path, args...) })
+}
+
+// stuckPrograms are those that could not be ended, by path.
+type stuckPrograms struct{ errs sync.Map }
+
+var stuck stuckPrograms
+
+// unless runs a program, unless it could not be ended before.
+func (s *stuckPrograms) unless(path string, run func() ([]byte, error)) ([]byte, error) {
+	if err, known := s.errs.Load(path); known {
+		return nil, err.(error)
+	}
+	out, err := run()
+	if errors.Is(err, errStuck) {
+		s.errs.Store(path, err)
+	}
+	return out, err
+}
+
+// start is runChild for a program that has not been stuck yet.
+func start(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
 	cmd.WaitDelay = time.Second

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,4 +53,25 @@ func TestRunTool(t *testing.T) {
 			t.Error("a child of the tool lived on")
 		}
 	})
+}
+
+// TestStuck: a program that cannot be ended is not run again, others are.
+func TestStuck(t *testing.T) {
+	var s stuckPrograms
+	runs := map[string]int{}
+	run := func(path string, err error) error {
+		_, err = s.unless(path, func() ([]byte, error) { runs[path]++; return nil, err })
+		return err
+	}
+	late := fmt.Errorf("mx-smi: %w", errStuck)
+	if err := run("/a", late); !errors.Is(err, errStuck) {
+		t.Error(err)
+	}
+	if err := run("/a", nil); !errors.Is(err, errStuck) {
+		t.Errorf("run again: %v", err)
+	}
+	_ = run("/b", context.DeadlineExceeded) // it was ended
+	if err := run("/b", nil); err != nil || runs["/a"] != 1 || runs["/b"] != 2 {
+		t.Errorf("%v, runs %v", err, runs)
+	}
 }

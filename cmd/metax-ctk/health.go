@@ -54,7 +54,7 @@ Exit codes: 0 all GPUs are healthy, or --watch was ended by SIGTERM or SIGHUP;
 			&cli.StringFlag{Name: "ignore", Usage: "comma-separated `CODES` of problems that do not count"},
 			&cli.StringFlag{Name: "exclude", Usage: "comma-separated `GPUS` to leave out: indices, UUIDs or PCI addresses"},
 			&cli.BoolFlag{Name: "watch", Usage: "print a line for each change until ended; JSON on one line each"},
-			intervalFlag(5*time.Second, "between looks"),
+			intervalFlag(5*time.Second, "with --watch: wait `TIME` between looks"),
 			looks("bad", health.DefaultRules.Bad, "with a problem until a GPU is unhealthy"),
 			looks("good", health.DefaultRules.Good, "without a problem until it is healthy again"),
 			looks("failed", health.DefaultRules.Failed, "that fail until healthy GPUs are unknown"),
@@ -207,10 +207,10 @@ func bdfOf(g health.GPU) string {
 	return g.BDF.String()
 }
 
-// intervalFlag is the pause of --watch.
-func intervalFlag(value time.Duration, where string) cli.Flag {
+// intervalFlag is the pause between the looks of a command that repeats them.
+func intervalFlag(value time.Duration, usage string) cli.Flag {
 	return &cli.DurationFlag{
-		Name: "interval", Value: value, Usage: "with --watch: wait `TIME` " + where,
+		Name: "interval", Value: value, Usage: usage,
 		Action: func(_ *cli.Context, d time.Duration) error {
 			if d < 100*time.Millisecond {
 				return usagef("--interval %s: want at least 100ms", d)

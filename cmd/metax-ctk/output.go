@@ -37,11 +37,16 @@ func outputFlag() cli.Flag {
 
 // print writes value as a JSON or YAML document, or else the table for people, as -o says.
 func (t toolkit) print(c *cli.Context, value any, table string) error {
+	return t.write(c, value, table, c.Bool("watch"))
+}
+
+// write is print; several says that the value is one of several, so that JSON is one line.
+func (t toolkit) write(c *cli.Context, value any, table string, several bool) error {
 	text := []byte(terminal.Lines(table))
 	var err error
 	switch c.String("output-format") {
 	case "json":
-		if text, err = document(c, value); err == nil && !c.Bool("watch") { // which prints lines
+		if text, err = document(c, value); err == nil && !several {
 			var indented bytes.Buffer
 			err = json.Indent(&indented, text, "", "  ")
 			text = indented.Bytes()

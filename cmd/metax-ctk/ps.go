@@ -46,15 +46,7 @@ Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here;
 		Flags: []cli.Flag{
 			sourceFlag(),
 			&cli.BoolFlag{Name: "watch", Usage: "print repeatedly until interrupted; JSON on one line each"},
-			&cli.DurationFlag{
-				Name: "interval", Value: 2 * time.Second, Usage: "with --watch: wait `TIME` in between",
-				Action: func(_ *cli.Context, d time.Duration) error {
-					if d < 100*time.Millisecond {
-						return usagef("--interval %s: want at least 100ms", d)
-					}
-					return nil
-				},
-			},
+			intervalFlag(2*time.Second, "with --watch: wait `TIME` in between"),
 		},
 		Action: t.ps,
 	}

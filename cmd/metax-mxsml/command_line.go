@@ -69,6 +69,9 @@ var commands = map[string]func(*flag.FlagSet, *arguments) func(*library.Library)
 		f.BoolVar(&a.details, "details", false, "")
 		return func(l *library.Library) (mxsml.Answer, error) { return l.Node(a.details) }
 	},
+	"readings": func(*flag.FlagSet, *arguments) func(*library.Library) (mxsml.Answer, error) {
+		return (*library.Library).Readings
+	},
 	"sgpu create": func(f *flag.FlagSet, a *arguments) func(*library.Library) (mxsml.Answer, error) {
 		f.TextVar(&a.slice.BDF, "gpu", gpu.BDF{}, "")
 		f.IntVar(&a.slice.Compute, "compute", 0, "")

@@ -39,7 +39,7 @@ var floors = map[string]int{
 	"internal/engine": 2, "internal/holders": 2, "internal/hook": 2, "internal/image": 2, "internal/lease": 2, "internal/oci": 2, "internal/runc": 2,
 	"internal/sim": 2, "internal/snapshot": 2,
 
-	"internal/assign": 3, "internal/capture": 3, "internal/doctor": 3, "internal/inject": 3, "internal/node": 3, "internal/ps": 3, "internal/refresh": 3, "internal/setup": 3, "internal/sgpu": 3,
+	"internal/assign": 3, "internal/capture": 3, "internal/doctor": 3, "internal/inject": 3, "internal/node": 3, "internal/ps": 3, "internal/refresh": 3, "internal/setup": 3, "internal/sgpu": 3, "internal/top": 3,
 
 	"cmd": 4, "docs": 4, "test/alloctest": 4, "test/demo": 4, "test/exploits": 4, "test/faults": 4, "test/oldkernel": 4, "test/shells": 4, "test/simtest": 4, "test/skips": 4, "test/standin": 4, "test/trusted": 4,
 }
@@ -60,6 +60,7 @@ var beside = map[string][]string{
 	"internal/refresh":    {"internal/node"},
 	"internal/request":    {"internal/gpu", "internal/wording"},
 	"internal/svg":        {"internal/terminal"},
+	"internal/top":        {"internal/ps"},
 	"internal/topology":   {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
 	"internal/usage":      {"internal/gpu"},
 }
@@ -80,6 +81,7 @@ var homes = map[string]string{
 	"github.com/pelletier/go-toml/v2": "internal/toml",
 	cdiLibrary:                        "internal/cdi",
 	"github.com/urfave/cli/v2":        "cmd/metax-ctk",
+	"github.com/gdamore/tcell/v2":     "cmd/metax-ctk",
 }
 
 // cdiLibrary has a cache that watches directories and reads whatever lies in them.
@@ -95,14 +97,14 @@ var testsOnly = []string{
 var unlinked = map[string][]string{
 	"cmd/metax-ctk": {purego},
 	"cmd/metax-docker": {
-		purego, "github.com/urfave/cli/v2",
+		purego, "github.com/urfave/cli/v2", "github.com/gdamore",
 		"github.com/containerd/containerd/v2", "google.golang.org/grpc",
 	},
 	"cmd/metax-hook":    hardened,
 	"cmd/metax-runtime": hardened,
 	// It is dynamic, so that it can load the vendor's library, and otherwise small.
 	"cmd/metax-mxsml": {
-		"net", "os/user", "os/exec", "plugin", "github.com/urfave/cli/v2",
+		"net", "os/user", "os/exec", "plugin", "github.com/urfave/cli/v2", "github.com/gdamore",
 		"tags.cncf.io/container-device-interface", "github.com/containerd/containerd/v2", "google.golang.org/grpc",
 	},
 }
@@ -114,7 +116,7 @@ const purego = "github.com/ebitengine/purego"
 // stranger's files: nothing that listens, asks or runs C. The CDI library imports
 // fsnotify, which watches; TestLibrary keeps it from being called.
 var hardened = []string{
-	purego, "net", "os/user", "os/exec", "plugin", "runtime/cgo", "github.com/urfave/cli/v2",
+	purego, "net", "os/user", "os/exec", "plugin", "runtime/cgo", "github.com/urfave/cli/v2", "github.com/gdamore",
 	"github.com/containerd/containerd/v2", "google.golang.org/grpc", "github.com/godbus/dbus",
 }
 

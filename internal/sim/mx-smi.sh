@@ -123,6 +123,21 @@ memory_section() {
 	field '    vram used' "$((used * 1024)) KB"
 }
 
+usage_section() {
+	section "$@"
+	field 'GPU' '0 %'
+}
+
+temperature_section() {
+	section "$@"
+	field 'hotspot' '35.00 C'
+}
+
+power_section() {
+	section "$@"
+	field 'Total' '57.00 W'
+}
+
 sections() {
 	banner
 	each "$1"
@@ -266,6 +281,8 @@ usage() {
 		'  mx-smi --show-memory       memory in KB' \
 		'  mx-smi --show-sn           serial numbers' \
 		'  mx-smi --show-version      versions of VBIOS and driver' \
+		'  mx-smi --show-usage, --show-temperature, --show-board-power' \
+		'                             readings of an idle GPU' \
 		'  mx-smi sgpu -i GPU ...     --enable, --disable, --set-sched-class 0|1|2,' \
 		'                             --create [--vram 4G --compute 5 --alias X -n 1],' \
 		'                             --remove ID: change the slices of a host tree' \
@@ -316,6 +333,18 @@ case $* in
 --show-version)
 	see
 	sections version_section
+	;;
+--show-usage)
+	see
+	sections usage_section
+	;;
+--show-temperature)
+	see
+	sections temperature_section
+	;;
+--show-board-power)
+	see
+	sections power_section
 	;;
 'sgpu '*)
 	shift

@@ -23,6 +23,8 @@ type Answer struct {
 	MACA    string   `json:"maca,omitempty"`
 	Devices []Device `json:"devices,omitempty"`
 	Links   []Pair   `json:"links,omitempty"`
+	// Readings are what the devices measure now.
+	Readings []Reading `json:"readings,omitempty"`
 	// Slice is the slice that was created.
 	Slice *Slice `json:"slice,omitempty"`
 	// Missing are the names of functions that this library lacks.
@@ -112,4 +114,17 @@ type Port struct {
 	GTps   float32 `json:"gtps"` // GT/s of a lane
 	Lanes  uint32  `json:"lanes"`
 	Remote string  `json:"remote,omitempty"` // the PCI address at the other end
+}
+
+// Reading is what a device measures now, in the library's units. What the library does not
+// report is nil.
+type Reading struct {
+	BDF                string  `json:"bdf"`
+	UtilizationPercent *int32  `json:"utilizationPercent,omitempty"`
+	MemoryUsedKiB      *int64  `json:"memoryUsedKiB,omitempty"`
+	MemoryTotalKiB     *int64  `json:"memoryTotalKiB,omitempty"`
+	TemperatureCentiC  *int32  `json:"temperatureCentiC,omitempty"` // hundredths of a degree
+	PowerMilliwatt     *uint32 `json:"powerMilliwatt,omitempty"`
+	PowerLimit         *uint32 `json:"powerLimitMilliwatt,omitempty"`
+	LinksUp            *int    `json:"linksUp,omitempty"`
 }

@@ -51,6 +51,10 @@ func (a Answer) check() error {
 			c.bad("link between devices %d and %d: both must be listed and differ", l.A, l.B)
 		}
 	}
+	c.atMost("readings", len(a.Readings), MaxDevices+MaxPFs)
+	for _, r := range a.Readings {
+		c.texts(r.BDF)
+	}
 	return c.err
 }
 

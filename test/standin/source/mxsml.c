@@ -387,6 +387,49 @@ u32 mxSmlGetTotalEccErrors(u32 id, struct ecc_count *out) {
 	return OK;
 }
 
+u32 mxSmlGetDeviceIpUsage(u32 id, u32 unit, int *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	if (unit != 4)
+		return NOT_SUPPORTED;
+	*out = count(__func__, 10 + id);
+	return OK;
+}
+
+u32 mxSmlGetTemperatureInfo(u32 id, u32 sensor, int *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	if (sensor != 0)
+		return NOT_SUPPORTED;
+	*out = count(__func__, 4050 + 100 * id);
+	return OK;
+}
+
+u32 mxSmlGetBoardPowerInfo(u32 id, u32 *size, struct electric_info *out) {
+	BEGIN(out, *size * sizeof *out);
+	DEVICE(id);
+	(void)d;
+	u32 ways = count(__func__, 3);
+	if (*size < 3) {
+		*size = 3;
+		return TOO_SMALL;
+	}
+	*size = ways;
+	for (u32 i = 0; i < 3; i++)
+		out[i] = (struct electric_info){12000, 1000 * (i + 1), 12000 * (i + 1)};
+	return OK;
+}
+
+u32 mxSmlGetBoardPowerLimit(u32 id, u32 *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	*out = count(__func__, 350000);
+	return OK;
+}
+
 u32 mxSmlGetMetaXLinkInfo(u32 id, struct link_info *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);

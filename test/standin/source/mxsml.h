@@ -55,6 +55,10 @@ struct ecc_count {
 	u32 sram_ce, sram_ue, dram_ce, dram_ue, retired;
 };
 
+struct electric_info {
+	u32 voltage, current, power;
+};
+
 struct unavailable {
 	int code;
 	char reason[64];

@@ -20,6 +20,10 @@ const (
 	versionDriver = 1 // MXSML_Version_Driver
 	modePF        = 1 // MXSML_Virtualization_Mode_Pf
 	modeVF        = 2 // MXSML_Virtualization_Mode_Vf
+	brandN        = 1 // MXSML_Brand_N
+	usageDLA      = 0 // MXSML_Usage_Dla, of the N series
+	usageXCore    = 4 // MXSML_Usage_Xcore, of the C series
+	hotspot       = 0 // MXSML_Temperature_Hotspot
 )
 
 // deviceInfo is mxSmlDeviceInfo_t, 184 bytes.
@@ -90,6 +94,17 @@ type unavailable struct {
 	Reason [reasonSize]byte
 }
 
+// electricInfo is mxSmlBoardWayElectricInfo_t, 12 bytes: one way of the board's power.
+type electricInfo struct {
+	Voltage uint32 // mV
+	Current uint32 // mA
+	Power   uint32 // mW
+}
+
+// powerWays has room for more ways than boards have: two of the N series, three of the
+// C series.
+type powerWays [16]electricInfo
+
 // required is how many of the functions, from the first, the library must have.
 const required = 3
 
@@ -115,6 +130,11 @@ type functions struct {
 	Unavailable   func(device uint32, reason *unavailable) uint32                     `c:"mxSmlGetDeviceUnavailableReason"`
 	Topology      func(a, b uint32, level *uint32) uint32                             `c:"mxSmlGetDeviceTopology"`
 	LinkState     func(device uint32, state *uint32, text *byte, size *uint32) uint32 `c:"mxSmlGetMetaXLinkState"`
+
+	Usage       func(device, unit uint32, percent *int32) uint32              `c:"mxSmlGetDeviceIpUsage"`
+	Temperature func(device, sensor uint32, hundredths *int32) uint32         `c:"mxSmlGetTemperatureInfo"`
+	Power       func(device uint32, count *uint32, ways *electricInfo) uint32 `c:"mxSmlGetBoardPowerInfo"`
+	PowerLimit  func(device uint32, milliwatt *uint32) uint32                 `c:"mxSmlGetBoardPowerLimit"`
 
 	DieCount   func(device uint32, count *uint32) uint32            `c:"mxSmlGetDeviceDieCount"`
 	ECC        func(device uint32, count *eccCount) uint32          `c:"mxSmlGetTotalEccErrors"`

@@ -29,6 +29,7 @@ var structures = []struct {
 	{"sgpu_info", 124, sgpuInfo{}, "parent id vram_quota software_priority compute_quota minor queue_priority uuid"},
 	{"sgpu_memory", 24, sgpuMemory{}, "total used free"},
 	{"ecc_count", 20, eccCount{}, "sram_ce sram_ue dram_ce dram_ue retired"},
+	{"electric_info", 12, electricInfo{}, "voltage current power"},
 	{"unavailable", 68, unavailable{}, "code reason"},
 }
 

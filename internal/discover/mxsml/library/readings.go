@@ -1,0 +1,91 @@
+package library
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+)
+
+// Readings queries what each device measures now, without virtual functions. It fails if
+// the library does not list the devices; a value that it does not report is missing.
+func (l *Library) Readings() (mxsml.Answer, error) {
+	ids, err := l.ids()
+	if err != nil {
+		return mxsml.Answer{}, err
+	}
+	a := mxsml.Answer{Version: mxsml.Version, Missing: l.missing}
+	n := &notes{}
+	for _, id := range ids {
+		info, limited, ok := l.readInfo(n, id)
+		if !ok || limited || info.Mode == modeVF {
+			continue
+		}
+		r := l.reading(n, id, info.Brand)
+		if r.BDF, err = fieldText("mxSmlGetDeviceInfo", info.BDF[:]); err != nil {
+			n.failed("PCI address", id, err)
+			continue
+		}
+		a.Readings = append(a.Readings, r)
+	}
+	if l.untrusted != nil {
+		return mxsml.Answer{}, l.untrusted
+	}
+	a.Warnings = n.lines()
+	return a, nil
+}
+
+func (l *Library) reading(n *notes, id, brand uint32) (r mxsml.Reading) {
+	unit := uint32(usageXCore)
+	if brand == brandN {
+		unit = usageDLA
+	}
+	usage, err := getStruct(l, "mxSmlGetDeviceIpUsage", l.fn.Usage != nil, func(p *int32) uint32 { return l.fn.Usage(id, unit, p) })
+	if n.failed("utilisation", id, err); err == nil {
+		r.UtilizationPercent = &usage
+	}
+	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
+	if n.failed("memory", id, err); err == nil {
+		r.MemoryUsedKiB, r.MemoryTotalKiB = &memory.VRAMUsed, &memory.VRAMTotal
+	}
+	temperature, err := getStruct(l, "mxSmlGetTemperatureInfo", l.fn.Temperature != nil, func(p *int32) uint32 { return l.fn.Temperature(id, hotspot, p) })
+	if n.failed("temperature", id, err); err == nil {
+		r.TemperatureCentiC = &temperature
+	}
+	power, err := l.power(id)
+	if n.failed("power", id, err); err == nil {
+		r.PowerMilliwatt = &power
+	}
+	limit, err := getStruct(l, "mxSmlGetBoardPowerLimit", l.fn.PowerLimit != nil, func(p *uint32) uint32 { return l.fn.PowerLimit(id, p) })
+	if n.failed("power limit", id, err); err == nil {
+		r.PowerLimit = &limit
+	}
+	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
+	if n.failed("ports", id, err); err == nil {
+		up := 0
+		for i := range linkCount {
+			if finite(ports.Speed[i]) > 0 && ports.Width[i] > 0 {
+				up++
+			}
+		}
+		r.LinksUp = &up
+	}
+	return r
+}
+
+// power is the sum over all ways of the board, in mW.
+func (l *Library) power(id uint32) (uint32, error) {
+	count := uint32(len(powerWays{}))
+	ways, err := getStruct(l, "mxSmlGetBoardPowerInfo", l.fn.Power != nil, func(p *powerWays) uint32 { return l.fn.Power(id, &count, &p[0]) })
+	if err != nil {
+		return 0, err
+	}
+	if count == 0 || int(count) > len(ways) {
+		return 0, fmt.Errorf("mxSmlGetBoardPowerInfo returned %d ways", count)
+	}
+	var sum uint64
+	for _, w := range ways[:count] {
+		sum += uint64(w.Power)
+	}
+	return uint32(min(sum, math.MaxUint32)), nil
+}

@@ -1,0 +1,49 @@
+package discover_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// TestReadings asks libmxsml first, and mx-smi where that gives no answer.
+func TestReadings(t *testing.T) {
+	library := ask(t)
+	usage := func(_ context.Context, _ string, args ...string) ([]byte, error) {
+		if args[0] != "--show-usage" {
+			return nil, errors.New("not today")
+		}
+		return []byte("GPU#0 MXC500 0000:0e:00.0\n GPU : 7 %\n"), nil
+	}
+	root, _ := withLibrary(t, hostTree(t, "c500-8"), node(t, "c500-8"))
+	host := discover.Host{Root: root, Library: library, Run: noTool(t), Timeout: time.Minute}
+	readings, source, err := host.Readings(t.Context())
+	if err != nil || source != "libmxsml" || len(readings) != 8 || *readings[0].PowerW != 72 {
+		t.Errorf("by libmxsml: %s %+v, %v", source, readings, err)
+	}
+
+	root, _ = withLibrary(t, hostTree(t, "c500-8"), node(t, "c500-8"), "crash mxSmlGetTemperatureInfo 0")
+	host = discover.Host{Root: root, Library: library, Run: usage, Timeout: time.Minute}
+	readings, source, err = host.Readings(t.Context())
+	if err != nil || source != "mx-smi" || len(readings) != 1 || *readings[0].UtilizationPercent != 7 || readings[0].TemperatureC != nil {
+		t.Errorf("by mx-smi: %s %+v, %v", source, readings, err)
+	}
+	host.Run = nil
+	if _, _, err = host.Readings(t.Context()); err == nil || !strings.Contains(err.Error(), "it crashed") {
+		t.Errorf("without mx-smi: %v", err)
+	}
+
+	empty, err := hostfs.New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.Root = empty
+	if _, _, err = host.Readings(t.Context()); !errors.Is(err, discover.ErrNoReadings) {
+		t.Errorf("without both: %v", err)
+	}
+}

@@ -1,0 +1,14 @@
+package gpu
+
+// Reading is what a GPU measured at one time. A value that was not reported is nil.
+type Reading struct {
+	BDF                BDF  `json:"-"`
+	UtilizationPercent *int `json:"utilizationPercent,omitempty"`
+	MemoryUsedMiB      *int `json:"memoryUsedMiB,omitempty"`
+	MemoryTotalMiB     *int `json:"memoryTotalMiB,omitempty"`
+	TemperatureC       *int `json:"temperatureC,omitempty"` // of the hottest place
+	PowerW             *int `json:"powerW,omitempty"`       // of the board
+	PowerLimitW        *int `json:"powerLimitW,omitempty"`
+	// LinksUp is how many ports of MetaXLink are trained.
+	LinksUp *int `json:"linksUp,omitempty"`
+}

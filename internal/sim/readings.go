@@ -1,0 +1,38 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+)
+
+// Readings are made-up readings of the node's GPUs at a look, numbered from 0: those that
+// a training job on all healthy GPUs might have. They depend only on the node and the
+// number of the look. An unhealthy GPU has none.
+func Readings(n gpu.Node, look int) []gpu.Reading {
+	graph, _ := topology.New(n)
+	var out []gpu.Reading
+	for i, g := range n.GPUs {
+		if !g.Healthy {
+			continue
+		}
+		// A load that rises and falls over 24 looks, later on each further GPU.
+		load := 50 + int(math.Round(45*math.Sin(2*math.Pi*float64(look+3*i)/24)))
+		up := 0
+		for j := range n.GPUs {
+			if graph.Kind(i, j) == topology.MX && i != j {
+				up++
+			}
+		}
+		limit := 350
+		temperature, power := 35+load/2, 57+load*(limit-57)/100
+		r := gpu.Reading{BDF: g.BDF, UtilizationPercent: &load, TemperatureC: &temperature, PowerW: &power, PowerLimitW: &limit, LinksUp: &up}
+		if total := g.MemoryMiB; total > 0 {
+			used := min(826+total*load/110, total)
+			r.MemoryUsedMiB, r.MemoryTotalMiB = &used, &total
+		}
+		out = append(out, r)
+	}
+	return out
+}

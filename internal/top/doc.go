@@ -1,0 +1,7 @@
+// Package top is the view of GPUs at work: what each GPU measures, who uses it and who
+// waits, as a document (Top) and as a screen (Model).
+//
+// Both are values. A State collects what looks and readings bring, whenever they come and
+// whether they worked; Model changes with keys and becomes lines of styled text. Asking,
+// drawing and the clock are the caller's. A value that is missing is missing: it is never 0.
+package top
