@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,7 +51,7 @@ func output(t *testing.T, args ...string) string {
 // reference is the help of every command.
 func reference(t *testing.T) string {
 	var page strings.Builder
-	page.WriteString("# metax-ctk, command by command\n\nMade from the commands themselves (`make docs`).\n")
+	page.WriteString("# metax-ctk, command by command\n\nEnglish | [简体中文](zh/cli.md)\n\nMade from the commands themselves (`make docs`).\n")
 	var walk func(path []string, commands []*cli.Command)
 	walk = func(path []string, commands []*cli.Command) {
 		name := strings.Join(append([]string{"metax-ctk"}, path...), " ")
@@ -60,4 +62,53 @@ func reference(t *testing.T) string {
 	}
 	walk(nil, toolkit{}.app().Commands)
 	return page.String()
+}
+
+// TestChineseReference demands that the Chinese page has every command and its options,
+// and no others. Options that every command has are named once, at its beginning.
+func TestChineseReference(t *testing.T) {
+	text, err := os.ReadFile("../../docs/zh/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)")
+	have := map[string][]string{}
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		name, rest, _ := strings.Cut(section, "\n")
+		have[name] = []string{}
+		for _, m := range row.FindAllStringSubmatch(rest, -1) {
+			have[name] = append(have[name], m[1])
+		}
+		if line, _, ok := strings.Cut(strings.TrimSpace(rest), "`\n"); ok && strings.HasPrefix(line, "`") {
+			have[name] = append(have[name], strings.TrimSpace(strings.TrimPrefix(line, "`"+name)))
+		}
+		slices.Sort(have[name])
+	}
+	want := map[string][]string{}
+	add := func(name, usage string, flags []cli.Flag) {
+		want[name] = []string{}
+		for _, f := range flags {
+			if first := f.Names()[0]; first != "help" && first != "output-format" {
+				want[name] = append(want[name], first)
+			}
+		}
+		if usage != "" {
+			want[name] = append(want[name], usage)
+		}
+		slices.Sort(want[name])
+	}
+	app := toolkit{}.app()
+	add("metax-ctk", "", app.VisibleFlags())
+	var walk func(above string, commands []*cli.Command)
+	walk = func(above string, commands []*cli.Command) {
+		for _, c := range commands {
+			name := above + " " + c.Name
+			add(name, c.ArgsUsage, c.VisibleFlags())
+			walk(name, c.Subcommands)
+		}
+	}
+	walk("metax-ctk", app.Commands)
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("docs/zh/cli.md (-commands +page):\n%s", diff)
+	}
 }
