@@ -70,6 +70,7 @@ func (w *wrapper) complete(words []string, current string) completion.Answer {
 func optionHelp(name string) string {
 	_, rest, _ := strings.Cut(help, "\n  --"+name)
 	rest, _, _ = strings.Cut(rest, "\n")
+	rest = strings.TrimPrefix(rest, "[=VERSION]")
 	_, text, _ := strings.Cut(rest, "  ")
 	return strings.Trim(cmp.Or(text, rest), " ,;")
 }
