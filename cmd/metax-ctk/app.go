@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -33,20 +34,33 @@ type deps struct {
 type toolkit struct {
 	deps
 	settings config.Config
+	log      *journal
+}
+
+// journal is the log, once the command line is read.
+type journal struct {
+	*logfile.Log
+	args []string // the command line, as it was typed
 }
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, d deps) int {
-	err := execute(ctx, args, d)
+	log := &journal{args: args[1:]}
+	err := execute(ctx, args, d, log)
+	code := exitCode(err)
 	if err != nil && err.Error() != "" {
+		log.Error("failed", "error", err.Error(), "exit", code)
 		fmt.Fprintf(d.Err, "metax-ctk: %s\n", terminal.Message(err.Error()))
+	} else {
+		log.Info("done", "exit", code)
 	}
-	return exitCode(err)
+	return code
 }
 
-func execute(ctx context.Context, args []string, d deps) error {
+func execute(ctx context.Context, args []string, d deps, log *journal) error {
 	settings, bad := settings()
-	app := toolkit{d, settings}.app()
+	t := toolkit{d, settings, log}
+	app := t.app()
 	if bad != nil {
 		// Help, version and completion work in any case, and so do the commands that
 		// find and fix the fault.
@@ -57,7 +71,7 @@ func execute(ctx context.Context, args []string, d deps) error {
 		}
 	}
 	if len(args) > 2 && slices.Contains(completion.Verbs, args[1]) {
-		return completion.Print(d.Out, toolkit{d, settings}.complete(app, args[2:]), args[1] == completion.Verbs[0])
+		return completion.Print(d.Out, t.complete(app, args[2:]), args[1] == completion.Verbs[0])
 	}
 	var err error
 	if args, err = permute(app, args); err != nil {
@@ -129,6 +143,9 @@ met; 130 interrupted.`,
 				Usage: "comma-separated `NAMES` of programs, containers and images that open GPUs only to monitor them (default: mx-smi,mx-exporter)",
 			},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version"},
+			oneOfFlag("log-level", "METAX_CTK_LOG_LEVEL", "log what is done at this `LEVEL`: off, error, warn, info or debug (default: off)", config.LogLevels),
+			oneOfFlag("log-format", "METAX_CTK_LOG_FORMAT", "the `FORM` of the log: text or json (default: text)", config.LogFormats),
+			&cli.StringFlag{Name: "log-file", EnvVars: []string{"METAX_CTK_LOG_FILE"}, TakesFile: true, Usage: "append the log to the `FILE` at this absolute path (default: standard error)"},
 		},
 		Commands: []*cli.Command{
 			t.deviceCommand(), t.healthCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(), t.topCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
@@ -136,6 +153,7 @@ met; 130 interrupted.`,
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},
 	}
+	app.Before = t.openLog
 	app.Action = group
 	app.OnUsageError = onUsageError
 	app.Commands = finish(app.Commands)
@@ -204,6 +222,7 @@ func (t toolkit) load(c *cli.Context, at node.Selector) (gpu.Node, error) {
 // warn prints each warning in a line of its own.
 func (t toolkit) warn(lines ...string) {
 	for _, line := range lines {
+		t.log.Warn(line)
 		fmt.Fprintf(t.Err, "metax-ctk: warning: %s\n", terminal.Message(line))
 	}
 }

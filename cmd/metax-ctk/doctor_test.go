@@ -21,7 +21,7 @@ func TestDoctorsCommands(t *testing.T) {
 		t.Fatalf("only %d commands", len(lines))
 	}
 	for _, line := range lines {
-		app := toolkit{}.app()
+		app := toolkit{log: &journal{}}.app()
 		taken := false
 		var idle func(commands []*cli.Command)
 		idle = func(commands []*cli.Command) {

@@ -41,7 +41,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err := w.keep(node, socket, p.cmd.Global, p.cmd.Options.Explain, nil); err != nil {
 		return nil, err
 	}
-	job := assign.Job{Node: node, Verb: usage.VerbRun, Explain: p.cmd.Options.Explain}
+	job := assign.Job{Node: node, Verb: usage.VerbRun, Explain: p.cmd.Options.Explain || w.log.On()}
 	if p.cmd.Verb == usage.VerbCreate {
 		job.Verb = usage.VerbCreate
 	}
@@ -55,7 +55,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := w.assignGPUs(plan, p.cmd.DryRun(), p.cmd.Options.Wait)
+	result, err := w.assignGPUs(plan, p.cmd.DryRun(), p.cmd.Options.Explain, p.cmd.Options.Wait)
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,8 @@ for run and create:
   --gpus-sizes RULE      if N is not 1, 2, 4 or 8: warn, the default, enforce
                          (refuse) or off
   --gpus-explain         say on standard error why these GPUs
+  --gpus-log-level LEVEL log what is decided, and why, to standard error or to
+                         log.file: off, error, warn, info or debug
   --gpus-share           also take GPUs that are in use; free ones first
   --gpus-wait TIME       wait up to 30s, 10m, 2h for GPUs to come free,
                          first come first served
@@ -111,7 +113,8 @@ nerdctl); METAX_CTK_GPUS_POLICY, METAX_CTK_GPUS_SCOPE, METAX_CTK_GPUS_SIZES and
 METAX_CTK_INJECT set the defaults,
 METAX_CTK_GPUS_IGNORE names programs and images that only look at GPUs,
 METAX_CTK_MACA_CHECK is --maca-check, METAX_CTK_MACA_DEFAULT=auto is --maca for
-every container with GPUs,
+every container with GPUs, METAX_CTK_LOG_LEVEL is --gpus-log-level,
+METAX_CTK_LOG_FORMAT and METAX_CTK_LOG_FILE say how and where to log,
 METAX_CTK_ROOT and METAX_CTK_NODE choose a simulated node.
 Exit codes are docker's; 125 also when no such GPUs can be given.
 

@@ -43,20 +43,21 @@ func (w *wrapper) way(e edits.Edits, daemon inject.Daemon) (func(edits.Edits) ed
 	if doubt != nil {
 		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", doubt)
 	}
-	if err != nil || !byName {
-		return edits.Edits.ByValue, err
+	if at := (node.Selector{Node: w.settings.Node.Text}); err == nil && byName && at.IsHost() {
+		switch outdated := daemon.Compare(e); {
+		case outdated == nil:
+		case w.settings.DockerInject.Text == dockerargs.InjectCDI:
+			return nil, fmt.Errorf("%w. To do without it: --inject=flags", outdated)
+		default:
+			w.warn("%v; giving the GPUs by plain devices", outdated)
+			byName = false
+		}
 	}
-	if at := (node.Selector{Node: w.settings.Node.Text}); at.IsHost() {
-		err = daemon.Compare(e)
+	w.log.Info("way of injection", "setting", w.settings.DockerInject.Text, "by-cdi-name", byName, "names", e.Names)
+	if byName {
+		return edits.Edits.ByName, err
 	}
-	switch {
-	case err == nil:
-		return edits.Edits.ByName, nil
-	case w.settings.DockerInject.Text == dockerargs.InjectCDI:
-		return nil, fmt.Errorf("%w. To do without it: --inject=flags", err)
-	}
-	w.warn("%v; giving the GPUs by plain devices", err)
-	return edits.Edits.ByValue, nil
+	return edits.Edits.ByValue, err
 }
 
 // software returns docker's options that give the container the host's MXMACA, if it is

@@ -60,7 +60,7 @@ func (w *wrapper) maker(socket string, flags dockerargs.Flags) (endpoint, addres
 
 // assignGPUs takes the GPUs of a plan; a dry run only finds out which they would be. If
 // leases are not open, the node is elsewhere and all its GPUs are free.
-func (w *wrapper) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (result assign.Result, err error) {
+func (w *wrapper) assignGPUs(plan *assign.Plan, dry, explain bool, wait time.Duration) (result assign.Result, err error) {
 	var report lease.Report
 	if dry && w.keeper.Keeper != nil {
 		if report, err = w.keeper.Look(context.Background()); err != nil {
@@ -81,6 +81,9 @@ func (w *wrapper) report(result assign.Result) {
 		w.warn("%s", line)
 	}
 	fmt.Fprint(w.Err, terminal.Lines(result.Explanation))
+	for _, given := range result.Given {
+		w.logChoice(given, result.Explanation)
+	}
 }
 
 // take takes the GPUs of a plan for the command that is about to run.
@@ -91,6 +94,7 @@ func (w *wrapper) take(plan *assign.Plan, wait time.Duration) (assign.Result, er
 	}
 	result, err := w.keeper.Take(context.Background(), plan, wait)
 	w.leases = result.Leases
+	w.logLeases("lease taken", w.leases)
 	if errors.Is(err, lease.ErrBusy) && wait == 0 {
 		err = fmt.Errorf("%w. To wait: --gpus-wait=10m", err)
 	}
@@ -100,6 +104,7 @@ func (w *wrapper) take(plan *assign.Plan, wait time.Duration) (assign.Result, er
 // giveBack returns the leases of a command that does not come to run.
 func (w *wrapper) giveBack() {
 	w.keeper.GiveBack(w.leases)
+	w.logLeases("lease returned", w.leases)
 	w.leases = nil
 }
 

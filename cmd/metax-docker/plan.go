@@ -35,6 +35,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
+	w.logRequest(cmd)
 	global := slices.Concat(cmd.Global, cmd.Flags)
 	socket, asked, err := w.daemon(global)
 	if err != nil {
@@ -63,7 +64,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if !cmd.TakesGPU {
 		return w.software(cmd, socket, node.Driver, daemon)
 	}
-	plan, err := assign.NewPlan(assign.Job{Node: node, Requests: []assign.Request{wanted}, Verb: cmd.Verb, Explain: o.Explain})
+	plan, err := assign.NewPlan(assign.Job{Node: node, Requests: []assign.Request{wanted}, Verb: cmd.Verb, Explain: o.Explain || w.log.On()})
 	if err != nil {
 		return options{}, err
 	}
@@ -86,7 +87,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 			return options{}, err
 		}
 	}
-	result, err := w.assignGPUs(plan, o.DryRun, o.Wait)
+	result, err := w.assignGPUs(plan, o.DryRun, o.Explain, o.Wait)
 	if err != nil {
 		return options{}, err
 	}
@@ -252,6 +253,7 @@ func nerdctlAddress(flags dockerargs.Flags) (address string) {
 
 // warn prints a warning, or counts it.
 func (w *wrapper) warn(format string, a ...any) {
+	w.log.Warn(terminal.Message(fmt.Sprintf(format, a...)))
 	if w.warnings.Admit() {
 		w.say("warning: "+format, a...)
 	}

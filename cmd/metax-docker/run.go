@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
@@ -50,6 +51,7 @@ type wrapper struct {
 	leases    []usage.Lease // taken for the command that is about to run
 	retired   bool          // that a policy no longer exists was said
 	warnings  terminal.Warnings
+	log       *logfile.Log // nil until it is open, and if there is none
 }
 
 // run ends in the client; it returns an exit code only where it did not get
@@ -59,6 +61,7 @@ func run(d deps) int {
 	code, err := w.run()
 	w.endWarnings()
 	if err != nil {
+		w.log.Error("failed", "error", err.Error(), "exit", code)
 		w.say("%v", err)
 	}
 	return code
@@ -92,12 +95,16 @@ func (w *wrapper) run() (int, error) {
 		return code, err
 	}
 	cmd, err := w.scan()
+	starts := (cmd.Verb == "start" || cmd.Verb == "restart") && !cmd.Flags.Has("help")
+	if err != nil || starts || cmd.Gives() && cmd.HasImage { // what is docker's alone is not logged
+		w.openLog(cmd.Options.LogLevel)
+	}
 	if err != nil && errors.Is(err, w.clientErr) {
 		return unusable(err), err
 	} else if err != nil {
 		return exitOurs, w.withHelp(err)
 	}
-	if (cmd.Verb == "start" || cmd.Verb == "restart") && !cmd.Flags.Has("help") {
+	if starts {
 		if err := w.start(cmd); err != nil {
 			return exitOurs, err
 		}
@@ -142,6 +149,9 @@ func (w *wrapper) finish(cmd dockerargs.Command, given options) (int, error) {
 			return exitOurs, fmt.Errorf("print the command: %w", err)
 		}
 		return 0, nil
+	}
+	if w.log.On() {
+		w.log.Info("become the client", "client", w.client, "outline", outline(cmd, given), "words-behind-image", len(cmd.Rest))
 	}
 	return w.become(args)
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
 // editBundle applies the edits that a container's configuration requests.
-func editBundle(path string, settings config.Runtime) error {
+func editBundle(path string, settings config.Runtime, log *logfile.Log) error {
 	bundle, err := oci.Open(path)
 	if err != nil || bundle.NoRequest() {
 		return err
@@ -34,7 +35,7 @@ func editBundle(path string, settings config.Runtime) error {
 	if err != nil {
 		return err
 	}
-	edits, err := requested(host, filepath.Dir(path), container, settings)
+	edits, err := requested(host, filepath.Dir(path), container, settings, log)
 	if err != nil || edits == nil {
 		return err
 	}
@@ -44,12 +45,20 @@ func editBundle(path string, settings config.Runtime) error {
 	if err := removeTemporary(path); err != nil {
 		return err
 	}
+	log.Info("the configuration is edited", "config", path, "nodes", len(edits.DeviceNodes), "mounts", len(edits.Mounts),
+		"hooks", len(edits.Hooks), "variables", len(edits.Env), "groups", edits.AdditionalGIDs)
 	return bundle.Flush()
 }
 
 // requested returns the edits that a container requests, and those that the configuration
 // adds; nil if it requests none.
-func requested(host *hostfs.Root, bundle string, container *oci.Config, settings config.Runtime) (*specs.ContainerEdits, error) {
+func requested(host *hostfs.Root, bundle string, container *oci.Config, settings config.Runtime, log *logfile.Log) (*specs.ContainerEdits, error) {
+	resolve := func(names []string) (*specs.ContainerEdits, error) {
+		if log.On() {
+			log.Info("the container requests devices", "bundle", bundle, "devices", names, "specs", cdi.Sources(host, settings.SpecDirs, names))
+		}
+		return cdi.Resolve(host, settings.SpecDirs, names)
+	}
 	policy := oci.Policy{
 		Environment:  settings.AcceptEnvironment || settings.AcceptEnvironmentUnprivileged,
 		Unprivileged: settings.AcceptEnvironmentUnprivileged,
@@ -60,14 +69,14 @@ func requested(host *hostfs.Root, bundle string, container *oci.Config, settings
 	}
 	policy.MACA = settings.MACA
 	if all, err := container.Request(policy); err == nil && len(all) > len(names) && !hasMACA(bundle, container) {
-		edits, err := cdi.Resolve(host, settings.SpecDirs, all)
+		edits, err := resolve(all)
 		missing := (*cdi.UnresolvedError)(nil)
 		if !errors.As(err, &missing) || !slices.Equal(missing.Names, []string{oci.DefaultMACA}) {
 			return edits, err
 		}
 		// The host has no MXMACA to give.
 	}
-	return cdi.Resolve(host, settings.SpecDirs, names)
+	return resolve(names)
 }
 
 // hasMACA reports whether a container has something in the place of MXMACA, from its image

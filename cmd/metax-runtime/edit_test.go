@@ -78,7 +78,7 @@ func TestEdit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := scene(t, tc.config)
 			path := dir + "/bundle/config.json"
-			err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}})
+			err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}}, nil)
 			if want, fails := strings.CutPrefix(tc.want, "error: "); fails {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want %q", err, want)
@@ -131,7 +131,7 @@ func TestAcceptEnvironment(t *testing.T) {
 			err := editBundle(path, config.Runtime{
 				SpecDirs:          []string{dir + "/cdi"},
 				AcceptEnvironment: tc.accept, AcceptEnvironmentUnprivileged: tc.unprivileged,
-			})
+			}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestDefaultMACA(t *testing.T) {
 				}
 			}
 			path := dir + "/bundle/config.json"
-			if err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}, MACA: !tc.off}); err != nil {
+			if err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}, MACA: !tc.off}, nil); err != nil {
 				t.Fatal(err)
 			}
 			text := read(t, path)
@@ -213,7 +213,7 @@ func TestEditTrust(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := dir + "/bundle/config.json"
-			err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}})
+			err := editBundle(path, config.Runtime{SpecDirs: []string{dir + "/cdi"}}, nil)
 			want := fmt.Sprintf("group or others may write to %q (mode %04o)", strings.TrimSuffix(dir+spoilt, "/"), mode)
 			if !errors.Is(err, hostfs.ErrUntrusted) || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %s", err, want)

@@ -17,7 +17,7 @@ import (
 // the low-level runtime's log, which engines show.
 func (d deps) report(call runc.Call, err error) {
 	message := "metax-runtime: " + terminal.Message(err.Error())
-	if err := d.appendLog(call, message); err != nil {
+	if err := d.appendLog(call, "error", message); err != nil {
 		message += " (also could not write it to the runtime's log: " + terminal.Message(err.Error()) + ")"
 	}
 	fmt.Fprintln(d.Err, message)
@@ -25,16 +25,16 @@ func (d deps) report(call runc.Call, err error) {
 
 // appendLog adds an entry to the log file that the engine named, in the format that it
 // named.
-func (d deps) appendLog(call runc.Call, message string) (err error) {
+func (d deps) appendLog(call runc.Call, level, message string) (err error) {
 	// crun also logs to journald and syslog, which need no entry from us.
 	path := strings.TrimPrefix(call.Log, "file:")
 	if path == "" || path == "/dev/stderr" || strings.HasPrefix(path, "journald:") || strings.HasPrefix(path, "syslog:") {
 		return nil
 	}
 	now := d.Now().UTC().Format(time.RFC3339)
-	entry := []byte("time=" + strconv.Quote(now) + " level=error msg=" + strconv.Quote(message))
+	entry := []byte("time=" + strconv.Quote(now) + " level=" + level + " msg=" + strconv.Quote(message))
 	if call.LogFormat == "json" {
-		if entry, err = json.Marshal(map[string]string{"level": "error", "msg": message, "time": now}); err != nil {
+		if entry, err = json.Marshal(map[string]string{"level": level, "msg": message, "time": now}); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/runc"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // deps is what the program uses of its process.
@@ -33,30 +35,46 @@ func run(d deps) int {
 		return 0
 	}
 	call := runc.Scan(d.Args)
-	d.report(call, d.startRuntime(call))
+	log, err := d.startRuntime(call)
+	log.Error("the container does not start", "id", call.ID, "error", err.Error())
+	d.report(call, err)
 	return 1
 }
 
 // startRuntime edits the bundle, if the call makes a container that requests GPUs, and
-// replaces this process by the low-level runtime. It returns only with an error.
-func (d deps) startRuntime(call runc.Call) error {
+// replaces this process by the low-level runtime. It returns only with an error, and the log
+// for it.
+func (d deps) startRuntime(call runc.Call) (log *logfile.Log, err error) {
 	settings, err := d.settings()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	// Without an id the low-level runtime prints its usage.
+	makes := call.Makes() && call.ID != ""
+	if makes {
+		log = d.openLog(call, settings.Log)
 	}
 	path, err := runc.Find(settings.Runtimes)
 	if err != nil {
-		return err
+		return log, err
 	}
-	// Without an id the low-level runtime prints its usage.
-	if call.Makes() && call.ID != "" {
-		if err := editBundle(call.File(), settings); err != nil {
-			return err
+	if makes {
+		if err := editBundle(call.File(), settings, log); err != nil {
+			return log, err
 		}
 	}
 	// crun chooses its handler by the program's name, the first word.
 	argv := append([]string{path}, d.Args...)
-	return fmt.Errorf("start %s: %w", path, d.Exec(path, argv, d.Env))
+	log.Info("become the low-level runtime", "id", call.ID, "arguments", argv)
+	return log, fmt.Errorf("start %s: %w", path, d.Exec(path, argv, d.Env))
+}
+
+// openLog opens the log; why it cannot be written goes to the low-level runtime's log.
+// Standard error is no place for it: a container without a terminal writes there.
+func (d deps) openLog(call runc.Call, settings config.Log) *logfile.Log {
+	return logfile.Open(settings, logfile.Program{Name: "metax-runtime", Say: func(err error) {
+		_ = d.appendLog(call, "warning", "metax-runtime: "+terminal.Message(err.Error())) // a log is no reason to fail
+	}})
 }
 
 // settings reads the configuration file. Only root may be able to write it, because it

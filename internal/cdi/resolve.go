@@ -59,6 +59,20 @@ func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, er
 	return all.ContainerEdits, nil
 }
 
+// Sources returns the paths of the specs from which Resolve takes the devices with the qualified
+// names, in their order, each once. It reads the files again: it is for a log.
+func Sources(host *hostfs.Root, dirs, names []string) []string {
+	var paths []string
+	devices := resolveNames(search(host, dirs, names).files)
+	for _, name := range names {
+		at := slices.IndexFunc(devices, func(d Device) bool { return d.Name == name })
+		if at >= 0 && devices[at].File != "" && !slices.Contains(paths, devices[at].File) {
+			paths = append(paths, devices[at].File)
+		}
+	}
+	return paths
+}
+
 // searchResult is what the spec directories have for some names.
 type searchResult struct {
 	files     []File // in ascending priority

@@ -372,3 +372,13 @@ func BenchmarkResolve(b *testing.B) {
 		}
 	}
 }
+
+// TestSources: the specs that devices come from, each once; one of a lower priority is hidden.
+func TestSources(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"etc/a.json": spec("A", "a", "b"), "etc/c.json": spec("C", "c"), "run/b.json": spec("B", "b")})
+	got := cdi.Sources(host(t, dir), []string{"/etc", "/run"}, []string{"v.org/c=b", "v.org/c=a", "v.org/c=b", "v.org/c=none"})
+	if diff := cmp.Diff([]string{"/run/b.json", "/etc/a.json"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

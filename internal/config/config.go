@@ -47,7 +47,13 @@ type Config struct {
 	Node, Root Value
 	// MACA is the section [maca].
 	MACA MACA
+	// Log is the section [log].
+	Log Log
 }
+
+// Log is the section [log]: one of LogLevels, one of LogFormats, and an absolute path or
+// nothing.
+type Log struct{ Level, Format, File Value }
 
 // Waits returns the maximum time that a request may wait; the error names the origin of
 // an invalid value.
@@ -136,6 +142,8 @@ type Runtime struct {
 	// MACA reports whether containers with GPUs get the host's MXMACA, unless they have
 	// their own: maca.default is MACAAuto.
 	MACA bool
+	// Log is the section [log] of the file.
+	Log Log
 }
 
 // LoadRuntime returns the shim's settings in the configuration file at path, or the
@@ -146,7 +154,9 @@ func LoadRuntime(path string, text []byte) (Runtime, error) {
 		return Runtime{}, &Error{path, problems}
 	}
 	on := func(key string) bool { return listSetting(items, key)[0] == "true" }
+	word := func(key string) Value { return Value{strings.Join(listSetting(items, key), ","), path} }
 	return Runtime{
+		Log:                           Log{word("log.level"), word("log.format"), word("log.file")},
 		Runtimes:                      listSetting(items, "runtime.runtimes"),
 		SpecDirs:                      listSetting(items, "runtime.spec-dirs"),
 		AcceptEnvironment:             on("runtime.accept-environment"),

@@ -23,6 +23,7 @@ func TestLoadPrecedence(t *testing.T) {
 		WaitMax: Value{"24h", "default"},
 		Node:    Value{"host", "default"},
 		Root:    Value{"/host", "c.toml"},
+		Log:     Log{Value{"off", "default"}, Value{"text", "default"}, Value{"", "default"}},
 		MACA:    MACA{Default: Value{"", "default"}, Check: Value{"", "default"}, Labels: []string{"metax-tech.com/maca.version"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -19,7 +19,11 @@ func TestLoadRuntime(t *testing.T) {
 		"everything": {
 			"[runtime]\nruntimes = ['crun', '/opt/x/runc']\nspec-dirs = ['/a', '/b']\n" +
 				"accept-environment = true\naccept-environment-unprivileged = true\n",
-			Runtime{[]string{"crun", "/opt/x/runc"}, []string{"/a", "/b"}, true, true, false},
+			Runtime{Runtimes: []string{"crun", "/opt/x/runc"}, SpecDirs: []string{"/a", "/b"}, AcceptEnvironment: true, AcceptEnvironmentUnprivileged: true},
+		},
+		"a log": {
+			"[log]\nlevel = 'info'\nformat = 'json'\nfile = '/var/log/x'\n",
+			Runtime{Runtimes: usual, SpecDirs: dirs, Log: Log{Value{"info", "c.toml"}, Value{"json", "c.toml"}, Value{"/var/log/x", "c.toml"}}},
 		},
 		"MXMACA":                        {"maca.default = 'auto'\n", Runtime{Runtimes: usual, SpecDirs: dirs, MACA: true}},
 		"MXMACA, off":                   {"maca.default = 'off'\n", Runtime{Runtimes: usual, SpecDirs: dirs}},
@@ -31,6 +35,9 @@ func TestLoadRuntime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if tc.want.Log == (Log{}) {
+				tc.want.Log = Log{Value{"off", "c.toml"}, Value{"text", "c.toml"}, Value{"", "c.toml"}}
+			}
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Error(d)
 			}
@@ -39,7 +46,7 @@ func TestLoadRuntime(t *testing.T) {
 			}
 		})
 	}
-	if got, err := LoadRuntime("c.toml", nil); err != nil || cmp.Diff(Runtime{Runtimes: usual, SpecDirs: dirs}, got) != "" {
+	if got, err := LoadRuntime("c.toml", nil); err != nil || got.Log.Level.Text != LogOff || cmp.Diff(usual, got.Runtimes) != "" || cmp.Diff(dirs, got.SpecDirs) != "" {
 		t.Errorf("without a file: %+v, %v", got, err)
 	}
 }

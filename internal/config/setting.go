@@ -50,6 +50,15 @@ type Setting struct {
 	text func(*Config) *Value
 }
 
+// LogOff is the level of a log that is not written.
+const LogOff = "off"
+
+// LogLevels and LogFormats are the valid words of log.level and log.format.
+var (
+	LogLevels  = []string{LogOff, "error", "warn", "info", "debug"}
+	LogFormats = []string{"text", "json"}
+)
+
 // requirements is the key of the only table.
 const requirements = "maca.requirements"
 
@@ -133,6 +142,25 @@ var settings = []Setting{
 		Allowed: "tables with maca, driver and why",
 		Use:     "Which driver a version of MXMACA needs; replaces the built-in table.",
 		Example: []string{"[[maca.requirements]]", `maca = "3"`, `driver = "3"`, `why = "as the release notes say"`},
+	},
+	{
+		Key: "log.level", Kind: Text, Env: "METAX_CTK_LOG_LEVEL", Option: "--log-level", Default: []string{"off"},
+		Allowed: "off, error, warn, info or debug", words: LogLevels,
+		Use:  "What metax-ctk, metax-docker and metax-runtime log, for support; off writes nothing.",
+		text: func(c *Config) *Value { return &c.Log.Level },
+	},
+	{
+		Key: "log.format", Kind: Text, Env: "METAX_CTK_LOG_FORMAT", Option: "--log-format", Default: []string{"text"},
+		Allowed: "text or json", words: LogFormats,
+		Use:  "The form of a line of the log.",
+		text: func(c *Config) *Value { return &c.Log.Format },
+	},
+	{
+		Key: "log.file", Kind: Text, Env: "METAX_CTK_LOG_FILE", Option: "--log-file",
+		Allowed: "an absolute path", valid: isAbsolute,
+		Use:     "The file to which the log is appended; unset, it goes to standard error, and metax-runtime logs nothing.",
+		Example: []string{`file = "/var/log/metax-container-toolkit.log"`},
+		text:    func(c *Config) *Value { return &c.Log.File },
 	},
 	{
 		Key: "runtime.runtimes", Kind: List, Default: []string{"runc", "crun"},

@@ -29,6 +29,7 @@ func TestWords(t *testing.T) {
 		"docker.inject": {dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags},
 		"maca.default":  {MACAOff, MACAAuto},
 		"maca.check":    {dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict},
+		"log.level":     dockerargs.LogLevels,
 		"gpus.policy":   {"compact", "preserve", "weighted:2,0.5"},
 	} {
 		s, ok := Find(key)
@@ -140,6 +141,9 @@ func TestShow(t *testing.T) {
 		"gpus.wait-max":              "24h | default | true",
 		"maca.check":                 " | default | false",
 		"maca.default":               " | default | false",
+		"log.level":                  "off | default | true",
+		"log.format":                 "text | default | true",
+		"log.file":                   " | default | false",
 		"maca.labels":                "metax-tech.com/maca.version | default | true",
 		"maca.requirements":          rules[2:] + " | default | true",
 		"runtime.runtimes":           "runc,crun | default | true",

@@ -31,7 +31,7 @@ func TestComplete(t *testing.T) {
 		"compose up":                      {words: "compose up", first: "gpus-explain"},
 		"compose up --gpus-policy":        {value: "gpus-policy"},
 		"compose -f x up --gpus-share a":  {words: "compose -f x up a", first: "gpus-explain"},
-		"compose start":                   {words: "compose start", first: "gpus-share"},
+		"compose start":                   {words: "compose start", first: "gpus-log-level"},
 		"compose run a":                   {words: "compose run a"},
 		"compose ps":                      {words: "compose ps"},
 		"compose config":                  {words: "compose config"},

@@ -23,6 +23,8 @@ type Options struct {
 	// Wait is --gpus-wait: how long to wait for free GPUs; 0 is not at all.
 	Wait time.Duration
 	MACA MACA
+	// LogLevel is --gpus-log-level; "" if not given.
+	LogLevel string
 	// MACACheck is --maca-check: MACACheckOff, MACACheckWarn or MACACheckStrict; "" if
 	// not given.
 	MACACheck string
@@ -55,13 +57,16 @@ const (
 	MACACheckStrict = "strict" // the container is refused
 )
 
+// LogLevels are the values of --gpus-log-level.
+var LogLevels = []string{"off", "error", "warn", "info", "debug"}
+
 // options are the flags of Options. The versions after --maca and --maca-force are
 // optional, so they must be in the flag's own word.
-var options = tableOf("dry-run gpus= gpus-explain gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject= maca maca-check= maca-force")
+var options = tableOf("dry-run gpus= gpus-explain gpus-log-level= gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject= maca maca-check= maca-force")
 
 // startOptions are the options for start and restart, where the existing container has
 // its GPUs already.
-var startOptions = tableOf("dry-run gpus-share gpus-wait=")
+var startOptions = tableOf("dry-run gpus-log-level= gpus-share gpus-wait=")
 
 // optionsBeside are metax-docker's options for a client with these flags of its own,
 // which take precedence except for --gpus.
@@ -122,6 +127,10 @@ func readOptions(flags Flags) (o Options, err error) {
 			o.Sizes = f.Value
 		case "gpus-explain":
 			o.Explain, err = readBool(option, f.Value)
+		case "gpus-log-level":
+			if o.LogLevel = f.Value; !slices.Contains(LogLevels, f.Value) {
+				err = badWord(option, f.Value, LogLevels...)
+			}
 		case "gpus-share":
 			o.Share, err = readBool(option, f.Value)
 		case "gpus-wait":

@@ -33,7 +33,7 @@ var floors = map[string]int{
 	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/usage": 0,
 	"internal/wording": 0,
 
-	"internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1, "internal/hostfs": 1,
+	"internal/atomicfile": 1, "internal/dockerd": 1, "internal/hook/inroot": 1, "internal/hostfs": 1, "internal/logfile": 1,
 
 	"internal/backup": 2, "internal/cdi": 2, "internal/compose/projectfile": 2, "internal/discover": 2,
 	"internal/engine": 2, "internal/holders": 2, "internal/hook": 2, "internal/image": 2, "internal/lease": 2, "internal/oci": 2, "internal/runc": 2,
@@ -57,6 +57,7 @@ var beside = map[string][]string{
 	"internal/edits":      {"internal/gpu", "internal/request"},
 	"internal/gpu":        {"internal/wording"},
 	"internal/health":     {"internal/gpu"},
+	"internal/logfile":    {"internal/hostfs"},
 	"internal/refresh":    {"internal/node"},
 	"internal/request":    {"internal/gpu", "internal/wording"},
 	"internal/svg":        {"internal/terminal"},

@@ -38,7 +38,7 @@ var powers = []struct {
 			"internal/dockerd", "internal/doctor", "internal/holders/docker", "internal/holders/procfs",
 			"internal/hook", "internal/hook/devcgroup", "internal/hook/inroot", "internal/hook/ldcache",
 			"internal/hook/mount", "internal/hook/privilege", "internal/hostfs", "internal/hostfs/hosttree",
-			"internal/image", "internal/lease/ledger", "internal/node", "internal/ps", "internal/refresh",
+			"internal/image", "internal/lease/ledger", "internal/logfile", "internal/node", "internal/ps", "internal/refresh",
 			"internal/runc", "internal/setup", "internal/snapshot", "test/shells", "test/standin", "test/trusted",
 		},
 	},

@@ -1,0 +1,155 @@
+// Package logfile writes the log of a program: what was requested, what was decided and why,
+// for people who support a host. It is off by default; then nothing is opened and no logger is
+// made. A log that cannot be written is said once and fails nothing.
+//
+// What goes into it is the business of the programs: never the value of a variable, and no
+// error that is logged is logged again where it arrives.
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
+)
+
+// Log is the log of one program. A nil Log writes nothing.
+type Log struct{ to *slog.Logger }
+
+// Program is the program that logs.
+type Program struct {
+	Name string
+	// Err is standard error, for a log without a file; nil if the log may not go there.
+	Err io.Writer
+	// Say is called at most once, with the reason why the log is not complete.
+	Say func(error)
+}
+
+// errUnsafe reports a file that is not a plain file of its own.
+var errUnsafe = errors.New("not a regular file with one name")
+
+// Open returns the log that the settings ask for; nil if that is none.
+func Open(c config.Log, p Program) *Log {
+	if c.Level.Text == "" || c.Level.Text == config.LogOff || c.File.Text == "" && p.Err == nil {
+		return nil
+	}
+	l, err := open(c, p)
+	if err != nil {
+		p.Say(fmt.Errorf("no log is written: %w", err))
+		return nil
+	}
+	return l
+}
+
+func open(c config.Log, p Program) (*Log, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.Level.Text)); err != nil || !slices.Contains(config.LogLevels, c.Level.Text) {
+		return nil, fmt.Errorf("log.level %q (from %s): want off, error, warn, info or debug", c.Level.Text, c.Level.Origin)
+	}
+	if !slices.Contains(config.LogFormats, c.Format.Text) {
+		return nil, fmt.Errorf("log.format %q (from %s): want text or json", c.Format.Text, c.Format.Origin)
+	}
+	to := &writer{to: p.Err, say: p.Say}
+	if c.File.Text != "" {
+		file, err := openFile(c.File.Text)
+		if err != nil {
+			return nil, fmt.Errorf("open log.file (from %s): %w", c.File.Origin, err)
+		}
+		to.to = file
+	}
+	options := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewTextHandler(to, options)
+	if c.Format.Text == "json" {
+		handler = slog.NewJSONHandler(to, options)
+	}
+	return &Log{slog.New(handler).With("program", p.Name, "pid", os.Getpid())}, nil
+}
+
+// openFile opens a log to append to it. Nobody but root and this process's user may decide
+// where the path leads, and the file may be no link, no pipe, and have no second name: a log is
+// not written over something else. A new file can be read by its group if root makes it.
+func openFile(path string) (*os.File, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("%q is not an absolute path", path)
+	}
+	if err := hostfs.Reach(path); err != nil {
+		return nil, err
+	}
+	perm := os.FileMode(0o600)
+	if os.Geteuid() == 0 {
+		perm = 0o640
+	}
+	flags := os.O_WRONLY | os.O_APPEND | os.O_CREATE | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY
+	f, err := os.OpenFile(path, flags, perm)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || !ok || st.Nlink != 1 {
+			err = fmt.Errorf("%s: %w", path, errUnsafe)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// writer writes lines that are safe to print, and says the first failure.
+type writer struct {
+	to   io.Writer
+	say  func(error)
+	said bool
+}
+
+func (w *writer) Write(line []byte) (int, error) {
+	_, err := w.to.Write(terminal.JSON(line))
+	if err != nil && !w.said {
+		w.said = true
+		w.say(fmt.Errorf("the log is not complete: %w", err))
+	}
+	return len(line), nil
+}
+
+// On reports whether anything is written, so that a caller need not make what nobody reads.
+func (l *Log) On() bool { return l != nil }
+
+// Debug writes a step on the way; pairs are keys and values, as for slog.
+func (l *Log) Debug(message string, pairs ...any) {
+	if l != nil {
+		l.to.Debug(message, pairs...)
+	}
+}
+
+// Info writes a decision.
+func (l *Log) Info(message string, pairs ...any) {
+	if l != nil {
+		l.to.Info(message, pairs...)
+	}
+}
+
+// Warn writes a warning that the program has printed.
+func (l *Log) Warn(message string, pairs ...any) {
+	if l != nil {
+		l.to.Warn(message, pairs...)
+	}
+}
+
+// Error writes the error with which the program ends.
+func (l *Log) Error(message string, pairs ...any) {
+	if l != nil {
+		l.to.Error(message, pairs...)
+	}
+}
