@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
@@ -94,7 +95,7 @@ var dockerChecks = []Check{
 			return
 		}
 		for _, name := range f.Specs.Names {
-			if !slices.ContainsFunc(d.Info.DiscoveredDevices, func(i struct{ Source, ID string }) bool { return i.ID == name }) {
+			if !slices.ContainsFunc(d.Info.DiscoveredDevices, func(d dockerd.Discovered) bool { return d.ID == name }) {
 				found.add(Error, "the docker daemon does not know "+name, "it does not read a directory that was made after it started", "systemctl restart docker")
 				return
 			}
@@ -113,7 +114,7 @@ var dockerChecks = []Check{
 // usernsChecks are about docker's user namespace for all containers.
 var usernsChecks = []Check{
 	firstOf("docker-userns", "docker's containers may open the GPUs", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
-		if d := f.Engines.Docker; d.There() && (d.Userns != "" || d.Info.userns()) {
+		if d := f.Engines.Docker; d.There() && (d.Userns != "" || d.Info.Userns()) {
 			found.add(Warning, fmt.Sprintf("docker runs containers in a user namespace (userns-remap), and %s is not open to everyone (mode %04o)", n.Path, n.Device.Perm),
 				"owner and group of a device node have no id inside: neither root there nor --group-add opens the GPU",
 				"docker run --userns=host --device metax-tech.com/gpu=0 …")

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -56,11 +55,7 @@ func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 	if d.Open {
 		ctx, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
-		_, text, err := dockerd.Daemon{Socket: socket}.Get(ctx, "/info")
-		var info DockerInfo
-		if err == nil {
-			err = json.Unmarshal(text, &info)
-		}
+		info, _, err := dockerd.Daemon{Socket: socket}.Info(ctx)
 		switch {
 		case errors.Is(err, syscall.ECONNREFUSED):
 			d.Stopped = true

@@ -2,8 +2,8 @@ package doctor
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 )
@@ -47,7 +47,7 @@ type Docker struct {
 	Socket, Open bool
 	// Info is the daemon's description of itself; nil if it does not answer. Silent is
 	// the reason.
-	Info   *DockerInfo
+	Info   *dockerd.Info
 	Silent string
 	// Stopped is whether it is installed and nothing listens at its socket.
 	Stopped bool
@@ -56,25 +56,6 @@ type Docker struct {
 	Userns string
 	// CRI is whether cri-dockerd is installed, through which kubelet uses docker.
 	CRI bool
-}
-
-// DockerInfo is the part of the daemon's /info that checks need.
-type DockerInfo struct {
-	ServerVersion     string
-	CgroupDriver      string
-	SecurityOptions   []string
-	CDISpecDirs       []string
-	DiscoveredDevices []struct{ Source, ID string }
-}
-
-// Rootless reports whether the daemon runs as a user.
-func (i *DockerInfo) Rootless() bool {
-	return i != nil && slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=rootless") })
-}
-
-// userns reports whether the daemon runs containers in a user namespace.
-func (i *DockerInfo) userns() bool {
-	return i != nil && slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return o == "name=userns" })
 }
 
 // Containerd is containerd.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"testing"
 
+	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
@@ -21,8 +22,8 @@ func TestSystemdCgroups(t *testing.T) {
 		want    bool
 	}{
 		{"nothing", true, Engines{}, false},
-		{"docker with cgroupfs", true, Engines{Docker: Docker{Info: &DockerInfo{CgroupDriver: "cgroupfs"}}}, false},
-		{"docker with systemd", true, Engines{Docker: Docker{Info: &DockerInfo{CgroupDriver: "systemd"}}}, true},
+		{"docker with cgroupfs", true, Engines{Docker: Docker{Info: &dockerd.Info{CgroupDriver: "cgroupfs"}}}, false},
+		{"docker with systemd", true, Engines{Docker: Docker{Info: &dockerd.Info{CgroupDriver: "systemd"}}}, true},
 		{"containerd with systemd", true, Engines{Containerd: containerd}, true},
 		{"podman, left to itself", true, Engines{Podman: podman}, true},
 		{"podman without systemd", false, Engines{Podman: podman}, false},
@@ -82,7 +83,7 @@ func TestVersions(t *testing.T) {
 // TestCgroupDrivers: only a known driver of an engine that kubelet may use is compared
 // with kubelet's.
 func TestCgroupDrivers(t *testing.T) {
-	docker := func(cri bool, file engine.Switch, info *DockerInfo) Engines {
+	docker := func(cri bool, file engine.Switch, info *dockerd.Info) Engines {
 		return Engines{Docker: Docker{Engine: Engine{Name: "docker", Program: "/usr/bin/dockerd", State: engine.State{Systemd: file}}, CRI: cri, Info: info}}
 	}
 	crio := func(program, broken string, file engine.Switch) Engines {
@@ -97,8 +98,8 @@ func TestCgroupDrivers(t *testing.T) {
 		{"docker by its file", "systemd", docker(true, engine.Off, nil), true},
 		{"docker, the same", "cgroupfs", docker(true, engine.Off, nil), false},
 		{"docker, left to itself", "cgroupfs", docker(true, engine.Unset, nil), false},
-		{"docker as it runs", "systemd", docker(true, engine.Off, &DockerInfo{CgroupDriver: "systemd"}), false},
-		{"docker without cgroups", "systemd", docker(true, engine.Unset, &DockerInfo{CgroupDriver: "none"}), false},
+		{"docker as it runs", "systemd", docker(true, engine.Off, &dockerd.Info{CgroupDriver: "systemd"}), false},
+		{"docker without cgroups", "systemd", docker(true, engine.Unset, &dockerd.Info{CgroupDriver: "none"}), false},
 		{"crio, the same", "cgroupfs", crio("/usr/bin/crio", "", engine.Off), false},
 		{"crio, left to itself", "systemd", crio("/usr/bin/crio", "", engine.Unset), false},
 		{"crio, left to itself, and kubelet not", "cgroupfs", crio("/usr/bin/crio", "", engine.Unset), true},

@@ -3,9 +3,7 @@ package inject
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -30,15 +28,10 @@ const (
 	apiDefault = 50 // 1.50
 )
 
-// info is the part of docker info that reports whether CDI can be used.
-type info struct {
-	// DiscoveredDevices are the devices that the daemon knows, from 28.2 on.
-	DiscoveredDevices []discovered
-	// CDISpecDirs are the directories that it reads; none where CDI is off.
-	CDISpecDirs []string
-}
+// info is the daemon's description of itself, which reports whether CDI can be used.
+type info dockerd.Info
 
-type discovered struct{ Source, ID string }
+type discovered = dockerd.Discovered
 
 // Daemon is what a docker daemon answered on CDI, or why it did not answer.
 type Daemon struct {
@@ -99,13 +92,11 @@ func daemonInfo(socket string) (d Daemon) {
 	d.resolved = map[string]resolution{}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), EngineTimeout, errSilent)
 	defer cancel()
-	header, body, err := dockerd.Daemon{Socket: socket}.Get(ctx, "/info")
+	said, header, err := dockerd.Daemon{Socket: socket}.Info(ctx)
 	if err != nil {
 		return Daemon{err: err}
 	}
-	if err := json.Unmarshal(body, &d.info); err != nil {
-		d.err = fmt.Errorf("read the info of the docker daemon at %s: %w", socket, err)
-	}
+	d.info = info(said)
 	if version, ok := header.APIVersion(); ok && version >= apiDefault && d.info.DiscoveredDevices == nil {
 		d.info.CDISpecDirs = nil // it would list what it finds there, and found nothing
 	}

@@ -41,7 +41,7 @@ func TestDaemonInfo(t *testing.T) {
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
-	want := info{CDISpecDirs: []string{"/etc/cdi"}, DiscoveredDevices: []discovered{{"cdi", "a/b=0"}}}
+	want := info{CDISpecDirs: []string{"/etc/cdi"}, DiscoveredDevices: []discovered{{Source: "cdi", ID: "a/b=0"}}}
 	if d := cmp.Diff(want, got.info); d != "" {
 		t.Error(d)
 	}
@@ -147,7 +147,7 @@ func TestLists(t *testing.T) {
 	if err := os.Chmod(open+"/gpu.json", 0o666); err != nil {
 		t.Fatal(err)
 	}
-	discovered := []discovered{{"cdi", "metax-tech.com/gpu=0"}}
+	discovered := []discovered{{Source: "cdi", ID: "metax-tech.com/gpu=0"}}
 	for name, tc := range map[string]struct {
 		info  info
 		names []string
@@ -175,7 +175,7 @@ func TestLists(t *testing.T) {
 
 func TestByName(t *testing.T) {
 	names := []string{"metax-tech.com/gpu=GPU-1"}
-	listed := Daemon{info: info{DiscoveredDevices: []discovered{{"cdi", "metax-tech.com/gpu=GPU-1"}}}}
+	listed := Daemon{info: info{DiscoveredDevices: []discovered{{Source: "cdi", ID: "metax-tech.com/gpu=GPU-1"}}}}
 	for name, tc := range map[string]struct {
 		requested string
 		daemon    Daemon

@@ -42,7 +42,7 @@ func TestMACA(t *testing.T) {
 		byValue = home + driver + env + search + library
 	)
 	silent := Daemon{err: errNoDaemon}
-	listed := Daemon{info: info{DiscoveredDevices: []discovered{{"cdi", "metax-tech.com/maca=host"}}, CDISpecDirs: []string{"/nowhere"}}}
+	listed := Daemon{info: info{DiscoveredDevices: []discovered{{Source: "cdi", ID: "metax-tech.com/maca=host"}}, CDISpecDirs: []string{"/nowhere"}}}
 	own := image.Facts{MACA: &image.Install{Path: "/opt/maca", Version: "3.7.1.5"}}
 	host := simulated(t)
 	for _, tc := range []struct {

@@ -80,7 +80,11 @@ func dockerActivate(changes []backup.Change) string {
 // dockerVersion is the version of the running daemon, or else of its program.
 func (h Host) dockerVersion(ctx context.Context, program string) engine.Version {
 	var said struct{ Version string }
-	if h.dockerGet(ctx, "/version", &said) == nil && engine.ParseVersion(said.Version).Known() {
+	err := h.askDocker(ctx, func(ctx context.Context, d dockerd.Daemon) error {
+		_, text, err := d.Get(ctx, "/version")
+		return cmp.Or(err, json.Unmarshal(text, &said))
+	})
+	if err == nil && engine.ParseVersion(said.Version).Known() {
 		return engine.ParseVersion(said.Version)
 	}
 	return h.version(ctx, program)
@@ -98,33 +102,23 @@ func (h Host) daemon() (dockerd.Daemon, error) {
 	return dockerd.Daemon{Socket: at, Timeout: askTimeout}, err
 }
 
-// dockerGet decodes the daemon's response to a GET request.
-func (h Host) dockerGet(ctx context.Context, path string, to any) error {
+// askDocker calls ask with the daemon and a time limit.
+func (h Host) askDocker(ctx context.Context, ask func(context.Context, dockerd.Daemon) error) error {
 	daemon, err := h.daemon()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	_, text, err := daemon.Get(ctx, path)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, to)
-}
-
-// dockerInfo is the part of docker info about the daemon's setup.
-type dockerInfo struct {
-	ServerVersion     string
-	DefaultRuntime    string
-	Runtimes          map[string]struct{ Path string }
-	CDISpecDirs       []string
-	DiscoveredDevices []struct{ Source, ID string }
+	return ask(ctx, daemon)
 }
 
 func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
-	var said dockerInfo
-	if err := h.dockerGet(ctx, "/info", &said); err != nil {
+	var said dockerd.Info
+	if err := h.askDocker(ctx, func(ctx context.Context, d dockerd.Daemon) (err error) {
+		said, _, err = d.Info(ctx)
+		return err
+	}); err != nil {
 		return []Proof{{What: "the daemon answers", Detail: err.Error(), Fix: "systemctl start docker"}}
 	}
 	v := engine.ParseVersion(said.ServerVersion)
