@@ -120,7 +120,7 @@ func TestMACA(t *testing.T) {
 // nothing that stands in its way is an error.
 func TestMACAByDefault(t *testing.T) {
 	const byName = "--device=metax-tech.com/maca=host"
-	listed := Daemon{info: info{DiscoveredDevices: []discovered{{"cdi", "metax-tech.com/maca=host"}}, CDISpecDirs: []string{"/nowhere"}}}
+	listed := Daemon{info: info{DiscoveredDevices: []discovered{{Source: "cdi", ID: "metax-tech.com/maca=host"}}, CDISpecDirs: []string{"/nowhere"}}}
 	host := simulated(t)
 	bare, err := hostfs.New(t.TempDir())
 	if err != nil {
