@@ -46,7 +46,8 @@ func twoGPUs() gpu.Node {
 	n.GPUs = []gpu.GPU{
 		{
 			Index: 0, UUID: "GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b", BDF: gpu.BDF{Bus: 0x0e}, NUMA: 0, Healthy: true,
-			Nodes: []string{"/dev/dri/renderD128", "/dev/dri/card1"}, GIDs: []uint32{105, 44},
+			Nodes: []string{"/dev/dri/renderD128", "/dev/dri/card1"}, GIDs: []uint32{44, 105},
+			NodeGIDs: map[string]uint32{"/dev/dri/renderD128": 105, "/dev/dri/card1": 44},
 		},
 		{
 			Index: 1, UUID: "GPU-8e1a3bd1-42d3-4f60-ac7c-9e7f63d6e0aa", BDF: gpu.BDF{Bus: 0x8f}, NUMA: 1, Healthy: true,
@@ -210,7 +211,7 @@ func TestIncomplete(t *testing.T) {
 	if got := len(generated(t, n, Options{Partial: true}).Devices); got != 4 {
 		t.Errorf("%d devices, want 3 names of one GPU and all", got)
 	}
-	n.GPUs[0].Nodes = nil
+	n.GPUs[0].Nodes, n.GPUs[0].NodeGIDs = nil, nil
 	if _, err := Generate(n, Options{Partial: true}); !errors.Is(err, ErrNoDevices) {
 		t.Errorf("no nodes at all: %v", err)
 	}

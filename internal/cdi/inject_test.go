@@ -52,12 +52,13 @@ func TestInject(t *testing.T) {
 	n.Driver = &gpu.Driver{Path: "/opt/mxdriver"}
 	n.Shared = &gpu.Shared{Nodes: []string{"/dev/random"}, GIDs: []uint32{44}}
 	n.GPUs = []gpu.GPU{
-		{Index: 0, BDF: gpu.BDF{Bus: 1}, Nodes: []string{"/dev/null", "/dev/zero"}, GIDs: []uint32{44, 105}},
+		{Index: 0, BDF: gpu.BDF{Bus: 1}, Nodes: []string{"/dev/null", "/dev/zero"}, GIDs: []uint32{44, 105}, NodeGIDs: map[string]uint32{"/dev/null": 44, "/dev/zero": 105}},
 		{Index: 1, BDF: gpu.BDF{Bus: 2}, Nodes: []string{"/dev/full"}},
 	}
-	random := oci.LinuxDevice{Path: "/dev/random", Type: "c", Major: 1, Minor: 8}
-	null := oci.LinuxDevice{Path: "/dev/null", Type: "c", Major: 1, Minor: 3}
-	zero := oci.LinuxDevice{Path: "/dev/zero", Type: "c", Major: 1, Minor: 5}
+	video, render := uint32(44), uint32(105)
+	random := oci.LinuxDevice{Path: "/dev/random", Type: "c", Major: 1, Minor: 8, GID: &video}
+	null := oci.LinuxDevice{Path: "/dev/null", Type: "c", Major: 1, Minor: 3, GID: &video}
+	zero := oci.LinuxDevice{Path: "/dev/zero", Type: "c", Major: 1, Minor: 5, GID: &render}
 	full := oci.LinuxDevice{Path: "/dev/full", Type: "c", Major: 1, Minor: 7}
 	container := func(nodes []oci.LinuxDevice, rules []oci.LinuxDeviceCgroup, gids ...uint32) *oci.Spec {
 		return &oci.Spec{
@@ -121,8 +122,8 @@ func TestInjectBelowRoot(t *testing.T) {
 	inject(t, dir, &got, "metax-tech.com/gpu=0000:0e:00.0")
 
 	id := uint32(1000) // the library gives the nodes to the user of the container
-	node := func(path string, major, minor int64) oci.LinuxDevice {
-		return oci.LinuxDevice{Path: path, Type: "c", Major: major, Minor: minor, UID: &id, GID: &id}
+	node := func(path string, major, minor int64, gid uint32) oci.LinuxDevice {
+		return oci.LinuxDevice{Path: path, Type: "c", Major: major, Minor: minor, UID: &id, GID: &gid}
 	}
 	want := oci.Spec{
 		Process: &oci.Process{User: oci.User{UID: 1000, GID: 1000, AdditionalGids: []uint32{44, 105}}},
@@ -132,8 +133,8 @@ func TestInjectBelowRoot(t *testing.T) {
 		}},
 		Linux: &oci.Linux{
 			Devices: []oci.LinuxDevice{
-				node("/dev/mxcd", 511, 0), node("/dev/mxgd", 511, 1),
-				node("/dev/dri/card1", 226, 1), node("/dev/dri/renderD128", 226, 128),
+				node("/dev/mxcd", 511, 0, 44), node("/dev/mxgd", 511, 1, 44),
+				node("/dev/dri/card1", 226, 1, 44), node("/dev/dri/renderD128", 226, 128, 105),
 			},
 			Resources: &oci.LinuxResources{Devices: []oci.LinuxDeviceCgroup{
 				allow(511, 0), allow(511, 1), allow(226, 1), allow(226, 128),

@@ -81,9 +81,16 @@ func mergeSlices(g *gpu.GPU, reported []gpu.Slice) {
 			s.UUID, s.Alias, s.QoS = cmp.Or(s.UUID, t.UUID), cmp.Or(s.Alias, t.Alias), cmp.Or(s.QoS, t.QoS)
 			s.ComputePercent, s.MemoryMiB = cmp.Or(s.ComputePercent, t.ComputePercent), cmp.Or(s.MemoryMiB, t.MemoryMiB)
 		case !listed[t.Kind] && (t.Kind == gpu.SliceSGPU || slices.Contains(g.VFs, t.BDF)):
-			t.Nodes, t.GIDs = nil, nil // in a record they may be out of date
+			t.Nodes, t.GIDs, t.NodeGIDs = nil, nil, nil // in a record they may be out of date
 			if t.Kind == gpu.SliceSGPU {
-				t.Nodes, t.GIDs = sysfs.RenderNodes(*g), g.GIDs
+				t.Nodes = sysfs.RenderNodes(*g)
+				owner := map[string]uint32{}
+				for _, node := range t.Nodes {
+					if gid := gpu.NodeGID(node, g.GIDs, g.NodeGIDs); gid != 0 {
+						owner[node] = gid
+					}
+				}
+				t.GIDs, t.NodeGIDs = gpu.Groups(t.Nodes, owner)
 			}
 			g.Slices = append(g.Slices, t)
 		}

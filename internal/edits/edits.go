@@ -31,6 +31,7 @@ type Edits struct {
 type Device struct {
 	HostPath, Path string // on the host as the engine sees it, and in the container
 	Permissions    string // of "rwm", as cgroups write them
+	GID            uint32 // the node's group, if not everyone may open it; 0 is none
 }
 
 // Mount is a directory of the host in the container.

@@ -15,11 +15,18 @@ var (
 
 func device(path string) Device { return Device{HostPath: path, Path: path, Permissions: "rw"} }
 
+// owned is a device with a group.
+func owned(path string, gid uint32) Device {
+	d := device(path)
+	d.GID = gid
+	return d
+}
+
 func TestGPUs(t *testing.T) {
 	node := gpu.NewNode("two")
 	node.Driver = &gpu.Driver{Path: "/opt/mxdriver"}
-	node.Shared = &gpu.Shared{Nodes: []string{"/dev/mxgd", "/dev/mxcd", "/dev/mxcd"}, GIDs: []uint32{44, 0}}
-	first := gpu.GPU{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}, GIDs: []uint32{105, 44}}
+	node.Shared = &gpu.Shared{Nodes: []string{"/dev/mxgd", "/dev/mxcd", "/dev/mxcd"}, GIDs: []uint32{44}}
+	first := gpu.GPU{UUID: "GPU-1", Nodes: []string{"/dev/dri/card1"}, GIDs: []uint32{105, 44, 0}}
 	second := gpu.GPU{Index: 1, Nodes: []string{"/dev/dri/card2"}}
 	part := gpu.Slice{Kind: gpu.SliceSGPU, UUID: "sgpu-a", Nodes: []string{"/dev/dri/card1", "/dev/mxsgpu4"}, GIDs: []uint32{9}}
 	programs, links := []string{"/opt/mxdriver/bin"}, []Link{{Target: "/opt/mxdriver/bin/mx-smi", Path: "/usr/bin/mx-smi", Optional: true}}
@@ -29,18 +36,23 @@ func TestGPUs(t *testing.T) {
 	}{
 		{"nothing", Join(Common(gpu.NewNode(""))), Edits{}},
 		{"common", Common(node), Edits{
-			Devices: []Device{device("/dev/mxgd"), device("/dev/mxcd")}, Mounts: []Mount{driver}, Groups: []uint32{44},
+			Devices: []Device{owned("/dev/mxgd", 44), owned("/dev/mxcd", 44)}, Mounts: []Mount{driver}, Groups: []uint32{44},
 			Links: links, Programs: programs,
 		}},
 		{"two GPUs", Join(GPU(first), GPU(second), Common(node)), Edits{
 			Names:   []string{"metax-tech.com/gpu=GPU-1", "metax-tech.com/gpu=1"},
-			Devices: []Device{device("/dev/dri/card1"), device("/dev/dri/card2"), device("/dev/mxgd"), device("/dev/mxcd")},
+			Devices: []Device{device("/dev/dri/card1"), device("/dev/dri/card2"), owned("/dev/mxgd", 44), owned("/dev/mxcd", 44)},
 			Mounts:  []Mount{driver}, Groups: []uint32{44, 105},
 			Links: links, Programs: programs,
 		}},
 		{"a slice, and a GPU with a node of it", Join(Slice(part), GPU(first)), Edits{
 			Names:   []string{"metax-tech.com/sgpu=sgpu-a", "metax-tech.com/gpu=GPU-1"},
-			Devices: []Device{device("/dev/dri/card1"), device("/dev/mxsgpu4")}, Groups: []uint32{9, 44, 105},
+			Devices: []Device{owned("/dev/dri/card1", 9), owned("/dev/mxsgpu4", 9)}, Groups: []uint32{9, 44, 105},
+		}},
+		{"nodes of two groups, and one of none", Join(GPU(gpu.GPU{
+			Nodes: []string{"/dev/a", "/dev/b", "/dev/c"}, GIDs: []uint32{9, 44}, NodeGIDs: map[string]uint32{"/dev/a": 44, "/dev/b": 9},
+		})), Edits{
+			Names: []string{"metax-tech.com/gpu=0"}, Devices: []Device{owned("/dev/a", 44), owned("/dev/b", 9), device("/dev/c")}, Groups: []uint32{9, 44},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 func Common(node gpu.Node) Edits {
 	var e Edits
 	if s := node.Shared; s != nil {
-		e = nodes(s.Nodes, s.GIDs)
+		e = nodes(s.Nodes, s.GIDs, s.NodeGIDs)
 	}
 	if d := node.Driver; d != nil && d.Path != "" {
 		e.Mounts = []Mount{readOnly(d.Path)}
@@ -25,14 +25,14 @@ func Common(node gpu.Node) Edits {
 
 // GPU returns the edits of a whole GPU, without Common.
 func GPU(g gpu.GPU) Edits {
-	e := nodes(g.Nodes, g.GIDs)
+	e := nodes(g.Nodes, g.GIDs, g.NodeGIDs)
 	e.Names = []string{request.CDIKind + "=" + g.Name()}
 	return e
 }
 
 // Slice returns the edits of a slice of a GPU, without Common.
 func Slice(s gpu.Slice) Edits {
-	e := nodes(s.Nodes, s.GIDs)
+	e := nodes(s.Nodes, s.GIDs, s.NodeGIDs)
 	e.Names = []string{request.SliceKind + "=" + s.Name()}
 	return e
 }
@@ -49,11 +49,11 @@ func Container(node gpu.Node, gpus []gpu.GPU, parts []gpu.Slice) Edits {
 	return Join(append(all, Common(node))...)
 }
 
-func nodes(paths []string, gids []uint32) Edits {
+func nodes(paths []string, gids []uint32, nodeGIDs map[string]uint32) Edits {
 	e := Edits{Groups: gids}
 	for _, p := range paths {
 		// Without "m": a container has no reason to make further nodes of the device.
-		e.Devices = append(e.Devices, Device{HostPath: p, Path: p, Permissions: "rw"})
+		e.Devices = append(e.Devices, Device{HostPath: p, Path: p, Permissions: "rw", GID: gpu.NodeGID(p, gids, nodeGIDs)})
 	}
 	return Join(e)
 }

@@ -85,7 +85,7 @@ func (n Node) Check() error {
 			}
 			uuid[key] = g.BDF
 		}
-		if err := checkPaths(g.Nodes); err != nil {
+		if err := checkNodes(g.Nodes, g.NodeGIDs); err != nil {
 			return bad("GPU %s: %v", g.BDF, err)
 		}
 		if err := g.checkSlices(); err != nil {
@@ -100,7 +100,7 @@ func (n Node) Check() error {
 		return bad("%v", err)
 	}
 	if n.Shared != nil {
-		if err := checkPaths(n.Shared.Nodes); err != nil {
+		if err := checkNodes(n.Shared.Nodes, n.Shared.NodeGIDs); err != nil {
 			return bad("shared: %v", err)
 		}
 	}

@@ -49,6 +49,9 @@ type GPU struct {
 	// GIDs are the numeric groups of those Nodes that not everyone may open, ascending and
 	// without group 0.
 	GIDs []uint32 `json:"gids,omitempty"`
+	// NodeGIDs are the groups of those Nodes; left out where GIDs is the one group of all
+	// Nodes, or empty.
+	NodeGIDs map[string]uint32 `json:"nodeGids,omitempty"`
 	// VFs are the SR-IOV virtual functions that this GPU is split into.
 	VFs []BDF `json:"vfs,omitempty"`
 	// SRIOV is one of the SRIOV constants; empty if unknown.

@@ -57,6 +57,8 @@ type Shared struct {
 	Nodes []string `json:"nodes,omitempty"`
 	// GIDs are the groups of those Nodes that not everyone may open.
 	GIDs []uint32 `json:"gids,omitempty"`
+	// NodeGIDs are those of GPU.
+	NodeGIDs map[string]uint32 `json:"nodeGids,omitempty"`
 }
 
 // Link is what the host states about the pair of GPUs with indices A < B.

@@ -61,6 +61,8 @@ type Slice struct {
 	Nodes []string `json:"nodes,omitempty"`
 	// GIDs are the groups of those Nodes that not everyone may open.
 	GIDs []uint32 `json:"gids,omitempty"`
+	// NodeGIDs are those of GPU.
+	NodeGIDs map[string]uint32 `json:"nodeGids,omitempty"`
 }
 
 // Name returns the most durable known name of the slice: its UUID, or the address of a
@@ -158,7 +160,7 @@ func (s Slice) check() error {
 	case s.QoS != "" && !slices.Contains(QoSClasses(), s.QoS):
 		return fmt.Errorf("QoS class %q; want %q, %q or %q", s.QoS, QoSBestEffort, QoSFixedShare, QoSBurstShare)
 	}
-	return checkPaths(s.Nodes)
+	return checkNodes(s.Nodes, s.NodeGIDs)
 }
 
 // checkSliceNames returns an error if two slices of the node have the same name.

@@ -72,7 +72,7 @@ func (h *host) addDevices() error {
 			return fmt.Errorf("GPU %d: %w", i, err)
 		}
 		for k, node := range g.Nodes {
-			if err := h.addDRMNode(f, node, groupOf(g.GIDs, k)); err != nil {
+			if err := h.addDRMNode(f, node, groupOf(node, g.GIDs, g.NodeGIDs, k)); err != nil {
 				return fmt.Errorf("GPU %d: %w", i, err)
 			}
 		}
@@ -100,7 +100,7 @@ func (h *host) addDevices() error {
 			name := path.Base(node)
 			h.addCharDevice(char{
 				dir: path.Join("sys/devices/virtual", name, name), class: name, name: node[len("/dev/"):],
-				major: sharedMajor, minor: uint32(k), gid: groupOf(s.GIDs, k),
+				major: sharedMajor, minor: uint32(k), gid: groupOf(node, s.GIDs, s.NodeGIDs, k),
 			})
 		}
 	}
@@ -139,8 +139,15 @@ func (h *host) addCharDevice(c char) {
 }
 
 // groupOf is the group of the k-th node, given the groups of all; nil for a node that
-// is open to everyone.
-func groupOf(gids []uint32, k int) *uint32 {
+// is open to everyone. Where nodeGIDs are unknown, the nodes have the groups in turn.
+func groupOf(node string, gids []uint32, nodeGIDs map[string]uint32, k int) *uint32 {
+	if nodeGIDs != nil {
+		gid, ok := nodeGIDs[node]
+		if !ok {
+			return nil
+		}
+		return &gid
+	}
 	if len(gids) == 0 {
 		return nil
 	}

@@ -44,6 +44,7 @@ func TestRoundTrip(t *testing.T) {
 	open := node(t, "sim:1x1x2")
 	open.GPUs[0].GIDs, open.Shared.GIDs = nil, nil
 	open.GPUs[1].GIDs = []uint32{44, 104} // card and render node have groups of their own
+	open.GPUs[1].NodeGIDs = map[string]uint32{open.GPUs[1].Nodes[0]: 44, open.GPUs[1].Nodes[1]: 104}
 	open.Shared.Nodes = append(open.Shared.Nodes, "/dev/mxnd", "/dev/mxgd")
 	bridged := node(t, "sim:2x1x1")
 	for i, path := range [][]string{{"0000:00:01.0", "0000:01:00.0"}, nil} {

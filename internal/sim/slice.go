@@ -50,7 +50,7 @@ func (h *host) addVFFiles(f function, g gpu.GPU) error {
 		h.link(vf.dir()+"/physfn", f.dir())
 		h.link(fmt.Sprintf("%s/virtfn%d", f.dir(), k), vf.dir())
 		for i, node := range s.Nodes {
-			if err := h.addDRMNode(vf, node, groupOf(s.GIDs, i)); err != nil {
+			if err := h.addDRMNode(vf, node, groupOf(node, s.GIDs, s.NodeGIDs, i)); err != nil {
 				return fmt.Errorf("virtual function %s: %w", b, err)
 			}
 		}
@@ -127,7 +127,7 @@ func (h *host) addSGPUFiles(dir string, s gpu.Slice, g gpu.GPU) error {
 		if !ok || strings.HasPrefix(name, "dri/") {
 			return fmt.Errorf("%w: device node %q is neither its GPU's nor its own", ErrHost, node)
 		}
-		h.addCharDevice(char{dir: dir, class: slicedName, name: name, major: slicedMajor, minor: h.sgpus, gid: groupOf(s.GIDs, k)})
+		h.addCharDevice(char{dir: dir, class: slicedName, name: name, major: slicedMajor, minor: h.sgpus, gid: groupOf(node, s.GIDs, s.NodeGIDs, k)})
 		h.sgpus++
 	}
 	return nil

@@ -47,6 +47,7 @@ func (w wrapper) viaNerdctl(t *testing.T, sweep func(*testing.T)) {
 	w.sees(t, w.look(t, wait, "--gpus=all"), []int{0, 1, 2, 3, 4, 5, 6, 7})
 	w.sees(t, w.look(t, wait, "--gpus=2,"+w.gpus[5].UUID, "--user=1000:1000"), []int{2, 5})
 	w.sees(t, w.look(t, wait, "--gpus=1,4", "--inject=cdi"), []int{1, 4})
+	w.sees(t, w.look(t, wait, "--gpus=0,7", "--inject=cdi", "--user=1000:1000"), []int{0, 7})
 	sweep(t)
 	w.prints(t, w.inbox(t), w.auto)
 	for _, way := range []string{"flags", "cdi"} {
@@ -73,12 +74,18 @@ func (w wrapper) nerdctl(t *testing.T) {
 	}
 	w.sees(t, run(), nil)
 	w.sees(t, run("--device=metax-tech.com/gpu=6", "--device="+w.cdiNames([]int{7})[0]), []int{6, 7})
-	// A CDI library of 1.1 or newer gives a node the mode that it has on the host, and not
-	// its group: see the README. So nobody but root opens it.
+	// A CDI library of 1.1 or newer gives a node the mode that it has on the host; the group
+	// comes from the spec. nerdctl ignores the groups that a spec gives the process.
+	w.sees(t, run("--device=metax-tech.com/gpu=6", "--user=1000:1000", fmt.Sprintf("--group-add=%d", videoGID)), []int{6})
 	r := run("--device=metax-tech.com/gpu=6", "--user=1000:1000")
 	for _, n := range r.Nodes {
-		if !engineNode(n.Path) && (n.Open != "EACCES" || n.Mode != "0660" || n.Owner != "0:0") {
-			t.Errorf("uid 1000 opens %s, %s %s: %q, want EACCES", n.Path, n.Mode, n.Owner, n.Open)
+		if !engineNode(n.Path) && n.Open != "EACCES" {
+			t.Errorf("uid 1000, who is not in the group, opens %s: %q, want EACCES", n.Path, n.Open)
+		}
+	}
+	for _, n := range r.Nodes {
+		if !engineNode(n.Path) && (n.Mode != "0660" || n.Owner != fmt.Sprintf("0:%d", videoGID)) {
+			t.Errorf("%s is %s %s, want 0660 0:%d", n.Path, n.Mode, n.Owner, videoGID)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package sysfs
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -44,11 +43,13 @@ func (r *reader) setNodes(g *gpu.GPU, f function) {
 		missing = append(missing, err.Error())
 	}
 	var absent []string
-	g.Nodes, g.GIDs, absent = r.drmNodes(f)
+	var owner groups
+	g.Nodes, owner, absent = r.drmNodes(f)
+	g.GIDs, g.NodeGIDs = gpu.Groups(g.Nodes, owner)
 	missing = append(missing, absent...)
 	g.Healthy = len(missing) == 0
 	if !g.Healthy {
-		g.Nodes, g.GIDs = nil, nil
+		g.Nodes, g.GIDs, g.NodeGIDs = nil, nil, nil
 		driver := r.driverName(f)
 		if driver == vfioDriver {
 			g.Mode = gpu.ModeVFIO
@@ -59,7 +60,8 @@ func (r *reader) setNodes(g *gpu.GPU, f function) {
 
 // drmNodes finds the device nodes of a function's DRM minors, their groups, and
 // what is missing of them.
-func (r *reader) drmNodes(f function) (nodes []string, gids []uint32, missing []string) {
+func (r *reader) drmNodes(f function) (nodes []string, owner groups, missing []string) {
+	owner = groups{}
 	has := map[string]bool{}
 	sortDRM(f.drm)
 	for _, n := range f.drm {
@@ -72,14 +74,14 @@ func (r *reader) drmNodes(f function) (nodes []string, gids []uint32, missing []
 			continue
 		}
 		nodes = append(nodes, node)
-		gids = appendGroup(gids, gid, open)
+		owner.add(node, gid, open)
 	}
 	for _, kind := range []string{cardNode, renderNode} {
 		if !has[kind] {
 			missing = append(missing, fmt.Sprintf("no %s* in %s/drm", kind, f.dir))
 		}
 	}
-	return nodes, sortedGroups(gids), missing
+	return nodes, owner, missing
 }
 
 // vfioDriver is the driver of devices that are passed to virtual machines.
@@ -111,16 +113,13 @@ func (r *reader) checkDevice(node, numbers string) (gid uint32, open bool, err e
 	return d.GID, d.World(), nil
 }
 
-// appendGroup adds the group of a node that is not open to everyone. Group 0 is left
-// out: such a node is for root only, and no container joins root's group for it.
-func appendGroup(gids []uint32, gid uint32, open bool) []uint32 {
-	if open || gid == 0 {
-		return gids
-	}
-	return append(gids, gid)
-}
+// groups are the groups of device nodes.
+type groups map[string]uint32
 
-func sortedGroups(gids []uint32) []uint32 {
-	slices.Sort(gids)
-	return slices.Compact(gids)
+// add adds the group of a node that is not open to everyone. Group 0 is left out: such a
+// node is for root only, and no container joins root's group for it.
+func (g groups) add(node string, gid uint32, open bool) {
+	if !open && gid != 0 {
+		g[node] = gid
+	}
 }

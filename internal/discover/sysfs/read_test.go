@@ -282,7 +282,15 @@ func TestReadTrouble(t *testing.T) {
 			"nodes of two groups", func(tree sim.Tree) {
 				tree["dev/dri/card2"] = sim.Device{Major: 226, Minor: 2, Perm: 0o660, GID: 105}
 			},
-			func(g *gpu.GPU) { g.GIDs = []uint32{video, 105} }, nil,
+			func(g *gpu.GPU) {
+				g.GIDs, g.NodeGIDs = []uint32{video, 105}, map[string]uint32{"/dev/dri/card2": 105, "/dev/dri/renderD129": video}
+			}, nil,
+		},
+		{
+			"one node open to everyone", func(tree sim.Tree) {
+				tree["dev/dri/renderD129"] = sim.Device{Major: 226, Minor: 129, Perm: 0o666, GID: 105}
+			},
+			func(g *gpu.GPU) { g.NodeGIDs = map[string]uint32{"/dev/dri/card2": video} }, nil,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

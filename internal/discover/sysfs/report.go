@@ -141,13 +141,13 @@ func (r *reader) dropSharedNodes(gpus []gpu.GPU) {
 	for _, c := range wrong {
 		g := &gpus[c.gpu]
 		if c.slice >= 0 {
-			g.Slices[c.slice].Nodes, g.Slices[c.slice].GIDs = nil, nil
+			g.Slices[c.slice].Nodes, g.Slices[c.slice].GIDs, g.Slices[c.slice].NodeGIDs = nil, nil, nil
 			continue
 		}
-		g.Healthy, g.Nodes, g.GIDs = false, nil, nil
+		g.Healthy, g.Nodes, g.GIDs, g.NodeGIDs = false, nil, nil, nil
 		for k, s := range g.Slices {
 			if s.Kind == gpu.SliceSGPU {
-				g.Slices[k].Nodes, g.Slices[k].GIDs = nil, nil
+				g.Slices[k].Nodes, g.Slices[k].GIDs, g.Slices[k].NodeGIDs = nil, nil, nil
 			}
 		}
 	}
@@ -156,13 +156,13 @@ func (r *reader) dropSharedNodes(gpus []gpu.GPU) {
 // sharedNodes finds the device nodes common to all GPUs. All GPUs need /dev/mxcd; only
 // some product lines have the others.
 func (r *reader) sharedNodes() *gpu.Shared {
-	s := &gpu.Shared{}
+	s, owner := &gpu.Shared{}, groups{}
 	for _, node := range []string{"/dev/mxcd", "/dev/mxnd", "/dev/mxgd"} {
 		gid, open, err := r.checkDevice(node, "")
 		switch {
 		case err == nil:
 			s.Nodes = append(s.Nodes, node)
-			s.GIDs = appendGroup(s.GIDs, gid, open)
+			owner.add(node, gid, open)
 		case node == "/dev/mxcd":
 			r.warn("compute will not work, the shared control device is missing: %v", err)
 		case !errors.Is(err, fs.ErrNotExist):
@@ -172,6 +172,6 @@ func (r *reader) sharedNodes() *gpu.Shared {
 	if s.Nodes == nil {
 		return nil
 	}
-	s.GIDs = sortedGroups(s.GIDs)
+	s.GIDs, s.NodeGIDs = gpu.Groups(s.Nodes, owner)
 	return s
 }

@@ -49,7 +49,7 @@ func TestReadShared(t *testing.T) {
 				tree["dev/mxnd"] = sim.Device{Major: 511, Minor: 1, Perm: 0o666}
 				tree["dev/mxgd"] = sim.Device{Major: 511, Minor: 2, Perm: 0o660, GID: 3}
 			},
-			&gpu.Shared{Nodes: []string{"/dev/mxcd", "/dev/mxnd", "/dev/mxgd"}, GIDs: []uint32{3, 7}}, nil,
+			&gpu.Shared{Nodes: []string{"/dev/mxcd", "/dev/mxnd", "/dev/mxgd"}, GIDs: []uint32{3, 7}, NodeGIDs: map[string]uint32{"/dev/mxcd": 7, "/dev/mxgd": 3}}, nil,
 		},
 		{
 			"none", func(tree sim.Tree) { delete(tree, "dev/mxcd") }, nil,

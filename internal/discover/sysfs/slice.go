@@ -120,7 +120,9 @@ func (r *reader) recordSlices(g *gpu.GPU, f function) {
 			r.warn("ignored the alias of slice %d of GPU %s: it is %.40q", p.index, f.bdf, p.alias)
 			s.Alias = ""
 		}
-		s.Nodes, s.GIDs = r.sgpuNodes(*g, p)
+		var owner groups
+		s.Nodes, owner = r.sgpuNodes(*g, p)
+		s.GIDs, s.NodeGIDs = gpu.Groups(s.Nodes, owner)
 		g.Slices = append(g.Slices, s)
 	}
 }
@@ -145,24 +147,27 @@ func parseClass(text string) (string, error) {
 // render node of its GPU, and the sGPU's own character device if that can be found.
 // Neither was confirmed on hardware. One third-party tool uses the render node without
 // the card node; about the character devices it is only known that they exist.
-func (r *reader) sgpuNodes(g gpu.GPU, p sgpu) (nodes []string, gids []uint32) {
+func (r *reader) sgpuNodes(g gpu.GPU, p sgpu) (nodes []string, owner groups) {
+	owner = groups{}
 	for _, node := range RenderNodes(g) {
 		gid, open, err := r.checkDevice(node, "")
 		if err != nil {
 			r.warn("%v", err)
 			continue
 		}
-		nodes, gids = append(nodes, node), appendGroup(gids, gid, open)
+		nodes = append(nodes, node)
+		owner.add(node, gid, open)
 	}
 	if nodes != nil && p.dev != "" {
 		own, gid, open, err := r.sgpuDevice(p.dev)
 		if err == nil {
-			nodes, gids = append(nodes, own), appendGroup(gids, gid, open)
+			nodes = append(nodes, own)
+			owner.add(own, gid, open)
 		} else {
 			r.warn("ignored the device of slice %d of GPU %s: %v", p.index, g.BDF, err)
 		}
 	}
-	return nodes, sortedGroups(gids)
+	return nodes, owner
 }
 
 // RenderNodes returns the render nodes of a GPU, which its slices also need.
@@ -236,9 +241,10 @@ func (r *reader) addVF(g *gpu.GPU, f function, index map[gpu.BDF]int) {
 	}
 	s := gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: f.bdf}
 	if len(f.drm) > 0 {
-		nodes, gids, missing := r.drmNodes(f)
+		nodes, owner, missing := r.drmNodes(f)
 		if len(missing) == 0 {
-			s.Nodes, s.GIDs = nodes, gids
+			s.Nodes = nodes
+			s.GIDs, s.NodeGIDs = gpu.Groups(nodes, owner)
 		} else {
 			r.warn("virtual function %s cannot be used: %s", f.bdf, strings.Join(missing, "; "))
 		}

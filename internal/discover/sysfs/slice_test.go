@@ -180,29 +180,39 @@ func TestReadSlices(t *testing.T) {
 		},
 		{
 			"a device of another driver", func(tree sim.Tree) { tree[first+"/sgpu/sgpu10/dev"] = sim.File{Data: "226:2\n"} },
-			func(g *gpu.GPU) { g.Slices[1].Nodes, g.Slices[1].GIDs = g.Slices[0].Nodes, g.Slices[0].GIDs },
+			func(g *gpu.GPU) {
+				g.Slices[1].Nodes, g.Slices[1].GIDs, g.Slices[1].NodeGIDs = g.Slices[0].Nodes, g.Slices[0].GIDs, nil
+			},
 			[]string{`ignored the device of slice 10 of GPU 0000:0e:00.0: dev is "226:2"; want the major number of sGPUs in /proc/devices`},
 		},
 		{
 			"a device of a block driver", func(tree sim.Tree) { tree[first+"/sgpu/sgpu10/dev"] = sim.File{Data: "7:3\n"} },
-			func(g *gpu.GPU) { g.Slices[1].Nodes, g.Slices[1].GIDs = g.Slices[0].Nodes, g.Slices[0].GIDs },
+			func(g *gpu.GPU) {
+				g.Slices[1].Nodes, g.Slices[1].GIDs, g.Slices[1].NodeGIDs = g.Slices[0].Nodes, g.Slices[0].GIDs, nil
+			},
 			[]string{`dev is "7:3"`},
 		},
 		{
 			"a device by way of ..", func(tree sim.Tree) {
 				tree["sys/devices/virtual/s/s3/uevent"] = sim.File{Data: "DEVNAME=../etc/shadow\n"}
 			},
-			func(g *gpu.GPU) { g.Slices[1].Nodes, g.Slices[1].GIDs = g.Slices[0].Nodes, g.Slices[0].GIDs },
+			func(g *gpu.GPU) {
+				g.Slices[1].Nodes, g.Slices[1].GIDs, g.Slices[1].NodeGIDs = g.Slices[0].Nodes, g.Slices[0].GIDs, nil
+			},
 			[]string{`is "../etc/shadow"; want a path below /dev`},
 		},
 		{
 			"a device that sysfs does not name", func(tree sim.Tree) { delete(tree, "sys/dev/char/510:3") },
-			func(g *gpu.GPU) { g.Slices[1].Nodes, g.Slices[1].GIDs = g.Slices[0].Nodes, g.Slices[0].GIDs },
+			func(g *gpu.GPU) {
+				g.Slices[1].Nodes, g.Slices[1].GIDs, g.Slices[1].NodeGIDs = g.Slices[0].Nodes, g.Slices[0].GIDs, nil
+			},
 			[]string{"ignored the device of slice 10 of GPU 0000:0e:00.0: open /sys/dev/char/510:3/uevent"},
 		},
 		{
 			"a device with another's numbers", func(tree sim.Tree) { tree["dev/mx/s3"] = sim.Device{Major: 1, Minor: 3, Perm: 0o666} },
-			func(g *gpu.GPU) { g.Slices[1].Nodes, g.Slices[1].GIDs = g.Slices[0].Nodes, g.Slices[0].GIDs },
+			func(g *gpu.GPU) {
+				g.Slices[1].Nodes, g.Slices[1].GIDs, g.Slices[1].NodeGIDs = g.Slices[0].Nodes, g.Slices[0].GIDs, nil
+			},
 			[]string{`/dev/mx/s3 has the device numbers 1:3, sysfs says "510:3"`},
 		},
 		{
@@ -210,7 +220,7 @@ func TestReadSlices(t *testing.T) {
 			func(g *gpu.GPU) {
 				g.Nodes, g.GIDs, g.Healthy = nil, nil, false
 				for k := range g.Slices {
-					g.Slices[k].Nodes, g.Slices[k].GIDs = nil, nil
+					g.Slices[k].Nodes, g.Slices[k].GIDs, g.Slices[k].NodeGIDs = nil, nil, nil
 				}
 			},
 			[]string{"GPU 0000:0e:00.0 cannot be used"},
@@ -225,7 +235,7 @@ func TestReadSlices(t *testing.T) {
 			want[0].Mode = gpu.ModeSGPU
 			want[0].Slices = []gpu.Slice{
 				{Kind: gpu.SliceSGPU, Index: 0, UUID: "S-0", Alias: "nightly build", QoS: gpu.QoSFixedShare, Nodes: []string{"/dev/dri/renderD129"}, GIDs: []uint32{video}},
-				{Kind: gpu.SliceSGPU, Index: 10, UUID: "S-10", QoS: gpu.QoSFixedShare, Nodes: []string{"/dev/dri/renderD129", "/dev/mx/s3"}, GIDs: []uint32{9, video}},
+				{Kind: gpu.SliceSGPU, Index: 10, UUID: "S-10", QoS: gpu.QoSFixedShare, Nodes: []string{"/dev/dri/renderD129", "/dev/mx/s3"}, GIDs: []uint32{9, video}, NodeGIDs: map[string]uint32{"/dev/dri/renderD129": video, "/dev/mx/s3": 9}},
 			}
 			if test.want != nil {
 				test.want(&want[0])
