@@ -176,3 +176,22 @@ func (w *wrapper) lookup(name string) (string, bool) {
 	}
 	return "", false
 }
+
+// warnOfEnvironment says that metax-runtime, as the line's runtime, ignores the variable that
+// requests GPUs, unless the configuration accepts it. The runtime cannot say so itself:
+// engines show what it prints only if a container does not start.
+func (w *wrapper) warnOfEnvironment(cmd dockerargs.Command, text []byte) error {
+	const variable = "METAX_VISIBLE_DEVICES"
+	asks := func(f dockerargs.Flag) bool {
+		name, _, _ := strings.Cut(f.Value, "=")
+		return f.Name == "env" && name == variable
+	}
+	if runtime, _ := cmd.Flags.Last("runtime"); runtime != "metax" || !slices.ContainsFunc(cmd.Flags, asks) {
+		return nil
+	}
+	settings, err := config.LoadRuntime(config.Path, text)
+	if err == nil && !settings.AcceptEnvironmentUnprivileged && !(settings.AcceptEnvironment && cmd.Flags.True("privileged")) {
+		w.warn("%s gives no GPU: metax-runtime ignores it, because an image can set it. Instead: --gpus (or runtime.accept-environment in config.toml)", variable)
+	}
+	return err
+}

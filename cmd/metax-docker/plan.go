@@ -105,6 +105,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
+	e.GPUEnv = inject.Unset(e.GPUEnv, cmd.Flags, envFile, w.lookup)
 	if e = way(e); len(e.Programs) > 0 {
 		all.last = append(all.last, path...)
 	}

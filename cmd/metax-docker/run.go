@@ -114,6 +114,9 @@ func (w *wrapper) run() (int, error) {
 		fmt.Fprint(w.Out, text)
 		return w.become(cmd.Rewrite())
 	}
+	if err := w.warnOfEnvironment(cmd, text); err != nil {
+		return exitOurs, err
+	}
 	if !cmd.Gives() || !cmd.HasImage {
 		// What is wrong with a line that has no image docker says best.
 		return w.become(cmd.Rewrite())

@@ -75,7 +75,7 @@ func TestPrecreate(t *testing.T) {
 	}
 	want := got
 	want.Unknown = json.RawMessage("1.50")
-	want.Process.Env, want.Process.User.AdditionalGids = []string{"MACA=1"}, []int{44}
+	want.Process.Env, want.Process.User.AdditionalGids = []string{"MACA=1", "METAX_GPU_INDICES=0"}, []int{44}
 	want.Mounts = []struct{ Destination string }{{"/opt/maca"}}
 	want.Linux.Devices = []struct {
 		Path         string

@@ -28,10 +28,14 @@ func TestDiff(t *testing.T) {
 			"+ device 1",
 			"+ device all: deviceNodes /dev/dri/card10",
 			"+ device all: deviceNodes /dev/dri/renderD137",
+			`~ device all: env METAX_GPU_INDICES: "METAX_GPU_INDICES=0" → "METAX_GPU_INDICES=0,1"`,
+			`~ device all: env METAX_GPU_UUIDS: "METAX_GPU_UUIDS=GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b" → "METAX_GPU_UUIDS=GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b,GPU-8e1a3bd1-42d3-4f60-ac7c-9e7f63d6e0aa"`,
 		}},
 		{"GPU goes", generated(t, twoGPUs(), short), generated(t, without(0), Options{Names: ByIndex | All, Partial: true}), []string{
 			"- device all: deviceNodes /dev/dri/card1",
 			"- device all: deviceNodes /dev/dri/renderD128",
+			`~ device all: env METAX_GPU_INDICES: "METAX_GPU_INDICES=0,1" → "METAX_GPU_INDICES=1"`,
+			`~ device all: env METAX_GPU_UUIDS: "METAX_GPU_UUIDS=GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b,GPU-8e1a3bd1-42d3-4f60-ac7c-9e7f63d6e0aa" → "METAX_GPU_UUIDS=GPU-8e1a3bd1-42d3-4f60-ac7c-9e7f63d6e0aa"`,
 			"- device 0",
 		}},
 		{"groups go", generated(t, twoGPUs(), short), generated(t, twoGPUs(), none), []string{
@@ -121,14 +125,18 @@ func TestDiffJSON(t *testing.T) {
 	}
 }
 
-// TestWithoutHooks: specs that differ in the path of a hook alone are the same without.
-func TestWithoutHooks(t *testing.T) {
+// TestTrimmed: specs that differ in a hook and in variables alone are the same without.
+func TestTrimmed(t *testing.T) {
 	have, want := generated(t, twoGPUs(), Options{Hook: hook}), generated(t, twoGPUs(), Options{})
 	if got := Diff(have, want); len(got) != 1 {
 		t.Errorf("differences %v, want that of the hook", got)
 	}
-	if got := Diff(WithoutHooks(have), WithoutHooks(want)); len(got) != 0 {
-		t.Errorf("without hooks: %v", got)
+	if got := Diff(Trimmed(have), Trimmed(want)); len(got) != 0 {
+		t.Errorf("trimmed: %v", got)
+	}
+	want.Devices[0].ContainerEdits.Env = []string{"A=1"}
+	if got := Diff(Trimmed(have), Trimmed(want)); len(got) != 0 {
+		t.Errorf("trimmed, with a variable: %v", got)
 	}
 	if len(have.ContainerEdits.Hooks) != 1 {
 		t.Error("the spec itself was changed")

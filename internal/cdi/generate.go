@@ -102,6 +102,7 @@ func Generate(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
 	names := cmp.Or(opt.Names, AllNames)
 	var devices []device
 	var all []edits.Edits
+	var given []gpu.GPU
 	for _, g := range gpus {
 		if len(g.Nodes) == 0 {
 			continue
@@ -113,10 +114,12 @@ func Generate(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
 		for _, name := range own {
 			devices = append(devices, device{name, edits.GPU(g)})
 		}
-		all = append(all, edits.GPU(g))
+		all, given = append(all, edits.GPU(g)), append(given, g)
 	}
 	if names&All != 0 {
-		devices = append(devices, device{allDevice, edits.Join(all...)})
+		every := edits.Join(all...)
+		every.Env = edits.GPUVariables(given)
+		devices = append(devices, device{allDevice, every})
 	}
 	return opt.spec(DefaultClass, edits.Common(node), devices)
 }

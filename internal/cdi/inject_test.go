@@ -73,6 +73,7 @@ func TestInject(t *testing.T) {
 	one := container([]oci.LinuxDevice{random, null, zero}, []oci.LinuxDeviceCgroup{allow(1, 8), allow(1, 3), allow(1, 5)}, 44, 105)
 	two := container([]oci.LinuxDevice{random, full}, []oci.LinuxDeviceCgroup{allow(1, 8), allow(1, 7)}, 44)
 	all := container([]oci.LinuxDevice{random, full, null, zero}, []oci.LinuxDeviceCgroup{allow(1, 8), allow(1, 7), allow(1, 3), allow(1, 5)}, 44, 105)
+	all.Process.Env = []string{"METAX_GPU_INDICES=0,1"} // the only device that can tell
 	both := container([]oci.LinuxDevice{random, full, null, zero}, []oci.LinuxDeviceCgroup{allow(1, 8), allow(1, 7), allow(1, 3), allow(1, 5)}, 44, 105)
 	for _, f := range []Format{JSON, YAML} {
 		dir := written(t, n, Options{}, f)

@@ -10,13 +10,15 @@ import (
 	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // Resolve returns the edits of the devices with the qualified names, in their order,
 // and before the first device of a spec the edits of the spec as a whole. The spec
-// directories dirs of the host are in ascending priority. Each file is read once, and
-// parsed only if it concerns one of the names: programs that run for a millisecond call
+// directories dirs of the host are in ascending priority. Variables that tell which GPUs these are
+// (edits.GPUVariables) are added, which a device alone cannot set. Each file is read once,
+// and parsed only if it concerns one of the names: programs that run for a millisecond call
 // this.
 //
 // If a name is not found, the error is an *UnresolvedError; a file that cannot be read
@@ -56,6 +58,11 @@ func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, er
 	if missing.Names != nil {
 		return nil, missing
 	}
+	for _, f := range result.files {
+		if f.spec.Kind == gpuKind && slices.Contains(seen, f.Path) {
+			all.Env = tell(all.Env, f.spec, all.DeviceNodes)
+		}
+	}
 	return all.ContainerEdits, nil
 }
 
@@ -71,6 +78,37 @@ func Sources(host *hostfs.Root, dirs, names []string) []string {
 		}
 	}
 	return paths
+}
+
+// gpuKind is the kind of whole GPUs.
+var gpuKind = Kind(DefaultVendor, DefaultClass)
+
+// tell returns variables with those that tell a container which GPUs it has
+// (edits.Variables): those of a spec whose device nodes are all given. A GPU is a device by
+// its index and another by its UUID, with the same nodes.
+func tell(env []string, spec *specs.Spec, given []*specs.DeviceNode) []string {
+	has := map[string]bool{}
+	for _, n := range given {
+		has[n.Path] = true
+	}
+	var uuids, indices []string
+	for _, d := range spec.Devices {
+		nodes := d.ContainerEdits.DeviceNodes
+		if len(nodes) == 0 || slices.ContainsFunc(nodes, func(n *specs.DeviceNode) bool { return !has[n.Path] }) {
+			continue
+		}
+		switch kindOfName(d.Name) {
+		case ByIndex:
+			indices = append(indices, d.Name)
+		case ByUUID:
+			uuids = append(uuids, d.Name)
+		}
+	}
+	for _, v := range edits.Variables(uuids, indices) {
+		name, _, _ := strings.Cut(v, "=")
+		env = append(slices.DeleteFunc(env, func(o string) bool { return strings.HasPrefix(o, name+"=") }), v)
+	}
+	return env
 }
 
 // searchResult is what the spec directories have for some names.

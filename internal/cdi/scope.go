@@ -22,12 +22,13 @@ func scopes(spec *specs.Spec) []scope {
 	return all
 }
 
-// WithoutHooks returns a copy of a spec that has no hooks.
-func WithoutHooks(spec *specs.Spec) *specs.Spec {
+// Trimmed returns a copy of a spec without hooks, which are programs of a machine, and without
+// variables, which a snapshot does not keep.
+func Trimmed(spec *specs.Spec) *specs.Spec {
 	bare := *spec
 	bare.Devices = slices.Clone(spec.Devices)
 	for _, s := range scopes(&bare) {
-		s.Hooks = nil
+		s.Hooks, s.Env = nil, nil
 	}
 	return &bare
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 )
@@ -17,8 +18,9 @@ type Injection struct {
 
 // Inject replaces the service's GPU requests with edits and labels. CDI names are put under
 // deploy with the driver cdi, which every version of compose passes to docker; only the
-// newest version passes CDI names under devices. Inject ignores Links, Env, Libraries and
-// Programs, which only the edits for MXMACA have.
+// newest version passes CDI names under devices. Variables of the service win over GPUEnv.
+// Inject ignores Env and Libraries, which only the edits for MXMACA have, and Links and
+// Programs: it does not know the image's PATH.
 func (p *Project) Inject(name string, in Injection) error {
 	service := p.services[name]
 	if service == nil {
@@ -59,6 +61,9 @@ func (p *Project) Inject(name string, in Injection) error {
 	if len(groups) > 0 {
 		service["group_add"] = groups
 	}
+	if err := setVariables(service, in.GPUEnv); err != nil {
+		return fmt.Errorf("service %q: %w", name, err)
+	}
 	for _, key := range slices.Sorted(maps.Keys(in.Labels)) {
 		labels, ok := service["labels"].(object)
 		if !ok {
@@ -66,6 +71,24 @@ func (p *Project) Inject(name string, in Injection) error {
 			service["labels"] = labels
 		}
 		labels[key] = in.Labels[key]
+	}
+	return nil
+}
+
+// setVariables sets variables that the service does not set.
+func setVariables(service object, variables []string) error {
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		switch env := service["environment"].(type) {
+		case nil:
+			service["environment"] = object{name: value}
+		case object:
+			if _, set := env[name]; !set {
+				env[name] = value
+			}
+		default: // compose prints an object
+			return fmt.Errorf("environment is not an object")
+		}
 	}
 	return nil
 }

@@ -150,3 +150,18 @@ func TestExpandRefuses(t *testing.T) {
 		t.Errorf("one container may have a name: %v", err)
 	}
 }
+
+// A variable that the service sets, or unsets, stays.
+func TestInjectVariables(t *testing.T) {
+	p, err := Read([]byte(`{"name": "p", "services": {"s": {"gpus": [{"count": 1}], "environment": {"A": "mine", "B": null}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Inject("s", Injection{Edits: edits.Edits{GPUEnv: []string{"A=1", "B=2", "C=3=4"}}}); err != nil {
+		t.Fatal(err)
+	}
+	want := object{"A": "mine", "B": nil, "C": "3=4"}
+	if d := cmp.Diff(want, p.services["s"]["environment"]); d != "" {
+		t.Error(d)
+	}
+}

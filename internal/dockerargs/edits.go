@@ -25,6 +25,9 @@ func FromEdits(e edits.Edits) (before, behind []string) {
 	for _, gid := range e.Groups {
 		before = append(before, "--group-add="+strconv.FormatUint(uint64(gid), 10))
 	}
+	for _, variable := range e.GPUEnv {
+		before = append(before, "--env="+variable)
+	}
 	for _, variable := range e.Env {
 		behind = append(behind, "--env="+variable)
 	}

@@ -17,6 +17,9 @@ type Edits struct {
 	Groups []uint32
 	// Env are variables, "NAME=value".
 	Env []string
+	// GPUEnv are the variables of GPUVariables. They are about all GPUs of the container,
+	// so a CDI device of one GPU cannot set them; a variable of the user's wins.
+	GPUEnv []string
 	// Links are made in the container.
 	Links []Link
 	// Libraries are directories in the container where its dynamic linker looks for
@@ -59,6 +62,7 @@ func Join(list ...Edits) Edits {
 		all.Names = append(all.Names, e.Names...)
 		all.Groups = append(all.Groups, e.Groups...)
 		all.Env = append(all.Env, e.Env...)
+		all.GPUEnv = append(all.GPUEnv, e.GPUEnv...)
 		all.Links = append(all.Links, e.Links...)
 		all.Libraries = append(all.Libraries, e.Libraries...)
 		all.Programs = append(all.Programs, e.Programs...)
@@ -95,7 +99,7 @@ func (e Edits) Below(root string) Edits {
 
 // ByName returns the edits for an engine that resolves their CDI names. The groups stay:
 // Docker before 29.5 drops those of a CDI spec when --user is given.
-func (e Edits) ByName() Edits { return Edits{Names: e.Names, Groups: e.Groups} }
+func (e Edits) ByName() Edits { return Edits{Names: e.Names, Groups: e.Groups, GPUEnv: e.GPUEnv} }
 
 // ByValue returns the edits for an engine that knows neither their CDI names nor our
 // hook. It makes no links: a directory is mounted a second time in the place of a link to

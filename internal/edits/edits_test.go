@@ -116,3 +116,19 @@ func TestBelow(t *testing.T) {
 		}
 	}
 }
+
+func TestGPUVariables(t *testing.T) {
+	first, second := gpu.GPU{Index: 2, UUID: "GPU-a"}, gpu.GPU{Index: 10, UUID: "GPU-b"}
+	for _, tc := range []struct {
+		gpus []gpu.GPU
+		want []string
+	}{
+		{nil, nil},
+		{[]gpu.GPU{second, first}, []string{"METAX_GPU_UUIDS=GPU-a,GPU-b", "METAX_GPU_INDICES=2,10"}},
+		{[]gpu.GPU{first, {Index: 3}}, []string{"METAX_GPU_INDICES=2,3"}},
+	} {
+		if diff := cmp.Diff(tc.want, GPUVariables(tc.gpus)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -2,6 +2,9 @@ package edits
 
 import (
 	"path"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
@@ -46,7 +49,38 @@ func Container(node gpu.Node, gpus []gpu.GPU, parts []gpu.Slice) Edits {
 	for _, s := range parts {
 		all = append(all, Slice(s))
 	}
-	return Join(append(all, Common(node))...)
+	return Join(append(all, Common(node), Edits{GPUEnv: GPUVariables(gpus)})...)
+}
+
+// The variables that tell a container which GPUs of the host it has.
+const (
+	UUIDsVariable   = "METAX_GPU_UUIDS"   // "GPU-3fd4…,GPU-8e1a…"
+	IndicesVariable = "METAX_GPU_INDICES" // "0,1"
+)
+
+// GPUVariables returns both variables for whole GPUs, in the order of their indices; the
+// UUIDs only if all are known.
+func GPUVariables(gpus []gpu.GPU) []string {
+	var uuids, indices []string
+	for _, g := range slices.SortedFunc(slices.Values(gpus), func(a, b gpu.GPU) int { return a.Index - b.Index }) {
+		indices = append(indices, strconv.Itoa(g.Index))
+		if g.UUID != "" {
+			uuids = append(uuids, string(g.UUID))
+		}
+	}
+	return Variables(uuids, indices)
+}
+
+// Variables returns the variables for UUIDs and indices of the same GPUs. One of which the
+// list is empty, or shorter than the other, is left out.
+func Variables(uuids, indices []string) (env []string) {
+	if len(uuids) > 0 && len(uuids) >= len(indices) {
+		env = append(env, UUIDsVariable+"="+strings.Join(uuids, ","))
+	}
+	if len(indices) > 0 && len(indices) >= len(uuids) {
+		env = append(env, IndicesVariable+"="+strings.Join(indices, ","))
+	}
+	return env
 }
 
 func nodes(paths []string, gids []uint32, nodeGIDs map[string]uint32) Edits {

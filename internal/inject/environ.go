@@ -97,3 +97,16 @@ func Path(image []string, flags dockerargs.Flags, dirs []string, readFile func(s
 	}
 	return env.with("PATH", dirs, false), nil
 }
+
+// Unset returns those of the variables, "NAME=value", that neither the line nor its files
+// set. A file that cannot be read twice counts as one that sets none of them.
+func Unset(variables []string, flags dockerargs.Flags, readFile func(string) (string, error), getenv func(string) (string, bool)) []string {
+	env, err := newEnviron(nil, flags, readFile, getenv)
+	if err != nil {
+		env, _ = newEnviron(nil, flags, func(string) (string, error) { return "", nil }, getenv)
+	}
+	return slices.DeleteFunc(slices.Clone(variables), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return env.given[name]
+	})
+}

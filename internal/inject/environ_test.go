@@ -109,3 +109,27 @@ func TestPath(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestUnset(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	read := func(path string) (string, error) {
+		if path != "file" {
+			return "", errors.New("a pipe")
+		}
+		return "A=1\n", nil
+	}
+	for name, tc := range map[string]struct {
+		flags dockerargs.Flags
+		want  []string
+	}{
+		"nothing":          {nil, []string{"A=x", "B=y"}},
+		"a variable":       {dockerargs.Flags{{Name: "env", Value: "B=1"}}, []string{"A=x"}},
+		"a removed one":    {dockerargs.Flags{{Name: "env", Value: "B"}}, []string{"A=x"}},
+		"a file":           {dockerargs.Flags{{Name: "env-file", Value: "file"}}, []string{"B=y"}},
+		"a pipe, and more": {dockerargs.Flags{{Name: "env-file", Value: "pipe"}, {Name: "env", Value: "B=1"}}, []string{"A=x"}},
+	} {
+		if d := cmp.Diff(tc.want, Unset([]string{"A=x", "B=y"}, tc.flags, read, none)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}

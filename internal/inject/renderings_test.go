@@ -85,6 +85,9 @@ func ofDocker(e edits.Edits) (r rendered) {
 	options, _ := dockerargs.FromEdits(e)
 	for _, option := range options {
 		name, value, _ := strings.Cut(option, "=")
+		if name == "--env" {
+			continue // a CDI device of one GPU has none
+		}
 		list := map[string]*[]string{"--device": &r.Devices, "--volume": &r.Mounts, "--group-add": &r.Groups}[name]
 		*list = append(*list, value)
 	}

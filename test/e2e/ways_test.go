@@ -220,9 +220,9 @@ var (
 func (w ways) gpus(t *testing.T) {
 	want := w.cdi(t, "gpu=1", "gpu=2")
 	w.check(t, want)
-	same(t, "flags", w.plain(want), w.look(t, []string{"metax-docker"}, []string{"--inject=flags", "--gpus=1,2"}))
-	same(t, "shim", want, w.annotated(t, shim, "gpu=1,2"))
-	same(t, "precreate", want, w.annotated(t, precreate, "gpu=1,2"))
+	same(t, "flags", w.plain(w.told(want, 1, 2)), w.look(t, []string{"metax-docker"}, []string{"--inject=flags", "--gpus=1,2"}))
+	same(t, "shim", w.told(want, 1, 2), w.annotated(t, shim, "gpu=1,2"))
+	same(t, "precreate", w.told(want, 1, 2), w.annotated(t, precreate, "gpu=1,2"))
 	same(t, "prestart", w.late(want), w.annotated(t, prestart, "gpu=1,2"))
 }
 
@@ -240,11 +240,23 @@ func (w ways) software(t *testing.T) {
 			t.Errorf("the environment lacks %s: %q", v, want.Env)
 		}
 	}
-	same(t, "shim", want, w.annotated(t, shim, "gpu=1", "maca=host"))
-	same(t, "precreate", want, w.annotated(t, precreate, "gpu=1", "maca=host"))
+	same(t, "shim", w.told(want, 1), w.annotated(t, shim, "gpu=1", "maca=host"))
+	same(t, "precreate", w.told(want, 1), w.annotated(t, precreate, "gpu=1", "maca=host"))
 	same(t, "prestart", w.late(want), w.annotated(t, prestart, "gpu=1", "maca=host"))
 	w.configureToolkit(t, w.runtime, "[maca]\ndefault = \"auto\"\n")
-	same(t, "shim with maca.default", want, w.annotated(t, shim, "gpu=1"))
+	same(t, "shim with maca.default", w.told(want, 1), w.annotated(t, shim, "gpu=1"))
+}
+
+// told is what the toolkit's own programs tell of the GPUs; an engine that applies several CDI
+// devices could tell of the last only.
+func (w ways) told(s seen, gpus ...int) seen {
+	var uuids, indices []string
+	for _, g := range gpus {
+		uuids, indices = append(uuids, w.host.gpus[g].UUID), append(indices, fmt.Sprint(g))
+	}
+	s.Env = append(slices.Clone(s.Env), "METAX_GPU_INDICES="+strings.Join(indices, ","), "METAX_GPU_UUIDS="+strings.Join(uuids, ","))
+	slices.Sort(s.Env)
+	return s
 }
 
 // plain is what docker's flags can inject: they cannot express nosuid and nodev, and mx-smi
