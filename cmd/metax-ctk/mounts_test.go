@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,7 +39,9 @@ exec "$2" device list -o json`
 	if err != nil {
 		t.Fatalf("in a private mount namespace: %v\n%s", err, stderr.String())
 	}
-	if d := cmp.Diff(want, string(got)); d != "" {
+	// How the driver came to the host is a matter of this machine's kernel modules.
+	mode := regexp.MustCompile(`(?m)^    "mode": "(native|cloud)",\n`)
+	if d := cmp.Diff(mode.ReplaceAllString(want, ""), mode.ReplaceAllString(string(got), "")); d != "" {
 		t.Error(d)
 	}
 }

@@ -183,6 +183,12 @@ func TestReplayMACA(t *testing.T) {
 		tr["opt/maca-2.32.0.6/ucx/lib/libu.so"] = hosttree.Library{Kind: amd64, Soname: "libu.so", Needed: []string{"liborigin.so"}, Runpath: "$ORIGIN/../more"}
 		tr["opt/maca-2.32.0.6/ucx/lib/liborigin.so"] = library("liborigin.so")
 		tr["opt/mxn100/lib/libn.so"] = library("libn.so")
+		for p, e := range tr {
+			if strings.HasPrefix(p, "lib/") {
+				delete(tr, p)
+				tr["usr/"+p] = e
+			}
+		}
 		tr["lib"] = hosttree.Link("usr/lib")
 		tr["usr/lib/x86_64-linux-gnu/libc.so.6"] = library("libc.so.6")
 		tr["usr/lib/x/libhost.so.1"] = library("libhost.so.1", "libc.so.6")

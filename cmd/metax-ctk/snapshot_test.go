@@ -247,7 +247,7 @@ func TestReplayOld(t *testing.T) {
 		code    int
 		want    string
 	}{
-		{"device list", 0, "0      MXC500  0000:01:00.0  GPU-00000000-0000-0000-0000-000000000001  SERIAL000001"},
+		{"device list", 0, "0      C500     MXC500  0000:01:00.0  GPU-00000000-0000-0000-0000-000000000001  SERIAL000001"},
 		{"doctor", exitProblems, "what parse /etc/docker/daemon.json: line 4, column 20: cdi-spec-dirs is a string, where dockerd expects a list\n"},
 		{"doctor", exitProblems, "what read /etc/crio/crio.conf.d/10-x.conf: line 1, column 14: expected ']' to close table name\n"},
 		{"doctor", exitProblems, "is out of date (9 differences, first: deviceNodes /dev/mxcd differs)\n"}, // its nodes have no group yet

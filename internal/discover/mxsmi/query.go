@@ -86,7 +86,7 @@ func (q *query) serials() {
 // firmware runs --show-version. How it prints the version of the VBIOS is not published, so
 // that a version which is not found is no warning.
 func (q *query) firmware() {
-	log, err := q.sections("--show-version")
+	log, err := q.sections(VersionQuery)
 	if err != nil {
 		return
 	}

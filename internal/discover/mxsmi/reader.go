@@ -50,6 +50,10 @@ func (r Reader) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
 }
 
+// VersionQuery is the option of the query that only adds the VBIOS: a tool that does not know it
+// gives everything else.
+const VersionQuery = "--show-version"
+
 // LinksUnknown begins the warning of a Node whose MetaXLink topology is unknown.
 const LinksUnknown = "MetaXLink topology unknown; choosing by PCIe and NUMA only"
 
