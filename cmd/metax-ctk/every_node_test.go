@@ -35,6 +35,8 @@ func everyNode(spec, dir string) map[string]nodeCase {
 		"topology print":    sayAny("--busy none", `(?m)^GPU7 +NODE .* MX +X `),
 		"topology score":    sayAny("4", `(?m)^best answer: +GPUs 0,1,2,3$`),
 		"pick":              sayAny("4", `^0,1,2,3\n$`),
+		"health":            sayAny("", `(?m)^7 .* healthy `),
+		"wait":              sayAny("4 --timeout 0s", `(?m)^0,1,2,3$`),
 		"ps":                sayAny("", `(?m)^7 +free `),
 		"lease list":        sayAny("", `(?m)^ID +GPUS `),
 		"lease release":     sayAny("x", needsOne),

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,6 +29,9 @@ func TestShells(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
 	for suite, docker := range dockers {
 		t.Setenv("METAX_CTK_DOCKER", docker)
+		if suite != "bookworm" { // Docker 20.10 does not ask its plugins
+			t.Run(suite+"/plugin", func(t *testing.T) { completesPlugin(t, docker) })
+		}
 		for _, shell := range shells.Names {
 			t.Run(suite+"/"+shell, func(t *testing.T) {
 				script, _ := completion.Script(shell, "metax-docker")
@@ -57,6 +62,25 @@ func TestShells(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// completesPlugin checks that docker hands the words behind "metax" to its plugin.
+func completesPlugin(t *testing.T, docker string) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := t.TempDir()
+	plugins := filepath.Join(config, "cli-plugins")
+	if err := errors.Join(os.Mkdir(plugins, 0o755), os.Symlink(self, filepath.Join(plugins, "docker-metax"))); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(docker, "__complete", "metax", "run", "--gpus-po")
+	cmd.Env = append(os.Environ(), "DOCKER_CONFIG="+config)
+	out, err := cmd.Output()
+	if err != nil || !strings.HasPrefix(string(out), "--gpus-policy\t") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
