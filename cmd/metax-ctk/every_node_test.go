@@ -37,6 +37,7 @@ func everyNode(spec, dir string) map[string]nodeCase {
 		"pick":              sayAny("4", `^0,1,2,3\n$`),
 		"health":            sayAny("", `(?m)^7 .* healthy `),
 		"wait":              sayAny("4 --timeout 0s", `(?m)^0,1,2,3$`),
+		"top":               sayAny("--once", `(?m)^7 `),
 		"ps":                sayAny("", `(?m)^7 +free `),
 		"lease list":        sayAny("", `(?m)^ID +GPUS `),
 		"lease release":     sayAny("x", needsOne),

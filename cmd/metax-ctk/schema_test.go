@@ -21,6 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/setup"
+	"github.com/metax-ctk/container-toolkit/internal/top"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -70,6 +71,7 @@ func documentKinds() map[string]documentKind {
 		"Health":               {healthReport{}, []string{"health"}},
 		"HealthChange":         {healthChange{}, nil}, // of --watch, which does not end
 		"Wait":                 {waited{}, []string{"--root / --node c500-8 wait 2 --timeout 0s"}},
+		"Top":                  {top.Top{}, []string{"--root / --node c500-8 top --once"}},
 		"Occupancy":            {ps.Occupancy{}, []string{"ps"}},
 		"LeaseList":            {ps.Leases{}, []string{"lease list"}},
 		"LeaseRelease":         {released{}, nil}, // needs a lease

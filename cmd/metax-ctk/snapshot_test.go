@@ -250,7 +250,7 @@ func TestReplayOld(t *testing.T) {
 		{"device list", 0, "0      C500     MXC500  0000:01:00.0  GPU-00000000-0000-0000-0000-000000000001  SERIAL000001"},
 		{"doctor", exitProblems, "what parse /etc/docker/daemon.json: line 4, column 20: cdi-spec-dirs is a string, where dockerd expects a list\n"},
 		{"doctor", exitProblems, "what read /etc/crio/crio.conf.d/10-x.conf: line 1, column 14: expected ']' to close table name\n"},
-		{"doctor", exitProblems, "is out of date (9 differences, first: deviceNodes /dev/mxcd differs)\n"}, // its nodes have no group yet
+		{"doctor", exitProblems, "is out of date (11 differences, first: deviceNodes /dev/mxcd differs)\n"}, // its nodes have no group yet
 		{"doctor", exitProblems, "100 checks, 3 findings: 3 errors\n"},
 		{"maca list", 0, "3.3.0.15  /opt/maca      /opt/maca-3.3.0.15  yes      6          0        0         yes"},
 		{"maca check", 0, "no problem found\n"},

@@ -70,10 +70,10 @@ func (d deps) startRuntime(call runc.Call) (log *logfile.Log, err error) {
 }
 
 // openLog opens the log; why it cannot be written goes to the low-level runtime's log.
-// Standard error is no place for it: a container without a terminal writes there.
+// It does not go to standard error: a container without a terminal writes there.
 func (d deps) openLog(call runc.Call, settings config.Log) *logfile.Log {
 	return logfile.Open(settings, logfile.Program{Name: "metax-runtime", Say: func(err error) {
-		_ = d.appendLog(call, "warning", "metax-runtime: "+terminal.Message(err.Error())) // a log is no reason to fail
+		_ = d.appendLog(call, "warning", "metax-runtime: "+terminal.Message(err.Error())) // the container starts also without a log
 	}})
 }
 

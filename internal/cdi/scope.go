@@ -22,13 +22,12 @@ func scopes(spec *specs.Spec) []scope {
 	return all
 }
 
-// Trimmed returns a copy of a spec without hooks, which are programs of a machine, and without
-// variables, which a snapshot does not keep.
-func Trimmed(spec *specs.Spec) *specs.Spec {
+// WithoutHooks returns a copy of a spec without hooks, which are programs of a machine.
+func WithoutHooks(spec *specs.Spec) *specs.Spec {
 	bare := *spec
 	bare.Devices = slices.Clone(spec.Devices)
 	for _, s := range scopes(&bare) {
-		s.Hooks, s.Env = nil, nil
+		s.Hooks = nil
 	}
 	return &bare
 }

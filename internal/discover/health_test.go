@@ -116,7 +116,7 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// TestHealthLibrary: libmxsml gives codes, and a libmxsml that hangs is no answer of mx-smi's.
+// TestHealthLibrary: libmxsml gives codes, and mx-smi does not answer for a libmxsml that hangs.
 func TestHealthLibrary(t *testing.T) {
 	const quad = "c500-4-degraded"
 	told, tree := node(t, quad), hostTree(t, quad)

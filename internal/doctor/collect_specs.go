@@ -113,8 +113,8 @@ func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error)
 		case err != nil:
 			failed = fmt.Errorf("make the spec of kind %s: %w", own.Kind, err)
 		default:
-			if c.Trimmed { // a snapshot has neither programs nor variables
-				own.Drift = cdi.Diff(cdi.Trimmed(own.spec), cdi.Trimmed(want))
+			if c.Trimmed { // a snapshot does not have the programs
+				own.Drift = cdi.Diff(cdi.WithoutHooks(own.spec), cdi.WithoutHooks(want))
 			} else {
 				own.Drift = cdi.Diff(own.spec, want)
 			}

@@ -123,6 +123,9 @@ func (c Comparison) drift(have *specs.Spec) ([]cdi.Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Trimmed { // a snapshot does not have the programs
+		have, wanted = cdi.WithoutHooks(have), cdi.WithoutHooks(wanted)
+	}
 	return append([]cdi.Difference{}, cdi.Diff(have, wanted)...), nil
 }
 

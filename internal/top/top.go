@@ -27,7 +27,7 @@ type Top struct {
 	Queue    []ps.Waiting `json:"queue"`
 }
 
-// Source says how old values are, and why there are none newer.
+// Source says how old values are, and why newer ones are missing.
 type Source struct {
 	// Name is "libmxsml", "mx-smi" or "simulation" for readings; empty if there are no values.
 	Name string `json:"name,omitempty"`

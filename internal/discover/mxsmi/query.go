@@ -84,7 +84,7 @@ func (q *query) serials() {
 }
 
 // firmware runs --show-version. How it prints the version of the VBIOS is not published, so
-// that a version which is not found is no warning.
+// that a version which is not found is not a warning.
 func (q *query) firmware() {
 	log, err := q.sections(VersionQuery)
 	if err != nil {

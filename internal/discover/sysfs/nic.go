@@ -21,7 +21,7 @@ type Surroundings struct {
 	// function with several devices has the name of the first.
 	NICs []gpu.NIC
 	// CPUs has, by GPU, the text of /sys/bus/pci/devices/<BDF>/local_cpulist; empty if
-	// it cannot be read or is no list of processors.
+	// it cannot be read or is not a list of processors.
 	CPUs []string
 }
 

@@ -159,7 +159,7 @@ func (k keeper) text(of *keys, text string) string {
 }
 
 // nameOrPath matches names and paths: without blanks, addresses and credentials.
-var nameOrPath = regexp.MustCompile(`^([\w.:*+${}-]*|[\w.*+-]*/[\w./*+:,=-]*)$`)
+var nameOrPath = regexp.MustCompile(`^([\w.:*+${},-]*|[\w.*+-]*/[\w./*+:,=-]*)$`)
 
 // variable returns what is kept of a container's environment variable: its name, if the
 // list has any names, and its value, if the list has this name.
