@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -66,13 +65,13 @@ func (w *wrapper) complete(words []string, current string) completion.Answer {
 	return docker
 }
 
-// optionHelp returns the first line of an option's description in the help.
+// optionHelp returns the first line of an option's description in the help: the text behind
+// two blanks, which may begin on the next line.
 func optionHelp(name string) string {
 	_, rest, _ := strings.Cut(help, "\n  --"+name)
-	rest, _, _ = strings.Cut(rest, "\n")
-	rest = strings.TrimPrefix(rest, "[=VERSION]")
-	_, text, _ := strings.Cut(rest, "  ")
-	return strings.Trim(cmp.Or(text, rest), " ,;")
+	_, text, _ := strings.Cut(strings.TrimPrefix(rest, "[=VERSION]"), "  ")
+	text, _, _ = strings.Cut(strings.TrimLeft(text, " "), "\n")
+	return strings.Trim(text, " ,;")
 }
 
 // valuesOf returns the values of an option of metax-docker.

@@ -81,7 +81,8 @@ for run and create:
   --gpus-sizes RULE      if N is not 1, 2, 4 or 8: warn, the default, enforce
                          (refuse) or off
   --gpus-explain         say on standard error why these GPUs
-  --gpus-log-level LEVEL log what is decided, and why, to standard error or to
+  --gpus-log-level LEVEL
+                         log what is decided, and why, to standard error or to
                          log.file: off, error, warn, info or debug
   --gpus-share           also take GPUs that are in use; free ones first
   --gpus-wait TIME       wait up to 30s, 10m, 2h for GPUs to come free,
