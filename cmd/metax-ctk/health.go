@@ -41,7 +41,7 @@ answer; a GPU of which nothing is known is "unknown", and not to be given.
 A failed look makes no GPU healthy again.
 
 CODES are no-device-nodes, pci-link, vfio, vendor, vendor-N (the vendor's
-number of the reason), not-listed and missing.
+number of the reason), not-listed and missing; vendor includes every vendor-N.
 
 Examples:
    metax-ctk health
@@ -117,7 +117,11 @@ type healthChange struct {
 
 // watchHealth prints changes, and takes further looks until the context or a signal ends it.
 func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.Rules, state health.State, changes []health.Change) error {
-	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGHUP, syscall.SIGTERM)
+	ends := []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
+	if signal.Ignored(syscall.SIGHUP) { // nohup
+		ends = ends[:1]
+	}
+	ctx, stop := signal.NotifyContext(c.Context, ends...)
 	defer stop()
 	pause := time.NewTimer(0)
 	<-pause.C

@@ -3,6 +3,7 @@ package health
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
@@ -21,7 +22,8 @@ type Rules struct {
 	Bad    int // looks in a row that find a problem, until a GPU is unhealthy
 	Good   int // looks in a row without a problem, until it is healthy again
 	Failed int // failed looks in a row, until a healthy GPU is unknown
-	// Ignore are codes of problems that do not count.
+	// Ignore are codes of problems that do not count. A code includes those below it: "vendor"
+	// all "vendor-N".
 	Ignore []string
 	// Exclude are the keys of GPUs that are left out.
 	Exclude []string
@@ -168,7 +170,9 @@ func (p pair) problem(failed bool, ignore []string) (Problem, bool) {
 	if !p.seen && !failed {
 		problems = []Problem{{Missing, "it is gone from the PCI bus"}}
 	}
-	at := slices.IndexFunc(problems, func(q Problem) bool { return !slices.Contains(ignore, q.Code) })
+	at := slices.IndexFunc(problems, func(q Problem) bool {
+		return !slices.ContainsFunc(ignore, func(code string) bool { return q.Code == code || strings.HasPrefix(q.Code, code+"-") })
+	})
 	if at < 0 {
 		return Problem{}, false
 	}

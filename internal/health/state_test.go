@@ -25,6 +25,8 @@ func look(text string) Look {
 			continue
 		case 'x':
 			r.Problems = []Problem{{Vendor, "broken"}}
+		case '7':
+			r.Problems = []Problem{{"vendor-7", "broken"}}
 		case 'n':
 			r.Problems = []Problem{{NoDeviceNodes, "no nodes"}, {Vendor, "broken"}}
 		}
@@ -66,6 +68,8 @@ func TestNext(t *testing.T) {
 		{"unhealthy stays so when looks fail", DefaultRules, "x ! ! ! !", "u u u u u"},
 		{"failed looks do not forget bad ones", slow, ". x ! x x", "h h h h u"},
 		{"an ignored code", Rules{Bad: 1, Good: 1, Failed: 1, Ignore: []string{Vendor}}, ".x .n", "hh hu"},
+		{"an ignored code with those below it", Rules{Bad: 1, Good: 1, Failed: 1, Ignore: []string{Vendor}}, ".7", "hh"},
+		{"one ignored number of the vendor", Rules{Bad: 1, Good: 1, Failed: 1, Ignore: []string{"vendor-7", "vendor-"}}, "7x", "hu"},
 		{"a missing GPU that is ignored", Rules{Bad: 1, Good: 1, Failed: 1, Ignore: []string{Missing}}, ".. .-", "hh hh"},
 		{"an excluded GPU", Rules{Bad: 1, Good: 1, Failed: 1, Exclude: []string{"0000:02:00.0"}}, ".x. .-x", "hh hu"},
 		{"no rules", Rules{}, ". x . !", "h u h ?"},
