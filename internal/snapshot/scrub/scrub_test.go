@@ -126,6 +126,10 @@ func TestKeep(t *testing.T) {
 			`{"apiVersion": "metax-ctk/v1", "kind": "Node", "name": "host-1", "maca": {"version": "10.9.8.7"}, "gpus": [{"uuid": "00000000-0000-0000-0000-000000000001", "serial": "SERIAL000001", "bdf": "0000:0e:00.0"}]}`,
 		},
 		{
+			"the settings", "/etc/metax-container-toolkit/config.toml", "[maca]\ndefault = \"auto\"\ncheck = \"warn\"\nlabels = [\"org.corp.maca\"]\n[gpus]\nscope = \"link\"\n",
+			"[gpus]\nscope = \"link\"\n\n[maca]\ncheck = \"warn\"\ndefault = \"auto\"\nlabels = [\"org.corp.maca\"]\n",
+		},
+		{
 			"the library's answer", "metax-mxsml node", `{"driver": "3.4.4", "maca": "3.3.0.15", "devices": [{"bdf": "0000:0e:00.0", "uuid": "GPU-` + one + `", "boardSerial": "B1", "chipSerial": "C1", "slices": [{"alias": "a"}]}]}`,
 			`{"driver": "3.4.4", "maca": "3.3.0.15", "devices": [{"bdf": "0000:0e:00.0", "uuid": "GPU-00000000-0000-0000-0000-000000000001", "boardSerial": "SERIAL000001", "chipSerial": "SERIAL000002", "slices": [{"alias": "alias-1"}]}]}`,
 		},
