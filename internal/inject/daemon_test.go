@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
@@ -197,6 +200,44 @@ func TestByName(t *testing.T) {
 				t.Errorf("got %t, doubt %v, error %v", got, doubt, err)
 			}
 		})
+	}
+}
+
+// TestCompareUnreachable: what this user cannot reach is not said to be missing. The daemon
+// is root, and reaches it.
+func TestCompareUnreachable(t *testing.T) {
+	dir := t.TempDir()
+	driver := filepath.Join(dir, "closed", "mxdriver")
+	if err := os.MkdirAll(driver, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const name = "metax-tech.com/gpu=GPU-1"
+	d := Daemon{info: info{CDISpecDirs: []string{dir}}, resolved: map[string]resolution{}}
+	e := &specs.ContainerEdits{Mounts: []*specs.Mount{{HostPath: driver}}}
+	d.resolved[dir+"\x00"+name] = resolution{edits: e}
+	if err := os.Chmod(filepath.Dir(driver), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(filepath.Dir(driver), 0o755) })
+	// Root reaches everything, so that one thread has to be somebody else.
+	const nobody = 65534
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked, so that the thread ends
+		if os.Geteuid() == 0 {
+			if err := unix.Setfsuid(nobody); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- d.Compare(edits.Edits{Names: []string{name}})
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	e.Mounts[0].HostPath = filepath.Join(dir, "gone")
+	if err := d.Compare(edits.Edits{Names: []string{name}}); err == nil {
+		t.Error("what does not exist is not missed")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -167,7 +168,8 @@ func (d Daemon) Compare(e edits.Edits) error {
 		named = append(named, mount.HostPath)
 	}
 	for _, path := range named {
-		if !host.Exists(path) {
+		// The engine reaches what this user may not.
+		if _, err := host.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return &OutdatedError{path + " does not exist"}
 		}
 	}
