@@ -76,10 +76,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	files := maca.Read(h.Root)
 	ask := true
 	if !kernel.Module.Loaded {
-		why := moduleMissing
-		if installed, known := sysfs.ModuleInstalled(h.Root); known && !installed || !known && files.Driver == "" {
-			why = driverMissing
-		}
+		why := h.notLoaded(files.Driver)
 		if hasNoNodes(kernel) {
 			node.Warnings = nil // they are about nodes that only the driver makes
 			h.Library, h.Run, ask = nil, nil, h.Recorded != nil
@@ -118,6 +115,15 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 		node.Warnings[i] = terminal.Line(w)
 	}
 	return node, nil
+}
+
+// notLoaded says why the driver is not loaded; driver is the directory of its user-space
+// part, or empty.
+func (h Host) notLoaded(driver string) string {
+	if installed, known := sysfs.ModuleInstalled(h.Root); known && !installed || !known && driver == "" {
+		return driverMissing
+	}
+	return moduleMissing
 }
 
 // hasNoNodes reports whether no GPU has a device node, and none is set aside for a virtual

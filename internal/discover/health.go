@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
@@ -26,6 +27,11 @@ func (h Host) Health(ctx context.Context) (health.Look, error) {
 		return health.Look{}, err
 	}
 	var look health.Look
+	if !kernel.Module.Loaded && hasNoNodes(kernel) {
+		look.Failed = h.notLoaded(maca.Read(h.Root).Driver)
+		kernel.Warnings = nil       // they are about nodes that only the driver makes
+		h.Library, h.Run = nil, nil // they do not answer without the driver
+	}
 	for _, g := range kernel.GPUs {
 		look.Readings = append(look.Readings, health.Reading{GPU: health.GPU{Index: g.Index, BDF: g.BDF}, Problems: h.kernelProblems(g, kernel.Warnings)})
 	}
