@@ -289,6 +289,7 @@ func (t toolkit) comparison(c *cli.Context) (refresh.Comparison, func() error, e
 	if err == nil && trimmed {
 		maker.Selector, opt.EngineRoot = at, cmp.Or(c.String("engine-root"), "/")
 		maker.Host, err = hostfs.New(at.Root)
+		maker.Warn = func(...string) {} // a snapshot has no programs, so also no metax-hook
 	}
 	if err != nil {
 		return refresh.Comparison{}, nil, errors.Join(err, done())
