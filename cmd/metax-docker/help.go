@@ -90,7 +90,8 @@ for run and create:
   --maca[=VERSION]       the host's MXMACA, or that version of it, if the image
                          has none of its own; nothing of the image is run to
                          find that out
-  --maca-force[=VERSION] the host's, whatever the image has
+  --maca-force[=VERSION]
+                         the host's, whatever the image has
   --maca-check HOW       if its MXMACA does not suit the host's driver: warn,
                          the default with --maca, strict (refuse) or off
   --inject WAY           cdi, flags (plain --device options), or auto, the
