@@ -178,8 +178,9 @@ func (t toolkit) cdiList(c *cli.Context) (err error) {
 		return err
 	}
 	kind := cdi.Kind(c.String("vendor"), c.String("class"))
+	of := "of kind " + kind + " "
 	if c.Bool("all-kinds") {
-		kind = ""
+		kind, of = "", ""
 	}
 	listing := cdi.List(host, specDirs(c), kind)
 	for _, p := range listing.Problems() {
@@ -188,6 +189,9 @@ func (t toolkit) cdiList(c *cli.Context) (err error) {
 	var names []string
 	for _, d := range listing.Devices {
 		names = append(names, d.Name)
+	}
+	if len(names) == 0 && len(listing.Problems()) == 0 {
+		t.warn("no CDI device " + of + "in " + strings.Join(specDirs(c), ", ") + "; to write the specs: metax-ctk cdi generate")
 	}
 	return t.print(c, listing, lines(names))
 }
