@@ -12,6 +12,7 @@ import (
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 	"github.com/metax-ctk/container-toolkit/internal/hook/devcgroup"
 	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
@@ -44,19 +45,19 @@ type pendingEdits struct {
 	mounts  []*cdispecs.Mount
 	actions []string // the command line of the spec's hooks, all metax-hook
 	offers  bool     // whether these only make links that a container can do without
-	missing []string // environment variables, which a hook cannot set
+	missing []string // environment variables that programs need, which a hook cannot set
 }
 
 // isEmpty reports whether an engine or an earlier stage has injected all devices and
 // mounts. It then has applied hooks, groups and environment also.
 func (w *pendingEdits) isEmpty() bool { return len(w.nodes) == 0 && len(w.mounts) == 0 }
 
-func newPendingEdits(edits *cdispecs.ContainerEdits, config *oci.Config) (*pendingEdits, error) {
-	if len(edits.NetDevices) > 0 || edits.IntelRdt != nil {
+func newPendingEdits(all *cdispecs.ContainerEdits, config *oci.Config) (*pendingEdits, error) {
+	if len(all.NetDevices) > 0 || all.IntelRdt != nil {
 		return nil, fmt.Errorf("network devices and cache allocation: %w", errEngine)
 	}
 	w := &pendingEdits{}
-	for _, node := range edits.DeviceNodes {
+	for _, node := range all.DeviceNodes {
 		if node.Type != "" && node.Type != "c" && node.Type != "u" {
 			return nil, fmt.Errorf("device node %s of type %q: %w", node.Path, node.Type, errEngine)
 		}
@@ -67,12 +68,12 @@ func newPendingEdits(edits *cdispecs.ContainerEdits, config *oci.Config) (*pendi
 			w.nodes = append(w.nodes, node)
 		}
 	}
-	for i, m := range edits.Mounts {
+	for i, m := range all.Mounts {
 		if err := checkMount(m); err != nil {
 			return nil, fmt.Errorf("mount on %s: %w", m.ContainerPath, err)
 		}
 		again := func(o *cdispecs.Mount) bool { return samePath(o.ContainerPath, m.ContainerPath) }
-		if slices.ContainsFunc(edits.Mounts[i+1:], again) {
+		if slices.ContainsFunc(all.Mounts[i+1:], again) {
 			continue // of several mounts on one path, engines take the last
 		}
 		there := func(o oci.Mount) bool {
@@ -83,7 +84,7 @@ func newPendingEdits(edits *cdispecs.ContainerEdits, config *oci.Config) (*pendi
 		}
 	}
 	w.offers = true
-	for _, h := range edits.Hooks {
+	for _, h := range all.Hooks {
 		steps, err := checkHook(h)
 		if err != nil {
 			return nil, err
@@ -91,8 +92,9 @@ func newPendingEdits(edits *cdispecs.ContainerEdits, config *oci.Config) (*pendi
 		w.offers = w.offers && !slices.ContainsFunc(steps, func(s hook.Step) bool { return s.Action != "create-symlinks" || s.Options["link"] != nil })
 		w.actions = append(w.actions, h.Args[1:]...)
 	}
-	for _, v := range edits.Env {
-		if !slices.Contains(config.Env(), v) {
+	for _, v := range all.Env {
+		name, _, _ := strings.Cut(v, "=")
+		if !slices.Contains(config.Env(), v) && name != edits.UUIDsVariable && name != edits.IndicesVariable {
 			w.missing = append(w.missing, v)
 		}
 	}

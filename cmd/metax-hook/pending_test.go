@@ -23,7 +23,7 @@ func config(t *testing.T, text string) *oci.Config {
 }
 
 // edits are what a spec gives: /dev/null and /dev/zero, under other names.
-func edits() *cdispecs.ContainerEdits {
+func exampleEdits() *cdispecs.ContainerEdits {
 	return &cdispecs.ContainerEdits{
 		Env: []string{"A=1", "B=2"},
 		DeviceNodes: []*cdispecs.DeviceNode{
@@ -55,7 +55,7 @@ func TestWants(t *testing.T) {
 			{"path": "/dev/zero", "type": "c", "major": 1, "minor": 5}]}}`, 0, 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := newPendingEdits(edits(), config(t, tt.config))
+			w, err := newPendingEdits(exampleEdits(), config(t, tt.config))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestWants(t *testing.T) {
 // TestPendingOneMount: two devices both have the driver's user part; the last one is
 // mounted, once.
 func TestPendingOneMount(t *testing.T) {
-	e := edits()
+	e := exampleEdits()
 	first := *e.Mounts[0]
 	first.HostPath, first.ContainerPath = "/srv", "/opt/maca/"
 	e.Mounts = append([]*cdispecs.Mount{&first}, e.Mounts...)
@@ -109,7 +109,7 @@ func TestWantsRefused(t *testing.T) {
 		"our action that is not a hook of a container": func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = []string{"metax-hook", "prestart"} },
 		"option of a newer version":                    func(e *cdispecs.ContainerEdits) { e.Hooks[0].Args = append(e.Hooks[0].Args, "--new", "x") },
 	} {
-		e := edits()
+		e := exampleEdits()
 		change(e)
 		if _, err := newPendingEdits(e, config(t, `{}`)); !errors.Is(err, errEngine) {
 			t.Errorf("%s: %v", name, err)
@@ -120,7 +120,7 @@ func TestWantsRefused(t *testing.T) {
 // TestOpenSources: the numbers are those of the open nodes, once each; no rule allows
 // mknod.
 func TestOpenSources(t *testing.T) {
-	w, err := newPendingEdits(edits(), config(t, `{}`))
+	w, err := newPendingEdits(exampleEdits(), config(t, `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestOffers(t *testing.T) {
 		"create-symlinks --new-link a::/b --link c::/d":                     false,
 		"create-symlinks --new-link a::/b update-ldcache --folder /c":       false,
 	} {
-		e := edits()
+		e := exampleEdits()
 		e.Hooks[0].Args = strings.Fields("metax-hook " + args)
 		w, err := newPendingEdits(e, config(t, "{}"))
 		if err != nil || w.offers != want {

@@ -97,7 +97,7 @@ func (j *job) inject(state *hook.State, rootfs string, pending *pendingEdits, co
 		return err
 	}
 	if len(pending.missing) > 0 {
-		j.warn(fmt.Sprintf("the container lacks the environment variables %q, which a hook of this stage cannot set: use CDI, metax-runtime or a precreate hook, which set them, or the engine's --env", pending.missing))
+		j.warn(fmt.Sprintf("the container lacks the variables %q: a hook of this stage cannot set them; use CDI, metax-runtime, a precreate hook or --env", pending.missing))
 	}
 	return allowDevices(process, state.ID, sources.rules())
 }

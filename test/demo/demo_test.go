@@ -86,7 +86,7 @@ case $1 in import) cat >`+dir+`/image.tar ;; esac
 			engine = append(engine, call)
 		}
 	}
-	if d := cmp.Diff([]string{"import - metax-demo", "run … metax-demo metax-ctk runtime witness", "rmi metax-demo"}, engine); d != "" {
+	if d := cmp.Diff([]string{"import - metax-demo", "image inspect -- metax-demo", "run … metax-demo metax-ctk runtime witness", "rmi metax-demo"}, engine); d != "" {
 		t.Errorf("what the engine is told (-want +got):\n%s", d)
 	}
 	image, err := os.Open(filepath.Join(dir, "image.tar"))
