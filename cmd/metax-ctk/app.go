@@ -35,6 +35,7 @@ type toolkit struct {
 	deps
 	settings config.Config
 	log      *journal
+	warnings *warnings
 }
 
 // journal is the log, once the command line is read.
@@ -59,7 +60,8 @@ func run(ctx context.Context, args []string, d deps) int {
 
 func execute(ctx context.Context, args []string, d deps, log *journal) error {
 	settings, bad := settings()
-	t := toolkit{d, settings, log}
+	t := toolkit{d, settings, log, new(warnings)}
+	defer t.endWarnings()
 	app := t.app()
 	if bad != nil {
 		// Help, version and completion work in any case, and so do the commands that
@@ -202,29 +204,21 @@ func (t toolkit) selected(c *cli.Context) node.Selector {
 	}
 }
 
-// node loads the node with its surroundings and prints its warnings to standard error.
+// node loads the node with its surroundings; its warnings come before the next output.
 func (t toolkit) node(c *cli.Context) (gpu.Node, error) {
 	at := t.selected(c)
 	at.Surroundings = true
 	return t.load(c, at)
 }
 
-// load loads a node and prints its warnings to standard error.
+// load loads a node; its warnings come before the next output.
 func (t toolkit) load(c *cli.Context, at node.Selector) (gpu.Node, error) {
 	n, err := at.Load(c.Context)
 	if err != nil {
 		return gpu.Node{}, err
 	}
-	t.warn(n.Warnings...)
+	t.warnNode(n.Warnings...)
 	return n, nil
-}
-
-// warn prints each warning in a line of its own.
-func (t toolkit) warn(lines ...string) {
-	for _, line := range lines {
-		t.log.Warn(line)
-		fmt.Fprintf(t.Err, "metax-ctk: warning: %s\n", terminal.Message(line))
-	}
 }
 
 // counted returns an action that runs only with as many arguments as its command's usage

@@ -230,6 +230,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	case err != nil:
 		return err
 	case done.Text != nil:
+		t.endWarnings()
 		_, err = t.Out.Write(done.Text)
 		return err
 	}

@@ -150,7 +150,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Selector) (doctor.Config, 
 		Trimmed: !t.selected(c).IsHost(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket, Image: c.String("image"),
 	}
 	quiet := t
-	quiet.Err = io.Discard
+	quiet.Err, quiet.warnings = io.Discard, new(warnings)
 	look.Want = func(node gpu.Node, opt cdi.Options) (*specs.Spec, error) {
 		if look.Trimmed && opt.Class == cdi.SoftwareClass {
 			return nil, cdi.ErrNoHook // a snapshot has no programs

@@ -60,6 +60,7 @@ func (t toolkit) write(c *cli.Context, value any, table string, several bool) er
 	if err != nil {
 		return fmt.Errorf("encode output: %w", err)
 	}
+	t.endWarnings()
 	_, err = t.Out.Write(text)
 	return err
 }

@@ -151,10 +151,10 @@ func whole(node gpu.Node, option, list string) ([]int, error) {
 	return picked, nil
 }
 
-// graph builds the node's graph and prints its warnings.
+// graph builds the node's graph; its warnings are those of the node.
 func (t toolkit) graph(node gpu.Node) *topology.Graph {
 	graph, warnings := topology.New(node)
-	t.warn(warnings...)
+	t.warnNode(warnings...)
 	return graph
 }
 

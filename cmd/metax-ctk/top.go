@@ -57,7 +57,7 @@ func (t toolkit) top(c *cli.Context) error {
 	live := c.String("output-format") == "table" && !c.Bool("once") && isTerminal(t.Out)
 	keeper := t
 	if live {
-		keeper.Err = io.Discard // the screen says what is missing
+		keeper.Err, keeper.warnings = io.Discard, new(warnings) // the screen says what is missing
 	}
 	users, err := keeper.askUsers(c, node)
 	if err != nil {

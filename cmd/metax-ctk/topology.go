@@ -127,6 +127,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		}
 	}
 	if err == nil && c.String("output-format") == "table" && c.String("format") != "svg" && colored(t.Out) {
+		t.endWarnings()
 		_, err = io.WriteString(t.Out, paint(terminal.Lines(text.String())))
 		return err
 	}

@@ -75,6 +75,7 @@ func (t toolkit) wait(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	t.endWarnings() // before it waits
 	answer, err := t.await(c, node, picker, req)
 	if err != nil {
 		return err

@@ -262,7 +262,7 @@ func (w *wrapper) warn(format string, a ...any) {
 
 // endWarnings says how many warnings were not printed.
 func (w *wrapper) endWarnings() {
-	if rest := w.warnings.Rest(); rest != "" {
+	if rest := w.warnings.Rest("metax-ctk doctor"); rest != "" {
 		w.say("%s", rest)
 	}
 }

@@ -24,14 +24,14 @@ func (w *Warnings) Admit() bool {
 }
 
 // Rest returns the line about the warnings that were not printed, once; empty if there is
-// none.
-func (w *Warnings) Rest() string {
+// none. The line ends with how to see them.
+func (w *Warnings) Rest(how string) string {
 	left := w.left
 	switch w.left = 0; left {
 	case 0:
 		return ""
 	case 1:
-		return "… and 1 more warning: metax-ctk doctor"
+		return "… and 1 more warning: " + how
 	}
-	return fmt.Sprintf("… and %d more warnings: metax-ctk doctor", left)
+	return fmt.Sprintf("… and %d more warnings: %s", left, how)
 }

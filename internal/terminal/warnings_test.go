@@ -22,7 +22,7 @@ func TestWarnings(t *testing.T) {
 		for range tc.n {
 			got.WriteByte("01"[map[bool]int{true: 1}[w.Admit()]])
 		}
-		got.WriteString(w.Rest() + w.Rest())
+		got.WriteString(w.Rest("metax-ctk doctor") + w.Rest("metax-ctk doctor"))
 		if got.String() != tc.want {
 			t.Errorf("%d, all: %t: %s, want %s", tc.n, tc.all, got.String(), tc.want)
 		}
