@@ -58,7 +58,16 @@ func (n *Namespace) Restrict(top *os.File, flags uintptr) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range after.below(after[first.ID]) {
+	return after.restricted(first.ID, flags)
+}
+
+// restricted fails unless a mount is still there and has the flags, with all mounts below it.
+func (t mountTable) restricted(id int, flags uintptr) error {
+	top, ok := t[id]
+	if !ok {
+		return ErrMoved
+	}
+	for _, m := range t.below(top) {
 		if mountFlags(m)&flags != flags {
 			return fmt.Errorf("make mount %s read-only: %w", m.Mountpoint, ErrHidden)
 		}
