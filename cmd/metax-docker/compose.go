@@ -13,11 +13,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/compose/projectfile"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
-	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // project is a compose project on its way to docker.
@@ -185,7 +185,7 @@ func (w *wrapper) project(cmd dockerargs.Compose) (*project, error) {
 		return nil, err
 	}
 	for _, service := range p.asking() {
-		for _, key := range []string{usage.LeaseLabel, usage.GPUsLabel} {
+		for _, key := range assign.OwnLabels {
 			if _, ok := p.Label(service, key); ok {
 				return nil, fmt.Errorf("service %q: label %q: metax-docker sets this label itself", service, key)
 			}
