@@ -63,7 +63,7 @@ var powers = []struct {
 		},
 		allowed: []string{
 			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "test/faults",
-			"test/oldkernel", "test/oldkernel/withkernel", "test/shells", "test/standin",
+			"test/mountns", "test/oldkernel", "test/oldkernel/withkernel", "test/shells", "test/standin",
 		},
 	},
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
+	"github.com/metax-ctk/container-toolkit/test/mountns"
 	"github.com/metax-ctk/container-toolkit/test/oldkernel"
 )
 
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	case "hook":
 		end(hook())
 	}
-	os.Exit(m.Run())
+	os.Exit(mountns.Run(m))
 }
 
 func end(err error) {
