@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Verbs are the commands with which a script asks, with and without descriptions.
@@ -112,8 +113,14 @@ func Print(w io.Writer, a Answer, describe bool) error {
 	return err
 }
 
-// Parse reads the answer of a cobra program. Where it names patterns of files instead of
-// words, and where it is not such an answer, the shell is to offer files.
+// special are characters by which a word would be another one to a shell, or a command. The
+// scripts do not quote words.
+const special = " $`\\\"'&;|<>()*?!"
+
+// Parse reads the answer of a cobra program. It leaves out words that a shell would not take as
+// they are, or that would disturb a terminal: docker does not check all names. Where the answer
+// names patterns of files instead of words, and where the text is not such an answer, the shell
+// is to offer files.
 func Parse(text string) Answer {
 	var a Answer
 	for line := range strings.Lines(text) {
@@ -128,9 +135,11 @@ func Parse(text string) Answer {
 			}
 			return a
 		}
-		if word, help, _ := strings.Cut(line, "\t"); word != "" && !strings.HasPrefix(word, "_activeHelp_") {
-			a.Candidates = append(a.Candidates, Candidate{word, help})
+		word, help, _ := strings.Cut(line, "\t")
+		if word == "" || strings.HasPrefix(word, "_activeHelp_") || strings.ContainsAny(word, special) || !terminal.Clean(word) {
+			continue
 		}
+		a.Candidates = append(a.Candidates, Candidate{word, terminal.Line(help)})
 	}
 	return Answer{}
 }

@@ -40,6 +40,8 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]Answer{
 		"run\tRun a container\nrm\n:4\nCompletion ended\n": {[]Candidate{{"run", "Run a container"}, {"rm", ""}}, NoFiles},
 		"_activeHelp_ name an image\nubuntu\n:6\n":         {[]Candidate{{"ubuntu", ""}}, NoFiles | NoSpace},
+		// Docker does not check the names of networks. No shell quotes a word of these.
+		"a$(id)\na b\n`id`\nx\x1b[2J\n\u202ey\ngood\tis \x1b[2J\n:4\n": {[]Candidate{{"good", "is \ufffd[2J"}}, NoFiles},
 		":1\n":              {nil, NoFiles}, // docker reports its failure
 		":0\n":              {},
 		"yaml\nyml\n:8\n":   {}, // files with these endings

@@ -49,7 +49,7 @@ var beside = map[string][]string{
 	"internal/alloc":      {"internal/topology", "internal/wording"},
 	"internal/assign":     {"internal/ps"},
 	"internal/capture":    {"internal/doctor", "internal/node"},
-	"internal/completion": {"internal/gpu"},
+	"internal/completion": {"internal/gpu", "internal/terminal"},
 	"internal/compose":    {"internal/edits", "internal/request"},
 	"internal/config":     {"internal/alloc", "internal/compat", "internal/toml", "internal/wording"},
 	"internal/dockerargs": {"internal/compat", "internal/edits", "internal/wording"},
