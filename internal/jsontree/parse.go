@@ -157,11 +157,16 @@ func (p *parser) members(n int) error {
 
 // text is the content of a string. Like encoding/json, it uses U+FFFD for half a
 // surrogate pair and for bytes that are not UTF-8.
-func (n node) text(all string) (s string) {
+func (n node) text(all string) string {
 	raw := all[n.start:n.end]
 	if n.plain {
 		return raw[1 : len(raw)-1]
 	}
+	return unquote(raw)
+}
+
+// unquote is a function of its own so that only the strings that need it cost an allocation.
+func unquote(raw string) (s string) {
 	_ = json.Unmarshal([]byte(raw), &s) // it is valid
 	return s
 }
