@@ -2,6 +2,7 @@ package cdi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,9 @@ func Decode(data []byte) (*specs.Spec, error) {
 	spec, err := decode(data)
 	if err != nil {
 		return nil, err
+	}
+	if json.Valid(data) { // nothing stands after its one value
+		return spec, nil
 	}
 	rest := yaml.NewDecoder(bytes.NewReader(data))
 	if rest.Decode(new(yaml.Node)); !errors.Is(rest.Decode(new(yaml.Node)), io.EOF) {
