@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 
@@ -26,7 +27,9 @@ const (
 
 // toolkitComments are the comments that mark files written by the toolkit. Other
 // comments are removed.
-var toolkitComments = regexp.MustCompile(`(?m)^# (Written by metax-ctk runtime configure|The settings of others are those of containerd config dump\.$)`)
+var toolkitComments = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^# (Written by metax-ctk runtime configure|The settings of others are those of containerd config dump\.$)`)
+})
 
 // Keep returns what is kept of a file or output, with stand-ins and sorted keys. A text
 // that does not parse keeps its punctuation, so that it fails at the same position. A
@@ -54,7 +57,7 @@ func (s *Scrubber) keep(l list, isYAML bool, text string) (string, error) {
 			return "", err
 		}
 		var head string
-		for _, comment := range toolkitComments.FindAllString(text, -1) {
+		for _, comment := range toolkitComments().FindAllString(text, -1) {
 			head += comment + "\n"
 		}
 		tree, _ := keeper{s: s}.value(l.keys, doc.Tree()).(map[string]any)
@@ -108,7 +111,7 @@ func (k keeper) value(of *keys, v any) any {
 			value := k.value(below, v[name])
 			switch {
 			case literal:
-			case nameOrPath.MatchString(name):
+			case nameOrPath().MatchString(name):
 				name = k.s.Text(name)
 			default:
 				name = k.s.Word("key", name)
@@ -150,7 +153,7 @@ func (k keeper) text(of *keys, text string) string {
 		return k.s.Text(text)
 	case of.class != "" && of.class != string(Version):
 		return k.s.Word(Class(of.class), text)
-	case !slices.Contains(of.words, text) && (len(of.words) > 0 || !nameOrPath.MatchString(text)):
+	case !slices.Contains(of.words, text) && (len(of.words) > 0 || !nameOrPath().MatchString(text)):
 		return scrubbed
 	case of.class != "":
 		k.s.Learn(Version, text)
@@ -159,7 +162,7 @@ func (k keeper) text(of *keys, text string) string {
 }
 
 // nameOrPath matches names and paths: without blanks, addresses and credentials.
-var nameOrPath = regexp.MustCompile(`^([\w.:*+${},-]*|[\w.*+-]*/[\w./*+:,=-]*)$`)
+var nameOrPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([\w.:*+${},-]*|[\w.*+-]*/[\w./*+:,=-]*)$`) })
 
 // variable returns what is kept of a container's environment variable: its name, if the
 // list has any names, and its value, if the list has this name.
@@ -168,21 +171,21 @@ func (k keeper) variable(names []string, text string) string {
 	switch {
 	case len(names) == 0:
 		name, value = scrubbed, scrubbed
-	case !slices.Contains(names, name) || !nameOrPath.MatchString(value):
+	case !slices.Contains(names, name) || !nameOrPath().MatchString(value):
 		value = scrubbed
 	}
 	return k.s.Text(name) + "=" + k.s.Text(value)
 }
 
 // maskable are the words of a text, and characters after a backslash.
-var maskable = regexp.MustCompile(`\\.|[\w[:^ascii:]]+`)
+var maskable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\.|[\w[:^ascii:]]+`) })
 
 // mask keeps the punctuation of a text, so that parsing it fails at the same position,
 // and replaces each word by other letters of the same length, equal words by equal
 // ones.
 func mask(text string) string {
 	known := map[string]string{}
-	return maskable.ReplaceAllStringFunc(text, func(w string) string {
+	return maskable().ReplaceAllStringFunc(text, func(w string) string {
 		switch {
 		case w[0] == '\\' || w == "true" || w == "false" || w == "null":
 			return w

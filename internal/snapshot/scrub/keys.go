@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"path"
 	"strings"
+	"sync"
 )
 
 // keysText lists what is kept of configuration files and of outputs in JSON or TOML. A
@@ -33,7 +34,7 @@ type keys struct {
 	words []string
 }
 
-var lists = parseLists(keysText)
+var lists = sync.OnceValue(func() []list { return parseLists(keysText) })
 
 func parseLists(text string) []list {
 	var all []list
@@ -94,7 +95,7 @@ func (k *keys) at(key string) (below *keys, literal bool) {
 // element may be "*".
 func Files() []string {
 	var files []string
-	for _, l := range lists {
+	for _, l := range lists() {
 		if path.IsAbs(l.name) {
 			files = append(files, l.name)
 		}
@@ -104,7 +105,7 @@ func Files() []string {
 
 // listOf returns the entry for a file or output; the zero list if there is none.
 func listOf(name string) list {
-	for _, l := range lists {
+	for _, l := range lists() {
 		if match, err := path.Match(l.name, name); match && err == nil {
 			return l
 		}

@@ -200,7 +200,7 @@ func (s *Scrubber) Text(text string) string { return s.Path(s.unrooted(text)) }
 // Path is Text for a path that already begins at the host's "/".
 func (s *Scrubber) Path(text string) string {
 	lower := strings.ToLower(text)
-	for _, p := range slices.Concat(patterns, s.learnedPatterns(), addressPatterns) {
+	for _, p := range slices.Concat(patterns(), s.learnedPatterns(), addressPatterns()) {
 		if strings.Contains(lower, p.word) { // fast check: nodes with a thousand GPUs have many patterns
 			text = p.replace(s, text)
 		}
