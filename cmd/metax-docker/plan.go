@@ -130,6 +130,11 @@ func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) 
 		return r, err
 	}
 	r.Share = cmd.Options.Share
+	for _, condition := range []struct{ option, value string }{{"--gpus-scope", cmd.Options.Scope}, {"--gpus-sizes", cmd.Options.Sizes}} {
+		if condition.value != "" && r.Count == 0 && cmd.TakesGPU {
+			w.warn("%s holds for a number of GPUs: those of --gpus=%s are given as they are", condition.option, cmd.Options.GPUs)
+		}
+	}
 	if err := w.criteria(&r, compose.Request{}); err != nil {
 		return r, err
 	}
