@@ -260,7 +260,7 @@ func (c composing) refusals(t *testing.T) {
 func (c composing) text(t *testing.T) {
 	c.project(t, "shop", `a: gpus: [{count: 1}], labels: {l: "$$x <&> ${NONE:-d}"}, environment: {E: "$$$$y$${Z}"}`)
 	c.compose(t, "shop", "up", "--detach")
-	got := c.must(t, nil, "docker", "inspect", "--format", `{{.Config.Labels.l}}|{{index .Config.Env 0}}`, c.containers(t, "shop")["a"])
+	got := c.must(t, nil, "docker", "inspect", "--format", `{{.Config.Labels.l}}|{{range .Config.Env}}{{if eq (printf "%.2s" .) "E="}}{{.}}{{end}}{{end}}`, c.containers(t, "shop")["a"])
 	if d := cmp.Diff("$x <&> d|E=$$y${Z}\n", got); d != "" {
 		t.Errorf("label and environment (-want +got):\n%s", d)
 	}
