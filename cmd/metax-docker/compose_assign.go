@@ -9,9 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
-	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -55,12 +53,23 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err != nil {
 		return nil, err
 	}
+	gpus, _ := plan.Candidates() // services get no slices
+	way, err := w.way(edits.Container(node, gpus, nil).Below(root), <-daemon)
+	if err != nil {
+		return nil, err
+	}
 	result, err := w.assignGPUs(plan, p.cmd.DryRun(), p.cmd.Options.Explain, p.cmd.Options.Wait)
 	if err != nil {
 		return nil, err
 	}
 	defer w.report(result)
-	return w.injections(p.asking(), result.Given, node, root, <-daemon)
+	out := map[string]compose.Injection{}
+	for i, service := range p.asking() {
+		if gpus := result.Given[i].GPUs; gpus != nil {
+			out[service] = compose.Injection{Edits: way(edits.Container(node, gpus, nil).Below(root)), Labels: result.Given[i].Labels}
+		}
+	}
+	return out, nil
 }
 
 // wanted are the requests of the services that ask for GPUs, in their order.
@@ -87,30 +96,6 @@ func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err e
 			r.Had = &assign.Had{Container: container, Labels: c.labels}
 		}
 		out = append(out, r)
-	}
-	return out, nil
-}
-
-// injections returns what is injected into each of the services, by one way for all.
-func (w *wrapper) injections(services []string, got []assign.Given, node gpu.Node, root string, daemon inject.Daemon) (map[string]compose.Injection, error) {
-	var all []gpu.GPU
-	for _, one := range got {
-		all = append(all, one.GPUs...)
-	}
-	slices.SortFunc(all, func(a, b gpu.GPU) int { return a.Index - b.Index })
-	all = slices.CompactFunc(all, func(a, b gpu.GPU) bool { return a.Index == b.Index })
-	if len(all) == 0 {
-		return nil, nil
-	}
-	way, err := w.way(edits.Container(node, all, nil).Below(root), daemon)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]compose.Injection{}
-	for i, service := range services {
-		if gpus := got[i].GPUs; gpus != nil {
-			out[service] = compose.Injection{Edits: way(edits.Container(node, gpus, nil).Below(root)), Labels: got[i].Labels}
-		}
 	}
 	return out, nil
 }

@@ -37,8 +37,12 @@ func rootOf(root config.Value) (string, error) {
 	return path, nil
 }
 
-// way returns how edits like these, of GPUs or slices, reach a container.
+// way returns how edits reach a container; e is of all GPUs and slices that the container may
+// get. It is decided before GPUs are taken or waited for.
 func (w *wrapper) way(e edits.Edits, daemon inject.Daemon) (func(edits.Edits) edits.Edits, error) {
+	if len(e.Names) == 0 {
+		return edits.Edits.ByValue, nil
+	}
 	byName, doubt, err := daemon.ByName(e.Names, "", w.settings.DockerInject.Text)
 	if doubt != nil {
 		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", doubt)
@@ -90,27 +94,13 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 
 // pathByFlags returns the option of programs for a container that is going to get its GPUs
 // by flags, and not by a CDI spec, which has links; none where last, the options of MXMACA,
-// has it. It may take long, so it does not wait for the choice of the GPUs: the engine
-// resolves all of them or none.
-func (w *wrapper) pathByFlags(cmd dockerargs.Command, socket string, node gpu.Node, engine inject.Daemon, last []string) ([]string, error) {
+// has it. It may take long, so it does not wait for the choice of the GPUs.
+func (w *wrapper) pathByFlags(cmd dockerargs.Command, socket string, dirs, last []string) ([]string, error) {
 	setsPath := func(option string) bool { return strings.HasPrefix(option, "--env=PATH=") }
 	if !w.selector().IsHost() || slices.ContainsFunc(last, setsPath) {
 		return nil, nil
 	}
-	for _, g := range node.GPUs {
-		if len(g.Nodes)+len(g.Slices) == 0 {
-			continue // no CDI device
-		}
-		name := edits.GPU(g).Names
-		if len(g.Slices) > 0 {
-			name = edits.Slice(g.Slices[0]).Names
-		}
-		if byName, _, _ := engine.ByName(name, "", w.settings.DockerInject.Text); byName {
-			return nil, nil
-		}
-		break
-	}
-	return w.programs(cmd, socket, edits.Common(node).Programs)
+	return w.programs(cmd, socket, dirs)
 }
 
 // programs returns docker's option that extends the container's PATH by directories of

@@ -77,8 +77,13 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
-	engine := daemon()
-	path, err := w.pathByFlags(cmd, socket, node, engine, all.last)
+	gpus, parts := plan.Candidates()
+	candidates := edits.Container(node, gpus, parts).Below(root)
+	way, err := w.way(candidates, daemon())
+	if err != nil {
+		return options{}, err
+	}
+	path, err := w.pathByFlags(cmd, socket, way(candidates).Programs, all.last)
 	if err != nil {
 		return options{}, err
 	}
@@ -101,15 +106,9 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 		whole = nil
 	}
 	e := edits.Container(node, whole, got.Slices).Below(root)
-	way, err := w.way(e, engine)
-	if err != nil {
-		return options{}, err
-	}
 	e.GPUEnv = inject.Unset(e.GPUEnv, cmd.Flags, envFile, w.lookup)
-	if e = way(e); len(e.Programs) > 0 {
-		all.last = append(all.last, path...)
-	}
-	given, _ := dockerargs.FromEdits(e)
+	given, _ := dockerargs.FromEdits(way(e))
+	all.last = append(all.last, path...)
 	all.here = slices.Concat(given, w.labels(got.Labels), all.here)
 	return all, nil
 }

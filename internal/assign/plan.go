@@ -163,6 +163,29 @@ func (p *Plan) shared() bool {
 	return !slices.ContainsFunc(p.wants, func(w want) bool { return !w.Share })
 }
 
+// Candidates returns the GPUs of which the plan may give some, ascending, and the slices that
+// it gives.
+func (p *Plan) Candidates() (gpus []gpu.GPU, parts []gpu.Slice) {
+	var all []int
+	for _, w := range slices.Concat(p.kept, p.wants) {
+		all = append(all, w.whole...)
+		if w.Count > 0 {
+			all = append(all, p.Node.Healthy()...)
+		}
+		if w.had != nil {
+			all = append(all, w.had.gpus...)
+		}
+		for _, s := range w.slices {
+			parts = append(parts, sliceOf(p.Node, s))
+		}
+	}
+	slices.Sort(all)
+	for _, i := range slices.Compact(all) {
+		gpus = append(gpus, p.Node.GPUs[i])
+	}
+	return gpus, parts
+}
+
 // Empty reports whether the plan takes no lease.
 func (p *Plan) Empty() bool {
 	return len(p.wants) == 0 && !slices.ContainsFunc(p.kept, func(w want) bool { return !w.had.leased })
