@@ -241,6 +241,24 @@ func TestCompareUnreachable(t *testing.T) {
 	}
 }
 
+// TestCompareUnknown: where it is not known which directories the engine reads, as without a
+// daemon, there is nothing to compare.
+func TestCompareUnknown(t *testing.T) {
+	usual := docker.specDirs
+	t.Cleanup(func() { docker.specDirs = usual })
+	docker.specDirs = []string{t.TempDir()}
+	text := `{"cdiVersion": "0.7.0", "kind": "metax-tech.com/gpu", "devices": [{"name": "0", "containerEdits": {"env": ["A=1"]}}]}`
+	if err := os.WriteFile(filepath.Join(docker.specDirs[0], "a.json"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	outgrown := edits.Edits{Names: []string{"metax-tech.com/gpu=0"}, Devices: []edits.Device{{HostPath: "/dev/dri/card1"}}}
+	for name, d := range map[string]Daemon{"no daemon": <-Ask(""), "no directories": {}} {
+		if err := d.Compare(outgrown); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestCompare compares specs with what a node gives.
 func TestCompare(t *testing.T) {
 	dev := t.TempDir()

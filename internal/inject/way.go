@@ -117,17 +117,8 @@ func (d Daemon) resolve(dirs, names []string) (*specs.ContainerEdits, error) {
 // outdated reports whether the specs that define CDI devices do not mount a directory of
 // this machine. For a spec that cannot be read here, what the daemon says counts.
 func (d Daemon) outdated(names []string, dir string) bool {
-	e, err := d.resolve(d.specDirs(), names)
+	e, err := d.resolve(d.info.CDISpecDirs, names)
 	return err == nil && !slices.ContainsFunc(e.Mounts, func(m *specs.Mount) bool { return m.HostPath == dir })
-}
-
-// specDirs returns the directories that the daemon reads, or those that it reads unless told
-// otherwise.
-func (d Daemon) specDirs() []string {
-	if len(d.info.CDISpecDirs) == 0 {
-		return docker.specDirs
-	}
-	return d.info.CDISpecDirs
 }
 
 // OutdatedError reports CDI specs that do not give what the node has.
@@ -140,9 +131,10 @@ func (e *OutdatedError) Error() string {
 // Compare compares the specs that define the CDI devices of the edits with the edits: their
 // device nodes have to be the same below /dev/dri, where each belongs to one GPU, and
 // whatever the specs name has to exist. The error is an *OutdatedError. For a spec that
-// cannot be read here, what the engine says counts.
+// cannot be read here, and for an engine that does not say which directories it reads, what
+// the engine says counts.
 func (d Daemon) Compare(e edits.Edits) error {
-	spec, err := d.resolve(d.specDirs(), e.Names)
+	spec, err := d.resolve(d.info.CDISpecDirs, e.Names)
 	if err != nil {
 		return nil
 	}
