@@ -83,7 +83,7 @@ for run and create:
   --gpus-explain         say on standard error why these GPUs
   --gpus-log-level LEVEL
                          log what is decided, and why, to standard error or to
-                         log.file: off, error, warn, info or debug
+                         log.file: off, error, warn or info
   --gpus-share           also take GPUs that are in use; free ones first
   --gpus-wait TIME       wait up to 30s, 10m, 2h for GPUs to come free,
                          first come first served

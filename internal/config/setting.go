@@ -55,7 +55,7 @@ const LogOff = "off"
 
 // LogLevels and LogFormats are the valid words of log.level and log.format.
 var (
-	LogLevels  = []string{LogOff, "error", "warn", "info", "debug"}
+	LogLevels  = []string{LogOff, "error", "warn", "info"}
 	LogFormats = []string{"text", "json"}
 )
 
@@ -145,7 +145,7 @@ var settings = []Setting{
 	},
 	{
 		Key: "log.level", Kind: Text, Env: "METAX_CTK_LOG_LEVEL", Option: "--log-level", Default: []string{"off"},
-		Allowed: "off, error, warn, info or debug", words: LogLevels,
+		Allowed: "off, error, warn or info", words: LogLevels,
 		Use:  "What metax-ctk, metax-docker and metax-runtime log, for support; off writes nothing.",
 		text: func(c *Config) *Value { return &c.Log.Level },
 	},

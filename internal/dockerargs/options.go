@@ -58,7 +58,7 @@ const (
 )
 
 // LogLevels are the values of --gpus-log-level.
-var LogLevels = []string{"off", "error", "warn", "info", "debug"}
+var LogLevels = []string{"off", "error", "warn", "info"}
 
 // options are the flags of Options. The versions after --maca and --maca-force are
 // optional, so they must be in the flag's own word.

@@ -54,7 +54,7 @@ func Open(c config.Log, p Program) *Log {
 func open(c config.Log, p Program) (*Log, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level.Text)); err != nil || !slices.Contains(config.LogLevels, c.Level.Text) {
-		return nil, fmt.Errorf("log.level %q (from %s): want off, error, warn, info or debug", c.Level.Text, c.Level.Origin)
+		return nil, fmt.Errorf("log.level %q (from %s): want off, error, warn or info", c.Level.Text, c.Level.Origin)
 	}
 	if !slices.Contains(config.LogFormats, c.Format.Text) {
 		return nil, fmt.Errorf("log.format %q (from %s): want text or json", c.Format.Text, c.Format.Origin)
@@ -126,14 +126,7 @@ func (w *writer) Write(line []byte) (int, error) {
 // On reports whether anything is written, so that a caller need not make what nobody reads.
 func (l *Log) On() bool { return l != nil }
 
-// Debug writes a step on the way; pairs are keys and values, as for slog.
-func (l *Log) Debug(message string, pairs ...any) {
-	if l != nil {
-		l.to.Debug(message, pairs...)
-	}
-}
-
-// Info writes a decision.
+// Info writes a decision; pairs are keys and values, as for slog.
 func (l *Log) Info(message string, pairs ...any) {
 	if l != nil {
 		l.to.Info(message, pairs...)

@@ -30,10 +30,9 @@ func opened(t *testing.T, c config.Log, err *bytes.Buffer) (l *Log, said *[]stri
 }
 
 func TestLevels(t *testing.T) {
-	for level, want := range map[string]string{"": "", "off": "", "error": "e", "warn": "we", "info": "iwe", "debug": "diwe"} {
+	for level, want := range map[string]string{"": "", "off": "", "error": "e", "warn": "we", "info": "iwe"} {
 		var text bytes.Buffer
 		l, said := opened(t, settings(level, "text", ""), &text)
-		l.Debug("d")
 		l.Info("i")
 		l.Warn("w")
 		l.Error("e")
@@ -122,7 +121,7 @@ func TestUnsafe(t *testing.T) {
 }
 
 func TestWrongSettings(t *testing.T) {
-	for _, c := range []config.Log{settings("loud", "text", ""), settings("info+1", "text", ""), settings("info", "xml", ""), settings("info", "text", "relative")} {
+	for _, c := range []config.Log{settings("loud", "text", ""), settings("info+1", "text", ""), settings("debug", "text", ""), settings("info", "xml", ""), settings("info", "text", "relative")} {
 		var text bytes.Buffer
 		l, said := opened(t, c, &text)
 		l.Info("hello")
