@@ -65,7 +65,7 @@ func Reach(path string) error {
 	shared := false // the directory above can be written by others
 	_, err := walkPath(path, func(at string, info fs.FileInfo, last bool) error {
 		if shared || !last || info.Mode()&fs.ModeSymlink != 0 {
-			if err := checkOwner(at, info); err != nil {
+			if err := CheckOwner(at, info); err != nil {
 				return err
 			}
 		}
@@ -136,10 +136,12 @@ func elements(path string) []string {
 // for who may write: the owner must be root or this process's user, and neither group
 // nor others may write. Access lists show in the bits of the group.
 func checkTrusted(path string, info fs.FileInfo) error {
-	return cmp.Or(checkOwner(path, info), checkWritable(path, info))
+	return cmp.Or(CheckOwner(path, info), checkWritable(path, info))
 }
 
-func checkOwner(path string, info fs.FileInfo) error {
+// CheckOwner fails with ErrUntrusted if the owner of a file is neither root nor this process's
+// user.
+func CheckOwner(path string, info fs.FileInfo) error {
 	if st := info.Sys().(*syscall.Stat_t); !trustedOwner(st.Uid) {
 		return &UntrustedError{Path: path, Owner: &st.Uid}
 	}

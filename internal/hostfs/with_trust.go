@@ -65,7 +65,7 @@ func (r *Root) openWithTrust(path string) (f *os.File, distrust, err error) {
 		return nil, nil, err
 	}
 	in := r.Join(filepath.Dir(path))
-	distrust = cmp.Or(checkTrusted(r.Join(path), of), checkOwner(in, above))
+	distrust = cmp.Or(checkTrusted(r.Join(path), of), CheckOwner(in, above))
 	if above.Mode()&fs.ModeSticky == 0 {
 		distrust = cmp.Or(distrust, checkWritable(in, above))
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,11 +45,16 @@ func Open(c config.Log, p Program) *Log {
 		return nil
 	}
 	l, err := open(c, p)
-	if err != nil {
+	if err != nil && !isForOthers(c, err) {
 		p.Say(fmt.Errorf("no log is written: %w", err))
-		return nil
 	}
 	return l
+}
+
+// isForOthers reports whether a log failed that this user neither asked for nor may write: the
+// configuration of the host asks for it, and not everybody who runs containers may write there.
+func isForOthers(c config.Log, err error) bool {
+	return os.Geteuid() != 0 && errors.Is(err, fs.ErrPermission) && c.Level.Origin == config.Path && c.File.Origin == config.Path
 }
 
 func open(c config.Log, p Program) (*Log, error) {
@@ -76,8 +82,8 @@ func open(c config.Log, p Program) (*Log, error) {
 }
 
 // openFile opens a log to append to it. Nobody but root and this process's user may decide
-// where the path leads, and the file may be no link, no pipe, and have no second name: a log is
-// not written over something else. A new file can be read by its group if root makes it.
+// where the path leads, and the file may be no link, no pipe, belong to nobody else, and have no second
+// name: a log is not written over something else. A new file can be read by its group if root makes it.
 func openFile(path string) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%q is not an absolute path", path)
@@ -98,6 +104,8 @@ func openFile(path string) (*os.File, error) {
 	if err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || !ok || st.Nlink != 1 {
 			err = fmt.Errorf("%s: %w", path, errUnsafe)
+		} else { // in /tmp, another may have made it since
+			err = hostfs.CheckOwner(path, info)
 		}
 	}
 	if err != nil {

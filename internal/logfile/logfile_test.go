@@ -2,13 +2,17 @@ package logfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
@@ -90,6 +94,9 @@ func TestUnsafe(t *testing.T) {
 		"a link to nothing": func(dir, path string) error { return os.Symlink(dir+"/nothing", path) },
 		"a second name":     func(dir, path string) error { return os.Link(dir+"/victim", path) },
 		"a pipe":            func(_, path string) error { return syscall.Mkfifo(path, 0o600) },
+		"another's": func(_, path string) error {
+			return cmp.Or(os.WriteFile(path, nil, 0o600), os.Chown(path, nobody, nobody))
+		},
 		"a directory":       func(_, path string) error { return os.Mkdir(path, 0o700) },
 		"others' directory": func(dir, _ string) error { return os.Chmod(dir, 0o777) },
 	} {
@@ -102,7 +109,9 @@ func TestUnsafe(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := dir + "/log"
-			if err := make(dir, path); err != nil {
+			if err := make(dir, path); errors.Is(err, os.ErrPermission) {
+				t.Skip("needs root")
+			} else if err != nil {
 				t.Fatal(err)
 			}
 			l, said := opened(t, settings("info", "text", path), nil)
@@ -117,6 +126,36 @@ func TestUnsafe(t *testing.T) {
 				t.Error("a link was followed")
 			}
 		})
+	}
+}
+
+const nobody = 65534
+
+// TestForOthers: who may not write the log that the configuration of the host asks for is not
+// told at every command, unless it was this user who asked.
+func TestForOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	path := filepath.Join(trusted.Dir(t), "log")
+	if err := os.WriteFile(path, nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for origin, want := range map[string]int{config.Path: 0, "--gpus-log-level": 1} {
+		c := settings("info", "text", path)
+		c.Level.Origin, c.File.Origin = origin, config.Path
+		done := make(chan *[]string)
+		go func() {
+			runtime.LockOSThread() // never unlocked, so that the thread ends
+			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), nobody, ^uintptr(0)); errno != 0 {
+				t.Error(errno)
+			}
+			_, said := opened(t, c, nil)
+			done <- said
+		}()
+		if said := <-done; len(*said) != want {
+			t.Errorf("from %s: said %q", origin, *said)
+		}
 	}
 }
 
