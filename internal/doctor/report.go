@@ -34,8 +34,8 @@ type Report struct {
 // Result is what one check found.
 type Result struct {
 	Check string `json:"check"`
-	// Result is "ok" if it found nothing, also if it did not apply, or else its worst
-	// Severity.
+	// Result is "ok" if it found nothing, its worst Severity if it found something, and
+	// "skipped" if it does not apply or its facts were not collected.
 	Result string `json:"result"`
 	Title  string `json:"title"`
 }
@@ -67,6 +67,8 @@ func NewReport(checks []Check, f *Facts) Report {
 		// The worst ones come first.
 		if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Check == c.ID }); i >= 0 {
 			result.Result = string(r.Findings[i].Severity)
+		} else if !f.applies(c.ID) {
+			result.Result = "skipped"
 		}
 		r.Results = append(r.Results, result)
 	}

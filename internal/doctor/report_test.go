@@ -76,6 +76,71 @@ func TestInfoIsHealthy(t *testing.T) {
 	}
 }
 
+// TestSkipped: a check without facts, or about what is not there, is neither ok nor
+// broken, and what is there is checked.
+func TestSkipped(t *testing.T) {
+	t.Parallel()
+	for table, ids := range map[string][]string{"collectorOf": sorted(collectorOf), "conditions": sorted(conditions)} {
+		if _, err := Choose(ids, nil); err != nil {
+			t.Errorf("%s: %v", table, err)
+		}
+	}
+	for id, name := range collectorOf {
+		if !slices.ContainsFunc(slices.Concat(firstRound, secondRound), func(c collector) bool { return c.name == name }) {
+			t.Errorf("%s: no collector %q", id, name)
+		}
+	}
+	results := func(f *Facts) map[string]string {
+		got := map[string]string{}
+		for _, r := range NewReport(Checks(), f).Results {
+			got[r.Check] = r.Result
+		}
+		return got
+	}
+	want := func(name string, got map[string]string, want map[string]string) {
+		t.Helper()
+		for id, result := range want {
+			if got[id] != result {
+				t.Errorf("%s: %s is %q, want %q", name, id, got[id], result)
+			}
+		}
+	}
+	// Nothing was collected.
+	var f Facts
+	for _, c := range slices.Concat(firstRound, secondRound) {
+		f.Troubles = append(f.Troubles, Trouble{c.name, "made to fail"})
+	}
+	for id, result := range results(&f) {
+		if result == "ok" {
+			t.Errorf("nothing collected: %s is ok", id)
+		}
+	}
+	collect := func(change func(*bench)) *Facts {
+		b := newBench(t, "c500-8")
+		change(b)
+		b.write()
+		f, err := Collect(context.Background(), b.c)
+		b.must(err)
+		return f
+	}
+	whole := results(collect(func(*bench) {}))
+	want("healthy", whole, map[string]string{
+		"driver-loaded": "ok", "docker-answers": "ok", "gpu-health": "ok", "mx-smi-answers": "ok", "spec-drift": "ok", "lease-state": "ok", "programs": "ok",
+		"iommu": "skipped", "slices": "skipped", "image": "skipped", "image-driver": "skipped", "hook-program": "skipped", "libmxsml-answers": "skipped",
+	})
+	bare := results(collect(func(b *bench) {
+		unloadDriver(b)
+		b.engine("dockerd", "")
+		b.info = nil
+	}))
+	want("no driver, no docker", bare, map[string]string{
+		"gpu-present": "ok", "driver-loaded": "error", "driver-bound": "skipped", "drm-minors": "skipped", "mxcd": "skipped", "gpu-health": "skipped",
+		"docker-version": "skipped", "docker-config": "skipped", "docker-answers": "skipped", "docker-cdi": "skipped", "podman-version": "ok",
+	})
+	none := results(collect(func(b *bench) { b.drop("sys/bus/pci/devices"); b.tree["sys/bus/pci/devices"] = sim.Dir{} }))
+	want("no GPU", none, map[string]string{"gpu-present": "error", "driver-loaded": "skipped", "gpu-alive": "skipped", "docker-answers": "ok"})
+}
+
 // TestPrintable: the name of a file or the output of a program cannot control the
 // terminal.
 func TestPrintable(t *testing.T) {
