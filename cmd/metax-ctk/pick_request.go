@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -64,8 +63,8 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 	}
 	answer, err := picker.Pick(req)
 	t.warn(answer.Warnings...)
-	if short := new(alloc.InsufficientError); errors.As(err, &short) && short.Need <= short.Of && !c.IsSet("free") && !c.IsSet("busy") {
-		err = fmt.Errorf("%w (metax-ctk ps; metax-ctk device list)", err)
+	if err != nil && !c.IsSet("free") && !c.IsSet("busy") {
+		err = assign.Refused(node, picker, req, err)
 	}
 	return answer, err
 }

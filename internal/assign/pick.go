@@ -23,6 +23,16 @@ func Unmet(node gpu.Node, r alloc.Request, holders []usage.Holder) error {
 	return unmet(node, r, holders, nil)
 }
 
+// Refused returns the error of a picker, about the GPUs that the holders leave, with its
+// reason: the node lacks such GPUs, or they are in use.
+func Refused(node gpu.Node, picker *alloc.Picker, r alloc.Request, err error) error {
+	r.Free, r.Explain = node.Healthy(), false
+	if _, never := picker.Pick(r); never != nil {
+		return tooFew(node, r.Scope, never)
+	}
+	return unmetNow(err)
+}
+
 // unmet is Unmet where GPUs are reserved for requests in the queue.
 func unmet(node gpu.Node, r alloc.Request, holders []usage.Holder, reserved []gpu.BDF) error {
 	for _, i := range r.Required {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -37,6 +38,33 @@ func TestUnmet(t *testing.T) {
 	}
 	if d := cmp.Diff([]int{2, 3, 4, 5, 6}, Free(node, holders)); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestRefused gives the reason why a picker found no GPUs.
+func TestRefused(t *testing.T) {
+	sick := make([]int, 8)
+	for i := range sick {
+		sick[i] = i
+	}
+	none := simulated(t, "c500-8", sick...)
+	none.Warnings = []string{"the kernel module metax is not loaded (sudo modprobe metax; details: metax-ctk doctor)"}
+	for name, tc := range map[string]struct {
+		node gpu.Node
+		used []int
+		r    alloc.Request
+		want string
+	}{
+		"no driver": {none, nil, alloc.Request{N: 2}, "no usable GPU: " + none.Warnings[0]},
+		"unhealthy": {simulated(t, "c500-8", 7), nil, alloc.Request{N: 8}, "8 GPUs requested, but only 7 of 8 GPUs are free and healthy (metax-ctk device list)"},
+	} {
+		graph, _ := topology.New(tc.node)
+		picker := alloc.New(graph)
+		tc.r.Free = Free(tc.node, []usage.Holder{use(tc.node, "", tc.used...)})
+		_, err := picker.Pick(tc.r)
+		if err = Refused(tc.node, picker, tc.r, err); err == nil || err.Error() != tc.want || !errors.Is(err, alloc.ErrUnmet) {
+			t.Errorf("%s: %v, want %s", name, err, tc.want)
+		}
 	}
 }
 
