@@ -94,7 +94,7 @@ func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Dr
 
 // pathByFlags returns the option of programs for a container that is going to get its GPUs
 // by flags, and not by a CDI spec, which has links; none where last, the options of MXMACA,
-// has it. It may take long, so it does not wait for the choice of the GPUs.
+// has it. It may pull the image, as the engine would then, so the GPUs are taken before.
 func (w *wrapper) pathByFlags(cmd dockerargs.Command, socket string, dirs, last []string) ([]string, error) {
 	setsPath := func(option string) bool { return strings.HasPrefix(option, "--env=PATH=") }
 	if !w.selector().IsHost() || slices.ContainsFunc(last, setsPath) {
@@ -117,11 +117,11 @@ func (w *wrapper) programs(cmd dockerargs.Command, socket string, dirs []string)
 	failed := (*exec.ExitError)(nil)
 	switch {
 	case err == nil:
-	case errors.Is(err, context.Canceled), errors.As(err, &failed): // or a pull that failed
-		return nil, err
 	case errors.Is(err, image.ErrNotFound) && cmd.Options.DryRun:
 		w.warn("the image is not here, so its PATH is not known: %s, with mx-smi, is not added to it", strings.Join(dirs, ":"))
 		return nil, nil
+	case errors.Is(err, context.Canceled), errors.As(err, &failed): // or a pull that failed
+		return nil, err
 	case errors.Is(err, image.ErrUninspectable), errors.Is(err, image.ErrNotFound), dockersOwn(err):
 		return nil, nil
 	default:

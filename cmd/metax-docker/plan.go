@@ -78,12 +78,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 		return options{}, err
 	}
 	gpus, parts := plan.Candidates()
-	candidates := edits.Container(node, gpus, parts).Below(root)
-	way, err := w.way(candidates, daemon())
-	if err != nil {
-		return options{}, err
-	}
-	path, err := w.pathByFlags(cmd, socket, way(candidates).Programs, all.last)
+	way, err := w.way(edits.Container(node, gpus, parts).Below(root), daemon())
 	if err != nil {
 		return options{}, err
 	}
@@ -107,7 +102,12 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	}
 	e := edits.Container(node, whole, got.Slices).Below(root)
 	e.GPUEnv = inject.Unset(e.GPUEnv, cmd.Flags, envFile, w.lookup)
-	given, _ := dockerargs.FromEdits(way(e))
+	e = way(e)
+	path, err := w.pathByFlags(cmd, socket, e.Programs, all.last)
+	if err != nil {
+		return options{}, err
+	}
+	given, _ := dockerargs.FromEdits(e)
 	all.last = append(all.last, path...)
 	all.here = slices.Concat(given, w.labels(got.Labels), all.here)
 	return all, nil
