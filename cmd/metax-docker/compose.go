@@ -186,8 +186,10 @@ func (w *wrapper) project(cmd dockerargs.Compose) (*project, error) {
 	}
 	for _, service := range p.asking() {
 		for _, key := range assign.OwnLabels {
-			if _, ok := p.Label(service, key); ok {
-				return nil, fmt.Errorf("service %q: label %q: metax-docker sets this label itself", service, key)
+			for _, section := range []string{"labels", "annotations"} {
+				if _, ok := p.Label(section, service, key); ok {
+					return nil, fmt.Errorf("service %q: %s: %q: metax-docker sets this label itself", service, section, key)
+				}
 			}
 		}
 	}

@@ -144,7 +144,7 @@ func (w *wrapper) givesMACA(cmd dockerargs.Command) bool {
 // docker.
 var errNotRegular = errors.New("not a regular file, so it can be read only once: copy it to a file")
 
-// envFile reads a file of variables, which docker is about to read again.
+// envFile reads a file of variables or labels, which docker is about to read again.
 func envFile(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

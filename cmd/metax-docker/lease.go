@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -153,9 +154,21 @@ func (w *wrapper) labels(all map[string]string) []string {
 // forged reports a label that only we may give.
 func forged(flags dockerargs.Flags) error {
 	for _, f := range flags {
-		name, _, _ := strings.Cut(f.Value, "=")
-		if (f.Name == "label" || f.Name == "annotation") && slices.Contains(assign.OwnLabels, name) {
-			return fmt.Errorf("--%s %q: metax-docker sets this label itself", f.Name, f.Value)
+		var given []string
+		switch f.Name {
+		case "label", "annotation":
+			given = []string{f.Value}
+		case "label-file":
+			text, err := envFile(f.Value)
+			if err != nil {
+				return fmt.Errorf("read --label-file %s: %w", f.Value, err)
+			}
+			given = inject.FileLines(text)
+		}
+		for _, label := range given {
+			if name, _, _ := strings.Cut(label, "="); slices.Contains(assign.OwnLabels, name) {
+				return fmt.Errorf("--%s %q: metax-docker sets this label itself", f.Name, label)
+			}
 		}
 	}
 	return nil

@@ -86,9 +86,9 @@ func (p *Project) Conditional(service string) bool {
 	return len(profiles) > 0
 }
 
-// Label returns a label of the service's containers.
-func (p *Project) Label(service, key string) (value string, ok bool) {
-	labels, _ := p.services[service]["labels"].(object)
+// Label returns a label of the service's containers; section is "labels" or "annotations".
+func (p *Project) Label(section, service, key string) (value string, ok bool) {
+	labels, _ := p.services[service][section].(object)
 	value, ok = labels[key].(string)
 	return value, ok
 }

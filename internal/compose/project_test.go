@@ -186,10 +186,10 @@ func TestFacts(t *testing.T) {
 	if !p.Conditional("shares") || p.Conditional("train") {
 		t.Error("only shares has a profile")
 	}
-	if value, ok := p.Label("train", "big"); value != "12345678901234567890" || !ok {
+	if value, ok := p.Label("labels", "train", "big"); value != "12345678901234567890" || !ok {
 		t.Errorf("label big = %q, %t", value, ok)
 	}
-	if _, ok := p.Label("db", "big"); ok {
+	if _, ok := p.Label("labels", "db", "big"); ok {
 		t.Error("db has no label")
 	}
 	if !p.Has("db") || p.Has("none") || p.Name != "shop" {

@@ -36,11 +36,8 @@ func newEnviron(image []string, flags dockerargs.Flags, read func(path string) (
 		if err != nil {
 			return environ{}, fmt.Errorf("read --env-file %s: %w", f.Value, err)
 		}
-		for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
-			line = strings.TrimLeftFunc(strings.TrimRight(line, "\r\n"), unicode.IsSpace)
-			if line != "" && line[0] != '#' {
-				env.set(line, false, getenv)
-			}
+		for _, line := range FileLines(text) {
+			env.set(line, false, getenv)
 		}
 	}
 	for _, f := range flags {
@@ -49,6 +46,18 @@ func newEnviron(image []string, flags dockerargs.Flags, read func(path string) (
 		}
 	}
 	return env, nil
+}
+
+// FileLines returns the lines that count of a file of variables or labels, "NAME=value" or a
+// name alone, as docker reads it.
+func FileLines(text string) (lines []string) {
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		line = strings.TrimLeftFunc(strings.TrimRight(line, "\r\n"), unicode.IsSpace)
+		if line != "" && line[0] != '#' {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 func (e environ) set(text string, clears bool, getenv func(string) (string, bool)) {
