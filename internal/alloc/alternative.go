@@ -45,7 +45,19 @@ func (p *Picker) withoutScope(q key.Question, bounded bool) (key.Solution, error
 		return s, nil
 	}
 	q.Scope = scope
-	e := &scopeError{N: q.N, Scope: scope, Unfinished: bounded, Most: p.mostWithin(q)}
+	e := &scopeError{N: q.N, Scope: scope, Unfinished: bounded, Required: len(q.Required) > 0}
+	if !bounded {
+		all := q
+		all.Free = make([]int, p.gpus)
+		for i := range all.Free {
+			all.Free[i] = i
+		}
+		if found, possible := p.try(all); !possible && !found.Bounded {
+			e.Never, q = true, all
+		}
+	}
+	e.Most = p.mostWithin(q)
+	e.Place = e.Never && !e.Required && (scope != key.Link || e.Most == p.largestDomain())
 	if ok {
 		e.Best, e.Class = s.GPUs, s.Class
 	}
@@ -89,6 +101,29 @@ func (p *Picker) mostWithin(q key.Question) int {
 		return 0
 	}
 	return least + beyond - 1
+}
+
+// largestDomain returns the number of GPUs in the largest set that MetaXLink connects,
+// directly or through others of the set. Not every domain has a ring over all of its GPUs.
+func (p *Picker) largestDomain() int {
+	largest, seen := 0, make([]bool, p.gpus)
+	for first := range p.gpus {
+		if seen[first] {
+			continue
+		}
+		seen[first] = true
+		domain := []int{first}
+		for at := 0; at < len(domain); at++ {
+			for other := range p.gpus {
+				if !seen[other] && p.graph.Class(domain[at], other) == topology.MX {
+					seen[other] = true
+					domain = append(domain, other)
+				}
+			}
+		}
+		largest = max(largest, len(domain))
+	}
+	return largest
 }
 
 // maxSmaller limits how many smaller numbers are tried one by one.

@@ -82,22 +82,40 @@ type scopeError struct {
 	Scope key.Scope
 	// Unfinished says that the search ended before it had proven that no set exists.
 	Unfinished bool
-	// Most is the greatest number below N for which a set was found; 0 if none was.
+	// Never says that not even all GPUs of the node have such a set.
+	Never bool
+	// Required says that the request names GPUs that the set must have.
+	Required bool
+	// Most is the greatest number below N for which a set was found, among all GPUs of
+	// the node if Never, else among the free ones; 0 if none was.
 	Most int
+	// Place says that Most is the number of GPUs in the largest place of that scope.
+	Place bool
 	// Best is the answer without the scope, and Class its class.
 	Best  []int
 	Class topology.Kind
 }
 
 func (e *scopeError) Error() string {
-	s := fmt.Sprintf("no %s free %s", wording.Count(e.N, "GPU"), scopeWords[e.Scope])
-	if e.Unfinished {
-		s = fmt.Sprintf("found no %s %s (not all sets were searched)", wording.Count(e.N, "free GPU"), scopeWords[e.Scope])
+	gpus, with, most := wording.Count(e.N, "GPU"), "", ""
+	if e.Required {
+		with = " with the required ones"
 	}
-	if e.Most > 0 {
-		s += fmt.Sprintf(", at most %d", e.Most)
+	if e.Most > 1 {
+		most = fmt.Sprintf(" (at most %d)", e.Most)
 	}
-	return s + fmt.Sprintf("; without this condition, the best are %s (class %v)", join(e.Best), e.Class)
+	s := fmt.Sprintf("no %s%s are %s%s", wording.Count(e.N, "free GPU"), with, scopeWords[e.Scope], most)
+	switch {
+	case e.Unfinished:
+		s = fmt.Sprintf("found no %s%s that are %s%s; not all sets were searched", wording.Count(e.N, "free GPU"), with, scopeWords[e.Scope], most)
+	case e.Never && e.Place && e.Most > 1:
+		s = fmt.Sprintf("%s requested, but %s has only %d", gpus, scopePlaces[e.Scope], e.Most)
+	case e.Never && e.Place:
+		s = fmt.Sprintf("%s requested, but no two GPUs of this node are %s", gpus, scopeWords[e.Scope])
+	case e.Never:
+		s = fmt.Sprintf("no %s of this node%s are %s%s", gpus, with, scopeWords[e.Scope], most)
+	}
+	return fmt.Sprintf("%s; without scope %s: %s (%v)", s, e.Scope, join(e.Best), e.Class)
 }
 
 // Is makes the error an ErrUnmet.
@@ -119,9 +137,14 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("pick GPUs: the node has %d; nodes of more than %d are not supported", e.GPUs, e.Max)
 }
 
-// scopeWords names a scope in a sentence: "no 4 GPUs free on …".
+// scopeWords names a scope in a sentence: "no 4 free GPUs are on …".
 var scopeWords = [...]string{
-	key.Link: "joined by MetaXLink only", key.Switch: "under one PCIe switch", key.NUMA: "on one NUMA node", key.Node: "on one host",
+	key.Link: "joined by MetaXLink", key.Switch: "on one PCIe switch", key.NUMA: "on one NUMA node", key.Node: "on one host",
+}
+
+// scopePlaces names what the GPUs of a scope share.
+var scopePlaces = [...]string{
+	key.Link: "a MetaXLink domain of this node", key.Switch: "a PCIe switch of this node", key.NUMA: "a NUMA node here", key.Node: "this host",
 }
 
 // join lists GPUs: "0,1,4-7".

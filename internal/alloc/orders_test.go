@@ -96,7 +96,7 @@ func TestOrdersOfScopes(t *testing.T) {
 		{[]int{0, 1, 4}, []Want{{N: 1, Policy: key.First}, {N: 2, Scope: key.Link}}, "[4] [0 1]"},
 		{[]int{0, 1, 4, 5, 6}, []Want{{N: 3, Policy: key.First}, {N: 2, Scope: key.Link}}, "[4 5 6] [0 1]"},
 		{[]int{0, 1, 4, 5}, []Want{{N: 2, Scope: key.Link}, {N: 2, Scope: key.Link}}, "[0 1] [4 5]"},
-		{[]int{0, 1, 4, 5}, []Want{{N: 3, Scope: key.Link, Sizes: Off}}, "request 1: no 3 GPUs free joined by MetaXLink only, at most 2; without this condition, the best are 0,1,4 (class NODE)"},
+		{[]int{0, 1, 4, 5}, []Want{{N: 3, Scope: key.Link, Sizes: Off}}, "request 1: no 3 free GPUs are joined by MetaXLink (at most 2); without scope link: 0,1,4 (NODE)"},
 		{[]int{0, 1, 4}, []Want{{N: 3, Sizes: Enforce}}, "request 1: 3 GPUs requested; only 1, 2, 4 or 8 are allowed, and 2 can be picked"},
 	} {
 		got := ""

@@ -183,9 +183,9 @@ func TestChooseTogether(t *testing.T) {
 		"all and one more":     {services(t, "a all", "b 1"), nil, "9 GPUs requested by 2 services, but this node has only 8 usable ones (metax-ctk device list)"},
 		"shared and one more":  {services(t, "a [0-7]+share", "b 1"), nil, "9 GPUs requested by 2 services, but this node has only 8 usable ones (metax-ctk device list)"},
 		"in a scope":           {services(t, "a 2+link", "b 4"), []usage.Holder{use(node, "", 0, 1)}, "[2 3] [4 5 6 7]"},
-		"in a scope, in use":   {services(t, "a 4+link"), []usage.Holder{use(node, "", 0, 4)}, `service "a": no 4 GPUs free joined by MetaXLink only, at most 3; without this condition, the best are 1,2,5,6 (class NODE); metax-ctk ps shows who uses the others`},
+		"in a scope, in use":   {services(t, "a 4+link"), []usage.Holder{use(node, "", 0, 4)}, `service "a": no 4 free GPUs are joined by MetaXLink (at most 3); without scope link: 1,2,5,6 (NODE); metax-ctk ps shows who uses the others`},
 		"in a scope, shared":   {services(t, "a 4+link+share"), []usage.Holder{use(node, "", 0, 4)}, "[0 1 2 3]"},
-		"in a scope, never":    {services(t, "a 3+link", "b 3+link", "c 2+link"), nil, `the services cannot all be served: service "c": no 2 GPUs free joined by MetaXLink only, at most 1; without this condition, the best are 3,7 (class NODE)`},
+		"in a scope, never":    {services(t, "a 3+link", "b 3+link", "c 2+link"), nil, `the services cannot all be served: service "c": no 2 free GPUs are joined by MetaXLink; without scope link: 3,7 (NODE)`},
 		"of a refused size":    {services(t, "a 3+enforce", "b 1"), nil, `service "a": 3 GPUs requested; only 1, 2, 4 or 8 are allowed, and 4 can be picked`},
 		"unknown":              {services(t, "a [9]"), nil, `service "a": "9" is not a GPU; this node has GPUs 0-7`},
 		"stopped, has them":    {stopped, nil, "[1 4] [0 2 5 6]"},
@@ -220,8 +220,8 @@ func TestScope(t *testing.T) {
 		busy    bool
 	}{
 		"unknown": {unknown, "2+link", nil, "scope link: MetaXLink topology unknown. Once per boot: sudo metax-ctk cdi generate", false},
-		"too few": {node, "8+link", nil, "no 8 GPUs free joined by MetaXLink only, at most 4; without this condition, the best are 0-7 (class NODE)", false},
-		"in use":  {node, "4+link", []usage.Holder{use(node, "", 3, 7)}, "no 4 GPUs free joined by MetaXLink only, at most 3; without this condition, the best are 0,1,4,5 (class NODE); metax-ctk ps shows who uses the others", true},
+		"too few": {node, "8+link", nil, "8 GPUs requested, but a MetaXLink domain of this node has only 4; without scope link: 0-7 (NODE)", false},
+		"in use":  {node, "4+link", []usage.Holder{use(node, "", 3, 7)}, "no 4 free GPUs are joined by MetaXLink (at most 3); without scope link: 0,1,4,5 (NODE); metax-ctk ps shows who uses the others", true},
 	} {
 		p, err := NewPlan(Job{Node: tc.node, Requests: services(t, " "+tc.value)})
 		if err == nil {
