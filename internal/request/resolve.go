@@ -91,7 +91,7 @@ func findGPU(id string, gpus []gpu.GPU) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return 0, &UnknownError{ID: id, GPUs: inventory(gpus) + unreadIDs(id, gpus)}
+		return 0, &UnknownError{ID: id, GPUs: inventory(gpus) + unreadIDs(id, gpus) + tooShort(id, gpus)}
 	}
 	var names []string
 	for _, i := range found {
@@ -109,6 +109,16 @@ func unreadIDs(id string, gpus []gpu.GPU) string {
 		return ""
 	}
 	return ", whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)"
+}
+
+// tooShort says how long the beginning of a UUID must be, if the ID is a shorter one.
+func tooShort(id string, gpus []gpu.GPU) string {
+	for _, g := range gpus {
+		if len(id) < minUUIDPart && len(g.UUID) > minUUIDPart && g.UUID[:len(id)].Equal(id) {
+			return fmt.Sprintf("; the beginning of a UUID needs at least %d characters, such as %s", minUUIDPart, g.UUID[:minUUIDPart])
+		}
+	}
+	return ""
 }
 
 // inventory lists the GPUs for a message.

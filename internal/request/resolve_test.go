@@ -96,7 +96,7 @@ func TestResolveRefuses(t *testing.T) {
 			"unknown uuid among known ones", "GPU-eeee", node(),
 			`"GPU-eeee" is not a GPU; this node has GPUs 0-3`,
 		},
-		{"part of a uuid that is too short", "GPU-3fd", long(), `"GPU-3fd" is not a GPU; this node has GPUs 0-2`},
+		{"part of a uuid that is too short", "GPU-3fd", long(), `"GPU-3fd" is not a GPU; this node has GPUs 0-2; the beginning of a UUID needs at least 8 characters, such as GPU-3fd4`},
 		{
 			"beginning of two uuids", "GPU-8e1a3bd", long(),
 			`GPU "GPU-8e1a3bd" is ambiguous: GPU 1 or GPU 2 with serial number 0070012345; use the UUID or PCI address (metax-ctk device list)`,
