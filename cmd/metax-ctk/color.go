@@ -30,7 +30,7 @@ func paint(text string) string {
 				color = m.color
 			}
 		}
-		if strings.HasPrefix(row, "MetaXLink down: ") {
+		if strings.HasPrefix(row, "MetaXLink down: ") || strings.HasPrefix(row, "MetaXLink missing: ") {
 			at, color = 0, "31"
 		}
 		if color != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 func (t toolkit) healthCommand() *cli.Command {
@@ -36,6 +38,7 @@ func (t toolkit) healthCommand() *cli.Command {
 		Description: `A look at a host asks the kernel (device nodes, PCIe link) and the vendor's software
 (whether it works, and why not). A look fails if that software is installed but does not
 answer; a GPU of which nothing is known is "unknown", and not to be given.
+A MetaXLink that is lost has a line below the table, and makes no GPU unhealthy.
 
 --watch prints every GPU once and then a line for each change, until it is ended.
 A failed look makes no GPU healthy again.
@@ -68,6 +71,7 @@ const lookTimeout = 30 * time.Second
 
 func (t toolkit) health(c *cli.Context) error {
 	selector := t.selected(c)
+	_, selector.In = selector.Kind() // from now on it can be read again
 	looker := node.Looker{Take: selector.Health, Timeout: lookTimeout}
 	look, err := looker.Look(c.Context)
 	if err != nil {
@@ -86,7 +90,8 @@ func (t toolkit) health(c *cli.Context) error {
 	if c.Bool("watch") {
 		return t.watchHealth(c, &looker, rules, state, changes)
 	}
-	if err := t.print(c, healthReport{gpu.APIVersion, "Health", state}, healthTable(state)); err != nil {
+	lost := lostLinks(c.Context, selector, state)
+	if err := t.print(c, healthReport{gpu.APIVersion, "Health", state, lost}, healthTable(state)+lostText(lost)); err != nil {
 		return err
 	}
 	if !state.AllHealthy() {
@@ -105,6 +110,32 @@ type healthReport struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	health.State
+	// LostLinks are MetaXLinks between these GPUs; a lost link makes no GPU unhealthy.
+	LostLinks topology.LostLinks `json:"lostLinks,omitempty"`
+}
+
+// lostLinks returns the lost MetaXLinks between GPUs of the state. It does not ask a vendor's
+// tool again that has just failed. What cannot be found out is left out.
+func lostLinks(ctx context.Context, selector node.Selector, state health.State) topology.LostLinks {
+	if state.Failed != "" {
+		return nil
+	}
+	n, err := selector.Load(ctx)
+	if err != nil {
+		return nil
+	}
+	isOut := func(index int) bool {
+		return !slices.ContainsFunc(state.GPUs, func(c health.Condition) bool { return c.Index == index })
+	}
+	return slices.DeleteFunc(topology.Lost(n), func(l topology.LostLink) bool { return isOut(l.GPUs[0]) || isOut(l.GPUs[1]) })
+}
+
+// lostText is a line for each state of lost links.
+func lostText(lost topology.LostLinks) (text string) {
+	for _, line := range lost.Lines() {
+		text += line + "\n"
+	}
+	return text
 }
 
 // healthChange is one line of --watch.

@@ -100,6 +100,11 @@ func (s *Selector) read() ([]byte, error) {
 	if s.In == nil {
 		return nil, fmt.Errorf("%q: there is no standard input here", Input)
 	}
+	if again, ok := s.In.(*bytes.Reader); ok { // of an earlier read
+		if _, err := again.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+	}
 	data, err := io.ReadAll(io.LimitReader(s.In, hostfs.MaxFile+1))
 	if err == nil && len(data) > hostfs.MaxFile {
 		err = fmt.Errorf("standard input has more than %d bytes", hostfs.MaxFile)

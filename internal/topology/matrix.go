@@ -14,8 +14,8 @@ import (
 
 // Matrix writes the class of every pair in the form of "mx-smi topo -m", or of "topo -n" if
 // the node has network cards: a header row; a row per GPU with X for itself, the NUMA node
-// and, if they are known, the processors ("NA" if unknown); a row per network card; and a
-// legend of the words that occur. Programs that parse mx-smi's matrix can parse this one: the
+// and, if they are known, the processors ("NA" if unknown); a row per network card; a
+// legend of the words that occur; and the lost MetaXLinks. Programs that parse mx-smi's matrix can parse this one: the
 // marks of a GPU follow at the end of its row.
 func Matrix(w io.Writer, v View) error {
 	s, err := v.check()
@@ -42,6 +42,9 @@ func Matrix(w io.Writer, v View) error {
 	}
 	for i, n := range s.nics {
 		fmt.Fprintf(&b, "  %s: %s\n", nicName(i), terminal.Line(n.Name))
+	}
+	if lost := s.lost().Lines(); lost != nil {
+		b.WriteString("\n" + strings.Join(lost, "\n") + "\n")
 	}
 	s.addNote(&b)
 	return writePicture(w, "matrix", b.Bytes())

@@ -123,16 +123,11 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 		})
 	}
 	fresh = true
-	for _, lost := range []struct {
-		word  string
-		pairs [][2]int
-	}{{"down", s.down}, {"missing", s.missing}} {
-		if len(lost.pairs) > 0 {
-			item("MetaXLink "+lost.word+": "+pairs(lost.pairs), func(x, y int) {
-				c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, unhealthyEdge))
-				c.sign(x, y, 100, signDown)
-			})
-		}
+	for _, line := range s.lost().Lines() {
+		item(line, func(x, y int) {
+			c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, unhealthyEdge))
+			c.sign(x, y, 100, signDown)
+		})
 	}
 	for _, k := range Kinds() {
 		if s.named[k] {
