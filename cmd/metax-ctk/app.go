@@ -41,7 +41,8 @@ type toolkit struct {
 // journal is the log, once the command line is read.
 type journal struct {
 	*logfile.Log
-	args []string // the command line, as it was typed
+	args    []string // the command line, as it was typed
+	printed bool     // on standard error
 }
 
 // run executes one command line and returns the exit code.

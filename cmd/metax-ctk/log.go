@@ -22,6 +22,7 @@ func (t toolkit) openLog(c *cli.Context) error {
 		}
 	}
 	t.log.Log = logfile.Open(s, logfile.Program{Name: "metax-ctk", Err: t.Err, Say: func(err error) { t.warn(err.Error()) }})
+	t.log.printed = s.File.Text == ""
 	t.log.Info("command", "arguments", t.log.args, "version", version())
 	return nil
 }

@@ -57,7 +57,7 @@ func (t toolkit) top(c *cli.Context) error {
 	live := c.String("output-format") == "table" && !c.Bool("once") && isTerminal(t.Out)
 	keeper := t
 	if live {
-		keeper.Err, keeper.warnings = io.Discard, new(warnings) // the screen says what is missing
+		keeper = t.behindScreen()
 	}
 	users, err := keeper.askUsers(c, node)
 	if err != nil {
@@ -82,6 +82,16 @@ func (t toolkit) top(c *cli.Context) error {
 		return t.printTop(c, state, false)
 	}
 	return t.repeatTop(ctx, c, m.State, readings, users)
+}
+
+// behindScreen returns the toolkit for what runs while a view fills the terminal: the view says
+// what is missing, so nothing is printed, and a log on standard error stands still.
+func (t toolkit) behindScreen() toolkit {
+	t.Err, t.warnings = io.Discard, new(warnings)
+	if t.log.printed {
+		t.log = new(journal)
+	}
+	return t
 }
 
 // topUpdate is what a look changes.
