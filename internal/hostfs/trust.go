@@ -88,7 +88,7 @@ func Reach(path string) error {
 // then for what it leads to. Walking by name is safe, because the users whom judge
 // rejects cannot exchange an element that was passed.
 func walkPath(path string, judge func(at string, info fs.FileInfo, last bool) error) (fs.FileInfo, error) {
-	done, rest := "/", elements(path)
+	done, rest := "/", Elements(path)
 	for links := 0; ; {
 		info, err := os.Lstat(done)
 		if err != nil {
@@ -105,7 +105,7 @@ func walkPath(path string, judge func(at string, info fs.FileInfo, last bool) er
 			if err != nil {
 				return nil, wording.Cause(err)
 			}
-			rest = append(elements(target), rest...)
+			rest = append(Elements(target), rest...)
 			done = filepath.Dir(done)
 			if strings.HasPrefix(target, "/") {
 				done = "/"
@@ -127,8 +127,8 @@ func walkPath(path string, judge func(at string, info fs.FileInfo, last bool) er
 	}
 }
 
-// elements are the names in a path, including "..".
-func elements(path string) []string {
+// Elements returns the names in a path, including "..".
+func Elements(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 

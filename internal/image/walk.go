@@ -5,9 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 const (
@@ -70,7 +71,7 @@ func (w *walker) stat(ctx context.Context, path string) (Stat, error) {
 // An error means that the path could not be read.
 func (w *walker) follow(ctx context.Context, name string) (place, error) {
 	p := place{kind: existing, path: "/", stat: Stat{Mode: fs.ModeDir}}
-	rest := elements(name)
+	rest := hostfs.Elements(name)
 	for steps := 0; len(rest) > 0; steps++ {
 		next := path.Join(p.path, rest[0])
 		up := rest[0] == ".."
@@ -106,7 +107,7 @@ func (w *walker) follow(ctx context.Context, name string) (place, error) {
 			if strings.HasPrefix(stat.Target, "/") {
 				p.path, p.stat = "/", Stat{Mode: fs.ModeDir}
 			}
-			rest = append(elements(stat.Target), rest...)
+			rest = append(hostfs.Elements(stat.Target), rest...)
 			continue
 		}
 		p.path, p.stat = next, stat
@@ -116,11 +117,6 @@ func (w *walker) follow(ctx context.Context, name string) (place, error) {
 		}
 	}
 	return p, nil
-}
-
-// elements are the components of a path, including "..".
-func elements(path string) []string {
-	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
 // isBelow reports whether a path is inside a directory, or the directory itself.
