@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
@@ -56,6 +57,9 @@ func (d deps) startRuntime(call runc.Call) (log *logfile.Log, err error) {
 	}
 	path, err := runc.Find(settings.Runtimes)
 	if err != nil {
+		if len(d.Args) > 0 && slices.Contains(aboutPrograms, d.Args[0]) {
+			err = fmt.Errorf("%w; the version of metax-runtime itself: metax-runtime metax-version", err)
+		}
 		return log, err
 	}
 	if makes {
@@ -68,6 +72,9 @@ func (d deps) startRuntime(call runc.Call) (log *logfile.Log, err error) {
 	log.Info("become the low-level runtime", "id", call.ID, "arguments", argv)
 	return log, fmt.Errorf("start %s: %w", path, d.Exec(path, argv, d.Env))
 }
+
+// aboutPrograms are the words by which people ask a low-level runtime about itself.
+var aboutPrograms = []string{"--version", "-v", "version", "--help", "-h", "help"}
 
 // openLog opens the log; why it cannot be written goes to the low-level runtime's log.
 // It does not go to standard error: a container without a terminal writes there.

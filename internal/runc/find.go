@@ -43,8 +43,9 @@ type Attempt struct {
 	Err  error
 }
 
-// Error is one line: first the refused paths, then the missing ones.
+// Error is one line: first the refused paths, then the missing ones, or how many.
 func (e *NotFoundError) Error() string {
+	const listed = 3 // missing paths
 	var refused, missing []string
 	for _, a := range e.Tried {
 		if errors.Is(a.Err, fs.ErrNotExist) {
@@ -57,7 +58,10 @@ func (e *NotFoundError) Error() string {
 	if len(refused) > 0 {
 		text += "; refused: " + strings.Join(refused, ", ")
 	}
-	if len(missing) > 0 {
+	switch n := len(missing); {
+	case n > listed:
+		text += fmt.Sprintf("; %d paths do not exist (runtime.runtimes in the configuration names what to search)", n)
+	case n > 0:
 		text += "; not there: " + strings.Join(missing, " ")
 	}
 	return text
