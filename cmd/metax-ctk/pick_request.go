@@ -36,6 +36,10 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	if req.Sizes, err = alloc.ParseSizeRule(setting(c, "sizes", t.settings.Sizes)); err != nil {
 		return req, nil, usageError(err)
 	}
+	req.SizesOrigin = "--sizes or METAX_CTK_GPUS_SIZES"
+	if !c.IsSet("sizes") || c.String("sizes") == "" {
+		req.SizesOrigin = t.settings.Sizes.Origin
+	}
 	if c.IsSet("budget") {
 		t.warn("--budget is obsolete and has no effect; leave it out")
 	}

@@ -151,6 +151,7 @@ func (w *wrapper) criteria(r *assign.Request, service compose.Request) (err erro
 		return fmt.Errorf("%w (from %s)", err, scope.Origin)
 	}
 	sizes := ofService(w.settings.Sizes, service.Sizes, "sizes")
+	r.SizesOrigin = sizes.Origin
 	if r.Sizes, err = alloc.ParseSizeRule(sizes.Text); err != nil {
 		return fmt.Errorf("%w (from %s)", err, sizes.Origin)
 	}

@@ -18,9 +18,10 @@ func (p *Picker) requiredError(q key.Question, notFree []int) error {
 	return e
 }
 
-// sizeError names the nearest recommended number that can be picked.
-func (p *Picker) sizeError(q key.Question) error {
-	e := &sizeError{N: q.N}
+// sizeError names the nearest recommended number that can be picked, and the origin of the
+// size rule.
+func (p *Picker) sizeError(q key.Question, origin string) error {
+	e := &sizeError{N: q.N, Origin: origin}
 	distance := func(n int) int { return max(n-e.N, e.N-n) }
 	for _, n := range recommended {
 		if e.Nearest > 0 && distance(n) >= distance(e.Nearest) {

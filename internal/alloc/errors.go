@@ -63,10 +63,15 @@ type sizeError struct {
 	// Nearest is the recommended number nearest to N that can be picked, the greater
 	// of two equally near; 0 if no such number can be.
 	Nearest int
+	// Origin is the setting that has the rule; empty if unknown.
+	Origin string
 }
 
 func (e *sizeError) Error() string {
 	s := fmt.Sprintf("%s requested; only 1, 2, 4 or 8 are allowed", wording.Count(e.N, "GPU"))
+	if e.Origin != "" {
+		s += fmt.Sprintf(" (enforce, from %s)", e.Origin)
+	}
 	if e.Nearest > 0 {
 		s += fmt.Sprintf(", and %d can be picked", e.Nearest)
 	}

@@ -15,11 +15,13 @@ type Want struct {
 	Policy key.Policy
 	Scope  key.Scope
 	Sizes  SizeRule
+	// SizesOrigin is the setting that Sizes is from, for messages; may be empty.
+	SizesOrigin string
 }
 
 // ask returns the request for the want alone.
 func (w Want) ask(free []int) Request {
-	return Request{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes}
+	return Request{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
 }
 
 // limited reports whether the want's policy or scope is one that the table cannot weigh
@@ -79,7 +81,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	}
 	for i, w := range wants {
 		if w.Sizes == Enforce && !slices.Contains(recommended, w.N) {
-			return Joint{}, &WantError{i, p.sizeError(key.Question{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope})}
+			return Joint{}, &WantError{i, p.sizeError(key.Question{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope}, w.SizesOrigin)}
 		}
 	}
 	order := largestFirst(wants)

@@ -66,7 +66,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	}
 	usual := slices.Contains(recommended, q.N)
 	if !usual && r.Sizes == Enforce {
-		return Answer{}, p.sizeError(q)
+		return Answer{}, p.sizeError(q, r.SizesOrigin)
 	}
 	s, ok := p.solver().Solve(q)
 	if !ok {

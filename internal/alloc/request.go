@@ -18,6 +18,8 @@ type Request struct {
 	Policy   key.Policy
 	Scope    key.Scope
 	Sizes    SizeRule
+	// SizesOrigin is the setting that Sizes is from, for messages; may be empty.
+	SizesOrigin string
 	// Explain fills Answer.Explanation. It takes about as long as one more pick for each
 	// GPU of the answer, up to a limit.
 	Explain bool

@@ -23,7 +23,9 @@ type Request struct {
 	Policy  key.Policy
 	Scope   key.Scope
 	Sizes   alloc.SizeRule
-	Share   bool // also GPUs that are in use
+	// SizesOrigin is the setting that Sizes is from, for messages.
+	SizesOrigin string
+	Share       bool // also GPUs that are in use
 	// Had is the container that the service has; nil for none.
 	Had *Had
 	// Idle is true where the command makes no container: the request keeps the GPUs of a
@@ -113,12 +115,12 @@ func sliceOf(node gpu.Node, p part) gpu.Slice {
 
 // among returns the want as a request for some of the GPUs.
 func (w want) among(free []int) alloc.Request {
-	return alloc.Request{N: w.Count, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes}
+	return alloc.Request{N: w.Count, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
 }
 
 // joint returns the want as one of several that are met together.
 func (w want) joint() alloc.Want {
-	return alloc.Want{N: w.Count, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes}
+	return alloc.Want{N: w.Count, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
 }
 
 // named are the GPUs that the want waits for, nil for any. A container that starts again
