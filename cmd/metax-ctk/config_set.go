@@ -26,8 +26,14 @@ type configEdited struct {
 
 func (t toolkit) configSet(c *cli.Context) error {
 	var all []config.Assignment
-	for _, arg := range c.Args().Slice() {
+	for i, arg := range c.Args().Slice() {
 		key, text, ok := strings.Cut(arg, "=")
+		if _, known := config.Find(key); !ok && !known {
+			return usagef("want KEY=VALUE: %w", config.Unknown(key))
+		}
+		if next := c.Args().Get(i + 1); !ok && next != "" && !strings.Contains(next, "=") {
+			return usagef("%q has no value: want KEY=VALUE; did you mean %q?", arg, arg+"="+next)
+		}
 		if !ok {
 			return usagef("%q has no value: want KEY=VALUE", arg)
 		}

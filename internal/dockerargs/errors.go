@@ -35,7 +35,7 @@ func (e *UnknownFlagError) Error() string {
 	case e.Ours():
 		return "unknown flag: " + flag
 	}
-	return "unknown flag: " + flag + ` (if it takes a value, write them as one word with "=")`
+	return "unknown flag: " + flag + " (if it takes a value, write " + e.Flag + "=VALUE)"
 }
 
 // WithoutGPUsError reports an option of metax-docker that needs --gpus or --maca, on a

@@ -254,13 +254,13 @@ func TestScanRefuses(t *testing.T) {
 		{"create --gpus-policy=spread", &WithoutGPUsError{Option: "--gpus-policy"}, "--gpus-policy needs --gpus; add for example --gpus=1"},
 		{
 			"run --bogus --gpus=1 img", &UnknownFlagError{Flag: "--bogus"},
-			`unknown flag: "--bogus" (if it takes a value, write them as one word with "=")`,
+			`unknown flag: "--bogus" (if it takes a value, write --bogus=VALUE)`,
 		},
 		{"run --gpus=1 -itz img", &UnknownFlagError{Flag: "-z"}, `unknown shorthand flag: "-z"`},
 		{"run -\xc3 --gpus=1 img", &UnknownFlagError{Flag: "-\xc3"}, `unknown shorthand flag: "-\xc3"`},
 		{
 			"--root /x run --gpus=1 img", &UnknownFlagError{Flag: "--root", Global: true},
-			`unknown flag: "--root" (if it takes a value, write them as one word with "=")`,
+			`unknown flag: "--root" (if it takes a value, write --root=VALUE)`,
 		},
 		{"--gpus 1 run img", &UnknownFlagError{Flag: "--gpus", Global: true}, `unknown flag: "--gpus" here (it goes after run or create)`},
 		{"--gpus=1 run img", &UnknownFlagError{Flag: "--gpus", Global: true}, `unknown flag: "--gpus" here (it goes after run or create)`},
