@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -20,10 +22,11 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err := w.heed(p.cmd.Options); err != nil {
 		return nil, err
 	}
-	socket, daemon, err := w.daemon(p.cmd.Global)
+	socket, asked, err := w.daemon(p.cmd.Global)
 	if err != nil {
 		return nil, err
 	}
+	daemon := sync.OnceValue(func() inject.Daemon { return <-asked })
 	at := w.selector()
 	if !at.IsHost() {
 		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
@@ -33,6 +36,11 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 		return nil, err
 	}
 	root, err := rootOf(w.settings.Root)
+	if err != nil {
+		return nil, err
+	}
+	// An image may have to be pulled: not between the leases and docker.
+	software, err := w.composeSoftware(p, socket, node.Driver, daemon)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +62,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 		return nil, err
 	}
 	gpus, _ := plan.Candidates() // services get no slices
-	way, err := w.way(edits.Container(node, gpus, nil).Below(root), <-daemon)
+	way, err := w.way(edits.Container(node, gpus, nil).Below(root), daemon())
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +74,8 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	out := map[string]compose.Injection{}
 	for i, service := range p.asking() {
 		if gpus := result.Given[i].GPUs; gpus != nil {
-			out[service] = compose.Injection{Edits: way(edits.Container(node, gpus, nil).Below(root)), Labels: result.Given[i].Labels}
+			e := edits.Join(way(edits.Container(node, gpus, nil).Below(root)), software[service])
+			out[service] = compose.Injection{Edits: e, Labels: result.Given[i].Labels}
 		}
 	}
 	return out, nil

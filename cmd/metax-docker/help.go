@@ -148,6 +148,8 @@ of which policy, scope and sizes may be options of a service instead:
   --gpus-policy POLICY, --gpus-scope SCOPE, --gpus-sizes RULE, --gpus-explain,
   --inject WAY
 
+The option maca of a service, true, false or a version, is --maca of run.
+
 Example:
   metax-docker compose up --detach --gpus-wait=10m
 

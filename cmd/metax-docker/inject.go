@@ -67,29 +67,49 @@ func (w *wrapper) way(e edits.Edits, daemon inject.Daemon) (func(edits.Edits) ed
 // software returns docker's options that give the container the host's MXMACA, if it is
 // requested.
 func (w *wrapper) software(cmd dockerargs.Command, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (o options, err error) {
+	e, err := w.softwareEdits(cmd, "", socket, driver, daemon)
+	o.here, o.last = dockerargs.FromEdits(e)
+	return o, err
+}
+
+// softwareEdits returns what gives the container the host's MXMACA, if it is requested, for a
+// command line, or for one that stands for a service of compose.
+func (w *wrapper) softwareEdits(cmd dockerargs.Command, service, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (none edits.Edits, err error) {
 	m := inject.MACA{
-		Command: cmd, Default: w.givesMACA(cmd), Driver: driver, Inject: w.settings.DockerInject.Text, Check: w.settings.MACA.Check.Text, Rules: w.settings.MACA.Rules(),
-		Image:  sync.OnceValues(func() (image.Facts, error) { return w.imageFacts(cmd, socket, image.Read) }),
+		Command: cmd, Service: service != "", Default: w.givesMACA(cmd), Driver: driver, Inject: w.settings.DockerInject.Text, Check: w.settings.MACA.Check.Text, Rules: w.settings.MACA.Rules(),
+		Image: sync.OnceValues(func() (image.Facts, error) {
+			facts, err := w.imageFacts(cmd, socket, image.Read)
+			if service != "" {
+				err = notHere(cmd, err)
+			}
+			return facts, err
+		}),
 		Daemon: daemon, EnvFile: envFile, Getenv: w.lookup,
 	}
 	if cmd.Options.MACA.Given || m.Default {
 		if m.Host, err = hostfs.New(w.settings.Root.Text); err != nil {
-			return options{}, err
+			return none, err
 		}
 		if m.Root, err = rootOf(w.settings.Root); err != nil {
-			return options{}, err
+			return none, err
 		}
 	}
 	e, notes, err := m.Edits()
+	of := ""
+	if service != "" {
+		of = fmt.Sprintf("service %q: ", service)
+	}
 	for _, note := range notes {
 		if note.Warning {
-			w.warn("%s", note.Text)
+			w.warn("%s%s", of, note.Text)
 		} else {
-			w.say("%s", note.Text)
+			w.say("%s%s", of, note.Text)
 		}
 	}
-	o.here, o.last = dockerargs.FromEdits(e)
-	return o, err
+	if err != nil && service != "" {
+		err = fmt.Errorf("%s%w", of, err)
+	}
+	return e, err
 }
 
 // pathByFlags returns the option of programs for a container that is going to get its GPUs

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,9 +19,9 @@ type Injection struct {
 
 // Inject replaces the service's GPU requests with edits and labels. CDI names are put under
 // deploy with the driver cdi, which every version of compose passes to docker; only the
-// newest version passes CDI names under devices. Variables of the service win over GPUEnv.
-// Inject ignores Env and Libraries, which only the edits for MXMACA have, and Links and
-// Programs: it does not know the image's PATH.
+// newest version passes CDI names under devices. Variables of the service win over GPUEnv, but
+// not over Env, which has been made from them. Inject ignores Libraries, Links and Programs: it
+// does not know the image's PATH.
 func (p *Project) Inject(name string, in Injection) error {
 	service := p.services[name]
 	if service == nil {
@@ -61,7 +62,7 @@ func (p *Project) Inject(name string, in Injection) error {
 	if len(groups) > 0 {
 		service["group_add"] = groups
 	}
-	if err := setVariables(service, in.GPUEnv); err != nil {
+	if err := errors.Join(setVariables(service, in.GPUEnv, false), setVariables(service, in.Env, true)); err != nil {
 		return fmt.Errorf("service %q: %w", name, err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(in.Labels)) {
@@ -75,15 +76,15 @@ func (p *Project) Inject(name string, in Injection) error {
 	return nil
 }
 
-// setVariables sets variables that the service does not set.
-func setVariables(service object, variables []string) error {
+// setVariables sets variables that the service does not set, or all of them.
+func setVariables(service object, variables []string, all bool) error {
 	for _, v := range variables {
-		name, value, _ := strings.Cut(v, "=")
+		name, value, _ := strings.Cut(escape(v), "=")
 		switch env := service["environment"].(type) {
 		case nil:
 			service["environment"] = object{name: value}
 		case object:
-			if _, set := env[name]; !set {
+			if _, set := env[name]; !set || all {
 				env[name] = value
 			}
 		default: // compose prints an object

@@ -17,6 +17,8 @@ type Request struct {
 	Policy, Scope, Sizes string
 	// Share is the option "share": also GPUs that are in use.
 	Share bool
+	// MACA is the option "maca": true, false or a version of the host's MXMACA, empty for none.
+	MACA string
 }
 
 // Requests returns the requests for MetaX GPUs, by service. Requests to other drivers are
@@ -162,6 +164,8 @@ func (e entry) request() (r Request, err error) {
 			r.Scope = word
 		case "sizes":
 			r.Sizes = word
+		case "maca":
+			r.MACA = word
 		case "share":
 			if r.Share, err = strconv.ParseBool(word); err != nil {
 				return r, fmt.Errorf("option share is %q: true or false", word)

@@ -121,7 +121,7 @@ var settings = []Setting{
 	{
 		Key: "maca.default", Kind: Text, Env: "METAX_CTK_MACA_DEFAULT",
 		Allowed: "off or auto", words: []string{MACAOff, MACAAuto},
-		Use:     "Whether containers with GPUs get the host's MXMACA if their image has none (metax-docker run and create; metax-runtime, from this file only); unset, metax-docker names --maca.",
+		Use:     "Whether containers with GPUs get the host's MXMACA if their image has none (metax-docker run, create and compose; metax-runtime, from this file only); unset, metax-docker names --maca.",
 		Example: []string{`default = "auto"`},
 		text:    func(c *Config) *Value { return &c.MACA.Default },
 	},

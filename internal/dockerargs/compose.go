@@ -98,6 +98,14 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	return c, true, nil
 }
 
+// Run returns the command line that stands for making a container of a service: with GPUs, of
+// that image, and with these flags of the client's run.
+func (c Compose) Run(image string, flags Flags, maca MACA) Command {
+	options := c.Options
+	options.DryRun, options.MACA = c.DryRun(), maca
+	return Command{Global: c.Global, Image: image, HasImage: true, Flags: flags, TakesGPU: true, Options: options, words: c.words}
+}
+
 // AsksHelp reports whether compose is about to print its help, or that of a command that
 // takes options of metax-docker.
 func (c Compose) AsksHelp() bool {

@@ -28,6 +28,7 @@ type MACA struct {
 	Driver  *gpu.Driver  // nil where it is not known
 	Inject  string       // the requested way: dockerargs.InjectAuto, InjectCDI or InjectFlags
 	Default bool         // the configuration requests it, for an image that has none
+	Service bool         // the command stands for a service of compose, whose options name MXMACA
 	Check   string       // whether versions are compared: dockerargs.MACACheckOff, …, or empty
 	Rules   []compat.Rule
 	Image   func() (image.Facts, error) // what the command's image has
@@ -86,21 +87,32 @@ func (d *macaDecision) byDefault() (none edits.Edits, err error) {
 	case errors.Is(err, maca.ErrNone):
 		return none, d.checkImage()
 	case err != nil:
-		d.warn(notByDefault, err)
+		d.warn(notByDefault, err, d.word("--maca=false", `the option maca: "false" of the service`))
 		return none, nil
 	case d.image.MACA != nil || d.image.Empty || d.image.Unusable != "" || d.mountPoint() != "":
 		return none, d.checkImage()
 	}
 	e, err := d.give()
 	if unlisted := (*UnlistedError)(nil); errors.As(err, &unlisted) {
-		d.warn(notByDefault, err)
+		d.warn(notByDefault, err, d.word("--maca=false", `the option maca: "false" of the service`))
 		return none, nil
 	}
 	return e, err
 }
 
 // notByDefault is why a line starts without what the configuration requests.
-const notByDefault = "MXMACA is not given, as maca.default requests: %v (for none: --maca=false)"
+const notByDefault = "MXMACA is not given, as maca.default requests: %v (for none: %s)"
+
+// word returns how a command line names something, or how a service of compose does.
+func (d *macaDecision) word(line, service string) string {
+	if d.Service {
+		return service
+	}
+	return line
+}
+
+// option names the option that requests MXMACA.
+func (d *macaDecision) option() string { return d.word("--maca", "option maca") }
 
 // requested returns the edits that the line requests.
 func (d *macaDecision) requested() (none edits.Edits, err error) {
@@ -122,12 +134,15 @@ func (d *macaDecision) requested() (none edits.Edits, err error) {
 		d.warn("image %s: %s", d.Command.Image, line)
 	}
 	if kept {
-		d.notes = append(d.notes, Note{Text: fmt.Sprintf("the image has MXMACA%s of its own in %s, which is kept (--maca-force gives the host's%s)",
-			spaced(own.Version), own.Path, spaced(d.install.Version))})
+		text := fmt.Sprintf("the image has MXMACA%s of its own in %s, which is kept", spaced(own.Version), own.Path)
+		if !d.Service {
+			text += fmt.Sprintf(" (--maca-force gives the host's%s)", spaced(d.install.Version))
+		}
+		d.notes = append(d.notes, Note{Text: text})
 		return none, d.checkVersion(own.Version)
 	}
 	if at := d.mountPoint(); at != "" {
-		return none, fmt.Errorf("--maca: something else is to be mounted at %s: leave out one of the two", at)
+		return none, fmt.Errorf("%s: something else is to be mounted at %s: leave out one of the two", d.option(), at)
 	}
 	return d.give()
 }
@@ -158,10 +173,10 @@ func (d *macaDecision) give() (edits.Edits, error) {
 func (d *macaDecision) choose() (err error) {
 	list := maca.List(d.Host, "")
 	if d.install, err = list.Choose(d.Command.Options.MACA.Version); err != nil {
-		return fmt.Errorf("--maca: %w (metax-ctk maca list)", err)
+		return fmt.Errorf("%s: %w (metax-ctk maca list)", d.option(), err)
 	}
 	if d.install.Doubt != "" {
-		return fmt.Errorf("--maca: this host's MXMACA cannot be given: %s", d.install.Doubt)
+		return fmt.Errorf("%s: this host's MXMACA cannot be given: %s", d.option(), d.install.Doubt)
 	}
 	if _, err := list.Choose(d.Command.Image); err == nil && len(d.Command.Rest) > 0 && d.Command.Options.MACA.Given {
 		return fmt.Errorf("the image is %q, which is a version of MXMACA: write them as one word, --maca=%s", d.Command.Image, d.Command.Image)
@@ -187,7 +202,7 @@ func (d *macaDecision) checkImage() error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case err != nil && d.Check == dockerargs.MACACheckStrict:
-		return fmt.Errorf("MXMACA cannot be checked (--maca-check=off starts it without): %w", err)
+		return fmt.Errorf("MXMACA cannot be checked (%s starts it without): %w", d.word("--maca-check=off", "METAX_CTK_MACA_CHECK=off"), err)
 	case err != nil:
 		d.warn("MXMACA is not checked: %v", err)
 		return nil
@@ -209,7 +224,7 @@ func (d *macaDecision) checkVersion(version string) error {
 	verdict := compat.Check(d.Rules, version, driver)
 	switch {
 	case verdict.State == compat.Mismatch && d.Check == dockerargs.MACACheckStrict:
-		return fmt.Errorf("%s. To start it anyway: --maca-check=warn", verdict.Reason)
+		return fmt.Errorf("%s. To start it anyway: %s", verdict.Reason, d.word("--maca-check=warn", "METAX_CTK_MACA_CHECK=warn"))
 	case verdict.State == compat.Mismatch:
 		d.warn("%s", verdict.Reason)
 	case verdict.State == compat.Unknown && d.Check != "":
@@ -251,11 +266,11 @@ func (d *macaDecision) best() (edits.Edits, error) {
 func (d *macaDecision) byValue(env environ) (edits.Edits, error) {
 	software, err := d.install.Software(d.Host)
 	if err != nil {
-		return edits.Edits{}, fmt.Errorf("--maca: %w", err)
+		return edits.Edits{}, fmt.Errorf("%s: %w", d.option(), err)
 	}
 	e, err := edits.MACA(software, "")
 	if err != nil {
-		return edits.Edits{}, fmt.Errorf("--maca: %w", err)
+		return edits.Edits{}, fmt.Errorf("%s: %w", d.option(), err)
 	}
 	e = e.Below(d.Root).ByValue()
 	if d.Command.TakesGPU || slices.Contains(d.Command.Flags.MountPoints(), software.Driver) {

@@ -167,6 +167,28 @@ func TestMACAByDefault(t *testing.T) {
 	}
 }
 
+// A service of compose has no options of a command line, so that no message names one.
+func TestMACAOfService(t *testing.T) {
+	m := MACA{Service: true, Default: true, Host: simulated(t), Root: "/", Image: func() (image.Facts, error) { return image.Facts{}, errNoDaemon }}
+	_, notes, err := m.Edits()
+	if err != nil || len(notes) != 1 || !strings.HasSuffix(notes[0].Text, `(for none: the option maca: "false" of the service)`) {
+		t.Errorf("by default: %v, %v", notes, err)
+	}
+	m.Command.Options.MACA.Given = true
+	m.Image = func() (image.Facts, error) {
+		return image.Facts{MACA: &image.Install{Path: "/opt/maca", Version: "3.7.1.5"}}, nil
+	}
+	m.Check = dockerargs.MACACheckOff
+	_, notes, err = m.Edits()
+	if err != nil || len(notes) != 1 || notes[0].Text != "the image has MXMACA 3.7.1.5 of its own in /opt/maca, which is kept" {
+		t.Errorf("the image's own: %v, %v", notes, err)
+	}
+	m.Command.Options.MACA.Version = "9.9"
+	if _, _, err := m.Edits(); err == nil || !strings.HasPrefix(err.Error(), "option maca: ") {
+		t.Errorf("a version that is not here: %v", err)
+	}
+}
+
 func TestMACAImageFails(t *testing.T) {
 	m := MACA{Host: simulated(t), Root: "/", Image: func() (image.Facts, error) { return image.Facts{}, image.ErrUninspectable }}
 	m.Command.Options.MACA.Given = true

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/metax-ctk/container-toolkit/internal/compose"
+	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/image"
+	"github.com/metax-ctk/container-toolkit/internal/inject"
+)
+
+// composeSoftware returns what gives the host's MXMACA to the services that start, by service.
+// Replicas are decided once.
+func (w *wrapper) composeSoftware(p *project, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (map[string]edits.Edits, error) {
+	starting, err := w.starting(p)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]edits.Edits{}
+	for _, service := range starting {
+		option := macaOption(p.requests[service].MACA)
+		if _, done := found[service]; done || option.Off || !option.Given && w.settings.MACA.Default.Text != config.MACAAuto {
+			continue
+		}
+		e, err := w.softwareEdits(p.command(service, option), service, socket, driver, daemon)
+		if err != nil {
+			return nil, err
+		}
+		for _, copied := range p.Copies(service) {
+			found[copied] = e
+		}
+	}
+	return found, nil
+}
+
+// macaOption reads the option maca of a service: a boolean or a version.
+func macaOption(text string) dockerargs.MACA {
+	on, err := strconv.ParseBool(text)
+	if err == nil {
+		return dockerargs.MACA{Given: on, Off: !on}
+	}
+	return dockerargs.MACA{Given: text != "", Version: text}
+}
+
+// command is the line of run that stands for a container of the service. Flags of compose run
+// follow those of its service.
+func (p *project) command(service string, maca dockerargs.MACA) dockerargs.Command {
+	c := p.Container(service)
+	flags := dockerargs.Flags{{Name: "pull", Value: c.Pull}}
+	if c.Platform != "" {
+		flags = append(flags, dockerargs.Flag{Name: "platform", Value: c.Platform})
+	}
+	for _, at := range c.Mounts {
+		flags = append(flags, dockerargs.Flag{Name: "mount", Value: "target=" + at})
+	}
+	for _, v := range c.Env {
+		flags = append(flags, dockerargs.Flag{Name: "env", Value: v})
+	}
+	for _, f := range p.cmd.Flags {
+		ofRun := p.cmd.Verb == "run" && service == p.cmd.Words[0] && (f.Name == "env" || f.Name == "volume")
+		if ofRun || f.Name == "pull" && c.Pull != compose.PullNever {
+			flags = append(flags, f)
+		}
+	}
+	return p.cmd.Run(c.Image, flags, maca)
+}
+
+// notHere explains that the image of a service is missing and must not be pulled.
+func notHere(cmd dockerargs.Command, err error) error {
+	if pull, _ := cmd.Flags.Last("pull"); pull == compose.PullNever && errors.Is(err, image.ErrNotFound) {
+		return fmt.Errorf("the image %s is not here (metax-docker compose build, or pull)", cmd.Image)
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package compose
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Container is what containers of a service are made of, besides devices.
+type Container struct {
+	// Image is the service's image; for one that compose builds without a name, the name
+	// that compose gives it.
+	Image    string
+	Platform string // empty for the daemon's own
+	// Pull is the policy for pulling the image: that of the service, or PullNever for one
+	// that compose builds.
+	Pull string
+	// Mounts are the places in the container where something is mounted.
+	Mounts []string
+	// Env are variables, "NAME=value", or "NAME" for one of the image that is removed;
+	// ascending.
+	Env []string
+}
+
+// PullNever is the policy not to pull an image.
+const PullNever = "never"
+
+// Container returns what a container of the service is made of.
+func (p *Project) Container(name string) Container {
+	service := p.services[name]
+	text := func(key string) string {
+		value, _ := service[key].(string)
+		return unescape(value)
+	}
+	c := Container{Image: text("image"), Platform: text("platform"), Pull: text("pull_policy")}
+	if c.Image == "" {
+		c.Image = p.Name + "-" + name
+	}
+	if service["build"] != nil || c.Pull == "build" {
+		c.Pull = PullNever
+	}
+	for _, value := range list(service, "volumes") {
+		if target, ok := toObject(value)["target"].(string); ok {
+			c.Mounts = append(c.Mounts, unescape(target))
+		}
+	}
+	for _, value := range list(service, "tmpfs") {
+		if text, ok := value.(string); ok {
+			at, _, _ := strings.Cut(unescape(text), ":")
+			c.Mounts = append(c.Mounts, at)
+		}
+	}
+	env := toObject(service["environment"])
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if env[name] == nil {
+			c.Env = append(c.Env, name)
+			continue
+		}
+		c.Env = append(c.Env, name+"="+unescape(fmt.Sprint(env[name])))
+	}
+	return c
+}
+
+// unescape reads a text as compose prints it: with "$$" for "$".
+func unescape(text string) string { return strings.ReplaceAll(text, "$$", "$") }
+
+// escape is the opposite of unescape, for a project that compose reads again.
+func escape(text string) string { return strings.ReplaceAll(text, "$", "$$") }
