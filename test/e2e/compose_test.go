@@ -38,6 +38,7 @@ func TestCompose(t *testing.T) {
 			}{
 				{"services", c.services},
 				{"again", c.again},
+				{"MXMACA", c.maca},
 				{"replicas", c.replicas},
 				{"stopped", c.stopped},
 				{"run", c.runs},
@@ -167,6 +168,27 @@ func (c composing) again(t *testing.T) {
 	c.project(t, "shop", "a: gpus: [{count: 4}]", "b: gpus: [{count: 1}]")
 	c.compose(t, "shop", "up", "--detach")
 	c.counts(t, "shop", map[string]int{"a": 4, "b": 1})
+}
+
+// maca asserts that services with GPUs get the host's MXMACA by default, the same each time, and
+// that one declines it.
+func (c composing) maca(t *testing.T) {
+	c.project(t, "shop", "a: gpus: [{count: 2}]", `b: gpus: [{count: 1, options: {maca: "false"}}]`)
+	up := func() map[string]string {
+		t.Helper()
+		c.must(t, append(c.env(), "METAX_CTK_MACA_DEFAULT=auto"), c.argv("shop", "up", "--detach")...)
+		return c.containers(t, "shop")
+	}
+	before := up()
+	for service, want := range map[string]bool{"a": true, "b": false} {
+		made := c.must(t, nil, "docker", "inspect", "--format", "{{json .HostConfig}} {{json .Config.Env}}", before[service])
+		if got := strings.Contains(made, "metax-tech.com/maca=host") || strings.Contains(made, "MACA_PATH=/opt/maca"); got != want {
+			t.Errorf("service %s has MXMACA: %t, want %t: %s", service, got, want, made)
+		}
+	}
+	if d := cmp.Diff(before, up()); d != "" {
+		t.Errorf("up again changes containers (-before +after):\n%s", d)
+	}
 }
 
 func (c composing) replicas(t *testing.T) {
