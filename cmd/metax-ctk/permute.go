@@ -85,6 +85,9 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			for _, l := range levels {
 				flags = append(flags, l.flags...)
 			}
+			if path == app.Name && (name == "o" || name == "output-format") {
+				return nil, usagef("option %s goes behind the command: metax-ctk device list -o json", word)
+			}
 			return nil, usagef("unknown option %q; see %s --help%s", word, path, meantOption(name, flags))
 		}
 		levels[at].words = append(levels[at].words, word)
