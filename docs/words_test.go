@@ -70,6 +70,9 @@ func TestRetiredWords(t *testing.T) {
 			if err == nil && filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "words_test.go") {
 				report(t, path, foundInGo(t, path, readFile(t, path)))
 			}
+			if err == nil && filepath.Ext(path) == ".txt" && strings.HasPrefix(path, "../cmd/") { // texts of help
+				report(t, path, found(messages, readFile(t, path)))
+			}
 			return err
 		})
 		if err != nil {

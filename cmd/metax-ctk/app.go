@@ -110,20 +110,9 @@ func setting(c *cli.Context, option string, configured config.Value) string {
 
 func (t toolkit) app() *cli.App {
 	app := &cli.App{
-		Name:  "metax-ctk",
-		Usage: "see, pick and describe the MetaX GPUs of a node",
-		Description: `Examples:
-   metax-ctk topology print
-   metax-ctk ps
-   metax-ctk --node c500-8 pick 4 --explain
-   metax-ctk cdi generate
-
-With -o json and -o yaml, every command prints an object with apiVersion and kind;
-a list is in its items.
-
-Exit codes: 0 done; 1 failed; 2 usage or bad configuration; 3 no MetaX GPU or
-driver here; 4 check, diff or health found problems; 5 the pick or wait cannot be
-met; 130 interrupted.`,
+		Name:                      "metax-ctk",
+		Usage:                     "see, pick and describe the MetaX GPUs of a node",
+		Description:               description("metax-ctk"),
 		Version:                   version(),
 		Writer:                    t.Out,
 		ErrWriter:                 t.Err,
@@ -159,26 +148,27 @@ met; 130 interrupted.`,
 	app.Before = t.openLog
 	app.Action = group
 	app.OnUsageError = onUsageError
-	app.Commands = finish(app.Commands)
+	finish("", app.Commands)
 	return app
 }
 
-// finish gives every command what urfave/cli would otherwise decide for us.
-func finish(commands []*cli.Command) []*cli.Command {
+// finish gives every command its description, and what urfave/cli would otherwise decide for
+// us. The names of commands begin with a prefix: that of "cdi list" is "cdi-".
+func finish(prefix string, commands []*cli.Command) {
 	for _, c := range commands {
 		c.OnUsageError = onUsageError
 		c.HideHelpCommand = true
 		if c.Action == nil {
 			c.Action = group
 		} else {
+			c.Description = description(prefix + c.Name)
 			c.Action = counted(c.Action)
 			if c.Name != "completion" { // that is for a shell alone
 				c.Flags = append(c.Flags, outputFlag())
 			}
 		}
-		finish(c.Subcommands)
+		finish(prefix+c.Name+"-", c.Subcommands)
 	}
-	return commands
 }
 
 // group is the action of a command that only holds others.

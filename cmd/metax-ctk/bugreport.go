@@ -8,18 +8,8 @@ import (
 
 func (t toolkit) bugreportCommand() *cli.Command {
 	return &cli.Command{
-		Name:  "bugreport",
-		Usage: "collect a snapshot, doctor's findings and versions in one text file",
-		Description: `It is a snapshot (metax-ctk snapshot) with two more parts: the versions of the
-toolkit, the system and the engines, and what metax-ctk doctor finds. A part that
-failed says why. Read it before you send it.
-
-Without FILE, it writes metax-bugreport-NODE.txt here, NODE being the host's name.
-
-Examples:
-   sudo metax-ctk bugreport
-   metax-ctk bugreport --output report.txt
-   metax-ctk --node report.txt device list`,
+		Name:      "bugreport",
+		Usage:     "collect a snapshot, doctor's findings and versions in one text file",
 		ArgsUsage: "[FILE]",
 		Flags:     []cli.Flag{fileFlag()},
 		Action: func(c *cli.Context) error {

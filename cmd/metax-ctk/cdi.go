@@ -25,25 +25,6 @@ func (t toolkit) cdiCommand() *cli.Command {
 			{
 				Name:  "generate",
 				Usage: "write the CDI specs of the node",
-				Description: `One file for each kind: metax-tech.com/gpu for whole GPUs, sgpu for slices and
-virtual functions, maca for the host's MXMACA software. --class or --output
-writes one of them only. A file that is up to date is left unchanged; if the node
-has nothing of a kind, its file is removed. While a GPU on the PCI bus has no
-device nodes yet, nothing is written; to write the spec without them: --force.
-The answers of mx-smi are recorded below the root, at
-/run/metax-container-toolkit/node.json, for metax-docker.
-
---settle is for units: it looks at the node twice a second until two looks agree
-and no device node is missing. A GPU is removed from a spec only if it was missing
-from the PCI bus during all of TIME. If the node is still incomplete or changing
-then, the specs stay as they are, and the exit code is 1.
-
-Examples:
-   metax-ctk cdi generate
-   metax-ctk cdi generate --settle 30s
-   metax-ctk cdi generate --class maca
-   metax-ctk cdi generate --output - --format yaml
-   metax-ctk --root /host cdi generate --engine-root /`,
 				Flags: append(specFlags(),
 					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, making its directory, or - for standard output (default: /var/run/cdi/<vendor>-<class>.json below the root)"},
 					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: by the file's extension, else json)"},
@@ -54,9 +35,6 @@ Examples:
 			{
 				Name:  "list",
 				Usage: "list the CDI devices that engines find",
-				Description: `Examples:
-   metax-ctk cdi list
-   metax-ctk cdi list --all-kinds -o json`,
 				Flags: []cli.Flag{
 					specDirFlag(), kindFlags()[0], kindFlags()[1],
 					&cli.BoolFlag{Name: "all-kinds", Usage: "also the devices of other kinds"},
@@ -67,24 +45,13 @@ Examples:
 				Name:      "check",
 				Usage:     "check the spec: its form, the files that it names, and drift from the node",
 				ArgsUsage: "[FILE]",
-				Description: `Without FILE, it checks every spec of the node's kinds that engines find, or of
-the kind that --class names. Exit code 4 means that it found a problem.
-
-Examples:
-   metax-ctk cdi check
-   metax-ctk cdi check /etc/cdi/metax.yaml -o json`,
-				Flags: append(specFlags(), specDirFlag()), Action: t.cdiCheck,
+				Flags:     append(specFlags(), specDirFlag()), Action: t.cdiCheck,
 			},
 			{
 				Name:      "diff",
 				Usage:     "what cdi generate would change",
 				ArgsUsage: "[FILE]",
-				Description: `Lines begin with + (would be added), - (removed) or ~ (changed). Exit code 4
-means that there are differences.
-
-Example:
-   metax-ctk cdi diff`,
-				Flags: specFlags(), Action: t.cdiDiff,
+				Flags:     specFlags(), Action: t.cdiDiff,
 			},
 		},
 	}

@@ -27,10 +27,6 @@ func (t toolkit) completionCommand() *cli.Command {
 		Name:      "completion",
 		Usage:     "print the completion script of a shell",
 		ArgsUsage: "bash|zsh|fish",
-		Description: `Examples:
-   source <(metax-ctk completion bash)
-   source <(metax-ctk completion zsh)
-   metax-ctk completion fish | source`,
 		Action: func(c *cli.Context) error {
 			script, ok := completion.Script(c.Args().First(), "metax-ctk")
 			if !ok {

@@ -27,64 +27,22 @@ func (t toolkit) configCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "show", ArgsUsage: "[KEY]", Usage: "show every setting and where its value comes from",
-				Description: `Precedence: option, environment, file, default. With a KEY, only its value is
-printed.
-
-Examples:
-   metax-ctk config show
-   metax-ctk config show gpus.policy
-
-Exit codes: 0 done; 1 the file cannot be read; 2 usage or bad configuration.`,
 				Flags: []cli.Flag{file}, Action: t.configShow,
 			},
 			{
 				Name: "set", ArgsUsage: "KEY=VALUE...", Usage: "set values in the configuration file",
-				Description: `Comments, order and everything else in the file stay as they are. A file that
-does not exist is made. A list has commas between its words. Nothing is written
-if the result would be invalid.
-
-Examples:
-   metax-ctk config set gpus.policy=binpack docker.client=podman
-   metax-ctk config set runtime.runtimes=crun,runc --dry-run
-
-Exit codes: 0 done, or nothing to do; 1 the file cannot be read or written;
-2 usage, a value that is not allowed, or bad configuration.`,
 				Flags: []cli.Flag{file, dryRun}, Action: t.configSet,
 			},
 			{
 				Name: "unset", ArgsUsage: "KEY...", Usage: "remove settings from the configuration file",
-				Description: `A setting that is not in the file has its default. Comments stay.
-
-Example:
-   metax-ctk config unset gpus.policy
-
-Exit codes: 0 done, or nothing to do; 1 the file cannot be read or written;
-2 usage or bad configuration.`,
 				Flags: []cli.Flag{file, dryRun}, Action: t.configUnset,
 			},
 			{
 				Name: "default", Usage: "print a configuration file with every setting at its default",
-				Description: `Every setting is a comment, with what it does and the values that it may have.
-No file is read.
-
-Example:
-   metax-ctk config default > config.toml
-
-Exit codes: 0 done; 1 failed; 2 usage.`,
 				Action: t.configDefault,
 			},
 			{
 				Name: "validate", ArgsUsage: "[FILE]", Usage: "list what is wrong with a configuration file",
-				Description: `It lists all problems at once: what is not TOML, unknown keys, values that are
-not allowed and, for the file in its place, users besides root who may write it.
-"-" reads standard input.
-
-Examples:
-   metax-ctk config validate
-   metax-ctk config validate ./config.toml
-
-Exit codes: 0 the file is valid or does not exist; 1 it cannot be read; 2 usage,
-or the file is invalid.`,
 				Action: t.configValidate,
 			},
 		},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -25,41 +24,17 @@ type configEdited struct {
 }
 
 func (t toolkit) configSet(c *cli.Context) error {
-	var all []config.Assignment
-	for i, arg := range c.Args().Slice() {
-		key, text, ok := strings.Cut(arg, "=")
-		if _, known := config.Find(key); !ok && !known {
-			return usagef("want KEY=VALUE: %w", config.Unknown(key))
-		}
-		if next := c.Args().Get(i + 1); !ok && next != "" && !strings.Contains(next, "=") {
-			return usagef("%q has no value: want KEY=VALUE; did you mean %q?", arg, arg+"="+next)
-		}
-		if !ok {
-			return usagef("%q has no value: want KEY=VALUE", arg)
-		}
-		s, ok := config.Find(key)
-		if !ok {
-			return usageError(config.Unknown(key))
-		}
-		if slices.ContainsFunc(all, func(a config.Assignment) bool { return a.Key == key }) {
-			return usagef("%s is set twice", key)
-		}
-		value, err := s.Parse(text)
-		if err != nil {
-			return usageError(err)
-		}
-		all = append(all, config.Assignment{Key: key, Value: value})
+	all, err := config.ParseAssignments(c.Args().Slice())
+	if err != nil {
+		return usageError(err)
 	}
 	return t.configEdit(c, all)
 }
 
 func (t toolkit) configUnset(c *cli.Context) error {
-	var all []config.Assignment
-	for _, key := range c.Args().Slice() {
-		if _, ok := config.Find(key); !ok {
-			return usageError(config.Unknown(key))
-		}
-		all = append(all, config.Assignment{Key: key})
+	all, err := config.ParseKeys(c.Args().Slice())
+	if err != nil {
+		return usageError(err)
 	}
 	return t.configEdit(c, all)
 }

@@ -17,13 +17,6 @@ func (t toolkit) deviceCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "list",
 			Usage: "list the GPUs",
-			Description: `JSON and YAML print the whole node, in the form that --node reads. A GPU whose
-health is "sgpu: ..." or "sriov: ..." is divided into slices and cannot be used
-whole (metax-ctk sgpu list).
-
-Example:
-   metax-ctk device list -o json > node.json
-   metax-ctk --node node.json pick 2`,
 			Action: func(c *cli.Context) error {
 				node, err := t.node(c)
 				if err != nil {

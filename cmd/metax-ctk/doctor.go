@@ -15,6 +15,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -30,30 +31,6 @@ func (t toolkit) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "find what is wrong with the node, and how to fix it",
-		Description: `Looks at the driver, device nodes, the vendor's software, CDI specs, container
-engines and their configurations, the system, the toolkit itself and its leases.
-Each finding says what is wrong, why that matters, and the command that fixes
-it; the last line says whether the node is healthy. It takes some seconds, at most
-15 even if something hangs.
-
---fix makes only the changes that affect nothing else on the host: it rewrites
-the CDI specs and the record of the node, makes directories and links, and sets
-the mode of the toolkit's spec. It asks before each step, and never edits an
-engine's configuration.
-
-With --root, it looks at the files of that host, and at nothing of this machine;
-with --node and a snapshot, at what the snapshot has.
-
-Examples:
-   metax-ctk doctor
-   metax-ctk doctor --check spec-drift,spec-form -o json
-   metax-ctk doctor -v
-   metax-ctk doctor --image cr.example.com/vllm-metax:0.9
-   sudo metax-ctk doctor --fix
-   metax-ctk doctor --list
-
-Exit codes: 0 healthy (findings of severity info at most); 3 no MetaX GPU here;
-4 problems were found; 1 failed; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "check", Usage: "make only the checks `ID,...`; repeatable"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "leave out the checks `ID,...`; repeatable"},
@@ -178,7 +155,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Selector) (doctor.Config, 
 		look.Settings = nil
 		return look, nil
 	}
-	look.Ask, look.Here, look.Getenv = runChild, true, os.Getenv
+	look.Ask, look.Here, look.Getenv = child.Run, true, os.Getenv
 	look.Asker, err = doctor.Me()
 	return look, err
 }

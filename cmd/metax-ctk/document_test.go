@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 )
@@ -68,7 +69,7 @@ func TestDocuments(t *testing.T) {
 					case name == "lease release":
 						oneLease(t, root)
 					}
-					code, out, said := ctk(t, deps{Run: runTool}, args...)
+					code, out, said := ctk(t, deps{Run: child.Tool}, args...)
 					var doc map[string]any
 					read := json.Unmarshal
 					if format == "yaml" {
@@ -123,7 +124,7 @@ func check(t *testing.T, err error) {
 // firstSlice is the UUID of a slice of a tree, which changes with every one removed.
 func firstSlice(t *testing.T, root string) string {
 	t.Helper()
-	_, out, said := ctk(t, deps{Run: runTool}, "--root", root, "sgpu", "list", "-o", "json")
+	_, out, said := ctk(t, deps{Run: child.Tool}, "--root", root, "sgpu", "list", "-o", "json")
 	var listed struct{ Items []sliceRow }
 	if err := json.Unmarshal([]byte(out), &listed); err != nil || len(listed.Items) == 0 {
 		t.Fatalf("no slice: %v\n%s%s", err, out, said)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/child"
 )
 
 // What a command does with a node that is not a host: it answers, or it says in one
@@ -87,14 +89,14 @@ func leaves(prefix string, commands []*cli.Command) (names []string) {
 // TestEveryNode runs every command on every kind of node.
 func TestEveryNode(t *testing.T) {
 	root, _ := simulated(t, "c500-8", nil)
-	if code, _, said := ctk(t, deps{Run: runTool}, "--root", root, "cdi", "generate", "--class", "gpu", "--engine-root", "/"); code != 0 {
+	if code, _, said := ctk(t, deps{Run: child.Tool}, "--root", root, "cdi", "generate", "--class", "gpu", "--engine-root", "/"); code != 0 {
 		t.Fatal(said)
 	}
 	spec := filepath.Join(t.TempDir(), "spec.json")
 	if code, _, said := ctk(t, deps{}, "--node", "c500-8-pcie", "cdi", "generate", "--output", spec); code != 0 {
 		t.Fatal(said)
 	}
-	snapshot, _ := taken(t, deps{Run: runTool}, root)
+	snapshot, _ := taken(t, deps{Run: child.Tool}, root)
 	save := func(name, text string) string {
 		file := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

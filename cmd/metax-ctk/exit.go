@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
@@ -38,10 +39,15 @@ func (e exitError) Unwrap() error { return e.error }
 // usage gives an error the exit code of a wrong command line.
 func usageError(err error) error { return exitError{err, exitUsage} }
 
-func usagef(format string, a ...any) error { return usageError(fmt.Errorf(format, a...)) }
+// orUsage is usageError for an error that may be nil.
+func orUsage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError(err)
+}
 
-// refusef reports a request that a GPU cannot fulfil as it is.
-func refusef(format string, a ...any) error { return exitError{fmt.Errorf(format, a...), exitUnmet} }
+func usagef(format string, a ...any) error { return usageError(fmt.Errorf(format, a...)) }
 
 // The errors of commands that have already printed what went wrong.
 var (
@@ -67,7 +73,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, refresh.ErrNoDriver), errors.Is(err, maca.ErrNone):
 		return exitNoGPU
-	case errors.Is(err, alloc.ErrUnmet), errors.As(err, new(*alloc.TooLargeError)), errors.As(err, new(*sgpu.RefusedError)), errors.Is(err, lease.ErrBusy):
+	case errors.Is(err, alloc.ErrUnmet), errors.As(err, new(*alloc.TooLargeError)), errors.As(err, new(*sgpu.RefusedError)), errors.As(err, new(*assign.DividedError)), errors.Is(err, lease.ErrBusy):
 		return exitUnmet
 	}
 	return exitFailed

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/node"
@@ -35,24 +32,6 @@ func (t toolkit) healthCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "health",
 		Usage: "which GPUs are healthy, once or as it changes",
-		Description: `A look at a host asks the kernel (device nodes, PCIe link) and the vendor's software
-(whether it works, and why not). A look fails if that software is installed but does not
-answer; a GPU of which nothing is known is "unknown", and not to be given.
-A MetaXLink that is lost has a line below the table, and makes no GPU unhealthy.
-
---watch prints every GPU once and then a line for each change, until it is ended.
-A failed look makes no GPU healthy again.
-
-CODES are no-device-nodes, pci-link, vfio, vendor, vendor-N (the vendor's
-number of the reason), not-listed and missing; vendor includes every vendor-N.
-
-Examples:
-   metax-ctk health
-   metax-ctk health --exclude 3 --ignore vfio
-   metax-ctk health --watch --interval 10s -o json
-
-Exit codes: 0 all GPUs are healthy, or --watch was ended by SIGTERM or SIGHUP;
-1 failed; 3 no MetaX GPU here; 4 a GPU is unhealthy or unknown; 130 interrupted.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "ignore", Usage: "comma-separated `CODES` of problems that do not count"},
 			&cli.StringFlag{Name: "exclude", Usage: "comma-separated `GPUS` to leave out: indices, UUIDs or PCI addresses"},
@@ -72,6 +51,9 @@ const lookTimeout = 30 * time.Second
 func (t toolkit) health(c *cli.Context) error {
 	selector := t.selected(c)
 	_, selector.In = selector.Kind() // from now on it can be read again
+	if !c.Bool("watch") {
+		selector = selector.AskOnce() // the look and the lost links have questions in common
+	}
 	looker := node.Looker{Take: selector.Health, Timeout: lookTimeout}
 	look, err := looker.Look(c.Context)
 	if err != nil {
@@ -90,7 +72,7 @@ func (t toolkit) health(c *cli.Context) error {
 	if c.Bool("watch") {
 		return t.watchHealth(c, &looker, rules, state, changes)
 	}
-	lost := lostLinks(c.Context, selector, state)
+	lost := selector.LostLinks(c.Context, state)
 	if err := t.print(c, healthReport{gpu.APIVersion, "Health", state, lost}, healthTable(state)+lostText(lost)); err != nil {
 		return err
 	}
@@ -112,22 +94,6 @@ type healthReport struct {
 	health.State
 	// LostLinks are MetaXLinks between these GPUs; a lost link makes no GPU unhealthy.
 	LostLinks topology.LostLinks `json:"lostLinks,omitempty"`
-}
-
-// lostLinks returns the lost MetaXLinks between GPUs of the state. It does not ask a vendor's
-// tool again that has just failed. What cannot be found out is left out.
-func lostLinks(ctx context.Context, selector node.Selector, state health.State) topology.LostLinks {
-	if state.Failed != "" {
-		return nil
-	}
-	n, err := selector.Load(ctx)
-	if err != nil {
-		return nil
-	}
-	isOut := func(index int) bool {
-		return !slices.ContainsFunc(state.GPUs, func(c health.Condition) bool { return c.Index == index })
-	}
-	return slices.DeleteFunc(topology.Lost(n), func(l topology.LostLink) bool { return isOut(l.GPUs[0]) || isOut(l.GPUs[1]) })
 }
 
 // lostText is a line for each state of lost links.
@@ -154,10 +120,10 @@ func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.R
 	}
 	ctx, stop := signal.NotifyContext(c.Context, ends...)
 	defer stop()
-	pause := time.NewTimer(0)
-	<-pause.C
-	defer pause.Stop()
-	for {
+	failed := state.Failed
+	show := func(state health.State, changes []health.Change) error {
+		t.warnFailed(failed, state)
+		failed = state.Failed
 		for _, change := range changes {
 			if c.String("output-format") == "yaml" {
 				if _, err := t.Out.Write([]byte("---\n")); err != nil {
@@ -168,25 +134,15 @@ func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.R
 				return err
 			}
 		}
-		pause.Reset(c.Duration("interval"))
-		select {
-		case <-ctx.Done():
-			return ended(ctx)
-		case <-pause.C:
-		}
-		look, err := looker.Look(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ended(ctx)
-		case errors.Is(err, discover.ErrNoGPU):
-			look = health.Look{} // all are gone
-		case err != nil:
-			look = health.Look{Failed: err.Error()}
-		}
-		before := state.Failed
-		state, changes = state.Next(look, rules)
-		t.warnFailed(before, state)
+		return nil
 	}
+	if err := show(state, changes); err != nil {
+		return err
+	}
+	if err := looker.Watch(ctx, c.Duration("interval"), state, rules, show); ctx.Err() == nil {
+		return err
+	}
+	return ended(ctx)
 }
 
 // ended returns the error for the end of a watch: none for a signal by which services end.

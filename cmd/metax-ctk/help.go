@@ -1,11 +1,23 @@
 package main
 
 import (
+	"embed"
 	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 )
+
+// help has what the help of a command says beside its options, in help/COMMAND.txt.
+//
+//go:embed help
+var help embed.FS
+
+// description returns what the help of a command says: that of "cdi list" is cdi-list.
+func description(command string) string {
+	text, _ := help.ReadFile("help/" + command + ".txt") // TestEveryCommand looks at each
+	return strings.TrimSuffix(string(text), "\n")
+}
 
 // usageLine is a line of the usage of an option: of 100 columns, 62 are left beside the
 // longest option, --output-format FORMAT, -o FORMAT.

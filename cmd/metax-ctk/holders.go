@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -30,6 +31,7 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 	k, err := assign.New(assign.Config{
 		Node: node, Root: t.selected(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most, Containerd: containerds,
 		Warn: func(line string) { t.warn(line) }, Looked: t.warnBlind,
+		Note: func(line string) { fmt.Fprintf(t.Err, "metax-ctk: %s\n", terminal.Message(line)) },
 	})
 	if err != nil {
 		return k, fmt.Errorf("open the leases: %w", err)
@@ -114,17 +116,6 @@ func (t toolkit) warnBlind(looks []lease.Look) {
 			t.warn(fmt.Sprintf("%s; a GPU shown as free may be in use by %s", what, by))
 		}
 	}
-}
-
-// held are the indices of the GPUs that are in use.
-func held(node gpu.Node, holders []usage.Holder) []int {
-	var out []int
-	for _, g := range node.GPUs {
-		if usage.Held(holders, g.BDF) != nil {
-			out = append(out, g.Index)
-		}
-	}
-	return out
 }
 
 // needsHost is the error of a command that needs a host, for another node.

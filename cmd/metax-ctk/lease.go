@@ -3,19 +3,15 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"os/user"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -26,52 +22,22 @@ func (t toolkit) leaseCommand() *cli.Command {
 		Usage: "the leases, which record who may use a GPU",
 		Subcommands: []*cli.Command{
 			{
-				Name:  "list",
-				Usage: "list the leases, and the requests that wait",
-				Description: `Leases that are over are removed first. A user who may not write the leases sees them
-marked "over". A line says how many GPUs of the node are free.
-
-Requests that wait for GPUs follow in their order, with their position, the GPUs that
-they request and how long they have waited.
-
-Example:
-   metax-ctk lease list
-
-Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here.`,
+				Name:   "list",
+				Usage:  "list the leases, and the requests that wait",
 				Action: t.leaseList,
 			},
 			{
 				Name:      "release",
 				Usage:     "release leases or end requests that wait (all of them or none)",
 				ArgsUsage: "ID...",
-				Description: `A lease of another user, or one that is in use, needs --force. A container that
-keeps running keeps its GPUs.
-
-With the ID of a waiting request, that request ends: its metax-docker exits with
-125 and says who ended it. Only root and the user of the request can do that.
-
-Examples:
-   metax-ctk lease release 6f1d2c9a04be
-   metax-ctk lease release 6f1d2c9a04be --force
-
-Exit codes: 0 done; 1 there is no such lease or request, it needs --force or
-another user, or the leases cannot be written; 2 usage; 3 no MetaX GPU here.`,
 				Flags: []cli.Flag{
 					&cli.BoolFlag{Name: "force", Usage: "also a lease of another user, or one that is in use"},
 				},
 				Action: t.leaseRelease,
 			},
 			{
-				Name:  "gc",
-				Usage: "remove the leases that are over",
-				Description: `This is never needed: every command that takes or releases a lease also does it, and so
-do ps and lease list. A lease whose engine does not answer stays.
-
-Example:
-   metax-ctk lease gc
-
-Exit codes: 0 done, or nothing to do; 1 the leases cannot be written; 3 no MetaX
-GPU here.`,
+				Name:   "gc",
+				Usage:  "remove the leases that are over",
 				Action: t.leaseGC,
 			},
 			t.leaseInitCommand(),
@@ -201,28 +167,11 @@ func (t toolkit) leaseInitCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "init",
 		Usage: "make the directory of the leases, or fix its owner and mode",
-		Description: `Root and the members of the group take leases: by default the group of
-docker's socket, or else "docker"; without docker the group stays as it is,
-at first root's. What is right is left unchanged, and leases stay.
-
-Examples:
-   metax-ctk lease init
-   metax-ctk lease init --group gpu-users
-
-Exit codes: 0 done, or nothing to do; 1 the directory cannot be made; 2 usage.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "group", Usage: "the group that may take leases: `NAME` or number"},
 		},
 		Action: t.leaseInit,
 	}
-}
-
-// directory is the directory of the leases as lease init prints it.
-type directory struct {
-	Path  string `json:"path"`
-	Owner string `json:"owner"`
-	Group string `json:"group"`
-	Mode  string `json:"mode"`
 }
 
 func (t toolkit) leaseInit(c *cli.Context) error {
@@ -236,50 +185,16 @@ func (t toolkit) leaseInit(c *cli.Context) error {
 	}
 	gid := k.Ledger.DefaultGID
 	if c.IsSet("group") {
-		if gid, err = groupID(c.String("group")); err != nil {
-			return err
+		if gid, err = ledger.GroupID(c.String("group")); err != nil {
+			return usagef("--group %w", err)
 		}
 	}
 	if err := k.Ledger.Init(gid); err != nil {
 		return err
 	}
-	made, err := describeDir(filepath.Dir(k.Ledger.Path()))
+	made, err := k.Ledger.Describe()
 	if err != nil {
 		return err
 	}
 	return t.print(c, made, fmt.Sprintf("%s %s:%s %s\n", made.Path, made.Owner, made.Group, made.Mode))
-}
-
-func groupID(name string) (int, error) {
-	id := name
-	if g, err := user.LookupGroup(name); err == nil {
-		id = g.Gid
-	}
-	gid, err := strconv.ParseUint(id, 10, 31)
-	if err != nil {
-		return 0, usagef("--group %q: no such group", name)
-	}
-	return int(gid), nil
-}
-
-func describeDir(path string) (directory, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return directory{}, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return directory{}, fmt.Errorf("stat %s: no owner", path)
-	}
-	d := directory{
-		Path: path, Owner: strconv.FormatUint(uint64(st.Uid), 10), Group: strconv.FormatUint(uint64(st.Gid), 10),
-		Mode: strconv.FormatUint(uint64(st.Mode&0o7777), 8),
-	}
-	if u, err := user.LookupId(d.Owner); err == nil {
-		d.Owner = u.Username
-	}
-	if g, err := user.LookupGroupId(d.Group); err == nil {
-		d.Group = g.Name
-	}
-	return d, nil
 }

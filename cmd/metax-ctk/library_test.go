@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
@@ -26,12 +26,12 @@ func TestLibrary(t *testing.T) {
 	n, tree := simtest.Host(t, "c500-8-degraded")
 	root := simtest.Write(t, tree).Dir()
 	lib := standin.Build(t, filepath.Join(root, "opt/mxdriver/lib"), n)
-	t.Setenv(mxsmlVariable, standin.Program(t, t.TempDir()))
+	t.Setenv(child.LibraryVariable, standin.Program(t, t.TempDir()))
 	discovered := func() (gpu.Node, string) {
 		var out, said bytes.Buffer
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
 		code := run(t.Context(), []string{"metax-ctk", "--root", root, "device", "list", "-o", "json"},
-			deps{In: strings.NewReader(""), Out: &out, Err: &said, Library: libraryRun(), Run: fail})
+			deps{In: strings.NewReader(""), Out: &out, Err: &said, Library: child.Library(), Run: fail})
 		var got gpu.Node
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != 0 {
 			t.Fatalf("exit code %d, %v: %s", code, err, said.String())
@@ -46,55 +46,9 @@ func TestLibrary(t *testing.T) {
 	if _, said = discovered(); !strings.Contains(said, "libmxsml gives no answer: query "+lib+": it crashed: ") {
 		t.Errorf("said %s", said)
 	}
-	t.Setenv(mxsmlVariable, "off")
+	t.Setenv(child.LibraryVariable, "off")
 	if _, said = discovered(); strings.Contains(said, "libmxsml") {
 		t.Errorf("it was asked: %s", said)
-	}
-}
-
-// A program that cannot even be killed does not hold us.
-func TestAwait(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	never := make(chan struct{})
-	defer close(never)
-	err := await(ctx, func() error { <-never; return nil })
-	if !errors.Is(err, errStuck) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error is %v", err)
-	}
-	slow := func() error { <-ctx.Done(); return errors.New("killed") }
-	if err := await(ctx, slow); err == nil || err.Error() != "killed" {
-		t.Errorf("error is %v", err)
-	}
-	if err := await(t.Context(), func() error { return nil }); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestLibraryRun(t *testing.T) {
-	for _, path := range []string{"off", ""} { // none is beside the test
-		t.Setenv(mxsmlVariable, path)
-		if libraryRun() != nil {
-			t.Errorf("%q can be run", path)
-		}
-	}
-	for _, path := range []string{"metax-mxsml", t.TempDir(), "/nonexistent"} {
-		t.Setenv(mxsmlVariable, path)
-		if _, err := libraryRun()(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s=%q", mxsmlVariable, path)) {
-			t.Errorf("%q: error is %v", path, err)
-		}
-	}
-
-	script := filepath.Join(t.TempDir(), "metax-mxsml")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$@:$LD_LIBRARY_PATH\"; echo why >&2; exit 3"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv(mxsmlVariable, script)
-	t.Setenv("LD_LIBRARY_PATH", "/x")
-	out, err := libraryRun()(t.Context(), "a", "b")
-	var exit interface{ ExitCode() int }
-	if string(out) != "a b:\n" || !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(err.Error(), `"why"`) {
-		t.Errorf("got %q, %v", out, err)
 	}
 }
 
@@ -105,8 +59,8 @@ func TestLibraryHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	lib := standin.Build(t, t.TempDir(), n, "hang mxSmlInit 0")
-	t.Setenv(mxsmlVariable, standin.Program(t, t.TempDir()))
-	_, err = mxsml.Reader{Run: libraryRun(), Path: lib, Timeout: time.Second}.Read(t.Context())
+	t.Setenv(child.LibraryVariable, standin.Program(t, t.TempDir()))
+	_, err = mxsml.Reader{Run: child.Library(), Path: lib, Timeout: time.Second}.Read(t.Context())
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v", err)
 	}

@@ -23,14 +23,8 @@ func (t toolkit) macaCommand() *cli.Command {
 		Usage: "the MXMACA software of the host",
 		Subcommands: []*cli.Command{
 			{
-				Name:  "list",
-				Usage: "list MXMACA versions, and the driver's programs and libraries",
-				Description: `The default is where /opt/maca leads. FOR CONTAINERS says what can be injected.
-Exit code 3 if there is no MXMACA.
-
-Example:
-   metax-ctk maca list
-   metax-ctk maca list -o json | jq -r '.installations[].version'`,
+				Name:   "list",
+				Usage:  "list MXMACA versions, and the driver's programs and libraries",
 				Flags:  []cli.Flag{macaPathFlag()},
 				Action: t.installations(t.macaList),
 			},
@@ -38,16 +32,8 @@ Example:
 				Name:      "check",
 				Usage:     "check an installation of MXMACA, and list what an image must bring for it",
 				ArgsUsage: "[VERSION]",
-				Description: `Without VERSION, the default is checked. Problems are libraries that are missing,
-links that lead nowhere, files that are not libraries, an unknown version, and
-a driver that is too old for it. Nothing of MXMACA is run. Exit code 4 if there is
-a problem, 3 if there is no MXMACA.
-
-Example:
-   metax-ctk maca check
-   metax-ctk maca check 3.3.0.15 -o json`,
-				Flags:  []cli.Flag{macaPathFlag()},
-				Action: t.installations(t.macaCheck),
+				Flags:     []cli.Flag{macaPathFlag()},
+				Action:    t.installations(t.macaCheck),
 			},
 		},
 	}

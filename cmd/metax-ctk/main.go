@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/metax-ctk/container-toolkit/internal/child"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal kills at once
-	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Library: libraryRun(), Run: runTool}))
+	os.Exit(run(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Library: child.Library(), Run: child.Tool}))
 }

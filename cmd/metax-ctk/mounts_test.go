@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // TestUnchangedBinary lays a simulated node over the machine's own /sys, /dev and
 // /opt in a private mount namespace: there the program, with no option at all,
 // must see that node.
 func TestUnchangedBinary(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for device nodes and mounts")
-	}
+	needs.Root(t, "for device nodes and mounts")
 	dir := t.TempDir()
 	program, node := filepath.Join(dir, "metax-ctk"), filepath.Join(dir, "node")
 	build := exec.Command("go", "build", "-o", program, ".")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -27,33 +28,6 @@ func (t toolkit) pickCommand() *cli.Command {
 		Name:      "pick",
 		Usage:     "pick GPUs that belong together",
 		ArgsUsage: "N",
-		Description: `On nodes of up to 4,096 GPUs the answer is the best set and always the same for
-the same input. On a node of more than 16 GPUs whose links do not nest (a
-torus, a lost link) it is a good one that a bounded search found; a warning says
-so.
-
-GPUs that are in use (metax-ctk ps) are left out, unless --free says what to pick
-from. pick does not reserve GPUs; metax-docker does, with a lease.
-
-Policies:
-   spread (or compact)     the best-linked GPUs; then those that leave the most
-   binpack (or preserve)   GPUs of the best link class that leave the best-linked
-                           GPUs for later jobs
-   weighted:GAIN,LOSS      the most GAIN x weight of the links among them - LOSS x
-                           weight of those cut; HAMi (a GPU scheduler for
-                           Kubernetes) uses 10,1
-   mtf                     GPUs that leave free what the fewest jobs of 8, 4, 2 or 1
-                           GPUs fill (MTF, Kunlunxin's measure of fragmentation)
-   first                   lower GPU numbers first
-
-Examples:
-   metax-ctk pick 4
-   metax-ctk pick 2 --free 0,1,4,5,6 --explain
-   metax-ctk pick 4 --what-if fail=3 --what-if end=trainer
-   metax-ctk --node c550-8 pick 4 --require 2 --policy binpack -o json
-
-Exit codes: 0 done; 1 the GPUs in use cannot be determined; 2 usage; 3 no
-MetaX GPU here; 5 the request cannot be met.`,
 		Flags: append(pickFlags(),
 			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
 			figuresFlag("--explain or --what-if"),
@@ -103,7 +77,7 @@ func (t toolkit) pick(c *cli.Context) error {
 		return err
 	}
 	result := describePick(node, answer)
-	result.Held = held(node, holders)
+	result.Held = assign.Held(node, holders)
 	return t.print(c, result, result.text(c.Bool("verbose")))
 }
 

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,7 +13,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -115,7 +114,7 @@ func (t toolkit) free(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]
 	if err != nil {
 		return nil, err
 	}
-	if sick := without(slices.Clone(free), node.Healthy()); len(sick) > 0 {
+	if sick := assign.Without(free, node.Healthy()); len(sick) > 0 {
 		t.warn(fmt.Sprintf("--free names unhealthy GPUs, and they may be picked: GPU %s (metax-ctk device list)", wording.List(sick)))
 	}
 	return free, nil
@@ -134,24 +133,19 @@ func bandwidthKnown(node gpu.Node) bool {
 	return slices.ContainsFunc(node.Links, func(l gpu.Link) bool { return l.GBps > 0 && !l.Down })
 }
 
-// whole resolves a list of GPU names that an option was given, of GPUs that may
-// be picked: one that is divided is left out of "all", and refused by name.
+// whole resolves a list of GPU names that an option was given, of GPUs that may be picked.
 func whole(node gpu.Node, option, list string) ([]int, error) {
-	named, err := indices(node, option, list)
-	if err != nil {
+	picked, err := assign.Whole(node, option, list)
+	if errors.As(err, new(*assign.DividedError)) {
 		return nil, err
 	}
-	var picked []int
-	for _, i := range named {
-		how, divided := node.GPUs[i].Divided()
-		switch {
-		case !divided:
-			picked = append(picked, i)
-		case strings.TrimSpace(list) != "all":
-			return nil, refusef("%s: GPU %d is divided into slices and cannot be used whole: %s (metax-ctk sgpu list)", option, i, how)
-		}
-	}
-	return picked, nil
+	return picked, orUsage(err)
+}
+
+// indices resolves a list of GPU names that an option was given.
+func indices(node gpu.Node, option, list string) ([]int, error) {
+	named, err := assign.Indices(node, option, list)
+	return named, orUsage(err)
 }
 
 // graph builds the node's graph; its warnings are those of the node.
@@ -159,30 +153,4 @@ func (t toolkit) graph(node gpu.Node) *topology.Graph {
 	graph, warnings := topology.New(node)
 	t.warnNode(warnings...)
 	return graph
-}
-
-// indices resolves a list of GPU names that an option was given.
-func indices(node gpu.Node, option, list string) ([]int, error) {
-	switch strings.TrimSpace(list) {
-	case "":
-		return nil, nil
-	case "all":
-		every := make([]int, len(node.GPUs))
-		for i := range every {
-			every[i] = i
-		}
-		return every, nil
-	}
-	req, err := request.Parse("[" + strings.Trim(list, "[]") + "]")
-	if err != nil {
-		return nil, usagef("%s: %w", option, err)
-	}
-	selection, err := req.Resolve(node.GPUs)
-	if err != nil {
-		return nil, usagef("%s: %w", option, err)
-	}
-	if selection.Slices != nil {
-		return nil, usagef("%s: %s are slices; want whole GPUs", option, req)
-	}
-	return selection.Explicit, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -40,43 +40,9 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 	}
 	out := whatIf{Events: c.StringSlice("what-if")}
 	then := req
-	then.Free = slices.Clone(req.Free)
-	var failed []int
-	for _, event := range out.Events {
-		what, of, _ := strings.Cut(event, "=")
-		var gpus []int
-		switch what {
-		case "fail", "free":
-			gpus, err = indices(node, "--what-if "+what, of)
-		case "end":
-			if c.IsSet("free") {
-				return usagef("--what-if %s: it needs the GPUs in use, which --free ignores", event)
-			}
-			gpus, err = ends(node, of, holders)
-		default:
-			return usagef("--what-if %q: want fail=IDS, end=CONTAINER or free=IDS", event)
-		}
-		if err != nil {
-			return err
-		}
-		if len(gpus) == 0 {
-			return usagef("--what-if %q names no GPU", event)
-		}
-		if what == "fail" {
-			failed = append(failed, gpus...)
-			continue
-		}
-		for _, g := range gpus {
-			if !node.GPUs[g].Healthy {
-				return usagef("--what-if %s: GPU %d is unhealthy: it cannot be picked (metax-ctk device list)", event, g)
-			}
-			if _, divided := node.GPUs[g].Divided(); !divided && !slices.Contains(then.Free, g) {
-				then.Free = append(then.Free, g)
-			}
-		}
+	if then.Free, err = assign.After(node, req.Free, out.Events, holders, !c.IsSet("free")); err != nil {
+		return usageError(err)
 	}
-	then.Free = without(then.Free, failed)
-	slices.Sort(then.Free)
 	if out.Now, err = t.state(node, picker, req); err != nil {
 		return err
 	}
@@ -87,23 +53,6 @@ func (t toolkit) pickWhatIf(c *cli.Context, node gpu.Node, graph *topology.Graph
 		return err
 	}
 	return errUnmet
-}
-
-// ends are the GPUs that are no longer in use once the container has ended.
-func ends(node gpu.Node, name string, holders []usage.Holder) ([]int, error) {
-	var others []usage.Holder
-	var ending []usage.Holder
-	for _, h := range holders {
-		if h.Container != nil && name != "" && (h.Container.Name == name || strings.HasPrefix(h.Container.ID, name)) {
-			ending = append(ending, h)
-		} else {
-			others = append(others, h)
-		}
-	}
-	if len(ending) == 0 {
-		return nil, usagef("--what-if end=%q: no container of that name or ID uses a GPU (metax-ctk ps)", name)
-	}
-	return without(held(node, ending), held(node, others)), nil
 }
 
 // state picks among the free GPUs of a request; that it cannot be met is a part
@@ -147,7 +96,7 @@ func (o whatIf) text(figures bool) string {
 			}
 			row[2], row[3] = wording.List(p.GPUs), p.Class.String()
 		}
-		words = append(words, fmt.Sprintf("%s: %s%s: %s\n", at.name, answer, freeGPUs(at.Free), roomFor(at.Capability)))
+		words = append(words, fmt.Sprintf("%s: %s%s: %s\n", at.name, answer, freeGPUs(at.Free), explain.RoomFor(at.Capability)))
 		rows = append(rows, row)
 	}
 	text := strings.Join(words, "\n")

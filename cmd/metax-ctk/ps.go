@@ -19,30 +19,6 @@ func (t toolkit) psCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "ps",
 		Usage: "who uses which GPU",
-		Description: `Combines the leases, the containers of every engine and the processes with open
-device files; SOURCE says which of them named a holder.
-A source that this machine does not have is skipped; one that does not answer is
-given up after 0.2 s.
-
-STATE is free or unhealthy, or the state of the holder: pending (a lease whose
-container does not exist yet), expiring (its client has ended), a container's
-state, unknown (its engine does not answer), open (a process alone), or unseen
-(looking at open files took too long: the GPU may be in use).
-
-A line says how many GPUs are free. Requests that wait for GPUs follow in their order:
-waiting, silent (no sign of life for 5 s, others pass it), or ended (metax-ctk lease
-release).
-
-Leases that are over are removed, as by lease gc, if the user may write them.
-
-Examples:
-   metax-ctk ps
-   metax-ctk ps --source docker --source processes
-   metax-ctk ps --watch
-   metax-ctk ps -o json | jq '.gpus[] | select(.holders == []) | .index'
-
-Exit codes: 0 done; 1 the leases cannot be read; 3 no MetaX GPU here;
-130 interrupted.`,
 		Flags: []cli.Flag{
 			sourceFlag(),
 			&cli.BoolFlag{Name: "watch", Usage: "print repeatedly until interrupted; JSON on one line each"},

@@ -29,29 +29,6 @@ func (t toolkit) runtimeCommand() *cli.Command {
 			{
 				Name:  "configure",
 				Usage: "register metax-runtime and switch CDI on in an engine, or undo it",
-				Description: `Edits the engine's own configuration: everything else in it stays byte for byte,
-the original is kept in /var/lib/metax-container-toolkit/backups until the toolkit
-is removed from it, and a file that the engine cannot read is never changed.
-No engine is restarted without --restart; the command for it is printed.
-
-Without --engine it only shows what it would do to every engine of this host;
---yes does it. --dry-run prints what would change, as a unified diff.
---remove undoes the changes: a file without other edits since then becomes what it
-was, byte for byte. --verify changes nothing: it asks the running engine, and
-starts containers that print the GPUs that they see. --restart restarts the
-engine also if its configuration is already right. "auto" is every engine of this
-host. Options of nvidia-ctk runtime configure work too: --runtime, --set-as-default,
---nvidia-set-as-default, --nvidia-runtime-name, --nvidia-runtime-path, --cdi.enabled.
-
-Examples:
-   metax-ctk runtime configure
-   metax-ctk runtime configure --engine docker --dry-run
-   metax-ctk runtime configure --engine auto --restart
-   metax-ctk runtime configure --engine docker --verify
-   metax-ctk runtime configure --engine docker --remove
-
-Exit codes: 0 done, or nothing to do; 1 failed; 2 usage; 3 --verify without a
-MetaX GPU; 4 --verify found a problem.`,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "engine", Value: setup.Auto, DefaultText: "a dry run of auto", Usage: "`ENGINE` to set up: " + strings.Join(setup.Names(), ", ") + ", or auto"},
 					&cli.StringFlag{Name: "config", Usage: "the engine's main configuration `FILE`, below the root (default: the usual one)"},
@@ -73,14 +50,9 @@ MetaX GPU; 4 --verify found a problem.`,
 				Action: t.runtimeConfigure,
 			},
 			{
-				Name:   "witness",
-				Usage:  "print the device nodes of GPUs that this process sees",
-				Hidden: true, // for --verify, in a container
-				Description: `With --check, the arguments are the device nodes to expect. It prints only the
-differences, with exit code 4.
-
-Example:
-   metax-ctk runtime witness -o json`,
+				Name:      "witness",
+				Usage:     "print the device nodes of GPUs that this process sees",
+				Hidden:    true, // for --verify, in a container
 				ArgsUsage: "[NODE...]",
 				Flags:     []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare with the device nodes given as arguments"}},
 				Action:    t.runtimeWitness,

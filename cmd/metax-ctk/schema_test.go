@@ -15,9 +15,11 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/setup"
@@ -76,7 +78,7 @@ func documentKinds() map[string]documentKind {
 		"LeaseList":            {ps.Leases{}, []string{"lease list"}},
 		"LeaseRelease":         {released{}, nil}, // needs a lease
 		"LeaseGc":              {released{}, []string{"lease gc"}},
-		"LeaseInit":            {directory{}, []string{"lease init"}},
+		"LeaseInit":            {ledger.Directory{}, []string{"lease init"}},
 		"SgpuList":             {[]sliceRow{}, []string{"--root / --node c500-8-sgpu sgpu list"}},
 		"SgpuCreate":           {created{}, []string{"--root CUT sgpu create 2 --compute 5 --vram 1G"}},
 		"SgpuRemove":           {removed{}, []string{"--root CUT sgpu remove SLICE"}},
@@ -277,7 +279,7 @@ func TestSchemas(t *testing.T) {
 	if code, _, said := ctk(t, deps{}, "--node", "c500-8-pcie", "cdi", "generate", "--output", other); code != 0 {
 		t.Fatal(said)
 	}
-	if code, _, said := ctk(t, deps{Run: runTool}, "--root", root, "cdi", "generate"); code != 0 {
+	if code, _, said := ctk(t, deps{Run: child.Tool}, "--root", root, "cdi", "generate"); code != 0 {
 		t.Fatal(said)
 	}
 	t.Chdir(self)
@@ -313,7 +315,7 @@ func TestSchemas(t *testing.T) {
 				}
 				args = append(args, word)
 			}
-			code, out, said := ctk(t, deps{Run: runTool}, append(args, "-o", "json")...)
+			code, out, said := ctk(t, deps{Run: child.Tool}, append(args, "-o", "json")...)
 			if code == exitUsage || code == exitFailed {
 				t.Errorf("%s: exit code %d: %s", line, code, said)
 				continue
@@ -336,7 +338,7 @@ func TestSchemas(t *testing.T) {
 // someSlice returns the UUID of a slice of a host tree.
 func someSlice(t *testing.T, root string) string {
 	t.Helper()
-	_, out, said := ctk(t, deps{Run: runTool}, "--root", root, "device", "list", "-o", "json")
+	_, out, said := ctk(t, deps{Run: child.Tool}, "--root", root, "device", "list", "-o", "json")
 	node, err := gpu.DecodeNode([]byte(out))
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)

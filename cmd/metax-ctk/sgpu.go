@@ -12,7 +12,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
-	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/sgpu"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
@@ -23,32 +22,14 @@ func (t toolkit) sgpuCommand() *cli.Command {
 		Usage: "list, create and remove slices of GPUs (sGPUs, virtual functions)",
 		Subcommands: []*cli.Command{
 			{
-				Name:  "list",
-				Usage: "list the slices",
-				Description: `COMPUTE and MEMORY are empty without the vendor's library. To request a slice, name
-its UUID or address: metax-docker run --gpus=sgpu:UUID.
-
-Example:
-   metax-ctk sgpu list
-   metax-ctk --node c500-8-sgpu sgpu list -o json`,
+				Name:   "list",
+				Usage:  "list the slices",
 				Action: t.sgpuList,
 			},
 			{
 				Name:      "create",
 				Usage:     "create slices of a GPU",
 				ArgsUsage: "GPU",
-				Description: `GPU is an index, UUID, BDF or serial number. A GPU in slice mode is never given
-as a whole; --enable switches a GPU that is not in use to slice mode. A GPU has
-at most 16 slices, all of the same QoS class. This needs root, and the vendor's
-library or mx-smi.
-
-Examples:
-   metax-ctk sgpu create 2 --compute 25 --vram 16G
-   metax-ctk sgpu create 0 --enable --compute 10 --vram 4096M --qos fixed-share --count 4
-   metax-ctk cdi generate
-
-Exit codes: 0 done; 1 it failed; 2 usage; 3 no MetaX GPU here; 5 the GPU has no
-room, is not in slice mode, or is in use.`,
 				Flags: []cli.Flag{
 					&cli.IntFlag{Name: "compute", Usage: "`PERCENT` of the GPU's compute units, 1 to 100"},
 					&cli.StringFlag{Name: "vram", Usage: "device memory: `SIZE` is a number with G or M, such as 4G"},
@@ -63,15 +44,6 @@ room, is not in slice mode, or is in use.`,
 				Name:      "remove",
 				Usage:     "remove slices",
 				ArgsUsage: "SLICE...",
-				Description: `SLICE is a UUID. If any slice of the GPU is in use (metax-ctk ps), removing needs
---force, because the toolkit cannot see which one.
-
-Example:
-   metax-ctk sgpu remove SGPU-5b0c9a3e-7a8b-11ee-b962-0242ac120002
-   metax-ctk cdi generate
-
-Exit codes: 0 done; 1 it failed; 2 usage, or no such slice; 3 no MetaX GPU here;
-5 the GPU is in use.`,
 				Flags: []cli.Flag{
 					&cli.BoolFlag{Name: "force", Usage: "also remove slices of GPUs that are in use"},
 				},
@@ -147,30 +119,6 @@ func oneGPU(node gpu.Node, name string) (gpu.GPU, error) {
 	return node.GPUs[at[0]], nil
 }
 
-// resolveSlices resolves the names of slices that a command was given; the prefix “sgpu:”
-// is optional.
-func resolveSlices(node gpu.Node, names []string) ([]request.SliceRef, error) {
-	var list []string
-	for _, name := range names {
-		if strings.ContainsAny(name, "[],") {
-			return nil, usagef("%q is not the name of a slice; see metax-ctk sgpu list", name)
-		}
-		if !strings.HasPrefix(strings.ToLower(name), "sgpu:") && !strings.HasPrefix(name, request.SliceKind+"=") {
-			name = "sgpu:" + name
-		}
-		list = append(list, name)
-	}
-	req, err := request.Parse("[" + strings.Join(list, ",") + "]")
-	if err != nil {
-		return nil, usageError(err)
-	}
-	selection, err := req.Resolve(node.GPUs)
-	if err != nil {
-		return nil, usageError(err)
-	}
-	return selection.Slices, nil
-}
-
 // changer returns the sgpu.Changer of the host, and the host.
 func (t toolkit) changer(c *cli.Context) (sgpu.Changer, *hostfs.Root, error) {
 	host, err := hostfs.New(t.selected(c).Root)
@@ -187,9 +135,9 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	refs, err := resolveSlices(node, args)
+	refs, err := sgpu.Resolve(node, args)
 	if err != nil {
-		return err
+		return usageError(err)
 	}
 	var holders []usage.Holder
 	if !c.Bool("force") {

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,7 +29,7 @@ func orderOf(c *cli.Context) (sgpu.Order, error) {
 	o := sgpu.Order{Count: c.Int("count"), Enable: c.Bool("enable")}
 	o.Compute, o.QoS, o.Alias = c.Int("compute"), c.String("qos"), c.String("alias")
 	var err error
-	if o.MemoryMiB, err = parseSize(c.String("vram")); err != nil {
+	if o.MemoryMiB, err = sgpu.ParseSize(c.String("vram")); err != nil {
 		return sgpu.Order{}, usagef("--vram: %w", err)
 	}
 	if o.Count < 1 || o.Count > gpu.MaxSlices {
@@ -42,24 +39,6 @@ func orderOf(c *cli.Context) (sgpu.Order, error) {
 		return sgpu.Order{}, usageError(err)
 	}
 	return o, nil
-}
-
-// parseSize reads "4G" and "4096M" as MiB.
-func parseSize(s string) (mib int, err error) {
-	bad := fmt.Errorf("size %q; want a number with G or M, such as 4G", s)
-	unit := 1
-	digits, ok := strings.CutSuffix(strings.ToUpper(s), "M")
-	if !ok {
-		unit = 1024
-		if digits, ok = strings.CutSuffix(strings.ToUpper(s), "G"); !ok {
-			return 0, bad
-		}
-	}
-	n, err := strconv.ParseUint(digits, 10, 32)
-	if err != nil || n < 1 || n > math.MaxInt32/1024 {
-		return 0, bad
-	}
-	return int(n) * unit, nil
 }
 
 func (t toolkit) sgpuCreate(c *cli.Context) error {

@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/sgpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
@@ -25,7 +27,7 @@ func TestParseSize(t *testing.T) {
 		"4G": 4096, "4g": 4096, "1M": 1, "4096M": 4096, "2097151G": 2097151 * 1024,
 		"": 0, "4": 0, "G": 0, "0G": 0, "-1G": 0, "+1G": 0, "1.5G": 0, "4GB": 0, "4 G": 0, "4T": 0, "2097152G": 0, "99999999999999999999M": 0,
 	} {
-		if got, err := parseSize(in); got != want || (err == nil) != (want > 0) {
+		if got, err := sgpu.ParseSize(in); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q: %d, %v; want %d", in, got, err, want)
 		}
 	}
@@ -36,7 +38,7 @@ func sliced(t *testing.T, library mxsml.Run, root string, args ...string) (out, 
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	words := append([]string{"metax-ctk", "--root", root, "sgpu"}, args...)
-	code = run(context.Background(), words, deps{Out: &stdout, Err: &stderr, Library: library, Run: runTool})
+	code = run(context.Background(), words, deps{Out: &stdout, Err: &stderr, Library: library, Run: child.Tool})
 	return stdout.String(), stderr.String(), code
 }
 
@@ -54,8 +56,8 @@ func TestSGPUByLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	standin.Build(t, filepath.Dir(lib), node)
-	t.Setenv(mxsmlVariable, standin.Program(t, t.TempDir()))
-	library := libraryRun()
+	t.Setenv(child.LibraryVariable, standin.Program(t, t.TempDir()))
+	library := child.Library()
 
 	var listed struct{ Items []sliceRow }
 	out, errs, code := sliced(t, library, root, "list", "-o", "json")

@@ -17,28 +17,15 @@ func (t toolkit) simCommand() *cli.Command {
 		Usage: "simulated nodes",
 		Subcommands: []*cli.Command{
 			{
-				Name:  "list",
-				Usage: "list the built-in nodes",
-				Description: `Besides these, "sim:AxBxC" makes a node of A NUMA nodes with B switches
-of C linked GPUs each.
-
-Example:
-   metax-ctk sim list
-   metax-ctk --node sim:2x2x4 topology print`,
+				Name:   "list",
+				Usage:  "list the built-in nodes",
 				Action: t.simList,
 			},
 			{
 				Name:      "create",
 				Usage:     "write a whole host tree: sysfs, device nodes, mx-smi, MXMACA",
 				ArgsUsage: "NODE DIR",
-				Description: `NODE is a built-in node, "sim:AxBxC" or a file with Node JSON; DIR must be
-new or empty. As root the device nodes are real ones (without a driver
-behind them); otherwise files with a tag stand for them.
-
-Example:
-   metax-ctk sim create c500-8 /tmp/node
-   metax-ctk --root /tmp/node device list`,
-				Action: t.simCreate,
+				Action:    t.simCreate,
 			},
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 )
@@ -24,10 +25,10 @@ func TestReplayDoctor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, _ := simulated(t, "c500-8", edit)
-			if code, _, said := ctk(t, deps{Run: runTool}, "--root", root, "cdi", "generate", "--engine-root", "/"); code != 0 && edit == nil {
+			if code, _, said := ctk(t, deps{Run: child.Tool}, "--root", root, "cdi", "generate", "--engine-root", "/"); code != 0 && edit == nil {
 				t.Fatalf("exit code %d: %s", code, said)
 			}
-			file, _ := taken(t, deps{Run: runTool}, root)
+			file, _ := taken(t, deps{Run: child.Tool}, root)
 			at, done, err := node.Selector{Node: file}.Unpack()
 			if err != nil {
 				t.Fatal(err)
@@ -37,7 +38,7 @@ func TestReplayDoctor(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			codeHost, host, _ := ctk(t, deps{Run: runTool}, "--root", root, "doctor")
+			codeHost, host, _ := ctk(t, deps{Run: child.Tool}, "--root", root, "doctor")
 			code, got, said := ctk(t, deps{Run: at.Run}, "--root", at.Root, "doctor")
 			if !strings.Contains(host, " checks, ") {
 				t.Errorf("doctor said %q on the host", host)
@@ -60,7 +61,7 @@ func TestReplayRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := deps{Run: func(ctx context.Context, path string, args ...string) ([]byte, error) {
-		out, err := runTool(ctx, path, args...)
+		out, err := child.Tool(ctx, path, args...)
 		return append(out, ("# " + path + "\n")...), err
 	}}
 	for _, there := range []bool{false, true} {

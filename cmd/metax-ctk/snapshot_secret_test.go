@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 	"github.com/metax-ctk/container-toolkit/internal/node"
@@ -138,7 +139,7 @@ func TestSnapshotSecrets(t *testing.T) {
 			t.Fatalf("%q is no secret", w)
 		}
 	}
-	code, out, said := ctk(t, deps{Run: runTool}, "--root", root, "bugreport", "--output", "-")
+	code, out, said := ctk(t, deps{Run: child.Tool}, "--root", root, "bugreport", "--output", "-")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
@@ -195,7 +196,7 @@ func TestReplayMACA(t *testing.T) {
 		tr["etc/ld.so.conf"] = hosttree.File{Data: "include ld.so.conf.d/*.conf\n"}
 		tr["etc/ld.so.conf.d/x.conf"] = hosttree.File{Data: "/usr/lib/x # y\n"}
 	})
-	file, _ := taken(t, deps{Run: runTool}, root)
+	file, _ := taken(t, deps{Run: child.Tool}, root)
 	at, done, err := node.Selector{Node: file}.Unpack()
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
@@ -153,7 +154,7 @@ func remembered() func(context.Context, string, ...string) ([]byte, error) {
 		if out, ok := said[key]; ok {
 			return out, nil
 		}
-		out, err := runTool(ctx, path, args...)
+		out, err := child.Tool(ctx, path, args...)
 		if err == nil {
 			said[key] = out
 		}
@@ -172,33 +173,33 @@ func TestReplayTrouble(t *testing.T) {
 		edit func(hosttree.Tree)
 		run  func(context.Context, string, ...string) ([]byte, error)
 	}{
-		{"no mx-smi", func(tr hosttree.Tree) { delete(tr, "opt/mxdriver/bin/mx-smi"); delete(tr, "usr/bin/mx-smi") }, runTool},
+		{"no mx-smi", func(tr hosttree.Tree) { delete(tr, "opt/mxdriver/bin/mx-smi"); delete(tr, "usr/bin/mx-smi") }, child.Tool},
 		{"mx-smi fails", func(tr hosttree.Tree) {
 			tr["opt/mxdriver/bin/mx-smi"] = hosttree.File{Data: "#!/bin/sh\necho broken >&2\nexit 7\n", Perm: 0o755}
-		}, runTool},
+		}, child.Tool},
 		{"mx-smi cannot be run", nil, func(_ context.Context, path string, _ ...string) ([]byte, error) {
 			return nil, fmt.Errorf("run %s: %w", path, errors.New("no such device"))
 		}},
-		{"a node is gone", func(tr hosttree.Tree) { delete(tr, "dev/dri/renderD129") }, runTool},
-		{"a node is a file", func(tr hosttree.Tree) { tr["dev/dri/renderD129"] = hosttree.File{} }, runTool},
-		{"no control device", func(tr hosttree.Tree) { delete(tr, "dev/mxcd") }, runTool},
-		{"other numbers", func(tr hosttree.Tree) { tr["dev/dri/card1"] = hosttree.Device{Major: 226, Minor: 9, Perm: 0o600} }, runTool},
-		{"MXMACA leads nowhere", func(tr hosttree.Tree) { tr["opt/maca"] = hosttree.Link("/opt/maca-9") }, runTool},
+		{"a node is gone", func(tr hosttree.Tree) { delete(tr, "dev/dri/renderD129") }, child.Tool},
+		{"a node is a file", func(tr hosttree.Tree) { tr["dev/dri/renderD129"] = hosttree.File{} }, child.Tool},
+		{"no control device", func(tr hosttree.Tree) { delete(tr, "dev/mxcd") }, child.Tool},
+		{"other numbers", func(tr hosttree.Tree) { tr["dev/dri/card1"] = hosttree.Device{Major: 226, Minor: 9, Perm: 0o600} }, child.Tool},
+		{"MXMACA leads nowhere", func(tr hosttree.Tree) { tr["opt/maca"] = hosttree.Link("/opt/maca-9") }, child.Tool},
 		{"MXMACA elsewhere", func(tr hosttree.Tree) {
 			tr["opt/maca"] = hosttree.Link("/data/maca")
 			tr["data/maca/Version.txt"] = hosttree.File{Data: "Version:2.32.0.6\n"}
-		}, runTool},
+		}, child.Tool},
 		{"no version", func(tr hosttree.Tree) {
 			delete(tr, "opt/maca-3.3.0.15/Version.txt")
 			delete(tr, "sys/module/metax/version")
-		}, runTool},
+		}, child.Tool},
 		{"no module", func(tr hosttree.Tree) {
 			for p := range tr {
 				if strings.HasPrefix(p, "sys/module/metax") || strings.HasSuffix(p, "/driver") || p == "sys/bus/pci/drivers/metax/module" {
 					delete(tr, p)
 				}
 			}
-		}, runTool},
+		}, child.Tool},
 		{"odd values", func(tr hosttree.Tree) {
 			for p := range tr {
 				if strings.HasPrefix(p, at) && strings.HasSuffix(p, "/numa_node") {
@@ -208,15 +209,15 @@ func TestReplayTrouble(t *testing.T) {
 					tr[p] = hosttree.File{}
 				}
 			}
-		}, runTool},
+		}, child.Tool},
 		{"no GPU", func(tr hosttree.Tree) {
 			for p := range tr {
 				if strings.HasPrefix(p, "sys/bus/pci/devices/") {
 					delete(tr, p)
 				}
 			}
-		}, runTool},
-		{"nothing", func(tr hosttree.Tree) { clear(tr); tr["etc"] = hosttree.Dir{} }, runTool},
+		}, child.Tool},
+		{"nothing", func(tr hosttree.Tree) { clear(tr); tr["etc"] = hosttree.Dir{} }, child.Tool},
 	} {
 		if !some(n) {
 			continue
@@ -266,12 +267,12 @@ func TestReplayOld(t *testing.T) {
 func TestReplayLibrary(t *testing.T) {
 	root, node := simulated(t, "c500-8-sgpu", nil)
 	lib := standin.Build(t, filepath.Join(root, "opt/mxdriver/lib"), node)
-	t.Setenv(mxsmlVariable, standin.Program(t, t.TempDir()))
+	t.Setenv(child.LibraryVariable, standin.Program(t, t.TempDir()))
 	for _, trouble := range []string{"", "crash mxSmlInit 0"} {
 		if trouble != "" {
 			standin.Tell(t, lib, node, trouble)
 		}
-		d := deps{Run: runTool, Library: libraryRun()}
+		d := deps{Run: child.Tool, Library: child.Library()}
 		file, s := taken(t, d, root)
 		if !s.Asked("metax-mxsml") || s.Asked("mx-smi") != (trouble != "") {
 			t.Errorf("asked were %+v", s.Answers)
@@ -292,7 +293,7 @@ func TestReplayLibrary(t *testing.T) {
 // come from standard input.
 func TestSnapshotFile(t *testing.T) {
 	root, _ := simulated(t, "c500-8-degraded", nil)
-	file, _ := taken(t, deps{Run: runTool}, root)
+	file, _ := taken(t, deps{Run: child.Tool}, root)
 	info, err := os.Stat(file)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v; want mode 0600", info.Mode(), err)
@@ -301,7 +302,7 @@ func TestSnapshotFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, out, said := ctk(t, deps{Run: runTool}, "--root", root, "snapshot", "-")
+	code, out, said := ctk(t, deps{Run: child.Tool}, "--root", root, "snapshot", "-")
 	if code != 0 || said != "" {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -318,7 +319,7 @@ func TestSnapshotFile(t *testing.T) {
 		{"--root", root, "snapshot", "one", "--output=more"},
 		{"--root", root, "snapshot", "--output="},
 	} {
-		if code, _, said := ctk(t, deps{Run: runTool}, args...); code != exitUsage {
+		if code, _, said := ctk(t, deps{Run: child.Tool}, args...); code != exitUsage {
 			t.Errorf("%q: exit code %d: %s", args, code, said)
 		}
 	}
@@ -328,7 +329,7 @@ func TestSnapshotFile(t *testing.T) {
 func TestBugreport(t *testing.T) {
 	root, _ := simulated(t, "c500-8", nil)
 	file := filepath.Join(t.TempDir(), "report.txt")
-	code, _, said := ctk(t, deps{Run: runTool}, "--root", root, "bugreport", "--output", file)
+	code, _, said := ctk(t, deps{Run: child.Tool}, "--root", root, "bugreport", "--output", file)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}

@@ -18,25 +18,6 @@ func (t toolkit) topCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "top",
 		Usage: "the GPUs at work: readings, users and the queue, live",
-		Description: `Shows for each GPU its utilisation, memory, temperature, power, MetaXLink ports that
-are up, and who uses it, and below them the requests that wait. On a terminal the view
-is live; otherwise it is printed once. JSON is one value per interval, in a line.
-
-Readings come from the vendor's library, or from mx-smi, each in a process of its own.
-If the tool hangs, the view goes on with the last readings in grey and their age.
-"-" is not known. Readings of a simulated node are made up.
-
-Keys: q quits, s sorts by another column, p pauses, up and down scroll, ? is help. A
-set NO_COLOR switches colours off.
-
-Examples:
-   metax-ctk top
-   metax-ctk top --once
-   metax-ctk --node c500-8 top
-   metax-ctk top -o json | jq -c '[.gpus[].reading.utilizationPercent]'
-
-Exit codes: 0 done; 1 the view cannot be drawn; 3 no MetaX GPU here;
-130 interrupted.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "once", Usage: "print one look and end"},
 			intervalFlag(2*time.Second, "`TIME` between two looks"),
@@ -47,7 +28,8 @@ Exit codes: 0 done; 1 the view cannot be drawn; 3 no MetaX GPU here;
 
 func (t toolkit) top(c *cli.Context) error {
 	t = t.warnUnknown(c)
-	// The vendor's tool may hang: it is asked for readings alone, beside the view.
+	// The first look does without the vendor's software, which may hang: the view appears at
+	// once, and the readings are queried in the background.
 	quick := t
 	quick.Library, quick.Run = nil, nil
 	node, err := quick.selected(c).Load(c.Context)
@@ -63,25 +45,21 @@ func (t toolkit) top(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	view := top.NewLive(top.State{Node: node, Interval: c.Duration("interval")}, t.askReadings(c, node), users)
 	ctx, cancel := context.WithCancel(c.Context)
-	readings := t.askReadings(c, node)
-	defer func() {
-		cancel()
-		readings.wait()
-		users.wait()
-	}()
-	m := top.Model{State: top.State{Node: node, Interval: c.Duration("interval")}}
+	defer view.Wait()
+	defer cancel()
 	switch {
 	case live:
-		return t.drawTop(ctx, m, readings, users)
+		return drawTop(ctx, view)
 	case c.Bool("once"), c.String("output-format") == "table":
-		state := look(ctx, m.State, readings, users, nil)
+		view.Look(ctx, nil)
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
-		return t.printTop(c, state, false)
+		return t.printTop(c, view.State, false)
 	}
-	return t.repeatTop(ctx, c, m.State, readings, users)
+	return t.repeatTop(ctx, c, view)
 }
 
 // behindScreen returns the toolkit for what runs while a view fills the terminal: the view says
@@ -94,45 +72,18 @@ func (t toolkit) behindScreen() toolkit {
 	return t
 }
 
-// topUpdate is what a look changes.
-type topUpdate func(top.State) top.State
-
-// asker asks one question again and again, one at a time, beside the view.
-type asker struct {
-	ask     func(ctx context.Context, number int) topUpdate
-	asked   int            // how often
-	running chan topUpdate // nil while it does not ask
-}
-
-// start asks, unless it still waits for an answer.
-func (a *asker) start(ctx context.Context) {
-	if a.running != nil {
-		return
-	}
-	answer, number := make(chan topUpdate, 1), a.asked
-	a.asked++
-	a.running = answer
-	go func() { answer <- a.ask(ctx, number) }()
-}
-
-// wait waits for the last answer. The programs that it asks have been told to end.
-func (a *asker) wait() {
-	if a.running != nil {
-		<-a.running
-	}
-}
-
-func (t toolkit) askReadings(c *cli.Context, node gpu.Node) *asker {
+// askReadings asks what the GPUs measure.
+func (t toolkit) askReadings(c *cli.Context, node gpu.Node) top.Question {
 	selected := t.selected(c)
-	return &asker{ask: func(ctx context.Context, number int) topUpdate {
+	return func(ctx context.Context, number int) func(top.State) top.State {
 		readings, source, err := selected.Readings(ctx, node, number)
 		now := time.Now()
 		return func(s top.State) top.State { return s.WithReadings(readings, source, err, now) }
-	}}
+	}
 }
 
 // askUsers asks who uses the GPUs; nobody uses those of a node that is not a host.
-func (t toolkit) askUsers(c *cli.Context, node gpu.Node) (*asker, error) {
+func (t toolkit) askUsers(c *cli.Context, node gpu.Node) (top.Question, error) {
 	see := func(context.Context) (lease.Report, error) { return lease.Report{}, nil }
 	if t.selected(c).IsHost() {
 		k, err := t.keeper(c, node)
@@ -141,51 +92,33 @@ func (t toolkit) askUsers(c *cli.Context, node gpu.Node) (*asker, error) {
 		}
 		see = func(ctx context.Context) (lease.Report, error) { return ps.Look(ctx, k.Keeper) }
 	}
-	return &asker{ask: func(ctx context.Context, _ int) topUpdate {
+	return func(ctx context.Context, _ int) func(top.State) top.State {
 		report, err := see(ctx)
 		now := time.Now()
 		return func(s top.State) top.State { return s.WithUsers(report, err, now) }
-	}}, nil
-}
-
-// look returns the state after both answers, or with those that came by the end.
-func look(ctx context.Context, s top.State, readings, users *asker, end <-chan time.Time) top.State {
-	readings.start(ctx)
-	users.start(ctx)
-	for readings.running != nil || users.running != nil {
-		select {
-		case u := <-readings.running:
-			s, readings.running = u(s), nil
-		case u := <-users.running:
-			s, users.running = u(s), nil
-		case <-end:
-			return s
-		}
-	}
-	return s
+	}, nil
 }
 
 // repeatTop prints a look every interval. The first waits for both answers; later ones are
 // printed with old values if an answer takes longer than the interval.
-func (t toolkit) repeatTop(ctx context.Context, c *cli.Context, s top.State, readings, users *asker) error {
+func (t toolkit) repeatTop(ctx context.Context, c *cli.Context, view *top.Live) error {
 	for {
-		interval := time.NewTimer(s.Interval)
+		interval := time.NewTimer(view.State.Interval)
 		var end <-chan time.Time
-		if s.Complete() {
+		if view.State.Complete() {
 			end = interval.C
 		}
-		s = look(ctx, s, readings, users, end)
+		inTime := view.Look(ctx, end)
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
 		if c.String("output-format") == "yaml" {
 			fmt.Fprint(t.Out, "---\n")
 		}
-		if err := t.printTop(c, s, true); err != nil {
+		if err := t.printTop(c, view.State, true); err != nil {
 			return err
 		}
-		// The timer may have ended the look.
-		if readings.running == nil && users.running == nil {
+		if inTime { // otherwise the timer has ended the look
 			select {
 			case <-ctx.Done():
 				return errInterrupted

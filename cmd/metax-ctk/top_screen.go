@@ -22,8 +22,8 @@ var topStyles = map[top.Style]tcell.Style{
 	top.Bad:     tcell.StyleDefault.Foreground(tcell.ColorMaroon).Bold(true),
 }
 
-// drawTop shows the model on the terminal until a key or a signal ends it.
-func (t toolkit) drawTop(ctx context.Context, m top.Model, readings, users *asker) error {
+// drawTop shows the view on the terminal until a key or a signal ends it.
+func drawTop(ctx context.Context, view *top.Live) error {
 	screen, err := tcell.NewScreen()
 	if err == nil {
 		err = screen.Init()
@@ -35,24 +35,21 @@ func (t toolkit) drawTop(ctx context.Context, m top.Model, readings, users *aske
 	events, end := make(chan tcell.Event, 16), make(chan struct{})
 	defer close(end)
 	go screen.ChannelEvents(events, end)
-	again, age := time.NewTicker(m.State.Interval), time.NewTicker(time.Second)
+	again, age := time.NewTicker(view.State.Interval), time.NewTicker(time.Second)
 	defer again.Stop()
 	defer age.Stop()
-	readings.start(ctx)
-	users.start(ctx)
-	for {
+	view.Start(ctx)
+	for m := (top.Model{}); ; {
+		m.State = view.State
 		draw(screen, m)
 		select {
 		case <-ctx.Done():
 			return errInterrupted
 		case <-again.C:
-			readings.start(ctx)
-			users.start(ctx)
+			view.Start(ctx)
 		case <-age.C:
-		case u := <-readings.running:
-			m.State, readings.running = u(m.State), nil
-		case u := <-users.running:
-			m.State, users.running = u(m.State), nil
+		case a := <-view.Answers():
+			view.Take(a)
 		case e := <-events:
 			key := pressed(e)
 			if key == interrupt {

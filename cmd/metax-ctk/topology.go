@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -25,16 +25,6 @@ func (t toolkit) topologyCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:  "print",
 			Usage: "print the topology as a matrix, a tree or a picture",
-			Description: `GPUs that are in use (metax-ctk ps) are marked as in use, those that are divided
-into slices (metax-ctk sgpu list) as divided. On a terminal that is too narrow for
-the matrix, the tree is printed unless --format asks for the matrix. Marks are in
-color on a terminal, unless NO_COLOR is set.
-
-Examples:
-   metax-ctk topology print
-   metax-ctk topology print --format tree --pick 4
-   metax-ctk topology print --pick 4 --explain
-   metax-ctk --node c550-8 topology print --format svg --pick 2 > node.svg`,
 			Flags: append(topologyFlags(), pickFlags()...), Action: t.topologyPrint,
 		}, t.topologyScoreCommand()},
 	}
@@ -83,7 +73,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		if holders, err = t.holders(c, node); err != nil {
 			t.warn(err.Error())
 		}
-		view.InUse, view.Users = held(node, holders), users(node, holders)
+		view.InUse, view.Users = assign.Held(node, holders), assign.HolderNames(node, holders)
 	case c.String("busy") != "none":
 		if view.InUse, err = indices(node, "--busy", c.String("busy")); err != nil {
 			return err
@@ -97,7 +87,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	}
 	var explanation *explain.Explanation
 	if count != "" {
-		free := without(node.Healthy(), view.InUse)
+		free := assign.Without(node.Healthy(), view.InUse)
 		if c.IsSet("free") || !c.IsSet("busy") {
 			if free, err = t.free(c, node, holders); err != nil {
 				return err
@@ -134,20 +124,6 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	return cmp.Or(err, t.print(c, result, text.String()))
 }
 
-// users names who uses each GPU: the first holder, and how many more there are.
-func users(node gpu.Node, holders []usage.Holder) []string {
-	names := make([]string, len(node.GPUs))
-	for i, g := range node.GPUs {
-		if held := usage.Held(holders, g.BDF); len(held) > 0 {
-			names[i] = held[0].String()
-			if more := len(held) - 1; more > 0 {
-				names[i] += fmt.Sprintf(" and %d more", more)
-			}
-		}
-	}
-	return names
-}
-
 // gridWidth is the width of a matrix's rows, which end with an empty line.
 func gridWidth(matrix string) (width int) {
 	grid, _, _ := strings.Cut(matrix, "\n\n")
@@ -158,19 +134,5 @@ func gridWidth(matrix string) (width int) {
 }
 
 func describe(v topology.View) topologyJSON {
-	n := v.Graph.Len()
-	out := topologyJSON{Node: v.Node, Matrix: make([][]string, n), NICs: topology.NICMatrix(v.Node), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.InUse}
-	for i := range n {
-		out.Matrix[i] = make([]string, n)
-		for j := range n {
-			out.Matrix[i][j] = v.Graph.Kind(i, j).String()
-		}
-		out.Matrix[i][i] = "X"
-	}
-	return out
-}
-
-// without returns the members of set that are not in out.
-func without(set, out []int) []int {
-	return slices.DeleteFunc(set, func(i int) bool { return slices.Contains(out, i) })
+	return topologyJSON{Node: v.Node, Matrix: v.Graph.Classes(), NICs: topology.NICMatrix(v.Node), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.InUse}
 }

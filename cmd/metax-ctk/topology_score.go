@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
-	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/peer"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -21,22 +20,6 @@ func (t toolkit) topologyScoreCommand() *cli.Command {
 		Name:      "score",
 		Usage:     "say how well this node suits a job",
 		ArgsUsage: "N | --all",
-		Description: `Says in words which GPUs of this node are the best answer for N GPUs, how they are
-linked, and for which jobs the free GPUs have room before and after: jobs of 8, 4
-and 2 GPUs, each linked by that class or better. To compare two nodes, compare the
-link class first, then the policy's other criteria in their order. The figures are
-in -o json, with what the tables of HAMi and Kunlunxin make of them.
-
-GPUs that are in use (metax-ctk ps) are left out, unless --free says which are
-free.
-
-Examples:
-   metax-ctk topology score 4
-   metax-ctk topology score 2 --free 0,1,4,5,6 --policy binpack
-   metax-ctk --node c550-8 topology score --all --weights bandwidth -o json
-
-Exit codes: 0 done; 1 the GPUs in use cannot be determined; 2 usage; 3 no
-MetaX GPU here; 5 too few GPUs are free.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Usage: "for every number of GPUs up to that of the free ones"},
 			&cli.StringFlag{Name: "free", Usage: "take these GPUs as free: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that are not in use)"},
@@ -61,26 +44,8 @@ type scoredNode struct {
 type scoredSize struct {
 	N int `json:"n"`
 	alloc.NodeScore
-	HAMi      hamiScores      `json:"hami"`
-	Kunlunxin kunlunxinScores `json:"kunlunxin"`
-}
-
-// hamiScores are HAMi's numbers. Weight and Cut are those of its annotations,
-// Binpack and Spread its scores of a node by them, and Exclusive that of the
-// answer's GPUs on a node of slices.
-type hamiScores struct {
-	Weight    int `json:"weight"`
-	Cut       int `json:"cut"`
-	Binpack   int `json:"binpack"`
-	Spread    int `json:"spread"`
-	Exclusive int `json:"exclusive"`
-}
-
-// kunlunxinScores are Kunlunxin's numbers for the answer's GPUs, and HAMi's copy.
-type kunlunxinScores struct {
-	Jobs  int `json:"jobs"`
-	Score int `json:"score"`
-	HAMi  int `json:"hami"`
+	HAMi      peer.HAMi      `json:"hami"`
+	Kunlunxin peer.Kunlunxin `json:"kunlunxin"`
 }
 
 func (t toolkit) topologyScore(c *cli.Context) error {
@@ -129,7 +94,6 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	domains := linkDomains(graph)
 	scores, losses, err := heaviest(picker, free, sizes, c.Bool("all"))
 	if err != nil {
 		return err
@@ -139,7 +103,10 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		size := describeScore(n, score, scores[i], losses[i], peer.HAMiExclusive(domains, free, score.GPUs))
+		size := scoredSize{
+			N: n, NodeScore: score,
+			HAMi: peer.NewHAMi(n, scores[i], losses[i], graph.Domains(), free, score.GPUs), Kunlunxin: peer.NewKunlunxin(score.Jobs),
+		}
 		if !size.Exact {
 			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest, so only some sets were compared", wording.Count(n, "GPU")))
 		}
@@ -150,31 +117,6 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		return t.print(c, result, result.table())
 	}
 	return t.print(c, result, result.Sizes[0].text())
-}
-
-// linkDomains are the numbers of the GPUs' link domains, from 1; 0 for one that is in
-// none.
-func linkDomains(graph *topology.Graph) []int {
-	domains := make([]int, graph.Len())
-	for i, domain := range graph.Domains() {
-		for _, g := range domain {
-			domains[g] = i + 1
-		}
-	}
-	return domains
-}
-
-// describeScore is a score with what other schedulers say; weight and cut are those
-// of the heaviest set.
-func describeScore(n int, s alloc.NodeScore, weight, cut, exclusive int) scoredSize {
-	return scoredSize{
-		N: n, NodeScore: s,
-		HAMi: hamiScores{
-			Weight: weight, Cut: cut, Exclusive: exclusive,
-			Binpack: peer.HAMiTable{n: cut}.NodeScore(n), Spread: peer.HAMiTable{n: weight}.NodeScore(n),
-		},
-		Kunlunxin: kunlunxinScores{Jobs: s.Jobs, Score: peer.KunlunxinScore(s.Jobs), HAMi: peer.HAMiKunlunxinScore(s.Jobs)},
-	}
 }
 
 // heaviest are the weights and the cuts of the heaviest sets of those sizes.
@@ -191,8 +133,8 @@ func (s scoredSize) text() string {
 	return columns([][]string{
 		{"best answer:", fmt.Sprintf("%s %s", nouned(s.N), wording.List(s.GPUs))},
 		{"link class:", s.class()},
-		{"free before:", fmt.Sprintf("%s, %s", wording.Count(s.Free, "GPU"), roomFor(s.Before))},
-		{"free after:", fmt.Sprintf("%s, %s", wording.Count(s.Free-s.N, "GPU"), roomFor(s.After))},
+		{"free before:", fmt.Sprintf("%s, %s", wording.Count(s.Free, "GPU"), explain.RoomFor(s.Before))},
+		{"free after:", fmt.Sprintf("%s, %s", wording.Count(s.Free-s.N, "GPU"), explain.RoomFor(s.After))},
 		{"later jobs lose:", s.loss()},
 	})
 }
@@ -221,40 +163,17 @@ func (s scoredSize) class() string {
 func (s scoredSize) loss() string {
 	for _, c := range s.Loss {
 		if c.Sets > 0 {
-			return roomFor(s.Loss)
+			return explain.RoomFor(s.Loss)
 		}
 	}
 	return "nothing"
-}
-
-// roomFor says how many jobs have room, class by class, the largest first.
-func roomFor(counts []key.Count) string {
-	var classes []string
-	for i := 0; i < len(counts); {
-		class := counts[i].Class
-		var jobs []string
-		for ; i < len(counts) && counts[i].Class == class; i++ {
-			if c := counts[i]; c.Sets > 0 && len(jobs) == 0 {
-				jobs = append(jobs, fmt.Sprintf("%s of %d", wording.Count(c.Sets, "job"), c.Size))
-			} else if c.Sets > 0 {
-				jobs = append(jobs, fmt.Sprintf("%d of %d", c.Sets, c.Size))
-			}
-		}
-		if len(jobs) > 0 {
-			classes = append(classes, strings.Join(jobs, " or ")+" on "+class.String())
-		}
-	}
-	if len(classes) == 0 {
-		return "no room for linked jobs"
-	}
-	return "room for " + strings.Join(classes, "; ")
 }
 
 // table shows the scores for all numbers.
 func (s scoredNode) table() string {
 	rows := [][]string{{"N", "GPUS", "CLASS", "LEFT FOR LATER JOBS"}}
 	for _, z := range s.Sizes {
-		rows = append(rows, []string{strconv.Itoa(z.N), wording.List(z.GPUs), z.Class.String(), roomFor(z.After)})
+		rows = append(rows, []string{strconv.Itoa(z.N), wording.List(z.GPUs), z.Class.String(), explain.RoomFor(z.After)})
 	}
 	return columns(rows)
 }

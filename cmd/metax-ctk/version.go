@@ -26,11 +26,6 @@ func (t toolkit) versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print the version",
-		Description: `The other programs: metax-runtime metax-version (its --version is that of runc,
-which engines read), metax-hook --version, metax-mxsml --version.
-
-Example:
-   metax-ctk version -o json`,
 		Action: func(c *cli.Context) error {
 			v := struct {
 				Version string `json:"version"`

@@ -19,7 +19,7 @@ import (
 // leases, and returns what every service gets: those with a container what it
 // has.
 func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
-	if err := w.heed(p.cmd.Options); err != nil {
+	if err := w.applyOptions(p.cmd.Options); err != nil {
 		return nil, err
 	}
 	socket, asked, err := w.daemon(p.cmd.Global)
@@ -66,7 +66,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := w.assignGPUs(plan, p.cmd.DryRun(), p.cmd.Options.Explain, p.cmd.Options.Wait)
+	result, err := w.assignGPUs(plan, p.cmd.DryRun(), p.cmd.Options.Wait)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err e
 			Service: service, Request: wants.Request, Share: wants.Share || p.cmd.Options.Share,
 			Idle: !slices.Contains(starting, service),
 		}
-		if err := w.criteria(&r, wants); err != nil {
+		if err := w.pickOptions(&r, wants); err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)
 		}
 		// A run makes one container more, whatever the service has.

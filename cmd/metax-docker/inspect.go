@@ -71,20 +71,20 @@ func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string, from reader)
 // imageCache is where facts about images are stored.
 func (w *wrapper) imageCache() image.Cache { return image.Cache{Dir: w.cacheDir("images")} }
 
-// peeked is what is known of the line's image without opening it.
-type peeked struct {
+// imageDescription is what is known of the line's image without opening it.
+type imageDescription struct {
 	facts image.Facts
 	read  bool // whether the facts are about its files
 }
 
-// peek asks the daemon, in the background, for what nameMACA needs; nil where it is not to
-// be said, or where it would cost more than one request.
-func (w *wrapper) peek(cmd dockerargs.Command, socket string) <-chan peeked {
+// describeImage asks the daemon, in the background, for what suggestMACA needs; nil where it
+// says nothing, or where it would cost more than one request.
+func (w *wrapper) describeImage(cmd dockerargs.Command, socket string) <-chan imageDescription {
 	o := cmd.Options.MACA
 	if !cmd.TakesGPU || o.Given || o.Off || w.settings.MACA.Default.Text != "" || socket == "" || !w.selector().IsHost() {
 		return nil
 	}
-	found := make(chan peeked, 1)
+	found := make(chan imageDescription, 1)
 	source, cache := w.imageSource(cmd, socket), w.imageCache()
 	go func() {
 		defer close(found)
@@ -92,14 +92,14 @@ func (w *wrapper) peek(cmd dockerargs.Command, socket string) <-chan peeked {
 		defer cancel()
 		facts, read, err := image.Peek(ctx, source, cmd.Image, cache, w.settings.MACA.Labels)
 		if err == nil {
-			found <- peeked{facts, read}
+			found <- imageDescription{facts, read}
 		}
 	}()
 	return found
 }
 
-// nameMACA names --maca, if the host has an MXMACA and the image seems to have none.
-func (w *wrapper) nameMACA(host *gpu.MACA, found <-chan peeked) {
+// suggestMACA suggests --maca, if the host has an MXMACA and the image seems to have none.
+func (w *wrapper) suggestMACA(host *gpu.MACA, found <-chan imageDescription) {
 	if host == nil || found == nil {
 		return
 	}
@@ -107,14 +107,14 @@ func (w *wrapper) nameMACA(host *gpu.MACA, found <-chan peeked) {
 	switch {
 	case !ok || p.facts.MACA != nil || !p.read && p.facts.MentionsMACA(w.settings.MACA.Labels):
 	case p.read:
-		w.say("the image has no MXMACA; %s", offer)
+		w.say("the image has no MXMACA; %s", macaHint)
 	default:
-		w.say("the image names no MXMACA of its own; %s", offer)
+		w.say("the image names no MXMACA of its own; %s", macaHint)
 	}
 }
 
-// offer is how to get MXMACA, and how to get rid of the message.
-const offer = "for the host's: --maca (always or never: maca.default in config.toml)"
+// macaHint is how to get MXMACA, and how to get rid of the message.
+const macaHint = "for the host's: --maca (always or never: maca.default in config.toml)"
 
 // imageSource returns the reader of images for the engine that the client uses.
 func (w *wrapper) imageSource(cmd dockerargs.Command, socket string) image.Source {

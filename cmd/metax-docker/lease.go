@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -61,7 +58,7 @@ func (w *wrapper) maker(socket string, flags dockerargs.Flags) (endpoint, addres
 
 // assignGPUs takes the GPUs of a plan; a dry run only finds out which they would be. If
 // leases are not open, the node is elsewhere and all its GPUs are free.
-func (w *wrapper) assignGPUs(plan *assign.Plan, dry, explain bool, wait time.Duration) (result assign.Result, err error) {
+func (w *wrapper) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (result assign.Result, err error) {
 	var report lease.Report
 	if dry && w.keeper.Keeper != nil {
 		if report, err = w.keeper.Look(context.Background()); err != nil {
@@ -149,27 +146,4 @@ func (w *wrapper) labels(all map[string]string) []string {
 		}
 	}
 	return append(labels, annotations...)
-}
-
-// forged reports a label that only we may give.
-func forged(flags dockerargs.Flags) error {
-	for _, f := range flags {
-		var given []string
-		switch f.Name {
-		case "label", "annotation":
-			given = []string{f.Value}
-		case "label-file":
-			text, err := envFile(f.Value)
-			if err != nil {
-				return fmt.Errorf("read --label-file %s: %w", f.Value, err)
-			}
-			given = inject.FileLines(text)
-		}
-		for _, label := range given {
-			if name, _, _ := strings.Cut(label, "="); slices.Contains(assign.OwnLabels, name) {
-				return fmt.Errorf("--%s %q: metax-docker sets this label itself", f.Name, label)
-			}
-		}
-	}
-	return nil
 }

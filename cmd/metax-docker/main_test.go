@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/scripts"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected outputs in the scripts")
@@ -29,7 +30,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
+			"exits": scripts.Exits,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
@@ -70,21 +71,6 @@ func TestScripts(t *testing.T) {
 				"for word; do printf '[%s]' \"$word\"; done\necho\n"), 0o755)
 		},
 	})
-}
-
-// exits runs a command and demands one exit code: exits CODE COMMAND...
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND...")
-	}
-	err := ts.Exec(args[1], args[2:]...)
-	code := "0"
-	if err != nil {
-		code = err.Error()[len("exit status "):]
-	}
-	if code != args[0] {
-		ts.Fatalf("%v: exit code %s, want %s", args[1:], code, args[0])
-	}
 }
 
 // images are the daemon's images, with a variable of each.

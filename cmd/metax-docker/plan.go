@@ -49,7 +49,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if !at.IsHost() && !o.DryRun {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: add --dry-run, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
-	peeked := w.peek(cmd, socket)
+	described := w.describeImage(cmd, socket)
 	var ahead <-chan assign.Listed
 	if at.IsHost() && cmd.TakesGPU {
 		ahead = assign.ListAhead()
@@ -72,7 +72,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
-	w.nameMACA(node.MACA, peeked)
+	w.suggestMACA(node.MACA, described)
 	root, err := rootOf(w.settings.Root)
 	if err != nil {
 		return options{}, err
@@ -87,7 +87,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 			return options{}, err
 		}
 	}
-	result, err := w.assignGPUs(plan, o.DryRun, o.Explain, o.Wait)
+	result, err := w.assignGPUs(plan, o.DryRun, o.Wait)
 	if err != nil {
 		return options{}, err
 	}
@@ -125,7 +125,7 @@ func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) 
 			return r, fmt.Errorf("--gpus: %w", err)
 		}
 	}
-	if err := w.heed(cmd.Options); err != nil {
+	if err := w.applyOptions(cmd.Options); err != nil {
 		return r, err
 	}
 	r.Share = cmd.Options.Share
@@ -134,15 +134,15 @@ func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) 
 			w.warn("%s holds for a number of GPUs: those of --gpus=%s are given as they are", condition.option, cmd.Options.GPUs)
 		}
 	}
-	if err := w.criteria(&r, compose.Request{}); err != nil {
+	if err := w.pickOptions(&r, compose.Request{}); err != nil {
 		return r, err
 	}
-	return r, forged(cmd.Flags)
+	return r, inject.OwnLabels(cmd.Flags, assign.OwnLabels, envFile)
 }
 
-// criteria sets how the GPUs of a request are picked: what a service of a project says, or
+// pickOptions sets how the GPUs of a request are picked: what a service of a project says, or
 // else what holds for the line.
-func (w *wrapper) criteria(r *assign.Request, service compose.Request) (err error) {
+func (w *wrapper) pickOptions(r *assign.Request, service compose.Request) (err error) {
 	if r.Policy, err = w.policy(service.Policy); err != nil {
 		return err
 	}
@@ -164,34 +164,32 @@ func ofService(setting config.Value, text, option string) config.Value {
 	return setting
 }
 
-// heed puts what the line says of the ways to pick and to inject over what the
-// configuration says.
-func (w *wrapper) heed(o dockerargs.Options) error {
+// applyOptions puts what the line says of the ways to pick and to inject over what the
+// configuration says, and checks the result.
+func (w *wrapper) applyOptions(o dockerargs.Options) error {
 	w.warnings.All = o.Explain
 	w.settings.Policy.Set(o.Policy, "--gpus-policy")
 	w.settings.Scope.Set(o.Scope, "--gpus-scope")
 	w.settings.Sizes.Set(o.Sizes, "--gpus-sizes")
 	w.settings.DockerInject.Set(o.Inject, "--inject")
 	w.settings.MACA.Check.Set(o.MACACheck, "--maca-check")
-	switch check := w.settings.MACA.Check; check.Text {
-	case "", dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict:
-	default:
-		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict%s", check.Text, check.Origin,
-			wording.Meant(check.Text, dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict))
+	maca, check, way := w.settings.MACA.Default, w.settings.MACA.Check, w.settings.DockerInject
+	switch {
+	case check.Text != "" && !slices.Contains(checks, check.Text):
+		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict%s", check.Text, check.Origin, wording.Meant(check.Text, checks...))
+	case maca.Text != "" && maca.Text != config.MACAOff && maca.Text != config.MACAAuto:
+		return fmt.Errorf("unknown value %q of maca.default (from %s): off or auto", maca.Text, maca.Origin)
+	case !slices.Contains(ways, way.Text):
+		return fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags%s", way.Text, way.Origin, wording.Meant(way.Text, ways...))
 	}
-	switch given := w.settings.MACA.Default; given.Text {
-	case "", config.MACAOff, config.MACAAuto:
-	default:
-		return fmt.Errorf("unknown value %q of maca.default (from %s): off or auto", given.Text, given.Origin)
-	}
-	switch way := w.settings.DockerInject; way.Text {
-	case dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags:
-		return nil
-	default:
-		return fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags%s", way.Text, way.Origin,
-			wording.Meant(way.Text, dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags))
-	}
+	return nil
 }
+
+// The values of --maca-check and --inject.
+var (
+	checks = []string{dockerargs.MACACheckOff, dockerargs.MACACheckWarn, dockerargs.MACACheckStrict}
+	ways   = []string{dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags}
+)
 
 // policy is the one that a service of a project names, or else the one of the
 // line.

@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // docker's own exit codes for what goes wrong before the container runs.
@@ -51,7 +52,7 @@ type wrapper struct {
 	leases    []usage.Lease // taken for the command that is about to run
 	retired   bool          // that a policy no longer exists was said
 	warnings  terminal.Warnings
-	log       *logfile.Log // nil until it is open, and if there is none
+	log       *logfile.Log // nil before openLog, and while logging is off
 }
 
 // run ends in the client; it returns an exit code only where it did not get
@@ -96,7 +97,7 @@ func (w *wrapper) run() (int, error) {
 	}
 	cmd, err := w.scan()
 	starts := (cmd.Verb == "start" || cmd.Verb == "restart") && !cmd.Flags.Has("help")
-	if err != nil || starts || cmd.Gives() && cmd.HasImage { // what is docker's alone is not logged
+	if err != nil || starts || cmd.Gives() && cmd.HasImage { // a line without options of metax-docker is not logged
 		w.openLog(cmd.Options.LogLevel)
 	}
 	if err != nil && errors.Is(err, w.clientErr) {
@@ -116,6 +117,9 @@ func (w *wrapper) run() (int, error) {
 	}
 	if err := w.warnOfEnvironment(cmd, text); err != nil {
 		return exitOurs, err
+	}
+	if typed, meant := dockerargs.Mistyped(w.Args, dockerargs.Docker()); meant != "" {
+		w.warn("%q takes no options of metax-docker%s", typed, wording.DidYouMean(meant))
 	}
 	if !cmd.Gives() || !cmd.HasImage {
 		// What is wrong with a line that has no image docker says best.
@@ -229,11 +233,8 @@ func (w *wrapper) become(args []string) (int, error) {
 	return unusable(err), fmt.Errorf("run %s: %w", w.client, err)
 }
 
-// unusable is the exit code for a client that cannot be run, 0 without an error.
+// unusable is the exit code for a client that cannot be run, for the reason err.
 func unusable(err error) int {
-	if err == nil {
-		return 0
-	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, errSelf) {
 		return exitNotFound
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/completion"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/shells"
 )
 
@@ -87,10 +88,7 @@ func completesPlugin(t *testing.T, docker string) {
 // realDockers are docker's clients that test/e2e/run has unpacked, by Debian suite.
 func realDockers(t *testing.T) map[string]string {
 	t.Helper()
-	roots := os.Getenv("METAX_E2E_ROOTS")
-	if roots == "" {
-		t.Skip("needs METAX_E2E_ROOTS, with the engines that test/e2e/run unpacks")
-	}
+	roots := needs.Env(t, "METAX_E2E_ROOTS", "with the engines that test/e2e/run unpacks")
 	found := map[string]string{}
 	paths, _ := filepath.Glob(filepath.Join(roots, "*", "usr", "bin", "docker"))
 	for _, path := range paths {

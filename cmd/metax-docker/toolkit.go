@@ -27,16 +27,7 @@ func (w *wrapper) askToolkit(ctx context.Context, address string) (told ps.Occup
 	if err := json.Unmarshal([]byte(text), &told); err != nil {
 		return told, fmt.Errorf("read the answer of %s: %w", path, err)
 	}
-	for _, s := range told.Sources {
-		switch {
-		case s.Endpoint != address:
-		case s.Status == ps.OK:
-			return told, nil
-		default: // an absent one whose tasks go on is not one without tasks
-			return told, fmt.Errorf("containerd at %s: %s: %s", address, s.Status, s.Message)
-		}
-	}
-	return told, fmt.Errorf("metax-ctk knows no containerd at %s", address)
+	return told, told.Answered("containerd", address)
 }
 
 // toolkit is the metax-ctk that was installed with this program.

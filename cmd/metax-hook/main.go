@@ -13,6 +13,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +24,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
+
+//go:embed help.txt
+var help string
 
 // buildVersion is set by the linker.
 var buildVersion = "unknown"

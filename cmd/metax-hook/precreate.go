@@ -4,7 +4,10 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 
+	"github.com/metax-ctk/container-toolkit/internal/bundle"
+	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 	"github.com/metax-ctk/container-toolkit/internal/hook/privilege"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -44,7 +47,7 @@ func editConfig(text []byte, dirs []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	edits, err := requested(config, oci.Policy{}, dirs)
+	edits, err := bundle.Edits(config, oci.Policy{}, "", resolver(dirs))
 	if err != nil {
 		return nil, err
 	}
@@ -59,4 +62,19 @@ func editConfig(text []byte, dirs []string) ([]byte, error) {
 		return nil, err
 	}
 	return config.Bytes(), nil
+}
+
+// resolver returns what resolves CDI devices by the specs in directories of the host; without
+// any, in the standard ones.
+func resolver(dirs []string) func(names []string) (*cdispecs.ContainerEdits, error) {
+	if len(dirs) == 0 {
+		dirs = cdi.Dirs()
+	}
+	return func(names []string) (*cdispecs.ContainerEdits, error) {
+		host, err := hostfs.New("/")
+		if err != nil {
+			return nil, err
+		}
+		return cdi.Resolve(host, dirs, names)
+	}
 }

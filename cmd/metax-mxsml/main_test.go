@@ -11,19 +11,9 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
-
-func node(t testing.TB, name string) gpu.Node {
-	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // perform runs the program.
 func perform(t *testing.T, program string, args ...string) (stdout, stderr string, code int) {
@@ -42,7 +32,7 @@ func perform(t *testing.T, program string, args ...string) (stdout, stderr strin
 
 func TestCommandLine(t *testing.T) {
 	program := standin.Program(t, t.TempDir())
-	n := node(t, "c500-1")
+	n := simtest.Node(t, "c500-1")
 	lib := standin.Build(t, t.TempDir(), n, "print mxSmlInit 0")
 	broken := standin.Build(t, t.TempDir(), n, "code mxSmlInit 2")
 	relative, err := filepath.Rel(mustGetwd(t), lib)
@@ -100,10 +90,10 @@ func TestCommandLine(t *testing.T) {
 
 // TestEnvironment: the library is the one at the path, whatever the environment says.
 func TestEnvironment(t *testing.T) {
-	other := standin.Build(t, t.TempDir(), node(t, "c500-1"), "code mxSmlInit 2")
+	other := standin.Build(t, t.TempDir(), simtest.Node(t, "c500-1"), "code mxSmlInit 2")
 	t.Setenv("LD_LIBRARY_PATH", filepath.Dir(other))
 	t.Setenv("MXSML_LIBRARY_PATH", other)
-	lib := standin.Build(t, t.TempDir(), node(t, "c500-1"))
+	lib := standin.Build(t, t.TempDir(), simtest.Node(t, "c500-1"))
 	if _, stderr, code := perform(t, standin.Program(t, t.TempDir()), lib, "node"); code != 0 {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -116,7 +106,7 @@ func TestNoReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	cmd := exec.Command(standin.Program(t, t.TempDir()), standin.Build(t, t.TempDir(), node(t, "c500-1")), "node")
+	cmd := exec.Command(standin.Program(t, t.TempDir()), standin.Build(t, t.TempDir(), simtest.Node(t, "c500-1")), "node")
 	cmd.Stdout = full
 	var exit *exec.ExitError
 	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
@@ -135,7 +125,7 @@ func mustGetwd(t *testing.T) string {
 
 func BenchmarkNode(b *testing.B) {
 	program := standin.Program(b, b.TempDir())
-	lib := standin.Build(b, b.TempDir(), node(b, "c500-8"))
+	lib := standin.Build(b, b.TempDir(), simtest.Node(b, "c500-8"))
 	for b.Loop() {
 		if err := exec.Command(program, lib, "node").Run(); err != nil {
 			b.Fatal(err)

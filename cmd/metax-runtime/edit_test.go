@@ -148,7 +148,7 @@ func TestDefaultMACA(t *testing.T) {
 	const asks = `"annotations": {"metax-tech.com/gpu": "0"}`
 	for name, tc := range map[string]struct {
 		config string
-		link   string // what /opt/maca of the image is a link to; empty if there is none
+		link   string // where the link /opt/maca of the image leads; empty for an image without it
 		off    bool   // the setting
 		none   bool   // the host has no MXMACA
 		want   bool

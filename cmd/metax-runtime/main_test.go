@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/metax-ctk/container-toolkit/test/faults"
+	"github.com/metax-ctk/container-toolkit/test/scripts"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -107,7 +108,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "devices": devices,
+			"exits": scripts.Exits, "devices": devices,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(configVariable, e.WorkDir+"/config.toml")
@@ -115,21 +116,6 @@ func TestScripts(t *testing.T) {
 			return writeHost(e.WorkDir, "")
 		},
 	})
-}
-
-// exits runs a command and demands one exit code: exits CODE COMMAND...
-func exits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND...")
-	}
-	err := ts.Exec(args[1], args[2:]...)
-	code := "0"
-	if err != nil {
-		code = err.Error()[len("exit status "):]
-	}
-	if code != args[0] {
-		ts.Fatalf("%v: exit code %s, want %s", args[1:], code, args[0])
-	}
 }
 
 // devices demands the paths of the device nodes in a configuration, in any

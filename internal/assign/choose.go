@@ -43,11 +43,11 @@ func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
 		if w.Count == 0 || w.had == nil {
 			continue
 		}
-		if len(without(w.had.gpus, free)) > 0 {
+		if len(Without(w.had.gpus, free)) > 0 {
 			return &displacedError{i}
 		}
 		w.chosen = w.had.gpus
-		free = without(free, w.chosen)
+		free = Without(free, w.chosen)
 	}
 	p.free = free
 	if err := p.count(free, inUse); err != nil {
@@ -125,7 +125,7 @@ func (p *Plan) count(free, inUse []int) error {
 			return err
 		}
 		for i, place := range places {
-			free = without(free, p.give(place, joint.Answers[i], inUse))
+			free = Without(free, p.give(place, joint.Answers[i], inUse))
 		}
 	}
 	for _, place := range sharing {
@@ -142,7 +142,7 @@ func (p *Plan) count(free, inUse []int) error {
 		if err != nil {
 			return w.wrap(err)
 		}
-		free = without(free, p.give(place, answer, inUse))
+		free = Without(free, p.give(place, answer, inUse))
 	}
 	return nil
 }
@@ -209,8 +209,4 @@ func divide(node gpu.Node, taken map[int]string, holders []usage.Holder, reserve
 		}
 	}
 	return free, inUse
-}
-
-func without(set, out []int) []int {
-	return slices.DeleteFunc(slices.Clone(set), func(i int) bool { return slices.Contains(out, i) })
 }

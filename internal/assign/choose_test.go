@@ -124,6 +124,7 @@ func TestChooseOne(t *testing.T) {
 		"named, in use":       {whole, "2,3", false, []usage.Holder{use(whole, "", 3)}, "GPU 3 is in use by lease 6f1d2c9a04be (metax-ctk ps)"},
 		"named, shared":       {whole, "2,3", true, []usage.Holder{use(whole, "", 3)}, "[2 3]"},
 		"unknown":             {whole, "[8]", false, nil, `"8" is not a GPU: use a count (2), all, or IDs (0,2); this node has GPUs 0-7`},
+		"range too long":      {whole, "0-9", false, nil, "the range 0-9 includes 8, which is not a GPU; this node has GPUs 0-7"},
 		"twice":               {whole, "0,0000:0e:00.0", false, nil, `--gpus: GPU "0" and GPU "0000:0e:00.0": both are GPU 0 at 0000:0e:00.0 with serial number ` + whole.GPUs[0].Serial + `; name it once`},
 		"divided":             {cut, "[2]", false, nil, "GPU 2 is divided into slices and cannot be used whole (it is in slice mode): request a slice, --gpus=sgpu:UUID (metax-ctk sgpu list)"},
 		"a slice":             {cut, "sgpu:" + part, false, []usage.Holder{use(cut, "other", 5)}, "[5]"},
@@ -163,6 +164,8 @@ func TestChooseTogether(t *testing.T) {
 	stopped, runs := services(t, "a 2", "b 4"), services(t, "a 2", "b 2")
 	stopped[0].Had = had(node, usage.Exited, 1, 4)
 	runs[0].Had, runs[0].Idle, runs[1].Idle = had(node, usage.Running, 1, 4), true, true
+	never, far := services(t, "a 2", "b 7"), services(t, "a 2", "b 4+link")
+	never[0].Had, far[0].Had = runs[0].Had, runs[0].Had
 	changed := services(t, "a 3")
 	changed[0].Had = had(node, usage.Running, 1, 4)
 	for name, tc := range map[string]struct {
@@ -191,6 +194,8 @@ func TestChooseTogether(t *testing.T) {
 		"stopped, has them":    {stopped, nil, "[1 4] [0 2 5 6]"},
 		"stopped, displaced":   {stopped, []usage.Holder{use(node, "", 4)}, "[5 6] [0 1 2 3]"},
 		"runs, the other not":  {runs, []usage.Holder{use(node, "", 1, 4)}, "[1 4] []"},
+		"runs, too many more":  {never, []usage.Holder{use(node, "", 1, 4)}, "9 GPUs requested by 2 services, but this node has only 8 usable ones; running services keep 2 (metax-ctk device list)"},
+		"runs, in a scope":     {far, nil, `the services cannot all be served: service "b": no 4 free GPUs are joined by MetaXLink (at most 3); without scope link: 0,2,5,6 (NODE)`},
 		"runs with another":    {changed, []usage.Holder{use(node, "", 1, 4)}, "[0 2 3]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func (p *Plan) noteLinks() {
 		line, remedy := "GPUs "+wording.Ranges(w.chosen)+" are not all linked by MetaXLink", "--gpus-scope=link"
 		if !w.Share && !linked(p.free) {
 			remedy += " --gpus-wait=10m"
-			if users := p.users(p.holders, without(healthy, w.chosen)); len(users) > 0 {
+			if users := users(p.Node, p.holders, Without(healthy, w.chosen)); len(users) > 0 {
 				line += "; in use: " + wording.Some(users, maxUsers)
 			}
 		}
@@ -44,11 +44,11 @@ func (p *Plan) noteLinks() {
 
 // users lists who uses which of these GPUs, such as "0,3 by container a (docker)", in the
 // order of the GPUs.
-func (p *Plan) users(holders []usage.Holder, gpus []int) []string {
+func users(node gpu.Node, holders []usage.Holder, gpus []int) []string {
 	var names []string
 	by := map[string][]int{}
 	for _, i := range gpus {
-		held := usage.Held(holders, p.Node.GPUs[i].BDF)
+		held := usage.Held(holders, node.GPUs[i].BDF)
 		if held == nil {
 			continue
 		}

@@ -48,15 +48,14 @@ func unmet(node gpu.Node, r alloc.Request, holders []usage.Holder, reserved []gp
 
 // Await waits until the picker can meet the request with GPUs that nobody uses and no
 // request in the queue needs, and returns the answer. It takes no lease. A request that the
-// node could not meet even with all GPUs free is refused at once. Blocked is as in
-// lease.Keeper.Await; its errors are lease.ErrBusy.
-func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request, wait time.Duration, blocked func(lease.Report, error)) (answer alloc.Answer, err error) {
+// node could not meet even with all GPUs free is refused at once. It notes what it waits for.
+func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request, wait time.Duration) (answer alloc.Answer, err error) {
 	node := k.config.Node
 	r.Free = node.Healthy()
 	if answer, err = picker.Pick(r); err != nil {
 		return answer, tooFew(node, r.Scope, err)
 	}
-	claim := lease.Claim{Count: r.N, Named: bdfs(node, r.Required), Wait: wait}
+	claim := lease.Claim{Count: r.N, Named: bdfs(node, r.Required), Wait: wait, Waiting: k.waiting(wait)}
 	if r.N == len(r.Required) {
 		claim.GPUs = claim.Named
 	}
@@ -68,7 +67,8 @@ func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request
 		answer, err = picker.Pick(r)
 		return nil, unmetNow(err)
 	}
-	report, err := k.Keeper.Await(ctx, claim, blocked)
+	report, err := k.Keeper.Await(ctx, claim)
+	k.warnLost(report.State.Lost)
 	k.config.Looked(report.Looks)
 	return answer, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,10 +98,12 @@ func TestAwait(t *testing.T) {
 		k.config.Node = node
 		ctx, stop := context.WithCancel(t.Context())
 		when, got := "now", ""
-		answer, err := k.Await(ctx, alloc.New(graph), tc.r, time.Hour, func(_ lease.Report, err error) {
-			when, got = "waits", err.Error()
+		k.config.Note = func(line string) {
+			line, _, _ = strings.Cut(line, "; in use: ")
+			when, got = "waits", strings.TrimPrefix(line, "waiting up to 1h0m0s, next in line: ")
 			stop()
-		})
+		}
+		answer, err := k.Await(ctx, alloc.New(graph), tc.r, time.Hour)
 		switch {
 		case when == "waits":
 		case err != nil:

@@ -111,12 +111,19 @@ func (p *Plan) prepare() error {
 }
 
 // together fails for services of which each could get its GPUs, but not all of them, even
-// if nobody else used any. Requests that share GPUs do not count.
+// if nobody else used any: no wait would help. Services that run keep their GPUs. Requests
+// that share GPUs do not count.
 func (p *Plan) together(healthy []int) error {
 	var counts []alloc.Want
 	var counting []want
 	asking, wanted, scoped := 0, 0, false
 	named := map[int]bool{}
+	for _, w := range p.kept {
+		for _, i := range w.whole {
+			named[i] = true
+		}
+	}
+	kept := len(named)
 	for _, w := range p.wants {
 		if w.Count > 0 && w.Share {
 			continue
@@ -131,8 +138,13 @@ func (p *Plan) together(healthy []int) error {
 		}
 	}
 	left := slices.DeleteFunc(slices.Clone(healthy), func(i int) bool { return named[i] })
+	asking += len(p.kept)
 	if asking > 1 && wanted > len(left) {
-		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones (metax-ctk device list)", wanted+len(named), asking, len(healthy))
+		running := ""
+		if kept > 0 {
+			running = fmt.Sprintf("; running services keep %d", kept)
+		}
+		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones%s (metax-ctk device list)", wanted+len(named), asking, len(healthy), running)
 	}
 	if asking < 2 || !scoped {
 		return nil

@@ -138,6 +138,8 @@ func (r Request) unresolved(err error) error {
 	switch {
 	case r.Service != "":
 		return r.wrap(err)
+	case errors.As(err, &unknown) && unknown.Range != "":
+		return err
 	case errors.As(err, &unknown):
 		return fmt.Errorf("%q is not a GPU: use a count (2), all, or IDs (0,2); this node has %s", unknown.ID, unknown.GPUs)
 	}

@@ -43,7 +43,7 @@ func (k Keeper) Take(ctx context.Context, p *Plan, wait time.Duration) (Result, 
 		if err != nil {
 			return err
 		}
-		claim.Wait, claim.Waiting = wait, k.waiting(p, wait)
+		claim.Wait, claim.Waiting = wait, k.waiting(wait)
 		leases, err = k.take(ctx, claim)
 		return err
 	})
@@ -66,9 +66,7 @@ func (k Keeper) Look(ctx context.Context) (lease.Report, error) {
 // take gives the GPUs to the claim, and says what is to be said.
 func (k Keeper) take(ctx context.Context, c lease.Claim) ([]usage.Lease, error) {
 	taken, err := k.Keeper.Take(ctx, c)
-	if taken.Lost != "" {
-		k.config.Warn(taken.Lost + "; " + lease.Rebuilt)
-	}
+	k.warnLost(taken.Lost)
 	k.config.Looked(taken.Looks)
 	if err != nil {
 		return nil, err
@@ -78,6 +76,13 @@ func (k Keeper) take(ctx context.Context, c lease.Claim) ([]usage.Lease, error) 
 		return nil, err
 	}
 	return taken.Leases, nil
+}
+
+// warnLost warns of a state that was lost, for the reason why.
+func (k Keeper) warnLost(why string) {
+	if why != "" {
+		k.config.Warn(why + "; " + lease.Rebuilt)
+	}
 }
 
 // GiveBack returns the leases of a command that does not come to run.

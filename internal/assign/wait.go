@@ -3,36 +3,44 @@ package assign
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// calm is the shortest time between two lines about a wait, unless its place has changed.
+// calm is the shortest time between two lines about a wait, unless its position has changed.
 const calm = 10 * time.Second
 
-// waiting returns a function that notes where a request of the plan stands that waits for at
-// most so long: at first, and when that has changed.
-func (k Keeper) waiting(p *Plan, most time.Duration) func(lease.Progress) {
+// NoLimit is the time of a wait that does not end before the GPUs are free.
+const NoLimit time.Duration = math.MaxInt64
+
+// waiting returns a function that prints the position of a request in the queue: the first
+// time, and when it has changed. most is the longest wait.
+func (k Keeper) waiting(most time.Duration) func(lease.Progress) {
 	var last lease.Progress
-	said := ""
+	said, upTo, of := "", " up to "+most.String(), " of "+most.String()
+	if most == NoLimit {
+		upTo, of = "", ""
+	}
 	return func(now lease.Progress) {
-		text := p.standing(now)
+		text := standing(k.config.Node, now)
 		switch {
 		case said == "":
-			k.config.Note(fmt.Sprintf("waiting up to %s, %s", most, text))
+			k.config.Note(fmt.Sprintf("waiting%s, %s", upTo, text))
 		case text == said || now.Before == last.Before && now.Waited-last.Waited < calm:
 			return
 		default:
-			k.config.Note(fmt.Sprintf("waited %s of %s, %s", now.Waited.Round(time.Second), most, text))
+			k.config.Note(fmt.Sprintf("waited %s%s, %s", now.Waited.Round(time.Second), of, text))
 		}
 		last, said = now, text
 	}
 }
 
-// standing says which place a request has, what it lacks, and who uses the GPUs.
-func (p *Plan) standing(now lease.Progress) string {
+// standing describes the position of a request, what it lacks, and who uses the GPUs.
+func standing(node gpu.Node, now lease.Progress) string {
 	var queued *lease.QueueError
 	var held *lease.HeldError
 	text := "next in line"
@@ -44,7 +52,7 @@ func (p *Plan) standing(now lease.Progress) string {
 	if errors.As(now.Err, &held) {
 		return text
 	}
-	if users := p.users(now.Holders, p.Node.Healthy()); len(users) > 0 {
+	if users := users(node, now.Holders, node.Healthy()); len(users) > 0 {
 		text += "; in use: " + wording.Some(users, maxUsers)
 	}
 	return text

@@ -13,12 +13,11 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/backup"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 func TestMeta(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to give files away")
-	}
+	needs.Root(t, "to give files away")
 	unixMask(t, 0o077)
 	s, kept, etc := newTestStore(t)
 	path := filepath.Join(etc, "f")

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 func write(t *testing.T, tree hosttree.Tree) string {
@@ -117,9 +118,7 @@ func TestTake(t *testing.T) {
 
 // What cannot be read is named, and the rest is there.
 func TestUnreadable(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to be somebody else for a while")
-	}
+	needs.Root(t, "to be somebody else for a while")
 	dir := write(t, hosttree.Tree{
 		"etc/docker/daemon.json":         hosttree.File{Data: "{}\n", Perm: 0o600},
 		"etc/containerd/config.toml":     text("version = 3\n"),

@@ -52,14 +52,17 @@ func Decode(data []byte) (*specs.Spec, error) {
 	return spec, nil
 }
 
-// decode reads as the library does: JSON with the YAML parser, no unknown fields, and
-// nothing after the first document.
+// decode reads as the library does: JSON and YAML, no unknown fields, and nothing after the
+// first document.
 func decode(data []byte) (spec *specs.Spec, err error) {
 	defer recoverPanic(&err)
 	if len(data) > MaxSpec {
 		return nil, fmt.Errorf("%w: over %d bytes", ErrSpec, MaxSpec)
 	}
-	spec, err = libcdi.ParseSpec(data)
+	spec, plain := parsePlain(data)
+	if !plain {
+		spec, err = libcdi.ParseSpec(data)
+	}
 	switch {
 	case errors.Is(err, io.EOF), err == nil && spec == nil:
 		return nil, fmt.Errorf("%w: empty", ErrSpec)

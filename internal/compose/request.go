@@ -13,11 +13,11 @@ import (
 // Request is what each container of a service requests.
 type Request struct {
 	request.Request
-	// Policy, Scope and Sizes are the options of these names, empty for none.
+	// Policy, Scope and Sizes are the options of these names; empty if not given.
 	Policy, Scope, Sizes string
 	// Share is the option "share": also GPUs that are in use.
 	Share bool
-	// MACA is the option "maca": true, false or a version of the host's MXMACA, empty for none.
+	// MACA is the option "maca": true, false or a version of the host's MXMACA; empty if not given.
 	MACA string
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/toml"
@@ -11,6 +12,45 @@ import (
 type Assignment struct {
 	Key   string
 	Value any // as Parse returns it
+}
+
+// ParseAssignments reads words of the form KEY=VALUE, each for another setting.
+func ParseAssignments(words []string) ([]Assignment, error) {
+	var all []Assignment
+	for i, word := range words {
+		key, text, ok := strings.Cut(word, "=")
+		s, known := Find(key)
+		switch {
+		case !known && ok:
+			return nil, Unknown(key)
+		case !known:
+			return nil, fmt.Errorf("want KEY=VALUE: %w", Unknown(key))
+		case !ok && i+1 < len(words) && words[i+1] != "" && !strings.Contains(words[i+1], "="):
+			return nil, fmt.Errorf("%q has no value: want KEY=VALUE; did you mean %q?", word, word+"="+words[i+1])
+		case !ok:
+			return nil, fmt.Errorf("%q has no value: want KEY=VALUE", word)
+		case slices.ContainsFunc(all, func(a Assignment) bool { return a.Key == key }):
+			return nil, fmt.Errorf("%s is set twice", key)
+		}
+		value, err := s.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Assignment{Key: key, Value: value})
+	}
+	return all, nil
+}
+
+// ParseKeys returns what removes the settings with these keys.
+func ParseKeys(keys []string) ([]Assignment, error) {
+	var all []Assignment
+	for _, key := range keys {
+		if _, ok := Find(key); !ok {
+			return nil, Unknown(key)
+		}
+		all = append(all, Assignment{Key: key})
+	}
+	return all, nil
 }
 
 // Change is one setting of the file before and after an edit, as one line; empty is not

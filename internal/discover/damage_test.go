@@ -20,7 +20,7 @@ import (
 // and if the tool can be asked, it keeps its index.
 func TestDiscoverDamage(t *testing.T) {
 	const name = "sim:1x1x2"
-	want, tree := node(t, name), hostTree(t, name)
+	want, tree := simtest.Node(t, name), hostTree(t, name)
 	root := simtest.Write(t, tree)
 	other := want.GPUs[1]
 	addresses := []string{want.GPUs[0].BDF.String(), other.BDF.String()}

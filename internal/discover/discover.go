@@ -39,6 +39,11 @@ func NotLoaded(n gpu.Node) string {
 	return ""
 }
 
+// LinksUnknown reports whether the MetaXLink topology of a node with several GPUs is unknown.
+func LinksUnknown(n gpu.Node) bool {
+	return len(n.GPUs) > 1 && slices.ContainsFunc(n.Warnings, func(w string) bool { return strings.HasPrefix(w, mxsmi.LinksUnknown) })
+}
+
 // Host discovers the node below a root directory.
 type Host struct {
 	Root *hostfs.Root
@@ -71,7 +76,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	if err != nil {
 		return gpu.Node{}, err
 	}
-	node := gpu.NewNode(Hostname(h.Root))
+	node := gpu.NewNode(hostname(h.Root))
 	node.GPUs, node.Shared, node.Warnings = kernel.GPUs, kernel.Shared, kernel.Warnings
 	files := maca.Read(h.Root)
 	ask := true
@@ -117,8 +122,8 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-// notLoaded says why the driver is not loaded; driver is the directory of its user-space
-// part, or empty.
+// notLoaded returns why the driver is not loaded; driver is the directory of its user-space
+// part, empty if that is not installed.
 func (h Host) notLoaded(driver string) string {
 	if installed, known := sysfs.ModuleInstalled(h.Root); known && !installed || !known && driver == "" {
 		return driverMissing
@@ -175,8 +180,9 @@ func (h Host) driverMode(loaded bool) string {
 	return ""
 }
 
-// Hostname is the name in /etc/hostname; empty if there is none or it is not valid.
-func Hostname(host *hostfs.Root) string {
+// hostname returns the host's name from /etc/hostname; empty if the file is missing or has no
+// valid name.
+func hostname(host *hostfs.Root) string {
 	text, err := host.ReadFile("/etc/hostname")
 	if err != nil {
 		return ""

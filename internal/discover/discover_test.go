@@ -15,20 +15,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // names are the simulated nodes that the tests use.
 func names() []string { return append(sim.Names(), "sim:2x2x4", "sim:1x1x1") }
-
-func node(t testing.TB, name string) gpu.Node {
-	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 // hostTree is the host of a simulated node.
 func hostTree(t testing.TB, name string) sim.Tree {
@@ -67,26 +59,12 @@ func mustDiscover(t testing.TB, h discover.Host) (gpu.Node, []string) {
 	return n, warnings
 }
 
-// wantWarnings checks that there are as many warnings as wanted, and that each contains
-// the wanted text.
-func wantWarnings(t *testing.T, want, got []string) {
-	t.Helper()
-	if len(want) != len(got) {
-		t.Fatalf("warnings are %q, want %q", got, want)
-	}
-	for i := range want {
-		if !strings.Contains(got[i], want[i]) {
-			t.Errorf("warning is %q, want one with %q", got[i], want[i])
-		}
-	}
-}
-
 // TestDiscoverSimulated: discovery returns the node of which a simulated host was made,
 // with mx-smi and with a record.
 func TestDiscoverSimulated(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
-			want, root := node(t, name), simtest.Write(t, hostTree(t, name))
+			want, root := simtest.Node(t, name), simtest.Write(t, hostTree(t, name))
 			got, err := discover.Host{Surroundings: true, Root: root, Run: run}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -109,7 +87,7 @@ func TestDiscoverSimulated(t *testing.T) {
 // kernel knows.
 func TestDiscoverWithoutTool(t *testing.T) {
 	plain := func(name, mode string) gpu.Node {
-		n := node(t, name)
+		n := simtest.Node(t, name)
 		n.Links, n.Driver.Mode = nil, mode
 		for i := range n.GPUs {
 			g := &n.GPUs[i]
@@ -125,11 +103,11 @@ func TestDiscoverWithoutTool(t *testing.T) {
 			if diff := cmp.Diff(plain(name, ""), got); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, []string{"MetaXLink topology unknown; choosing by PCIe and NUMA only. Once per boot: sudo metax-ctk cdi generate"}, warnings)
+			gputest.WantWarnings(t, []string{"MetaXLink topology unknown; choosing by PCIe and NUMA only. Once per boot: sudo metax-ctk cdi generate"}, warnings)
 
 			bare := plain(name, "") // a record made where the tool was not asked either
 			_, warnings = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Recorded: &bare})
-			wantWarnings(t, []string{unknown + "the recorded node has none. Record again: sudo metax-ctk cdi generate"}, warnings)
+			gputest.WantWarnings(t, []string{unknown + "the recorded node has none. Record again: sudo metax-ctk cdi generate"}, warnings)
 		})
 	}
 	t.Run("not installed", func(t *testing.T) {
@@ -139,7 +117,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		if diff := cmp.Diff(plain("c500-1", gpu.DriverNative), got); diff != "" {
 			t.Error(diff)
 		}
-		wantWarnings(t, []string{unknown + "there is no mx-smi at /opt/mxdriver/bin/mx-smi or /usr/bin/mx-smi"}, warnings)
+		gputest.WantWarnings(t, []string{unknown + "there is no mx-smi at /opt/mxdriver/bin/mx-smi or /usr/bin/mx-smi"}, warnings)
 	})
 	t.Run("fails", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
@@ -147,16 +125,16 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		if diff := cmp.Diff(plain("c500-1", gpu.DriverNative), got); diff != "" {
 			t.Error(diff)
 		}
-		wantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes"}, warnings)
+		gputest.WantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes"}, warnings)
 	})
 	t.Run("fails, but was recorded", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
-		want := node(t, "c500-8")
+		want := simtest.Node(t, "c500-8")
 		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, hostTree(t, "c500-8")), Run: fail, Recorded: &want})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		wantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes", "from the recorded node: mx-smi gave no answer"}, warnings)
+		gputest.WantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes", "from the recorded node: mx-smi gave no answer"}, warnings)
 	})
 }
 
@@ -193,7 +171,7 @@ func TestDiscoverTool(t *testing.T) {
 func TestDiscoverNoGPU(t *testing.T) {
 	noGPUs := func(loaded bool) sim.Tree {
 		tree := hostTree(t, "c500-1")
-		for _, g := range node(t, "c500-1").GPUs {
+		for _, g := range simtest.Node(t, "c500-1").GPUs {
 			delete(tree, "sys/bus/pci/devices/"+g.BDF.String())
 		}
 		if !loaded {
@@ -228,18 +206,18 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 		return strings.HasPrefix(p, "sys/module/") || strings.HasSuffix(p, "/driver") ||
 			strings.Contains(p, "/drm/") || strings.HasPrefix(p, "dev/")
 	})
-	// What only the driver or a loaded driver knows is not asked for, and not missed.
+	// Without a loaded driver, mx-smi is not run, and its values are missing without a warning.
 	run := func(context.Context, string, ...string) ([]byte, error) {
 		t.Error("mx-smi was run")
 		return nil, errors.New("no driver")
 	}
 	got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, tree), Run: run})
-	want := node(t, "c500-1").GPUs[0]
+	want := simtest.Node(t, "c500-1").GPUs[0]
 	want.UUID, want.Serial, want.VBIOS, want.MemoryMiB, want.Nodes, want.GIDs, want.Healthy = "", "", "", 0, nil, nil, false
 	if diff := cmp.Diff([]gpu.GPU{want}, got.GPUs); diff != "" {
 		t.Error(diff)
 	}
-	wantWarnings(t, []string{"the kernel module metax is not loaded (sudo modprobe metax"}, warnings)
+	gputest.WantWarnings(t, []string{"the kernel module metax is not loaded (sudo modprobe metax"}, warnings)
 
 	// modprobe helps only where there is a module.
 	tree["proc/sys/kernel/osrelease"] = sim.File{Data: "6.1\n"}
@@ -248,7 +226,7 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantWarnings(t, []string{"the MetaX driver is not installed: this kernel has no module metax"}, n.Warnings)
+	gputest.WantWarnings(t, []string{"the MetaX driver is not installed: this kernel has no module metax"}, n.Warnings)
 	if discover.NotLoaded(n) != n.Warnings[0] {
 		t.Errorf("NotLoaded is %q", discover.NotLoaded(n))
 	}

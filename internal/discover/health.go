@@ -48,7 +48,7 @@ func (h Host) Health(ctx context.Context) (health.Look, error) {
 	return look, nil
 }
 
-// kernelProblems returns what the kernel has to say against a GPU.
+// kernelProblems returns the problems of a GPU that the kernel reports.
 func (h Host) kernelProblems(g gpu.GPU, warnings []string) (problems []health.Problem) {
 	if g.SetAside() {
 		return []health.Problem{health.SetAside}
@@ -72,35 +72,29 @@ func (h Host) kernelProblems(g gpu.GPU, warnings []string) (problems []health.Pr
 // vendorReadings returns what the vendor's software lists, without indices; nil if it is not
 // installed or gives no answer, which is an error.
 func (h Host) vendorReadings(ctx context.Context) (listed []health.Reading, source string, err error) {
-	if path, ok := h.Root.First(mxsml.Paths()); ok && h.Library != nil {
-		var answer mxsml.Answer
-		answer, err = mxsml.Reader{Run: h.Library, Path: path, Timeout: h.Timeout}.Read(ctx)
+	source, failed, err := h.ask(func(r mxsml.Reader) (int, error) {
+		answer, err := r.Read(ctx)
 		listed = answer.Health()
-		switch {
-		case errors.Is(err, mxsml.ErrUnusable): // counts as absent
-			err = nil
-		case err == nil && len(listed) > 0:
-			return listed, "libmxsml", nil
-		case err == nil:
-			err = fmt.Errorf("query %s: it lists no GPU", path)
+		return len(listed), err
+	}, func(r mxsmi.Reader) error {
+		list, err := r.List(ctx)
+		listed = nil
+		for _, l := range list.GPUs {
+			r := health.Reading{GPU: health.GPU{UUID: l.UUID, BDF: l.BDF}}
+			if !l.Available() {
+				r.Problems = []health.Problem{{Code: health.Vendor, Text: fmt.Sprintf("mx-smi reports its state as %q", l.State)}}
+			}
+			listed = append(listed, r)
 		}
-	}
-	path, ok := h.Root.First(mxsmi.Paths())
-	if !ok || h.Run == nil {
+		return err
+	})
+	switch {
+	case errors.Is(err, errNoTool):
+		return nil, "", failed
+	case err != nil:
 		return nil, "", err
 	}
-	list, err := mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.List(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, l := range list.GPUs {
-		r := health.Reading{GPU: health.GPU{UUID: l.UUID, BDF: l.BDF}}
-		if !l.Available() {
-			r.Problems = []health.Problem{{Code: health.Vendor, Text: fmt.Sprintf("mx-smi reports its state as %q", l.State)}}
-		}
-		listed = append(listed, r)
-	}
-	return listed, "mx-smi", nil
+	return listed, source, nil
 }
 
 // addVendor adds the vendor's readings to those of the kernel. A GPU that only one of both

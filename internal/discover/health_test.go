@@ -48,7 +48,7 @@ func codes(l health.Look) string {
 func TestHealth(t *testing.T) {
 	const quad = "c500-4-degraded"
 	link := func(root *hostfs.Root, width string) {
-		for _, b := range node(t, quad).GPUs[2:3] {
+		for _, b := range simtest.Node(t, quad).GPUs[2:3] {
 			path := root.Join("/sys/bus/pci/devices/" + b.BDF.String() + "/current_link_width")
 			if err := os.WriteFile(path, []byte(width+"\n"), 0o644); err != nil {
 				t.Fatal(err)
@@ -70,7 +70,7 @@ func TestHealth(t *testing.T) {
 		want   string
 	}{
 		{"in order", none, run, ". . . ."},
-		{"a device node is gone", func(r *hostfs.Root) { remove(r, node(t, quad).GPUs[1].Nodes[0]) }, run, ". no-device-nodes . ."},
+		{"a device node is gone", func(r *hostfs.Root) { remove(r, simtest.Node(t, quad).GPUs[1].Nodes[0]) }, run, ". no-device-nodes . ."},
 		{"a link that is down", func(r *hostfs.Root) { link(r, "0") }, run, ". . pci-link ."},
 		{"a function that does not answer", func(r *hostfs.Root) { link(r, "63") }, run, ". . pci-link ."},
 		{"a narrow link", func(r *hostfs.Root) { link(r, "8") }, run, ". . . ."},
@@ -99,7 +99,7 @@ func TestHealth(t *testing.T) {
 	})
 	t.Run("for a virtual machine", func(t *testing.T) {
 		tree := hostTree(t, quad)
-		first := node(t, quad).GPUs[0]
+		first := simtest.Node(t, quad).GPUs[0]
 		for path := range tree {
 			if strings.Contains(path, first.BDF.String()+"/drm/") {
 				delete(tree, path)
@@ -119,7 +119,7 @@ func TestHealth(t *testing.T) {
 // TestHealthLibrary: libmxsml gives codes, and mx-smi does not answer for a libmxsml that hangs.
 func TestHealthLibrary(t *testing.T) {
 	const quad = "c500-4-degraded"
-	told, tree := node(t, quad), hostTree(t, quad)
+	told, tree := simtest.Node(t, quad), hostTree(t, quad)
 	told.GPUs[3].Healthy = false
 	root, lib := withLibrary(t, tree, told)
 	host := discover.Host{Root: root, Library: ask(t), Run: noTool(t), Timeout: time.Minute}

@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
@@ -69,19 +70,19 @@ func TestLibrarySame(t *testing.T) {
 	library := ask(t)
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
-			root, _ := withLibrary(t, hostTree(t, name), node(t, name))
+			root, _ := withLibrary(t, hostTree(t, name), simtest.Node(t, name))
 			byLibrary, err := discover.Host{Surroundings: true, Root: root, Library: library, Run: noTool(t), Timeout: time.Minute}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, g := range node(t, name).GPUs {
+			for i, g := range simtest.Node(t, name).GPUs {
 				for k, s := range g.Slices {
 					alone(s.UUID, &byLibrary.GPUs[i].Slices[k].UUID)
 					alone(s.MemoryMiB, &byLibrary.GPUs[i].Slices[k].MemoryMiB)
 					alone(s.ComputePercent, &byLibrary.GPUs[i].Slices[k].ComputePercent)
 				}
 			}
-			want, _ := json.Marshal(node(t, name))
+			want, _ := json.Marshal(simtest.Node(t, name))
 			got, _ := json.Marshal(byLibrary)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Error(diff)
@@ -101,7 +102,7 @@ func alone[T comparable](want T, got *T) {
 // TestLibraryFails: if the library fails, mx-smi answers, and one warning names the
 // library and the reason. A file that is not libmxsml gives no warning.
 func TestLibraryFails(t *testing.T) {
-	library, want := ask(t), node(t, "c500-8")
+	library, want := ask(t), simtest.Node(t, "c500-8")
 	tree := hostTree(t, "c500-8")
 	for _, test := range []struct {
 		fault, cause string // no cause, no warning
@@ -131,10 +132,10 @@ func TestLibraryFails(t *testing.T) {
 				t.Error(diff)
 			}
 			if test.cause == "" {
-				wantWarnings(t, nil, warnings)
+				gputest.WantWarnings(t, nil, warnings)
 				return
 			}
-			wantWarnings(t, []string{test.cause}, warnings)
+			gputest.WantWarnings(t, []string{test.cause}, warnings)
 			if !strings.HasPrefix(warnings[0], "libmxsml gives no answer: query "+libraryPath+": ") {
 				t.Errorf("warning is %q", warnings[0])
 			}
@@ -145,7 +146,7 @@ func TestLibraryFails(t *testing.T) {
 // TestLibraryPartly: what the library does not report comes from the record, as with
 // mx-smi.
 func TestLibraryPartly(t *testing.T) {
-	library, want := ask(t), node(t, "c500-8-degraded")
+	library, want := ask(t), simtest.Node(t, "c500-8-degraded")
 	for function, taken := range map[string]string{
 		"mxSmlGetMemoryInfo": "memory sizes", "mxSmlGetDeviceTopology": "MetaXLink",
 	} {
@@ -155,14 +156,14 @@ func TestLibraryPartly(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		wantWarnings(t, []string{"this libmxsml has no " + function, "libmxsml did not report everything; taken from the recorded node: " + taken}, warnings)
+		gputest.WantWarnings(t, []string{"this libmxsml has no " + function, "libmxsml did not report everything; taken from the recorded node: " + taken}, warnings)
 	}
 }
 
 // TestLibraryAlone: only the library reports slices and disabled links.
 func TestLibraryAlone(t *testing.T) {
 	library := ask(t)
-	plain := node(t, "sim:1x1x4")
+	plain := simtest.Node(t, "sim:1x1x4")
 	tell := func(change func(*gpu.Node)) gpu.Node {
 		n := plain
 		n.GPUs, n.Links = slices.Clone(n.GPUs), slices.Clone(n.Links)
@@ -188,7 +189,7 @@ func TestLibraryAlone(t *testing.T) {
 	if diff := cmp.Diff(sliced, got); diff != "" {
 		t.Error(diff)
 	}
-	wantWarnings(t, nil, warnings)
+	gputest.WantWarnings(t, nil, warnings)
 	if diff := cmp.Diff([]int{0, 1, 3}, got.Healthy()); diff != "" {
 		t.Error(diff)
 	}
@@ -216,12 +217,12 @@ func TestLibraryAlone(t *testing.T) {
 	if len(got.Links) != len(off.Links) {
 		t.Errorf("links %+v", got.Links)
 	}
-	wantWarnings(t, []string{"the MetaXLink of GPU " + plain.GPUs[3].BDF.String() + " is down: disabled"}, warnings)
+	gputest.WantWarnings(t, []string{"the MetaXLink of GPU " + plain.GPUs[3].BDF.String() + " is down: disabled"}, warnings)
 }
 
 // TestLibraryLostCard: a card that the library no longer lists is unhealthy.
 func TestLibraryLostCard(t *testing.T) {
-	want := node(t, "c500-8")
+	want := simtest.Node(t, "c500-8")
 	less := want
 	less.GPUs, less.Links = slices.Clone(want.GPUs[:7]), nil
 	root, _ := withLibrary(t, hostTree(t, "c500-8"), less)
@@ -229,13 +230,13 @@ func TestLibraryLostCard(t *testing.T) {
 	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6}, got.Healthy()); diff != "" {
 		t.Error(diff)
 	}
-	wantWarnings(t, []string{"GPU 0000:38:00.0 cannot be used: libmxsml does not list it"}, warnings)
+	gputest.WantWarnings(t, []string{"GPU 0000:38:00.0 cannot be used: libmxsml does not list it"}, warnings)
 }
 
 // TestLibraryDriver: the driver's version comes from the kernel, or else from the
 // library.
 func TestLibraryDriver(t *testing.T) {
-	want := node(t, "c500-1")
+	want := simtest.Node(t, "c500-1")
 	told := want
 	told.Driver = &gpu.Driver{Version: "9.9.9"}
 	tree := hostTree(t, "c500-1")
@@ -245,7 +246,7 @@ func TestLibraryDriver(t *testing.T) {
 		if got.Driver.Version != version || got.Driver.Path != want.Driver.Path {
 			t.Errorf("got %+v, want %s", got.Driver, version)
 		}
-		wantWarnings(t, nil, warnings)
+		gputest.WantWarnings(t, nil, warnings)
 		delete(tree, "sys/module/metax/version")
 		// The module's file may belong to another driver than the loaded one.
 		tree["proc/sys/kernel/osrelease"] = sim.File{Data: "6.1\n"}
@@ -259,20 +260,20 @@ func TestLibraryDriver(t *testing.T) {
 	if got.Driver.Version != "9.9.9" {
 		t.Errorf("by record %+v", got.Driver)
 	}
-	wantWarnings(t, nil, warnings)
+	gputest.WantWarnings(t, nil, warnings)
 	none := told
 	none.Driver = nil
 	got, warnings = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Recorded: &none})
 	if got.Driver.Version != "" {
 		t.Errorf("by nobody %+v", got.Driver)
 	}
-	wantWarnings(t, []string{"driver version is not known: "}, warnings)
+	gputest.WantWarnings(t, []string{"driver version is not known: "}, warnings)
 }
 
 // TestLibrarySlicesGone: slices are those that the library reports, also if it reports
 // none; mx-smi does not report slices, so then those of the record stay.
 func TestLibrarySlicesGone(t *testing.T) {
-	plain := node(t, "c500-8")
+	plain := simtest.Node(t, "c500-8")
 	tree := hostTree(t, plain.Name)
 	maps.DeleteFunc(tree, func(path string, _ sim.Entry) bool { return strings.HasSuffix(path, "/model") })
 	record := plain
@@ -295,7 +296,7 @@ func TestLibrarySlicesGone(t *testing.T) {
 
 // TestLibraryVirtual: if the kernel lists the slices, the library adds no further ones.
 func TestLibraryVirtual(t *testing.T) {
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	n.GPUs[0].VFs = []gpu.BDF{n.GPUs[0].BDF, n.GPUs[0].BDF}
 	n.GPUs[0].VFs[0].Function, n.GPUs[0].VFs[1].Function = 1, 2
 	tree := mustTree(t, n)
@@ -312,7 +313,7 @@ func TestLibraryVirtual(t *testing.T) {
 			t.Errorf("slice %+v", s)
 		}
 	}
-	plain := node(t, "sim:1x1x2")
+	plain := simtest.Node(t, "sim:1x1x2")
 	root, _ = withLibrary(t, mustTree(t, plain), told) // the kernel shows none of them
 	got, _ = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: ask(t)})
 	if diff := cmp.Diff(plain, got); diff != "" {
@@ -323,7 +324,7 @@ func TestLibraryVirtual(t *testing.T) {
 // TestLibrarySliceTwins: a UUID is dropped if the library reports it for two slices, or
 // the kernel for one and the library for another.
 func TestLibrarySliceTwins(t *testing.T) {
-	n := node(t, "c500-8-sgpu")
+	n := simtest.Node(t, "c500-8-sgpu")
 	var cut []int
 	for i, g := range n.GPUs {
 		if g.Mode == gpu.ModeSGPU {
@@ -369,7 +370,7 @@ func switchOff(t *testing.T, lib string) {
 
 // TestLibrarySRIOV: SR-IOV is forbidden where the VBIOS does not allow it, also by the record.
 func TestLibrarySRIOV(t *testing.T) {
-	told := node(t, "c500-1")
+	told := simtest.Node(t, "c500-1")
 	told.GPUs[0].SRIOV = gpu.SRIOVForbidden
 	root, _ := withLibrary(t, hostTree(t, "c500-1"), told)
 	got, err := discover.Host{Root: root, Library: ask(t), Run: noTool(t), Timeout: time.Minute}.Discover(t.Context())

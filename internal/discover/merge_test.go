@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
@@ -102,7 +103,7 @@ func TestDiscoverLinks(t *testing.T) {
 			if diff := cmp.Diff(test.domains, domains); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, nil, warnings)
+			gputest.WantWarnings(t, nil, warnings)
 		})
 	}
 }
@@ -161,7 +162,7 @@ func TestDiscoverDisagreement(t *testing.T) {
 				t.Errorf("GPUs are %v: %v", got.GPUs, err)
 			}
 			warnings = slices.DeleteFunc(warnings, func(w string) bool { return strings.HasPrefix(w, "mx-smi topo -m: ") })
-			wantWarnings(t, test.warnings, warnings)
+			gputest.WantWarnings(t, test.warnings, warnings)
 		})
 	}
 }
@@ -169,7 +170,7 @@ func TestDiscoverDisagreement(t *testing.T) {
 // TestDiscoverVF: a virtual function that the tool lists is a part of a GPU and not
 // worth a warning.
 func TestDiscoverVF(t *testing.T) {
-	host := node(t, "c500-1")
+	host := simtest.Node(t, "c500-1")
 	host.GPUs[0].VFs = []gpu.BDF{{Bus: 1, Function: 1}, {Bus: 1, Function: 2}}
 	root := simtest.Write(t, mustTree(t, host))
 	list := []string{"0000:01:00.0", "0000:01:00.1", "0000:01:00.2"}
@@ -178,12 +179,12 @@ func TestDiscoverVF(t *testing.T) {
 	if len(got.GPUs) != 1 || !slices.Equal(got.GPUs[0].VFs, host.GPUs[0].VFs) || got.Links != nil {
 		t.Errorf("got %v, %v", got.GPUs, got.Links)
 	}
-	wantWarnings(t, nil, warnings)
+	gputest.WantWarnings(t, nil, warnings)
 }
 
 // TestDiscoverOrphanVF: a virtual function of an unknown GPU adds no GPU.
 func TestDiscoverOrphanVF(t *testing.T) {
-	host := node(t, "c500-1")
+	host := simtest.Node(t, "c500-1")
 	host.GPUs[0].VFs = []gpu.BDF{{Bus: 1, Function: 1}}
 	tree := mustTree(t, host)
 	damaged := 0
@@ -204,7 +205,7 @@ func TestDiscoverOrphanVF(t *testing.T) {
 
 func TestDiscoverRecorded(t *testing.T) {
 	root := simtest.Write(t, hostTree(t, "c500-4-degraded"))
-	full := node(t, "c500-4-degraded")
+	full := simtest.Node(t, "c500-4-degraded")
 	record := func(change func(*gpu.Node)) *gpu.Node {
 		n := full
 		n.GPUs, n.Links = slices.Clone(full.GPUs), slices.Clone(full.Links)
@@ -273,7 +274,7 @@ func TestDiscoverRecorded(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, test.warnings, warnings)
+			gputest.WantWarnings(t, test.warnings, warnings)
 			if after := fmt.Sprint(*test.record); before != after {
 				t.Errorf("the record was changed: %s", cmp.Diff(before, after))
 			}

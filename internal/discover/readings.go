@@ -18,22 +18,20 @@ var ErrNoReadings = errors.New("GPUs cannot be read")
 // libmxsml is absent or gives no answer. source is "libmxsml" or "mx-smi". Each runs in a
 // process of its own, which ends with the context or after Timeout.
 func (h Host) Readings(ctx context.Context) (readings []gpu.Reading, source string, err error) {
-	library := fmt.Errorf("%w: there is neither libmxsml.so nor mx-smi in %s", ErrNoReadings, strings.Join(driverDirs, " or "))
-	if path, ok := h.Root.First(mxsml.Paths()); ok && h.Library != nil {
-		readings, err := mxsml.Reader{Run: h.Library, Path: path, Timeout: h.Timeout}.Readings(ctx)
-		if err == nil && len(readings) > 0 {
-			return readings, "libmxsml", nil
-		}
-		if library = err; err == nil {
-			library = fmt.Errorf("%w: libmxsml reports no GPU", ErrNoReadings)
-		}
+	source, failed, err := h.ask(func(r mxsml.Reader) (int, error) {
+		readings, err = r.Readings(ctx)
+		return len(readings), err
+	}, func(r mxsmi.Reader) error {
+		readings, err = r.Readings(ctx)
+		return err
+	})
+	switch {
+	case !errors.Is(err, errNoTool):
+		return readings, source, err
+	case failed != nil:
+		return nil, "", failed
 	}
-	path, ok := h.Root.First(mxsmi.Paths())
-	if !ok || h.Run == nil {
-		return nil, "", library
-	}
-	readings, err = mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.Readings(ctx)
-	return readings, "mx-smi", err
+	return nil, "", fmt.Errorf("%w: there is neither libmxsml.so nor mx-smi in %s", ErrNoReadings, strings.Join(driverDirs, " or "))
 }
 
 // driverDirs are where the vendor's tools are looked for, for messages.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestReadings asks libmxsml first, and mx-smi where that gives no answer.
@@ -20,14 +21,14 @@ func TestReadings(t *testing.T) {
 		}
 		return []byte("GPU#0 MXC500 0000:0e:00.0\n GPU : 7 %\n"), nil
 	}
-	root, _ := withLibrary(t, hostTree(t, "c500-8"), node(t, "c500-8"))
+	root, _ := withLibrary(t, hostTree(t, "c500-8"), simtest.Node(t, "c500-8"))
 	host := discover.Host{Root: root, Library: library, Run: noTool(t), Timeout: time.Minute}
 	readings, source, err := host.Readings(t.Context())
 	if err != nil || source != "libmxsml" || len(readings) != 8 || *readings[0].PowerW != 72 {
 		t.Errorf("by libmxsml: %s %+v, %v", source, readings, err)
 	}
 
-	root, _ = withLibrary(t, hostTree(t, "c500-8"), node(t, "c500-8"), "crash mxSmlGetTemperatureInfo 0")
+	root, _ = withLibrary(t, hostTree(t, "c500-8"), simtest.Node(t, "c500-8"), "crash mxSmlGetTemperatureInfo 0")
 	host = discover.Host{Root: root, Library: library, Run: usage, Timeout: time.Minute}
 	readings, source, err = host.Readings(t.Context())
 	if err != nil || source != "mx-smi" || len(readings) != 1 || *readings[0].UtilizationPercent != 7 || readings[0].TemperatureC != nil {

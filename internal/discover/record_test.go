@@ -28,7 +28,7 @@ func without(queries ...string) func(context.Context, string, ...string) ([]byte
 // fails.
 func TestDiscoverPartly(t *testing.T) {
 	const name = "c500-8-degraded"
-	want, root := node(t, name), simtest.Write(t, hostTree(t, name))
+	want, root := simtest.Node(t, name), simtest.Write(t, hostTree(t, name))
 	const prefix = "mx-smi did not report everything; taken from the recorded node: "
 	for _, test := range []struct {
 		name    string
@@ -57,7 +57,7 @@ func TestDiscoverPartly(t *testing.T) {
 // the other card.
 func TestDiscoverPartlyAnotherCard(t *testing.T) {
 	const name = "sim:1x1x2"
-	now, root := node(t, name), simtest.Write(t, hostTree(t, name))
+	now, root := simtest.Node(t, name), simtest.Write(t, hostTree(t, name))
 	for _, test := range []struct {
 		name   string
 		failed string
@@ -73,7 +73,7 @@ func TestDiscoverPartlyAnotherCard(t *testing.T) {
 		{"another UUID", "topo", func(n *gpu.Node) { n.GPUs[0].UUID = "GPU-other" }, [2]gpu.UUID{now.GPUs[0].UUID, now.GPUs[1].UUID}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			record := node(t, name)
+			record := simtest.Node(t, name)
 			test.record(&record)
 			got, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: without(test.failed), Recorded: &record})
 			if uuids := [2]gpu.UUID{got.GPUs[0].UUID, got.GPUs[1].UUID}; uuids != test.uuids || len(got.Links) != test.links {

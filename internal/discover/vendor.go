@@ -2,8 +2,6 @@ package discover
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
@@ -65,46 +63,31 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 	return ""
 }
 
-// query queries the library, and mx-smi if the library gives no answer. If neither
-// answered, asked reports whether mx-smi was run, and why is the reason.
+// query returns the answer of libmxsml, or of mx-smi, and adds their warnings to the node. If
+// neither answered, asked reports whether mx-smi was run, and why is the reason.
 func (h Host) query(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked bool, why string) {
-	if t := h.queryLibrary(ctx, node); len(t.GPUs) > 0 {
-		return t, true, ""
-	}
-	if h.Run == nil {
-		return vendorAnswer{}, false, "" // there is only the record
-	}
-	path, ok := h.Root.First(mxsmi.Paths())
-	if !ok {
-		return vendorAnswer{}, false, "there is no mx-smi at " + strings.Join(mxsmi.Paths(), " or ")
-	}
-	answer := mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout}.Read(ctx)
-	node.Warnings = append(node.Warnings, answer.Warnings...)
-	return vendorAnswer{Node: answer.Node, listed: answer.Listed, source: "mx-smi"}, true, "mx-smi gave no answer"
-}
-
-// queryLibrary queries libmxsml. A file of that name that is not libmxsml counts as
-// absent; a libmxsml that fails is a warning.
-func (h Host) queryLibrary(ctx context.Context, node *gpu.Node) vendorAnswer {
-	path, ok := h.Root.First(mxsml.Paths())
-	if h.Library == nil || !ok {
-		return vendorAnswer{}
-	}
-	answer, err := mxsml.Reader{Run: h.Library, Path: path, Timeout: h.Timeout}.Read(ctx)
-	t := vendorAnswer{Node: answer.Node(), source: "libmxsml", slices: true, driver: answer.Driver}
-	if err == nil && len(t.GPUs) == 0 {
-		err = fmt.Errorf("query %s: it lists no GPU", path)
+	source, failed, err := h.ask(func(r mxsml.Reader) (int, error) {
+		answer, err := r.Read(ctx)
+		t = vendorAnswer{Node: answer.Node(), slices: true, driver: answer.Driver}
+		for _, g := range t.GPUs {
+			t.listed = append(t.listed, g.BDF)
+		}
+		return len(t.GPUs), err
+	}, func(r mxsmi.Reader) error {
+		answer := r.Read(ctx)
+		t = vendorAnswer{Node: answer.Node, listed: answer.Listed}
+		return nil
+	})
+	if failed != nil {
+		node.Warnings = append(node.Warnings, "libmxsml gives no answer: "+failed.Error())
 	}
 	switch {
-	case errors.Is(err, mxsml.ErrUnusable):
-		return vendorAnswer{}
-	case err != nil:
-		node.Warnings = append(node.Warnings, "libmxsml gives no answer: "+err.Error())
-		return vendorAnswer{}
+	case err == nil:
+		t.source = source
+		node.Warnings = append(node.Warnings, t.Warnings...)
+		return t, true, "mx-smi gave no answer"
+	case h.Run == nil:
+		return vendorAnswer{}, false, "" // there is only the record
 	}
-	node.Warnings = append(node.Warnings, t.Warnings...)
-	for _, g := range t.GPUs {
-		t.listed = append(t.listed, g.BDF)
-	}
-	return t
+	return vendorAnswer{}, false, "there is no mx-smi at " + strings.Join(mxsmi.Paths(), " or ")
 }

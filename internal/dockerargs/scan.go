@@ -2,7 +2,10 @@ package dockerargs
 
 import (
 	"errors"
+	"slices"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Command is a command line as the client parses it.
@@ -122,6 +125,23 @@ func SplitGlobal(args []string, client Client) (global Flags, rest []string) {
 	return global, args[l.next:]
 }
 
+// Mistyped returns the client's command in args and the one of run, create, start and restart
+// that was probably meant by it; both are empty if there is none, or if no option of
+// metax-docker follows the command.
+func Mistyped(args []string, client Client) (typed, meant string) {
+	_, rest := SplitGlobal(args, client)
+	if len(rest) > 0 && rest[0] == "container" {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || slices.Contains(verbs, rest[0]) || !mentionsOption(rest[1:]) {
+		return "", ""
+	}
+	if meant = wording.Closest(rest[0], verbs...); meant != "" {
+		typed = rest[0]
+	}
+	return typed, meant
+}
+
 // isStart reports whether the command starts existing containers.
 func (c Command) isStart() bool { return c.Verb == "start" || c.Verb == "restart" }
 
@@ -154,6 +174,9 @@ func (c Command) scanStart(l *lexer, client Client) (Command, error) {
 	return c, nil
 }
 
+// verbs are the commands that metax-docker has options for.
+var verbs = []string{"run", "create", "start", "restart"}
+
 // scanVerb reads words up to and including one of the commands.
 func scanVerb(l *lexer) (verb string, global Flags, err error) {
 	for under := ""; ; under = "container" {
@@ -166,7 +189,7 @@ func scanVerb(l *lexer) (verb string, global Flags, err error) {
 		word := l.words[l.next]
 		l.next++
 		switch {
-		case word == "run" || word == "create" || word == "start" || word == "restart":
+		case slices.Contains(verbs, word):
 			return word, global, nil
 		case word != "container" || under != "":
 			return "", global, nil

@@ -45,3 +45,25 @@ func TestScanOtherClient(t *testing.T) {
 		t.Error("--inject is nobody's without --gpus, but was taken")
 	}
 }
+
+// TestMistyped: only a line with an option of metax-docker is judged.
+func TestMistyped(t *testing.T) {
+	for line, want := range map[string]string{
+		"rn --gpus=2 img":             "rn run",
+		"--host h rnu -it --gpus 2 i": "rnu run",
+		"container rn --maca img":     "rn run",
+		"craete --gpus=2 img":         "craete create",
+		"restrat c --gpus-share":      "restrat restart",
+		"rn img":                      " ",
+		"run --gpus=2 img":            " ",
+		"rm --gpus=2":                 " ",
+		"build --gpus=2 .":            " ",
+		"container":                   " ",
+		"":                            " ",
+	} {
+		typed, meant := Mistyped(words(line), Docker())
+		if got := typed + " " + meant; got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+}

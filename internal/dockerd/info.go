@@ -15,7 +15,7 @@ type Info struct {
 	SecurityOptions []string
 	DefaultRuntime  string
 	Runtimes        map[string]struct{ Path string }
-	// CDISpecDirs are the directories of CDI specs that it reads; none where CDI is off.
+	// CDISpecDirs are the directories of CDI specs that it reads; empty if CDI is off.
 	CDISpecDirs []string
 	// DiscoveredDevices are the devices that it knows, from Docker 28.2 on.
 	DiscoveredDevices []Discovered

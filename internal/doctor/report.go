@@ -23,7 +23,7 @@ type Report struct {
 	Kind       string `json:"kind"`
 	// Healthy is whether there is nothing worse than an Info.
 	Healthy bool `json:"healthy"`
-	// Summary is what there is on a healthy node, if all checks were made.
+	// Summary counts the GPUs of a healthy node and names its driver, if all checks were made.
 	Summary  string    `json:"summary,omitempty"`
 	Checks   int       `json:"checks"` // how many were made
 	Findings []Finding `json:"findings"`

@@ -18,14 +18,15 @@ type Edits struct {
 	// Env are variables, "NAME=value".
 	Env []string
 	// GPUEnv are the variables of GPUVariables. They are about all GPUs of the container,
-	// so a CDI device of one GPU cannot set them; a variable of the user's wins.
+	// so a CDI device of one GPU cannot set them. A variable that the user sets wins.
 	GPUEnv []string
 	// Links are made in the container.
 	Links []Link
 	// Libraries are directories in the container where its dynamic linker looks for
 	// shared libraries, in this order.
 	Libraries []string
-	// Programs are directories of programs, for the PATH of a container that gets no links.
+	// Programs are directories that the container's PATH needs, if it gets no links to the
+	// programs in them.
 	Programs []string
 }
 
@@ -34,7 +35,7 @@ type Edits struct {
 type Device struct {
 	HostPath, Path string // on the host as the engine sees it, and in the container
 	Permissions    string // of "rwm", as cgroups write them
-	GID            uint32 // the node's group, if not everyone may open it; 0 is none
+	GID            uint32 // the group that may open the node; 0 if the container needs no group for it
 }
 
 // Mount is a directory of the host in the container.

@@ -33,13 +33,13 @@ var powers = []struct {
 			"os/user": ``,
 		},
 		allowed: []string{
-			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-mxsml", "cmd/metax-runtime",
-			"internal/assign", "internal/atomicfile", "internal/backup", "internal/capture", "internal/compose/projectfile",
+			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-mxsml", "cmd/metax-runtime",
+			"internal/assign", "internal/atomicfile", "internal/backup", "internal/bundle", "internal/capture", "internal/child", "internal/compose/projectfile",
 			"internal/dockerd", "internal/doctor", "internal/holders/docker", "internal/holders/procfs",
 			"internal/hook", "internal/hook/devcgroup", "internal/hook/inroot", "internal/hook/ldcache",
 			"internal/hook/mount", "internal/hook/privilege", "internal/hostfs", "internal/hostfs/hosttree",
 			"internal/image", "internal/lease/ledger", "internal/logfile", "internal/node", "internal/ps", "internal/refresh",
-			"internal/runc", "internal/setup", "internal/snapshot", "test/shells", "test/standin", "test/trusted",
+			"internal/runc", "internal/setup", "internal/snapshot", "test/machine", "test/sandbox", "test/shells", "test/standin", "test/trusted",
 		},
 	},
 	{
@@ -51,7 +51,7 @@ var powers = []struct {
 			"google.golang.org/grpc": ``, "github.com/containerd/containerd/v2/client": ``,
 		},
 		allowed: []string{
-			"internal/dockerd", "internal/holders/containerd",
+			"internal/dockerd", "internal/holders/containerd", "internal/holders/podresources",
 		},
 	},
 	{
@@ -62,8 +62,8 @@ var powers = []struct {
 			"syscall": `Exec|ForkExec|StartProcess`, "golang.org/x/sys/unix": `Exec`,
 		},
 		allowed: []string{
-			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "test/faults",
-			"test/mountns", "test/oldkernel", "test/oldkernel/withkernel", "test/shells", "test/standin",
+			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "internal/child", "test/faults",
+			"test/mountns", "test/oldkernel", "test/oldkernel/withkernel", "test/sandbox", "test/shells", "test/standin",
 		},
 	},
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Groups returns what a GPU, a slice or Shared says of the groups of its nodes: GIDs, and
-// NodeGIDs if those do not say it all. owner has the group of each node that not everyone
+// Groups returns the fields GIDs and NodeGIDs of a GPU, a slice or Shared; NodeGIDs only
+// if GIDs is not the one group of all nodes. owner has the group of each node that not everyone
 // may open and that is not root's alone.
 func Groups(nodes []string, owner map[string]uint32) (gids []uint32, nodeGIDs map[string]uint32) {
 	gids = slices.Sorted(maps.Values(owner))
@@ -18,8 +18,8 @@ func Groups(nodes []string, owner map[string]uint32) (gids []uint32, nodeGIDs ma
 	return gids, owner
 }
 
-// NodeGID returns the group of a node, from what Groups returned; 0 if the node needs
-// none, or if a Node of an older version does not say which of several it is.
+// NodeGID returns the group of a node, from the results of Groups; 0 if the node needs no
+// group, or if a Node of an older version has several groups and not that of each node.
 func NodeGID(node string, gids []uint32, nodeGIDs map[string]uint32) uint32 {
 	if nodeGIDs == nil && len(gids) == 1 {
 		return gids[0]

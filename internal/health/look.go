@@ -37,23 +37,23 @@ func (g GPU) Key() string {
 
 // Problem is a reason why a GPU must not be given.
 type Problem struct {
-	Code string // one of the codes
-	Text string // one line for people
+	Code string `json:"code"` // one of the codes
+	Text string `json:"text"` // one line for people
 }
 
 // Reading is what one look found out about one GPU.
 type Reading struct {
 	GPU
-	Problems []Problem // empty for a GPU that is in order, the most important first
+	Problems []Problem `json:"problems,omitempty"` // the most important first; empty for a healthy GPU
 }
 
 // Look is what was seen of all GPUs at one time.
 type Look struct {
-	Readings []Reading
+	Readings []Reading `json:"readings"`
 	// Failed is why the look failed as a whole, such as a vendor's tool that is installed but
 	// does not answer; empty if it did not fail. The problems that a failed look still found
-	// count, but a GPU without a problem is not known to be in order.
-	Failed string
+	// count, but it is unknown whether a GPU without a problem is healthy.
+	Failed string `json:"failed,omitempty"`
 }
 
 // Key returns the key of the GPU that name means in this look: an index, a PCI address or a

@@ -71,8 +71,8 @@ func (s State) AllHealthy() bool {
 // Next returns the state after another look, and what that changed, in the order of GPUs.
 //
 // The first reading of a GPU decides at once; Rules are for what follows. A GPU that a look
-// does not find any more has a problem. A failed look makes nobody healthy: the recovery of a
-// GPU starts anew, a GPU that was never seen in order is unknown, and after Rules.Failed
+// does not find any more has a problem. A failed look makes no GPU healthy: the recovery of a
+// GPU starts anew, a GPU that was never seen healthy is unknown, and after Rules.Failed
 // failed looks the healthy GPUs are unknown too. The problems of one GPU do not
 // change another.
 func (s State) Next(look Look, rules Rules) (State, []Change) {

@@ -19,7 +19,7 @@ type Entry struct {
 // Lstat describes the file at a path. It follows links on the way, but not the last
 // element.
 func (r *Root) Lstat(path string) (Entry, error) {
-	f, _, err := r.openEntry(path)
+	f, err := r.openEntry(path)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -40,29 +40,28 @@ func (r *Root) Lstat(path string) (Entry, error) {
 	return e, nil
 }
 
-// openEntry opens the file at a path by O_PATH, without following it, and describes it.
-// It goes through the directory because the way without openat2 follows a link at the
-// end.
-func (r *Root) openEntry(path string) (*os.File, unix.Stat_t, error) {
-	var st unix.Stat_t
-	path = filepath.Clean("/" + path)
-	dir, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+// openEntry opens the file at a path by O_PATH, without following it.
+func (r *Root) openEntry(path string) (*os.File, error) {
+	dir, name, err := r.openParent(path)
 	if err != nil {
-		return nil, st, err
+		return nil, err
 	}
 	defer dir.Close()
-	base := filepath.Base(path)
-	if base == "/" {
-		base = "."
-	}
-	fd, err := unix.Openat(int(dir.Fd()), base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, st, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
+		return nil, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
 	}
-	f := os.NewFile(uintptr(fd), r.Join(path))
-	if err := unix.Fstat(fd, &st); err != nil {
-		f.Close()
-		return nil, st, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
+	return os.NewFile(uintptr(fd), r.Join(path)), nil
+}
+
+// openParent opens the directory of a path by O_PATH, and returns the name of the file in
+// it. A file that is not to be followed is reached through its directory, because the way
+// without openat2 follows a link at the end.
+func (r *Root) openParent(path string) (dir *os.File, name string, err error) {
+	path = filepath.Clean("/" + path)
+	if name = filepath.Base(path); name == "/" {
+		name = "."
 	}
-	return f, st, nil
+	dir, err = r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	return dir, name, err
 }

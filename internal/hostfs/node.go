@@ -3,6 +3,7 @@ package hostfs
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,11 +24,15 @@ var ErrNotNode = errors.New("not a device node")
 // Node describes the device node or FIFO at path. Like engines, it does not follow a
 // link there. Placeholders count as in Device.
 func (r *Root) Node(path string) (Node, error) {
-	f, st, err := r.openEntry(path)
+	dir, name, err := r.openParent(path)
 	if err != nil {
 		return Node{}, err
 	}
-	defer f.Close()
+	defer dir.Close()
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return Node{}, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
+	}
 	n := Node{Mode: st.Mode &^ unix.S_IFMT}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFCHR:

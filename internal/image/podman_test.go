@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/image"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // podman is a program that prints what a test needs; the directory is what it mounts.
@@ -47,9 +48,7 @@ func (p *podman) run(_ context.Context, args ...string) ([]byte, error) {
 
 func root(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, as podman's mounts do")
-	}
+	needs.Root(t, "as podman's mounts do")
 }
 
 func TestPodman(t *testing.T) {

@@ -36,7 +36,7 @@ func newEnviron(image []string, flags dockerargs.Flags, read func(path string) (
 		if err != nil {
 			return environ{}, fmt.Errorf("read --env-file %s: %w", f.Value, err)
 		}
-		for _, line := range FileLines(text) {
+		for _, line := range fileLines(text) {
 			env.set(line, false, getenv)
 		}
 	}
@@ -48,9 +48,9 @@ func newEnviron(image []string, flags dockerargs.Flags, read func(path string) (
 	return env, nil
 }
 
-// FileLines returns the lines that count of a file of variables or labels, "NAME=value" or a
+// fileLines returns the lines that count of a file of variables or labels, "NAME=value" or a
 // name alone, as docker reads it.
-func FileLines(text string) (lines []string) {
+func fileLines(text string) (lines []string) {
 	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 		line = strings.TrimLeftFunc(strings.TrimRight(line, "\r\n"), unicode.IsSpace)
 		if line != "" && line[0] != '#' {
@@ -118,4 +118,28 @@ func Unset(variables []string, flags dockerargs.Flags, readFile func(string) (st
 		name, _, _ := strings.Cut(v, "=")
 		return env.given[name]
 	})
+}
+
+// OwnLabels fails for a line, or a file of labels that it names, with one of the labels that only
+// this toolkit may give.
+func OwnLabels(flags dockerargs.Flags, own []string, readFile func(string) (string, error)) error {
+	for _, f := range flags {
+		var given []string
+		switch f.Name {
+		case "label", "annotation":
+			given = []string{f.Value}
+		case "label-file":
+			text, err := readFile(f.Value)
+			if err != nil {
+				return fmt.Errorf("read --label-file %s: %w", f.Value, err)
+			}
+			given = fileLines(text)
+		}
+		for _, label := range given {
+			if name, _, _ := strings.Cut(label, "="); slices.Contains(own, name) {
+				return fmt.Errorf("--%s %q: metax-docker sets this label itself", f.Name, label)
+			}
+		}
+	}
+	return nil
 }

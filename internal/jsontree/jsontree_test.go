@@ -43,6 +43,8 @@ var texts = []string{
 	"\t{\r\n\"a\" : [ 1 , 2 ] }\n", `"\ud83d\u0041"`, `"\udc00\ud83d\ude00"`, "\"\u007f\u2028\"",
 	``, ` `, `{`, `[`, `"`, `"\`, `"\u12`, `"\x"`, `tru`, `nul`, `-`, `01`, `1.`, `1e`, `1e+`, `.5`, `+1`, `{a:1}`, `{"a"}`, `{"a":}`,
 	`{"a":1,}`, `{"a":1 "b":2}`, `[1,]`, `[1 2]`, `[,]`, `[]]`, `{}{}`, "\"\n\"", "\xef\xbb\xbf{}", `truex`, `nullnull`, `{,}`, "[1\v]",
+	"\"\\u\x10000\"", `"\u00G0"`, `"\uABcd"`, `"\u123`, `"\u"`, "\"\x00\"", "\x00", "{}\x00", "[1\x00]", `[1,`, `{"a":1,`, `{1:2}`, `{"a" 1}`, `[1}`, `{"a":1]`,
+	`[-]`, `[0.]`, `[00]`, `[-01]`, `[1e]`, `[1E-]`, `[-0.0e-0]`, `[1.2.3]`, `[1e2e3]`, `[t]`, `[True]`, `{"a":1,"a":1`, `{"a":1,"a":}`, `{"a":1,"a":1}x`,
 }
 
 // check compares with encoding/json, which accepts duplicates.
@@ -88,6 +90,10 @@ func TestDuplicates(t *testing.T) {
 	var many strings.Builder
 	for c := 'a'; c <= 'z'; c++ {
 		many.WriteString(`"` + string(c) + `":1,`)
+	}
+	// What is not JSON is that first of all.
+	if _, err := jsontree.Parse([]byte(`{"a":1,"a":1`)); !errors.Is(err, jsontree.ErrSyntax) {
+		t.Errorf("a key twice in a text that ends too early: %v", err)
 	}
 	for text, twice := range map[string]bool{
 		`{"a":1,"b":2}`: false, `{"a":{"a":1},"b":{"a":1}}`: false, `{"a":1,"A":2}`: false,

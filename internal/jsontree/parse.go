@@ -42,44 +42,87 @@ func Parse(text []byte) (*Tree, error) {
 	if uint64(len(text)) >= math.MaxUint32 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrSyntax, len(text))
 	}
-	if !json.Valid(text) {
-		return nil, fmt.Errorf("%w: %w", ErrSyntax, json.Unmarshal(text, new(any)))
-	}
 	p := parser{Tree: Tree{text: text, all: string(text), nodes: make([]node, 0, len(text)/8+8)}}
-	if err := p.value(); err != nil {
-		return nil, err
+	err := p.document()
+	if err == nil {
+		return &p.Tree, nil
 	}
-	return &p.Tree, nil
+	if reason := json.Unmarshal(text, new(any)); reason != nil { // also if it stands after a duplicate name
+		return nil, fmt.Errorf("%w: %w", ErrSyntax, reason)
+	}
+	return nil, err
 }
 
-// parser parses a text that is known to be valid.
+// maxDepth is how deep arrays and objects may be nested, as in encoding/json.
+const maxDepth = 10000
+
 type parser struct {
 	Tree
-	at int
+	at    int // the current position in text
+	depth int // of arrays and objects
+}
+
+// document adds the one value of the text. An error is ErrSyntax or a *DuplicateError.
+func (p *parser) document() error {
+	if err := p.value(); err != nil {
+		return err
+	}
+	p.skipSpace()
+	if p.at < len(p.text) {
+		return ErrSyntax
+	}
+	return nil
+}
+
+// peek is the byte at the current position; at the end it is 0, which no JSON contains.
+func (p *parser) peek() byte {
+	if p.at < len(p.text) {
+		return p.text[p.at]
+	}
+	return 0
+}
+
+// skip skips a byte at the current position, if it is there.
+func (p *parser) skip(c byte) bool {
+	is := p.peek() == c
+	if is {
+		p.at++
+	}
+	return is
 }
 
 func (p *parser) skipSpace() {
-	for p.text[p.at] <= ' ' { // no other control character is valid here
-		p.at++
+	at := p.at
+	for at < len(p.text) && isSpace(p.text[at]) {
+		at++
 	}
+	p.at = at
 }
 
-// value adds the value or name at the current position, and everything in it.
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+// value adds the value at the current position, and everything in it.
 func (p *parser) value() error {
 	p.skipSpace()
 	n := len(p.nodes)
-	p.nodes = append(p.nodes, node{start: uint32(p.at), kind: kindOf(p.text[p.at])})
+	p.nodes = append(p.nodes, node{start: uint32(p.at), kind: kindOf(p.peek())})
+	ok := true
 	switch p.nodes[n].kind {
 	case String:
-		p.nodes[n].plain = p.skipString()
+		p.nodes[n].plain, ok = p.skipString()
 	case Array, Object:
 		if err := p.members(n); err != nil {
 			return err
 		}
+	case Bool:
+		ok = p.skipWord("true") || p.skipWord("false")
+	case Null:
+		ok = p.skipWord("null")
 	default:
-		for p.at < len(p.text) && p.text[p.at] > ' ' && p.text[p.at] != ',' && p.text[p.at] != ']' && p.text[p.at] != '}' {
-			p.at++
-		}
+		ok = p.skipNumber()
+	}
+	if !ok {
+		return ErrSyntax
 	}
 	p.nodes[n].end = uint32(p.at)
 	return nil
@@ -101,57 +144,58 @@ func kindOf(first byte) Kind {
 	return Number
 }
 
-// skipString skips the string at the current position and reports whether it is plain.
-func (p *parser) skipString() (plain bool) {
-	plain = true
-	for p.at++; p.text[p.at] != '"'; p.at++ {
-		if c := p.text[p.at]; c == '\\' {
-			plain = false
-			p.at++
-		} else if c >= 0x7f {
-			plain = false
-		}
-	}
-	p.at++
-	return plain
-}
-
 // members adds the content of the array or object n.
 func (p *parser) members(n int) error {
+	if p.depth++; p.depth > maxDepth {
+		return ErrSyntax
+	}
+	isObject := p.nodes[n].kind == Object
+	closing := byte(']')
+	if isObject {
+		closing = '}'
+	}
+	p.at++ // the bracket
+	p.skipSpace()
 	seen := map[string]uint32{} // where each name begins
-	for last := 0; ; {
-		p.at++ // the bracket, or a comma
-		p.skipSpace()
-		if c := p.text[p.at]; c == ']' || c == '}' {
-			break // it is empty
+	for last := 0; !p.skip(closing); {
+		if last != 0 && !p.skip(',') {
+			return ErrSyntax
 		}
 		this := len(p.nodes)
 		if last != 0 {
 			p.nodes[last].next = uint32(this)
 		}
 		last = this
-		if err := p.value(); err != nil {
-			return err
-		}
-		if p.nodes[n].kind == Object {
-			name := p.nodes[this].text(p.all)
-			start := p.nodes[this].start
-			if first, twice := seen[name]; twice {
-				return &DuplicateError{name, int(first), int(start)}
-			}
-			seen[name] = start
-			p.skipSpace()
-			p.at++ // the colon
-			if err := p.value(); err != nil {
+		if isObject {
+			if err := p.name(seen); err != nil {
 				return err
 			}
 		}
-		p.skipSpace()
-		if p.text[p.at] != ',' {
-			break
+		if err := p.value(); err != nil {
+			return err
 		}
+		p.skipSpace()
 	}
-	p.at++
+	p.depth--
+	return nil
+}
+
+// name adds the name at the current position to the nodes and to the names of its object,
+// and skips the colon.
+func (p *parser) name(seen map[string]uint32) error {
+	n := len(p.nodes)
+	if err := p.value(); err != nil {
+		return err
+	}
+	p.skipSpace()
+	if p.nodes[n].kind != String || !p.skip(':') {
+		return ErrSyntax
+	}
+	name, start := p.nodes[n].text(p.all), p.nodes[n].start
+	if first, twice := seen[name]; twice {
+		return &DuplicateError{name, int(first), int(start)}
+	}
+	seen[name] = start
 	return nil
 }
 

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -10,20 +11,22 @@ import (
 )
 
 // Await waits until the claim could be met, and takes nothing. It has no ticket, so no
-// request waits for it, and it is met only when no request in the queue needs the GPUs: it
-// stands behind all of them, also those that come later. Blocked is called after each look
-// that finds the claim blocked, with what was seen and the reason, which is ErrBusy.
+// request waits for it. It comes after all requests in the queue, also later ones: the claim
+// is met only when none of them needs the GPUs. Like Take, it is not met while the state is
+// lost and a source that knows a part of it does not answer. Claim.Waiting is called after
+// each look that finds the claim blocked.
 //
 // It returns errors of Choose as they are, or in a WaitError after Claim.Wait, and the last
 // report. The claim needs no leases.
-func (k *Keeper) Await(ctx context.Context, c Claim, blocked func(Report, error)) (Report, error) {
+func (k *Keeper) Await(ctx context.Context, c Claim) (Report, error) {
 	begin := k.Uptime()
 	for {
-		report, err := k.Settle(ctx)
+		report, r, err := k.settle(ctx)
 		if err != nil {
 			return report, err
 		}
-		if err = c.try(report, k.Liveness); !errors.Is(err, ErrBusy) {
+		before, err := c.try(report, r, k.Liveness)
+		if !errors.Is(err, ErrBusy) {
 			return report, err
 		}
 		waited := k.Uptime() - begin
@@ -33,24 +36,30 @@ func (k *Keeper) Await(ctx context.Context, c Claim, blocked func(Report, error)
 		case waited >= c.Wait:
 			return report, &WaitError{c.Wait, err}
 		}
-		blocked(report, err)
+		c.Waiting(Progress{err, before, waited, report.Holders})
 		if err := sleep(ctx, min(pause(waited), c.Wait-waited)); err != nil {
 			return report, err
 		}
 	}
 }
 
-// try reports why the claim cannot be met by what the report says is free.
-func (c Claim) try(r Report, life func(usage.Client) usage.Liveness) error {
-	reserved, before := r.State.earlier(c, r.Uptime, life)
-	if before > 0 {
-		return &QueueError{before, true}
+// try returns why the claim cannot be met by what the report says is free, and how many
+// requests go first.
+func (c Claim) try(report Report, r *observed, life func(usage.Client) usage.Liveness) (before int, err error) {
+	// An engine that this user may not ask would never answer.
+	silent := func(l Look) bool { return l.mayHide() && !errors.Is(l.Err, fs.ErrPermission) }
+	if err := report.State.unanswered(r, silent); err != nil {
+		return 0, err
 	}
-	_, err := c.Choose(r.HoldersOf(slices.Concat(c.GPUs, c.Named)), reserved)
-	return err
+	reserved, before := report.State.earlier(c, report.Uptime, life)
+	if before > 0 {
+		return before, &QueueError{before, true}
+	}
+	_, err = c.Choose(report.HoldersOf(slices.Concat(c.GPUs, c.Named)), reserved)
+	return 0, err
 }
 
-// pause is how long a request that has waited so long pauses before it looks again.
+// pause returns the time until the next look of a request that has waited so long.
 func pause(waited time.Duration) time.Duration {
 	return min(max(lookEvery, waited/20), 10*lookEvery)
 }

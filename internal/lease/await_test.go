@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +14,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// watches is a claim that takes no lease.
-func watches(count int, wait time.Duration) Claim {
+// watches is a claim that takes no lease, and calls told with what blocks it.
+func watches(count int, wait time.Duration, told func(error)) Claim {
 	c := wants(count)
-	c.Leases, c.Wait = nil, wait
+	c.Leases, c.Wait, c.Waiting = nil, wait, func(p Progress) { told(p.Err) }
 	return c
 }
 
@@ -27,7 +28,7 @@ func TestAwait(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { b.see(dockerSees()) })
 		begin := time.Now()
 		blocked := map[string]int{}
-		report, err := b.Await(t.Context(), watches(2, time.Hour), func(_ Report, err error) { blocked[err.Error()]++ })
+		report, err := b.Await(t.Context(), watches(2, time.Hour, func(err error) { blocked[err.Error()]++ }))
 		if waited := time.Since(begin); err != nil || waited < time.Minute || waited > time.Minute+2*time.Second || len(report.Holders) > 0 {
 			t.Errorf("after %s: %v, %v", waited, report.Holders, err)
 		}
@@ -43,14 +44,14 @@ func TestAwaitBehindQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, stateOf(fullNode), dockerSees(labeled(usage.Running)))
 		var reasons []string
-		told := func(_ Report, err error) {
+		told := func(err error) {
 			if len(reasons) == 0 || reasons[len(reasons)-1] != err.Error() {
 				reasons = append(reasons, err.Error())
 			}
 		}
 		watched := make(chan error, 1)
 		go func() {
-			_, err := b.Await(t.Context(), watches(4, time.Hour), told)
+			_, err := b.Await(t.Context(), watches(4, time.Hour, told))
 			watched <- err
 		}()
 		time.Sleep(time.Second)
@@ -83,25 +84,45 @@ func TestAwaitBehindQueue(t *testing.T) {
 func TestAwaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, stateOf(fullNode), dockerSees(labeled(usage.Running)))
-		nothing := func(Report, error) {}
+		nothing := func(error) {}
 		begin := time.Now()
-		_, err := b.Await(t.Context(), watches(1, 3*time.Second), nothing)
+		_, err := b.Await(t.Context(), watches(1, 3*time.Second, nothing))
 		var late *WaitError
 		if !errors.As(err, &late) || !errors.Is(err, ErrBusy) || time.Since(begin) != 3*time.Second {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
-		if _, err := b.Await(t.Context(), watches(1, 0), nothing); !errors.Is(err, ErrBusy) || errors.As(err, &late) {
+		if _, err := b.Await(t.Context(), watches(1, 0, nothing)); !errors.Is(err, ErrBusy) || errors.As(err, &late) {
 			t.Errorf("without time: %v", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := b.Await(ctx, watches(1, time.Hour), nothing); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := b.Await(ctx, watches(1, time.Hour, nothing)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("interrupted: %v", err)
 		}
-		never := watches(9, time.Hour)
+		never := watches(9, time.Hour, nothing)
 		never.Choose = func([]usage.Holder, []gpu.BDF) ([][]gpu.BDF, error) { return nil, errors.New("too many") }
-		if _, err := b.Await(t.Context(), never, nothing); err == nil || err.Error() != "too many" {
+		if _, err := b.Await(t.Context(), never); err == nil || err.Error() != "too many" {
 			t.Errorf("never: %v", err)
+		}
+	})
+}
+
+// Where the state is lost, Await waits for all engines, as Take does.
+func TestAwaitLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := NewState("boot")
+		lost.Lost = "it was damaged"
+		b := newBench(t, lost, dockerLate)
+		time.AfterFunc(time.Minute, func() { b.see(dockerSees()) })
+		begin := time.Now()
+		reasons := map[string]int{}
+		_, err := b.Await(t.Context(), watches(1, time.Hour, func(err error) { reasons[err.Error()]++ }))
+		if waited := time.Since(begin); err != nil || waited < time.Minute || len(reasons) != 1 {
+			t.Errorf("after %s: %v, blocked by %v", waited, err, reasons)
+		}
+		b.see(Look{Engine: "containerd", Err: fs.ErrPermission})
+		if _, err := b.Await(t.Context(), watches(1, 0, nil)); err != nil || !b.state.New {
+			t.Errorf("an engine that may not be asked: %v; a new state is begun: %t", err, !b.state.New)
 		}
 	})
 }

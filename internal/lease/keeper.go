@@ -97,9 +97,15 @@ func (k *Keeper) describe(s State, r *observed, closed []Closed) Report {
 // SourceTimeout, it is Report: then Report.Closed has the leases that are over. It does not
 // rebuild a state that was lost.
 func (k *Keeper) Settle(ctx context.Context) (Report, error) {
+	report, _, err := k.settle(ctx)
+	return report, err
+}
+
+// settle is Settle, with what was observed.
+func (k *Keeper) settle(ctx context.Context) (Report, *observed, error) {
 	report, r, err := k.look(ctx)
 	if err != nil || r.before.New || len(report.Closed) == 0 && !report.State.foundDead(r.before) {
-		return report, err
+		return report, r, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, SourceTimeout)
 	defer cancel()
@@ -114,10 +120,10 @@ func (k *Keeper) Settle(ctx context.Context) (Report, error) {
 		return nil
 	})
 	if err != nil {
-		return report, nil
+		return report, r, nil
 	}
 	k.notifyClamped(r)
-	return settled, nil
+	return settled, r, nil
 }
 
 // foundDead reports whether a lease has lost its client since the state before.

@@ -129,7 +129,11 @@ func TestTakeWaits(t *testing.T) {
 		if diff := cmp.Diff([]string{"111111111111", "222222222222", "333333333333"}, order); diff != "" {
 			t.Error(diff)
 		}
-		want := map[string][]int{"111111111111": {0}, "222222222222": {1}, "333333333333": {2, 1}}
+		// Whether the third looks between the leases of the first and the second is chance.
+		if third := told["333333333333"]; slices.Equal(third, []int{2, 1}) {
+			told["333333333333"] = third[:1]
+		}
+		want := map[string][]int{"111111111111": {0}, "222222222222": {1}, "333333333333": {2}}
 		if diff := cmp.Diff(want, told); diff != "" {
 			t.Errorf("places (-want +got):\n%s", diff)
 		}

@@ -1,9 +1,9 @@
 // Package logfile writes the log of a program: what was requested, what was decided and why,
 // for people who support a host. It is off by default; then nothing is opened and no logger is
-// made. A log that cannot be written is said once and fails nothing.
+// made. If the log cannot be written, the program says so once and goes on.
 //
-// What goes into it is the business of the programs: never the value of a variable, and no
-// error that is logged is logged again where it arrives.
+// The programs decide what they log: never the value of an environment variable, and each
+// error once.
 package logfile
 
 import (
@@ -36,10 +36,10 @@ type Program struct {
 	Say func(error)
 }
 
-// errUnsafe reports a file that is not a plain file of its own.
-var errUnsafe = errors.New("not a regular file with one name")
+// errUnsafe reports a log file that is not a regular file, or has a second name (a hard link).
+var errUnsafe = errors.New("it is not a regular file, or it has a second name (a hard link)")
 
-// Open returns the log that the settings ask for; nil if that is none.
+// Open returns the log that the settings request; nil if logging is off.
 func Open(c config.Log, p Program) *Log {
 	if c.Level.Text == "" || c.Level.Text == config.LogOff || c.File.Text == "" && p.Err == nil {
 		return nil
@@ -51,8 +51,8 @@ func Open(c config.Log, p Program) *Log {
 	return l
 }
 
-// isForOthers reports whether a log failed that this user neither asked for nor may write: the
-// configuration of the host asks for it, and not everybody who runs containers may write there.
+// isForOthers reports whether opening failed because this user may not write the log, and the
+// user did not request it: the host's configuration did, for users who may write there.
 func isForOthers(c config.Log, err error) bool {
 	return os.Geteuid() != 0 && errors.Is(err, fs.ErrPermission) && c.Level.Origin == config.Path && c.File.Origin == config.Path
 }
@@ -67,7 +67,7 @@ func open(c config.Log, p Program) (*Log, error) {
 	}
 	to := &writer{to: p.Err, say: p.Say}
 	if c.File.Text != "" {
-		file, err := openFile(c.File.Text)
+		file, err := OpenFile(c.File.Text)
 		if err != nil {
 			return nil, fmt.Errorf("open log.file (from %s): %w", c.File.Origin, err)
 		}
@@ -81,10 +81,11 @@ func open(c config.Log, p Program) (*Log, error) {
 	return &Log{slog.New(handler).With("program", p.Name, "pid", os.Getpid())}, nil
 }
 
-// openFile opens a log to append to it. Nobody but root and this process's user may decide
-// where the path leads, and the file may be no link, no pipe, belong to nobody else, and have no second
-// name: a log is not written over something else. A new file can be read by its group if root makes it.
-func openFile(path string) (*os.File, error) {
+// OpenFile opens a log to append to it. It refuses a path if users other than root and the
+// caller could decide where it leads, and a file that is a link or a pipe, that belongs to
+// another user, or that has a second name: the log must not end up in another file. If root
+// makes the file, its group may read it.
+func OpenFile(path string) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%q is not an absolute path", path)
 	}
@@ -104,7 +105,7 @@ func openFile(path string) (*os.File, error) {
 	if err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || !ok || st.Nlink != 1 {
 			err = fmt.Errorf("%s: %w", path, errUnsafe)
-		} else { // in /tmp, another may have made it since
+		} else { // in /tmp, another user may have made it after Reach
 			err = hostfs.CheckOwner(path, info)
 		}
 	}
@@ -115,7 +116,7 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// writer writes lines that are safe to print, and says the first failure.
+// writer writes lines that are safe to print, and reports the first failure.
 type writer struct {
 	to   io.Writer
 	say  func(error)
@@ -131,7 +132,7 @@ func (w *writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// On reports whether anything is written, so that a caller need not make what nobody reads.
+// On reports whether anything is logged: if not, a caller need not collect it.
 func (l *Log) On() bool { return l != nil }
 
 // Info writes a decision; pairs are keys and values, as for slog.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -110,7 +111,7 @@ func TestUnsafe(t *testing.T) {
 			}
 			path := dir + "/log"
 			if err := make(dir, path); errors.Is(err, os.ErrPermission) {
-				t.Skip("needs root")
+				t.Skip("needs root, to give the file away")
 			} else if err != nil {
 				t.Fatal(err)
 			}
@@ -134,9 +135,7 @@ const nobody = 65534
 // TestForOthers: who may not write the log that the configuration of the host asks for is not
 // told at every command, unless it was this user who asked.
 func TestForOthers(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	needs.Root(t, "to be another user")
 	path := filepath.Join(trusted.Dir(t), "log")
 	if err := os.WriteFile(path, nil, 0o640); err != nil {
 		t.Fatal(err)

@@ -48,6 +48,8 @@ type Selector struct {
 	// Run runs the vendor's mx-smi; nil if it must not run. Discovery then uses the
 	// recorded Node.
 	Run mxsmi.Run
+	// Recorded is used where the host has no record; may be nil.
+	Recorded *gpu.Node
 	// Surroundings is true if the network cards and the processors near the GPUs are
 	// wanted too; a node that is not discovered has them in any case.
 	Surroundings bool
@@ -122,6 +124,9 @@ func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
 	}
 	host := discover.Host{Root: root, Library: s.Library, Run: s.Run, Surroundings: s.Surroundings}
 	record, recordErr := readRecord(root)
+	if recordErr != nil && s.Recorded != nil {
+		record, recordErr = s.Recorded, nil
+	}
 	if recordErr == nil {
 		host.Recorded = record
 	}

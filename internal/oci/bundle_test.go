@@ -17,6 +17,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 func bundle(t *testing.T, text []byte) (dir, path string) {
@@ -198,9 +199,7 @@ func TestOpenRefuses(t *testing.T) {
 func mounted(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount")
-	}
+	needs.Root(t, "to mount")
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
 		t.Fatal(err)
 	}

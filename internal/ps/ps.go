@@ -3,6 +3,7 @@
 package ps
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -198,4 +199,19 @@ func (o Occupancy) Facts(key string) usage.Facts {
 		return f
 	}
 	return usage.Facts{}
+}
+
+// Answered returns why the source of an engine at an endpoint is not among those that were seen
+// completely; nil if it is. An absent one counts as unseen: its tasks may go on.
+func (o Occupancy) Answered(engine, endpoint string) error {
+	for _, s := range o.Sources {
+		switch {
+		case s.Engine != engine || s.Endpoint != endpoint:
+		case s.Status == OK:
+			return nil
+		default:
+			return fmt.Errorf("%s at %s: %s: %s", engine, endpoint, s.Status, s.Message)
+		}
+	}
+	return fmt.Errorf("metax-ctk knows no %s at %s", engine, endpoint)
 }

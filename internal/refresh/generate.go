@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 	"time"
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
@@ -40,6 +41,9 @@ type Job struct {
 	All bool
 	// Output is a file, Stdout, or empty for the place where engines look.
 	Output string
+	// To is the root below which engines look, where it is not that of the node, as in a
+	// container that sees the host's files below a directory; nil is the node's.
+	To *hostfs.Root
 	// Settle is how long to wait for a node that is still coming up, or changing.
 	Settle time.Duration
 }
@@ -59,12 +63,21 @@ func (j Job) Run(ctx context.Context) (done Generation, err error) {
 	return done, once(func() error { return nil })
 }
 
+// to is the root below which specs, their lock and the record are.
+func (j Job) to() *hostfs.Root {
+	if j.To != nil {
+		return j.To
+	}
+	return j.Host
+}
+
 // once makes the specs and writes them, if the node is still what it was when they
 // were begun.
 func (j Job) once(ctx context.Context, still func() error) (done Generation, err error) {
+	j.Node = sync.OnceValues(j.Node) // one node for all specs, and another one at the next attempt
 	here := j.Selector.IsHost()
 	if here && j.Output != Stdout {
-		lock, err := lockSpecs(ctx, j.Host)
+		lock, err := lockSpecs(ctx, j.to())
 		if err != nil {
 			return done, err
 		}
@@ -87,15 +100,15 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 		done.Text, err = cdi.Encode(spec, j.Format)
 		return done, err
 	case spec == nil:
-		done.Written, err = remove(j.Host, j.Options, j.Format)
+		done.Written, err = remove(j.to(), j.Options, j.Format)
 	default:
-		done.Written, err = write(j.Host, j.Output, spec, j.Options, j.Format)
+		done.Written, err = write(j.to(), j.Output, spec, j.Options, j.Format)
 	}
 	if err != nil {
 		return done, err
 	}
 	if from != nil && here {
-		if err := node.Record(j.Host, *from); err != nil {
+		if err := node.Record(j.to(), *from); err != nil {
 			j.Warn(fmt.Sprintf("cannot record the node, so metax-docker will choose by PCIe and NUMA only: %v", err))
 		}
 	}
@@ -141,7 +154,7 @@ func (j Job) others() ([]Written, error) {
 		var done Written
 		switch {
 		case errors.Is(err, maca.ErrNone), errors.Is(err, cdi.ErrNoSlices):
-			if done, err = remove(j.Host, opt, j.Format); err != nil {
+			if done, err = remove(j.to(), opt, j.Format); err != nil {
 				return all, err
 			} else if !done.Removed {
 				continue
@@ -150,7 +163,7 @@ func (j Job) others() ([]Written, error) {
 			j.Warn(fmt.Sprintf("no spec of kind %s: %v", cdi.Kind(opt.Vendor, class), err))
 			continue
 		default:
-			if done, err = write(j.Host, "", spec, opt, j.Format); err != nil {
+			if done, err = write(j.to(), "", spec, opt, j.Format); err != nil {
 				return all, err
 			}
 		}

@@ -25,7 +25,7 @@ const software = "MXMACA"
 func (j Job) settler() *settler {
 	return &settler{
 		look:  looking(j.Host),
-		limit: j.Settle, partial: j.Options.Partial, known: known(j.Host, j.Options.Vendor),
+		limit: j.Settle, partial: j.Options.Partial, known: known(j.to(), j.Options.Vendor),
 		now: time.Now, pause: pause,
 	}
 }

@@ -16,11 +16,15 @@ var (
 
 // UnknownError reports an ID that no GPU of the node has.
 type UnknownError struct {
-	ID   string
-	GPUs string // the node's GPUs: "GPUs 0-7"
+	ID    string
+	Range string // the range of indices that has the ID; empty if it is given by itself
+	GPUs  string // the node's GPUs: "GPUs 0-7"
 }
 
 func (e *UnknownError) Error() string {
+	if e.Range != "" {
+		return fmt.Sprintf("the range %s includes %s, which is not a GPU; this node has %s", e.Range, e.ID, e.GPUs)
+	}
 	return fmt.Sprintf("%q is not a GPU; this node has %s", e.ID, e.GPUs)
 }
 

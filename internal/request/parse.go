@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,38 +182,41 @@ func (v value) driver(name string) error {
 // duplicates.
 func (v value) list(items []string) (Request, error) {
 	var r Request
-	var err error
-	if items, err = v.expand(items); err != nil {
-		return Request{}, err
-	}
 	seen := make(map[string]bool, len(items))
 	for _, item := range items {
+		item = strings.Trim(item, " ")
 		slice, isSlice := cutSlice(item)
 		id := strings.TrimPrefix(item, CDIKind+"=")
+		names := expand(id)
 		switch {
 		case isSlice && !isSliceID(slice):
 			return v.fail(hintSlices, "%q cannot be the UUID or PCI address of a slice", slice)
 		case isSlice:
-			id = slice
-			r.Slices = append(r.Slices, id)
+			names = []string{slice}
+			r.Slices = append(r.Slices, slice)
 		case id == "":
 			return v.fail(hintList, "the list has an empty name")
 		case id == "all":
 			return v.fail("write all alone, or name the GPUs", "all cannot be part of a list")
 		case !isID(id):
 			return v.fail(hintList, "%q cannot be an index, UUID, PCI address or serial number", id)
+		case names == nil:
+			return v.fail("write for example 0-3", "the range %s does not go up, or has an index above %d", id, maxIndex)
 		default:
 			r.IDs = append(r.IDs, id)
 		}
-		switch {
-		case len(r.IDs) > 0 && len(r.Slices) > 0:
+		if len(r.IDs) > 0 && len(r.Slices) > 0 {
 			return Request{}, &ValueError{Value: string(v), Err: ErrMixed, Hint: "request whole GPUs, as in [0,2], or slices, as in [sgpu:UUID]"}
-		case seen[id] && isSlice:
-			return v.fail("name each slice once", "slice %q is given twice", id)
-		case seen[id]:
-			return v.fail("name each GPU once", "GPU %q is given twice", id)
 		}
-		seen[id] = true
+		for _, name := range names {
+			switch {
+			case seen[name] && isSlice:
+				return v.fail("name each slice once", "slice %q is given twice", name)
+			case seen[name]:
+				return v.fail("name each GPU once", "GPU %q is given twice", name)
+			}
+			seen[name] = true
+		}
 	}
 	return r, nil
 }
@@ -222,34 +224,32 @@ func (v value) list(items []string) (Request, error) {
 // maxIndex bounds the indices of a range.
 const maxIndex = 4095
 
-// indexRange is a range of indices. A serial number of this form cannot be requested.
-var indexRange = regexp.MustCompile(`^([0-9]{1,4})-([0-9]{1,4})$`)
+// cutRange splits a range of indices, each of one to four digits. A serial number of this
+// form cannot be requested. There is no regular expression here, because compiling one would
+// be a cost of every container start.
+func cutRange(s string) (first, last int, ok bool) {
+	from, to, _ := strings.Cut(s, "-")
+	first, ok1 := parseIndex(from)
+	last, ok2 := parseIndex(to)
+	return first, last, ok1 && ok2
+}
 
-// expand replaces each range of indices by these, and removes spaces around the items.
-func (v value) expand(items []string) ([]string, error) {
-	var all []string
-	for _, item := range items {
-		item = strings.Trim(item, " ")
-		bounds := indexRange.FindStringSubmatch(item)
-		if bounds == nil {
-			all = append(all, item)
-			continue
-		}
-		first, _ := strconv.Atoi(bounds[1])
-		last, _ := strconv.Atoi(bounds[2])
-		if first > last || last > maxIndex {
-			_, err := v.fail("write for example 0-3", "the range %s does not go up, or has an index above %d", item, maxIndex)
-			return nil, err
-		}
-		for i := first; i <= last; i++ {
-			all = append(all, strconv.Itoa(i))
-		}
-		if len(all) > maxLen {
-			_, err := v.fail(hintList, "more than %d names", maxLen)
-			return nil, err
-		}
+func parseIndex(s string) (index int, ok bool) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return int(n), err == nil && len(s) <= 4
+}
+
+// expand returns the indices of a range, or any other ID by itself; nil for a range that does
+// not go up or ends above maxIndex.
+func expand(id string) (all []string) {
+	first, last, ok := cutRange(id)
+	if !ok {
+		return []string{id}
 	}
-	return all, nil
+	for i := first; i <= last && last <= maxIndex; i++ {
+		all = append(all, strconv.Itoa(i))
+	}
+	return all
 }
 
 // isID reports whether s may name a GPU. The characters of UUIDs and PCI addresses are

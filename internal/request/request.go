@@ -33,8 +33,8 @@ type Request struct {
 	All bool
 	// Count requests any GPUs of that number, at least 1.
 	Count int
-	// IDs requests these GPUs: each is an index, a UUID, a PCI address or a serial
-	// number, without duplicates and without the prefix of CDIKind.
+	// IDs requests these GPUs: each is an index, a range of indices ("0-3"), a UUID, a PCI
+	// address or a serial number, without duplicates and without the prefix of CDIKind.
 	IDs []string
 	// Slices requests these slices of GPUs: each is the UUID of a slice, or the PCI
 	// address of a virtual function, without duplicates and without "sgpu:" or the

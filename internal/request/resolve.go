@@ -2,6 +2,7 @@ package request
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -51,16 +52,22 @@ func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	}
 	by := make(map[int]string, len(r.IDs)) // position → the ID that named it
 	var at []int
-	for _, id := range r.IDs {
-		i, err := findGPU(id, gpus)
-		if err != nil {
-			return Selection{}, err
+	for _, given := range r.IDs {
+		for _, id := range expand(given) {
+			i, err := findGPU(id, gpus)
+			var unknown *UnknownError
+			if errors.As(err, &unknown) && id != given {
+				unknown.Range = given
+			}
+			if err != nil {
+				return Selection{}, err
+			}
+			if first, ok := by[i]; ok {
+				return Selection{}, fmt.Errorf("GPU %q and GPU %q: both are %s; name it once", first, id, describeGPU(gpus[i]))
+			}
+			by[i] = id
+			at = append(at, i)
 		}
-		if first, ok := by[i]; ok {
-			return Selection{}, fmt.Errorf("GPU %q and GPU %q: both are %s; name it once", first, id, describeGPU(gpus[i]))
-		}
-		by[i] = id
-		at = append(at, i)
 	}
 	slices.SortFunc(at, func(i, j int) int { return cmp.Or(gpus[i].BDF.Compare(gpus[j].BDF), i-j) })
 	return Selection{Explicit: at}, nil

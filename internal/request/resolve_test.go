@@ -105,7 +105,7 @@ func TestResolveRefuses(t *testing.T) {
 			"a serial number as a count", "0070012345", long(),
 			"70012345 is more than the 3 GPUs of this node, and the serial number of GPU 2; to request that GPU: [0070012345]",
 		},
-		{"a range beyond the node", "2-5", long(), `"3" is not a GPU; this node has GPUs 0-2`},
+		{"a range beyond the node", "2-5", long(), "the range 2-5 includes 3, which is not a GPU; this node has GPUs 0-2"},
 		{
 			"an index is written one way", "[00]", node(),
 			`"00" is not a GPU; this node has GPUs 0-3`,

@@ -8,16 +8,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // realRuntimes returns runc and crun of each suite that test/e2e/run has unpacked. Each
 // value is a command to which the runtime's arguments are added.
 func realRuntimes(t *testing.T) map[string][]string {
 	t.Helper()
-	roots := os.Getenv("METAX_E2E_ROOTS")
-	if roots == "" {
-		t.Skip("needs METAX_E2E_ROOTS, with the runtimes that test/e2e/run unpacks")
-	}
+	roots := needs.Env(t, "METAX_E2E_ROOTS", "with the runtimes that test/e2e/run unpacks")
 	found := map[string][]string{}
 	for _, name := range []string{"runc", "crun"} {
 		paths, _ := filepath.Glob(filepath.Join(roots, "*", "usr", "bin", name))
@@ -103,9 +102,7 @@ func checkFlag(t *testing.T, verb, flag string, valued bool) {
 // that no kernel has, and checks that the runtime fails at the bundle that Scan found,
 // and logs that where Scan found the log.
 func TestBundlesOfRealRuntimes(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, as runc does")
-	}
+	needs.Root(t, "as runc does")
 	both := []string{
 		"create x", "create --bundle B x", "create --bundle=B x", "create -b B x", "create -b B -b C x", "run -b B x",
 		"create --bundle B -- x", "-- create --bundle B x", "--log /L --log-format json create --bundle B x",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -39,9 +40,7 @@ func childEnvironment() []string {
 
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for files of other owners")
-	}
+	needs.Root(t, "for files of other owners")
 }
 
 // program writes an executable file and the directories above it.

@@ -60,7 +60,7 @@ func (e Engine) unreadable(err error) Engine {
 	e.Remove = e.Configure
 	e.Activate = func([]backup.Change) string { return "" }
 	e.Verify = func(context.Context, engine.Setup) []Proof {
-		return []Proof{{What: "the configuration can be read", Detail: err.Error(), Fix: inspect}}
+		return []Proof{failed("the configuration can be read", err)}
 	}
 	return e
 }
@@ -210,7 +210,7 @@ func (h Host) verifyContainerd(ctx context.Context, e Engine, place containerd.P
 		state, err = containerd.Read(containerd.Input{Path: e.Config, Main: dump, Version: e.Version})
 	}
 	if err != nil {
-		return []Proof{{What: "the configuration can be read", Detail: err.Error(), Fix: inspect}}
+		return []Proof{failed("the configuration can be read", err)}
 	}
 	proofs := append([]Proof{h.startedSince(place.Socket, e.Files)}, proveRegistered(s, state.Runtimes[s.Name], state.Default)...)
 	if s.CDI {
@@ -260,7 +260,7 @@ func (h Host) tryContainerd(ctx context.Context, s engine.Setup) Proof {
 	}
 	dir, remove, err := h.makeRootfs()
 	if err != nil {
-		return Proof{What: what, Detail: err.Error(), Fix: inspect}
+		return failed(what, err)
 	}
 	defer remove()
 	name := filepath.Base(dir)

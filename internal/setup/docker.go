@@ -165,23 +165,23 @@ func (h Host) tryDocker(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	}
 	dir, err := os.MkdirTemp("", trialName)
 	if err != nil {
-		return []Proof{{What: what, Detail: err.Error(), Fix: inspect}}
+		return []Proof{failed(what, err)}
 	}
 	defer os.RemoveAll(dir)
 	archive := filepath.Join(dir, "empty.tar")
 	if _, err := atomicfile.Write(archive, make([]byte, endOfTar), atomicfile.Options{Perm: 0o600, NoSync: true}); err != nil {
-		return []Proof{{What: what, Detail: err.Error(), Fix: inspect}}
+		return []Proof{failed(what, err)}
 	}
 	daemon, err := h.daemon()
 	if err != nil {
-		return []Proof{{What: what, Detail: err.Error(), Fix: inspect}}
+		return []Proof{failed(what, err)}
 	}
 	// Without --host the client would use the user's context, maybe another daemon.
 	here := func(args ...string) []string { return append([]string{"--host", "unix://" + daemon.Socket}, args...) }
 	name := filepath.Base(dir)
 	defer h.cleanUp(ctx, client, here("image", "rm", "--force", name))
 	if _, err := h.run(ctx, client, here("import", archive, name)...); err != nil {
-		return []Proof{{What: what, Detail: err.Error(), Fix: inspect}}
+		return []Proof{failed(what, err)}
 	}
 	run := func(what string, args ...string) Proof {
 		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+programPath+":ro"), args...)

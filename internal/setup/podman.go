@@ -49,7 +49,7 @@ func (h Host) podmanInput(config string, v engine.Version) (in podman.Input, err
 func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proof {
 	state, err := e.State()
 	if err != nil {
-		return []Proof{{What: "the configuration can be read", Detail: err.Error(), Fix: inspect}}
+		return []Proof{failed("the configuration can be read", err)}
 	}
 	proofs := proveRegistered(s, state.Runtimes[s.Name], state.Default)
 	const what = "a container sees the GPUs"
@@ -58,7 +58,7 @@ func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proo
 	}
 	dir, remove, err := h.makeRootfs()
 	if err != nil {
-		return append(proofs, Proof{What: what, Detail: err.Error(), Fix: inspect})
+		return append(proofs, failed(what, err))
 	}
 	defer remove()
 	name := filepath.Base(dir)

@@ -19,6 +19,11 @@ import (
 // inspect is the command for a failure whose cause may be anywhere on the node.
 const inspect = "metax-ctk doctor"
 
+// failed is the Proof of a check that failed for a reason that may be anywhere on the node.
+func failed(what string, err error) Proof {
+	return Proof{What: what, Detail: err.Error(), Fix: inspect}
+}
+
 // programPath is the path of metax-ctk in a container that verification starts. The
 // container has nothing else, so it needs no image and runs no other program.
 const programPath = "/metax-ctk"
@@ -93,7 +98,7 @@ func (h Host) tryContainer(ctx context.Context, what, program string, args []str
 	if said := bytes.TrimSpace(out); errors.As(err, &exit) && exit.ExitCode() == exitDiffers && len(said) > 0 {
 		return Proof{What: what, Detail: fmt.Sprintf("%.200s", said), Fix: inspect}
 	}
-	return Proof{What: what, Detail: err.Error(), Fix: inspect}
+	return failed(what, err)
 }
 
 // missing are the elements of a that b lacks.

@@ -9,10 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 func TestLibraries(t *testing.T) {
-	tree := hostTree(t, node(t, "c500-8"))
+	tree := hostTree(t, simtest.Node(t, "c500-8"))
 	type facts struct{ Soname, Needed []string }
 	want := map[string]facts{
 		"opt/mxdriver/lib/libmxsml.so":                 {[]string{"libmxsml.so"}, nil},

@@ -15,6 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -28,17 +30,8 @@ func hostTree(t testing.TB, n gpu.Node) sim.Tree {
 	return tree
 }
 
-func bdf(t testing.TB, s string) gpu.BDF {
-	t.Helper()
-	b, err := gpu.ParseBDF(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func TestHostTreeGolden(t *testing.T) {
-	tree := hostTree(t, node(t, "c500-1"))
+	tree := hostTree(t, simtest.Node(t, "c500-1"))
 	golden := filepath.Join("testdata", "c500-1.txtar")
 	if *update {
 		if err := os.WriteFile(golden, tree.Format(), 0o644); err != nil {
@@ -64,7 +57,7 @@ func TestHostTreeGolden(t *testing.T) {
 // TestHostTreeLinks follows every link inside the tree, as a chroot would.
 func TestHostTreeLinks(t *testing.T) {
 	for _, name := range append(sim.Names(), "sim:2x2x4") {
-		tree := hostTree(t, node(t, name))
+		tree := hostTree(t, simtest.Node(t, name))
 		dirs := map[string]bool{".": true}
 		for p := range tree {
 			for d := path.Dir(p); !dirs[d]; d = path.Dir(d) {
@@ -94,7 +87,7 @@ func TestHostTreeLinks(t *testing.T) {
 
 // TestHostTreePlace checks the positions of a GPU and its neighbours in sysfs.
 func TestHostTreePlace(t *testing.T) {
-	tree := hostTree(t, node(t, "c500-8"))
+	tree := hostTree(t, simtest.Node(t, "c500-8"))
 	const (
 		side = "sys/devices/pci0000:0a/0000:0a:03.0/0000:0c:00.0"
 		gpu0 = side + "/0000:0d:00.0/0000:0e:00.0"
@@ -136,8 +129,8 @@ func TestHostTreePlace(t *testing.T) {
 
 // TestHostTreeVF divides a GPU into two virtual functions.
 func TestHostTreeVF(t *testing.T) {
-	n := node(t, "c500-1")
-	n.GPUs[0].VFs = []gpu.BDF{bdf(t, "0000:01:00.1"), bdf(t, "0000:01:00.2")}
+	n := simtest.Node(t, "c500-1")
+	n.GPUs[0].VFs = []gpu.BDF{gputest.BDF(t, "0000:01:00.1"), gputest.BDF(t, "0000:01:00.2")}
 	tree := hostTree(t, n)
 	const dir = "sys/devices/pci0000:00/0000:00:01.0/"
 	for p, want := range map[string]sim.Entry{
@@ -159,7 +152,7 @@ func TestHostTreeVF(t *testing.T) {
 // TestHostTreeBare uses a minimal Node.
 func TestHostTreeBare(t *testing.T) {
 	n := gpu.NewNode("bare")
-	n.GPUs = []gpu.GPU{{BDF: bdf(t, "0000:0e:00.0"), NUMA: gpu.NUMAUnknown}}
+	n.GPUs = []gpu.GPU{{BDF: gputest.BDF(t, "0000:0e:00.0"), NUMA: gpu.NUMAUnknown}}
 	tree := hostTree(t, n)
 	if want := sim.Link("../../../devices/pci0000:0e/0000:0e:00.0"); tree["sys/bus/pci/devices/0000:0e:00.0"] != want {
 		t.Errorf("the GPU is at %v, want %v", tree["sys/bus/pci/devices/0000:0e:00.0"], want)
@@ -175,10 +168,10 @@ func TestHostTreeBare(t *testing.T) {
 
 // TestHostTreeSwitchOnly has GPUs for which only the switch is known.
 func TestHostTreeSwitchOnly(t *testing.T) {
-	up := bdf(t, "0000:0c:00.0")
+	up := gputest.BDF(t, "0000:0c:00.0")
 	n := gpu.NewNode("switch")
 	for i, b := range []string{"0000:0e:00.0", "0000:0f:00.0"} {
-		n.GPUs = append(n.GPUs, gpu.GPU{Index: i, BDF: bdf(t, b), PCIeSwitch: &up})
+		n.GPUs = append(n.GPUs, gpu.GPU{Index: i, BDF: gputest.BDF(t, b), PCIeSwitch: &up})
 	}
 	tree := hostTree(t, n)
 	for p, want := range map[string]sim.Link{
@@ -215,7 +208,7 @@ func TestHostTreeErrors(t *testing.T) {
 		{"MXMACA version", func(n *gpu.Node) { n.MACA.Version = "../../etc" }, sim.ErrTree, "is not plain"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n := node(t, "c500-8")
+			n := simtest.Node(t, "c500-8")
 			tt.change(&n)
 			_, err := sim.HostTree(n)
 			if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.want) {
@@ -227,7 +220,7 @@ func TestHostTreeErrors(t *testing.T) {
 
 func FuzzHostTree(f *testing.F) {
 	for _, name := range []string{"c500-1", "c500-4-degraded"} {
-		data, err := json.Marshal(node(f, name))
+		data, err := json.Marshal(simtest.Node(f, name))
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // shells are the command lines of this machine's POSIX shells.
@@ -69,7 +70,7 @@ func matrixOf(text string, n int) string {
 
 func TestMXSMIMatrix(t *testing.T) {
 	for _, name := range append(sim.Names(), "sim:3x2x2") {
-		n := node(t, name)
+		n := simtest.Node(t, name)
 		root := written(t, n)
 		graph, _ := topology.New(n)
 		for _, shell := range shells() {
@@ -86,7 +87,7 @@ func TestMXSMIMatrix(t *testing.T) {
 
 // TestMXSMIGolden compares the output of every shell byte for byte.
 func TestMXSMIGolden(t *testing.T) {
-	n := node(t, "c500-4-degraded")
+	n := simtest.Node(t, "c500-4-degraded")
 	n.GPUs[2].Healthy = false
 	n.GPUs[3].Model = `o'clock"$(x)`
 	root := written(t, n)
@@ -121,7 +122,7 @@ func TestMXSMIGolden(t *testing.T) {
 
 // TestMXSMIVisible removes render nodes, as a container does.
 func TestMXSMIVisible(t *testing.T) {
-	n := node(t, "c500-8")
+	n := simtest.Node(t, "c500-8")
 	root := written(t, n)
 	keep := []int{2, 3, 6}
 	for i, g := range n.GPUs {
@@ -163,7 +164,7 @@ func TestMXSMIVisible(t *testing.T) {
 }
 
 func TestMXSMIErrors(t *testing.T) {
-	root := written(t, node(t, "c500-1"))
+	root := written(t, simtest.Node(t, "c500-1"))
 	for _, args := range [][]string{{"--no-such"}, {"topo"}, {"topo", "-x"}, {"-L", "more"}, {"mxlk", "--show"}} {
 		for _, shell := range shells() {
 			out, stderr, code := smi(t, shell, root, args...)
@@ -176,7 +177,7 @@ func TestMXSMIErrors(t *testing.T) {
 
 // TestMXSMICalled calls the tool by other names than its full path.
 func TestMXSMICalled(t *testing.T) {
-	root := written(t, node(t, "c500-1"))
+	root := written(t, simtest.Node(t, "c500-1"))
 	home := filepath.Join(root, "opt/mxdriver/bin")
 	want, _, _ := smi(t, []string{"/bin/sh"}, root, "-L")
 	// The link in usr/bin is absolute, as on a real host, and leads elsewhere outside

@@ -13,16 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
-
-func node(t testing.TB, name string) gpu.Node {
-	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
 
 func TestNames(t *testing.T) {
 	want := []string{"c500-8", "c500-8-sys", "c500-8-pcie", "c500-8-degraded", "c500-8-sgpu", "c500-4-degraded", "c500-1", "c550-8", "superpod-64"}
@@ -110,7 +102,7 @@ func TestMatrices(t *testing.T) {
 		"sim:2x1x1":       "X SYS\nSYS X\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			graph, warnings := topology.New(node(t, name))
+			graph, warnings := topology.New(simtest.Node(t, name))
 			if diff := cmp.Diff(want, cells(graph)); diff != "" || warnings != nil {
 				t.Errorf("matrix (-want +got):\n%s%v", diff, warnings)
 			}
@@ -119,7 +111,7 @@ func TestMatrices(t *testing.T) {
 }
 
 func TestSuperpod(t *testing.T) {
-	graph, _ := topology.New(node(t, "superpod-64"))
+	graph, _ := topology.New(simtest.Node(t, "superpod-64"))
 	var sizes []int
 	for _, d := range graph.Domains() {
 		sizes = append(sizes, len(d))
@@ -155,7 +147,7 @@ func TestPublished(t *testing.T) {
 		},
 		"c500-1": {"01", "-1", "card0 renderD128", "3.4.4", "3.3.0.15"},
 	} {
-		n := node(t, name)
+		n := simtest.Node(t, name)
 		var buses, numa, nodes []string
 		for _, g := range n.GPUs {
 			buses = append(buses, fmt.Sprintf("%02x", g.BDF.Bus))
@@ -176,8 +168,8 @@ func TestNodes(t *testing.T) {
 	shape := regexp.MustCompile(`^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	uuids, serials := map[gpu.UUID]bool{}, map[string]bool{}
 	for _, name := range append(sim.Names(), "sim:2x2x4", "sim:2x2x3", "sim:128x2x4", "sim:1x30x5", "sim:1x7x31") {
-		n := node(t, name)
-		if diff := cmp.Diff(n, node(t, name)); diff != "" {
+		n := simtest.Node(t, name)
+		if diff := cmp.Diff(n, simtest.Node(t, name)); diff != "" {
 			t.Errorf("%s differs from call to call:\n%s", name, diff)
 		}
 		for _, g := range n.GPUs {
@@ -202,7 +194,7 @@ func TestNodes(t *testing.T) {
 
 // TestManyCards checks card numbers beyond DRM's first ranges.
 func TestManyCards(t *testing.T) {
-	n := node(t, "sim:128x2x4")
+	n := simtest.Node(t, "sim:128x2x4")
 	for i, want := range map[int][]string{
 		0:    {"/dev/dri/card1", "/dev/dri/renderD128"},
 		62:   {"/dev/dri/card63", "/dev/dri/renderD190"},

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // act runs the mx-smi of a tree, with the programs in PATH that it needs to change the
@@ -47,7 +48,7 @@ func found(t *testing.T, dir string) gpu.Node {
 // discovery.
 func TestMXSMISlices(t *testing.T) {
 	for _, shell := range shells() {
-		want := node(t, "c500-8-sgpu")
+		want := simtest.Node(t, "c500-8-sgpu")
 		root := filepath.Join(t.TempDir(), "host")
 		if err := hostTree(t, want).Write(root); err != nil {
 			t.Fatal(err)
@@ -124,7 +125,7 @@ func TestMXSMISlices(t *testing.T) {
 // TestMXSMIElsewhere checks that the tool changes only the tree that it is in, also in
 // a container and on a machine with its own /sys.
 func TestMXSMIElsewhere(t *testing.T) {
-	root := written(t, node(t, "c500-1"))
+	root := written(t, simtest.Node(t, "c500-1"))
 	alone := filepath.Join(t.TempDir(), "tool")
 	if err := copyFile(alone, filepath.Join(root, "opt/mxdriver/bin/mx-smi")); err != nil {
 		t.Fatal(err)
@@ -140,7 +141,7 @@ func TestSlicesThatCannotBe(t *testing.T) {
 		"another GPU's node":             func(g *gpu.GPU) { g.Slices[0].Nodes = []string{"/dev/dri/renderD128"} },
 		"more memory than the GPU's own": func(g *gpu.GPU) { g.Slices[0].MemoryMiB, g.Slices[1].MemoryMiB = 40000, 40000 },
 	} {
-		n := node(t, "c500-8-sgpu")
+		n := simtest.Node(t, "c500-8-sgpu")
 		change(&n.GPUs[2])
 		if _, err := sim.HostTree(n); !errors.Is(err, sim.ErrHost) {
 			t.Errorf("%s: %v", name, err)
@@ -150,7 +151,7 @@ func TestSlicesThatCannotBe(t *testing.T) {
 
 // TestHostTreeSlices checks the files of divided GPUs.
 func TestHostTreeSlices(t *testing.T) {
-	n := node(t, "c500-8-sgpu")
+	n := simtest.Node(t, "c500-8-sgpu")
 	n.GPUs[5].Slices[1].Nodes = nil // for a virtual machine
 	n.GPUs[2].Slices[0].ComputePercent, n.GPUs[2].Slices[0].MemoryMiB = 30, 1024
 	tree := hostTree(t, n)

@@ -23,8 +23,8 @@ func (w *Warnings) Admit() bool {
 	return false
 }
 
-// Rest returns the line about the warnings that were not printed, once; empty if there is
-// none. The line ends with how to see them.
+// Rest returns a line that counts the warnings that were not printed and says how to see
+// them; empty if all were printed, and after the first call.
 func (w *Warnings) Rest(how string) string {
 	left := w.left
 	switch w.left = 0; left {

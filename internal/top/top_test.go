@@ -1,6 +1,7 @@
 package top
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -187,4 +188,37 @@ func TestUsers(t *testing.T) {
 	if got := s.Top(noon).Users.Message; got != "docker at /d.sock: no answer" {
 		t.Errorf("users: %q", got)
 	}
+}
+
+// TestLive: a question that takes long is not asked again meanwhile, and does not keep the others'
+// answers; the numbers count.
+func TestLive(t *testing.T) {
+	quick := func(_ context.Context, number int) func(State) State {
+		return func(s State) State { s.Interval = time.Duration(number); return s }
+	}
+	gate, asked := make(chan struct{}), 0
+	slow := func(context.Context, int) func(State) State {
+		asked++
+		<-gate
+		return func(s State) State { s.Node.Name = "late"; return s }
+	}
+	l := NewLive(State{}, quick, slow)
+	for range 2 {
+		l.Start(t.Context())
+		l.Take(<-l.Answers())
+	}
+	if l.State.Interval != 1 || l.State.Node.Name != "" {
+		t.Errorf("after two quick answers: %+v", l.State)
+	}
+	ended := make(chan time.Time)
+	close(ended)
+	if l.Look(t.Context(), ended) {
+		t.Error("all answers came")
+	}
+	close(gate)
+	if !l.Look(t.Context(), nil) || l.State.Node.Name != "late" || asked != 1 {
+		t.Errorf("%+v after %d slow questions", l.State, asked)
+	}
+	l.Start(t.Context())
+	l.Wait()
 }

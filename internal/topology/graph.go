@@ -73,6 +73,19 @@ func (g *Graph) Len() int { return g.n }
 // Kind returns the kind of the link between GPUs i and j, and MX for i == j.
 func (g *Graph) Kind(i, j int) Kind { return g.kind[g.at(i, j)] }
 
+// Classes returns the name of the kind of each link, by GPU; "X" for a GPU and itself.
+func (g *Graph) Classes() [][]string {
+	matrix := make([][]string, g.n)
+	for i := range matrix {
+		matrix[i] = make([]string, g.n)
+		for j := range matrix[i] {
+			matrix[i][j] = g.Kind(i, j).String()
+		}
+		matrix[i][i] = "X"
+	}
+	return matrix
+}
+
 // Locality returns how near GPUs i and j sit on the host.
 func (g *Graph) Locality(i, j int) Locality { return g.local[g.at(i, j)] }
 

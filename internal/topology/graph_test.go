@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
 
 // pair returns a Node of two GPUs that are equal except for what the test changes.
@@ -22,7 +23,7 @@ func pair(edit func(a, b *gpu.GPU), links ...gpu.Link) gpu.Node {
 func TestPlaces(t *testing.T) {
 	way := func(addresses ...string) (path []gpu.BDF) {
 		for _, a := range addresses {
-			path = append(path, bdf(t, a))
+			path = append(path, gputest.BDF(t, a))
 		}
 		return path
 	}
@@ -34,7 +35,7 @@ func TestPlaces(t *testing.T) {
 	}
 	switches := func(a, b string, numaA, numaB int) func(x, y *gpu.GPU) {
 		return func(x, y *gpu.GPU) {
-			up, other := bdf(t, a), bdf(t, b)
+			up, other := gputest.BDF(t, a), gputest.BDF(t, b)
 			x.PCIeSwitch, y.PCIeSwitch, x.NUMA, y.NUMA = &up, &other, numaA, numaB
 		}
 	}

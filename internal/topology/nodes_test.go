@@ -5,16 +5,8 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
-
-func bdf(t testing.TB, s string) gpu.BDF {
-	t.Helper()
-	b, err := gpu.ParseBDF(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // side is a PCIe switch and the GPUs below it.
 type side struct {
@@ -36,7 +28,7 @@ func build(t testing.TB, name, model string, sides ...side) gpu.Node {
 		for _, address := range s.gpus {
 			i := len(n.GPUs)
 			g := gpu.GPU{
-				Index: i, BDF: bdf(t, address), Model: model, MemoryMiB: 65536, NUMA: s.numa, PCIeRoot: s.root, Healthy: true,
+				Index: i, BDF: gputest.BDF(t, address), Model: model, MemoryMiB: 65536, NUMA: s.numa, PCIeRoot: s.root, Healthy: true,
 				UUID:  gpu.UUID(fmt.Sprintf("GPU-%08x-169c-6d31-f9dc-c2a90a441f1b", 0x3fd4ee8f+i*0x01010101)),
 				Nodes: []string{fmt.Sprintf("/dev/dri/card%d", i+1), fmt.Sprintf("/dev/dri/renderD%d", 128+i)},
 			}
@@ -45,7 +37,7 @@ func build(t testing.TB, name, model string, sides ...side) gpu.Node {
 				port.Bus, port.Device, port.Function = 0, uint8(i), 1
 				g.PCIePath = []gpu.BDF{port}
 			} else {
-				up := bdf(t, s.up)
+				up := gputest.BDF(t, s.up)
 				port, down := up, up
 				port.Bus--
 				port.Device = 1
@@ -167,7 +159,7 @@ func cascade(t testing.TB) gpu.Node {
 		side{1, "", "", []string{"0000:a0:00.0"}},
 	)
 	for i := range 4 {
-		above := []gpu.BDF{bdf(t, "0000:00:01.0"), bdf(t, "0000:02:00.0"), bdf(t, fmt.Sprintf("0000:03:%02x.0", i/2))}
+		above := []gpu.BDF{gputest.BDF(t, "0000:00:01.0"), gputest.BDF(t, "0000:02:00.0"), gputest.BDF(t, fmt.Sprintf("0000:03:%02x.0", i/2))}
 		n.GPUs[i].PCIePath = append(above, n.GPUs[i].PCIePath[1:]...)
 	}
 	n.GPUs[6].PCIePath = nil

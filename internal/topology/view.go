@@ -19,7 +19,7 @@ type View struct {
 	// Picked, RunnerUp and InUse are GPU indices in any order. RunnerUp is the second best
 	// set.
 	Picked, RunnerUp, InUse []int
-	// Users names who uses each GPU, by GPU; empty if nobody does, nil if it is not known.
+	// Users names who uses each GPU, by GPU: "" for a free GPU, nil if the users are unknown.
 	Users []string
 	// Note is shown below the picture, in lines whose columns stay aligned.
 	Note []string

@@ -21,7 +21,7 @@ func DidYouMean(closest string) string {
 
 // Closest returns the first candidate with the fewest typing errors: at most two, and
 // fewer than half of its characters. A candidate that begins with what was typed, at
-// least three characters, counts as one with two errors. It is empty if there is none.
+// least three characters, counts as one with two errors. It is empty if no candidate is that near.
 func Closest(typed string, candidates ...string) string {
 	best, least := "", 3
 	for _, c := range candidates {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // run runs the demo with its output in a pipe. The only engine that answers is
@@ -65,9 +67,7 @@ func TestWithoutEngine(t *testing.T) {
 // TestWithEngine: the engine gets an image from the demo and does not pull
 // one.
 func TestWithEngine(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for the device nodes that a container gets")
-	}
+	needs.Root(t, "for the device nodes that a container gets")
 	dir := t.TempDir()
 	out := run(t, `#!/bin/sh
 [ "$1" = run ] && echo "run … $(echo "$*" | sed 's/.* metax-demo/metax-demo/')" >>`+dir+`/calls || echo "$*" >>`+dir+`/calls

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // TestBench measures on Docker 28 and asserts nothing. METAX_E2E_BENCH names the file that

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/cri"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // The configurations of nodes that others have set up already: a runtime of somebody's,

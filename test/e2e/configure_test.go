@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // setting is an engine of the matrix, as runtime configure meets it.
@@ -281,19 +281,15 @@ func (h *host) dockerd(t *testing.T, version string) *daemon {
 // configuration.
 func (d *daemon) reload(t *testing.T) {
 	t.Helper()
-	size, err := d.log.Stat()
+	size, err := d.Log.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := sandbox.Inner(t.Context(), d.cmd)
-	if err == nil {
-		err = syscall.Kill(pid, syscall.SIGHUP)
-	}
-	if err != nil {
+	if err := d.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		text, err := os.ReadFile(d.log.Name())
+		text, err := os.ReadFile(d.Log.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/cri"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 const (

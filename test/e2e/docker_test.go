@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 func TestDocker(t *testing.T) {

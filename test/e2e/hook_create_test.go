@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // By the time that a low-level runtime calls hooks of createContainer it has made a mount of

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // lowLevel is a low-level runtime of the matrix.

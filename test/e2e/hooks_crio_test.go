@@ -14,8 +14,8 @@ import (
 	api "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/cri"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // TestHooksCRIO has CRI-O run the hook that the package brings for it, and start no more

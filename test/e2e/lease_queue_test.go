@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // stopped asserts that a request whose client is stopped is passed by others, and

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 const (

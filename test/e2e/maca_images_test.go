@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/image"
+	"github.com/metax-ctk/container-toolkit/test/image"
 )
 
 // The images whose programs run on MXMACA. Each has /which, a C program that is linked with one

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/image"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/image"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // The results of running /which, or of a shell that inspects an image without it.

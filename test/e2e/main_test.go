@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/image"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/image"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/cri"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // outsider is somebody who has GPUs without metax-docker.

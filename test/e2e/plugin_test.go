@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // TestPlugin runs metax-docker as a plugin of docker: docker metax.

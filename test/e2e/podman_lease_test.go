@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // TestLeasePodman is about an engine without a daemon: its containers are found by

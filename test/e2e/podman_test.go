@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // containersConf fits podman to a machine without systemd and, in a bare cgroup v2 tree,

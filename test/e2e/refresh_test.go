@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 const (
@@ -47,7 +47,7 @@ func TestRefresh(t *testing.T) {
 	t.Run("many writers", func(t *testing.T) {
 		r.reader.during(t, func() { r.crowd(t) })
 	})
-	text, err := os.ReadFile(dockerd.log.Name())
+	text, err := os.ReadFile(dockerd.Log.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestRefresh(t *testing.T) {
 // size is the length of the daemon's log.
 func (r *refresher) size(t *testing.T, d *daemon) int64 {
 	t.Helper()
-	info, err := d.log.Stat()
+	info, err := d.Log.Stat()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
 // sharedNodes are the nodes that every GPU container gets.

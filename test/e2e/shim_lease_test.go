@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // TestShimLease asserts that what the runtime shim or a hook gave to a container counts,

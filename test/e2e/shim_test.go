@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/e2e/internal/cri"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/sandbox"
+	"github.com/metax-ctk/container-toolkit/test/report"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // wrapper drives an engine through metax-docker.

@@ -114,7 +114,7 @@ func Start(name string, cmd *exec.Cmd) error {
 func Again(t *testing.T, pattern string, names ...string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("a filter for other programs needs root")
+		t.Skip("needs root, for a filter of system calls")
 	}
 	if len(names) == 0 {
 		names = Names()

@@ -9,13 +9,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// Host returns a simulated node and the file tree of its host.
-func Host(t testing.TB, name string) (gpu.Node, sim.Tree) {
+// Node returns a simulated node.
+func Node(t testing.TB, name string) gpu.Node {
 	t.Helper()
 	node, err := sim.Node(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return node
+}
+
+// Host returns a simulated node and the file tree of its host.
+func Host(t testing.TB, name string) (gpu.Node, sim.Tree) {
+	t.Helper()
+	node := Node(t, name)
 	tree, err := sim.HostTree(node)
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func Missing(t testing.TB, what string, err error) {
 	if _, absent := exec.LookPath("gcc"); absent == nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	t.Skipf("%s: %v", what, err)
+	t.Skipf("needs gcc: %s: %v", what, err)
 }
 
 // write replaces a file, so that a process that has the old one open keeps the old

@@ -99,3 +99,26 @@ func Room(list []key.Count) string {
 	}
 	return b.String()
 }
+
+// RoomFor says in words how many jobs have room, class by class, the largest first.
+func RoomFor(counts []key.Count) string {
+	var classes []string
+	for i := 0; i < len(counts); {
+		class := counts[i].Class
+		var jobs []string
+		for ; i < len(counts) && counts[i].Class == class; i++ {
+			if c := counts[i]; c.Sets > 0 && len(jobs) == 0 {
+				jobs = append(jobs, fmt.Sprintf("%s of %d", wording.Count(c.Sets, "job"), c.Size))
+			} else if c.Sets > 0 {
+				jobs = append(jobs, fmt.Sprintf("%d of %d", c.Sets, c.Size))
+			}
+		}
+		if len(jobs) > 0 {
+			classes = append(classes, strings.Join(jobs, " or ")+" on "+class.String())
+		}
+	}
+	if len(classes) == 0 {
+		return "no room for linked jobs"
+	}
+	return "room for " + strings.Join(classes, "; ")
+}

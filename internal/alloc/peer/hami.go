@@ -63,3 +63,29 @@ func HAMiExclusive(zones, free, taken []int) int {
 	score := weight(taken)
 	return 10*score - (weight(free) - score - weight(rest))
 }
+
+// HAMi has HAMi's numbers for a job on a node. Weight and Cut are those of its annotations for
+// the heaviest set, Binpack and Spread its scores of the node by them, and Exclusive that of the
+// GPUs that the job takes on a node of slices.
+type HAMi struct {
+	Weight    int `json:"weight"`
+	Cut       int `json:"cut"`
+	Binpack   int `json:"binpack"`
+	Spread    int `json:"spread"`
+	Exclusive int `json:"exclusive"`
+}
+
+// NewHAMi returns the numbers for a job of n GPUs that takes these of the free ones. domains are
+// the node's link domains.
+func NewHAMi(n, weight, cut int, domains [][]int, free, taken []int) HAMi {
+	zones := make([]int, slices.Max(append(slices.Concat(domains...), free...))+1)
+	for i, domain := range domains {
+		for _, g := range domain {
+			zones[g] = i + 1
+		}
+	}
+	return HAMi{
+		Weight: weight, Cut: cut, Exclusive: HAMiExclusive(zones, free, taken),
+		Binpack: HAMiTable{n: cut}.NodeScore(n), Spread: HAMiTable{n: weight}.NodeScore(n),
+	}
+}

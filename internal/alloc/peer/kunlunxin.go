@@ -9,3 +9,15 @@ func KunlunxinScore(jobs int) int { return 1000 - 1000*jobs }
 // 3000, 2000, 1000 and 0. There, a job that saves two gets the score of one that costs one.
 // Here it gets 4000.
 func HAMiKunlunxinScore(jobs int) int { return KunlunxinScore(jobs) + 1000 }
+
+// Kunlunxin has Kunlunxin's numbers for a job on a node, and HAMi's copy of the score.
+type Kunlunxin struct {
+	Jobs  int `json:"jobs"`
+	Score int `json:"score"`
+	HAMi  int `json:"hami"`
+}
+
+// NewKunlunxin returns the numbers for a job that changes MTF by jobs.
+func NewKunlunxin(jobs int) Kunlunxin {
+	return Kunlunxin{Jobs: jobs, Score: KunlunxinScore(jobs), HAMi: HAMiKunlunxinScore(jobs)}
+}

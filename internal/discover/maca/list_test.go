@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
@@ -55,9 +56,7 @@ func TestList(t *testing.T) {
 
 // TestListEnvironment: MACA_PATH is used only if it is safe to mount.
 func TestListEnvironment(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, whose the directories are")
-	}
+	needs.Root(t, "as the owner of the directories")
 	tree := several()
 	for _, dir := range []string{"data/maca-4", "usr/local/maca", "usr/lib/maca", "tmp/maca", "opt", "opt/vendor/maca", "srv/a:b", "home"} {
 		tree[dir+"/Version.txt"] = version("4")

@@ -8,8 +8,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 func TestRead(t *testing.T) {
@@ -54,14 +54,7 @@ func TestRead(t *testing.T) {
 		{"a link to itself", sim.Tree{"opt/maca": sim.Link("maca")}, maca.Report{}, "/opt/maca is a link that leads nowhere"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := test.tree.Write(dir); err != nil {
-				t.Fatal(err)
-			}
-			host, err := hostfs.New(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			host := simtest.Write(t, test.tree)
 			got := maca.Read(host)
 			warnings := strings.Join(got.Warnings, "\n")
 			got.Warnings = nil

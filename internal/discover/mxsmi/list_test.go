@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
 
 // sample returns the text of a file in testdata. It is real output unless its first
@@ -22,15 +23,6 @@ func sample(t testing.TB, name string) string {
 	return string(data)
 }
 
-func bdf(t testing.TB, s string) gpu.BDF {
-	t.Helper()
-	b, err := gpu.ParseBDF(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func TestParseListSample(t *testing.T) {
 	got, err := ParseList(sample(t, "list.txt"))
 	if err != nil {
@@ -38,8 +30,8 @@ func TestParseListSample(t *testing.T) {
 	}
 	want := List{
 		GPUs: []Listed{
-			{0, "MXC500", bdf(t, "0000:08:00.0"), "Available", "GPU-e702f06b-bbd6-bc06-5196-90a5554a24ba"},
-			{7, "MXC500", bdf(t, "0000:3c:00.0"), "Available", "GPU-0e715b45-bcef-1500-e2db-752724095700"},
+			{0, "MXC500", gputest.BDF(t, "0000:08:00.0"), "Available", "GPU-e702f06b-bbd6-bc06-5196-90a5554a24ba"},
+			{7, "MXC500", gputest.BDF(t, "0000:3c:00.0"), "Available", "GPU-0e715b45-bcef-1500-e2db-752724095700"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -48,7 +40,7 @@ func TestParseListSample(t *testing.T) {
 }
 
 func TestParseList(t *testing.T) {
-	a, b := bdf(t, "0000:08:00.0"), bdf(t, "0000:09:00.0")
+	a, b := gputest.BDF(t, "0000:08:00.0"), gputest.BDF(t, "0000:09:00.0")
 	for _, test := range []struct {
 		name, text string
 		want       []Listed
@@ -61,7 +53,7 @@ func TestParseList(t *testing.T) {
 		},
 		{
 			"upper-case address", "GPU#0 MXC500 0000:0E:00.0 Available (UUID: GPU-a)",
-			[]Listed{{0, "MXC500", bdf(t, "0000:0e:00.0"), "Available", "GPU-a"}},
+			[]Listed{{0, "MXC500", gputest.BDF(t, "0000:0e:00.0"), "Available", "GPU-a"}},
 			nil,
 		},
 		{
@@ -156,7 +148,7 @@ func TestParseList(t *testing.T) {
 			if diff := cmp.Diff(test.want, got.GPUs); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, test.warnings, got.Warnings)
+			gputest.WantWarnings(t, test.warnings, got.Warnings)
 		})
 	}
 }
@@ -183,20 +175,6 @@ func TestParseListNothing(t *testing.T) {
 	for _, text := range []string{"", "mx-smi  version: 2.2.9\n", "No devices were found\n", "SGPU#0 GPU#0\n"} {
 		if got, err := ParseList(text); err == nil {
 			t.Errorf("%q gives %v, want an error", text, got)
-		}
-	}
-}
-
-// wantWarnings checks that there are as many warnings as wanted, and that each contains
-// the wanted text.
-func wantWarnings(t *testing.T, want, got []string) {
-	t.Helper()
-	if len(want) != len(got) {
-		t.Fatalf("warnings are %q, want %q", got, want)
-	}
-	for i := range want {
-		if !strings.Contains(got[i], want[i]) {
-			t.Errorf("warning is %q, want one with %q", got[i], want[i])
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
 
 // square is a matrix of n GPUs: those of one group of that size are linked by
@@ -152,7 +153,7 @@ func TestParseMatrix(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, test.warnings, warnings)
+			gputest.WantWarnings(t, test.warnings, warnings)
 		})
 	}
 }

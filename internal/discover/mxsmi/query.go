@@ -83,8 +83,8 @@ func (q *query) serials() {
 	}
 }
 
-// firmware runs --show-version. How it prints the version of the VBIOS is not published, so
-// that a version which is not found is not a warning.
+// firmware runs --show-version. MetaX has not published how it prints the version of the
+// VBIOS, so a missing version is not a warning.
 func (q *query) firmware() {
 	log, err := q.sections(VersionQuery)
 	if err != nil {

@@ -50,8 +50,8 @@ func (r Reader) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
 }
 
-// VersionQuery is the option of the query that only adds the VBIOS: a tool that does not know it
-// gives everything else.
+// VersionQuery is the option of the query for the VBIOS alone. An mx-smi without this option
+// answers all other queries.
 const VersionQuery = "--show-version"
 
 // LinksUnknown begins the warning of a Node whose MetaXLink topology is unknown.

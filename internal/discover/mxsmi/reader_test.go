@@ -5,11 +5,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
 
 // answers is a tool that prints these texts, by its arguments, and fails for other
@@ -36,8 +38,8 @@ func twoGPUs() answers {
 }
 
 func TestReader(t *testing.T) {
-	a := gpu.GPU{Index: 0, BDF: bdf(t, "0000:08:00.0"), UUID: "GPU-a", Serial: "SA", Model: "MXC500", MemoryMiB: 32768, NUMA: -1}
-	b := gpu.GPU{Index: 1, BDF: bdf(t, "0000:09:00.0"), UUID: "GPU-b", Serial: "SB", Model: "MXC500", MemoryMiB: 65536, NUMA: -1, Healthy: true}
+	a := gpu.GPU{Index: 0, BDF: gputest.BDF(t, "0000:08:00.0"), UUID: "GPU-a", Serial: "SA", Model: "MXC500", MemoryMiB: 32768, NUMA: -1}
+	b := gpu.GPU{Index: 1, BDF: gputest.BDF(t, "0000:09:00.0"), UUID: "GPU-b", Serial: "SB", Model: "MXC500", MemoryMiB: 65536, NUMA: -1, Healthy: true}
 	mx := []gpu.Link{{A: 0, B: 1, Kind: "MX"}}
 	for _, test := range []struct {
 		name     string
@@ -139,7 +141,7 @@ func TestReader(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, test.warnings, warnings)
+			gputest.WantWarnings(t, test.warnings, warnings)
 		})
 	}
 }
@@ -161,35 +163,35 @@ func TestReaderNothing(t *testing.T) {
 	if len(got.GPUs) != 0 || len(got.Links) != 0 {
 		t.Errorf("got %v %v", got.GPUs, got.Links)
 	}
-	wantWarnings(t, []string{"UUIDs and health", "MetaXLink", "serial numbers", "memory sizes"}, got.Warnings)
+	gputest.WantWarnings(t, []string{"UUIDs and health", "MetaXLink", "serial numbers", "memory sizes"}, got.Warnings)
 }
 
-// TestReaderHangs: one deadline holds for all queries.
+// TestReaderHangs: one deadline holds for all queries. The clock moves only while the tool hangs.
 func TestReaderHangs(t *testing.T) {
-	for name, ctx := range map[string]func(*testing.T) (context.Context, time.Duration){
-		"own deadline": func(t *testing.T) (context.Context, time.Duration) { return t.Context(), time.Millisecond },
-		"the caller's": func(t *testing.T) (context.Context, time.Duration) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			t.Cleanup(cancel)
-			return ctx, 0
-		},
+	for name, deadline := range map[string]struct{ own, callers time.Duration }{
+		"own deadline": {own: time.Minute, callers: time.Hour},
+		"the caller's": {own: time.Hour, callers: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			runs := 0
-			hang := func(ctx context.Context, _ string, _ ...string) ([]byte, error) {
-				runs++
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
-			ctx, timeout := ctx(t)
-			got := Reader{Run: hang, Timeout: timeout}.Read(ctx)
-			if runs != 1 {
-				t.Errorf("ran %d times", runs)
-			}
-			wantWarnings(t, []string{
-				"UUIDs and health are not known: context deadline exceeded", "MetaXLink topology unknown",
-				"mx-smi --show-sn was not run", "mx-smi --show-hwinfo was not run",
-			}, got.Warnings)
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				hang := func(ctx context.Context, _ string, _ ...string) ([]byte, error) {
+					runs++
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), deadline.callers)
+				defer cancel()
+				begin := time.Now()
+				got := Reader{Run: hang, Timeout: deadline.own}.Read(ctx)
+				if took := time.Since(begin); runs != 1 || took != time.Minute {
+					t.Errorf("ran %d times, in %v", runs, took)
+				}
+				gputest.WantWarnings(t, []string{
+					"UUIDs and health are not known: context deadline exceeded", "MetaXLink topology unknown",
+					"mx-smi --show-sn was not run", "mx-smi --show-hwinfo was not run",
+				}, got.Warnings)
+			})
 		})
 	}
 }

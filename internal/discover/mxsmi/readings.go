@@ -20,7 +20,7 @@ var readingQueries = []string{"--show-usage", "--show-memory", "--show-temperatu
 // addresses. mx-smi does not report links in this way. A query that fails leaves its values
 // out; Readings fails only if all do.
 func (r Reader) Readings(ctx context.Context) ([]gpu.Reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
+	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	q := query{ctx: ctx, reader: r}
 	var sections []Section

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
 
 // TestReadings merges the queries; what is missing or strange is nil and not 0.
@@ -30,8 +31,8 @@ func TestReadings(t *testing.T) {
 	p := func(n int) *int { return &n }
 	got, err := Reader{Run: run}.Readings(t.Context())
 	want := []gpu.Reading{
-		{BDF: bdf(t, "0000:09:00.0"), MemoryUsedMiB: p(826), MemoryTotalMiB: p(65536), TemperatureC: p(42), PowerW: p(57)},
-		{BDF: bdf(t, "0000:0a:00.0"), UtilizationPercent: p(12)},
+		{BDF: gputest.BDF(t, "0000:09:00.0"), MemoryUsedMiB: p(826), MemoryTotalMiB: p(65536), TemperatureC: p(42), PowerW: p(57)},
+		{BDF: gputest.BDF(t, "0000:0a:00.0"), UtilizationPercent: p(12)},
 	}
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(err, d)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
 
 func TestParseSectionsSample(t *testing.T) {
@@ -15,7 +16,7 @@ func TestParseSectionsSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Log{
-		Sections: []Section{{bdf(t, "0000:08:00.0"), []Entry{
+		Sections: []Section{{gputest.BDF(t, "0000:08:00.0"), []Entry{
 			{"SRAM Correctable", "0"},
 			{"Double Bit ECC", "0"},
 		}}},
@@ -26,7 +27,7 @@ func TestParseSectionsSample(t *testing.T) {
 }
 
 func TestParseSections(t *testing.T) {
-	a, b := bdf(t, "0000:08:00.0"), bdf(t, "0000:09:00.0")
+	a, b := gputest.BDF(t, "0000:08:00.0"), gputest.BDF(t, "0000:09:00.0")
 	for _, test := range []struct {
 		name, text string
 		want       []Section
@@ -72,7 +73,7 @@ func TestParseSections(t *testing.T) {
 			if diff := cmp.Diff(test.want, got.Sections); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, test.warnings, got.Warnings)
+			gputest.WantWarnings(t, test.warnings, got.Warnings)
 		})
 	}
 	for _, text := range []string{"End of Log", "End of Log\nGPU#0 MXC500 0000:08:00.0"} {

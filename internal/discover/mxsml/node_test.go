@@ -2,23 +2,13 @@ package mxsml
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
-
-func bdf(t testing.TB, s string) gpu.BDF {
-	t.Helper()
-	b, err := gpu.ParseBDF(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // checkNode checks what holds for every Node.
 func checkNode(t *testing.T, n gpu.Node) {
@@ -50,8 +40,8 @@ func checkNode(t *testing.T, n gpu.Node) {
 }
 
 func TestNode(t *testing.T) {
-	a := gpu.GPU{Index: 0, BDF: bdf(t, "0000:08:00.0"), UUID: "GPU-a", Serial: "CA", Model: "MXC500", MemoryMiB: 32768, NUMA: -1}
-	b := gpu.GPU{Index: 1, BDF: bdf(t, "0000:09:00.0"), UUID: "GPU-b", Serial: "SB", Model: "MXC500", MemoryMiB: 65536, NUMA: -1, Healthy: true}
+	a := gpu.GPU{Index: 0, BDF: gputest.BDF(t, "0000:08:00.0"), UUID: "GPU-a", Serial: "CA", Model: "MXC500", MemoryMiB: 32768, NUMA: -1}
+	b := gpu.GPU{Index: 1, BDF: gputest.BDF(t, "0000:09:00.0"), UUID: "GPU-b", Serial: "SB", Model: "MXC500", MemoryMiB: 65536, NUMA: -1, Healthy: true}
 	mx := gpu.Link{A: 0, B: 1, Kind: "MX"}
 	for name, test := range map[string]struct {
 		change   func(*Answer)
@@ -128,10 +118,10 @@ func TestNode(t *testing.T) {
 				a.Devices = append(a.Devices, Device{ID: 0, BDF: "0000:09:00.2", UUID: "GPU-b2", Mode: ModeVF, MemoryKiB: 1 << 20}, Device{ID: 2, BDF: "0000:09:00.1", UUID: "x y", Mode: ModeVF})
 			},
 			func(_, b *gpu.GPU, _ *gpu.Link) {
-				b.VFs = []gpu.BDF{bdf(t, "0000:09:00.1"), bdf(t, "0000:09:00.2")}
+				b.VFs = []gpu.BDF{gputest.BDF(t, "0000:09:00.1"), gputest.BDF(t, "0000:09:00.2")}
 				b.Slices = []gpu.Slice{
-					{Kind: gpu.SliceVF, Index: 0, BDF: bdf(t, "0000:09:00.1")},
-					{Kind: gpu.SliceVF, Index: 1, BDF: bdf(t, "0000:09:00.2"), UUID: "GPU-b2", MemoryMiB: 1024},
+					{Kind: gpu.SliceVF, Index: 0, BDF: gputest.BDF(t, "0000:09:00.1")},
+					{Kind: gpu.SliceVF, Index: 1, BDF: gputest.BDF(t, "0000:09:00.2"), UUID: "GPU-b2", MemoryMiB: 1024},
 				}
 			}, nil,
 		},
@@ -163,7 +153,7 @@ func TestNode(t *testing.T) {
 			}
 			got := told.Node()
 			checkNode(t, got)
-			wantWarnings(t, test.warnings, got.Warnings)
+			gputest.WantWarnings(t, test.warnings, got.Warnings)
 			got.Warnings = nil
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
@@ -180,17 +170,5 @@ func TestNodeSharedAddress(t *testing.T) {
 	if len(n.GPUs) > 0 || len(n.Links) > 0 {
 		t.Errorf("got %+v", n)
 	}
-	wantWarnings(t, []string{"ignored device 0: another device", "ignored device 1: another device"}, n.Warnings)
-}
-
-func wantWarnings(t *testing.T, want, got []string) {
-	t.Helper()
-	if len(want) != len(got) {
-		t.Fatalf("warnings are %q, want %q", got, want)
-	}
-	for _, w := range want {
-		if !slices.ContainsFunc(got, func(g string) bool { return strings.Contains(g, w) }) {
-			t.Errorf("warnings are %q, want one with %q", got, w)
-		}
-	}
+	gputest.WantWarnings(t, []string{"ignored device 0: another device", "ignored device 1: another device"}, n.Warnings)
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // exit is the error of a program that ended with a code.
@@ -112,14 +113,8 @@ func TestFind(t *testing.T) {
 		{sim.Tree{"opt/maca/lib/libmxsml.so": sim.File{}, "opt/mxn100/lib/libmxsml.so": sim.File{}}, "/opt/maca/lib/libmxsml.so"},
 		{sim.Tree{"opt/maca/lib/libmxsml.so": sim.File{}, "opt/mxdriver/lib/libmxsml.so": sim.File{}}, "/opt/mxdriver/lib/libmxsml.so"},
 	} {
-		dir := t.TempDir()
-		if err := test.tree.Write(dir); err != nil {
-			t.Fatal(err)
-		}
-		root, err := hostfs.New(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := simtest.Write(t, test.tree)
+		dir := root.Dir()
 		if path, ok := root.First(Paths()); strings.TrimPrefix(path, dir) != test.want || ok != (test.want != "") {
 			t.Errorf("found %q, %t; want %q", path, ok, test.want)
 		}
@@ -129,7 +124,7 @@ func TestFind(t *testing.T) {
 func TestCreate(t *testing.T) {
 	var asked []string
 	made := Answer{Version: Version, Slice: &Slice{Index: 2, UUID: "u", Alias: "a", ComputePercent: 5, MemoryMiB: 128, QoS: gpu.QoSFixedShare}}
-	request := SliceRequest{BDF: bdf(t, "0000:08:00.0"), Compute: 5, MemoryMiB: 128, QoS: gpu.QoSFixedShare, Alias: "a"}
+	request := SliceRequest{BDF: gputest.BDF(t, "0000:08:00.0"), Compute: 5, MemoryMiB: 128, QoS: gpu.QoSFixedShare, Alias: "a"}
 	got, err := Reader{Run: says(made, nil, &asked), Path: "/lib"}.Create(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +181,7 @@ func TestSliceRequest(t *testing.T) {
 func TestRemove(t *testing.T) {
 	var asked []string
 	r := Reader{Run: says(Answer{Version: Version}, nil, &asked), Path: "/lib"}
-	if err := r.Remove(t.Context(), bdf(t, "0000:08:00.0"), "GPU-s-1"); err != nil {
+	if err := r.Remove(t.Context(), gputest.BDF(t, "0000:08:00.0"), "GPU-s-1"); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{"/lib", "sgpu", "remove", "--gpu=0000:08:00.0", "--slice=GPU-s-1"}, asked); diff != "" {

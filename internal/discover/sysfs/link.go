@@ -13,7 +13,7 @@ import (
 // bits of the field are 1. maxWidth is the widest link that there is.
 const deadWidth, maxWidth = 63, 32
 
-// LinkDown reports whether the PCIe link of a GPU is down, and why it is said to be. A link
+// LinkDown reports whether the PCIe link of a GPU is down, and what shows that. A link
 // that is narrower or slower than it could be is up: slots with fewer lanes are in use, and
 // idle links slow down. A function without a link, as in some virtual machines, has the widths
 // 0 and 255, and a host without the files is not judged.

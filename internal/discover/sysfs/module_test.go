@@ -15,6 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 const (
@@ -68,14 +70,8 @@ func gzipped(t *testing.T, text string) string {
 
 func readModule(t *testing.T, tree sim.Tree, unpack map[string]sysfs.Unpack) sysfs.Module {
 	t.Helper()
-	dir := t.TempDir()
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Write(t, tree)
+	dir := host.Dir()
 	m := sysfs.ReadModule(host, unpack)
 	for i, w := range m.Warnings {
 		m.Warnings[i] = strings.ReplaceAll(w, dir, "")
@@ -137,7 +133,7 @@ func TestReadModuleFile(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := readModule(t, test.tree, test.unpack)
-			wantWarnings(t, test.warnings, got.Warnings)
+			gputest.WantWarnings(t, test.warnings, got.Warnings)
 			got.Warnings = nil
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
@@ -197,14 +193,7 @@ func TestDriverMode(t *testing.T) {
 		"of other kernels": {sim.Tree{"lib/modules/6.1.0/modules.dep": sim.File{Data: "updates/metax.ko:\n"}}, ""},
 	} {
 		test.tree["proc/sys/kernel/osrelease"] = sim.File{Data: kernel + "\n"}
-		dir := t.TempDir()
-		if err := test.tree.Write(dir); err != nil {
-			t.Fatal(err)
-		}
-		root, err := hostfs.New(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := simtest.Write(t, test.tree)
 		if got := sysfs.DriverMode(root); got != test.want {
 			t.Errorf("%s: mode is %q, want %q", name, got, test.want)
 		}

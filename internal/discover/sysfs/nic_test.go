@@ -1,38 +1,16 @@
 package sysfs_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
-
-func address(t *testing.T, s string) gpu.BDF {
-	t.Helper()
-	b, err := gpu.ParseBDF(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func rootOf(t *testing.T, tree sim.Tree) *hostfs.Root {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "host")
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
 
 // TestSurroundings has, of all network devices, the physical functions on PCI: those with
 // RDMA first, each once.
@@ -64,17 +42,17 @@ func TestSurroundings(t *testing.T) {
 	add("net", "0x", "pci0000:00/0000:00:1e.0/0000:05:00.0", nil)
 	tree["sys/class/net/lo/mtu"] = text("1500")
 
-	gpus := []gpu.GPU{{BDF: address(t, "0000:0e:00.0")}, {BDF: address(t, "0000:0f:00.0")}, {BDF: address(t, "0000:10:00.0")}}
-	got := sysfs.ReadSurroundings(rootOf(t, tree), gpus)
-	port := address(t, "0000:0a:03.0")
-	bridge := address(t, "0000:01:00.0")
+	gpus := []gpu.GPU{{BDF: gputest.BDF(t, "0000:0e:00.0")}, {BDF: gputest.BDF(t, "0000:0f:00.0")}, {BDF: gputest.BDF(t, "0000:10:00.0")}}
+	got := sysfs.ReadSurroundings(simtest.Write(t, tree), gpus)
+	port := gputest.BDF(t, "0000:0a:03.0")
+	bridge := gputest.BDF(t, "0000:01:00.0")
 	want := sysfs.Surroundings{
 		NICs: []gpu.NIC{
-			{Name: "mlx5_10", Kind: "rdma", BDF: address(t, "0000:11:00.0"), NUMA: 1, PCIeRoot: "pci0000:0a", PCIePath: []gpu.BDF{port}},
-			{Name: "mlx5_2", Kind: "rdma", BDF: address(t, "0000:11:00.1"), NUMA: -1, PCIeRoot: "pci0000:0a", PCIePath: []gpu.BDF{port}},
+			{Name: "mlx5_10", Kind: "rdma", BDF: gputest.BDF(t, "0000:11:00.0"), NUMA: 1, PCIeRoot: "pci0000:0a", PCIePath: []gpu.BDF{port}},
+			{Name: "mlx5_2", Kind: "rdma", BDF: gputest.BDF(t, "0000:11:00.1"), NUMA: -1, PCIeRoot: "pci0000:0a", PCIePath: []gpu.BDF{port}},
 			{
-				Name: "eno1", Kind: "net", BDF: address(t, "0000:03:00.0"), NUMA: -1, PCIeRoot: "pci0000:00",
-				PCIePath: []gpu.BDF{address(t, "0000:00:1c.0"), bridge, address(t, "0000:02:00.0")}, PCIeSwitch: &bridge,
+				Name: "eno1", Kind: "net", BDF: gputest.BDF(t, "0000:03:00.0"), NUMA: -1, PCIeRoot: "pci0000:00",
+				PCIePath: []gpu.BDF{gputest.BDF(t, "0000:00:1c.0"), bridge, gputest.BDF(t, "0000:02:00.0")}, PCIeSwitch: &bridge,
 			},
 		},
 		CPUs: []string{"0-31,64-95", "", ""},
@@ -87,7 +65,7 @@ func TestSurroundings(t *testing.T) {
 	if err := n.Check(); err != nil {
 		t.Error(err)
 	}
-	if empty := sysfs.ReadSurroundings(rootOf(t, sim.Tree{"etc/x": text("")}), nil); empty.NICs != nil || empty.CPUs != nil {
+	if empty := sysfs.ReadSurroundings(simtest.Write(t, sim.Tree{"etc/x": text("")}), nil); empty.NICs != nil || empty.CPUs != nil {
 		t.Errorf("of an empty host: %+v", empty)
 	}
 }

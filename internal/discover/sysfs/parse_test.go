@@ -7,16 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
-
-func bdf(t testing.TB, s string) gpu.BDF {
-	t.Helper()
-	b, err := gpu.ParseBDF(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 func TestParseID(t *testing.T) {
 	for text, want := range map[string]uint64{"0x9999": 0x9999, "0x0": 0, "0xffff": 0xffff, "0xABCD": 0xabcd} {
@@ -66,8 +58,8 @@ func TestParseNUMA(t *testing.T) {
 }
 
 func TestParsePlace(t *testing.T) {
-	self := bdf(t, "0000:0e:00.0")
-	port, up, down := bdf(t, "0000:0a:03.0"), bdf(t, "0000:0c:00.0"), bdf(t, "0000:0d:00.0")
+	self := gputest.BDF(t, "0000:0e:00.0")
+	port, up, down := gputest.BDF(t, "0000:0a:03.0"), gputest.BDF(t, "0000:0c:00.0"), gputest.BDF(t, "0000:0d:00.0")
 	for _, test := range []struct {
 		name, place, root string
 		bridges           []gpu.BDF

@@ -10,8 +10,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 const (
@@ -69,14 +70,8 @@ func join(trees ...sim.Tree) sim.Tree {
 
 func read(t *testing.T, tree sim.Tree) (sysfs.Report, error) {
 	t.Helper()
-	dir := t.TempDir()
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Write(t, tree)
+	dir := root.Dir()
 	report, err := sysfs.Read(root)
 	for i, w := range report.Warnings {
 		report.Warnings[i] = strings.ReplaceAll(w, dir, "") // paths as the host has them
@@ -317,22 +312,8 @@ func TestReadTrouble(t *testing.T) {
 			if diff := cmp.Diff(want, got.GPUs); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, test.warnings, got.Warnings)
+			gputest.WantWarnings(t, test.warnings, got.Warnings)
 		})
-	}
-}
-
-// wantWarnings checks that there are as many warnings as wanted, and that each contains
-// the wanted text.
-func wantWarnings(t *testing.T, want, got []string) {
-	t.Helper()
-	if len(want) != len(got) {
-		t.Fatalf("warnings are %q, want %q", got, want)
-	}
-	for i := range want {
-		if !strings.Contains(got[i], want[i]) {
-			t.Errorf("warning is %q, want one with %q", got[i], want[i])
-		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
 
 func TestReadVF(t *testing.T) {
@@ -30,7 +31,7 @@ func TestReadVF(t *testing.T) {
 	if diff := cmp.Diff(want, got.GPUs[0].VFs); diff != "" {
 		t.Error(diff)
 	}
-	wantWarnings(t, []string{
+	gputest.WantWarnings(t, []string{
 		"follow /sys/bus/pci/devices/0000:0e:00.3/physfn",
 		"ignored virtual function /sys/bus/pci/devices/0000:0e:00.3: physfn leads nowhere",
 		"ignored virtual function /sys/bus/pci/devices/0000:0e:00.4: its physical function 0000:0c:00.0 is not a GPU here",
@@ -71,7 +72,7 @@ func TestReadShared(t *testing.T) {
 			if diff := cmp.Diff(test.want, got.Shared); diff != "" {
 				t.Error(diff)
 			}
-			wantWarnings(t, test.warnings, got.Warnings)
+			gputest.WantWarnings(t, test.warnings, got.Warnings)
 		})
 	}
 }
@@ -101,7 +102,7 @@ func TestReadModule(t *testing.T) {
 			if got.Module.Loaded != test.loaded || got.Module.Version != test.want {
 				t.Errorf("loaded %v, version %q; want %v, %q", got.Module.Loaded, got.Module.Version, test.loaded, test.want)
 			}
-			wantWarnings(t, test.warnings, got.Module.Warnings)
+			gputest.WantWarnings(t, test.warnings, got.Module.Warnings)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/gputest"
 )
 
 // sliced is host with the first GPU in slice mode: sGPU 0, and sGPU 10, which has its
@@ -252,7 +253,7 @@ func TestReadSlices(t *testing.T) {
 			if diff := cmp.Diff([]gpu.BDF{want[1].BDF}, got.Unsliced); diff != "" {
 				t.Errorf("whole (-want +got):\n%s", diff)
 			}
-			wantWarnings(t, test.warnings, got.Warnings)
+			gputest.WantWarnings(t, test.warnings, got.Warnings)
 			n := gpu.NewNode("n")
 			n.GPUs = got.GPUs
 			if err := n.Check(); err != nil {
@@ -283,7 +284,7 @@ func TestReadManySlices(t *testing.T) {
 	if n := len(got.GPUs[1].Slices); n != gpu.MaxSlices || got.GPUs[1].Slices[n-1].Index != n-1 {
 		t.Errorf("%d slices, want the first %d", n, gpu.MaxSlices)
 	}
-	wantWarnings(t, []string{"GPU 0000:0f:00.0 has more than 16 slices; only the first are read"}, got.Warnings)
+	gputest.WantWarnings(t, []string{"GPU 0000:0f:00.0 has more than 16 slices; only the first are read"}, got.Warnings)
 }
 
 // TestReadVFSlices has virtual functions with and without device nodes, whose numbers
@@ -318,7 +319,7 @@ func TestReadVFSlices(t *testing.T) {
 	if _, divided := got.GPUs[0].Divided(); !divided || got.GPUs[1].Healthy {
 		t.Errorf("GPU 0 is divided: %v; GPU 1, whose card a virtual function claims, is healthy: %v", divided, got.GPUs[1].Healthy)
 	}
-	wantWarnings(t, []string{
+	gputest.WantWarnings(t, []string{
 		"follow /sys/bus/pci/devices/0000:0e:00.0/virtfn9", "ignored /sys/bus/pci/devices/0000:0e:00.0/virtfn9",
 		"virtual function 0000:0e:00.2 cannot be used: open /dev/dri/card9",
 		"GPUs 0000:0e:00.4 and 0000:0f:00.0 cannot be used: both have the device node /dev/dri/card1",
@@ -347,7 +348,7 @@ func TestReadVFOfItsGPU(t *testing.T) {
 	if diff := cmp.Diff(want, got.GPUs[0].Slices); diff != "" || got.GPUs[0].Nodes != nil || got.GPUs[0].Healthy {
 		t.Errorf("GPU with nodes %v, slices (-want +got):\n%s", got.GPUs[0].Nodes, diff)
 	}
-	wantWarnings(t, []string{
+	gputest.WantWarnings(t, []string{
 		"GPUs 0000:0e:00.0 and 0000:0e:00.1 cannot be used: both have the device node /dev/dri/card2",
 		"GPUs 0000:0e:00.0 and 0000:0e:00.1 cannot be used: both have the device node /dev/dri/renderD129",
 	}, got.Warnings)

@@ -14,15 +14,13 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/engine/crio"
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // program is the CRI-O that test/e2e/run has built.
 func program(t *testing.T) string {
 	t.Helper()
-	built := os.Getenv("METAX_E2E_BUILT")
-	if built == "" {
-		t.Skip("needs METAX_E2E_BUILT, with the CRI-O that test/e2e/run builds")
-	}
+	built := needs.Env(t, "METAX_E2E_BUILT", "with the CRI-O that test/e2e/run builds")
 	found, _ := filepath.Glob(filepath.Join(built, "bin", "crio"))
 	if len(found) == 0 {
 		t.Fatalf("no CRI-O in %s", built)

@@ -10,15 +10,13 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // realEngines are the commands of the dockerds that test/e2e/run has unpacked.
 func realEngines(t *testing.T) [][]string {
 	t.Helper()
-	roots := os.Getenv("METAX_E2E_ROOTS")
-	if roots == "" {
-		t.Skip("needs METAX_E2E_ROOTS, with the engines that test/e2e/run unpacks")
-	}
+	roots := needs.Env(t, "METAX_E2E_ROOTS", "with the engines that test/e2e/run unpacks")
 	paths, _ := filepath.Glob(filepath.Join(roots, "*", "usr", "sbin", "dockerd"))
 	var found [][]string
 	for _, path := range paths {

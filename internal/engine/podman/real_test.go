@@ -11,18 +11,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
 	"github.com/metax-ctk/container-toolkit/internal/engine/podman"
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // roots are the root directories with a Podman that test/e2e/run has unpacked.
 func roots(t *testing.T) []string {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount and to chroot")
-	}
-	dir := os.Getenv("METAX_E2E_ROOTS")
-	if dir == "" {
-		t.Skip("needs METAX_E2E_ROOTS, with the engines that test/e2e/run unpacks")
-	}
+	needs.Root(t, "to mount and to chroot")
+	dir := needs.Env(t, "METAX_E2E_ROOTS", "with the engines that test/e2e/run unpacks")
 	found, _ := filepath.Glob(filepath.Join(dir, "*", "usr", "bin", "podman"))
 	var roots []string
 	for _, path := range found {

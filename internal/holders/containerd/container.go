@@ -4,11 +4,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/containerd/containerd/api/services/containers/v1"
 	"github.com/containerd/containerd/api/types/runc/options"
 	"github.com/containerd/containerd/api/types/task"
-	containerd "github.com/containerd/containerd/v2/client"
-	"github.com/containerd/containerd/v2/core/containers"
-	"github.com/containerd/containerd/v2/core/runtime/restart"
 	"github.com/containerd/typeurl/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders"
@@ -23,37 +21,47 @@ const (
 	nerdctlLabel      = "nerdctl/name"
 )
 
+// The labels of containerd's restart monitor. The package that has them
+// (core/runtime/restart) imports containerd's whole client, which would make a start of
+// metax-ctk nearly a half longer (ADR 7).
+const (
+	restartLabel        = "containerd.io/restart.status"
+	restartPolicyLabel  = "containerd.io/restart.policy"
+	restartCountLabel   = "containerd.io/restart.count"
+	restartStoppedLabel = "containerd.io/restart.explicitly-stopped"
+)
+
 // factsOf returns the facts of a record's container. Facts that are known count if they
 // are of the same container: an ID such as "trainer" can be used again.
-func factsOf(record containers.Container, devices holders.Devices, seen usage.Facts) (usage.Facts, error) {
-	if !seen.Created.IsZero() && seen.Created.Equal(record.CreatedAt) {
+func factsOf(record *containers.Container, devices holders.Devices, seen usage.Facts) (usage.Facts, error) {
+	if !seen.Created.IsZero() && seen.Created.Equal(record.GetCreatedAt().AsTime()) {
 		return seen, nil
 	}
 	var f usage.Facts
-	if record.Spec != nil && len(record.Spec.GetValue()) > 0 {
+	if spec := record.GetSpec().GetValue(); len(spec) > 0 {
 		var err error
-		if f, err = devices.Bundle(record.Spec.GetValue(), mayBeShim(record.Runtime)); err != nil {
+		if f, err = devices.Bundle(spec, mayBeShim(record.GetRuntime())); err != nil {
 			return usage.Facts{}, err
 		}
 	}
 	if lease := record.Labels[usage.LeaseLabel]; lease != "" {
 		f.Lease = lease
 	}
-	f.Name, f.Image, f.Created = nameOf(record.Labels), record.Image, record.CreatedAt
+	f.Name, f.Image, f.Created = nameOf(record.Labels), record.Image, record.GetCreatedAt().AsTime()
 	return f, nil
 }
 
 // mayBeShim reports whether the container's low-level runtime may be the runtime shim. The
 // options of containerd's shim for runc name the runtime; it is runc if they name none.
-func mayBeShim(r containers.RuntimeInfo) bool {
-	if !strings.HasPrefix(r.Name, "io.containerd.runc.") {
+func mayBeShim(r *containers.Container_Runtime) bool {
+	if !strings.HasPrefix(r.GetName(), "io.containerd.runc.") {
 		return true
 	}
-	if r.Options == nil || len(r.Options.GetValue()) == 0 {
+	if len(r.GetOptions().GetValue()) == 0 {
 		return false
 	}
 	var o options.Options
-	if err := typeurl.UnmarshalTo(r.Options, &o); err != nil {
+	if err := typeurl.UnmarshalTo(r.GetOptions(), &o); err != nil {
 		return true // of another kind, or newer
 	}
 	return o.BinaryName != "" && !holders.PlainRuntime(o.BinaryName)
@@ -93,25 +101,25 @@ func stateOf(process *task.Process) (usage.ContainerState, int) {
 // willRestart reports whether containerd will start the container again after this exit
 // code, by the rules of its restart monitor, which nerdctl uses.
 func willRestart(labels map[string]string, exit uint32) bool {
-	if labels[restart.StatusLabel] != string(containerd.Running) {
+	if labels[restartLabel] != "running" {
 		return false
 	}
-	policy, err := restart.NewPolicy(labels[restart.PolicyLabel])
-	if err != nil {
-		return false
-	}
-	switch policy.Name() {
-	case "always":
-		return true
+	policy, tries, limited := strings.Cut(labels[restartPolicyLabel], ":")
+	switch policy {
+	case "", "always":
+		return !limited
 	case "unless-stopped":
-		stopped, err := strconv.ParseBool(labels[restart.ExplicitlyStoppedLabel])
-		return err != nil || !stopped
+		stopped, err := strconv.ParseBool(labels[restartStoppedLabel])
+		return !limited && (err != nil || !stopped)
 	case "on-failure":
-		count, err := strconv.Atoi(labels[restart.CountLabel])
-		if err != nil && labels[restart.CountLabel] != "" {
+		count, err := strconv.Atoi(labels[restartCountLabel])
+		if err != nil && labels[restartCountLabel] != "" {
 			return false
 		}
-		limit := policy.MaximumRetryCount()
+		limit, err := strconv.Atoi(tries)
+		if err != nil && limited {
+			return false
+		}
 		return exit != 0 && (limit == 0 || count < limit)
 	}
 	return false

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/containerd/containerd/api/services/containers/v1"
 	"github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/api/types/task"
-	"github.com/containerd/containerd/v2/core/containers"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
@@ -21,7 +22,7 @@ import (
 // namespace is one of containerd's namespaces, with the services to ask.
 type namespace struct {
 	name    string
-	records containers.Store
+	records containers.ContainersClient
 	tasks   tasks.TasksClient
 	devices holders.Devices
 }
@@ -31,11 +32,11 @@ type namespace struct {
 // has no state.
 func (n namespace) look(ctx context.Context, q usage.Question) ([]usage.Container, error) {
 	ctx = namespaces.WithNamespace(ctx, n.name)
-	records, err := n.records.List(ctx)
+	records, err := n.list(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list containers of namespace %s: %w", n.name, err)
 	}
-	slices.SortFunc(records, func(a, b containers.Container) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(records, func(a, b *containers.Container) int { return strings.Compare(a.ID, b.ID) })
 	found := make([]usage.Container, 0, len(records))
 	errs := make([]error, len(records))
 	var wg sync.WaitGroup
@@ -63,6 +64,25 @@ func (n namespace) look(ctx context.Context, q usage.Question) ([]usage.Containe
 		}
 	}
 	return found, errors.Join(errs...)
+}
+
+// list returns the records of all containers, in no order. It asks for a stream, because a
+// single answer has a limit of size.
+func (n namespace) list(ctx context.Context) ([]*containers.Container, error) {
+	stream, err := n.records.ListStream(ctx, &containers.ListContainersRequest{})
+	if err != nil {
+		return nil, errgrpc.ToNative(err)
+	}
+	var records []*containers.Container
+	for {
+		message, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return records, nil
+		} else if err != nil {
+			return nil, errgrpc.ToNative(err)
+		}
+		records = append(records, message.GetContainer())
+	}
 }
 
 // task returns the first process of a container, nil if it has none; beside an error, one

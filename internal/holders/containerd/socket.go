@@ -8,7 +8,7 @@ import (
 	"net"
 	"syscall"
 
-	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/defaults"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -52,11 +52,12 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	return nil, fmt.Errorf("connect to %s: %w", address, errno)
 }
 
-// newClient returns a client over this one connection. It cannot connect again, so that
+// newClient returns a gRPC client over this one connection. It cannot connect again, so that
 // nobody waits for a daemon that has died.
-func newClient(address string, conn net.Conn) (*containerd.Client, error) {
-	return containerd.New(address, containerd.WithDialOpts([]grpc.DialOption{
+func newClient(address string, conn net.Conn) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return conn, nil }),
-	}))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(defaults.DefaultMaxRecvMsgSize)),
+	)
 }

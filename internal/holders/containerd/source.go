@@ -7,6 +7,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/containerd/containerd/api/services/containers/v1"
+	"github.com/containerd/containerd/api/services/namespaces/v1"
+	"github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
@@ -41,18 +46,22 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 		return usage.Sight{}, fmt.Errorf("connect to %s: %w", s.address, err)
 	}
 	defer client.Close()
-	names, err := client.NamespaceService().List(ctx)
+	answer, err := namespaces.NewNamespacesClient(client).List(ctx, &namespaces.ListNamespacesRequest{})
 	if err != nil {
-		return usage.Sight{Partial: true}, fmt.Errorf("list namespaces at %s: %w", s.address, err)
+		return usage.Sight{Partial: true}, fmt.Errorf("list namespaces at %s: %w", s.address, errgrpc.ToNative(err))
+	}
+	var names []string
+	for _, n := range answer.GetNamespaces() {
+		names = append(names, n.GetName())
 	}
 	slices.Sort(names)
 	found := make([][]usage.Container, len(names))
 	errs := make([]error, len(names))
-	tasks := client.TaskService()
+	records, tasks := containers.NewContainersClient(client), tasks.NewTasksClient(client)
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
-			n := namespace{name: name, records: client.ContainerService(), tasks: tasks, devices: s.devices}
+			n := namespace{name: name, records: records, tasks: tasks, devices: s.devices}
 			found[i], errs[i] = n.look(ctx, q)
 		})
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // asChild makes this program a child that opens the files named in the variable,
@@ -122,9 +124,7 @@ func (c *child) die(t *testing.T) {
 // thread that is the user, so nothing f does may be left to others.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to give processes to others")
-	}
+	needs.Root(t, "to give processes to others")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // else a walk is
 	done := make(chan error)
 	go func() {

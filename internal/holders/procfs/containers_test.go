@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 var (
@@ -175,9 +176,7 @@ func TestRemoved(t *testing.T) {
 }
 
 func TestBundleOwner(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to make files of others")
-	}
+	needs.Root(t, "to make files of others")
 	for owner, want := range map[int]bool{0: true, 1000: true, 1001: false} {
 		root := t.TempDir()
 		path := filepath.Join(root, "config.json")
@@ -197,9 +196,7 @@ func TestBundleOwner(t *testing.T) {
 // Any user can call a process conmon, with the container of another user on its command
 // line.
 func TestTrusted(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs a user that is not root")
-	}
+	needs.Root(t, "to make processes of others")
 	for name, test := range map[string]struct {
 		uid, group int
 		groups     string

@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // holding is what a look at the real /proc reports of a process, nil for nothing.
@@ -251,9 +252,7 @@ func TestOtherUsers(t *testing.T) {
 
 // Processes that come and go are nothing to complain of.
 func TestComeAndGo(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to see all processes")
-	}
+	needs.Root(t, "to see all processes")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 const v1, v2 = "io.containerd.runtime.v1.linux", "io.containerd.runtime.v2.task"
@@ -70,9 +71,7 @@ func TestNoTasks(t *testing.T) {
 }
 
 func TestTasksRefused(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to give directories to others")
-	}
+	needs.Root(t, "to give directories to others")
 	dir := tree(t)
 	state := filepath.Join(filepath.Dir(dir), "run/containerd", v2)
 	write(t, filepath.Join(state, "k8s.io", "a", "config.json"), "")

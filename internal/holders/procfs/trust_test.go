@@ -10,13 +10,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // No process hides its open files behind a name.
 func TestAttendants(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, whose processes are passed over")
-	}
+	needs.Root(t, "as the owner of the processes")
 	const shim, program = "containerd-shim", "/usr/bin/containerd-shim-runc-v2"
 	for name, test := range map[string]struct {
 		fake
@@ -59,9 +58,7 @@ func TestAttendants(t *testing.T) {
 
 // The kernel's own word on both.
 func TestRealAttendants(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, whose processes are passed over")
-	}
+	needs.Root(t, "as the owner of the processes")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

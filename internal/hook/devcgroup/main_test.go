@@ -8,17 +8,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/mountns"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // The test program runs itself again: once in a mount namespace of its own, where
 // the tests may mount cgroups, and as the process that a cgroup rules over.
 const (
-	insideVar = "DEVCGROUP_TEST_INSIDE"
-	openVar   = "DEVCGROUP_TEST_OPEN" // cgroup directory, then paths, one a line
+	openVar = "DEVCGROUP_TEST_OPEN" // cgroup directory, then paths, one a line
 
 	// atOnce keeps the race detector from waiting a second at every exit.
 	atOnce = "GORACE=atexit_sleep_ms=0"
@@ -28,18 +29,7 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(openVar); what != "" {
 		opener(strings.Split(what, "\n"))
 	}
-	if os.Getenv(insideVar) == "" && os.Getuid() == 0 {
-		cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-		cmd.Env = append(os.Environ(), insideVar+"=yes")
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
+	os.Exit(mountns.Run(m))
 }
 
 // opener joins a cgroup, opens the nodes for reading, for writing and for both,
@@ -99,10 +89,7 @@ func open(t *testing.T, dir string, nodes []string) map[string]string {
 
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Getuid() == 0 {
-		return
-	}
-	t.Skip("needs root, for cgroups and device nodes")
+	needs.Root(t, "for cgroups and device nodes")
 }
 
 // nodes makes nodes that no driver stands behind: opening one fails with ENXIO

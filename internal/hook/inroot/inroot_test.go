@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // tree makes files and links below a root, beside which stands a secret. A value
@@ -259,9 +261,7 @@ func TestWrite(t *testing.T) {
 // needRoot skips a test that mounts.
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, to mount")
-	}
+	needs.Root(t, "to mount")
 }
 
 // TestMounted: a directory counts as mounted if it is a mount, also one of itself, but

@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for namespaces")
-	}
+	needs.Root(t, "for namespaces")
 }
 
 // TestJail tries what ldconfig could do in the jail, on its thread.

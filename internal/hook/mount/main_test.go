@@ -18,6 +18,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 	"github.com/metax-ctk/container-toolkit/test/mountns"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/oldkernel"
 )
 
@@ -223,10 +224,7 @@ type made struct {
 
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Getuid() == 0 {
-		return
-	}
-	t.Skip("needs root, for namespaces and device nodes")
+	needs.Root(t, "for namespaces and device nodes")
 }
 
 const firstID = 100000 // of the user namespace, on the machine

@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // TestCreateTargetMoved puts links to a volume below the directory and to above it in
 // the path, after the directory was found.
 func TestCreateTargetMoved(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to mount")
-	}
+	needs.Root(t, "to mount")
 	top := t.TempDir()
 	above, volume := filepath.Join(top, "above"), filepath.Join(top, "above/volume")
 	if err := os.MkdirAll(volume, 0o755); err != nil {

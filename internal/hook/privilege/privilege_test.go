@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // TestDropInThread: the thread keeps only the named capabilities, other threads keep
 // all. test/exploits checks what Drop does to a whole process.
 func TestDropInThread(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for capabilities to drop")
-	}
+	needs.Root(t, "for capabilities to drop")
 	status := func() string {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", unix.Gettid()))
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 const (
@@ -52,7 +53,7 @@ func expect(t *testing.T, path string, want rights) {
 // shared returns a ledger of root and a group, which all can reach.
 func shared(t *testing.T) (*ledger.Ledger, string) {
 	t.Helper()
-	needRoot(t, "to run as others")
+	needs.Root(t, "to run as others")
 	dir := t.TempDir()
 	for _, above := range []string{dir, filepath.Dir(dir)} {
 		if err := os.Chmod(above, 0o755); err != nil {
@@ -152,7 +153,7 @@ func TestUpdateMakes(t *testing.T) {
 		t.Errorf("mode is %v", mode)
 	}
 
-	needRoot(t, "to give the directory to a group")
+	needs.Root(t, "to give the directory to a group")
 	dir = filepath.Join(t.TempDir(), "leases")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -253,10 +254,10 @@ func TestReadOnly(t *testing.T) {
 
 // A directory that a full disk cannot take is named.
 func TestNoSpace(t *testing.T) {
-	needRoot(t, "to mount")
+	needs.Root(t, "to mount")
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=0755"); err != nil {
-		t.Skip("needs to mount: " + err.Error())
+		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {

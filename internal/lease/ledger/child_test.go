@@ -160,12 +160,3 @@ func add(id string) func(*lease.State) error {
 func leaseOf(id string) usage.Lease {
 	return usage.Lease{ID: id, Rev: 1, GPUs: []gpu.BDF{{Bus: 0x0e}}, Engine: "docker", Verb: usage.VerbRun}
 }
-
-// needRoot skips a test that cannot do without.
-func needRoot(t *testing.T, why string) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	t.Skip("needs root, " + why)
-}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 func TestUnsafe(t *testing.T) {
@@ -66,7 +67,7 @@ func TestUnsafe(t *testing.T) {
 	}
 	given := func(t *testing.T, path string) {
 		t.Helper()
-		needRoot(t, "to give a file away")
+		needs.Root(t, "to give a file away")
 		if err := os.Chown(path, 1234, -1); err != nil {
 			t.Fatal(err)
 		}

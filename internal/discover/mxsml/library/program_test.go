@@ -50,20 +50,11 @@ func program(t *testing.T) mxsml.Run {
 	}
 }
 
-func node(t *testing.T, name string) gpu.Node {
-	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestFaults: every failure of a library gives the documented error, within the
 // deadline.
 func TestFaults(t *testing.T) {
 	run := program(t)
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	code := func(function string, code uint32) error { return &mxsml.CodeError{Function: function, Code: code} }
 	for _, test := range []struct {
 		fault string
@@ -126,7 +117,7 @@ func TestUnusable(t *testing.T) {
 			return other
 		},
 		"without mxSmlInit": func() string {
-			lib := standin.Build(t, t.TempDir(), node(t, "c500-1"))
+			lib := standin.Build(t, t.TempDir(), simtest.Node(t, "c500-1"))
 			standin.Without(t, lib, "mxSmlInit")
 			return lib
 		},
@@ -142,7 +133,7 @@ func TestUnusable(t *testing.T) {
 		})
 	}
 	for _, function := range []string{"mxSmlGetDeviceCount", "mxSmlGetDeviceInfo"} {
-		lib := standin.Build(t, t.TempDir(), node(t, "c500-1"))
+		lib := standin.Build(t, t.TempDir(), simtest.Node(t, "c500-1"))
 		standin.Without(t, lib, function)
 		_, err := mxsml.Reader{Run: run, Path: lib}.Read(t.Context())
 		if err == nil || errors.Is(err, mxsml.ErrUnusable) || !strings.Contains(err.Error(), "this libmxsml has no "+function) {
@@ -150,7 +141,7 @@ func TestUnusable(t *testing.T) {
 		}
 	}
 	t.Run("a library that it needs is missing", func(t *testing.T) {
-		lib := standin.Build(t, t.TempDir(), node(t, "c500-1"))
+		lib := standin.Build(t, t.TempDir(), simtest.Node(t, "c500-1"))
 		data, err := os.ReadFile(lib)
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +161,7 @@ func TestUnusable(t *testing.T) {
 // writes an invalid text.
 func TestPartly(t *testing.T) {
 	run := program(t)
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	n.GPUs[0].SRIOV = gpu.SRIOVForbidden
 	n.GPUs[1].Mode = gpu.ModeSGPU
 	n.GPUs[1].Slices = []gpu.Slice{{Kind: gpu.SliceSGPU, Index: 2, UUID: "GPU-s", Alias: "a", ComputePercent: 25, MemoryMiB: 1024, QoS: gpu.QoSFixedShare}}

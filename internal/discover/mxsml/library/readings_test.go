@@ -10,6 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
@@ -17,7 +18,7 @@ import (
 // missing and not 0.
 func TestReadings(t *testing.T) {
 	run := program(t)
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	for _, test := range []struct {
 		fault string
 		want  string // of the first GPU; the library numbers GPUs in reverse

@@ -11,13 +11,14 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // TestStrange: values that the library cannot mean are left out, and no others.
 func TestStrange(t *testing.T) {
 	run := program(t)
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	n.GPUs[1].Mode = gpu.ModeSGPU
 	n.GPUs[1].Slices = []gpu.Slice{{Kind: gpu.SliceSGPU, UUID: "GPU-s", ComputePercent: 25, MemoryMiB: 1024, QoS: gpu.QoSFixedShare}}
 	whole := read(t, run, standin.Build(t, t.TempDir(), n)).Node()
@@ -71,7 +72,7 @@ func TestStrange(t *testing.T) {
 // TestVirtual: a GPU that is split into virtual functions has them as slices.
 func TestVirtual(t *testing.T) {
 	run := program(t)
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	n.GPUs[0].VFs = []gpu.BDF{{Bus: 0x70}, {Bus: 0x71}}
 	n.GPUs[0].VFs[0].Function, n.GPUs[0].VFs[1].Function = 1, 1
 	a := read(t, run, standin.Build(t, t.TempDir(), n))
@@ -98,7 +99,7 @@ func TestVirtual(t *testing.T) {
 // TestLimited: a device of which only the address is known is unhealthy.
 func TestLimited(t *testing.T) {
 	run := program(t)
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	lib := standin.Build(t, t.TempDir(), n)
 	text, err := os.ReadFile(lib + ".txt")
 	if err != nil {
@@ -121,7 +122,7 @@ func TestLimited(t *testing.T) {
 // TestDetails: details are in the answer only if requested.
 func TestDetails(t *testing.T) {
 	run := program(t)
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	out, err := run(t.Context(), standin.Build(t, t.TempDir(), n), "node", "--details")
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func TestDetails(t *testing.T) {
 // TestSlices creates slices, finds them again and removes them.
 func TestSlices(t *testing.T) {
 	run := program(t)
-	n := node(t, "sim:1x1x2")
+	n := simtest.Node(t, "sim:1x1x2")
 	lib := standin.Build(t, t.TempDir(), n)
 	r := mxsml.Reader{Run: run, Path: lib, Timeout: time.Minute}
 	bdf := n.GPUs[1].BDF
@@ -203,7 +204,7 @@ func TestSlices(t *testing.T) {
 // TestSliceUndone: a slice that does not become as requested is removed again.
 func TestSliceUndone(t *testing.T) {
 	run := program(t)
-	n := node(t, "c500-1")
+	n := simtest.Node(t, "c500-1")
 	n.GPUs[0].Mode = gpu.ModeSGPU
 	for fault, text := range map[string]string{
 		"code mxSmlSetSgpuAlias 5":   "mxSmlSetSgpuAlias failed: SysfsWriteError (5)",

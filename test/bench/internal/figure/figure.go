@@ -62,6 +62,15 @@ func Summarise(unit Unit, values []float64) Summary {
 	}
 }
 
+// Beyond returns the summary with the base taken from each value, as if the base were the same
+// in every run.
+func (s Summary) Beyond(base float64) Summary {
+	for _, v := range []*float64{&s.Median, &s.P95, &s.P99, &s.Worst, &s.Low, &s.High} {
+		*v -= base
+	}
+	return s
+}
+
 // Interval is Low to High as text; a dash where all runs gave the same.
 func (s Summary) Interval() string {
 	if s.Low == s.High {

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/machine"
+	"github.com/metax-ctk/container-toolkit/test/machine"
 )
 
 func main() {

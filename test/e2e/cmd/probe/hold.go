@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
 // hold takes the lock of every GPU whose node is here, in the directory that all

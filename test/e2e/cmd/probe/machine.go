@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
 // stay opens a node, writes a file when it is open, and keeps it open.

@@ -28,7 +28,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
 func main() {

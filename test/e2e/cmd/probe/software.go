@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/test/e2e/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
 // software reports what of the host's software is in the container, and whether

@@ -1,8 +1,7 @@
-package main
+package bundle
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,7 +10,11 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/devcgroup"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
+
+// actions are those of metax-hook in a CDI spec.
+var actions = map[string][]string{"create-symlinks": {"link", "new-link"}, "update-ldcache": {"folder"}}
 
 func config(t *testing.T, text string) *oci.Config {
 	t.Helper()
@@ -39,7 +42,7 @@ func exampleEdits() *cdispecs.ContainerEdits {
 	}
 }
 
-func TestWants(t *testing.T) {
+func TestPending(t *testing.T) {
 	for name, tt := range map[string]struct {
 		config                 string
 		nodes, mounts, missing int
@@ -55,7 +58,7 @@ func TestWants(t *testing.T) {
 			{"path": "/dev/zero", "type": "c", "major": 1, "minor": 5}]}}`, 0, 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, err := newPendingEdits(exampleEdits(), config(t, tt.config))
+			w, err := NewPending(exampleEdits(), config(t, tt.config), actions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,11 +66,11 @@ func TestWants(t *testing.T) {
 			if diff := cmp.Diff([]int{tt.nodes, tt.mounts, tt.missing}, got); diff != "" {
 				t.Errorf("nodes, mounts, missing variables: %s", diff)
 			}
-			if want := tt.nodes+tt.mounts == 0; w.isEmpty() != want {
-				t.Errorf("nothing: %t, want %t", w.isEmpty(), want)
+			if want := tt.nodes+tt.mounts == 0; w.Empty() != want {
+				t.Errorf("nothing: %t, want %t", w.Empty(), want)
 			}
-			actions := []string{"create-symlinks", "--link", "a::/b", "update-ldcache", "--folder", "/c"}
-			if diff := cmp.Diff(actions, w.actions); diff != "" {
+			args := []string{"create-symlinks", "--link", "a::/b", "update-ldcache", "--folder", "/c"}
+			if diff := cmp.Diff(args, w.actions); diff != "" {
 				t.Errorf("actions: %s", diff)
 			}
 		})
@@ -81,7 +84,7 @@ func TestPendingOneMount(t *testing.T) {
 	first := *e.Mounts[0]
 	first.HostPath, first.ContainerPath = "/srv", "/opt/maca/"
 	e.Mounts = append([]*cdispecs.Mount{&first}, e.Mounts...)
-	w, err := newPendingEdits(e, config(t, `{}`))
+	w, err := NewPending(e, config(t, `{}`), actions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func TestPendingOneMount(t *testing.T) {
 	}
 }
 
-func TestWantsRefused(t *testing.T) {
+func TestPendingRefused(t *testing.T) {
 	for name, change := range map[string]func(*cdispecs.ContainerEdits){
 		"network device":    func(e *cdispecs.ContainerEdits) { e.NetDevices = []*cdispecs.LinuxNetDevice{{}} },
 		"cache allocation":  func(e *cdispecs.ContainerEdits) { e.IntelRdt = &cdispecs.IntelRdt{} },
@@ -111,7 +114,7 @@ func TestWantsRefused(t *testing.T) {
 	} {
 		e := exampleEdits()
 		change(e)
-		if _, err := newPendingEdits(e, config(t, `{}`)); !errors.Is(err, errEngine) {
+		if _, err := NewPending(e, config(t, `{}`), actions); !errors.Is(err, errEngine) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -120,14 +123,12 @@ func TestWantsRefused(t *testing.T) {
 // TestOpenSources: the numbers are those of the open nodes, once each; no rule allows
 // mknod.
 func TestOpenSources(t *testing.T) {
-	w, err := newPendingEdits(exampleEdits(), config(t, `{}`))
+	w, err := NewPending(exampleEdits(), config(t, `{}`), actions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.mounts = nil // taking nodes alone needs no directory
-	if os.Getuid() != 0 {
-		t.Skip("needs root, to take files of the host")
-	}
+	needs.Root(t, "to take files of the host")
 	list, err := w.openSources()
 	if err != nil {
 		t.Fatal(err)
@@ -139,8 +140,8 @@ func TestOpenSources(t *testing.T) {
 	}
 }
 
-// TestOffers: only hooks that make optional links are dispensable.
-func TestOffers(t *testing.T) {
+// TestOptionalHooks: only hooks that make optional links are dispensable.
+func TestOptionalHooks(t *testing.T) {
 	for args, want := range map[string]bool{
 		"create-symlinks --new-link a::/b":                                  true,
 		"create-symlinks --new-link a::/b create-symlinks --new-link=c::/d": true,
@@ -149,8 +150,8 @@ func TestOffers(t *testing.T) {
 	} {
 		e := exampleEdits()
 		e.Hooks[0].Args = strings.Fields("metax-hook " + args)
-		w, err := newPendingEdits(e, config(t, "{}"))
-		if err != nil || w.offers != want {
+		w, err := NewPending(e, config(t, "{}"), actions)
+		if err != nil || w.optional != want {
 			t.Errorf("%s: %v, %v", args, w, err)
 		}
 	}

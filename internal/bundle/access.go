@@ -1,4 +1,4 @@
-package main
+package bundle
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ var errNoAccess = errors.New("the container's user may not open it")
 // checkAccess fails if the container's process could not open a node: the container
 // would start without access to the GPU, and a hook cannot give it a group. In a user
 // namespace the ids are not certain, so there it only warns.
-func (j *job) checkAccess(list injections, process *mount.Process, user oci.User) error {
+func (list injections) checkAccess(process *mount.Process, user oci.User, warn func(string)) error {
 	uids, err := process.UIDs()
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (j *job) checkAccess(list injections, process *mount.Process, user oci.User
 		if !userns.RunningInUserNS() {
 			return err
 		}
-		j.warn(err.Error())
+		warn(err.Error())
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package bundle
 
 import (
 	"cmp"
@@ -11,52 +11,37 @@ import (
 	"golang.org/x/sys/unix"
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 
-	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hook"
 	"github.com/metax-ctk/container-toolkit/internal/hook/devcgroup"
 	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 )
 
 // errEngine reports an edit that only an engine can make.
 var errEngine = errors.New("a prestart hook cannot inject it; use CDI or the precreate stage")
 
-// requested returns the edits that a container requests; nil if it requests none.
-func requested(config *oci.Config, policy oci.Policy, dirs []string) (*cdispecs.ContainerEdits, error) {
-	names, err := config.Request(policy)
-	if err != nil || len(names) == 0 {
-		return nil, err
-	}
-	host, err := hostfs.New("/")
-	if err != nil {
-		return nil, err
-	}
-	if len(dirs) == 0 {
-		dirs = cdi.Dirs()
-	}
-	return cdi.Resolve(host, dirs, names)
+// Pending are the edits that a container being made still lacks.
+type Pending struct {
+	nodes    []*cdispecs.DeviceNode
+	mounts   []*cdispecs.Mount
+	actions  []string // the command line of the spec's hooks, all metax-hook
+	optional bool     // whether these only make links that a container can do without
+	missing  []string // environment variables that programs need, which a hook cannot set
 }
 
-// pendingEdits are the edits that a container being made still lacks.
-type pendingEdits struct {
-	nodes   []*cdispecs.DeviceNode
-	mounts  []*cdispecs.Mount
-	actions []string // the command line of the spec's hooks, all metax-hook
-	offers  bool     // whether these only make links that a container can do without
-	missing []string // environment variables that programs need, which a hook cannot set
-}
-
-// isEmpty reports whether an engine or an earlier stage has injected all devices and
+// Empty reports whether an engine or an earlier stage has injected all devices and
 // mounts. It then has applied hooks, groups and environment also.
-func (w *pendingEdits) isEmpty() bool { return len(w.nodes) == 0 && len(w.mounts) == 0 }
+func (p *Pending) Empty() bool { return len(p.nodes) == 0 && len(p.mounts) == 0 }
 
-func newPendingEdits(all *cdispecs.ContainerEdits, config *oci.Config) (*pendingEdits, error) {
+// NewPending returns which of all edits a container still lacks. It fails for edits that a
+// prestart hook cannot make. Known are the actions that the spec's hooks may have, with their
+// options.
+func NewPending(all *cdispecs.ContainerEdits, config *oci.Config, known map[string][]string) (*Pending, error) {
 	if len(all.NetDevices) > 0 || all.IntelRdt != nil {
 		return nil, fmt.Errorf("network devices and cache allocation: %w", errEngine)
 	}
-	w := &pendingEdits{}
+	p := &Pending{}
 	for _, node := range all.DeviceNodes {
 		if node.Type != "" && node.Type != "c" && node.Type != "u" {
 			return nil, fmt.Errorf("device node %s of type %q: %w", node.Path, node.Type, errEngine)
@@ -65,7 +50,7 @@ func newPendingEdits(all *cdispecs.ContainerEdits, config *oci.Config) (*pending
 			return nil, fmt.Errorf("device node %s with permissions %q: %w", node.Path, node.Permissions, errEngine)
 		}
 		if !madeByRuntime(node, config.Devices()) {
-			w.nodes = append(w.nodes, node)
+			p.nodes = append(p.nodes, node)
 		}
 	}
 	for i, m := range all.Mounts {
@@ -80,25 +65,25 @@ func newPendingEdits(all *cdispecs.ContainerEdits, config *oci.Config) (*pending
 			return samePath(o.Destination, m.ContainerPath) && samePath(o.Source, m.HostPath)
 		}
 		if !slices.ContainsFunc(config.Mounts(), there) {
-			w.mounts = append(w.mounts, m)
+			p.mounts = append(p.mounts, m)
 		}
 	}
-	w.offers = true
+	p.optional = true
 	for _, h := range all.Hooks {
-		steps, err := checkHook(h)
+		steps, err := checkHook(h, known)
 		if err != nil {
 			return nil, err
 		}
-		w.offers = w.offers && !slices.ContainsFunc(steps, func(s hook.Step) bool { return s.Action != "create-symlinks" || s.Options["link"] != nil })
-		w.actions = append(w.actions, h.Args[1:]...)
+		p.optional = p.optional && !slices.ContainsFunc(steps, func(s hook.Step) bool { return s.Action != "create-symlinks" || s.Options["link"] != nil })
+		p.actions = append(p.actions, h.Args[1:]...)
 	}
 	for _, v := range all.Env {
 		name, _, _ := strings.Cut(v, "=")
 		if !slices.Contains(config.Env(), v) && name != edits.UUIDsVariable && name != edits.IndicesVariable {
-			w.missing = append(w.missing, v)
+			p.missing = append(p.missing, v)
 		}
 	}
-	return w, nil
+	return p, nil
 }
 
 // madeByRuntime reports whether the runtime makes the node with the number that the
@@ -136,14 +121,12 @@ func checkMount(m *cdispecs.Mount) error {
 
 // checkHook returns the steps of a hook, and fails for one that is not this program with
 // its actions of the stage createContainer.
-func checkHook(h *cdispecs.Hook) ([]hook.Step, error) {
+func checkHook(h *cdispecs.Hook, known map[string][]string) ([]hook.Step, error) {
 	if filepath.Base(h.Path) != "metax-hook" || len(h.Args) == 0 || h.HookName != "createContainer" {
 		return nil, fmt.Errorf("%s hook %s: %w", h.HookName, h.Path, errEngine)
 	}
 	// An unknown action is an error here: the container would lack its effect.
-	steps, warnings, err := hook.Parse(h.Args[1:], map[string][]string{
-		"create-symlinks": createSymlinks.options, "update-ldcache": updateLdcache.options,
-	})
+	steps, warnings, err := hook.Parse(h.Args[1:], known)
 	if err == nil && len(warnings) > 0 {
 		err = fmt.Errorf("%s: %w", strings.Join(warnings, ", "), errEngine)
 	}
@@ -164,20 +147,20 @@ type injections []injection
 
 // openSources opens all files of the host before any file of the container is read. A
 // node's numbers are those of the open node, not those of the spec.
-func (w *pendingEdits) openSources() (list injections, err error) {
+func (p *Pending) openSources() (list injections, err error) {
 	defer func() {
 		if err != nil {
 			list.close()
 		}
 	}()
-	for _, node := range w.nodes {
+	for _, node := range p.nodes {
 		source, err := mount.Node(hostPath(node))
 		if err != nil {
 			return list, err
 		}
 		list = append(list, injection{source, node.Path, node})
 	}
-	for _, m := range w.mounts {
+	for _, m := range p.mounts {
 		source, err := mount.Bind(m.HostPath, slices.Contains(m.Options, "rbind"), slices.Contains(m.Options, "noexec"))
 		if err != nil {
 			return list, err

@@ -1,4 +1,4 @@
-package main
+package child
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestRunTool(t *testing.T) {
+func TestTool(t *testing.T) {
 	tool := func(script string) string {
 		path := filepath.Join(t.TempDir(), "tool")
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
@@ -22,19 +22,19 @@ func TestRunTool(t *testing.T) {
 	t.Run("output", func(t *testing.T) {
 		t.Setenv("LD_PRELOAD", "") // nothing of our environment reaches it
 		t.Setenv("SECRET", "x")
-		out, err := runTool(t.Context(), tool(`echo "$1:$SECRET:$LC_ALL"`), "-L")
+		out, err := Tool(t.Context(), tool(`echo "$1:$SECRET:$LC_ALL"`), "-L")
 		if err != nil || string(out) != "-L::C\n" {
 			t.Errorf("got %q, %v", out, err)
 		}
 	})
 	t.Run("failure", func(t *testing.T) {
-		_, err := runTool(t.Context(), tool("echo no device >&2; echo more >&2; exit 3"))
+		_, err := Tool(t.Context(), tool("echo no device >&2; echo more >&2; exit 3"))
 		if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), `"no device"`) || strings.Contains(err.Error(), "more") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("too much", func(t *testing.T) {
-		_, err := runTool(t.Context(), tool("while :; do printf '%065536d' 0; done"))
+		_, err := Tool(t.Context(), tool("while :; do printf '%065536d' 0; done"))
 		if err == nil || !strings.Contains(err.Error(), "printed more than") {
 			t.Errorf("got %v", err)
 		}
@@ -44,7 +44,7 @@ func TestRunTool(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		// A child that outlives the tool would hold its output open, and write.
-		_, err := runTool(ctx, tool("(sleep 2; echo > "+mark+") & sleep 60"))
+		_, err := Tool(ctx, tool("(sleep 2; echo > "+mark+") & sleep 60"))
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
@@ -73,5 +73,51 @@ func TestStuck(t *testing.T) {
 	_ = run("/b", context.DeadlineExceeded) // it was ended
 	if err := run("/b", nil); err != nil || runs["/a"] != 1 || runs["/b"] != 2 {
 		t.Errorf("%v, runs %v", err, runs)
+	}
+}
+
+// A program that cannot even be killed does not hold us.
+func TestAwait(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	never := make(chan struct{})
+	defer close(never)
+	err := await(ctx, func() error { <-never; return nil })
+	if !errors.Is(err, errStuck) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	slow := func() error { <-ctx.Done(); return errors.New("killed") }
+	if err := await(ctx, slow); err == nil || err.Error() != "killed" {
+		t.Errorf("error is %v", err)
+	}
+	if err := await(t.Context(), func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLibrary(t *testing.T) {
+	for _, path := range []string{"off", ""} { // none is beside the test
+		t.Setenv(LibraryVariable, path)
+		if Library() != nil {
+			t.Errorf("%q can be run", path)
+		}
+	}
+	for _, path := range []string{"metax-mxsml", t.TempDir(), "/nonexistent"} {
+		t.Setenv(LibraryVariable, path)
+		if _, err := Library()(t.Context()); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s=%q", LibraryVariable, path)) {
+			t.Errorf("%q: error is %v", path, err)
+		}
+	}
+
+	script := filepath.Join(t.TempDir(), "metax-mxsml")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$@:$LD_LIBRARY_PATH\"; echo why >&2; exit 3"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(LibraryVariable, script)
+	t.Setenv("LD_LIBRARY_PATH", "/x")
+	out, err := Library()(t.Context(), "a", "b")
+	var exit interface{ ExitCode() int }
+	if string(out) != "a b:\n" || !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(err.Error(), `"why"`) {
+		t.Errorf("got %q, %v", out, err)
 	}
 }

@@ -1,4 +1,7 @@
-package main
+// Package child runs the vendor's programs, and metax-mxsml, which loads the vendor's library.
+// Such a program may print without end, start others, or wait in a driver where no signal
+// reaches it; whoever runs it here goes on nevertheless.
+package child
 
 import (
 	"context"
@@ -11,30 +14,28 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 )
 
 // maxToolOutput bounds what the vendor's tool may print, in bytes: about its matrix of a
 // thousand GPUs.
 const maxToolOutput = 8 << 20
 
-// runTool runs the vendor's tool; it is a mxsmi.Run.
-func runTool(ctx context.Context, path string, args ...string) ([]byte, error) {
-	out, err := runChild(ctx, path, args...)
+// Tool is Run without the output of a program that failed.
+func Tool(ctx context.Context, path string, args ...string) ([]byte, error) {
+	out, err := Run(ctx, path, args...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// mxsmlVariable names another metax-mxsml than the one beside this program, by an
+// LibraryVariable names another metax-mxsml than the one beside this program, by an
 // absolute path, or "off" for none.
-const mxsmlVariable = "METAX_CTK_MXSML"
+const LibraryVariable = "METAX_CTK_MXSML"
 
-// libraryRun returns what runs metax-mxsml; nil if it is not there.
-func libraryRun() mxsml.Run {
-	path, named := os.Getenv(mxsmlVariable), true
+// Library returns what runs metax-mxsml; nil if it is not there.
+func Library() func(ctx context.Context, args ...string) ([]byte, error) {
+	path, named := os.Getenv(LibraryVariable), true
 	switch path {
 	case "off":
 		return nil
@@ -50,16 +51,16 @@ func libraryRun() mxsml.Run {
 			return nil
 		}
 		return func(context.Context, ...string) ([]byte, error) {
-			return nil, fmt.Errorf("%s=%q is neither off nor the absolute path of a program", mxsmlVariable, path)
+			return nil, fmt.Errorf("%s=%q is neither off nor the absolute path of a program", LibraryVariable, path)
 		}
 	}
-	return func(ctx context.Context, args ...string) ([]byte, error) { return runChild(ctx, path, args...) }
+	return func(ctx context.Context, args ...string) ([]byte, error) { return Run(ctx, path, args...) }
 }
 
-// runChild runs a program without input and with a short environment. At the end of ctx,
+// Run runs a program without input and with a short environment. At the end of ctx,
 // which has a deadline, the program is killed. Its output is returned also when it fails. A
 // program that could not be ended is not run again: each further one would hang beside it.
-func runChild(ctx context.Context, path string, args ...string) ([]byte, error) {
+func Run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return stuck.unless(path, func() ([]byte, error) { return start(ctx, path, args...) })
 }
 
@@ -80,7 +81,7 @@ func (s *stuckPrograms) unless(path string, run func() ([]byte, error)) ([]byte,
 	return out, err
 }
 
-// start is runChild for a program that has not been stuck yet.
+// start is Run for a program that has not been stuck yet.
 func start(ctx context.Context, path string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
