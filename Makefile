@@ -1,4 +1,4 @@
-# make build check test e2e nightly demo bench install deb packages
+# make build check test e2e nightly demo bench install deb packages k8s-test k8s-e2e k8s-demo
 
 SHELL    := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -8,22 +8,25 @@ GO       ?= go
 FUZZTIME ?= 10s
 PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook metax-mxsml
 TOOL     := $(GO) tool -modfile=tools/go.mod
+TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build check test e2e nightly demo bench install deb packages packages-check fuzz docs clean
+.PHONY: build check test e2e nightly demo bench install deb packages packages-check k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check fuzz docs clean
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
 # What can be said of the code without running it.
 check:
-	@files=$$($(TOOL) gofumpt -l cmd internal test); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
+	@files=$$($(TOOL) gofumpt -l cmd internal test k8s); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
 	$(GO) test -count=1 ./docs -run TestRetiredWords
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
+	cd k8s && $(GO) vet ./... && $(GO) tool -modfile=../tools/go.mod staticcheck ./... && $(GO) mod tidy -diff
+	cd k8s/test && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && $(GO) mod tidy -diff
 
 # Every package once, with the race detector where memory is shared.
 test:
@@ -47,8 +50,9 @@ nightly: check
 	EXPLOITS_KERNEL='before 5.2' $(GO) test -count=1 -timeout 1h ./test/exploits
 	$(MAKE) fuzz
 	METAX_E2E_NIGHT=3 test/e2e/run
+	METAX_K8S_NIGHT=1 k8s/test/e2e/run
 	test/packages/run
-	$(MAKE) packages-check demo
+	$(MAKE) packages-check demo k8s-test k8s-images-check k8s-demo
 
 demo: build
 	test/demo/run
@@ -89,6 +93,28 @@ packages-check: packages
 	VERSION='$(VERSION)' packaging/build dist/again
 	@for p in dist/*.deb dist/*.rpm; do cmp "$$p" "dist/again/$${p##*/}" || exit 1; done
 	rm -rf dist/again
+
+# Every package of the cluster side, once.
+k8s-test:
+	k8s/test/unit
+
+# A real Kubernetes cluster with a simulated node; needs root on a Debian machine, fetches and builds
+# what is missing.
+k8s-e2e:
+	k8s/test/e2e/run
+
+k8s-demo:
+	k8s/test/demo/run
+
+# The container images of k8s/, in dist/images, for amd64 and arm64.
+k8s-images:
+	VERSION='$(VERSION)' k8s/images/build dist/images
+
+# Builds them twice, and compares.
+k8s-images-check: k8s-images
+	VERSION='$(VERSION)' k8s/images/build dist/images-again
+	diff -r dist/images dist/images-again
+	rm -rf dist/images-again
 
 clean:
 	rm -rf bin dist

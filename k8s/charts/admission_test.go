@@ -1,0 +1,165 @@
+package charts
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"sigs.k8s.io/yaml"
+)
+
+// request is what an agent writes. The objects are YAML; node is the node in its token.
+type request struct {
+	agent, node, name, sub string
+	before, after          string
+}
+
+// TestNodePolicy has what agents write to nodes, and the message of the refusal, "" if it is allowed.
+func TestNodePolicy(t *testing.T) {
+	const device, label = "metax-gpu-device", "metax-gpu-label"
+	const plain = "{metadata: {labels: {x: z}, annotations: {a: b}}, spec: {taints: [{key: k}]}, status: {capacity: {cpu: 4}, conditions: [{type: Ready, status: 'True'}]}}"
+	change := func(old, replacement string) string {
+		if !strings.Contains(plain, old) {
+			t.Fatalf("the node has no %s", old)
+		}
+		return strings.Replace(plain, old, replacement, 1)
+	}
+	const (
+		otherNode   = "an agent may write only to the node that it runs on"
+		labels      = "of the labels, only metax-tech.com/ may be written, by metax-gpu-label"
+		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, by metax-gpu-device"
+		spec        = "taints and the rest of the node's spec, finalizers and owners may not be written"
+		status      = "of the status, only the condition MetaXGPUUnhealthy may be written"
+	)
+	scores := change("{a: b}", "{a: b, metax-tech.com/gpu.topology.scores: '{}', topology.metax-ctk.io/state: '{}'}")
+	installed := change("{x: z}", "{x: z, metax-tech.com/gpu.installed: 'true'}")
+	condition := change("'True'}", "'True'}, {type: MetaXGPUUnhealthy, status: 'True'}")
+	for _, test := range []struct {
+		what string
+		request
+		want string
+	}{
+		{"own annotations", request{device, "a", "a", "", plain, scores}, ""},
+		{"own annotations gone", request{device, "a", "a", "", scores, plain}, ""},
+		{"nothing", request{device, "a", "a", "", plain, plain}, ""},
+		{"a node without annotations", request{device, "a", "a", "", "{metadata: {}, spec: {}}", "{metadata: {annotations: {metax-tech.com/a: b}}, spec: {}}"}, ""},
+		{"another node", request{device, "a", "b", "", plain, scores}, otherNode},
+		{"a token without a node", request{device, "", "a", "", plain, scores}, otherNode},
+		{"the annotation of others", request{device, "a", "a", "", plain, change("{a: b}", "{a: c}")}, annotations},
+		{"the annotation of others gone", request{device, "a", "a", "", plain, change("{a: b}", "{}")}, annotations},
+		{"labels by the plugin", request{device, "a", "a", "", plain, installed}, labels},
+		{"a taint gone", request{device, "a", "a", "", plain, change("[{key: k}]", "[]")}, spec},
+		{"a finalizer", request{device, "a", "a", "", plain, change("{labels", "{finalizers: [x.io/y], labels")}, spec},
+		{"the condition", request{device, "a", "a", "status", plain, condition}, ""},
+		{"the condition gone", request{device, "a", "a", "status", condition, plain}, ""},
+		{"the condition of another node", request{device, "b", "a", "status", plain, condition}, otherNode},
+		{"the condition of others", request{device, "a", "a", "status", plain, change("'True'", "'False'")}, status},
+		{"capacity", request{device, "a", "a", "status", plain, change("{cpu: 4}", "{cpu: 4, metax-tech.com/gpu: 9}")}, status},
+		{"labels", request{label, "a", "a", "", plain, installed}, ""},
+		{"labels gone", request{label, "a", "a", "", installed, plain}, ""},
+		{"labels of others", request{label, "a", "a", "", plain, change("{x: z}", "{x: z, node-role.kubernetes.io/control-plane: ''}")}, labels},
+		{"labels of others gone", request{label, "a", "a", "", plain, change("{x: z}", "{}")}, labels},
+		{"labels of another node", request{label, "b", "a", "", plain, installed}, otherNode},
+		{"annotations by the labeler", request{label, "a", "a", "", plain, scores}, annotations},
+		{"anything by others", request{"kubelet", "b", "a", "", plain, change("{x: z}", "{}")}, ""},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			if got := admit(t, "metax-gpu-extensions-nodes", test.request); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestEventPolicy(t *testing.T) {
+	const refused = "an agent may write Events only about the node that it runs on"
+	for object, want := range map[string]string{
+		"{involvedObject: {kind: Node, name: a}}": "",
+		"{involvedObject: {kind: Node, name: b}}": refused,
+		"{involvedObject: {kind: Pod, name: a}}":  refused,
+		"{involvedObject: {kind: Node}}":          refused,
+	} {
+		if got := admit(t, "metax-gpu-extensions-events", request{"metax-gpu-device", "a", "x", "", "", object}); got != want {
+			t.Errorf("%s: got %q, want %q", object, got, want)
+		}
+	}
+}
+
+// admit evaluates a policy of the chart as the API server does, and returns the first message.
+func admit(t *testing.T, name string, r request) string {
+	t.Helper()
+	policy := as[admissionregistrationv1.ValidatingAdmissionPolicy](t, objects(t, mustRender(t, "1.34.4", "")), "ValidatingAdmissionPolicy/"+name)
+	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion(), true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := plugin.OptionalVariableDeclarations{StrictCost: true}
+	for _, v := range policy.Spec.Variables {
+		stored := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, options, environment.StoredExpressions)
+		if stored.Error != nil {
+			t.Fatal(stored.Error)
+		}
+	}
+	var conditions, validations []plugin.ExpressionAccessor
+	for _, c := range policy.Spec.MatchConditions {
+		conditions = append(conditions, &validating.ValidationCondition{Expression: c.Expression})
+	}
+	for _, v := range policy.Spec.Validations {
+		validations = append(validations, &validating.ValidationCondition{Expression: v.Expression, Message: v.Message})
+	}
+
+	attributes := &admission.VersionedAttributes{VersionedObject: object(t, r.after), VersionedOldObject: object(t, r.before)}
+	user := authenticationv1.UserInfo{Username: "system:serviceaccount:metax-gpu-extensions:" + r.agent}
+	if r.node != "" {
+		user.Extra = map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {r.node}}
+	}
+	written := &admissionv1.AdmissionRequest{Name: r.name, SubResource: r.sub, UserInfo: user}
+	evaluate := func(expressions []plugin.ExpressionAccessor) int {
+		condition := compiler.CompileCondition(expressions, options, environment.StoredExpressions)
+		if errs := condition.CompilationErrors(); len(errs) != 0 {
+			t.Fatal(errs)
+		}
+		results, _, err := condition.ForInput(context.Background(), attributes, written, plugin.OptionalVariableBindings{}, nil, apiservercel.RuntimeCELCostBudget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, result := range results {
+			if result.Error != nil {
+				t.Fatal(result.Error)
+			}
+			if result.EvalResult.Value() != true {
+				return i
+			}
+		}
+		return -1
+	}
+	if evaluate(conditions) >= 0 {
+		return ""
+	}
+	if i := evaluate(validations); i >= 0 {
+		return policy.Spec.Validations[i].Message
+	}
+	return ""
+}
+
+func object(t *testing.T, text string) runtime.Object {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

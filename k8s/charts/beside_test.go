@@ -1,0 +1,80 @@
+package charts
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/fake"
+	"sigs.k8s.io/yaml"
+)
+
+// cluster is what lookup sees in the test.
+type cluster struct{ dynamic.Interface }
+
+func (c cluster) GetClientFor(_, _ string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return c.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}), true, nil
+}
+
+// daemonSet is one with a container of that image and a volume of that path of the host.
+func daemonSet(t *testing.T, namespace, name, image, path string, annotations map[string]string) *unstructured.Unstructured {
+	t.Helper()
+	var object map[string]any
+	text := `{apiVersion: apps/v1, kind: DaemonSet, spec: {template: {spec: {
+		containers: [{name: c, image: "` + image + `"}],
+		volumes: [{name: t, emptyDir: {}}, {name: d, hostPath: {path: "` + path + `"}}]}}}}`
+	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(text, "\t", "")), &object); err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: object}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetAnnotations(annotations)
+	return u
+}
+
+// TestBesideAnother installs the chart into clusters that have device plugins.
+func TestBesideAnother(t *testing.T) {
+	const plugins = "/var/lib/kubelet/device-plugins"
+	owned := map[string]string{"meta.helm.sh/release-name": extensions, "meta.helm.sh/release-namespace": extensions}
+	for _, test := range []struct {
+		what string
+		set  *unstructured.Unstructured
+		want string // the name in the message, or "" if the chart is installed
+	}{
+		{"the vendor's", daemonSet(t, "metax-operator", "metax-gpu-device", "cr.metax-tech.com/cloud/gpu-device:0.8.0", plugins, nil), "metax-operator/metax-gpu-device"},
+		{"the vendor's from a mirror", daemonSet(t, "gpu", "gpudevice-x", "hub.example.com/cloud/gpu-device:0.8.0", plugins+"/", nil), "gpu/gpudevice-x"},
+		{"one that mounts more", daemonSet(t, "gpu", "metax-plugin", "hub.example.com/plugin:1", "/var/lib/kubelet", nil), "gpu/metax-plugin"},
+		{"another release of this chart", daemonSet(t, "other", "metax-gpu-device", "ghcr.io/metax-ctk/gpu-device:0.1.0", plugins, map[string]string{"meta.helm.sh/release-name": extensions, "meta.helm.sh/release-namespace": "other"}), "other/metax-gpu-device"},
+		{"this release, in an upgrade", daemonSet(t, extensions, "metax-gpu-device", "ghcr.io/metax-ctk/gpu-device:0.1.0", plugins, owned), ""},
+		{"the plugin of another vendor", daemonSet(t, "kube-system", "nvidia-device-plugin", "nvcr.io/nvidia/k8s-device-plugin:v0.20.0", plugins, nil), ""},
+		{"a program of the vendor that is not a plugin", daemonSet(t, "gpu", "metax-gpu-label", "cr.metax-tech.com/cloud/gpu-label:0.8.0", "/sys", nil), ""},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			list := map[schema.GroupVersionResource]string{{Group: "apps", Version: "v1", Resource: "daemonsets"}: "DaemonSetList"}
+			client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), list, test.set)
+			chart, err := loader.Load(extensions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := chartutil.ReleaseOptions{Name: extensions, Namespace: extensions, IsInstall: true}
+			values, err := chartutil.ToRenderValues(chart, nil, options, chartutil.DefaultCapabilities)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = engine.RenderWithClientProvider(chart, values, cluster{client})
+			switch {
+			case test.want == "" && err != nil:
+				t.Error(err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), "another device plugin for metax-tech.com/gpu is in this cluster: DaemonSet "+test.want+".")):
+				t.Errorf("got %v, want the name %s", err, test.want)
+			}
+		})
+	}
+}

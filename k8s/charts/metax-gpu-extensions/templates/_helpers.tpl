@@ -1,0 +1,104 @@
+{{/* labels (dict "context" . "component" NAME): what every object carries. */}}
+{{- define "metax.labels" -}}
+{{ include "metax.selector" . }}
+app.kubernetes.io/part-of: metax-gpu-extensions
+app.kubernetes.io/version: {{ .context.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .context.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .context.Chart.Name (.context.Chart.Version | replace "+" "_") }}
+{{- end }}
+
+{{/* podLabels (dict "context" . "component" NAME): without the version, so that only what changes restarts. */}}
+{{- define "metax.podLabels" -}}
+{{ include "metax.selector" . }}
+app.kubernetes.io/part-of: metax-gpu-extensions
+{{- end }}
+
+{{/* selector (dict "context" . "component" NAME): the labels that find the pods. They never change. */}}
+{{- define "metax.selector" -}}
+app.kubernetes.io/name: {{ .component }}
+app.kubernetes.io/instance: {{ .context.Release.Name }}
+{{- end }}
+
+{{/* image (dict "context" . "image" VALUES): a version that is a digest is pinned. */}}
+{{- define "metax.image" -}}
+{{- $version := .image.version | default .context.Chart.AppVersion -}}
+{{- $separator := ternary "@" ":" (hasPrefix "sha256:" $version) -}}
+{{- printf "%s/%s%s%s" (.image.registry | default .context.Values.registry | trimSuffix "/") .image.name $separator $version | quote -}}
+{{- end }}
+
+{{/* host (list . PATH): a path of the host, below hostRoot. */}}
+{{- define "metax.host" -}}
+{{- $root := index . 0 -}}
+{{- printf "%s%s" (trimSuffix "/" $root.Values.hostRoot) (index . 1) -}}
+{{- end }}
+
+{{/* logFlags (dict "context" . "log" VALUES): the component's options over the global ones. */}}
+{{- define "metax.logFlags" -}}
+{{- $log := mergeOverwrite (deepCopy .context.Values.log) (.log | default dict) -}}
+- --log-dir={{ $log.dir }}
+- --log-level={{ $log.level }}
+- --log-format={{ $log.format }}
+- --log-rotation-time={{ $log.rotationTime }}
+- --log-max-age={{ $log.maxAge }}
+{{- end }}
+
+{{/* logDir (dict "context" . "log" VALUES): the directory of the log files, or nothing. */}}
+{{- define "metax.logDir" -}}
+{{- (mergeOverwrite (deepCopy .context.Values.log) (.log | default dict)).dir -}}
+{{- end }}
+
+{{/* placement (dict "context" . "component" VALUES): where the pods run, and what they outrank. */}}
+{{- define "metax.placement" -}}
+priorityClassName: {{ .context.Values.priorityClassName | quote }}
+nodeSelector:
+  {{- toYaml (merge (deepCopy .component.nodeSelector) .context.Values.nodeSelector) | nindent 2 }}
+affinity:
+  {{- toYaml (.component.affinity | default .context.Values.affinity) | nindent 2 }}
+tolerations:
+  {{- toYaml (.component.tolerations | default .context.Values.tolerations) | nindent 2 }}
+imagePullSecrets:
+  {{- toYaml .context.Values.imagePullSecrets | nindent 2 }}
+{{- end }}
+
+{{/* podSecurity .: root for the directories of the host, and nothing besides. */}}
+{{- define "metax.podSecurity" -}}
+securityContext:
+  runAsUser: 0
+  runAsGroup: 0
+  seccompProfile:
+    type: RuntimeDefault
+  {{- with .Values.podSecurity.seLinuxType }}
+  seLinuxOptions:
+    type: {{ . | quote }}
+  {{- end }}
+{{- end }}
+
+{{/* locked: the security context of a container that needs no privilege. */}}
+{{- define "metax.locked" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end }}
+
+{{/* token: the volume with the token of the service account, for the one container that may use it. */}}
+{{- define "metax.token" -}}
+- name: token
+  projected:
+    defaultMode: 0400
+    sources:
+      - serviceAccountToken:
+          path: token
+          expirationSeconds: 3607
+      - configMap:
+          name: kube-root-ca.crt
+          items:
+            - key: ca.crt
+              path: ca.crt
+      - downwardAPI:
+          items:
+            - path: namespace
+              fieldRef:
+                fieldPath: metadata.namespace
+{{- end }}

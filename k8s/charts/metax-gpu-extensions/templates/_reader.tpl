@@ -1,0 +1,44 @@
+{{/* hostMounts .: what tells the GPUs of the host, read-only below /host. */}}
+{{- define "metax.hostMounts" -}}
+- {name: host-sys, mountPath: /host/sys, readOnly: true}
+- {name: host-dev, mountPath: /host/dev, readOnly: true}
+- {name: host-opt, mountPath: /host/opt, readOnly: true}
+{{- end }}
+
+{{- define "metax.hostVolumes" -}}
+- {name: host-sys, hostPath: {path: {{ include "metax.host" (list . "/sys") | quote }}, type: Directory}}
+- {name: host-dev, hostPath: {path: {{ include "metax.host" (list . "/dev") | quote }}, type: Directory}}
+- {name: host-opt, hostPath: {path: {{ include "metax.host" (list . "/opt") | quote }}, type: DirectoryOrCreate}}
+- {name: run, hostPath: {path: /run/metax-container-toolkit, type: DirectoryOrCreate}}
+{{- end }}
+
+{{/*
+reader (dict "context" . "log" VALUES): the container that runs the vendor's library and mx-smi. It
+is privileged, because they open the devices; so it gets no token, and answers on a socket only.
+*/}}
+{{- define "metax.reader" -}}
+{{- $logDir := include "metax.logDir" . -}}
+- name: health
+  image: {{ include "metax.image" (dict "context" .context "image" .context.Values.gpuDevice.health.image) }}
+  imagePullPolicy: {{ .context.Values.pullPolicy }}
+  command: [/metax-gpu-device]
+  args:
+    - health
+    - --root=/host
+    - --socket=/run/metax-health/health.sock
+    - --interval={{ .context.Values.gpuDevice.healthyInterval }}s
+    {{- include "metax.logFlags" . | nindent 4 }}
+  securityContext:
+    privileged: true
+    readOnlyRootFilesystem: true
+  resources:
+    {{- toYaml .context.Values.gpuDevice.health.resources | nindent 4 }}
+  volumeMounts:
+    {{- include "metax.hostMounts" .context | nindent 4 }}
+    - {name: host-opt, mountPath: /opt, readOnly: true}
+    - {name: health, mountPath: /run/metax-health}
+    - {name: tmp, mountPath: /tmp}
+    {{- if $logDir }}
+    - {name: log, mountPath: {{ $logDir | quote }}}
+    {{- end }}
+{{- end }}

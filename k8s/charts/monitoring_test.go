@@ -1,0 +1,85 @@
+package charts
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const monitored = `dataExporter:
+  deploy: true
+  podMonitor: {deploy: true, labels: {release: prometheus}}
+  prometheusRule: {deploy: true, labels: {release: prometheus}}
+  dashboard: {deploy: true}
+`
+
+// TestMonitoring demands that alerts and dashboard come to the cluster as they are in files.
+func TestMonitoring(t *testing.T) {
+	all := objects(t, mustRender(t, "1.34.4", monitored))
+
+	rules, err := os.ReadFile(extensions + "/files/rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]any
+	if err := yaml.Unmarshal(rules, &want); err != nil {
+		t.Fatal(err)
+	}
+	rule := all["PrometheusRule/metax-rules"]
+	if rule == nil {
+		t.Fatal("the chart has no PrometheusRule/metax-rules")
+	}
+	if d := cmp.Diff(want, rule.Object["spec"]); d != "" {
+		t.Error(d)
+	}
+
+	dashboard, err := os.ReadFile(extensions + "/files/dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := as[corev1.ConfigMap](t, all, "ConfigMap/metax-dashboards")
+	if d := cmp.Diff(map[string]string{"dashboard.json": string(dashboard)}, shown.Data); d != "" {
+		t.Error(d)
+	}
+	if shown.Labels["grafana_dashboard"] != "1" {
+		t.Error(shown.Labels)
+	}
+
+	monitor := all["PodMonitor/metax-gpu-extensions"]
+	if monitor == nil {
+		t.Fatal("the chart has no PodMonitor")
+	}
+	if got := monitor.GetLabels()["release"]; got != "prometheus" {
+		t.Errorf("label release: %q", got)
+	}
+	// As the test in internal/export/scrape scrapes.
+	endpoints := at(t, monitor.Object, "spec", "podMetricsEndpoints").([]any)
+	if d := cmp.Diff([]any{map[string]any{
+		"port": "metrics", "interval": "15s", "honorLabels": true,
+		"relabelings": []any{map[string]any{"sourceLabels": []any{"__meta_kubernetes_pod_node_name"}, "targetLabel": "node"}},
+	}}, endpoints); d != "" {
+		t.Error(d)
+	}
+	selected := at(t, monitor.Object, "spec", "selector", "matchLabels").(map[string]any)
+	for _, name := range []string{"metax-gpu-device", "metax-exporter"} {
+		pod := daemonset(t, monitored, name).Spec.Template
+		for key, value := range selected {
+			if pod.Labels[key] != value {
+				t.Errorf("%s is not selected: %s is %q, not %q", name, key, pod.Labels[key], value)
+			}
+		}
+	}
+}
+
+// TestExporterIsAnOption demands that nothing of it is there by default.
+func TestExporterIsAnOption(t *testing.T) {
+	for name := range objects(t, mustRender(t, "1.34.4", "dataExporter: {podMonitor: {deploy: true}, prometheusRule: {deploy: true}, dashboard: {deploy: true}}")) {
+		switch name {
+		case "DaemonSet/metax-exporter", "Service/metax-exporter", "PodMonitor/metax-gpu-extensions", "PrometheusRule/metax-rules", "ConfigMap/metax-dashboards":
+			t.Errorf("%s is there without dataExporter.deploy", name)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package charts
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// pages are those of the chart, in both languages.
+var pages = []string{"../../docs/kubernetes.md", "../../docs/zh/kubernetes.md"}
+
+// table are the cells of the rows below <!-- NAME --> on a page, without the head and without the
+// last column, which is prose.
+func table(t *testing.T, page, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, below, ok := strings.Cut(string(text), "<!-- "+name+" -->\n")
+	if !ok {
+		t.Fatalf("%s has no table %s", page, name)
+	}
+	var rows []string
+	for line := range strings.Lines(below) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if cells[len(cells)-1] == "" {
+			t.Errorf("%s: no reason in %s", page, line)
+		}
+		rows = append(rows, strings.Join(cells[:len(cells)-1], " | "))
+	}
+	if len(rows) < 3 {
+		t.Fatalf("%s: the table %s is empty", page, name)
+	}
+	slices.Sort(rows[2:])
+	return rows[2:]
+}
+
+func compare(t *testing.T, name string, want []string) {
+	t.Helper()
+	slices.Sort(want)
+	for _, page := range pages {
+		if d := cmp.Diff(want, table(t, page, name)); d != "" {
+			t.Errorf("%s: table %s, - the chart, + the page:\n%s", page, name, d)
+		}
+	}
+}
+
+// leaves are values that the table has in one row each; shared are those that every component has,
+// which the page describes once.
+var (
+	leaves = regexp.MustCompile(`(^|\.)(image|nodeSelector|affinity|tolerations|labels|imagePullSecrets)$`)
+	shared = regexp.MustCompile(`\.(log|nodeSelector|affinity|tolerations|resources|updateStrategy)$`)
+)
+
+// TestValuesTable compares names and defaults with values.yaml.
+func TestValuesTable(t *testing.T) {
+	text, err := os.ReadFile(extensions + "/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	if err := yaml.UnmarshalStrict(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	var walk func(prefix string, v map[string]any)
+	walk = func(prefix string, v map[string]any) {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if shared.MatchString(prefix + key) {
+				continue
+			}
+			if inner, ok := v[key].(map[string]any); ok && len(inner) > 0 && !leaves.MatchString(prefix+key) {
+				walk(prefix+key+".", inner)
+				continue
+			}
+			want = append(want, fmt.Sprintf("`%s` | `%s`", prefix+key, flow(v[key])))
+		}
+	}
+	walk("", values)
+	compare(t, "values", want)
+}
+
+// flow is a value as the table shows it: YAML on one line.
+func flow(v any) string {
+	var parts []string
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			parts = append(parts, key+": "+flow(v[key]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []any:
+		for _, item := range v {
+			parts = append(parts, flow(item))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case nil:
+		return "null"
+	case string:
+		if v == "" {
+			return `""`
+		}
+	}
+	return fmt.Sprint(v)
+}
+
+// TestPermissionsTable compares programs, verbs and resources with the roles.
+func TestPermissionsTable(t *testing.T) {
+	all := objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true}"))
+	var want []string
+	for name := range all {
+		kind, role, _ := strings.Cut(name, "/")
+		if kind != "ClusterRole" && kind != "Role" {
+			continue
+		}
+		where := "the cluster"
+		if ns := all[name].GetNamespace(); ns != "" {
+			where = "namespace `" + ns + "`"
+		}
+		for _, rule := range as[rbacv1.ClusterRole](t, all, name).Rules {
+			for _, resource := range rule.Resources {
+				want = append(want, fmt.Sprintf("%s | `%s` | %s | %s", strings.TrimPrefix(role, extensions+"-"), resource, where, strings.Join(rule.Verbs, ", ")))
+			}
+		}
+	}
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], "the cluster", "–")
+	}
+	compare(t, "permissions", want)
+}
+
+// TestHostPathsTable compares containers, directories of the host and modes with the pods.
+func TestHostPathsTable(t *testing.T) {
+	modes := map[string]string{} // by container and directory
+	for _, values := range []string{"dataExporter: {deploy: true}", "gpuLabel: {output: nfd}"} {
+		for name, object := range objects(t, mustRender(t, "1.34.4", values)) {
+			if object.GetKind() != "DaemonSet" {
+				continue
+			}
+			pod := daemonset(t, values, strings.TrimPrefix(name, "DaemonSet/")).Spec.Template.Spec
+			for _, c := range append(pod.InitContainers, pod.Containers...) {
+				for _, m := range c.VolumeMounts {
+					at := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
+					if v := pod.Volumes[at]; v.HostPath != nil {
+						key := fmt.Sprintf("%s, %s | `%s`", strings.TrimPrefix(name, "DaemonSet/"), c.Name, path.Clean(v.HostPath.Path))
+						if !m.ReadOnly {
+							modes[key] = "rw"
+						} else if modes[key] == "" {
+							modes[key] = "ro"
+						}
+					}
+				}
+			}
+		}
+	}
+	var want []string
+	for key, mode := range modes {
+		want = append(want, key+" | "+mode)
+	}
+	compare(t, "hostpaths", want)
+}

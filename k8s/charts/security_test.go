@@ -1,0 +1,65 @@
+package charts
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+const tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// TestPrivileges states for each container whether it is privileged, whether it has the token of the
+// service account, and which directories of the host it may write.
+func TestPrivileges(t *testing.T) {
+	type powers struct {
+		Privileged, Token bool
+		Writes            []string
+	}
+	want := map[string]powers{
+		"metax-gpu-device/cdi":        {Privileged: true, Writes: []string{"/run/metax-container-toolkit", "/var/lib/metax-container-toolkit", "/var/log/metax", "/var/run/cdi"}},
+		"metax-gpu-device/gpu-device": {Token: true, Writes: []string{"/run/metax-container-toolkit", "/var/lib/kubelet/device-plugins", "/var/log/metax"}},
+		"metax-gpu-device/health":     {Privileged: true, Writes: []string{"/var/log/metax"}},
+		"metax-gpu-label/gpu-label":   {Token: true, Writes: []string{"/var/log/metax"}},
+		"metax-exporter/exporter":     {Writes: []string{"/var/log/metax"}},
+		"metax-exporter/health":       {Privileged: true, Writes: []string{"/var/log/metax"}},
+	}
+	got := map[string]powers{}
+	for _, name := range []string{"metax-gpu-device", "metax-gpu-label", "metax-exporter"} {
+		pod := daemonset(t, "dataExporter: {deploy: true}", name).Spec.Template.Spec
+		if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+			t.Errorf("%s: every container gets the token", name)
+		}
+		if pod.HostNetwork || pod.HostPID || pod.HostIPC {
+			t.Errorf("%s shares namespaces with the host", name)
+		}
+		if pod.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+			t.Errorf("%s: seccomp %v", name, pod.SecurityContext.SeccompProfile)
+		}
+		for _, c := range append(pod.InitContainers, pod.Containers...) {
+			s := c.SecurityContext
+			privileged := s.Privileged != nil && *s.Privileged
+			if !privileged && (s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(s.Capabilities.Add) != 0) {
+				t.Errorf("%s/%s: %+v", name, c.Name, s)
+			}
+			if s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+				t.Errorf("%s/%s can write to its root", name, c.Name)
+			}
+			p := powers{Privileged: privileged}
+			for _, m := range c.VolumeMounts {
+				v := pod.Volumes[slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })]
+				if v.HostPath != nil && !m.ReadOnly {
+					p.Writes = append(p.Writes, v.HostPath.Path)
+				}
+				p.Token = p.Token || m.MountPath == tokenDir
+			}
+			slices.Sort(p.Writes)
+			p.Writes = slices.Compact(p.Writes)
+			got[name+"/"+c.Name] = p
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

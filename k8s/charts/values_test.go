@@ -1,0 +1,155 @@
+package charts
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestArguments has values, and the arguments of a container that come from them.
+func TestArguments(t *testing.T) {
+	for _, test := range []struct{ values, set, container, want string }{
+		{"gpuDevice: {healthyInterval: 0}", "metax-gpu-device", "gpu-device", "--healthy-interval=0"},
+		{"gpuDevice: {healthyInterval: 0}", "metax-gpu-device", "health", "--interval=0s"},
+		{"gpuDevice: {goodLooks: 5, badLooks: 2}", "metax-gpu-device", "gpu-device", "--good-looks=5 --bad-looks=2"},
+		{"gpuDevice: {ignoreCodes: [ecc, hot]}", "metax-gpu-device", "gpu-device", "--ignore-codes=ecc,hot"},
+		{"gpuDevice: {excludeGPUs: [GPU-1, '3', 0]}", "metax-gpu-device", "gpu-device", "--exclude-gpus=GPU-1,3,0"},
+		{"hostRoot: /srv/node", "metax-gpu-device", "cdi", "--root=/host --engine-root=/srv/node"},
+		{"gpuDevice: {listUnhealthy: false}", "metax-gpu-device", "gpu-device", "--list-unhealthy=false"},
+		{"gpuDevice: {deviceListStrategy: cdi, policy: binpack, podPolicies: false, maca: always}", "metax-gpu-device", "gpu-device", "--device-list-strategy=cdi --policy=binpack --pod-policies=false --maca=always"},
+		{"gpuDevice: {metricsPort: 0}", "metax-gpu-device", "gpu-device", "--metrics-address="},
+		{"gpuDevice: {metricsPort: 9}", "metax-gpu-device", "gpu-device", "--metrics-address=:9"},
+		{"log: {level: debug}", "metax-gpu-label", "gpu-label", "--log-level=debug --log-format=json"},
+		{"log: {level: debug}\ngpuLabel: {log: {format: text}}", "metax-gpu-label", "gpu-label", "--log-level=debug --log-format=text"},
+		{"gpuLabel: {log: {format: text}}", "metax-gpu-device", "cdi", "--log-format=json"},
+		{"gpuDevice: {log: {maxAge: 3d}}", "metax-gpu-device", "health", "--log-max-age=3d"},
+		{"dataExporter: {deploy: true, port: 9, log: {dir: /x}}", "metax-exporter", "exporter", "--address=:9 --log-dir=/x"},
+		{"gpuLabel: {interval: 5, product: mx-smi}", "metax-gpu-label", "gpu-label", "--interval=5s --product=mx-smi"},
+		{"gpuLabel: {output: nfd, nfdDir: /etc/nfd/}", "metax-gpu-label", "gpu-label", "--output=nfd --nfd-file=/etc/nfd/metax-gpu-label"},
+	} {
+		t.Run(test.values, func(t *testing.T) {
+			args := container(t, daemonset(t, test.values, test.set).Spec.Template.Spec, test.container).Args
+			for want := range strings.SplitSeq(test.want, " ") {
+				if !slices.Contains(args, want) {
+					t.Errorf("%s has no %s: %q", test.container, want, args)
+				}
+			}
+		})
+	}
+}
+
+// TestImages has values, and the image of a container that comes from them.
+func TestImages(t *testing.T) {
+	for _, test := range []struct{ values, container, want string }{
+		{"", "gpu-device", "ghcr.io/metax-ctk/gpu-device:0.1.0"},
+		{"registry: hub.example.com/gpu/", "health", "hub.example.com/gpu/gpu-health:0.1.0"},
+		{"gpuDevice: {image: {registry: a.example.com, name: dp, version: v2}}", "gpu-device", "a.example.com/dp:v2"},
+		{"gpuDevice: {image: {version: 'sha256:12'}}", "gpu-device", "ghcr.io/metax-ctk/gpu-device@sha256:12"},
+	} {
+		got := container(t, daemonset(t, test.values, "metax-gpu-device").Spec.Template.Spec, test.container).Image
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", test.values, got, test.want)
+		}
+	}
+}
+
+// TestPlacement gives the global values, and lets a component replace or extend them.
+func TestPlacement(t *testing.T) {
+	const values = `
+nodeSelector: {pool: gpu}
+affinity: {nodeAffinity: {a: 1}}
+tolerations: [{key: gpu, operator: Exists}]
+priorityClassName: high
+imagePullSecrets: [{name: hub}]
+podSecurity: {seLinuxType: spc_t}
+gpuLabel:
+  nodeSelector: {zone: b}
+  tolerations: [{key: other, operator: Exists}]
+  resources: {limits: {memory: 1Gi}}
+`
+	all := objects(t, mustRender(t, "1.34.4", values))
+	field := func(set string, path ...any) any {
+		return at(t, all["DaemonSet/"+set].Object, append([]any{"spec", "template", "spec"}, path...)...)
+	}
+	for _, test := range []struct {
+		set  string
+		path []any
+		want any
+	}{
+		{"metax-gpu-device", []any{"nodeSelector"}, map[string]any{"pool": "gpu", "metax-tech.com/gpu.installed": "true"}},
+		{"metax-gpu-label", []any{"nodeSelector"}, map[string]any{"pool": "gpu", "zone": "b"}},
+		{"metax-gpu-device", []any{"tolerations", 0, "key"}, "gpu"},
+		{"metax-gpu-label", []any{"tolerations", 0, "key"}, "other"},
+		{"metax-gpu-label", []any{"affinity", "nodeAffinity", "a"}, float64(1)},
+		{"metax-gpu-device", []any{"priorityClassName"}, "high"},
+		{"metax-gpu-device", []any{"imagePullSecrets", 0, "name"}, "hub"},
+		{"metax-gpu-device", []any{"securityContext", "seLinuxOptions", "type"}, "spc_t"},
+		{"metax-gpu-label", []any{"containers", 0, "resources", "limits", "memory"}, "1Gi"},
+	} {
+		if d := cmp.Diff(test.want, field(test.set, test.path...)); d != "" {
+			t.Errorf("%s %v:\n%s", test.set, test.path, d)
+		}
+	}
+}
+
+// at follows keys and indices.
+func at(t *testing.T, v any, path ...any) any {
+	t.Helper()
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			v = v.(map[string]any)[step]
+		case int:
+			v = v.([]any)[step]
+		}
+	}
+	return v
+}
+
+// TestGates demands that gpu-label runs everywhere and gpu-device where GPUs are, and that no
+// taint keeps them away.
+func TestGates(t *testing.T) {
+	for name, want := range map[string]map[string]string{
+		"metax-gpu-label": {}, "metax-gpu-device": {"metax-tech.com/gpu.installed": "true"},
+	} {
+		pod := daemonset(t, "", name).Spec.Template.Spec
+		if d := cmp.Diff(want, pod.NodeSelector); d != "" {
+			t.Errorf("%s: nodeSelector:\n%s", name, d)
+		}
+		if d := cmp.Diff([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations); d != "" {
+			t.Errorf("%s: tolerations:\n%s", name, d)
+		}
+	}
+}
+
+// TestHostRoot takes the GPUs of a simulated node, and everything else from the host.
+func TestHostRoot(t *testing.T) {
+	pod := daemonset(t, "{hostRoot: /srv/node/, kubeletRootDir: /data/kubelet/}", "metax-gpu-device").Spec.Template.Spec
+	want := map[string]string{
+		"host-sys": "/srv/node/sys", "host-dev": "/srv/node/dev", "host-opt": "/srv/node/opt",
+		"cdi": "/var/run/cdi", "run": "/run/metax-container-toolkit", "lib": "/var/lib/metax-container-toolkit",
+		"device-plugins": "/var/lib/kubelet/device-plugins", "pod-resources": "/data/kubelet/pod-resources", "log": "/var/log/metax",
+	}
+	got := map[string]string{}
+	for _, v := range pod.Volumes {
+		if v.HostPath != nil {
+			got[v.Name] = v.HostPath.Path
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestNoLogFiles mounts no directory for logs if none is wanted.
+func TestNoLogFiles(t *testing.T) {
+	const values = "{log: {dir: ''}, dataExporter: {deploy: true}}"
+	for _, name := range []string{"metax-gpu-device", "metax-gpu-label", "metax-exporter"} {
+		if text := toYAML(t, daemonset(t, values, name)); strings.Contains(text, "/var/log") || strings.Contains(text, "name: log") {
+			t.Errorf("%s has a directory for logs", name)
+		}
+	}
+}

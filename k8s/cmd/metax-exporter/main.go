@@ -1,0 +1,114 @@
+// Command metax-exporter serves the metrics of a node's MetaX GPUs for Prometheus.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/export"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newApp().RunContext(ctx, os.Args); err != nil {
+		fmt.Fprintln(os.Stderr, protocol.Exporter+": "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func newApp() *cli.App {
+	return &cli.App{
+		Name:            protocol.Exporter,
+		Usage:           "serve the metrics of a node's MetaX GPUs for Prometheus",
+		HideHelpCommand: true,
+		Flags:           flags(),
+		Action:          run,
+		ExitErrHandler:  func(*cli.Context, error) {},
+		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return err },
+	}
+}
+
+// leaseDir is where metax-docker keeps its leases.
+const leaseDir = "/run/metax-container-toolkit/leases"
+
+func flags() []cli.Flag {
+	env := func(name string) []string { return []string{"METAX_EXPORTER_" + name} }
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "address", Value: ":8000", EnvVars: env("ADDRESS"), Usage: "address to serve on; metrics are at /metrics"},
+		&cli.StringFlag{Name: "health-socket", Value: protocol.HealthSocket, EnvVars: env("HEALTH_SOCKET"), Usage: "socket of metax-gpu-device health"},
+		&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, EnvVars: env("PODRESOURCES_SOCKET"), Usage: "socket of the kubelet, for the pods of GPUs; empty for none"},
+		&cli.StringFlag{Name: "lease-dir", Value: leaseDir, EnvVars: env("LEASE_DIR"), Usage: "folder with the leases of metax-docker; empty for none"},
+		&cli.StringSliceFlag{Name: "ignore-codes", EnvVars: env("IGNORE_CODES"), Usage: "codes of problems that do not make a GPU unhealthy"},
+	}, logging.Flags(protocol.Exporter)...)
+}
+
+func run(c *cli.Context) error {
+	if c.Args().Present() {
+		return fmt.Errorf("%q is an argument; there are only options", c.Args().First())
+	}
+	log, closer, err := logging.New(c, protocol.Exporter, os.Stdout)
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	client := reader.NewClient(c.String("health-socket"))
+	sources := exporter.Sources{Readings: client.Readings}
+	if socket := c.String("podresources-socket"); socket != "" {
+		sources.Pods = podresources.New(socket).List
+	}
+	if dir := c.String("lease-dir"); dir != "" {
+		boot, err := procfs.New("/proc", -1).BootID()
+		if err != nil {
+			return err
+		}
+		book := ledger.New(dir, boot)
+		sources.Leases = func() ([]usage.Lease, error) {
+			state, err := book.Read()
+			return state.Leases, err
+		}
+	}
+	rules := health.DefaultRules
+	rules.Ignore = c.StringSlice("ignore-codes")
+	e := exporter.New(sources, rules, log)
+	go client.Watch(c.Context, e.See)
+	return serve(c.Context, c.String("address"), e, log)
+}
+
+// serve serves until the context ends.
+func serve(ctx context.Context, address string, e *exporter.Exporter, log *slog.Logger) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(export.Collector{Take: e.Take})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	server := &http.Server{Addr: address, Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- server.ListenAndServe() }()
+	log.Info("serving metrics", "address", address)
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve metrics: %w", err)
+	case <-ctx.Done():
+	}
+	return server.Close()
+}

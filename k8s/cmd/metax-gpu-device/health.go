@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/child"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+)
+
+func healthCommand() *cli.Command {
+	return &cli.Command{
+		Name: "health", Usage: "looks at the health of the GPUs, and answers on a socket of the pod",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "root", Value: "/host", Usage: "`DIR` at which the files of the host are", EnvVars: []string{"METAX_GPU_DEVICE_ROOT"}},
+			&cli.StringFlag{Name: "socket", Value: protocol.HealthSocket, Usage: "answer on the socket at `PATH`", EnvVars: []string{"METAX_GPU_DEVICE_SOCKET"}},
+			&cli.DurationFlag{
+				Name: "interval", Value: 5 * time.Second, Usage: "wait `TIME` between looks; 0 looks only after events of the kernel", EnvVars: []string{"METAX_GPU_DEVICE_INTERVAL"},
+				Action: func(_ *cli.Context, d time.Duration) error {
+					if d != 0 && d < 100*time.Millisecond {
+						return fmt.Errorf("--interval %s: want 0 or at least 100ms", d)
+					}
+					return nil
+				},
+			},
+		}, logging.Flags(protocol.Device)...),
+		Action: serveHealth,
+	}
+}
+
+func serveHealth(c *cli.Context) error {
+	log, file, err := logging.New(c, protocol.Device, c.App.Writer)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	log = log.With("command", c.Command.Name)
+	ctx, stop := context.WithCancel(c.Context)
+	defer stop()
+	host, err := hostfs.New(c.String("root"))
+	if err != nil {
+		return err
+	}
+	events, err := reader.Events(ctx, host.Join("/dev"), host.Join("/dev/dri"))
+	if err != nil {
+		log.Warn("events of the kernel cannot be seen", "error", err.Error())
+	}
+	at := node.Selector{Node: node.Host, Root: host.Dir(), Library: child.Library(), Run: child.Tool}
+	server := reader.NewServer(reader.Host{
+		Look: at.Health, Discover: at.Load,
+		Read: func(ctx context.Context, n gpu.Node) ([]gpu.Reading, string, error) { return at.Readings(ctx, n, 0) },
+	}, reader.Schedule{Interval: c.Duration("interval"), Events: events}, log)
+	go server.Run(ctx)
+	return server.Serve(ctx, c.String("socket"))
+}

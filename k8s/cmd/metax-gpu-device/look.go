@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/given"
+)
+
+func lookCommand() *cli.Command {
+	return &cli.Command{
+		Name: "look", Usage: "shows the GPUs that this container was given, and fails if it may not open them",
+		Flags:  []cli.Flag{&cli.IntFlag{Name: "gpus", Value: 1, Usage: "number of GPUs that the container requested", EnvVars: env("gpus")}},
+		Action: look,
+	}
+}
+
+// look is the pod of "helm test".
+func look(c *cli.Context) error {
+	container := given.Container{Root: "/", Env: os.Getenv, Open: func(path string) error {
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return file.Close()
+	}}
+	found, err := container.Look()
+	if err != nil {
+		return err
+	}
+	for _, id := range found.UUIDs {
+		fmt.Fprintln(c.App.Writer, id)
+	}
+	for _, n := range found.Nodes {
+		state := "opened"
+		if n.Err != nil {
+			state = n.Err.Error()
+		}
+		fmt.Fprintf(c.App.Writer, "%s: %s\n", n.Path, state)
+	}
+	return found.Check(c.Int("gpus"))
+}

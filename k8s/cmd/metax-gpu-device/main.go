@@ -1,0 +1,33 @@
+// Command metax-gpu-device is the device plugin of MetaX GPUs and the programs in its pod.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second signal kills at once
+	if err := app().RunContext(ctx, os.Args); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", protocol.Device, err)
+		os.Exit(1)
+	}
+}
+
+// app is the command line. Without the name of a command it is that of run.
+func app() *cli.App {
+	run := runCommand()
+	return &cli.App{
+		Name: protocol.Device, Usage: "gives MetaX GPUs to the pods of a Kubernetes node",
+		HideVersion: true, Flags: run.Flags, Action: run.Action,
+		Commands: []*cli.Command{run, healthCommand(), cdiCommand(), cleanupCommand(), lookCommand()},
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/urfave/cli/v2"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+)
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name: "run", Usage: "serves the GPUs of this node to the kubelet (the default)", Flags: runFlags(),
+		Action: func(c *cli.Context) error {
+			o, err := readOptions(c)
+			if err != nil {
+				return err
+			}
+			log, file, err := logging.New(c, protocol.Device, c.App.Writer)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			return run(c.Context, c, o, log)
+		},
+	}
+}
+
+// run wires the plugin up and serves until ctx ends.
+func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error {
+	root, err := hostfs.New(c.String("root"))
+	if err != nil {
+		return err
+	}
+	boot, err := bootID()
+	if err != nil {
+		return err
+	}
+	resource, dir := c.String("resource"), c.String("state-dir")
+	registry := prometheus.NewRegistry()
+	kubelet := podresources.New(c.String("podresources-socket"))
+	server := &plugin.Server{Dir: c.String("kubelet-dir"), Resource: resource, Log: log, Known: plugin.Known(kubelet, resource)}
+	metrics := plugin.NewMetrics(registry, server)
+	allocator := &plugin.Allocator{
+		Settings: o.settings, Root: root, Log: log, Metrics: metrics,
+		Store: ledger.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},
+		Ask:   make(chan struct{}, 1),
+	}
+	if !root.Exists("/dev") {
+		allocator.Root = nil
+		log.Warn("device nodes are not looked at before a container starts: there is no dev in the host's root", "root", root.Dir())
+	}
+	allocator.Load()
+	server.Backend = allocator
+	node := &plugin.Node{
+		Rules: o.rules, Options: o.inventory, List: plugin.List{HideUnhealthy: o.inventory.HideUnhealthy},
+		Allocator: allocator, Server: server, Log: log, Metrics: metrics,
+	}
+	if o.strategy != allocate.CDI && o.settings.MACA != plugin.MACAOff {
+		node.Software = software(root, log)
+	}
+	agent := plugin.Agent{
+		Node: node, NodeName: c.String("node-name"), Strategy: o.strategy,
+		Reader: reader.NewClient(c.String("health-socket")), IgnoreSilence: c.Int("healthy-interval") == 0,
+		Kubelet: kubelet,
+		Leases:  plugin.Leases(filepath.Join(filepath.Dir(dir), "leases"), boot),
+		Client:  client(c.String("kubeconfig"), log),
+	}
+	if address := c.String("metrics-address"); address != "" {
+		go func() {
+			if err := plugin.ServeMetrics(ctx, address, registry, server.Registered); err != nil {
+				log.Error("there are no metrics", "reason", err)
+			}
+		}()
+	}
+	if agent.Client != nil && agent.NodeName != "" {
+		publisher := publish.New(agent.Client, agent.NodeName, log)
+		agent.Publish = func(s plugin.Status) { publisher.Set(factsOf(s), s.Changes) }
+		go publisher.Run(ctx)
+	}
+	agent.Run(ctx)
+	return nil
+}
+
+// client returns the client of the API server, nil if it is not known which.
+func client(kubeconfig string, log *slog.Logger) corev1client.CoreV1Interface {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err == nil {
+		var c *corev1client.CoreV1Client
+		if c, err = corev1client.NewForConfig(config); err == nil {
+			return c
+		}
+	}
+	log.Warn("nothing is known of pods, and nothing is published", "reason", err)
+	return nil
+}
+
+// software returns a function that finds the host's default MXMACA, nil if there is none.
+func software(root *hostfs.Root, log *slog.Logger) func() *edits.Software {
+	return func() *edits.Software {
+		all, _, err := maca.All(root)
+		if err != nil {
+			log.Warn("the host's MXMACA can be given by CDI only", "reason", err)
+			return nil
+		}
+		for _, s := range all {
+			if s.Default {
+				return &s
+			}
+		}
+		return nil
+	}
+}
+
+// bootID returns the id of this boot, the same in all containers.
+func bootID() (string, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("find the id of this boot: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}

@@ -1,0 +1,127 @@
+// Command metax-gpu-label labels a Kubernetes node with what its MetaX GPUs are.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/labeler"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newApp().RunContext(ctx, os.Args); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, protocol.Label+": "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func newApp() *cli.App {
+	return &cli.App{
+		Name:            protocol.Label,
+		Usage:           "label a Kubernetes node with what its MetaX GPUs are",
+		HideHelpCommand: true,
+		Flags:           flags(),
+		Action:          run,
+		ExitErrHandler:  func(*cli.Context, error) {},
+		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return err },
+	}
+}
+
+// The values of --output.
+const (
+	toLabels = "labels"
+	toNFD    = "nfd"
+)
+
+func flags() []cli.Flag {
+	env := func(name string) []string { return []string{"METAX_GPU_LABEL_" + name} }
+	return append([]cli.Flag{
+		&cli.StringFlag{Name: "node-name", EnvVars: append(env("NODE_NAME"), "NODE_NAME"), Usage: "name of the node object"},
+		&cli.StringFlag{Name: "root", Value: "/", EnvVars: env("ROOT"), Usage: "directory that stands for the host's /"},
+		&cli.StringFlag{Name: "product", Value: string(label.ProductManual), EnvVars: env("PRODUCT"), Usage: "value of gpu.product: manual (C500) or mx-smi (MXC500)"},
+		&cli.StringFlag{Name: "output", Value: toLabels, EnvVars: env("OUTPUT"), Usage: "labels (on the node object) or nfd (a features file of Node Feature Discovery)"},
+		&cli.StringFlag{Name: "nfd-file", Value: "/etc/kubernetes/node-feature-discovery/features.d/metax-gpu-label", EnvVars: env("NFD_FILE"), Usage: "features file that --output=nfd writes"},
+		&cli.DurationFlag{Name: "interval", Value: time.Minute, EnvVars: env("INTERVAL"), Usage: "time between two readings"},
+		&cli.BoolFlag{Name: "once", EnvVars: env("ONCE"), Usage: "exit when the labels are written"},
+		&cli.StringFlag{Name: "kubeconfig", EnvVars: env("KUBECONFIG"), Usage: "file to reach the API server with; empty in a pod"},
+	}, logging.Flags(protocol.Label)...)
+}
+
+func run(c *cli.Context) error {
+	if c.Args().Present() {
+		return fmt.Errorf("%q is an argument; there are only options", c.Args().First())
+	}
+	product := label.ProductName(c.String("product"))
+	if product != label.ProductManual && product != label.ProductMXSMI {
+		return fmt.Errorf("--product %q: want %s or %s", product, label.ProductManual, label.ProductMXSMI)
+	}
+	if c.Duration("interval") <= 0 {
+		return fmt.Errorf("--interval %s: want a time above 0", c.Duration("interval"))
+	}
+	log, closer, err := logging.New(c, protocol.Label, os.Stdout)
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	write, err := output(c, log)
+	if err != nil {
+		return err
+	}
+	l := labeler.Labeler{
+		Read:    func(ctx context.Context) (gpu.Node, error) { return labeler.Host(ctx, c.String("root")) },
+		Product: product, Write: write, Log: log,
+	}
+	return l.Run(c.Context, c.Duration("interval"), c.Bool("once"))
+}
+
+type write = func(context.Context, map[string]string) (changed bool, err error)
+
+// output returns the function that writes the labels where --output says.
+func output(c *cli.Context, log *slog.Logger) (write, error) {
+	switch c.String("output") {
+	case toNFD:
+		return labeler.File(c.String("nfd-file")).Write, nil
+	case toLabels:
+	default:
+		return nil, fmt.Errorf("--output %q: want %s or %s", c.String("output"), toLabels, toNFD)
+	}
+	if c.String("node-name") == "" {
+		return nil, errors.New("no node to label: set --node-name or NODE_NAME")
+	}
+	client, err := apiClient(c.String("kubeconfig"))
+	if err != nil {
+		return nil, fmt.Errorf("reach the API server: %w", err)
+	}
+	return (&labeler.Node{Client: client, Name: c.String("node-name"), Log: log}).Write, nil
+}
+
+// apiClient returns a client for the API server of kubeconfig, or of the pod's cluster if that
+// is empty.
+func apiClient(kubeconfig string) (metadata.Interface, error) {
+	config, err := rest.InClusterConfig()
+	if kubeconfig != "" {
+		config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.Timeout = 10 * time.Second
+	return metadata.NewForConfig(config)
+}

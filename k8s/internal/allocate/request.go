@@ -1,0 +1,87 @@
+package allocate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Request is a container that asks for devices, with what its pod says about them.
+type Request struct {
+	ledger.Wanted
+	Choice protocol.PodChoice
+	// Admitted says that the kubelet has reported on the pod, so that it has its devices.
+	Admitted bool
+}
+
+// Requests returns the containers of a pod that ask for devices of the resource, in the order in
+// which the kubelet serves them; none of a pod that has ended.
+func Requests(pod *corev1.Pod, resource string, choice protocol.PodChoice) (all []Request) {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return nil
+	}
+	status := pod.Status
+	admitted := status.Phase == corev1.PodRunning || len(status.ContainerStatuses)+len(status.InitContainerStatuses) > 0
+	add := func(containers []corev1.Container) {
+		for _, c := range containers {
+			q := c.Resources.Limits[corev1.ResourceName(resource)]
+			if n := q.Value(); n > 0 {
+				all = append(all, Request{ledger.Wanted{
+					Container: ledger.Container{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name},
+					Count:     int(n),
+				}, choice, admitted})
+			}
+		}
+	}
+	add(pod.Spec.InitContainers)
+	add(pod.Spec.Containers)
+	return all
+}
+
+// Waiting are containers that have no devices yet. The zero value knows none.
+type Waiting struct {
+	requests []Request // the first of each pod: the kubelet serves a pod's containers in turn
+	unsure   bool      // one of them may have its devices already
+}
+
+// NewWaiting returns those of the requests, in the order of Requests and pod by pod, that have no
+// devices yet by the State and what the kubelet lists.
+func NewWaiting(requests []Request, state ledger.State, listed []ledger.Listed) Waiting {
+	pods := make([]ledger.Wanted, len(requests))
+	for i, r := range requests {
+		pods[i] = r.Wanted
+	}
+	left, sure := state.Waiting(listed, pods)
+	waits := map[ledger.Container]bool{}
+	for _, w := range left {
+		waits[w.Container] = true
+	}
+	w := Waiting{unsure: !sure}
+	seen := map[string]bool{}
+	for _, r := range requests {
+		if waits[r.Container] && !r.Admitted && !seen[r.UID] {
+			seen[r.UID] = true
+			w.requests = append(w.requests, r)
+		}
+	}
+	return w
+}
+
+// Guess returns the container for which the kubelet asks for n devices, if exactly one that
+// waits asks for so many.
+func (w Waiting) Guess(n int) (found Request, ok bool) {
+	for _, r := range w.requests {
+		if r.Count != n {
+			continue
+		}
+		if ok {
+			return Request{}, false
+		}
+		found, ok = r, true
+	}
+	if w.unsure {
+		return Request{}, false
+	}
+	return found, ok
+}

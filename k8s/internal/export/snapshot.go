@@ -1,0 +1,86 @@
+package export
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// Snapshot is what is known about a node at one time.
+type Snapshot struct {
+	// Node is the zero Node if it is not known.
+	Node gpu.Node
+	// Health has a condition for each GPU that was ever seen; empty if it is not known.
+	Health health.State
+	// LookAt is when the last look was taken; zero if none is known.
+	LookAt time.Time
+	// Readings are what the GPUs measure now; empty if that is not known.
+	Readings []gpu.Reading
+	// Users are those of each GPU.
+	Users map[gpu.BDF][]User
+	// Sources says for each source whether it has answered.
+	Sources map[string]bool
+}
+
+// The sources of a Snapshot.
+const (
+	FromReader   = "reader"
+	FromReadings = "readings"
+	FromKubelet  = "podresources"
+	FromLeases   = "leases"
+)
+
+// User has a GPU or a part of it: a container of a pod, or a lease.
+type User struct {
+	Namespace, Pod, Container string // empty for a lease
+	Lease                     string // empty for a container
+}
+
+// UsersOf returns the users of each GPU of the node, each once, sorted. A container has a GPU if
+// one of its devices has the GPU's UUID as its id, or as the beginning of its id, as virtual
+// functions ("<UUID>-vf0") and shares ("<UUID>::0") have.
+func UsersOf(n gpu.Node, containers []podresources.Container, leases []usage.Lease) map[gpu.BDF][]User {
+	users := map[gpu.BDF][]User{}
+	add := func(b gpu.BDF, u User) {
+		if !slices.Contains(users[b], u) {
+			users[b] = append(users[b], u)
+		}
+	}
+	for _, c := range containers {
+		for _, ids := range c.Devices {
+			for _, id := range ids {
+				if g, ok := gpuOf(n, id); ok {
+					add(g.BDF, User{Namespace: c.Namespace, Pod: c.Pod, Container: c.Name})
+				}
+			}
+		}
+	}
+	for _, l := range leases {
+		for _, b := range l.GPUs {
+			add(b, User{Lease: l.ID})
+		}
+	}
+	for _, of := range users {
+		slices.SortFunc(of, func(a, b User) int { return slices.Compare(a.labels(), b.labels()) })
+	}
+	return users
+}
+
+// gpuOf returns the GPU to which the id of a device belongs.
+func gpuOf(n gpu.Node, id string) (gpu.GPU, bool) {
+	for _, g := range n.GPUs {
+		rest, ok := strings.CutPrefix(id, string(g.UUID))
+		if ok && g.UUID != "" && (rest == "" || strings.HasPrefix(rest, "-vf") || strings.HasPrefix(rest, "::")) {
+			return g, true
+		}
+	}
+	return gpu.GPU{}, false
+}
+
+// labels are the values of the labels of a user.
+func (u User) labels() []string { return []string{u.Namespace, u.Pod, u.Container, u.Lease} }

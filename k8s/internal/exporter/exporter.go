@@ -1,0 +1,142 @@
+package exporter
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/export"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+)
+
+// Sources are what an Exporter asks at a scrape. Pods and Leases may be nil, if there are none.
+type Sources struct {
+	Readings func(context.Context) (reader.Readings, error)
+	Pods     func(context.Context) ([]podresources.Container, error)
+	Leases   func() ([]usage.Lease, error)
+}
+
+// Timeout bounds all questions of one scrape. It is below the scrape timeout of Prometheus,
+// which is 10 s unless it is set.
+const Timeout = 8 * time.Second
+
+// MaxAge is how old readings may be, and for how long what a silent reader said counts.
+const MaxAge = 30 * time.Second
+
+// leastAge is how long a Snapshot is used again, so that many scrapers do not make the vendor's
+// software work.
+const leastAge = time.Second
+
+// Exporter knows the state of one node.
+type Exporter struct {
+	sources Sources
+	rules   health.Rules
+	log     *slog.Logger
+	now     func() time.Time
+
+	mu     sync.Mutex // of what See writes
+	report reader.Report
+	silent time.Time // since when the reader has not answered; zero if it does
+	state  health.State
+
+	taking sync.Mutex // of what Take writes
+	taken  export.Snapshot
+	at     time.Time
+	failed map[string]string // source → why it failed, as it was logged
+}
+
+// New returns an Exporter that has not seen anything. rules are those by which a GPU is healthy.
+func New(sources Sources, rules health.Rules, log *slog.Logger) *Exporter {
+	return &Exporter{sources: sources, rules: rules, log: log, now: time.Now, silent: time.Now(), failed: map[string]string{}}
+}
+
+// See takes note of a report, as reader.Client.Watch gives them: one with the token of the last
+// one says that the reader does not answer.
+func (e *Exporter) See(r reader.Report) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case r.Token != e.report.Token:
+		e.silent = time.Time{}
+	case e.silent.IsZero():
+		e.silent = e.now()
+	}
+	e.report = r
+	e.state, _ = e.state.Next(r.Look, e.rules)
+}
+
+// Take returns the state of the node now.
+func (e *Exporter) Take() export.Snapshot {
+	e.taking.Lock()
+	defer e.taking.Unlock()
+	if e.now().Sub(e.at).Abs() < leastAge {
+		return e.taken
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	defer cancel()
+	e.taken = e.take(ctx)
+	e.at = e.now()
+	return e.taken
+}
+
+func (e *Exporter) take(ctx context.Context) export.Snapshot {
+	var asked sync.WaitGroup
+	var readings reader.Readings
+	var pods []podresources.Container
+	var leases []usage.Lease
+	var readingsErr, podsErr, leasesErr error
+	asked.Go(func() { readings, readingsErr = e.sources.Readings(ctx) })
+	if e.sources.Pods != nil {
+		asked.Go(func() { pods, podsErr = e.sources.Pods(ctx) })
+	}
+	if e.sources.Leases != nil {
+		asked.Go(func() { leases, leasesErr = e.sources.Leases() })
+	}
+	asked.Wait()
+
+	e.mu.Lock()
+	s := export.Snapshot{Node: e.report.Node, Health: e.state, LookAt: e.report.At, Sources: map[string]bool{export.FromReader: e.silent.IsZero()}}
+	silent := e.silent
+	e.mu.Unlock()
+	s.Users = export.UsersOf(s.Node, pods, leases)
+	if !silent.IsZero() && e.now().Sub(silent) > MaxAge {
+		s.Node = gpu.Node{} // of the GPUs, only that their health is unknown is still true
+	}
+	s.Sources[export.FromReadings] = e.answered(export.FromReadings, readingsErr)
+	if e.now().Sub(readings.At) <= MaxAge {
+		s.Readings = readingsOf(readings)
+	}
+	if e.sources.Pods != nil {
+		s.Sources[export.FromKubelet] = e.answered(export.FromKubelet, podsErr)
+	}
+	if e.sources.Leases != nil {
+		s.Sources[export.FromLeases] = e.answered(export.FromLeases, leasesErr)
+	}
+	return s
+}
+
+// answered logs why a source fails, when that begins or changes.
+func (e *Exporter) answered(source string, err error) bool {
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	if why != "" && why != e.failed[source] {
+		e.log.Warn("a source does not answer", "source", source, "error", why)
+	}
+	e.failed[source] = why
+	return err == nil
+}
+
+func readingsOf(r reader.Readings) []gpu.Reading {
+	var all []gpu.Reading
+	for _, g := range r.GPUs {
+		all = append(all, g.Reading)
+	}
+	return all
+}

@@ -1,0 +1,163 @@
+package exporter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/export"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+)
+
+// world is what the sources of an Exporter answer.
+type world struct {
+	now                            time.Time
+	node                           gpu.Node
+	readingsAt                     time.Time
+	readingsErr, podsErr, leaseErr error
+	asked                          int
+	log                            bytes.Buffer
+}
+
+func newWorld(t *testing.T) (*world, *Exporter) {
+	t.Helper()
+	n, err := sim.Node("c500-4-degraded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Unix(1_700_000_000, 0)
+	w := &world{now: start, readingsAt: start, node: n}
+	e := New(Sources{
+		Readings: func(context.Context) (reader.Readings, error) {
+			w.asked++
+			r := reader.Readings{At: w.readingsAt, Source: "mx-smi"}
+			for _, g := range sim.Readings(n, 0) {
+				r.GPUs = append(r.GPUs, reader.Reading{BDF: g.BDF, Reading: g})
+			}
+			if w.readingsErr != nil {
+				return reader.Readings{}, w.readingsErr
+			}
+			return r, nil
+		},
+		Pods: func(context.Context) ([]podresources.Container, error) {
+			if w.podsErr != nil {
+				return nil, w.podsErr
+			}
+			return []podresources.Container{{Namespace: "n", Pod: "p", Name: "c", Devices: map[string][]string{"metax-tech.com/gpu": {string(n.GPUs[0].UUID)}}}}, nil
+		},
+		Leases: func() ([]usage.Lease, error) {
+			if w.leaseErr != nil {
+				return nil, w.leaseErr
+			}
+			return []usage.Lease{{ID: "0123456789ab", GPUs: []gpu.BDF{n.GPUs[1].BDF}}}, nil
+		},
+	}, health.DefaultRules, slog.New(slog.NewTextHandler(&w.log, nil)))
+	e.now = func() time.Time { return w.now }
+	e.silent = start
+	return w, e
+}
+
+func (w *world) see(e *Exporter, token string) {
+	e.See(reader.Report{Token: token, At: w.now, Node: w.node, Look: health.FromNode(w.node)})
+}
+
+func (w *world) silence(e *Exporter) {
+	e.See(reader.Report{Token: e.report.Token, At: e.report.At, Node: e.report.Node, Look: health.Look{Failed: "the reader does not answer"}})
+}
+
+func conditions(s export.Snapshot) (words []string) {
+	for _, c := range s.Health.GPUs {
+		words = append(words, c.Health)
+	}
+	return slices.Compact(words)
+}
+
+func TestTake(t *testing.T) {
+	w, e := newWorld(t)
+	w.see(e, "a")
+	s := e.Take()
+	all := map[string]bool{export.FromReader: true, export.FromReadings: true, export.FromKubelet: true, export.FromLeases: true}
+	if diff := cmp.Diff(all, s.Sources); diff != "" || len(s.Readings) != 4 || s.Readings[0].PowerW == nil || len(s.Users) != 2 || len(s.Node.GPUs) != 4 {
+		t.Errorf("%+v %s", s, diff)
+	}
+	if diff := cmp.Diff([]string{health.Healthy}, conditions(s)); diff != "" {
+		t.Error(diff)
+	}
+	if e.Take(); w.asked != 1 {
+		t.Errorf("asked %d times within a second", w.asked)
+	}
+	if w.now = w.now.Add(leastAge); len(e.Take().Readings) != 4 || w.asked != 2 {
+		t.Errorf("asked %d times", w.asked)
+	}
+}
+
+// TestNothingFreezes: what a source does not say any more is not repeated.
+func TestNothingFreezes(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*world)
+		check  func(export.Snapshot) bool
+	}{
+		"old readings":    {func(w *world) { w.readingsAt = w.now.Add(-MaxAge - 1) }, func(s export.Snapshot) bool { return len(s.Readings) == 0 && s.Sources[export.FromReadings] }},
+		"no readings":     {func(w *world) { w.readingsErr = errors.New("no answer") }, func(s export.Snapshot) bool { return len(s.Readings) == 0 && !s.Sources[export.FromReadings] }},
+		"no kubelet":      {func(w *world) { w.podsErr = errors.New("no answer") }, func(s export.Snapshot) bool { return len(s.Users) == 1 && !s.Sources[export.FromKubelet] }},
+		"no ledger":       {func(w *world) { w.leaseErr = errors.New("no answer") }, func(s export.Snapshot) bool { return len(s.Users) == 1 && !s.Sources[export.FromLeases] }},
+		"neither of them": {func(w *world) { w.podsErr = errors.New("x"); w.leaseErr = w.podsErr }, func(s export.Snapshot) bool { return len(s.Users) == 0 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, e := newWorld(t)
+			w.see(e, "a")
+			e.Take()
+			w.now = w.now.Add(time.Minute)
+			w.readingsAt = w.now
+			test.change(w)
+			if s := e.Take(); !test.check(s) {
+				t.Errorf("%+v", s)
+			}
+			w.now = w.now.Add(time.Minute)
+			e.Take()
+			if n := strings.Count(w.log.String(), "does not answer"); n > 2 {
+				t.Errorf("log:\n%s", w.log.String())
+			}
+		})
+	}
+}
+
+// TestSilentReader: the GPUs of a reader that does not answer are unknown after some looks, and
+// nothing else is said of them after some time.
+func TestSilentReader(t *testing.T) {
+	w, e := newWorld(t)
+	if s := e.Take(); s.Sources[export.FromReader] || len(s.Health.GPUs) != 0 {
+		t.Errorf("before the first report: %+v", s)
+	}
+	w.see(e, "a")
+	seen := w.now
+	for range health.DefaultRules.Failed {
+		w.now = w.now.Add(5 * time.Second)
+		w.silence(e)
+	}
+	s := e.Take()
+	if diff := cmp.Diff([]string{health.Unknown}, conditions(s)); diff != "" || s.Sources[export.FromReader] || len(s.Node.GPUs) != 4 || !s.LookAt.Equal(seen) {
+		t.Errorf("%+v %s", s, diff)
+	}
+	w.now = w.now.Add(MaxAge)
+	if s := e.Take(); len(s.Node.GPUs) != 0 || len(s.Health.GPUs) != 4 {
+		t.Errorf("%+v", s)
+	}
+	w.see(e, "b")
+	w.now = w.now.Add(leastAge)
+	if s := e.Take(); len(s.Node.GPUs) != 4 || !s.Sources[export.FromReader] {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,95 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+)
+
+// Devices returns the devices of a node in the order of the addresses of GPUs, those of one
+// GPU in the order of virtual functions. A GPU that fell off the bus stays, unhealthy, as long
+// as the State knows it. A GPU without a known UUID is no device, because its ID would change
+// as soon as the UUID is known; unnamed has the addresses of these GPUs.
+//
+// Where every usable GPU has virtual functions, each GPU has as many devices as VFNum says.
+// Elsewhere a GPU with virtual functions is one unhealthy device, because a pod that requests
+// GPUs must not get a mixture of both.
+func Devices(n gpu.Node, s health.State, o Options) (devices []Device, unnamed []gpu.BDF) {
+	vfs := VFNum(n, s)
+	for _, c := range cards(n, s) {
+		switch {
+		case o.excludes(c.GPU):
+		case c.UUID == "":
+			unnamed = append(unnamed, c.BDF)
+		default:
+			devices = append(devices, c.devices(vfs)...)
+		}
+	}
+	if o.HideUnhealthy {
+		devices = slices.DeleteFunc(devices, func(d Device) bool { return !d.Healthy })
+	}
+	return devices, unnamed
+}
+
+// VFNum returns how many virtual functions each GPU of a node has to have: the greatest number
+// that one has, if every usable GPU has some, and 0 otherwise.
+func VFNum(n gpu.Node, s health.State) (most int) {
+	for _, c := range cards(n, s) {
+		if c.health.Health == health.Healthy && c.Mode == "" && len(c.VFs) == 0 {
+			return 0
+		}
+		most = max(most, len(c.VFs))
+	}
+	return most
+}
+
+func (o Options) excludes(g gpu.GPU) bool {
+	return slices.ContainsFunc(o.Exclude, func(name string) bool {
+		return g.Index >= 0 && name == strconv.Itoa(g.Index) || strings.EqualFold(name, g.BDF.String()) || g.UUID.Equal(name)
+	})
+}
+
+// devices returns the devices of one GPU of a node with vfs virtual functions per GPU.
+func (c card) devices(vfs int) []Device {
+	whole := Device{
+		ID: string(c.UUID), GPU: c.Index, UUID: c.UUID, BDF: c.BDF,
+		Healthy: c.health.Health == health.Healthy, Code: c.health.Code, Reason: c.health.Reason,
+	}
+	if c.NUMA >= 0 {
+		whole.NUMA = &c.NUMA
+	}
+	if how, divided := c.Divided(); whole.Healthy && divided && (vfs == 0 || c.Mode == gpu.ModeSGPU) {
+		whole.Healthy, whole.Code, whole.Reason = false, Divided, how
+	}
+	if vfs == 0 {
+		return []Device{whole}
+	}
+	all := make([]Device, vfs)
+	for i := range all {
+		all[i] = c.virtual(whole, i)
+	}
+	return all
+}
+
+// virtual returns the device of virtual function i, which is as healthy as its GPU is as a
+// whole if it has device nodes.
+func (c card) virtual(whole Device, i int) Device {
+	d := whole
+	d.ID, d.VF, d.BDF = fmt.Sprintf("%s-vf%d", whole.ID, i), &i, gpu.BDF{}
+	at := slices.IndexFunc(c.Slices, func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF && s.Index == i })
+	if at >= 0 {
+		d.BDF = c.Slices[at].BDF
+	}
+	switch {
+	case !d.Healthy:
+	case at < 0:
+		d.Healthy, d.Code, d.Reason = false, NoVF, fmt.Sprintf("its GPU %s has no virtual function %d", c.BDF, i)
+	case len(c.Slices[at].Nodes) == 0:
+		d.Healthy, d.Code, d.Reason = false, health.NoDeviceNodes, fmt.Sprintf("virtual function %s has no device nodes", d.BDF)
+	}
+	return d
+}

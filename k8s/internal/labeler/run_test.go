@@ -1,0 +1,94 @@
+package labeler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// TestRunOnce: readings that do not decide and writes that fail are repeated.
+func TestRunOnce(t *testing.T) {
+	results := []error{errors.New("permission denied"), label.ErrNoGPU, label.ErrNoGPU, label.ErrNoGPU, label.ErrNoGPU}
+	var log bytes.Buffer
+	var wrote []map[string]string
+	l := Labeler{
+		Read: func(context.Context) (gpu.Node, error) {
+			err := results[0]
+			results = results[1:]
+			return gpu.Node{}, err
+		},
+		Write: func(_ context.Context, labels map[string]string) (bool, error) {
+			if wrote = append(wrote, labels); len(wrote) == 1 {
+				return false, errors.New("no API server")
+			}
+			return true, nil
+		},
+		Product: label.ProductManual, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	if err := l.Run(context.Background(), time.Nanosecond, true); err != nil {
+		t.Fatal(err)
+	}
+	none := map[string]string{protocol.LabelInstalled: "false"}
+	if diff := cmp.Diff([]map[string]string{none, none}, wrote); diff != "" || len(results) != 0 {
+		t.Errorf("%d readings left: %s", len(results), diff)
+	}
+	for _, text := range []string{"permission denied", label.ErrNoGPU.Error(), "no API server"} {
+		if n := strings.Count(log.String(), text); n != 1 {
+			t.Errorf("the log has %q %d times:\n%s", text, n, log.String())
+		}
+	}
+}
+
+// TestRunEnds: the end of the program is not an error of the host or of the API server.
+func TestRunEnds(t *testing.T) {
+	for _, during := range []string{"read", "write"} {
+		t.Run(during, func(t *testing.T) {
+			var log bytes.Buffer
+			ctx, stop := context.WithCancel(context.Background())
+			defer stop()
+			end := func(now string) error {
+				if now == during {
+					stop()
+				}
+				return ctx.Err()
+			}
+			l := Labeler{
+				Read:    func(context.Context) (gpu.Node, error) { return gpu.NewNode(""), end("read") },
+				Write:   func(context.Context, map[string]string) (bool, error) { return false, end("write") },
+				Product: label.ProductManual, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			}
+			if err := l.Run(ctx, time.Hour, false); !errors.Is(err, context.Canceled) || log.Len() > 0 {
+				t.Errorf("%v, log:\n%s", err, log.String())
+			}
+		})
+	}
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "features.d", "metax")
+	for i, want := range []bool{true, false, true} {
+		labels := map[string]string{protocol.LabelInstalled: "true", label.GPUCount: []string{"8", "8", "7"}[i]}
+		if changed, err := File(path).Write(context.Background(), labels); err != nil || changed != want {
+			t.Fatalf("write %d: %t, %v", i, changed, err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "metax-tech.com/gpu.count=7\nmetax-tech.com/gpu.installed=true\n"; string(got) != want {
+		t.Errorf("file is %q", got)
+	}
+}

@@ -1,0 +1,8 @@
+// Package logging makes the log of a program of the cluster side, with the vendor's options:
+// level, format, and a directory in which files begin anew after a time and go after another.
+// Standard output always gets the log too, because that is where Kubernetes looks for it.
+//
+// A file is named by its program and the period that it covers, so that a program which starts
+// again goes on in the same file, and nothing is ever renamed. A directory that cannot be
+// written is said once and stops no program.
+package logging

@@ -1,0 +1,77 @@
+package plugin
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	leases "github.com/metax-ctk/container-toolkit/internal/lease/ledger"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
+)
+
+// TestChooseForm reads the versions of kubelet and engine where they matter.
+func TestChooseForm(t *testing.T) {
+	cluster := func(engine string) corev1client.CoreV1Interface {
+		return fake.NewClientset(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "node"},
+			Status:     corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: "v1.34.4", ContainerRuntimeVersion: engine}},
+		}).CoreV1()
+	}
+	for _, test := range []struct {
+		strategy allocate.Strategy
+		client   corev1client.CoreV1Interface
+		want     bool
+	}{
+		{allocate.Auto, cluster("containerd://2.1.9"), true},
+		{allocate.Auto, cluster("containerd://1.7.28"), false},
+		{allocate.Auto, nil, false},
+		{allocate.CDI, nil, true},
+		{allocate.DeviceSpecs, cluster("containerd://2.1.9"), false},
+	} {
+		a, _ := allocator(t, t.TempDir(), "boot", new(strings.Builder))
+		a.SetCDI(!test.want)
+		agent := Agent{Node: &Node{Allocator: a, Log: slog.New(slog.DiscardHandler)}, NodeName: "node", Strategy: test.strategy, Client: test.client}
+		known := make(chan struct{})
+		agent.chooseForm(t.Context(), known)
+		<-known
+		if a.cdi != test.want {
+			t.Errorf("%s: CDI is %t", test.strategy, a.cdi)
+		}
+	}
+}
+
+// TestLeases reads the leases of the node tool.
+func TestLeases(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "leases")
+	if gpus, err := Leases(dir, "boot")(); err != nil || len(gpus) > 0 {
+		t.Errorf("without leases: %v, %v", gpus, err)
+	}
+	want := []gpu.BDF{{Bus: 1}, {Bus: 2}}
+	record := leases.New(dir, "boot")
+	err := record.Update(context.Background(), func(s *lease.State) error {
+		client := usage.Client{PID: os.Getpid(), Start: 1, PIDNamespace: 1}
+		s.Leases = append(s.Leases, usage.Lease{
+			ID: usage.LeaseID("boot", client, 0), Rev: 1, GPUs: want, Engine: "docker", Endpoint: "unix:///var/run/docker.sock", Verb: usage.VerbRun, Client: client,
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Leases(dir, "boot")()
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}

@@ -1,0 +1,287 @@
+package plugin
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/edits"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+)
+
+// MACA says which containers are given the host's MXMACA.
+type MACA string
+
+// The settings for MXMACA.
+const (
+	MACAOff    MACA = "off"
+	MACAAuto   MACA = "auto" // those whose pod requests it
+	MACAAlways MACA = "always"
+)
+
+// ParseMACA reads the name of a setting.
+func ParseMACA(s string) (MACA, error) {
+	switch v := MACA(s); v {
+	case MACAOff, MACAAuto, MACAAlways:
+		return v, nil
+	}
+	return "", fmt.Errorf("%q is not a setting for MXMACA; want %s, %s or %s", s, MACAOff, MACAAuto, MACAAlways)
+}
+
+// Settings are what an administrator decides about answers to the kubelet.
+type Settings struct {
+	Policy key.Policy
+	// PodPolicies lets pods request a policy and GPUs.
+	PodPolicies bool
+	MACA        MACA
+	EngineRoot  string // as in allocate.Form
+}
+
+// Allocator is the Backend of MetaX GPUs. It answers from a Snapshot in memory, which it makes
+// anew whenever what it knows changes, and records what it answers. It waits for nobody.
+type Allocator struct {
+	Settings
+	Store   ledger.Store
+	Root    *hostfs.Root // of the host, to look at device nodes; nil if they are not to be seen
+	Log     *slog.Logger
+	Metrics *Metrics
+	// Changed is called, if it is not nil, when what InUse returns may have changed.
+	Changed func()
+	// Ask is signalled, if it is not nil, when the kubelet's list may have changed. It has room for
+	// one signal.
+	Ask chan struct{}
+
+	snapshot atomic.Pointer[allocate.Snapshot]
+	mu       sync.Mutex // guards what follows, from which the snapshot is made
+	state    ledger.State
+	listed   []ledger.Listed
+	requests []allocate.Request
+	pods     bool // requests are known
+	outside  []gpu.BDF
+	software *edits.Software
+	cdi      bool
+}
+
+// Load reads the record of former answers. A record that cannot be used is logged, and begun
+// anew.
+func (a *Allocator) Load() {
+	state, err := a.Store.Load()
+	if err != nil {
+		a.Log.Warn("the record of allocations begins anew", "reason", err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state = state
+}
+
+// SetNode takes a node and its devices, and the files of the host's MXMACA for containers that do
+// not get names of CDI devices, nil if they are not known.
+func (a *Allocator) SetNode(node gpu.Node, devices []inventory.Device, software *edits.Software) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.software = software
+	a.store(allocate.New(node, devices, a.snapshot.Load()))
+}
+
+// SetRequests takes the containers of the node's pods that ask for devices.
+func (a *Allocator) SetRequests(requests []allocate.Request) {
+	a.update(func() { a.requests, a.pods = requests, true })
+	a.ask()
+}
+
+func (a *Allocator) ask() {
+	select {
+	case a.Ask <- struct{}{}:
+	default: // it is signalled already, or nobody listens
+	}
+}
+
+// SetListed takes what the kubelet lists.
+func (a *Allocator) SetListed(listed []ledger.Listed) {
+	a.update(func() { a.listed = listed })
+}
+
+// SetOutside takes the GPUs that containers outside Kubernetes use.
+func (a *Allocator) SetOutside(gpus []gpu.BDF) {
+	a.mu.Lock()
+	same := slices.Equal(a.outside, gpus)
+	a.mu.Unlock()
+	if !same {
+		a.update(func() { a.outside = gpus })
+	}
+}
+
+// SetCDI says whether containers get names of CDI devices or device nodes and mounts. The zero
+// value gives device nodes.
+func (a *Allocator) SetCDI(cdi bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cdi = cdi
+}
+
+// update changes what is known, and makes the Snapshot anew.
+func (a *Allocator) update(change func()) {
+	a.mu.Lock()
+	change()
+	var pods []ledger.Wanted
+	if a.pods {
+		pods = []ledger.Wanted{}
+		for _, r := range a.requests {
+			pods = append(pods, r.Wanted)
+		}
+	}
+	a.record(a.state.Settle(a.listed, pods, time.Now()))
+	if before := a.snapshot.Load(); before != nil {
+		a.store(allocate.New(before.Node(), before.Devices(), before))
+	}
+	a.mu.Unlock()
+	if a.Changed != nil {
+		a.Changed()
+	}
+}
+
+// store completes a new Snapshot. The caller has the lock.
+func (a *Allocator) store(s *allocate.Snapshot) {
+	s.Policy, s.Outside = a.Policy, a.outside
+	s.Waiting = allocate.NewWaiting(a.requests, a.state, a.listed)
+	a.snapshot.Store(s)
+}
+
+// record keeps a State. A file that cannot be written costs precision after a restart, and no
+// container. The caller has the lock.
+func (a *Allocator) record(s ledger.State) {
+	same := slices.EqualFunc(a.state.Entries, s.Entries, func(x, y ledger.Entry) bool {
+		return slices.Equal(x.IDs, y.IDs) && (x.For == y.For || x.For != nil && y.For != nil && *x.For == *y.For)
+	})
+	if a.state = s; same {
+		return
+	}
+	if err := a.Store.Save(s); err != nil {
+		a.Log.Warn("the record of allocations is only in memory", "reason", err)
+	}
+}
+
+// InUse returns the ids of devices that are not free, ascending, and the GPUs that containers
+// outside Kubernetes use.
+func (a *Allocator) InUse() (ids []string, outside []gpu.BDF) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state.InUse(a.listed), a.outside
+}
+
+// Preferred implements Backend.
+func (a *Allocator) Preferred(available, required []string, n int) []string {
+	s := a.snapshot.Load()
+	if s == nil {
+		return nil
+	}
+	p := s.Prefer(available, required, n, a.PodPolicies)
+	a.Metrics.guessed(p.Guessed)
+	if p.Fallback != "" {
+		a.Metrics.fallback()
+		a.Log.Warn("GPUs are preferred by their order", "reason", p.Fallback, "preferred", p.IDs)
+	} else {
+		a.Log.Debug("preferred", "ids", p.IDs, "of", len(available))
+	}
+	return p.IDs
+}
+
+// Allocate implements Backend.
+func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, error) {
+	a.mu.Lock()
+	s := a.snapshot.Load()
+	if s == nil {
+		a.mu.Unlock()
+		return nil, fmt.Errorf("the GPUs of this node are not known yet")
+	}
+	request, guessed := s.Waiting.Guess(len(ids))
+	answer, err := s.Allocate(ids, a.form(request.Choice.MACA))
+	if err != nil {
+		a.mu.Unlock()
+		a.Metrics.allocated(err)
+		return nil, err
+	}
+	e := ledger.Entry{IDs: ids, At: time.Now()}
+	if guessed {
+		e.For = &request.Container
+	}
+	a.record(a.state.Add(e))
+	a.store(allocate.New(s.Node(), s.Devices(), s))
+	a.mu.Unlock()
+	a.Metrics.allocated(nil)
+	a.Log.Info("allocated", "ids", ids, "pod", cmp.Or(request.Pod, "not known"))
+	a.ask()
+	if a.Changed != nil {
+		a.Changed()
+	}
+	return response(answer), nil
+}
+
+// form returns how a container gets its devices. requested is what its pod says about MXMACA, if
+// it is known and says something. The caller has the lock.
+func (a *Allocator) form(requested *bool) allocate.Form {
+	f := allocate.Form{CDI: a.cdi, EngineRoot: a.EngineRoot}
+	if a.MACA == MACAOff || !*cmp.Or(requested, new(a.MACA == MACAAlways)) {
+		return f
+	}
+	switch {
+	case a.cdi:
+		f.MACA = a.snapshot.Load().Node().MACA != nil
+	case a.software != nil:
+		f.MACA, f.Software = true, *a.software
+	}
+	if !f.MACA {
+		a.Log.Warn("a container starts without MXMACA: this node has none")
+	}
+	return f
+}
+
+// PreStart implements Backend: each GPU must not be known as unhealthy, and its device nodes must
+// be there.
+func (a *Allocator) PreStart(ids []string) error {
+	s := a.snapshot.Load()
+	if s == nil {
+		return fmt.Errorf("the GPUs of this node are not known yet")
+	}
+	devices, err := s.Check(ids)
+	if err != nil {
+		return err
+	}
+	if a.Root == nil {
+		return nil
+	}
+	for _, d := range devices {
+		for _, path := range s.DeviceNodes([]inventory.Device{d}) {
+			if _, err := a.Root.Device(path); err != nil {
+				return fmt.Errorf("GPU %d (%s) cannot be used: %w", d.GPU, d.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// response is an answer in the API's terms.
+func response(a allocate.Answer) *v1beta1.ContainerAllocateResponse {
+	r := &v1beta1.ContainerAllocateResponse{Envs: a.Env}
+	for _, name := range a.CDI {
+		r.CdiDevices = append(r.CdiDevices, &v1beta1.CDIDevice{Name: name})
+	}
+	for _, d := range a.Devices {
+		r.Devices = append(r.Devices, &v1beta1.DeviceSpec{HostPath: d.HostPath, ContainerPath: d.Path, Permissions: d.Permissions})
+	}
+	for _, m := range a.Mounts {
+		r.Mounts = append(r.Mounts, &v1beta1.Mount{HostPath: m.HostPath, ContainerPath: m.Path, ReadOnly: m.ReadOnly()})
+	}
+	return r
+}

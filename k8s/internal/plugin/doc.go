@@ -1,0 +1,20 @@
+// Package plugin is a device plugin (v1beta1) of the kubelet: it serves a resource on a socket
+// in the kubelet's directory, registers it, and stays registered.
+//
+// The kubelet connects to the socket while it registers the plugin, so a Session serves first
+// and registers then. The kubelet never connects again by itself. A Session therefore ends, and
+// another with a new socket begins, when
+//
+//   - the kubelet's stream ends though the kubelet lives,
+//   - the session's socket is removed (a starting kubelet removes all),
+//   - the kubelet makes its own socket again,
+//   - the kubelet does not ask for the devices after it was registered, or
+//   - the kubelet holds none of the devices for healthy: when another plugin of the resource ends,
+//     it drops this one and keeps the stream.
+//
+// Two plugins may overlap in a rolling update: the names of sockets are unique, and a session
+// removes only its own.
+//
+// What the devices are, which are preferred and what a container gets is the business of a
+// Backend.
+package plugin

@@ -1,0 +1,90 @@
+package plugin
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/edits"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
+)
+
+// Node follows the GPUs of a node: each look gives the next state of their health, and with it
+// the devices that the kubelet is told and that the Allocator knows. It is for one goroutine.
+type Node struct {
+	Rules     health.Rules
+	Options   inventory.Options // HideUnhealthy does not matter: List hides
+	List      List
+	Allocator *Allocator
+	Server    *Server
+	Log       *slog.Logger
+	Metrics   *Metrics
+	// Software finds the files of the host's MXMACA, which containers need that do not get names
+	// of CDI devices; nil if nobody needs them.
+	Software func() *edits.Software
+
+	node    gpu.Node
+	state   health.State
+	devices []inventory.Device
+	unnamed []gpu.BDF
+	// software is what Software found when the node's MXMACA last changed.
+	software *edits.Software
+}
+
+// Seen is what a look changed.
+type Seen struct {
+	Node    gpu.Node
+	State   health.State
+	Devices []inventory.Device
+	Changes []health.Change
+}
+
+// See takes a look at a node.
+func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
+	rules := n.Rules
+	rules.Exclude = nil
+	for _, name := range n.Options.Exclude {
+		if key, ok := look.Key(name); ok {
+			rules.Exclude = append(rules.Exclude, key)
+		}
+	}
+	var changes []health.Change
+	n.state, changes = n.state.Next(look, rules)
+	if n.Software != nil && !sameMACA(n.node.MACA, node.MACA) {
+		if n.software = nil; node.MACA != nil {
+			n.software = n.Software()
+		}
+	}
+	n.node = node
+	options := n.Options
+	options.HideUnhealthy = false
+	var unnamed []gpu.BDF
+	n.devices, unnamed = inventory.Devices(node, n.state, options)
+	n.say(changes, unnamed)
+	n.Allocator.SetNode(node, n.devices, n.software)
+	n.Metrics.SetDevices(n.devices)
+	n.Tell(now)
+	return Seen{node, n.state, n.devices, changes}
+}
+
+func sameMACA(a, b *gpu.MACA) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// Tell tells the kubelet which devices there are now. Between two looks it is called for devices
+// that are to leave the list.
+func (n *Node) Tell(now time.Time) { n.Server.SetDevices(n.List.Next(n.devices, now)) }
+
+// say logs what changed.
+func (n *Node) say(changes []health.Change, unnamed []gpu.BDF) {
+	for _, c := range changes {
+		if c.Health == health.Healthy {
+			n.Log.Info("a GPU is healthy", "gpu", c.Index, "uuid", c.UUID, "bdf", c.BDF, "before", c.Before)
+		} else {
+			n.Log.Warn("a GPU cannot be given", "gpu", c.Index, "uuid", c.UUID, "bdf", c.BDF, "health", c.Health, "code", c.Code, "reason", c.Reason)
+		}
+	}
+	if len(unnamed) > 0 && len(n.unnamed) == 0 {
+		n.Log.Warn("GPUs without a known UUID are not devices", "bdf", unnamed)
+	}
+	n.unnamed = unnamed
+}

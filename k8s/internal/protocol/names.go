@@ -1,0 +1,65 @@
+package protocol
+
+// The vendor's names.
+const (
+	// Resource is the extended resource of whole GPUs, and of virtual functions where GPUs have
+	// them.
+	Resource = "metax-tech.com/gpu"
+	// ScoresAnnotation and LossesAnnotation are on a node: a Vector each.
+	ScoresAnnotation = "metax-tech.com/gpu.topology.scores"
+	LossesAnnotation = "metax-tech.com/gpu.topology.losses"
+)
+
+// The names of node labels, all below LabelPrefix.
+const (
+	LabelPrefix      = "metax-tech.com/"
+	LabelInstalled   = LabelPrefix + "gpu.installed"
+	LabelDriverReady = LabelPrefix + "driver.ready"
+	LabelDriverMajor = LabelPrefix + "gpu.driver.major"
+	LabelDriverMinor = LabelPrefix + "gpu.driver.minor"
+	LabelDriverPatch = LabelPrefix + "gpu.driver.patch"
+	LabelDriverMode  = LabelPrefix + "gpu.driver.mode"
+	LabelFamily      = LabelPrefix + "gpu.family"
+	LabelMemory      = LabelPrefix + "gpu.memory"
+	LabelProduct     = LabelPrefix + "gpu.product"
+	LabelSRIOV       = LabelPrefix + "gpu.sriov"
+	LabelVFNum       = LabelPrefix + "gpu.vfnum"
+)
+
+// HAMiPolicyAnnotation is on a pod: how its node is chosen, PolicySpread or PolicyBinpack.
+const HAMiPolicyAnnotation = "hami.io/node-scheduler-policy"
+
+// Names of this project on a node.
+const (
+	// NodeAnnotation is the static part of a node's topology, a NodeTopology.
+	NodeAnnotation = "topology.metax-ctk.io/node"
+	// StateAnnotation is what changes of it, a NodeState.
+	StateAnnotation = "topology.metax-ctk.io/state"
+	// UnhealthyCondition is the type of the node condition that is true if a GPU is unhealthy.
+	UnhealthyCondition = "MetaXGPUUnhealthy"
+)
+
+// Names of this project on a pod.
+const (
+	PolicyAnnotation = "metax-ctk.io/policy" // a policy of the picker
+	GPUsAnnotation   = "metax-ctk.io/gpus"   // UUIDs of the chosen GPUs, with commas
+	MACAAnnotation   = "metax-ctk.io/maca"   // "true" for the host's MXMACA
+)
+
+// The programs. A program's name is also its field manager and the source of its Events.
+const (
+	Device   = "metax-gpu-device"
+	Label    = "metax-gpu-label"
+	Exporter = "metax-exporter"
+)
+
+// Namespace is where the programs are installed unless another is chosen.
+const Namespace = "metax-gpu-extensions"
+
+// Places on the host.
+const (
+	// HookDir is where metax-hook is copied for the CDI specs.
+	HookDir = "/var/lib/metax-container-toolkit"
+	// HealthSocket is where the reader answers.
+	HealthSocket = "/run/metax-health/health.sock"
+)

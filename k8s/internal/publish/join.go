@@ -1,0 +1,36 @@
+package publish
+
+import "time"
+
+// The pauses before something is written.
+const (
+	joinTime   = time.Second // from the first change
+	firstRetry = time.Second // after a failure; twice as long after each further one
+	lastRetry  = time.Minute
+)
+
+// joiner says when to write. The zero joiner has nothing to write.
+type joiner struct {
+	due    time.Time // zero if nothing has changed since the last write
+	failed int       // writes in a row
+}
+
+// changed notes a change. What is due already is not put off.
+func (j joiner) changed(now time.Time) joiner {
+	if j.due.IsZero() {
+		j.due = now.Add(joinTime)
+	}
+	return j
+}
+
+// wrote notes a write that began when there were no later changes.
+func (j joiner) wrote(err error, now time.Time) joiner {
+	if err == nil {
+		return joiner{}
+	}
+	pause := lastRetry
+	if j.failed < 6 {
+		pause = firstRetry << j.failed
+	}
+	return joiner{due: now.Add(pause), failed: j.failed + 1}
+}

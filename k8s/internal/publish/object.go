@@ -1,0 +1,77 @@
+package publish
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// applied is the part of a Node that is ours, for server-side apply.
+type applied struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name        string            `json:"name"`
+		UID         types.UID         `json:"uid"`
+		Annotations map[string]string `json:"annotations,omitempty"`
+	} `json:"metadata"`
+	Status *appliedStatus `json:"status,omitempty"`
+}
+
+type appliedStatus struct {
+	Conditions []corev1.NodeCondition `json:"conditions"`
+}
+
+// nodeText returns our part of the Node with that name and UID. Without a UID, the API server would
+// make a Node that is gone anew.
+func nodeText(name string, uid types.UID, annotations map[string]string, conditions ...corev1.NodeCondition) ([]byte, error) {
+	a := applied{APIVersion: "v1", Kind: "Node"}
+	a.Metadata.Name, a.Metadata.UID, a.Metadata.Annotations = name, uid, annotations
+	if len(conditions) > 0 {
+		a.Status = &appliedStatus{conditions}
+	}
+	return json.Marshal(a)
+}
+
+// conditionOf returns the condition of the Values. before is the one that the Node has; its time
+// stays if its status does.
+func conditionOf(v Values, before *corev1.NodeCondition, now time.Time) corev1.NodeCondition {
+	c := corev1.NodeCondition{
+		Type: protocol.UnhealthyCondition, Status: corev1.ConditionFalse, Reason: "AllGPUsHealthy", Message: v.Message,
+		LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+	}
+	if v.Unhealthy {
+		c.Status, c.Reason = corev1.ConditionTrue, "GPUsUnhealthy"
+	}
+	if before != nil && before.Status == c.Status {
+		c.LastTransitionTime = before.LastTransitionTime
+	}
+	c.LastHeartbeatTime = metav1.NewTime(now.UTC().Truncate(time.Second))
+	return c
+}
+
+// eventOf returns the Event about a change of health, and false if it is none: a GPU that is
+// healthy from the beginning.
+func eventOf(node string, c health.Change, now time.Time) (corev1.Event, bool) {
+	reason, kind := map[string]string{health.Healthy: "MetaXGPUHealthy", health.Unhealthy: "MetaXGPUUnhealthy", health.Unknown: "MetaXGPUUnknown"}[c.Health], corev1.EventTypeWarning
+	if c.Health == health.Healthy {
+		if kind = corev1.EventTypeNormal; c.Before == "" {
+			return corev1.Event{}, false
+		}
+	}
+	at := metav1.NewTime(now.UTC())
+	return corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: protocol.Device + "-", Namespace: metav1.NamespaceDefault},
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node), APIVersion: "v1"},
+		Reason:         reason, Type: kind, Message: fmt.Sprintf("%.1000s", describe(c.Condition)),
+		FirstTimestamp: at, LastTimestamp: at, Count: 1,
+		Source: corev1.EventSource{Component: protocol.Device, Host: node}, ReportingController: protocol.Device, ReportingInstance: node,
+	}, true
+}

@@ -1,0 +1,243 @@
+package publish
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// API is the part of the API server that a Publisher needs; a client of the core group fits.
+type API interface {
+	corev1client.NodesGetter
+	corev1client.EventsGetter
+}
+
+// Publisher writes what is known of one node. Its methods can be called by several goroutines.
+type Publisher struct {
+	client API
+	node   string
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	facts   *Facts // the newest; nil if Run has them, or there were none
+	changes []health.Change
+	wake    chan struct{}
+
+	// Of Run alone.
+	written    *Values
+	at         time.Time // of the last write
+	generation int64
+	uid        types.UID             // of the Node
+	condition  *corev1.NodeCondition // that the Node has; nil if the Node was not read yet
+}
+
+// New returns a Publisher for the Node of that name.
+func New(client API, node string, log *slog.Logger) *Publisher {
+	return &Publisher{client: client, node: node, log: log, wake: make(chan struct{}, 1)}
+}
+
+// rewriteTime is how long a write is trusted. After it, the same values are written again, which
+// changes nothing in a Node that still has them.
+const rewriteTime = 10 * time.Minute
+
+// isWritten reports whether the Node should have the values.
+func (p *Publisher) isWritten(v Values) bool {
+	return p.written != nil && reflect.DeepEqual(v, *p.written) && time.Since(p.at) < rewriteTime
+}
+
+// maxChanges is how many changes wait for the API server; the oldest go first.
+const maxChanges = 256
+
+// Set gives the Publisher the newest Facts, and the changes of health since the last ones. It
+// does not wait.
+func (p *Publisher) Set(f Facts, changes []health.Change) {
+	p.mu.Lock()
+	p.facts = &f
+	p.changes = append(p.changes, changes...)
+	if extra := len(p.changes) - maxChanges; extra > 0 {
+		p.changes = p.changes[extra:]
+	}
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run writes what Set gives, until the context ends.
+func (p *Publisher) Run(ctx context.Context) {
+	var join joiner
+	var maker maker
+	var values Values
+	var said string
+	timer := time.NewTimer(0)
+	<-timer.C
+	defer timer.Stop()
+	for {
+		timer.Stop()
+		if !join.due.IsZero() {
+			timer.Reset(time.Until(join.due))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.wake:
+			if f, events := p.take(); f != nil {
+				v, err := maker.values(*f)
+				if err != nil && err.Error() != said {
+					said = err.Error()
+					p.log.Warn("not all is published", "error", said)
+				}
+				values = v
+				if events || !p.isWritten(values) {
+					join = join.changed(time.Now())
+				}
+			}
+		case <-timer.C:
+			err := p.write(ctx, values)
+			if err != nil && ctx.Err() == nil {
+				p.log.Warn("the node's GPUs could not be published; trying again", "error", err.Error(), "failures", join.failed+1)
+			}
+			join = join.wrote(err, time.Now())
+		}
+	}
+}
+
+// take returns the newest Facts, nil if there are none, and whether there are events to write.
+func (p *Publisher) take() (f *Facts, events bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f, p.facts = p.facts, nil
+	return f, len(p.changes) > 0
+}
+
+// write writes what differs from what was written.
+func (p *Publisher) write(ctx context.Context, v Values) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if p.condition == nil || time.Since(p.at) >= rewriteTime {
+		if err := p.readNode(ctx); err != nil {
+			return err
+		}
+	}
+	if !p.isWritten(v) {
+		if err := p.writeNode(ctx, v); err != nil {
+			p.condition, p.written = nil, nil // the Node may be another one now
+			return err
+		}
+		p.written, p.at = &v, time.Now()
+	}
+	return p.writeEvents(ctx)
+}
+
+// readNode reads the condition and the generation that an earlier Publisher wrote.
+func (p *Publisher) readNode(ctx context.Context) error {
+	n, err := p.client.Nodes().Get(ctx, p.node, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the Node: %w", err)
+	}
+	p.uid, p.condition = n.UID, &corev1.NodeCondition{}
+	for _, c := range n.Status.Conditions {
+		if c.Type == protocol.UnhealthyCondition {
+			p.condition = &c
+		}
+	}
+	p.generation = max(p.generation, protocol.Generation(n.Annotations[protocol.StateAnnotation]))
+	return nil
+}
+
+func (p *Publisher) writeNode(ctx context.Context, v Values) error {
+	state := v.State
+	state.Generation = p.generation
+	if p.written == nil || !reflect.DeepEqual(v, *p.written) {
+		state.Generation++
+	}
+	annotations := maps.Clone(v.Annotations)
+	annotations[protocol.StateAnnotation] = state.String()
+	text, err := nodeText(p.node, p.uid, annotations)
+	if err == nil {
+		err = p.apply(ctx, text)
+	}
+	if err != nil {
+		return fmt.Errorf("write the annotations of the Node: %w", err)
+	}
+	p.generation = state.Generation
+	c := conditionOf(v, p.condition, time.Now())
+	if p.condition.Status == c.Status && p.condition.Message == c.Message {
+		return nil
+	}
+	if text, err = nodeText(p.node, p.uid, nil, c); err == nil {
+		err = p.apply(ctx, text, "status")
+	}
+	if err != nil {
+		return fmt.Errorf("write the condition of the Node: %w", err)
+	}
+	p.condition = &c
+	return nil
+}
+
+func (p *Publisher) apply(ctx context.Context, text []byte, subresources ...string) error {
+	force := true // the keys are ours, whoever wrote them before
+	_, err := p.client.Nodes().Patch(ctx, p.node, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: protocol.Device, Force: &force}, subresources...)
+	return err
+}
+
+// writeEvents writes the Events of the changes. Those that are written do not come again if a
+// later one fails.
+func (p *Publisher) writeEvents(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		if len(p.changes) == 0 {
+			p.mu.Unlock()
+			return nil
+		}
+		change := p.changes[0]
+		p.changes = p.changes[1:]
+		p.mu.Unlock()
+		e, ok := eventOf(p.node, change, time.Now())
+		if !ok {
+			continue
+		}
+		if _, err := p.client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Device}); err != nil {
+			p.mu.Lock()
+			p.changes = append([]health.Change{change}, p.changes...)
+			p.mu.Unlock()
+			return fmt.Errorf("write an Event: %w", err)
+		}
+	}
+}
+
+// Remove removes from the Node what a Publisher wrote and nobody else did. It is no error that
+// the Node is gone.
+func (p *Publisher) Remove(ctx context.Context) error {
+	err := p.readNode(ctx)
+	var text []byte
+	if err == nil {
+		text, err = nodeText(p.node, p.uid, nil)
+	}
+	for _, part := range [][]string{nil, {"status"}} {
+		if err == nil {
+			err = p.apply(ctx, text, part...)
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove the annotations and the condition of the Node: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// api is a fake API server with one Node, which has what others wrote.
+type api struct {
+	*fake.Clientset
+	down bool
+}
+
+func newAPI() *api {
+	a := &api{Clientset: fake.NewClientset(&corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Annotations: map[string]string{"other": "1"}},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	})}
+	// An API server keeps what a manager applied to the status apart from the rest; the fake does not.
+	a.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patch := action.(clienttesting.PatchActionImpl)
+		if patch.Subresource != "status" {
+			return false, nil, nil
+		}
+		part := &unstructured.Unstructured{}
+		if err := json.Unmarshal(patch.Patch, part); err != nil {
+			return true, nil, err
+		}
+		patch.PatchOptions.FieldManager += "-status"
+		if err := a.Tracker().Apply(patch.Resource, part, "", patch.PatchOptions); err != nil {
+			return true, nil, err
+		}
+		n, err := a.Tracker().Get(patch.Resource, "", patch.Name)
+		return true, n, err
+	})
+	a.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return a.down, nil, errors.New("away")
+	})
+	return a
+}
+
+func (a *api) node(t *testing.T) *corev1.Node {
+	t.Helper()
+	n, err := a.Tracker().Get(corev1.SchemeGroupVersion.WithResource("nodes"), "", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.(*corev1.Node)
+}
+
+// writes counts the patches of the Node and of its status.
+func (a *api) writes() (nodes, statuses int) {
+	for _, action := range a.Actions() {
+		if p, ok := action.(clienttesting.PatchAction); ok {
+			if p.GetSubresource() == "status" {
+				statuses++
+			} else {
+				nodes++
+			}
+		}
+	}
+	return nodes, statuses
+}
+
+func (a *api) events(t *testing.T) (all []string) {
+	t.Helper()
+	for _, action := range a.Actions() {
+		if c, ok := action.(clienttesting.CreateAction); ok {
+			e := c.GetObject().(*corev1.Event)
+			all = append(all, e.Type+" "+e.Reason+" "+e.Message)
+		}
+	}
+	return all
+}
+
+func TestPublisher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := newAPI()
+		p := New(a.CoreV1(), "n", slog.New(slog.DiscardHandler))
+		go p.Run(ctx)
+		wait := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+
+		f, changes := facts(t, "c500-8")
+		for i := range 10 { // ten changes within a second are one write
+			f.InUse = []int{i % 8}
+			p.Set(f, changes)
+			changes = nil
+			wait(50 * time.Millisecond)
+		}
+		if nodes, _ := a.writes(); nodes != 0 {
+			t.Errorf("%d writes at once", nodes)
+		}
+		wait(joinTime)
+		n := a.node(t)
+		if nodes, statuses := a.writes(); nodes != 1 || statuses != 1 || len(a.events(t)) != 0 {
+			t.Errorf("%d writes, %d of the status, events %q", nodes, statuses, a.events(t))
+		}
+		s, err := protocol.ParseNodeState(n.Annotations[protocol.StateAnnotation], 8)
+		if err != nil || s.Generation != 1 || len(s.Free) != 7 || n.Annotations["other"] != "1" || len(n.Annotations) != 5 {
+			t.Errorf("%v: %+v of %v", err, s, n.Annotations)
+		}
+		if len(n.Status.Conditions) != 2 || n.Status.Conditions[1].Status != corev1.ConditionFalse {
+			t.Errorf("conditions are %+v", n.Status.Conditions)
+		}
+		for range 5 { // nothing new
+			f.State.Generation++
+			p.Set(f, nil)
+			wait(5 * time.Second)
+		}
+		if nodes, statuses := a.writes(); nodes != 1 || statuses != 1 {
+			t.Errorf("%d writes, %d of the status, of what has not changed", nodes, statuses)
+		}
+
+		// What somebody else removed comes back, and nothing else changes.
+		before := n.Annotations[protocol.StateAnnotation]
+		n = n.DeepCopy()
+		n.Annotations = map[string]string{"other": "1"}
+		n.ManagedFields = nil
+		if err := a.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), n, ""); err != nil {
+			t.Fatal(err)
+		}
+		wait(rewriteTime)
+		p.Set(f, nil)
+		wait(joinTime)
+		if n = a.node(t); n.Annotations[protocol.StateAnnotation] != before {
+			t.Errorf("the state is %q, want %q", n.Annotations[protocol.StateAnnotation], before)
+		}
+
+		// A GPU breaks while the API server is away.
+		a.down = true
+		broken, _ := facts(t, "c500-8", 3)
+		c := broken.State.GPUs[3]
+		p.Set(broken, []health.Change{{Condition: c, Before: health.Healthy}})
+		wait(30 * time.Second)
+		if a.node(t).Annotations[protocol.StateAnnotation] != n.Annotations[protocol.StateAnnotation] {
+			t.Error("it was written")
+		}
+		a.down = false
+		a.ClearActions()
+		wait(lastRetry)
+		n = a.node(t)
+		s, err = protocol.ParseNodeState(n.Annotations[protocol.StateAnnotation], 8)
+		if err != nil || s.Generation != 2 || !cmp.Equal(s.Unhealthy, []int{3}) {
+			t.Errorf("%v: %+v", err, s)
+		}
+		message := "GPU 3 (0000:12:00.0, " + string(c.UUID) + "): unhealthy: vendor: it is broken"
+		if got := n.Status.Conditions[1]; got.Status != corev1.ConditionTrue || got.Reason != "GPUsUnhealthy" || got.Message != message {
+			t.Errorf("condition is %+v", got)
+		}
+		if diff := cmp.Diff([]string{"Warning MetaXGPUUnhealthy " + message}, a.events(t)); diff != "" {
+			t.Error(diff)
+		}
+		if nodes, statuses := a.writes(); nodes != 1 || statuses != 1 {
+			t.Errorf("%d writes, %d of the status", nodes, statuses)
+		}
+		cancel()
+
+		// Another one goes on with the generation and the time of the condition.
+		since := n.Status.Conditions[1].LastTransitionTime
+		time.Sleep(time.Hour)
+		ctx, cancel = context.WithCancel(t.Context())
+		p = New(a.CoreV1(), "n", slog.New(slog.DiscardHandler))
+		go p.Run(ctx)
+		broken.InUse = []int{0}
+		p.Set(broken, nil)
+		wait(joinTime)
+		n = a.node(t)
+		s, err = protocol.ParseNodeState(n.Annotations[protocol.StateAnnotation], 8)
+		if err != nil || s.Generation != 3 || !n.Status.Conditions[1].LastTransitionTime.Equal(&since) {
+			t.Errorf("%v: %+v, %s instead of %s", err, s, n.Status.Conditions[1].LastTransitionTime, since)
+		}
+		cancel()
+		if err := p.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		n = a.node(t)
+		if diff := cmp.Diff(map[string]string{"other": "1"}, n.Annotations); diff != "" || len(n.Status.Conditions) != 1 {
+			t.Errorf("%s, conditions %+v", diff, n.Status.Conditions)
+		}
+	})
+}
+
+// TestNodeIsGone: neither a write nor the removal makes the Node anew.
+func TestNodeIsGone(t *testing.T) {
+	a := newAPI()
+	p := New(a.CoreV1(), "gone", slog.New(slog.DiscardHandler))
+	if err := p.write(t.Context(), Values{}); !apierrors.IsNotFound(err) {
+		t.Errorf("error is %v", err)
+	}
+	if err := p.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if nodes, statuses := a.writes(); nodes+statuses != 0 {
+		t.Errorf("%d writes", nodes+statuses)
+	}
+}
+
+func TestManyChanges(t *testing.T) {
+	p := New(newAPI().CoreV1(), "n", slog.New(slog.DiscardHandler))
+	f, changes := facts(t, "superpod-64")
+	for range 10 {
+		p.Set(f, changes)
+	}
+	if len(p.changes) != maxChanges {
+		t.Errorf("%d changes wait", len(p.changes))
+	}
+}
+
+func TestEvents(t *testing.T) {
+	c := health.Change{Condition: health.Condition{GPU: health.GPU{Index: 1}, Health: health.Healthy}}
+	if _, ok := eventOf("n", c, time.Now()); ok {
+		t.Error("a GPU that is healthy from the beginning has an Event")
+	}
+	for state, want := range map[string]string{health.Healthy: "Normal MetaXGPUHealthy", health.Unhealthy: "Warning MetaXGPUUnhealthy", health.Unknown: "Warning MetaXGPUUnknown"} {
+		c.Health, c.Before = state, "x"
+		c.Reason = strings.Repeat("a", 2000)
+		e, ok := eventOf("n", c, time.Now())
+		if !ok || e.Type+" "+e.Reason != want || len(e.Message) > 1000 || e.Namespace != "default" {
+			t.Errorf("%s: %+v", state, e)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package publish
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Facts are what is known of a node at one time.
+type Facts struct {
+	Node  gpu.Node
+	State health.State
+	// InUse are the GPUs, by index, of which pods use all or some; Outside are those that
+	// others use, such as leases of the node tool.
+	InUse, Outside []int
+}
+
+// Values are what is written of Facts, without a generation and without times.
+type Values struct {
+	Annotations map[string]string
+	State       protocol.NodeState // its Generation is 0
+	Unhealthy   bool               // of the condition
+	Message     string             // of the condition
+}
+
+// maker makes Values, and keeps what only the Node decides. The zero maker is ready.
+type maker struct {
+	node   gpu.Node
+	scale  protocol.Scale
+	static map[string]string // the annotations that do not change with the state
+	err    error
+	last   Values
+}
+
+// values returns the values of Facts. An error says which annotations are left out and why; the
+// other values are valid nevertheless.
+func (m *maker) values(f Facts) (Values, error) {
+	if m.static == nil || !reflect.DeepEqual(m.node, f.Node) {
+		m.set(f.Node)
+	}
+	v := Values{Annotations: maps.Clone(m.static), State: stateOf(f)}
+	v.Unhealthy, v.Message = condition(f.State)
+	if reflect.DeepEqual(v.State, m.last.State) && m.last.Annotations != nil {
+		v.Annotations = m.last.Annotations
+	} else if scores, losses, err := m.scale.Tables(v.State.Free); err != nil {
+		return v, fmt.Errorf("no scores are published: %w", err)
+	} else {
+		v.Annotations[protocol.ScoresAnnotation], v.Annotations[protocol.LossesAnnotation] = scores.String(), losses.String()
+	}
+	m.last = v
+	return v, m.err
+}
+
+func (m *maker) set(n gpu.Node) {
+	graph, _ := topology.New(n)
+	*m = maker{node: n, scale: protocol.NewScale(graph), static: map[string]string{}}
+	t, err := protocol.NewNodeTopology(n)
+	if err != nil {
+		m.err = fmt.Errorf("no topology is published: %w", err)
+		return
+	}
+	m.static[protocol.NodeAnnotation] = t.String()
+}
+
+// stateOf returns which GPUs can be given. A GPU that the State does not know is excluded, and
+// neither free nor unhealthy.
+func stateOf(f Facts) protocol.NodeState {
+	s := protocol.NodeState{GPUs: len(f.Node.GPUs)}
+	for _, g := range f.Node.GPUs {
+		key := health.GPU{Index: g.Index, BDF: g.BDF}.Key()
+		at := slices.IndexFunc(f.State.GPUs, func(c health.Condition) bool { return c.Key() == key })
+		if at < 0 {
+			continue
+		}
+		healthy, outside := f.State.GPUs[at].Health == health.Healthy, slices.Contains(f.Outside, g.Index)
+		if !healthy {
+			s.Unhealthy = append(s.Unhealthy, g.Index)
+		}
+		if outside {
+			s.Outside = append(s.Outside, g.Index)
+		}
+		if healthy && !outside && g.Mode == "" && !slices.Contains(f.InUse, g.Index) {
+			s.Free = append(s.Free, g.Index)
+		}
+	}
+	return s
+}
+
+// maxMessage bounds the message of the condition, in bytes.
+const maxMessage = 1024
+
+// condition returns whether GPUs are unhealthy, and which, for people.
+func condition(s health.State) (unhealthy bool, message string) {
+	var broken []string
+	for _, c := range s.GPUs {
+		if c.Health != health.Healthy {
+			broken = append(broken, describe(c))
+		}
+	}
+	if len(broken) == 0 {
+		return false, wording.Count(len(s.GPUs), "GPU") + ", all healthy"
+	}
+	message = strings.Join(broken, "; ")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return true, message
+}
+
+// describe is such as "GPU 3 (0000:12:00.0, GPU-3fd4): unhealthy: vendor: it is broken".
+func describe(c health.Condition) string {
+	name := "GPU"
+	if c.Index >= 0 {
+		name += " " + strconv.Itoa(c.Index)
+	}
+	var also []string
+	if (c.BDF != gpu.BDF{}) {
+		also = append(also, c.BDF.String())
+	}
+	if c.UUID != "" {
+		also = append(also, string(c.UUID))
+	}
+	if len(also) > 0 {
+		name += " (" + strings.Join(also, ", ") + ")"
+	}
+	words := []string{name, c.Health}
+	for _, word := range []string{c.Code, c.Reason} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, ": ")
+}

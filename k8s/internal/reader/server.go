@@ -1,0 +1,165 @@
+package reader
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/node"
+)
+
+// waitTimeout is how long a request for a newer Report is kept waiting.
+const waitTimeout = 30 * time.Second
+
+// callTimeout bounds each call of a function of a Host: ten seconds each for metax-mxsml and
+// mx-smi, and the end of each.
+const callTimeout = 30 * time.Second
+
+// Host is what a Server asks; the methods of a node.Selector fit.
+type Host struct {
+	Look     func(context.Context) (health.Look, error)
+	Discover func(context.Context) (gpu.Node, error)
+	Read     func(context.Context, gpu.Node) (readings []gpu.Reading, source string, err error)
+}
+
+// Server takes looks, and answers requests from the last of them.
+type Server struct {
+	host     Host
+	schedule Schedule
+	log      *slog.Logger
+	name     string // of this run, in tokens
+
+	mu     sync.Mutex
+	report Report
+	newer  chan struct{} // closed when there is a newer report
+
+	reading  chan struct{} // holds one item while nobody reads
+	readings node.Bounded[Readings]
+}
+
+// NewServer returns a Server, which takes no look before Run.
+func NewServer(h Host, s Schedule, log *slog.Logger) *Server {
+	server := &Server{host: h, schedule: s, log: log, name: rand.Text(), newer: make(chan struct{}), reading: make(chan struct{}, 1)}
+	server.reading <- struct{}{}
+	return server
+}
+
+// Run takes looks until the context ends.
+func (s *Server) Run(ctx context.Context) {
+	looker := node.Looker{Take: s.host.Look, Timeout: callTimeout}
+	finder := finder{discover: s.host.Discover}
+	for number := 1; ; number++ {
+		look, err := looker.Look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, discover.ErrNoGPU):
+			look = health.Look{}
+		case err != nil:
+			look = health.Look{Failed: err.Error()}
+		}
+		n, err := finder.node(ctx, look, time.Now())
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("the node could not be discovered", "error", err.Error())
+		}
+		if failed := s.publish(number, n, look); failed {
+			s.log.Warn("the look at the GPUs failed", "error", look.Failed)
+		}
+		event, ok := s.schedule.wait(ctx)
+		if !ok {
+			return
+		}
+		finder.again = finder.again || event
+	}
+}
+
+// publish makes a report the newest, and reports whether its look failed for a new reason.
+func (s *Server) publish(number int, n gpu.Node, look health.Look) (failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failed = look.Failed != "" && look.Failed != s.report.Look.Failed
+	s.report = Report{Token: fmt.Sprintf("%s-%d", s.name, number), At: time.Now().UTC(), Node: n, Look: look}
+	close(s.newer)
+	s.newer = make(chan struct{})
+	return failed
+}
+
+// Handler answers requests. It can be used while Run runs.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/look", s.serveLook)
+	mux.HandleFunc("GET /v1/readings", s.serveReadings)
+	return mux
+}
+
+func (s *Server) serveLook(w http.ResponseWriter, r *http.Request) {
+	after := r.URL.Query().Get("after")
+	late := time.NewTimer(waitTimeout)
+	defer late.Stop()
+	for {
+		s.mu.Lock()
+		report, newer := s.report, s.newer
+		s.mu.Unlock()
+		if report.Token != "" && report.Token != after {
+			answer(w, report)
+			return
+		}
+		select {
+		case <-newer:
+		case <-late.C:
+			w.WriteHeader(http.StatusNotModified)
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// serveReadings reads the GPUs. One request does so at a time, and the others wait.
+func (s *Server) serveReadings(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	select {
+	case <-s.reading:
+		defer func() { s.reading <- struct{}{} }()
+	case <-ctx.Done():
+		http.Error(w, "another request is reading the GPUs", http.StatusServiceUnavailable)
+		return
+	}
+	s.mu.Lock()
+	n := s.report.Node
+	s.mu.Unlock()
+	// A reading that is late is for the next request, so this one must not end it.
+	read, err := s.readings.Do(context.WithoutCancel(ctx), callTimeout, func(ctx context.Context) (Readings, error) {
+		all, source, err := s.host.Read(ctx, n)
+		result := Readings{At: time.Now().UTC(), Source: source, GPUs: []Reading{}}
+		for _, g := range all {
+			result.GPUs = append(result.GPUs, Reading{g.BDF, g})
+		}
+		return result, err
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	answer(w, read)
+}
+
+func answer(w http.ResponseWriter, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) // a client that is gone
+}

@@ -1,0 +1,150 @@
+// Command registry serves container images from memory:
+//
+//	registry ADDRESS DIR
+//
+// Each folder of DIR/images is an OCI layout of one architecture: images/NAME becomes metax-ctk/NAME,
+// with the version that the layout states. Each program of DIR named in programs becomes the image test/PROGRAM:1,
+// which holds nothing else. It prints ready when all images are there.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/metax-ctk/container-toolkit/test/image"
+)
+
+var programs = []string{"probe", "vendorlike"}
+
+func main() {
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "registry:", err)
+		os.Exit(1)
+	}
+}
+
+func run(address, dir string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	quiet := log.New(io.Discard, "", 0)
+	ended := make(chan error)
+	go func() { ended <- http.Serve(listener, registry.New(registry.Logger(quiet))) }()
+	for _, program := range programs {
+		if err := pushProgram(address, dir, program); err != nil {
+			return fmt.Errorf("make the image of %s: %w", program, err)
+		}
+	}
+	layouts, err := os.ReadDir(filepath.Join(dir, "images"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range layouts {
+		if !entry.IsDir() { // a list of parts
+			continue
+		}
+		if err := pushLayout(address, filepath.Join(dir, "images", entry.Name())); err != nil {
+			return fmt.Errorf("push the image %s: %w", entry.Name(), err)
+		}
+	}
+	fmt.Println("ready")
+	return <-ended
+}
+
+// pushProgram pushes an image whose only file is the program.
+func pushProgram(address, dir, program string) error {
+	img, err := imageOf("/"+program, filepath.Join(dir, program))
+	if err != nil {
+		return err
+	}
+	return push(address+"/test/"+program+":1", img)
+}
+
+// imageOf is an image with one program at the path, a copy of the file.
+func imageOf(path, file string) (v1.Image, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var archive bytes.Buffer
+	_, err = image.Image{
+		Ref:   "program",
+		Files: map[string][]byte{path: text},
+		Dirs:  []string{"/dev", "/etc", "/proc", "/sys", "/tmp"},
+		Cmd:   []string{path, "pause"},
+	}.WriteTo(&archive)
+	if err != nil {
+		return nil, err
+	}
+	return tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil }, nil)
+}
+
+// pushLayout pushes the only image of an OCI layout.
+func pushLayout(address, dir string) error {
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return err
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return err
+	}
+	outer := manifest.Manifests[0]
+	version := outer.Annotations["org.opencontainers.image.ref.name"]
+	if outer.MediaType.IsIndex() { // of one architecture
+		if index, err = index.ImageIndex(outer.Digest); err != nil {
+			return err
+		}
+		if manifest, err = index.IndexManifest(); err != nil {
+			return err
+		}
+	}
+	img, err := index.Image(manifest.Manifests[0].Digest)
+	if err != nil {
+		return err
+	}
+	if filepath.Base(dir) == "gpu-health" {
+		if img, err = withShell(img); err != nil {
+			return fmt.Errorf("add a shell: %w", err)
+		}
+	}
+	return push(address+"/metax-ctk/"+filepath.Base(dir)+":"+version, img)
+}
+
+// withShell adds /bin/sh to an image. The real mx-smi is a program, that of a simulated node a script.
+func withShell(img v1.Image) (v1.Image, error) {
+	shell, err := imageOf("/bin/sh", "/usr/bin/busybox")
+	if err != nil {
+		return nil, err
+	}
+	layers, err := shell.Layers()
+	if err != nil {
+		return nil, err
+	}
+	return mutate.AppendLayers(img, layers...)
+}
+
+func push(reference string, img v1.Image) error {
+	ref, err := name.ParseReference(reference)
+	if err != nil {
+		return err
+	}
+	return remote.Write(ref, img)
+}

@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestInstall follows the vendor's manual: its commands and its pod as they are printed there.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "c500-8")
+	before := n.trace(t)
+	release := n.install(t)
+	t.Run("labels", func(t *testing.T) {
+		for name, want := range map[string]string{"gpu.installed": "true", "gpu.product": "C500", "gpu.vfnum": "0", "gpu.family": "MXC", "gpu.memory": "64GB"} {
+			if got := n.object(t).Labels["metax-tech.com/"+name]; got != want {
+				t.Errorf("label %s is %q, want %q", name, got, want)
+			}
+		}
+	})
+	t.Run("pod of the manual", func(t *testing.T) {
+		pod := probePod("manual", 2, "look")
+		pod.Spec.NodeSelector = map[string]string{"metax-tech.com/gpu.vfnum": "0", "metax-tech.com/gpu.product": "C500"}
+		n.create(t, pod)
+		n.phase(t, "manual", corev1.PodSucceeded)
+		if r := n.report(t, "manual"); len(r.Driver) == 0 || r.DriverWrite != "EROFS" {
+			t.Errorf("/opt/mxdriver/bin of the container has %q, and writing below it gives %q", r.Driver, r.DriverWrite)
+		}
+	})
+	for _, count := range []int{0, 1, 2, 4, 8} {
+		t.Run(fmt.Sprint("sees ", count), func(t *testing.T) {
+			name := fmt.Sprint("sees-", count)
+			if seen := n.seen(t, n.look(t, name, count)); len(seen) != count {
+				t.Errorf("the pod has the GPUs %d, want %d", seen, count)
+			}
+			n.remove(t, name)
+		})
+	}
+	t.Run("helm test", func(t *testing.T) {
+		n.must(t, "helm", "test", release, "-n", namespace)
+	})
+	n.remove(t, "manual")
+	n.uninstall(t, release)
+	t.Run("uninstall leaves nothing", func(t *testing.T) {
+		if diff := cmp.Diff(before, n.trace(t)); diff != "" {
+			t.Errorf("what the cluster and the node had before (-) and have afterwards (+):\n%s", diff)
+		}
+	})
+}
+
+// TestQuads takes GPUs 0 and 1 of one MetaXLink domain of four, as in the vendor's manual: four are then
+// those of the other domain, and two the rest of the first one.
+func TestQuads(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "c500-8")
+	n.install(t)
+	first := probePod("first", 2, "wait")
+	first.Annotations = map[string]string{"metax-ctk.io/gpus": n.gpus[0].UUID + "," + n.gpus[1].UUID}
+	n.create(t, first)
+	n.phase(t, "first", corev1.PodRunning)
+	for _, row := range []struct {
+		count int
+		want  []int
+	}{{4, []int{4, 5, 6, 7}}, {2, []int{2, 3}}} {
+		name := fmt.Sprint("next-", row.count)
+		if got := n.seen(t, n.look(t, name, row.count)); !slices.Equal(got, row.want) {
+			t.Errorf("with GPUs 0 and 1 in use, %d GPUs are %d, want %d", row.count, got, row.want)
+		}
+		n.remove(t, name)
+	}
+}
+
+// trace is what an installation could leave behind: names of objects, labels, annotations and conditions
+// of the node, and files outside of the simulated node.
+func (n *node) trace(t *testing.T) map[string][]string {
+	t.Helper()
+	object := n.object(t)
+	ours := func(names []string) []string {
+		return slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(strings.ToLower(name), "metax") })
+	}
+	var conditions []string
+	for _, c := range object.Status.Conditions {
+		conditions = append(conditions, string(c.Type))
+	}
+	kinds := "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,priorityclasses,customresourcedefinitions"
+	kept := func(args ...string) []string {
+		list := strings.Fields(n.must(t, "kubectl", append([]string{"get", "-o", "name"}, args...)...))
+		// Every namespace has these two.
+		list = slices.DeleteFunc(list, func(name string) bool {
+			return name == "configmap/kube-root-ca.crt" || name == "serviceaccount/default"
+		})
+		return slices.Sorted(slices.Values(list))
+	}
+	allocatable := object.Status.Allocatable[gpuResource]
+	return map[string][]string{
+		"labels":      ours(slices.Sorted(maps.Keys(object.Labels))),
+		"annotations": ours(slices.Sorted(maps.Keys(object.Annotations))),
+		"conditions":  ours(conditions),
+		"allocatable": {allocatable.String()},
+		"cluster":     ours(kept(kinds)),
+		"namespace":   kept("-n", namespace, "daemonsets,deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,pods"),
+		"sockets":     n.sockets(t),
+		"files":       ours(n.files(t)),
+	}
+}
+
+// files are the files of the node that are not the engine's, a pod's log or an image.
+func (n *node) files(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	for _, dir := range []string{"/etc", "/opt/cni", "/run", "/var/lib", "/var/log"} {
+		err := filepath.WalkDir(n.Path(dir), func(at string, entry fs.DirEntry, err error) error {
+			at = strings.TrimPrefix(at, n.Path("/"))
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case at == "/run/containerd", at == "/run/netns", at == "/var/lib/containerd", at == "/var/log/pods", at == reports:
+				return fs.SkipDir
+			}
+			list = append(list, at)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}

@@ -1,0 +1,36 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
+)
+
+var fixtures cluster.Fixtures
+
+// night reports whether the rows that take long run (METAX_K8S_NIGHT).
+var night = os.Getenv("METAX_K8S_NIGHT") != ""
+
+func TestMain(m *testing.M) {
+	if sandbox.IsInit() {
+		sandbox.Main()
+	}
+	var err error
+	if fixtures, err = cluster.Environment(); err != nil {
+		fmt.Fprintln(os.Stderr, "k8s/test/e2e:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	// A run of some rows uses some rights only.
+	if flag.Lookup("test.run").Value.String() == "" && code == 0 {
+		if unused := unusedRights(); len(unused) > 0 {
+			fmt.Fprintf(os.Stderr, "FAIL: no test uses these rights of the chart's roles: %q\n", unused)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
