@@ -60,7 +60,7 @@ func Trust(path string) (fs.FileInfo, error) {
 // Reach fails with ErrUntrusted if another user than root and this process's can decide
 // where an absolute path leads: by a link, a directory, or a file in a directory that
 // everybody may write to, such as /tmp. In other directories the file itself may belong
-// to anybody, and need not exist.
+// to anybody, and need not exist. Who may write to the last element does not matter.
 func Reach(path string) error {
 	shared := false // the directory above can be written by others
 	_, err := walkPath(path, func(at string, info fs.FileInfo, last bool) error {
@@ -69,7 +69,7 @@ func Reach(path string) error {
 				return err
 			}
 		}
-		if !info.IsDir() {
+		if last || !info.IsDir() {
 			return nil
 		}
 		writable := checkWritable(at, info)

@@ -82,14 +82,16 @@ func open(c config.Log, p Program) (*Log, error) {
 }
 
 // OpenFile opens a log to append to it. It refuses a path if users other than root and the
-// caller could decide where it leads, and a file that is a link or a pipe, that belongs to
-// another user, or that has a second name: the log must not end up in another file. If root
-// makes the file, its group may read it.
+// caller could decide where its directory is, a directory that everybody may write to (unless
+// it is sticky, such as /tmp), and a file that is a link or a pipe, that belongs to another
+// user, or that has a second name: the log must not end up in another file. A group may write
+// to the directory, as syslog may to Ubuntu's /var/log. If root makes the file, its group may
+// read it.
 func OpenFile(path string) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%q is not an absolute path", path)
 	}
-	if err := hostfs.Reach(path); err != nil {
+	if err := checkDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	perm := os.FileMode(0o600)
@@ -105,7 +107,7 @@ func OpenFile(path string) (*os.File, error) {
 	if err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); !info.Mode().IsRegular() || !ok || st.Nlink != 1 {
 			err = fmt.Errorf("%s: %w", path, errUnsafe)
-		} else { // in /tmp, another user may have made it after Reach
+		} else {
 			err = hostfs.CheckOwner(path, info)
 		}
 	}
@@ -114,6 +116,21 @@ func OpenFile(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// checkDir fails if a file in the directory could not be told from another user's.
+func checkDir(dir string) error {
+	if err := hostfs.Reach(dir); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+		return &hostfs.UntrustedError{Path: dir, Mode: uint32(info.Mode().Perm())}
+	}
+	return hostfs.CheckOwner(dir, info)
 }
 
 // writer writes lines that are safe to print, and reports the first failure.

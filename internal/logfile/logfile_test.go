@@ -88,6 +88,19 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestGroupDirectory: a group may write to the directory of the log, as in Ubuntu's /var/log.
+func TestGroupDirectory(t *testing.T) {
+	dir := filepath.Join(trusted.Dir(t), "d")
+	if err := cmp.Or(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o775)); err != nil {
+		t.Fatal(err)
+	}
+	l, said := opened(t, settings("info", "text", dir+"/log"), nil)
+	l.Info("hello")
+	if text, err := os.ReadFile(dir + "/log"); err != nil || !strings.Contains(string(text), "hello") || len(*said) > 0 {
+		t.Errorf("%v %q, said %q", err, text, *said)
+	}
+}
+
 // TestUnsafe: what is not a plain file of its own is said once, and nothing is written.
 func TestUnsafe(t *testing.T) {
 	for name, make := range map[string]func(dir, path string) error{
@@ -98,8 +111,9 @@ func TestUnsafe(t *testing.T) {
 		"another's": func(_, path string) error {
 			return cmp.Or(os.WriteFile(path, nil, 0o600), os.Chown(path, nobody, nobody))
 		},
-		"a directory":       func(_, path string) error { return os.Mkdir(path, 0o700) },
-		"others' directory": func(dir, _ string) error { return os.Chmod(dir, 0o777) },
+		"a directory":         func(_, path string) error { return os.Mkdir(path, 0o700) },
+		"others' directory":   func(dir, _ string) error { return os.Chmod(dir, 0o777) },
+		"another's directory": func(dir, _ string) error { return os.Chown(dir, nobody, nobody) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(trusted.Dir(t), "d")
