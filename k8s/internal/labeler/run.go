@@ -8,6 +8,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Labeler reads a host again and again and writes its labels.
@@ -30,6 +31,7 @@ type Outcome int
 const (
 	Undecided Outcome = iota // the host could not be read, or needs more readings
 	Unwritten                // the labels are decided, but could not be written
+	Partial                  // the node has its labels but those that need a recorded node
 	Written                  // the node has its labels
 )
 
@@ -67,22 +69,26 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	case changed:
 		l.Log.Info("labels written", "labels", labels)
 	}
+	if labels[protocol.LabelInstalled] == "true" && labels[protocol.LabelMemory] == "" {
+		return Partial
+	}
 	return Written
 }
 
-// retry is the longest time until labels that could not be written are tried again: other
-// programs wait for them.
+// retry is the longest time until labels that could not be written, or are not all there, are
+// tried again: other programs wait for them.
 const retry = 10 * time.Second
 
-// Run takes a Step after each interval until the context ends; with once, until one is Written.
+// Run takes a Step after each interval until the context ends; with once, until labels
+// are written.
 func (l *Labeler) Run(ctx context.Context, interval time.Duration, once bool) error {
 	for {
 		outcome := l.Step(ctx)
-		if once && outcome == Written {
+		if once && outcome >= Partial {
 			return nil
 		}
 		wait := interval
-		if outcome == Unwritten {
+		if outcome == Unwritten || outcome == Partial {
 			wait = min(interval, retry)
 		}
 		select {

@@ -51,6 +51,25 @@ func TestRunOnce(t *testing.T) {
 	}
 }
 
+// TestPartial: the labels that need a recorded node are not awaited for a whole interval.
+func TestPartial(t *testing.T) {
+	n := simulated(t, "c500-8")
+	l := Labeler{
+		Read:    func(context.Context) (gpu.Node, error) { return n, nil },
+		Write:   func(context.Context, map[string]string) (bool, error) { return true, nil },
+		Product: label.ProductManual, Log: slog.New(slog.DiscardHandler),
+	}
+	if got := l.Step(context.Background()); got != Written {
+		t.Errorf("recorded: outcome %d, want Written", got)
+	}
+	for i := range n.GPUs {
+		n.GPUs[i].MemoryMiB = 0
+	}
+	if got := l.Step(context.Background()); got != Partial {
+		t.Errorf("not recorded: outcome %d, want Partial", got)
+	}
+}
+
 // TestRunEnds: the end of the program is not an error of the host or of the API server.
 func TestRunEnds(t *testing.T) {
 	for _, during := range []string{"read", "write"} {

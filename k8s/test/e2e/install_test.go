@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,11 +22,15 @@ func TestInstall(t *testing.T) {
 	before := n.trace(t)
 	release := n.install(t)
 	t.Run("labels", func(t *testing.T) {
-		for name, want := range map[string]string{"gpu.installed": "true", "gpu.product": "C500", "gpu.vfnum": "0", "gpu.family": "MXC", "gpu.memory": "64GB"} {
-			if got := n.object(t).Labels["metax-tech.com/"+name]; got != want {
-				t.Errorf("label %s is %q, want %q", name, got, want)
+		wait(t, "labels", func(context.Context) error {
+			labels := n.object(t).Labels
+			for name, want := range map[string]string{"gpu.installed": "true", "gpu.product": "C500", "gpu.vfnum": "0", "gpu.family": "MXC", "gpu.memory": "64GB"} {
+				if got := labels["metax-tech.com/"+name]; got != want {
+					return fmt.Errorf("label %s is %q, want %q", name, got, want)
+				}
 			}
-		}
+			return nil
+		})
 	})
 	t.Run("pod of the manual", func(t *testing.T) {
 		pod := probePod("manual", 2, "look")
