@@ -29,7 +29,7 @@ func TestFaults(t *testing.T) {
 		{"kubelet killed", (*node).killKubelet},
 		{"plugin killed", (*node).killPlugin},
 		{"socket removed", (*node).removeSockets},
-		{"stream ended", (*node).endStream},
+		{"another plugin comes and goes", (*node).takeResource},
 		{"API server away", (*node).withoutAPI},
 		{"GPU unhealthy and healthy again", (*node).fallAndRecover},
 	} {
@@ -141,14 +141,14 @@ func (n *node) anotherSocket(t *testing.T, before []string) {
 	})
 }
 
-// endStream registers another plugin for the resource, so that the kubelet ends the stream of the first,
-// and takes it away again.
-func (n *node) endStream(t *testing.T) {
+// takeResource registers another plugin for the resource and takes it away again. Then the kubelet has no
+// plugin, and nothing tells the first one so: its socket and its stream remain.
+func (n *node) takeResource(t *testing.T) {
 	t.Helper()
 	before := n.sockets(t)
 	n.createVendorLike(t, vendorlike)
-	n.anotherSocket(t, append(before, pluginDir+"/vendorlike.sock"))
 	n.removeVendorLike(t)
+	n.anotherSocket(t, before)
 }
 
 // withoutAPI ends the API server, kills the plugin meanwhile, and starts the API server again.

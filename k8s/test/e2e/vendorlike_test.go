@@ -59,7 +59,7 @@ func (n *node) installVendorLike(t *testing.T) {
 	n.allocatable(t, len(n.gpus))
 }
 
-// createVendorLike runs the plugin vendorlike as a DaemonSet of that name.
+// createVendorLike runs the plugin vendorlike as a DaemonSet of that name, and waits until it is registered.
 func (n *node) createVendorLike(t *testing.T, name string) {
 	t.Helper()
 	command := []string{"/vendorlike", cluster.NodeDir}
@@ -88,9 +88,15 @@ func (n *node) createVendorLike(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait(t, "the socket of the plugin vendorlike", func(context.Context) error {
-		if !slices.Contains(n.sockets(t), pluginDir+"/vendorlike.sock") {
-			return fmt.Errorf("the sockets are %q", n.sockets(t))
+	wait(t, "the plugin vendorlike", func(ctx context.Context) error {
+		pods := n.Client.CoreV1().Pods(metav1.NamespaceSystem)
+		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+		if err != nil || len(list.Items) != 1 {
+			return fmt.Errorf("it has %d pods: %w", len(list.Items), err)
+		}
+		log, err := pods.GetLogs(list.Items[0].Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		if err != nil || !strings.Contains(string(log), "registered") {
+			return fmt.Errorf("it says %q: %w", log, err)
 		}
 		return nil
 	})

@@ -47,11 +47,12 @@ func run(root string, args []string) error {
 	api.RegisterDevicePluginServer(server, p)
 	ended := make(chan error)
 	go func() { ended <- server.Serve(listener) }()
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
 	if err := register(); err != nil {
 		return err
 	}
-	term := make(chan os.Signal, 1)
-	signal.Notify(term, syscall.SIGTERM)
+	fmt.Println("registered")
 	select {
 	case err := <-ended:
 		return err
