@@ -59,8 +59,8 @@ func (n *node) shareRest(t *testing.T) {
 	if pod := n.phase(t, "keeps", corev1.PodRunning); pod.Status.ContainerStatuses[0].RestartCount != 0 {
 		t.Errorf("the pod was restarted: %s", state(pod))
 	}
+	n.remove(t, "third") // first, or it gets a GPU of the second
 	n.remove(t, "second")
-	n.remove(t, "third")
 }
 
 // given are the indices of the GPUs whose nodes a running pod has.

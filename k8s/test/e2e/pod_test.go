@@ -33,11 +33,12 @@ func probePod(name string, gpus int, probe ...string) *corev1.Pod {
 		limits = corev1.ResourceList{gpuResource: *resource.NewQuantity(int64(gpus), resource.DecimalSI)}
 	}
 	at := corev1.HostPathDirectoryOrCreate
+	grace := int64(1) // with 0, a pod leaves the API before its GPUs are free
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
 			RestartPolicy:                 corev1.RestartPolicyNever,
-			TerminationGracePeriodSeconds: new(int64),
+			TerminationGracePeriodSeconds: &grace,
 			Containers: []corev1.Container{{
 				Name: "main", Image: probeImage, Command: append([]string{"/probe"}, probe...),
 				Resources:    corev1.ResourceRequirements{Limits: limits},
