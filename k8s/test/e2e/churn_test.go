@@ -124,7 +124,7 @@ func (n *node) passes(ctx context.Context, name string) (refused string, err err
 		return "", err
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		if pod.Status.Reason != "UnexpectedAdmissionError" && pod.Status.Reason != "OutOf"+gpuResource {
+		if !refusedByKubelet(pod) {
 			return "", fmt.Errorf("it failed: %s", state(pod))
 		}
 		refused = pod.Status.Reason

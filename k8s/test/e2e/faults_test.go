@@ -47,8 +47,7 @@ func TestFaults(t *testing.T) {
 func (n *node) shareRest(t *testing.T) {
 	t.Helper()
 	n.allocatable(t, len(n.gpus))
-	n.create(t, probePod("second", 4, "pause"))
-	n.phase(t, "second", corev1.PodRunning)
+	n.runs(t, probePod("second", 4, "pause"))
 	n.create(t, probePod("third", 1, "pause"))
 	n.insufficient(t, "third")
 	all := append(n.given(t, "keeps"), n.given(t, "second")...)
@@ -151,11 +150,11 @@ func (n *node) takeResource(t *testing.T) {
 	n.anotherSocket(t, before)
 }
 
-// withoutAPI ends the API server, kills the plugin meanwhile, and starts the API server again.
+// withoutAPI kills the API server, and meanwhile the plugin, and starts the API server again.
 func (n *node) withoutAPI(t *testing.T) {
 	t.Helper()
 	api := n.Daemon("kube-apiserver")
-	if err := api.Stop(); err != nil {
+	if err := api.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	before := n.sockets(t)

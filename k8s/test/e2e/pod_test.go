@@ -75,6 +75,37 @@ func (n *node) phase(t *testing.T, name string, want corev1.PodPhase) *corev1.Po
 	return pod
 }
 
+// runs creates a pod and waits until it runs. A pod that the kubelet refuses is created again, as a controller
+// does: a kubelet that has just started knows no GPUs, and the scheduler does not know that yet.
+func (n *node) runs(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	n.create(t, pod)
+	wait(t, "pod "+pod.Name, func(ctx context.Context) error {
+		now, err := n.pods().Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil || now.Status.Phase == corev1.PodRunning {
+			return err
+		}
+		err = fmt.Errorf("it is %s: %s", now.Status.Phase, state(now))
+		if refusedByKubelet(now) {
+			t.Log("pod ", pod.Name, ": ", err)
+			n.remove(t, pod.Name)
+			n.create(t, pod)
+		}
+		return err
+	})
+}
+
+// refusedByKubelet reports whether the kubelet itself refused a pod, or could not reach the plugin.
+func refusedByKubelet(pod *corev1.Pod) bool {
+	switch pod.Status.Reason {
+	case "OutOf" + gpuResource:
+		return true
+	case "UnexpectedAdmissionError":
+		return !strings.Contains(pod.Status.Message, "rpc error") || strings.Contains(pod.Status.Message, "code = Unavailable")
+	}
+	return false
+}
+
 // state is why a pod is where it is.
 func state(pod *corev1.Pod) string {
 	list := []string{pod.Status.Reason, pod.Status.Message}

@@ -27,8 +27,7 @@ func TestReboot(t *testing.T) {
 	refused := n.refused(t, "keeps")
 	if refused { // as its controller would
 		n.remove(t, "keeps")
-		n.create(t, pod)
-		n.phase(t, "keeps", corev1.PodRunning)
+		n.runs(t, pod)
 	}
 	gpus := n.given(t, "keeps")
 	if len(gpus) != 4 || !refused && !slices.Equal(gpus, before) {
@@ -52,7 +51,7 @@ func (n *node) refused(t *testing.T, name string) (refused bool) {
 			return err
 		}
 		list := pod.Status.ContainerStatuses
-		refused = pod.Status.Phase == corev1.PodFailed && pod.Status.Reason == "UnexpectedAdmissionError"
+		refused = refusedByKubelet(pod)
 		if !refused && (len(list) != 1 || list[0].RestartCount == 0 || list[0].State.Running == nil) {
 			return fmt.Errorf("it is %s: %s", pod.Status.Phase, state(pod))
 		}
