@@ -2,15 +2,20 @@ package charts
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/release"
 )
 
-// byHelm are the labels that only Helm's own objects have.
-var byHelm = regexp.MustCompile(`(?m)^ +(app\.kubernetes\.io/managed-by|helm\.sh/chart): .*\n`)
+// byHelm are the labels and annotations that only Helm's own objects have.
+var byHelm = regexp.MustCompile(`(?m)^ +(app\.kubernetes\.io/managed-by|helm\.sh/[a-z-]+): .*\n|^  annotations:\n( +helm\.sh/[a-z-]+: .*\n)+`)
 
-const namespace = `# MetaX GPUs in Kubernetes 1.30 and newer, without Helm: kubectl apply -f metax-gpu-extensions.yaml
-# Made from the chart metax-gpu-extensions with its default values; do not edit it.
+const plain = `# MetaX GPUs in Kubernetes 1.30 and newer, without Helm: kubectl apply -f metax-gpu-extensions.yaml
+`
+
+const namespace = `# Made from the chart metax-gpu-extensions with its default values; do not edit it.
 ---
 apiVersion: v1
 kind: Namespace
@@ -23,11 +28,29 @@ metadata:
     pod-security.kubernetes.io/warn: privileged
 `
 
-// TestPlainManifest keeps the manifest for kubectl equal to the chart.
+const cleanup = `# Removes what metax-gpu-extensions left on the nodes, without Helm, after it was deleted:
+#   kubectl apply -f metax-gpu-extensions-cleanup.yaml
+#   kubectl wait -n metax-gpu-extensions --for=condition=complete --timeout=5m job/metax-gpu-cleanup
+#   kubectl delete -f metax-gpu-extensions-cleanup.yaml
+`
+
+// TestPlainManifest keeps the manifests for kubectl equal to the chart.
 func TestPlainManifest(t *testing.T) {
-	manifest := byHelm.ReplaceAllString(mustRender(t, "1.34.4", "").Manifest, "")
-	if strings.Contains(manifest, "elm") {
-		t.Error("the plain manifest mentions Helm")
+	r := mustRender(t, "1.34.4", "")
+	var hooks strings.Builder
+	for _, hook := range r.Hooks {
+		if slices.Contains(hook.Events, release.HookPostDelete) {
+			hooks.WriteString("---\n" + hook.Manifest + "\n")
+		}
 	}
-	golden(t, extensions+".yaml", namespace+strings.TrimPrefix(manifest, "\n"))
+	for name, text := range map[string]string{
+		extensions + ".yaml":         plain + namespace + strings.TrimPrefix(r.Manifest, "\n"),
+		extensions + "-cleanup.yaml": cleanup + namespace + hooks.String(),
+	} {
+		text = byHelm.ReplaceAllString(text, "")
+		if strings.Contains(strings.ReplaceAll(text, "without Helm", ""), "elm") {
+			t.Errorf("%s mentions Helm", name)
+		}
+		golden(t, name, text)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -24,10 +25,18 @@ func TestPrivileges(t *testing.T) {
 		"metax-gpu-label/gpu-label":   {Token: true, Writes: []string{"/var/log/metax"}},
 		"metax-exporter/exporter":     {Writes: []string{"/var/log/metax"}},
 		"metax-exporter/health":       {Privileged: true, Writes: []string{"/var/log/metax"}},
+		"metax-gpu-cleanup/files":     {Writes: []string{"/run/metax-container-toolkit", "/var/lib/metax-container-toolkit", "/var/log/metax", "/var/run/cdi"}},
+		"metax-gpu-cleanup/stay":      {},
+		"metax-gpu-cleanup/nodes":     {Token: true},
 	}
 	got := map[string]powers{}
-	for _, name := range []string{"metax-gpu-device", "metax-gpu-label", "metax-exporter"} {
-		pod := daemonset(t, "dataExporter: {deploy: true}", name).Spec.Template.Spec
+	const values = "dataExporter: {deploy: true}"
+	pods := []corev1.PodTemplateSpec{as[batchv1.Job](t, objects(t, mustRender(t, "1.34.4", values)), "Job/metax-gpu-cleanup").Spec.Template}
+	for _, name := range []string{"metax-gpu-device", "metax-gpu-label", "metax-exporter", "metax-gpu-cleanup"} {
+		pods = append(pods, daemonset(t, values, name).Spec.Template)
+	}
+	for _, template := range pods {
+		name, pod := template.Labels["app.kubernetes.io/name"], template.Spec
 		if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
 			t.Errorf("%s: every container gets the token", name)
 		}

@@ -28,6 +28,6 @@ func app() *cli.App {
 	return &cli.App{
 		Name: protocol.Device, Usage: "gives MetaX GPUs to the pods of a Kubernetes node",
 		HideVersion: true, Flags: run.Flags, Action: run.Action,
-		Commands: []*cli.Command{run, healthCommand(), cdiCommand(), cleanupCommand(), lookCommand()},
+		Commands: []*cli.Command{run, healthCommand(), cdiCommand(), lookCommand()},
 	}
 }

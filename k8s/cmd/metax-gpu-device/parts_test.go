@@ -100,13 +100,6 @@ func TestHealthCommand(t *testing.T) {
 	}
 }
 
-func TestCleanupCommand(t *testing.T) {
-	t.Setenv("NODE_NAME", "")
-	if err := command(t.Context(), io.Discard, "cleanup", "--log-dir="); err == nil || !strings.Contains(err.Error(), "nothing is removed") {
-		t.Errorf("error is %v", err)
-	}
-}
-
 func TestFactsOf(t *testing.T) {
 	_, n := simulated(t, "c500-8")
 	s := plugin.Status{InUse: []string{"a-vf1", "a-vf2", "b", "gone"}, Outside: []gpu.BDF{n.GPUs[5].BDF, {Bus: 0xff}}}

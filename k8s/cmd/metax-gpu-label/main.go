@@ -39,6 +39,7 @@ func newApp() *cli.App {
 		HideHelpCommand: true,
 		Flags:           flags(),
 		Action:          run,
+		Commands:        []*cli.Command{cleanupCommand()},
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return err },
 	}
@@ -105,23 +106,26 @@ func output(c *cli.Context, log *slog.Logger) (write, error) {
 	if c.String("node-name") == "" {
 		return nil, errors.New("no node to label: set --node-name or NODE_NAME")
 	}
-	client, err := apiClient(c.String("kubeconfig"))
+	config, err := apiConfig(c.String("kubeconfig"))
 	if err != nil {
-		return nil, fmt.Errorf("reach the API server: %w", err)
+		return nil, err
+	}
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
 	}
 	return (&labeler.Node{Client: client, Name: c.String("node-name"), Log: log}).Write, nil
 }
 
-// apiClient returns a client for the API server of kubeconfig, or of the pod's cluster if that
-// is empty.
-func apiClient(kubeconfig string) (metadata.Interface, error) {
+// apiConfig returns how to reach the API server of kubeconfig, or of the pod's cluster if that is empty.
+func apiConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if kubeconfig != "" {
 		config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reach the API server: %w", err)
 	}
 	config.Timeout = 10 * time.Second
-	return metadata.NewForConfig(config)
+	return config, nil
 }

@@ -104,10 +104,8 @@ func (f *files) removeOld() error {
 		return fmt.Errorf("list the logs: %w", err)
 	}
 	for _, e := range entries {
-		middle, ok := strings.CutPrefix(e.Name(), f.program+".")
-		middle, log := strings.CutSuffix(middle, ".log")
-		begin, err := time.Parse(stamp, middle)
-		if !ok || !log || err != nil || !e.Type().IsRegular() || f.now().Before(begin.Add(f.rotation+f.maxAge)) {
+		begin, ok := beginOf(e, f.program)
+		if !ok || f.now().Before(begin.Add(f.rotation+f.maxAge)) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(f.dir, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -115,6 +113,35 @@ func (f *files) removeOld() error {
 		}
 	}
 	return nil
+}
+
+// beginOf returns when a file of the program's log begins, and false for another file.
+func beginOf(e os.DirEntry, program string) (time.Time, bool) {
+	middle, ok := strings.CutPrefix(e.Name(), program+".")
+	middle, log := strings.CutSuffix(middle, ".log")
+	begin, err := time.Parse(stamp, middle)
+	return begin, ok && log && err == nil && e.Type().IsRegular()
+}
+
+// Remove removes the logs of programs from a directory. Files with other names stay; a directory that is
+// missing has none.
+func Remove(dir string, programs ...string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list the logs: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		for _, program := range programs {
+			if _, ok := beginOf(e, program); ok {
+				errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (f *files) close() error {

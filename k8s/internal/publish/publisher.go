@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -218,26 +217,4 @@ func (p *Publisher) writeEvents(ctx context.Context) error {
 			return fmt.Errorf("write an Event: %w", err)
 		}
 	}
-}
-
-// Remove removes from the Node what a Publisher wrote and nobody else did. It is no error that
-// the Node is gone.
-func (p *Publisher) Remove(ctx context.Context) error {
-	err := p.readNode(ctx)
-	var text []byte
-	if err == nil {
-		text, err = nodeText(p.node, p.uid, nil)
-	}
-	for _, part := range [][]string{nil, {"status"}} {
-		if err == nil {
-			err = p.apply(ctx, text, part...)
-		}
-	}
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove the annotations and the condition of the Node: %w", err)
-	}
-	return nil
 }

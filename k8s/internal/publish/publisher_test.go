@@ -189,25 +189,15 @@ func TestPublisher(t *testing.T) {
 			t.Errorf("%v: %+v, %s instead of %s", err, s, n.Status.Conditions[1].LastTransitionTime, since)
 		}
 		cancel()
-		if err := p.Remove(t.Context()); err != nil {
-			t.Error(err)
-		}
-		n = a.node(t)
-		if diff := cmp.Diff(map[string]string{"other": "1"}, n.Annotations); diff != "" || len(n.Status.Conditions) != 1 {
-			t.Errorf("%s, conditions %+v", diff, n.Status.Conditions)
-		}
 	})
 }
 
-// TestNodeIsGone: neither a write nor the removal makes the Node anew.
+// TestNodeIsGone: a write does not make the Node anew.
 func TestNodeIsGone(t *testing.T) {
 	a := newAPI()
 	p := New(a.CoreV1(), "gone", slog.New(slog.DiscardHandler))
 	if err := p.write(t.Context(), Values{}); !apierrors.IsNotFound(err) {
 		t.Errorf("error is %v", err)
-	}
-	if err := p.Remove(t.Context()); err != nil {
-		t.Error(err)
 	}
 	if nodes, statuses := a.writes(); nodes+statuses != 0 {
 		t.Errorf("%d writes", nodes+statuses)

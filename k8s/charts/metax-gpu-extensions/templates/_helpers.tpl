@@ -102,3 +102,10 @@ securityContext:
               fieldRef:
                 fieldPath: metadata.namespace
 {{- end }}
+
+{{/* afterDelete WEIGHT: the annotations of an object that exists only while helm uninstall cleans up. */}}
+{{- define "metax.afterDelete" -}}
+helm.sh/hook: post-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+{{- end }}
