@@ -3,5 +3,5 @@
 //
 // It removes by name and owner, never a whole directory that others may use: files that the programs
 // write, CDI specs that no other metax-hook runs in, and fields of Node objects that were applied under a
-// program's name. What a container with GPUs needs to start again stays while a pod has GPUs.
+// program's name. What the containers of a pod with GPUs need to start again stays.
 package cleanup

@@ -38,7 +38,8 @@ const (
 )
 
 // Remove removes the files. If a pod has GPUs, or if that is not known, the CDI specs and metax-hook stay:
-// the kubelet may start its containers again, and gives them the same CDI names.
+// when another plugin takes over, the kubelet starts its containers again with the CDI names that it was
+// given.
 func (f Files) Remove(ctx context.Context) error {
 	errs := []error{f.remove(f.Lib, "node.json"), f.remove(f.Run, "k8s")}
 	tool := f.exists(f.Run, leaseDir)
