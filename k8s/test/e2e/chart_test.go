@@ -39,7 +39,9 @@ func (n *node) install(t *testing.T, more ...string) string {
 		"-n", namespace, "--create-namespace", "--generate-name", "--wait",
 	}, values...), more...)...)
 	n.allocatable(t, len(n.gpus))
-	return n.release(t)
+	release := n.release(t)
+	n.allowRights(t, release)
+	return release
 }
 
 // release is the name of the only release.
@@ -61,7 +63,7 @@ func (n *node) release(t *testing.T) string {
 // uninstall removes the chart with the command of the manual, and waits until its pods are gone.
 func (n *node) uninstall(t *testing.T, release string) {
 	t.Helper()
-	n.checkRights(t)
+	n.useRights(t, false)
 	n.must(t, "helm", "uninstall", release, "-n", namespace, "--wait")
 	wait(t, "the end of the chart's pods", func(ctx context.Context) error {
 		list, err := n.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -70,6 +72,7 @@ func (n *node) uninstall(t *testing.T, release string) {
 		}
 		return err
 	})
+	n.useRights(t, true)
 }
 
 // object is the node's object.

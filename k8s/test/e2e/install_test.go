@@ -118,7 +118,8 @@ func (n *node) trace(t *testing.T) map[string][]string {
 	}
 }
 
-// files are the files of the node that are not the engine's, a pod's log or an image.
+// files are the files of the node that are not the engine's, a pod's log or an image. Empty directories do
+// not count: no pod may write where they could be removed from.
 func (n *node) files(t *testing.T) []string {
 	t.Helper()
 	var list []string
@@ -131,7 +132,9 @@ func (n *node) files(t *testing.T) []string {
 			case at == "/run/containerd", at == "/run/netns", at == "/var/lib/containerd", at == "/var/log/pods", at == reports:
 				return fs.SkipDir
 			}
-			list = append(list, at)
+			if err == nil && !entry.IsDir() {
+				list = append(list, at)
+			}
 			return err
 		})
 		if err != nil {

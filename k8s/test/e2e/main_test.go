@@ -25,12 +25,14 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	// A run of some rows uses some rights only.
-	if flag.Lookup("test.run").Value.String() == "" && code == 0 {
-		if unused := unusedRights(); len(unused) > 0 {
-			fmt.Fprintf(os.Stderr, "FAIL: no test uses these rights of the chart's roles: %q\n", unused)
-			code = 1
-		}
+	some := flag.Lookup("test.run").Value.String() + flag.Lookup("test.skip").Value.String()
+	unused := unusedRights()
+	switch {
+	case some != "":
+		fmt.Println("only some tests ran: whether the chart's roles have rights that nothing uses is not judged")
+	case code == 0 && len(unused) > 0:
+		fmt.Fprintf(os.Stderr, "FAIL: no test uses these rights of the chart's roles: %q\n", unused)
+		code = 1
 	}
 	os.Exit(code)
 }

@@ -22,7 +22,8 @@ const (
 // node is a cluster of one node, with what the tests must know of its GPUs.
 type node struct {
 	*cluster.Cluster
-	gpus []gpu // by index
+	gpus    []gpu // by index
+	audited int   // bytes of the audit log that were read
 }
 
 // gpu is what the tests need of a GPU in Node JSON.
@@ -52,6 +53,7 @@ func newNode(t *testing.T, simulated string) *node {
 			}
 		}
 	})
+	t.Cleanup(func() { n.useRights(t, false) })
 	text := n.must(t, "metax-ctk", "--root", cluster.NodeDir, "device", "list", "-o", "json")
 	var list struct {
 		GPUs []gpu `json:"gpus"`

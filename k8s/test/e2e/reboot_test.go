@@ -24,7 +24,7 @@ func TestReboot(t *testing.T) {
 	n.phase(t, "keeps", corev1.PodRunning)
 	before := n.given(t, "keeps")
 	n.reboot(t)
-	refused := n.refused(t, "keeps")
+	refused := n.restarted(t, "keeps")
 	if refused { // as its controller would
 		n.remove(t, "keeps")
 		n.runs(t, pod)
@@ -38,14 +38,13 @@ func TestReboot(t *testing.T) {
 	if slices.ContainsFunc(rest, func(i int) bool { return slices.Contains(gpus, i) }) {
 		t.Errorf("another pod has the GPUs %d, of which the first one has %d", rest, gpus)
 	}
-	n.checkRights(t)
 }
 
-// refused waits until the container of a pod runs again after a reboot, and reports whether the kubelet
-// refused the pod instead.
-func (n *node) refused(t *testing.T, name string) (refused bool) {
+// restarted waits until the container of a pod runs again, and reports whether the kubelet refused the pod
+// instead.
+func (n *node) restarted(t *testing.T, name string) (refused bool) {
 	t.Helper()
-	wait(t, "pod "+name+" after the reboot", func(ctx context.Context) error {
+	wait(t, "the next start of pod "+name, func(ctx context.Context) error {
 		pod, err := n.pods().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err

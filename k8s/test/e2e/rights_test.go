@@ -1,10 +1,11 @@
 package e2e
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -12,90 +13,123 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// rights are the verbs of the chart's roles, as "verb group/resource", over all tests: those that the roles
-// allow, and those that were used.
-var rights struct {
-	sync.Mutex
-	allowed, used map[string]bool
+// right is what a role of the chart allows a service account, or what an account does. A right without a
+// namespace holds in all.
+type right struct{ account, verb, resource, namespace string }
+
+func (r right) String() string {
+	s := fmt.Sprintf("%s: %s %s", r.account, r.verb, r.resource)
+	if r.namespace != "" {
+		s += " in namespace " + r.namespace
+	}
+	return s
 }
 
-// checkRights wants the API server to have refused the chart's accounts nothing, and records which rights
-// they have and use. It is called while the chart is installed, before a test ends.
-func (n *node) checkRights(t *testing.T) {
+// rights are those that the chart's roles allow and those that were used, over all tests.
+var rights struct {
+	sync.Mutex
+	allowed, used []right
+}
+
+// allowRights records what the roles of a release allow, those for its removal among them.
+func (n *node) allowRights(t *testing.T, release string) {
 	t.Helper()
-	allowed := map[string]bool{}
-	roles, err := n.Client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=" + namespace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, role := range roles.Items {
-		for _, rule := range role.Rules {
-			maps.Copy(allowed, verbs(rule))
+	text := n.must(t, "helm", "get", "manifest", release, "-n", namespace) + "\n---\n" + n.must(t, "helm", "get", "hooks", release, "-n", namespace)
+	roles := map[string]rbacv1.ClusterRole{}
+	var bindings []rbacv1.ClusterRoleBinding
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
 		}
-	}
-	log, err := os.Open(n.Path(cluster.AuditLog))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	used := map[string]bool{}
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event auditv1.Event
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			t.Fatalf("read the audit log: %v", err)
+		var role rbacv1.ClusterRole
+		var binding rbacv1.ClusterRoleBinding
+		if json.Unmarshal(raw, &role) == nil && strings.HasSuffix(role.Kind, "Role") {
+			roles[role.Kind+"/"+role.Name] = role
 		}
-		if event.ObjectRef == nil || !strings.HasPrefix(event.User.Username, "system:serviceaccount:"+namespace+":") {
-			continue
+		if json.Unmarshal(raw, &binding) == nil && strings.HasSuffix(binding.Kind, "RoleBinding") {
+			bindings = append(bindings, binding)
 		}
-		right := verb(event.Verb, event.ObjectRef.APIGroup, event.ObjectRef.Resource, event.ObjectRef.Subresource)
-		used[right] = true
-		if event.ResponseStatus != nil && event.ResponseStatus.Code == 403 {
-			t.Errorf("the API server refuses %s to %s: %s", right, event.User.Username, event.ResponseStatus.Message)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 	rights.Lock()
 	defer rights.Unlock()
-	if rights.allowed == nil {
-		rights.allowed, rights.used = map[string]bool{}, map[string]bool{}
+	for _, binding := range bindings {
+		for _, rule := range roles[binding.RoleRef.Kind+"/"+binding.RoleRef.Name].Rules {
+			for _, r := range rightsOf(rule) {
+				r.account, r.namespace = binding.Subjects[0].Name, binding.Namespace
+				if !slices.Contains(rights.allowed, r) {
+					rights.allowed = append(rights.allowed, r)
+				}
+			}
+		}
 	}
-	maps.Copy(rights.allowed, allowed)
-	maps.Copy(rights.used, used)
 }
 
-func verbs(rule rbacv1.PolicyRule) map[string]bool {
-	list := map[string]bool{}
+func rightsOf(rule rbacv1.PolicyRule) (list []right) {
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
-			for _, name := range rule.Verbs {
-				resource, subresource, _ := strings.Cut(resource, "/")
-				list[verb(name, group, resource, subresource)] = true
+			for _, verb := range rule.Verbs {
+				list = append(list, right{verb: verb, resource: strings.TrimPrefix(group+"/"+resource, "/")})
 			}
 		}
 	}
 	return list
 }
 
-func verb(name, group, resource, subresource string) string {
-	if subresource != "" {
-		resource += "/" + subresource
+// useRights records what the chart's accounts did since the last call, and wants the API server to have
+// refused nothing. While the chart is removed, its programs may try what their roles allowed before.
+func (n *node) useRights(t *testing.T, removal bool) {
+	t.Helper()
+	log, err := os.ReadFile(n.Path(cluster.AuditLog))
+	if err != nil {
+		t.Error(err)
+		return
 	}
-	return fmt.Sprintf("%s %s/%s", name, group, resource)
+	end := bytes.LastIndexByte(log, '\n') + 1
+	log, n.audited = log[n.audited:end], end
+	rights.Lock()
+	defer rights.Unlock()
+	for line := range bytes.Lines(log) {
+		var event auditv1.Event
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Errorf("read the audit log: %v", err)
+			return
+		}
+		account, ours := strings.CutPrefix(event.User.Username, "system:serviceaccount:"+namespace+":")
+		if !ours || event.ObjectRef == nil {
+			continue
+		}
+		o := event.ObjectRef
+		r := right{account, event.Verb, strings.Trim(o.APIGroup+"/"+o.Resource+"/"+o.Subresource, "/"), o.Namespace}
+		switch {
+		case event.ResponseStatus == nil || event.ResponseStatus.Code != 403:
+			if !slices.Contains(rights.used, r) {
+				rights.used = append(rights.used, r)
+			}
+		case !removal || account == "metax-gpu-cleanup":
+			t.Errorf("the API server refuses %s: %s", r, event.ResponseStatus.Message)
+		}
+	}
 }
 
 // unusedRights are those that no test needed.
-func unusedRights() []string {
+func unusedRights() []right {
 	rights.Lock()
 	defer rights.Unlock()
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(rights.allowed)), func(right string) bool { return rights.used[right] })
+	return slices.DeleteFunc(slices.Clone(rights.allowed), func(allowed right) bool {
+		return slices.ContainsFunc(rights.used, func(used right) bool {
+			if allowed.namespace == "" {
+				used.namespace = ""
+			}
+			return used == allowed
+		})
+	})
 }
