@@ -10,13 +10,16 @@ import (
 )
 
 // TestChartLife upgrades the chart, rolls it back and removes it while a pod has GPUs. The pod keeps them,
-// and nothing else remains.
+// also when its container starts again with another plugin. What it needs for that remains, and nothing
+// else.
 func TestChartLife(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
 	before := n.trace(t)
 	release := n.install(t)
-	n.create(t, probePod("keeps", 4, "pause"))
+	pod := probePod("keeps", 4, "wait")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	n.create(t, pod)
 	n.phase(t, "keeps", corev1.PodRunning)
 	gpus := n.given(t, "keeps")
 	sockets := n.sockets(t)
@@ -34,7 +37,16 @@ func TestChartLife(t *testing.T) {
 	if got := n.given(t, "keeps"); !slices.Equal(got, gpus) {
 		t.Errorf("the pod had the GPUs %d, and has %d after the chart was removed", gpus, got)
 	}
+	n.installVendorLike(t) // without a plugin, the kubelet starts no container with GPUs
+	n.must(t, "pkill", "-KILL", "-f", "^/probe wait")
+	n.restarted(t, "keeps")
+	if got := n.given(t, "keeps"); !slices.Equal(got, gpus) {
+		t.Errorf("the pod had the GPUs %d, and its container has %d after it started again", gpus, got)
+	}
 	n.remove(t, "keeps")
+	n.removeVendorLike(t)
+	n.allocatable(t, 0)
+	n.must(t, "sh", "-c", "rm /var/run/cdi/metax-tech.com-*.json; rm -r /var/lib/metax-container-toolkit") // as the page says
 	if diff := cmp.Diff(before, n.trace(t)); diff != "" {
 		t.Errorf("what the cluster and the node had before (-) and have afterwards (+):\n%s", diff)
 	}
