@@ -129,7 +129,7 @@ func (n *node) files(t *testing.T) []string {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
-			case at == "/run/containerd", at == "/run/netns", at == "/var/lib/containerd", at == "/var/log/pods", at == reports:
+			case at == "/run/containerd", at == "/run/netns", at == "/var/lib/containerd", at == "/var/log/containers", at == "/var/log/pods", at == reports:
 				return fs.SkipDir
 			}
 			if err == nil && !entry.IsDir() {
