@@ -173,7 +173,7 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 	}
 	words := map[string]string{
 		"output-format": "table json yaml", "sizes": "warn off enforce", "weights": "kind bandwidth",
-		"source": "lease docker containerd podman cri-o processes", "qos": "fixed-share best-effort burst-share",
+		"source": "lease docker containerd podman cri-o kubernetes processes", "qos": "fixed-share best-effort burst-share",
 		"vendor": "metax-tech.com", "class": "gpu sgpu maca", "bash|zsh|fish": "bash zsh fish",
 	}[name]
 	answer := completion.From(current, completion.Words(strings.Fields(words)...))

@@ -9,9 +9,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/holders/containerd"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
@@ -29,7 +31,14 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 		return assign.Keeper{}, err
 	}
 	k, err := assign.New(assign.Config{
-		Node: node, Root: t.selected(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most, Containerd: containerds,
+		Node: node, Root: t.selected(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most,
+		GRPC: func(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
+			all := containerds(proc, devices, s)
+			if socket := t.settings.Kubelet.Text; socket != config.KubeletOff {
+				all = append(all, podresources.NewSource(socket, devices))
+			}
+			return all
+		},
 		Warn: func(line string) { t.warn(line) }, Looked: t.warnBlind,
 		Note: func(line string) { fmt.Fprintf(t.Err, "metax-ctk: %s\n", terminal.Message(line)) },
 	})

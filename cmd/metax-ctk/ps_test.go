@@ -78,7 +78,7 @@ func TestOccupancyJSON(t *testing.T) {
 	for _, s := range got.Sources {
 		engines = append(engines, s.Engine)
 	}
-	if d := cmp.Diff([]string{"containerd", "cri-o", "docker", "podman", "processes"}, slices.Compact(engines)); d != "" {
+	if d := cmp.Diff([]string{"containerd", "cri-o", "docker", "kubernetes", "podman", "processes"}, slices.Compact(engines)); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{lease.APIVersion, ps.OccupancyKind}, []string{got.APIVersion, got.Kind}); d != "" {

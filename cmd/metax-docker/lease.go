@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -35,9 +38,17 @@ func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, exp
 		return err
 	}
 	endpoint, address := w.maker(socket, flags)
+	tasks := assign.Tasks(address, ahead, w.askContainerd)
 	w.keeper, err = assign.New(assign.Config{
 		Node: node, Root: w.settings.Root.Text, Engine: w.engine(), Endpoint: endpoint,
-		Ignore: w.settings.Ignore.Text, WaitMax: most, Containerd: assign.Tasks(address, ahead, w.askToolkit),
+		Ignore: w.settings.Ignore.Text, WaitMax: most,
+		GRPC: func(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
+			all := tasks(proc, devices, s)
+			if socket := w.settings.Kubelet.Text; socket != config.KubeletOff {
+				all = append(all, assign.Pods(socket, w.askKubelet))
+			}
+			return all
+		},
 		Warn: func(line string) { w.warn("%s", line) }, Note: func(line string) { w.say("%s", line) },
 		Looked: func(looks []lease.Look) { w.unseen(looks, explain) },
 	})

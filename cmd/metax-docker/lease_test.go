@@ -135,7 +135,7 @@ func TestEngine(t *testing.T) {
 			t.Errorf("%s %q with %q: %s at %q", test.client, test.args, test.env, l.Engine, l.Endpoint)
 		}
 		looked := ""
-		for _, source := range assign.Tasks(address, nil, w.askToolkit)(assign.Proc(), holders.Devices{}, lease.State{}) {
+		for _, source := range assign.Tasks(address, nil, w.askContainerd)(assign.Proc(), holders.Devices{}, lease.State{}) {
 			if _, endpoint := source.Name(); endpoint == l.Endpoint {
 				looked = endpoint
 			}

@@ -11,23 +11,33 @@ import (
 	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// askToolkit runs metax-ctk, which links containerd's client, for what the
-// containerd at the address knows.
-func (w *wrapper) askToolkit(ctx context.Context, address string) (told ps.Occupancy, err error) {
+// askContainerd asks metax-ctk what the containerd at the address knows.
+func (w *wrapper) askContainerd(ctx context.Context, address string) (ps.Occupancy, error) {
+	return w.askToolkit(ctx, "containerd", address)
+}
+
+// askKubelet asks metax-ctk what the kubelet knows.
+func (w *wrapper) askKubelet(ctx context.Context) (ps.Occupancy, error) {
+	return w.askToolkit(ctx, usage.Kubernetes, "")
+}
+
+// askToolkit runs metax-ctk, which links gRPC, for what the engine at the endpoint knows.
+func (w *wrapper) askToolkit(ctx context.Context, engine, endpoint string) (told ps.Occupancy, err error) {
 	path, err := toolkit()
 	if err != nil {
 		return told, err
 	}
-	text, err := w.output(ctx, path, "--root", w.settings.Root.Text, "ps", "--source", "containerd", "-o", "json")
+	text, err := w.output(ctx, path, "--root", w.settings.Root.Text, "ps", "--source", engine, "-o", "json")
 	if err != nil {
 		return told, err
 	}
 	if err := json.Unmarshal([]byte(text), &told); err != nil {
 		return told, fmt.Errorf("read the answer of %s: %w", path, err)
 	}
-	return told, told.Answered("containerd", address)
+	return told, told.Answered(engine, endpoint)
 }
 
 // toolkit is the metax-ctk that was installed with this program.

@@ -44,9 +44,9 @@ type Config struct {
 	Ignore string
 	// WaitMax is how long a request may wait, 0 without a bound.
 	WaitMax time.Duration
-	// Containerd are the sources for containerd; it is not linked here, because
-	// its client is slow to start.
-	Containerd func(*procfs.Proc, holders.Devices, lease.State) []lease.Source
+	// GRPC are the sources for containerd and the kubelet, which are asked by gRPC. It is not
+	// linked here, because it is slow to start.
+	GRPC func(*procfs.Proc, holders.Devices, lease.State) []lease.Source
 	// Warn and Note print a line. Looked is called with what the sources came back with.
 	Warn, Note func(string)
 	Looked     func([]lease.Look)
@@ -102,7 +102,7 @@ func New(c Config) (Keeper, error) {
 			for _, source := range proc.Sources(k.Devices) {
 				all = append(all, source)
 			}
-			return append(all, c.Containerd(proc, k.Devices, s)...)
+			return append(all, c.GRPC(proc, k.Devices, s)...)
 		},
 	}
 	if k.Devices.Real() {

@@ -43,6 +43,8 @@ type Config struct {
 	// WaitMax is the maximum time that a request may wait, in the format of
 	// time.ParseDuration.
 	WaitMax Value
+	// Kubelet is the socket of the kubelet that lists the devices of pods, or KubeletOff.
+	Kubelet Value
 	// Node and Root choose the node, like the options --node and --root.
 	Node, Root Value
 	// MACA is the section [maca].

@@ -21,6 +21,7 @@ func TestLoadPrecedence(t *testing.T) {
 		Scope:        Value{"any", "default"}, Sizes: Value{"warn", "default"},
 		Ignore:  Value{"mx-smi,mx-exporter", "default"},
 		WaitMax: Value{"24h", "default"},
+		Kubelet: Value{"/var/lib/kubelet/pod-resources/kubelet.sock", "default"},
 		Node:    Value{"host", "default"},
 		Root:    Value{"/host", "c.toml"},
 		Log:     Log{Value{"off", "default"}, Value{"text", "default"}, Value{"", "default"}},

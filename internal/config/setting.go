@@ -59,6 +59,9 @@ var (
 	LogFormats = []string{"text", "json"}
 )
 
+// KubeletOff is the word of gpus.kubelet for not asking the kubelet.
+const KubeletOff = "off"
+
 // requirements is the key of the only table.
 const requirements = "maca.requirements"
 
@@ -117,6 +120,12 @@ var settings = []Setting{
 		Allowed: "a time such as 30m or 24h", valid: isDuration,
 		Use:  "The longest time that any request may wait for GPUs; a longer --gpus-wait is reduced to it.",
 		text: func(c *Config) *Value { return &c.WaitMax },
+	},
+	{
+		Key: "gpus.kubelet", Kind: Text, Env: "METAX_CTK_KUBELET", Default: []string{"/var/lib/kubelet/pod-resources/kubelet.sock"},
+		Allowed: "an absolute path or off", words: []string{KubeletOff}, valid: isKubelet,
+		Use:  "The socket on which the kubelet lists the devices of pods, whose GPUs are in use; off does not ask it.",
+		text: func(c *Config) *Value { return &c.Kubelet },
 	},
 	{
 		Key: "maca.default", Kind: Text, Env: "METAX_CTK_MACA_DEFAULT",
@@ -224,6 +233,9 @@ func isSection(key string) bool {
 // Checks of one word of a value.
 
 func isAbsolute(word string) bool { return strings.HasPrefix(word, "/") }
+
+// isKubelet accepts the path of a socket, and the word for none.
+func isKubelet(word string) bool { return word == KubeletOff || isAbsolute(word) }
 
 // isProgram accepts a name, which is searched for, or an absolute path. A relative path
 // would be another program in another directory.

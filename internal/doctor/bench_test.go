@@ -203,7 +203,7 @@ func (b *bench) write() {
 func (b *bench) keeper(node gpu.Node) (assign.Keeper, error) {
 	return assign.New(assign.Config{
 		Node: node, Root: b.dir, Engine: "docker", Endpoint: b.path("var/run/docker.sock"),
-		Containerd: func(*procfs.Proc, holders.Devices, lease.State) []lease.Source { return nil },
+		GRPC: func(*procfs.Proc, holders.Devices, lease.State) []lease.Source { return nil },
 	})
 }
 

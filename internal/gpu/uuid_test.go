@@ -50,6 +50,20 @@ func TestUUIDUnmarshalText(t *testing.T) {
 	}
 }
 
+func TestHasDevice(t *testing.T) {
+	for id, want := range map[string]bool{
+		"GPU-a": true, "GPU-a-vf0": true, "GPU-a::3": true,
+		"GPU-ab": false, "GPU-a-DIE1": false, "GPU": false, "": false, "gpu-a": false,
+	} {
+		if got := gpu.UUID("GPU-a").HasDevice(id); got != want {
+			t.Errorf("%q: %v, want %v", id, got, want)
+		}
+	}
+	if gpu.UUID("").HasDevice("::1") {
+		t.Error("a GPU without a UUID has a device")
+	}
+}
+
 func TestValidSerial(t *testing.T) {
 	for text, want := range map[string]bool{
 		"0123456789": true, "SN-1_2.3/4:5+6": true, "a": true, strings.Repeat("a", 96): true,

@@ -90,6 +90,14 @@ func (d Devices) CDI(name string) []gpu.BDF {
 	return d.bdfs(func(g gpu.GPU) bool { return slices.Contains(selection.Explicit, g.Index) })
 }
 
+// PluginDevice returns the GPU that has the kubelet's device with this ID.
+func (d Devices) PluginDevice(id string) []gpu.BDF {
+	if d.nameless {
+		return nil
+	}
+	return d.bdfs(func(g gpu.GPU) bool { return g.UUID.HasDevice(id) })
+}
+
 // Path returns the GPUs whose nodes are at a path of this machine, or below it.
 func (d Devices) Path(path string) []gpu.BDF {
 	path = filepath.Clean(path)

@@ -60,13 +60,40 @@ func (m *holderMerge) addLeases() {
 }
 
 func (m *holderMerge) addContainers() {
-	for _, key := range slices.Sorted(maps.Keys(m.all)) {
+	for _, key := range slices.SortedFunc(maps.Keys(m.all), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(m.all[a].podRank(), m.all[b].podRank()), cmp.Compare(a, b))
+	}) {
 		c := m.all[key]
 		if m.places[key] > 0 || len(c.GPUs) == 0 || !c.Holds() || m.state.late(c.Container) || m.ignores(c.Name, image(c.Image)) {
 			continue
 		}
+		if place := m.places[usage.Key(usage.Kubernetes, "", c.podName())]; place > 0 {
+			m.out[place-1].GPUs = append(m.out[place-1].GPUs, c.GPUs...)
+			m.places[key] = place
+			continue
+		}
 		m.add(key, usage.Holder{GPUs: slices.Clone(c.GPUs), Container: &c.Container})
 	}
+}
+
+// podRank is greater for a container that the kubelet lists than for others.
+func (c seenContainer) podRank() int {
+	if c.Engine == usage.Kubernetes {
+		return 1
+	}
+	return 0
+}
+
+// podName returns the name under which the kubelet lists a container that an engine runs for it,
+// empty for another container. CRI-O's names are "k8s_container_pod_namespace_uid_attempt".
+func (c seenContainer) podName() string {
+	if c.Engine == "containerd" && c.Namespace == "k8s.io" {
+		return c.Name
+	}
+	if p := strings.Split(c.Name, "_"); c.Engine == "cri-o" && len(p) == 6 && p[0] == "k8s" {
+		return p[3] + "/" + p[2] + "/" + p[1]
+	}
+	return ""
 }
 
 // addStale adds the containers that used GPUs when their engine last answered, if it does
@@ -77,7 +104,7 @@ func (m *holderMerge) addStale() {
 		if m.places[key] > 0 || !known.Held || !m.observed.sourceSilent(known) || m.all[key].Engine == known.Engine || m.ignores(known.Name, image(known.Image)) {
 			continue
 		}
-		if slices.ContainsFunc(m.state.Leases, func(l usage.Lease) bool { return l.Container != "" && strings.HasSuffix(key, l.Container) }) {
+		if slices.ContainsFunc(m.state.Leases, func(l usage.Lease) bool { return l.Container != "" && strings.HasSuffix("/"+key, "/"+l.Container) }) {
 			continue
 		}
 		m.add(key, usage.Holder{

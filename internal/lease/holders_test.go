@@ -43,6 +43,8 @@ func TestHolders(t *testing.T) {
 			c.Engine, c.Namespace, c.Init = "containerd", "default", 9
 		})...)
 	}
+	inPod := labeled(usage.Running, unlabeled, func(c *usage.Container) { c.Engine, c.Namespace, c.Name = "containerd", "k8s.io", "team/train/main" })
+	inCRIO := labeled(usage.Running, unlabeled, func(c *usage.Container) { c.Engine, c.Name = "cri-o", "k8s_main_train_team_0f3a_0" })
 	seen := func(held bool, c usage.Container) map[string]Known {
 		return map[string]Known{boxA: {c.Facts, "docker", sock, held}}
 	}
@@ -131,6 +133,38 @@ func TestHolders(t *testing.T) {
 		"stale": {
 			seen: seen(true, labeled(usage.Running)), looks: []Look{dockerLate, procs(inside)},
 			want: []row{{gpus(0, 1), "container job (docker)", "unknown", []string{"container", "process"}}},
+		},
+		"a pod": {
+			looks: []Look{containerdSees(inPod), kubeletSees(podContainer(0, 1)), procs(inside)},
+			want:  []row{{gpus(0, 1), "container team/train/main (kubernetes)", "running", []string{"container", "process"}}},
+		},
+		"a pod of CRI-O": {
+			looks: []Look{{Engine: "cri-o", Sight: usage.Sight{Containers: []usage.Container{inCRIO}}}, kubeletSees(podContainer(0, 1)), procs(inside)},
+			want:  []row{{gpus(0, 1), "container team/train/main (kubernetes)", "running", []string{"container", "process"}}},
+		},
+		"an init container, which the kubelet does not list": {
+			looks: []Look{containerdSees(inPod), kubeletSees()},
+			want:  []row{{gpus(0), "container team/train/main (containerd)", "running", []string{"container"}}},
+		},
+		"a lease of a pod": {
+			leases: []usage.Lease{podLease(0, 0, 1)}, looks: []Look{kubeletSees(podContainer(0, 1))},
+			want: []row{{gpus(0, 1), "container team/train/main (kubernetes), lease " + podLease(0, 0, 1).ID, "running", []string{"lease", "container"}}},
+		},
+		"a lease of a pod that is not listed yet": {
+			leases: []usage.Lease{podLease(0, 0, 1)}, looks: []Look{kubeletSees()},
+			want: []row{{gpus(0, 1), "lease " + podLease(0, 0, 1).ID, "pending", []string{"lease"}}},
+		},
+		"a pod while the kubelet does not answer": {
+			seen: map[string]Known{"kubernetes//team/train/main": {podContainer(0, 1).Facts, usage.Kubernetes, "", true}}, looks: []Look{kubeletLate},
+			want: []row{{gpus(0, 1), "container team/train/main (kubernetes)", "unknown", []string{"container"}}},
+		},
+		"a pod while the kubelet does not answer, and the lease of a pod with a similar name": {
+			seen:   map[string]Known{"kubernetes//a-team/train/main": {podContainer(2).Facts, usage.Kubernetes, "", true}},
+			leases: []usage.Lease{ofPod("team/train/main", podLease(0, 0, 1))}, looks: []Look{kubeletLate},
+			want: []row{
+				{gpus(0, 1), "container team/train/main, lease " + podLease(0, 0, 1).ID, "unknown", []string{"lease"}},
+				{gpus(2), "container team/train/main (kubernetes)", "unknown", []string{"container"}},
+			},
 		},
 		"stale, and had not held":         {seen: seen(false, labeled(usage.Exited)), looks: []Look{dockerLate}},
 		"gone, though podman is absent":   {seen: seen(true, labeled(usage.Running)), looks: []Look{dockerSees(), noPodman}},

@@ -70,11 +70,11 @@ func (r *observed) liveness(c usage.Client) usage.Liveness { return r.lives[c] }
 
 // containerGone reports whether the lease's container is known not to exist, and whether
 // it has existed (over). A rebuilt lease may not know its engine: then all engines have to
-// answer.
+// answer, except the kubelet, which makes no containers for clients.
 func (r *observed) containerGone(l usage.Lease) (absent, over bool) {
 	asked := 0
 	for _, look := range r.looks {
-		if look.Engine == usage.Processes || l.Engine != "" && (look.Engine != l.Engine || look.Endpoint != l.Endpoint) {
+		if look.Engine == usage.Processes || l.Engine == "" && look.Engine == usage.Kubernetes || l.Engine != "" && (look.Engine != l.Engine || look.Endpoint != l.Endpoint) {
 			continue
 		}
 		asked++

@@ -99,6 +99,9 @@ func covers(l, other usage.Lease) bool {
 // next returns the lease as it has to be from now on, nil if it stays as it is, or why it
 // is over.
 func (r *observed) next(l usage.Lease, all map[string]seenContainer) (next *usage.Lease, why string) {
+	if l.Engine == usage.Kubernetes {
+		return r.nextOfPod(l, all)
+	}
 	if c, ok := containerOf(l, all); ok {
 		switch {
 		case c.Holds():
@@ -162,6 +165,9 @@ func (r *observed) nextPending(l usage.Lease) (next *usage.Lease, why string) {
 // replaces a container by making the next before it ends the last, so the lease of a
 // container that has ended passes to one that has not.
 func containerOf(l usage.Lease, all map[string]seenContainer) (seenContainer, bool) {
+	if l.Engine == usage.Kubernetes {
+		return podOf(l, all)
+	}
 	var found []seenContainer
 	for _, c := range all {
 		bound := l.Container != "" && c.ID == l.Container && (c.Engine == l.Engine || len(c.ID) == 64)

@@ -107,7 +107,8 @@ func (k *Keeper) takeOut(ctx context.Context, from func(*State)) error {
 }
 
 // unanswered returns the error for a state that is lost while a source that knows a part
-// of it does not answer: the look for clients, or a look that lacks an answer.
+// of it does not answer: the look for clients, or a look that lacks an answer. The kubelet knows
+// no part of it: the device plugin adds the leases of pods again.
 func (s *State) unanswered(r *observed, asked func(Look) bool) error {
 	if !s.New {
 		return nil
@@ -117,7 +118,7 @@ func (s *State) unanswered(r *observed, asked func(Look) bool) error {
 			return &unansweredError{l}
 		}
 	}
-	if i := slices.IndexFunc(r.looks, asked); i >= 0 {
+	if i := slices.IndexFunc(r.looks, func(l Look) bool { return l.Engine != usage.Kubernetes && asked(l) }); i >= 0 {
 		return &unansweredError{r.looks[i]}
 	}
 	return nil

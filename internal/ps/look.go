@@ -12,7 +12,7 @@ import (
 const LeaseSource = "lease"
 
 // SourceNames are the sources that a look can be narrowed to.
-var SourceNames = []string{LeaseSource, "docker", "containerd", "podman", "cri-o", usage.Processes}
+var SourceNames = []string{LeaseSource, "docker", "containerd", "podman", "cri-o", usage.Kubernetes, usage.Processes}
 
 // Look returns who uses the GPUs of the keeper's node, as the named sources see it. Without
 // names all sources are asked, and leases that are over are settled if this user may.

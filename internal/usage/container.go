@@ -15,6 +15,10 @@ const (
 	SlicesLabel = "metax-tech.com/sgpus"
 )
 
+// Kubernetes is the Engine of containers that the kubelet lists, and of the leases of pods. The ID
+// and the name of such a container are "namespace/pod/container".
+const Kubernetes = "kubernetes"
+
 // ContainerState is the state of a container, in docker's words.
 type ContainerState string
 
@@ -51,7 +55,7 @@ type Facts struct {
 
 // Container is a container of some engine as a source sees it.
 type Container struct {
-	Engine    string // "docker", "containerd", "podman", "cri-o"
+	Engine    string // "docker", "containerd", "podman", "cri-o", or Kubernetes
 	Namespace string // containerd's namespace
 	ID        string
 	Facts

@@ -21,6 +21,8 @@ const (
 	VerbStart  = "start"
 	// VerbEnable is metax-ctk sgpu create --enable, which makes no container.
 	VerbEnable = "enable"
+	// VerbAllocate is the kubelet's call to the device plugin, for a container of a pod.
+	VerbAllocate = "allocate"
 )
 
 // User is the user of the host who took a lease.
@@ -60,6 +62,9 @@ type Lease struct {
 	Bound bool `json:"bound,omitempty"`
 	// Started is Container.Started when a start took the lease.
 	Started string `json:"started,omitempty"`
+	// Renewed is the uptime at which the device plugin last said that the pod has the GPUs; only
+	// leases of Kubernetes have it.
+	Renewed time.Duration `json:"renewed,omitempty"`
 	// Gone is the uptime at which the client was first found dead without a
 	// container, zero before.
 	Gone time.Duration `json:"gone,omitempty"`
@@ -68,8 +73,18 @@ type Lease struct {
 // LeaseID returns the ID of the nth lease of a client: always the same, and unique while
 // the host is up.
 func LeaseID(boot string, c Client, n int) string {
+	return hashID(boot, strconv.FormatUint(c.PIDNamespace, 10), strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), strconv.Itoa(n))
+}
+
+// PodLeaseID returns the ID of the lease for these devices of the kubelet, which are ascending. At
+// one time, one container has them.
+func PodLeaseID(boot string, devices []string) string {
+	return hashID(append([]string{boot, Kubernetes}, devices...)...)
+}
+
+func hashID(parts ...string) string {
 	h := sha256.New()
-	for _, part := range []string{boot, strconv.FormatUint(c.PIDNamespace, 10), strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), strconv.Itoa(n)} {
+	for _, part := range parts {
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}

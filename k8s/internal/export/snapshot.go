@@ -2,7 +2,6 @@ package export
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -74,8 +73,7 @@ func UsersOf(n gpu.Node, containers []podresources.Container, leases []usage.Lea
 // gpuOf returns the GPU to which the id of a device belongs.
 func gpuOf(n gpu.Node, id string) (gpu.GPU, bool) {
 	for _, g := range n.GPUs {
-		rest, ok := strings.CutPrefix(id, string(g.UUID))
-		if ok && g.UUID != "" && (rest == "" || strings.HasPrefix(rest, "-vf") || strings.HasPrefix(rest, "::")) {
+		if g.UUID.HasDevice(id) {
 			return g, true
 		}
 	}
