@@ -21,6 +21,9 @@ type Ledger struct {
 	// DefaultGID is the group that root gives a directory which Update has to make,
 	// -1 for none.
 	DefaultGID int
+	// Guest does not make or finish the directory: a program in a container does not know the
+	// group.
+	Guest bool
 
 	dir         string
 	boot        string
@@ -122,11 +125,11 @@ func (l *Ledger) prepared() (*os.File, error) {
 	dir, stat, err := l.safeDir()
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case err == nil && (stat.Mode&unix.S_ISGID != 0 || os.Geteuid() != 0):
+	case err == nil && (stat.Mode&unix.S_ISGID != 0 || os.Geteuid() != 0 || l.Guest):
 		return dir, nil
 	case err == nil: // its Init was interrupted
 		dir.Close()
-	case !missing:
+	case !missing || l.Guest:
 		return nil, l.explain("change leases", err)
 	}
 	if err := l.initialize(l.DefaultGID); missing && errors.Is(err, fs.ErrPermission) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
 )
@@ -17,10 +18,22 @@ func factsOf(s plugin.Status) publish.Facts {
 			f.InUse = append(f.InUse, d.GPU)
 		}
 	}
-	for _, b := range s.Outside {
-		if at := slices.IndexFunc(s.Node.GPUs, func(g gpu.GPU) bool { return g.BDF == b }); at >= 0 {
+	for _, u := range s.Outside {
+		if at := slices.IndexFunc(s.Node.GPUs, func(g gpu.GPU) bool { return g.BDF == u.GPU }); at >= 0 {
 			f.Outside = append(f.Outside, at)
 		}
 	}
 	return f
+}
+
+// noticesOf returns the Events about GPUs that were withdrawn from pods and given back.
+func noticesOf(changes []outside.Change) (notices []publish.Notice) {
+	for _, c := range changes {
+		n := publish.Notice{Reason: "MetaXGPUReturned", Message: c.Message}
+		if c.Withdrawn {
+			n.Reason, n.Warning = "MetaXGPULeased", true
+		}
+		notices = append(notices, n)
+	}
+	return notices
 }

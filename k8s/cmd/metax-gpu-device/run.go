@@ -20,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
@@ -77,11 +78,18 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	if o.strategy != allocate.CDI && o.settings.MACA != plugin.MACAOff {
 		node.Software = software(root, log)
 	}
+	leases, err := plugin.OpenLeases(c.String("leases-dir"), boot)
+	if err != nil {
+		return err
+	}
+	if c.Bool("mixed-nodes") {
+		allocator.Leases = leases
+	}
 	agent := plugin.Agent{
 		Node: node, NodeName: c.String("node-name"), Strategy: o.strategy,
 		Reader: reader.NewClient(c.String("health-socket")), IgnoreSilence: c.Int("healthy-interval") == 0,
 		Kubelet: kubelet,
-		Leases:  plugin.Leases(filepath.Join(filepath.Dir(dir), "leases"), boot),
+		Leases:  leases,
 		Client:  client(c.String("kubeconfig"), log),
 	}
 	if address := c.String("metrics-address"); address != "" {
@@ -93,7 +101,15 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	}
 	if agent.Client != nil && agent.NodeName != "" {
 		publisher := publish.New(agent.Client, agent.NodeName, log)
-		agent.Publish = func(s plugin.Status) { publisher.Set(factsOf(s), s.Changes) }
+		var withdrawn []outside.Use
+		agent.Publish = func(s plugin.Status) {
+			var notices []publish.Notice
+			if allocator.Leases != nil {
+				notices = noticesOf(outside.Changes(s.Node, withdrawn, s.Outside))
+				withdrawn = s.Outside
+			}
+			publisher.Set(factsOf(s), s.Changes, notices...)
+		}
 		go publisher.Run(ctx)
 	}
 	agent.Run(ctx)

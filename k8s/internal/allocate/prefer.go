@@ -47,6 +47,9 @@ func (s *Snapshot) Prefer(available, required []string, n int, usePod bool) Pref
 	} else if len(strange) > 0 {
 		p.Fallback = "a device that is required is not known"
 	}
+	if s.Mixed {
+		offered = slices.DeleteFunc(offered, s.isOutside)
+	}
 	all := slices.Concat(idsOf(must), strange, idsOf(offered), unknown)
 	p.IDs = all[:min(len(all), max(n, len(must)+len(strange)))]
 	return p
@@ -64,9 +67,12 @@ func (s *Snapshot) rank(d inventory.Device) int {
 }
 
 // choose returns n devices, or why it cannot. Those in use outside are chosen only if there are
-// too few others.
+// too few others, and never on a mixed node.
 func (s *Snapshot) choose(offered, must []inventory.Device, n int, c protocol.PodChoice) ([]inventory.Device, string) {
 	for worst := range 2 {
+		if s.Mixed && worst > 0 {
+			break
+		}
 		free := slices.DeleteFunc(slices.Clone(offered), func(d inventory.Device) bool { return s.rank(d) > worst })
 		if len(free)+len(must) < n {
 			continue

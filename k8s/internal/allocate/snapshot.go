@@ -9,6 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 )
 
@@ -23,6 +24,8 @@ type Snapshot struct {
 	Policy key.Policy
 	// Outside are GPUs that containers outside Kubernetes use.
 	Outside []gpu.BDF
+	// Mixed leaves GPUs that are in use outside to those who use them.
+	Mixed bool
 	// Waiting are the containers of the node that may be asked for.
 	Waiting Waiting
 }
@@ -79,6 +82,17 @@ func (s *Snapshot) isOutside(d inventory.Device) bool {
 		return false
 	}
 	return slices.Contains(s.Outside, s.node.GPUs[d.GPU].BDF)
+}
+
+// GPUs returns the GPUs of the known ones of ids, ascending, each once.
+func (s *Snapshot) GPUs(ids []string) (gpus []gpu.BDF) {
+	devices, _ := s.known(ids)
+	for _, d := range devices {
+		if d.GPU >= 0 && d.GPU < len(s.node.GPUs) {
+			gpus = append(gpus, s.node.GPUs[d.GPU].BDF)
+		}
+	}
+	return usage.Sorted(gpus)
 }
 
 func idsOf(devices []inventory.Device) []string {

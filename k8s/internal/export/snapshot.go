@@ -60,6 +60,9 @@ func UsersOf(n gpu.Node, containers []podresources.Container, leases []usage.Lea
 		}
 	}
 	for _, l := range leases {
+		if l.Engine == usage.Kubernetes {
+			continue // its pod is a user
+		}
 		for _, b := range l.GPUs {
 			add(b, User{Lease: l.ID})
 		}

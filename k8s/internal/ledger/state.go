@@ -71,23 +71,26 @@ func (s State) Add(e Entry) State {
 //
 // An Entry gets the container that the kubelet lists with one of its devices. It leaves when its
 // pod has ended. An Entry without a container leaves when no container can be the one: none
-// that asks for so many devices is without a device. Nothing leaves within Grace.
+// that asks for so many devices is without a device. Within Grace, only an Entry leaves whose pod
+// the API server knew, once the kubelet does not list its devices any more.
 //
 // An Entry whose devices the kubelet lists stays as well: the kubelet keeps those that only an
 // init container had until the pod ends.
 func (s State) Settle(listed []Listed, pods []Wanted, now time.Time) State {
 	next := State{Entries: []Entry{}}
 	for _, e := range s.Entries {
-		if at := slices.IndexFunc(listed, func(l Listed) bool { return overlap(l.IDs, e.IDs) }); at >= 0 {
-			owner := listed[at].Container
-			if p := slices.IndexFunc(pods, func(w Wanted) bool { return w.isListed(listed[at]) }); p >= 0 {
+		listedAt := slices.IndexFunc(listed, func(l Listed) bool { return overlap(l.IDs, e.IDs) })
+		if listedAt >= 0 {
+			owner := listed[listedAt].Container
+			if p := slices.IndexFunc(pods, func(w Wanted) bool { return w.isListed(listed[listedAt]) }); p >= 0 {
 				owner = pods[p].Container // with its UID
 			}
-			if e.For == nil || !e.For.samePod(owner) {
+			if e.For == nil || e.For.UID == "" || !e.For.samePod(owner) {
 				e.For = &owner
 			}
 		}
-		if pods == nil || now.Sub(e.At) < Grace || e.stays(listed, pods) {
+		known := e.For != nil && e.For.UID != "" // by the API server, which therefore knows of its end
+		if pods == nil || !known && now.Sub(e.At) < Grace || known && listedAt >= 0 || e.stays(listed, pods) {
 			next.Entries = append(next.Entries, e)
 		}
 	}
@@ -117,6 +120,29 @@ func (s State) InUse(listed []Listed) []string {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// Uses returns the devices that are not free, by container as far as that is known, each once.
+func (s State) Uses(listed []Listed) (uses []Entry) {
+	seen := map[string]bool{}
+	add := func(ids []string, c *Container) {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return seen[id] })
+		if len(ids) == 0 {
+			return
+		}
+		slices.Sort(ids)
+		for _, id := range ids {
+			seen[id] = true
+		}
+		uses = append(uses, Entry{IDs: ids, For: c})
+	}
+	for _, e := range s.Entries {
+		add(e.IDs, e.For)
+	}
+	for _, l := range listed {
+		add(l.IDs, &l.Container)
+	}
+	return uses
 }
 
 // Waiting returns the containers that have no devices yet, in their order, and whether these are

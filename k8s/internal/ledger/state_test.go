@@ -123,6 +123,28 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// An Entry of a pod that the API server knew does not outlive the pod, also if it is young: on a mixed
+// node its lease keeps others from the GPUs. Until the kubelet has stopped listing the GPUs it stays.
+func TestSettleYoungPodThatEnded(t *testing.T) {
+	known := entries("? a").Settle(listed("p/main a"), wanted("p/main 1"), start)
+	if got := known.Settle(listed("p/main a"), wanted(), start); len(got.Entries) != 1 {
+		t.Error("the kubelet still lists it, and it is gone")
+	}
+	if got := known.Settle(nil, wanted(), start); len(got.Entries) != 0 {
+		t.Errorf("kept %v", show(got))
+	}
+	if got := entries("? a").Settle(listed("p/main a"), wanted(), start).Settle(nil, wanted(), start); len(got.Entries) != 1 {
+		t.Error("the API server may not know the pod yet, and its devices are free")
+	}
+}
+
+func TestUses(t *testing.T) {
+	got := entries("? b a", "p/main c").Uses(listed("p/main c", "q/main d a"))
+	if diff := cmp.Diff([]string{"? a b", "p/main c", "q/main d"}, show(State{got})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A pod of a StatefulSet that follows has the same name and another UID.
 func TestSettleNextPodOfTheName(t *testing.T) {
 	next := wanted("p/main 1")

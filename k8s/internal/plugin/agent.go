@@ -2,16 +2,17 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
-	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
@@ -25,8 +26,8 @@ type Agent struct {
 	// IgnoreSilence makes a reader that does not answer no failed look.
 	IgnoreSilence bool
 	Kubelet       podresources.Client
-	// Leases returns the GPUs that have a lease outside Kubernetes.
-	Leases func() ([]gpu.BDF, error)
+	// Leases are those of this host. On a mixed node, the Allocator also writes them.
+	Leases *Leases
 	Client corev1client.CoreV1Interface // nil without an API server
 	// Publish is called, if it is not nil, by one goroutine: after each look, and when the devices
 	// in use may have changed. It must not wait.
@@ -35,15 +36,16 @@ type Agent struct {
 
 // Status is what others may know of a node.
 type Status struct {
-	Seen              // by the last look; Changes are empty if there was no look since the last Status
-	InUse   []string  // the ids of devices that are not free, ascending
-	Outside []gpu.BDF // the GPUs that containers outside Kubernetes use
+	Seen                  // by the last look; Changes are empty if there was no look since the last Status
+	InUse   []string      // the ids of devices that are not free, ascending
+	Outside []outside.Use // the GPUs that containers outside Kubernetes use
 }
 
 // How often the agent looks at what does not report changes.
 const (
 	tellTime  = time.Second
 	leaseTime = 5 * time.Second
+	mixedTime = time.Second // the same on a mixed node
 	// versionTime is how long the first registration waits for the versions of kubelet and
 	// engine.
 	versionTime = 5 * time.Second
@@ -93,6 +95,7 @@ func (a *Agent) Run(ctx context.Context) {
 			a.Tell(time.Now())
 		case <-changed:
 			if registered {
+				a.Tell(time.Now())
 				a.publish(seen)
 			}
 		case r := <-reports:
@@ -163,16 +166,21 @@ func (a *Agent) setForm(kubelet, engine string) {
 
 // followLeases takes the leases of this host again and again.
 func (a *Agent) followLeases(ctx context.Context) {
-	look := time.NewTicker(leaseTime)
+	every := leaseTime
+	if a.Allocator.Leases != nil {
+		every = mixedTime
+	}
+	look := time.NewTicker(every)
 	defer look.Stop()
-	said := false
+	said := ""
 	for {
-		gpus, err := a.Leases()
-		if err != nil && !said {
+		err := a.lookOutside(ctx)
+		if err == nil {
+			said = ""
+		} else if err.Error() != said && ctx.Err() == nil {
+			said = err.Error()
 			a.Log.Warn("GPUs in use outside Kubernetes are not known", "reason", err)
 		}
-		said = err != nil
-		a.Allocator.SetOutside(gpus)
 		select {
 		case <-ctx.Done():
 			return
@@ -181,15 +189,18 @@ func (a *Agent) followLeases(ctx context.Context) {
 	}
 }
 
-// Leases returns a function that reads the leases in a directory of this machine.
-func Leases(dir, boot string) func() ([]gpu.BDF, error) {
-	record := ledger.New(dir, boot)
-	return func() ([]gpu.BDF, error) {
-		state, err := record.Read()
-		var gpus []gpu.BDF
-		for _, l := range state.Leases {
-			gpus = append(gpus, l.GPUs...)
-		}
-		return gpus, err
+// lookOutside takes the leases as they are now. Without mixed nodes, leases that nobody has begun
+// are none.
+func (a *Agent) lookOutside(ctx context.Context) error {
+	if a.Allocator.Leases != nil {
+		ctx, cancel := context.WithTimeout(ctx, takeTime)
+		defer cancel()
+		return a.Allocator.SyncLeases(ctx)
 	}
+	uses, err := a.Leases.Outside()
+	if errors.Is(err, lease.ErrNoState) {
+		err = nil
+	}
+	a.Allocator.SetOutside(uses)
+	return err
 }

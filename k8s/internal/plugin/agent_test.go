@@ -1,23 +1,15 @@
 package plugin
 
 import (
-	"context"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/lease"
-	leases "github.com/metax-ctk/container-toolkit/internal/lease/ledger"
-	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 )
 
@@ -49,29 +41,5 @@ func TestChooseForm(t *testing.T) {
 		if a.cdi != test.want {
 			t.Errorf("%s: CDI is %t", test.strategy, a.cdi)
 		}
-	}
-}
-
-// TestLeases reads the leases of the node tool.
-func TestLeases(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "leases")
-	if gpus, err := Leases(dir, "boot")(); err != nil || len(gpus) > 0 {
-		t.Errorf("without leases: %v, %v", gpus, err)
-	}
-	want := []gpu.BDF{{Bus: 1}, {Bus: 2}}
-	record := leases.New(dir, "boot")
-	err := record.Update(context.Background(), func(s *lease.State) error {
-		client := usage.Client{PID: os.Getpid(), Start: 1, PIDNamespace: 1}
-		s.Leases = append(s.Leases, usage.Lease{
-			ID: usage.LeaseID("boot", client, 0), Rev: 1, GPUs: want, Engine: "docker", Endpoint: "unix:///var/run/docker.sock", Verb: usage.VerbRun, Client: client,
-		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Leases(dir, "boot")()
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v %s", err, diff)
 	}
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
 )
 
 // MACA says which containers are given the host's MXMACA.
@@ -61,17 +63,22 @@ type Allocator struct {
 	// Ask is signalled, if it is not nil, when the kubelet's list may have changed. It has room for
 	// one signal.
 	Ask chan struct{}
+	// Leases make the node a mixed one: a device is given only with a lease. It is nil on others.
+	Leases *Leases
 
+	taking   sync.Mutex // of leases; it is locked before mu
 	snapshot atomic.Pointer[allocate.Snapshot]
 	mu       sync.Mutex // guards what follows, from which the snapshot is made
 	state    ledger.State
 	listed   []ledger.Listed
 	requests []allocate.Request
 	pods     bool // requests are known
-	outside  []gpu.BDF
+	outside  []outside.Use
 	software *edits.Software
 	cdi      bool
 }
+
+var errNoNode = errors.New("the GPUs of this node are not known yet")
 
 // Load reads the record of former answers. A record that cannot be used is logged, and begun
 // anew.
@@ -109,16 +116,16 @@ func (a *Allocator) ask() {
 
 // SetListed takes what the kubelet lists.
 func (a *Allocator) SetListed(listed []ledger.Listed) {
-	a.update(func() { a.listed = listed })
+	a.update(func() { a.listed = append([]ledger.Listed{}, listed...) })
 }
 
 // SetOutside takes the GPUs that containers outside Kubernetes use.
-func (a *Allocator) SetOutside(gpus []gpu.BDF) {
+func (a *Allocator) SetOutside(uses []outside.Use) {
 	a.mu.Lock()
-	same := slices.Equal(a.outside, gpus)
+	same := slices.Equal(a.outside, uses)
 	a.mu.Unlock()
 	if !same {
-		a.update(func() { a.outside = gpus })
+		a.update(func() { a.outside = uses })
 	}
 }
 
@@ -153,7 +160,7 @@ func (a *Allocator) update(change func()) {
 
 // store completes a new Snapshot. The caller has the lock.
 func (a *Allocator) store(s *allocate.Snapshot) {
-	s.Policy, s.Outside = a.Policy, a.outside
+	s.Policy, s.Outside, s.Mixed = a.Policy, outside.GPUs(a.outside), a.Leases != nil
 	s.Waiting = allocate.NewWaiting(a.requests, a.state, a.listed)
 	a.snapshot.Store(s)
 }
@@ -174,10 +181,20 @@ func (a *Allocator) record(s ledger.State) {
 
 // InUse returns the ids of devices that are not free, ascending, and the GPUs that containers
 // outside Kubernetes use.
-func (a *Allocator) InUse() (ids []string, outside []gpu.BDF) {
+func (a *Allocator) InUse() (ids []string, outside []outside.Use) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.state.InUse(a.listed), a.outside
+}
+
+// Offered returns the devices without those that are withdrawn from pods.
+func (a *Allocator) Offered(devices []inventory.Device) []inventory.Device {
+	s := a.snapshot.Load()
+	if a.Leases == nil || s == nil {
+		return devices
+	}
+	inUse, uses := a.InUse()
+	return outside.Withdraw(s.Node(), devices, uses, inUse)
 }
 
 // Preferred implements Backend.
@@ -199,11 +216,19 @@ func (a *Allocator) Preferred(available, required []string, n int) []string {
 
 // Allocate implements Backend.
 func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, error) {
+	if a.Leases != nil {
+		a.taking.Lock()
+		defer a.taking.Unlock()
+		if err := a.take(ids); err != nil {
+			a.Metrics.allocated(err)
+			return nil, err
+		}
+	}
 	a.mu.Lock()
 	s := a.snapshot.Load()
 	if s == nil {
 		a.mu.Unlock()
-		return nil, fmt.Errorf("the GPUs of this node are not known yet")
+		return nil, errNoNode
 	}
 	request, guessed := s.Waiting.Guess(len(ids))
 	answer, err := s.Allocate(ids, a.form(request.Choice.MACA))
@@ -252,7 +277,7 @@ func (a *Allocator) form(requested *bool) allocate.Form {
 func (a *Allocator) PreStart(ids []string) error {
 	s := a.snapshot.Load()
 	if s == nil {
-		return fmt.Errorf("the GPUs of this node are not known yet")
+		return errNoNode
 	}
 	devices, err := s.Check(ids)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -157,7 +158,7 @@ func TestBeforeTheFirstLook(t *testing.T) {
 // TestOutside: GPUs with a lease of the node tool are left to their holders.
 func TestOutside(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
-	a.SetOutside([]gpu.BDF{node.GPUs[0].BDF})
+	a.SetOutside([]outside.Use{{GPU: node.GPUs[0].BDF}})
 	var all []string
 	for _, g := range node.GPUs {
 		all = append(all, string(g.UUID))

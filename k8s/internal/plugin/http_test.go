@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 )
 
@@ -34,6 +35,8 @@ func TestMetrics(t *testing.T) {
 	m.guessed(false)
 	m.fallback()
 	m.allocated(nil)
+	m.allocated(lease.ErrNoState)
+	m.allocated(&lease.PodError{})
 	server.registered.Store(true)
 	if code, _ := get("/readyz"); code != http.StatusOK {
 		t.Errorf("/readyz answers %d after registration", code)
@@ -45,6 +48,7 @@ func TestMetrics(t *testing.T) {
 		`metax_gpu_device_pod_guesses_total{result="hit"} 1`, `metax_gpu_device_pod_guesses_total{result="miss"} 2`,
 		`metax_gpu_device_preference_fallbacks_total 1`,
 		`metax_gpu_device_allocations_total{result="error"} 0`, `metax_gpu_device_allocations_total{result="ok"} 1`,
+		`metax_gpu_device_allocations_total{result="leased"} 2`,
 	} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("no line %q", line)

@@ -1,8 +1,11 @@
 package plugin
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 )
 
@@ -28,7 +31,7 @@ func NewMetrics(r prometheus.Registerer, s *Server) *Metrics {
 		}),
 		allocations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "metax_gpu_device_allocations_total",
-			Help: "Answers to Allocate.",
+			Help: "Answers to Allocate; leased: refused because somebody outside Kubernetes has a lease.",
 		}, []string{"result"}),
 		unhealthy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "metax_gpu_device_unhealthy",
@@ -51,7 +54,7 @@ func NewMetrics(r prometheus.Registerer, s *Server) *Metrics {
 	for _, result := range []string{"hit", "miss"} {
 		m.guesses.WithLabelValues(result)
 	}
-	for _, result := range []string{"ok", "error"} {
+	for _, result := range []string{"ok", "error", "leased"} {
 		m.allocations.WithLabelValues(result)
 	}
 	return m
@@ -98,7 +101,10 @@ func (m *Metrics) allocated(err error) {
 		return
 	}
 	result := "ok"
-	if err != nil {
+	switch {
+	case errors.Is(err, lease.ErrBusy) || errors.Is(err, lease.ErrNoState):
+		result = "leased"
+	case err != nil:
 		result = "error"
 	}
 	m.allocations.WithLabelValues(result).Inc()

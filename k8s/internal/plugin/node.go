@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/edits"
@@ -27,6 +28,7 @@ type Node struct {
 	node    gpu.Node
 	state   health.State
 	devices []inventory.Device
+	told    []inventory.Device // by Tell
 	unnamed []gpu.BDF
 	// software is what Software found when the node's MXMACA last changed.
 	software *edits.Software
@@ -63,7 +65,6 @@ func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
 	n.devices, unnamed = inventory.Devices(node, n.state, options)
 	n.say(changes, unnamed)
 	n.Allocator.SetNode(node, n.devices, n.software)
-	n.Metrics.SetDevices(n.devices)
 	n.Tell(now)
 	return Seen{node, n.state, n.devices, changes}
 }
@@ -71,8 +72,15 @@ func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
 func sameMACA(a, b *gpu.MACA) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Tell tells the kubelet which devices there are now. Between two looks it is called for devices
-// that are to leave the list.
-func (n *Node) Tell(now time.Time) { n.Server.SetDevices(n.List.Next(n.devices, now)) }
+// that are to leave the list, and for those that are in use outside Kubernetes.
+func (n *Node) Tell(now time.Time) {
+	devices := n.Allocator.Offered(n.devices)
+	if !slices.Equal(devices, n.told) {
+		n.Metrics.SetDevices(devices)
+	}
+	n.told = devices
+	n.Server.SetDevices(n.List.Next(devices, now))
+}
 
 // say logs what changed.
 func (n *Node) say(changes []health.Change, unnamed []gpu.BDF) {

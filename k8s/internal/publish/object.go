@@ -57,21 +57,33 @@ func conditionOf(v Values, before *corev1.NodeCondition, now time.Time) corev1.N
 	return c
 }
 
-// eventOf returns the Event about a change of health, and false if it is none: a GPU that is
-// healthy from the beginning.
-func eventOf(node string, c health.Change, now time.Time) (corev1.Event, bool) {
-	reason, kind := map[string]string{health.Healthy: "MetaXGPUHealthy", health.Unhealthy: "MetaXGPUUnhealthy", health.Unknown: "MetaXGPUUnknown"}[c.Health], corev1.EventTypeWarning
-	if c.Health == health.Healthy {
-		if kind = corev1.EventTypeNormal; c.Before == "" {
-			return corev1.Event{}, false
-		}
+// Notice is what an Event about the Node tells.
+type Notice struct {
+	Reason  string
+	Warning bool
+	Message string
+}
+
+// healthNotice returns the Notice about a change of health, and false if there is none: a GPU that
+// is healthy from the beginning.
+func healthNotice(c health.Change) (Notice, bool) {
+	reason := map[string]string{health.Healthy: "MetaXGPUHealthy", health.Unhealthy: "MetaXGPUUnhealthy", health.Unknown: "MetaXGPUUnknown"}[c.Health]
+	healthy := c.Health == health.Healthy
+	return Notice{reason, !healthy, describe(c.Condition)}, !healthy || c.Before != ""
+}
+
+// eventOf returns the Event of a Notice.
+func eventOf(node string, n Notice, now time.Time) corev1.Event {
+	kind := corev1.EventTypeNormal
+	if n.Warning {
+		kind = corev1.EventTypeWarning
 	}
 	at := metav1.NewTime(now.UTC())
 	return corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{GenerateName: protocol.Device + "-", Namespace: metav1.NamespaceDefault},
 		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node), APIVersion: "v1"},
-		Reason:         reason, Type: kind, Message: fmt.Sprintf("%.1000s", describe(c.Condition)),
+		Reason:         n.Reason, Type: kind, Message: fmt.Sprintf("%.1000s", n.Message),
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 		Source: corev1.EventSource{Component: protocol.Device, Host: node}, ReportingController: protocol.Device, ReportingInstance: node,
-	}, true
+	}
 }

@@ -32,7 +32,7 @@ type Publisher struct {
 
 	mu      sync.Mutex
 	facts   *Facts // the newest; nil if Run has them, or there were none
-	changes []health.Change
+	notices []Notice
 	wake    chan struct{}
 
 	// Of Run alone.
@@ -57,17 +57,22 @@ func (p *Publisher) isWritten(v Values) bool {
 	return p.written != nil && reflect.DeepEqual(v, *p.written) && time.Since(p.at) < rewriteTime
 }
 
-// maxChanges is how many changes wait for the API server; the oldest go first.
-const maxChanges = 256
+// maxNotices is how many notices wait for the API server; the oldest go first.
+const maxNotices = 256
 
-// Set gives the Publisher the newest Facts, and the changes of health since the last ones. It
-// does not wait.
-func (p *Publisher) Set(f Facts, changes []health.Change) {
+// Set gives the Publisher the newest Facts, the changes of health since the last ones, and what else
+// happened. It does not wait.
+func (p *Publisher) Set(f Facts, changes []health.Change, more ...Notice) {
 	p.mu.Lock()
 	p.facts = &f
-	p.changes = append(p.changes, changes...)
-	if extra := len(p.changes) - maxChanges; extra > 0 {
-		p.changes = p.changes[extra:]
+	for _, c := range changes {
+		if n, ok := healthNotice(c); ok {
+			p.notices = append(p.notices, n)
+		}
+	}
+	p.notices = append(p.notices, more...)
+	if extra := len(p.notices) - maxNotices; extra > 0 {
+		p.notices = p.notices[extra:]
 	}
 	p.mu.Unlock()
 	select {
@@ -120,7 +125,7 @@ func (p *Publisher) take() (f *Facts, events bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f, p.facts = p.facts, nil
-	return f, len(p.changes) > 0
+	return f, len(p.notices) > 0
 }
 
 // write writes what differs from what was written.
@@ -194,25 +199,22 @@ func (p *Publisher) apply(ctx context.Context, text []byte, subresources ...stri
 	return err
 }
 
-// writeEvents writes the Events of the changes. Those that are written do not come again if a
+// writeEvents writes the Events of the notices. Those that are written do not come again if a
 // later one fails.
 func (p *Publisher) writeEvents(ctx context.Context) error {
 	for {
 		p.mu.Lock()
-		if len(p.changes) == 0 {
+		if len(p.notices) == 0 {
 			p.mu.Unlock()
 			return nil
 		}
-		change := p.changes[0]
-		p.changes = p.changes[1:]
+		notice := p.notices[0]
+		p.notices = p.notices[1:]
 		p.mu.Unlock()
-		e, ok := eventOf(p.node, change, time.Now())
-		if !ok {
-			continue
-		}
+		e := eventOf(p.node, notice, time.Now())
 		if _, err := p.client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Device}); err != nil {
 			p.mu.Lock()
-			p.changes = append([]health.Change{change}, p.changes...)
+			p.notices = append([]Notice{notice}, p.notices...)
 			p.mu.Unlock()
 			return fmt.Errorf("write an Event: %w", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -207,23 +208,28 @@ func TestNodeIsGone(t *testing.T) {
 func TestManyChanges(t *testing.T) {
 	p := New(newAPI().CoreV1(), "n", slog.New(slog.DiscardHandler))
 	f, changes := facts(t, "superpod-64")
-	for range 10 {
-		p.Set(f, changes)
+	p.Set(f, changes)
+	if len(p.notices) > 0 {
+		t.Errorf("GPUs that are healthy from the beginning: %v", p.notices)
 	}
-	if len(p.changes) != maxChanges {
-		t.Errorf("%d changes wait", len(p.changes))
+	for i := range maxNotices + 9 {
+		p.Set(f, nil, Notice{Message: strconv.Itoa(i)})
+	}
+	if len(p.notices) != maxNotices || p.notices[0].Message != "9" {
+		t.Errorf("%d notices wait, the first is %v", len(p.notices), p.notices[0])
 	}
 }
 
 func TestEvents(t *testing.T) {
 	c := health.Change{Condition: health.Condition{GPU: health.GPU{Index: 1}, Health: health.Healthy}}
-	if _, ok := eventOf("n", c, time.Now()); ok {
+	if _, ok := healthNotice(c); ok {
 		t.Error("a GPU that is healthy from the beginning has an Event")
 	}
 	for state, want := range map[string]string{health.Healthy: "Normal MetaXGPUHealthy", health.Unhealthy: "Warning MetaXGPUUnhealthy", health.Unknown: "Warning MetaXGPUUnknown"} {
 		c.Health, c.Before = state, "x"
 		c.Reason = strings.Repeat("a", 2000)
-		e, ok := eventOf("n", c, time.Now())
+		notice, ok := healthNotice(c)
+		e := eventOf("n", notice, time.Now())
 		if !ok || e.Type+" "+e.Reason != want || len(e.Message) > 1000 || e.Namespace != "default" {
 			t.Errorf("%s: %+v", state, e)
 		}

@@ -30,6 +30,7 @@ func TestChurn(t *testing.T) {
 	if night {
 		count = 500
 	}
+	sizes := []int{1, 1, 2, 2, 4, 8}
 	names := make(chan string)
 	var mutex sync.Mutex
 	refused := map[string]int{} // pods that the kubelet itself had to refuse, by reason
@@ -38,7 +39,7 @@ func TestChurn(t *testing.T) {
 	for range 6 {
 		workers.Go(func() {
 			for name := range names {
-				reason, err := n.passes(t.Context(), name)
+				reason, err := n.passes(t.Context(), name, sizes[rand.IntN(len(sizes))])
 				mutex.Lock()
 				if err != nil {
 					failures = append(failures, fmt.Sprintf("pod %s: %v", name, err))
@@ -90,13 +91,12 @@ func TestChurn(t *testing.T) {
 // churnDir is the directory of the node that all pods of TestChurn report to.
 const churnDir = reports + "/churn"
 
-// passes runs a pod with some GPUs to its end and deletes it. It returns the reason if the kubelet refused
+// passes runs a pod with GPUs to its end and deletes it. It returns the reason if the kubelet refused
 // the pod, which it has to while it does not know the GPUs.
-func (n *node) passes(ctx context.Context, name string) (refused string, err error) {
+func (n *node) passes(ctx context.Context, name string, gpus int) (refused string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
-	sizes := []int{1, 1, 2, 2, 4, 8}
-	pod := probePod(name, sizes[rand.IntN(len(sizes))], "hold", name, fmt.Sprint(rand.IntN(400), "ms"))
+	pod := probePod(name, gpus, "hold", name, fmt.Sprint(rand.IntN(400), "ms"))
 	pod.Spec.Volumes[0].HostPath.Path = churnDir
 	// The API server may be away, and may have done what it did not answer.
 	again := func(do func() error) error {
