@@ -68,7 +68,7 @@ func (d *device) look(bad ...int) {
 	state, _ := health.State{}.Next(health.FromNode(node), health.DefaultRules)
 	devices, _ := inventory.Devices(node, state, inventory.Options{})
 	d.allocator.SetNode(node, devices, nil)
-	d.SetDevices(d.list.Next(devices, time.Now().Add(d.later)))
+	d.SetDevices(d.list.Next(d.allocator.Offered(devices), time.Now().Add(d.later)))
 }
 
 // inUse returns the devices that are not free by the plugin's record.
