@@ -69,7 +69,7 @@ func TestMixed(t *testing.T) {
 				switch exit := (*exec.ExitError)(nil); {
 				case err == nil:
 					containers.Add(1)
-				case errors.As(err, &exit) && exit.ExitCode() == 125 && strings.Contains(string(out), "in use"), strings.Contains(string(out), "free"):
+				case errors.As(err, &exit) && exit.ExitCode() == 125 && strings.Contains(string(out), "cannot get"):
 					busy.Add(1)
 				default:
 					fail("container %s: %v: %s", name, err, out)
