@@ -95,7 +95,11 @@ func (g *Graph) Bandwidth(i, j int) float64 { return g.gbps[g.at(i, j)] }
 
 // Domains returns the MetaXLink domains, each ascending, in the order of their first GPUs.
 // A GPU without MetaXLink is not in a domain.
-func (g *Graph) Domains() [][]int {
+func (g *Graph) Domains() [][]int { return g.Joined(MX) }
+
+// Joined returns the sets of GPUs that links of the class or better join, as Domains does for
+// MetaXLink.
+func (g *Graph) Joined(class Kind) [][]int {
 	domains := [][]int{} // in JSON an empty list, not null
 	seen := make([]bool, g.n)
 	for i := range g.n {
@@ -106,7 +110,7 @@ func (g *Graph) Domains() [][]int {
 		domain := []int{i}
 		for at := 0; at < len(domain); at++ {
 			for j := range g.n {
-				if !seen[j] && g.Kind(domain[at], j) == MX {
+				if !seen[j] && g.Kind(domain[at], j).Class() >= class {
 					seen[j] = true
 					domain = append(domain, j)
 				}

@@ -159,3 +159,13 @@ func TestDomains(t *testing.T) {
 		})
 	}
 }
+
+func TestJoined(t *testing.T) {
+	g, _ := New(c500(t, ""))
+	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	for class, want := range map[Kind][][]int{MX: {}, Switch: {all[:4], all[4:]}, NODE: {all}} {
+		if diff := cmp.Diff(want, g.Joined(class)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", class, diff)
+		}
+	}
+}

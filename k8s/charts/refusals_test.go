@@ -23,6 +23,7 @@ func TestRefused(t *testing.T) {
 		{"log: {maxAge: 0d}", "at '/log/maxAge'"},
 		{"log: {dir: log}", "at '/log/dir'"},
 		{"log: {dir: /}", "at '/log/dir'"},
+		{"gpuDevice: {koordletDir: /}", "at '/gpuDevice/koordletDir'"},
 		{"gpuDevice: {log: {level: trace}}", "at '/gpuDevice/log/level'"},
 		{"gpuDevice: {healthyInterval: -1}", "at '/gpuDevice/healthyInterval': minimum: got -1, want 0"},
 		{"gpuDevice: {healthyInterval: 5s}", "at '/gpuDevice/healthyInterval': got string, want integer"},

@@ -99,18 +99,26 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 			}
 		}()
 	}
+	var publisher *publish.Publisher
 	if agent.Client != nil && agent.NodeName != "" {
-		publisher := publish.New(agent.Client, agent.NodeName, log)
-		var withdrawn []outside.Use
-		agent.Publish = func(s plugin.Status) {
-			var notices []publish.Notice
-			if allocator.Leases != nil {
-				notices = noticesOf(outside.Changes(s.Node, withdrawn, s.Outside))
-				withdrawn = s.Outside
-			}
-			publisher.Set(factsOf(s), s.Changes, notices...)
-		}
+		publisher = publish.New(agent.Client, agent.NodeName, log)
 		go publisher.Run(ctx)
+	}
+	koordlet := publish.Koordlet{Dir: c.String("koordlet-dir"), Log: log}
+	var withdrawn []outside.Use
+	agent.Publish = func(s plugin.Status) {
+		facts := factsOf(s)
+		var notices []publish.Notice
+		if allocator.Leases != nil {
+			notices = noticesOf(outside.Changes(s.Node, withdrawn, s.Outside))
+			withdrawn = s.Outside
+		}
+		if publisher != nil {
+			publisher.Set(facts, s.Changes, notices...)
+		}
+		if koordlet.Dir != "" {
+			koordlet.Set(facts)
+		}
 	}
 	agent.Run(ctx)
 	return nil

@@ -159,7 +159,7 @@ func TestRun(t *testing.T) {
 					"metax-gpu-device", "--node-name", "node", "--root", filepath.Join(dir, "host"), "--engine-root", "/tree",
 					"--health-socket", filepath.Join(dir, "health.sock"), "--kubelet-dir", dir, "--podresources-socket", filepath.Join(dir, "none.sock"),
 					"--state-dir", filepath.Join(dir, "state", "k8s"), "--kubeconfig", filepath.Join(dir, "none"), "--metrics-address", "", "--log-dir", "",
-					"--device-list-strategy", test.strategy,
+					"--device-list-strategy", test.strategy, "--koordlet-dir", filepath.Join(dir, "koordlet"),
 				})
 			}()
 			defer func() {
@@ -194,6 +194,9 @@ func TestRun(t *testing.T) {
 				}
 			}
 			await("HHHHHHHH")
+			if text, err := os.ReadFile(filepath.Join(dir, "koordlet", "metax-gpu-device.json")); err != nil || strings.Count(string(text), `"healthy": true`) != 8 {
+				t.Errorf("the file for koordlet: %v, %s", err, text)
+			}
 			health.set(node, 3)
 			await("HHHUHHHH")
 			ids := []string{string(node.GPUs[1].UUID), string(node.GPUs[0].UUID)}

@@ -76,8 +76,7 @@ func (m *maker) set(n gpu.Node) {
 func stateOf(f Facts) protocol.NodeState {
 	s := protocol.NodeState{GPUs: len(f.Node.GPUs)}
 	for _, g := range f.Node.GPUs {
-		key := health.GPU{Index: g.Index, BDF: g.BDF}.Key()
-		at := slices.IndexFunc(f.State.GPUs, func(c health.Condition) bool { return c.Key() == key })
+		at := indexOf(f.State, g)
 		if at < 0 {
 			continue
 		}
@@ -93,6 +92,12 @@ func stateOf(f Facts) protocol.NodeState {
 		}
 	}
 	return s
+}
+
+// indexOf returns the index of a GPU in the State, -1 if it is not there.
+func indexOf(s health.State, g gpu.GPU) int {
+	key := health.GPU{Index: g.Index, BDF: g.BDF}.Key()
+	return slices.IndexFunc(s.GPUs, func(c health.Condition) bool { return c.Key() == key })
 }
 
 // maxMessage bounds the message of the condition, in bytes.
