@@ -33,9 +33,7 @@ func TestInstall(t *testing.T) {
 		})
 	})
 	t.Run("pod of the manual", func(t *testing.T) {
-		pod := probePod("manual", 2, "look")
-		pod.Spec.NodeSelector = map[string]string{"metax-tech.com/gpu.vfnum": "0", "metax-tech.com/gpu.product": "C500"}
-		n.create(t, pod)
+		n.create(t, example(t, "manual.yaml", "manual", "look"))
 		n.phase(t, "manual", corev1.PodSucceeded)
 		if r := n.report(t, "manual"); len(r.Driver) == 0 || r.DriverWrite != "EROFS" {
 			t.Errorf("/opt/mxdriver/bin of the container has %q, and writing below it gives %q", r.Driver, r.DriverWrite)
