@@ -71,7 +71,6 @@ func TestKoordinator(t *testing.T) {
 		}
 		n.annotate(t, bare, hamiLock, nil)
 	}
-	n.checkRights(t)
 }
 
 // chosen are the minors that Koordinator chose for a pod, ascending, and the annotation with which it

@@ -110,7 +110,6 @@ func TestMixed(t *testing.T) {
 	}
 	n.collect(t)
 	n.allocatable(t, len(n.gpus))
-	n.checkRights(t)
 }
 
 // withdraws leases GPUs to a container of docker: they leave Allocatable, an Event names the lease, and they
