@@ -39,7 +39,7 @@ func TestNodePolicy(t *testing.T) {
 		labels      = "of the labels, only metax-tech.com/ may be written, by metax-gpu-label"
 		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, by metax-gpu-device"
 		spec        = "taints and the rest of the node's spec, finalizers and owners may not be written"
-		status      = "of the status, only the condition MetaXGPUUnhealthy may be written"
+		status      = "of the status, only the conditions MetaXGPUUnhealthy and MetaXGPUModePending may be written"
 	)
 	scores := change("{a: b}", "{a: b, metax-tech.com/gpu.topology.scores: '{}', topology.metax-ctk.io/state: '{}'}")
 	installed := change("{x: z}", "{x: z, metax-tech.com/gpu.installed: 'true'}")
@@ -61,6 +61,7 @@ func TestNodePolicy(t *testing.T) {
 		{"a taint gone", request{device, "a", "a", "", plain, change("[{key: k}]", "[]")}, spec},
 		{"a finalizer", request{device, "a", "a", "", plain, change("{labels", "{finalizers: [x.io/y], labels")}, spec},
 		{"the condition", request{device, "a", "a", "status", plain, condition}, ""},
+		{"the other condition", request{device, "a", "a", "status", plain, strings.ReplaceAll(condition, "Unhealthy", "ModePending")}, ""},
 		{"the condition gone", request{device, "a", "a", "status", condition, plain}, ""},
 		{"the condition of another node", request{device, "b", "a", "status", plain, condition}, otherNode},
 		{"the condition of others", request{device, "a", "a", "status", plain, change("'True'", "'False'")}, status},

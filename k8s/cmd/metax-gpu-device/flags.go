@@ -35,6 +35,7 @@ func runFlags() []cli.Flag {
 	return append([]cli.Flag{
 		node,
 		text("kubeconfig", "", "file that names the API server; empty for the one of this pod's cluster"),
+		text("namespace", protocol.Namespace, "namespace of the ConfigMap "+protocol.ConfigMapName),
 		text("root", "/host", "directory at which the files of the host are"),
 		text("engine-root", "/", "directory of the host below which the container engine finds them"),
 		text("health-socket", protocol.HealthSocket, "socket of the reader of GPU health"),

@@ -57,8 +57,12 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	resource, dir := c.String("resource"), c.String("state-dir")
 	registry := prometheus.NewRegistry()
 	kubelet := podresources.New(c.String("podresources-socket"))
-	server := &plugin.Server{Dir: c.String("kubelet-dir"), Resource: resource, Log: log, Known: plugin.Known(kubelet, resource)}
-	metrics := plugin.NewMetrics(registry, server)
+	gpus := &plugin.Resource{
+		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: resource, Log: log, Known: plugin.Known(kubelet, resource)},
+		List:   plugin.List{HideUnhealthy: o.inventory.HideUnhealthy},
+		Modes:  []protocol.Mode{protocol.ModeNative, protocol.ModeShared, protocol.ModeVGPU},
+	}
+	metrics := plugin.NewMetrics(registry, gpus.Registered)
 	allocator := &plugin.Allocator{
 		Settings: o.settings, Root: root, Log: log, Metrics: metrics,
 		Store: ledger.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},
@@ -69,10 +73,10 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		log.Warn("device nodes are not looked at before a container starts: there is no dev in the host's root", "root", root.Dir())
 	}
 	allocator.Load()
-	server.Backend = allocator
+	gpus.Backend = allocator
 	node := &plugin.Node{
-		Rules: o.rules, Options: o.inventory, List: plugin.List{HideUnhealthy: o.inventory.HideUnhealthy},
-		Allocator: allocator, Server: server, Log: log, Metrics: metrics,
+		Rules: o.rules, Options: o.inventory, Resources: []*plugin.Resource{gpus},
+		Allocator: allocator, Log: log, Metrics: metrics,
 	}
 	if o.strategy != allocate.CDI && o.settings.MACA != plugin.MACAOff {
 		node.Software = software(root, log)
@@ -82,18 +86,18 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		Reader: reader.NewClient(c.String("health-socket")), IgnoreSilence: c.Int("healthy-interval") == 0,
 		Kubelet: kubelet,
 		Leases:  plugin.Leases(filepath.Join(filepath.Dir(dir), "leases"), boot),
-		Client:  client(c.String("kubeconfig"), log),
+		Client:  client(c.String("kubeconfig"), log), Namespace: c.String("namespace"),
 	}
 	if address := c.String("metrics-address"); address != "" {
 		go func() {
-			if err := plugin.ServeMetrics(ctx, address, registry, server.Registered); err != nil {
+			if err := plugin.ServeMetrics(ctx, address, registry, gpus.Registered); err != nil {
 				log.Error("there are no metrics", "reason", err)
 			}
 		}()
 	}
 	if agent.Client != nil && agent.NodeName != "" {
 		publisher := publish.New(agent.Client, agent.NodeName, log)
-		agent.Publish = func(s plugin.Status) { publisher.Set(factsOf(s), s.Changes) }
+		agent.Publish = func(s plugin.Status) { publisher.Set(factsOf(s), s.Changes, s.Invalid) }
 		go publisher.Run(ctx)
 	}
 	agent.Run(ctx)

@@ -44,7 +44,9 @@ func (s *Snapshot) Allocate(ids []string, f Form) (Answer, error) {
 	for _, d := range devices {
 		g := s.node.GPUs[d.GPU]
 		if d.VF == nil {
-			gpus = append(gpus, g)
+			if !slices.ContainsFunc(gpus, func(h gpu.GPU) bool { return h.Index == g.Index }) { // shares
+				gpus = append(gpus, g)
+			}
 			continue
 		}
 		at := slices.IndexFunc(g.Slices, func(p gpu.Slice) bool { return p.Kind == gpu.SliceVF && p.Index == *d.VF })

@@ -119,6 +119,23 @@ func (s State) InUse(listed []Listed) []string {
 	return slices.Compact(ids)
 }
 
+// Users returns who has which devices: the containers that the kubelet lists, and then those of
+// Entries with devices that it does not list. The container of an Entry can be unknown.
+func (s State) Users(listed []Listed) []Listed {
+	users := slices.Clone(listed)
+	for _, e := range s.Entries {
+		if slices.ContainsFunc(listed, func(l Listed) bool { return overlap(l.IDs, e.IDs) }) {
+			continue
+		}
+		user := Listed{IDs: e.IDs}
+		if e.For != nil {
+			user.Container = *e.For
+		}
+		users = append(users, user)
+	}
+	return users
+}
+
 // Waiting returns the containers that have no devices yet, in their order, and whether these are
 // sure to be all and only those: there is no Entry whose container is not known.
 func (s State) Waiting(listed []Listed, pods []Wanted) (waiting []Wanted, sure bool) {

@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // MACA says which containers are given the host's MXMACA.
@@ -71,6 +72,7 @@ type Allocator struct {
 	outside  []gpu.BDF
 	software *edits.Software
 	cdi      bool
+	mode     protocol.ModeSettings
 }
 
 // Load reads the record of former answers. A record that cannot be used is logged, and begun
@@ -105,6 +107,15 @@ func (a *Allocator) ask() {
 	case a.Ask <- struct{}{}:
 	default: // it is signalled already, or nobody listens
 	}
+}
+
+// Switch chooses the mode as allocate.NextMode does, so that no container gets GPUs meanwhile. It
+// returns the mode, and why it is not the configured one.
+func (a *Allocator) Switch(configured protocol.ModeSettings) (now protocol.ModeSettings, blocked string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mode, blocked = allocate.NextMode(a.mode, configured, allocate.Use{Containers: a.state.Users(a.listed), Outside: len(a.outside)})
+	return a.mode, blocked
 }
 
 // SetListed takes what the kubelet lists.
@@ -207,6 +218,9 @@ func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, 
 	}
 	request, guessed := s.Waiting.Guess(len(ids))
 	answer, err := s.Allocate(ids, a.form(request.Choice.MACA))
+	if err == nil && a.mode.Mode != "" && slices.ContainsFunc(ids, func(id string) bool { return !inventory.Serves(a.mode.Mode, id) }) {
+		err = fmt.Errorf("%s cannot be given: the mode of this node is %s now", ids[0], a.mode.Mode)
+	}
 	if err != nil {
 		a.mu.Unlock()
 		a.Metrics.allocated(err)

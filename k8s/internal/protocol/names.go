@@ -39,6 +39,9 @@ const (
 	StateAnnotation = "topology.metax-ctk.io/state"
 	// UnhealthyCondition is the type of the node condition that is true if a GPU is unhealthy.
 	UnhealthyCondition = "MetaXGPUUnhealthy"
+	// ModePendingCondition is the type of the node condition that is true if the mode is not the
+	// configured one, because GPUs are in use.
+	ModePendingCondition = "MetaXGPUModePending"
 )
 
 // What schedulers and the plugin of slices tell each other.

@@ -40,38 +40,55 @@ func nodeText(name string, uid types.UID, annotations map[string]string, conditi
 	return json.Marshal(a)
 }
 
-// conditionOf returns the condition of the Values. before is the one that the Node has; its time
-// stays if its status does.
-func conditionOf(v Values, before *corev1.NodeCondition, now time.Time) corev1.NodeCondition {
-	c := corev1.NodeCondition{
-		Type: protocol.UnhealthyCondition, Status: corev1.ConditionFalse, Reason: "AllGPUsHealthy", Message: v.Message,
-		LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+// conditionsOf returns the conditions of the Values. before are those that the Node has; the time of
+// one stays if its status does.
+func conditionsOf(v Values, before []corev1.NodeCondition, at time.Time) (all []corev1.NodeCondition) {
+	now := metav1.NewTime(at.UTC().Truncate(time.Second))
+	for _, c := range v.Conditions {
+		out := corev1.NodeCondition{
+			Type: corev1.NodeConditionType(c.Type), Status: corev1.ConditionFalse, Reason: c.Reason, Message: c.Message,
+			LastTransitionTime: now, LastHeartbeatTime: now,
+		}
+		if c.True {
+			out.Status = corev1.ConditionTrue
+		}
+		for _, old := range before {
+			if old.Type == out.Type && old.Status == out.Status {
+				out.LastTransitionTime = old.LastTransitionTime
+			}
+		}
+		all = append(all, out)
 	}
-	if v.Unhealthy {
-		c.Status, c.Reason = corev1.ConditionTrue, "GPUsUnhealthy"
-	}
-	if before != nil && before.Status == c.Status {
-		c.LastTransitionTime = before.LastTransitionTime
-	}
-	c.LastHeartbeatTime = metav1.NewTime(now.UTC().Truncate(time.Second))
-	return c
+	return all
 }
 
-// eventOf returns the Event about a change of health, and false if it is none: a GPU that is
+// Note is an Event to be written about the Node.
+type Note struct{ Reason, Type, Message string }
+
+// noteOf returns the Note about a change of health, and false if it is none: a GPU that is
 // healthy from the beginning.
-func eventOf(node string, c health.Change, now time.Time) (corev1.Event, bool) {
+func noteOf(c health.Change) (Note, bool) {
 	reason, kind := map[string]string{health.Healthy: "MetaXGPUHealthy", health.Unhealthy: "MetaXGPUUnhealthy", health.Unknown: "MetaXGPUUnknown"}[c.Health], corev1.EventTypeWarning
 	if c.Health == health.Healthy {
 		if kind = corev1.EventTypeNormal; c.Before == "" {
-			return corev1.Event{}, false
+			return Note{}, false
 		}
 	}
+	return Note{reason, kind, describe(c.Condition)}, true
+}
+
+// invalid returns the Note about a mistake in the configuration of modes.
+func invalid(problem string) Note {
+	return Note{"MetaXDeviceConfigInvalid", corev1.EventTypeWarning, "ConfigMap " + protocol.ConfigMapName + ": " + problem}
+}
+
+func (n Note) event(node string, now time.Time) corev1.Event {
 	at := metav1.NewTime(now.UTC())
 	return corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{GenerateName: protocol.Device + "-", Namespace: metav1.NamespaceDefault},
 		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node), APIVersion: "v1"},
-		Reason:         reason, Type: kind, Message: fmt.Sprintf("%.1000s", describe(c.Condition)),
+		Reason:         n.Reason, Type: n.Type, Message: fmt.Sprintf("%.1000s", n.Message),
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 		Source: corev1.EventSource{Component: protocol.Device, Host: node}, ReportingController: protocol.Device, ReportingInstance: node,
-	}, true
+	}
 }

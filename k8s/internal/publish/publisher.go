@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,17 +32,17 @@ type Publisher struct {
 	node   string
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	facts   *Facts // the newest; nil if Run has them, or there were none
-	changes []health.Change
-	wake    chan struct{}
+	mu    sync.Mutex
+	facts *Facts // the newest; nil if Run has them, or there were none
+	notes []Note
+	wake  chan struct{}
 
 	// Of Run alone.
 	written    *Values
 	at         time.Time // of the last write
 	generation int64
-	uid        types.UID             // of the Node
-	condition  *corev1.NodeCondition // that the Node has; nil if the Node was not read yet
+	uid        types.UID              // of the Node
+	conditions []corev1.NodeCondition // that the Node has, of our types; nil if the Node was not read yet
 }
 
 // New returns a Publisher for the Node of that name.
@@ -58,17 +59,24 @@ func (p *Publisher) isWritten(v Values) bool {
 	return p.written != nil && reflect.DeepEqual(v, *p.written) && time.Since(p.at) < rewriteTime
 }
 
-// maxChanges is how many changes wait for the API server; the oldest go first.
-const maxChanges = 256
+// maxNotes is how many Notes wait for the API server; the oldest go first.
+const maxNotes = 256
 
-// Set gives the Publisher the newest Facts, and the changes of health since the last ones. It
-// does not wait.
-func (p *Publisher) Set(f Facts, changes []health.Change) {
+// Set gives the Publisher the newest Facts, and since the last ones the changes of health and the
+// mistakes in the configuration. It does not wait.
+func (p *Publisher) Set(f Facts, changes []health.Change, mistakes []string) {
 	p.mu.Lock()
 	p.facts = &f
-	p.changes = append(p.changes, changes...)
-	if extra := len(p.changes) - maxChanges; extra > 0 {
-		p.changes = p.changes[extra:]
+	for _, c := range changes {
+		if n, ok := noteOf(c); ok {
+			p.notes = append(p.notes, n)
+		}
+	}
+	for _, problem := range mistakes {
+		p.notes = append(p.notes, invalid(problem))
+	}
+	if extra := len(p.notes) - maxNotes; extra > 0 {
+		p.notes = p.notes[extra:]
 	}
 	p.mu.Unlock()
 	select {
@@ -121,21 +129,21 @@ func (p *Publisher) take() (f *Facts, events bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f, p.facts = p.facts, nil
-	return f, len(p.changes) > 0
+	return f, len(p.notes) > 0
 }
 
 // write writes what differs from what was written.
 func (p *Publisher) write(ctx context.Context, v Values) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if p.condition == nil || time.Since(p.at) >= rewriteTime {
+	if p.conditions == nil || time.Since(p.at) >= rewriteTime {
 		if err := p.readNode(ctx); err != nil {
 			return err
 		}
 	}
 	if !p.isWritten(v) {
 		if err := p.writeNode(ctx, v); err != nil {
-			p.condition, p.written = nil, nil // the Node may be another one now
+			p.conditions, p.written = nil, nil // the Node may be another one now
 			return err
 		}
 		p.written, p.at = &v, time.Now()
@@ -143,16 +151,16 @@ func (p *Publisher) write(ctx context.Context, v Values) error {
 	return p.writeEvents(ctx)
 }
 
-// readNode reads the condition and the generation that an earlier Publisher wrote.
+// readNode reads the conditions and the generation that an earlier Publisher wrote.
 func (p *Publisher) readNode(ctx context.Context) error {
 	n, err := p.client.Nodes().Get(ctx, p.node, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the Node: %w", err)
 	}
-	p.uid, p.condition = n.UID, &corev1.NodeCondition{}
+	p.uid, p.conditions = n.UID, []corev1.NodeCondition{}
 	for _, c := range n.Status.Conditions {
-		if c.Type == protocol.UnhealthyCondition {
-			p.condition = &c
+		if c.Type == protocol.UnhealthyCondition || c.Type == protocol.ModePendingCondition {
+			p.conditions = append(p.conditions, c)
 		}
 	}
 	p.generation = max(p.generation, protocol.Generation(n.Annotations[protocol.StateAnnotation]))
@@ -162,7 +170,7 @@ func (p *Publisher) readNode(ctx context.Context) error {
 func (p *Publisher) writeNode(ctx context.Context, v Values) error {
 	state := v.State
 	state.Generation = p.generation
-	if p.written == nil || !reflect.DeepEqual(v, *p.written) {
+	if p.written == nil || !reflect.DeepEqual(v.State, p.written.State) || !reflect.DeepEqual(v.Annotations, p.written.Annotations) {
 		state.Generation++
 	}
 	annotations := maps.Clone(v.Annotations)
@@ -175,17 +183,22 @@ func (p *Publisher) writeNode(ctx context.Context, v Values) error {
 		return fmt.Errorf("write the annotations of the Node: %w", err)
 	}
 	p.generation = state.Generation
-	c := conditionOf(v, p.condition, time.Now())
-	if p.condition.Status == c.Status && p.condition.Message == c.Message {
+	conditions := conditionsOf(v, p.conditions, time.Now())
+	same := func(a, b corev1.NodeCondition) bool {
+		return a.Type == b.Type && a.Status == b.Status && a.Message == b.Message
+	}
+	if !slices.ContainsFunc(conditions, func(c corev1.NodeCondition) bool {
+		return !slices.ContainsFunc(p.conditions, func(old corev1.NodeCondition) bool { return same(c, old) })
+	}) {
 		return nil
 	}
-	if text, err = nodeText(p.node, p.uid, nil, c); err == nil {
+	if text, err = nodeText(p.node, p.uid, nil, conditions...); err == nil {
 		err = p.apply(ctx, text, "status")
 	}
 	if err != nil {
-		return fmt.Errorf("write the condition of the Node: %w", err)
+		return fmt.Errorf("write the conditions of the Node: %w", err)
 	}
-	p.condition = &c
+	p.conditions = conditions
 	return nil
 }
 
@@ -195,25 +208,22 @@ func (p *Publisher) apply(ctx context.Context, text []byte, subresources ...stri
 	return err
 }
 
-// writeEvents writes the Events of the changes. Those that are written do not come again if a
+// writeEvents writes the Events of the Notes. Those that are written do not come again if a
 // later one fails.
 func (p *Publisher) writeEvents(ctx context.Context) error {
 	for {
 		p.mu.Lock()
-		if len(p.changes) == 0 {
+		if len(p.notes) == 0 {
 			p.mu.Unlock()
 			return nil
 		}
-		change := p.changes[0]
-		p.changes = p.changes[1:]
+		note := p.notes[0]
+		p.notes = p.notes[1:]
 		p.mu.Unlock()
-		e, ok := eventOf(p.node, change, time.Now())
-		if !ok {
-			continue
-		}
+		e := note.event(p.node, time.Now())
 		if _, err := p.client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Device}); err != nil {
 			p.mu.Lock()
-			p.changes = append([]health.Change{change}, p.changes...)
+			p.notes = append([]Note{note}, p.notes...)
 			p.mu.Unlock()
 			return fmt.Errorf("write an Event: %w", err)
 		}
@@ -237,7 +247,7 @@ func (p *Publisher) Remove(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("remove the annotations and the condition of the Node: %w", err)
+		return fmt.Errorf("remove the annotations and the conditions of the Node: %w", err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,6 +51,10 @@ func newAPI() *api {
 		}
 		n, err := a.Tracker().Get(patch.Resource, "", patch.Name)
 		return true, n, err
+	})
+	// It gives Events no names.
+	a.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clienttesting.CreateAction).GetObject(), nil
 	})
 	a.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return a.down, nil, errors.New("away")
@@ -102,7 +107,7 @@ func TestPublisher(t *testing.T) {
 		f, changes := facts(t, "c500-8")
 		for i := range 10 { // ten changes within a second are one write
 			f.InUse = []int{i % 8}
-			p.Set(f, changes)
+			p.Set(f, changes, nil)
 			changes = nil
 			wait(50 * time.Millisecond)
 		}
@@ -118,16 +123,33 @@ func TestPublisher(t *testing.T) {
 		if err != nil || s.Generation != 1 || len(s.Free) != 7 || n.Annotations["other"] != "1" || len(n.Annotations) != 5 {
 			t.Errorf("%v: %+v of %v", err, s, n.Annotations)
 		}
-		if len(n.Status.Conditions) != 2 || n.Status.Conditions[1].Status != corev1.ConditionFalse {
+		if len(n.Status.Conditions) != 3 || n.Status.Conditions[1].Status != corev1.ConditionFalse {
 			t.Errorf("conditions are %+v", n.Status.Conditions)
 		}
 		for range 5 { // nothing new
 			f.State.Generation++
-			p.Set(f, nil)
+			p.Set(f, nil, nil)
 			wait(5 * time.Second)
 		}
 		if nodes, statuses := a.writes(); nodes != 1 || statuses != 1 {
 			t.Errorf("%d writes, %d of the status, of what has not changed", nodes, statuses)
+		}
+
+		// A change of the mode waits, and the configuration has a mistake.
+		f.Blocked = "mode stays native, sgpu is configured: team/job (container main) has GPU-1"
+		p.Set(f, nil, []string{"shareNums \"0\"; want 1 to 256"})
+		wait(joinTime)
+		if got := a.node(t).Status.Conditions[2]; got.Type != "MetaXGPUModePending" || got.Status != corev1.ConditionTrue || got.Reason != "GPUsInUse" || got.Message != f.Blocked {
+			t.Errorf("condition is %+v", got)
+		}
+		if diff := cmp.Diff([]string{"Warning MetaXDeviceConfigInvalid ConfigMap metax-device-config: shareNums \"0\"; want 1 to 256"}, a.events(t)); diff != "" {
+			t.Error(diff)
+		}
+		f.Blocked = ""
+		p.Set(f, nil, nil)
+		wait(joinTime)
+		if got := a.node(t).Status.Conditions[2]; got.Status != corev1.ConditionFalse {
+			t.Errorf("condition is %+v", got)
 		}
 
 		// What somebody else removed comes back, and nothing else changes.
@@ -139,7 +161,7 @@ func TestPublisher(t *testing.T) {
 			t.Fatal(err)
 		}
 		wait(rewriteTime)
-		p.Set(f, nil)
+		p.Set(f, nil, nil)
 		wait(joinTime)
 		if n = a.node(t); n.Annotations[protocol.StateAnnotation] != before {
 			t.Errorf("the state is %q, want %q", n.Annotations[protocol.StateAnnotation], before)
@@ -149,7 +171,7 @@ func TestPublisher(t *testing.T) {
 		a.down = true
 		broken, _ := facts(t, "c500-8", 3)
 		c := broken.State.GPUs[3]
-		p.Set(broken, []health.Change{{Condition: c, Before: health.Healthy}})
+		p.Set(broken, []health.Change{{Condition: c, Before: health.Healthy}}, nil)
 		wait(30 * time.Second)
 		if a.node(t).Annotations[protocol.StateAnnotation] != n.Annotations[protocol.StateAnnotation] {
 			t.Error("it was written")
@@ -181,7 +203,7 @@ func TestPublisher(t *testing.T) {
 		p = New(a.CoreV1(), "n", slog.New(slog.DiscardHandler))
 		go p.Run(ctx)
 		broken.InUse = []int{0}
-		p.Set(broken, nil)
+		p.Set(broken, nil, nil)
 		wait(joinTime)
 		n = a.node(t)
 		s, err = protocol.ParseNodeState(n.Annotations[protocol.StateAnnotation], 8)
@@ -217,23 +239,25 @@ func TestNodeIsGone(t *testing.T) {
 func TestManyChanges(t *testing.T) {
 	p := New(newAPI().CoreV1(), "n", slog.New(slog.DiscardHandler))
 	f, changes := facts(t, "superpod-64")
-	for range 10 {
-		p.Set(f, changes)
+	for _, c := range changes {
+		c.Before = health.Unhealthy
+		p.Set(f, slices.Repeat([]health.Change{c}, 10), nil)
 	}
-	if len(p.changes) != maxChanges {
-		t.Errorf("%d changes wait", len(p.changes))
+	if len(p.notes) != maxNotes {
+		t.Errorf("%d notes wait", len(p.notes))
 	}
 }
 
 func TestEvents(t *testing.T) {
 	c := health.Change{Condition: health.Condition{GPU: health.GPU{Index: 1}, Health: health.Healthy}}
-	if _, ok := eventOf("n", c, time.Now()); ok {
+	if _, ok := noteOf(c); ok {
 		t.Error("a GPU that is healthy from the beginning has an Event")
 	}
 	for state, want := range map[string]string{health.Healthy: "Normal MetaXGPUHealthy", health.Unhealthy: "Warning MetaXGPUUnhealthy", health.Unknown: "Warning MetaXGPUUnknown"} {
 		c.Health, c.Before = state, "x"
 		c.Reason = strings.Repeat("a", 2000)
-		e, ok := eventOf("n", c, time.Now())
+		note, ok := noteOf(c)
+		e := note.event("n", time.Now())
 		if !ok || e.Type+" "+e.Reason != want || len(e.Message) > 1000 || e.Namespace != "default" {
 			t.Errorf("%s: %+v", state, e)
 		}
