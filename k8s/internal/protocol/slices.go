@@ -9,10 +9,10 @@ import (
 
 // Slice is a slice that a scheduler chose for a pod.
 type Slice struct {
-	UUID    gpu.UUID // of the GPU
-	Compute int      // percent of the GPU's compute units, 0 to 100; 100 is the whole GPU
+	UUID    gpu.UUID `json:"uuid"`    // of the GPU
+	Compute int      `json:"compute"` // percent of the GPU's compute units, 0 to 100; 100 is the whole GPU
 	// MemoryMiB is 0 if the scheduler does not say.
-	MemoryMiB int
+	MemoryMiB int `json:"vRam"`
 }
 
 // Whole reports whether it is a whole GPU.
