@@ -96,6 +96,47 @@ func TestEventPolicy(t *testing.T) {
 	}
 }
 
+// TestSlicePolicy lets only schedulers choose slices for pods.
+func TestSlicePolicy(t *testing.T) {
+	const (
+		hami, koordinator, user = "system:serviceaccount:kube-system:hami-scheduler", "system:serviceaccount:koordinator-system:koord-scheduler", "user:alice"
+		plain                   = "{metadata: {annotations: {metax-tech.com/sgpu-qos-policy: fixed-share}}}"
+		chosen                  = "{metadata: {annotations: {metax-tech.com/gpu-devices-allocated: '[]'}}}"
+		other                   = "{metadata: {annotations: {metax-tech.com/gpu-devices-allocated: '[[]]', other: '1'}}}"
+		time                    = "{metadata: {annotations: {metax-tech.com/predicate-time: '1'}}}"
+		none                    = "{metadata: {}}"
+		refused                 = "the annotations metax-tech.com/gpu-devices-allocated and metax-tech.com/predicate-time may be written by schedulers only (admissionPolicy.schedulers)"
+	)
+	for _, test := range []struct {
+		what string
+		request
+		want string
+	}{
+		{"a user makes a pod", request{user, "", "a", "", "", plain}, ""},
+		{"a user makes a pod without annotations", request{user, "", "a", "", "", none}, ""},
+		{"a user makes a pod with slices", request{user, "", "a", "", "", chosen}, refused},
+		{"a user makes a pod with a time", request{user, "", "a", "", "", time}, refused},
+		{"a user chooses slices", request{user, "", "a", "", plain, chosen}, refused},
+		{"a user changes slices", request{user, "", "a", "", chosen, other}, refused},
+		{"a user removes slices", request{user, "", "a", "", chosen, none}, refused},
+		{"a user changes something else", request{user, "", "a", "", other, strings.Replace(other, "'1'", "'2'", 1)}, ""},
+		{"the kubelet writes the status", request{"system:node:a", "", "a", "status", chosen, chosen}, ""},
+		{"the kubelet chooses slices", request{"system:node:a", "", "a", "status", none, chosen}, refused},
+		{"a user binds with slices", request{user, "", "a", "binding", "", chosen}, refused},
+		{"the plugin chooses slices", request{"metax-gpu-device", "a", "a", "", plain, chosen}, refused},
+		{"HAMi chooses slices", request{hami, "", "a", "", plain, chosen}, ""},
+		{"HAMi writes the time", request{hami, "", "a", "", plain, time}, ""},
+		{"Koordinator chooses slices", request{koordinator, "", "a", "", plain, chosen}, ""},
+		{"HAMi of another namespace", request{strings.Replace(hami, "kube-system", "team", 1), "", "a", "", plain, chosen}, refused},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			if got := admit(t, "metax-gpu-extensions-slices", test.request); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // admit evaluates a policy of the chart as the API server does, and returns the first message.
 func admit(t *testing.T, name string, r request) string {
 	t.Helper()
@@ -120,7 +161,10 @@ func admit(t *testing.T, name string, r request) string {
 	}
 
 	attributes := &admission.VersionedAttributes{VersionedObject: object(t, r.after), VersionedOldObject: object(t, r.before)}
-	user := authenticationv1.UserInfo{Username: "system:serviceaccount:metax-gpu-extensions:" + r.agent}
+	user := authenticationv1.UserInfo{Username: r.agent}
+	if !strings.Contains(r.agent, ":") {
+		user.Username = "system:serviceaccount:metax-gpu-extensions:" + r.agent
+	}
 	if r.node != "" {
 		user.Extra = map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {r.node}}
 	}

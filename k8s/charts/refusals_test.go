@@ -31,6 +31,7 @@ func TestRefused(t *testing.T) {
 		{"pullPolicy: Sometimes", "at '/pullPolicy'"},
 		{"kubeletRootDir: var/lib/kubelet", "at '/kubeletRootDir'"},
 		{"gpuAware: {scoreWeight: 5}", "at '/gpuAware/scoreWeight': got number, want string"},
+		{"admissionPolicy: {schedulers: [\"it's\"]}", "at '/admissionPolicy/schedulers/0'"},
 		{"imagePullSecrets: [a]", "at '/imagePullSecrets/0'"},
 
 		// The vendor's programs are not the ones that this chart starts.
