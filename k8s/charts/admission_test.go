@@ -37,7 +37,7 @@ func TestNodePolicy(t *testing.T) {
 	const (
 		otherNode   = "an agent may write only to the node that it runs on"
 		labels      = "of the labels, only metax-tech.com/ may be written, by metax-gpu-label"
-		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, by metax-gpu-device"
+		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, and hami.io/mutex.lock removed, by metax-gpu-device"
 		spec        = "taints and the rest of the node's spec, finalizers and owners may not be written"
 		status      = "of the status, only the conditions MetaXGPUUnhealthy and MetaXGPUModePending may be written"
 	)
@@ -57,6 +57,10 @@ func TestNodePolicy(t *testing.T) {
 		{"a token without a node", request{device, "", "a", "", plain, scores}, otherNode},
 		{"the annotation of others", request{device, "a", "a", "", plain, change("{a: b}", "{a: c}")}, annotations},
 		{"the annotation of others gone", request{device, "a", "a", "", plain, change("{a: b}", "{}")}, annotations},
+		{"the lock released", request{device, "a", "a", "", change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,z'}"), plain}, ""},
+		{"the lock taken", request{device, "a", "a", "", plain, change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,z'}")}, annotations},
+		{"the lock changed", request{device, "a", "a", "", change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,z'}"), change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,w'}")}, annotations},
+		{"the lock released by the labeler", request{label, "a", "a", "", change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,z'}"), plain}, annotations},
 		{"labels by the plugin", request{device, "a", "a", "", plain, installed}, labels},
 		{"a taint gone", request{device, "a", "a", "", plain, change("[{key: k}]", "[]")}, spec},
 		{"a finalizer", request{device, "a", "a", "", plain, change("{labels", "{finalizers: [x.io/y], labels")}, spec},
@@ -93,6 +97,39 @@ func TestEventPolicy(t *testing.T) {
 		if got := admit(t, "metax-gpu-extensions-events", request{"metax-gpu-device", "a", "x", "", "", object}); got != want {
 			t.Errorf("%s: got %q, want %q", object, got, want)
 		}
+	}
+}
+
+// TestPodPolicy lets the plugin end the phase "allocating" of its pods, and nothing else.
+func TestPodPolicy(t *testing.T) {
+	const (
+		device    = "metax-gpu-device"
+		plain     = "{metadata: {labels: {x: z}, annotations: {a: b, hami.io/bind-phase: allocating}}, spec: {nodeName: a, containers: [{image: i}]}}"
+		otherNode = "an agent may write only to pods of the node that it runs on"
+		more      = "of a pod, only the annotation hami.io/bind-phase may be written, while it is allocating"
+	)
+	change := func(old, replacement string) string { return strings.Replace(plain, old, replacement, 1) }
+	success := change("allocating", "success")
+	for _, test := range []struct {
+		what string
+		request
+		want string
+	}{
+		{"the phase", request{device, "a", "p", "", plain, success}, ""},
+		{"the phase of a pod of another node", request{device, "b", "p", "", plain, success}, otherNode},
+		{"without a node in the token", request{device, "", "p", "", plain, success}, otherNode},
+		{"the phase again", request{device, "a", "p", "", success, change("allocating", "failed")}, more},
+		{"another annotation", request{device, "a", "p", "", plain, change("a: b", "a: c")}, more},
+		{"a label", request{device, "a", "p", "", plain, change("x: z", "x: y")}, more},
+		{"an image", request{device, "a", "p", "", plain, change("image: i", "image: j")}, more},
+		{"a finalizer", request{device, "a", "p", "", plain, change("{labels", "{finalizers: [x.io/y], labels")}, more},
+		{"others", request{"user:alice", "", "p", "", plain, change("a: b", "a: c")}, ""},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			if got := admit(t, "metax-gpu-extensions-pods", test.request); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

@@ -51,6 +51,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "list-unhealthy", Value: true, Usage: "unhealthy GPUs count in the node's capacity", EnvVars: env("list-unhealthy")},
 		text("device-list-strategy", string(allocate.Auto), "how containers get their devices: auto, cdi or device-specs"),
 		text("policy", key.Spread.String(), "how GPUs are picked: "+alloc.PolicyWords),
+		&cli.BoolFlag{Name: "slices-without-lock", Usage: "without a scheduler's lock, slices go to the only pod that waits for some", EnvVars: env("slices-without-lock")},
 		text("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it) or always"),
 		&cli.BoolFlag{Name: "pod-policies", Value: true, Usage: "pods may request a policy and GPUs by annotation", EnvVars: env("pod-policies")},
 		text("metrics-address", ":8000", "address for metrics and probes; empty for none"),

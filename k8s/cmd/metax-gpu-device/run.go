@@ -17,7 +17,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
@@ -62,7 +61,12 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		List:   plugin.List{HideUnhealthy: o.inventory.HideUnhealthy},
 		Modes:  []protocol.Mode{protocol.ModeNative, protocol.ModeShared, protocol.ModeVGPU},
 	}
-	metrics := plugin.NewMetrics(registry, gpus.Registered)
+	slices := &plugin.Resource{
+		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: protocol.SliceResource, Log: log, Known: plugin.Known(kubelet, protocol.SliceResource)},
+		List:   gpus.List, Modes: []protocol.Mode{protocol.ModeSGPU},
+	}
+	registered := func() bool { return gpus.Registered() || slices.Registered() }
+	metrics := plugin.NewMetrics(registry, registered)
 	allocator := &plugin.Allocator{
 		Settings: o.settings, Root: root, Log: log, Metrics: metrics,
 		Store: ledger.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},
@@ -73,12 +77,12 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		log.Warn("device nodes are not looked at before a container starts: there is no dev in the host's root", "root", root.Dir())
 	}
 	allocator.Load()
-	gpus.Backend = allocator
+	gpus.Backend, slices.Backend = allocator, allocator
 	node := &plugin.Node{
-		Rules: o.rules, Options: o.inventory, Resources: []*plugin.Resource{gpus},
+		Rules: o.rules, Options: o.inventory, Resources: []*plugin.Resource{gpus, slices},
 		Allocator: allocator, Log: log, Metrics: metrics,
 	}
-	if o.strategy != allocate.CDI && o.settings.MACA != plugin.MACAOff {
+	if o.settings.MACA != plugin.MACAOff {
 		node.Software = software(root, log)
 	}
 	agent := plugin.Agent{
@@ -88,9 +92,15 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		Leases:  plugin.Leases(filepath.Join(filepath.Dir(dir), "leases"), boot),
 		Client:  client(c.String("kubeconfig"), log), Namespace: c.String("namespace"),
 	}
+	if agent.Client != nil {
+		allocator.Slices = &plugin.SliceTools{
+			Locker: plugin.Locker{Client: agent.Client, Node: agent.NodeName},
+			Change: agent.Reader.Slices, WithoutLock: c.Bool("slices-without-lock"),
+		}
+	}
 	if address := c.String("metrics-address"); address != "" {
 		go func() {
-			if err := plugin.ServeMetrics(ctx, address, registry, gpus.Registered); err != nil {
+			if err := plugin.ServeMetrics(ctx, address, registry, registered); err != nil {
 				log.Error("there are no metrics", "reason", err)
 			}
 		}()

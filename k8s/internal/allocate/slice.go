@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -149,7 +149,9 @@ func Alias(namespace, pod string, slot int) string {
 }
 
 // IsOwn reports whether a slice was made for a pod.
-func IsOwn(s gpu.Slice) bool { return strings.HasPrefix(s.Alias, ownAlias) }
+func IsOwn(s gpu.Slice) bool { return own.MatchString(s.Alias) }
+
+var own = regexp.MustCompile(`^` + ownAlias + `[0-9a-f]{16}$`)
 
 // maxSlots bounds the slots of a pod of which only the name is known.
 const maxSlots = 128

@@ -111,6 +111,9 @@ const (
 	vfMark    = "-vf"
 )
 
+// SliceID returns the ID of a device in ModeSGPU.
+func SliceID(u gpu.UUID, i int) string { return fmt.Sprintf("%s%s%d", u, sliceMark, i) }
+
 func repeat(d Device, n int, mark string) []Device {
 	all := make([]Device, n)
 	for i := range all {

@@ -2,9 +2,9 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +42,7 @@ type Agent struct {
 	seen     Seen
 	mode     modeSource
 	problems []string // of the configuration, which were reported
+	locked   atomic.Bool
 }
 
 // Status is what others may know of a node.
@@ -52,12 +53,15 @@ type Status struct {
 	Mode    protocol.Mode
 	Blocked string   // why the mode is not the configured one; empty if it is
 	Invalid []string // what is not valid in the configuration, if that is new
+	// Registration is what schedulers are told of the GPUs; empty unless Mode is ModeSGPU.
+	Registration string
 }
 
 // How often the agent looks at what does not report changes.
 const (
 	tellTime  = time.Second
 	leaseTime = 5 * time.Second
+	sweepTime = 5 * time.Second
 	// patience is how long the first registration waits for the versions of kubelet and engine,
 	// and for what the kubelet lists.
 	patience  = 5 * time.Second
@@ -147,8 +151,14 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 			WatchConfig(ctx, a.Client, a.Namespace, func(c protocol.DeviceConfig) { send(ctx, configs, c) })
 		})
 		all.Go(func() {
-			WatchNode(ctx, a.Client, a.NodeName, func(l map[string]string) { send(ctx, labels, l) })
+			WatchNode(ctx, a.Client, a.NodeName, func(l map[string]string, locked bool) {
+				a.locked.Store(locked)
+				send(ctx, labels, l)
+			})
 		})
+	}
+	if a.Allocator.Slices != nil {
+		all.Go(func() { a.sweep(ctx, listed) })
 	}
 	all.Go(func() { a.followLeases(ctx) })
 	ready := make(chan struct{})
@@ -186,10 +196,6 @@ func (m modeSource) known() bool { return m.config != nil && m.labels != nil }
 // settle brings the mode, the sessions and what is published up to date.
 func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 	configured, problems := a.mode.config.For(a.NodeName, a.mode.labels)
-	if m := configured.Mode; m != "" && !slices.ContainsFunc(a.Resources, func(r *Resource) bool { return r.serves(m) }) {
-		configured.Mode = ""
-		problems = append(problems, fmt.Sprintf("mode %s cannot be served by this version", m))
-	}
 	now, blocked := a.Allocator.Switch(configured)
 	if now != a.Options.ModeSettings {
 		a.Log.Info("the mode of this node changes", "mode", string(now.Mode), "before", string(a.Options.Mode), "shares", now.Shares)
@@ -206,7 +212,30 @@ func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 	a.seen.Changes = nil
 	if a.Publish != nil {
 		status.InUse, status.Outside = a.Allocator.InUse()
+		status.Registration = a.Allocator.Registration()
 		a.Publish(status)
+	}
+}
+
+// sweep puts right what was left of slices, again and again from when the kubelet has listed
+// containers.
+func (a *Agent) sweep(ctx context.Context, listed <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-listed:
+	}
+	again := time.NewTicker(sweepTime)
+	defer again.Stop()
+	for {
+		limited, cancel := context.WithTimeout(ctx, sliceTime)
+		a.Allocator.Sweep(limited, a.locked.Load())
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
 	}
 }
 

@@ -62,7 +62,10 @@ type Allocator struct {
 	// Ask is signalled, if it is not nil, when the kubelet's list may have changed. It has room for
 	// one signal.
 	Ask chan struct{}
+	// Slices are for ModeSGPU; nil if slices cannot be given.
+	Slices *SliceTools
 
+	slicing  sync.Mutex // held while slices change, before mu
 	snapshot atomic.Pointer[allocate.Snapshot]
 	mu       sync.Mutex // guards what follows, from which the snapshot is made
 	state    ledger.State
@@ -188,14 +191,36 @@ func (a *Allocator) record(s ledger.State) {
 func (a *Allocator) InUse() (ids []string, outside []gpu.BDF) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.state.InUse(a.listed), a.outside
+	ids = a.state.InUse(a.listed)
+	if a.mode.Mode == protocol.ModeSGPU {
+		ids = nil // which GPUs they are of, only the record says
+		for _, h := range a.state.Slices() {
+			ids = append(ids, inventory.SliceID(h.UUID, 0))
+		}
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+	}
+	return ids, a.outside
 }
+
+// Registration returns what schedulers are told of the GPUs; empty in another mode than ModeSGPU.
+func (a *Allocator) Registration() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.snapshot.Load()
+	if s == nil || a.mode.Mode != protocol.ModeSGPU {
+		return ""
+	}
+	return protocol.Registration(s.Registration(a.state))
+}
+
+func isSlice(id string) bool { return inventory.Serves(protocol.ModeSGPU, id) }
 
 // Preferred implements Backend.
 func (a *Allocator) Preferred(available, required []string, n int) []string {
 	s := a.snapshot.Load()
-	if s == nil {
-		return nil
+	if s == nil || slices.ContainsFunc(available, isSlice) {
+		return nil // which slices count, a scheduler has chosen
 	}
 	p := s.Prefer(available, required, n, a.PodPolicies)
 	a.Metrics.guessed(p.Guessed)
@@ -215,6 +240,10 @@ func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, 
 	if s == nil {
 		a.mu.Unlock()
 		return nil, fmt.Errorf("the GPUs of this node are not known yet")
+	}
+	if a.mode.Mode == protocol.ModeSGPU && slices.ContainsFunc(ids, isSlice) {
+		a.mu.Unlock()
+		return a.allocateSlices(ids)
 	}
 	request, guessed := s.Waiting.Guess(len(ids))
 	answer, err := s.Allocate(ids, a.form(request.Choice.MACA))
@@ -268,7 +297,13 @@ func (a *Allocator) PreStart(ids []string) error {
 	if s == nil {
 		return fmt.Errorf("the GPUs of this node are not known yet")
 	}
-	devices, err := s.Check(ids)
+	var devices []inventory.Device
+	var err error
+	if slices.ContainsFunc(ids, isSlice) {
+		devices, err = a.checkSlices(s, ids)
+	} else {
+		devices, err = s.Check(ids)
+	}
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestWatchConfig(t *testing.T) {
 		})
 	})
 	all.Go(func() {
-		WatchNode(ctx, client, "node", func(l map[string]string) { seen <- fmt.Sprint(l != nil, " ", l) })
+		WatchNode(ctx, client, "node", func(l map[string]string, locked bool) { seen <- fmt.Sprint(l != nil, locked, " ", l) })
 	})
 	await := func(want string) {
 		t.Helper()
@@ -50,7 +50,7 @@ func TestWatchConfig(t *testing.T) {
 		}
 	}
 	await("{native 4}[]")
-	await("true map[]")
+	await("true false map[]")
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: protocol.ConfigMapName, Namespace: "ns"}, Data: map[string]string{"cluster-config": "mode: shared"}}
 	if _, err := client.ConfigMaps("ns").Create(ctx, m, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -65,11 +65,11 @@ func TestWatchConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	await("{native 4}[]")
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"pool": "b"}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"pool": "b"}, Annotations: map[string]string{protocol.LockAnnotation: "x"}}}
 	if _, err := client.Nodes().Update(ctx, n, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await("true map[pool:b]")
+	await("true true map[pool:b]")
 }
 
 // TestSettle changes the mode of a node: at the start, while a pod has a GPU, and after it has ended.
@@ -105,7 +105,6 @@ func TestSettle(t *testing.T) {
 	a.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "job", Name: "main"}, IDs: []string{first}}})
 	settle("{mode: shared, shareNums: 2}", "native", "mode stays native, shared is configured: team/job (container main) has "+first, "[]", 8)
 	settle("mode: best", "native", "", `[cluster-config: mode "best" is not known; want native, sgpu, shared or vgpu]`, 8)
-	settle("mode: vgpu", "native", "", "[mode vgpu cannot be served by this version]", 8)
 	a.update(func() { a.state, a.listed = ledger.State{}, nil })
 	settle("{mode: shared, shareNums: 2}", "shared", "", "[]", 16)
 	if _, err := a.Allocate([]string{first}); err == nil || !strings.Contains(err.Error(), "is not a GPU of this node") {

@@ -109,9 +109,13 @@ func (p *Publisher) Run(ctx context.Context) {
 					said = err.Error()
 					p.log.Warn("not all is published", "error", said)
 				}
+				urgent := v.Annotations[protocol.RegistrationAnnotation] != values.Annotations[protocol.RegistrationAnnotation]
 				values = v
 				if events || !p.isWritten(values) {
 					join = join.changed(time.Now())
+					if urgent && join.failed == 0 {
+						join.due = time.Now() // schedulers decide by it
+					}
 				}
 			}
 		case <-timer.C:

@@ -152,6 +152,21 @@ func TestPublisher(t *testing.T) {
 			t.Errorf("condition is %+v", got)
 		}
 
+		// Schedulers learn of slices at once, and no more when there are none.
+		f.Registration = "[{}]"
+		p.Set(f, nil, nil)
+		synctest.Wait()
+		if got := a.node(t).Annotations[protocol.RegistrationAnnotation]; got != "[{}]" {
+			t.Errorf("the registration is %q", got)
+		}
+		f.Registration = ""
+		p.Set(f, nil, nil)
+		synctest.Wait()
+		if got, ok := a.node(t).Annotations[protocol.RegistrationAnnotation]; ok {
+			t.Errorf("the registration is still %q", got)
+		}
+		n = a.node(t)
+
 		// What somebody else removed comes back, and nothing else changes.
 		before := n.Annotations[protocol.StateAnnotation]
 		n = n.DeepCopy()
@@ -181,7 +196,7 @@ func TestPublisher(t *testing.T) {
 		wait(lastRetry)
 		n = a.node(t)
 		s, err = protocol.ParseNodeState(n.Annotations[protocol.StateAnnotation], 8)
-		if err != nil || s.Generation != 2 || !cmp.Equal(s.Unhealthy, []int{3}) {
+		if err != nil || s.Generation != 4 || !cmp.Equal(s.Unhealthy, []int{3}) {
 			t.Errorf("%v: %+v", err, s)
 		}
 		message := "GPU 3 (0000:12:00.0, " + string(c.UUID) + "): unhealthy: vendor: it is broken"
@@ -207,7 +222,7 @@ func TestPublisher(t *testing.T) {
 		wait(joinTime)
 		n = a.node(t)
 		s, err = protocol.ParseNodeState(n.Annotations[protocol.StateAnnotation], 8)
-		if err != nil || s.Generation != 3 || !n.Status.Conditions[1].LastTransitionTime.Equal(&since) {
+		if err != nil || s.Generation != 5 || !n.Status.Conditions[1].LastTransitionTime.Equal(&since) {
 			t.Errorf("%v: %+v, %s instead of %s", err, s, n.Status.Conditions[1].LastTransitionTime, since)
 		}
 		cancel()

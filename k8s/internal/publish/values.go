@@ -23,6 +23,8 @@ type Facts struct {
 	// others use, such as leases of the node tool.
 	InUse, Outside []int
 	Mode           protocol.Mode
+	// Registration is what schedulers are told of slices; empty if there are none.
+	Registration string
 	// Blocked is why Mode is not the configured one; empty if it is.
 	Blocked string
 }
@@ -59,11 +61,15 @@ func (m *maker) values(f Facts) (Values, error) {
 	v := Values{Annotations: maps.Clone(m.static), State: stateOf(f)}
 	v.Conditions = []Condition{unhealthy(f.State), pending(f)}
 	if reflect.DeepEqual(v.State, m.last.State) && m.last.Annotations != nil {
-		v.Annotations = m.last.Annotations
+		v.Annotations = maps.Clone(m.last.Annotations)
 	} else if scores, losses, err := m.scale.Tables(v.State.Free); err != nil {
 		return v, fmt.Errorf("no scores are published: %w", err)
 	} else {
 		v.Annotations[protocol.ScoresAnnotation], v.Annotations[protocol.LossesAnnotation] = scores.String(), losses.String()
+	}
+	delete(v.Annotations, protocol.RegistrationAnnotation)
+	if f.Registration != "" {
+		v.Annotations[protocol.RegistrationAnnotation] = f.Registration
 	}
 	m.last = v
 	return v, m.err
