@@ -20,7 +20,7 @@ import (
 
 // way changes the slices of a GPU that is named by its address.
 type way interface {
-	enable(ctx context.Context, g gpu.BDF) error
+	mode(ctx context.Context, g gpu.BDF, sliced bool) error
 	create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, error)
 	remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error
 }
@@ -62,7 +62,12 @@ func (c Changer) do(try func(way) error) (err error) {
 
 // Enable switches a GPU to slice mode.
 func (c Changer) Enable(ctx context.Context, g gpu.BDF) error {
-	return c.do(func(w way) error { return w.enable(ctx, g) })
+	return c.do(func(w way) error { return w.mode(ctx, g, true) })
+}
+
+// Disable switches a GPU without slices back.
+func (c Changer) Disable(ctx context.Context, g gpu.BDF) error {
+	return c.do(func(w way) error { return w.mode(ctx, g, false) })
 }
 
 // Create makes the slices of an order, and returns those that it made also when it fails.
@@ -93,7 +98,9 @@ func (c Changer) Remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error {
 // byLibrary changes slices through the vendor's library.
 type byLibrary struct{ mxsml.Reader }
 
-func (l byLibrary) enable(ctx context.Context, g gpu.BDF) error { return l.SetMode(ctx, g, true) }
+func (l byLibrary) mode(ctx context.Context, g gpu.BDF, sliced bool) error {
+	return l.SetMode(ctx, g, sliced)
+}
 
 func (l byLibrary) create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, error) {
 	return l.Create(ctx, r)
@@ -119,7 +126,12 @@ func (m byTool) sgpu(ctx context.Context, g gpu.BDF, args ...string) error {
 	return err
 }
 
-func (m byTool) enable(ctx context.Context, g gpu.BDF) error { return m.sgpu(ctx, g, "--enable") }
+func (m byTool) mode(ctx context.Context, g gpu.BDF, sliced bool) error {
+	if sliced {
+		return m.sgpu(ctx, g, "--enable")
+	}
+	return m.sgpu(ctx, g, "--disable")
+}
 
 func (m byTool) create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, error) {
 	before, err := m.slices(r.BDF)

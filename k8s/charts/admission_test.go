@@ -37,9 +37,9 @@ func TestNodePolicy(t *testing.T) {
 	const (
 		otherNode   = "an agent may write only to the node that it runs on"
 		labels      = "of the labels, only metax-tech.com/ may be written, by metax-gpu-label"
-		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, by metax-gpu-device"
+		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, and hami.io/mutex.lock removed, by metax-gpu-device"
 		spec        = "taints and the rest of the node's spec, finalizers and owners may not be written"
-		status      = "of the status, only the condition MetaXGPUUnhealthy may be written"
+		status      = "of the status, only the conditions MetaXGPUUnhealthy and MetaXGPUModePending may be written"
 	)
 	scores := change("{a: b}", "{a: b, metax-tech.com/gpu.topology.scores: '{}', topology.metax-ctk.io/state: '{}'}")
 	installed := change("{x: z}", "{x: z, metax-tech.com/gpu.installed: 'true'}")
@@ -57,10 +57,15 @@ func TestNodePolicy(t *testing.T) {
 		{"a token without a node", request{device, "", "a", "", plain, scores}, otherNode},
 		{"the annotation of others", request{device, "a", "a", "", plain, change("{a: b}", "{a: c}")}, annotations},
 		{"the annotation of others gone", request{device, "a", "a", "", plain, change("{a: b}", "{}")}, annotations},
+		{"the lock released", request{device, "a", "a", "", change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,z'}"), plain}, ""},
+		{"the lock taken", request{device, "a", "a", "", plain, change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,z'}")}, annotations},
+		{"the lock changed", request{device, "a", "a", "", change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,z'}"), change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,w'}")}, annotations},
+		{"the lock released by the labeler", request{label, "a", "a", "", change("{a: b}", "{a: b, hami.io/mutex.lock: 'x,y,z'}"), plain}, annotations},
 		{"labels by the plugin", request{device, "a", "a", "", plain, installed}, labels},
 		{"a taint gone", request{device, "a", "a", "", plain, change("[{key: k}]", "[]")}, spec},
 		{"a finalizer", request{device, "a", "a", "", plain, change("{labels", "{finalizers: [x.io/y], labels")}, spec},
 		{"the condition", request{device, "a", "a", "status", plain, condition}, ""},
+		{"the other condition", request{device, "a", "a", "status", plain, strings.ReplaceAll(condition, "Unhealthy", "ModePending")}, ""},
 		{"the condition gone", request{device, "a", "a", "status", condition, plain}, ""},
 		{"the condition of another node", request{device, "b", "a", "status", plain, condition}, otherNode},
 		{"the condition of others", request{device, "a", "a", "status", plain, change("'True'", "'False'")}, status},
@@ -95,6 +100,80 @@ func TestEventPolicy(t *testing.T) {
 	}
 }
 
+// TestPodPolicy lets the plugin end the phase "allocating" of its pods, and nothing else.
+func TestPodPolicy(t *testing.T) {
+	const (
+		device    = "metax-gpu-device"
+		plain     = "{metadata: {labels: {x: z}, annotations: {a: b, hami.io/bind-phase: allocating}}, spec: {nodeName: a, containers: [{image: i}]}}"
+		otherNode = "an agent may write only to pods of the node that it runs on"
+		more      = "of a pod, only the annotation hami.io/bind-phase may be written, while it is allocating"
+	)
+	change := func(old, replacement string) string { return strings.Replace(plain, old, replacement, 1) }
+	success := change("allocating", "success")
+	for _, test := range []struct {
+		what string
+		request
+		want string
+	}{
+		{"the phase", request{device, "a", "p", "", plain, success}, ""},
+		{"the phase of a pod of another node", request{device, "b", "p", "", plain, success}, otherNode},
+		{"without a node in the token", request{device, "", "p", "", plain, success}, otherNode},
+		{"the phase again", request{device, "a", "p", "", success, change("allocating", "failed")}, more},
+		{"another annotation", request{device, "a", "p", "", plain, change("a: b", "a: c")}, more},
+		{"a label", request{device, "a", "p", "", plain, change("x: z", "x: y")}, more},
+		{"an image", request{device, "a", "p", "", plain, change("image: i", "image: j")}, more},
+		{"a finalizer", request{device, "a", "p", "", plain, change("{labels", "{finalizers: [x.io/y], labels")}, more},
+		{"others", request{"user:alice", "", "p", "", plain, change("a: b", "a: c")}, ""},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			if got := admit(t, "metax-gpu-extensions-pods", test.request); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestSlicePolicy lets only schedulers choose slices for pods.
+func TestSlicePolicy(t *testing.T) {
+	const (
+		hami, koordinator, user = "system:serviceaccount:kube-system:hami-scheduler", "system:serviceaccount:koordinator-system:koord-scheduler", "user:alice"
+		plain                   = "{metadata: {annotations: {metax-tech.com/sgpu-qos-policy: fixed-share}}}"
+		chosen                  = "{metadata: {annotations: {metax-tech.com/gpu-devices-allocated: '[]'}}}"
+		other                   = "{metadata: {annotations: {metax-tech.com/gpu-devices-allocated: '[[]]', other: '1'}}}"
+		time                    = "{metadata: {annotations: {metax-tech.com/predicate-time: '1'}}}"
+		none                    = "{metadata: {}}"
+		refused                 = "the annotations metax-tech.com/gpu-devices-allocated and metax-tech.com/predicate-time may be written by schedulers only (admissionPolicy.schedulers)"
+	)
+	for _, test := range []struct {
+		what string
+		request
+		want string
+	}{
+		{"a user makes a pod", request{user, "", "a", "", "", plain}, ""},
+		{"a user makes a pod without annotations", request{user, "", "a", "", "", none}, ""},
+		{"a user makes a pod with slices", request{user, "", "a", "", "", chosen}, refused},
+		{"a user makes a pod with a time", request{user, "", "a", "", "", time}, refused},
+		{"a user chooses slices", request{user, "", "a", "", plain, chosen}, refused},
+		{"a user changes slices", request{user, "", "a", "", chosen, other}, refused},
+		{"a user removes slices", request{user, "", "a", "", chosen, none}, refused},
+		{"a user changes something else", request{user, "", "a", "", other, strings.Replace(other, "'1'", "'2'", 1)}, ""},
+		{"the kubelet writes the status", request{"system:node:a", "", "a", "status", chosen, chosen}, ""},
+		{"the kubelet chooses slices", request{"system:node:a", "", "a", "status", none, chosen}, refused},
+		{"a user binds with slices", request{user, "", "a", "binding", "", chosen}, refused},
+		{"the plugin chooses slices", request{"metax-gpu-device", "a", "a", "", plain, chosen}, refused},
+		{"HAMi chooses slices", request{hami, "", "a", "", plain, chosen}, ""},
+		{"HAMi writes the time", request{hami, "", "a", "", plain, time}, ""},
+		{"Koordinator chooses slices", request{koordinator, "", "a", "", plain, chosen}, ""},
+		{"HAMi of another namespace", request{strings.Replace(hami, "kube-system", "team", 1), "", "a", "", plain, chosen}, refused},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			if got := admit(t, "metax-gpu-extensions-slices", test.request); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // admit evaluates a policy of the chart as the API server does, and returns the first message.
 func admit(t *testing.T, name string, r request) string {
 	t.Helper()
@@ -119,7 +198,10 @@ func admit(t *testing.T, name string, r request) string {
 	}
 
 	attributes := &admission.VersionedAttributes{VersionedObject: object(t, r.after), VersionedOldObject: object(t, r.before)}
-	user := authenticationv1.UserInfo{Username: "system:serviceaccount:metax-gpu-extensions:" + r.agent}
+	user := authenticationv1.UserInfo{Username: r.agent}
+	if !strings.Contains(r.agent, ":") {
+		user.Username = "system:serviceaccount:metax-gpu-extensions:" + r.agent
+	}
 	if r.node != "" {
 		user.Extra = map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {r.node}}
 	}

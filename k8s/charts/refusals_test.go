@@ -32,6 +32,7 @@ func TestRefused(t *testing.T) {
 		{"pullPolicy: Sometimes", "at '/pullPolicy'"},
 		{"kubeletRootDir: var/lib/kubelet", "at '/kubeletRootDir'"},
 		{"gpuAware: {scoreWeight: 5}", "at '/gpuAware/scoreWeight': got number, want string"},
+		{"admissionPolicy: {schedulers: [\"it's\"]}", "at '/admissionPolicy/schedulers/0'"},
 		{"imagePullSecrets: [a]", "at '/imagePullSecrets/0'"},
 
 		// The vendor's programs are not the ones that this chart starts.
@@ -47,8 +48,12 @@ func TestRefused(t *testing.T) {
 		{"deployExtenderGPUAware: true", "deployExtenderGPUAware: this version of the chart does not have it"},
 		{"topoDiscovery: {deploy: true}", "topoDiscovery.deploy: this version of the chart does not have it"},
 		{"gpuScheduler: {deploy: true}", "gpuScheduler.deploy: this version of the chart does not have it"},
-		{"gpuDevice: {config: {mode: sgpu}}", `gpuDevice.config.mode: this version of the chart gives whole GPUs only; "sgpu" must be native`},
 		{"gpuDevice: {config: {sgpuHybrid: true}}", "gpuDevice.config.sgpuHybrid: this version of the chart does not have it"},
+		{"gpuDevice: {config: {mode: best}}", "at '/gpuDevice/config/mode'"},
+		{"gpuDevice: {config: {shareNums: 257}}", "at '/gpuDevice/config/shareNums'"},
+		{"gpuDevice: {config: {nodes: [{mode: shared}]}}", "at '/gpuDevice/config/nodes/0'"},
+		{"gpuDevice: {config: {nodes: [{nodeName: a, nodeSelector: {b: c}}]}}", "at '/gpuDevice/config/nodes/0'"},
+		{"gpuDevice: {slicesWithoutLock: 'yes'}", "at '/gpuDevice/slicesWithoutLock'"},
 		{"gpuDevice: {config: {deviceAllocationStrategy: other}}", "to choose how GPUs are picked, set gpuDevice.policy"},
 	} {
 		t.Run(test.values, func(t *testing.T) {
@@ -69,6 +74,7 @@ func TestAccepted(t *testing.T) {
 		"gpuAware: {scoreWeight: '5', lossWeight: '1', log: {level: debug}}",
 		"topoDiscovery: {deploy: false, mode: dragonfly}",
 		"gpuDevice: {config: {mode: native, shareNums: 8, sgpuHybrid: false}}",
+		"gpuDevice: {config: {mode: sgpu, nodes: [{nodeName: a, mode: shared}, {nodeSelector: {pool: b}, mode: vgpu}]}}",
 		"log: {dir: ''}",
 	} {
 		if _, err := render(t, "1.34.4", values); err != nil {

@@ -20,6 +20,8 @@ func TestArguments(t *testing.T) {
 		{"hostRoot: /srv/node", "metax-gpu-device", "cdi", "--root=/host --engine-root=/srv/node"},
 		{"gpuDevice: {listUnhealthy: false}", "metax-gpu-device", "gpu-device", "--list-unhealthy=false"},
 		{"gpuDevice: {deviceListStrategy: cdi, policy: binpack, podPolicies: false, maca: always}", "metax-gpu-device", "gpu-device", "--device-list-strategy=cdi --policy=binpack --pod-policies=false --maca=always"},
+		{"gpuDevice: {slicesWithoutLock: true}", "metax-gpu-device", "gpu-device", "--slices-without-lock=true"},
+		{"", "metax-gpu-device", "health", "--slices"},
 		{"gpuDevice: {metricsPort: 0}", "metax-gpu-device", "gpu-device", "--metrics-address="},
 		{"gpuDevice: {metricsPort: 9}", "metax-gpu-device", "gpu-device", "--metrics-address=:9"},
 		{"gpuDevice: {koordletDir: /var/run/koordlet/xpu-device-infos/}", "metax-gpu-device", "gpu-device", "--koordlet-dir=/var/run/koordlet/xpu-device-infos"},

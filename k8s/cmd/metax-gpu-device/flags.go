@@ -35,6 +35,7 @@ func runFlags() []cli.Flag {
 	return append([]cli.Flag{
 		node,
 		text("kubeconfig", "", "file that names the API server; empty for the one of this pod's cluster"),
+		text("namespace", protocol.Namespace, "namespace of the ConfigMap "+protocol.ConfigMapName),
 		text("root", "/host", "directory at which the files of the host are"),
 		text("engine-root", "/", "directory of the host below which the container engine finds them"),
 		text("health-socket", protocol.HealthSocket, "socket of the reader of GPU health"),
@@ -53,6 +54,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "list-unhealthy", Value: true, Usage: "unhealthy GPUs count in the node's capacity", EnvVars: env("list-unhealthy")},
 		text("device-list-strategy", string(allocate.Auto), "how containers get their devices: auto, cdi or device-specs"),
 		text("policy", key.Spread.String(), "how GPUs are picked: "+alloc.PolicyWords),
+		&cli.BoolFlag{Name: "slices-without-lock", Usage: "without a scheduler's lock, slices go to the only pod that waits for some", EnvVars: env("slices-without-lock")},
 		text("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it) or always"),
 		&cli.BoolFlag{Name: "pod-policies", Value: true, Usage: "pods may request a policy and GPUs by annotation", EnvVars: env("pod-policies")},
 		text("metrics-address", ":8000", "address for metrics and probes; empty for none"),

@@ -11,9 +11,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/sgpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicer"
 )
 
 func healthCommand() *cli.Command {
@@ -22,6 +24,7 @@ func healthCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "root", Value: "/host", Usage: "`DIR` at which the files of the host are", EnvVars: []string{"METAX_GPU_DEVICE_ROOT"}},
 			&cli.StringFlag{Name: "socket", Value: protocol.HealthSocket, Usage: "answer on the socket at `PATH`", EnvVars: []string{"METAX_GPU_DEVICE_SOCKET"}},
+			&cli.BoolFlag{Name: "slices", Usage: "also makes and removes slices of GPUs for those who can ask", EnvVars: env("slices")},
 			&cli.DurationFlag{
 				Name: "interval", Value: 5 * time.Second, Usage: "wait `TIME` between looks; 0 looks only after events of the kernel", EnvVars: []string{"METAX_GPU_DEVICE_INTERVAL"},
 				Action: func(_ *cli.Context, d time.Duration) error {
@@ -54,10 +57,17 @@ func serveHealth(c *cli.Context) error {
 		log.Warn("events of the kernel cannot be seen", "error", err.Error())
 	}
 	at := node.Selector{Node: node.Host, Root: host.Dir(), Library: child.Library(), Run: child.Tool}
-	server := reader.NewServer(reader.Host{
+	from := reader.Host{
 		Look: at.Health, Discover: at.Load,
 		Read: func(ctx context.Context, n gpu.Node) ([]gpu.Reading, string, error) { return at.Readings(ctx, n, 0) },
-	}, reader.Schedule{Interval: c.Duration("interval"), Events: events}, log)
+	}
+	if c.Bool("slices") {
+		from.Slices = slicer.Slicer{
+			Discover: at.Load,
+			Changer:  func() (sgpu.Changer, error) { return sgpu.New(host, at.Library, at.Run) },
+		}.Change
+	}
+	server := reader.NewServer(from, reader.Schedule{Interval: c.Duration("interval"), Events: events}, log)
 	go server.Run(ctx)
 	return server.Serve(ctx, c.String("socket"))
 }

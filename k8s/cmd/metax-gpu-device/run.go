@@ -17,7 +17,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
@@ -58,8 +57,17 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	resource, dir := c.String("resource"), c.String("state-dir")
 	registry := prometheus.NewRegistry()
 	kubelet := podresources.New(c.String("podresources-socket"))
-	server := &plugin.Server{Dir: c.String("kubelet-dir"), Resource: resource, Log: log, Known: plugin.Known(kubelet, resource)}
-	metrics := plugin.NewMetrics(registry, server)
+	gpus := &plugin.Resource{
+		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: resource, Log: log, Known: plugin.Known(kubelet, resource)},
+		List:   plugin.List{HideUnhealthy: o.inventory.HideUnhealthy},
+		Modes:  []protocol.Mode{protocol.ModeNative, protocol.ModeShared, protocol.ModeVGPU},
+	}
+	slices := &plugin.Resource{
+		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: protocol.SliceResource, Log: log, Known: plugin.Known(kubelet, protocol.SliceResource)},
+		List:   gpus.List, Modes: []protocol.Mode{protocol.ModeSGPU},
+	}
+	registered := func() bool { return gpus.Registered() || slices.Registered() }
+	metrics := plugin.NewMetrics(registry, registered)
 	allocator := &plugin.Allocator{
 		Settings: o.settings, Root: root, Log: log, Metrics: metrics,
 		Store: ledger.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},
@@ -70,12 +78,12 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		log.Warn("device nodes are not looked at before a container starts: there is no dev in the host's root", "root", root.Dir())
 	}
 	allocator.Load()
-	server.Backend = allocator
+	gpus.Backend, slices.Backend = allocator, allocator
 	node := &plugin.Node{
-		Rules: o.rules, Options: o.inventory, List: plugin.List{HideUnhealthy: o.inventory.HideUnhealthy},
-		Allocator: allocator, Server: server, Log: log, Metrics: metrics,
+		Rules: o.rules, Options: o.inventory, Resources: []*plugin.Resource{gpus, slices},
+		Allocator: allocator, Log: log, Metrics: metrics,
 	}
-	if o.strategy != allocate.CDI && o.settings.MACA != plugin.MACAOff {
+	if o.settings.MACA != plugin.MACAOff {
 		node.Software = software(root, log)
 	}
 	leases, err := plugin.OpenLeases(c.String("leases-dir"), boot)
@@ -90,11 +98,17 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		Reader: reader.NewClient(c.String("health-socket")), IgnoreSilence: c.Int("healthy-interval") == 0,
 		Kubelet: kubelet,
 		Leases:  leases,
-		Client:  client(c.String("kubeconfig"), log),
+		Client:  client(c.String("kubeconfig"), log), Namespace: c.String("namespace"),
+	}
+	if agent.Client != nil {
+		allocator.Slices = &plugin.SliceTools{
+			Locker: plugin.Locker{Client: agent.Client, Node: agent.NodeName},
+			Change: agent.Reader.Slices, WithoutLock: c.Bool("slices-without-lock"),
+		}
 	}
 	if address := c.String("metrics-address"); address != "" {
 		go func() {
-			if err := plugin.ServeMetrics(ctx, address, registry, server.Registered); err != nil {
+			if err := plugin.ServeMetrics(ctx, address, registry, registered); err != nil {
 				log.Error("there are no metrics", "reason", err)
 			}
 		}()
@@ -112,6 +126,9 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		if allocator.Leases != nil {
 			notices = noticesOf(outside.Changes(s.Node, withdrawn, s.Outside))
 			withdrawn = s.Outside
+		}
+		for _, problem := range s.Invalid {
+			notices = append(notices, publish.Invalid(problem))
 		}
 		if publisher != nil {
 			publisher.Set(facts, s.Changes, notices...)

@@ -44,16 +44,24 @@ func (s *Snapshot) Allocate(ids []string, f Form) (Answer, error) {
 	for _, d := range devices {
 		g := s.node.GPUs[d.GPU]
 		if d.VF == nil {
-			gpus = append(gpus, g)
+			if !slices.ContainsFunc(gpus, func(h gpu.GPU) bool { return h.Index == g.Index }) { // shares
+				gpus = append(gpus, g)
+			}
 			continue
 		}
 		at := slices.IndexFunc(g.Slices, func(p gpu.Slice) bool { return p.Kind == gpu.SliceVF && p.Index == *d.VF })
 		parts = append(parts, g.Slices[at])
 	}
-	all := edits.Container(s.node, gpus, parts)
+	return f.give(s.node, gpus, parts)
+}
+
+// give returns GPUs and slices of a node in the form.
+func (f Form) give(n gpu.Node, gpus []gpu.GPU, parts []gpu.Slice) (Answer, error) {
+	all := edits.Container(n, gpus, parts)
 	if f.MACA {
 		software := edits.Edits{Names: []string{cdi.Qualified(request.SoftwareKind, cdi.SoftwareDevice)}}
 		if !f.CDI {
+			var err error
 			if software, err = edits.MACA(f.Software, cdi.SoftwareDevice); err != nil {
 				return Answer{}, fmt.Errorf("give the host's MXMACA: %w", err)
 			}

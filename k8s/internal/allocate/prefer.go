@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -95,6 +96,10 @@ func (s *Snapshot) pick(free, must []inventory.Device, n int, c protocol.PodChoi
 	if slices.ContainsFunc(free, isVF) || slices.ContainsFunc(must, isVF) {
 		return pickVFs(free, must, n), ""
 	}
+	isShare := func(d inventory.Device) bool { return d.Share }
+	if slices.ContainsFunc(free, isShare) || slices.ContainsFunc(must, isShare) {
+		return pickShares(free, must, n, *cmp.Or(c.Policy, &s.Policy) == key.Binpack), ""
+	}
 	byGPU := map[int]inventory.Device{}
 	q := alloc.Request{N: n, Policy: s.Policy, Sizes: alloc.Off}
 	if c.Policy != nil {
@@ -122,6 +127,34 @@ func (s *Snapshot) pick(free, must []inventory.Device, n int, c protocol.PodChoi
 		picked[i] = byGPU[g]
 	}
 	return picked, ""
+}
+
+// pickShares returns must and so many shares of free that they are n: each time one of a GPU of
+// which no share is picked yet, if there is one, and among these of the GPU with the most free
+// shares, or the fewest if packed is true.
+func pickShares(free, must []inventory.Device, n int, packed bool) []inventory.Device {
+	picked, left, mine := slices.Clone(must), map[int]int{}, map[int]int{}
+	for _, d := range free {
+		left[d.GPU]++
+	}
+	for _, d := range must {
+		mine[d.GPU]++
+	}
+	free = slices.Clone(free)
+	for len(picked) < n && len(free) > 0 {
+		best := slices.MinFunc(free, func(a, b inventory.Device) int {
+			size := cmp.Compare(left[b.GPU], left[a.GPU])
+			if packed {
+				size = -size
+			}
+			return cmp.Or(cmp.Compare(mine[a.GPU], mine[b.GPU]), size)
+		})
+		picked = append(picked, best)
+		mine[best.GPU]++
+		left[best.GPU]--
+		free = slices.DeleteFunc(free, func(d inventory.Device) bool { return d.ID == best.ID })
+	}
+	return picked
 }
 
 // pickVFs returns must and so many virtual functions of free that they are n, on as few GPUs as

@@ -7,6 +7,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -70,7 +72,7 @@ func TestPrefer(t *testing.T) {
 
 // wanting is a container of its own pod.
 func wanting(pod string, n int, choice protocol.PodChoice) Request {
-	return Request{ledger.Wanted{Container: ledger.Container{UID: pod, Pod: pod, Name: "main"}, Count: n}, choice, false}
+	return Request{ledger.Wanted{Container: ledger.Container{UID: pod, Pod: pod, Name: "main"}, Count: n}, choice, false, protocol.Resource}
 }
 
 func TestPreferByPod(t *testing.T) {
@@ -189,4 +191,40 @@ func FuzzPrefer(f *testing.F) {
 			t.Fatalf("%d of %d", len(p.IDs), want)
 		}
 	})
+}
+
+// TestPreferShares has available shares as "GPU.share".
+func TestPreferShares(t *testing.T) {
+	for _, test := range []struct {
+		policy              key.Policy
+		available, required string
+		n                   int
+		want                string
+	}{
+		{key.Spread, "0.1 1.0 1.1 2.0", "", 1, "1.0"},
+		{key.Binpack, "0.1 1.0 1.1 2.0", "", 1, "0.1"},
+		{key.Spread, "0.1 1.0 1.1 2.0", "", 3, "0.1 1.0 2.0"},
+		{key.Spread, "0.0 0.1 1.0", "", 3, "0.0 0.1 1.0"},
+		{key.Binpack, "0.1 1.0 1.1 2.0", "1.0", 2, "0.1 1.0"},
+		{key.Spread, "0.0", "", 2, "0.0"},
+	} {
+		node, _ := simulated(t, "c500-8")
+		state, _ := health.State{}.Next(health.FromNode(node), health.DefaultRules)
+		all, _ := inventory.Devices(node, state, inventory.Options{ModeSettings: protocol.ModeSettings{Mode: protocol.ModeShared, Shares: 2}})
+		s := New(node, all, nil)
+		s.Policy = test.policy
+		id := func(text string) (list []string) {
+			for _, word := range strings.Fields(text) {
+				list = append(list, string(node.GPUs[word[0]-'0'].UUID)+"::"+word[2:])
+			}
+			return list
+		}
+		if got := s.Prefer(id(test.available), id(test.required), test.n, false).IDs; !slices.Equal(got, id(test.want)) {
+			t.Errorf("%d of %s with %s: %v, want %s", test.n, test.available, test.required, got, test.want)
+		}
+		answer, err := s.Allocate(id("0.0 0.1 1.0"), Form{CDI: true})
+		if err != nil || len(answer.CDI) != 2 || answer.Env["METAX_GPU_INDICES"] != "0,1" {
+			t.Errorf("three shares of two GPUs give %v, %v", answer, err)
+		}
+	}
 }

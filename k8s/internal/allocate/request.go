@@ -13,11 +13,12 @@ type Request struct {
 	Choice protocol.PodChoice
 	// Admitted says that the kubelet has reported on the pod, so that it has its devices.
 	Admitted bool
+	Resource string // of which the devices are
 }
 
-// Requests returns the containers of a pod that ask for devices of the resource, in the order in
-// which the kubelet serves them; none of a pod that has ended.
-func Requests(pod *corev1.Pod, resource string, choice protocol.PodChoice) (all []Request) {
+// Requests returns the containers of a pod that ask for devices of one of the resources, in the
+// order in which the kubelet serves them; none of a pod that has ended.
+func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (all []Request) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil
 	}
@@ -25,12 +26,14 @@ func Requests(pod *corev1.Pod, resource string, choice protocol.PodChoice) (all 
 	admitted := status.Phase == corev1.PodRunning || len(status.ContainerStatuses)+len(status.InitContainerStatuses) > 0
 	add := func(containers []corev1.Container) {
 		for _, c := range containers {
-			q := c.Resources.Limits[corev1.ResourceName(resource)]
-			if n := q.Value(); n > 0 {
-				all = append(all, Request{ledger.Wanted{
-					Container: ledger.Container{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name},
-					Count:     int(n),
-				}, choice, admitted})
+			for _, resource := range resources {
+				q := c.Resources.Limits[corev1.ResourceName(resource)]
+				if n := q.Value(); n > 0 {
+					all = append(all, Request{ledger.Wanted{
+						Container: ledger.Container{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name},
+						Count:     int(n),
+					}, choice, admitted, resource})
+				}
 			}
 		}
 	}
@@ -39,7 +42,8 @@ func Requests(pod *corev1.Pod, resource string, choice protocol.PodChoice) (all 
 	return all
 }
 
-// Waiting are containers that have no devices yet. The zero value knows none.
+// Waiting are containers that have no GPUs yet. Those that ask for slices are not among them: which
+// one of these is served, the node's lock says. The zero value knows none.
 type Waiting struct {
 	requests []Request // the first of each pod: the kubelet serves a pod's containers in turn
 	unsure   bool      // one of them may have its devices already
@@ -60,7 +64,7 @@ func NewWaiting(requests []Request, state ledger.State, listed []ledger.Listed) 
 	w := Waiting{unsure: !sure}
 	seen := map[string]bool{}
 	for _, r := range requests {
-		if waits[r.Container] && !r.Admitted && !seen[r.UID] {
+		if waits[r.Container] && !r.Admitted && !seen[r.UID] && r.Resource != protocol.SliceResource {
 			seen[r.UID] = true
 			w.requests = append(w.requests, r)
 		}

@@ -2,12 +2,14 @@ package inventory
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Devices returns the devices of a node in the order of the addresses of GPUs, those of one
@@ -15,18 +17,28 @@ import (
 // as the State knows it. A GPU without a known UUID is no device, because its ID would change
 // as soon as the UUID is known; unnamed has the addresses of these GPUs.
 //
-// Where every usable GPU has virtual functions, each GPU has as many devices as VFNum says.
-// Elsewhere a GPU with virtual functions is one unhealthy device, because a pod that requests
-// GPUs must not get a mixture of both.
+// In ModeNative, where every usable GPU has virtual functions, each GPU has as many devices as
+// VFNum says. Elsewhere a GPU with virtual functions is one unhealthy device, because a pod that
+// requests GPUs must not get a mixture of both. In ModeVGPU there are only virtual functions. In
+// ModeShared a GPU has as many devices as there are shares, and in ModeSGPU gpu.MaxSlices.
 func Devices(n gpu.Node, s health.State, o Options) (devices []Device, unnamed []gpu.BDF) {
-	vfs := VFNum(n, s)
+	vfs := 0
+	switch o.Mode {
+	case protocol.ModeNative, "":
+		vfs = VFNum(n, s)
+	case protocol.ModeVGPU:
+		for _, g := range n.GPUs {
+			vfs = max(vfs, len(g.VFs))
+		}
+		vfs = max(vfs, 1)
+	}
 	for _, c := range cards(n, s) {
 		switch {
 		case o.excludes(c.GPU):
 		case c.UUID == "":
 			unnamed = append(unnamed, c.BDF)
 		default:
-			devices = append(devices, c.devices(vfs)...)
+			devices = append(devices, c.devices(vfs, o.ModeSettings)...)
 		}
 	}
 	if o.HideUnhealthy {
@@ -54,7 +66,7 @@ func (o Options) excludes(g gpu.GPU) bool {
 }
 
 // devices returns the devices of one GPU of a node with vfs virtual functions per GPU.
-func (c card) devices(vfs int) []Device {
+func (c card) devices(vfs int, m protocol.ModeSettings) []Device {
 	whole := Device{
 		ID: string(c.UUID), GPU: c.Index, UUID: c.UUID, BDF: c.BDF,
 		Healthy: c.health.Health == health.Healthy, Code: c.health.Code, Reason: c.health.Reason,
@@ -62,8 +74,15 @@ func (c card) devices(vfs int) []Device {
 	if c.NUMA >= 0 {
 		whole.NUMA = &c.NUMA
 	}
+	if m.Mode == protocol.ModeSGPU {
+		return c.slices(whole)
+	}
 	if how, divided := c.Divided(); whole.Healthy && divided && (vfs == 0 || c.Mode == gpu.ModeSGPU) {
 		whole.Healthy, whole.Code, whole.Reason = false, Divided, how
+	}
+	if m.Mode == protocol.ModeShared {
+		whole.Share = true
+		return repeat(whole, m.Shares, shareMark)
 	}
 	if vfs == 0 {
 		return []Device{whole}
@@ -75,11 +94,61 @@ func (c card) devices(vfs int) []Device {
 	return all
 }
 
+// slices returns the devices of a GPU in ModeSGPU. They have no NUMA node: the kubelet must not
+// choose by it, since it chooses no GPU.
+func (c card) slices(whole Device) []Device {
+	if whole.Healthy && len(c.VFs) > 0 {
+		whole.Healthy, whole.Code, whole.Reason = false, HasVF, "it has virtual functions"
+	}
+	whole.Slice, whole.NUMA = true, nil
+	return repeat(whole, gpu.MaxSlices, sliceMark)
+}
+
+// The marks in IDs between the UUID of a GPU and a number.
+const (
+	shareMark = "::"
+	sliceMark = "-sgpu"
+	vfMark    = "-vf"
+)
+
+// SliceID returns the ID of a device in ModeSGPU.
+func SliceID(u gpu.UUID, i int) string { return fmt.Sprintf("%s%s%d", u, sliceMark, i) }
+
+func repeat(d Device, n int, mark string) []Device {
+	all := make([]Device, n)
+	for i := range all {
+		all[i] = d
+		all[i].ID = fmt.Sprintf("%s%s%d", d.ID, mark, i)
+	}
+	return all
+}
+
+var numbered = regexp.MustCompile(`(` + shareMark + `|` + sliceMark + `|` + vfMark + `)[0-9]+$`)
+
+// Serves reports whether a device of the ID can be one of the mode.
+func Serves(m protocol.Mode, id string) bool {
+	mark := ""
+	if found := numbered.FindStringSubmatch(id); found != nil {
+		mark = found[1]
+	}
+	switch m {
+	case protocol.ModeNative:
+		return mark == "" || mark == vfMark
+	case protocol.ModeVGPU:
+		return mark == vfMark
+	case protocol.ModeShared:
+		return mark == shareMark
+	case protocol.ModeSGPU:
+		return mark == sliceMark
+	}
+	return false
+}
+
 // virtual returns the device of virtual function i, which is as healthy as its GPU is as a
 // whole if it has device nodes.
 func (c card) virtual(whole Device, i int) Device {
 	d := whole
-	d.ID, d.VF, d.BDF = fmt.Sprintf("%s-vf%d", whole.ID, i), &i, gpu.BDF{}
+	d.ID, d.VF, d.BDF = fmt.Sprintf("%s%s%d", whole.ID, vfMark, i), &i, gpu.BDF{}
 	at := slices.IndexFunc(c.Slices, func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF && s.Index == i })
 	if at >= 0 {
 		d.BDF = c.Slices[at].BDF

@@ -3,6 +3,8 @@ package ledger
 import (
 	"slices"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Grace is how long an Entry stays although no pod for it is known: the API server names a
@@ -31,6 +33,25 @@ type Entry struct {
 	At  time.Time `json:"at"`
 	// For is the container, nil while it is not known.
 	For *Container `json:"for,omitempty"`
+	// Slices are what the container has if the devices only count. Its container is known.
+	Slices []Slice `json:"slices,omitempty"`
+	// Seen says that the API server has named the pod: when it does not any more, the pod has ended.
+	Seen bool `json:"seen,omitempty"`
+}
+
+// Slice is a part of a GPU, or a whole one, that a container has.
+type Slice struct {
+	protocol.Slice
+	QoS string `json:"qos,omitempty"` // of gpu.QoSClasses; empty for a whole GPU
+	// Slot numbers the slices of a pod, from 0. Containers that run one after another can have the
+	// same.
+	Slot int `json:"slot"`
+}
+
+// Held is a Slice with its pod.
+type Held struct {
+	Pod Container // of which the Name does not matter
+	Slice
 }
 
 // Listed is a container with its devices, as the kubelet lists it.
@@ -45,7 +66,8 @@ type Wanted struct {
 	Count int
 }
 
-// State is all Entries, the oldest first. A device is in one Entry at most.
+// State is all Entries, the oldest first. A device is in one Entry at most, unless it only counts:
+// then the containers of one pod can have it one after another, and keep their Slices.
 type State struct {
 	Entries []Entry `json:"entries"`
 }
@@ -57,9 +79,13 @@ func (s State) Add(e Entry) State {
 	slices.Sort(e.IDs)
 	next := State{Entries: []Entry{}}
 	for _, old := range s.Entries {
+		if len(old.Slices) > 0 && old.For != nil && e.For != nil && old.For.samePod(*e.For) {
+			next.Entries = append(next.Entries, old)
+			continue
+		}
 		rest := slices.DeleteFunc(slices.Clone(old.IDs), func(id string) bool { return slices.Contains(e.IDs, id) })
 		if len(rest) > 0 {
-			next.Entries = append(next.Entries, Entry{IDs: rest, At: old.At, For: old.For})
+			next.Entries = append(next.Entries, Entry{IDs: rest, At: old.At, For: old.For, Slices: old.Slices, Seen: old.Seen})
 		}
 	}
 	next.Entries = append(next.Entries, e)
@@ -72,7 +98,7 @@ func (s State) Add(e Entry) State {
 // An Entry gets the container that the kubelet lists with one of its devices. It leaves when its
 // pod has ended. An Entry without a container leaves when no container can be the one: none
 // that asks for so many devices is without a device. Within Grace, only an Entry leaves whose pod
-// the API server knew, once the kubelet does not list its devices any more.
+// the API server has named, once the kubelet does not list its devices any more.
 //
 // An Entry whose devices the kubelet lists stays as well: the kubelet keeps those that only an
 // init container had until the pod ends.
@@ -89,8 +115,12 @@ func (s State) Settle(listed []Listed, pods []Wanted, now time.Time) State {
 				e.For = &owner
 			}
 		}
-		known := e.For != nil && e.For.UID != "" // by the API server, which therefore knows of its end
-		if pods == nil || !known && now.Sub(e.At) < Grace || known && listedAt >= 0 || e.stays(listed, pods) {
+		stays := e.stays(listed, pods)
+		if e.For != nil && stays {
+			e.Seen = true
+		}
+		keeps := listedAt >= 0 && len(e.Slices) == 0
+		if pods == nil || stays || keeps || !e.Seen && now.Sub(e.At) < Grace {
 			next.Entries = append(next.Entries, e)
 		}
 	}
@@ -143,6 +173,36 @@ func (s State) Uses(listed []Listed) (uses []Entry) {
 		add(l.IDs, &l.Container)
 	}
 	return uses
+}
+
+// Users returns the containers of Uses; one that is not known is empty.
+func (s State) Users(listed []Listed) (users []Listed) {
+	for _, use := range s.Uses(listed) {
+		user := Listed{IDs: use.IDs}
+		if use.For != nil {
+			user.Container = *use.For
+		}
+		users = append(users, user)
+	}
+	return users
+}
+
+// Slices returns the slices that pods have, in the order of the Entries, each once.
+func (s State) Slices() (all []Held) {
+	for _, e := range s.Entries {
+		for _, slice := range e.Slices {
+			if e.For == nil || slices.ContainsFunc(all, func(h Held) bool { return h.Pod.samePod(*e.For) && h.Slot == slice.Slot }) {
+				continue
+			}
+			all = append(all, Held{*e.For, slice})
+		}
+	}
+	return all
+}
+
+// Has reports whether a container has an Entry.
+func (s State) Has(c Container) bool {
+	return slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.For != nil && *e.For == c })
 }
 
 // Waiting returns the containers that have no devices yet, in their order, and whether these are

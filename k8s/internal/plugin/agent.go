@@ -3,7 +3,9 @@ package plugin
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +14,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
@@ -29,9 +33,17 @@ type Agent struct {
 	// Leases are those of this host. On a mixed node, the Allocator also writes them.
 	Leases *Leases
 	Client corev1client.CoreV1Interface // nil without an API server
+	// Namespace has the ConfigMap of the modes.
+	Namespace string
 	// Publish is called, if it is not nil, by one goroutine: after each look, and when the devices
-	// in use may have changed. It must not wait.
+	// in use or the mode may have changed. It must not wait.
 	Publish func(Status)
+
+	// Of Run alone.
+	seen     Seen
+	mode     modeSource
+	problems []string // of the configuration, which were reported
+	locked   atomic.Bool
 }
 
 // Status is what others may know of a node.
@@ -39,6 +51,11 @@ type Status struct {
 	Seen                  // by the last look; Changes are empty if there was no look since the last Status
 	InUse   []string      // the ids of devices that are not free, ascending
 	Outside []outside.Use // the GPUs that containers outside Kubernetes use
+	Mode    protocol.Mode
+	Blocked string   // why the mode is not the configured one; empty if it is
+	Invalid []string // what is not valid in the configuration, if that is new
+	// Registration is what schedulers are told of the GPUs; empty unless Mode is ModeSGPU.
+	Registration string
 }
 
 // How often the agent looks at what does not report changes.
@@ -46,13 +63,15 @@ const (
 	tellTime  = time.Second
 	leaseTime = 5 * time.Second
 	mixedTime = time.Second // the same on a mixed node
-	// versionTime is how long the first registration waits for the versions of kubelet and
-	// engine.
-	versionTime = 5 * time.Second
-	againTime   = 10 * time.Second
+	sweepTime = 5 * time.Second
+	// patience is how long the first registration waits for the versions of kubelet and engine,
+	// and for what the kubelet lists.
+	patience  = 5 * time.Second
+	againTime = 10 * time.Second
 )
 
-// Run serves until ctx ends. The resource is registered after the first look.
+// Run serves until ctx ends. The resource is registered after the first look, when the mode is
+// known.
 func (a *Agent) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -63,41 +82,31 @@ func (a *Agent) Run(ctx context.Context) {
 		default:
 		}
 	}
-	versions := make(chan struct{})
-	all.Go(func() { a.chooseForm(ctx, versions) })
-	all.Go(func() {
-		FollowKubelet(ctx, a.Kubelet, a.Server.Resource, a.Allocator.Ask, a.Log, a.Allocator.SetListed)
-	})
-	if a.Client != nil {
-		all.Go(func() {
-			WatchPods(ctx, a.Client, a.NodeName, a.Server.Resource, a.Log, a.Allocator.SetRequests)
-		})
-	}
-	all.Go(func() { a.followLeases(ctx) })
+	configs, labels := make(chan protocol.DeviceConfig), make(chan map[string]string)
+	ready := a.begin(ctx, &all, configs, labels)
 	reports := make(chan reader.Report)
-	all.Go(func() {
-		a.Reader.Watch(ctx, func(r reader.Report) {
-			select {
-			case reports <- r:
-			case <-ctx.Done():
-			}
-		})
-	})
+	all.Go(func() { a.Reader.Watch(ctx, func(r reader.Report) { send(ctx, reports, r) }) })
 	tell := time.NewTicker(tellTime)
 	defer tell.Stop()
-	var seen Seen
-	silent := ""
-	for registered := false; ; {
+	silent, waiting := "", false
+	for isReady, looked := false, false; ; {
 		select {
 		case <-ctx.Done():
 			return
+		case <-ready:
+			isReady, ready = true, nil
 		case <-tell.C:
 			a.Tell(time.Now())
-		case <-changed:
-			if registered {
-				a.Tell(time.Now())
-				a.publish(seen)
+			if a.Options.Mode != "" {
+				a.serve(ctx, &all)
 			}
+			continue
+		case <-changed:
+			a.Tell(time.Now())
+		case c := <-configs:
+			a.mode.config = &c
+		case l := <-labels:
+			a.mode.labels = l
 		case r := <-reports:
 			if r.Look.Failed != silent {
 				if silent = r.Look.Failed; silent != "" {
@@ -107,26 +116,136 @@ func (a *Agent) Run(ctx context.Context) {
 			if r.Token == "" || a.IgnoreSilence && r.Look.Failed != "" {
 				continue
 			}
-			seen = a.See(r.Node, r.Look, time.Now())
-			a.publish(seen)
-			seen.Changes = nil
-			if !registered {
-				registered = true
-				select {
-				case <-versions:
-				case <-time.After(versionTime):
-				case <-ctx.Done():
-				}
-				all.Go(func() { a.Server.Run(ctx) })
-			}
+			a.seen, looked = a.See(r.Node, r.Look, time.Now()), true
+		}
+		switch {
+		case !isReady || !looked:
+		case a.mode.known():
+			a.settle(ctx, &all)
+		case !waiting:
+			waiting = true
+			a.Log.Info("waiting for the mode of this node: the API server has not answered yet")
 		}
 	}
 }
 
-func (a *Agent) publish(seen Seen) {
+// begin starts what follows the kubelet, the API server and the leases. The channel is closed when
+// what the first registration needs of the first two is known, or was waited for long enough.
+func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- protocol.DeviceConfig, labels chan<- map[string]string) <-chan struct{} {
+	resources := make([]string, len(a.Resources))
+	for i, r := range a.Resources {
+		resources[i] = r.Server.Resource
+	}
+	versions, listed := make(chan struct{}), make(chan struct{})
+	all.Go(func() { a.chooseForm(ctx, versions) })
+	var once sync.Once
+	all.Go(func() {
+		FollowKubelet(ctx, a.Kubelet, resources, a.Allocator.Ask, a.Log, func(l []ledger.Listed) {
+			a.Allocator.SetListed(l)
+			once.Do(func() { close(listed) })
+		})
+	})
+	if a.Client == nil {
+		a.mode.config = new(protocol.DeviceConfig)
+		a.mode.labels = map[string]string{}
+	} else {
+		all.Go(func() { WatchPods(ctx, a.Client, a.NodeName, resources, a.Log, a.Allocator.SetRequests) })
+		all.Go(func() {
+			WatchConfig(ctx, a.Client, a.Namespace, func(c protocol.DeviceConfig) { send(ctx, configs, c) })
+		})
+		all.Go(func() {
+			WatchNode(ctx, a.Client, a.NodeName, func(l map[string]string, locked bool) {
+				a.locked.Store(locked)
+				send(ctx, labels, l)
+			})
+		})
+	}
+	if a.Allocator.Slices != nil {
+		all.Go(func() { a.sweep(ctx, listed) })
+	}
+	all.Go(func() { a.followLeases(ctx) })
+	ready := make(chan struct{})
+	all.Go(func() {
+		defer close(ready)
+		late := time.After(patience)
+		for _, c := range []<-chan struct{}{versions, listed} {
+			select {
+			case <-c:
+			case <-late:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return ready
+}
+
+func send[T any](ctx context.Context, to chan<- T, v T) {
+	select {
+	case to <- v:
+	case <-ctx.Done():
+	}
+}
+
+// modeSource is what the mode of a node comes from. Fields are nil until they are known.
+type modeSource struct {
+	config *protocol.DeviceConfig
+	labels map[string]string
+}
+
+func (m modeSource) known() bool { return m.config != nil && m.labels != nil }
+
+// settle brings the mode, the sessions and what is published up to date.
+func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
+	configured, problems := a.mode.config.For(a.NodeName, a.mode.labels)
+	now, blocked := a.Allocator.Switch(configured)
+	if now != a.Options.ModeSettings {
+		a.Log.Info("the mode of this node changes", "mode", string(now.Mode), "before", string(a.Options.Mode), "shares", now.Shares)
+		a.seen.Devices = a.SetMode(now, time.Now())
+	}
+	status := Status{Seen: a.seen, Mode: now.Mode, Blocked: blocked}
+	if !slices.Equal(problems, a.problems) {
+		a.problems, status.Invalid = problems, problems
+		if len(problems) > 0 {
+			a.Log.Warn("the configuration of modes has mistakes", "problems", problems)
+		}
+	}
+	a.seen.Changes = nil
 	if a.Publish != nil {
-		inUse, outside := a.Allocator.InUse()
-		a.Publish(Status{seen, inUse, outside})
+		status.InUse, status.Outside = a.Allocator.InUse()
+		status.Registration = a.Allocator.Registration()
+		a.Publish(status)
+	}
+	a.serve(ctx, all)
+}
+
+// sweep puts right what was left of slices, again and again from when the kubelet has listed
+// containers.
+func (a *Agent) sweep(ctx context.Context, listed <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-listed:
+	}
+	again := time.NewTicker(sweepTime)
+	defer again.Stop()
+	for {
+		limited, cancel := context.WithTimeout(ctx, sliceTime)
+		a.Allocator.Sweep(limited, a.locked.Load())
+		cancel()
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+	}
+}
+
+// serve begins and ends the sessions of resources by the mode.
+func (a *Agent) serve(ctx context.Context, all *sync.WaitGroup) {
+	for _, r := range a.Resources {
+		r.settle(ctx, a.Options.Mode, all)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // MACA says which containers are given the host's MXMACA.
@@ -65,8 +66,11 @@ type Allocator struct {
 	Ask chan struct{}
 	// Leases make the node a mixed one: a device is given only with a lease. It is nil on others.
 	Leases *Leases
+	// Slices are for ModeSGPU; nil if slices cannot be given.
+	Slices *SliceTools
 
 	taking   sync.Mutex // of leases; it is locked before mu
+	slicing  sync.Mutex // held while slices change, before mu
 	snapshot atomic.Pointer[allocate.Snapshot]
 	mu       sync.Mutex // guards what follows, from which the snapshot is made
 	state    ledger.State
@@ -76,6 +80,7 @@ type Allocator struct {
 	outside  []outside.Use
 	software *edits.Software
 	cdi      bool
+	mode     protocol.ModeSettings
 }
 
 var errNoNode = errors.New("the GPUs of this node are not known yet")
@@ -112,6 +117,21 @@ func (a *Allocator) ask() {
 	case a.Ask <- struct{}{}:
 	default: // it is signalled already, or nobody listens
 	}
+}
+
+// Switch chooses the mode as allocate.NextMode does, so that no container gets GPUs meanwhile. It
+// returns the mode, and why it is not the configured one. A lease is of whole GPUs, so a mixed node
+// gives whole GPUs.
+func (a *Allocator) Switch(configured protocol.ModeSettings) (now protocol.ModeSettings, blocked string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	mixed := ""
+	if mode := configured.Mode; a.Leases != nil && mode != "" && mode != protocol.ModeNative {
+		mixed = fmt.Sprintf("mode %s is configured: a mixed node gives whole GPUs", mode)
+		configured = protocol.ModeSettings{Mode: protocol.ModeNative}
+	}
+	a.mode, blocked = allocate.NextMode(a.mode, configured, allocate.Use{Containers: a.state.Users(a.listed), Outside: len(a.outside)})
+	return a.mode, cmp.Or(blocked, mixed)
 }
 
 // SetListed takes what the kubelet lists.
@@ -184,7 +204,16 @@ func (a *Allocator) record(s ledger.State) {
 func (a *Allocator) InUse() (ids []string, outside []outside.Use) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.state.InUse(a.listed), a.outside
+	ids = a.state.InUse(a.listed)
+	if a.mode.Mode == protocol.ModeSGPU {
+		ids = nil // which GPUs they are of, only the record says
+		for _, h := range a.state.Slices() {
+			ids = append(ids, inventory.SliceID(h.UUID, 0))
+		}
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+	}
+	return ids, a.outside
 }
 
 // Offered returns the devices without those that are withdrawn from pods.
@@ -197,11 +226,24 @@ func (a *Allocator) Offered(devices []inventory.Device) []inventory.Device {
 	return outside.Withdraw(s.Node(), devices, uses, inUse)
 }
 
+// Registration returns what schedulers are told of the GPUs; empty in another mode than ModeSGPU.
+func (a *Allocator) Registration() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.snapshot.Load()
+	if s == nil || a.mode.Mode != protocol.ModeSGPU {
+		return ""
+	}
+	return protocol.Registration(s.Registration(a.state))
+}
+
+func isSlice(id string) bool { return inventory.Serves(protocol.ModeSGPU, id) }
+
 // Preferred implements Backend.
 func (a *Allocator) Preferred(available, required []string, n int) []string {
 	s := a.snapshot.Load()
-	if s == nil {
-		return nil
+	if s == nil || slices.ContainsFunc(available, isSlice) {
+		return nil // which slices count, a scheduler has chosen
 	}
 	p := s.Prefer(available, required, n, a.PodPolicies)
 	a.Metrics.guessed(p.Guessed)
@@ -230,8 +272,15 @@ func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, 
 		a.mu.Unlock()
 		return nil, errNoNode
 	}
+	if a.mode.Mode == protocol.ModeSGPU && slices.ContainsFunc(ids, isSlice) {
+		a.mu.Unlock()
+		return a.allocateSlices(ids)
+	}
 	request, guessed := s.Waiting.Guess(len(ids))
 	answer, err := s.Allocate(ids, a.form(request.Choice.MACA))
+	if err == nil && a.mode.Mode != "" && slices.ContainsFunc(ids, func(id string) bool { return !inventory.Serves(a.mode.Mode, id) }) {
+		err = fmt.Errorf("%s cannot be given: the mode of this node is %s now", ids[0], a.mode.Mode)
+	}
 	if err != nil {
 		a.mu.Unlock()
 		a.Metrics.allocated(err)
@@ -279,7 +328,13 @@ func (a *Allocator) PreStart(ids []string) error {
 	if s == nil {
 		return errNoNode
 	}
-	devices, err := s.Check(ids)
+	var devices []inventory.Device
+	var err error
+	if slices.ContainsFunc(ids, isSlice) {
+		devices, err = a.checkSlices(s, ids)
+	} else {
+		devices, err = s.Check(ids)
+	}
 	if err != nil {
 		return err
 	}

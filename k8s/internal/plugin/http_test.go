@@ -15,7 +15,7 @@ import (
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	server := &Server{}
-	m := NewMetrics(registry, server)
+	m := NewMetrics(registry, server.Registered)
 	handler := metricsHandler(registry, server.Registered)
 	get := func(path string) (int, string) {
 		w := httptest.NewRecorder()

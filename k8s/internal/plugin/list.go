@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
@@ -18,9 +19,11 @@ type List struct {
 	HideUnhealthy bool
 
 	since map[string]time.Time // when a device was first seen unhealthy
+	last  []*v1beta1.Device
 }
 
-// Next returns the list of devices now.
+// Next returns the list of devices now. Devices that are gone, as after a change of the mode, are
+// unhealthy for HideAfter.
 func (l *List) Next(devices []inventory.Device, now time.Time) (list []*v1beta1.Device) {
 	since := map[string]time.Time{}
 	for _, d := range devices {
@@ -36,7 +39,20 @@ func (l *List) Next(devices []inventory.Device, now time.Time) (list []*v1beta1.
 		}
 		list = append(list, device(d))
 	}
-	l.since = since
+	for _, d := range l.last {
+		if slices.ContainsFunc(devices, func(now inventory.Device) bool { return now.ID == d.ID }) {
+			continue
+		}
+		first, ok := l.since[d.ID]
+		if !ok {
+			first = now
+		}
+		if now.Sub(first) < HideAfter {
+			since[d.ID] = first
+			list = append(list, &v1beta1.Device{ID: d.ID, Health: v1beta1.Unhealthy, Topology: d.Topology})
+		}
+	}
+	l.since, l.last = since, list
 	return list
 }
 

@@ -23,7 +23,7 @@ const (
 
 // FollowKubelet calls see with what the kubelet lists, whenever ask is signalled and at least
 // every listTime, until ctx ends. A kubelet that does not answer is logged once.
-func FollowKubelet(ctx context.Context, client podresources.Client, resource string, ask <-chan struct{}, log *slog.Logger, see func([]ledger.Listed)) {
+func FollowKubelet(ctx context.Context, client podresources.Client, resources []string, ask <-chan struct{}, log *slog.Logger, see func([]ledger.Listed)) {
 	regular := time.NewTicker(listTime)
 	defer regular.Stop()
 	said := ""
@@ -34,7 +34,7 @@ func FollowKubelet(ctx context.Context, client podresources.Client, resource str
 		switch {
 		case err == nil:
 			said = ""
-			see(listed(containers, resource))
+			see(listed(containers, resources))
 		case ctx.Err() != nil:
 			return
 		case err.Error() != said:
@@ -67,10 +67,14 @@ func Known(client podresources.Client, resource string) func(context.Context) ([
 	}
 }
 
-// listed returns the containers that have devices of the resource.
-func listed(containers []podresources.Container, resource string) (list []ledger.Listed) {
+// listed returns the containers that have devices of the resources.
+func listed(containers []podresources.Container, resources []string) (list []ledger.Listed) {
 	for _, c := range containers {
-		if ids := c.Devices[resource]; len(ids) > 0 {
+		var ids []string
+		for _, resource := range resources {
+			ids = append(ids, c.Devices[resource]...)
+		}
+		if len(ids) > 0 {
 			list = append(list, ledger.Listed{Container: ledger.Container{Namespace: c.Namespace, Pod: c.Pod, Name: c.Name}, IDs: ids})
 		}
 	}

@@ -18,8 +18,9 @@ type Metrics struct {
 	devices     prometheus.Gauge
 }
 
-// NewMetrics registers the metrics of a Server.
-func NewMetrics(r prometheus.Registerer, s *Server) *Metrics {
+// NewMetrics registers the metrics of a plugin, of which registered reports whether the kubelet
+// follows its list of devices.
+func NewMetrics(r prometheus.Registerer, registered func() bool) *Metrics {
 	m := &Metrics{
 		guesses: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "metax_gpu_device_pod_guesses_total",
@@ -46,7 +47,7 @@ func NewMetrics(r prometheus.Registerer, s *Server) *Metrics {
 		Name: "metax_gpu_device_registered",
 		Help: "1 while the kubelet follows the list of devices.",
 	}, func() float64 {
-		if s.Registered() {
+		if registered() {
 			return 1
 		}
 		return 0

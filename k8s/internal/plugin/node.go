@@ -9,6 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Node follows the GPUs of a node: each look gives the next state of their health, and with it
@@ -16,9 +17,8 @@ import (
 type Node struct {
 	Rules     health.Rules
 	Options   inventory.Options // HideUnhealthy does not matter: List hides
-	List      List
+	Resources []*Resource
 	Allocator *Allocator
-	Server    *Server
 	Log       *slog.Logger
 	Metrics   *Metrics
 	// Software finds the files of the host's MXMACA, which containers need that do not get names
@@ -59,14 +59,29 @@ func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
 		}
 	}
 	n.node = node
+	n.say(changes)
+	n.makeDevices(now)
+	return Seen{node, n.state, n.devices, changes}
+}
+
+// SetMode makes the devices of the mode.
+func (n *Node) SetMode(m protocol.ModeSettings, now time.Time) []inventory.Device {
+	n.Options.ModeSettings = m
+	n.makeDevices(now)
+	return n.devices
+}
+
+func (n *Node) makeDevices(now time.Time) {
 	options := n.Options
 	options.HideUnhealthy = false
 	var unnamed []gpu.BDF
-	n.devices, unnamed = inventory.Devices(node, n.state, options)
-	n.say(changes, unnamed)
-	n.Allocator.SetNode(node, n.devices, n.software)
+	n.devices, unnamed = inventory.Devices(n.node, n.state, options)
+	if len(unnamed) > 0 && len(n.unnamed) == 0 {
+		n.Log.Warn("GPUs without a known UUID are not devices", "bdf", unnamed)
+	}
+	n.unnamed = unnamed
+	n.Allocator.SetNode(n.node, n.devices, n.software)
 	n.Tell(now)
-	return Seen{node, n.state, n.devices, changes}
 }
 
 func sameMACA(a, b *gpu.MACA) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -74,16 +89,22 @@ func sameMACA(a, b *gpu.MACA) bool { return a == b || a != nil && b != nil && *a
 // Tell tells the kubelet which devices there are now. Between two looks it is called for devices
 // that are to leave the list, and for those that are in use outside Kubernetes.
 func (n *Node) Tell(now time.Time) {
-	devices := n.Allocator.Offered(n.devices)
-	if !slices.Equal(devices, n.told) {
-		n.Metrics.SetDevices(devices)
+	offered := n.Allocator.Offered(n.devices)
+	if !slices.Equal(offered, n.told) {
+		n.Metrics.SetDevices(offered)
 	}
-	n.told = devices
-	n.Server.SetDevices(n.List.Next(devices, now))
+	n.told = offered
+	for _, r := range n.Resources {
+		var devices []inventory.Device
+		if r.serves(n.Options.Mode) {
+			devices = offered
+		}
+		r.SetDevices(r.List.Next(devices, now))
+	}
 }
 
 // say logs what changed.
-func (n *Node) say(changes []health.Change, unnamed []gpu.BDF) {
+func (n *Node) say(changes []health.Change) {
 	for _, c := range changes {
 		if c.Health == health.Healthy {
 			n.Log.Info("a GPU is healthy", "gpu", c.Index, "uuid", c.UUID, "bdf", c.BDF, "before", c.Before)
@@ -91,8 +112,4 @@ func (n *Node) say(changes []health.Change, unnamed []gpu.BDF) {
 			n.Log.Warn("a GPU cannot be given", "gpu", c.Index, "uuid", c.UUID, "bdf", c.BDF, "health", c.Health, "code", c.Code, "reason", c.Reason)
 		}
 	}
-	if len(unnamed) > 0 && len(n.unnamed) == 0 {
-		n.Log.Warn("GPUs without a known UUID are not devices", "bdf", unnamed)
-	}
-	n.unnamed = unnamed
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // TestNode follows looks: one broken GPU, its recovery after three good looks, failed looks, an
@@ -18,7 +19,7 @@ func TestNode(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
 	server, found := &Server{}, 0
 	n := &Node{
-		Rules: health.DefaultRules, Options: inventory.Options{Exclude: []string{"7"}}, Allocator: a, Server: server, Log: slog.New(slog.DiscardHandler),
+		Rules: health.DefaultRules, Options: inventory.Options{Exclude: []string{"7"}, ModeSettings: protocol.ModeSettings{Mode: protocol.ModeNative}}, Allocator: a, Resources: []*Resource{{Server: server, Modes: []protocol.Mode{protocol.ModeNative}}}, Log: slog.New(slog.DiscardHandler),
 		Software: func() *edits.Software { found++; return nil },
 	}
 	list := func() (text string) {

@@ -5,84 +5,30 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// joinTime is the time in which changes of pods are taken together.
-const joinTime = 20 * time.Millisecond
-
-// WatchPods calls see with the requests of a node's pods, at first when the API server has listed
-// them and then whenever they change, until ctx ends. While the API server is away nothing is
-// called.
-func WatchPods(ctx context.Context, client corev1client.PodsGetter, node, resource string, log *slog.Logger, see func([]allocate.Request)) {
-	selector := fields.OneTermEqualSelector("spec.nodeName", node).String()
-	all := client.Pods(metav1.NamespaceAll)
-	pods := cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			return all.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector
-			return all.Watch(ctx, o)
-		},
-	}, &corev1.Pod{}, 0, nil)
-	if err := pods.SetTransform(strip); err != nil {
-		log.Error("watch pods", "reason", err) // cannot happen: it has not been started
-		return
-	}
-	changed := make(chan struct{}, 1)
-	mark := func() {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
-	pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { mark() }, UpdateFunc: func(any, any) { mark() }, DeleteFunc: func(any) { mark() },
-	})
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { pods.RunWithContext(ctx) })
-	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
-		return
-	}
-	mark() // there may be no pods
+// WatchPods calls see with the requests of a node's pods for the resources, at first when the API
+// server has listed them and then whenever they change, until ctx ends. While the API server is
+// away nothing is called.
+func WatchPods(ctx context.Context, client corev1client.PodsGetter, node string, resources []string, log *slog.Logger, see func([]allocate.Request)) {
 	said := map[string]bool{}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-		}
-		var list []*corev1.Pod
-		for _, object := range pods.GetStore().List() {
-			list = append(list, object.(*corev1.Pod))
-		}
-		see(requests(list, resource, log, said))
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(joinTime):
-		}
-	}
+	all := client.Pods(metav1.NamespaceAll)
+	follow(ctx, fields.OneTermEqualSelector("spec.nodeName", node), all.List, all.Watch, &corev1.Pod{}, strip, func(pods []*corev1.Pod) {
+		see(requests(pods, resources, log, said))
+	})
 }
 
 // requests returns those of all pods, the oldest pod first. A mistake in the annotations of a pod
 // is logged once.
-func requests(pods []*corev1.Pod, resource string, log *slog.Logger, said map[string]bool) []allocate.Request {
+func requests(pods []*corev1.Pod, resources []string, log *slog.Logger, said map[string]bool) []allocate.Request {
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 	})
@@ -90,7 +36,7 @@ func requests(pods []*corev1.Pod, resource string, log *slog.Logger, said map[st
 	here := map[string]bool{}
 	for _, pod := range pods {
 		choice, errs := protocol.ParsePod(pod.Annotations)
-		own := allocate.Requests(pod, resource, choice)
+		own := allocate.Requests(pod, resources, choice)
 		if len(own) == 0 {
 			continue
 		}

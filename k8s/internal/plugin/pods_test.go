@@ -74,14 +74,14 @@ func TestRequests(t *testing.T) {
 			}
 			small = append(small, s.(*corev1.Pod))
 		}
-		if got, want := line(requests(small, protocol.Resource, log, said)), "old/c0=8 old/c2=2 young/c0=4:binpack"; got != want {
+		if got, want := line(requests(small, []string{protocol.Resource}, log, said)), "old/c0=8 old/c2=2 young/c0=4:binpack"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 	if n := strings.Count(logged.String(), "does not count"); n != 1 || !strings.Contains(logged.String(), "pod=old") {
 		t.Errorf("%d mistakes logged: %s", n, logged.String())
 	}
-	requests(nil, protocol.Resource, log, said)
+	requests(nil, []string{protocol.Resource}, log, said)
 	if len(said) > 0 {
 		t.Errorf("still remembers %v", said)
 	}
@@ -94,7 +94,7 @@ func TestWatchPods(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		WatchPods(ctx, client.CoreV1(), "node", protocol.Resource, slog.New(slog.DiscardHandler), func(r []allocate.Request) { seen <- line(r) })
+		WatchPods(ctx, client.CoreV1(), "node", []string{protocol.Resource}, slog.New(slog.DiscardHandler), func(r []allocate.Request) { seen <- line(r) })
 	}()
 	await := func(want string) {
 		t.Helper()

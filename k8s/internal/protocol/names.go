@@ -5,6 +5,8 @@ const (
 	// Resource is the extended resource of whole GPUs, and of virtual functions where GPUs have
 	// them.
 	Resource = "metax-tech.com/gpu"
+	// SliceResource is the extended resource of slices in ModeSGPU, gpu.MaxSlices for each GPU.
+	SliceResource = "metax-tech.com/sgpu"
 	// ScoresAnnotation and LossesAnnotation are on a node: a Vector each.
 	ScoresAnnotation = "metax-tech.com/gpu.topology.scores"
 	LossesAnnotation = "metax-tech.com/gpu.topology.losses"
@@ -37,7 +39,36 @@ const (
 	StateAnnotation = "topology.metax-ctk.io/state"
 	// UnhealthyCondition is the type of the node condition that is true if a GPU is unhealthy.
 	UnhealthyCondition = "MetaXGPUUnhealthy"
+	// ModePendingCondition is the type of the node condition that is true if the mode is not the
+	// configured one, because GPUs are in use.
+	ModePendingCondition = "MetaXGPUModePending"
 )
+
+// What schedulers and the plugin of slices tell each other.
+const (
+	// RegistrationAnnotation is on a node in ModeSGPU: a list of Registered.
+	RegistrationAnnotation = "metax-tech.com/node-gpu-devices"
+	// LockAnnotation is on a node: the pod whose slices may be allocated, a Lock.
+	LockAnnotation = "hami.io/mutex.lock"
+	// SlicesAnnotation is on a pod: the slices that a scheduler chose.
+	SlicesAnnotation = "metax-tech.com/gpu-devices-allocated"
+	// QoSAnnotation is on a pod: the class of its slices, one of gpu.QoSClasses.
+	QoSAnnotation = "metax-tech.com/sgpu-qos-policy"
+	// AppClassAnnotation is on a pod: "online" or "offline".
+	AppClassAnnotation = "metax-tech.com/sgpu-app-class"
+	// PhaseAnnotation is on a pod that HAMi bound: one of the Phase constants.
+	PhaseAnnotation = "hami.io/bind-phase"
+)
+
+// The values of PhaseAnnotation.
+const (
+	PhaseAllocating = "allocating"
+	PhaseSuccess    = "success"
+	PhaseFailed     = "failed"
+)
+
+// ConfigMapName is the name of the ConfigMap with the DeviceConfig.
+const ConfigMapName = "metax-device-config"
 
 // Names of this project on a pod.
 const (

@@ -40,21 +40,26 @@ func nodeText(name string, uid types.UID, annotations map[string]string, conditi
 	return json.Marshal(a)
 }
 
-// conditionOf returns the condition of the Values. before is the one that the Node has; its time
-// stays if its status does.
-func conditionOf(v Values, before *corev1.NodeCondition, now time.Time) corev1.NodeCondition {
-	c := corev1.NodeCondition{
-		Type: protocol.UnhealthyCondition, Status: corev1.ConditionFalse, Reason: "AllGPUsHealthy", Message: v.Message,
-		LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+// conditionsOf returns the conditions of the Values. before are those that the Node has; the time of
+// one stays if its status does.
+func conditionsOf(v Values, before []corev1.NodeCondition, at time.Time) (all []corev1.NodeCondition) {
+	now := metav1.NewTime(at.UTC().Truncate(time.Second))
+	for _, c := range v.Conditions {
+		out := corev1.NodeCondition{
+			Type: corev1.NodeConditionType(c.Type), Status: corev1.ConditionFalse, Reason: c.Reason, Message: c.Message,
+			LastTransitionTime: now, LastHeartbeatTime: now,
+		}
+		if c.True {
+			out.Status = corev1.ConditionTrue
+		}
+		for _, old := range before {
+			if old.Type == out.Type && old.Status == out.Status {
+				out.LastTransitionTime = old.LastTransitionTime
+			}
+		}
+		all = append(all, out)
 	}
-	if v.Unhealthy {
-		c.Status, c.Reason = corev1.ConditionTrue, "GPUsUnhealthy"
-	}
-	if before != nil && before.Status == c.Status {
-		c.LastTransitionTime = before.LastTransitionTime
-	}
-	c.LastHeartbeatTime = metav1.NewTime(now.UTC().Truncate(time.Second))
-	return c
+	return all
 }
 
 // Notice is what an Event about the Node tells.
@@ -70,6 +75,11 @@ func healthNotice(c health.Change) (Notice, bool) {
 	reason := map[string]string{health.Healthy: "MetaXGPUHealthy", health.Unhealthy: "MetaXGPUUnhealthy", health.Unknown: "MetaXGPUUnknown"}[c.Health]
 	healthy := c.Health == health.Healthy
 	return Notice{reason, !healthy, describe(c.Condition)}, !healthy || c.Before != ""
+}
+
+// Invalid returns the Notice about a mistake in the configuration of modes.
+func Invalid(problem string) Notice {
+	return Notice{"MetaXDeviceConfigInvalid", true, "ConfigMap " + protocol.ConfigMapName + ": " + problem}
 }
 
 // eventOf returns the Event of a Notice.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,8 +40,8 @@ type Publisher struct {
 	written    *Values
 	at         time.Time // of the last write
 	generation int64
-	uid        types.UID             // of the Node
-	condition  *corev1.NodeCondition // that the Node has; nil if the Node was not read yet
+	uid        types.UID              // of the Node
+	conditions []corev1.NodeCondition // that the Node has, of our types; nil if the Node was not read yet
 }
 
 // New returns a Publisher for the Node of that name.
@@ -105,9 +106,13 @@ func (p *Publisher) Run(ctx context.Context) {
 					said = err.Error()
 					p.log.Warn("not all is published", "error", said)
 				}
+				urgent := v.Annotations[protocol.RegistrationAnnotation] != values.Annotations[protocol.RegistrationAnnotation]
 				values = v
 				if events || !p.isWritten(values) {
 					join = join.changed(time.Now())
+					if urgent && join.failed == 0 {
+						join.due = time.Now() // schedulers decide by it
+					}
 				}
 			}
 		case <-timer.C:
@@ -132,14 +137,14 @@ func (p *Publisher) take() (f *Facts, events bool) {
 func (p *Publisher) write(ctx context.Context, v Values) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if p.condition == nil || time.Since(p.at) >= rewriteTime {
+	if p.conditions == nil || time.Since(p.at) >= rewriteTime {
 		if err := p.readNode(ctx); err != nil {
 			return err
 		}
 	}
 	if !p.isWritten(v) {
 		if err := p.writeNode(ctx, v); err != nil {
-			p.condition, p.written = nil, nil // the Node may be another one now
+			p.conditions, p.written = nil, nil // the Node may be another one now
 			return err
 		}
 		p.written, p.at = &v, time.Now()
@@ -147,16 +152,16 @@ func (p *Publisher) write(ctx context.Context, v Values) error {
 	return p.writeEvents(ctx)
 }
 
-// readNode reads the condition and the generation that an earlier Publisher wrote.
+// readNode reads the conditions and the generation that an earlier Publisher wrote.
 func (p *Publisher) readNode(ctx context.Context) error {
 	n, err := p.client.Nodes().Get(ctx, p.node, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read the Node: %w", err)
 	}
-	p.uid, p.condition = n.UID, &corev1.NodeCondition{}
+	p.uid, p.conditions = n.UID, []corev1.NodeCondition{}
 	for _, c := range n.Status.Conditions {
-		if c.Type == protocol.UnhealthyCondition {
-			p.condition = &c
+		if c.Type == protocol.UnhealthyCondition || c.Type == protocol.ModePendingCondition {
+			p.conditions = append(p.conditions, c)
 		}
 	}
 	p.generation = max(p.generation, protocol.Generation(n.Annotations[protocol.StateAnnotation]))
@@ -166,7 +171,7 @@ func (p *Publisher) readNode(ctx context.Context) error {
 func (p *Publisher) writeNode(ctx context.Context, v Values) error {
 	state := v.State
 	state.Generation = p.generation
-	if p.written == nil || !reflect.DeepEqual(v, *p.written) {
+	if p.written == nil || !reflect.DeepEqual(v.State, p.written.State) || !reflect.DeepEqual(v.Annotations, p.written.Annotations) {
 		state.Generation++
 	}
 	annotations := maps.Clone(v.Annotations)
@@ -179,17 +184,22 @@ func (p *Publisher) writeNode(ctx context.Context, v Values) error {
 		return fmt.Errorf("write the annotations of the Node: %w", err)
 	}
 	p.generation = state.Generation
-	c := conditionOf(v, p.condition, time.Now())
-	if p.condition.Status == c.Status && p.condition.Message == c.Message {
+	conditions := conditionsOf(v, p.conditions, time.Now())
+	same := func(a, b corev1.NodeCondition) bool {
+		return a.Type == b.Type && a.Status == b.Status && a.Message == b.Message
+	}
+	if !slices.ContainsFunc(conditions, func(c corev1.NodeCondition) bool {
+		return !slices.ContainsFunc(p.conditions, func(old corev1.NodeCondition) bool { return same(c, old) })
+	}) {
 		return nil
 	}
-	if text, err = nodeText(p.node, p.uid, nil, c); err == nil {
+	if text, err = nodeText(p.node, p.uid, nil, conditions...); err == nil {
 		err = p.apply(ctx, text, "status")
 	}
 	if err != nil {
-		return fmt.Errorf("write the condition of the Node: %w", err)
+		return fmt.Errorf("write the conditions of the Node: %w", err)
 	}
-	p.condition = &c
+	p.conditions = conditions
 	return nil
 }
 

@@ -52,6 +52,10 @@ func newAPI() *api {
 		n, err := a.Tracker().Get(patch.Resource, "", patch.Name)
 		return true, n, err
 	})
+	// It gives Events no names.
+	a.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clienttesting.CreateAction).GetObject(), nil
+	})
 	a.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return a.down, nil, errors.New("away")
 	})
@@ -119,7 +123,7 @@ func TestPublisher(t *testing.T) {
 		if err != nil || s.Generation != 1 || len(s.Free) != 7 || n.Annotations["other"] != "1" || len(n.Annotations) != 5 {
 			t.Errorf("%v: %+v of %v", err, s, n.Annotations)
 		}
-		if len(n.Status.Conditions) != 2 || n.Status.Conditions[1].Status != corev1.ConditionFalse {
+		if len(n.Status.Conditions) != 3 || n.Status.Conditions[1].Status != corev1.ConditionFalse {
 			t.Errorf("conditions are %+v", n.Status.Conditions)
 		}
 		for range 5 { // nothing new
@@ -130,6 +134,38 @@ func TestPublisher(t *testing.T) {
 		if nodes, statuses := a.writes(); nodes != 1 || statuses != 1 {
 			t.Errorf("%d writes, %d of the status, of what has not changed", nodes, statuses)
 		}
+
+		// A change of the mode waits, and the configuration has a mistake.
+		f.Blocked = "mode stays native, sgpu is configured: team/job (container main) has GPU-1"
+		p.Set(f, nil, Invalid("shareNums \"0\"; want 1 to 256"))
+		wait(joinTime)
+		if got := a.node(t).Status.Conditions[2]; got.Type != "MetaXGPUModePending" || got.Status != corev1.ConditionTrue || got.Reason != "GPUsInUse" || got.Message != f.Blocked {
+			t.Errorf("condition is %+v", got)
+		}
+		if diff := cmp.Diff([]string{"Warning MetaXDeviceConfigInvalid ConfigMap metax-device-config: shareNums \"0\"; want 1 to 256"}, a.events(t)); diff != "" {
+			t.Error(diff)
+		}
+		f.Blocked = ""
+		p.Set(f, nil)
+		wait(joinTime)
+		if got := a.node(t).Status.Conditions[2]; got.Status != corev1.ConditionFalse {
+			t.Errorf("condition is %+v", got)
+		}
+
+		// Schedulers learn of slices at once, and no more when there are none.
+		f.Registration = "[{}]"
+		p.Set(f, nil)
+		synctest.Wait()
+		if got := a.node(t).Annotations[protocol.RegistrationAnnotation]; got != "[{}]" {
+			t.Errorf("the registration is %q", got)
+		}
+		f.Registration = ""
+		p.Set(f, nil)
+		synctest.Wait()
+		if got, ok := a.node(t).Annotations[protocol.RegistrationAnnotation]; ok {
+			t.Errorf("the registration is still %q", got)
+		}
+		n = a.node(t)
 
 		// What somebody else removed comes back, and nothing else changes.
 		before := n.Annotations[protocol.StateAnnotation]
@@ -160,7 +196,7 @@ func TestPublisher(t *testing.T) {
 		wait(lastRetry)
 		n = a.node(t)
 		s, err = protocol.ParseNodeState(n.Annotations[protocol.StateAnnotation], 8)
-		if err != nil || s.Generation != 2 || !cmp.Equal(s.Unhealthy, []int{3}) {
+		if err != nil || s.Generation != 4 || !cmp.Equal(s.Unhealthy, []int{3}) {
 			t.Errorf("%v: %+v", err, s)
 		}
 		message := "GPU 3 (0000:12:00.0, " + string(c.UUID) + "): unhealthy: vendor: it is broken"
@@ -186,7 +222,7 @@ func TestPublisher(t *testing.T) {
 		wait(joinTime)
 		n = a.node(t)
 		s, err = protocol.ParseNodeState(n.Annotations[protocol.StateAnnotation], 8)
-		if err != nil || s.Generation != 3 || !n.Status.Conditions[1].LastTransitionTime.Equal(&since) {
+		if err != nil || s.Generation != 5 || !n.Status.Conditions[1].LastTransitionTime.Equal(&since) {
 			t.Errorf("%v: %+v, %s instead of %s", err, s, n.Status.Conditions[1].LastTransitionTime, since)
 		}
 		cancel()

@@ -22,14 +22,25 @@ type Facts struct {
 	// InUse are the GPUs, by index, of which pods use all or some; Outside are those that
 	// others use, such as leases of the node tool.
 	InUse, Outside []int
+	Mode           protocol.Mode
+	// Registration is what schedulers are told of slices; empty if there are none.
+	Registration string
+	// Blocked is why Mode is not the configured one; empty if it is.
+	Blocked string
 }
 
 // Values are what is written of Facts, without a generation and without times.
 type Values struct {
 	Annotations map[string]string
 	State       protocol.NodeState // its Generation is 0
-	Unhealthy   bool               // of the condition
-	Message     string             // of the condition
+	Conditions  []Condition        // always of the same types
+}
+
+// Condition is a condition of the Node without its times.
+type Condition struct {
+	Type            string
+	True            bool
+	Reason, Message string
 }
 
 // maker makes Values, and keeps what only the Node decides. The zero maker is ready.
@@ -48,13 +59,17 @@ func (m *maker) values(f Facts) (Values, error) {
 		m.set(f.Node)
 	}
 	v := Values{Annotations: maps.Clone(m.static), State: stateOf(f)}
-	v.Unhealthy, v.Message = condition(f.State)
+	v.Conditions = []Condition{unhealthy(f.State), pending(f)}
 	if reflect.DeepEqual(v.State, m.last.State) && m.last.Annotations != nil {
-		v.Annotations = m.last.Annotations
+		v.Annotations = maps.Clone(m.last.Annotations)
 	} else if scores, losses, err := m.scale.Tables(v.State.Free); err != nil {
 		return v, fmt.Errorf("no scores are published: %w", err)
 	} else {
 		v.Annotations[protocol.ScoresAnnotation], v.Annotations[protocol.LossesAnnotation] = scores.String(), losses.String()
+	}
+	delete(v.Annotations, protocol.RegistrationAnnotation)
+	if f.Registration != "" {
+		v.Annotations[protocol.RegistrationAnnotation] = f.Registration
 	}
 	m.last = v
 	return v, m.err
@@ -100,11 +115,11 @@ func indexOf(s health.State, g gpu.GPU) int {
 	return slices.IndexFunc(s.GPUs, func(c health.Condition) bool { return c.Key() == key })
 }
 
-// maxMessage bounds the message of the condition, in bytes.
+// maxMessage bounds the message of a condition, in bytes.
 const maxMessage = 1024
 
-// condition returns whether GPUs are unhealthy, and which, for people.
-func condition(s health.State) (unhealthy bool, message string) {
+// unhealthy says whether GPUs are unhealthy, and which, for people.
+func unhealthy(s health.State) Condition {
 	var broken []string
 	for _, c := range s.GPUs {
 		if c.Health != health.Healthy {
@@ -112,13 +127,24 @@ func condition(s health.State) (unhealthy bool, message string) {
 		}
 	}
 	if len(broken) == 0 {
-		return false, wording.Count(len(s.GPUs), "GPU") + ", all healthy"
+		return Condition{protocol.UnhealthyCondition, false, "AllGPUsHealthy", wording.Count(len(s.GPUs), "GPU") + ", all healthy"}
 	}
-	message = strings.Join(broken, "; ")
+	return Condition{protocol.UnhealthyCondition, true, "GPUsUnhealthy", short(strings.Join(broken, "; "))}
+}
+
+// pending says whether a change of the mode waits, and for whom.
+func pending(f Facts) Condition {
+	if f.Blocked == "" {
+		return Condition{protocol.ModePendingCondition, false, "ModeAsConfigured", "mode " + string(f.Mode)}
+	}
+	return Condition{protocol.ModePendingCondition, true, "GPUsInUse", short(f.Blocked)}
+}
+
+func short(message string) string {
 	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+		return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
-	return true, message
+	return message
 }
 
 // describe is such as "GPU 3 (0000:12:00.0, GPU-3fd4): unhealthy: vendor: it is broken".

@@ -48,8 +48,8 @@ func TestValues(t *testing.T) {
 		t.Errorf("%v: %+v", err, got)
 	}
 	message := "GPU 3 (0000:12:00.0, " + string(f.Node.GPUs[3].UUID) + "): unhealthy: vendor: it is broken"
-	if !v.Unhealthy || v.Message != message {
-		t.Errorf("%v %q", v.Unhealthy, v.Message)
+	if !v.Conditions[0].True || v.Conditions[0].Message != message {
+		t.Errorf("%v %q", v.Conditions[0].True, v.Conditions[0].Message)
 	}
 	again, err := m.values(f)
 	if diff := cmp.Diff(v, again); err != nil || diff != "" {
@@ -60,7 +60,7 @@ func TestValues(t *testing.T) {
 		t.Errorf("%v: %+v", err, free)
 	}
 	well, _ := facts(t, "c500-8")
-	if v, err := m.values(well); err != nil || v.Unhealthy || v.Message != "8 GPUs, all healthy" {
+	if v, err := m.values(well); err != nil || v.Conditions[0].True || v.Conditions[0].Message != "8 GPUs, all healthy" {
 		t.Errorf("%v %+v", err, v)
 	}
 }
@@ -83,10 +83,10 @@ func TestCondition(t *testing.T) {
 	for range 100 {
 		many.GPUs = append(many.GPUs, gone)
 	}
-	if bad, message := condition(health.State{GPUs: many.GPUs[:1]}); !bad || message != "GPU (0000:01:00.0): unhealthy: missing: it is gone" {
-		t.Errorf("%v %q", bad, message)
+	if c := unhealthy(health.State{GPUs: many.GPUs[:1]}); !c.True || c.Message != "GPU (0000:01:00.0): unhealthy: missing: it is gone" {
+		t.Errorf("%+v", c)
 	}
-	if _, message := condition(many); len(message) > maxMessage+len("…") || !strings.HasSuffix(message, "…") {
+	if message := unhealthy(many).Message; len(message) > maxMessage+len("…") || !strings.HasSuffix(message, "…") {
 		t.Errorf("%d bytes: %q", len(message), message)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -98,31 +97,4 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
-}
-
-// get returns the content of an answer.
-func (c *Client) get(ctx context.Context, path string, timeout time.Duration) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://reader"+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := c.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the answer of the reader: %w", err)
-	case len(text) > maxAnswer:
-		return nil, fmt.Errorf("%w: more than %d bytes", errAnswer, maxAnswer)
-	case answer.StatusCode == http.StatusNotModified:
-		return nil, errNotNewer
-	case answer.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the reader answers %d: %s", answer.StatusCode, line(string(text)))
-	}
-	return text, nil
 }

@@ -6,6 +6,7 @@
 //	GET /v1/look?after=TOKEN   the newest Report; one with TOKEN is not answered until there is
 //	                           a newer one, or with 304 after some time
 //	GET /v1/readings           what the GPUs measure now, Readings
+//	POST /v1/slices            a Change of slices; answers with the node afterwards
 //
 // The Server takes a look at the GPUs again and again, and at once after an event of the
 // kernel. The vendor's software may hang; then looks fail, and answers are given nevertheless.

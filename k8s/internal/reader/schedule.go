@@ -12,7 +12,16 @@ type Schedule struct {
 	// Events has an item after each event of the kernel that may concern a GPU. It may be nil.
 	Events <-chan struct{}
 
-	left int // looks that still follow the last event
+	left  int           // looks that still follow the last event
+	again chan struct{} // has an item after a change that the Server made
+}
+
+// changed has the next look follow at once.
+func (s *Schedule) changed() {
+	select {
+	case s.again <- struct{}{}:
+	default:
+	}
 }
 
 // After an event, looks follow each other quickly for a while: a driver that comes up, or a GPU
@@ -43,6 +52,8 @@ func (s *Schedule) wait(ctx context.Context) (event, ok bool) {
 	case <-due:
 		s.left = max(0, s.left-1)
 		return false, true
+	case <-s.again:
+		return true, true
 	case <-s.Events:
 	}
 	s.left = looksAfterEvent - 1

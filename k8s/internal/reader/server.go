@@ -29,6 +29,8 @@ type Host struct {
 	Look     func(context.Context) (health.Look, error)
 	Discover func(context.Context) (gpu.Node, error)
 	Read     func(context.Context, gpu.Node) (readings []gpu.Reading, source string, err error)
+	// Slices makes a Change, and returns the node afterwards; nil where slices are not changed.
+	Slices func(context.Context, Change) (gpu.Node, error)
 }
 
 // Server takes looks, and answers requests from the last of them.
@@ -42,12 +44,15 @@ type Server struct {
 	report Report
 	newer  chan struct{} // closed when there is a newer report
 
+	changing sync.Mutex // slices
+
 	reading  chan struct{} // holds one item while nobody reads
 	readings node.Bounded[Readings]
 }
 
 // NewServer returns a Server, which takes no look before Run.
 func NewServer(h Host, s Schedule, log *slog.Logger) *Server {
+	s.again = make(chan struct{}, 1)
 	server := &Server{host: h, schedule: s, log: log, name: rand.Text(), newer: make(chan struct{}), reading: make(chan struct{}, 1)}
 	server.reading <- struct{}{}
 	return server
@@ -98,6 +103,9 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/look", s.serveLook)
 	mux.HandleFunc("GET /v1/readings", s.serveReadings)
+	if s.host.Slices != nil {
+		mux.HandleFunc("POST /v1/slices", s.serveSlices)
+	}
 	return mux
 }
 

@@ -76,7 +76,7 @@ func runChild(text string) error {
 	if err := look(); err != nil {
 		return err
 	}
-	go plugin.FollowKubelet(ctx, kubelet, protocol.Resource, a.Ask, log, a.SetListed)
+	go plugin.FollowKubelet(ctx, kubelet, []string{protocol.Resource}, a.Ask, log, a.SetListed)
 	go d.Run(ctx)
 	for tick := time.NewTicker(10 * time.Millisecond); ; {
 		select {

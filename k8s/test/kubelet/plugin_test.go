@@ -26,7 +26,10 @@ type device struct {
 	list      plugin.List
 	stop      func()        // ends it as SIGTERM does
 	later     time.Duration // looks are taken so much later
+	mode      protocol.ModeSettings
 }
+
+const hideAfter = plugin.HideAfter
 
 // startPlugin starts a plugin of a node, whose files are below root, for a kubelet.
 func startPlugin(t testing.TB, k *kubelet, node gpu.Node, root string) *device {
@@ -66,7 +69,7 @@ func (d *device) look(bad ...int) {
 		node.GPUs[i].Healthy = false
 	}
 	state, _ := health.State{}.Next(health.FromNode(node), health.DefaultRules)
-	devices, _ := inventory.Devices(node, state, inventory.Options{})
+	devices, _ := inventory.Devices(node, state, inventory.Options{ModeSettings: d.mode})
 	d.allocator.SetNode(node, devices, nil)
 	d.SetDevices(d.list.Next(d.allocator.Offered(devices), time.Now().Add(d.later)))
 }

@@ -13,8 +13,9 @@
 {{- end }}
 
 {{/*
-reader (dict "context" . "log" VALUES): the container that runs the vendor's library and mx-smi. It
-is privileged, because they open the devices; so it gets no token, and answers on a socket only.
+reader (dict "context" . "log" VALUES "slices" BOOL): the container that runs the vendor's library and mx-smi. It
+is privileged, because they open the devices; so it gets no token, and answers on a socket only. With
+slices, it also makes and removes slices of GPUs.
 */}}
 {{- define "metax.reader" -}}
 {{- $logDir := include "metax.logDir" . -}}
@@ -27,6 +28,9 @@ is privileged, because they open the devices; so it gets no token, and answers o
     - --root=/host
     - --socket=/run/metax-health/health.sock
     - --interval={{ .context.Values.gpuDevice.healthyInterval }}s
+    {{- if .slices }}
+    - --slices
+    {{- end }}
     {{- include "metax.logFlags" . | nindent 4 }}
   securityContext:
     privileged: true
@@ -34,7 +38,12 @@ is privileged, because they open the devices; so it gets no token, and answers o
   resources:
     {{- toYaml .context.Values.gpuDevice.health.resources | nindent 4 }}
   volumeMounts:
+    {{- if and .slices (ne .context.Values.hostRoot "/") }}
+    # The slices of a simulated node are files; those of a real one are made through /sys of the container.
+    {{- include "metax.hostMounts" .context | replace "/host/sys, readOnly: true" "/host/sys" | nindent 4 }}
+    {{- else }}
     {{- include "metax.hostMounts" .context | nindent 4 }}
+    {{- end }}
     - {name: host-opt, mountPath: /opt, readOnly: true}
     - {name: health, mountPath: /run/metax-health}
     - {name: tmp, mountPath: /tmp}

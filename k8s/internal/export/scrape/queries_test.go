@@ -116,7 +116,7 @@ func TestPages(t *testing.T) {
 // TestPluginPages: the pages have all metrics of the device plugin.
 func TestPluginPages(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
-	plugin.NewMetrics(r, &plugin.Server{}).SetDevices([]inventory.Device{{}})
+	plugin.NewMetrics(r, new(plugin.Server).Registered).SetDevices([]inventory.Device{{}})
 	families, err := r.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func (s simulation) serve(t *testing.T) string {
 
 	r := prometheus.NewPedanticRegistry()
 	r.MustRegister(export.Collector{Take: e.Take})
-	plugin.NewMetrics(r, &plugin.Server{})
+	plugin.NewMetrics(r, new(plugin.Server).Registered)
 	server := httptest.NewServer(promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
 	t.Cleanup(server.Close)
 	return server.URL

@@ -1,0 +1,143 @@
+package allocate
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// SlicePod is a pod that asks for slices.
+type SlicePod struct {
+	// Containers are all containers, also those that ask for none, with the init containers before
+	// the others, as the kubelet serves them.
+	Containers []ledger.Wanted
+	Init       int // how many of them are init containers
+	Choice     protocol.SliceChoice
+}
+
+// NewSlicePod reads a pod. It fails if the annotations are not valid.
+func NewSlicePod(pod *corev1.Pod) (SlicePod, error) {
+	p := SlicePod{Init: len(pod.Spec.InitContainers)}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range list {
+			q := c.Resources.Limits[protocol.SliceResource]
+			p.Containers = append(p.Containers, ledger.Wanted{
+				Container: ledger.Container{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name},
+				Count:     int(q.Value()),
+			})
+		}
+	}
+	var err error
+	p.Choice, err = protocol.ParseSliceChoice(pod.Annotations)
+	return p, err
+}
+
+// Next returns the index of the container that the kubelet serves next, -1 if all have been served.
+func (p SlicePod) Next(state ledger.State) int {
+	for i, c := range p.Containers {
+		if c.Count > 0 && !state.Has(c.Container) {
+			return i
+		}
+	}
+	return -1
+}
+
+// slots returns, for each container, the numbers of its slices in the scheduler's lists, and the
+// slices by number. There are three layouts: a list for each container, the init containers first
+// (HAMi); one for each container that is not an init container (older HAMi); and one for the pod
+// (Koordinator). In the last two, an init container has the first slices of the others, before
+// which it ends.
+func (p SlicePod) slots() (byContainer [][]int, all []protocol.Slice, err error) {
+	lists := p.Choice.Lists
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	fits := func(containers []ledger.Wanted) bool {
+		if len(lists) != len(containers) {
+			return false
+		}
+		for i, c := range containers {
+			if len(lists[i]) != c.Count {
+				return false
+			}
+		}
+		return true
+	}
+	sum, most := 0, 0
+	for i, c := range p.Containers {
+		if i < p.Init {
+			most = max(most, c.Count)
+		} else {
+			sum += c.Count
+		}
+	}
+	shared := true
+	switch {
+	case fits(p.Containers):
+		shared = false
+	case fits(p.Containers[p.Init:]) && most <= sum:
+	case len(lists) == 1 && len(all) == max(sum, most):
+	default:
+		return nil, nil, fmt.Errorf("the scheduler chose %s, which are not those that the containers request", describe(lists))
+	}
+	next := 0
+	for i, c := range p.Containers {
+		from := next
+		if shared && i < p.Init {
+			from = 0
+		} else {
+			next += c.Count
+		}
+		var own []int
+		for slot := from; slot < from+c.Count; slot++ {
+			own = append(own, slot)
+		}
+		byContainer = append(byContainer, own)
+	}
+	return byContainer, all, nil
+}
+
+// describe is such as "2+0 slices".
+func describe(lists [][]protocol.Slice) string {
+	if len(lists) == 0 {
+		return "no slices"
+	}
+	text := ""
+	for i, list := range lists {
+		if i > 0 {
+			text += "+"
+		}
+		text += fmt.Sprint(len(list))
+	}
+	return text + " slices"
+}
+
+// SettleLock decides about the lock of a node, whatever happened to the pod that it names, nil if
+// there is none. It is released when the pod has ended, is gone or has all its slices; then phase is
+// what becomes of a pod in the phase "allocating", empty for one that is gone.
+func SettleLock(lock protocol.Lock, node string, pod *corev1.Pod, state ledger.State) (release bool, phase string) {
+	switch {
+	case lock.Pod == "":
+		return false, "" // who holds it cannot be told
+	case pod == nil:
+		return true, ""
+	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		return true, protocol.PhaseFailed
+	case pod.Spec.NodeName == "":
+		return false, "" // the scheduler is about to bind it
+	case pod.Spec.NodeName != node:
+		return true, ""
+	}
+	p, err := NewSlicePod(pod)
+	asks := false
+	for _, c := range p.Containers {
+		asks = asks || c.Count > 0
+	}
+	if err == nil && asks && p.Next(state) < 0 {
+		return true, protocol.PhaseSuccess
+	}
+	return false, ""
+}

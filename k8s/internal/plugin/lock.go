@@ -1,0 +1,92 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Locker reads and releases the lock that a scheduler takes on a Node while it binds a pod.
+type Locker struct {
+	Client corev1client.CoreV1Interface
+	Node   string
+}
+
+// Lock returns the lock of the Node and the version of the object in which it is. A Node without a
+// lock has the zero Lock.
+func (l Locker) Lock(ctx context.Context) (lock protocol.Lock, version string, err error) {
+	n, err := l.Client.Nodes().Get(ctx, l.Node, metav1.GetOptions{})
+	if err != nil {
+		return protocol.Lock{}, "", fmt.Errorf("read the lock of the Node: %w", err)
+	}
+	lock, err = protocol.ParseLock(n.Annotations[protocol.LockAnnotation])
+	return lock, n.ResourceVersion, err
+}
+
+// Pod returns the pod of a lock, nil if there is none.
+func (l Locker) Pod(ctx context.Context, lock protocol.Lock) (*corev1.Pod, error) {
+	pod, err := l.Client.Pods(lock.Namespace).Get(ctx, lock.Pod, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the pod of the lock: %w", err)
+	}
+	return pod, nil
+}
+
+// lockTries is how often the Node may change while its lock is released.
+const lockTries = 5
+
+// Release removes the lock of the Node, if it is still that of the pod.
+func (l Locker) Release(ctx context.Context, lock protocol.Lock) error {
+	var err error
+	for range lockTries {
+		var now protocol.Lock
+		var version string
+		if now, version, err = l.Lock(ctx); err != nil || now != lock {
+			return err
+		}
+		_, err = l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "", protocol.LockAnnotation, nil), metav1.PatchOptions{FieldManager: protocol.Device})
+		if !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("release the lock of the Node: %w", err)
+	}
+	return nil
+}
+
+// SetPhase states what became of a pod that waits for its slices. A pod of Koordinator has no phase.
+func (l Locker) SetPhase(ctx context.Context, pod *corev1.Pod, phase string) error {
+	if pod.Annotations[protocol.PhaseAnnotation] != protocol.PhaseAllocating {
+		return nil
+	}
+	_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, protocol.PhaseAnnotation, &phase), metav1.PatchOptions{FieldManager: protocol.Device})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("write the phase of pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// patch sets or removes an annotation of an object of that version or UID.
+func patch(version string, uid types.UID, key string, value *string) []byte {
+	meta := map[string]any{"annotations": map[string]*string{key: value}}
+	if version != "" {
+		meta["resourceVersion"] = version
+	}
+	if uid != "" {
+		meta["uid"] = uid
+	}
+	text, _ := json.Marshal(map[string]any{"metadata": meta}) // only strings
+	return text
+}

@@ -1,0 +1,214 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+)
+
+// SliceTools are what the Allocator needs for slices.
+type SliceTools struct {
+	Locker Locker
+	// Change makes and removes slices; reader.Client's Slices fits.
+	Change func(context.Context, reader.Change) (gpu.Node, error)
+	// WithoutLock serves also a pod that no lock names, if it is the only one that waits for slices.
+	WithoutLock bool
+}
+
+// sliceTime bounds one answer to Allocate for slices.
+const sliceTime = 6 * time.Minute
+
+// allocateSlices answers for the container that is next in the pod of the node's lock. Whatever
+// happens, the scheduler is told, and the lock is released when the pod does not need it any more.
+func (a *Allocator) allocateSlices(ids []string) (*v1beta1.ContainerAllocateResponse, error) {
+	if a.Slices == nil {
+		return nil, errors.New("slices cannot be given without an API server")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sliceTime)
+	defer cancel()
+	a.slicing.Lock()
+	defer a.slicing.Unlock()
+	lock, _, err := a.Slices.Locker.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if lock.Pod == "" {
+		if lock, err = a.withoutLock(); err != nil {
+			return nil, err
+		}
+	}
+	pod, err := a.Slices.Locker.Pod(ctx, lock)
+	if err != nil {
+		return nil, err
+	}
+	var answer allocate.Answer
+	if pod == nil || pod.Spec.NodeName != a.Slices.Locker.Node || pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
+		err = fmt.Errorf("pod %s/%s, which the lock of the node names, does not wait on this node", lock.Namespace, lock.Pod)
+	} else {
+		answer, err = a.giveSlices(ctx, pod, ids)
+	}
+	a.Metrics.allocated(err)
+	if err != nil {
+		a.release(ctx, lock, pod, protocol.PhaseFailed)
+		return nil, err
+	}
+	a.Log.Info("allocated slices", "ids", ids, "namespace", pod.Namespace, "pod", pod.Name)
+	a.settleLock(ctx, lock, pod)
+	a.ask()
+	if a.Changed != nil {
+		a.Changed()
+	}
+	return response(answer), nil
+}
+
+// withoutLock returns a lock for the only pod that waits for slices.
+func (a *Allocator) withoutLock() (lock protocol.Lock, err error) {
+	if !a.Slices.WithoutLock {
+		return lock, fmt.Errorf("no scheduler has locked the node (%s): slices are given only to the pod that the lock names", protocol.LockAnnotation)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, r := range a.requests {
+		found := protocol.Lock{Namespace: r.Namespace, Pod: r.Pod}
+		if r.Resource != protocol.SliceResource || r.Admitted || a.state.Has(r.Container) || found == lock {
+			continue
+		}
+		if lock.Pod != "" {
+			return protocol.Lock{}, errors.New("several pods wait for slices, and no lock says which one is next")
+		}
+		lock = found
+	}
+	if lock.Pod == "" {
+		return lock, errors.New("no pod is known that waits for slices")
+	}
+	return lock, nil
+}
+
+// giveSlices decides what the next container of a pod gets, has it made, and records it.
+func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []string) (allocate.Answer, error) {
+	p, err := allocate.NewSlicePod(pod)
+	if err != nil {
+		return allocate.Answer{}, err
+	}
+	s, state, listed := a.now()
+	if s == nil {
+		return allocate.Answer{}, errors.New("the GPUs of this node are not known yet")
+	}
+	grant, err := s.Slices(p, len(ids), state)
+	if err != nil {
+		return allocate.Answer{}, err
+	}
+	node, err := a.Slices.Change(ctx, s.Change(grant, state, listed))
+	if err != nil {
+		return allocate.Answer{}, fmt.Errorf("make the slices: %w", err)
+	}
+	choice, _ := protocol.ParsePod(pod.Annotations)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	answer, err := allocate.GiveSlices(node, grant, a.byValue(choice.MACA))
+	if err != nil {
+		return allocate.Answer{}, err
+	}
+	a.record(a.state.Add(ledger.Entry{IDs: ids, At: time.Now(), For: &grant.Container, Slices: grant.Slices}))
+	a.store(allocate.New(node, s.Devices(), s))
+	return answer, nil
+}
+
+func (a *Allocator) now() (*allocate.Snapshot, ledger.State, []ledger.Listed) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.snapshot.Load(), a.state, a.listed
+}
+
+// byValue is form for a container that gets no CDI names: the specs do not have its slices. The
+// caller has the lock.
+func (a *Allocator) byValue(requested *bool) allocate.Form {
+	cdi := a.cdi
+	defer func() { a.cdi = cdi }()
+	a.cdi = false
+	return a.form(requested)
+}
+
+// settleLock releases a lock that its pod does not need any more.
+func (a *Allocator) settleLock(ctx context.Context, lock protocol.Lock, pod *corev1.Pod) {
+	_, state, _ := a.now()
+	if release, phase := allocate.SettleLock(lock, a.Slices.Locker.Node, pod, state); release {
+		a.release(ctx, lock, pod, phase)
+	}
+}
+
+// release says what became of a pod, and releases its lock. What fails is tried again by Sweep.
+func (a *Allocator) release(ctx context.Context, lock protocol.Lock, pod *corev1.Pod, phase string) {
+	var err error
+	if pod != nil && phase != "" {
+		err = a.Slices.Locker.SetPhase(ctx, pod, phase)
+	}
+	if err = errors.Join(err, a.Slices.Locker.Release(ctx, lock)); err != nil {
+		a.Log.Warn("the lock of the node is not released yet", "pod", lock.Pod, "namespace", lock.Namespace, "reason", err)
+	}
+}
+
+// Sweep puts right what a plugin that was killed, a pod that was deleted or an API server that was
+// away left: a lock that no pod needs, if locked says that there is one, and slices of pods that
+// have ended.
+func (a *Allocator) Sweep(ctx context.Context, locked bool) {
+	a.slicing.Lock()
+	defer a.slicing.Unlock()
+	s, state, listed := a.now()
+	if s == nil {
+		return
+	}
+	if locked {
+		lock, _, err := a.Slices.Locker.Lock(ctx)
+		if err == nil && lock.Pod != "" {
+			var pod *corev1.Pod
+			if pod, err = a.Slices.Locker.Pod(ctx, lock); err == nil {
+				a.settleLock(ctx, lock, pod)
+			}
+		}
+		if err != nil {
+			a.Log.Warn("the lock of the node cannot be checked", "reason", err)
+		}
+	}
+	var change reader.Change
+	for _, o := range s.Orphans(state, listed) {
+		change.Remove = append(change.Remove, reader.Alias{GPU: o.GPU, Alias: o.Alias})
+	}
+	if len(change.Remove) == 0 {
+		return
+	}
+	if _, err := a.Slices.Change(ctx, change); err != nil {
+		a.Log.Warn("slices that no pod has cannot be removed", "reason", err)
+		return
+	}
+	a.Log.Info("removed slices that no pod has", "slices", change.Remove)
+}
+
+// checkSlices checks, before a container starts, the GPUs of the slices that it was given.
+func (a *Allocator) checkSlices(s *allocate.Snapshot, ids []string) ([]inventory.Device, error) {
+	_, state, _ := a.now()
+	var devices []string
+	for _, e := range state.Entries {
+		if slices.ContainsFunc(e.IDs, func(id string) bool { return slices.Contains(ids, id) }) {
+			for _, part := range e.Slices {
+				devices = append(devices, inventory.SliceID(part.UUID, 0))
+			}
+		}
+	}
+	if len(devices) == 0 {
+		return nil, errors.New("its slices are gone, as after a reboot of the node; delete the pod")
+	}
+	return s.Check(devices)
+}
