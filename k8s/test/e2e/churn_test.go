@@ -123,7 +123,7 @@ func (n *node) passes(ctx context.Context, name string, gpus int) (refused strin
 		return "", err
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		if !refusedByKubelet(pod) {
+		if !isRefused(pod) {
 			return "", fmt.Errorf("it failed: %s", state(pod))
 		}
 		refused = pod.Status.Reason

@@ -86,7 +86,7 @@ func (n *node) runs(t *testing.T, pod *corev1.Pod) {
 			return err
 		}
 		err = fmt.Errorf("it is %s: %s", now.Status.Phase, state(now))
-		if refusedByKubelet(now) {
+		if isRefused(now) {
 			t.Log("pod ", pod.Name, ": ", err)
 			n.remove(t, pod.Name)
 			n.create(t, pod)
@@ -95,13 +95,17 @@ func (n *node) runs(t *testing.T, pod *corev1.Pod) {
 	})
 }
 
-// refusedByKubelet reports whether the kubelet itself refused a pod, or could not reach the plugin.
-func refusedByKubelet(pod *corev1.Pod) bool {
-	switch pod.Status.Reason {
+// mustRefuse are what the error of a plugin says that a pod must not get its GPUs: the plugin was away, or
+// somebody else had leased a GPU a moment before.
+var mustRefuse = []string{"code = Unavailable", "is in use by lease"}
+
+// isRefused reports whether the kubelet had to refuse a pod: it knows no GPUs, or by mustRefuse.
+func isRefused(pod *corev1.Pod) bool {
+	switch message := pod.Status.Message; pod.Status.Reason {
 	case "OutOf" + gpuResource:
 		return true
 	case "UnexpectedAdmissionError":
-		return !strings.Contains(pod.Status.Message, "rpc error") || strings.Contains(pod.Status.Message, "code = Unavailable")
+		return !strings.Contains(message, "rpc error") || slices.ContainsFunc(mustRefuse, func(s string) bool { return strings.Contains(message, s) })
 	}
 	return false
 }

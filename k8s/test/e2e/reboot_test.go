@@ -50,7 +50,7 @@ func (n *node) restarted(t *testing.T, name string) (refused bool) {
 			return err
 		}
 		list := pod.Status.ContainerStatuses
-		refused = refusedByKubelet(pod)
+		refused = isRefused(pod)
 		if !refused && (len(list) != 1 || list[0].RestartCount == 0 || list[0].State.Running == nil) {
 			return fmt.Errorf("it is %s: %s", pod.Status.Phase, state(pod))
 		}
