@@ -66,7 +66,10 @@ const (
 	sweepTime = 5 * time.Second
 	// patience is how long the first registration waits for the versions of kubelet and engine,
 	// and for what the kubelet lists.
-	patience  = 5 * time.Second
+	patience = 5 * time.Second
+	// modeTime is how long the first registration waits for the API server to say which mode the
+	// node has. Then the mode is that of the devices in use, or native.
+	modeTime  = 15 * time.Second
 	againTime = 10 * time.Second
 )
 
@@ -88,6 +91,7 @@ func (a *Agent) Run(ctx context.Context) {
 	all.Go(func() { a.Reader.Watch(ctx, func(r reader.Report) { send(ctx, reports, r) }) })
 	tell := time.NewTicker(tellTime)
 	defer tell.Stop()
+	late := time.After(modeTime)
 	silent, waiting := "", false
 	for isReady, looked := false, false; ; {
 		select {
@@ -101,6 +105,11 @@ func (a *Agent) Run(ctx context.Context) {
 				a.serve(ctx, &all)
 			}
 			continue
+		case <-late:
+			late = nil
+			if !a.mode.known() {
+				a.Log.Warn("the API server has not said which mode this node has; going on without")
+			}
 		case <-changed:
 			a.Tell(time.Now())
 		case c := <-configs:
@@ -120,7 +129,7 @@ func (a *Agent) Run(ctx context.Context) {
 		}
 		switch {
 		case !isReady || !looked:
-		case a.mode.known():
+		case a.mode.known() || late == nil:
 			a.settle(ctx, &all)
 		case !waiting:
 			waiting = true
@@ -198,7 +207,11 @@ func (m modeSource) known() bool { return m.config != nil && m.labels != nil }
 
 // settle brings the mode, the sessions and what is published up to date.
 func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
-	configured, problems := a.mode.config.For(a.NodeName, a.mode.labels)
+	configured, problems := protocol.DeviceConfig{}.For(a.NodeName, nil)
+	configured.Mode = ""
+	if a.mode.known() {
+		configured, problems = a.mode.config.For(a.NodeName, a.mode.labels)
+	}
 	now, blocked := a.Allocator.Switch(configured)
 	if now != a.Options.ModeSettings {
 		a.Log.Info("the mode of this node changes", "mode", string(now.Mode), "before", string(a.Options.Mode), "shares", now.Shares)

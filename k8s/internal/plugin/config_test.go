@@ -106,6 +106,10 @@ func TestSettle(t *testing.T) {
 			t.Errorf("%s: %s, blocked %q, %d devices", config, got, said.Blocked, len(said.Devices))
 		}
 	}
+	agent.settle(ctx, &all)
+	if said.Mode != protocol.ModeNative || len(said.Devices) != 8 {
+		t.Errorf("without an API server the mode is %q, with %d devices", said.Mode, len(said.Devices))
+	}
 	settle("mode: native", "native", "", "[]", 8)
 	first := string(node.GPUs[0].UUID)
 	if _, err := a.Allocate([]string{first}); err != nil {

@@ -25,7 +25,7 @@ func TestKoordinator(t *testing.T) {
 	t.Parallel()
 	program := scheduler(t, koordinatorVariable)
 	n := newNode(t, "c500-8")
-	n.install(t, "--set", "gpuDevice.koordletDir="+koordletDir)
+	n.install(t, "--set", "gpuDevice.koordletDir="+koordletDir, "--set", "admissionPolicy.schedulers={admin}")
 	if err := n.RunKoordinator(within(t), program); err != nil {
 		t.Fatal(err)
 	}
