@@ -60,12 +60,15 @@ type Check struct {
 	ID string `json:"id"`
 	// Title says what is true if nothing is found.
 	Title string `json:"title"`
-	run   func(f *Facts, found *findings)
+	// applies reports whether there is something to examine; nil for always. Without findings, a
+	// check that does not apply is skipped.
+	applies func(*Facts) bool
+	run     func(f *Facts, found *findings)
 }
 
 // each is a check that judges several things one by one.
-func each[T any](id, title string, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
-	return Check{id, title, func(f *Facts, found *findings) {
+func each[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
+	return Check{id, title, applies, func(f *Facts, found *findings) {
 		for _, one := range all(f) {
 			look(f, one, found)
 		}
@@ -73,8 +76,8 @@ func each[T any](id, title string, all func(*Facts) []T, look func(f *Facts, one
 }
 
 // firstOf is a check like each that ends with its first finding.
-func firstOf[T any](id, title string, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
-	return Check{id, title, func(f *Facts, found *findings) {
+func firstOf[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
+	return Check{id, title, applies, func(f *Facts, found *findings) {
 		before, things := len(*found), all(f)
 		for i := 0; i < len(things) && len(*found) == before; i++ {
 			look(f, things[i], found)

@@ -20,13 +20,13 @@ const (
 const reload = "modprobe -r metax && modprobe metax"
 
 var collectorChecks = []Check{
-	each("looked", "doctor could inspect everything", func(f *Facts) []Trouble { return f.Troubles }, func(f *Facts, t Trouble, found *findings) {
+	each("looked", "doctor could inspect everything", nil, func(f *Facts) []Trouble { return f.Troubles }, func(f *Facts, t Trouble, found *findings) {
 		found.add(Warning, fmt.Sprintf("%s could not be inspected: %s", t.Collector, t.Err), "problems there are not detected", f.command("doctor"))
 	}),
 }
 
 var driverChecks = []Check{
-	{"gpu-present", "there is a MetaX GPU on the PCI bus", func(f *Facts, found *findings) {
+	{"gpu-present", "there is a MetaX GPU on the PCI bus", collected("PCI and device nodes", nil), func(f *Facts, found *findings) {
 		switch {
 		case len(f.Kernel.GPUs) > 0 || slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == firstRound[0].name }):
 		case f.Record.Present || f.Kernel.Module.Loaded || f.Software.Driver || f.Software.MACA || f.Software.SMI:
@@ -37,7 +37,7 @@ var driverChecks = []Check{
 				"metax-ctk --node c500-8 topology print")
 		}
 	}},
-	{"driver-loaded", "the kernel module metax is loaded", func(f *Facts, found *findings) {
+	{"driver-loaded", "the kernel module metax is loaded", func(f *Facts) bool { return len(f.Kernel.GPUs) > 0 && !f.allBoundTo(vfio) }, func(f *Facts, found *findings) {
 		if len(f.Kernel.GPUs) == 0 || f.Kernel.Module.Loaded || f.allBoundTo(vfio) {
 			return
 		}
@@ -49,7 +49,7 @@ var driverChecks = []Check{
 		found.add(Error, fmt.Sprintf("%s on the PCI bus, %s", countAre(len(f.Kernel.GPUs), "GPU"), what),
 			"without it the GPUs have no device nodes, so containers cannot get them", fix)
 	}},
-	each("driver-bound", "every GPU is bound to the driver metax", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
+	each("driver-bound", "every GPU is bound to the driver metax", (*Facts).loaded, (*Facts).functions, func(f *Facts, fn Function, found *findings) {
 		switch {
 		case !f.Kernel.Module.Loaded || fn.Driver == driver || fn.Driver == vfio:
 		case fn.Driver == "":
@@ -60,33 +60,35 @@ var driverChecks = []Check{
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF, fn.Driver, fn.BDF))
 		}
 	}),
-	{"driver-vfio", "no GPU is set aside for virtual machines", func(f *Facts, found *findings) {
+	{"driver-vfio", "no GPU is set aside for virtual machines", collected("PCI and device nodes", (*Facts).hasFunctions), func(f *Facts, found *findings) {
 		if set := namesWhere(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }, func(fn Function) string { return fn.BDF.String() }); set != nil {
 			found.add(Info, fmt.Sprintf("GPU %s: set aside for virtual machines, by the driver vfio-pci", shortList(set)), "containers do not get it",
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/vfio-pci/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", set[0], set[0]))
 		}
 	}},
-	{"iommu", "an IOMMU is in use if GPUs are set aside for virtual machines", func(f *Facts, found *findings) {
+	{"iommu", "an IOMMU is in use if GPUs are set aside for virtual machines", func(f *Facts) bool { return f.anyBoundTo(vfio) }, func(f *Facts, found *findings) {
 		if !f.Kernel.IOMMU && slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }) {
 			found.add(Warning, "a GPU is set aside for virtual machines, but the kernel uses no IOMMU", "no virtual machine can use it",
 				"# add to the kernel's command line: intel_iommu=on iommu=pt (on AMD: iommu=pt); then: reboot")
 		}
 	}},
-	each("gpu-alive", "every GPU answers on the PCI bus", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+	each("gpu-alive", "every GPU answers on the PCI bus", (*Facts).hasFunctions, (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
 		if fn.Dead {
 			found.add(Error, fmt.Sprintf("GPU %s does not answer: it has fallen off the bus", fn.BDF),
 				"programs that use it hang or fail; a reset or a power cycle may bring it back",
 				fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/remove && echo 1 > /sys/bus/pci/rescan", fn.BDF))
 		}
 	}),
-	each("pcie-width", "every GPU has all lanes of its PCIe link", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+	each("pcie-width", "every GPU has all lanes of its PCIe link", func(f *Facts) bool {
+		return slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Width > 0 })
+	}, (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
 		if fn.Width > 0 && fn.Width < fn.MaxWidth && !fn.Dead {
 			found.add(Warning, fmt.Sprintf("GPU %s uses %d of the %d lanes of its PCIe link", fn.BDF, fn.Width, fn.MaxWidth),
 				"copies to and from it are slower by that factor; usual causes are a badly seated card, a riser or the slot",
 				fmt.Sprintf("lspci -vv -s %s | grep LnkSta", fn.BDF))
 		}
 	}),
-	each("numa", "the NUMA node of every GPU is known", (*Facts).functions, func(f *Facts, fn Function, found *findings) {
+	each("numa", "the NUMA node of every GPU is known", func(f *Facts) bool { return f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 }, (*Facts).functions, func(f *Facts, fn Function, found *findings) {
 		if fn.NUMA < 0 && f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 {
 			found.add(Warning, fmt.Sprintf("the firmware does not report the NUMA node of GPU %s (this host has %d)", fn.BDF, f.Kernel.NUMANodes),
 				"GPUs are chosen without regard to the CPUs near them",
@@ -101,7 +103,7 @@ func (f *Facts) allBoundTo(name string) bool {
 }
 
 var nodeChecks = []Check{
-	each("drm-minors", "the driver made a card and a render node for every GPU", (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+	each("drm-minors", "the driver made a card and a render node for every GPU", func(f *Facts) bool { return f.anyBoundTo(driver) }, (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
 		if fn.Driver != driver {
 			return
 		}
@@ -113,14 +115,14 @@ var nodeChecks = []Check{
 				"no container gets a GPU without both of its nodes; the kernel's log says why", "dmesg | grep -i metax; "+reload)
 		}
 	}),
-	{"dev-nodes", "every node of the driver is in /dev", func(f *Facts, found *findings) {
+	{"dev-nodes", "every node of the driver is in /dev", func(f *Facts) bool { return f.anyNode(func(n DeviceNode) bool { return n.Numbers != "" }) }, func(f *Facts, found *findings) {
 		missing := namesWhere(f.Kernel.Nodes, func(n DeviceNode) bool { return !n.Present && n.Numbers != "" }, func(n DeviceNode) string { return n.Path })
 		if missing != nil {
 			found.add(Error, shortList(missing)+": missing, though the driver has made it", "no container gets a GPU without both of its nodes",
 				"udevadm trigger --action=add --subsystem-match=drm && udevadm settle")
 		}
 	}},
-	each("dev-stale", "every node in /dev is a device of the driver", func(f *Facts) []DeviceNode { return f.Kernel.Nodes }, func(f *Facts, n DeviceNode, found *findings) {
+	each("dev-stale", "every node in /dev is a device of the driver", func(f *Facts) bool { return f.anyNode(func(n DeviceNode) bool { return n.Present }) }, func(f *Facts) []DeviceNode { return f.Kernel.Nodes }, func(f *Facts, n DeviceNode, found *findings) {
 		is := "not a character device"
 		if n.Device != nil {
 			is = deviceNumbers(*n.Device)
@@ -134,7 +136,7 @@ var nodeChecks = []Check{
 				fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))
 		}
 	}),
-	{"mxcd", "/dev/mxcd is there", func(f *Facts, found *findings) {
+	{"mxcd", "/dev/mxcd is there", (*Facts).loaded, func(f *Facts, found *findings) {
 		if !f.Kernel.Module.Loaded || len(f.Kernel.GPUs) == 0 {
 			return
 		}
@@ -143,7 +145,7 @@ var nodeChecks = []Check{
 		}
 		found.add(Error, "/dev/mxcd is missing, though the driver is loaded", "every program that computes on a GPU opens it", "udevadm trigger --action=add; ls /dev/mxcd || { "+reload+"; }")
 	}},
-	each("node-mode", "the group of every device node may use it", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
+	each("node-mode", "the group of every device node may use it", (*Facts).hasDevices, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		if n.Device.Perm&0o060 == 0o060 && n.Device.GID != 0 {
 			return
 		}
@@ -152,7 +154,7 @@ var nodeChecks = []Check{
 			"users other than root, in a container or outside, cannot use the GPU; a udev rule makes the change permanent",
 			fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))
 	}),
-	{"node-group", "the group of every device node has a name", func(f *Facts, found *findings) {
+	{"node-group", "the group of every device node has a name", func(f *Facts) bool { return f.hasDevices() && len(f.System.Groups) > 0 }, func(f *Facts, found *findings) {
 		seen := map[uint32]bool{0: true}
 		for _, n := range f.restrictedNodes() {
 			if seen[n.Device.GID] || len(f.System.Groups) == 0 {
@@ -165,7 +167,7 @@ var nodeChecks = []Check{
 			}
 		}
 	}},
-	{"char-links", "systemd finds every device node by its number", func(f *Facts, found *findings) {
+	{"char-links", "systemd finds every device node by its number", func(f *Facts) bool { return f.hasDevices() && (f.Kernel.CharDir || f.Kernel.Systemd) }, func(f *Facts, found *findings) {
 		if !f.Kernel.CharDir && !f.Kernel.Systemd {
 			return
 		}

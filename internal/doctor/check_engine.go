@@ -28,7 +28,8 @@ var configFile = regexp.MustCompile(`/(etc|usr)/[^ :]+`)
 
 // configCheck checks that an engine's configuration can be read.
 func configCheck(id string, of func(Engines) Engine) Check {
-	return Check{id, "the configuration of " + strings.TrimSuffix(id, "-config") + " can be read", func(f *Facts, found *findings) {
+	there := func(f *Facts) bool { return of(f.Engines).There() }
+	return Check{id, "the configuration of " + strings.TrimSuffix(id, "-config") + " can be read", there, func(f *Facts, found *findings) {
 		e := of(f.Engines)
 		if e.Broken == "" {
 			return
@@ -45,7 +46,8 @@ func configCheck(id string, of func(Engines) Engine) Check {
 
 // versionCheck checks that an engine's program reports its version.
 func versionCheck(id string, of func(Engines) Engine) Check {
-	return Check{id, "the program of " + strings.TrimSuffix(id, "-version") + " answers", func(f *Facts, found *findings) {
+	known := func(f *Facts) bool { return of(f.Engines).Version.Known() }
+	return Check{id, "the program of " + strings.TrimSuffix(id, "-version") + " answers", known, func(f *Facts, found *findings) {
 		if e := of(f.Engines); e.Failed != "" {
 			found.add(Warning, fmt.Sprintf("%s does not report its version: %s", e.Name, e.Failed), "doctor cannot check for its known limitations", f.at(e.Program)+" --version")
 		}
@@ -55,7 +57,7 @@ func versionCheck(id string, of func(Engines) Engine) Check {
 var dockerChecks = []Check{
 	versionCheck("docker-version", func(e Engines) Engine { return e.Docker.Engine }),
 	configCheck("docker-config", func(e Engines) Engine { return e.Docker.Engine }),
-	{"docker-answers", "the docker daemon answers", func(f *Facts, found *findings) {
+	{"docker-answers", "the docker daemon answers", func(f *Facts) bool { return f.Engines.Docker.Info != nil }, func(f *Facts, found *findings) {
 		switch d := f.Engines.Docker; {
 		case d.Stopped:
 			found.add(Warning, "docker is installed, but its daemon does not run", "docker can start no container", "systemctl start docker")
@@ -63,13 +65,13 @@ var dockerChecks = []Check{
 			found.add(Warning, "the docker daemon does not answer: "+d.Silent, "docker can start no container", "systemctl status docker")
 		}
 	}},
-	{"docker-old", "docker supports CDI", func(f *Facts, found *findings) {
+	{"docker-old", "docker supports CDI", func(f *Facts) bool { return f.Engines.Docker.Version.Known() }, func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; d.There() && d.Version.Before(25, 0) {
 			found.add(Info, fmt.Sprintf("docker %s does not support CDI", d.Version), "metax-docker injects GPUs by plain options; docker run --device and compose do not",
 				f.configureCommand("docker")+"   # or use metax-docker")
 		}
 	}},
-	{"docker-cdi", "docker's CDI is on", func(f *Facts, found *findings) {
+	{"docker-cdi", "docker's CDI is on", func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Engines.Docker.Broken == "" }, func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		off := d.Version.AtLeast(25, 0) && d.CDI == engine.Off || d.Version.AtLeast(25, 0) && d.Version.Before(28, 2) && d.CDI != engine.On
 		if d.There() && d.Broken == "" && off {
@@ -77,7 +79,7 @@ var dockerChecks = []Check{
 				f.configureCommand("docker", "--cdi")+" && systemctl restart docker")
 		}
 	}},
-	{"docker-boot", "docker starts containers with GPUs after a boot", func(f *Facts, found *findings) {
+	{"docker-boot", "docker starts containers with GPUs after a boot", func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if !d.There() || !d.Version.AtLeast(25, 0) || !d.Version.Before(28, 2) || d.CDI != engine.On || !f.Specs.hasKind(gpuKind) || f.hasSpecIn([]string{cdi.StaticDir}) {
 			return
@@ -86,7 +88,9 @@ var dockerChecks = []Check{
 			"containers with --restart=always and a GPU fail after a boot: the daemon starts them before the spec is there",
 			f.generateStep("--output", f.at(path.Join(cdi.StaticDir, gpuFile))).String())
 	}},
-	{"docker-devices", "the docker daemon has discovered the GPUs", func(f *Facts, found *findings) {
+	{"docker-devices", "the docker daemon has discovered the GPUs", func(f *Facts) bool {
+		return f.Engines.Docker.Info != nil && f.Engines.Docker.Version.AtLeast(28, 2) && f.Specs.hasKind(gpuKind)
+	}, func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if d.Info == nil || !d.Version.AtLeast(28, 2) || d.CDI == engine.Off || len(f.Specs.Names) == 0 || !f.Specs.hasKind(gpuKind) {
 			return
@@ -101,7 +105,7 @@ var dockerChecks = []Check{
 			}
 		}
 	}},
-	{"docker-groups", "docker keeps the groups of device nodes", func(f *Facts, found *findings) {
+	{"docker-groups", "docker keeps the groups of device nodes", func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if !d.There() || !d.Version.Before(29, 5) || !d.Version.AtLeast(25, 0) || !slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool { return o.Groups }) {
 			return
@@ -113,7 +117,7 @@ var dockerChecks = []Check{
 
 // usernsChecks are about docker's user namespace for all containers.
 var usernsChecks = []Check{
-	firstOf("docker-userns", "docker's containers may open the GPUs", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
+	firstOf("docker-userns", "docker's containers may open the GPUs", func(f *Facts) bool { return f.Engines.Docker.There() && f.hasDevices() }, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		if d := f.Engines.Docker; d.There() && (d.Userns != "" || d.Info.Userns()) {
 			found.add(Warning, fmt.Sprintf("docker runs containers in a user namespace (userns-remap), and %s is not open to everyone (mode %04o)", n.Path, n.Device.Perm),
 				"owner and group of a device node have no id inside: neither root there nor --group-add opens the GPU",
@@ -135,13 +139,16 @@ func (f *Facts) deviceGroup() uint32 {
 var containerdChecks = []Check{
 	versionCheck("containerd-version", func(e Engines) Engine { return e.Containerd.Engine }),
 	configCheck("containerd-config", func(e Engines) Engine { return e.Containerd.Engine }),
-	{"containerd-old", "containerd supports CDI", func(f *Facts, found *findings) {
+	{"containerd-old", "containerd supports CDI", func(f *Facts) bool { return f.Engines.Containerd.Version.Known() && f.System.HasKubelet }, func(f *Facts, found *findings) {
 		if d := f.Engines.Containerd; d.There() && d.Version.Before(1, 7) && f.System.HasKubelet {
 			found.add(Warning, fmt.Sprintf("containerd %s does not support CDI", d.Version), "pods that request a CDI device start without it",
 				f.configureCommand("containerd")+" && systemctl restart containerd")
 		}
 	}},
-	{"containerd-cdi", "containerd's CDI is on", func(f *Facts, found *findings) {
+	{"containerd-cdi", "containerd's CDI is on", func(f *Facts) bool {
+		d := f.Engines.Containerd
+		return d.Version.AtLeast(1, 7) && d.Broken == "" && !d.NoCRI && f.System.HasKubelet
+	}, func(f *Facts, found *findings) {
 		d := f.Engines.Containerd
 		off := d.CDI == engine.Off && d.Version.AtLeast(1, 7) || d.CDI == engine.Unset && d.Version.AtLeast(1, 7) && d.Version.Before(2, 0)
 		if !d.There() || d.Broken != "" || d.NoCRI || !off || !f.System.HasKubelet {
@@ -150,19 +157,21 @@ var containerdChecks = []Check{
 		found.add(Warning, fmt.Sprintf("CDI is off in the CRI plugin of containerd %s", d.Version), "pods that request a CDI device start without it",
 			f.configureCommand("containerd", "--cdi")+" && systemctl restart containerd")
 	}},
-	{"containerd-cri", "containerd's CRI plugin is on where there is a kubelet", func(f *Facts, found *findings) {
+	{"containerd-cri", "containerd's CRI plugin is on where there is a kubelet", func(f *Facts) bool {
+		return f.Engines.Containerd.There() && f.Engines.Containerd.Broken == "" && f.System.HasKubelet
+	}, func(f *Facts, found *findings) {
 		if d := f.Engines.Containerd; d.NoCRI && f.System.HasKubelet {
 			found.add(Warning, "the CRI plugin of containerd is disabled, but kubelet is installed", "kubelet cannot start pods with this containerd",
 				fmt.Sprintf(`# in %s: remove "cri" from disabled_plugins; then: systemctl restart containerd`, f.at(d.Config)))
 		}
 	}},
-	{"containerd-drop-in", "the drop-in of containerd is up to date", func(f *Facts, found *findings) {
+	{"containerd-drop-in", "the drop-in of containerd is up to date", func(f *Facts) bool { return f.Engines.Containerd.There() && f.Engines.Containerd.Broken == "" }, func(f *Facts, found *findings) {
 		if f.Engines.Containerd.Stale {
 			found.add(Warning, f.at(f.Engines.Containerd.Ours)+" is out of date: the rest of containerd's configuration has changed",
 				"the drop-in replaces whole tables, so changes elsewhere have no effect", f.configureCommand("containerd")+" && systemctl restart containerd")
 		}
 	}},
-	each("distributions", "doctor checks every containerd of the host", func(f *Facts) []containerd.Place { return f.Engines.Distributions }, func(f *Facts, d containerd.Place, found *findings) {
+	each("distributions", "doctor checks every containerd of the host", collected("containerd", func(f *Facts) bool { return !f.trimmed() }), func(f *Facts) []containerd.Place { return f.Engines.Distributions }, func(f *Facts, d containerd.Place, found *findings) {
 		found.add(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.at(d.Path)), "doctor does not check whether its pods get GPUs",
 			f.configureCommand(d.Name, "--dry-run"))
 	}),
@@ -171,19 +180,19 @@ var containerdChecks = []Check{
 var podmanChecks = []Check{
 	versionCheck("podman-version", func(e Engines) Engine { return e.Podman }),
 	configCheck("podman-config", func(e Engines) Engine { return e.Podman }),
-	{"podman-image", "images cannot request GPUs", func(f *Facts, found *findings) {
+	{"podman-image", "images cannot request GPUs", func(f *Facts) bool { return f.Engines.Podman.Version.Known() }, func(f *Facts, found *findings) {
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) && len(f.System.Hooks) > 0 {
 			found.add(Warning, fmt.Sprintf("podman %s passes on the annotations of images, and the hook %s injects GPUs by annotation", p.Version, f.System.Hooks[0].Path),
 				"an image can request GPUs by itself", fmt.Sprintf("rm %s   # then: podman run --device metax-tech.com/gpu=0", f.at(f.System.Hooks[0].Path)))
 		}
 	}},
-	firstOf("hook-stage", "no prestart hook injects GPUs where systemd manages cgroups", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+	firstOf("hook-stage", "no prestart hook injects GPUs where systemd manages cgroups", (*Facts).hasHooks, (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
 		if slices.Contains(h.Stages, "prestart") && f.systemdCgroups() {
 			found.add(Warning, fmt.Sprintf("%s injects GPUs in a prestart hook, but systemd manages cgroups", f.at(h.Path)),
 				"a running container loses the GPU at the next systemctl daemon-reload", fmt.Sprintf("rm %s   # then use CDI: --device metax-tech.com/gpu=0", f.at(h.Path)))
 		}
 	}),
-	each("hook-program", "the programs of the toolkit's hooks exist", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+	each("hook-program", "the programs of the toolkit's hooks exist", (*Facts).hasHooks, (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
 		if !h.Runs {
 			fix := "rm " + f.at(h.Path)
 			if f.Programs.Dir != "" {
@@ -197,7 +206,7 @@ var podmanChecks = []Check{
 var crioChecks = []Check{
 	versionCheck("crio-version", func(e Engines) Engine { return e.CRIO }),
 	configCheck("crio-config", func(e Engines) Engine { return e.CRIO }),
-	firstOf("crio-hook", "no hook keeps CRI-O from starting", (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+	firstOf("crio-hook", "no hook keeps CRI-O from starting", func(f *Facts) bool { return f.Engines.CRIO.There() && f.hasHooks() }, (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
 		if f.Engines.CRIO.There() && slices.Contains(h.Stages, "precreate") {
 			found.add(Error, f.at(h.Path)+" has the stage precreate, which CRI-O does not know", "CRI-O does not start", "rm "+f.at(h.Path)+" && systemctl restart crio")
 		}
@@ -205,10 +214,10 @@ var crioChecks = []Check{
 }
 
 var runtimeChecks = []Check{
-	{"runtime-default", "the default runtime of every engine exists", func(f *Facts, found *findings) {
+	{"runtime-default", "the default runtime of every engine exists", (*Facts).hasEngine, func(f *Facts, found *findings) {
 		f.addMissingRuntimes(found, func(e Engine, name string) bool { return e.Default == name }, "no container starts")
 	}},
-	{"runtime-program", "every runtime of an engine exists", func(f *Facts, found *findings) {
+	{"runtime-program", "every runtime of an engine exists", (*Facts).hasEngine, func(f *Facts, found *findings) {
 		f.addMissingRuntimes(found, func(e Engine, name string) bool { return e.Default != name }, "containers that name it do not start")
 	}},
 }
@@ -241,7 +250,7 @@ func (f *Facts) runtimeOptions(name string) []string {
 }
 
 var remoteChecks = []Check{
-	each("remote", "engines are on this host", func(f *Facts) []Remote { return f.Engines.Remotes }, func(_ *Facts, r Remote, found *findings) {
+	each("remote", "engines are on this host", collected("remote engines", (*Facts).here), func(f *Facts) []Remote { return f.Engines.Remotes }, func(_ *Facts, r Remote, found *findings) {
 		found.add(Warning, fmt.Sprintf("%s may be on another host: its address is %s (%s)", r.Engine, r.Address, r.Origin),
 			"GPUs are chosen on this host, but containers may start on another", r.Undo)
 	}),

@@ -52,7 +52,7 @@ func (f *Facts) generateStep(args ...string) Step {
 }
 
 var specChecks = []Check{
-	{"spec-dirs", "the directories of CDI specs exist", func(f *Facts, found *findings) {
+	{"spec-dirs", "the directories of CDI specs exist", (*Facts).hasEngine, func(f *Facts, found *findings) {
 		if len(f.Specs.Missing) == 0 || len(f.Engines.all()) == 0 {
 			return
 		}
@@ -63,13 +63,13 @@ var specChecks = []Check{
 		found.addSafe(Warning, shortList(f.Specs.Missing)+": no such directory",
 			"a daemon that starts before the directory exists may never read it", steps...)
 	}},
-	{"spec-present", "there is a CDI spec of the GPUs", func(f *Facts, found *findings) {
+	{"spec-present", "there is a CDI spec of the GPUs", (*Facts).driverUp, func(f *Facts, found *findings) {
 		if f.driverUp() && !f.hasSpec() && !f.ourFileBroken() {
 			found.addSafe(Error, fmt.Sprintf("no CDI spec of kind %s in %s", gpuKind, strings.Join(f.Specs.Dirs, ", ")),
 				"no engine can resolve the CDI names of the GPUs", f.generateStep())
 		}
 	}},
-	each("spec-readable", "everyone can read the CDI specs", func(f *Facts) []cdi.Problem { return f.Specs.Problems() }, func(f *Facts, p cdi.Problem, found *findings) {
+	each("spec-readable", "everyone can read the CDI specs", (*Facts).hasSpecFiles, func(f *Facts) []cdi.Problem { return f.Specs.Problems() }, func(f *Facts, p cdi.Problem, found *findings) {
 		if p.Code != cdi.CodePermission {
 			return
 		}
@@ -80,15 +80,15 @@ var specChecks = []Check{
 		}
 		found.add(Warning, p.String(), why, "chmod 0644 "+dockerargs.QuoteWord(p.Subject))
 	}),
-	{"spec-writable", "only root can write a CDI spec or its directory", func(f *Facts, found *findings) {
+	{"spec-writable", "only root can write a CDI spec or its directory", func(f *Facts) bool { return len(f.Specs.Dirs) > len(f.Specs.Missing) }, func(f *Facts, found *findings) {
 		f.addDangers(found, cdi.CodeWritable, "a spec says what engines mount and run as root; metax-runtime and metax-hook refuse this one",
 			func(at string) string { return "chown root:root " + at + " && chmod go-w " + at })
 	}},
-	{"spec-kind", "no CDI spec has a kind that crashes an engine", func(f *Facts, found *findings) {
+	{"spec-kind", "no CDI spec has a kind that crashes an engine", (*Facts).hasSpecFiles, func(f *Facts, found *findings) {
 		f.addDangers(found, cdi.CodeName, "the engine crashes when it reads the spec, whichever device a container requests",
 			func(at string) string { return "mv " + at + " " + at + ".broken" })
 	}},
-	each("spec-form", "every CDI spec can be used by engines", func(f *Facts) []cdi.File { return f.Specs.Files }, func(f *Facts, file cdi.File, found *findings) {
+	each("spec-form", "every CDI spec can be used by engines", (*Facts).hasSpecFiles, func(f *Facts) []cdi.File { return f.Specs.Files }, func(f *Facts, file cdi.File, found *findings) {
 		if file.Error == "" {
 			return
 		}
@@ -99,7 +99,7 @@ var specChecks = []Check{
 		}
 		found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", dockerargs.QuoteWord(f.at(file.Path)), dockerargs.QuoteWord(f.at(file.Path))))
 	}),
-	{"spec-conflict", "no device name is defined in two files of one directory", func(f *Facts, found *findings) {
+	{"spec-conflict", "no device name is defined in two files of one directory", (*Facts).hasSpecFiles, func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.Specs.Devices {
 			key := strings.Join(d.Conflict, " ")
@@ -111,7 +111,7 @@ var specChecks = []Check{
 				"rm "+dockerargs.QuoteWord(f.at(f.strayFile(d.Conflict))))
 		}
 	}},
-	{"spec-shadowed", "no CDI spec overrides another one with other content", func(f *Facts, found *findings) {
+	{"spec-shadowed", "no CDI spec overrides another one with other content", (*Facts).hasSpecFiles, func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.Specs.Devices {
 			for _, below := range d.Shadowed {
@@ -124,7 +124,7 @@ var specChecks = []Check{
 			}
 		}
 	}},
-	each("spec-drift", "the CDI specs are up to date", (*Facts).specs, func(f *Facts, o Spec, found *findings) {
+	each("spec-drift", "the CDI specs are up to date", collected("drift of CDI specs", (*Facts).hasOurSpecs), (*Facts).specs, func(f *Facts, o Spec, found *findings) {
 		n := len(o.Drift)
 		if n == 0 && !o.Removed {
 			return
@@ -140,16 +140,16 @@ var specChecks = []Check{
 		}
 		f.addRegenerate(found, Error, what, why, step)
 	}),
-	{"spec-hooks", "the hooks in CDI specs can be trusted", func(f *Facts, found *findings) {
+	{"spec-hooks", "the hooks in CDI specs can be trusted", (*Facts).hasOurSpecs, func(f *Facts, found *findings) {
 		f.addProblems(found, "containers with this device do not start, or another user can run a program as root", cdi.CodeHook, cdi.CodeHookEnv)
 	}},
-	{"spec-files", "the files that CDI specs name exist", func(f *Facts, found *findings) {
+	{"spec-files", "the files that CDI specs name exist", func(f *Facts) bool { return f.driverUp() && f.hasOurSpecs() }, func(f *Facts, found *findings) {
 		if !f.driverUp() {
 			return // another check reports why nodes are missing
 		}
 		f.addProblems(found, "containers with this device do not start", cdi.CodeNode, cdi.CodeMount, cdi.CodeNumbers, cdi.CodePath, cdi.CodeText, cdi.CodeOutside)
 	}},
-	{"spec-groups", "the CDI spec has the groups of the device nodes", func(f *Facts, found *findings) {
+	{"spec-groups", "the CDI spec has the groups of the device nodes", func(f *Facts) bool { return f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
 		i := slices.IndexFunc(f.Specs.Ours, func(o Spec) bool { return o.Kind == gpuKind })
 		if i < 0 || f.Specs.Ours[i].Groups || !slices.ContainsFunc(f.Node.GPUs, func(g gpu.GPU) bool { return len(g.GIDs) > 0 }) {
 			return
@@ -224,13 +224,13 @@ func (f *Facts) problemFix(p cdi.Problem) string {
 }
 
 var resolveChecks = []Check{
-	each("spec-version", "every engine reads the version of the CDI specs", (*Facts).specs, func(f *Facts, o Spec, found *findings) {
+	each("spec-version", "every engine reads the version of the CDI specs", func(f *Facts) bool { return f.hasEngine() && f.hasOurSpecs() }, (*Facts).specs, func(f *Facts, o Spec, found *findings) {
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) && engine.ParseVersion(o.Version).AtLeast(0, 6) {
 			found.add(Error, fmt.Sprintf("%s has CDI version %s, but podman %s reads only up to 0.5.0", f.at(o.Path), o.Version, p.Version),
 				"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))
 		}
 	}),
-	{"cdi-names", "every engine resolves the CDI names of the GPUs", func(f *Facts, found *findings) {
+	{"cdi-names", "every engine resolves the CDI names of the GPUs", func(f *Facts) bool { return f.hasEngine() && f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
 		if !f.Specs.hasKind(gpuKind) {
 			return
 		}
@@ -285,7 +285,7 @@ func canonicalDir(dir string) string {
 }
 
 var recordChecks = []Check{
-	{"record", "the node is recorded for metax-docker", func(f *Facts, found *findings) {
+	{"record", "the node is recorded for metax-docker", func(f *Facts) bool { return f.driverUp() && f.hasSpec() }, func(f *Facts, found *findings) {
 		switch {
 		case !f.driverUp() || !f.hasSpec():
 		case !f.Record.Present:
@@ -297,7 +297,9 @@ var recordChecks = []Check{
 			f.addRegenerate(found, Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may have changed since", f.generateStep())
 		}
 	}},
-	{"record-drift", "the record of the node is up to date", func(f *Facts, found *findings) {
+	{"record-drift", "the record of the node is up to date", func(f *Facts) bool {
+		return f.driverUp() && f.Node.Known && f.Record.Present && f.Record.Err == "" && !f.Record.Early
+	}, func(f *Facts, found *findings) {
 		if !f.driverUp() || !f.Node.Known || !f.Record.Present || f.Record.Err != "" || f.Record.Early {
 			return
 		}

@@ -22,13 +22,13 @@ import (
 const maxOpenFiles = 1 << 24
 
 var systemChecks = []Check{
-	{"kernel", "the kernel can do what metax-hook needs", func(f *Facts, found *findings) {
+	{"kernel", "the kernel can do what metax-hook needs", (*Facts).here, func(f *Facts, found *findings) {
 		if lacks := f.System.MissingCalls; len(lacks) > 0 {
 			found.add(Info, fmt.Sprintf("the kernel, %s, lacks system calls that Linux 5.12 has: %s", f.System.Kernel, strings.Join(lacks, ", ")),
 				"all ways into a container work without them; only a runtime that runs prestart hooks after pivot_root (runc and crun do not) needs them", "# nothing to do; see docs/platforms.md")
 		}
 	}},
-	each("open-files", "the limit of open files in containers is not too high", func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {
+	each("open-files", "the limit of open files in containers is not too high", func(f *Facts) bool { return len(f.System.Limits) > 0 }, func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {
 		if open := f.System.Limits[program]; open > maxOpenFiles {
 			unit := strings.Replace(program, "dockerd", "docker", 1)
 			found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", program, open),
@@ -36,12 +36,12 @@ var systemChecks = []Check{
 				fmt.Sprintf(`d=/etc/systemd/system/%s.service.d; mkdir -p $d && printf '[Service]\nLimitNOFILE=1048576\n' > $d/limit.conf && systemctl daemon-reload && systemctl restart %[1]s`, unit))
 		}
 	}),
-	{"proc", "/proc shows the processes of all users", func(f *Facts, found *findings) {
+	{"proc", "/proc shows the processes of all users", collected("the system", (*Facts).here), func(f *Facts, found *findings) {
 		if f.System.HidePID && f.Asker.UID != 0 {
 			found.add(Info, "/proc shows you only your own processes (hidepid)", "a GPU shown as free may be in use by another user's process", "sudo "+f.command("ps"))
 		}
 	}},
-	{"refresh-unit", "the CDI spec is written at boot", func(f *Facts, found *findings) {
+	{"refresh-unit", "the CDI spec is written at boot", func(f *Facts) bool { return f.Kernel.Systemd && len(f.Kernel.GPUs) > 0 }, func(f *Facts, found *findings) {
 		u := f.System.Unit
 		switch {
 		case !f.Kernel.Systemd || len(f.Kernel.GPUs) == 0, !u.Installed && f.hasSpecIn([]string{cdi.StaticDir}):
@@ -56,7 +56,7 @@ var systemChecks = []Check{
 }
 
 var userChecks = []Check{
-	firstOf("user-nodes", "you may open the GPUs", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
+	firstOf("user-nodes", "you may open the GPUs", func(f *Facts) bool { return f.here() && f.hasDevices() }, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		if f.Asker.UID == 0 || n.Device.GID == 0 || n.Device.Perm&0o060 != 0o060 || slices.Contains(f.Asker.Groups, int(n.Device.GID)) {
 			return
 		}
@@ -68,20 +68,20 @@ var userChecks = []Check{
 		found.add(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
 			"your programs and rootless containers cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s   # then log in again", group, f.Asker.Name))
 	}),
-	{"user-docker", "you may talk to docker", func(f *Facts, found *findings) {
+	{"user-docker", "you may talk to docker", func(f *Facts) bool { return f.here() && f.Engines.Docker.Socket }, func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; f.Asker.UID == 0 || !d.Socket || d.Open {
 			return
 		}
 		found.add(Error, fmt.Sprintf("you (%s) may not talk to the docker daemon: permission denied", f.Asker.Name), "metax-docker and docker fail; members of docker's group can become root",
 			fmt.Sprintf("sudo usermod -aG docker %s   # then log in again; or without the group: sudo metax-docker run …", f.Asker.Name))
 	}},
-	{"user-subids", "you have ids for rootless containers", func(f *Facts, found *findings) {
+	{"user-subids", "you have ids for rootless containers", (*Facts).rootless, func(f *Facts, found *findings) {
 		if f.Asker.UID != 0 && !f.System.SubIDs && f.Engines.Podman.There() {
 			found.add(Warning, fmt.Sprintf("you (%s) have no ids in /etc/subuid and /etc/subgid", f.Asker.Name), "rootless containers cannot have other users than root",
 				fmt.Sprintf("sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s", f.Asker.Name))
 		}
 	}},
-	firstOf("rootless-groups", "rootless containers keep the group of the GPUs", (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
+	firstOf("rootless-groups", "rootless containers keep the group of the GPUs", func(f *Facts) bool { return f.rootless() && f.hasDevices() }, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		rootless := f.Asker.UID != 0 && f.Engines.Podman.There() || f.Engines.Docker.Info.Rootless()
 		if rootless && n.Device.GID != 0 && (f.Asker.UID == 0 || slices.Contains(f.Asker.Groups, int(n.Device.GID))) {
 			found.add(Info, fmt.Sprintf("the group of %s has no id in a user namespace", n.Path), "a rootless container opens the GPU only if it keeps your groups",
@@ -91,7 +91,7 @@ var userChecks = []Check{
 }
 
 var securityChecks = []Check{
-	{"selinux", "SELinux lets containers use the GPUs", func(f *Facts, found *findings) {
+	{"selinux", "SELinux lets containers use the GPUs", func(f *Facts) bool { return f.System.Enforcing && f.hasEngine() }, func(f *Facts, found *findings) {
 		if !f.System.Enforcing || len(f.Engines.all()) == 0 {
 			return
 		}
@@ -107,7 +107,7 @@ var securityChecks = []Check{
 		}
 		found.add(Warning, what, "a container gets the device node but may not open it", "setsebool -P "+strings.Join(off, "=1 ")+"=1")
 	}},
-	{"denials", "no program was denied a GPU", func(f *Facts, found *findings) {
+	{"denials", "no program was denied a GPU", collected("the system", func(f *Facts) bool { return !f.trimmed() }), func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.System.Denials {
 			if seen[d.Module] || !f.logNamesGPU(d.Line) {
@@ -132,13 +132,13 @@ func (f *Facts) logNamesGPU(line string) bool {
 }
 
 var programChecks = []Check{
-	{"programs", "the toolkit's programs are all installed", func(f *Facts, found *findings) {
+	{"programs", "the toolkit's programs are all installed", (*Facts).here, func(f *Facts, found *findings) {
 		if len(f.Programs.Missing) > 0 {
 			found.add(Warning, shortList(f.Programs.Missing)+": not beside metax-ctk in "+f.Programs.Dir, "this does not work: "+purposes(f.Programs.Missing),
 				"# reinstall the toolkit's package (from source: make install)")
 		}
 	}},
-	{"programs-trust", "only root can change the toolkit's programs", func(f *Facts, found *findings) {
+	{"programs-trust", "only root can change the toolkit's programs", (*Facts).here, func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, u := range f.Programs.Unsafe {
 			if seen[u.Culprit] {
@@ -152,22 +152,22 @@ var programChecks = []Check{
 			found.add(Error, u.Path+": "+u.Why, "root runs it, in the start of containers", fix)
 		}
 	}},
-	firstOf("programs-version", "the toolkit's programs are of one version", func(f *Facts) []string { return sorted(f.Programs.Versions) }, func(f *Facts, name string, found *findings) {
+	firstOf("programs-version", "the toolkit's programs are of one version", (*Facts).here, func(f *Facts) []string { return sorted(f.Programs.Versions) }, func(f *Facts, name string, found *findings) {
 		found.add(Warning, fmt.Sprintf("%s has version %q, metax-ctk has %s", name, f.Programs.Versions[name], f.Programs.Version),
 			"an upgrade is incomplete: a spec may use what the other program lacks", "# reinstall the toolkit's package (from source: make install)")
 	}),
-	{"wrapper", "metax-docker is the toolkit's", func(f *Facts, found *findings) {
+	{"wrapper", "metax-docker is the toolkit's", (*Facts).here, func(f *Facts, found *findings) {
 		if f.Programs.Foreign != "" {
 			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another program called metax-docker, which takes no leases",
 				fmt.Sprintf("export PATH=%s:$PATH", f.Programs.Dir))
 		}
 	}},
-	{"config", "the toolkit's configuration can be used", func(f *Facts, found *findings) {
+	{"config", "the toolkit's configuration can be used", collected("programs", (*Facts).here), func(f *Facts, found *findings) {
 		if f.Programs.Config != "" {
 			found.add(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "# edit "+f.at(f.Programs.ConfigPath)+", then: "+f.command("config", "validate"))
 		}
 	}},
-	{"config-mode", "only root can change the toolkit's configuration", func(f *Facts, found *findings) {
+	{"config-mode", "only root can change the toolkit's configuration", collected("programs", func(f *Facts) bool { return !f.trimmed() }), func(f *Facts, found *findings) {
 		if f.Programs.ConfigMode == "" {
 			return
 		}
@@ -186,17 +186,17 @@ func purposes(names []string) string {
 }
 
 var leaseChecks = []Check{
-	{"lease-state", "the leases can be read", func(f *Facts, found *findings) {
+	{"lease-state", "the leases can be read", (*Facts).hasLeases, func(f *Facts, found *findings) {
 		if l := f.Leases; l.Err != "" {
 			found.add(Error, l.Err, "metax-docker --gpus fails, to avoid assigning a GPU twice", cmp.Or(l.Fix, f.command("lease", "init")))
 		}
 	}},
-	{"lease-lost", "the file of leases is intact", func(f *Facts, found *findings) {
+	{"lease-lost", "the file of leases is intact", (*Facts).hasLeases, func(f *Facts, found *findings) {
 		if f.Leases.State.Lost != "" {
 			found.addSafe(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, lease.Rebuilt, f.toolkitStep("lease", "gc"))
 		}
 	}},
-	{"lease-over", "no lease outlives its container", func(f *Facts, found *findings) {
+	{"lease-over", "no lease outlives its container", (*Facts).hasLeases, func(f *Facts, found *findings) {
 		if len(f.Leases.Closed) == 0 {
 			return
 		}
@@ -206,13 +206,13 @@ var leaseChecks = []Check{
 		}
 		found.addSafe(Info, what, "it reserves no GPU any more; the next command that takes a lease removes it", f.toolkitStep("lease", "gc"))
 	}},
-	{"lease-dir", "users of docker can take leases", func(f *Facts, found *findings) {
+	{"lease-dir", "users of docker can take leases", func(f *Facts) bool { return f.hasLeases() && f.Leases.Shared && len(f.Kernel.GPUs) > 0 }, func(f *Facts, found *findings) {
 		if f.Leases.Dir == "" || f.Leases.Present || f.Leases.Err != "" || !f.Leases.Shared || len(f.Kernel.GPUs) == 0 {
 			return
 		}
 		found.addSafe(Warning, f.at(f.Leases.Dir)+" is missing", "metax-docker --gpus fails for members of docker's group until root creates it (needed after each boot)", f.toolkitStep("lease", "init"))
 	}},
-	{"lease-gone", "no lease is for a missing GPU", func(f *Facts, found *findings) {
+	{"lease-gone", "no lease is for a missing GPU", func(f *Facts) bool { return f.hasLeases() && f.Node.Known }, func(f *Facts, found *findings) {
 		if !f.Node.Known {
 			return
 		}
@@ -225,7 +225,7 @@ var leaseChecks = []Check{
 			}
 		}
 	}},
-	each("holders-seen", "all users of GPUs can be found", func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
+	each("holders-seen", "all users of GPUs can be found", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
 		if s.Engine == "docker" && f.Engines.Docker.Stopped {
 			return // the check docker-answers reports it
 		}
@@ -234,7 +234,7 @@ var leaseChecks = []Check{
 			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "a GPU shown as free may be in use", f.command("ps"))
 		}
 	}),
-	firstOf("holders-outside", "GPUs are in use by containers only", func(f *Facts) []usage.Holder { return f.Leases.Holders }, func(f *Facts, h usage.Holder, found *findings) {
+	firstOf("holders-outside", "GPUs are in use by containers only", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, func(f *Facts) []usage.Holder { return f.Leases.Holders }, func(f *Facts, h usage.Holder, found *findings) {
 		if h.Lease == nil && h.Container == nil && len(h.Processes) > 0 {
 			of := namesWhere(h.GPUs, func(gpu.BDF) bool { return true }, gpu.BDF.String)
 			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, shortList(of)),
@@ -244,12 +244,14 @@ var leaseChecks = []Check{
 }
 
 var imageChecks = []Check{
-	{"image", "the image can be inspected", func(f *Facts, found *findings) {
+	{"image", "the image can be inspected", func(f *Facts) bool { return f.Image != nil }, func(f *Facts, found *findings) {
 		if f.Image != nil && f.Image.Err != "" {
 			found.add(Warning, fmt.Sprintf("image %q: %s", f.Image.Ref, f.Image.Err), "doctor cannot check whether it works with the driver", "docker pull "+dockerargs.QuoteWord(f.Image.Ref))
 		}
 	}},
-	{"image-driver", "the image works with the driver", func(f *Facts, found *findings) {
+	{"image-driver", "the image works with the driver", func(f *Facts) bool {
+		return f.Image != nil && f.Image.Facts.MACA != nil && f.macaKnown(f.Image.Facts.MACA.Version)
+	}, func(f *Facts, found *findings) {
 		if f.Image == nil || f.Image.Facts.MACA == nil {
 			return
 		}

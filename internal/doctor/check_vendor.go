@@ -14,7 +14,7 @@ import (
 const slowCall = 2 * time.Second
 
 var healthChecks = []Check{
-	each("gpu-health", "the driver reports every GPU as healthy", (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
+	each("gpu-health", "the driver reports every GPU as healthy", func(f *Facts) bool { return f.loaded() && len(f.Node.GPUs) > 0 }, (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
 		k, seen := f.Kernel.findFunction(g.BDF)
 		if g.Healthy || !seen || len(k.Nodes) == 0 || k.Dead {
 			return
@@ -22,13 +22,15 @@ var healthChecks = []Check{
 		found.add(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.discoveryWarning(g.BDF)),
 			"no container gets it unless it is requested by name; a reset may fix it, after its users have stopped", fmt.Sprintf("mx-smi -i %s -r", g.BDF))
 	}),
-	each("gpu-seen", "the kernel shows every GPU that the driver lists", (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
+	each("gpu-seen", "the kernel shows every GPU that the driver lists", func(f *Facts) bool { return f.loaded() && len(f.Node.GPUs) > 0 }, (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
 		if _, seen := f.Kernel.findFunction(g.BDF); !seen {
 			found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, but the kernel does not show it", g.BDF),
 				"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
 		}
 	}),
-	{"gpu-lost", "every GPU that was recorded is there", func(f *Facts, found *findings) {
+	{"gpu-lost", "every GPU that was recorded is there", func(f *Facts) bool {
+		return f.Record.Present && f.Record.Err == "" && !f.Record.Early && len(f.Kernel.GPUs) > 0
+	}, func(f *Facts, found *findings) {
 		if !f.Record.Present || f.Record.Err != "" || f.Record.Early || len(f.Kernel.GPUs) == 0 {
 			return
 		}
@@ -42,20 +44,26 @@ var healthChecks = []Check{
 				"it has fallen off the bus, or somebody took it out; if that was intended, metax-ctk cdi generate updates the record", "echo 1 > /sys/bus/pci/rescan")
 		}
 	}},
-	{"link-down", "every MetaXLink is up", func(f *Facts, found *findings) {
+	{"link-down", "every MetaXLink is up", func(f *Facts) bool { return len(f.Node.Links) > 0 }, func(f *Facts, found *findings) {
 		down := namesWhere(f.Node.Links, func(l gpu.Link) bool { return l.Down }, func(l gpu.Link) string { return fmt.Sprintf("%d–%d", l.A, l.B) })
 		if down != nil {
 			found.add(Warning, "MetaXLink is down between GPUs "+shortList(down), "traffic between these GPUs goes over PCIe", "mx-smi topo -m")
 		}
 	}},
-	{"slices", "every GPU in slice mode has slices", func(f *Facts, found *findings) {
+	{"slices", "every GPU in slice mode has slices", func(f *Facts) bool {
+		return slices.ContainsFunc(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU })
+	}, func(f *Facts, found *findings) {
 		empty := namesWhere(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 }, func(g gpu.GPU) string { return fmt.Sprint(g.Index) })
 		if empty != nil {
 			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", shortList(empty)), "no container can use it, whole or in part",
 				f.command("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))
 		}
 	}},
-	{"vf-nodes", "every virtual function has device nodes", func(f *Facts, found *findings) {
+	{"vf-nodes", "every virtual function has device nodes", func(f *Facts) bool {
+		return slices.ContainsFunc(f.Kernel.GPUs, func(g gpu.GPU) bool {
+			return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF })
+		})
+	}, func(f *Facts, found *findings) {
 		var bare []string
 		for _, g := range f.Kernel.GPUs {
 			without := func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF && len(s.Nodes) == 0 && g.Healthy }
@@ -88,7 +96,7 @@ func (f *Facts) discoveryWarning(bdf gpu.BDF) string {
 }
 
 var vendorChecks = []Check{
-	{"mx-smi", "mx-smi is installed", func(f *Facts, found *findings) {
+	{"mx-smi", "mx-smi is installed", func(f *Facts) bool { return f.Software.Driver }, func(f *Facts, found *findings) {
 		if f.Software.SMI || f.Software.Library && !f.Node.Unusable || !f.Software.Driver {
 			return
 		}
@@ -103,7 +111,8 @@ var vendorChecks = []Check{
 
 // answersCheck checks that a vendor's program does not fail.
 func answersCheck(id, title string, of func(*Facts) []Call, why string) Check {
-	return firstOf(id, title, of, func(_ *Facts, c Call, found *findings) {
+	asked := func(f *Facts) bool { return len(of(f)) > 0 }
+	return firstOf(id, title, asked, of, func(_ *Facts, c Call, found *findings) {
 		if c.Err != "" {
 			found.add(Warning, c.Err, why, c.Command)
 		}
@@ -112,7 +121,10 @@ func answersCheck(id, title string, of func(*Facts) []Call, why string) Check {
 
 // speedCheck checks that a vendor's program is not slow.
 func speedCheck(id, title string, of func(*Facts) []Call) Check {
-	return firstOf(id, title, of, func(_ *Facts, c Call, found *findings) {
+	answered := func(f *Facts) bool {
+		return slices.ContainsFunc(of(f), func(c Call) bool { return c.Err == "" })
+	}
+	return firstOf(id, title, answered, of, func(_ *Facts, c Call, found *findings) {
 		if c.Err == "" && c.Took > slowCall {
 			found.add(Warning, fmt.Sprintf("%s took %v", c.Command, c.Took.Round(100*time.Millisecond)),
 				"it wakes sleeping GPUs, or one does not answer; cdi generate waits for it, container starts do not", "time "+c.Command)
@@ -121,13 +133,13 @@ func speedCheck(id, title string, of func(*Facts) []Call) Check {
 }
 
 var softwareChecks = []Check{
-	{"driver-files", "the driver's user part is installed", func(f *Facts, found *findings) {
+	{"driver-files", "the driver's user part is installed", (*Facts).loaded, func(f *Facts, found *findings) {
 		if !f.Software.Driver && f.Kernel.Module.Loaded && len(f.Kernel.GPUs) > 0 {
 			found.add(Warning, "/opt/mxdriver is missing or empty", "containers get neither mx-smi nor the driver's libraries",
 				"# reinstall the vendor's driver package, then: "+f.command("cdi", "generate"))
 		}
 	}},
-	{"maca-link", "/opt/maca leads to an MXMACA", func(f *Facts, found *findings) {
+	{"maca-link", "/opt/maca leads to an MXMACA", func(f *Facts) bool { return f.Software.Link != "" }, func(f *Facts, found *findings) {
 		if !f.Software.Dangling {
 			return
 		}
@@ -137,13 +149,13 @@ var softwareChecks = []Check{
 		}
 		found.add(Warning, "/opt/maca leads to "+f.Software.Link+", which does not exist", "programs and containers that use the host's MXMACA do not find it", fix)
 	}},
-	{"maca-version", "the version of MXMACA is known", func(f *Facts, found *findings) {
+	{"maca-version", "the version of MXMACA is known", func(f *Facts) bool { return f.Software.MACA }, func(f *Facts, found *findings) {
 		if f.Software.MACA && f.Software.Version == "" {
 			found.add(Warning, "/opt/maca/Version.txt does not contain the version of MXMACA", "doctor cannot check whether it works with the driver",
 				"# with its own version: echo Version:3.3.0.15 > /opt/maca/Version.txt")
 		}
 	}},
-	{"maca-driver", "MXMACA works with the driver", func(f *Facts, found *findings) {
+	{"maca-driver", "MXMACA works with the driver", func(f *Facts) bool { return f.macaKnown(f.Software.Version) }, func(f *Facts, found *findings) {
 		v := compat.Check(f.Software.Rules, f.Software.Version, f.Kernel.Module.Version)
 		if v.State == compat.Mismatch {
 			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", f.command("maca", "list")+"   # choose one that works with the driver, or install a driver that this one needs")

@@ -67,7 +67,7 @@ func NewReport(checks []Check, f *Facts) Report {
 		// The worst ones come first.
 		if i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Check == c.ID }); i >= 0 {
 			result.Result = string(r.Findings[i].Severity)
-		} else if !f.applies(c.ID) {
+		} else if c.applies != nil && !c.applies(f) {
 			result.Result = "skipped"
 		}
 		r.Results = append(r.Results, result)

@@ -67,7 +67,7 @@ func TestReport(t *testing.T) {
 
 // TestInfoIsHealthy: a node with only infos is healthy.
 func TestInfoIsHealthy(t *testing.T) {
-	info := []Check{{"x", "x", func(_ *Facts, found *findings) { found.add(Info, "w", "y", "f") }}}
+	info := []Check{{"x", "x", nil, func(_ *Facts, found *findings) { found.add(Info, "w", "y", "f") }}}
 	if r := NewReport(info, &Facts{}); !r.Healthy || len(r.Findings) != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -80,16 +80,6 @@ func TestInfoIsHealthy(t *testing.T) {
 // broken, and what is there is checked.
 func TestSkipped(t *testing.T) {
 	t.Parallel()
-	for table, ids := range map[string][]string{"collectorOf": sorted(collectorOf), "conditions": sorted(conditions)} {
-		if _, err := Choose(ids, nil); err != nil {
-			t.Errorf("%s: %v", table, err)
-		}
-	}
-	for id, name := range collectorOf {
-		if !slices.ContainsFunc(slices.Concat(firstRound, secondRound), func(c collector) bool { return c.name == name }) {
-			t.Errorf("%s: no collector %q", id, name)
-		}
-	}
 	results := func(f *Facts) map[string]string {
 		got := map[string]string{}
 		for _, r := range NewReport(Checks(), f).Results {
@@ -144,7 +134,7 @@ func TestSkipped(t *testing.T) {
 // TestPrintable: the name of a file or the output of a program cannot control the
 // terminal.
 func TestPrintable(t *testing.T) {
-	odd := []Check{{"x", "x", func(_ *Facts, found *findings) { found.add(Error, "a\x1b[2J", "b\r", "c\u202e\nd") }}}
+	odd := []Check{{"x", "x", nil, func(_ *Facts, found *findings) { found.add(Error, "a\x1b[2J", "b\r", "c\u202e\nd") }}}
 	got := Judge(odd, &Facts{})[0]
 	if d := cmp.Diff([]string{"a\ufffd[2J", "b\ufffd", "c\ufffd\nd"}, []string{got.What, got.Why, got.Fix}); d != "" {
 		t.Error(d)
