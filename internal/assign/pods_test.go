@@ -13,7 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// metax-ctk is asked for pods only where a kubelet is or was, and what it says counts.
+// The kubelet is asked for pods only on a node that has or had one, and a GPU of a pod is in use.
 func TestPods(t *testing.T) {
 	told := ps.Occupancy{
 		GPUs:       []ps.GPU{{Index: 0, BDF: gpu.BDF{Bus: 1}}, {Index: 1, BDF: gpu.BDF{Bus: 2}}},

@@ -9,6 +9,7 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // tree makes a host with the nodes and files of twoGPUs below a directory, as
@@ -125,7 +126,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckHook(t *testing.T) {
-	needsRoot(t, "a hook made here does not belong to root")
+	needs.Root(t, "to make a hook that belongs to root")
 	const path = "/usr/bin/hook"
 	for _, tc := range []struct {
 		name string
@@ -206,13 +207,5 @@ func TestProblemString(t *testing.T) {
 		if got := p.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-}
-
-// needsRoot skips a test without root.
-func needsRoot(t *testing.T, why string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root: " + why)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // inject does what an engine does: it resolves the device in the directory and
@@ -104,7 +105,7 @@ func TestInject(t *testing.T) {
 // A simulated tree stands somewhere else on the host, and where it belongs in
 // the container.
 func TestInjectBelowRoot(t *testing.T) {
-	needsRoot(t, "device nodes are made by root")
+	needs.Root(t, "to make device nodes")
 	root := t.TempDir()
 	dir := written(t, twoGPUs(), Options{EngineRoot: root}, JSON)
 	for path, number := range map[string]uint64{

@@ -1,6 +1,6 @@
 // Package child runs the vendor's programs, and metax-mxsml, which loads the vendor's library.
-// Such a program may print without end, start others, or wait in a driver where no signal
-// reaches it; whoever runs it here goes on nevertheless.
+// Such a program may print without end, start others, or hang in a driver where no signal
+// reaches it. None of that holds up the caller.
 package child
 
 import (

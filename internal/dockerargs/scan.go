@@ -125,9 +125,9 @@ func SplitGlobal(args []string, client Client) (global Flags, rest []string) {
 	return global, args[l.next:]
 }
 
-// Mistyped returns the client's command in args and the one of run, create, start and restart
-// that was probably meant by it; both are empty if there is none, or if no option of
-// metax-docker follows the command.
+// Mistyped finds a typo in the client's command, as "rnu" for run: the command as typed, and the
+// one of run, create, start and restart that was probably meant. Both are empty if there is no
+// typo, or if no option of metax-docker follows the command.
 func Mistyped(args []string, client Client) (typed, meant string) {
 	_, rest := SplitGlobal(args, client)
 	if len(rest) > 0 && rest[0] == "container" {

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // calls are system calls and the error with which each fails.
@@ -113,9 +115,7 @@ func Start(name string, cmd *exec.Cmd) error {
 // tests that match a pattern.
 func Again(t *testing.T, pattern string, names ...string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root, for a filter of system calls")
-	}
+	needs.Root(t, "for a filter of system calls")
 	if len(names) == 0 {
 		names = Names()
 	}

@@ -154,7 +154,8 @@ func client(kubeconfig string, log *slog.Logger) corev1client.CoreV1Interface {
 	return nil
 }
 
-// software returns a function that finds the host's default MXMACA, nil if there is none.
+// software returns a function that finds the host's default MXMACA. It returns nil on a host
+// without MXMACA.
 func software(root *hostfs.Root, log *slog.Logger) func() *edits.Software {
 	return func() *edits.Software {
 		all, _, err := maca.All(root)

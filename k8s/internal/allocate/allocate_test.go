@@ -164,7 +164,7 @@ func FuzzAllocate(f *testing.F) {
 		}
 		for _, name := range a.CDI {
 			if id := strings.TrimPrefix(name, "metax-tech.com/gpu="); !strings.Contains(text, id) {
-				t.Errorf("%s was not asked for", name)
+				t.Errorf("%s is given, but the question does not name it", name)
 			}
 		}
 	})

@@ -21,8 +21,8 @@ type Grant struct {
 }
 
 // Slices decides what the next container of a pod gets, for which the kubelet names count devices:
-// the slices that the scheduler chose, if their GPUs have them by the State. Whoever makes a pod can
-// write its annotations, so these are not trusted.
+// the slices that the scheduler chose, if by the State their GPUs have room for them. Anyone who may
+// create pods can write the annotations, so they are not trusted.
 func (s *Snapshot) Slices(p SlicePod, count int, state ledger.State) (Grant, error) {
 	next := p.Next(state)
 	if next < 0 {
@@ -109,7 +109,7 @@ func (s *Snapshot) slice(p SlicePod, chosen protocol.Slice, slot int, g Grant, s
 // load is what the slices of a GPU take of it.
 type load struct {
 	count, compute, memory int
-	qos                    string // of the slices; empty if there are none, or theirs is not known
+	qos                    string // the class of the slices; empty without slices, or if it is not known
 	whole                  bool   // a pod has the whole GPU
 }
 

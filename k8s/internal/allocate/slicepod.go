@@ -115,9 +115,9 @@ func describe(lists [][]protocol.Slice) string {
 	return text + " slices"
 }
 
-// SettleLock decides about the lock of a node, whatever happened to the pod that it names, nil if
-// there is none. It is released when the pod has ended, is gone or has all its slices; then phase is
-// what becomes of a pod in the phase "allocating", empty for one that is gone.
+// SettleLock decides about the lock of a node. pod is the one that the lock names, nil if it does
+// not exist any more. The lock is released when the pod has ended, is gone or has all its slices;
+// then phase replaces the pod's bind phase "allocating". It is empty for a pod that is gone.
 func SettleLock(lock protocol.Lock, node string, pod *corev1.Pod, state ledger.State) (release bool, phase string) {
 	switch {
 	case lock.Pod == "":

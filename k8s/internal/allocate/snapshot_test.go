@@ -42,7 +42,7 @@ func ids(devices []inventory.Device, places string) []string {
 	return list
 }
 
-// places is the reverse; an ID that is none of the devices is itself.
+// places is the reverse of ids; an ID that no device has stays as it is.
 func places(devices []inventory.Device, ids []string) string {
 	var words []string
 	for _, id := range ids {

@@ -14,7 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
-// Sources are what an Exporter asks at a scrape. Pods and Leases may be nil, if there are none.
+// Sources are what an Exporter asks at a scrape. Pods and Leases are nil where the node has no
+// kubelet to ask, or no leases.
 type Sources struct {
 	Readings func(context.Context) (reader.Readings, error)
 	Pods     func(context.Context) ([]podresources.Container, error)
