@@ -64,6 +64,7 @@ var beside = map[string][]string{
 	"internal/top":        {"internal/ps"},
 	"internal/topology":   {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
 	"internal/usage":      {"internal/gpu"},
+	"test/oldkernel":      {"test/needs"},
 }
 
 // What floor 0 may not import, nor any library but the standard one.
