@@ -45,8 +45,8 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 
 // Remove removes what Configure added: the runtime of our name if it is metax-runtime,
 // and the default runtime if that is the one removed. features.cdi and the directories
-// go with the last metax-runtime, but only where the original is known: without it one
-// cannot see who added them, and they do no harm.
+// go with the last metax-runtime that was added, but only where the original is known:
+// without it one cannot see who added them, and they do no harm.
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 	after, err := remove(in, s)
 	if err != nil {

@@ -24,7 +24,7 @@ func remove(in Input, s engine.Setup) ([]byte, error) {
 		known = err == nil
 	}
 	r.removeRuntime()
-	if known && !r.hasOtherShim() {
+	if known && !r.hasNewShim() {
 		r.removeCDI()
 		r.removeDirs()
 	}
@@ -114,11 +114,15 @@ func (r remover) isShim(p string) bool {
 	return p != "" && (p == r.s.Runtime || path.Base(p) == "metax-runtime")
 }
 
-// hasOtherShim reports whether metax-runtime is also registered under another name,
-// which needs CDI and the directories.
-func (r remover) hasOtherShim() bool {
+// hasNewShim reports whether metax-runtime is also registered under another name since the
+// original, which needs CDI and the directories.
+func (r remover) hasNewShim() bool {
 	for name, entry := range r.f.root.At(runtimesKey).Members() {
-		if _, v := valueOf(entry, pathKey); !name.Is(r.s.Name) && r.isShim(v.Text()) {
+		_, now := valueOf(entry, pathKey)
+		if name.Is(r.s.Name) || !r.isShim(now.Text()) {
+			continue
+		}
+		if _, before := valueOf(r.original.root.At(runtimesKey, name.Text()), pathKey); !r.isShim(before.Text()) {
 			return true
 		}
 	}
