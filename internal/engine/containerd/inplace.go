@@ -22,9 +22,7 @@ func (in Input) inPlaceText(s engine.Setup) ([]byte, error) {
 	if have := tableAt(t, "containerd", "runtimes", s.Name); s.Runtime != "" && have != nil && !isShim(have, s) {
 		return nil, fmt.Errorf("edit %s: runtime %q is not metax-runtime and is left as it is; use another name: --name", in.path(), s.Name)
 	}
-	base := deepCopy(t)
-	delete(tableAt(base, "containerd", "runtimes"), s.Name)
-	want := in.missingSettings(base, main.version, s)
+	want := in.missingSettings(t, main.version, s)
 	named := len(tableAt(t, "containerd", "runtimes")) > 0
 	if !named && s.Runtime != "" && !mergesTables(in.Version, main.version) {
 		setAt(want, runcType, "containerd", "runtimes", "runc", "runtime_type") // see completeTable
