@@ -104,7 +104,7 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 	}
 	s, state, listed := a.now()
 	if s == nil {
-		return allocate.Answer{}, errors.New("the GPUs of this node are not known yet")
+		return allocate.Answer{}, errNoNode
 	}
 	grant, err := s.Slices(p, len(ids), state)
 	if err != nil {
@@ -117,7 +117,7 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 	choice, _ := protocol.ParsePod(pod.Annotations)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	answer, err := allocate.GiveSlices(node, grant, a.byValue(choice.MACA))
+	answer, err := allocate.GiveSlices(node, grant, a.form(false, choice.MACA)) // CDI specs do not have its slices
 	if err != nil {
 		return allocate.Answer{}, err
 	}
@@ -130,15 +130,6 @@ func (a *Allocator) now() (*allocate.Snapshot, ledger.State, []ledger.Listed) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.snapshot.Load(), a.state, a.listed
-}
-
-// byValue is form for a container that gets no CDI names: the specs do not have its slices. The
-// caller has the lock.
-func (a *Allocator) byValue(requested *bool) allocate.Form {
-	cdi := a.cdi
-	defer func() { a.cdi = cdi }()
-	a.cdi = false
-	return a.form(requested)
 }
 
 // settleLock releases a lock that its pod does not need any more.
