@@ -24,6 +24,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
 func runCommand() *cli.Command {
@@ -103,7 +104,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	if agent.Client != nil {
 		allocator.Slices = &plugin.SliceTools{
 			Locker: plugin.Locker{Client: agent.Client, Node: agent.NodeName},
-			Change: agent.Reader.Slices, WithoutLock: c.Bool("slices-without-lock"),
+			Change: agent.Reader.Slices, Files: slicefile.Dir(c.String("slice-dir")), WithoutLock: c.Bool("slices-without-lock"),
 		}
 	}
 	if address := c.String("metrics-address"); address != "" {

@@ -45,12 +45,7 @@ type Seen struct {
 // See takes a look at a node.
 func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
 	rules := n.Rules
-	rules.Exclude = nil
-	for _, name := range n.Options.Exclude {
-		if key, ok := look.Key(name); ok {
-			rules.Exclude = append(rules.Exclude, key)
-		}
-	}
+	rules.Exclude = look.Keys(n.Options.Exclude)
 	var changes []health.Change
 	n.state, changes = n.state.Next(look, rules)
 	if n.Software != nil && !sameMACA(n.node.MACA, node.MACA) {

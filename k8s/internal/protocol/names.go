@@ -91,6 +91,9 @@ const Namespace = "metax-gpu-extensions"
 const (
 	// HookDir is where metax-hook is copied for the CDI specs.
 	HookDir = "/var/lib/metax-container-toolkit"
+	// SliceDir has a SliceFile for each slice of a pod, named by the UUID of the slice, and for each GPU
+	// that a pod has whole in ModeSGPU, named by that of the GPU.
+	SliceDir = "/run/metax/device-plugin/sgpu"
 	// HealthSocket is where the reader answers.
 	HealthSocket = "/run/metax-health/health.sock"
 )
