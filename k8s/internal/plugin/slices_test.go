@@ -38,6 +38,7 @@ type slicing struct {
 	node   gpu.Node
 	broken error  // of the driver
 	named  string // METAX_SGPUS of the last answer
+	first  int    // number of the first device that give answers for
 }
 
 func newSlicing(t *testing.T, lock string, pods ...*corev1.Pod) *slicing {
@@ -120,7 +121,7 @@ func (s *slicing) files() map[string]string {
 func (s *slicing) give(n int) (map[string]string, error) {
 	var ids []string
 	for i := range n {
-		ids = append(ids, inventory.SliceID(s.node.GPUs[7].UUID, i))
+		ids = append(ids, inventory.SliceID(s.node.GPUs[7].UUID, s.first+i))
 	}
 	answer, err := s.Allocate(ids)
 	if err != nil {
