@@ -91,7 +91,10 @@ func (n *Node) Tell(now time.Time) {
 	n.told = offered
 	for _, r := range n.Resources {
 		var devices []inventory.Device
-		if r.serves(n.Options.Mode) {
+		switch {
+		case r.VFIO != nil:
+			devices = r.VFIO.Set(inventory.VFIO(n.node, n.Options))
+		case r.serves(n.Options.Mode):
 			devices = offered
 		}
 		r.SetDevices(r.List.Next(devices, now))

@@ -7,6 +7,11 @@ const (
 	Resource = "metax-tech.com/gpu"
 	// SliceResource is the extended resource of slices in ModeSGPU, gpu.MaxSlices for each GPU.
 	SliceResource = "metax-tech.com/sgpu"
+	// VFIOResource is the extended resource of GPUs that are bound to vfio-pci, for virtual machines.
+	VFIOResource = "metax-tech.com/vfio-gpu"
+	// VFIOVariable names their PCI addresses, with commas between. KubeVirt makes its name of that of the
+	// resource (ResourceNameToEnvVar), and leaves the hyphens.
+	VFIOVariable = "PCI_RESOURCE_METAX-TECH_COM_VFIO-GPU"
 	// ScoresAnnotation and LossesAnnotation are on a node: a Vector each.
 	ScoresAnnotation = "metax-tech.com/gpu.topology.scores"
 	LossesAnnotation = "metax-tech.com/gpu.topology.losses"
