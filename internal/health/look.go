@@ -67,6 +67,17 @@ func (l Look) Key(name string) (key string, ok bool) {
 	return "", false
 }
 
+// Keys returns the keys of the GPUs that the names mean in this look, as Key does. A name that means
+// none is left out.
+func (l Look) Keys(names []string) (keys []string) {
+	for _, name := range names {
+		if key, ok := l.Key(name); ok {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // FromNode returns the Look at a Node that a file or a simulation states.
 func FromNode(n gpu.Node) Look {
 	var l Look

@@ -133,7 +133,7 @@ func TestHostRoot(t *testing.T) {
 	pod := daemonset(t, "{hostRoot: /srv/node/, kubeletRootDir: /data/kubelet/}", "metax-gpu-device").Spec.Template.Spec
 	want := map[string]string{
 		"host-sys": "/srv/node/sys", "host-dev": "/srv/node/dev", "host-opt": "/srv/node/opt",
-		"cdi": "/var/run/cdi", "run": "/run/metax-container-toolkit", "record": "/run/metax-container-toolkit/k8s", "lib": "/var/lib/metax-container-toolkit",
+		"cdi": "/var/run/cdi", "run": "/run/metax-container-toolkit", "record": "/run/metax-container-toolkit/k8s", "slices": "/run/metax/device-plugin", "lib": "/var/lib/metax-container-toolkit",
 		"device-plugins": "/var/lib/kubelet/device-plugins", "pod-resources": "/data/kubelet/pod-resources", "log": "/var/log/metax",
 	}
 	got := map[string]string{}

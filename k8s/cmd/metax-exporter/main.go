@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -25,6 +26,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
 func main() {
@@ -58,6 +60,10 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "health-socket", Value: protocol.HealthSocket, EnvVars: env("HEALTH_SOCKET"), Usage: "socket of metax-gpu-device health"},
 		&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, EnvVars: env("PODRESOURCES_SOCKET"), Usage: "socket of the kubelet, for the pods of GPUs; empty for none"},
 		&cli.StringFlag{Name: "lease-dir", Value: leaseDir, EnvVars: env("LEASE_DIR"), Usage: "folder with the leases of metax-docker; empty for none"},
+		&cli.StringFlag{Name: "slice-dir", Value: protocol.SliceDir, EnvVars: env("SLICE_DIR"), Usage: "folder in which metax-gpu-device says whose slices of GPUs are; empty for none"},
+		&cli.IntFlag{Name: "good-looks", Value: health.DefaultRules.Good, EnvVars: env("GOOD_LOOKS"), Usage: "looks in a row until an unhealthy GPU is healthy again"},
+		&cli.IntFlag{Name: "bad-looks", Value: health.DefaultRules.Bad, EnvVars: env("BAD_LOOKS"), Usage: "looks in a row until a GPU is unhealthy"},
+		&cli.StringSliceFlag{Name: "exclude-gpus", EnvVars: env("EXCLUDE_GPUS"), Usage: "GPUs without metrics of their health: indices, UUIDs or PCI addresses"},
 		&cli.StringSliceFlag{Name: "ignore-codes", EnvVars: env("IGNORE_CODES"), Usage: "codes of problems that do not make a GPU unhealthy"},
 	}, logging.Flags(protocol.Exporter)...)
 }
@@ -87,8 +93,14 @@ func run(c *cli.Context) error {
 			return state.Leases, err
 		}
 	}
-	rules := health.DefaultRules
-	rules.Ignore = c.StringSlice("ignore-codes")
+	if dir := c.String("slice-dir"); dir != "" {
+		sources.Slices = slicefile.Dir(dir).Read
+	}
+	rules := exporter.Rules{Rules: health.DefaultRules, Exclude: c.StringSlice("exclude-gpus")}
+	rules.Good, rules.Bad, rules.Ignore = c.Int("good-looks"), c.Int("bad-looks"), c.StringSlice("ignore-codes")
+	if rules.Good < 1 || rules.Bad < 1 {
+		return errors.New("--good-looks and --bad-looks are at least 1")
+	}
 	e := exporter.New(sources, rules, log)
 	go client.Watch(c.Context, e.See)
 	return serve(c.Context, c.String("address"), e, log)

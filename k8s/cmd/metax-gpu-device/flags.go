@@ -44,6 +44,7 @@ func runFlags() []cli.Flag {
 		text("state-dir", "/run/metax-container-toolkit/k8s", "directory for the record of allocations"),
 		&cli.BoolFlag{Name: "mixed-nodes", Usage: "share the GPUs with Docker and Podman: give a pod only GPUs that have no lease, and lease them", EnvVars: env("mixed-nodes")},
 		text("leases-dir", "/run/metax-container-toolkit/leases", "directory of the leases of metax-docker"),
+		text("slice-dir", protocol.SliceDir, "directory for files that tell exporters whose slices of GPUs are; empty for none"),
 		text("koordlet-dir", "", "directory for a file with the GPUs for Koordinator's koordlet, such as "+protocol.KoordletDir+"; empty for none"),
 		text("resource", protocol.Resource, "name of the resource"),
 		&cli.IntFlag{Name: "healthy-interval", Value: 5, Usage: "seconds between two looks at the health of GPUs; 0: a reader that does not answer changes nothing", EnvVars: env("healthy-interval")},

@@ -24,6 +24,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
 func runCommand() *cli.Command {
@@ -66,6 +67,11 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: protocol.SliceResource, Log: log, Known: plugin.Known(kubelet, protocol.SliceResource)},
 		List:   gpus.List, Modes: []protocol.Mode{protocol.ModeSGPU},
 	}
+	virtual := &plugin.Resource{
+		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: protocol.VFIOResource, Log: log, Known: plugin.Known(kubelet, protocol.VFIOResource)},
+		VFIO:   &plugin.VFIO{Root: root, EngineRoot: c.String("engine-root")},
+	}
+	virtual.Backend = virtual.VFIO
 	registered := func() bool { return gpus.Registered() || slices.Registered() }
 	metrics := plugin.NewMetrics(registry, registered)
 	allocator := &plugin.Allocator{
@@ -80,7 +86,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	allocator.Load()
 	gpus.Backend, slices.Backend = allocator, allocator
 	node := &plugin.Node{
-		Rules: o.rules, Options: o.inventory, Resources: []*plugin.Resource{gpus, slices},
+		Rules: o.rules, Options: o.inventory, Resources: []*plugin.Resource{gpus, slices, virtual},
 		Allocator: allocator, Log: log, Metrics: metrics,
 	}
 	if o.settings.MACA != plugin.MACAOff {
@@ -103,7 +109,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	if agent.Client != nil {
 		allocator.Slices = &plugin.SliceTools{
 			Locker: plugin.Locker{Client: agent.Client, Node: agent.NodeName},
-			Change: agent.Reader.Slices, WithoutLock: c.Bool("slices-without-lock"),
+			Change: agent.Reader.Slices, Files: slicefile.Dir(c.String("slice-dir")), WithoutLock: c.Bool("slices-without-lock"),
 		}
 	}
 	if address := c.String("metrics-address"); address != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/cleanup"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
 // cleanupCommand are the steps of uninstalling the chart. They are in this program because its image is
@@ -28,6 +29,7 @@ func cleanupCommand() *cli.Command {
 					directory("run-dir", "/run/metax-container-toolkit", "state until the next boot"),
 					directory("lib-dir", protocol.HookDir, "metax-hook and the recorded node"),
 					directory("cdi-dir", "/var/run/cdi", "CDI specs"),
+					directory("slice-dir", protocol.SliceDir, "files that say whose slices of GPUs are"),
 					&cli.StringSliceFlag{Name: "log-dir", Usage: "`DIR` with log files; can be repeated"},
 					&cli.StringFlag{Name: "nfd-file", Usage: "features file of Node Feature Discovery"},
 					&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, Usage: "`SOCKET` on which the kubelet lists the devices of pods"},
@@ -63,7 +65,7 @@ func logger(c *cli.Context) *slog.Logger {
 
 func cleanFiles(c *cli.Context) error {
 	return cleanup.Files{
-		Run: c.String("run-dir"), Lib: c.String("lib-dir"), CDI: c.String("cdi-dir"),
+		Run: c.String("run-dir"), Lib: c.String("lib-dir"), CDI: c.String("cdi-dir"), Slices: slicefile.Dir(c.String("slice-dir")),
 		Logs: c.StringSlice("log-dir"), Features: c.String("nfd-file"),
 		List: podresources.New(c.String("podresources-socket")).List, Log: logger(c),
 	}.Remove(c.Context)

@@ -8,6 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
@@ -44,6 +45,7 @@ func (s *Snapshot) Change(g Grant, state ledger.State, listed []ledger.Listed) (
 func GiveSlices(n gpu.Node, g Grant, f Form) (Answer, error) {
 	var gpus []gpu.GPU
 	var parts []gpu.Slice
+	var cut []gpu.BDF // the GPUs of the parts
 	for _, p := range g.Slices {
 		at := slices.IndexFunc(n.GPUs, func(g gpu.GPU) bool { return g.UUID == p.UUID })
 		if at < 0 {
@@ -58,7 +60,37 @@ func GiveSlices(n gpu.Node, g Grant, f Form) (Answer, error) {
 		if made < 0 {
 			return Answer{}, fmt.Errorf("GPU %s does not show the slice %s", p.UUID, alias)
 		}
-		parts = append(parts, n.GPUs[at].Slices[made])
+		parts, cut = append(parts, n.GPUs[at].Slices[made]), append(cut, n.GPUs[at].BDF)
 	}
-	return f.give(n, gpus, parts)
+	answer, err := f.give(n, gpus, parts)
+	if err == nil && len(parts) > 0 {
+		answer.Env[protocol.SlicesVariable] = protocol.SlicesValue(cut, parts)
+	}
+	return answer, err
+}
+
+// SliceFiles returns which devices of the kubelet the slices of pods belong to, by the UUIDs of the
+// slices, and of GPUs that a pod has whole.
+func (s *Snapshot) SliceFiles(state ledger.State) map[string]protocol.SliceFile {
+	files := map[string]protocol.SliceFile{}
+	for _, e := range state.Entries {
+		for i, p := range e.Slices {
+			if e.For == nil || i >= len(e.IDs) {
+				continue
+			}
+			f := protocol.SliceFile{ID: e.IDs[i], Compute: p.Compute, MemoryMiB: p.MemoryMiB, Alias: Alias(e.For.Namespace, e.For.Pod, p.Slot)}
+			if p.Whole() {
+				files[string(p.UUID)] = f
+				continue
+			}
+			for _, g := range s.node.GPUs {
+				for _, made := range g.Slices {
+					if g.UUID == p.UUID && made.Kind == gpu.SliceSGPU && made.Alias == f.Alias && made.UUID != "" {
+						files[made.UUID] = f
+					}
+				}
+			}
+		}
+	}
+	return files
 }

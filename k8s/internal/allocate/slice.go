@@ -149,7 +149,10 @@ func Alias(namespace, pod string, slot int) string {
 }
 
 // IsOwn reports whether a slice was made for a pod.
-func IsOwn(s gpu.Slice) bool { return own.MatchString(s.Alias) }
+func IsOwn(s gpu.Slice) bool { return IsOwnAlias(s.Alias) }
+
+// IsOwnAlias reports whether a slice with the alias was made for a pod.
+func IsOwnAlias(alias string) bool { return own.MatchString(alias) }
 
 var own = regexp.MustCompile(`^` + ownAlias + `[0-9a-f]{16}$`)
 

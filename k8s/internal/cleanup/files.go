@@ -14,8 +14,10 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
 // Files are the directories of one host that the programs write to, as this process sees them. A
@@ -24,6 +26,7 @@ type Files struct {
 	Run, Lib, CDI string
 	Logs          []string // directories of log files
 	Features      string   // the features file of Node Feature Discovery
+	Slices        slicefile.Dir
 	// List returns the containers that the kubelet gave devices.
 	List func(context.Context) ([]podresources.Container, error)
 	Log  *slog.Logger
@@ -57,6 +60,7 @@ func (f Files) Remove(ctx context.Context) error {
 	if f.Features != "" {
 		errs = append(errs, f.remove(filepath.Split(f.Features)))
 	}
+	errs = append(errs, f.Slices.Set(nil, func(s protocol.SliceFile) bool { return allocate.IsOwnAlias(s.Alias) }))
 	return errors.Join(errs...)
 }
 

@@ -14,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
 const (
@@ -68,6 +71,23 @@ func TestFiles(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestSliceFiles removes what the plugin wrote for exporters, and not what another one did.
+func TestSliceFiles(t *testing.T) {
+	dir := slicefile.Dir(t.TempDir() + "/sgpu")
+	ours, theirs := protocol.SliceFile{ID: "a", Alias: allocate.Alias("team", "pod", 0)}, protocol.SliceFile{ID: "b", Alias: "x"}
+	if err := dir.Set(map[string]protocol.SliceFile{"SGPU-1": ours, "SGPU-2": theirs}, nil); err != nil {
+		t.Fatal(err)
+	}
+	f := Files{Slices: dir, List: func(context.Context) ([]podresources.Container, error) { return nil, nil }, Log: slog.New(slog.DiscardHandler)}
+	if err := f.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	left, err := dir.Read()
+	if diff := cmp.Diff(map[string]protocol.SliceFile{"SGPU-2": theirs}, left); diff != "" || err != nil {
+		t.Errorf("%v: %s", err, diff)
 	}
 }
 

@@ -102,7 +102,7 @@ func (s Snapshot) gpu(send send, g gpu.GPU, lost int) {
 // usersKnown reports whether each source of users that is asked has answered.
 func (s Snapshot) usersKnown() bool {
 	known := false
-	for _, source := range []string{FromKubelet, FromLeases} {
+	for _, source := range []string{FromKubelet, FromSlices, FromLeases} {
 		up, asked := s.Sources[source]
 		if asked && !up {
 			return false

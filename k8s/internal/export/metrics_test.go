@@ -20,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -64,7 +65,7 @@ func snapshots(t testing.TB) map[string]Snapshot {
 		{Namespace: "team-a", Pod: "train-0", Name: "main", Devices: map[string][]string{"metax-tech.com/gpu": {uuid(0), uuid(1)}}},
 		{Namespace: "team-b", Pod: "vf", Name: "main", Devices: map[string][]string{"metax-tech.com/gpu": {uuid(2) + "-vf0", uuid(2) + "-vf1"}}},
 		{Namespace: "team-c", Pod: "vf", Name: "main", Devices: map[string][]string{"metax-tech.com/gpu": {uuid(2) + "-vf2"}, "example.com/nic": {"eth0"}}},
-	}, []usage.Lease{{ID: "0123456789ab", GPUs: []gpu.BDF{inUse.Node.GPUs[3].BDF}}})
+	}, nil, []usage.Lease{{ID: "0123456789ab", GPUs: []gpu.BDF{inUse.Node.GPUs[3].BDF}}})
 
 	// A GPU is unhealthy, another is gone, and then the reader does not answer.
 	broken := snapshot(t, "c500-4-degraded")
@@ -138,7 +139,7 @@ func TestBounded(t *testing.T) {
 			Namespace: "x\xff", Pod: strings.Repeat("p", i%253), Name: "c", Devices: map[string][]string{"metax-tech.com/gpu": {id}},
 		})
 	}
-	s.Users = UsersOf(s.Node, containers, nil)
+	s.Users = UsersOf(s.Node, containers, nil, nil)
 	if got := count(s); got != alone {
 		t.Errorf("%d series with users, %d without", got, alone)
 	}
@@ -146,15 +147,20 @@ func TestBounded(t *testing.T) {
 
 func TestUsersOf(t *testing.T) {
 	n := gpu.NewNode("")
-	n.GPUs = []gpu.GPU{{UUID: "GPU-a", BDF: gpu.BDF{Bus: 1}}, {UUID: "GPU-ab", BDF: gpu.BDF{Bus: 2}}, {BDF: gpu.BDF{Bus: 3}}}
+	n.GPUs = []gpu.GPU{
+		{UUID: "GPU-a", BDF: gpu.BDF{Bus: 1}, Slices: []gpu.Slice{{UUID: "SGPU-1"}, {UUID: "SGPU-2"}}},
+		{UUID: "GPU-ab", BDF: gpu.BDF{Bus: 2}, Slices: []gpu.Slice{{UUID: "SGPU-3"}}}, {BDF: gpu.BDF{Bus: 3}},
+	}
+	parts := map[string]protocol.SliceFile{"SGPU-1": {ID: "GPU-a-sgpu9"}, "SGPU-3": {ID: "GPU-a-sgpu9"}, "SGPU-4": {ID: "GPU-a-sgpu1"}, "GPU-ab": {ID: "GPU-a-sgpu2"}}
 	one := func(ids ...string) podresources.Container {
 		return podresources.Container{Namespace: "n", Pod: "p", Name: "c", Devices: map[string][]string{"r": ids}}
 	}
 	for ids, want := range map[string][]uint8{
 		"GPU-a": {1}, "GPU-ab": {2}, "GPU-a GPU-ab": {1, 2}, "GPU-a-vf0": {1}, "GPU-ab::3": {2}, "GPU-abc": nil, "": nil, "GPU": nil, "-vf0": nil,
+		"GPU-a-sgpu9": {1, 2}, "GPU-a-sgpu2": {2}, "GPU-a-sgpu1": nil, "GPU-ab-sgpu0": nil,
 	} {
 		var got []uint8
-		users := UsersOf(n, []podresources.Container{one(strings.Fields(ids)...), one(strings.Fields(ids)...)}, nil)
+		users := UsersOf(n, []podresources.Container{one(strings.Fields(ids)...), one(strings.Fields(ids)...)}, parts, nil)
 		for _, g := range n.GPUs {
 			if of := users[g.BDF]; len(of) == 1 {
 				got = append(got, g.BDF.Bus)

@@ -8,6 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Snapshot is what is known about a node at one time.
@@ -31,6 +32,7 @@ const (
 	FromReader   = "reader"
 	FromReadings = "readings"
 	FromKubelet  = "podresources"
+	FromSlices   = "slices"
 	FromLeases   = "leases"
 )
 
@@ -42,19 +44,32 @@ type User struct {
 
 // UsersOf returns the users of each GPU of the node, each once, sorted. A container has a GPU if
 // one of its devices has the GPU's UUID as its id, or as the beginning of its id, as virtual
-// functions ("<UUID>-vf0") and shares ("<UUID>::0") have.
-func UsersOf(n gpu.Node, containers []podresources.Container, leases []usage.Lease) map[gpu.BDF][]User {
+// functions ("<UUID>-vf0") and shares ("<UUID>::0") have. The ids of devices that are slices only count:
+// parts say, by the UUIDs of slices and GPUs, which id they belong to.
+func UsersOf(n gpu.Node, containers []podresources.Container, parts map[string]protocol.SliceFile, leases []usage.Lease) map[gpu.BDF][]User {
 	users := map[gpu.BDF][]User{}
 	add := func(b gpu.BDF, u User) {
 		if !slices.Contains(users[b], u) {
 			users[b] = append(users[b], u)
 		}
 	}
+	divided := map[string][]gpu.BDF{} // the GPUs of an id
+	for _, g := range n.GPUs {
+		for _, uuid := range append(uuidsOf(g.Slices), string(g.UUID)) {
+			if f, ok := parts[uuid]; ok {
+				divided[f.ID] = append(divided[f.ID], g.BDF)
+			}
+		}
+	}
 	for _, c := range containers {
+		user := User{Namespace: c.Namespace, Pod: c.Pod, Container: c.Name}
 		for _, ids := range c.Devices {
 			for _, id := range ids {
 				if g, ok := gpuOf(n, id); ok {
-					add(g.BDF, User{Namespace: c.Namespace, Pod: c.Pod, Container: c.Name})
+					add(g.BDF, user)
+				}
+				for _, b := range divided[id] {
+					add(b, user)
 				}
 			}
 		}
@@ -71,6 +86,13 @@ func UsersOf(n gpu.Node, containers []podresources.Container, leases []usage.Lea
 		slices.SortFunc(of, func(a, b User) int { return slices.Compare(a.labels(), b.labels()) })
 	}
 	return users
+}
+
+func uuidsOf(parts []gpu.Slice) (uuids []string) {
+	for _, s := range parts {
+		uuids = append(uuids, s.UUID)
+	}
+	return uuids
 }
 
 // gpuOf returns the GPU to which the id of a device belongs.

@@ -11,15 +11,25 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/export"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
-// Sources are what an Exporter asks at a scrape. Pods and Leases are nil where the node has no
-// kubelet to ask, or no leases.
+// Sources are what an Exporter asks at a scrape. Pods, Slices and Leases are nil where the node has
+// no kubelet to ask, no directory of slice files, or no leases.
 type Sources struct {
 	Readings func(context.Context) (reader.Readings, error)
 	Pods     func(context.Context) ([]podresources.Container, error)
-	Leases   func() ([]usage.Lease, error)
+	// Slices returns which devices of the kubelet slices, and GPUs that are given whole beside slices,
+	// belong to, by their UUIDs.
+	Slices func() (map[string]protocol.SliceFile, error)
+	Leases func() ([]usage.Lease, error)
+}
+
+// Rules say which GPUs count as healthy, and which are left out.
+type Rules struct {
+	health.Rules          // whose Exclude does not matter
+	Exclude      []string // indices, UUIDs or PCI addresses of GPUs
 }
 
 // Timeout bounds all questions of one scrape. It is below the scrape timeout of Prometheus,
@@ -36,7 +46,7 @@ const leastAge = time.Second
 // Exporter knows the state of one node.
 type Exporter struct {
 	sources Sources
-	rules   health.Rules
+	rules   Rules
 	log     *slog.Logger
 	now     func() time.Time
 
@@ -51,8 +61,8 @@ type Exporter struct {
 	failed map[string]string // source → why it failed, as it was logged
 }
 
-// New returns an Exporter that has not seen anything. rules are those by which a GPU is healthy.
-func New(sources Sources, rules health.Rules, log *slog.Logger) *Exporter {
+// New returns an Exporter that has not seen anything.
+func New(sources Sources, rules Rules, log *slog.Logger) *Exporter {
 	return &Exporter{sources: sources, rules: rules, log: log, now: time.Now, silent: time.Now(), failed: map[string]string{}}
 }
 
@@ -68,7 +78,9 @@ func (e *Exporter) See(r reader.Report) {
 		e.silent = e.now()
 	}
 	e.report = r
-	e.state, _ = e.state.Next(r.Look, e.rules)
+	rules := e.rules.Rules
+	rules.Exclude = r.Look.Keys(e.rules.Exclude)
+	e.state, _ = e.state.Next(r.Look, rules)
 }
 
 // Take returns the state of the node now.
@@ -89,11 +101,15 @@ func (e *Exporter) take(ctx context.Context) export.Snapshot {
 	var asked sync.WaitGroup
 	var readings reader.Readings
 	var pods []podresources.Container
+	var slices map[string]protocol.SliceFile
 	var leases []usage.Lease
-	var readingsErr, podsErr, leasesErr error
+	var readingsErr, podsErr, slicesErr, leasesErr error
 	asked.Go(func() { readings, readingsErr = e.sources.Readings(ctx) })
 	if e.sources.Pods != nil {
 		asked.Go(func() { pods, podsErr = e.sources.Pods(ctx) })
+	}
+	if e.sources.Slices != nil {
+		asked.Go(func() { slices, slicesErr = e.sources.Slices() })
 	}
 	if e.sources.Leases != nil {
 		asked.Go(func() { leases, leasesErr = e.sources.Leases() })
@@ -104,7 +120,7 @@ func (e *Exporter) take(ctx context.Context) export.Snapshot {
 	s := export.Snapshot{Node: e.report.Node, Health: e.state, LookAt: e.report.At, Sources: map[string]bool{export.FromReader: e.silent.IsZero()}}
 	silent := e.silent
 	e.mu.Unlock()
-	s.Users = export.UsersOf(s.Node, pods, leases)
+	s.Users = export.UsersOf(s.Node, pods, slices, leases)
 	if !silent.IsZero() && e.now().Sub(silent) > MaxAge {
 		s.Node = gpu.Node{} // of the GPUs, only that their health is unknown is still true
 	}
@@ -114,6 +130,9 @@ func (e *Exporter) take(ctx context.Context) export.Snapshot {
 	}
 	if e.sources.Pods != nil {
 		s.Sources[export.FromKubelet] = e.answered(export.FromKubelet, podsErr)
+	}
+	if e.sources.Slices != nil {
+		s.Sources[export.FromSlices] = e.answered(export.FromSlices, slicesErr)
 	}
 	if e.sources.Leases != nil {
 		s.Sources[export.FromLeases] = e.answered(export.FromLeases, leasesErr)

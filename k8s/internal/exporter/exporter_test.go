@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func newWorld(t *testing.T) (*world, *Exporter) {
 			}
 			return []usage.Lease{{ID: "0123456789ab", GPUs: []gpu.BDF{n.GPUs[1].BDF}}}, nil
 		},
-	}, health.DefaultRules, slog.New(slog.NewTextHandler(&w.log, nil)))
+	}, Rules{Rules: health.DefaultRules}, slog.New(slog.NewTextHandler(&w.log, nil)))
 	e.now = func() time.Time { return w.now }
 	e.silent = start
 	return w, e
@@ -159,5 +160,29 @@ func TestSilentReader(t *testing.T) {
 	w.now = w.now.Add(leastAge)
 	if s := e.Take(); len(s.Node.GPUs) != 4 || !s.Sources[export.FromReader] {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestRules: a GPU is healthy by the rules that the plugin has, and one that is left out has no health.
+func TestRules(t *testing.T) {
+	w, e := newWorld(t)
+	e.rules = Rules{Rules: health.Rules{Good: 2, Bad: 1, Failed: 1}, Exclude: []string{w.node.GPUs[1].BDF.String()}}
+	see := func(token string, healthy bool) string {
+		w.node.GPUs = slices.Clone(w.node.GPUs)
+		w.node.GPUs[0].Healthy = healthy
+		w.see(e, token)
+		var words []string
+		for _, c := range e.state.GPUs {
+			words = append(words, c.Health)
+		}
+		return strings.Join(words[:1], " ") + ", " + strconv.Itoa(len(words))
+	}
+	for i, step := range []struct {
+		healthy bool
+		want    string
+	}{{true, "healthy, 3"}, {false, "unhealthy, 3"}, {true, "unhealthy, 3"}, {true, "healthy, 3"}} {
+		if got := see(strconv.Itoa(i), step.healthy); got != step.want {
+			t.Errorf("look %d: %s, want %s", i, got, step.want)
+		}
 	}
 }

@@ -152,10 +152,11 @@ func (s State) InUse(listed []Listed) []string {
 	return slices.Compact(ids)
 }
 
-// Uses returns the devices that are not free, by container as far as that is known, each once.
-func (s State) Uses(listed []Listed) (uses []Entry) {
+// Uses returns the devices that are not free, each once, by the container that has them. The
+// Container is empty where it is not known.
+func (s State) Uses(listed []Listed) (uses []Listed) {
 	seen := map[string]bool{}
-	add := func(ids []string, c *Container) {
+	add := func(ids []string, c Container) {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return seen[id] })
 		if len(ids) == 0 {
 			return
@@ -164,27 +165,19 @@ func (s State) Uses(listed []Listed) (uses []Entry) {
 		for _, id := range ids {
 			seen[id] = true
 		}
-		uses = append(uses, Entry{IDs: ids, For: c})
+		uses = append(uses, Listed{c, ids})
 	}
 	for _, e := range s.Entries {
-		add(e.IDs, e.For)
+		var c Container
+		if e.For != nil {
+			c = *e.For
+		}
+		add(e.IDs, c)
 	}
 	for _, l := range listed {
-		add(l.IDs, &l.Container)
+		add(l.IDs, l.Container)
 	}
 	return uses
-}
-
-// Users returns the containers of Uses; one that is not known is empty.
-func (s State) Users(listed []Listed) (users []Listed) {
-	for _, use := range s.Uses(listed) {
-		user := Listed{IDs: use.IDs}
-		if use.For != nil {
-			user.Container = *use.For
-		}
-		users = append(users, user)
-	}
-	return users
 }
 
 // Slices returns the slices that pods have, in the order of the Entries, each once.

@@ -140,7 +140,8 @@ func TestSettleYoungPodThatEnded(t *testing.T) {
 
 func TestUses(t *testing.T) {
 	got := entries("? b a", "p/main c").Uses(listed("p/main c", "q/main d a"))
-	if diff := cmp.Diff([]string{"? a b", "p/main c", "q/main d"}, show(State{got})); diff != "" {
+	want := []Listed{{IDs: ids("a b")}, {container("p/main"), ids("c")}, listed("q/main d")[0]}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

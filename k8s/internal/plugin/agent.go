@@ -141,9 +141,11 @@ func (a *Agent) Run(ctx context.Context) {
 // begin starts what follows the kubelet, the API server and the leases. The channel is closed when
 // what the first registration needs of the first two is known, or was waited for long enough.
 func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- protocol.DeviceConfig, labels chan<- map[string]string) <-chan struct{} {
-	resources := make([]string, len(a.Resources))
-	for i, r := range a.Resources {
-		resources[i] = r.Server.Resource
+	var resources []string
+	for _, r := range a.Resources {
+		if r.VFIO == nil { // of GPUs that have nothing to do with the others
+			resources = append(resources, r.Server.Resource)
+		}
 	}
 	versions, listed := make(chan struct{}), make(chan struct{})
 	all.Go(func() { a.chooseForm(ctx, versions) })

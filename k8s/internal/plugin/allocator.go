@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -69,18 +70,19 @@ type Allocator struct {
 	// Slices are for ModeSGPU; nil if slices cannot be given.
 	Slices *SliceTools
 
-	taking   sync.Mutex // of leases; it is locked before mu
-	slicing  sync.Mutex // held while slices change, before mu
-	snapshot atomic.Pointer[allocate.Snapshot]
-	mu       sync.Mutex // guards what follows, from which the snapshot is made
-	state    ledger.State
-	listed   []ledger.Listed
-	requests []allocate.Request
-	pods     bool // requests are known
-	outside  []outside.Use
-	software *edits.Software
-	cdi      bool
-	mode     protocol.ModeSettings
+	taking      sync.Mutex // of leases; it is locked before mu
+	slicing     sync.Mutex // held while slices change, before mu
+	snapshot    atomic.Pointer[allocate.Snapshot]
+	mu          sync.Mutex // guards what follows, from which the snapshot is made
+	state       ledger.State
+	listed      []ledger.Listed
+	requests    []allocate.Request
+	pods        bool // requests are known
+	outside     []outside.Use
+	software    *edits.Software
+	cdi         bool
+	mode        protocol.ModeSettings
+	modeGuessed bool // mode was chosen before a configured one was known
 }
 
 var errNoNode = errors.New("the GPUs of this node are not known yet")
@@ -120,8 +122,9 @@ func (a *Allocator) ask() {
 }
 
 // Switch chooses the mode as allocate.NextMode does, so that no container gets GPUs meanwhile. It
-// returns the mode, and why it is not the configured one. A lease is of whole GPUs, so a mixed node
-// gives whole GPUs.
+// returns the mode, and why it is not the configured one. As long as no configured one is known, the
+// mode is a guess: the first that becomes known counts as at the start. A lease is of whole GPUs, so a
+// mixed node gives whole GPUs.
 func (a *Allocator) Switch(configured protocol.ModeSettings) (now protocol.ModeSettings, blocked string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,7 +133,12 @@ func (a *Allocator) Switch(configured protocol.ModeSettings) (now protocol.ModeS
 		mixed = fmt.Sprintf("mode %s is configured: a mixed node gives whole GPUs", mode)
 		configured = protocol.ModeSettings{Mode: protocol.ModeNative}
 	}
-	a.mode, blocked = allocate.NextMode(a.mode, configured, allocate.Use{Containers: a.state.Users(a.listed), Outside: len(a.outside)})
+	before := a.mode
+	if a.modeGuessed && configured.Mode != "" {
+		before = protocol.ModeSettings{}
+	}
+	a.modeGuessed = configured.Mode == "" && (a.modeGuessed || before.Mode == "")
+	a.mode, blocked = allocate.NextMode(before, configured, allocate.Use{Containers: a.state.Uses(a.listed), Outside: len(a.outside)})
 	return a.mode, cmp.Or(blocked, mixed)
 }
 
@@ -188,10 +196,8 @@ func (a *Allocator) store(s *allocate.Snapshot) {
 // record keeps a State. A file that cannot be written costs precision after a restart, and no
 // container. The caller has the lock.
 func (a *Allocator) record(s ledger.State) {
-	same := slices.EqualFunc(a.state.Entries, s.Entries, func(x, y ledger.Entry) bool {
-		return slices.Equal(x.IDs, y.IDs) && (x.For == y.For || x.For != nil && y.For != nil && *x.For == *y.For)
-	})
-	if a.state = s; same {
+	before := a.state
+	if a.state = s; reflect.DeepEqual(before.Entries, s.Entries) {
 		return
 	}
 	if err := a.Store.Save(s); err != nil {
@@ -277,7 +283,7 @@ func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, 
 		return a.allocateSlices(ids)
 	}
 	request, guessed := s.Waiting.Guess(len(ids))
-	answer, err := s.Allocate(ids, a.form(request.Choice.MACA))
+	answer, err := s.Allocate(ids, a.form(a.cdi, request.Choice.MACA))
 	if err == nil && a.mode.Mode != "" && slices.ContainsFunc(ids, func(id string) bool { return !inventory.Serves(a.mode.Mode, id) }) {
 		err = fmt.Errorf("%s cannot be given: the mode of this node is %s now", ids[0], a.mode.Mode)
 	}
@@ -302,15 +308,15 @@ func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, 
 	return response(answer), nil
 }
 
-// form returns how a container gets its devices. requested is what its pod says about MXMACA, if
-// it is known and says something. The caller has the lock.
-func (a *Allocator) form(requested *bool) allocate.Form {
-	f := allocate.Form{CDI: a.cdi, EngineRoot: a.EngineRoot}
+// form returns how a container gets its devices, by names of CDI devices if cdi is true. requested is
+// what its pod says about MXMACA, if it is known and says something. The caller has the lock.
+func (a *Allocator) form(cdi bool, requested *bool) allocate.Form {
+	f := allocate.Form{CDI: cdi, EngineRoot: a.EngineRoot}
 	if a.MACA == MACAOff || !*cmp.Or(requested, new(a.MACA == MACAAlways)) {
 		return f
 	}
 	switch {
-	case a.cdi:
+	case cdi:
 		f.MACA = a.snapshot.Load().Node().MACA != nil
 	case a.software != nil:
 		f.MACA, f.Software = true, *a.software

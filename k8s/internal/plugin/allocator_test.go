@@ -112,6 +112,10 @@ func TestRecord(t *testing.T) {
 	if e := again.state.Entries[0]; e.For == nil || e.For.Pod != "pod" {
 		t.Errorf("the container is not known: %v", e)
 	}
+	a.SetRequests([]allocate.Request{request("pod", 2, protocol.PodChoice{})}) // the API server names its pod
+	if again, _ = allocator(t, dir, "boot", &log); !again.state.Entries[0].Seen {
+		t.Error("that the API server has named the pod is not in the record")
+	}
 	if log.Len() > 0 && strings.Contains(log.String(), "begins anew") {
 		t.Error(log.String())
 	}

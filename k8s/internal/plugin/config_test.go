@@ -136,3 +136,29 @@ func TestSettle(t *testing.T) {
 		t.Errorf("%d devices are listed later", len(list))
 	}
 }
+
+// TestFirstConfiguration: a plugin that started while the API server was away has shares of GPUs in use,
+// and does not know how many each GPU has. What is configured counts when it becomes known, and later
+// changes wait.
+func TestFirstConfiguration(t *testing.T) {
+	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
+	shared := func(n int) protocol.ModeSettings { return protocol.ModeSettings{Mode: protocol.ModeShared, Shares: n} }
+	uses := func(id string) {
+		a.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "job", Name: "main"}, IDs: []string{id}}})
+	}
+	uses(string(node.GPUs[0].UUID) + "::7")
+	step := func(configured, want protocol.ModeSettings, waits bool) {
+		t.Helper()
+		if got, blocked := a.Switch(configured); got != want || (blocked != "") != waits {
+			t.Errorf("configured %v: %v, blocked %q; want %v", configured, got, blocked, want)
+		}
+	}
+	unknown := protocol.ModeSettings{Shares: protocol.DefaultShares}
+	step(unknown, shared(protocol.DefaultShares), false)
+	a.SetListed(nil)
+	step(unknown, shared(protocol.DefaultShares), false) // it does not change while nobody says so
+	uses(string(node.GPUs[0].UUID) + "::7")
+	step(shared(8), shared(8), false)
+	step(unknown, shared(8), false)
+	step(shared(2), shared(8), true)
+}

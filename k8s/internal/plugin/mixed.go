@@ -26,24 +26,22 @@ func (a *Allocator) take(ids []string) error {
 	if _, err := s.Check(ids); err != nil {
 		return err
 	}
-	e := ledger.Entry{IDs: slices.Sorted(slices.Values(ids))}
-	if request, ok := s.Waiting.Guess(len(ids)); ok {
-		e.For = &request.Container
-	}
+	request, _ := s.Waiting.Guess(len(ids))
+	use := ledger.Listed{Container: request.Container, IDs: slices.Sorted(slices.Values(ids))}
 	ctx, cancel := context.WithTimeout(context.Background(), takeTime)
 	defer cancel()
-	err := a.Leases.Take(ctx, useOf(s, e))
+	err := a.Leases.Take(ctx, leaseUse(s, use))
 	if err != nil {
 		a.lookOutside()
 	}
 	return err
 }
 
-// useOf is an Entry in the terms of leases.
-func useOf(s *allocate.Snapshot, e ledger.Entry) lease.PodUse {
-	u := lease.PodUse{Devices: e.IDs, GPUs: s.GPUs(e.IDs)}
-	if e.For != nil {
-		u.Container = e.For.Namespace + "/" + e.For.Pod + "/" + e.For.Name
+// leaseUse is what a container uses, in the terms of leases.
+func leaseUse(s *allocate.Snapshot, use ledger.Listed) lease.PodUse {
+	u := lease.PodUse{Devices: use.IDs, GPUs: s.GPUs(use.IDs)}
+	if use.Pod != "" {
+		u.Container = use.Namespace + "/" + use.Pod + "/" + use.Name
 	}
 	return u
 }
@@ -55,13 +53,13 @@ func (a *Allocator) SyncLeases(ctx context.Context) error {
 	defer a.taking.Unlock()
 	a.mu.Lock()
 	s, known := a.snapshot.Load(), a.listed != nil
-	entries := a.state.Uses(a.listed)
+	containers := a.state.Uses(a.listed)
 	a.mu.Unlock()
 	var err error
 	if s != nil && known {
 		var uses []lease.PodUse
-		for _, e := range entries {
-			if u := useOf(s, e); len(u.GPUs) > 0 {
+		for _, c := range containers {
+			if u := leaseUse(s, c); len(u.GPUs) > 0 {
 				uses = append(uses, u)
 			}
 		}

@@ -45,12 +45,7 @@ type Seen struct {
 // See takes a look at a node.
 func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
 	rules := n.Rules
-	rules.Exclude = nil
-	for _, name := range n.Options.Exclude {
-		if key, ok := look.Key(name); ok {
-			rules.Exclude = append(rules.Exclude, key)
-		}
-	}
+	rules.Exclude = look.Keys(n.Options.Exclude)
 	var changes []health.Change
 	n.state, changes = n.state.Next(look, rules)
 	if n.Software != nil && !sameMACA(n.node.MACA, node.MACA) {
@@ -96,7 +91,10 @@ func (n *Node) Tell(now time.Time) {
 	n.told = offered
 	for _, r := range n.Resources {
 		var devices []inventory.Device
-		if r.serves(n.Options.Mode) {
+		switch {
+		case r.VFIO != nil:
+			devices = r.VFIO.Set(inventory.VFIO(n.node, n.Options))
+		case r.serves(n.Options.Mode):
 			devices = offered
 		}
 		r.SetDevices(r.List.Next(devices, now))

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
 // SliceTools are what the Allocator needs for slices.
@@ -23,8 +24,12 @@ type SliceTools struct {
 	Locker Locker
 	// Change makes and removes slices; reader.Client's Slices fits.
 	Change func(context.Context, reader.Change) (gpu.Node, error)
+	// Files say, for programs beside the plugin, which slice belongs to which device of the kubelet.
+	Files slicefile.Dir
 	// WithoutLock serves also a pod that no lock names, if it is the only one that waits for slices.
 	WithoutLock bool
+
+	said string // why Files could not be written
 }
 
 // sliceTime bounds one answer to Allocate for slices.
@@ -65,6 +70,7 @@ func (a *Allocator) allocateSlices(ids []string) (*v1beta1.ContainerAllocateResp
 		return nil, err
 	}
 	a.Log.Info("allocated slices", "ids", ids, "namespace", pod.Namespace, "pod", pod.Name)
+	a.writeSliceFiles()
 	a.settleLock(ctx, lock, pod)
 	a.ask()
 	if a.Changed != nil {
@@ -104,7 +110,7 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 	}
 	s, state, listed := a.now()
 	if s == nil {
-		return allocate.Answer{}, errors.New("the GPUs of this node are not known yet")
+		return allocate.Answer{}, errNoNode
 	}
 	grant, err := s.Slices(p, len(ids), state)
 	if err != nil {
@@ -117,7 +123,7 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 	choice, _ := protocol.ParsePod(pod.Annotations)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	answer, err := allocate.GiveSlices(node, grant, a.byValue(choice.MACA))
+	answer, err := allocate.GiveSlices(node, grant, a.form(false, choice.MACA)) // CDI specs do not have its slices
 	if err != nil {
 		return allocate.Answer{}, err
 	}
@@ -130,15 +136,6 @@ func (a *Allocator) now() (*allocate.Snapshot, ledger.State, []ledger.Listed) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.snapshot.Load(), a.state, a.listed
-}
-
-// byValue is form for a container that gets no CDI names: the specs do not have its slices. The
-// caller has the lock.
-func (a *Allocator) byValue(requested *bool) allocate.Form {
-	cdi := a.cdi
-	defer func() { a.cdi = cdi }()
-	a.cdi = false
-	return a.form(requested)
 }
 
 // settleLock releases a lock that its pod does not need any more.
@@ -182,6 +179,7 @@ func (a *Allocator) Sweep(ctx context.Context, locked bool) {
 			a.Log.Warn("the lock of the node cannot be checked", "reason", err)
 		}
 	}
+	a.writeSliceFiles()
 	var change reader.Change
 	for _, o := range s.Orphans(state, listed) {
 		change.Remove = append(change.Remove, reader.Alias{GPU: o.GPU, Alias: o.Alias})
@@ -194,6 +192,20 @@ func (a *Allocator) Sweep(ctx context.Context, locked bool) {
 		return
 	}
 	a.Log.Info("removed slices that no pod has", "slices", change.Remove)
+}
+
+// writeSliceFiles brings the files up to date. What fails costs an exporter the user of a slice, and no
+// pod its slices; Sweep tries again. The caller has slicing.
+func (a *Allocator) writeSliceFiles() {
+	s, state, _ := a.now()
+	said := ""
+	if err := a.Slices.Files.Set(s.SliceFiles(state), func(f protocol.SliceFile) bool { return allocate.IsOwnAlias(f.Alias) }); err != nil {
+		said = err.Error()
+	}
+	if said != "" && said != a.Slices.said {
+		a.Log.Warn("which pod has which slice is not written for exporters", "dir", string(a.Slices.Files), "reason", said)
+	}
+	a.Slices.said = said
 }
 
 // checkSlices checks, before a container starts, the GPUs of the slices that it was given.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
 // slicing is an Allocator in ModeSGPU with a cluster and with a driver whose slices are in memory.
@@ -34,7 +36,9 @@ type slicing struct {
 	t      *testing.T
 	client *fake.Clientset
 	node   gpu.Node
-	broken error // of the driver
+	broken error  // of the driver
+	named  string // METAX_SGPUS of the last answer
+	first  int    // number of the first device that give answers for
 }
 
 func newSlicing(t *testing.T, lock string, pods ...*corev1.Pod) *slicing {
@@ -49,7 +53,7 @@ func newSlicing(t *testing.T, lock string, pods ...*corev1.Pod) *slicing {
 	}
 	s := &slicing{Allocator: a, t: t, client: fake.NewClientset(objects...), node: node}
 	a.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
-	a.Slices = &SliceTools{Locker: Locker{s.client.CoreV1(), "node"}, Change: s.change}
+	a.Slices = &SliceTools{Locker: Locker{s.client.CoreV1(), "node"}, Change: s.change, Files: slicefile.Dir(filepath.Join(t.TempDir(), "sgpu"))}
 	a.Switch(protocol.ModeSettings{Mode: protocol.ModeSGPU})
 	s.see()
 	return s
@@ -81,7 +85,7 @@ func (s *slicing) change(_ context.Context, c reader.Change) (gpu.Node, error) {
 		}
 		for _, r := range c.Make {
 			if r.BDF == g.BDF {
-				left = append(left, gpu.Slice{Kind: gpu.SliceSGPU, Index: len(left), UUID: fmt.Sprintf("SGPU-%d-%d", i, len(left)), Alias: r.Alias, QoS: r.QoS, Nodes: g.Nodes[1:]})
+				left = append(left, gpu.Slice{Kind: gpu.SliceSGPU, Index: len(left), UUID: fmt.Sprintf("SGPU-%d-%d", i, len(left)), Alias: r.Alias, ComputePercent: r.Compute, MemoryMiB: r.MemoryMiB, QoS: r.QoS, Nodes: g.Nodes[1:]})
 			}
 		}
 		if g.Slices, g.Mode = left, ""; len(left) > 0 {
@@ -99,16 +103,31 @@ func (s *slicing) slices() (n int) {
 	return n
 }
 
+// files are the devices of the kubelet by the UUIDs of slices, for an exporter.
+func (s *slicing) files() map[string]string {
+	s.t.Helper()
+	all, err := s.Slices.Files.Read()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for uuid, f := range all {
+		ids[uuid] = f.ID
+	}
+	return ids
+}
+
 // give answers for n devices.
 func (s *slicing) give(n int) (map[string]string, error) {
 	var ids []string
 	for i := range n {
-		ids = append(ids, inventory.SliceID(s.node.GPUs[7].UUID, i))
+		ids = append(ids, inventory.SliceID(s.node.GPUs[7].UUID, s.first+i))
 	}
 	answer, err := s.Allocate(ids)
 	if err != nil {
 		return nil, err
 	}
+	s.named = answer.Envs[protocol.SlicesVariable]
 	paths := map[string]string{}
 	for _, d := range answer.Devices {
 		paths[d.ContainerPath] = d.Permissions
@@ -183,6 +202,9 @@ func TestSlices(t *testing.T) {
 		if d := cmp.Diff(map[string]string{"/dev/mxcd": "rw", "/dev/dri/renderD128": "rw"}, paths); d != "" {
 			t.Error(d)
 		}
+		if want := fmt.Sprintf("sgpu=%s#%d;compute=10;vram=1024;alias=%s", s.node.GPUs[0].BDF, i, allocate.Alias("team", "pod", i)); s.named != want {
+			t.Errorf("the slices are named %q, want %q", s.named, want)
+		}
 		if got := s.state("pod"); got != want || s.slices() != i+1 {
 			t.Errorf("after container %d: %s, %d slices; want %s", i, got, s.slices(), want)
 		}
@@ -205,6 +227,10 @@ func TestSlices(t *testing.T) {
 	if err := s.PreStart([]string{inventory.SliceID(s.node.GPUs[7].UUID, 9)}); err == nil || !strings.Contains(err.Error(), "its slices are gone") {
 		t.Errorf("a slice that nobody made: %v", err)
 	}
+	want := map[string]string{"SGPU-0-0": token[0], "SGPU-0-1": token[0]}
+	if d := cmp.Diff(want, s.files()); d != "" {
+		t.Errorf("files of slices: %s", d)
+	}
 	// The plugin starts again with its record: nothing is an orphan while the pod runs.
 	s.Load()
 	s.SetRequests(allocate.Requests(sliced("pod", 2), []string{protocol.SliceResource}, protocol.PodChoice{}))
@@ -215,8 +241,8 @@ func TestSlices(t *testing.T) {
 	if s.see(); s.slices() != 2 {
 		t.Errorf("%d slices", s.slices())
 	}
-	if s.Sweep(t.Context(), true); s.slices() != 0 {
-		t.Errorf("%d slices are left of a pod that has ended", s.slices())
+	if s.Sweep(t.Context(), true); s.slices() != 0 || len(s.files()) > 0 {
+		t.Errorf("%d slices and the files %v are left of a pod that has ended", s.slices(), s.files())
 	}
 }
 

@@ -204,11 +204,11 @@ func (s scope) field(key string, settings *ModeSettings, known bool) string {
 		}
 	case "sgpuHybrid":
 		if value != nil && value != false {
-			return fmt.Sprintf("sgpuHybrid %.40q is not known; want false", fmt.Sprint(value))
+			return fmt.Sprintf("sgpuHybrid %.40q has no effect here; want false", fmt.Sprint(value))
 		}
 	case "deviceAllocationStrategy":
 		if value != nil && value != "native" {
-			return fmt.Sprintf("deviceAllocationStrategy %.40q is not known; want native", fmt.Sprint(value))
+			return fmt.Sprintf("deviceAllocationStrategy %.40q has no effect here; want native", fmt.Sprint(value))
 		}
 	default:
 		return fmt.Sprintf("field %.40q is not known", key)

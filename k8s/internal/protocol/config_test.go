@@ -34,7 +34,7 @@ func TestDeviceConfig(t *testing.T) {
 		{"another label", cluster, "x", map[string]string{"pool": "bb"}, "native 4", ""},
 		{"one field of the node's", cluster, "c", nil, "native 2", ""},
 		{"an unknown mode", cluster, "d", nil, " 4", `nodes-config[4]: mode "fast" is not known; want native, sgpu, shared or vgpu`},
-		{"unknown values", map[string]string{"cluster-config": "{mode: sgpu, sgpuHybrid: true, deviceAllocationStrategy: best, shareNums: 0, extra: 1}"}, "a", nil, "sgpu 4", `cluster-config: deviceAllocationStrategy "best" is not known; want native|cluster-config: field "extra" is not known|cluster-config: sgpuHybrid "true" is not known; want false|cluster-config: shareNums "0"; want 1 to 256`},
+		{"unknown values", map[string]string{"cluster-config": "{mode: sgpu, sgpuHybrid: true, deviceAllocationStrategy: best, shareNums: 0, extra: 1}"}, "a", nil, "sgpu 4", `cluster-config: deviceAllocationStrategy "best" has no effect here; want native|cluster-config: field "extra" is not known|cluster-config: sgpuHybrid "true" has no effect here; want false|cluster-config: shareNums "0"; want 1 to 256`},
 		{"too many shares", map[string]string{"cluster-config": "shareNums: 257"}, "a", nil, "native 4", `cluster-config: shareNums "257"; want 1 to 256`},
 		{"half a share", map[string]string{"cluster-config": "shareNums: 1.5"}, "a", nil, "native 4", `cluster-config: shareNums "1.5"; want 1 to 256`},
 		{"unknown keys", map[string]string{"version": "v2", "other": ""}, "a", nil, "native 4", `key "other" is not known|version "v2" is not known; want v1`},

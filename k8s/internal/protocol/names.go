@@ -7,6 +7,11 @@ const (
 	Resource = "metax-tech.com/gpu"
 	// SliceResource is the extended resource of slices in ModeSGPU, gpu.MaxSlices for each GPU.
 	SliceResource = "metax-tech.com/sgpu"
+	// VFIOResource is the extended resource of GPUs that are bound to vfio-pci, for virtual machines.
+	VFIOResource = "metax-tech.com/vfio-gpu"
+	// VFIOVariable names their PCI addresses, with commas between. KubeVirt makes its name of that of the
+	// resource (ResourceNameToEnvVar), and leaves the hyphens.
+	VFIOVariable = "PCI_RESOURCE_METAX-TECH_COM_VFIO-GPU"
 	// ScoresAnnotation and LossesAnnotation are on a node: a Vector each.
 	ScoresAnnotation = "metax-tech.com/gpu.topology.scores"
 	LossesAnnotation = "metax-tech.com/gpu.topology.losses"
@@ -91,6 +96,9 @@ const Namespace = "metax-gpu-extensions"
 const (
 	// HookDir is where metax-hook is copied for the CDI specs.
 	HookDir = "/var/lib/metax-container-toolkit"
+	// SliceDir has a SliceFile for each slice of a pod, named by the UUID of the slice, and for each GPU
+	// that a pod has whole in ModeSGPU, named by that of the GPU.
+	SliceDir = "/run/metax/device-plugin/sgpu"
 	// HealthSocket is where the reader answers.
 	HealthSocket = "/run/metax-health/health.sock"
 )

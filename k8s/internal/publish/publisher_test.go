@@ -139,7 +139,7 @@ func TestPublisher(t *testing.T) {
 		f.Blocked = "mode stays native, sgpu is configured: team/job (container main) has GPU-1"
 		p.Set(f, nil, Invalid("shareNums \"0\"; want 1 to 256"))
 		wait(joinTime)
-		if got := a.node(t).Status.Conditions[2]; got.Type != "MetaXGPUModePending" || got.Status != corev1.ConditionTrue || got.Reason != "GPUsInUse" || got.Message != f.Blocked {
+		if got := a.node(t).Status.Conditions[2]; got.Type != "MetaXGPUModePending" || got.Status != corev1.ConditionTrue || got.Reason != "ModeNotAsConfigured" || got.Message != f.Blocked {
 			t.Errorf("condition is %+v", got)
 		}
 		if diff := cmp.Diff([]string{"Warning MetaXDeviceConfigInvalid ConfigMap metax-device-config: shareNums \"0\"; want 1 to 256"}, a.events(t)); diff != "" {

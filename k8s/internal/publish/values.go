@@ -132,12 +132,12 @@ func unhealthy(s health.State) Condition {
 	return Condition{protocol.UnhealthyCondition, true, "GPUsUnhealthy", short(strings.Join(broken, "; "))}
 }
 
-// pending says whether a change of the mode waits, and for whom.
+// pending says whether the mode is not the configured one, and why.
 func pending(f Facts) Condition {
 	if f.Blocked == "" {
 		return Condition{protocol.ModePendingCondition, false, "ModeAsConfigured", "mode " + string(f.Mode)}
 	}
-	return Condition{protocol.ModePendingCondition, true, "GPUsInUse", short(f.Blocked)}
+	return Condition{protocol.ModePendingCondition, true, "ModeNotAsConfigured", short(f.Blocked)}
 }
 
 func short(message string) string {

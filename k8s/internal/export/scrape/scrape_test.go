@@ -116,7 +116,7 @@ func (s simulation) serve(t *testing.T) string {
 		}
 		return s.leases(n), nil
 	}
-	e := exporter.New(sources, health.DefaultRules, slog.New(slog.DiscardHandler))
+	e := exporter.New(sources, exporter.Rules{Rules: health.DefaultRules}, slog.New(slog.DiscardHandler))
 	go client.Watch(t.Context(), e.See)
 
 	r := prometheus.NewPedanticRegistry()
