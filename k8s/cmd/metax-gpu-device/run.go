@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
 
 func runCommand() *cli.Command {
@@ -67,6 +69,12 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		List:   gpus.List, Modes: []protocol.Mode{protocol.ModeSGPU},
 	}
 	registered := func() bool { return gpus.Registered() || slices.Registered() }
+	ready := func() error {
+		if !registered() {
+			return errors.New("the kubelet does not follow the list of devices")
+		}
+		return nil
+	}
 	metrics := plugin.NewMetrics(registry, registered)
 	allocator := &plugin.Allocator{
 		Settings: o.settings, Root: root, Log: log, Metrics: metrics,
@@ -108,7 +116,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	}
 	if address := c.String("metrics-address"); address != "" {
 		go func() {
-			if err := plugin.ServeMetrics(ctx, address, registry, registered); err != nil {
+			if err := status.Serve(ctx, address, registry, ready); err != nil {
 				log.Error("there are no metrics", "reason", err)
 			}
 		}()

@@ -18,31 +18,32 @@ type Request struct {
 	Policy key.Policy
 }
 
-// RequestOf returns the request of a pod; its policy is the given one unless the pod has one. A
-// mistake in the annotations of the pod is among the errors, and leaves the given policy.
-func RequestOf(pod *corev1.Pod, policy key.Policy) (Request, []error) {
+// RequestOf returns the request of a pod for the extended resource; its policy is the given one
+// unless the pod has one. A mistake in the annotations of the pod is among the errors, and leaves
+// the given policy.
+func RequestOf(pod *corev1.Pod, resource corev1.ResourceName, policy key.Policy) (Request, []error) {
 	choice, errs := protocol.ParsePod(pod.Annotations)
 	if choice.Policy != nil {
 		policy = *choice.Policy
 	}
-	return Request{GPUs: GPUsOf(pod), Policy: policy}, errs
+	return Request{GPUs: GPUsOf(pod, resource), Policy: policy}, errs
 }
 
-// GPUsOf returns how many whole GPUs a pod requests, as kube-scheduler counts: those of its
-// containers and of the init containers that keep running or, if that is more, what one of the other
-// init containers needs beside those that run before it.
-func GPUsOf(pod *corev1.Pod) int {
+// GPUsOf returns how much of the extended resource a pod requests, as kube-scheduler counts: what its
+// containers and the init containers that keep running request or, if that is more, what one of the
+// other init containers needs beside those that keep running before it.
+func GPUsOf(pod *corev1.Pod, resource corev1.ResourceName) int {
 	most, running := int64(0), int64(0)
 	for _, c := range pod.Spec.InitContainers {
 		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			running += gpusOf(c)
+			running += requested(c, resource)
 			most = max(most, running)
 		} else {
-			most = max(most, running+gpusOf(c))
+			most = max(most, running+requested(c, resource))
 		}
 	}
 	for _, c := range pod.Spec.Containers {
-		running += gpusOf(c)
+		running += requested(c, resource)
 	}
 	return int(min(max(most, running), maxRequest))
 }
@@ -50,10 +51,10 @@ func GPUsOf(pod *corev1.Pod) int {
 // maxRequest keeps sums of requests small; no node has so many GPUs.
 const maxRequest = 1 << 20
 
-func gpusOf(c corev1.Container) int64 {
-	q, ok := c.Resources.Requests[protocol.Resource]
+func requested(c corev1.Container, resource corev1.ResourceName) int64 {
+	q, ok := c.Resources.Requests[resource]
 	if !ok {
-		q = c.Resources.Limits[protocol.Resource] // the API server would have filled it in
+		q = c.Resources.Limits[resource] // the API server would have filled it in
 	}
 	return max(0, min(q.Value(), maxRequest))
 }

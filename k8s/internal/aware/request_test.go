@@ -40,7 +40,7 @@ func TestGPUsOf(t *testing.T) {
 		"below 0":                    {nil, []corev1.Container{wants("-1"), wants("1")}, 1},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: c.init, Containers: c.containers}}
-		if got := GPUsOf(pod); got != c.want {
+		if got := GPUsOf(pod, protocol.Resource); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -59,7 +59,7 @@ func TestRequestOf(t *testing.T) {
 		"a mistake": {map[string]string{protocol.PolicyAnnotation: "best"}, key.Binpack, 1},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: c.annotations}, Spec: corev1.PodSpec{Containers: []corev1.Container{wants("2")}}}
-		r, errs := RequestOf(pod, key.Binpack)
+		r, errs := RequestOf(pod, protocol.Resource, key.Binpack)
 		if (r != Request{2, c.want}) || len(errs) != c.errors {
 			t.Errorf("%s: %+v, %v", name, r, errs)
 		}
