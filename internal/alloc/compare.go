@@ -1,56 +1,60 @@
 package alloc
 
 import (
-	"cmp"
+	"encoding/binary"
+	"math"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/tree"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// Compare compares two nodes for a job by their scores for the same request: 1 if s is better,
-// -1 if o is better, 0 if they are equal. It compares
-// the components of the policy's key, but what a node loses instead of what it keeps, so
-// that a larger node is not better because it is larger.
+// Order returns a text by which nodes are compared for a job: of two scores for the same request,
+// that with the greater text is better, and nodes with the same text are equally good. It has the
+// components of the policy's key, but what a node loses instead of what it keeps, so that a larger
+// node is not better because it is larger.
 //
-// No policy inverts the result. By First all nodes are equal.
-func (s NodeScore) Compare(o NodeScore) int {
+// No policy inverts the order. By First all nodes are equal.
+func (s NodeScore) Order() string {
+	var text []byte
 	for _, c := range s.Key {
-		by := 0
 		switch c {
+		case key.ByClass:
+			text = appendNumber(text, int(s.Class))
 		case key.ByCapability:
-			by = s.compareSets(o, func(n NodeScore, class topology.Kind, size int) int {
-				return n.setsOf(n.Capability, len(n.GPUs), class, size)
-			})
+			text = appendSets(text, func(class topology.Kind, size int) int { return s.setsOf(s.Capability, len(s.GPUs), class, size) })
+		case key.ByWeight:
+			text = appendNumber(text, s.Weight)
 		case key.ByRest:
-			by = s.compareSets(o, func(n NodeScore, class topology.Kind, size int) int {
-				return n.setsOf(n.After, n.Free-len(n.GPUs), class, size) - n.setsOf(n.Before, n.Free, class, size)
+			text = appendSets(text, func(class topology.Kind, size int) int {
+				return s.setsOf(s.After, s.Free-len(s.GPUs), class, size) - s.setsOf(s.Before, s.Free, class, size)
 			})
-		default:
-			by = c.Compare(s.candidate(), o.candidate())
-		}
-		if by != 0 {
-			return by
+		case key.ByCut:
+			text = appendNumber(text, -s.Cut)
+		case key.ByLocality:
+			text = appendNumber(text, s.Locality)
+		case key.ByScore:
+			text = binary.BigEndian.AppendUint64(text, uint64(math.Round(s.Score*1000))^1<<63) // thousandths
+		case key.ByJobs:
+			text = appendNumber(text, -s.Jobs)
 		}
 	}
-	return 0
+	return string(text)
 }
 
-// compareSets compares two nodes count by count, the most important first. All classes take
-// part, also those that one node or both do not count. If only the classes that a pair of
-// nodes counts took part, the order of three nodes could be circular. A class that every set
-// fits says how many jobs of a size have room at all.
-func (s NodeScore) compareSets(o NodeScore, sets func(n NodeScore, class topology.Kind, size int) int) int {
+// appendSets appends counts of sets, the most important first. All classes take part, also those
+// that a node does not count: a class that every set fits says how many jobs of a size have room at
+// all.
+func appendSets(text []byte, sets func(class topology.Kind, size int) int) []byte {
 	for _, class := range topology.Classes() {
-		for size := 1 << key.Log2(max(s.Free, o.Free)); size > 1; size /= 2 {
-			if by := cmp.Compare(sets(s, class, size), sets(o, class, size)); by != 0 {
-				return by
-			}
+		for size := tree.MaxGPUs; size > 1; size /= 2 {
+			text = binary.BigEndian.AppendUint16(text, uint16(sets(class, size))^1<<15)
 		}
 	}
-	return 0
+	return text
 }
 
-// candidate returns what a Component compares of a score, without the capabilities.
-func (s NodeScore) candidate() key.Candidate {
-	return key.Candidate{Class: s.Class, Weight: s.Weight, Cut: s.Cut, Locality: s.Locality, Score: s.Score, Jobs: s.Jobs}
+// appendNumber appends a number so that the order of the texts is that of the numbers.
+func appendNumber(text []byte, v int) []byte {
+	return binary.BigEndian.AppendUint32(text, uint32(v)^1<<31)
 }

@@ -28,7 +28,7 @@ type NodeScore struct {
 	Jobs  int     `json:"jobs"`
 	// Worst is the worst link class on the node, which every set of its GPUs fits.
 	Worst topology.Kind `json:"worst"`
-	// Key lists the components in the order in which Compare compares them.
+	// Key lists the components in the order in which Order compares them.
 	Key []key.Component `json:"key"`
 	// Exact says that it is proven that the node has no better answer; Method names the
 	// algorithm that found it.

@@ -56,6 +56,9 @@ func TestScore(t *testing.T) {
 	}
 }
 
+// compareNodes is 1 if a is better, -1 if b is better, and 0 if they are equal.
+func compareNodes(a, b NodeScore) int { return strings.Compare(a.Order(), b.Order()) }
+
 // TestCompareNodes compares pairs of nodes, the better one first.
 func TestCompareNodes(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
@@ -89,7 +92,7 @@ func TestCompareNodes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, policy := range c.policies {
 				a, b := scored(t, c.better, c.freeA, c.n, policy), scored(t, c.worse, c.freeB, c.n, policy)
-				if by, back := a.Compare(b), b.Compare(a); by != 1 || back != -1 {
+				if by, back := compareNodes(a, b), compareNodes(b, a); by != 1 || back != -1 {
 					t.Errorf("%v: %d and %d, want 1 and -1\n%+v\n%+v", policy, by, back, a, b)
 				}
 			}
@@ -101,12 +104,12 @@ func TestCompareNodes(t *testing.T) {
 func TestCompareFirst(t *testing.T) {
 	all := alloctest.Nodes()
 	a, b := scored(t, all["two quads"], []int{0, 1}, 2, key.First), scored(t, all["unlinked"], []int{0, 1}, 2, key.First)
-	if by := a.Compare(b); by != 0 {
+	if by := compareNodes(a, b); by != 0 {
 		t.Errorf("got %d", by)
 	}
 }
 
-// TestCompareIsAnOrder draws nodes of all kinds, sorts their scores by Compare,
+// TestCompareIsAnOrder draws nodes of all kinds, sorts their scores,
 // and demands that any two then stand in that order.
 func TestCompareIsAnOrder(t *testing.T) {
 	t.Parallel()
@@ -126,15 +129,15 @@ func TestCompareIsAnOrder(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if s.Compare(s) != 0 {
+				if compareNodes(s, s) != 0 {
 					t.Fatalf("%+v is not as good as itself", s)
 				}
 				scores = append(scores, s)
 			}
-			slices.SortStableFunc(scores, NodeScore.Compare)
+			slices.SortStableFunc(scores, compareNodes)
 			for i, a := range scores {
 				for _, b := range scores[i+1:] {
-					if a.Compare(b) > 0 || b.Compare(a) != -a.Compare(b) {
+					if compareNodes(a, b) > 0 || compareNodes(b, a) != -compareNodes(a, b) {
 						t.Fatalf("%d by %v: no order:\n%+v\n%+v", n, policy, a, b)
 					}
 				}
@@ -143,7 +146,7 @@ func TestCompareIsAnOrder(t *testing.T) {
 	}
 }
 
-// TestScoreAgreesWithPick checks that of two sets on one node, Compare prefers the one that
+// TestScoreAgreesWithPick checks that of two sets on one node, the order prefers the one that
 // Pick prefers.
 func TestScoreAgreesWithPick(t *testing.T) {
 	t.Parallel()
@@ -162,7 +165,7 @@ func TestScoreAgreesWithPick(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if by := best.Compare(other); by < 0 {
+				if by := compareNodes(best, other); by < 0 {
 					t.Errorf("%s, %v: %v is worse than %v", name, policy, best.GPUs, other.GPUs)
 				}
 			}

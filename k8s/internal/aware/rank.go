@@ -19,45 +19,50 @@ const MaxRank = 10
 // scores and losses as the policy says if one of the nodes has no key.
 func Ranks(all []Judgement, r Request, w protocol.Weights) []int {
 	ranks := make([]int, len(all))
-	by := compareKeys
+	byKeys := false
+	var by func(a, b *Judgement) int
 	switch {
 	case w.Set():
 		by = func(a, b *Judgement) int { return cmp.Compare(w.Value(a.Score, a.Loss), w.Value(b.Score, b.Loss)) }
 	case slices.ContainsFunc(all, func(j Judgement) bool { return j.Fits && j.By == Values }):
 		by = compareValues(r.Policy)
+	default:
+		byKeys, by = true, func(a, b *Judgement) int { return cmp.Compare(a.Offer.order, b.Offer.order) }
 	}
-	// Most nodes are alike, and comparing keys takes longest.
+	// Many nodes are equally good.
 	type kind struct {
-		offer       *Offer
+		order       string
 		score, loss int
 	}
 	members := map[kind][]int{}
-	var kinds []*Judgement
+	var kinds []kind
 	for i := range all {
 		j := &all[i]
 		if !j.Fits || j.By == Counts {
 			continue
 		}
-		k := kind{j.Offer, j.Score, j.Loss}
+		k := kind{score: j.Score, loss: j.Loss}
+		if byKeys {
+			k = kind{order: j.Offer.order}
+		}
 		if members[k] == nil {
-			kinds = append(kinds, j)
+			kinds = append(kinds, k)
 		}
 		members[k] = append(members[k], i)
 	}
-	slices.SortStableFunc(kinds, func(a, b *Judgement) int { return by(b, a) })
+	example := func(k kind) *Judgement { return &all[members[k][0]] }
+	slices.SortStableFunc(kinds, func(a, b kind) int { return by(example(b), example(a)) })
 	rank := MaxRank
-	for i, j := range kinds {
-		if i > 0 && by(kinds[i-1], j) != 0 {
+	for i, k := range kinds {
+		if i > 0 && by(example(kinds[i-1]), example(k)) != 0 {
 			rank = max(0, rank-1)
 		}
-		for _, at := range members[kind{j.Offer, j.Score, j.Loss}] {
+		for _, at := range members[k] {
 			ranks[at] = rank
 		}
 	}
 	return ranks
 }
-
-func compareKeys(a, b *Judgement) int { return a.Offer.Key.Compare(b.Offer.Key) }
 
 // compareValues compares as a policy would compare keys: by what it puts first.
 func compareValues(p key.Policy) func(a, b *Judgement) int {

@@ -15,6 +15,7 @@ import (
 // Shape is what nodes with the same GPUs, at the same places and with the same links, have in
 // common. It is made by Shapes.
 type Shape struct {
+	id     uint64 // of all Shapes
 	gpus   int
 	picker *alloc.Picker
 	scale  protocol.Scale
@@ -26,11 +27,12 @@ type Shape struct {
 // zero value is ready.
 type Shapes struct {
 	mu     sync.Mutex
+	made   uint64 // Shapes up to now
 	shapes map[string]weak.Pointer[Shape]
 	offers map[question]*Offer
 }
 
-// maxOffers bounds how many offers are remembered, about half a kilobyte each.
+// maxOffers bounds how many offers are remembered, about a kilobyte each.
 const maxOffers = 1 << 15
 
 // gpuSet is a set of the GPUs of a node; a NodeTopology has no more.
@@ -53,7 +55,7 @@ func (s gpuSet) len() (n int) {
 
 // question is what decides an offer.
 type question struct {
-	shape  weak.Pointer[Shape]
+	shape  uint64
 	free   gpuSet
 	n      int
 	policy key.Policy
@@ -65,6 +67,8 @@ type Offer struct {
 	Key alloc.NodeScore
 	// Score and Loss are on the scale of the vendor's annotations.
 	Score, Loss int
+	// order compares offers by their keys: the greater is better.
+	order string
 	// Err says why no set of the free GPUs fits the request; nil if one does.
 	Err error
 }
@@ -87,7 +91,8 @@ func (s *Shapes) of(t protocol.NodeTopology) (*Shape, error) {
 		return nil, err
 	}
 	graph, _ := topology.New(node)
-	made := &Shape{gpus: len(gpus), picker: alloc.New(graph), scale: protocol.NewScale(graph)}
+	s.made++
+	made := &Shape{id: s.made, gpus: len(gpus), picker: alloc.New(graph), scale: protocol.NewScale(graph)}
 	if s.shapes == nil {
 		s.shapes = map[string]weak.Pointer[Shape]{}
 	}
@@ -107,7 +112,7 @@ func (s *Shapes) forget(name string) {
 
 // offer returns what a node of the Shape with these free GPUs, ascending, has for a request.
 func (s *Shapes) offer(shape *Shape, free []int, r Request) *Offer {
-	q := question{weak.Make(shape), setOf(free), r.GPUs, r.Policy}
+	q := question{shape.id, setOf(free), r.GPUs, r.Policy}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.offers[q]; ok {
@@ -118,6 +123,7 @@ func (s *Shapes) offer(shape *Shape, free []int, r Request) *Offer {
 	}
 	o := &Offer{}
 	if o.Key, o.Err = shape.picker.Score(r.ask(free)); o.Err == nil {
+		o.order = o.Key.Order()
 		o.Score, o.Loss, o.Err = shape.scale.Values(free, r.GPUs)
 	}
 	s.offers[q] = o
