@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,6 +26,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
 
 func runCommand() *cli.Command {
@@ -73,6 +75,12 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	}
 	virtual.Backend = virtual.VFIO
 	registered := func() bool { return gpus.Registered() || slices.Registered() }
+	ready := func() error {
+		if !registered() {
+			return errors.New("the kubelet does not follow the list of devices")
+		}
+		return nil
+	}
 	metrics := plugin.NewMetrics(registry, registered)
 	allocator := &plugin.Allocator{
 		Settings: o.settings, Root: root, Log: log, Metrics: metrics,
@@ -114,7 +122,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	}
 	if address := c.String("metrics-address"); address != "" {
 		go func() {
-			if err := plugin.ServeMetrics(ctx, address, registry, registered); err != nil {
+			if err := status.Serve(ctx, address, registry, ready); err != nil {
 				log.Error("there are no metrics", "reason", err)
 			}
 		}()

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,13 +11,19 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
 
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	server := &Server{}
 	m := NewMetrics(registry, server.Registered)
-	handler := metricsHandler(registry, server.Registered)
+	handler := status.Handler(registry, func() error {
+		if !server.Registered() {
+			return errors.New("not registered")
+		}
+		return nil
+	})
 	get := func(path string) (int, string) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

@@ -1,4 +1,5 @@
-package plugin
+// Package status answers what Kubernetes and Prometheus ask of a program: probes and metrics.
+package status
 
 import (
 	"context"
@@ -12,14 +13,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// ServeMetrics answers /metrics, /healthz (the program runs) and /readyz (ready reports true) at
-// the address until ctx ends.
-func ServeMetrics(ctx context.Context, address string, metrics prometheus.Gatherer, ready func() bool) error {
+// Serve answers /metrics, /healthz (the program runs) and /readyz at the address until ctx ends. The
+// program is ready if ready returns nil; otherwise it returns why not.
+func Serve(ctx context.Context, address string, metrics prometheus.Gatherer, ready func() error) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("serve metrics: %w", err)
 	}
-	server := &http.Server{Handler: metricsHandler(metrics, ready), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: Handler(metrics, ready), ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve metrics: %w", err)
@@ -27,13 +28,14 @@ func ServeMetrics(ctx context.Context, address string, metrics prometheus.Gather
 	return nil
 }
 
-func metricsHandler(metrics prometheus.Gatherer, ready func() bool) http.Handler {
+// Handler returns the handler of Serve.
+func Handler(metrics prometheus.Gatherer, ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !ready() {
-			http.Error(w, "the kubelet does not follow the list of devices", http.StatusServiceUnavailable)
+		if err := ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")

@@ -1,0 +1,132 @@
+package extender
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/aware"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Extender answers kube-scheduler.
+type Extender struct {
+	Cluster *Cluster
+	// Ready returns nil when the Cluster is known.
+	Ready func() error
+	// MaxBody is the size of the largest question, in bytes.
+	MaxBody int64
+	Log     *slog.Logger
+	Metrics *Metrics
+
+	weights atomic.Pointer[protocol.Weights]
+}
+
+// Weigh sets the weights by which nodes are compared.
+func (e *Extender) Weigh(w protocol.Weights) { e.weights.Store(&w) }
+
+// maxQuestions is how many questions are answered at a time; a scheduler asks one after the other.
+const maxQuestions = 16
+
+// Handler answers POST /filter and /prioritize.
+func (e *Extender) Handler() http.Handler {
+	mux := http.NewServeMux()
+	room := make(chan struct{}, maxQuestions)
+	for verb, answer := range map[string]func(protocol.ExtenderArgs, aware.Request) any{"filter": e.filter, "prioritize": e.prioritize} {
+		mux.HandleFunc("POST /"+verb, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case room <- struct{}{}:
+				defer func() { <-room }()
+			default:
+				e.fail(w, verb, http.StatusServiceUnavailable, errors.New("too many questions at a time"))
+				return
+			}
+			began := time.Now()
+			args, code, err := e.read(w, r)
+			if err != nil {
+				e.fail(w, verb, code, err)
+				return
+			}
+			request, mistakes := aware.RequestOf(args.Pod, e.Cluster.resource, e.Cluster.policy)
+			for _, mistake := range mistakes {
+				e.Log.Debug("an annotation of a pod does not count", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "reason", mistake.Error())
+			}
+			text, err := json.Marshal(answer(args, request))
+			if err != nil {
+				e.fail(w, verb, http.StatusInternalServerError, err)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(text) // a scheduler that does not wait any more asks again
+			e.Metrics.answered(verb, "ok", time.Since(began))
+		})
+	}
+	return mux
+}
+
+// read reads a question. The code is that of the error.
+func (e *Extender) read(w http.ResponseWriter, r *http.Request) (args protocol.ExtenderArgs, code int, err error) {
+	if err := e.Ready(); err != nil {
+		return args, http.StatusServiceUnavailable, err
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, e.MaxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return args, http.StatusRequestEntityTooLarge, errors.New("the question is too large: set nodeCacheCapable to true, or raise --max-body")
+	}
+	if err == nil {
+		args, err = protocol.ParseExtenderArgs(text)
+	}
+	return args, http.StatusBadRequest, err
+}
+
+func (e *Extender) fail(w http.ResponseWriter, verb string, code int, err error) {
+	e.Metrics.answered(verb, "error", 0)
+	e.Log.Warn("a question of the scheduler is not answered", "verb", verb, "reason", err.Error())
+	http.Error(w, err.Error(), code)
+}
+
+func (e *Extender) filter(args protocol.ExtenderArgs, r aware.Request) any {
+	if r.GPUs == 0 {
+		return args.Keep(func(int) bool { return true })
+	}
+	judged := e.Cluster.Judge(args.Names(), r)
+	answer := args.Keep(func(i int) bool { return judged[i].Fits })
+	answer.FailedNodes, answer.FailedAndUnresolvableNodes = map[string]string{}, map[string]string{}
+	for _, j := range judged {
+		switch {
+		case j.Fits:
+		case j.Never:
+			answer.FailedAndUnresolvableNodes[j.Node] = j.Reason
+		default:
+			answer.FailedNodes[j.Node] = j.Reason
+		}
+	}
+	e.Metrics.refused(len(answer.FailedNodes) + len(answer.FailedAndUnresolvableNodes))
+	e.Log.Debug("filtered", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "gpus", r.GPUs, "nodes", len(judged), "refused", len(answer.FailedNodes)+len(answer.FailedAndUnresolvableNodes))
+	return answer
+}
+
+func (e *Extender) prioritize(args protocol.ExtenderArgs, r aware.Request) any {
+	names := args.Names()
+	answer := make([]protocol.HostPriority, len(names))
+	for i, name := range names {
+		answer[i].Host = name
+	}
+	if r.GPUs == 0 {
+		return answer
+	}
+	judged := e.Cluster.Judge(names, r)
+	var weights protocol.Weights
+	if w := e.weights.Load(); w != nil {
+		weights = *w
+	}
+	for i, rank := range aware.Ranks(judged, r, weights) {
+		answer[i].Score = int64(rank)
+	}
+	e.Metrics.judged(judged)
+	return answer
+}
