@@ -87,6 +87,9 @@ const (
 // Namespace is where the programs are installed unless another is chosen.
 const Namespace = "metax-gpu-extensions"
 
+// Chart is the name of the chart of the programs; their pods are labelled as parts of it.
+const Chart = "metax-gpu-extensions"
+
 // Places on the host.
 const (
 	// HookDir is where metax-hook is copied for the CDI specs.
