@@ -100,7 +100,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		return err
 	}
 	for i, n := range sizes {
-		score, err := picker.Score(free, n, policy)
+		score, err := picker.Score(alloc.Request{N: n, Free: free, Policy: policy})
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ type NodeScore struct {
 	Jobs  int     `json:"jobs"`
 	// Worst is the worst link class on the node, which every set of its GPUs fits.
 	Worst topology.Kind `json:"worst"`
-	// Key lists what the policy compares, the most important first.
+	// Key lists the components in the order in which Compare compares them.
 	Key []key.Component `json:"key"`
 	// Exact says that it is proven that the node has no better answer; Method names the
 	// algorithm that found it.
@@ -36,10 +36,8 @@ type NodeScore struct {
 	Method string `json:"method"`
 }
 
-// Score returns the score of the best answer for n of the free GPUs. Errors are those of
-// Pick.
-func (p *Picker) Score(free []int, n int, policy key.Policy) (NodeScore, error) {
-	r := Request{N: n, Free: free, Policy: policy}
+// Score returns the score of the best answer to a request. Errors are those of Pick.
+func (p *Picker) Score(r Request) (NodeScore, error) {
 	a, err := p.Pick(r)
 	if err != nil {
 		return NodeScore{}, err

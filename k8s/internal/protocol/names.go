@@ -82,6 +82,7 @@ const (
 	Device   = "metax-gpu-device"
 	Label    = "metax-gpu-label"
 	Exporter = "metax-exporter"
+	Aware    = "metax-gpu-aware"
 )
 
 // Namespace is where the programs are installed unless another is chosen.

@@ -35,27 +35,34 @@ func NewScale(g *topology.Graph) Scale {
 	return Scale{picker: alloc.New(g), gpus: g.Len(), scaled: all > MaxValue}
 }
 
-// Tables returns the values for the free GPUs, by the number of GPUs of a job, 1 to that of
-// all GPUs of the node. Of a number up to that of the free GPUs, the score says how well the
-// best-linked set of them is linked, and the loss how much the others lose by it: the sums of
-// weights that the vendor publishes or, on a node where those can be too great, the score as a
-// share of that of a full mesh of MetaXLink, and the loss up to MaxValue. Greater numbers of
-// GPUs have the score 0 and the loss MaxValue. Errors are those of alloc.Picker.Vectors.
+// Tables returns the Values of each number of GPUs, from 1 to that of all GPUs of the node.
+// Errors are those of alloc.Picker.Pick.
 func (s Scale) Tables(free []int) (scores, losses peer.HAMiTable, err error) {
-	weights, cuts, err := s.picker.Vectors(free)
-	if err != nil {
-		return nil, nil, err
-	}
 	scores, losses = peer.HAMiTable{}, peer.HAMiTable{}
 	for n := 1; n <= s.gpus; n++ {
-		switch {
-		case n > len(weights):
-			scores[n], losses[n] = 0, MaxValue
-		case s.scaled && n > 1:
-			scores[n], losses[n] = MaxValue*weights[n-1]/(classWeight*n*(n-1)/2), min(MaxValue, cuts[n-1])
-		default:
-			scores[n], losses[n] = weights[n-1], min(MaxValue, cuts[n-1])
+		if scores[n], losses[n], err = s.Values(free, n); err != nil {
+			return nil, nil, err
 		}
 	}
 	return scores, losses, nil
+}
+
+// Values returns the score and the loss of a job of n GPUs for the free GPUs. Of a number up to that
+// of the free GPUs, the score says how well the best-linked set of them is linked, and the loss how
+// much the others lose by it: the sums of weights that the vendor publishes or, on a node where
+// those can be too great, the score as a share of that of a full mesh of MetaXLink, and the loss up
+// to MaxValue. Greater numbers of GPUs have the score 0 and the loss MaxValue. Errors are those of
+// alloc.Picker.Pick.
+func (s Scale) Values(free []int, n int) (score, loss int, err error) {
+	if n > len(free) {
+		return 0, MaxValue, nil
+	}
+	weight, cut, err := s.picker.Heaviest(free, n)
+	if err != nil {
+		return 0, 0, err
+	}
+	if s.scaled && n > 1 {
+		weight = MaxValue * weight / (classWeight * n * (n - 1) / 2)
+	}
+	return weight, min(MaxValue, cut), nil
 }
