@@ -79,6 +79,7 @@ func newApp(out, errs io.Writer) *cli.App {
 				Name: "topology", ArgsUsage: "NODE", Usage: "how the GPUs of a node are linked", Action: printTopology,
 				Flags: []cli.Flag{&cli.StringFlag{Name: "format", Value: "matrix", Usage: "matrix, tree or svg"}},
 			},
+			{Name: "why", ArgsUsage: "POD", Usage: "how each node suits a pod, and what would make a pending pod fit", Action: whyPod},
 			{Name: "bugreport", ArgsUsage: "[FILE]", Usage: "write what is known of the GPUs, without names, for others to look at", Action: writeReport},
 			{Name: "version", Usage: "print the version", Action: printVersion},
 		},

@@ -20,7 +20,7 @@ func (s scrubber) pod(p *corev1.Pod) *corev1.Pod {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.Word(podName, p.Name), Namespace: s.namespace(p.Namespace), CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
-			Annotations: s.annotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation,
+			Annotations: s.annotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.GivenAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation,
 				protocol.SlicesAnnotation, protocol.QoSAnnotation, protocol.AppClassAnnotation, protocol.PhaseAnnotation),
 		},
 		Spec: corev1.PodSpec{

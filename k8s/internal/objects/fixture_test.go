@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -62,12 +63,13 @@ func TestFixture(t *testing.T) {
 	// A name that is a word of the annotations.
 	train := pod("default", "model", "node-a", protocol.Resource, 4)
 	train.Spec.Containers[0].Name = "uuid"
+	train.Annotations = map[string]string{protocol.GivenAnnotation: given(t, &a, 0, 1, 2, 3)}
 	train.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "TOKEN", Value: "hunter2"}}
 
 	items := []any{
 		c, vendor, slices, broken, bare, cpu, a, b,
 		big, four, done, train, program,
-		pod("team", "train-1", "node-b.example.com", protocol.Resource, 2), pod("team", "infer", "node-d", protocol.Resource, 2),
+		pod("team", "train-1", "node-b.example.com", protocol.Resource, 2), pod("team", "infer", "node-d", protocol.Resource, 2), pod("team", "old", "node-f", protocol.Resource, 8),
 		pod("team", "slice", "node-e", protocol.SliceResource, 1), pod("team", "web", "node-a", "", 0),
 		event("default", "Node", "", "node-b.example.com", "MetaXGPUUnhealthy", "GPU 3 (0000:12:00.0): unhealthy: fell off the bus of node-b.example.com", 20),
 		event("default", "Node", "", "node-b.example.com", "MetaXGPULeased", "GPU 6 is in use by lease 4f", 10),
@@ -142,6 +144,20 @@ func annotate(t *testing.T, n *corev1.Node, simulated string, state protocol.Nod
 	}
 }
 
+// given is the annotation of a pod that has GPUs of a Node.
+func given(t *testing.T, n *corev1.Node, gpus ...int) string {
+	t.Helper()
+	top, err := protocol.ParseNodeTopology(n.Annotations[protocol.NodeAnnotation])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []gpu.UUID
+	for _, i := range gpus {
+		list = append(list, top.GPUs[i].UUID)
+	}
+	return protocol.Given(list)
+}
+
 func pod(namespace, name, node string, of corev1.ResourceName, count int64) corev1.Pod {
 	p := corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -191,7 +207,7 @@ func TestParse(t *testing.T) {
 		"nodes": {"node-a", "node-b.example.com", "node-c", "node-d", "node-e", "node-f", "node-g"},
 		"pods": {
 			"default/four", "default/model", "metax-gpu-extensions/metax-gpu-device-x7f2p",
-			"team/big", "team/done", "team/infer", "team/slice", "team/train-1",
+			"team/big", "team/done", "team/infer", "team/old", "team/slice", "team/train-1",
 		},
 		"events": {"MetaXGPULeased", "MetaXGPUUnhealthy", "FailedScheduling"},
 	}
@@ -236,7 +252,7 @@ func FuzzParse(f *testing.F) {
 func TestRequested(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	c := func(n int64, goesOn bool) corev1.Container {
-		c := corev1.Container{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{protocol.Resource: *resource.NewQuantity(n, resource.DecimalSI)}}}
+		c := corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{protocol.Resource: *resource.NewQuantity(n, resource.DecimalSI)}}}
 		if goesOn {
 			c.RestartPolicy = &always
 		}

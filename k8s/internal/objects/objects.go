@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -38,23 +39,10 @@ func IsProgram(p *corev1.Pod) bool { return p.Labels[partOf] == protocol.Chart }
 
 const partOf = "app.kubernetes.io/part-of"
 
-// Requested returns how many devices of a resource a pod needs at once: its containers and the
-// init containers that go on together, or one of the other init containers, if that needs more.
-func Requested(p *corev1.Pod, resource corev1.ResourceName) int {
-	of := func(c corev1.Container) int { q := c.Resources.Limits[resource]; return int(q.Value()) }
-	on, most := 0, 0
-	for _, c := range p.Spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			on += of(c)
-			most = max(most, on)
-			continue
-		}
-		most = max(most, on+of(c))
-	}
-	for _, c := range p.Spec.Containers {
-		on += of(c)
-	}
-	return max(most, on)
+// Requested returns how many devices of a resource a pod needs at once, as kube-scheduler counts.
+func Requested(p *corev1.Pod, name corev1.ResourceName) int {
+	q := resource.PodRequests(p, resource.PodResourcesOptions{})[name]
+	return int(q.Value())
 }
 
 // RequestsGPUs reports whether a pod requests GPUs or slices.

@@ -74,7 +74,9 @@ const ConfigMapName = "metax-device-config"
 const (
 	PolicyAnnotation = "metax-ctk.io/policy" // a policy of the picker
 	GPUsAnnotation   = "metax-ctk.io/gpus"   // UUIDs of the chosen GPUs, with commas
-	MACAAnnotation   = "metax-ctk.io/maca"   // "true" for the host's MXMACA
+	// GivenAnnotation has the UUIDs of the GPUs that the containers of the pod were given, with commas.
+	GivenAnnotation = "metax-ctk.io/gpus-given"
+	MACAAnnotation  = "metax-ctk.io/maca" // "true" for the host's MXMACA
 )
 
 // The programs. A program's name is also its field manager and the source of its Events.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/aware"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -51,6 +52,9 @@ type Node struct {
 	Status   []string `json:"status"`
 	Problems []string `json:"problems,omitempty"`
 
+	object   *corev1.Node
+	known    aware.Node // for its judgement
+	pods     []Pod
 	hardware gpu.Node
 	graph    *topology.Graph
 	state    protocol.NodeState
@@ -66,8 +70,9 @@ type Resource struct {
 }
 
 // newNode returns the Node for an object and the pods on it.
-func newNode(object *corev1.Node, pods []Pod) Node {
-	n := Node{Name: object.Name, Product: object.Labels[protocol.LabelProduct], Resources: []Resource{}, Pods: len(pods)}
+func newNode(object *corev1.Node, pods []Pod, shapes *aware.Shapes) Node {
+	n := Node{Name: object.Name, Product: object.Labels[protocol.LabelProduct], Resources: []Resource{}, Pods: len(pods), object: object, pods: pods}
+	n.known = aware.Node{Name: object.Name, Published: shapes.Read(object.Annotations)}
 	for _, name := range []corev1.ResourceName{protocol.Resource, protocol.SliceResource} {
 		capacity, has := object.Status.Capacity[name]
 		if !has {
@@ -79,6 +84,9 @@ func newNode(object *corev1.Node, pods []Pod) Node {
 			r.Requested += p.requests(r.Name)
 		}
 		n.Resources = append(n.Resources, r)
+		if name == protocol.Resource {
+			n.known.Allocatable, n.known.Requested = r.Allocatable, r.Requested
+		}
 	}
 	if !n.readAnnotations(object.Annotations) {
 		n.count()
@@ -92,22 +100,20 @@ func newNode(object *corev1.Node, pods []Pod) Node {
 
 // readAnnotations reads the annotations of metax-gpu-device. It reports whether they are complete.
 func (n *Node) readAnnotations(annotations map[string]string) bool {
-	text, hasTopology := annotations[protocol.NodeAnnotation]
-	stateText, hasState := annotations[protocol.StateAnnotation]
-	if !hasTopology || !hasState {
+	if p := n.known.Contradiction(); p != nil && p.Kind != aware.Missing {
+		n.Problems = append(n.Problems, p.Text)
+	}
+	if n.known.Shape == nil {
 		return false
 	}
-	t, err := protocol.ParseNodeTopology(text)
+	t, err := protocol.ParseNodeTopology(annotations[protocol.NodeAnnotation])
 	if err == nil {
 		n.hardware, err = t.Node()
 	}
-	if err == nil {
-		n.state, err = protocol.ParseNodeState(stateText, len(t.GPUs))
-	}
 	if err != nil {
-		n.Problems = append(n.Problems, err.Error())
-		return false
+		return false // does not happen: it has a Shape
 	}
+	n.state = n.known.State
 	n.hardware.Name, n.Source = n.Name, fromAnnotations
 	n.graph, _ = topology.New(n.hardware)
 	n.graph.MarkDomains(n.hardware.GPUs)
@@ -198,8 +204,8 @@ func (n *Node) judge(object *corev1.Node) {
 	}
 }
 
-// Nodes returns the Nodes, and the pods that are not on one of them.
-func Nodes(o objects.Objects) (nodes []Node, pending []Pod) {
+// newNodes returns the Nodes, and the pods that are not on one of them.
+func newNodes(o objects.Objects, shapes *aware.Shapes) (nodes []Node, pending []Pod) {
 	on := map[string][]Pod{}
 	for _, p := range Pods(o) {
 		if p.Node == "" {
@@ -209,7 +215,7 @@ func Nodes(o objects.Objects) (nodes []Node, pending []Pod) {
 		on[p.Node] = append(on[p.Node], p)
 	}
 	for i := range o.Nodes {
-		nodes = append(nodes, newNode(&o.Nodes[i], on[o.Nodes[i].Name]))
+		nodes = append(nodes, newNode(&o.Nodes[i], on[o.Nodes[i].Name], shapes))
 	}
 	return nodes, pending
 }

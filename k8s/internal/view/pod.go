@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -18,9 +19,12 @@ type Pod struct {
 	GPUs   int    `json:"gpus"`
 	Slices int    `json:"slices,omitempty"`
 	Node   string `json:"node,omitempty"` // empty while it is pending
-	// State is "pending", "starting", "running" or "ending".
+	// UUIDs are the GPUs that its containers were given, as metax-gpu-device says; empty if that is not
+	// known.
+	UUIDs []gpu.UUID `json:"uuids,omitempty"`
+	// State is "pending", "starting", "running", "ending", "succeeded" or "failed".
 	State string `json:"state"`
-	// Message is why it is pending, as the scheduler says; empty for others.
+	// Message is why it is pending, as the scheduler says, or why it failed; empty for others.
 	Message string `json:"message,omitempty"`
 }
 
@@ -40,7 +44,13 @@ func newPod(object *corev1.Pod) Pod {
 		Namespace: object.Namespace, Name: object.Name, Node: object.Spec.NodeName, State: "running",
 		GPUs: objects.Requested(object, protocol.Resource), Slices: objects.Requested(object, protocol.SliceResource),
 	}
+	if text, ok := object.Annotations[protocol.GivenAnnotation]; ok && p.Node != "" {
+		p.UUIDs, _ = protocol.ParseGiven(text) // not known if it is not valid
+	}
 	switch {
+	case objects.HasEnded(object):
+		p.State = strings.ToLower(string(object.Status.Phase))
+		p.Message = terminal.Message(strings.Trim(object.Status.Reason+": "+object.Status.Message, ": "))
 	case object.DeletionTimestamp != nil:
 		p.State = "ending"
 	case p.Node == "":

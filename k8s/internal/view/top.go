@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/aware"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 )
 
@@ -55,7 +56,7 @@ type Problem struct {
 
 // NewCluster returns the view of a whole cluster.
 func NewCluster(o objects.Objects) Cluster {
-	nodes, pending := Nodes(o)
+	nodes, pending := newNodes(o, new(aware.Shapes))
 	c := Cluster{APIVersion: apiVersion, Kind: "TopCluster", Products: []Product{}, Pending: append([]Pod{}, pending...), Problems: []Problem{}, Missing: o.Missing}
 	products := map[string]*Product{}
 	room := map[int]int{}

@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/aware"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 )
 
@@ -23,7 +24,7 @@ type NodeList struct {
 
 // NewNodeList returns the Nodes in the order of names.
 func NewNodeList(o objects.Objects) NodeList {
-	nodes, _ := Nodes(o)
+	nodes, _ := newNodes(o, new(aware.Shapes))
 	return NodeList{apiVersion, "TopNodeList", append([]Node{}, nodes...), o.Missing}
 }
 
@@ -97,7 +98,7 @@ type Event struct {
 
 // NewNodeDetails returns the first Node of the objects. The caller has read one.
 func NewNodeDetails(o objects.Objects) NodeDetails {
-	nodes, _ := Nodes(o)
+	nodes, _ := newNodes(o, new(aware.Shapes))
 	n := nodes[0]
 	d := NodeDetails{APIVersion: apiVersion, Kind: "TopNode", Node: n, Pods: []Pod{}, Events: events(o, "Node", "", n.Name), Missing: o.Missing}
 	for _, p := range Pods(o) {

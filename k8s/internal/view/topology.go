@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/aware"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -28,7 +29,7 @@ type Topology struct {
 // NewTopology returns the topology of the first Node of the objects. It fails with
 // ErrUnknownTopology.
 func NewTopology(o objects.Objects) (Topology, error) {
-	nodes, _ := Nodes(o)
+	nodes, _ := newNodes(o, new(aware.Shapes))
 	n := nodes[0]
 	if n.Source != fromAnnotations {
 		return Topology{}, fmt.Errorf("node %s: %w: %s", n.Name, ErrUnknownTopology, cmp.Or(strings.Join(n.Problems, "; "), "metax-gpu-device has not written them"))

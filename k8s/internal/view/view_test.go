@@ -78,7 +78,7 @@ func TestPodList(t *testing.T) {
 	for _, test := range []struct {
 		namespace, name string
 		want            int
-	}{{"", "", 6}, {"team", "", 4}, {"team", "big", 1}, {"default", "big", 0}, {"team", "done", 0}} {
+	}{{"", "", 7}, {"team", "", 5}, {"team", "big", 1}, {"default", "big", 0}, {"team", "done", 0}} {
 		if got := len(NewPodList(o, test.namespace, test.name).Items); got != test.want {
 			t.Errorf("%s/%s: %d pods, want %d", test.namespace, test.name, got, test.want)
 		}
