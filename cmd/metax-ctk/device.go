@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 func (t toolkit) deviceCommand() *cli.Command {
@@ -59,5 +60,5 @@ func deviceTable(node gpu.Node) string {
 		row[10] = strings.Join(names, ",")
 		rows = append(rows, row)
 	}
-	return columns(rows)
+	return terminal.Table(rows)
 }

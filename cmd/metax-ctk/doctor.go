@@ -73,7 +73,7 @@ func (t toolkit) doctor(c *cli.Context) error {
 	if !c.Bool("verbose") {
 		report.Results, rows = nil, nil
 	}
-	if err := t.print(c, report, columns(rows)+report.Text()); err != nil {
+	if err := t.print(c, report, terminal.Table(rows)+report.Text()); err != nil {
 		return err
 	}
 	switch {
@@ -90,7 +90,7 @@ func (t toolkit) doctorList(c *cli.Context, checks []doctor.Check) error {
 	for _, one := range checks {
 		rows = append(rows, []string{one.ID, one.Title})
 	}
-	return t.print(c, checks, columns(rows))
+	return t.print(c, checks, terminal.Table(rows))
 }
 
 // diagnose looks at the host and judges what is there.

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
@@ -168,7 +169,7 @@ func healthTable(s health.State) string {
 	for _, c := range s.GPUs {
 		rows = append(rows, []string{indexOf(c.GPU), bdfOf(c.GPU), string(c.UUID), c.Health, c.Code, c.Reason})
 	}
-	return columns(rows)
+	return terminal.Table(rows)
 }
 
 // changeLine is "GPU 3 0000:12:00.0: healthy -> unhealthy (vendor: mx-smi …)".

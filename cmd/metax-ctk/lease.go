@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -148,7 +149,7 @@ func leaseTable(told ps.Leases) string {
 		container := cmp.Or(l.Name, shortID(l.Container))
 		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, clock(l.Since)})
 	}
-	return columns(rows) + summaryLine(told.Summary) + queueTable(told.Queue) + sourceNote(told.Sources)
+	return terminal.Table(rows) + summaryLine(told.Summary) + queueTable(told.Queue) + sourceNote(told.Sources)
 }
 
 // gpusOf names the lease's GPUs, by address if the node has lost some.

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -99,7 +100,7 @@ func macaTable(installs []maca.Summary) string {
 		}
 		rows = append(rows, row)
 	}
-	return columns(rows)
+	return terminal.Table(rows)
 }
 
 // macaCheck checks the installation of a version, or the one that counts.

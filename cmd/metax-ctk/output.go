@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 	"sigs.k8s.io/yaml"
@@ -92,23 +91,6 @@ func document(c *cli.Context, value any) ([]byte, error) {
 		members = fmt.Appendf(nil, `"items":%s}`, text)
 	}
 	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,%s`, gpu.APIVersion, kind, members), nil
-}
-
-// columns are rows as a table; the first is the head. Empty cells become "-", and
-// what could disturb a terminal U+FFFD.
-func columns(rows [][]string) string {
-	var text strings.Builder
-	tw := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			if row[i] = terminal.Line(cell); cell == "" {
-				row[i] = "-"
-			}
-		}
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
-	}
-	tw.Flush() // a Builder takes everything
-	return text.String()
 }
 
 // lines has each of the values in a line of its own, also one of several lines.

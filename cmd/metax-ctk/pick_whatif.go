@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -101,7 +102,7 @@ func (o whatIf) text(figures bool) string {
 	}
 	text := strings.Join(words, "\n")
 	if figures {
-		text += "\n" + columns(rows) + compared
+		text += "\n" + terminal.Table(rows) + compared
 	}
 	return text
 }

@@ -72,7 +72,7 @@ func psTable(o ps.Occupancy) string {
 			})
 		}
 	}
-	return columns(rows) + summaryLine(o.Summary) + queueTable(o.Queue) + sourceNote(o.Sources)
+	return terminal.Table(rows) + summaryLine(o.Summary) + queueTable(o.Queue) + sourceNote(o.Sources)
 }
 
 // summaryLine says how many GPUs are free, and how many are neither free nor in use.
@@ -152,7 +152,7 @@ func queueTable(queue []ps.Waiting) string {
 		}
 		rows = append(rows, []string{position, q.ID, which, state, strconv.Itoa(q.PID), q.User, clock(q.Since), waited.String()})
 	}
-	return "\n" + columns(rows)
+	return "\n" + terminal.Table(rows)
 }
 
 // sourceNote is one line about the sources that were not seen, and why. An engine is

@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/sgpu"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -96,7 +97,7 @@ func sliceTable(slices []sliceRow) string {
 		row[8] = strings.Join(names, ",")
 		rows = append(rows, row)
 	}
-	return columns(rows)
+	return terminal.Table(rows)
 }
 
 // hostNode returns the host's node, whose GPUs a command changes.

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -51,7 +52,7 @@ func (t toolkit) simList(c *cli.Context) error {
 	for _, e := range entries {
 		rows = append(rows, []string{e.Name, strconv.Itoa(e.GPUs), e.Model, strconv.Itoa(len(e.Domains))})
 	}
-	return t.print(c, entries, columns(rows))
+	return t.print(c, entries, terminal.Table(rows))
 }
 
 func (t toolkit) simCreate(c *cli.Context) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/top"
 )
 
@@ -135,9 +136,9 @@ func (t toolkit) printTop(c *cli.Context, s top.State, several bool) error {
 	for _, g := range told.GPUs {
 		rows = append(rows, g.Row())
 	}
-	table := columns(rows) + "\n"
+	table := terminal.Table(rows) + "\n"
 	if told.Summary != nil {
-		table = columns(rows) + summaryLine(*told.Summary)
+		table = terminal.Table(rows) + summaryLine(*told.Summary)
 	}
 	table += told.Freshness().String() + "\n" + queueTable(told.Queue)
 	return t.write(c, told, table, several)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -40,16 +39,9 @@ func topologyFlags() []cli.Flag {
 	}
 }
 
-// topologyJSON is the topology as -o prints it. Matrix[i][j] is the class of
-// the link between GPUs i and j, "X" for i == j.
+// topologyJSON is the topology as -o prints it.
 type topologyJSON struct {
-	Node   gpu.Node   `json:"node"`
-	Matrix [][]string `json:"matrix"`
-	// NICs[i][k] is the class of the link between GPU i and network card k of the node.
-	NICs    [][]topology.Kind `json:"nicMatrix,omitempty"`
-	Domains [][]int           `json:"domains"`
-	Picked  []int             `json:"picked,omitempty"`
-	Busy    []int             `json:"busy,omitempty"`
+	topology.Document
 	// Explanation says why those are picked, with --explain.
 	Explanation *explain.Explanation `json:"explanation,omitempty"`
 }
@@ -105,8 +97,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 			}
 		}
 	}
-	result := describe(view)
-	result.Explanation = explanation
+	result := topologyJSON{view.Document(), explanation}
 	var text strings.Builder
 	if c.String("output-format") == "table" { // a picture of a thousand GPUs takes its time
 		err = render(&text, view)
@@ -131,8 +122,4 @@ func gridWidth(matrix string) (width int) {
 		width = max(width, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
 	}
 	return width
-}
-
-func describe(v topology.View) topologyJSON {
-	return topologyJSON{Node: v.Node, Matrix: v.Graph.Classes(), NICs: topology.NICMatrix(v.Node), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.InUse}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/peer"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -130,7 +131,7 @@ func heaviest(p *alloc.Picker, free, sizes []int, all bool) (weights, cuts []int
 
 // text says the score for one number of GPUs in words.
 func (s scoredSize) text() string {
-	return columns([][]string{
+	return terminal.Table([][]string{
 		{"best answer:", fmt.Sprintf("%s %s", nouned(s.N), wording.List(s.GPUs))},
 		{"link class:", s.class()},
 		{"free before:", fmt.Sprintf("%s, %s", wording.Count(s.Free, "GPU"), explain.RoomFor(s.Before))},
@@ -175,5 +176,5 @@ func (s scoredNode) table() string {
 	for _, z := range s.Sizes {
 		rows = append(rows, []string{strconv.Itoa(z.N), wording.List(z.GPUs), z.Class.String(), explain.RoomFor(z.After)})
 	}
-	return columns(rows)
+	return terminal.Table(rows)
 }

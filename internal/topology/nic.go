@@ -73,7 +73,7 @@ func (s *checkedView) nicLines() (lines []string) {
 // it is the nearest place.
 func (s *checkedView) nicsAt() map[string][]int {
 	at := map[string][]int{}
-	labels := bridgeLabels(s.gpus)
+	labels := bridgeLabels(s.gpus, s.bridgeName)
 	for i, n := range s.nics {
 		g := nicPlace(n)
 		nearest := hostBridgeLabel(g)

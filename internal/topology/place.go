@@ -26,7 +26,7 @@ const unknownNUMA = "NUMA node unknown"
 // last; all else is in the order of its first GPU. Of the bridges above a GPU, the tree has
 // those at which paths branch and those that the Node calls a switch. A network card is a
 // leaf with a label.
-func places(gpus []gpu.GPU, nics []gpu.NIC) *place {
+func places(gpus []gpu.GPU, nics []gpu.NIC, bridgeName func(gpu.BDF) string) *place {
 	root := &place{gpu: noGPU}
 	all := slices.Clone(gpus)
 	for _, n := range nics {
@@ -39,7 +39,7 @@ func places(gpus []gpu.GPU, nics []gpu.NIC) *place {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(uint(all[a].NUMA), uint(all[b].NUMA)) // -1 becomes the greatest
 	})
-	labels := bridgeLabels(gpus)
+	labels := bridgeLabels(gpus, bridgeName)
 	rooted := slices.ContainsFunc(gpus, func(g gpu.GPU) bool { return g.PCIeRoot != "" })
 	for _, i := range order {
 		g := all[i]
@@ -138,7 +138,7 @@ type bridge struct {
 
 // bridgeLabels returns the labels of the bridges that the tree shows. Several bridges below
 // one bridge are the ports of a switch; several GPUs may also share a plain port.
-func bridgeLabels(gpus []gpu.GPU) map[bridge]string {
+func bridgeLabels(gpus []gpu.GPU, name func(gpu.BDF) string) map[bridge]string {
 	next := map[bridge]gpu.BDF{} // the bridge or GPU below
 	label := map[bridge]string{}
 	for _, g := range gpus {
@@ -149,10 +149,10 @@ func bridgeLabels(gpus []gpu.GPU) map[bridge]string {
 				below, what = path[i+1], "PCIe switch "
 			}
 			if g.PCIeSwitch != nil && *g.PCIeSwitch == b {
-				label[at] = "PCIe switch " + b.String()
+				label[at] = "PCIe switch " + name(b)
 			}
 			if before, seen := next[at]; seen && before != below && label[at] == "" {
-				label[at] = what + b.String()
+				label[at] = what + name(b)
 			}
 			next[at] = below
 		}

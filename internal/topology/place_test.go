@@ -44,7 +44,7 @@ func TestPlacesOfNodes(t *testing.T) {
 		"two dies":          {dies, "[numa0[host00[bridge00:00.1[0 1]]]]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := places(test.node.GPUs, nil)
+			root := places(test.node.GPUs, nil, gpu.BDF.String)
 			if diff := cmp.Diff(test.want, outlined(root)); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
@@ -82,7 +82,7 @@ func TestFace(t *testing.T) {
 		"seventeen":                  {node(9, 8), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decks, ok := splitRows(places(test.node.GPUs, nil))
+			decks, ok := splitRows(places(test.node.GPUs, nil, gpu.BDF.String))
 			var rows []int
 			for _, d := range decks {
 				rows = append(rows, len(d.root.leaves()))

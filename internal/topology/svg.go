@@ -25,7 +25,7 @@ func SVG(w io.Writer, v View) error {
 	if err != nil {
 		return err
 	}
-	root := places(s.gpus, nil)
+	root := places(s.gpus, nil, s.bridgeName)
 	var body canvas
 	var width, bottom int
 	if rows, ok := splitRows(root); ok {

@@ -25,7 +25,7 @@ func Tree(w io.Writer, v View) error {
 		b.WriteString(missing + "\n")
 	}
 	var lines []branch
-	places(s.gpus, s.nics).branches("", &lines)
+	places(s.gpus, s.nics, s.bridgeName).branches("", &lines)
 	label := 0
 	for _, l := range lines {
 		if l.gpu != noGPU {

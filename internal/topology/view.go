@@ -23,6 +23,8 @@ type View struct {
 	Users []string
 	// Note is shown below the picture, in lines whose columns stay aligned.
 	Note []string
+	// BridgeName names a PCIe bridge or switch; if it is nil, that is the address.
+	BridgeName func(gpu.BDF) string
 }
 
 // errView reports a View that contradicts itself: a mark on a GPU that the node
@@ -37,9 +39,10 @@ type checkedView struct {
 	picked, inUse []bool // by GPU
 	second        []bool // by GPU: in the runner-up
 	note          []string
-	domains       []domain       // MetaXLink domains
-	domainOf      []int          // by GPU: the number of its domain, from 1, or 0
-	users         []string       // by GPU, or nil
+	domains       []domain // MetaXLink domains
+	domainOf      []int    // by GPU: the number of its domain, from 1, or 0
+	users         []string // by GPU, or nil
+	bridgeName    func(gpu.BDF) string
 	down          [][2]int       // pairs whose MetaXLink is down, a < b
 	missing       [][2]int       // other pairs that almost full domains lack, a < b
 	marks         []mark         // those that some GPU has
@@ -59,9 +62,12 @@ type domain struct {
 // check checks the View. The error is an errView.
 func (v View) check() (*checkedView, error) {
 	n := len(v.Node.GPUs)
-	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note, users: v.Users}
+	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note, users: v.Users, bridgeName: v.BridgeName}
 	if s.graph == nil {
 		s.graph, _ = New(v.Node)
+	}
+	if s.bridgeName == nil {
+		s.bridgeName = gpu.BDF.String
 	}
 	if s.graph.Len() != n {
 		return nil, fmt.Errorf("%w: graph of %d GPUs, node of %d", errView, s.graph.Len(), n)

@@ -79,7 +79,9 @@ const ConfigMapName = "metax-device-config"
 const (
 	PolicyAnnotation = "metax-ctk.io/policy" // a policy of the picker
 	GPUsAnnotation   = "metax-ctk.io/gpus"   // UUIDs of the chosen GPUs, with commas
-	MACAAnnotation   = "metax-ctk.io/maca"   // "true" for the host's MXMACA
+	// GivenAnnotation has the UUIDs of the GPUs that the containers of the pod were given, with commas.
+	GivenAnnotation = "metax-ctk.io/gpus-given"
+	MACAAnnotation  = "metax-ctk.io/maca" // "true" for the host's MXMACA
 )
 
 // The programs. A program's name is also its field manager and the source of its Events.
@@ -92,6 +94,9 @@ const (
 
 // Namespace is where the programs are installed unless another is chosen.
 const Namespace = "metax-gpu-extensions"
+
+// Chart is the name of the chart of the programs; their pods are labelled as parts of it.
+const Chart = "metax-gpu-extensions"
 
 // Places on the host.
 const (

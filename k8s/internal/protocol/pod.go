@@ -76,9 +76,27 @@ func (c *PodChoice) readPolicy(name, text string) error {
 	return nil
 }
 
-func (c *PodChoice) readGPUs(name, text string) error {
+func (c *PodChoice) readGPUs(name, text string) (err error) {
+	c.GPUs, err = parseGPUs(name, text)
+	return err
+}
+
+// ParseGiven reads a GivenAnnotation: GPUs in the order of the node, each once. The error is an
+// ErrAnnotation.
+func ParseGiven(text string) ([]gpu.UUID, error) { return parseGPUs(GivenAnnotation, text) }
+
+// Given returns a GivenAnnotation.
+func Given(gpus []gpu.UUID) string {
+	words := make([]string, len(gpus))
+	for i, u := range gpus {
+		words[i] = string(u)
+	}
+	return strings.Join(words, ",")
+}
+
+func parseGPUs(name, text string) ([]gpu.UUID, error) {
 	if len(text) > maxGPUs*128 {
-		return wrong(name, "%d bytes", len(text))
+		return nil, wrong(name, "%d bytes", len(text))
 	}
 	var gpus []gpu.UUID
 	seen := map[string]bool{}
@@ -86,17 +104,16 @@ func (c *PodChoice) readGPUs(name, text string) error {
 		u, err := gpu.ParseUUID(strings.TrimSpace(word))
 		switch {
 		case err != nil:
-			return wrong(name, "%.40q is not the UUID of a GPU", word)
+			return nil, wrong(name, "%.40q is not the UUID of a GPU", word)
 		case seen[strings.ToLower(string(u))]:
-			return wrong(name, "%q occurs twice", u)
+			return nil, wrong(name, "%q occurs twice", u)
 		case len(gpus) == maxGPUs:
-			return wrong(name, "more than %d GPUs", maxGPUs)
+			return nil, wrong(name, "more than %d GPUs", maxGPUs)
 		}
 		seen[strings.ToLower(string(u))] = true
 		gpus = append(gpus, u)
 	}
-	c.GPUs = gpus
-	return nil
+	return gpus, nil
 }
 
 func (c *PodChoice) readMACA(name, text string) error {

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
@@ -131,7 +132,7 @@ func (t TopologyGPU) gpu(i int) gpu.GPU {
 		case level > 0:
 			g.PCIePath = append(g.PCIePath, bridge(b))
 		case b > 0:
-			g.PCIeRoot = "pci" + bridge(b).String()
+			g.PCIeRoot = BridgeName(bridge(b))
 		}
 	}
 	if t.Switch > 0 {
@@ -142,3 +143,6 @@ func (t TopologyGPU) gpu(i int) gpu.GPU {
 }
 
 func bridge(number int) gpu.BDF { return gpu.BDF{Domain: uint32(number)} }
+
+// BridgeName returns the number of a bridge of NodeTopology.Node, which has it for an address.
+func BridgeName(b gpu.BDF) string { return strconv.Itoa(int(b.Domain)) }

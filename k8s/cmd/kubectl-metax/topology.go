@@ -1,0 +1,40 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/view"
+)
+
+func printTopology(c *cli.Context) error {
+	format := c.String("format")
+	draw, ok := map[string]func(view.Topology, io.Writer) error{
+		"matrix": view.Topology.Matrix, "tree": view.Topology.Tree, "svg": view.Topology.SVG,
+	}[format]
+	if !ok {
+		return usagef("unknown format %q: matrix, tree or svg%s", format, wording.Meant(format, "matrix", "tree", "svg"))
+	}
+	s, err := open(c)
+	if err != nil {
+		return err
+	}
+	o, err := s.node(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	t, err := view.NewTopology(o)
+	if err != nil {
+		return err
+	}
+	var picture strings.Builder
+	if c.String("output") == "table" {
+		if err := draw(t, &picture); err != nil {
+			return err
+		}
+	}
+	return print(c, t, picture.String())
+}

@@ -1,0 +1,97 @@
+package bugreport
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+func (s scrubber) node(n *corev1.Node) *corev1.Node {
+	out := &corev1.Node{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.Word(nodeName, n.Name),
+			Labels: some(n.Labels, corev1.LabelArchStable, corev1.LabelOSStable,
+				protocol.LabelInstalled, protocol.LabelDriverReady, protocol.LabelDriverMajor, protocol.LabelDriverMinor, protocol.LabelDriverPatch,
+				protocol.LabelDriverMode, protocol.LabelFamily, protocol.LabelMemory, protocol.LabelProduct, protocol.LabelSRIOV, protocol.LabelVFNum),
+			Annotations: s.annotations(n.Annotations, protocol.ScoresAnnotation, protocol.LossesAnnotation, protocol.NodeAnnotation,
+				protocol.StateAnnotation, protocol.RegistrationAnnotation),
+		},
+		Spec: corev1.NodeSpec{Unschedulable: n.Spec.Unschedulable},
+	}
+	if text, ok := n.Annotations[protocol.LockAnnotation]; ok {
+		out.Annotations[protocol.LockAnnotation] = s.lock(text)
+	}
+	for _, t := range n.Spec.Taints {
+		for key := range s.selector(map[string]string{t.Key: ""}) {
+			out.Spec.Taints = append(out.Spec.Taints, corev1.Taint{Key: key, Value: s.Text(t.Value), Effect: t.Effect})
+		}
+	}
+	out.Status.Capacity, out.Status.Allocatable = resources(n.Status.Capacity), resources(n.Status.Allocatable)
+	for _, c := range n.Status.Conditions {
+		kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime}
+		out.Status.Conditions = append(out.Status.Conditions, kept)
+	}
+	info := n.Status.NodeInfo
+	out.Status.NodeInfo = corev1.NodeSystemInfo{
+		KernelVersion: s.Text(info.KernelVersion), OSImage: s.Text(info.OSImage), ContainerRuntimeVersion: info.ContainerRuntimeVersion,
+		KubeletVersion: info.KubeletVersion, Architecture: info.Architecture, OperatingSystem: info.OperatingSystem,
+	}
+	return out
+}
+
+// lock keeps the form of a lock.
+func (s scrubber) lock(text string) string {
+	l, err := protocol.ParseLock(text)
+	if err != nil {
+		return "not a lock"
+	}
+	at, _, _ := strings.Cut(text, ",")
+	if (l == protocol.Lock{}) {
+		return s.Text(at)
+	}
+	return fmt.Sprintf("%s,%s,%s", s.Text(at), s.namespace(l.Namespace), s.Word(podName, l.Pod))
+}
+
+func (s scrubber) config(c *corev1.ConfigMap) *corev1.ConfigMap {
+	out := &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: s.namespace(c.Namespace)},
+		Data:       map[string]string{},
+	}
+	for key, text := range c.Data {
+		out.Data[s.Text(key)] = s.setting(text)
+	}
+	return out
+}
+
+// setting returns a part of the ConfigMap. Nodes that it names may not exist, so that their names are
+// not known otherwise.
+func (s scrubber) setting(text string) string {
+	var nodes []map[string]any
+	if yaml.Unmarshal([]byte(text), &nodes) != nil || len(nodes) == 0 {
+		return s.Text(text)
+	}
+	for _, n := range nodes {
+		if name, ok := n["nodeName"].(string); ok {
+			n["nodeName"] = s.Word(nodeName, name)
+		}
+		if labels, ok := n["nodeSelector"].(map[string]any); ok {
+			known := map[string]string{}
+			for key, v := range labels {
+				known[key] = fmt.Sprint(v)
+			}
+			n["nodeSelector"] = s.selector(known)
+		}
+	}
+	kept, err := yaml.Marshal(nodes)
+	if err != nil {
+		return ""
+	}
+	return string(kept)
+}

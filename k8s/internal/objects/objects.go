@@ -1,0 +1,77 @@
+package objects
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Objects are what is known of a cluster at one time.
+type Objects struct {
+	Nodes []corev1.Node // with GPUs, by name
+	// Pods are those that request GPUs, and those of the chart, by namespace and name.
+	Pods []corev1.Pod
+	// Events are those about such Nodes and pods, in the order in which they happened last.
+	Events  []corev1.Event
+	Configs []corev1.ConfigMap // named protocol.ConfigMapName
+	// Missing says in lines what could not be read.
+	Missing []string
+}
+
+// resources are those of GPUs that a Node can have.
+var resources = []corev1.ResourceName{protocol.Resource, protocol.SliceResource}
+
+// HasGPUs reports whether a Node has GPUs, or had some when a program wrote about them.
+func HasGPUs(n *corev1.Node) bool {
+	for _, r := range resources {
+		if _, ok := n.Status.Capacity[r]; ok {
+			return true
+		}
+	}
+	return n.Labels[protocol.LabelInstalled] == "true" || n.Annotations[protocol.NodeAnnotation] != ""
+}
+
+// IsProgram reports whether a pod is one of the chart's.
+func IsProgram(p *corev1.Pod) bool { return p.Labels[partOf] == protocol.Chart }
+
+const partOf = "app.kubernetes.io/part-of"
+
+// Requested returns how many devices of a resource a pod needs at once, as kube-scheduler counts.
+func Requested(p *corev1.Pod, name corev1.ResourceName) int {
+	q := resource.PodRequests(p, resource.PodResourcesOptions{})[name]
+	return int(q.Value())
+}
+
+// RequestsGPUs reports whether a pod requests GPUs or slices.
+func RequestsGPUs(p *corev1.Pod) bool {
+	return slices.ContainsFunc(resources, func(r corev1.ResourceName) bool { return Requested(p, r) > 0 })
+}
+
+// HasEnded reports whether a pod has given back what it had.
+func HasEnded(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// OfNode returns a Node with its pods and Events.
+func (o Objects) OfNode(name string) Objects {
+	of := Objects{Missing: o.Missing}
+	for _, n := range o.Nodes {
+		if n.Name == name {
+			of.Nodes = append(of.Nodes, n)
+		}
+	}
+	for _, p := range o.Pods {
+		if p.Spec.NodeName == name {
+			of.Pods = append(of.Pods, p)
+		}
+	}
+	for _, e := range o.Events {
+		if e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == name {
+			of.Events = append(of.Events, e)
+		}
+	}
+	return of
+}
