@@ -82,6 +82,7 @@ const (
 	Device   = "metax-gpu-device"
 	Label    = "metax-gpu-label"
 	Exporter = "metax-exporter"
+	Operator = "metax-operator"
 )
 
 // Namespace is where the programs are installed unless another is chosen.
