@@ -65,7 +65,7 @@ func newApp() *cli.App {
 			{
 				Name: "remove", Usage: "deletes the ClusterOperator, waits for its end, and ends",
 				Flags: []cli.Flag{
-					&cli.DurationFlag{Name: "grace", Value: 2 * time.Minute, Usage: "let it go after `TIME` if the controller does not"},
+					&cli.DurationFlag{Name: "grace", Value: time.Minute, Usage: "let it go after `TIME` if the controller does not"},
 					kubeconfig,
 				},
 				Action: func(c *cli.Context) error {

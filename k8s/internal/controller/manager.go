@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -46,8 +47,10 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 			return err
 		}
 	}
+	logger := logr.FromSlogHandler(o.Log.Handler())
+	log.SetLogger(logger)
 	m, err := manager.New(config, manager.Options{
-		Scheme: scheme, Logger: logr.FromSlogHandler(o.Log.Handler()),
+		Scheme: scheme, Logger: logger,
 		HealthProbeBindAddress: o.Health, Metrics: server.Options{BindAddress: o.Metrics},
 		LeaderElection: true, LeaderElectionID: protocol.Operator, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -54,17 +55,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	rendered, invalid := r.Manifests.Render(o.Spec)
 	plan := operator.Decide(operator.Input{Operator: o, Nodes: nodes, Rendered: rendered, Invalid: invalid, Present: present})
+	if err = r.carryOut(ctx, plan, present); err != nil {
+		plan.Fail(o, err)
+	}
+	return reconcile.Result{}, errors.Join(err, r.status(ctx, o, plan.Status))
+}
+
+// carryOut writes what a plan says. One DaemonSet that fails does not keep the others from being written.
+func (r *Reconciler) carryOut(ctx context.Context, plan operator.Plan, present map[string]*appsv1.DaemonSet) error {
+	var errs []error
 	for _, set := range plan.Apply {
-		if err := r.apply(ctx, set); err != nil {
-			return reconcile.Result{}, err
-		}
+		errs = append(errs, r.apply(ctx, set))
 	}
 	for _, name := range plan.Delete {
-		if err := r.remove(ctx, present[name]); err != nil {
-			return reconcile.Result{}, err
-		}
+		errs = append(errs, r.remove(ctx, present[name]))
 	}
-	return reconcile.Result{}, r.status(ctx, o, plan.Status)
+	return errors.Join(errs...)
 }
 
 // present are the DaemonSets of a ClusterOperator by their names.

@@ -65,6 +65,7 @@ const (
 	Invalid     = "Invalid"     // the spec has a mistake
 	Paused      = "Paused"      // nothing is changed
 	Minimal     = "MinimalMode" // left out
+	Refused     = "Refused"     // the API server did not take it
 )
 
 // Ready is the condition that sums up all others.
@@ -169,6 +170,11 @@ func summary(in Input, conditions []metav1.Condition) metav1.Condition {
 		return said(Ready, true, NoGPUNode, "no node has a MetaX GPU").Condition
 	}
 	return said(Ready, true, Deployed, "all components are as wished").Condition
+}
+
+// Fail says that the plan could not be carried out.
+func (p *Plan) Fail(o *v1alpha1.ClusterOperator, err error) {
+	p.Status.Conditions[0] = dated(o, []metav1.Condition{said(Ready, false, Refused, "%v", err).Condition})[0]
 }
 
 // dated gives conditions their times: that of the same condition before, if its status is the same.

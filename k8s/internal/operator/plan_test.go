@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -233,6 +234,17 @@ func TestSwitch(t *testing.T) {
 	o.Spec.DevicePlugin.Deploy = nil
 	if p := w.run(o); len(p.Apply) != 1 || p.Apply[0].Name != "metax-gpu-device" {
 		t.Errorf("applied: %v", p.Apply)
+	}
+}
+
+// TestFail says why a plan was not carried out, in the condition that sums up.
+func TestFail(t *testing.T) {
+	w := &world{Manifests: manifests(t, ""), present: map[string]*appsv1.DaemonSet{}}
+	o := object(t, "{}")
+	p := w.run(o)
+	p.Fail(o, errors.New("apply DaemonSet metax-gpu-label: no"))
+	if c := p.Status.Conditions[0]; c.Type != Ready || c.Status != metav1.ConditionFalse || c.Reason != Refused || c.Message != "apply DaemonSet metax-gpu-label: no" {
+		t.Errorf("%+v", c)
 	}
 }
 
