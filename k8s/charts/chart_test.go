@@ -15,14 +15,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const extensions = "metax-gpu-extensions"
+const (
+	extensions = "metax-gpu-extensions"
+	operator   = "metax-operator"
+)
 
 var update = flag.Bool("update", false, "rewrite the golden files and the plain manifest")
 
-// render is what "helm template" does with the chart, for a version of Kubernetes, with values as YAML.
+// render is what "helm template" does with metax-gpu-extensions, for a version of Kubernetes, with values as YAML.
 func render(t *testing.T, kubernetes, values string) (*release.Release, error) {
 	t.Helper()
-	chart, err := loader.Load(extensions)
+	return renderChart(t, extensions, kubernetes, values)
+}
+
+func renderChart(t *testing.T, name, kubernetes, values string) (*release.Release, error) {
+	t.Helper()
+	chart, err := loader.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +44,7 @@ func render(t *testing.T, kubernetes, values string) (*release.Release, error) {
 	}
 	install := action.NewInstall(new(action.Configuration))
 	install.ClientOnly, install.DryRun, install.KubeVersion = true, true, version
-	install.ReleaseName, install.Namespace = extensions, extensions
+	install.ReleaseName, install.Namespace = name, name
 	return install.Run(chart, v)
 }
 
@@ -73,13 +81,17 @@ func golden(t *testing.T, path, text string) {
 // it is run on.
 func TestGolden(t *testing.T) {
 	for _, version := range []string{"1.23.0", "1.28.0", "1.34.4"} {
-		r := mustRender(t, version, "")
-		var text strings.Builder
-		text.WriteString(strings.TrimPrefix(r.Manifest, "\n"))
-		for _, hook := range r.Hooks {
-			text.WriteString("---\n# Source: " + hook.Path + "\n" + hook.Manifest + "\n")
-		}
-		text.WriteString("=== NOTES\n" + r.Info.Notes + "\n")
-		golden(t, filepath.Join("testdata", version+".yaml"), text.String())
+		golden(t, filepath.Join("testdata", version+".yaml"), wholeText(mustRender(t, version, "")))
 	}
+}
+
+// wholeText is a release with its hooks and notes.
+func wholeText(r *release.Release) string {
+	var text strings.Builder
+	text.WriteString(strings.TrimPrefix(r.Manifest, "\n"))
+	for _, hook := range r.Hooks {
+		text.WriteString("---\n# Source: " + hook.Path + "\n" + hook.Manifest + "\n")
+	}
+	text.WriteString("=== NOTES\n" + r.Info.Notes + "\n")
+	return text.String()
 }

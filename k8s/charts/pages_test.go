@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -54,6 +55,11 @@ func table(t *testing.T, page, name string) []string {
 
 func compare(t *testing.T, name string, want []string) {
 	t.Helper()
+	comparePages(t, pages, name, want)
+}
+
+func comparePages(t *testing.T, pages []string, name string, want []string) {
+	t.Helper()
 	slices.Sort(want)
 	for _, page := range pages {
 		if d := cmp.Diff(want, table(t, page, name)); d != "" {
@@ -71,12 +77,14 @@ var (
 
 // TestValuesTable compares names and defaults with values.yaml.
 func TestValuesTable(t *testing.T) {
-	text, err := os.ReadFile(extensions + "/values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	compare(t, "values", valueRows(t, readText(t, extensions+"/values.yaml")))
+}
+
+// valueRows are the rows of a table of values.
+func valueRows(t *testing.T, text string) []string {
+	t.Helper()
 	var values map[string]any
-	if err := yaml.UnmarshalStrict(text, &values); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(text), &values); err != nil {
 		t.Fatal(err)
 	}
 	var want []string
@@ -94,7 +102,7 @@ func TestValuesTable(t *testing.T) {
 		}
 	}
 	walk("", values)
-	compare(t, "values", want)
+	return want
 }
 
 // flow is a value as the table shows it: YAML on one line.
@@ -123,11 +131,16 @@ func flow(v any) string {
 
 // TestPermissionsTable compares programs, verbs and resources with the roles.
 func TestPermissionsTable(t *testing.T) {
-	all := objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true}"))
+	compare(t, "permissions", permissionRows(t, objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true}")), extensions+"-"))
+}
+
+// permissionRows are the rows of a table of permissions, of the roles whose names begin with the prefix.
+func permissionRows(t *testing.T, all map[string]*unstructured.Unstructured, prefix string) []string {
+	t.Helper()
 	var want []string
 	for name := range all {
 		kind, role, _ := strings.Cut(name, "/")
-		if kind != "ClusterRole" && kind != "Role" {
+		if kind != "ClusterRole" && kind != "Role" || !strings.HasPrefix(role, prefix) {
 			continue
 		}
 		where := "the cluster"
@@ -136,14 +149,14 @@ func TestPermissionsTable(t *testing.T) {
 		}
 		for _, rule := range as[rbacv1.ClusterRole](t, all, name).Rules {
 			for _, resource := range rule.Resources {
-				want = append(want, fmt.Sprintf("%s | `%s` | %s | %s", strings.TrimPrefix(role, extensions+"-"), resource, where, strings.Join(rule.Verbs, ", ")))
+				want = append(want, fmt.Sprintf("%s | `%s` | %s | %s", strings.TrimPrefix(role, prefix), resource, where, strings.Join(rule.Verbs, ", ")))
 			}
 		}
 	}
 	for i := range want {
 		want[i] = strings.ReplaceAll(want[i], "the cluster", "–")
 	}
-	compare(t, "permissions", want)
+	return want
 }
 
 // TestHostPathsTable compares containers, directories of the host and modes with the pods.

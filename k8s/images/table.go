@@ -35,6 +35,10 @@ var images = []image{
 		name: "exporter", description: "Metrics of MetaX GPUs for Prometheus",
 		programs: []string{"k8s/cmd/metax-exporter"}, entrypoint: "/metax-exporter",
 	},
+	{
+		name: "operator-controller", description: "Deploys what a cluster with MetaX GPUs needs",
+		programs: []string{"k8s/cmd/metax-operator"}, entrypoint: "/metax-operator",
+	},
 }
 
 // choose are the images with these names, with commas between them; all for "".

@@ -90,6 +90,7 @@ const (
 	Label    = "metax-gpu-label"
 	Exporter = "metax-exporter"
 	Aware    = "metax-gpu-aware"
+	Operator = "metax-operator"
 )
 
 // Namespace is where the programs are installed unless another is chosen.

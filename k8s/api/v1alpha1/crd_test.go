@@ -1,0 +1,148 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+)
+
+const crdFile = "../../charts/metax-operator/crds/clusteroperators.yaml"
+
+// TestGenerated compares the definition in the chart and the copying code with the types. To write them:
+// go tool -modfile=../tools/go.mod controller-gen object crd paths=./api/... output:crd:stdout, in k8s/.
+func TestGenerated(t *testing.T) {
+	dir := t.TempDir()
+	command := exec.Command("go", "tool", "-modfile=../../../tools/go.mod", "controller-gen", "object", "crd", "paths=.", "output:dir="+dir)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for made, have := range map[string]string{
+		"gpu.metax-tech.com_clusteroperators.yaml": crdFile,
+		"zz_generated.deepcopy.go":                 "zz_generated.deepcopy.go",
+	} {
+		if d := cmp.Diff(read(t, filepath.Join(dir, made)), read(t, have)); d != "" {
+			t.Errorf("%s is out of date:\n%s", have, d)
+		}
+	}
+}
+
+// TestObjects has objects, and why an API server refuses them.
+func TestObjects(t *testing.T) {
+	const head = "{apiVersion: gpu.metax-tech.com/v1alpha1, kind: ClusterOperator, metadata: {name: cluster-operator}, spec: "
+	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	check := checker(t)
+	for _, test := range []struct{ object, want string }{
+		{read(t, "testdata/vendor.yaml"), ""},
+		{head + "{}}", ""},
+		{head + "{minimalMode: true, devicePlugin: {healthyInterval: 0}}}", ""},
+		{strings.ReplaceAll(head, "cluster-operator", "other") + "{}}", "its name must be cluster-operator"},
+		{head + "{driver: {}}}", "payload.version must be given unless deployPolicy is Never"},
+		{head + "{driver: {deployPolicy: PreferHost, payload: {name: a}}}}", "payload.version must be given"},
+		{head + "{driver: {deployPolicy: IfNotPresent, payload: {version: ''}}}}", "payload.version must be given"},
+		{head + "{driver: {deployPolicy: Never}}}", ""},
+		{head + "{driver: {deployPolicy: IfNotPresent, payload: {version: 3.7.0.23-amd64}}}}", ""},
+		{head + "{driver: {deployPolicy: Always, payload: {version: '1'}}}}", ""},
+		{head + "{driver: {deployPolicy: IfNotExist, payload: {version: '1'}}}}", ""},
+		{head + "{driver: {deployPolicy: Sometimes, payload: {version: '1'}}}}", "Unsupported value"},
+		{head + "{maca: {payload: {images: [maca]}}}}", "an image needs a tag or a digest"},
+		{head + "{maca: {payload: {images: ['hub.example.com:5000/maca']}}}}", "an image needs a tag or a digest"},
+		{head + "{maca: {payload: {images: ['hub.example.com:5000/maca:3.8', 'maca" + digest + "']}}}}", ""},
+		{head + "{devicePlugin: {healthyInterval: -1}}}", "healthyInterval"},
+		{head + "{labelgen: {log: {level: loud}}}}", "Unsupported value"},
+		{head + "{labelgen: {log: {maxAge: 3}}}}", "maxAge"},
+	} {
+		if got := check(test.object); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+			t.Errorf("%s\ngot %q, want %q", test.object, got, test.want)
+		}
+	}
+}
+
+// checker returns what an API server does with an object by the definition: it fails the test if a field is
+// lost, and returns why the object is refused.
+func checker(t *testing.T) func(string) string {
+	t.Helper()
+	var v1 apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict([]byte(read(t, crdFile)), &v1); err != nil {
+		t.Fatal(err)
+	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(&v1)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&v1.Spec)
+	var crd apiextensions.CustomResourceDefinition
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&v1, &crd, nil); err != nil {
+		t.Fatal(err)
+	}
+	crd.Status.StoredVersions = []string{GroupVersion.Version}
+	if errs := crdvalidation.ValidateCustomResourceDefinition(t.Context(), &crd); len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	props := crd.Spec.Validation
+	if props == nil {
+		props = crd.Spec.Versions[0].Schema
+	}
+	structural, err := schema.NewStructural(props.OpenAPIV3Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validator, _, err := validation.NewSchemaValidator(props.OpenAPIV3Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
+	return func(text string) string {
+		t.Helper()
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		whole := runtime.DeepCopyJSON(object)
+		pruning.Prune(object, structural, true)
+		if d := cmp.Diff(whole, object); d != "" {
+			t.Errorf("fields are lost:\n%s", d)
+		}
+		errs := validation.ValidateCustomResource(nil, object, validator)
+		more, _ := rules.Validate(t.Context(), nil, structural, object, nil, celconfig.RuntimeCELCostBudget)
+		if errs = append(errs, more...); len(errs) > 0 {
+			return errs.ToAggregate().Error()
+		}
+		return ""
+	}
+}
+
+// TestVendor reads the vendor's object by the types.
+func TestVendor(t *testing.T) {
+	var o ClusterOperator
+	if err := yaml.Unmarshal([]byte(read(t, "testdata/vendor.yaml")), &o); err != nil {
+		t.Fatal(err)
+	}
+	if o.Spec.Driver.DeployPolicy != "PreferCloud" || o.Spec.Driver.Payload.Version != "2.29.0.13" || len(o.Spec.MACA.Payload.Images) != 2 ||
+		*o.Spec.DevicePlugin.HealthyInterval != 5 || *o.Spec.DataExporter.Deploy || o.Spec.Labelgen.Log.Dir != "/var/log/metax" {
+		t.Errorf("%+v", o.Spec)
+	}
+	if !cmp.Equal(&o, o.DeepCopy()) {
+		t.Error("the copy differs")
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(bytes.TrimPrefix(text, []byte("---\n")))
+}

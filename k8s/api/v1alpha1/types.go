@@ -1,0 +1,197 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ClusterOperator is what a cluster with MetaX GPUs runs. There is one, of the name cluster-operator.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="GPU Nodes",type=integer,JSONPath=`.status.gpuNodes`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster-operator'",message="a cluster has one ClusterOperator: its name must be cluster-operator"
+type ClusterOperator struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// +kubebuilder:default={}
+	Spec   ClusterOperatorSpec   `json:"spec,omitempty"`
+	Status ClusterOperatorStatus `json:"status,omitempty"`
+}
+
+// ClusterOperatorList is a list of ClusterOperators.
+//
+// +kubebuilder:object:root=true
+type ClusterOperatorList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterOperator `json:"items"`
+}
+
+// ClusterOperatorSpec is what is wished.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type ClusterOperatorSpec struct {
+	// MinimalMode deploys labelgen and devicePlugin only; nodes have their own driver and MXMACA.
+	MinimalMode bool `json:"minimalMode,omitempty"`
+	// Paused changes nothing in the cluster until it is false again.
+	Paused bool `json:"paused,omitempty"`
+	// PodTemplateSpec is merged into the pods of every component: maps are merged, lists are appended.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	PodTemplateSpec *runtime.RawExtension `json:"podTemplateSpec,omitempty"`
+
+	// Labelgen labels the nodes with what their GPUs are.
+	Labelgen Component `json:"labelgen,omitempty"`
+	// DevicePlugin makes the GPUs known to the kubelet.
+	DevicePlugin DevicePlugin `json:"devicePlugin,omitempty"`
+	// DataExporter serves metrics for Prometheus; off unless deploy is true.
+	DataExporter Component `json:"dataExporter,omitempty"`
+
+	// Runtime sets container engines up for GPUs.
+	Runtime Runtime `json:"runtime,omitempty"`
+	// Driver is the kernel module of the nodes.
+	Driver *Driver `json:"driver,omitempty"`
+	// MACA is the MXMACA that containers with GPUs get.
+	MACA MACA `json:"maca,omitempty"`
+	// VFIOManager binds GPUs to vfio, for virtual machines.
+	VFIOManager Switch `json:"vfioManager,omitempty"`
+	// OpenShift prepares a cluster of OpenShift.
+	OpenShift Switch `json:"openshift,omitempty"`
+	// TopoDiscovery finds the topology across nodes.
+	TopoDiscovery Switch `json:"topoDiscovery,omitempty"`
+	// GPUScheduler extends or replaces the scheduler.
+	GPUScheduler Switch `json:"gpuScheduler,omitempty"`
+}
+
+// Switch is a component that is off unless deploy is true.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Switch struct {
+	Deploy *bool `json:"deploy,omitempty"`
+}
+
+// Component is what all components have.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Component struct {
+	// Deploy switches the component on or off.
+	Deploy *bool `json:"deploy,omitempty"`
+	// Image replaces the one of the operator's release: REPOSITORY:TAG or REPOSITORY@sha256:DIGEST. An image of
+	// the vendor's is not used, because its program does not fit.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	Log   Log    `json:"log,omitempty"`
+	// PodTemplateSpec is merged into the pods after that of all components.
+	//
+	// +kubebuilder:pruning:PreserveUnknownFields
+	PodTemplateSpec *runtime.RawExtension `json:"podTemplateSpec,omitempty"`
+}
+
+// Log is the log of a component; what is empty is as the operator was installed.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Log struct {
+	// +kubebuilder:validation:Pattern=`^(/[^/].*)?$`
+	Dir string `json:"dir,omitempty"`
+	// +kubebuilder:validation:Enum=debug;info;warning;error;fatal
+	Level string `json:"level,omitempty"`
+	// +kubebuilder:validation:Enum=json;text
+	Format string `json:"format,omitempty"`
+	// +kubebuilder:validation:Pattern=`^[1-9][0-9]*[wdh]$`
+	RotationTime string `json:"rotationTime,omitempty"`
+	// +kubebuilder:validation:Pattern=`^[1-9][0-9]*[wdh]$`
+	MaxAge string `json:"maxAge,omitempty"`
+}
+
+// DevicePlugin is gpu-device.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type DevicePlugin struct {
+	Component `json:",inline"`
+	// HealthyInterval is how many seconds lie between two looks at the health of the GPUs; 0 looks only at events.
+	//
+	// +kubebuilder:validation:Minimum=0
+	HealthyInterval *int64 `json:"healthyInterval,omitempty"`
+}
+
+// Runtime is how engines give GPUs to containers.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Runtime struct {
+	Component `json:",inline"`
+	Config    RuntimeConfig `json:"config,omitempty"`
+}
+
+// RuntimeConfig is how engines are set up.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type RuntimeConfig struct {
+	// CDIMode leaves engines as they are, because they inject GPUs by CDI; it is on unless it is false.
+	CDIMode *bool `json:"cdiMode,omitempty"`
+}
+
+// Driver is where the kernel module of a node comes from.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+// +kubebuilder:validation:XValidation:rule="has(self.deployPolicy) && self.deployPolicy == 'Never' || has(self.payload) && has(self.payload.version) && self.payload.version != ”",message="payload.version must be given unless deployPolicy is Never"
+type Driver struct {
+	// DeployPolicy is IfNotPresent, Always or Never, or in the vendor's later words PreferHost, PreferCloud or
+	// IfNotExist.
+	//
+	// +kubebuilder:validation:Enum=IfNotPresent;Always;Never;PreferHost;PreferCloud;IfNotExist
+	DeployPolicy string `json:"deployPolicy,omitempty"`
+	// Payload is the image with the driver.
+	Payload *DriverPayload `json:"payload,omitempty"`
+	// FwUpgradePolicy is whether the firmware of GPUs is written.
+	FwUpgradePolicy string `json:"fwUpgradePolicy,omitempty"`
+}
+
+// DriverPayload is the image with the driver.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type DriverPayload struct {
+	Name string `json:"name,omitempty"`
+	// +kubebuilder:validation:MaxLength=256
+	Version  string `json:"version,omitempty"`
+	Registry string `json:"registry,omitempty"`
+}
+
+// MACA is the MXMACA that containers get.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type MACA struct {
+	Payload MACAPayload `json:"payload,omitempty"`
+}
+
+// MACAPayload are images with MXMACA.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type MACAPayload struct {
+	// Images have a tag or a digest.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.all(i, i.matches('(@sha256:[0-9a-f]{64}|:[A-Za-z0-9_][A-Za-z0-9_.-]*)$'))",message="an image needs a tag or a digest: NAME:TAG or NAME@sha256:DIGEST"
+	Images   []string `json:"images,omitempty"`
+	Registry string   `json:"registry,omitempty"`
+}
+
+// ClusterOperatorStatus is what the controller saw.
+type ClusterOperatorStatus struct {
+	// ObservedGeneration is the generation of the spec that the rest is about.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// GPUNodes is how many nodes have a GPU.
+	GPUNodes int32 `json:"gpuNodes"`
+	// Conditions are Ready, which sums up, and one for each component that has something to say.
+	//
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

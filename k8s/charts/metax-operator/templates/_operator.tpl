@@ -1,0 +1,23 @@
+{{/* nonRoot: the security context of a pod that needs nothing of its host. The group can read the token. */}}
+{{- define "metax.nonRoot" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+  {{- with .Values.podSecurity.seLinuxType }}
+  seLinuxOptions:
+    type: {{ . | quote }}
+  {{- end }}
+{{- end }}
+
+{{/* values: those of the components, for the controller. */}}
+{{- define "metax.componentValues" -}}
+{{- $values := pick .Values "registry" "pullPolicy" "imagePullSecrets" "kubeletRootDir" "hostRoot" "nodeSelector" "affinity" "tolerations" "priorityClassName" "podSecurity" "log" -}}
+{{- range list "gpuDevice" "gpuLabel" "dataExporter" -}}
+{{- $_ := set $values . (omit (index $.Values .) "podTemplateSpec" (ternary "" "deploy" (eq . "dataExporter"))) -}}
+{{- end -}}
+{{- toYaml $values -}}
+{{- end }}

@@ -1,0 +1,1 @@
+../../../metax-gpu-extensions/templates/_helpers.tpl

@@ -1,0 +1,218 @@
+package charts
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/release"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func renderOperator(t *testing.T, values string) *release.Release {
+	t.Helper()
+	r, err := renderChart(t, operator, "1.34.4", values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestOperatorGolden(t *testing.T) {
+	golden(t, "testdata/operator.yaml", wholeText(renderOperator(t, "")))
+}
+
+// below is the line of values.yaml after which the values of metax-gpu-extensions are.
+const below = "# Everything below is as in the chart metax-gpu-extensions.\n"
+
+// TestOperatorPages compares the tables of the pages with the chart.
+func TestOperatorPages(t *testing.T) {
+	pages := []string{"../../docs/kubernetes-operator.md", "../../docs/zh/kubernetes-operator.md"}
+	own, _, _ := strings.Cut(readText(t, operator+"/values.yaml"), below)
+	comparePages(t, pages, "operator", valueRows(t, own))
+	rows := permissionRows(t, objects(t, renderOperator(t, "")), operator+"-operator")
+	for i := range rows {
+		rows[i] = "operator" + rows[i]
+	}
+	comparePages(t, pages, "operator-permissions", rows)
+}
+
+// TestShared demands that metax-operator has the values of metax-gpu-extensions, with the same defaults and the
+// same schema. -update writes both.
+func TestShared(t *testing.T) {
+	own, _, ok := strings.Cut(readText(t, operator+"/values.yaml"), below)
+	if !ok {
+		t.Fatalf("values.yaml has no line %s", below)
+	}
+	golden(t, operator+"/values.yaml", own+below+readText(t, extensions+"/values.yaml"))
+
+	var schema, more map[string]any
+	for path, v := range map[string]*map[string]any{extensions + "/values.schema.json": &schema, "testdata/operator.schema.json": &more} {
+		if err := json.Unmarshal([]byte(readText(t, path)), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addTo(schema, more)
+	text, err := json.MarshalIndent(schema, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, operator+"/values.schema.json", string(text)+"\n")
+}
+
+func addTo(base, more map[string]any) {
+	for key, value := range more {
+		over, ok := value.(map[string]any)
+		under, both := base[key].(map[string]any)
+		if ok && both {
+			addTo(under, over)
+		} else {
+			base[key] = value
+		}
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestOperatorObject has values, and a field of the ClusterOperator or of the values for the controller.
+func TestOperatorObject(t *testing.T) {
+	for _, test := range []struct {
+		values string
+		path   []any
+		want   any
+	}{
+		{"", []any{"spec", "driver", "deployPolicy"}, "Never"},
+		{"", []any{"spec", "dataExporter"}, map[string]any{"deploy": false}},
+		{"", []any{"spec", "devicePlugin"}, map[string]any{}},
+		{"{minimalMode: true, paused: true}", []any{"spec", "minimalMode"}, true},
+		{"gpuDevice: {deploy: false, healthyInterval: 9, podTemplateSpec: {spec: {hostPID: true}}}", []any{"spec", "devicePlugin"}, map[string]any{"deploy": false, "podTemplateSpec": map[string]any{"spec": map[string]any{"hostPID": true}}}},
+		{"podTemplateSpec: {metadata: {labels: {a: b}}}", []any{"spec", "podTemplateSpec", "metadata", "labels", "a"}, "b"},
+		{"driver: {deployPolicy: PreferHost, payload: {version: 3.7.0.23-amd64}}", []any{"spec", "driver", "payload", "version"}, "3.7.0.23-amd64"},
+	} {
+		object := objects(t, renderOperator(t, test.values))["ClusterOperator/cluster-operator"].Object
+		if d := cmp.Diff(test.want, at(t, object, test.path...)); d != "" {
+			t.Errorf("%s:\n%s", test.values, d)
+		}
+	}
+	all := objects(t, renderOperator(t, "{registry: hub, gpuDevice: {deploy: false, healthyInterval: 9, podTemplateSpec: {}}}"))
+	var values map[string]any
+	if err := yaml.UnmarshalStrict([]byte(as[corev1.ConfigMap](t, all, "ConfigMap/metax-operator").Data["values.yaml"]), &values); err != nil {
+		t.Fatal(err)
+	}
+	device := values["gpuDevice"].(map[string]any)
+	if values["registry"] != "hub" || device["healthyInterval"] != float64(9) || device["deploy"] != nil || device["podTemplateSpec"] != nil {
+		t.Errorf("%v", values)
+	}
+}
+
+// TestOperatorRefuses has values of the vendor's chart that this version does not have.
+func TestOperatorRefuses(t *testing.T) {
+	for values, want := range map[string]string{
+		"driver: {deployPolicy: Always, payload: {version: '1'}}":      "driver.deployPolicy: Always needs a driver from an image",
+		"driver: {deployPolicy: PreferCloud, payload: {version: '1'}}": "driver.deployPolicy: PreferCloud",
+		"driver: {deployPolicy: IfNotPresent}":                         "driver.payload.version: must be given unless driver.deployPolicy is Never",
+		"driver: {deployPolicy: Sometimes}":                            "at '/driver/deployPolicy'",
+		"driver: {fwUpgradePolicy: Always}":                            "driver.fwUpgradePolicy: this version of the chart writes no firmware",
+		"driver: {upgradePolicy: {}}":                                  "additional properties 'upgradePolicy' not allowed",
+		"maca: {payload: {images: ['maca-c500:2.18.0.3']}}":            "maca.payload.images: this version of the chart does not unpack MXMACA",
+		"runtime: {config: {cdiMode: false}}":                          "runtime.config.cdiMode: this version",
+		"vfioManager: {deploy: true}":                                  "vfioManager.deploy: this version of the chart does not have it",
+		"openshift: {deploy: true}":                                    "openshift.deploy: this version",
+		"vfnumsConfig: {a: 1}":                                         "vfnumsConfig: this version",
+		"moduleParams: x=1":                                            "moduleParams: this version",
+		"topoDiscovery: {deploy: true}":                                "topoDiscovery.deploy: this version",
+		"gpuScheduler: {deploy: true}":                                 "gpuScheduler.deploy: this version",
+		"gpuDevice: {config: {sgpuHybrid: true}}":                      "gpuDevice.config.sgpuHybrid: this version",
+		"gpuDevise: {}":                                                "additional properties 'gpuDevise' not allowed",
+		"registry: cr.metax-tech.com/cloud":                            "at '/registry'",
+	} {
+		if _, err := renderChart(t, operator, "1.34.4", values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// TestOperatorPods wants no pod of the chart's own to be root, to see its host or to have a power.
+func TestOperatorPods(t *testing.T) {
+	all := objects(t, renderOperator(t, ""))
+	pods := map[string]corev1.PodSpec{"controller": as[appsv1.Deployment](t, all, "Deployment/metax-operator").Spec.Template.Spec}
+	for _, name := range []string{"define", "remove", "undefine"} {
+		pods[name] = as[batchv1.Job](t, all, "Job/metax-operator-"+name).Spec.Template.Spec
+	}
+	for name, pod := range pods {
+		s, c := pod.SecurityContext, pod.Containers[0]
+		if !*s.RunAsNonRoot || *s.RunAsUser == 0 || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || *pod.AutomountServiceAccountToken {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if cs := c.SecurityContext; *cs.AllowPrivilegeEscalation || !*cs.ReadOnlyRootFilesystem || !slices.Equal(cs.Capabilities.Drop, []corev1.Capability{"ALL"}) || cs.Privileged != nil {
+			t.Errorf("%s: %+v", name, cs)
+		}
+		if len(pod.Containers) != 1 || pod.HostNetwork || pod.HostPID || slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.HostPath != nil }) {
+			t.Errorf("%s sees its host", name)
+		}
+		if d := cmp.Diff([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// TestOperatorRights states what the accounts of the chart's own may do. None may give rights, and none of the
+// rights goes to the roles admin and edit.
+func TestOperatorRights(t *testing.T) {
+	want := []string{
+		"ClusterRole metax-operator-operator: list,watch,patch gpu.metax-tech.com/clusteroperators",
+		"ClusterRole metax-operator-operator: list,watch /nodes",
+		"ClusterRole metax-operator-operator: patch gpu.metax-tech.com/clusteroperators/status",
+		"ClusterRole metax-operator-operator-define: patch apiextensions.k8s.io/customresourcedefinitions clusteroperators.gpu.metax-tech.com",
+		"ClusterRole metax-operator-operator-remove: delete,get,patch gpu.metax-tech.com/clusteroperators cluster-operator",
+		"ClusterRole metax-operator-operator-undefine: delete apiextensions.k8s.io/customresourcedefinitions clusteroperators.gpu.metax-tech.com",
+		"ClusterRole metax-operator-operator-undefine: list gpu.metax-tech.com/clusteroperators",
+		"Role metax-operator-operator: create /events",
+		"Role metax-operator-operator: create coordination.k8s.io/leases",
+		"Role metax-operator-operator: create,patch,delete apps/daemonsets metax-gpu-label,metax-gpu-device,metax-exporter",
+		"Role metax-operator-operator: get,update coordination.k8s.io/leases metax-operator",
+		"Role metax-operator-operator: list,watch apps/daemonsets",
+	}
+	all := objects(t, renderOperator(t, ""))
+	var got []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		kind, role, _ := strings.Cut(name, "/")
+		if !strings.HasSuffix(kind, "Role") {
+			continue
+		}
+		for label := range all[name].GetLabels() {
+			if strings.Contains(label, "aggregate-to") {
+				t.Errorf("%s has the label %s", name, label)
+			}
+		}
+		if !strings.HasPrefix(role, operator+"-operator") {
+			continue // of the components, as in metax-gpu-extensions
+		}
+		for _, rule := range as[rbacv1.ClusterRole](t, all, name).Rules {
+			for _, resource := range rule.Resources {
+				line := kind + " " + role + ": " + strings.Join(rule.Verbs, ",") + " " + rule.APIGroups[0] + "/" + resource
+				got = append(got, strings.TrimSpace(line+" "+strings.Join(rule.ResourceNames, ",")))
+			}
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

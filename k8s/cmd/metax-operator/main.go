@@ -1,0 +1,134 @@
+// Command metax-operator deploys what a cluster with MetaX GPUs needs, as a ClusterOperator says.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/metax-ctk/container-toolkit/k8s/charts"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/controller"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newApp().RunContext(ctx, os.Args); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, protocol.Operator+": "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func newApp() *cli.App {
+	kubeconfig := &cli.StringFlag{Name: "kubeconfig", Usage: "file to reach the API server with; empty in a pod"}
+	return &cli.App{
+		Name:            protocol.Operator,
+		Usage:           "deploy what a cluster with MetaX GPUs needs",
+		HideHelpCommand: true,
+		Commands: []*cli.Command{
+			{
+				Name: "controller", Usage: "follows the ClusterOperator until it is stopped", Action: control,
+				Flags: append([]cli.Flag{
+					&cli.StringFlag{Name: "namespace", EnvVars: []string{"NAMESPACE"}, Usage: "`NAMESPACE` of what is deployed", Required: true},
+					&cli.StringFlag{Name: "release", Value: protocol.Operator, Usage: "`NAME` in the labels of what is deployed"},
+					&cli.StringFlag{Name: "values", Usage: "`FILE` with values of the chart metax-gpu-extensions"},
+					&cli.StringFlag{Name: "health-address", Value: ":8081", Usage: "`ADDRESS` of /healthz and /readyz"},
+					&cli.StringFlag{Name: "metrics-address", Value: "0", Usage: "`ADDRESS` of /metrics; 0 for none"},
+					kubeconfig,
+				}, logging.Flags(protocol.Operator)...),
+			},
+			{
+				Name: "define", Usage: "makes the definition of ClusterOperator that of this version, and ends", Flags: []cli.Flag{kubeconfig},
+				Action: func(c *cli.Context) error {
+					return removal(c, time.Minute, func(ctx context.Context, r controller.Removal) error { return r.Define(ctx, charts.CRD) })
+				},
+			},
+			{
+				Name: "undefine", Usage: "deletes the definition of ClusterOperator unless an object is left, and ends", Flags: []cli.Flag{kubeconfig},
+				Action: func(c *cli.Context) error {
+					return removal(c, time.Minute, func(ctx context.Context, r controller.Removal) error { return r.Undefine(ctx) })
+				},
+			},
+			{
+				Name: "remove", Usage: "deletes the ClusterOperator, waits for its end, and ends",
+				Flags: []cli.Flag{
+					&cli.DurationFlag{Name: "grace", Value: time.Minute, Usage: "let it go after `TIME` if the controller does not"},
+					kubeconfig,
+				},
+				Action: func(c *cli.Context) error {
+					grace := c.Duration("grace")
+					return removal(c, grace+time.Minute, func(ctx context.Context, r controller.Removal) error { return r.Object(ctx, grace) })
+				},
+			},
+		},
+		ExitErrHandler: func(*cli.Context, error) {},
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return err },
+	}
+}
+
+func control(c *cli.Context) error {
+	log, file, err := logging.New(c, protocol.Operator, c.App.Writer)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var values []byte
+	if name := c.String("values"); name != "" {
+		if values, err = os.ReadFile(name); err != nil {
+			return err
+		}
+	}
+	manifests, err := operator.NewManifests(charts.Extensions, values, c.String("release"), c.String("namespace"))
+	if err != nil {
+		return err
+	}
+	config, err := apiConfig(c)
+	if err != nil {
+		return err
+	}
+	return controller.Run(c.Context, config, controller.Options{
+		Namespace: c.String("namespace"), Health: c.String("health-address"), Metrics: c.String("metrics-address"), Manifests: manifests, Log: log,
+	})
+}
+
+// removal runs one step of installing or uninstalling, with a time limit.
+func removal(c *cli.Context, limit time.Duration, step func(context.Context, controller.Removal) error) error {
+	config, err := apiConfig(c)
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Context, limit)
+	defer cancel()
+	log := slog.New(slog.NewJSONHandler(c.App.Writer, nil)).With("program", protocol.Operator, "command", c.Command.Name)
+	return step(ctx, controller.Removal{Client: client, Log: log})
+}
+
+// apiConfig returns how to reach the API server of --kubeconfig, or of the pod's cluster without it.
+func apiConfig(c *cli.Context) (config *rest.Config, err error) {
+	if name := c.String("kubeconfig"); name != "" {
+		config, err = clientcmd.BuildConfigFromFlags("", name)
+	} else {
+		config, err = rest.InClusterConfig()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reach the API server: %w", err)
+	}
+	return config, nil
+}

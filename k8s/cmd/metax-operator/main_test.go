@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWrongOptions(t *testing.T) {
+	t.Setenv("METAX_OPERATOR_LOG_DIR", t.TempDir())
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(values, []byte("gpuDevise: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ args, want string }{
+		{"controller", `Required flag "namespace" not set`},
+		{"controller --namespace=a --values=/nonexistent", "no such file"},
+		{"controller --namespace=a --values=" + values, "additional properties 'gpuDevise' not allowed"},
+		{"controller --namespace=a --kubeconfig=/nonexistent", "reach the API server"},
+		{"controller --namespace=a --log-level=loud", "loud"},
+		{"define --kubeconfig=/nonexistent", "reach the API server"},
+		{"undefine --kubeconfig=/nonexistent", "reach the API server"},
+		{"remove --grace=soon", "invalid value"},
+	} {
+		err := newApp().Run(append([]string{"metax-operator"}, strings.Fields(test.args)...))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: %v", test.args, err)
+		}
+	}
+}

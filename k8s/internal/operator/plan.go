@@ -1,0 +1,190 @@
+package operator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Input is what a plan is made from.
+type Input struct {
+	Operator *v1alpha1.ClusterOperator
+	Nodes    Nodes
+	// Rendered are the DaemonSets of all components for the spec, by their names. They are changed.
+	Rendered map[string]*appsv1.DaemonSet
+	// Invalid is why there are none.
+	Invalid error
+	// Present are the DaemonSets of the operator in the cluster, by their names.
+	Present map[string]*appsv1.DaemonSet
+}
+
+// Nodes is what the labels of the nodes say.
+type Nodes struct {
+	GPU      int32    // nodes with a GPU
+	NoDriver []string // those of them without a driver, sorted
+}
+
+// Count returns what the labels of some nodes say, which are by the nodes' names.
+func Count(labels map[string]map[string]string) Nodes {
+	var n Nodes
+	for name, l := range labels {
+		if l[protocol.LabelInstalled] != "true" {
+			continue
+		}
+		n.GPU++
+		if l[protocol.LabelDriverReady] != "true" {
+			n.NoDriver = append(n.NoDriver, name)
+		}
+	}
+	slices.Sort(n.NoDriver)
+	return n
+}
+
+// Plan is what is to be done.
+type Plan struct {
+	Apply  []*appsv1.DaemonSet
+	Delete []string // names of DaemonSets
+	Status v1alpha1.ClusterOperatorStatus
+}
+
+// The reasons of conditions.
+const (
+	Deployed    = "Deployed"
+	Progressing = "Progressing"
+	Host        = "Host"        // what the nodes have is used
+	NoGPUNode   = "NoGPUNode"   // nothing to do
+	NotBuilt    = "NotBuilt"    // this version cannot do it
+	Incomplete  = "Incomplete"  // nodes lack something
+	Invalid     = "Invalid"     // the spec has a mistake
+	Paused      = "Paused"      // nothing is changed
+	Minimal     = "MinimalMode" // left out
+	Refused     = "Refused"     // the API server did not take it
+)
+
+// Ready is the condition that sums up all others.
+const Ready = "Ready"
+
+// outcome is what one state says. Without a condition type the component is off.
+type outcome struct {
+	metav1.Condition
+	set  *appsv1.DaemonSet // what is deployed; nil is nothing
+	keep string            // name of a DaemonSet that stays as it is
+}
+
+func said(kind string, ok bool, reason, message string, args ...any) outcome {
+	status := metav1.ConditionFalse
+	if ok {
+		status = metav1.ConditionTrue
+	}
+	return outcome{Condition: metav1.Condition{Type: kind, Status: status, Reason: reason, Message: fmt.Sprintf(message, args...)}}
+}
+
+// states are all components, in the order in which a node goes through them.
+var states = []func(Input) outcome{labelState, runtimeState, driverState, macaState, deviceState, exporterState, unbuiltState}
+
+// Decide returns what is to be done. It reads no clock: a condition keeps its time unless it changes, and a
+// new one has none.
+func Decide(in Input) Plan {
+	o := in.Operator
+	plan := Plan{Status: v1alpha1.ClusterOperatorStatus{ObservedGeneration: o.Generation, GPUNodes: in.Nodes.GPU}}
+	var conditions []metav1.Condition
+	wished := map[string]bool{}
+	for _, state := range states {
+		out := state(in)
+		if out.set != nil {
+			out = plan.deploy(in, out)
+			wished[out.set.Name] = true
+		}
+		wished[out.keep] = true
+		if out.Type != "" {
+			conditions = append(conditions, out.Condition)
+		}
+	}
+	for name := range in.Present {
+		if !wished[name] {
+			plan.Delete = append(plan.Delete, name)
+		}
+	}
+	slices.Sort(plan.Delete)
+	if in.Invalid != nil || o.Spec.Paused {
+		plan.Apply, plan.Delete = nil, nil
+	}
+	plan.Status.Conditions = dated(o, append([]metav1.Condition{summary(in, conditions)}, conditions...))
+	return plan
+}
+
+// deploy plans the DaemonSet of an outcome, and says how far it is.
+func (p *Plan) deploy(in Input, out outcome) outcome {
+	set := out.set
+	own(set, in.Operator)
+	present := in.Present[set.Name]
+	if !isCurrent(set, present) {
+		p.Apply = append(p.Apply, set)
+	}
+	progress := said(out.Type, false, Progressing, "%s is being deployed", set.Name)
+	if present != nil {
+		s := present.Status
+		counts := fmt.Sprintf("%s is ready on %d of %d nodes", set.Name, s.NumberReady, s.DesiredNumberScheduled)
+		if s.ObservedGeneration < present.Generation || s.NumberReady < s.DesiredNumberScheduled || s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
+			progress = said(out.Type, false, Progressing, "%s (kubectl get pods -n %s -l app.kubernetes.io/name=%s -o wide)", counts, set.Namespace, set.Name)
+		} else {
+			progress = said(out.Type, true, Deployed, "%s", counts)
+		}
+	}
+	if out.Message != "" {
+		progress.Message += "; " + out.Message
+	}
+	progress.set = set
+	return progress
+}
+
+// summary is the condition Ready.
+func summary(in Input, conditions []metav1.Condition) metav1.Condition {
+	switch {
+	case in.Operator.Spec.Paused:
+		return said(Ready, false, Paused, "nothing is changed while spec.paused is true").Condition
+	case in.Invalid != nil:
+		return said(Ready, false, Invalid, "nothing is changed: %v", in.Invalid).Condition
+	}
+	var bad []string
+	reason := Deployed
+	for _, c := range conditions {
+		if c.Status == metav1.ConditionFalse {
+			bad = append(bad, c.Type)
+			if reason == Deployed || reason == Progressing { // which passes by itself
+				reason = c.Reason
+			}
+		}
+	}
+	if len(bad) > 0 {
+		return said(Ready, false, reason, "not as wished: %s", strings.Join(bad, ", ")).Condition
+	}
+	if in.Nodes.GPU == 0 {
+		return said(Ready, true, NoGPUNode, "no node has a MetaX GPU").Condition
+	}
+	return said(Ready, true, Deployed, "all components are as wished").Condition
+}
+
+// Fail says that the plan could not be carried out.
+func (p *Plan) Fail(o *v1alpha1.ClusterOperator, err error) {
+	p.Status.Conditions[0] = dated(o, []metav1.Condition{said(Ready, false, Refused, "%v", err).Condition})[0]
+}
+
+// dated gives conditions their times: that of the same condition before, if its status is the same.
+func dated(o *v1alpha1.ClusterOperator, conditions []metav1.Condition) []metav1.Condition {
+	for i := range conditions {
+		c := &conditions[i]
+		c.ObservedGeneration = o.Generation
+		if before := meta.FindStatusCondition(o.Status.Conditions, c.Type); before != nil && before.Status == c.Status {
+			c.LastTransitionTime = before.LastTransitionTime
+		}
+	}
+	return conditions
+}

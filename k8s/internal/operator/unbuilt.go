@@ -1,0 +1,30 @@
+package operator
+
+import (
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
+)
+
+// unbuiltState refuses the components that this version does not have.
+func unbuiltState(in Input) outcome {
+	spec := in.Operator.Spec
+	var wished []string
+	for _, c := range []struct {
+		name string
+		v1alpha1.Switch
+	}{
+		{"vfioManager", spec.VFIOManager},
+		{"openshift", spec.OpenShift},
+		{"topoDiscovery", spec.TopoDiscovery},
+		{"gpuScheduler", spec.GPUScheduler},
+	} {
+		if c.Deploy != nil && *c.Deploy {
+			wished = append(wished, c.name)
+		}
+	}
+	if len(wished) == 0 {
+		return outcome{}
+	}
+	return said("OptionsSupported", false, NotBuilt, "this version does not have %s: set deploy to false", strings.Join(wished, ", "))
+}
