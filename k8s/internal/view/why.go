@@ -70,7 +70,7 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 	pod := newPod(object)
 	w := Why{APIVersion: apiVersion, Kind: "Why", Pod: pod, Nodes: []Verdict{}, Remedies: []Remedy{}, Notes: o.Missing}
 	w.Events = events(o, "Pod", pod.Namespace, pod.Name)
-	request, errs := aware.RequestOf(object, key.Spread)
+	request, errs := aware.RequestOf(object, protocol.Resource, key.Spread)
 	w.Policy = request.Policy.String()
 	for _, err := range errs {
 		w.Notes = append(w.Notes, err.Error())
