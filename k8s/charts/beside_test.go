@@ -18,8 +18,29 @@ import (
 // cluster is what lookup sees in the test.
 type cluster struct{ dynamic.Interface }
 
-func (c cluster) GetClientFor(_, _ string) (dynamic.NamespaceableResourceInterface, bool, error) {
-	return c.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}), true, nil
+func (c cluster) GetClientFor(_, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return c.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: strings.ToLower(kind) + "s"}), true, nil
+}
+
+// lists are the kinds of what lookup finds.
+var lists = map[schema.GroupVersionResource]string{
+	{Group: "apps", Version: "v1", Resource: "daemonsets"}: "DaemonSetList", {Group: "apps", Version: "v1", Resource: "deployments"}: "DeploymentList",
+	{Group: "apps", Version: "v1", Resource: "services"}: "ServiceList",
+}
+
+// beside renders the chart with values in a cluster that has an object.
+func beside(t *testing.T, object *unstructured.Unstructured, values map[string]any) (map[string]string, error) {
+	t.Helper()
+	chart, err := loader.Load(extensions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := chartutil.ReleaseOptions{Name: extensions, Namespace: extensions, IsInstall: true}
+	all, err := chartutil.ToRenderValues(chart, values, options, chartutil.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.RenderWithClientProvider(chart, all, cluster{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, object)})
 }
 
 // daemonSet is one with a container of that image and a volume of that path of the host.
@@ -68,18 +89,7 @@ func TestBesideAnother(t *testing.T) {
 		{"a program of the vendor that is not a plugin", daemonSet(t, "gpu", "metax-gpu-label", "cr.metax-tech.com/cloud/gpu-label:0.8.0", "/sys", nil), ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
-			list := map[schema.GroupVersionResource]string{{Group: "apps", Version: "v1", Resource: "daemonsets"}: "DaemonSetList"}
-			client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), list, test.set)
-			chart, err := loader.Load(extensions)
-			if err != nil {
-				t.Fatal(err)
-			}
-			options := chartutil.ReleaseOptions{Name: extensions, Namespace: extensions, IsInstall: true}
-			values, err := chartutil.ToRenderValues(chart, nil, options, chartutil.DefaultCapabilities)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = engine.RenderWithClientProvider(chart, values, cluster{client})
+			_, err := beside(t, test.set, nil)
 			switch {
 			case test.want == "" && err != nil:
 				t.Error(err)

@@ -32,6 +32,12 @@ func TestRefused(t *testing.T) {
 		{"pullPolicy: Sometimes", "at '/pullPolicy'"},
 		{"kubeletRootDir: var/lib/kubelet", "at '/kubeletRootDir'"},
 		{"gpuAware: {scoreWeight: 5}", "at '/gpuAware/scoreWeight': got number, want string"},
+		{"gpuAware: {scoreWeight: '-1'}", "at '/gpuAware/scoreWeight'"},
+		{"gpuAware: {extender: {httpTimeout: 1m}}", "at '/gpuAware/extender/httpTimeout'"},
+		{"gpuAware: {extender: {ignoredByScheduler: true}}", "at '/gpuAware/extender': additional properties 'ignoredByScheduler' not allowed"},
+		{"gpuAware: {policy: first}", "at '/gpuAware/policy'"},
+		{"gpuAware: {image: {registry: cr.metax-tech.com/cloud}}", "at '/gpuAware/image/registry'"},
+		{"{deployExtenderGPUAware: true, gpuAware: {log: {dir: /var/log/metax}}}", "gpuAware.log.dir: gpu-aware runs without directories of the host"},
 		{"admissionPolicy: {schedulers: [\"it's\"]}", "at '/admissionPolicy/schedulers/0'"},
 		{"imagePullSecrets: [a]", "at '/imagePullSecrets/0'"},
 
@@ -45,7 +51,6 @@ func TestRefused(t *testing.T) {
 		{"dataExporter: {image: {registry: cr.metax-tech.com/cloud}}", "at '/dataExporter/image/registry'"},
 
 		// Options of the vendor's chart that this version does not have.
-		{"deployExtenderGPUAware: true", "deployExtenderGPUAware: this version of the chart does not have it"},
 		{"topoDiscovery: {deploy: true}", "topoDiscovery.deploy: this version of the chart does not have it"},
 		{"gpuScheduler: {deploy: true}", "gpuScheduler.deploy: this version of the chart does not have it"},
 		{"gpuDevice: {config: {sgpuHybrid: true}}", "gpuDevice.config.sgpuHybrid: this version of the chart does not have it"},

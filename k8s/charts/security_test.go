@@ -23,6 +23,7 @@ func TestPrivileges(t *testing.T) {
 		"metax-gpu-device/gpu-device": {Token: true, Writes: []string{"/run/metax-container-toolkit/k8s", "/run/metax/device-plugin", "/var/lib/kubelet/device-plugins", "/var/log/metax"}},
 		"metax-gpu-device/health":     {Privileged: true, Writes: []string{"/var/log/metax"}},
 		"metax-gpu-label/gpu-label":   {Token: true, Writes: []string{"/var/log/metax"}},
+		"metax-gpu-aware/gpu-aware":   {Token: true},
 		"metax-exporter/exporter":     {Writes: []string{"/var/log/metax"}},
 		"metax-exporter/health":       {Privileged: true, Writes: []string{"/var/log/metax"}},
 		"metax-gpu-cleanup/files":     {Writes: []string{"/run/metax-container-toolkit", "/run/metax/device-plugin", "/var/lib/metax-container-toolkit", "/var/log/metax", "/var/run/cdi"}},
@@ -30,9 +31,9 @@ func TestPrivileges(t *testing.T) {
 		"metax-gpu-cleanup/nodes":     {Token: true},
 	}
 	got := map[string]powers{}
-	const values = "dataExporter: {deploy: true}"
+	const values = "{dataExporter: {deploy: true}, deployExtenderGPUAware: true}"
 	pods := []corev1.PodTemplateSpec{as[batchv1.Job](t, objects(t, mustRender(t, "1.34.4", values)), "Job/metax-gpu-cleanup").Spec.Template}
-	for _, name := range []string{"metax-gpu-device", "metax-gpu-label", "metax-exporter", "metax-gpu-cleanup"} {
+	for _, name := range []string{"metax-gpu-device", "metax-gpu-label", "metax-exporter", "metax-gpu-aware", "metax-gpu-cleanup"} {
 		pods = append(pods, daemonset(t, values, name).Spec.Template)
 	}
 	for _, template := range pods {

@@ -31,6 +31,8 @@ func TestArguments(t *testing.T) {
 		{"gpuDevice: {log: {maxAge: 3d}}", "metax-gpu-device", "health", "--log-max-age=3d"},
 		{"dataExporter: {deploy: true, port: 9, log: {dir: /x}}", "metax-exporter", "exporter", "--address=:9 --log-dir=/x"},
 		{"gpuLabel: {interval: 5, product: mx-smi}", "metax-gpu-label", "gpu-label", "--interval=5s --product=mx-smi"},
+		{"{deployExtenderGPUAware: true, gpuAware: {policy: mtf, log: {level: debug}}}", "metax-gpu-aware", "gpu-aware", "--policy=mtf --namespace=metax-gpu --log-dir= --log-level=debug"},
+		{"{deployExtenderGPUAware: true, gpuAware: {namespace: x, tls: {secret: a, clientCA: true}}}", "metax-gpu-aware", "gpu-aware", "--namespace=x --tls-cert=/tls/tls.crt --tls-key=/tls/tls.key --tls-client-ca=/tls/ca.crt"},
 		{"gpuLabel: {output: nfd, nfdDir: /etc/nfd/}", "metax-gpu-label", "gpu-label", "--output=nfd --nfd-file=/etc/nfd/metax-gpu-label"},
 	} {
 		t.Run(test.values, func(t *testing.T) {

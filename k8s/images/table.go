@@ -32,6 +32,10 @@ var images = []image{
 		programs: []string{"k8s/cmd/metax-gpu-label"}, entrypoint: "/metax-gpu-label",
 	},
 	{
+		name: "gpu-aware", description: "Scheduler extender for MetaX GPUs",
+		programs: []string{"k8s/cmd/metax-gpu-aware"}, entrypoint: "/metax-gpu-aware",
+	},
+	{
 		name: "exporter", description: "Metrics of MetaX GPUs for Prometheus",
 		programs: []string{"k8s/cmd/metax-exporter"}, entrypoint: "/metax-exporter",
 	},

@@ -1,0 +1,95 @@
+package charts
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// TestAwareGolden renders what deployExtenderGPUAware adds, for the versions of Kubernetes with the two
+// forms of the scheduler's configuration.
+func TestAwareGolden(t *testing.T) {
+	for _, version := range []string{"1.24.0", "1.34.4"} {
+		r := mustRender(t, version, "deployExtenderGPUAware: true")
+		var text strings.Builder
+		for part := range strings.SplitSeq(r.Manifest, "---\n") {
+			if strings.Contains(part, "/templates/gpu-aware/") {
+				text.WriteString("---\n" + part)
+			}
+		}
+		golden(t, "testdata/aware-"+version+".yaml", text.String()+"=== NOTES\n"+r.Info.Notes+"\n")
+	}
+}
+
+// TestAwareIsAnOption demands that nothing of it is there by default.
+func TestAwareIsAnOption(t *testing.T) {
+	for name, object := range objects(t, mustRender(t, "1.34.4", "")) {
+		if strings.Contains(name, "aware") || object.GetNamespace() == "metax-gpu" {
+			t.Errorf("%s is there without deployExtenderGPUAware", name)
+		}
+	}
+}
+
+// TestSchedulerConfig has values, and what the scheduler's configuration says then.
+func TestSchedulerConfig(t *testing.T) {
+	for _, test := range []struct{ values, want string }{
+		{"", `urlPrefix: http://CLUSTER-IP:8080`},
+		{"service: {clusterIP: 10.96.0.77}", `urlPrefix: http://10.96.0.77:8080`},
+		{"service: {clusterIP: 'fd00::7'}", `urlPrefix: http://[fd00::7]:8080`},
+		{"tls: {secret: a}", `urlPrefix: https://CLUSTER-IP:8080`},
+		{"tls: {secret: a}", `enableHTTPS: true`},
+		{"extender: {urlPrefix: 'https://gpu.example.com/x'}", `urlPrefix: https://gpu.example.com/x`},
+		// As in the vendor's manual.
+		{"extender: {nodeCacheCapable: false, ignorable: false}", `nodeCacheCapable: false`},
+		{"extender: {nodeCacheCapable: false, ignorable: false}", `ignorable: false`},
+		{"extender: {weight: 7, httpTimeout: 500ms}", `weight: 7`},
+		{"extender: {weight: 7, httpTimeout: 500ms}", `httpTimeout: 500ms`},
+		{"", `ignoredByScheduler: false`},
+	} {
+		config := as[corev1.ConfigMap](t, objects(t, mustRender(t, "1.34.4", "{deployExtenderGPUAware: true, gpuAware: {"+test.values+"}}")), "ConfigMap/metax-gpu-aware-scheduler")
+		for _, file := range []string{"extender.yaml", "second.yaml"} {
+			if !strings.Contains(config.Data[file], test.want+"\n") && !strings.HasSuffix(config.Data[file], test.want) {
+				t.Errorf("%s: no %s in %s:\n%s", test.values, test.want, file, config.Data[file])
+			}
+		}
+	}
+}
+
+// TestAwareNamespace: the namespace is made unless it is there, or is that of the release.
+func TestAwareNamespace(t *testing.T) {
+	for values, want := range map[string]bool{"": true, "createNamespace: false": false, "namespace: " + extensions: false} {
+		_, got := objects(t, mustRender(t, "1.34.4", "{deployExtenderGPUAware: true, gpuAware: {"+values+"}}"))["Namespace/metax-gpu"]
+		if got != want {
+			t.Errorf("%q: made: %v", values, got)
+		}
+	}
+}
+
+// TestBesideHAMi installs gpu-aware into clusters with HAMi.
+func TestBesideHAMi(t *testing.T) {
+	deployment := func(image string) *unstructured.Unstructured {
+		u := daemonSet(t, "kube-system", "vgpu-hami-scheduler", image, "/x", nil)
+		u.SetKind("Deployment")
+		return u
+	}
+	const refused = "HAMi's scheduler is in this cluster: Deployment kube-system/vgpu-hami-scheduler."
+	for _, test := range []struct{ image, values, want string }{
+		{"docker.io/projecthami/hami:v2.7.0", "deployExtenderGPUAware: true", refused},
+		{"hub.example.com/mirror/hami-scheduler@sha256:12", "deployExtenderGPUAware: true", refused},
+		{"docker.io/projecthami/hami:v2.7.0", "{deployExtenderGPUAware: true, gpuAware: {besideHAMi: true}}", ""},
+		{"docker.io/projecthami/hami:v2.7.0", "{}", ""},
+		{"hub.example.com/hamiltonian:1", "deployExtenderGPUAware: true", ""},
+	} {
+		var values map[string]any
+		if err := yaml.Unmarshal([]byte(test.values), &values); err != nil {
+			t.Fatal(err)
+		}
+		_, err := beside(t, deployment(test.image), values)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s, %s: got %v, want %q", test.image, test.values, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+{{/* awareAddress .: where kube-scheduler asks. The address of the Service is known from the first upgrade on. */}}
+{{- define "metax.awareAddress" -}}
+{{- $aware := .Values.gpuAware -}}
+{{- $service := lookup "v1" "Service" $aware.namespace "metax-gpu-aware" | default dict -}}
+{{- $ip := $aware.service.clusterIP | default (dig "spec" "clusterIP" "" $service) | default "CLUSTER-IP" -}}
+{{- $scheme := ternary "https" "http" (ne $aware.tls.secret "") -}}
+{{- $aware.extender.urlPrefix | default (printf "%s://%s:8080" $scheme (ternary (printf "[%s]" $ip) $ip (contains ":" $ip))) -}}
+{{- end }}
+
+{{/* schedulerConfig (dict "context" . "second" BOOL): the configuration of kube-scheduler with the extender. */}}
+{{- define "metax.schedulerConfig" -}}
+{{- $extender := .context.Values.gpuAware.extender -}}
+apiVersion: kubescheduler.config.k8s.io/{{ ternary "v1" "v1beta3" (semverCompare ">=1.25-0" .context.Capabilities.KubeVersion.Version) }}
+kind: KubeSchedulerConfiguration
+{{- if .second }}
+leaderElection:
+  leaderElect: true
+  resourceNamespace: {{ .context.Values.gpuAware.namespace }}
+  resourceName: metax-gpu-scheduler
+profiles:
+  - schedulerName: metax-gpu-scheduler
+{{- else }}
+clientConnection:
+  kubeconfig: /etc/kubernetes/scheduler.conf
+leaderElection:
+  leaderElect: true
+{{- end }}
+extenders:
+  - urlPrefix: {{ include "metax.awareAddress" .context }}
+    enableHTTPS: {{ hasPrefix "https:" (include "metax.awareAddress" .context) }}
+    filterVerb: filter
+    prioritizeVerb: prioritize
+    weight: {{ $extender.weight }}
+    nodeCacheCapable: {{ $extender.nodeCacheCapable }}
+    # true: without gpu-aware, pods are placed by the scheduler alone.
+    ignorable: {{ $extender.ignorable }}
+    httpTimeout: {{ $extender.httpTimeout }}
+    # Only pods with GPUs are asked about. ignoredByScheduler must stay false: the scheduler counts the GPUs.
+    managedResources:
+      - name: metax-tech.com/gpu
+        ignoredByScheduler: false
+{{- end }}
