@@ -123,7 +123,7 @@ func flow(v any) string {
 
 // TestPermissionsTable compares programs, verbs and resources with the roles.
 func TestPermissionsTable(t *testing.T) {
-	all := objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true}"))
+	all := objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true}\nreaders: [{kind: Group, name: users}]"))
 	var want []string
 	for name := range all {
 		kind, role, _ := strings.Cut(name, "/")
