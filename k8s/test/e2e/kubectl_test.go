@@ -52,6 +52,7 @@ func TestKubectl(t *testing.T) {
 		{"why big", "- node-1 has enough GPUs when default/four (4 GPUs) has ended"},
 		{"why big", "with 4 GPUs instead of 8, it fits on node-1"},
 		{"why four", "running on node-1"},
+		{"why four", "(worst link: MX), the best set of its node"},
 		{"bugreport " + file, "next: read it"},
 		{"top --from " + file, "1 pod with GPUs, 1 pending"},
 		{"topology node-1 --from " + file, "GPU7"},
