@@ -17,7 +17,7 @@ var pages = []string{"../../../docs/kubernetes-kubectl.md", "../../../docs/zh/ku
 
 // TestExamples runs the commands of the pages on the fixture.
 func TestExamples(t *testing.T) {
-	block := regexp.MustCompile("(?s)```console\n\\$ kubectl metax ([^\n]*)\n(.*?)```")
+	block := regexp.MustCompile("(?s)```text\n\\$ kubectl metax ([^\n]*)\n(.*?)```")
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -31,7 +31,7 @@ func TestExamples(t *testing.T) {
 			if code != 0 {
 				t.Errorf("%s: %s: %s", page, line, errs)
 			}
-			return "```console\n$ kubectl metax " + line + "\n" + out + "```"
+			return "```text\n$ kubectl metax " + line + "\n" + out + "```"
 		})
 		if found < 5 {
 			t.Errorf("%s has %d examples", page, found)
