@@ -14,8 +14,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// givenTime is how often pods are told what they were given; only news are written.
-const givenTime = 2 * time.Second
+const (
+	// givenTime is how often pods are told what they were given; only news are written.
+	givenTime = 2 * time.Second
+	// givenRetry is the greatest time until what failed is tried again.
+	givenRetry = time.Minute
+)
 
 // given returns the pods that have GPUs.
 func (a *Allocator) given() []allocate.Given {
@@ -33,45 +37,57 @@ type teller struct {
 	client corev1client.PodsGetter
 	log    *slog.Logger
 	told   map[string]string // the annotation, by UID of the pod
-	failed bool              // the last time, which was logged
+	said   string            // the last failure
 }
 
-// run writes, and tries again what failed, until ctx ends.
+// run writes until ctx ends. After a failure it waits longer each time.
 func (t *teller) run(ctx context.Context, given func() []allocate.Given) {
-	again := time.NewTicker(givenTime)
-	defer again.Stop()
+	pause := givenTime
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-again.C:
-			t.tell(ctx, given())
+		case <-time.After(pause):
+		}
+		if err := t.tell(ctx, given()); err != nil {
+			pause = min(2*pause, givenRetry)
+		} else {
+			pause = givenTime
 		}
 	}
 }
 
-func (t *teller) tell(ctx context.Context, given []allocate.Given) {
+// tell writes what is new. It returns the last failure, and logs it unless it was the last one also.
+func (t *teller) tell(ctx context.Context, given []allocate.Given) (failure error) {
 	told := map[string]string{}
-	var failure error
 	for _, g := range given {
 		text := protocol.Given(g.GPUs)
-		if t.told[g.UID] != text && failure == nil {
-			limited, cancel := context.WithTimeout(ctx, listLimit)
-			_, err := t.client.Pods(g.Namespace).Patch(limited, g.Pod, types.MergePatchType,
-				patch("", types.UID(g.UID), protocol.GivenAnnotation, &text), metav1.PatchOptions{FieldManager: protocol.Device})
-			cancel()
-			if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // another pod has the name
+		if t.told[g.UID] != text {
+			if err := t.write(ctx, g, text); err != nil {
 				failure = err
 				continue
 			}
-		} else if t.told[g.UID] != text {
-			continue // after a failure the rest waits
 		}
 		told[g.UID] = text
 	}
 	t.told = told
-	if failure != nil && !t.failed && ctx.Err() == nil {
-		t.log.Warn("which GPUs a pod was given is not written to it yet", "annotation", protocol.GivenAnnotation, "reason", failure)
+	switch {
+	case failure == nil:
+		t.said = ""
+	case failure.Error() != t.said && ctx.Err() == nil:
+		t.said = failure.Error()
+		t.log.Warn("which GPUs a pod was given is not written to it yet", "annotation", protocol.GivenAnnotation, "reason", t.said)
 	}
-	t.failed = failure != nil
+	return failure
+}
+
+// write writes to one pod. A pod that is gone, or whose name another one has, needs nothing.
+func (t *teller) write(ctx context.Context, g allocate.Given, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, listLimit)
+	defer cancel()
+	_, err := t.client.Pods(g.Namespace).Patch(ctx, g.Pod, types.MergePatchType, patch("", types.UID(g.UID), protocol.GivenAnnotation, &text), metav1.PatchOptions{FieldManager: protocol.Device})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }

@@ -58,10 +58,13 @@ func TestKubectl(t *testing.T) {
 		{"topology node-1 --from " + file, "GPU7"},
 	} {
 		t.Run(row.line, func(t *testing.T) {
-			out, err := n.metax(within(t), "reader", strings.Fields(row.line)...)
-			if err != nil || !strings.Contains(out, row.want) {
-				t.Errorf("%v, %s\nwant %q", err, out, row.want)
-			}
+			wait(t, row.want, func(ctx context.Context) error { // which GPUs a pod was given is known a little later
+				out, err := n.metax(ctx, "reader", strings.Fields(row.line)...)
+				if err == nil && !strings.Contains(out, row.want) {
+					err = fmt.Errorf("it says %s", out)
+				}
+				return err
+			})
 		})
 	}
 	report := n.must(t, "cat", file)
