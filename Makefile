@@ -1,4 +1,4 @@
-# make build check test e2e nightly demo bench install deb packages k8s-test k8s-e2e k8s-demo
+# make build check test e2e nightly demo bench install deb packages kubectl-metax k8s-test k8s-e2e k8s-demo
 
 SHELL    := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -11,7 +11,7 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build check test e2e nightly demo bench install deb packages packages-check k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check fuzz docs clean
+.PHONY: build check test e2e nightly demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check fuzz docs clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
@@ -93,6 +93,10 @@ packages-check: packages
 	VERSION='$(VERSION)' packaging/build dist/again
 	@for p in dist/*.deb dist/*.rpm; do cmp "$$p" "dist/again/$${p##*/}" || exit 1; done
 	rm -rf dist/again
+
+# The plugin of kubectl, in bin.
+kubectl-metax:
+	cd k8s && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/kubectl-metax
 
 # Every package of the cluster side, once.
 k8s-test:

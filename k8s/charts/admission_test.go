@@ -100,13 +100,13 @@ func TestEventPolicy(t *testing.T) {
 	}
 }
 
-// TestPodPolicy lets the plugin end the phase "allocating" of its pods, and nothing else.
+// TestPodPolicy lets the plugin end the phase "allocating" of its pods, and write their GPUs, and nothing else.
 func TestPodPolicy(t *testing.T) {
 	const (
 		device    = "metax-gpu-device"
 		plain     = "{metadata: {labels: {x: z}, annotations: {a: b, hami.io/bind-phase: allocating}}, spec: {nodeName: a, containers: [{image: i}]}}"
 		otherNode = "an agent may write only to pods of the node that it runs on"
-		more      = "of a pod, only the annotation hami.io/bind-phase may be written, while it is allocating"
+		more      = "of a pod, only the annotations metax-ctk.io/gpus-given and, while it is allocating, hami.io/bind-phase may be written"
 	)
 	change := func(old, replacement string) string { return strings.Replace(plain, old, replacement, 1) }
 	success := change("allocating", "success")
@@ -119,6 +119,9 @@ func TestPodPolicy(t *testing.T) {
 		{"the phase of a pod of another node", request{device, "b", "p", "", plain, success}, otherNode},
 		{"without a node in the token", request{device, "", "p", "", plain, success}, otherNode},
 		{"the phase again", request{device, "a", "p", "", success, change("allocating", "failed")}, more},
+		{"its GPUs", request{device, "a", "p", "", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1")}, ""},
+		{"its GPUs and a chosen one", request{device, "a", "p", "", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1, metax-ctk.io/gpus: GPU-1")}, more},
+		{"the GPUs of a pod of another node", request{device, "b", "p", "", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1")}, otherNode},
 		{"another annotation", request{device, "a", "p", "", plain, change("a: b", "a: c")}, more},
 		{"a label", request{device, "a", "p", "", plain, change("x: z", "x: y")}, more},
 		{"an image", request{device, "a", "p", "", plain, change("image: i", "image: j")}, more},

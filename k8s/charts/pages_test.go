@@ -131,7 +131,7 @@ func flow(v any) string {
 
 // TestPermissionsTable compares programs, verbs and resources with the roles.
 func TestPermissionsTable(t *testing.T) {
-	compare(t, "permissions", permissionRows(t, objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true}\ndeployExtenderGPUAware: true")), extensions+"-"))
+	compare(t, "permissions", permissionRows(t, objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true}\ndeployExtenderGPUAware: true\nreaders: [{kind: Group, name: users}]")), extensions+"-"))
 }
 
 // permissionRows are the rows of a table of permissions, of the roles whose names begin with the prefix.

@@ -40,6 +40,8 @@ func TestRefused(t *testing.T) {
 		{"{deployExtenderGPUAware: true, gpuAware: {log: {dir: /var/log/metax}}}", "gpuAware.log.dir: gpu-aware runs without directories of the host"},
 		{"admissionPolicy: {schedulers: [\"it's\"]}", "at '/admissionPolicy/schedulers/0'"},
 		{"imagePullSecrets: [a]", "at '/imagePullSecrets/0'"},
+		{"readers: [{kind: Group}]", "at '/readers/0'"},
+		{"readers: [{kind: ServiceAccount, name: a}]", "at '/readers/0'"},
 
 		// The vendor's programs are not the ones that this chart starts.
 		{"registry: cr.metax-tech.com/cloud", "at '/registry': value must be 'a registry with the images of this project"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 // TestArguments has values, and the arguments of a container that come from them.
@@ -43,6 +44,21 @@ func TestArguments(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReaders binds the two roles of readers, which do not exist without any.
+func TestReaders(t *testing.T) {
+	if all := objects(t, mustRender(t, "1.34.4", "")); all["ClusterRole/metax-gpu-extensions-reader"] != nil {
+		t.Error("there is a role that nobody has")
+	}
+	all := objects(t, mustRender(t, "1.34.4", "readers: [{kind: Group, name: 'a:b'}, {kind: ServiceAccount, name: c, namespace: d}]"))
+	want := []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "a:b"}, {Kind: "ServiceAccount", Name: "c", Namespace: "d"}}
+	for _, kind := range []string{"ClusterRole", "Role"} {
+		b := as[rbacv1.ClusterRoleBinding](t, all, kind+"Binding/metax-gpu-extensions-reader")
+		if diff := cmp.Diff(want, b.Subjects); diff != "" || b.RoleRef.Kind != kind || all[kind+"/"+b.RoleRef.Name] == nil {
+			t.Errorf("%s %s: %s", b.RoleRef.Kind, b.RoleRef.Name, diff)
+		}
 	}
 }
 

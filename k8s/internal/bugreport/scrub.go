@@ -50,10 +50,12 @@ func newScrubber(o objects.Objects) scrubber {
 		if !isPublic(p.Namespace) {
 			s.Learn(namespace, p.Namespace)
 		}
-		if objects.IsProgram(p) {
-			continue
-		}
 		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+			if objects.IsProgram(p) {
+				registry, _ := strings.CutSuffix(c.Image, image(c.Image))
+				s.Learn(scrub.Image, strings.TrimSuffix(registry, "/"))
+				continue
+			}
 			s.Learn(scrub.Name, c.Name)
 			s.Learn(scrub.Image, c.Image)
 		}

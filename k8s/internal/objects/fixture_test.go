@@ -73,6 +73,7 @@ func TestFixture(t *testing.T) {
 		pod("team", "slice", "node-e", protocol.SliceResource, 1), pod("team", "web", "node-a", "", 0),
 		event("default", "Node", "", "node-b.example.com", "MetaXGPUUnhealthy", "GPU 3 (0000:12:00.0): unhealthy: fell off the bus of node-b.example.com", 20),
 		event("default", "Node", "", "node-b.example.com", "MetaXGPULeased", "GPU 6 is in use by lease 4f", 10),
+		event("metax-gpu-extensions", "Pod", "metax-gpu-extensions", "metax-gpu-device-x7f2p", "Pulling", "Pulling image \"registry.example.com/team/gpu-device:1.2.3\"", 5),
 		event("team", "Pod", "team", "big", "FailedScheduling", "0/8 nodes are available", 30),
 		event("team", "Pod", "team", "web", "Pulled", "image example.com/web", 30),
 		corev1.ConfigMap{
@@ -209,7 +210,7 @@ func TestParse(t *testing.T) {
 			"default/four", "default/model", "metax-gpu-extensions/metax-gpu-device-x7f2p",
 			"team/big", "team/done", "team/infer", "team/old", "team/slice", "team/train-1",
 		},
-		"events": {"MetaXGPULeased", "MetaXGPUUnhealthy", "FailedScheduling"},
+		"events": {"Pulling", "MetaXGPULeased", "MetaXGPUUnhealthy", "FailedScheduling"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

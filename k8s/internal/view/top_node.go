@@ -58,7 +58,7 @@ func (l NodeList) Text() string {
 	}
 	text := terminal.Table(rows)
 	if counted > 0 {
-		text += fmt.Sprintf("%s without annotations of metax-gpu-device: the numbers are those of resources and requests\n", wording.Count(counted, "node"))
+		text += fmt.Sprintf("%s without valid annotations of metax-gpu-device: the numbers are those of resources and requests\n", wording.Count(counted, "node"))
 	}
 	return text + lines(l.Missing)
 }

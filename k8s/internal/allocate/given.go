@@ -1,0 +1,46 @@
+package allocate
+
+import (
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Given is a pod with the GPUs that its containers were given, whatever it asked for by annotation.
+type Given struct {
+	UID, Namespace, Pod string
+	GPUs                []gpu.UUID // in the order of the node, each once; not empty
+}
+
+// GivenTo returns the pods that have GPUs by what the kubelet lists, in the order of the requests.
+// Slices are left out: the scheduler that chose them has written them to the pod. A pod of which the
+// kubelet has not reported is left out also, because the list may still have its predecessor of the
+// same name.
+func GivenTo(requests []Request, listed []ledger.Listed, devices []inventory.Device) (all []Given) {
+	seen := map[string]bool{}
+	for _, r := range requests {
+		if seen[r.UID] || !r.Admitted || r.Resource == protocol.SliceResource {
+			continue
+		}
+		seen[r.UID] = true
+		var ids []string
+		for _, l := range listed {
+			if l.Namespace == r.Namespace && l.Pod == r.Pod {
+				ids = append(ids, l.IDs...)
+			}
+		}
+		g := Given{UID: r.UID, Namespace: r.Namespace, Pod: r.Pod}
+		for _, d := range devices {
+			if !d.Slice && slices.Contains(ids, d.ID) && !slices.Contains(g.GPUs, d.UUID) {
+				g.GPUs = append(g.GPUs, d.UUID)
+			}
+		}
+		if len(g.GPUs) > 0 {
+			all = append(all, g)
+		}
+	}
+	return all
+}

@@ -1,0 +1,58 @@
+package plugin
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// TestTeller writes what is new, once, and tries again what failed while the other pods are told.
+func TestTeller(t *testing.T) {
+	client := fake.NewClientset(pod("a", 1, corev1.PodRunning, map[string]string{protocol.GivenAnnotation: "a lie"}, 2), pod("b", 1, corev1.PodRunning, nil, 1))
+	refused := true
+	client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.PatchAction).GetName()
+		return name == "a" && refused, nil, errors.New("refused")
+	})
+	var logged strings.Builder
+	told := teller{client: client.CoreV1(), log: slog.New(slog.NewTextHandler(&logged, nil))}
+	given := func(name string, gpus ...gpu.UUID) allocate.Given {
+		return allocate.Given{UID: "uid-" + name, Namespace: "team", Pod: name, GPUs: gpus}
+	}
+	all := []allocate.Given{given("a", "GPU-1", "GPU-2"), given("b", "GPU-3"), given("gone", "GPU-4")}
+	for range 2 {
+		if err := told.tell(t.Context(), all); err == nil {
+			t.Error("a refusal is no failure")
+		}
+	}
+	if got := strings.Count(logged.String(), "refused"); got != 1 {
+		t.Errorf("the failure is logged %d times:\n%s", got, &logged)
+	}
+	refused = false
+	client.ClearActions()
+	for range 2 {
+		if err := told.tell(t.Context(), all); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(client.Actions()); n != 1 {
+		t.Errorf("%d writes, want 1: %v", n, client.Actions())
+	}
+	for name, want := range map[string]string{"a": "GPU-1,GPU-2", "b": "GPU-3"} {
+		p, err := client.CoreV1().Pods("team").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || p.Annotations[protocol.GivenAnnotation] != want {
+			t.Errorf("%s: %q, %v; want %q", name, p.Annotations[protocol.GivenAnnotation], err, want)
+		}
+	}
+}
