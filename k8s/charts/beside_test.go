@@ -68,18 +68,7 @@ func TestBesideAnother(t *testing.T) {
 		{"a program of the vendor that is not a plugin", daemonSet(t, "gpu", "metax-gpu-label", "cr.metax-tech.com/cloud/gpu-label:0.8.0", "/sys", nil), ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
-			list := map[schema.GroupVersionResource]string{{Group: "apps", Version: "v1", Resource: "daemonsets"}: "DaemonSetList"}
-			client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), list, test.set)
-			chart, err := loader.Load(extensions)
-			if err != nil {
-				t.Fatal(err)
-			}
-			options := chartutil.ReleaseOptions{Name: extensions, Namespace: extensions, IsInstall: true}
-			values, err := chartutil.ToRenderValues(chart, nil, options, chartutil.DefaultCapabilities)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = engine.RenderWithClientProvider(chart, values, cluster{client})
+			err := renderBeside(t, extensions, test.set)
 			switch {
 			case test.want == "" && err != nil:
 				t.Error(err)
@@ -87,5 +76,40 @@ func TestBesideAnother(t *testing.T) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 		})
+	}
+}
+
+// renderBeside renders a chart as an upgrade in a cluster that has a DaemonSet.
+func renderBeside(t *testing.T, name string, set *unstructured.Unstructured) error {
+	t.Helper()
+	list := map[schema.GroupVersionResource]string{{Group: "apps", Version: "v1", Resource: "daemonsets"}: "DaemonSetList"}
+	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), list, set)
+	chart, err := loader.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := chartutil.ToRenderValues(chart, nil, chartutil.ReleaseOptions{Name: name, Namespace: name, IsInstall: true}, chartutil.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = engine.RenderWithClientProvider(chart, values, cluster{client})
+	return err
+}
+
+// TestOperatorBeside has the DaemonSets that metax-operator deploys itself, and those of others.
+func TestOperatorBeside(t *testing.T) {
+	const plugins = "/var/lib/kubelet/device-plugins"
+	for _, test := range []struct {
+		what, namespace, managedBy, instance, want string
+	}{
+		{"its own", operator, operator, operator, ""},
+		{"that of another release", "other", operator, operator, "DaemonSet other/metax-gpu-device"},
+		{"that of metax-gpu-extensions", extensions, "Helm", extensions, "DaemonSet metax-gpu-extensions/metax-gpu-device"},
+	} {
+		set := daemonSet(t, test.namespace, "metax-gpu-device", "ghcr.io/metax-ctk/gpu-device:0.1.0", plugins, nil)
+		set.SetLabels(map[string]string{"app.kubernetes.io/managed-by": test.managedBy, "app.kubernetes.io/instance": test.instance})
+		if err := renderBeside(t, operator, set); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", test.what, err)
+		}
 	}
 }
