@@ -87,7 +87,7 @@ func TestBesideHAMi(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(test.values), &values); err != nil {
 			t.Fatal(err)
 		}
-		_, err := beside(t, deployment(test.image), values)
+		_, err := beside(t, extensions, deployment(test.image), values)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s, %s: got %v, want %q", test.image, test.values, err, test.want)
 		}

@@ -28,14 +28,14 @@ var lists = map[schema.GroupVersionResource]string{
 	{Group: "apps", Version: "v1", Resource: "services"}: "ServiceList",
 }
 
-// beside renders the chart with values in a cluster that has an object.
-func beside(t *testing.T, object *unstructured.Unstructured, values map[string]any) (map[string]string, error) {
+// beside renders a chart with values in a cluster that has an object.
+func beside(t *testing.T, name string, object *unstructured.Unstructured, values map[string]any) (map[string]string, error) {
 	t.Helper()
-	chart, err := loader.Load(extensions)
+	chart, err := loader.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := chartutil.ReleaseOptions{Name: extensions, Namespace: extensions, IsInstall: true}
+	options := chartutil.ReleaseOptions{Name: name, Namespace: name, IsInstall: true}
 	all, err := chartutil.ToRenderValues(chart, values, options, chartutil.DefaultCapabilities)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestBesideAnother(t *testing.T) {
 		{"a program of the vendor that is not a plugin", daemonSet(t, "gpu", "metax-gpu-label", "cr.metax-tech.com/cloud/gpu-label:0.8.0", "/sys", nil), ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
-			_, err := beside(t, test.set, nil)
+			_, err := beside(t, extensions, test.set, nil)
 			switch {
 			case test.want == "" && err != nil:
 				t.Error(err)
@@ -97,5 +97,23 @@ func TestBesideAnother(t *testing.T) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 		})
+	}
+}
+
+// TestOperatorBeside has the DaemonSets that metax-operator deploys itself, and those of others.
+func TestOperatorBeside(t *testing.T) {
+	const plugins = "/var/lib/kubelet/device-plugins"
+	for _, test := range []struct {
+		what, namespace, managedBy, instance, want string
+	}{
+		{"its own", operator, operator, operator, ""},
+		{"that of another release", "other", operator, operator, "DaemonSet other/metax-gpu-device"},
+		{"that of metax-gpu-extensions", extensions, "Helm", extensions, "DaemonSet metax-gpu-extensions/metax-gpu-device"},
+	} {
+		set := daemonSet(t, test.namespace, "metax-gpu-device", "ghcr.io/metax-ctk/gpu-device:0.1.0", plugins, nil)
+		set.SetLabels(map[string]string{"app.kubernetes.io/managed-by": test.managedBy, "app.kubernetes.io/instance": test.instance})
+		if _, err := beside(t, operator, set, nil); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", test.what, err)
+		}
 	}
 }

@@ -105,7 +105,7 @@ func (r *Reconciler) nodes(ctx context.Context) (operator.Nodes, error) {
 // apply makes a DaemonSet what it is wished to be.
 func (r *Reconciler) apply(ctx context.Context, set *appsv1.DaemonSet) error {
 	object := &unstructured.Unstructured{Object: operator.Fields(set)}
-	err := r.Client.Patch(ctx, object, client.Apply, client.FieldOwner(protocol.Operator), client.ForceOwnership) //nolint:staticcheck
+	err := r.Client.Patch(ctx, object, client.Apply, client.FieldOwner(protocol.Operator), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("apply DaemonSet %s: %w", set.Name, err)
 	}
