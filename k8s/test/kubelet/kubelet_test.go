@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/containermap"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
+	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -38,19 +39,26 @@ type kubelet struct {
 	mu      sync.Mutex
 	manager *devicemanager.ManagerImpl
 	pods    map[types.UID]*corev1.Pod
+	// topology is the kubelet's topology manager, whose policy can be none.
+	topology topologymanager.Manager
+	policy   string
 	// podResources is the socket on which it lists the devices of pods.
 	podResources string
 }
 
-// startKubelet starts a kubelet with a directory of device plugins of its own.
-func startKubelet(t testing.TB) *kubelet {
+// startKubelet starts a kubelet with a directory of device plugins of its own. A policy is that of its
+// topology manager.
+func startKubelet(t testing.TB, policy ...string) *kubelet {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "plugins") // the path of a socket has to be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	k := &kubelet{t: t, dir: dir, pods: map[types.UID]*corev1.Pod{}}
+	k := &kubelet{t: t, dir: dir, pods: map[types.UID]*corev1.Pod{}, policy: topologymanager.PolicyNone}
+	for _, p := range policy {
+		k.policy = p
+	}
 	k.start(true)
 	k.servePodResources()
 	t.Cleanup(k.stop)
@@ -65,10 +73,16 @@ func (s sources) AllReady() bool   { return bool(s) }
 
 func (k *kubelet) start(ready bool) {
 	k.t.Helper()
-	m, err := newManager(filepath.Join(k.dir, "kubelet.sock"), nil, topologymanager.NewFakeManager())
+	topology, err := topologymanager.NewManager(twoNUMANodes, k.policy, "container", nil)
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	m, err := newManager(filepath.Join(k.dir, "kubelet.sock"), twoNUMANodes, topology)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	topology.AddHintProvider(m)
+	k.topology = topology
 	k.mu.Lock()
 	k.manager = m
 	k.mu.Unlock()
@@ -99,17 +113,16 @@ func (k *kubelet) active() []*corev1.Pod {
 	return list
 }
 
-// admit does what the kubelet does with a new pod: it allocates for each container in turn. A
-// pod that it rejects is forgotten.
+// admit does what the kubelet does with a new pod: its topology manager lets the device manager allocate
+// for each container in turn. A pod that it rejects is forgotten.
 func (k *kubelet) admit(pod *corev1.Pod) error {
 	k.mu.Lock()
 	k.pods[pod.UID] = pod
 	k.mu.Unlock()
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if err := k.manager.Allocate(pod, &c); err != nil {
-			k.forget(pod)
-			return err
-		}
+	result := k.topology.Admit(&lifecycle.PodAdmitAttributes{Pod: pod})
+	if !result.Admit {
+		k.forget(pod)
+		return fmt.Errorf("%s: %s", result.Reason, result.Message)
 	}
 	return nil
 }
