@@ -21,7 +21,10 @@ func TestGivenTo(t *testing.T) {
 		return ledger.Listed{Container: ledger.Container{Namespace: "n", Pod: pod, Name: container}, IDs: ids}
 	}
 	devices := []inventory.Device{
-		{ID: "GPU-1", UUID: "GPU-1"}, {ID: "GPU-2", GPU: 1, UUID: "GPU-2"}, {ID: "GPU-3::0", GPU: 2, UUID: "GPU-3", Share: true}, {ID: "GPU-3::1", GPU: 2, UUID: "GPU-3", Share: true},
+		{ID: "GPU-1", UUID: "GPU-1"},
+		{ID: "GPU-2", GPU: 1, UUID: "GPU-2"},
+		{ID: "GPU-3::0", GPU: 2, UUID: "GPU-3", Share: true},
+		{ID: "GPU-3::1", GPU: 2, UUID: "GPU-3", Share: true},
 		{ID: "GPU-4-sgpu0", UUID: "GPU-4", Slice: true},
 	}
 	got := GivenTo(

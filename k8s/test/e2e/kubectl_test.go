@@ -99,6 +99,26 @@ func TestKubectl(t *testing.T) {
 			t.Errorf("%v, %s", err, out)
 		}
 	})
+	t.Run("with the nodes and one namespace", func(t *testing.T) {
+		n.must(t, "kubectl", "create", "clusterrole", "see-nodes", "--verb=get,list", "--resource=nodes")
+		n.must(t, "kubectl", "create", "clusterrolebinding", "see-nodes", "--clusterrole=see-nodes", "--serviceaccount=default:nobody")
+		n.must(t, "kubectl", "create", "rolebinding", "see-pods", "--clusterrole=view", "--serviceaccount=default:nobody", "-n", "default")
+		for line, want := range map[string]string{
+			"top":             "pods of other namespaces than default are not counted",
+			"top pod":         "four",
+			"why big":         "with 4 GPUs instead of 8",
+			"top node node-1": "the pods of the node are not known",
+			"topology node-1": "GPU7",
+		} {
+			wait(t, line, func(ctx context.Context) error {
+				out, err := n.metax(ctx, "nobody", strings.Fields(line)...)
+				if err == nil && !strings.Contains(out, want) {
+					err = fmt.Errorf("it says %s, want %q", out, want)
+				}
+				return err
+			})
+		}
+	})
 }
 
 // account makes a service account, and a kubeconfig with its token.
