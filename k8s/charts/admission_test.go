@@ -106,7 +106,7 @@ func TestPodPolicy(t *testing.T) {
 		device    = "metax-gpu-device"
 		plain     = "{metadata: {labels: {x: z}, annotations: {a: b, hami.io/bind-phase: allocating}}, spec: {nodeName: a, containers: [{image: i}]}}"
 		otherNode = "an agent may write only to pods of the node that it runs on"
-		more      = "of a pod, only the annotations metax-ctk.io/gpus-given and, while it is allocating, hami.io/bind-phase may be written"
+		more      = "of a pod, only the annotations metax-ctk.io/gpus-given, BAIDU_COM_DEVICE_IDX and, while it is allocating, hami.io/bind-phase may be written"
 	)
 	change := func(old, replacement string) string { return strings.Replace(plain, old, replacement, 1) }
 	success := change("allocating", "success")
@@ -120,6 +120,7 @@ func TestPodPolicy(t *testing.T) {
 		{"without a node in the token", request{device, "", "p", "", plain, success}, otherNode},
 		{"the phase again", request{device, "a", "p", "", success, change("allocating", "failed")}, more},
 		{"its GPUs", request{device, "a", "p", "", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1")}, ""},
+		{"its GPUs by index", request{device, "a", "p", "", success, change("allocating", "success, BAIDU_COM_DEVICE_IDX: '0,1'")}, ""},
 		{"its GPUs and a chosen one", request{device, "a", "p", "", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1, metax-ctk.io/gpus: GPU-1")}, more},
 		{"the GPUs of a pod of another node", request{device, "b", "p", "", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1")}, otherNode},
 		{"another annotation", request{device, "a", "p", "", plain, change("a: b", "a: c")}, more},

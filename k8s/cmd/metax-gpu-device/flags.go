@@ -58,6 +58,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "slices-without-lock", Usage: "without a scheduler's lock, slices go to the only pod that waits for some", EnvVars: env("slices-without-lock")},
 		text("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it) or always"),
 		&cli.BoolFlag{Name: "pod-policies", Value: true, Usage: "pods may request a policy and GPUs by annotation", EnvVars: env("pod-policies")},
+		&cli.BoolFlag{Name: "kunlunxin-devices", Usage: "tell containers and pods the indices of their GPUs as " + protocol.KunlunxinDevices + ", as Kunlunxin's plugin does", EnvVars: env("kunlunxin-devices")},
 		text("metrics-address", ":8000", "address for metrics and probes; empty for none"),
 	}, logging.Flags(protocol.Device)...)
 }
@@ -72,7 +73,7 @@ type options struct {
 
 // readOptions checks the flags that have a form of their own.
 func readOptions(c *cli.Context) (o options, err error) {
-	o.settings = plugin.Settings{PodPolicies: c.Bool("pod-policies"), EngineRoot: c.String("engine-root")}
+	o.settings = plugin.Settings{PodPolicies: c.Bool("pod-policies"), EngineRoot: c.String("engine-root"), Kunlunxin: c.Bool("kunlunxin-devices")}
 	var errs [3]error
 	o.settings.Policy, errs[0] = alloc.ParsePolicy(c.String("policy"))
 	o.settings.MACA, errs[1] = plugin.ParseMACA(c.String("maca"))

@@ -13,6 +13,7 @@ import (
 type Given struct {
 	UID, Namespace, Pod string
 	GPUs                []gpu.UUID // in the order of the node, each once; not empty
+	Indices             []int      // of the GPUs
 }
 
 // GivenTo returns the pods that have GPUs by what the kubelet lists, in the order of the requests.
@@ -35,7 +36,7 @@ func GivenTo(requests []Request, listed []ledger.Listed, devices []inventory.Dev
 		g := Given{UID: r.UID, Namespace: r.Namespace, Pod: r.Pod}
 		for _, d := range devices {
 			if !d.Slice && slices.Contains(ids, d.ID) && !slices.Contains(g.GPUs, d.UUID) {
-				g.GPUs = append(g.GPUs, d.UUID)
+				g.GPUs, g.Indices = append(g.GPUs, d.UUID), append(g.Indices, d.GPU)
 			}
 		}
 		if len(g.GPUs) > 0 {
@@ -43,4 +44,18 @@ func GivenTo(requests []Request, listed []ledger.Listed, devices []inventory.Dev
 		}
 	}
 	return all
+}
+
+// Indices returns the indices of the GPUs of devices, ascending, each once. Devices that are not known
+// are left out.
+func (s *Snapshot) Indices(ids []string) []int {
+	var list []int
+	known, _ := s.known(ids)
+	for _, d := range known {
+		if !slices.Contains(list, d.GPU) {
+			list = append(list, d.GPU)
+		}
+	}
+	slices.Sort(list)
+	return list
 }

@@ -21,7 +21,10 @@ func TestGivenTo(t *testing.T) {
 		return ledger.Listed{Container: ledger.Container{Namespace: "n", Pod: pod, Name: container}, IDs: ids}
 	}
 	devices := []inventory.Device{
-		{ID: "GPU-1", UUID: "GPU-1"}, {ID: "GPU-2", UUID: "GPU-2"}, {ID: "GPU-3::0", UUID: "GPU-3", Share: true}, {ID: "GPU-3::1", UUID: "GPU-3", Share: true},
+		{ID: "GPU-1", UUID: "GPU-1"},
+		{ID: "GPU-2", GPU: 1, UUID: "GPU-2"},
+		{ID: "GPU-3::0", GPU: 2, UUID: "GPU-3", Share: true},
+		{ID: "GPU-3::1", GPU: 2, UUID: "GPU-3", Share: true},
 		{ID: "GPU-4-sgpu0", UUID: "GPU-4", Slice: true},
 	}
 	got := GivenTo(
@@ -30,7 +33,7 @@ func TestGivenTo(t *testing.T) {
 			listed("a", "d", "GPU-2"), listed("a", "c", "GPU-1"), listed("b", "c", "GPU-3::1", "GPU-3::0"), listed("waits", "c", "GPU-1"),
 			listed("slice", "c", "GPU-4-sgpu0"), listed("gone", "c", "GPU-9"),
 		}, devices)
-	want := []Given{{"2", "n", "b", []gpu.UUID{"GPU-3"}}, {"1", "n", "a", []gpu.UUID{"GPU-1", "GPU-2"}}}
+	want := []Given{{"2", "n", "b", []gpu.UUID{"GPU-3"}, []int{2}}, {"1", "n", "a", []gpu.UUID{"GPU-1", "GPU-2"}, []int{0, 1}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

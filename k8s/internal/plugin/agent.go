@@ -161,7 +161,9 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 		a.mode.labels = map[string]string{}
 	} else {
 		all.Go(func() { WatchPods(ctx, a.Client, a.NodeName, resources, a.Log, a.Allocator.SetRequests) })
-		all.Go(func() { (&teller{client: a.Client, log: a.Log}).run(ctx, a.Allocator.given) })
+		all.Go(func() {
+			(&teller{client: a.Client, log: a.Log, kunlunxin: a.Allocator.Kunlunxin}).run(ctx, a.Allocator.given)
+		})
 		all.Go(func() {
 			WatchConfig(ctx, a.Client, a.Namespace, func(c protocol.DeviceConfig) { send(ctx, configs, c) })
 		})

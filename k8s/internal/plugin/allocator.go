@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
@@ -50,6 +51,8 @@ type Settings struct {
 	PodPolicies bool
 	MACA        MACA
 	EngineRoot  string // as in allocate.Form
+	// Kunlunxin tells containers and pods the indices of their GPUs, as Kunlunxin's plugin does.
+	Kunlunxin bool
 }
 
 // Allocator is the Backend of MetaX GPUs. It answers from a Snapshot in memory, which it makes
@@ -291,6 +294,9 @@ func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, 
 		a.mu.Unlock()
 		a.Metrics.allocated(err)
 		return nil, err
+	}
+	if a.Kunlunxin {
+		answer.Env[protocol.KunlunxinDevices] = wording.List(s.Indices(ids))
 	}
 	e := ledger.Entry{IDs: ids, At: time.Now()}
 	if guessed {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -36,8 +37,10 @@ func (a *Allocator) given() []allocate.Given {
 type teller struct {
 	client corev1client.PodsGetter
 	log    *slog.Logger
-	told   map[string]string // the annotation, by UID of the pod
-	said   string            // the last failure
+	// kunlunxin writes the indices also, as Kunlunxin's plugin does.
+	kunlunxin bool
+	told      map[string]string // the GPUs, by UID of the pod
+	said      string            // the last failure
 }
 
 // run writes until ctx ends. After a failure it waits longer each time.
@@ -83,9 +86,13 @@ func (t *teller) tell(ctx context.Context, given []allocate.Given) (failure erro
 
 // write writes to one pod. A pod that is gone, or whose name another one has, needs nothing.
 func (t *teller) write(ctx context.Context, g allocate.Given, text string) error {
+	annotations := map[string]*string{protocol.GivenAnnotation: &text}
+	if t.kunlunxin {
+		annotations[protocol.KunlunxinDevices] = new(wording.List(g.Indices))
+	}
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
-	_, err := t.client.Pods(g.Namespace).Patch(ctx, g.Pod, types.MergePatchType, patch("", types.UID(g.UID), protocol.GivenAnnotation, &text), metav1.PatchOptions{FieldManager: protocol.Device})
+	_, err := t.client.Pods(g.Namespace).Patch(ctx, g.Pod, types.MergePatchType, patch("", types.UID(g.UID), annotations), metav1.PatchOptions{FieldManager: protocol.Device})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

@@ -55,7 +55,7 @@ func (l Locker) Release(ctx context.Context, lock protocol.Lock) error {
 		if now, version, err = l.Lock(ctx); err != nil || now != lock {
 			return err
 		}
-		_, err = l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "", protocol.LockAnnotation, nil), metav1.PatchOptions{FieldManager: protocol.Device})
+		_, err = l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "", map[string]*string{protocol.LockAnnotation: nil}), metav1.PatchOptions{FieldManager: protocol.Device})
 		if !apierrors.IsConflict(err) {
 			break
 		}
@@ -71,16 +71,16 @@ func (l Locker) SetPhase(ctx context.Context, pod *corev1.Pod, phase string) err
 	if pod.Annotations[protocol.PhaseAnnotation] != protocol.PhaseAllocating {
 		return nil
 	}
-	_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, protocol.PhaseAnnotation, &phase), metav1.PatchOptions{FieldManager: protocol.Device})
+	_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, map[string]*string{protocol.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("write the phase of pod %s: %w", pod.Name, err)
 	}
 	return nil
 }
 
-// patch sets or removes an annotation of an object of that version or UID.
-func patch(version string, uid types.UID, key string, value *string) []byte {
-	meta := map[string]any{"annotations": map[string]*string{key: value}}
+// patch sets annotations, and removes those that are nil, of an object of that version or UID.
+func patch(version string, uid types.UID, annotations map[string]*string) []byte {
+	meta := map[string]any{"annotations": annotations}
 	if version != "" {
 		meta["resourceVersion"] = version
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
@@ -16,7 +17,7 @@ import (
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
-	n.install(t, "--set", "readers[0].kind=ServiceAccount,readers[0].name=reader,readers[0].namespace="+namespace)
+	n.install(t, "--set", "gpuDevice.kunlunxinDevices=true", "--set", "readers[0].kind=ServiceAccount,readers[0].name=reader,readers[0].namespace="+namespace)
 	n.account(t, "reader", namespace)
 	n.create(t, probePod("four", 4, "pause"))
 	n.phase(t, "four", corev1.PodRunning)
@@ -39,6 +40,19 @@ func TestKubectl(t *testing.T) {
 			err = fmt.Errorf("it says %s", out)
 		}
 		return err
+	})
+	t.Run("what a pod was given", func(t *testing.T) {
+		wait(t, "the annotations", func(ctx context.Context) error {
+			pod, err := n.pods().Get(ctx, "four", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			uuids, indices := strings.Split(pod.Annotations["metax-ctk.io/gpus-given"], ","), pod.Annotations["BAIDU_COM_DEVICE_IDX"]
+			if len(uuids) != 4 || indices != "0,1,2,3" && indices != "4,5,6,7" {
+				return fmt.Errorf("they are %v", pod.Annotations)
+			}
+			return nil
+		})
 	})
 	file := "/root/report.yaml"
 	for _, row := range []struct{ line, want string }{
@@ -83,6 +97,26 @@ func TestKubectl(t *testing.T) {
 		out, err := n.metax(within(t), "nobody", "top")
 		if err == nil || !strings.Contains(err.Error()+out, "value readers of the chart") {
 			t.Errorf("%v, %s", err, out)
+		}
+	})
+	t.Run("with the nodes and one namespace", func(t *testing.T) {
+		n.must(t, "kubectl", "create", "clusterrole", "see-nodes", "--verb=get,list", "--resource=nodes")
+		n.must(t, "kubectl", "create", "clusterrolebinding", "see-nodes", "--clusterrole=see-nodes", "--serviceaccount=default:nobody")
+		n.must(t, "kubectl", "create", "rolebinding", "see-pods", "--clusterrole=view", "--serviceaccount=default:nobody", "-n", "default")
+		for line, want := range map[string]string{
+			"top":             "pods of other namespaces than default are not counted",
+			"top pod":         "four",
+			"why big":         "with 4 GPUs instead of 8",
+			"top node node-1": "the pods of the node are not known",
+			"topology node-1": "GPU7",
+		} {
+			wait(t, line, func(ctx context.Context) error {
+				out, err := n.metax(ctx, "nobody", strings.Fields(line)...)
+				if err == nil && !strings.Contains(out, want) {
+					err = fmt.Errorf("it says %s, want %q", out, want)
+				}
+				return err
+			})
 		}
 	})
 }
