@@ -31,6 +31,8 @@ func TestChurn(t *testing.T) {
 		count = 500
 	}
 	sizes := []int{1, 1, 2, 2, 4, 8}
+	// Small pods go before a pod that needs the whole node, as long as they come.
+	wait := 2*patience + time.Duration(count)*2*time.Second
 	names := make(chan string)
 	var mutex sync.Mutex
 	refused := map[string]int{} // pods that the kubelet itself had to refuse, by reason
@@ -39,7 +41,7 @@ func TestChurn(t *testing.T) {
 	for range 6 {
 		workers.Go(func() {
 			for name := range names {
-				reason, err := n.passes(t.Context(), name, sizes[rand.IntN(len(sizes))])
+				reason, err := n.passes(t.Context(), wait, name, sizes[rand.IntN(len(sizes))])
 				mutex.Lock()
 				if err != nil {
 					failures = append(failures, fmt.Sprintf("pod %s: %v", name, err))
@@ -92,9 +94,9 @@ func TestChurn(t *testing.T) {
 const churnDir = reports + "/churn"
 
 // passes runs a pod with GPUs to its end and deletes it. It returns the reason if the kubelet refused
-// the pod, which it has to while it does not know the GPUs.
-func (n *node) passes(ctx context.Context, name string, gpus int) (refused string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+// the pod, which it has to while it does not know the GPUs. It waits no longer than that.
+func (n *node) passes(ctx context.Context, wait time.Duration, name string, gpus int) (refused string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	pod := probePod(name, gpus, "hold", name, fmt.Sprint(rand.IntN(400), "ms"))
 	pod.Spec.Volumes[0].HostPath.Path = churnDir

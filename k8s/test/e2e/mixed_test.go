@@ -52,7 +52,7 @@ func TestMixed(t *testing.T) {
 		workers.Go(func() {
 			for time.Now().Before(end) {
 				name := fmt.Sprintf("pod-%d", number.Add(1))
-				switch reason, err := n.passes(t.Context(), name, rand.IntN(4)+1); {
+				switch reason, err := n.passes(t.Context(), 2*patience, name, rand.IntN(4)+1); {
 				case err != nil:
 					fail("pod %s: %v", name, err)
 				case reason != "":
