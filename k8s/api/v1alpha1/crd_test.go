@@ -23,8 +23,8 @@ import (
 
 const crdFile = "../../charts/metax-operator/crds/clusteroperators.yaml"
 
-// TestGenerated compares the definition in the chart and the copying code with the types. To write them:
-// go tool -modfile=../tools/go.mod controller-gen object crd paths=./api/... output:crd:stdout, in k8s/.
+// TestGenerated compares the definition in the chart and the copying code with the types. CONTRIBUTING.md has
+// the command that writes them.
 func TestGenerated(t *testing.T) {
 	dir := t.TempDir()
 	command := exec.Command("go", "tool", "-modfile=../../../tools/go.mod", "controller-gen", "object", "crd", "paths=.", "output:dir="+dir)

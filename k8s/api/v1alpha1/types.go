@@ -140,7 +140,7 @@ type RuntimeConfig struct {
 // Driver is where the kernel module of a node comes from.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
-// +kubebuilder:validation:XValidation:rule="has(self.deployPolicy) && self.deployPolicy == 'Never' || has(self.payload) && has(self.payload.version) && self.payload.version != ”",message="payload.version must be given unless deployPolicy is Never"
+// +kubebuilder:validation:XValidation:rule="has(self.deployPolicy) && self.deployPolicy == 'Never' || has(self.payload) && has(self.payload.version) && size(self.payload.version) > 0",message="payload.version must be given unless deployPolicy is Never"
 type Driver struct {
 	// DeployPolicy is IfNotPresent, Always or Never, or in the vendor's later words PreferHost, PreferCloud or
 	// IfNotExist.

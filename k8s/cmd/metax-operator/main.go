@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metax-ctk/container-toolkit/k8s/charts"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/cleanup"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/controller"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator"
@@ -117,7 +118,8 @@ func removal(c *cli.Context, limit time.Duration, step func(context.Context, con
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
 	log := slog.New(slog.NewJSONHandler(c.App.Writer, nil)).With("program", protocol.Operator, "command", c.Command.Name)
-	return step(ctx, controller.Removal{Client: client, Log: log})
+	// The roles of a hook are a moment old, and the API server may not know them yet.
+	return cleanup.Retry(ctx, func(ctx context.Context) error { return step(ctx, controller.Removal{Client: client, Log: log}) })
 }
 
 // apiConfig returns how to reach the API server of --kubeconfig, or of the pod's cluster without it.

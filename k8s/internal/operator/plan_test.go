@@ -2,6 +2,7 @@ package operator
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -257,5 +258,26 @@ func TestCount(t *testing.T) {
 	})
 	if d := cmp.Diff(Nodes{GPU: 3, NoDriver: []string{"b", "c"}}, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// BenchmarkPlan makes the plan of a cluster of 1,000 nodes, all as wished.
+func BenchmarkPlan(b *testing.B) {
+	m, err := NewManifests(charts.Extensions, nil, "gpus", "metax-operator")
+	if err != nil {
+		b.Fatal(err)
+	}
+	labels := map[string]map[string]string{}
+	for i := range 1000 {
+		labels[fmt.Sprint("node-", i)] = map[string]string{"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true"}
+	}
+	w := &world{Manifests: m, nodes: Count(labels), present: map[string]*appsv1.DaemonSet{}}
+	o := &v1alpha1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Name}}
+	w.run(o)
+	for b.Loop() {
+		w.nodes = Count(labels)
+		if p := w.plan(o); len(p.Apply) > 0 {
+			b.Fatal(p.Apply)
+		}
 	}
 }

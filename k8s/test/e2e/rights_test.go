@@ -111,8 +111,15 @@ func (n *node) useRights(t *testing.T, removal bool) {
 		r := right{account, event.Verb, strings.Trim(o.APIGroup+"/"+o.Resource+"/"+o.Subresource, "/"), o.Namespace}
 		switch {
 		case event.ResponseStatus == nil || event.ResponseStatus.Code != 403:
-			if !slices.Contains(rights.used, r) {
-				rights.used = append(rights.used, r)
+			used := []right{r}
+			if event.ResponseStatus != nil && event.ResponseStatus.Code == 201 && event.Verb == "patch" {
+				r.verb = "create" // an apply that makes an object needs both
+				used = append(used, r)
+			}
+			for _, r := range used {
+				if !slices.Contains(rights.used, r) {
+					rights.used = append(rights.used, r)
+				}
 			}
 		case removal && account != "metax-gpu-cleanup":
 		case isAllowed(r) && strings.Contains(event.ResponseStatus.Message, " cannot "+r.verb+" resource "):
