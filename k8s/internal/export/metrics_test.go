@@ -149,7 +149,8 @@ func TestUsersOf(t *testing.T) {
 	n := gpu.NewNode("")
 	n.GPUs = []gpu.GPU{
 		{UUID: "GPU-a", BDF: gpu.BDF{Bus: 1}, Slices: []gpu.Slice{{UUID: "SGPU-1"}, {UUID: "SGPU-2"}}},
-		{UUID: "GPU-ab", BDF: gpu.BDF{Bus: 2}, Slices: []gpu.Slice{{UUID: "SGPU-3"}}}, {BDF: gpu.BDF{Bus: 3}},
+		{UUID: "GPU-ab", BDF: gpu.BDF{Bus: 2}, Slices: []gpu.Slice{{UUID: "SGPU-3"}}},
+		{BDF: gpu.BDF{Bus: 3}},
 	}
 	parts := map[string]protocol.SliceFile{"SGPU-1": {ID: "GPU-a-sgpu9"}, "SGPU-3": {ID: "GPU-a-sgpu9"}, "SGPU-4": {ID: "GPU-a-sgpu1"}, "GPU-ab": {ID: "GPU-a-sgpu2"}}
 	one := func(ids ...string) podresources.Container {

@@ -198,6 +198,17 @@ func (s State) Has(c Container) bool {
 	return slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.For != nil && *e.For == c })
 }
 
+// NotEnded returns what the kubelet lists of pods of the node that have not ended. Its list can be older
+// than what the API server says.
+func NotEnded(listed []Listed, pods []Wanted) (left []Listed) {
+	for _, l := range listed {
+		if slices.ContainsFunc(pods, func(w Wanted) bool { return w.samePod(l.Container) }) {
+			left = append(left, l)
+		}
+	}
+	return left
+}
+
 // Waiting returns the containers that have no devices yet, in their order, and whether these are
 // sure to be all and only those: there is no Entry whose container is not known.
 func (s State) Waiting(listed []Listed, pods []Wanted) (waiting []Wanted, sure bool) {

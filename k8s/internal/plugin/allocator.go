@@ -172,14 +172,7 @@ func (a *Allocator) SetCDI(cdi bool) {
 func (a *Allocator) update(change func()) {
 	a.mu.Lock()
 	change()
-	var pods []ledger.Wanted
-	if a.pods {
-		pods = []ledger.Wanted{}
-		for _, r := range a.requests {
-			pods = append(pods, r.Wanted)
-		}
-	}
-	a.record(a.state.Settle(a.listed, pods, time.Now()))
+	a.record(a.state.Settle(a.listed, a.wanted(), time.Now()))
 	if before := a.snapshot.Load(); before != nil {
 		a.store(allocate.New(before.Node(), before.Devices(), before))
 	}
@@ -187,6 +180,19 @@ func (a *Allocator) update(change func()) {
 	if a.Changed != nil {
 		a.Changed()
 	}
+}
+
+// wanted are the containers of the node's pods that ask for devices, nil if they are not known. The
+// caller has the lock.
+func (a *Allocator) wanted() []ledger.Wanted {
+	if !a.pods {
+		return nil
+	}
+	all := []ledger.Wanted{}
+	for _, r := range a.requests {
+		all = append(all, r.Wanted)
+	}
+	return all
 }
 
 // store completes a new Snapshot. The caller has the lock.

@@ -132,10 +132,15 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 	return answer, nil
 }
 
+// now returns the Snapshot, the record, and what the kubelet lists of pods that have not ended.
 func (a *Allocator) now() (*allocate.Snapshot, ledger.State, []ledger.Listed) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.snapshot.Load(), a.state, a.listed
+	listed := a.listed
+	if pods := a.wanted(); pods != nil {
+		listed = ledger.NotEnded(listed, pods)
+	}
+	return a.snapshot.Load(), a.state, listed
 }
 
 // settleLock releases a lock that its pod does not need any more.

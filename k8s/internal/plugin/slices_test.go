@@ -246,6 +246,43 @@ func TestSlices(t *testing.T) {
 	}
 }
 
+// TestStaleList: a scheduler knows that a pod has ended, and chooses its GPU for one of another class,
+// before the kubelet is asked again what its pods have.
+func TestStaleList(t *testing.T) {
+	next := sliced("next", 1, func(p *corev1.Pod) { p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare })
+	first := sliced("first", 1)
+	s := newSlicing(t, lockOf+"first", first, next)
+	see := func(pods ...*corev1.Pod) {
+		var all []allocate.Request
+		for _, p := range pods {
+			all = append(all, allocate.Requests(p, []string{protocol.SliceResource}, protocol.PodChoice{})...)
+		}
+		s.SetRequests(all)
+	}
+	see(first)
+	if _, err := s.give(1); err != nil {
+		t.Fatal(err)
+	}
+	s.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
+	see(first, next)
+	s.lock(lockOf + "next")
+	see(next)
+	s.first = 1
+	if _, err := s.give(1); err != nil {
+		t.Fatal(err)
+	}
+	if parts := s.node.GPUs[0].Slices; len(parts) != 1 || parts[0].QoS != gpu.QoSFixedShare {
+		t.Errorf("the GPU has the slices %v", parts)
+	}
+	// A record that is lost does not cost a pod its slice.
+	s.Store.Path += ".none"
+	s.Load()
+	s.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "next", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 1)}}})
+	if s.Sweep(t.Context(), false); s.slices() != 1 {
+		t.Errorf("%d slices are left", s.slices())
+	}
+}
+
 // TestRefusals has pods that get no slices, and what becomes of lock and phase.
 func TestRefusals(t *testing.T) {
 	annotate := func(key, value string) func(*corev1.Pod) {
