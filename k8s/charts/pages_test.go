@@ -162,7 +162,7 @@ func permissionRows(t *testing.T, all map[string]*unstructured.Unstructured, pre
 // TestHostPathsTable compares containers, directories of the host and modes with the pods.
 func TestHostPathsTable(t *testing.T) {
 	modes := map[string]string{} // by container and directory
-	for _, values := range []string{"dataExporter: {deploy: true}", "gpuLabel: {output: nfd}", "gpuDevice: {mixedNodes: true}", "gpuDevice: {koordletDir: /var/run/koordlet/xpu-device-infos}"} {
+	for _, values := range []string{"dataExporter: {deploy: true}", "gpuLabel: {output: nfd}", "gpuLabel: {validate: true}", "gpuDevice: {mixedNodes: true}", "gpuDevice: {koordletDir: /var/run/koordlet/xpu-device-infos}"} {
 		for name, object := range objects(t, mustRender(t, "1.34.4", values)) {
 			if object.GetKind() != "DaemonSet" {
 				continue

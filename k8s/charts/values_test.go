@@ -35,6 +35,7 @@ func TestArguments(t *testing.T) {
 		{"gpuLabel: {interval: 5, product: mx-smi}", "metax-gpu-label", "gpu-label", "--interval=5s --product=mx-smi"},
 		{"{deployExtenderGPUAware: true, gpuAware: {policy: mtf, log: {level: debug}}}", "metax-gpu-aware", "gpu-aware", "--policy=mtf --namespace=metax-gpu --log-dir= --log-level=debug"},
 		{"{deployExtenderGPUAware: true, gpuAware: {namespace: x, tls: {secret: a, clientCA: true}}}", "metax-gpu-aware", "gpu-aware", "--namespace=x --tls-cert=/tls/tls.crt --tls-key=/tls/tls.key --tls-client-ca=/tls/ca.crt"},
+		{"gpuLabel: {validate: true, metricsPort: 9}", "metax-gpu-label", "gpu-label", "--validate --engine-root=/ --metrics-address=:9"},
 		{"gpuLabel: {output: nfd, nfdDir: /etc/nfd/}", "metax-gpu-label", "gpu-label", "--output=nfd --nfd-file=/etc/nfd/metax-gpu-label"},
 	} {
 		t.Run(test.values, func(t *testing.T) {

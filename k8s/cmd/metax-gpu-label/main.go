@@ -11,16 +11,21 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/labeler"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/validate"
 )
 
 func main() {
@@ -61,6 +66,10 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "nfd-file", Value: "/etc/kubernetes/node-feature-discovery/features.d/metax-gpu-label", EnvVars: env("NFD_FILE"), Usage: "features file that --output=nfd writes"},
 		&cli.DurationFlag{Name: "interval", Value: time.Minute, EnvVars: env("INTERVAL"), Usage: "time between two readings"},
 		&cli.BoolFlag{Name: "once", EnvVars: env("ONCE"), Usage: "exit when the labels are written"},
+		&cli.BoolFlag{Name: "validate", EnvVars: env("VALIDATE"), Usage: "also say whether the node can give GPUs to containers; only with --output=labels"},
+		&cli.StringFlag{Name: "engine-root", Value: "/", EnvVars: env("ENGINE_ROOT"), Usage: "directory of the host below which the container engine finds its files, for --validate"},
+		&cli.StringFlag{Name: "ready-file", Value: "/run/metax-container-toolkit/validation/ready", EnvVars: env("READY_FILE"), Usage: "file that exists while this program runs with --validate and finds the node ready"},
+		&cli.StringFlag{Name: "metrics-address", EnvVars: env("METRICS_ADDRESS"), Usage: "address of /metrics and the probes, such as :8000; empty: none"},
 		&cli.StringFlag{Name: "kubeconfig", EnvVars: env("KUBECONFIG"), Usage: "file to reach the API server with; empty in a pod"},
 	}, logging.Flags(protocol.Label)...)
 }
@@ -89,7 +98,48 @@ func run(c *cli.Context) error {
 		Read:    func(ctx context.Context) (gpu.Node, error) { return labeler.Host(ctx, c.String("root")) },
 		Product: product, Write: write, Log: log,
 	}
-	return l.Run(c.Context, c.Duration("interval"), c.Bool("once"))
+	ctx, stop := context.WithCancelCause(c.Context)
+	defer stop(nil)
+	registry := prometheus.NewRegistry()
+	if c.Bool("validate") {
+		validator, err := newValidator(c, log)
+		if err != nil {
+			return err
+		}
+		validator.Register(registry)
+		defer validator.End()
+		l.Validate = validator.Look
+	}
+	if address := c.String("metrics-address"); address != "" {
+		go func() { stop(status.Serve(ctx, address, registry, func() error { return nil })) }()
+	}
+	err = l.Run(ctx, c.Duration("interval"), c.Bool("once"))
+	if c.Context.Err() == nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// newValidator returns what --validate looks with.
+func newValidator(c *cli.Context, log *slog.Logger) (*validate.Validator, error) {
+	if c.String("output") != toLabels {
+		return nil, fmt.Errorf("--validate reads the Node object, which --output=%s does not: use --output=%s", c.String("output"), toLabels)
+	}
+	host, err := hostfs.New(c.String("root"))
+	if err != nil {
+		return nil, err
+	}
+	config, err := apiConfig(c.String("kubeconfig"))
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &validate.Validator{
+		Host: host, EngineRoot: c.String("engine-root"), Client: client, Node: c.String("node-name"), File: c.String("ready-file"), Log: log,
+	}, nil
 }
 
 type write = func(context.Context, map[string]string) (changed bool, err error)

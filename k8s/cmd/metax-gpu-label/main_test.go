@@ -48,6 +48,7 @@ func TestWrongOptions(t *testing.T) {
 		{"--node-name=a", "reach the API server"},
 		{"--node-name=a --kubeconfig=/nonexistent", "reach the API server"},
 		{"--log-level=loud", "loud"},
+		{"--output=nfd --validate", "--validate reads the Node object, which --output=nfd does not"},
 		{"extra", "extra"},
 	} {
 		err := newApp().Run(append([]string{"metax-gpu-label", "--log-dir="}, strings.Fields(test.args)...))

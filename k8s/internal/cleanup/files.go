@@ -44,7 +44,7 @@ const (
 // when another plugin takes over, the kubelet starts its containers again with the CDI names that it was
 // given.
 func (f Files) Remove(ctx context.Context) error {
-	errs := []error{f.remove(f.Lib, "node.json"), f.remove(f.Run, "k8s")}
+	errs := []error{f.remove(f.Lib, "node.json"), f.remove(f.Run, "k8s"), f.remove(f.Run, "validation")}
 	tool := f.exists(f.Run, leaseDir)
 	if !tool {
 		errs = append(errs, f.remove(f.Run, "node.json"), f.remove(f.Run, "cdi.lock"))

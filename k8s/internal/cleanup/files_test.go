@@ -23,7 +23,7 @@ const (
 	ownHook  = "/var/lib/metax-container-toolkit/metax-hook"
 	toolHook = "/usr/bin/metax-hook"
 	// written are the files of a node with GPUs and with all programs of the chart.
-	written = "run/cdi.lock run/node.json run/k8s/allocations.json lib/metax-hook lib/node.json cdi/metax-tech.com-gpu.json=" + ownHook +
+	written = "run/cdi.lock run/node.json run/k8s/allocations.json run/validation/ready lib/metax-hook lib/node.json cdi/metax-tech.com-gpu.json=" + ownHook +
 		" cdi/metax-tech.com-maca.json=" + ownHook + " log/metax-gpu-device.2026-01-01T00Z.log log/metax-gpu-label.2026-01-01T00Z.log log/metax-exporter.2026-01-01T00Z.log nfd/metax-gpu-label "
 )
 

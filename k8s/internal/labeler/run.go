@@ -3,6 +3,7 @@ package labeler
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,7 +19,9 @@ type Labeler struct {
 	Product label.ProductName
 	// Write gives the node its labels, and reports whether that changed anything.
 	Write func(ctx context.Context, labels map[string]string) (changed bool, err error)
-	Log   *slog.Logger
+	// Validate returns the labels that say whether a node can give GPUs to containers; nil does not look.
+	Validate func(context.Context, gpu.Node) (map[string]string, error)
+	Log      *slog.Logger
 
 	state    label.State
 	warnings []string // those of the last reading, which are not logged twice
@@ -31,7 +34,7 @@ type Outcome int
 const (
 	Undecided Outcome = iota // the host could not be read, or needs more readings
 	Unwritten                // the labels are decided, but could not be written
-	Partial                  // the node has its labels but those that need a recorded node
+	Partial                  // the node has its labels but those that need a recorded node, or is not ready
 	Written                  // the node has its labels
 )
 
@@ -59,6 +62,17 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	if l.state, labels = l.state.Next(found, err); labels == nil {
 		return Undecided
 	}
+	if l.Validate != nil {
+		more, err := l.Validate(ctx, n)
+		if ctx.Err() != nil {
+			return Unwritten
+		}
+		if err != nil {
+			l.Log.Error("the node is not validated; trying again", "error", err)
+			return Unwritten
+		}
+		maps.Copy(labels, more)
+	}
 	changed, err := l.Write(ctx, labels)
 	switch {
 	case ctx.Err() != nil:
@@ -69,14 +83,14 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	case changed:
 		l.Log.Info("labels written", "labels", labels)
 	}
-	if labels[protocol.LabelInstalled] == "true" && labels[protocol.LabelMemory] == "" {
+	if labels[protocol.LabelInstalled] == "true" && labels[protocol.LabelMemory] == "" || labels[protocol.LabelValidated] == "false" {
 		return Partial
 	}
 	return Written
 }
 
-// retry is the longest time until labels that could not be written, or are not all there, are
-// tried again: other programs wait for them.
+// retry is the longest time until labels that could not be written, are not all there, or say that the node is
+// not ready, are tried again: other programs wait for them.
 const retry = 10 * time.Second
 
 // Run takes a Step after each interval until the context ends; with once, until labels

@@ -70,6 +70,36 @@ func TestPartial(t *testing.T) {
 	}
 }
 
+// TestValidate has what validating comes to, and the labels that are written.
+func TestValidate(t *testing.T) {
+	n := simulated(t, "c500-8")
+	for _, test := range []struct {
+		ready   string
+		err     error
+		outcome Outcome
+	}{
+		{ready: "true", outcome: Written},
+		{ready: "false", outcome: Partial},
+		{err: errors.New("no API server"), outcome: Unwritten},
+	} {
+		var wrote map[string]string
+		l := Labeler{
+			Read: func(context.Context) (gpu.Node, error) { return n, nil },
+			Validate: func(context.Context, gpu.Node) (map[string]string, error) {
+				return map[string]string{protocol.LabelValidated: test.ready}, test.err
+			},
+			Write: func(_ context.Context, labels map[string]string) (bool, error) {
+				wrote = labels
+				return true, nil
+			},
+			Product: label.ProductManual, Log: slog.New(slog.DiscardHandler),
+		}
+		if got := l.Step(context.Background()); got != test.outcome || wrote[protocol.LabelValidated] != test.ready {
+			t.Errorf("%+v: outcome %d, labels %v", test, got, wrote)
+		}
+	}
+}
+
 // TestRunEnds: the end of the program is not an error of the host or of the API server.
 func TestRunEnds(t *testing.T) {
 	for _, during := range []string{"read", "write"} {

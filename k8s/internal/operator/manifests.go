@@ -106,7 +106,9 @@ func overlay(spec v1alpha1.ClusterOperatorSpec) map[string]any {
 	}
 	exporter := of(spec.DataExporter)
 	exporter["deploy"] = true // else the template is empty
-	return map[string]any{"gpuDevice": device, "gpuLabel": of(spec.Labelgen), "dataExporter": exporter}
+	label := of(spec.Labelgen)
+	label["validate"] = !spec.MinimalMode
+	return map[string]any{"gpuDevice": device, "gpuLabel": label, "dataExporter": exporter}
 }
 
 // of are the values of one component.

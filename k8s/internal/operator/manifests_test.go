@@ -21,6 +21,7 @@ func TestOptions(t *testing.T) {
 		{"", "{dataExporter: {log: {maxAge: 3d}}}", "metax-exporter", "--log-max-age=3d"},
 		{"hostRoot: /srv/node", "{}", "metax-gpu-device", "--root=/host"},
 		{"", "{devicePlugin: {image: 'hub.example.com/x/gpu-device:2'}}", "metax-gpu-device", "hub.example.com/x/gpu-device:2"},
+		{"", "{}", "metax-gpu-label", "--validate --metrics-address=:8000"},
 		{"", "{labelgen: {image: gpu-label}}", "metax-gpu-label", "ghcr.io/metax-ctk/gpu-label:0.1.0"},
 	} {
 		sets, err := manifests(t, test.values).Render(object(t, test.spec).Spec)

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ type Input struct {
 type Nodes struct {
 	GPU      int32    // nodes with a GPU
 	NoDriver []string // those of them without a driver, sorted
+	// NotReady are those that are not validated as ready, as "NODE (REASON)", sorted.
+	NotReady []string
 }
 
 // Count returns what the labels of some nodes say, which are by the nodes' names.
@@ -42,8 +45,12 @@ func Count(labels map[string]map[string]string) Nodes {
 		if l[protocol.LabelDriverReady] != "true" {
 			n.NoDriver = append(n.NoDriver, name)
 		}
+		if l[protocol.LabelValidated] != "true" {
+			n.NotReady = append(n.NotReady, fmt.Sprintf("%s (%s)", name, cmp.Or(l[protocol.LabelReason], "not looked at yet")))
+		}
 	}
 	slices.Sort(n.NoDriver)
+	slices.Sort(n.NotReady)
 	return n
 }
 
@@ -59,6 +66,7 @@ const (
 	Deployed    = "Deployed"
 	Progressing = "Progressing"
 	Host        = "Host"        // what the nodes have is used
+	Validated   = "Validated"   // all nodes can give their GPUs to containers
 	NoGPUNode   = "NoGPUNode"   // nothing to do
 	NotBuilt    = "NotBuilt"    // this version cannot do it
 	Incomplete  = "Incomplete"  // nodes lack something
@@ -87,7 +95,7 @@ func said(kind string, ok bool, reason, message string, args ...any) outcome {
 }
 
 // states are all components, in the order in which a node goes through them.
-var states = []func(Input) outcome{labelState, runtimeState, driverState, macaState, deviceState, exporterState, unbuiltState}
+var states = []func(Input) outcome{labelState, runtimeState, driverState, macaState, deviceState, validationState, exporterState, unbuiltState}
 
 // Decide returns what is to be done. It reads no clock: a condition keeps its time unless it changes, and a
 // new one has none.

@@ -84,7 +84,7 @@ func message(s v1alpha1.ClusterOperatorStatus, kind string) string {
 
 const (
 	host = "RuntimeReady=True Host, DriverReady=True Host, MACAReady=True Host, "
-	all  = "LabelgenReady=True Deployed, " + host + "DevicePluginReady=True Deployed"
+	all  = "LabelgenReady=True Deployed, " + host + "DevicePluginReady=True Deployed, NodesValidated=True Validated"
 )
 
 // TestDecide has specs and nodes, and what is deployed and said once all pods are ready.
@@ -103,6 +103,7 @@ func TestDecide(t *testing.T) {
 		{what: "exporter", spec: "{dataExporter: {deploy: true}}", nodes: three, sets: "metax-exporter metax-gpu-device metax-gpu-label", conditions: "Ready=True Deployed, " + all + ", DataExporterReady=True Deployed"},
 		{what: "plugin off", spec: "{devicePlugin: {deploy: false}}", nodes: three, sets: "metax-gpu-label", conditions: "Ready=True Deployed, LabelgenReady=True Deployed, " + strings.TrimSuffix(host, ", ")},
 		{what: "a node without driver", spec: "{driver: {deployPolicy: PreferHost, payload: {version: '1'}}}", nodes: Nodes{GPU: 5, NoDriver: []string{"a", "b", "c", "d"}}, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False Incomplete", 1), message: "DriverReady: 4 of 5 nodes with a GPU have no driver: a, b, c and 1 more"},
+		{what: "nodes that are not ready", spec: "{}", nodes: Nodes{GPU: 5, NotReady: []string{"a (NoPlugin)", "b (BadSpec)"}}, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "NodesValidated=True Validated", "NodesValidated=False Incomplete", 1), message: "NodesValidated: 2 of 5 nodes with a GPU cannot give it to a container: a (NoPlugin), b (BadSpec)"},
 		{what: "a driver from an image", spec: "{driver: {deployPolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False NotBuilt", 1), message: "DriverReady: driver.deployPolicy=Always cannot be met"},
 		{what: "firmware", spec: "{driver: {deployPolicy: IfNotPresent, fwUpgradePolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False NotBuilt", 1), message: "DriverReady: writes no firmware"},
 		{what: "MXMACA from images", spec: "{maca: {payload: {images: ['maca:1']}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + strings.Replace(all, "MACAReady=True Host", "MACAReady=False NotBuilt", 1)},
@@ -159,7 +160,7 @@ func TestVendor(t *testing.T) {
 	}
 	want := []string{
 		"Ready=False NotBuilt", "LabelgenReady=True Deployed", "RuntimeReady=True Host", "DriverReady=False NotBuilt",
-		"MACAReady=False NotBuilt", "DevicePluginReady=True Deployed",
+		"MACAReady=False NotBuilt", "DevicePluginReady=True Deployed", "NodesValidated=True Validated",
 	}
 	if d := cmp.Diff(want, lines(p.Status)); d != "" {
 		t.Error(d)
@@ -251,12 +252,12 @@ func TestFail(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	got := Count(map[string]map[string]string{
-		"a": {"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true"},
-		"c": {"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "false"},
+		"a": {"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true", "metax-tech.com/validation.ready": "true"},
+		"c": {"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "false", "metax-tech.com/validation.ready": "false", "metax-tech.com/validation.reason": "NoDriver"},
 		"b": {"metax-tech.com/gpu.installed": "true"},
 		"d": {"metax-tech.com/gpu.installed": "false"}, "e": nil,
 	})
-	if d := cmp.Diff(Nodes{GPU: 3, NoDriver: []string{"b", "c"}}, got); d != "" {
+	if d := cmp.Diff(Nodes{GPU: 3, NoDriver: []string{"b", "c"}, NotReady: []string{"b (not looked at yet)", "c (NoDriver)"}}, got); d != "" {
 		t.Error(d)
 	}
 }

@@ -31,6 +31,10 @@ const (
 	LabelProduct     = LabelPrefix + "gpu.product"
 	LabelSRIOV       = LabelPrefix + "gpu.sriov"
 	LabelVFNum       = LabelPrefix + "gpu.vfnum"
+	// LabelValidated and LabelReason are of this project: whether the node can give GPUs to containers, and the
+	// first reason why it cannot.
+	LabelValidated = LabelPrefix + "validation.ready"
+	LabelReason    = LabelPrefix + "validation.reason"
 )
 
 // HAMiPolicyAnnotation is on a pod: how its node is chosen, PolicySpread or PolicyBinpack.

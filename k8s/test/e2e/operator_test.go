@@ -93,7 +93,7 @@ func TestOperator(t *testing.T) {
 	t.Run("helm test", func(t *testing.T) { n.must(t, "helm", "test", release, "-n", namespace) })
 	t.Run("conditions", func(t *testing.T) {
 		n.condition(t, "Ready=True Deployed")
-		want := []string{"Ready=True Deployed", "LabelgenReady=True Deployed", "RuntimeReady=True Host", "DriverReady=True Host", "MACAReady=True Host", "DevicePluginReady=True Deployed"}
+		want := []string{"Ready=True Deployed", "LabelgenReady=True Deployed", "RuntimeReady=True Host", "DriverReady=True Host", "MACAReady=True Host", "DevicePluginReady=True Deployed", "NodesValidated=True Validated"}
 		if d := cmp.Diff(want, n.conditions(t)); d != "" {
 			t.Error(d)
 		}
@@ -101,6 +101,42 @@ func TestOperator(t *testing.T) {
 		if got := strings.Fields(lines[1]); !slices.Equal(got[:4], []string{"cluster-operator", "True", "Deployed", "1"}) {
 			t.Errorf("kubectl prints %q", lines)
 		}
+	})
+	t.Run("validation", func(t *testing.T) {
+		if got := n.object(t).Labels["metax-tech.com/validation.ready"]; got != "true" {
+			t.Errorf("the label is %q", got)
+		}
+		file := n.Path("/run/metax-container-toolkit/validation/ready")
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+		// All GPUs are in use, and the spec names a device node that does not exist.
+		n.runs(t, probePod("all", len(n.gpus), "pause"))
+		spec := n.Path("/run/cdi/metax-tech.com-gpu.json")
+		text, err := os.ReadFile(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := bytes.ReplaceAll(text, []byte("/dev/dri/card1\""), []byte("/dev/dri/card99\""))
+		if err := os.WriteFile(spec, bad, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		n.condition(t, "NodesValidated=False Incomplete")
+		if got := n.object(t).Labels["metax-tech.com/validation.reason"]; got != "BadSpec" {
+			t.Errorf("the reason is %q", got)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the file of a ready node is still there")
+		}
+		if err := os.WriteFile(spec, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		n.condition(t, "NodesValidated=True Validated")
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+		n.remove(t, "all")
+		n.condition(t, "Ready=True Deployed")
 	})
 	t.Run("writes nothing but its Lease", func(t *testing.T) {
 		// A Node that changes makes the controller look again.
