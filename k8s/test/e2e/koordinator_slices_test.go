@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -66,7 +69,20 @@ func TestKoordinatorSlices(t *testing.T) {
 		}
 		both.Wait()
 		for _, name := range names {
-			n.phase(t, name, corev1.PodRunning)
+			// Koordinator locks the node by what it saw of it last, so its second lock can replace the
+			// first, and then one pod has none. A controller would create that pod again.
+			wait(t, "pod "+name, func(ctx context.Context) error {
+				pod, err := n.pods().Get(ctx, name, metav1.GetOptions{})
+				if err != nil || pod.Status.Phase == corev1.PodRunning {
+					return err
+				}
+				if err = fmt.Errorf("it is %s: %s", pod.Status.Phase, state(pod)); strings.Contains(pod.Status.Message, "no scheduler has locked the node") {
+					t.Log("pod ", name, ": ", err)
+					n.remove(t, name)
+					n.create(t, slice(name))
+				}
+				return err
+			})
 		}
 		n.unlocked(t)
 		n.sliced(t, "10/1024", "10/1024")
