@@ -135,7 +135,9 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 	if err != nil {
 		return allocate.Answer{}, err
 	}
-	a.record(a.state.Add(ledger.Entry{IDs: ids, At: time.Now(), For: &grant.Container, Slices: grant.Slices}))
+	// Settled at once, the record of a plugin that is killed now says whether the pod was known.
+	now := time.Now()
+	a.record(a.state.Add(ledger.Entry{IDs: ids, At: now, For: &grant.Container, Slices: grant.Slices}).Settle(a.listed, a.wanted(), now))
 	a.store(allocate.New(node, s.Devices(), s))
 	return answer, nil
 }
