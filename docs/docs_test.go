@@ -3,6 +3,7 @@ package docs
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,6 +112,38 @@ func TestLinks(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
 				t.Errorf("%s links to %s: %v", page, m[1], err)
 			}
+		}
+	}
+}
+
+// TestClusterPackages compares the packages of the cluster side with the pages that list them, and
+// the ones that are called pure with what they import.
+func TestClusterPackages(t *testing.T) {
+	out, err := exec.Command("go", "list", "-C", "../k8s", "-f", `{{if .GoFiles}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, "./cmd/...", "./api/...", "./internal/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{} // what a package imports
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		name := strings.TrimPrefix(words[0], "github.com/metax-ctk/container-toolkit/k8s/")
+		if strings.Count(name, "/") == 1 { // a package below another is part of it
+			want[name] = words[1:]
+		}
+	}
+	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (yes|是)? ?\\|")
+	for _, page := range []string{"kubernetes-architecture.md", "zh/kubernetes-architecture.md"} {
+		var listed []string
+		for _, m := range row.FindAllStringSubmatch(readFile(t, page), -1) {
+			listed = append(listed, m[1])
+			for _, impure := range []string{"os", "net", "net/http", "log/slog"} {
+				if m[2] != "" && slices.Contains(want[m[1]], impure) {
+					t.Errorf("%s: %s is called pure, but imports %s", page, m[1], impure)
+				}
+			}
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(slices.Values(listed))); diff != "" {
+			t.Errorf("%s (-packages +listed):\n%s", page, diff)
 		}
 	}
 }

@@ -82,6 +82,9 @@ func (d *Daemon) Signal(signal syscall.Signal) error {
 	if err != nil {
 		return err
 	}
+	if signal == syscall.SIGCONT {
+		_ = d.cmd.Process.Signal(signal) // nsenter stops with the process behind it
+	}
 	return syscall.Kill(pid, signal)
 }
 

@@ -1,30 +1,9 @@
 package main
 
 import (
-	"os"
-	"regexp"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/program/optiontest"
 )
 
-// TestPages: the pages have all options.
-func TestPages(t *testing.T) {
-	var want []string
-	for _, f := range flags() {
-		want = append(want, f.Names()[0])
-	}
-	for _, page := range []string{"kubernetes-metrics.md", "zh/kubernetes-metrics.md"} {
-		text, err := os.ReadFile("../../../docs/" + page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, m := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\|").FindAllSubmatch(text, -1) {
-			got = append(got, string(m[1]))
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", page, diff)
-		}
-	}
-}
+func TestPages(t *testing.T) { optiontest.Check(t, flags(), "kubernetes-metrics.md") }

@@ -2,25 +2,13 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second signal kills at once
-	if err := app().RunContext(ctx, os.Args); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", protocol.Device, err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main(app()) }
 
 // app is the command line. Without the name of a command it is that of run.
 func app() *cli.App {

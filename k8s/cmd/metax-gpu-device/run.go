@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
@@ -118,6 +119,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		allocator.Slices = &plugin.SliceTools{
 			Locker: plugin.Locker{Client: agent.Client, Node: agent.NodeName},
 			Change: agent.Reader.Slices, Files: slicefile.Dir(c.String("slice-dir")), WithoutLock: c.Bool("slices-without-lock"),
+			Patience: 3 * time.Second,
 		}
 	}
 	if address := c.String("metrics-address"); address != "" {

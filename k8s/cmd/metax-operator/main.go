@@ -3,12 +3,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -21,17 +18,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/controller"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newApp().RunContext(ctx, os.Args); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, protocol.Operator+": "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { program.Main(newApp()) }
 
 func newApp() *cli.App {
 	kubeconfig := &cli.StringFlag{Name: "kubeconfig", Usage: "file to reach the API server with; empty in a pod"}

@@ -28,6 +28,9 @@ type SliceTools struct {
 	Files slicefile.Dir
 	// WithoutLock serves also a pod that no lock names, if it is the only one that waits for slices.
 	WithoutLock bool
+	// Patience is how long a pod waits that gets no slices by what is known: a scheduler may know the end
+	// of another pod, and choose its GPU, a moment before the plugin does.
+	Patience time.Duration
 
 	said string // why Files could not be written
 }
@@ -113,6 +116,11 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 		return allocate.Answer{}, errNoNode
 	}
 	grant, err := s.Slices(p, len(ids), state)
+	for late := time.Now().Add(a.Slices.Patience); err != nil && time.Now().Before(late); {
+		time.Sleep(a.Slices.Patience / 20)
+		s, state, listed = a.now()
+		grant, err = s.Slices(p, len(ids), state)
+	}
 	if err != nil {
 		return allocate.Answer{}, err
 	}
@@ -127,7 +135,9 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 	if err != nil {
 		return allocate.Answer{}, err
 	}
-	a.record(a.state.Add(ledger.Entry{IDs: ids, At: time.Now(), For: &grant.Container, Slices: grant.Slices}))
+	// Settled at once, the record of a plugin that is killed now says whether the pod was known.
+	now := time.Now()
+	a.record(a.state.Add(ledger.Entry{IDs: ids, At: now, For: &grant.Container, Slices: grant.Slices}).Settle(a.listed, a.wanted(), now))
 	a.store(allocate.New(node, s.Devices(), s))
 	return answer, nil
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -255,7 +257,7 @@ func TestStaleList(t *testing.T) {
 	see := func(pods ...*corev1.Pod) {
 		var all []allocate.Request
 		for _, p := range pods {
-			all = append(all, allocate.Requests(p, []string{protocol.SliceResource}, protocol.PodChoice{})...)
+			all = append(all, requestsOf(p)...)
 		}
 		s.SetRequests(all)
 	}
@@ -281,6 +283,31 @@ func TestStaleList(t *testing.T) {
 	if s.Sweep(t.Context(), false); s.slices() != 1 {
 		t.Errorf("%d slices are left", s.slices())
 	}
+}
+
+// TestLateNews: a scheduler chooses the GPU of a pod that has ended for one of another class, and the
+// plugin hears of that end only while the kubelet asks.
+func TestLateNews(t *testing.T) {
+	first := sliced("first", 1)
+	next := sliced("next", 1, func(p *corev1.Pod) { p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare })
+	s := newSlicing(t, lockOf+"first", first, next)
+	s.Slices.Patience = time.Minute
+	s.SetRequests(slices.Concat(requestsOf(first), requestsOf(next)))
+	if _, err := s.give(1); err != nil {
+		t.Fatal(err)
+	}
+	s.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
+	s.SetRequests(slices.Concat(requestsOf(first), requestsOf(next)))
+	s.lock(lockOf + "next")
+	s.first = 1
+	time.AfterFunc(100*time.Millisecond, func() { s.SetRequests(requestsOf(next)) })
+	if _, err := s.give(1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func requestsOf(p *corev1.Pod) []allocate.Request {
+	return allocate.Requests(p, []string{protocol.SliceResource}, protocol.PodChoice{})
 }
 
 // TestRefusals has pods that get no slices, and what becomes of lock and phase.
@@ -369,7 +396,7 @@ func TestWithoutLock(t *testing.T) {
 	s.Slices.WithoutLock = true
 	requests := func(pods ...*corev1.Pod) (all []allocate.Request) {
 		for _, p := range pods {
-			all = append(all, allocate.Requests(p, []string{protocol.SliceResource}, protocol.PodChoice{})...)
+			all = append(all, requestsOf(p)...)
 		}
 		return all
 	}

@@ -33,7 +33,9 @@ func (s Slicer) Change(ctx context.Context, c reader.Change) (gpu.Node, error) {
 	}
 	remove := slices.Clone(c.Remove)
 	for _, r := range c.Make {
-		remove = append(remove, reader.Alias{GPU: r.BDF, Alias: r.Alias})
+		if a := (reader.Alias{GPU: r.BDF, Alias: r.Alias}); !slices.Contains(remove, a) {
+			remove = append(remove, a)
+		}
 	}
 	n, err := s.Discover(ctx)
 	if err != nil {

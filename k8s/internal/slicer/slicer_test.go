@@ -83,6 +83,7 @@ func TestSlices(t *testing.T) {
 		{"the first slice switches its GPU", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 10)}}, "0(sgpu) " + one + " fixed-share, " + strangers},
 		{"another class", reader.Change{Make: []mxsml.SliceRequest{part(0, two, gpu.QoSBestEffort, 10)}}, "all slices of a GPU have one QoS class"},
 		{"a pod of the same name", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, "0(sgpu) " + one + " fixed-share, " + strangers},
+		{"the same, known to have ended", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, "0(sgpu) " + one + " fixed-share, " + strangers},
 		{"two of one GPU, and one away", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(1, one, gpu.QoSBurstShare, 10), part(1, two, gpu.QoSBurstShare, 10)}}, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
 		{"slices of others stay", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[2].BDF, Alias: "part-0"}}}, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
 		{"an alias of others", reader.Change{Make: []mxsml.SliceRequest{part(3, "part-2", gpu.QoSBurstShare, 10)}}, "is not one of a pod's slice"},

@@ -94,13 +94,19 @@ func TestChurn(t *testing.T) {
 // churnDir is the directory of the node that all pods of TestChurn report to.
 const churnDir = reports + "/churn"
 
-// passes runs a pod with GPUs to its end and deletes it. It returns the reason if the kubelet refused
-// the pod, which it has to while it does not know the GPUs. It waits no longer than that.
+// passes runs a pod with GPUs to its end and deletes it, as comesAndGoes says.
 func (n *node) passes(ctx context.Context, wait time.Duration, name string, gpus int) (refused string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	pod := probePod(name, gpus, "hold", name, fmt.Sprint(rand.IntN(400), "ms"))
 	pod.Spec.Volumes[0].HostPath.Path = churnDir
+	return n.comesAndGoes(ctx, wait, pod)
+}
+
+// comesAndGoes runs a pod to its end and deletes it. It returns the reason if the kubelet refused the pod,
+// which it has to while it does not know the GPUs. It waits no longer than that.
+func (n *node) comesAndGoes(ctx context.Context, wait time.Duration, pod *corev1.Pod) (refused string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	name := pod.Name
 	// The API server may be away, and may have done what it did not answer.
 	again := func(do func() error) error {
 		return cluster.Eventually(ctx, func(context.Context) error { return do() })

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// gpuResource is the name of a GPU for the kubelet.
-	gpuResource = "metax-tech.com/gpu"
+	// gpuResource is the name of a GPU for the kubelet, and sliceResource that of a slice.
+	gpuResource   = "metax-tech.com/gpu"
+	sliceResource = "metax-tech.com/sgpu"
 	// patience bounds what a test waits for; it does not assert speed.
 	patience = 2 * time.Minute
 )
@@ -29,6 +30,7 @@ type node struct {
 // gpu is what the tests need of a GPU in Node JSON.
 type gpu struct {
 	UUID  string   `json:"uuid"`
+	BDF   string   `json:"bdf"`
 	Nodes []string `json:"nodes"`
 }
 

@@ -95,14 +95,14 @@ func (n *node) runs(t *testing.T, pod *corev1.Pod) {
 	})
 }
 
-// mustRefuse are what the error of a plugin says that a pod must not get its GPUs: the plugin was away, or
-// somebody else had leased a GPU a moment before.
-var mustRefuse = []string{"code = Unavailable", "is in use by lease", "is in use by container"}
+// mustRefuse are what the error of a plugin says that a pod must not get its GPUs: the plugin, or the
+// program that makes slices, was away, or somebody else had leased a GPU a moment before.
+var mustRefuse = []string{"code = Unavailable", `make the slices: Post "http://reader`, "is in use by lease", "is in use by container"}
 
 // isRefused reports whether the kubelet had to refuse a pod: it knows no GPUs, or by mustRefuse.
 func isRefused(pod *corev1.Pod) bool {
 	switch message := pod.Status.Message; pod.Status.Reason {
-	case "OutOf" + gpuResource:
+	case "OutOf" + gpuResource, "OutOf" + sliceResource:
 		return true
 	case "UnexpectedAdmissionError":
 		return !strings.Contains(message, "rpc error") || slices.ContainsFunc(mustRefuse, func(s string) bool { return strings.Contains(message, s) })

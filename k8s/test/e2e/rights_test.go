@@ -103,8 +103,8 @@ func (n *node) useRights(t *testing.T, removal bool) {
 			t.Errorf("read the audit log: %v", err)
 			return
 		}
-		account, ours := strings.CutPrefix(event.User.Username, "system:serviceaccount:"+namespace+":")
-		if !ours || event.ObjectRef == nil {
+		in, account, _ := strings.Cut(strings.TrimPrefix(event.User.Username, "system:serviceaccount:"), ":")
+		if in != namespace && in != awareNamespace || event.ObjectRef == nil {
 			continue
 		}
 		o := event.ObjectRef

@@ -3,8 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,13 +19,7 @@ import (
 func TestSlices(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
-	n.push(t)
-	n.must(t, "helm", append([]string{
-		"install", "slices", "oci://" + project + "/metax-gpu-extensions", "--version", "<999", "-n", namespace, "--create-namespace", "--wait",
-		"--set", "gpuDevice.config.mode=sgpu", "--set", "admissionPolicy.schedulers={admin}",
-	}, values...)...)
-	n.serves(t, "metax-tech.com/sgpu", 128)
-	wait(t, "the registration", func(context.Context) error { return n.registered(t, true) })
+	n.installSlices(t)
 
 	pod := probePod("slice", 0, "wait")
 	pod.Annotations = map[string]string{
@@ -36,7 +28,7 @@ func TestSlices(t *testing.T) {
 		"hami.io/bind-phase":                   "allocating",
 	}
 	pod.Spec.SchedulerName = "hami"
-	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"metax-tech.com/sgpu": resource.MustParse("1")}
+	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{sliceResource: resource.MustParse("1")}
 	n.create(t, pod)
 	n.must(t, "kubectl", "annotate", "node", cluster.NodeName, "hami.io/mutex.lock=2026-11-22T16:52:48Z,default,slice")
 	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "slice"}, Target: corev1.ObjectReference{Kind: "Node", Name: cluster.NodeName}}
@@ -44,23 +36,11 @@ func TestSlices(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.phase(t, "slice", corev1.PodRunning)
-	wait(t, "the lock", func(ctx context.Context) error {
-		p, err := n.pods().Get(ctx, "slice", metav1.GetOptions{})
-		if lock := n.object(t).Annotations["hami.io/mutex.lock"]; err == nil && (lock != "" || p.Annotations["hami.io/bind-phase"] != "success") {
-			err = fmt.Errorf("the lock is %q, the phase %q", lock, p.Annotations["hami.io/bind-phase"])
-		}
-		return err
-	})
-	if got := n.slices(t); len(got) != 1 {
-		t.Errorf("the driver shows the slices %q, want 1", got)
-	}
+	n.unlocked(t)
+	n.bindPhase(t, "slice", "success")
+	n.sliced(t, "10/1024")
 	n.remove(t, "slice")
-	wait(t, "the end of the slice", func(context.Context) error {
-		if got := n.slices(t); len(got) > 0 {
-			return fmt.Errorf("the driver still shows %q", got)
-		}
-		return nil
-	})
+	n.sliced(t)
 	n.setMode(t, "native")
 	n.serves(t, gpuResource, 8)
 	wait(t, "the end of the registration", func(context.Context) error { return n.registered(t, false) })
@@ -84,24 +64,6 @@ func (n *node) registered(t *testing.T, want bool) error {
 		return fmt.Errorf("the Node has the annotation: %t", ok)
 	}
 	return nil
-}
-
-// slices are the slices in the simulated driver.
-func (n *node) slices(t *testing.T) []string {
-	t.Helper()
-	var found []string
-	devices, err := os.ReadDir(n.Path(cluster.NodeDir + "/sys/bus/pci/devices"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range devices {
-		list, err := filepath.Glob(n.Path(cluster.NodeDir+"/sys/bus/pci/devices/"+d.Name()) + "/sgpu/sgpu*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, list...)
-	}
-	return found
 }
 
 // setMode changes the mode of all nodes.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
@@ -45,6 +46,9 @@ func (n Node) Annotations() (map[string]string, error) {
 func (n Node) Used() int {
 	return len(n.GPUs.GPUs) - len(n.Free) - len(n.Unhealthy) - len(n.Outside)
 }
+
+// Simulated returns the GPUs of a simulated node such as c500-8.
+func Simulated(name string) (gpu.Node, error) { return sim.Node(name) }
 
 // Random makes a cluster of nodes of 8 GPUs in random states: nodes of the kinds that there are, and
 // nodes with random links.

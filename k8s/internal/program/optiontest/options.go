@@ -1,0 +1,36 @@
+// Package optiontest compares the options of a program with the pages that list them.
+package optiontest
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
+)
+
+var row = regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\|")
+
+// Check demands that the tables of a page have all flags and no others, in their order, in both
+// languages. It is for tests of the programs, whose directory is k8s/cmd/NAME.
+func Check(t *testing.T, flags []cli.Flag, page string) {
+	t.Helper()
+	var want []string
+	for _, f := range flags {
+		want = append(want, f.Names()[0])
+	}
+	for _, path := range []string{"../../../docs/" + page, "../../../docs/zh/" + page} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range row.FindAllSubmatch(text, -1) {
+			got = append(got, string(m[1]))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-options +page):\n%s", path, diff)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Package program runs the command line of a program of the cluster side.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Main runs an app until it ends, or until Kubernetes or a person asks it to stop: by the end of the
+// app's context, which is no error; a second signal kills it. An error is printed with the name of the
+// program, and the exit code is 1.
+func Main(app *cli.App) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	if err := app.RunContext(ctx, os.Args); err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", app.Name, err)
+		os.Exit(1)
+	}
+}

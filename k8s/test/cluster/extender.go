@@ -1,0 +1,43 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+)
+
+// Aware is the scheduler extender of this source tree, which answers at AwareAddress.
+const (
+	Aware        = "metax-gpu-aware"
+	AwareAddress = "127.0.0.1:8180"
+)
+
+// RunAware runs the scheduler extender as a program of the node.
+func (c *Cluster) RunAware(ctx context.Context) error {
+	return c.launch(ctx, program{argv: []string{
+		Aware, "--address=" + AwareAddress, "--metrics-address=127.0.0.1:8181", "--kubeconfig=" + dir + "/admin.conf", "--log-dir=",
+	}, ready: func(ctx context.Context, c *Cluster) error {
+		_, err := c.Run(ctx, "bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/8181; printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3; grep -q '200 OK' <&3`)
+		return err
+	}})
+}
+
+// RunNonsense runs an extender that answers wrongly, at the address.
+func (c *Cluster) RunNonsense(ctx context.Context, address string) error {
+	return c.launch(ctx, program{argv: []string{"nonsense", address}, ready: serves(address)})
+}
+
+// Reschedule starts Kubernetes' scheduler again with a configuration, such as the chart writes it for a
+// cluster of kubeadm.
+func (c *Cluster) Reschedule(ctx context.Context, config string) error {
+	if err := c.Daemon("kube-scheduler").Stop(); err != nil {
+		return err
+	}
+	config = strings.ReplaceAll(config, "/etc/kubernetes/scheduler.conf", dir+"/admin.conf")
+	if err := c.WriteFile(dir+"/extender.yaml", config); err != nil {
+		return err
+	}
+	return c.launch(ctx, program{argv: []string{
+		"kube-scheduler", "--config=" + dir + "/extender.yaml",
+		"--authentication-kubeconfig=" + dir + "/admin.conf", "--authorization-kubeconfig=" + dir + "/admin.conf",
+	}, ready: serves("127.0.0.1:10259")})
+}
