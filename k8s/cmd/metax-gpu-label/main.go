@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,19 +21,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/labeler"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/validate"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newApp().RunContext(ctx, os.Args); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, protocol.Label+": "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { program.Main(newApp()) }
 
 func newApp() *cli.App {
 	return &cli.App{

@@ -85,8 +85,12 @@ func TestChecks(t *testing.T) {
 		{what: "no spec", change: func(dir string, _ *gpu.Node) { must(os.Remove(filepath.Join(dir, file))) }, capacity: full, reason: NoSpec, message: "no CDI spec in /var/run/cdi has a GPU"},
 		{what: "a damaged spec", change: func(dir string, _ *gpu.Node) { must(os.WriteFile(filepath.Join(dir, file), []byte("{"), 0o644)) }, capacity: full, reason: NoSpec, message: "no CDI spec"},
 		{what: "a GPU that the spec does not have", change: func(_ string, n *gpu.Node) { n.GPUs[3].Nodes = []string{"/dev/dri/card77"} }, capacity: full, reason: BadSpec, message: "no CDI device has /dev/dri/card77 of GPU "},
-		{what: "a GPU for a virtual machine", change: func(_ string, n *gpu.Node) { n.GPUs[3].Nodes, n.GPUs[3].Mode = []string{"/dev/dri/card77"}, gpu.ModeVFIO }, capacity: full},
-		{what: "a GPU in slices", change: func(_ string, n *gpu.Node) { n.GPUs[3].Nodes, n.GPUs[3].Mode = []string{"/dev/dri/card77"}, gpu.ModeSGPU }, capacity: full},
+		{what: "a GPU for a virtual machine", change: func(_ string, n *gpu.Node) {
+			n.GPUs[3].Nodes, n.GPUs[3].Mode = []string{"/dev/dri/card77"}, gpu.ModeVFIO
+		}, capacity: full},
+		{what: "a GPU in slices", change: func(_ string, n *gpu.Node) {
+			n.GPUs[3].Nodes, n.GPUs[3].Mode = []string{"/dev/dri/card77"}, gpu.ModeSGPU
+		}, capacity: full},
 		{what: "a device node that is gone", change: func(dir string, n *gpu.Node) { must(os.Remove(filepath.Join(dir, n.GPUs[2].Nodes[0]))) }, capacity: full, reason: BadSpec, message: "no such device node"},
 		{what: "two specs", change: func(dir string, _ *gpu.Node) {
 			text, err := os.ReadFile(filepath.Join(dir, file))
