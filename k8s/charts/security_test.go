@@ -22,7 +22,7 @@ func TestPrivileges(t *testing.T) {
 		"metax-gpu-device/cdi":        {Privileged: true, Writes: []string{"/run/metax-container-toolkit", "/var/lib/metax-container-toolkit", "/var/log/metax", "/var/run/cdi"}},
 		"metax-gpu-device/gpu-device": {Token: true, Writes: []string{"/run/metax-container-toolkit/k8s", "/run/metax/device-plugin", "/var/lib/kubelet/device-plugins", "/var/log/metax"}},
 		"metax-gpu-device/health":     {Privileged: true, Writes: []string{"/var/log/metax"}},
-		"metax-gpu-label/gpu-label":   {Token: true, Writes: []string{"/var/log/metax"}},
+		"metax-gpu-label/gpu-label":   {Token: true, Writes: []string{"/run/metax-container-toolkit/validation", "/var/log/metax"}},
 		"metax-gpu-aware/gpu-aware":   {Token: true},
 		"metax-exporter/exporter":     {Writes: []string{"/var/log/metax"}},
 		"metax-exporter/health":       {Privileged: true, Writes: []string{"/var/log/metax"}},
@@ -31,7 +31,7 @@ func TestPrivileges(t *testing.T) {
 		"metax-gpu-cleanup/nodes":     {Token: true},
 	}
 	got := map[string]powers{}
-	const values = "{dataExporter: {deploy: true}, deployExtenderGPUAware: true}"
+	const values = "{dataExporter: {deploy: true}, deployExtenderGPUAware: true, gpuLabel: {validate: true}}"
 	pods := []corev1.PodTemplateSpec{as[batchv1.Job](t, objects(t, mustRender(t, "1.34.4", values)), "Job/metax-gpu-cleanup").Spec.Template}
 	for _, name := range []string{"metax-gpu-device", "metax-gpu-label", "metax-exporter", "metax-gpu-aware", "metax-gpu-cleanup"} {
 		pods = append(pods, daemonset(t, values, name).Spec.Template)
