@@ -1,6 +1,7 @@
 package cdi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -16,6 +17,18 @@ const (
 	SoftwareDevice = "host"
 )
 
+// fallback begins the names of devices that leave the image's own MXMACA as it is.
+const fallback = "fallback-"
+
+// FallbackDevice is the device of the default installation, whose version this is, that leaves the image's own MXMACA
+// as it is. The name has the version if it can: then a container that starts again has the same.
+func FallbackDevice(version string) string {
+	if parser.ValidateDeviceName(version) != nil {
+		return fallback + SoftwareDevice
+	}
+	return fallback + version
+}
+
 // ErrNoHook reports a spec that needs metax-hook, whose path is not known.
 var ErrNoHook = errors.New("the path of metax-hook is not known")
 
@@ -25,23 +38,32 @@ var ErrNoHook = errors.New("the path of metax-hook is not known")
 //
 // The default installation is the device SoftwareDevice, and each one is a device by its
 // version; Nameless returns those that are not. A container can have one of them: of two,
-// the hook refuses the second.
+// the hook refuses the second. Each device of MXMACA is there once more as a fallback.
 //
 // It fails with ErrNoHook or ErrSpec.
 func GenerateSoftware(list []edits.Software, opt Options) (spec *specs.Spec, err error) {
 	defer wrap(&err, "generate CDI spec of MXMACA")
 	var devices []device
-	for i, names := range softwareNames(list) {
-		for _, name := range names {
-			e, err := edits.MACA(list[i], name)
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrSpec, err)
+	add := func(prefix string, makeEdits func(edits.Software, string) (edits.Edits, error)) error {
+		for i, names := range softwareNames(list) {
+			if prefix != "" && !list[i].Default && list[i].Path == list[i].Dir {
+				continue // the N100's, which no image has of its own
 			}
-			if opt.Hook == "" && len(hookArgs(e)) > 0 {
-				return nil, ErrNoHook
+			for _, name := range names {
+				e, err := makeEdits(list[i], prefix+name)
+				if err != nil {
+					return fmt.Errorf("%w: %w", ErrSpec, err)
+				}
+				if opt.Hook == "" && len(hookArgs(e)) > 0 {
+					return ErrNoHook
+				}
+				devices = append(devices, device{prefix + name, e})
 			}
-			devices = append(devices, device{name, e})
 		}
+		return nil
+	}
+	if err := cmp.Or(add("", edits.MACA), add(fallback, edits.MACAFallback)); err != nil {
+		return nil, err
 	}
 	return opt.spec(SoftwareClass, edits.Edits{}, devices)
 }

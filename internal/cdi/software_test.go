@@ -75,7 +75,7 @@ func TestGenerateSoftwareBelowRoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec.Kind != "v.org/c" || len(spec.Devices) != 2 {
+	if spec.Kind != "v.org/c" || len(spec.Devices) != 4 {
 		t.Errorf("kind %s, %d devices", spec.Kind, len(spec.Devices))
 	}
 	for _, d := range spec.Devices {
@@ -159,12 +159,14 @@ func TestSoftwareActions(t *testing.T) {
 
 // A version is a device if it can be one, and never a second "host".
 func TestSoftwareVersions(t *testing.T) {
-	for version, want := range map[string]int{"": 1, "3.3.0.15": 2, "3.8.0.3-c600u": 2, "host": 1, "3/4": 1, "-3": 1, "3+4": 1} {
+	for version, want := range map[string]int{"": 2, "3.3.0.15": 4, "3.8.0.3-c600u": 4, "host": 2, "3/4": 2, "-3": 2, "3+4": 2} {
 		s := installed()
 		s.Version = version
 		spec, err := GenerateSoftware([]edits.Software{s}, Options{Hook: hook})
 		if err != nil || len(spec.Devices) != want {
 			t.Errorf("version %q: %v, %v; want %d devices", version, spec, err, want)
+		} else if !slices.Contains(names(spec), FallbackDevice(version)) {
+			t.Errorf("version %q: no device %s", version, FallbackDevice(version))
 		}
 	}
 }
@@ -223,7 +225,11 @@ func TestSeveralVersions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, names(spec)); diff != "" {
+			want := slices.Clone(tc.want)
+			for _, name := range tc.want {
+				want = append(want, "fallback-"+name)
+			}
+			if diff := cmp.Diff(want, names(spec)); diff != "" {
 				t.Errorf("devices: %s", diff)
 			}
 			if got := Nameless(tc.list); len(got) != tc.nameless {

@@ -61,7 +61,15 @@ func Library() func(ctx context.Context, args ...string) ([]byte, error) {
 // which has a deadline, the program is killed. Its output is returned also when it fails. A
 // program that could not be ended is not run again: each further one would hang beside it.
 func Run(ctx context.Context, path string, args ...string) ([]byte, error) {
-	return stuck.unless(path, func() ([]byte, error) { return start(ctx, path, args...) })
+	return stuck.unless(path, func() ([]byte, error) { return start(ctx, "", path, args...) })
+}
+
+// Below is Run for the programs of another host, whose root is at a directory: a program sees that root as its own.
+// It needs the capability CAP_SYS_CHROOT.
+func Below(root string) func(ctx context.Context, path string, args ...string) ([]byte, error) {
+	return func(ctx context.Context, path string, args ...string) ([]byte, error) {
+		return stuck.unless(path, func() ([]byte, error) { return start(ctx, root, path, args...) })
+	}
 }
 
 // stuckPrograms are those that could not be ended, by path.
@@ -81,13 +89,18 @@ func (s *stuckPrograms) unless(path string, run func() ([]byte, error)) ([]byte,
 	return out, err
 }
 
-// start is Run for a program that has not been stuck yet.
-func start(ctx context.Context, path string, args ...string) ([]byte, error) {
+// start is Run for a program that has not been stuck yet, below a root unless that is "".
+func start(ctx context.Context, root, path string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
 	cmd.WaitDelay = time.Second
 	// Processes that the tool started end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if root != "" {
+		cmd.Dir, cmd.SysProcAttr.Chroot = "/", root
+		// systemctl does nothing in a chroot unless it is told that this one is the host.
+		cmd.Env = append(cmd.Env, "SYSTEMD_IGNORE_CHROOT=1")
+	}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	var stdout, stderr capped
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

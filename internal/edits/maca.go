@@ -92,6 +92,18 @@ func MACA(s Software, device string) (Edits, error) {
 	return e, nil
 }
 
+// MACAFallback is MACA for a container whose image may have an MXMACA of its own: anything at Path of the
+// image stays, also a link.
+func MACAFallback(s Software, device string) (Edits, error) {
+	e, err := MACA(s, device)
+	for i := range e.Links {
+		if e.Links[i].Path == s.Path {
+			e.Links[i].Optional = true
+		}
+	}
+	return e, err
+}
+
 // program is the name of a program in ProgramDir.
 func program(file string) Link {
 	return Link{Target: file, Path: path.Join(ProgramDir, path.Base(file)), Optional: true}

@@ -113,9 +113,22 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 		}
 	}
 	if j.All {
-		done.Others, err = j.others()
+		done.Others, err = j.others(cdi.SliceClass, cdi.SoftwareClass)
 	}
 	return done, err
+}
+
+// Software writes the spec of MXMACA alone, or removes it if there is no MXMACA any more, and does not wait for the
+// node to settle: for a program that has just installed or removed one.
+func (j Job) Software(ctx context.Context) ([]Written, error) {
+	lock, err := lockSpecs(ctx, j.to())
+	if err != nil {
+		return nil, err
+	}
+	if lock != nil {
+		defer lock.Close()
+	}
+	return j.others(cdi.SoftwareClass)
 }
 
 // requested is the spec of the options, and the node if it was made from that; nil
@@ -145,10 +158,10 @@ func (j Job) requested() (*specs.Spec, *gpu.Node, error) {
 // others writes the specs of what the node has besides whole GPUs, and removes
 // those of what it no longer has. What cannot be found out of the software is a
 // warning: the GPUs are there nevertheless.
-func (j Job) others() ([]Written, error) {
+func (j Job) others(classes ...string) ([]Written, error) {
 	var all []Written
 	opt := j.Options
-	for _, class := range []string{cdi.SliceClass, cdi.SoftwareClass} {
+	for _, class := range classes {
 		opt.Class = class
 		spec, err := j.Spec(opt)
 		var done Written

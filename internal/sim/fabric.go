@@ -74,6 +74,9 @@ func (f *fabric) addGPU(g gpu.GPU) error {
 	if len(g.Nodes) == 0 {
 		kind.driver = "" // no driver is bound
 	}
+	if g.SetAside() {
+		kind.driver = "vfio-pci"
+	}
 	physical, err := f.addFunction(g, kind)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ case $0 in
 esac
 case $self in
 *"$home/bin/mx-smi") root=${self%"$home/bin/mx-smi"} ;;
+*"$home"-*/bin/mx-smi) root=${self%"$home"-*/bin/mx-smi} ;;
 */usr/bin/mx-smi) root=${self%/usr/bin/mx-smi} ;;
 *) root= ;;
 esac

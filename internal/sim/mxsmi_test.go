@@ -189,11 +189,19 @@ func TestMXSMICalled(t *testing.T) {
 	if err := copyFile(copied, filepath.Join(home, "mx-smi")); err != nil {
 		t.Fatal(err)
 	}
+	beside := filepath.Join(root, "opt/mxdriver-1/bin/mx-smi") // where a driver of a payload is
+	if err := os.MkdirAll(filepath.Dir(beside), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyFile(beside, filepath.Join(home, "mx-smi")); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		dir string
 		cmd *exec.Cmd
 	}{
 		{"/", exec.CommandContext(context.Background(), filepath.Join(home, "mx-smi"), "-L")},
+		{"/", exec.CommandContext(context.Background(), beside, "-L")},
 		{"/", exec.CommandContext(context.Background(), copied, "-L")},
 		{home, exec.CommandContext(context.Background(), "/bin/sh", "mx-smi", "-L")},
 		{home, exec.CommandContext(context.Background(), "/bin/sh", "./mx-smi", "-L")},

@@ -80,7 +80,7 @@ const (
 // vendor's library; except for model, the format of their contents is not published.
 // The simulated mx-smi stores the size of a slice in "annotations".
 func (h *host) addSliceFiles(f function, g gpu.GPU) error {
-	if f.driver == "" {
+	if f.driver != module {
 		return nil
 	}
 	if g.Mode != gpu.ModeSGPU {

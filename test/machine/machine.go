@@ -27,6 +27,17 @@ func BareV2(root string) bool {
 	return err == nil && !slices.Contains(strings.Fields(string(controllers)), "cpu")
 }
 
+// LacksHugePages reports whether the tree at root is cgroup version 1 without the controller of huge pages,
+// which is with version 2 on a machine that mounts both. The kubelet sets its limits, and containerd drops
+// them then, unlike CRI-O.
+func LacksHugePages(root string) bool {
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(root, name))
+		return err == nil
+	}
+	return exists("memory") && !exists("hugetlb")
+}
+
 // FitRuntimes puts the program lowlevel in front of runc and crun of the engines below root,
 // if the machine lacks something that they need. It returns what that is, empty if nothing.
 func FitRuntimes(root, lowlevel string) (lacks string, err error) {
@@ -36,6 +47,9 @@ func FitRuntimes(root, lowlevel string) (lacks string, err error) {
 	}
 	if BareV2(filepath.Join(root, "sys/fs/cgroup")) {
 		list = append(list, "no controllers in cgroup v2")
+	}
+	if LacksHugePages(filepath.Join(root, "sys/fs/cgroup")) {
+		list = append(list, "no huge pages in cgroup v1")
 	}
 	if len(list) == 0 {
 		return "", nil

@@ -45,6 +45,23 @@ func (r *reader) modinfoVersion(name string, unpack map[string]Unpack) (string, 
 	return version, nil
 }
 
+// Modinfo returns what a module says of itself: the words KEY=VALUE of its .modinfo section, of a key that occurs
+// twice the first. file is the content of a module that is not compressed.
+func Modinfo(file []byte) (map[string]string, error) {
+	section, err := elfSection(file, ".modinfo")
+	if err != nil {
+		return nil, err
+	}
+	info := map[string]string{}
+	for word := range bytes.SplitSeq(section, []byte{0}) {
+		key, value, ok := bytes.Cut(word, []byte("="))
+		if _, twice := info[string(key)]; ok && !twice {
+			info[string(key)] = string(value)
+		}
+	}
+	return info, nil
+}
+
 // unpacked returns the content of a module's file, unpacked according to its file name
 // extension.
 func unpacked(f io.Reader, ending string, unpack map[string]Unpack) ([]byte, error) {

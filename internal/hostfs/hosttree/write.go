@@ -28,6 +28,49 @@ func (t Tree) Write(dir string) error { return t.write(dir, false) }
 // in the tree can be opened as a device.
 func (t Tree) WriteInert(dir string) error { return t.write(dir, true) }
 
+// Add makes the tree in the existing directory dir, which may have other files. A file of the tree replaces the file
+// or link at its path. Like Write it follows no link out of dir; unlike Write it leaves what it wrote if it fails.
+func (t Tree) Add(dir string) error {
+	if err := t.Check(); err != nil {
+		return fmt.Errorf("add tree: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("add tree: %w", err)
+	}
+	w := writer{open: []level{{".", root}}, made: map[string]bool{".": true}, over: true}
+	err = w.writeTree(t)
+	if err = errors.Join(err, w.closeDirs(0)); err != nil {
+		return fmt.Errorf("add tree below %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Remove removes the entries of the tree from dir, and the directories above them that are then empty. What is not
+// there is removed already. It follows no link out of dir.
+func (t Tree) Remove(dir string) error {
+	if err := t.Check(); err != nil {
+		return fmt.Errorf("remove tree: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("remove tree: %w", err)
+	}
+	defer root.Close()
+	for _, p := range slices.Backward(t.paths()) {
+		err := root.Remove(p)
+		for at := path.Dir(p); err == nil && at != "."; at = path.Dir(at) {
+			if root.Remove(at) != nil {
+				break // it has other files
+			}
+		}
+		if _, isDir := t[p].(Dir); err != nil && !isDir && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove tree below %s: %w", dir, withPath(p, err))
+		}
+	}
+	return nil
+}
+
 func (t Tree) write(dir string, inert bool) error {
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("write tree: %w", err)
@@ -101,6 +144,8 @@ type writer struct {
 	made map[string]bool // directories made so far
 	// inert is set if devices are not wanted, or the kernel has refused to make one.
 	inert bool
+	// over is set if the tree goes over other files.
+	over bool
 }
 
 type level struct {
@@ -142,17 +187,27 @@ func (w *writer) writeEntry(p string, e Entry) error {
 		return err
 	}
 	name := path.Base(p)
+	if w.over {
+		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return withPath(p, err)
+		}
+	}
+	return withPath(p, w.writeLeaf(dir, name, e))
+}
+
+// writeLeaf writes an entry that is not a directory.
+func (w *writer) writeLeaf(dir *os.Root, name string, e Entry) error {
 	switch e := e.(type) {
 	case Link:
-		err = dir.Symlink(string(e), name)
+		return dir.Symlink(string(e), name)
 	case File:
-		err = writeFile(dir, name, e)
+		return writeFile(dir, name, e)
 	case Library:
-		err = writeFile(dir, name, File{Data: shlib.Library(e).Placeholder()})
+		return writeFile(dir, name, File{Data: shlib.Library(e).Placeholder()})
 	case Device:
-		err = w.writeDevice(dir, name, e)
+		return w.writeDevice(dir, name, e)
 	}
-	return withPath(p, err)
+	return nil
 }
 
 // enterDir returns the directory at a path, and makes it if it is missing.
@@ -185,7 +240,11 @@ func (w *writer) openDir(dir *os.Root, name string, fresh bool) (*os.Root, error
 	if !fresh {
 		return dir.OpenRoot(name)
 	}
-	if err := dir.Mkdir(name, 0o755); err != nil {
+	err := dir.Mkdir(name, 0o755)
+	if w.over && errors.Is(err, fs.ErrExist) {
+		return dir.OpenRoot(name)
+	}
+	if err != nil {
 		return nil, err
 	}
 	root, err := dir.OpenRoot(name)

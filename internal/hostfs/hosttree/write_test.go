@@ -28,6 +28,57 @@ var small = hosttree.Tree{
 	"up":                 hosttree.Link("../../.."),
 }
 
+// TestAdd adds a tree to a directory with other files, twice, and removes it. What else is there stays, and links
+// lead nowhere.
+func TestAdd(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(dir, "dev/dri"), 0o755), os.WriteFile(filepath.Join(dir, "dev/dri/own"), nil, 0o644),
+		os.MkdirAll(filepath.Join(dir, "etc"), 0o755), os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "etc/os-release")),
+		os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := small.Add(dir); err != nil {
+			t.Fatal(err)
+		}
+		checkSmall(t, dir)
+	}
+	if text, err := os.ReadFile(filepath.Join(outside, "secret")); err != nil || string(text) != "secret" {
+		t.Errorf("a link was followed: %q, %v", text, err)
+	}
+	for range 2 {
+		if err := small.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var left []string
+	err := filepath.WalkDir(dir, func(at string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			left = append(left, strings.TrimPrefix(at, dir))
+		}
+		return err
+	})
+	if err != nil || strings.Join(left, " ") != "/dev/dri/own" {
+		t.Errorf("after the removal there are %q, %v", left, err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "opt")); err != nil {
+		t.Fatal(err)
+	}
+	if err := small.Add(dir); err == nil {
+		t.Error("a tree was written through a link out of the directory")
+	}
+	if err := (hosttree.Tree{"/x": hosttree.Dir{}}).Add(dir); !errors.Is(err, hosttree.ErrTree) {
+		t.Error(err)
+	}
+	if err := (hosttree.Tree{"../x": hosttree.Dir{}}).Remove(dir); !errors.Is(err, hosttree.ErrTree) {
+		t.Error(err)
+	}
+}
+
 // checkSmall returns how the files below dir differ from small.
 func checkSmall(t *testing.T, dir string) {
 	t.Helper()

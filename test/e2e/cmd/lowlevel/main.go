@@ -6,7 +6,8 @@
 //     the process, all of which only that capability may set; crun's own wish for unlimited
 //     locked memory is told that it came true;
 //   - in a cgroup v2 tree without controllers: every limit but the device rules, which need
-//     no controller.
+//     no controller;
+//   - in a cgroup v1 tree without huge pages: their limits.
 //
 // What the tests look at, devices, mounts, users and groups, passes through as it is.
 package main
@@ -82,6 +83,11 @@ func soften(path string) error {
 	if linux, _ := config["linux"].(map[string]any); linux != nil && machine.BareV2("/sys/fs/cgroup") {
 		if resources, _ := linux["resources"].(map[string]any); resources != nil {
 			linux["resources"] = map[string]any{"devices": resources["devices"]}
+		}
+	}
+	if linux, _ := config["linux"].(map[string]any); linux != nil && machine.LacksHugePages("/sys/fs/cgroup") {
+		if resources, _ := linux["resources"].(map[string]any); resources != nil {
+			delete(resources, "hugepageLimits")
 		}
 	}
 	if text, err = json.Marshal(config); err != nil {
