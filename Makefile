@@ -51,6 +51,7 @@ nightly: check
 	$(MAKE) fuzz
 	METAX_E2E_NIGHT=3 test/e2e/run
 	METAX_K8S_NIGHT=1 k8s/test/e2e/run
+	k8s/test/embedded
 	test/packages/run
 	$(MAKE) packages-check demo k8s-test k8s-images-check k8s-demo
 

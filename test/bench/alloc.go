@@ -55,7 +55,7 @@ func allocatorsAlone(args []string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "docs", "zh"), 0o755); err != nil {
 		return err
 	}
-	if err := results.save(filepath.Join(dir, resultsFile)); err != nil {
+	if err := save(filepath.Join(dir, resultsFile), results); err != nil {
 		return err
 	}
 	return writePages(results, dir)

@@ -1,5 +1,5 @@
-// Command bench measures the toolkit and writes the pages about it, docs/performance.md and
-// its Chinese translation. ./run starts it.
+// Command bench measures the toolkit and writes the pages about it, docs/performance.md,
+// docs/kubernetes-performance.md and their Chinese translations. ./run starts it.
 //
 // Its trace command is the laboratory of policies: it compares them over many jobs on a simulated
 // node (internal/trace).

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 func main() {
@@ -20,7 +22,15 @@ func run(args []string) error {
 	case len(args) == 1 && args[0] == "measure":
 		results, err := measure()
 		if err == nil {
-			err = results.save(resultsFile)
+			err = save(resultsFile, results)
+		}
+		if err != nil {
+			return err
+		}
+	case len(args) > 0 && len(args) < 3 && args[0] == "kubernetes":
+		results, err := measureCluster(strings.Join(args[1:], ""))
+		if err == nil {
+			err = save(clusterFile, results)
 		}
 		if err != nil {
 			return err
@@ -31,13 +41,22 @@ func run(args []string) error {
 	case len(args) > 0 && args[0] == "trace":
 		return runTrace(args[1:], os.Stdin, os.Stdout)
 	default:
-		return errors.New("want: measure, or: pages, or: allocators [FLAGS] DIRECTORY, or: trace [FLAGS] [-]")
+		return errors.New("want: measure, or: kubernetes [FILE], or: pages, or: allocators [FLAGS] DIRECTORY, or: trace [FLAGS] [-]")
 	}
 	results, err := loadResults()
 	if err != nil {
 		return err
 	}
-	return writePages(results, source)
+	if err := writePages(results, source); err != nil {
+		return err
+	}
+	cluster, err := loadCluster()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nobody has measured on a cluster: there are no pages of it
+	} else if err != nil {
+		return err
+	}
+	return writeCluster(cluster, source)
 }
 
 // writePages writes the pages and the picture in docs below the directory.

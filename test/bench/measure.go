@@ -21,7 +21,7 @@ func measure() (Results, error) {
 	if err != nil {
 		return Results{}, err
 	}
-	commit, err := commit()
+	commit, err := commit("cmd", "internal", "go.mod", "go.sum")
 	if err != nil {
 		return Results{}, err
 	}
@@ -104,13 +104,13 @@ func programs() (figure.Set, error) {
 	return set, nil
 }
 
-// commit names what is measured; "+" stands for changes that are in no commit.
-func commit() (string, error) {
+// commit names what is measured; "+" stands for changes of the paths that are in no commit.
+func commit(paths ...string) (string, error) {
 	head, err := output(exec.Command("git", "rev-parse", "--short=12", "HEAD"))
 	if err != nil {
 		return "", err
 	}
-	changes, err := output(exec.Command("git", "status", "--porcelain", "--", "cmd", "internal", "go.mod", "go.sum"))
+	changes, err := output(exec.Command("git", append([]string{"status", "--porcelain", "--"}, paths...)...))
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/rival"
 )
 
-//go:embed performance.md.tmpl performance.zh.md.tmpl
+//go:embed *.tmpl
 var templates embed.FS
 
 // page is a page of results in one language.

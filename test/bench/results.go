@@ -39,8 +39,8 @@ func loadResults() (Results, error) {
 	return r, nil
 }
 
-func (r Results) save(path string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+func save(path string, results any) error {
+	text, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,8 @@ type Panel struct {
 	// Lines are values by what the horizontal axis counts, from 1 on: Lines[i][0] is at 1. A
 	// value that is not above 0 is a gap.
 	Lines [][]float64
+	// Words replace the numbers under the axis; nil for numbers.
+	Words []string
 }
 
 // Measures, in pixels.
@@ -38,6 +40,7 @@ const (
 	left, top, bottom = 64, 62, 58
 	height            = 250 // of the axes
 	step              = 17  // from one number to the next
+	wordStep          = 90  // from one word to the next
 	between           = 26  // panels
 	key               = 16  // of the line that stands before a style's name
 	letter            = 6.6
@@ -74,12 +77,12 @@ func (c Chart) SVG() []byte {
 		}
 		text(b, float64(x+p.width()/2), top-10, "middle", svg.Text, p.Title)
 		for n := 1; n <= p.numbers(); n++ {
-			if n == 1 || n%2 == 0 {
-				text(b, float64(at(x, n)), top+height+16, "middle", svg.MutedText, fmt.Sprint(n))
+			if word := p.word(n); word != "" {
+				text(b, float64(x+n*p.step()), top+height+16, "middle", svg.MutedText, word)
 			}
 		}
 		for i, line := range p.Lines {
-			c.Styles[i].draw(b, x, line, y)
+			c.Styles[i].draw(b, x, p.step(), line, y)
 		}
 		x += p.width() + between
 	}
@@ -100,7 +103,7 @@ func (c Chart) legend(b *svg.Canvas, y float64) {
 }
 
 // draw joins the values of a line, with a dot at each.
-func (s Style) draw(b *svg.Canvas, x int, line []float64, y func(float64) float64) {
+func (s Style) draw(b *svg.Canvas, x, step int, line []float64, y func(float64) float64) {
 	var path, dots strings.Builder
 	pen := "M"
 	for i, value := range line {
@@ -108,8 +111,8 @@ func (s Style) draw(b *svg.Canvas, x int, line []float64, y func(float64) float6
 			pen = "M"
 			continue
 		}
-		fmt.Fprintf(&path, "%s%d %.1f", pen, at(x, i+1), y(value))
-		fmt.Fprintf(&dots, `<circle cx="%d" cy="%.1f" r="2.4" fill="%s"/>`+"\n", at(x, i+1), y(value), s.Color)
+		fmt.Fprintf(&path, "%s%d %.1f", pen, x+(i+1)*step, y(value))
+		fmt.Fprintf(&dots, `<circle cx="%d" cy="%.1f" r="2.4" fill="%s"/>`+"\n", x+(i+1)*step, y(value), s.Color)
 		pen = "L"
 	}
 	if path.Len() > 0 {
@@ -152,10 +155,26 @@ func (p Panel) numbers() (most int) {
 	return most
 }
 
-func (p Panel) width() int { return (p.numbers() + 1) * step }
+func (p Panel) width() int { return (p.numbers() + 1) * p.step() }
 
-// at is where a number stands in a panel that begins at x.
-func at(x, number int) int { return x + number*step }
+// step is from one number to the next.
+func (p Panel) step() int {
+	if p.Words != nil {
+		return wordStep
+	}
+	return step
+}
+
+// word is what stands under the axis at a number; nothing under every second one.
+func (p Panel) word(n int) string {
+	switch {
+	case n <= len(p.Words):
+		return p.Words[n-1]
+	case p.Words == nil && (n == 1 || n%2 == 0):
+		return fmt.Sprint(n)
+	}
+	return ""
+}
 
 func text(b *svg.Canvas, x, y float64, anchor, color, s string) {
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" fill="%s">%s</text>`+"\n", x, y, anchor, color, svg.Escape(s))

@@ -50,6 +50,21 @@ func TestSVGPlaces(t *testing.T) {
 	}
 }
 
+// TestSVGWords has words in place of numbers, further apart.
+func TestSVGWords(t *testing.T) {
+	c := chart([]float64{1, 10})
+	c.Panels[0].Words = []string{"few", "many"}
+	svg := string(c.SVG())
+	for _, part := range []string{`<path d="M154 312.0L244 62.0"`, `<text x="154.0" y="328.0" text-anchor="middle" fill="#52607a">few<`, `>many<`} {
+		if !strings.Contains(svg, part) {
+			t.Errorf("no %s in\n%s", part, svg)
+		}
+	}
+	if strings.Contains(svg, ">1<") {
+		t.Error("there are numbers")
+	}
+}
+
 // TestSVGSpan has whole decades that hold all values.
 func TestSVGSpan(t *testing.T) {
 	ticks := regexp.MustCompile(`>at ([^<]*)<`)

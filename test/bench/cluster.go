@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/trace"
+	"github.com/metax-ctk/container-toolkit/test/placement"
+)
+
+// clusterFile keeps the results of the last run on a cluster.
+const clusterFile = "kubernetes.json"
+
+// ClusterResults are one run of all measurements on a Kubernetes cluster.
+type ClusterResults struct {
+	Machine    Machine           `json:"machine"`
+	Kubernetes string            `json:"kubernetes"` // version
+	Commit     string            `json:"commit"`
+	Date       string            `json:"date"` // of the run, as 2006-01-02 in UTC
+	Nodes      []placement.Nodes `json:"nodes"`
+	Days       []Day             `json:"days"`
+	// Plugin is how much memory of its own the device plugin has, in bytes, and Calls are its answers.
+	Plugin int64           `json:"plugin"`
+	Calls  map[string]Call `json:"calls"`
+}
+
+// Day is what one scheduler made of the jobs of a day.
+type Day struct {
+	trace.Result
+	// Eight are the jobs for 8 GPUs, of which EightStarted started. Of the jobs for 2 and 4 GPUs, Some
+	// started, and Linked lay within a MetaXLink domain.
+	Eight, EightStarted, Some, Linked int
+}
+
+// Call is how long the answers to a call took, in nanoseconds.
+type Call struct{ Median, P99, Worst float64 }
+
+// The trace of a day, and the nodes that it is for.
+const (
+	dayTrace = "k8s/test/e2e/testdata/day.csv"
+	dayNode  = "c500-8"
+	dayNodes = 100
+)
+
+// measureCluster measures the device plugin and, unless there is a file with figures of TestScale,
+// TestDay and TestMemory at this commit, runs these, which takes about half an hour.
+func measureCluster(file string) (r ClusterResults, err error) {
+	if r.Machine, err = thisMachine(); err != nil {
+		return r, err
+	}
+	if r.Commit, err = commit("cmd", "internal", "go.mod", "go.sum", "k8s"); err != nil {
+		return r, err
+	}
+	if r.Kubernetes, err = kubernetesVersion(); err != nil {
+		return r, err
+	}
+	r.Date = time.Now().UTC().Format(time.DateOnly)
+	if file == "" {
+		dir, err := os.MkdirTemp("", "metax-bench-")
+		if err != nil {
+			return r, err
+		}
+		defer os.RemoveAll(dir)
+		file = filepath.Join(dir, "cluster.json")
+		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestDay|TestMemory)$")
+		cmd.Env = append(os.Environ(), "METAX_K8S_NIGHT=1", "METAX_K8S_BENCH="+file)
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return r, fmt.Errorf("measure on a cluster: %w", err)
+		}
+	}
+	found, err := placement.Read(file)
+	if err != nil {
+		return r, err
+	}
+	r.Nodes, r.Plugin = found.Nodes, found.Plugin
+	if r.Days, err = replayDays(found.Days); err != nil {
+		return r, err
+	}
+	r.Calls, err = pluginCalls()
+	return r, err
+}
+
+// kubernetesVersion is the version that the cluster is built of.
+func kubernetesVersion() (string, error) {
+	text, err := os.ReadFile(filepath.Join(source, "k8s/test/cluster/build"))
+	if err != nil {
+		return "", err
+	}
+	found := regexp.MustCompile(`(?m)^kubernetes=v(\S+)`).FindSubmatch(text)
+	if found == nil {
+		return "", errors.New("k8s/test/cluster/build names no version of Kubernetes")
+	}
+	return string(found[1]), nil
+}
+
+// replayDays finds out what came of the jobs where the schedulers placed them.
+func replayDays(days []placement.Day) (results []Day, err error) {
+	in, err := os.Open(filepath.Join(source, dayTrace))
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	jobs, err := trace.ReadCSV(in)
+	if err != nil {
+		return nil, err
+	}
+	node, err := sim.Node(dayNode)
+	if err != nil {
+		return nil, err
+	}
+	graph, _ := topology.New(node) // a simulated node gives no warnings
+	cluster := trace.Cluster{Picker: alloc.New(graph), Nodes: dayNodes, GPUs: node.Healthy()}
+	for _, day := range days {
+		var places []trace.Place
+		for _, p := range day.Placed {
+			places = append(places, trace.Place(p))
+		}
+		result, err := cluster.Replay(day.Scheduler, jobs, places)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", day.Scheduler, err)
+		}
+		result.Classes = nil // the pages have Linked instead
+		d := Day{Result: result}
+		for _, j := range jobs {
+			if j.GPUs == 8 {
+				d.Eight++
+			}
+		}
+		d.EightStarted, _ = trace.Within(graph, places, 8)
+		d.Some, d.Linked = trace.Within(graph, places, 2, 4)
+		results = append(results, d)
+	}
+	return results, nil
+}
+
+// pluginCalls runs the benchmarks of the device plugin.
+func pluginCalls() (map[string]Call, error) {
+	text, err := output(exec.Command("go", "-C", "k8s", "test", "./internal/plugin", "-run", "^$", "-bench", "^Benchmark(GetPreferredAllocation|Allocate)$", "-benchtime", "1x"))
+	if err != nil {
+		return nil, err
+	}
+	return parseCalls(text)
+}
+
+// parseCalls reads lines such as
+// "BenchmarkAllocate/gpus=8-2   1   5306 ns/op   2400 µs-max   499 µs-median   940 µs-p99".
+func parseCalls(text string) (map[string]Call, error) {
+	calls := map[string]Call{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 3 || !strings.HasPrefix(words[0], "Benchmark") {
+			continue
+		}
+		var c Call
+		into := map[string]*float64{"µs-median": &c.Median, "µs-p99": &c.P99, "µs-max": &c.Worst}
+		for i := 3; i < len(words); i += 2 {
+			to := into[words[i]]
+			if to == nil {
+				continue
+			}
+			value, err := strconv.ParseFloat(words[i-1], 64)
+			if err != nil {
+				return nil, fmt.Errorf("read benchmark line %q: %w", line, err)
+			}
+			*to = value * 1e3
+		}
+		name := strings.TrimPrefix(words[0], "Benchmark")
+		if at := strings.LastIndexByte(name, '-'); at > 0 {
+			name = name[:at] // the number of processors
+		}
+		if c.P99 == 0 {
+			return nil, fmt.Errorf("read benchmark line %q: want µs-p99", line)
+		}
+		calls[name] = c
+	}
+	if len(calls) == 0 {
+		return nil, errors.New("the device plugin has no benchmarks")
+	}
+	return calls, nil
+}
+
+func loadCluster() (r ClusterResults, err error) {
+	text, err := os.ReadFile(clusterFile)
+	if err != nil {
+		return r, fmt.Errorf("read results: %w (test/bench/run kubernetes measures)", err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("read %s: %w", clusterFile, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/bench/internal/trace"
+	"github.com/metax-ctk/container-toolkit/test/placement"
+)
+
+// TestClusterPages keeps the pages and pictures what the results and the templates say; without results
+// there are none.
+func TestClusterPages(t *testing.T) {
+	results, err := loadCluster()
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, p := range clusterPages {
+			if _, err := os.Stat(filepath.Join(source, p.path)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s has no results: %v", p.path, err)
+			}
+		}
+		return
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	files, err := clusterFiles(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range files {
+		got, err := os.ReadFile(filepath.Join(source, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, got) {
+			t.Errorf("%s is not what the results say; write it anew: test/bench/run pages", path)
+		}
+	}
+}
+
+// TestDayTrace: the trace of the day is what the page says that makes it.
+func TestDayTrace(t *testing.T) {
+	var made strings.Builder
+	args := strings.Fields("-node sim:100x2x4 -jobs 1850 -load 1 -mean-duration 4h -seed 20 -format jobs")
+	if err := runTrace(args, nil, &made); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(source, dayTrace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.String() != string(text) {
+		t.Errorf("%s is not made by test/bench/run trace %s", dayTrace, strings.Join(args, " "))
+	}
+}
+
+// TestReplayDays: of the jobs of the day two are placed, one of them on both domains of a node.
+func TestReplayDays(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(source, dayTrace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(string(text)), "\n")[1:]
+	placed := make([]placement.Place, len(rows))
+	eight, pairs := 0, 0
+	for i, row := range rows {
+		switch strings.Split(row, ",")[1] {
+		case "8":
+			eight++
+		case "2":
+			if pairs++; pairs <= 2 {
+				placed[i] = placement.Place{Node: pairs, GPUs: []int{2 * pairs, 2*pairs - 1}} // 1 and 2, 3 and 4
+			}
+		}
+	}
+	days, err := replayDays([]placement.Day{{Scheduler: "somebody", Placed: placed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := days[0]
+	if d.Policy != "somebody" || d.Started != 2 || d.Eight != eight || d.EightStarted != 0 || d.Some != 2 || d.Linked != 1 {
+		t.Errorf("%+v", d)
+	}
+	if _, err := replayDays([]placement.Day{{Scheduler: "somebody"}}); err == nil || !strings.Contains(err.Error(), "somebody: ") {
+		t.Errorf("a day without places: %v", err)
+	}
+}
+
+func TestParseCalls(t *testing.T) {
+	got, err := parseCalls("goos: linux\nBenchmarkAllocate/gpus=8-2   1   5306 ns/op   2400 µs-max   499.0 µs-median   940.0 µs-p99\nPASS\n")
+	if diff := cmp.Diff(map[string]Call{"Allocate/gpus=8": {499e3, 940e3, 2400e3}}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, text := range []string{"", "PASS\n", "BenchmarkAllocate-2   1   5306 ns/op\n", "BenchmarkAllocate-2   1   x µs-p99\n"} {
+		if got, err := parseCalls(text); err == nil {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	a := placement.Answers{Count: 200, Within: []placement.Within{{Seconds: 0.001, Count: 100}, {Seconds: 0.002, Count: 197}, {Seconds: 0.005, Count: 198}, {Seconds: 1, Count: 199}}}
+	for percent, want := range map[int]string{50: "≤ 1 ms", 51: "≤ 2 ms", 98: "≤ 2 ms", 99: "≤ 5 ms", 100: "> 1 s"} {
+		if got := within(a, percent); got != want {
+			t.Errorf("%d %%: %s, want %s", percent, got, want)
+		}
+	}
+}
+
+// TestRenderCluster makes both pages of made-up results: what they say of goals, and of a scheduler that is
+// not there.
+func TestRenderCluster(t *testing.T) {
+	answers := placement.Answers{Count: 200, Seconds: 0.4, Within: []placement.Within{{Seconds: 0.005, Count: 100}, {Seconds: 0.05, Count: 200}}}
+	r := ClusterResults{
+		Kubernetes: "1.34.4", Plugin: 10 << 20, Calls: map[string]Call{},
+		Nodes: []placement.Nodes{{Nodes: 1000, Pods: 200, Seconds: 4, Memory: 12 << 20, Filter: answers, Prioritize: answers}},
+		Days:  []Day{{Result: trace.Result{Policy: "kube-scheduler", Jobs: 10, Acceptance: 0.9, Makespan: 1, Timeline: &trace.Timeline{Step: 1, Points: []trace.Point{{}}}}, Eight: 4, EightStarted: 1, Some: 8, Linked: 6}},
+	}
+	for _, call := range []string{"GetPreferredAllocation/gpus=8/n=1", "GetPreferredAllocation/gpus=8/n=4", "GetPreferredAllocation/gpus=64/n=1", "GetPreferredAllocation/gpus=64/n=4", "Allocate/gpus=8", "Allocate/gpus=64"} {
+		r.Calls[call] = Call{1e5, 2e5, 3e5}
+	}
+	files, err := clusterFiles(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"| half of the answers to `prioritize` | ≤ 5 ms | ≤ 5 ms | met |", "| ≤ 50 ms | ≤ 20 ms | **missed** |", "| 50 | ≥ 30 | met |", "| 12.0 MiB | ≤ 150 MiB | met |",
+		"| 1000 | 50 | 2.00 ms | ≤ 5 ms | ≤ 50 ms | 2.00 ms |", "| kube-scheduler | 90 % | 25 % | 75 % |", "HAMi's scheduler did not take part in this run.",
+		"| `Allocate` on 64 GPUs | 100 µs | 200 µs | 300 µs |", "together with its reader of health: 10.0 MiB.",
+	} {
+		if page := string(files[clusterPages[0].path]); !strings.Contains(page, part) {
+			t.Errorf("no %q in\n%s", part, page)
+		}
+	}
+	if page := string(files[clusterPages[1].path]); !strings.Contains(page, "| **未达到** |") || !strings.Contains(page, "没有参加") {
+		t.Error(page)
+	}
+	r.Days[0].Policy = "HAMi, spread"
+	if files, err = clusterFiles(r); err != nil || !strings.Contains(string(files[clusterPages[0].path]), "commit 4707fb02") {
+		t.Errorf("HAMi's day: %v", err)
+	}
+	if r.Nodes[0].Nodes = 100; err == nil {
+		_, err = clusterFiles(r)
+	}
+	if err == nil || !strings.Contains(err.Error(), "no figures of 1000 nodes") {
+		t.Errorf("without 1,000 nodes: %v", err)
+	}
+}

@@ -1,0 +1,83 @@
+// Package placement has what the tests on a real Kubernetes cluster measure of its schedulers, as
+// values: they write it, and test/bench makes a page of it. It measures nothing itself.
+package placement
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// Figures are the measurements of one run.
+type Figures struct {
+	Nodes []Nodes `json:"nodes"`
+	Days  []Day   `json:"days"`
+	// Plugin is how much memory of their own metax-gpu-device and its reader of health have after some pods, in bytes.
+	Plugin int64 `json:"plugin"`
+}
+
+// Nodes is what placing pods on so many nodes costs.
+type Nodes struct {
+	Nodes int `json:"nodes"`
+	Pods  int `json:"pods"` // all created at once
+	// Seconds is the time from the first of the pods until all have a node.
+	Seconds float64 `json:"seconds"`
+	// Memory is that of the extender's own, in bytes.
+	Memory int64   `json:"memory"`
+	Filter Answers `json:"filter"`
+	// Prioritize is less often asked than Filter: never for a pod that only one node fits.
+	Prioritize Answers `json:"prioritize"`
+}
+
+// Answers are how long the extender took for its answers.
+type Answers struct {
+	Count   int     `json:"count"`
+	Seconds float64 `json:"seconds"` // of all together
+	// Within has how many answers took at most so many seconds; bounds ascend.
+	Within []Within `json:"within"`
+}
+
+// Within is one bound of Answers.
+type Within struct {
+	Seconds float64 `json:"seconds"`
+	Count   int     `json:"count"`
+}
+
+// Day is what a scheduler made of the jobs of a day.
+type Day struct {
+	Scheduler string `json:"scheduler"`
+	// Placed has the place of each job of the trace, in its order.
+	Placed []Place `json:"placed"`
+}
+
+// Place is where a job ran: the node, from 0, and its GPUs. A job that found no place has no GPUs.
+type Place struct {
+	Node int   `json:"n"`
+	GPUs []int `json:"g,omitempty"`
+}
+
+// Read reads Figures from a file.
+func Read(path string) (f Figures, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(text, &f); err != nil {
+		return f, fmt.Errorf("read the figures of the cluster %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Add reads Figures from a file, if it is there, changes them and writes them.
+func Add(path string, change func(*Figures)) error {
+	f, err := Read(path)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	change(&f)
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
+}
