@@ -37,11 +37,12 @@ func TestNodePolicy(t *testing.T) {
 	const (
 		otherNode   = "an agent may write only to the node that it runs on"
 		labels      = "of the labels, only metax-tech.com/ may be written, by metax-gpu-label"
-		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, and hami.io/mutex.lock removed, by metax-gpu-device"
+		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, and hami.io/mutex.lock removed, by metax-gpu-device, and metax-ctk.io/components by metax-gpu-label"
 		spec        = "taints and the rest of the node's spec, finalizers and owners may not be written"
 		status      = "of the status, only the conditions MetaXGPUUnhealthy and MetaXGPUModePending may be written"
 	)
 	scores := change("{a: b}", "{a: b, metax-tech.com/gpu.topology.scores: '{}', topology.metax-ctk.io/state: '{}'}")
+	reports := change("{a: b}", "{a: b, metax-ctk.io/components: '{}'}")
 	installed := change("{x: z}", "{x: z, metax-tech.com/gpu.installed: 'true'}")
 	condition := change("'True'}", "'True'}, {type: MetaXGPUUnhealthy, status: 'True'}")
 	for _, test := range []struct {
@@ -50,6 +51,8 @@ func TestNodePolicy(t *testing.T) {
 		want string
 	}{
 		{"own annotations", request{device, "a", "a", "", plain, scores}, ""},
+		{"reports of the operator's agents", request{label, "a", "a", "", plain, reports}, ""},
+		{"reports of another program", request{device, "a", "a", "", plain, reports}, annotations},
 		{"own annotations gone", request{device, "a", "a", "", scores, plain}, ""},
 		{"nothing", request{device, "a", "a", "", plain, plain}, ""},
 		{"a node without annotations", request{device, "a", "a", "", "{metadata: {}, spec: {}}", "{metadata: {annotations: {metax-tech.com/a: b}}, spec: {}}"}, ""},

@@ -8,6 +8,12 @@ import "embed"
 //go:embed all:metax-gpu-extensions
 var Extensions embed.FS
 
+// Operator has of the chart metax-operator, in the directory of its name, the values, their schema, and the
+// DaemonSets of the agents, which the controller makes and Helm does not.
+//
+//go:embed metax-operator/Chart.yaml metax-operator/values.yaml metax-operator/values.schema.json all:metax-operator/agents
+var Operator embed.FS
+
 // CRD is the definition of the resource ClusterOperator, as YAML.
 //
 //go:embed metax-operator/crds/clusteroperators.yaml

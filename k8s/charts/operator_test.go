@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -30,6 +31,9 @@ func TestOperatorGolden(t *testing.T) {
 	golden(t, "testdata/operator.yaml", wholeText(renderOperator(t, "")))
 }
 
+// withDriver are values with which the operator upgrades drivers.
+const withDriver = "driver: {deployPolicy: PreferHost, payload: {version: '1'}}"
+
 // below is the line of values.yaml after which the values of metax-gpu-extensions are.
 const below = "# Everything below is as in the chart metax-gpu-extensions.\n"
 
@@ -38,7 +42,7 @@ func TestOperatorPages(t *testing.T) {
 	pages := []string{"../../docs/kubernetes-operator.md", "../../docs/zh/kubernetes-operator.md"}
 	own, _, _ := strings.Cut(readText(t, operator+"/values.yaml"), below)
 	comparePages(t, pages, "operator", valueRows(t, own))
-	rows := permissionRows(t, objects(t, renderOperator(t, "")), operator+"-operator")
+	rows := permissionRows(t, objects(t, renderOperator(t, withDriver)), operator+"-operator")
 	for i := range rows {
 		rows[i] = "operator" + rows[i]
 	}
@@ -101,6 +105,7 @@ func TestOperatorObject(t *testing.T) {
 		{"", []any{"spec", "devicePlugin"}, map[string]any{}},
 		{"{minimalMode: true, paused: true}", []any{"spec", "minimalMode"}, true},
 		{"gpuDevice: {deploy: false, healthyInterval: 9, podTemplateSpec: {spec: {hostPID: true}}}", []any{"spec", "devicePlugin"}, map[string]any{"deploy": false, "podTemplateSpec": map[string]any{"spec": map[string]any{"hostPID": true}}}},
+		{"runtime: {config: {cdiMode: false}}", []any{"spec", "runtime"}, map[string]any{"config": map[string]any{"cdiMode": false, "setAsDefault": false}, "log": map[string]any{}}},
 		{"podTemplateSpec: {metadata: {labels: {a: b}}}", []any{"spec", "podTemplateSpec", "metadata", "labels", "a"}, "b"},
 		{"driver: {deployPolicy: PreferHost, payload: {version: 3.7.0.23-amd64}}", []any{"spec", "driver", "payload", "version"}, "3.7.0.23-amd64"},
 	} {
@@ -123,23 +128,31 @@ func TestOperatorObject(t *testing.T) {
 // TestOperatorRefuses has values of the vendor's chart that this version does not have.
 func TestOperatorRefuses(t *testing.T) {
 	for values, want := range map[string]string{
-		"driver: {deployPolicy: Always, payload: {version: '1'}}":      "driver.deployPolicy: Always needs a driver from an image",
-		"driver: {deployPolicy: PreferCloud, payload: {version: '1'}}": "driver.deployPolicy: PreferCloud",
-		"driver: {deployPolicy: IfNotPresent}":                         "driver.payload.version: must be given unless driver.deployPolicy is Never",
-		"driver: {deployPolicy: Sometimes}":                            "at '/driver/deployPolicy'",
-		"driver: {fwUpgradePolicy: Always}":                            "driver.fwUpgradePolicy: this version of the chart writes no firmware",
-		"driver: {upgradePolicy: {}}":                                  "additional properties 'upgradePolicy' not allowed",
-		"maca: {payload: {images: ['maca-c500:2.18.0.3']}}":            "maca.payload.images: this version of the chart does not unpack MXMACA",
-		"runtime: {config: {cdiMode: false}}":                          "runtime.config.cdiMode: this version",
-		"vfioManager: {deploy: true}":                                  "vfioManager.deploy: this version of the chart does not have it",
-		"openshift: {deploy: true}":                                    "openshift.deploy: this version",
-		"vfnumsConfig: {a: 1}":                                         "vfnumsConfig: this version",
-		"moduleParams: x=1":                                            "moduleParams: this version",
-		"topoDiscovery: {deploy: true}":                                "topoDiscovery.deploy: this version",
-		"gpuScheduler: {deploy: true}":                                 "gpuScheduler.deploy: this version",
-		"gpuDevice: {config: {sgpuHybrid: true}}":                      "gpuDevice.config.sgpuHybrid: this version",
-		"gpuDevise: {}":                                                "additional properties 'gpuDevise' not allowed",
-		"registry: cr.metax-tech.com/cloud":                            "at '/registry'",
+		"driver: {deployPolicy: Always, payload: {version: 'a b'}}":   "at '/driver/payload/version'",
+		"driver: {payload: {name: '../x'}}":                           "at '/driver/payload/name'",
+		"driver: {deployPolicy: IfNotPresent}":                        "driver.payload.version: must be given unless driver.deployPolicy is Never",
+		"driver: {deployPolicy: Sometimes}":                           "at '/driver/deployPolicy'",
+		"driver: {fwUpgradePolicy: Always}":                           "driver.fwUpgradePolicy: this version of the chart writes no firmware",
+		"driver: {upgradePolicy: {maxParallel: 0}}":                   "at '/driver/upgradePolicy/maxParallel'",
+		"driver: {upgradePolicy: {maxUnavailable: 101%}}":             "at '/driver/upgradePolicy/maxUnavailable'",
+		"driver: {upgradePolicy: {fallback: rollback}}":               "at '/driver/upgradePolicy/fallback'",
+		"driver: {upgradePolicy: {upgradeSteps: [{replicas: some}]}}": "at '/driver/upgradePolicy/upgradeSteps/0/replicas'",
+		"driver: {upgradePolicy: {drain: {enabled: true}}}":           "additional properties 'enabled' not allowed",
+		"openshift: {deploy: true}":                                   "openshift.deploy: this version",
+		"moduleParams: x=1":                                           "moduleParams: this version",
+		"topoDiscovery: {deploy: true}":                               "topoDiscovery.deploy: this version",
+		"gpuScheduler: {deploy: true}":                                "gpuScheduler.deploy: this version",
+		"gpuDevice: {config: {sgpuHybrid: true}}":                     "gpuDevice.config.sgpuHybrid: this version",
+		"gpuDevise: {}":                                  "additional properties 'gpuDevise' not allowed",
+		"registry: cr.metax-tech.com/cloud":              "at '/registry'",
+		"maca: {payload: {images: [maca-c500]}}":         "at '/maca/payload/images/0'",
+		"maca: {cleanupConfig: {threshold: 0}}":          "at '/maca/cleanupConfig/threshold'",
+		"maca: {cleanupConfig: {cleanupPolicy: Always}}": "at '/maca/cleanupConfig/cleanupPolicy'",
+		"vfioManager: {nodes: [{nodeName: a}]}":          "at '/vfioManager/nodes/0'",
+		"cmInit: {a: 1}":                                 "cmInit: this version",
+		"driverConfigFile: '{'":                          "driverConfigFile: it is no YAML",
+		"nodeModuleParams: {a: x=1}":                     "nodeModuleParams: this version",
+		"runtime: {config: {cdiMode: maybe}}":            "at '/runtime/config/cdiMode'",
 	} {
 		if _, err := renderChart(t, operator, "1.34.4", values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", values, err)
@@ -176,19 +189,28 @@ func TestOperatorPods(t *testing.T) {
 func TestOperatorRights(t *testing.T) {
 	want := []string{
 		"ClusterRole metax-operator-operator: list,watch,patch gpu.metax-tech.com/clusteroperators",
-		"ClusterRole metax-operator-operator: list,watch /nodes",
+		"ClusterRole metax-operator-operator: list,watch,patch /nodes",
 		"ClusterRole metax-operator-operator: patch gpu.metax-tech.com/clusteroperators/status",
 		"ClusterRole metax-operator-operator-define: patch apiextensions.k8s.io/customresourcedefinitions clusteroperators.gpu.metax-tech.com",
 		"ClusterRole metax-operator-operator-remove: delete,get,patch gpu.metax-tech.com/clusteroperators cluster-operator",
 		"ClusterRole metax-operator-operator-undefine: delete apiextensions.k8s.io/customresourcedefinitions clusteroperators.gpu.metax-tech.com",
 		"ClusterRole metax-operator-operator-undefine: list gpu.metax-tech.com/clusteroperators",
+		"ClusterRole metax-operator-operator-drivers: create /pods/eviction",
+		"ClusterRole metax-operator-operator-drivers: list,watch /pods",
 		"Role metax-operator-operator: create /events",
 		"Role metax-operator-operator: create coordination.k8s.io/leases",
-		"Role metax-operator-operator: create,patch,delete apps/daemonsets metax-gpu-label,metax-gpu-device,metax-exporter",
+		"Role metax-operator-operator: create,patch,delete apps/daemonsets metax-gpu-label,metax-gpu-device,metax-exporter,metax-container-runtime,metax-driver,metax-maca,metax-maca-n,metax-vf-manager,metax-vfio-manager",
 		"Role metax-operator-operator: get,update coordination.k8s.io/leases metax-operator",
+		"Role metax-operator-operator: list,watch /configmaps driver-config,metax-vfio-config",
 		"Role metax-operator-operator: list,watch apps/daemonsets",
+		"Role metax-operator-operator: list,watch,create,delete /pods",
 	}
-	all := objects(t, renderOperator(t, ""))
+	for name := range objects(t, renderOperator(t, "")) {
+		if strings.Contains(name, "-drivers") {
+			t.Errorf("without a driver there is %s", name)
+		}
+	}
+	all := objects(t, renderOperator(t, withDriver))
 	var got []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		kind, role, _ := strings.Cut(name, "/")
@@ -214,5 +236,16 @@ func TestOperatorRights(t *testing.T) {
 	slices.Sort(got)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestRuntimeClass: pods that name metax run only where it is set up, and the RuntimeClass is there only without CDI.
+func TestRuntimeClass(t *testing.T) {
+	if _, ok := objects(t, renderOperator(t, ""))["RuntimeClass/metax"]; ok {
+		t.Error("there is a RuntimeClass although engines use CDI")
+	}
+	class := as[nodev1.RuntimeClass](t, objects(t, renderOperator(t, "runtime: {config: {cdiMode: false}}")), "RuntimeClass/metax")
+	if class.Handler != "metax" || class.Scheduling.NodeSelector["metax-tech.com/runtime.ready"] != "true" {
+		t.Errorf("%+v", class)
 	}
 }

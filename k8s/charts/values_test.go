@@ -27,6 +27,7 @@ func TestArguments(t *testing.T) {
 		{"gpuDevice: {metricsPort: 0}", "metax-gpu-device", "gpu-device", "--metrics-address="},
 		{"gpuDevice: {metricsPort: 9}", "metax-gpu-device", "gpu-device", "--metrics-address=:9"},
 		{"gpuDevice: {koordletDir: /var/run/koordlet/xpu-device-infos/}", "metax-gpu-device", "gpu-device", "--koordlet-dir=/var/run/koordlet/xpu-device-infos"},
+		{"gpuDevice: {koordletDir: /var/run/koordlet/xpu-device-infos/}", "metax-gpu-cleanup", "files", "--koordlet-dir=/var/run/koordlet/xpu-device-infos"},
 		{"log: {level: debug}", "metax-gpu-label", "gpu-label", "--log-level=debug --log-format=json"},
 		{"log: {level: debug}\ngpuLabel: {log: {format: text}}", "metax-gpu-label", "gpu-label", "--log-level=debug --log-format=text"},
 		{"gpuLabel: {log: {format: text}}", "metax-gpu-device", "cdi", "--log-format=json"},

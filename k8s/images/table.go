@@ -41,7 +41,8 @@ var images = []image{
 	},
 	{
 		name: "operator-controller", description: "Deploys what a cluster with MetaX GPUs needs",
-		programs: []string{"k8s/cmd/metax-operator"}, entrypoint: "/metax-operator",
+		// The last two are copied to nodes.
+		programs: []string{"k8s/cmd/metax-operator", "cmd/metax-runtime", "cmd/metax-hook"}, entrypoint: "/metax-operator",
 	},
 }
 

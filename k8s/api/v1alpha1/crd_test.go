@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 )
@@ -45,6 +46,7 @@ func TestGenerated(t *testing.T) {
 func TestObjects(t *testing.T) {
 	const head = "{apiVersion: gpu.metax-tech.com/v1alpha1, kind: ClusterOperator, metadata: {name: cluster-operator}, spec: "
 	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	const policy = head + "{driver: {deployPolicy: Never, upgradePolicy: "
 	check := checker(t)
 	for _, test := range []struct{ object, want string }{
 		{read(t, "testdata/vendor.yaml"), ""},
@@ -59,6 +61,18 @@ func TestObjects(t *testing.T) {
 		{head + "{driver: {deployPolicy: Always, payload: {version: '1'}}}}", ""},
 		{head + "{driver: {deployPolicy: IfNotExist, payload: {version: '1'}}}}", ""},
 		{head + "{driver: {deployPolicy: Sometimes, payload: {version: '1'}}}}", "Unsupported value"},
+		{policy + "{enableRollout: true, maxParallel: 3, maxUnavailable: 25%, upgradeSteps: [{replicas: 1, pauseDuration: 5}, {replicas: 100%}], podDeletion: {enable: true, timeoutSeconds: 300}}}}}", ""},
+		{policy + "{maxUnavailable: 0, maxParallel: 100%, fallback: pause}}}}", ""},
+		{policy + "{maxUnavailable: -1}}}}", "want a number from 0 or a percentage"},
+		{policy + "{maxUnavailable: 101%}}}}", "want a number from 0 or a percentage"},
+		{policy + "{maxUnavailable: '5'}}}}", "want a number from 0 or a percentage"},
+		{policy + "{maxParallel: 0}}}}", "want a number from 1 or a percentage"},
+		{policy + "{maxParallel: 0%}}}}", "want a number from 1 or a percentage"},
+		{policy + "{maxFailureThreshold: 0}}}}", "maxFailureThreshold"},
+		{policy + "{fallback: rollback}}}}", "Unsupported value"},
+		{policy + "{upgradeSteps: [{replicas: some}]}}}}", "want a number from 1 or a percentage"},
+		{policy + "{upgradeSteps: [{replicas: 1, pauseDuration: -1}]}}}}", "pauseDuration"},
+		{policy + "{drain: {timeoutSeconds: -1}}}}}", "timeoutSeconds"},
 		{head + "{maca: {payload: {images: [maca]}}}}", "an image needs a tag or a digest"},
 		{head + "{maca: {payload: {images: ['hub.example.com:5000/maca']}}}}", "an image needs a tag or a digest"},
 		{head + "{maca: {payload: {images: ['hub.example.com:5000/maca:3.8', 'maca" + digest + "']}}}}", ""},
@@ -105,8 +119,12 @@ func checker(t *testing.T) func(string) string {
 	rules := cel.NewValidator(structural, true, celconfig.PerCallLimit)
 	return func(text string) string {
 		t.Helper()
+		data, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
 		var object map[string]any
-		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		if err := json.Unmarshal(data, &object); err != nil { // with int64, as an API server has numbers
 			t.Fatal(err)
 		}
 		whole := runtime.DeepCopyJSON(object)

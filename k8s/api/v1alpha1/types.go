@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // ClusterOperator is what a cluster with MetaX GPUs runs. There is one, of the name cluster-operator.
@@ -59,8 +60,8 @@ type ClusterOperatorSpec struct {
 	Driver *Driver `json:"driver,omitempty"`
 	// MACA is the MXMACA that containers with GPUs get.
 	MACA MACA `json:"maca,omitempty"`
-	// VFIOManager binds GPUs to vfio, for virtual machines.
-	VFIOManager Switch `json:"vfioManager,omitempty"`
+	// VFIOManager binds GPUs to vfio, for virtual machines; off unless deploy is true.
+	VFIOManager Component `json:"vfioManager,omitempty"`
 	// OpenShift prepares a cluster of OpenShift.
 	OpenShift Switch `json:"openshift,omitempty"`
 	// TopoDiscovery finds the topology across nodes.
@@ -135,6 +136,8 @@ type Runtime struct {
 type RuntimeConfig struct {
 	// CDIMode leaves engines as they are, because they inject GPUs by CDI; it is on unless it is false.
 	CDIMode *bool `json:"cdiMode,omitempty"`
+	// SetAsDefault makes metax the runtime of containers that name none, if CDIMode is false.
+	SetAsDefault *bool `json:"setAsDefault,omitempty"`
 }
 
 // Driver is where the kernel module of a node comes from.
@@ -142,6 +145,7 @@ type RuntimeConfig struct {
 // +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:XValidation:rule="has(self.deployPolicy) && self.deployPolicy == 'Never' || has(self.payload) && has(self.payload.version) && size(self.payload.version) > 0",message="payload.version must be given unless deployPolicy is Never"
 type Driver struct {
+	Component `json:",inline"`
 	// DeployPolicy is IfNotPresent, Always or Never, or in the vendor's later words PreferHost, PreferCloud or
 	// IfNotExist.
 	//
@@ -151,6 +155,95 @@ type Driver struct {
 	Payload *DriverPayload `json:"payload,omitempty"`
 	// FwUpgradePolicy is whether the firmware of GPUs is written.
 	FwUpgradePolicy string `json:"fwUpgradePolicy,omitempty"`
+	// UpgradePolicy is how nodes that have a driver get a new one.
+	UpgradePolicy *DriverUpgradePolicy `json:"upgradePolicy,omitempty"`
+}
+
+// DriverUpgradePolicy is how nodes that have a driver get a new one: one after the other or several at once. What is
+// not given is as in the vendor's chart. A pod with GPUs is never ended unless podDeletion or drain says so.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type DriverUpgradePolicy struct {
+	// EnableRollout upgrades nodes. Without it a node gets the new driver when somebody deletes its driver pod.
+	EnableRollout bool `json:"enableRollout,omitempty"`
+	// Pause begins with no further node.
+	Pause bool `json:"pause,omitempty"`
+	// Fallback is what follows too many failures.
+	//
+	// +kubebuilder:validation:Enum=pause
+	Fallback string `json:"fallback,omitempty"`
+	// MaxFailureThreshold is how many failed nodes are too many; 5 if it is not given.
+	//
+	// +kubebuilder:validation:Minimum=1
+	MaxFailureThreshold *int32 `json:"maxFailureThreshold,omitempty"`
+	// MaxParallel is how many nodes are upgraded at the same time: a number or a percentage, rounded up; 100% if it
+	// is not given.
+	//
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="want a number from 1 or a percentage from 1% to 100%"
+	MaxParallel *intstr.IntOrString `json:"maxParallel,omitempty"`
+	// MaxUnavailable is how many nodes may be out of service at the same time, for whatever reason: a number or a
+	// percentage, rounded up. 0%, which it is if it is not given: only nodes are upgraded whose GPUs no pod uses.
+	//
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="want a number from 0 or a percentage from 0% to 100%"
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// UpgradeSteps are pauses: after so many nodes since the beginning, for so long. After the last one, all others
+	// follow.
+	//
+	// +kubebuilder:validation:MaxItems=16
+	UpgradeSteps []DriverUpgradeStep `json:"upgradeSteps,omitempty"`
+	// WaitForCompletion is how long pods with GPUs of a cordoned node may go on.
+	WaitForCompletion DriverUpgradeWait `json:"waitForCompletion,omitempty"`
+	// PodDeletion evicts the pods with GPUs.
+	PodDeletion DriverUpgradeEviction `json:"podDeletion,omitempty"`
+	// Drain evicts all pods.
+	Drain DriverUpgradeEviction `json:"drain,omitempty"`
+}
+
+// DriverUpgradeStep is a pause after some nodes.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type DriverUpgradeStep struct {
+	// Replicas is how many nodes were upgraded since the beginning: a number or a percentage, rounded up.
+	//
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="want a number from 1 or a percentage from 1% to 100%"
+	Replicas intstr.IntOrString `json:"replicas"`
+	// PauseDuration is in milliseconds.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31622400000
+	PauseDuration int64 `json:"pauseDuration,omitempty"`
+}
+
+// DriverUpgradeWait is a time.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type DriverUpgradeWait struct {
+	// TimeoutSeconds is after which time pods are evicted, if podDeletion or drain says so, or the node fails. 0 is
+	// at once for the former and never for the latter.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31622400
+	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
+}
+
+// DriverUpgradeEviction is whether pods are evicted. Disruption budgets hold.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type DriverUpgradeEviction struct {
+	Enable bool `json:"enable,omitempty"`
+	// Force evicts also pods that no controller creates again.
+	Force bool `json:"force,omitempty"`
+	// TimeoutSeconds is after which time the node fails because pods are left; 0 is never.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31622400
+	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
 }
 
 // DriverPayload is the image with the driver.
@@ -167,14 +260,27 @@ type DriverPayload struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type MACA struct {
-	Payload MACAPayload `json:"payload,omitempty"`
+	Component `json:",inline"`
+	Payload   MACAPayload `json:"payload,omitempty"`
+	// CleanupConfig is which installed versions are removed.
+	CleanupConfig MACACleanup `json:"cleanupConfig,omitempty"`
+}
+
+// MACACleanup is which versions are removed when there are more than the threshold; none that a container uses.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type MACACleanup struct {
+	// +kubebuilder:validation:Minimum=1
+	Threshold *int64 `json:"threshold,omitempty"`
+	// +kubebuilder:validation:Enum=Never;OlderVersionFirst;OlderTimestampFirst
+	CleanupPolicy string `json:"cleanupPolicy,omitempty"`
 }
 
 // MACAPayload are images with MXMACA.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type MACAPayload struct {
-	// Images have a tag or a digest.
+	// Images have a tag or a digest. Those named after a card, such as maca-c500, are for nodes of its family.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=512
@@ -194,4 +300,23 @@ type ClusterOperatorStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// DriverUpgrade is how far the nodes are that get a new driver.
+	DriverUpgrade *DriverUpgradeStatus `json:"driverUpgrade,omitempty"`
+}
+
+// DriverUpgradeStatus is how far the nodes are that get a new driver.
+type DriverUpgradeStatus struct {
+	// Ready, Reason and Message are those of the condition DriverUpgrade.
+	Ready   bool   `json:"ready"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Nodes are out of service for it. A node is written here before it is cordoned.
+	Nodes []DriverUpgradeNode `json:"nodes,omitempty"`
+}
+
+// DriverUpgradeNode is a node that is out of service for an upgrade.
+type DriverUpgradeNode struct {
+	Name string `json:"name"`
+	// Turn is how often it was.
+	Turn int `json:"turn"`
 }

@@ -56,7 +56,7 @@ func runFlags() []cli.Flag {
 		text("device-list-strategy", string(allocate.Auto), "how containers get their devices: auto, cdi or device-specs"),
 		text("policy", key.Spread.String(), "how GPUs are picked: "+alloc.PolicyWords),
 		&cli.BoolFlag{Name: "slices-without-lock", Usage: "without a scheduler's lock, slices go to the only pod that waits for some", EnvVars: env("slices-without-lock")},
-		text("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it) or always"),
+		text("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it), fallback (those whose image has none, by CDI) or always"),
 		&cli.BoolFlag{Name: "pod-policies", Value: true, Usage: "pods may request a policy and GPUs by annotation", EnvVars: env("pod-policies")},
 		&cli.BoolFlag{Name: "kunlunxin-devices", Usage: "tell containers and pods the indices of their GPUs as " + protocol.KunlunxinDevices + ", as Kunlunxin's plugin does", EnvVars: env("kunlunxin-devices")},
 		text("metrics-address", ":8000", "address for metrics and probes; empty for none"),

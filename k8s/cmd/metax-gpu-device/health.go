@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/child"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
@@ -58,7 +59,7 @@ func serveHealth(c *cli.Context) error {
 	}
 	at := node.Selector{Node: node.Host, Root: host.Dir(), Library: child.Library(), Run: child.Tool}
 	from := reader.Host{
-		Look: at.Health, Discover: at.Load,
+		Look: at.Health, Discover: at.Load, MACA: func() *gpu.MACA { return maca.Read(host).MACA },
 		Read: func(ctx context.Context, n gpu.Node) ([]gpu.Reading, string, error) { return at.Readings(ctx, n, 0) },
 	}
 	if c.Bool("slices") {

@@ -119,7 +119,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		allocator.Slices = &plugin.SliceTools{
 			Locker: plugin.Locker{Client: agent.Client, Node: agent.NodeName},
 			Change: agent.Reader.Slices, Files: slicefile.Dir(c.String("slice-dir")), WithoutLock: c.Bool("slices-without-lock"),
-			Patience: 3 * time.Second,
+			Patience: 3 * time.Second, Away: 10 * time.Second,
 		}
 	}
 	if address := c.String("metrics-address"); address != "" {

@@ -32,6 +32,7 @@ func cleanupCommand() *cli.Command {
 					directory("slice-dir", protocol.SliceDir, "files that say whose slices of GPUs are"),
 					&cli.StringSliceFlag{Name: "log-dir", Usage: "`DIR` with log files; can be repeated"},
 					&cli.StringFlag{Name: "nfd-file", Usage: "features file of Node Feature Discovery"},
+					directory("koordlet-dir", "", "the file of metax-gpu-device for Koordinator's koordlet"),
 					&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, Usage: "`SOCKET` on which the kubelet lists the devices of pods"},
 				},
 			},
@@ -66,7 +67,7 @@ func logger(c *cli.Context) *slog.Logger {
 func cleanFiles(c *cli.Context) error {
 	return cleanup.Files{
 		Run: c.String("run-dir"), Lib: c.String("lib-dir"), CDI: c.String("cdi-dir"), Slices: slicefile.Dir(c.String("slice-dir")),
-		Logs: c.StringSlice("log-dir"), Features: c.String("nfd-file"),
+		Logs: c.StringSlice("log-dir"), Features: c.String("nfd-file"), Koordlet: c.String("koordlet-dir"),
 		List: podresources.New(c.String("podresources-socket")).List, Log: logger(c),
 	}.Remove(c.Context)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/validate"
 )
@@ -86,15 +87,20 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	host, err := hostfs.New(c.String("root"))
+	if err != nil {
+		return err
+	}
 	l := labeler.Labeler{
 		Read:    func(ctx context.Context) (gpu.Node, error) { return labeler.Host(ctx, c.String("root")) },
+		Reports: func() (map[string]report.Report, []string) { return report.Read(host) },
 		Product: product, Write: write, Log: log,
 	}
 	ctx, stop := context.WithCancelCause(c.Context)
 	defer stop(nil)
 	registry := prometheus.NewRegistry()
 	if c.Bool("validate") {
-		validator, err := newValidator(c, log)
+		validator, err := newValidator(c, host, log)
 		if err != nil {
 			return err
 		}
@@ -113,13 +119,9 @@ func run(c *cli.Context) error {
 }
 
 // newValidator returns what --validate looks with.
-func newValidator(c *cli.Context, log *slog.Logger) (*validate.Validator, error) {
+func newValidator(c *cli.Context, host *hostfs.Root, log *slog.Logger) (*validate.Validator, error) {
 	if c.String("output") != toLabels {
 		return nil, fmt.Errorf("--validate reads the Node object, which --output=%s does not: use --output=%s", c.String("output"), toLabels)
-	}
-	host, err := hostfs.New(c.String("root"))
-	if err != nil {
-		return nil, err
 	}
 	config, err := apiConfig(c.String("kubeconfig"))
 	if err != nil {
@@ -134,7 +136,7 @@ func newValidator(c *cli.Context, log *slog.Logger) (*validate.Validator, error)
 	}, nil
 }
 
-type write = func(context.Context, map[string]string) (changed bool, err error)
+type write = func(ctx context.Context, labels map[string]string, reports string) (changed bool, err error)
 
 // output returns the function that writes the labels where --output says.
 func output(c *cli.Context, log *slog.Logger) (write, error) {

@@ -30,13 +30,15 @@ func newApp() *cli.App {
 		Name:            protocol.Operator,
 		Usage:           "deploy what a cluster with MetaX GPUs needs",
 		HideHelpCommand: true,
-		Commands: []*cli.Command{
+		Commands: append(driverCommands(), []*cli.Command{
+			runtimeCommand(), macaCommand(), vfCommand(), vfioCommand(),
 			{
 				Name: "controller", Usage: "follows the ClusterOperator until it is stopped", Action: control,
 				Flags: append([]cli.Flag{
 					&cli.StringFlag{Name: "namespace", EnvVars: []string{"NAMESPACE"}, Usage: "`NAMESPACE` of what is deployed", Required: true},
 					&cli.StringFlag{Name: "release", Value: protocol.Operator, Usage: "`NAME` in the labels of what is deployed"},
 					&cli.StringFlag{Name: "values", Usage: "`FILE` with values of the chart metax-gpu-extensions"},
+					&cli.BoolFlag{Name: "driver-upgrades", Usage: "upgrade the driver of nodes, which needs more rights"},
 					&cli.StringFlag{Name: "health-address", Value: ":8081", Usage: "`ADDRESS` of /healthz and /readyz"},
 					&cli.StringFlag{Name: "metrics-address", Value: "0", Usage: "`ADDRESS` of /metrics; 0 for none"},
 					kubeconfig,
@@ -65,7 +67,7 @@ func newApp() *cli.App {
 					return removal(c, grace+time.Minute, func(ctx context.Context, r controller.Removal) error { return r.Object(ctx, grace) })
 				},
 			},
-		},
+		}...),
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return err },
 	}
@@ -83,7 +85,7 @@ func control(c *cli.Context) error {
 			return err
 		}
 	}
-	manifests, err := operator.NewManifests(charts.Extensions, values, c.String("release"), c.String("namespace"))
+	manifests, err := operator.NewManifests(charts.Extensions, charts.Operator, values, c.String("release"), c.String("namespace"))
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func control(c *cli.Context) error {
 		return err
 	}
 	return controller.Run(c.Context, config, controller.Options{
-		Namespace: c.String("namespace"), Health: c.String("health-address"), Metrics: c.String("metrics-address"), Manifests: manifests, Log: log,
+		Namespace: c.String("namespace"), Health: c.String("health-address"), Metrics: c.String("metrics-address"), Manifests: manifests, Upgrades: c.Bool("driver-upgrades"), Log: log,
 	})
 }
 

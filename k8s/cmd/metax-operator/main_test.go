@@ -22,6 +22,9 @@ func TestWrongOptions(t *testing.T) {
 		{"define --kubeconfig=/nonexistent", "reach the API server"},
 		{"undefine --kubeconfig=/nonexistent", "reach the API server"},
 		{"remove --grace=soon", "invalid value"},
+		{"vf", `Required flag "node-name" not set`},
+		{"vf --node-name=a --root=/nonexistent", "no such file"},
+		{"vfio --node-name=a --interval=0s", "--interval: want a time above 0"},
 	} {
 		err := newApp().Run(append([]string{"metax-operator"}, strings.Fields(test.args)...))
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -22,6 +22,8 @@ type Form struct {
 	// MACA gives the container the host's MXMACA, which without CDI is Software.
 	MACA     bool
 	Software edits.Software
+	// Fallback leaves an MXMACA that the image has as it is, for which it takes CDI.
+	Fallback bool
 }
 
 // Answer is what a container gets. It has CDI names, or else devices and mounts, never both.
@@ -59,7 +61,11 @@ func (s *Snapshot) Allocate(ids []string, f Form) (Answer, error) {
 func (f Form) give(n gpu.Node, gpus []gpu.GPU, parts []gpu.Slice) (Answer, error) {
 	all := edits.Container(n, gpus, parts)
 	if f.MACA {
-		software := edits.Edits{Names: []string{cdi.Qualified(request.SoftwareKind, cdi.SoftwareDevice)}}
+		name := cdi.SoftwareDevice
+		if f.Fallback && n.MACA != nil {
+			name = cdi.FallbackDevice(n.MACA.Version)
+		}
+		software := edits.Edits{Names: []string{cdi.Qualified(request.SoftwareKind, name)}}
 		if !f.CDI {
 			var err error
 			if software, err = edits.MACA(f.Software, cdi.SoftwareDevice); err != nil {

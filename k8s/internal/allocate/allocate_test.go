@@ -78,6 +78,10 @@ func TestAllocate(t *testing.T) {
 			"cdi metax-tech.com/gpu=" + u(0), "cdi metax-tech.com/maca=host",
 			"METAX_GPU_UUIDS=" + u(0), "METAX_GPU_INDICES=0",
 		}},
+		{"CDI with MXMACA unless the image has it", node, "0", Form{CDI: true, MACA: true, Fallback: true}, []string{
+			"cdi metax-tech.com/gpu=" + u(0), "cdi metax-tech.com/maca=fallback-3.3.0.15",
+			"METAX_GPU_UUIDS=" + u(0), "METAX_GPU_INDICES=0",
+		}},
 		{"device nodes", node, "1", Form{}, []string{
 			"device /dev/dri/card2 /dev/dri/card2 rw", "device /dev/dri/renderD129 /dev/dri/renderD129 rw",
 			"device /dev/mxcd /dev/mxcd rw",

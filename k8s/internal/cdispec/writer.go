@@ -63,7 +63,24 @@ func (w Writer) Write(ctx context.Context) (refresh.Generation, error) {
 	if err != nil {
 		return refresh.Generation{}, err
 	}
-	job := refresh.Job{
+	done, err := w.job(hook, find).Run(ctx)
+	if err != nil {
+		return done, err
+	}
+	return done, w.record(last)
+}
+
+// WriteSoftware writes the spec of the host's MXMACA alone, and removes it if there is none.
+func (w Writer) WriteSoftware(ctx context.Context) ([]refresh.Written, error) {
+	hook, err := w.hook()
+	if err != nil {
+		return nil, err
+	}
+	return w.job(hook, nil).Software(ctx)
+}
+
+func (w Writer) job(hook string, find func() (gpu.Node, error)) refresh.Job {
+	return refresh.Job{
 		Maker: refresh.Maker{Selector: w.selector(), Host: w.Host, Node: find, Hook: hook, Warn: w.Warn},
 		Options: cdi.Options{
 			Vendor: cdi.DefaultVendor, Class: cdi.DefaultClass, EngineRoot: w.EngineRoot,
@@ -71,11 +88,6 @@ func (w Writer) Write(ctx context.Context) (refresh.Generation, error) {
 		},
 		Format: cdi.JSON, All: true, Settle: w.Settle, To: w.To,
 	}
-	done, err := job.Run(ctx)
-	if err != nil {
-		return done, err
-	}
-	return done, w.record(last)
 }
 
 // selector chooses the host, with what was recorded before the last reboot.

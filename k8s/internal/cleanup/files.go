@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
@@ -26,6 +27,7 @@ type Files struct {
 	Run, Lib, CDI string
 	Logs          []string // directories of log files
 	Features      string   // the features file of Node Feature Discovery
+	Koordlet      string   // the directory where koordlet reads devices
 	Slices        slicefile.Dir
 	// List returns the containers that the kubelet gave devices.
 	List func(context.Context) ([]podresources.Container, error)
@@ -44,7 +46,7 @@ const (
 // when another plugin takes over, the kubelet starts its containers again with the CDI names that it was
 // given.
 func (f Files) Remove(ctx context.Context) error {
-	errs := []error{f.remove(f.Lib, "node.json"), f.remove(f.Run, "k8s"), f.remove(f.Run, "validation")}
+	errs := []error{f.remove(f.Lib, "node.json"), f.remove(f.Run, "k8s"), f.remove(f.Run, "validation"), f.remove(f.Run, path.Base(report.Dir))}
 	tool := f.exists(f.Run, leaseDir)
 	if !tool {
 		errs = append(errs, f.remove(f.Run, "node.json"), f.remove(f.Run, "cdi.lock"))
@@ -55,10 +57,13 @@ func (f Files) Remove(ctx context.Context) error {
 		errs = append(errs, f.removeSpecs(tool))
 	}
 	for _, dir := range f.Logs {
-		errs = append(errs, logging.Remove(dir, protocol.Device, protocol.Label, protocol.Exporter))
+		errs = append(errs, logging.Remove(dir, protocol.Device, protocol.Label, protocol.Exporter, protocol.Runtime, protocol.Driver, protocol.Operator))
 	}
 	if f.Features != "" {
 		errs = append(errs, f.remove(filepath.Split(f.Features)))
+	}
+	if f.Koordlet != "" {
+		errs = append(errs, f.remove(f.Koordlet, protocol.KoordletFile), f.remove(f.Koordlet, protocol.KoordletTemporary))
 	}
 	errs = append(errs, f.Slices.Set(nil, func(s protocol.SliceFile) bool { return allocate.IsOwnAlias(s.Alias) }))
 	return errors.Join(errs...)

@@ -24,7 +24,8 @@ const (
 	toolHook = "/usr/bin/metax-hook"
 	// written are the files of a node with GPUs and with all programs of the chart.
 	written = "run/cdi.lock run/node.json run/k8s/allocations.json run/validation/ready lib/metax-hook lib/node.json cdi/metax-tech.com-gpu.json=" + ownHook +
-		" cdi/metax-tech.com-maca.json=" + ownHook + " log/metax-gpu-device.2026-01-01T00Z.log log/metax-gpu-label.2026-01-01T00Z.log log/metax-exporter.2026-01-01T00Z.log nfd/metax-gpu-label "
+		" cdi/metax-tech.com-maca.json=" + ownHook + " log/metax-gpu-device.2026-01-01T00Z.log log/metax-gpu-label.2026-01-01T00Z.log log/metax-exporter.2026-01-01T00Z.log nfd/metax-gpu-label " +
+		"koordlet/metax-gpu-device.json koordlet/tmp-metax-gpu-device/unfinished "
 )
 
 // TestFiles has the files of a host, and those that stay. A spec is written as FILE=HOOK.
@@ -38,7 +39,7 @@ func TestFiles(t *testing.T) {
 	}{
 		{what: "all programs", files: written},
 		{what: "nothing", files: ""},
-		{what: "files of others", files: written + "run/other lib/backups/1 cdi/vendor.com-gpu.json log/vendor.log log/metax-gpu-device.log nfd/vendor", stay: "cdi/vendor.com-gpu.json lib/backups/1 log/metax-gpu-device.log log/vendor.log nfd/vendor run/other"},
+		{what: "files of others", files: written + "run/other lib/backups/1 cdi/vendor.com-gpu.json log/vendor.log log/metax-gpu-device.log nfd/vendor koordlet/vendor.json", stay: "cdi/vendor.com-gpu.json koordlet/vendor.json lib/backups/1 log/metax-gpu-device.log log/vendor.log nfd/vendor run/other"},
 		{what: "a pod with a GPU", files: written, list: gpus, stay: "cdi/metax-tech.com-gpu.json cdi/metax-tech.com-maca.json lib/metax-hook"},
 		{what: "a pod with a device of others", files: written, list: []podresources.Container{{Pod: "p", Devices: map[string][]string{"vendor.com/nic": {"1"}}}}},
 		{what: "a kubelet that does not answer", files: written, err: errors.New("away"), stay: "cdi/metax-tech.com-gpu.json cdi/metax-tech.com-maca.json lib/metax-hook"},
@@ -60,7 +61,7 @@ func TestFiles(t *testing.T) {
 				write(t, filepath.Join(dir, name), hooks)
 			}
 			err := Files{
-				Run: dir + "/run", Lib: dir + "/lib", CDI: dir + "/cdi", Logs: []string{dir + "/log"}, Features: dir + "/nfd/metax-gpu-label",
+				Run: dir + "/run", Lib: dir + "/lib", CDI: dir + "/cdi", Logs: []string{dir + "/log"}, Features: dir + "/nfd/metax-gpu-label", Koordlet: dir + "/koordlet",
 				List: func(context.Context) ([]podresources.Container, error) { return test.list, test.err },
 				Log:  slog.New(slog.DiscardHandler),
 			}.Remove(t.Context())

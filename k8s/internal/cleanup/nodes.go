@@ -59,7 +59,7 @@ func (n Nodes) remove(ctx context.Context, node metav1.ObjectMeta) error {
 	}
 	force := true
 	for _, entry := range node.ManagedFields {
-		if entry.Operation != metav1.ManagedFieldsOperationApply || !slices.Contains([]string{protocol.Device, protocol.Label}, entry.Manager) {
+		if entry.Operation != metav1.ManagedFieldsOperationApply || !slices.Contains([]string{protocol.Device, protocol.Label, protocol.Runtime}, entry.Manager) {
 			continue
 		}
 		var part []string

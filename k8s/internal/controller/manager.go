@@ -9,13 +9,19 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -23,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator"
@@ -35,7 +42,9 @@ type Options struct {
 	Health    string // address of /healthz and /readyz
 	Metrics   string // address of /metrics, "0" for none
 	Manifests operator.Manifests
-	Log       *slog.Logger
+	// Upgrades reports whether the controller upgrades drivers, for which it needs more rights.
+	Upgrades bool
+	Log      *slog.Logger
 }
 
 // Run runs the controller until the context ends. Of several, one leads; it needs get, create and update on
@@ -54,7 +63,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		HealthProbeBindAddress: o.Health, Metrics: server.Options{BindAddress: o.Metrics},
 		LeaderElection: true, LeaderElectionID: protocol.Operator, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
-			ByObject:         map[client.Object]cache.ByObject{&appsv1.DaemonSet{}: {Namespaces: map[string]cache.Config{o.Namespace: {}}}},
+			ByObject:         cached(o),
 			DefaultTransform: slim,
 		},
 	})
@@ -68,25 +77,84 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	only := reconcile.Request{NamespacedName: types.NamespacedName{Name: v1alpha1.Name}}
 	always := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} }
-	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, Namespace: o.Namespace, Log: o.Log, Now: time.Now}
-	err = builder.ControllerManagedBy(m).
+	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, Namespace: o.Namespace, Log: o.Log, Now: time.Now, Configs: map[string]client.Reader{}}
+	if o.Upgrades {
+		kube, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		evict := func(ctx context.Context, e *policyv1.Eviction) error {
+			return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
+		}
+		r.Upgrader = &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Log: o.Log, Now: time.Now, Evict: evict}
+		if err := r.Upgrader.watch(m, only); err != nil {
+			return fmt.Errorf("watch the nodes' drivers: %w", err)
+		}
+	}
+	controller := builder.ControllerManagedBy(m).
 		For(&v1alpha1.ClusterOperator{}).
 		Owns(&appsv1.DaemonSet{}).
-		WatchesMetadata(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.LabelChangedPredicate{})).
-		Complete(r)
-	if err != nil {
+		Owns(&corev1.Pod{}).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})))
+	for _, name := range []string{protocol.DriverConfigMap, protocol.VFIOConfigMap} {
+		one, err := configCache(m, config, o.Namespace, name)
+		if err != nil {
+			return err
+		}
+		r.Configs[name] = one
+		controller.WatchesRawSource(source.Kind(one, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(context.Context, *corev1.ConfigMap) []reconcile.Request { return []reconcile.Request{only} })))
+	}
+	if err = controller.Complete(r); err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	return m.Start(ctx)
 }
 
-// slim leaves out of the memory what is not read: of a node, everything but the labels.
-func slim(object any) (any, error) {
-	switch o := object.(type) {
-	case *metav1.PartialObjectMetadata:
-		o.Annotations, o.ManagedFields = nil, nil
-	case client.Object:
-		o.SetManagedFields(nil)
+// configCache is a cache of one ConfigMap, so that list and watch by its name are enough.
+func configCache(m manager.Manager, config *rest.Config, namespace, name string) (cache.Cache, error) {
+	one, err := cache.New(config, cache.Options{
+		HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper(), DefaultTransform: slim,
+		ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
+			namespace: {FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
+		}}},
+	})
+	if err == nil {
+		err = m.Add(one)
 	}
-	return object, nil
+	if err != nil {
+		return nil, fmt.Errorf("watch ConfigMap %s: %w", name, err)
+	}
+	return one, nil
+}
+
+// cached is what is followed: of pods, those that look at GPUs, and all if their drivers are upgraded.
+func cached(o Options) map[client.Object]cache.ByObject {
+	objects := map[client.Object]cache.ByObject{&appsv1.DaemonSet{}: {Namespaces: map[string]cache.Config{o.Namespace: {}}}}
+	if !o.Upgrades {
+		looks := labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": protocol.Look})
+		objects[&corev1.Pod{}] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: looks}}}
+	}
+	return objects
+}
+
+// watch makes the manager call the Upgrader, about once in a second at most.
+func (u *Upgrader) watch(m manager.Manager, only reconcile.Request) error {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	soon := func(q queue) { q.AddAfter(only, time.Second) }
+	later := handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { soon(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { soon(q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if differs(e.ObjectOld, e.ObjectNew) {
+				soon(q)
+			}
+		},
+	}
+	return builder.ControllerManagedBy(m).Named("driver-upgrade").
+		Watches(&v1alpha1.ClusterOperator{}, later).
+		Watches(&appsv1.DaemonSet{}, later).
+		Watches(&corev1.Node{}, later).
+		Watches(&corev1.Pod{}, later).
+		Complete(u)
 }

@@ -23,14 +23,18 @@ import (
 )
 
 // Reconciler makes the cluster what the ClusterOperator says. It needs, in all namespaces, the verbs get, list,
-// watch and patch on clusteroperators, patch on clusteroperators/status, and list and watch on nodes; in its
-// namespace list, watch, create, patch and delete on daemonsets.
+// watch and patch on clusteroperators, patch on clusteroperators/status, and list, watch and patch on nodes; in its
+// namespace list, watch, create, patch and delete on daemonsets, and list, watch, create and delete on pods.
 type Reconciler struct {
 	Client    client.Client
 	Manifests operator.Manifests
 	Namespace string
 	Log       *slog.Logger
 	Now       func() time.Time
+	// Upgrader upgrades drivers; nil if the controller has no rights for that.
+	Upgrader *Upgrader
+	// Configs read the ConfigMaps that people edit, each of them the one of its name. They need list and watch on it.
+	Configs map[string]client.Reader
 }
 
 // Reconcile does all that is to be done now. What it waits for comes as an event.
@@ -53,12 +57,47 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	configs, err := r.configs(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	rendered, invalid := r.Manifests.Render(o.Spec)
-	plan := operator.Decide(operator.Input{Operator: o, Nodes: nodes, Rendered: rendered, Invalid: invalid, Present: present})
-	if err = r.carryOut(ctx, plan, present); err != nil {
+	in := operator.Input{Operator: o, Nodes: nodes, Rendered: rendered, Invalid: invalid, Present: present, Upgrades: r.Upgrader != nil, Configs: configs}
+	var looks corev1.PodList
+	if err := r.Client.List(ctx, &looks, client.InNamespace(r.Namespace), client.MatchingLabels{"app.kubernetes.io/name": protocol.Look}); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list the pods that look at GPUs: %w", err)
+	}
+	in.Looks = operator.DecideLooks(in, pointers(looks.Items), r.Now())
+	plan := operator.Decide(in)
+	if err = errors.Join(r.carryOut(ctx, plan, present), r.look(ctx, in.Looks)); err != nil {
 		plan.Fail(o, err)
 	}
-	return reconcile.Result{}, errors.Join(err, r.status(ctx, o, plan.Status))
+	return reconcile.Result{RequeueAfter: in.Looks.Again}, errors.Join(err, r.status(ctx, o, plan.Status))
+}
+
+func pointers(pods []corev1.Pod) []*corev1.Pod {
+	list := make([]*corev1.Pod, len(pods))
+	for i := range pods {
+		list[i] = &pods[i]
+	}
+	return list
+}
+
+// look starts and ends the pods that look at GPUs.
+func (r *Reconciler) look(ctx context.Context, looks operator.Looks) error {
+	var errs []error
+	for _, pod := range looks.Create {
+		if err := r.Client.Create(ctx, pod); err != nil && !apierrors.IsAlreadyExists(err) {
+			errs = append(errs, fmt.Errorf("create pod %s: %w", pod.Name, err))
+		}
+	}
+	for _, name := range looks.Delete {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.Namespace}}
+		if err := r.Client.Delete(ctx, pod); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("delete pod %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // carryOut writes what a plan says. One DaemonSet that fails does not keep the others from being written.
@@ -70,7 +109,28 @@ func (r *Reconciler) carryOut(ctx context.Context, plan operator.Plan, present m
 	for _, name := range plan.Delete {
 		errs = append(errs, r.remove(ctx, present[name]))
 	}
+	for _, name := range plan.Open {
+		errs = append(errs, r.letIn(ctx, name, map[string]any{protocol.LabelRuntime: "true"}))
+	}
+	for _, name := range plan.Shut {
+		errs = append(errs, r.letIn(ctx, name, nil))
+	}
 	return errors.Join(errs...)
+}
+
+// letIn makes the labels of a Node by which metax-container-runtime is let on to it.
+func (r *Reconciler) letIn(ctx context.Context, name string, labels map[string]any) error {
+	metadata := map[string]any{"name": name}
+	if len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": metadata}}
+	err := r.Client.Patch(ctx, object, client.Apply, client.FieldOwner(protocol.Runtime), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("apply the label %s of Node %s: %w", protocol.LabelRuntime, name, err)
+	}
+	r.Log.Info("applied", "node", name, "label", protocol.LabelRuntime, "set", len(labels) > 0)
+	return nil
 }
 
 // present are the DaemonSets of a ClusterOperator by their names.
@@ -88,18 +148,31 @@ func (r *Reconciler) present(ctx context.Context, o *v1alpha1.ClusterOperator) (
 	return present, nil
 }
 
-// nodes returns what the labels of the nodes say.
+// nodes returns what labels and annotations of the nodes say.
 func (r *Reconciler) nodes(ctx context.Context) (operator.Nodes, error) {
-	list := metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
-	if err := r.Client.List(ctx, &list); err != nil {
+	var list corev1.NodeList
+	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return operator.Nodes{}, fmt.Errorf("list the Nodes: %w", err)
 	}
-	labels := map[string]map[string]string{}
-	for _, n := range list.Items {
-		labels[n.Name] = n.Labels
+	nodes := make([]metav1.ObjectMeta, len(list.Items))
+	for i, n := range list.Items {
+		nodes[i] = n.ObjectMeta
 	}
-	return operator.Count(labels), nil
+	return operator.Count(nodes), nil
+}
+
+// configs returns the data of the ConfigMaps that people edit, by their names.
+func (r *Reconciler) configs(ctx context.Context) (map[string]map[string]string, error) {
+	all := map[string]map[string]string{}
+	for name, reader := range r.Configs {
+		var c corev1.ConfigMap
+		err := reader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, &c)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read ConfigMap %s: %w", name, err)
+		}
+		all[name] = c.Data
+	}
+	return all, nil
 }
 
 // apply makes a DaemonSet what it is wished to be.
@@ -135,6 +208,11 @@ func (r *Reconciler) end(ctx context.Context, o *v1alpha1.ClusterOperator, prese
 	}
 	if len(present) > 0 {
 		return nil // the end of each is an event
+	}
+	if r.Upgrader != nil {
+		if done, err := r.Upgrader.Release(ctx); err != nil || !done {
+			return err // a Node that changed is an event
+		}
 	}
 	return r.finalizer(ctx, o, controllerutil.RemoveFinalizer)
 }

@@ -10,13 +10,13 @@ const (
 	MACAVersion = protocol.LabelPrefix + "maca.version"
 )
 
-// Names returns all labels that Of and package validate may give, in the order of the documentation. A node without
+// Names returns all labels that metax-gpu-label may give, in the order of the documentation. A node without
 // a GPU has only the first.
 func Names() []string {
 	return []string{
 		protocol.LabelInstalled, GPUCount, protocol.LabelFamily, protocol.LabelProduct, protocol.LabelMemory,
 		protocol.LabelSRIOV, protocol.LabelVFNum, LinkDomains, LinkSize,
 		protocol.LabelDriverReady, protocol.LabelDriverMajor, protocol.LabelDriverMinor, protocol.LabelDriverPatch,
-		protocol.LabelDriverMode, MACAVersion, protocol.LabelValidated, protocol.LabelReason,
+		protocol.LabelDriverMode, protocol.LabelDriverHost, MACAVersion, protocol.LabelValidated, protocol.LabelReason,
 	}
 }

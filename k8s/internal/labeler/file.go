@@ -10,7 +10,7 @@ import (
 // File is the path of a features file, from which Node Feature Discovery makes labels.
 type File string
 
-// Write replaces the file if its content differs.
-func (f File) Write(_ context.Context, labels map[string]string) (changed bool, err error) {
+// Write replaces the file if its content differs. Of reports it has the labels only.
+func (f File) Write(_ context.Context, labels map[string]string, _ string) (changed bool, err error) {
 	return atomicfile.Write(string(f), label.Features(labels), atomicfile.Options{Perm: 0o644})
 }

@@ -18,7 +18,8 @@ import (
 // PCI bus could be read and has no MetaX GPU.
 //
 // The driver's version and mode are read from the kernel's files, also where the recorded node
-// does not have them, because here no container waits for the answer.
+// does not have them, because here no container waits for the answer. A driver that is installed and
+// not loaded has a mode.
 func Host(ctx context.Context, root string) (gpu.Node, error) {
 	host, err := hostfs.New(root)
 	if err != nil {
@@ -28,8 +29,14 @@ func Host(ctx context.Context, root string) (gpu.Node, error) {
 	if errors.Is(err, discover.ErrNoGPU) {
 		return gpu.Node{}, noGPU(host)
 	}
-	if err != nil || discover.NotLoaded(n) != "" {
+	if err != nil {
 		return n, err
+	}
+	if discover.NotLoaded(n) != "" {
+		if sysfs.DriverMode(host) == gpu.DriverNative {
+			n.Driver = &gpu.Driver{Mode: gpu.DriverNative}
+		}
+		return n, nil
 	}
 	driver := gpu.Driver{}
 	if n.Driver != nil {

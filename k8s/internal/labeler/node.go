@@ -27,16 +27,18 @@ type Node struct {
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// Write gives the node object these labels. It writes only if the object differs.
-func (n *Node) Write(ctx context.Context, labels map[string]string) (changed bool, err error) {
+// Write gives the node object these labels, and the annotation with reports unless they are "". It writes only if
+// the object differs.
+func (n *Node) Write(ctx context.Context, labels map[string]string, reports string) (changed bool, err error) {
 	// Version 0 is what the API server has in memory; a look every minute need not be newer.
 	now, err := n.Client.Resource(nodes).Get(ctx, n.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {
 		return false, fmt.Errorf("read node %q: %w", n.Name, err)
 	}
 	plan := label.NewPlan(now.ObjectMeta, labels, n.written)
-	if plan.Changes {
-		if err := n.apply(ctx, plan.Apply); err != nil {
+	changed = plan.Changes || now.Annotations[protocol.ReportsAnnotation] != reports
+	if changed {
+		if err := n.apply(ctx, plan.Apply, reports); err != nil {
 			return false, err
 		}
 	}
@@ -44,14 +46,15 @@ func (n *Node) Write(ctx context.Context, labels map[string]string) (changed boo
 	for _, warning := range plan.Warnings {
 		n.Log.Warn(warning)
 	}
-	return plan.Changes, nil
+	return changed, nil
 }
 
-func (n *Node) apply(ctx context.Context, labels map[string]string) error {
-	object, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Node",
-		"metadata": map[string]any{"name": n.Name, "labels": labels},
-	})
+func (n *Node) apply(ctx context.Context, labels map[string]string, reports string) error {
+	metadata := map[string]any{"name": n.Name, "labels": labels}
+	if reports != "" {
+		metadata["annotations"] = map[string]string{protocol.ReportsAnnotation: reports}
+	}
+	object, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": metadata})
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fields["f:"+name] = map[string]any{}
 		}
 		raw, _ := json.Marshal(map[string]any{"f:metadata": map[string]any{"f:labels": fields}})
-		s.node.Labels = sent.Labels
+		s.node.Labels, s.node.Annotations = sent.Labels, sent.Annotations
 		s.node.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: r.URL.Query().Get("fieldManager"), FieldsV1: &metav1.FieldsV1{Raw: raw}}}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -73,7 +73,7 @@ func TestNode(t *testing.T) {
 		if i == 2 {
 			labels = map[string]string{protocol.LabelInstalled: "false"}
 		}
-		changed, err := node.Write(context.Background(), labels)
+		changed, err := node.Write(context.Background(), labels, "")
 		if err != nil || changed != want {
 			t.Fatalf("write %d: %t, %v", i, changed, err)
 		}
@@ -91,18 +91,30 @@ func TestNode(t *testing.T) {
 	}
 }
 
+// TestNodeReports writes the reports of agents, and removes them.
+func TestNodeReports(t *testing.T) {
+	api, node := newServer(t)
+	labels := map[string]string{protocol.LabelInstalled: "true"}
+	for i, reports := range []string{`{"driver":{"ready":true}}`, `{"driver":{"ready":true}}`, ""} {
+		changed, err := node.Write(context.Background(), labels, reports)
+		if err != nil || changed != (i != 1) || api.node.Annotations[protocol.ReportsAnnotation] != reports {
+			t.Errorf("write %d: %t, %v, %q", i, changed, err, api.node.Annotations)
+		}
+	}
+}
+
 // TestNodeRefused: a write that failed is not counted as one that someone else undid.
 func TestNodeRefused(t *testing.T) {
 	api, node := newServer(t)
 	labels := map[string]string{protocol.LabelInstalled: "true"}
 	api.refuse = true
 	for range 2 * label.Rewrites {
-		if _, err := node.Write(context.Background(), labels); err == nil {
+		if _, err := node.Write(context.Background(), labels, ""); err == nil {
 			t.Fatal("no error")
 		}
 	}
 	api.refuse = false
-	if changed, err := node.Write(context.Background(), labels); err != nil || !changed {
+	if changed, err := node.Write(context.Background(), labels, ""); err != nil || !changed {
 		t.Errorf("%t, %v", changed, err)
 	}
 }

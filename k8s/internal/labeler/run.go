@@ -5,11 +5,13 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
 // Labeler reads a host again and again and writes its labels.
@@ -17,13 +19,17 @@ type Labeler struct {
 	// Read returns the node; label.ErrNoGPU if it certainly has no GPU.
 	Read    func(context.Context) (gpu.Node, error)
 	Product label.ProductName
-	// Write gives the node its labels, and reports whether that changed anything.
-	Write func(ctx context.Context, labels map[string]string) (changed bool, err error)
+	// Reports returns what the operator's agents say about the node, by component, and what of it was not taken; nil
+	// does not look.
+	Reports func() (reports map[string]report.Report, warnings []string)
+	// Write gives the node its labels, and the reports as text, and reports whether that changed anything.
+	Write func(ctx context.Context, labels map[string]string, reports string) (changed bool, err error)
 	// Validate returns the labels that say whether a node can give GPUs to containers; nil does not look.
 	Validate func(context.Context, gpu.Node) (map[string]string, error)
 	Log      *slog.Logger
 
 	state    label.State
+	reports  string   // those of the last step, printed
 	warnings []string // those of the last reading, which are not logged twice
 }
 
@@ -52,6 +58,8 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	if ctx.Err() != nil {
 		return Undecided
 	}
+	reports, distrusted := l.look()
+	l.reports, warnings = report.Print(reports), append(warnings, distrusted...)
 	for _, w := range warnings {
 		if !slices.Contains(l.warnings, w) {
 			l.Log.Warn(w)
@@ -73,7 +81,8 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 		}
 		maps.Copy(labels, more)
 	}
-	changed, err := l.Write(ctx, labels)
+	addReports(labels, reports)
+	changed, err := l.Write(ctx, labels, l.reports)
 	switch {
 	case ctx.Err() != nil:
 		return Unwritten
@@ -89,12 +98,57 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	return Written
 }
 
+// look returns the reports of the agents.
+func (l *Labeler) look() (map[string]report.Report, []string) {
+	if l.Reports == nil {
+		return nil, nil
+	}
+	return l.Reports()
+}
+
+// addReports adds the labels of reports, and whether the driver is the host's: what an agent does not say is from a
+// payload counts as the host's if it is loaded, or installed. A driver is ready only if it is loaded and nobody is
+// about to unload it.
+func addReports(labels map[string]string, reports map[string]report.Report) {
+	loaded := labels[protocol.LabelDriverReady] == "true"
+	maps.Copy(labels, report.Labels(reports))
+	driver, ok := reports[report.Driver]
+	if ok && !loaded {
+		labels[protocol.LabelDriverReady] = "false"
+	}
+	if driver.Mode != "" {
+		labels[protocol.LabelDriverMode] = driver.Mode
+	}
+	if labels[protocol.LabelInstalled] == "true" {
+		mode := labels[protocol.LabelDriverMode]
+		labels[protocol.LabelDriverHost] = strconv.FormatBool(mode == gpu.DriverNative || loaded && mode != gpu.DriverCloud)
+	}
+}
+
+// glance is the time between two looks at the reports, for which DaemonSets wait.
+const glance = 2 * time.Second
+
+// rest waits for a time, or until the reports have changed.
+func (l *Labeler) rest(ctx context.Context, wait time.Duration) error {
+	for ; wait > 0; wait -= glance {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(wait, glance)):
+		}
+		if reports, _ := l.look(); report.Print(reports) != l.reports {
+			return nil
+		}
+	}
+	return nil
+}
+
 // retry is the longest time until labels that could not be written, are not all there, or say that the node is
 // not ready, are tried again: other programs wait for them.
 const retry = 10 * time.Second
 
-// Run takes a Step after each interval until the context ends; with once, until labels
-// are written.
+// Run takes a Step after each interval, and when the reports change, until the context ends; with once, until
+// labels are written.
 func (l *Labeler) Run(ctx context.Context, interval time.Duration, once bool) error {
 	for {
 		outcome := l.Step(ctx)
@@ -105,10 +159,8 @@ func (l *Labeler) Run(ctx context.Context, interval time.Duration, once bool) er
 		if outcome == Unwritten || outcome == Partial {
 			wait = min(interval, retry)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
+		if err := l.rest(ctx, wait); err != nil {
+			return err
 		}
 	}
 }

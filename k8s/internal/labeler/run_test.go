@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
 // TestRunOnce: readings that do not decide and writes that fail are repeated.
@@ -29,7 +30,7 @@ func TestRunOnce(t *testing.T) {
 			results = results[1:]
 			return gpu.Node{}, err
 		},
-		Write: func(_ context.Context, labels map[string]string) (bool, error) {
+		Write: func(_ context.Context, labels map[string]string, _ string) (bool, error) {
 			if wrote = append(wrote, labels); len(wrote) == 1 {
 				return false, errors.New("no API server")
 			}
@@ -56,7 +57,7 @@ func TestPartial(t *testing.T) {
 	n := simulated(t, "c500-8")
 	l := Labeler{
 		Read:    func(context.Context) (gpu.Node, error) { return n, nil },
-		Write:   func(context.Context, map[string]string) (bool, error) { return true, nil },
+		Write:   func(context.Context, map[string]string, string) (bool, error) { return true, nil },
 		Product: label.ProductManual, Log: slog.New(slog.DiscardHandler),
 	}
 	if got := l.Step(context.Background()); got != Written {
@@ -88,7 +89,7 @@ func TestValidate(t *testing.T) {
 			Validate: func(context.Context, gpu.Node) (map[string]string, error) {
 				return map[string]string{protocol.LabelValidated: test.ready}, test.err
 			},
-			Write: func(_ context.Context, labels map[string]string) (bool, error) {
+			Write: func(_ context.Context, labels map[string]string, _ string) (bool, error) {
 				wrote = labels
 				return true, nil
 			},
@@ -97,6 +98,86 @@ func TestValidate(t *testing.T) {
 		if got := l.Step(context.Background()); got != test.outcome || wrote[protocol.LabelValidated] != test.ready {
 			t.Errorf("%+v: outcome %d, labels %v", test, got, wrote)
 		}
+	}
+}
+
+// TestReports: a report of an agent is written at once, and a driver is ready only if the agent says so too.
+func TestReports(t *testing.T) {
+	n := simulated(t, "c500-8")
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ready := true
+	var wrote []string
+	l := Labeler{
+		Read: func(context.Context) (gpu.Node, error) { return n, nil },
+		Reports: func() (map[string]report.Report, []string) {
+			return map[string]report.Report{report.Driver: {Ready: ready}, report.MACA: {Reason: "NoSpace"}}, []string{"a bad report"}
+		},
+		Write: func(_ context.Context, labels map[string]string, reports string) (bool, error) {
+			wrote = append(wrote, labels[protocol.LabelDriverReady]+" "+labels["metax-tech.com/maca.reason"]+" "+reports)
+			if len(wrote) == 3 {
+				stop()
+			}
+			ready = !ready
+			return true, nil
+		},
+		Product: label.ProductManual, Log: slog.New(slog.DiscardHandler),
+	}
+	if err := l.Run(ctx, time.Hour, false); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	const loaded = `true NoSpace {"driver":{"ready":true},"maca":{"ready":false,"reason":"NoSpace"}}`
+	unloading := strings.ReplaceAll(loaded, "true", "false")
+	if d := cmp.Diff([]string{loaded, unloading, loaded}, wrote); d != "" {
+		t.Error(d)
+	}
+	n.Driver = nil
+	for i := range n.GPUs {
+		n.GPUs[i].Nodes = nil
+	}
+	ready, wrote = true, nil
+	if l.Step(context.Background()); !strings.HasPrefix(wrote[0], "false ") {
+		t.Errorf("an unloaded driver: %q", wrote)
+	}
+}
+
+// TestDriverHost has what is known of a node's driver, and whose it is.
+func TestDriverHost(t *testing.T) {
+	for _, test := range []struct {
+		what       string
+		ready      string
+		mode       string // of the kernel's files
+		report     *report.Report
+		host, want string // the labels driver.host and gpu.driver.mode
+	}{
+		{"none", "false", "", nil, "false", ""},
+		{"installed, not loaded", "false", "native", nil, "true", "native"},
+		{"the host's", "true", "native", nil, "true", "native"},
+		{"loaded, of unknown origin", "true", "", nil, "true", ""},
+		{"from a container", "true", "cloud", nil, "false", "cloud"},
+		{"being loaded", "false", "", &report.Report{Mode: "cloud"}, "false", "cloud"},
+		{"ours in place of the host's", "true", "native", &report.Report{Ready: true, Mode: "cloud"}, "false", "cloud"},
+		{"ours, of unknown origin", "true", "", &report.Report{Ready: true, Mode: "cloud"}, "false", "cloud"},
+		{"ours, being unloaded", "false", "native", &report.Report{Mode: "cloud"}, "false", "cloud"},
+		{"the host's, as the agent says", "true", "cloud", &report.Report{Ready: true, Mode: "native"}, "true", "native"},
+		{"nothing said", "true", "native", &report.Report{Reason: "Unknown"}, "true", "native"},
+	} {
+		labels := map[string]string{protocol.LabelInstalled: "true", protocol.LabelDriverReady: test.ready}
+		if test.mode != "" {
+			labels[protocol.LabelDriverMode] = test.mode
+		}
+		reports := map[string]report.Report{}
+		if test.report != nil {
+			reports[report.Driver] = *test.report
+		}
+		addReports(labels, reports)
+		if labels[protocol.LabelDriverHost] != test.host || labels[protocol.LabelDriverMode] != test.want {
+			t.Errorf("%s: %v", test.what, labels)
+		}
+	}
+	labels := map[string]string{protocol.LabelInstalled: "false"}
+	if addReports(labels, nil); len(labels) != 1 {
+		t.Errorf("without a GPU: %v", labels)
 	}
 }
 
@@ -115,7 +196,7 @@ func TestRunEnds(t *testing.T) {
 			}
 			l := Labeler{
 				Read:    func(context.Context) (gpu.Node, error) { return gpu.NewNode(""), end("read") },
-				Write:   func(context.Context, map[string]string) (bool, error) { return false, end("write") },
+				Write:   func(context.Context, map[string]string, string) (bool, error) { return false, end("write") },
 				Product: label.ProductManual, Log: slog.New(slog.NewTextHandler(&log, nil)),
 			}
 			if err := l.Run(ctx, time.Hour, false); !errors.Is(err, context.Canceled) || log.Len() > 0 {
@@ -129,7 +210,7 @@ func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "features.d", "metax")
 	for i, want := range []bool{true, false, true} {
 		labels := map[string]string{protocol.LabelInstalled: "true", label.GPUCount: []string{"8", "8", "7"}[i]}
-		if changed, err := File(path).Write(context.Background(), labels); err != nil || changed != want {
+		if changed, err := File(path).Write(context.Background(), labels, ""); err != nil || changed != want {
 			t.Fatalf("write %d: %t, %v", i, changed, err)
 		}
 	}

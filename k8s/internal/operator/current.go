@@ -16,21 +16,38 @@ import (
 // wished, which the DaemonSet itself cannot show.
 const hashAnnotation = "gpu.metax-tech.com/wished"
 
+// RevisionAnnotation is on the pods of a DaemonSet that are replaced only when they are deleted: which template they
+// were made from.
+const RevisionAnnotation = "gpu.metax-tech.com/revision"
+
 // own makes a DaemonSet the operator's. It ends with the ClusterOperator.
 func own(set *appsv1.DaemonSet, o *v1alpha1.ClusterOperator) {
 	yes := true
 	set.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterOperator", Name: o.Name, UID: o.UID, Controller: &yes,
 	}}
+	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
+		template := &set.Spec.Template
+		delete(template.Annotations, RevisionAnnotation)
+		annotate(&template.ObjectMeta, RevisionAnnotation, hash(template))
+	}
 	delete(set.Annotations, hashAnnotation)
-	text, err := json.Marshal(Fields(set))
+	annotate(&set.ObjectMeta, hashAnnotation, hash(Fields(set)))
+}
+
+func annotate(m *metav1.ObjectMeta, name, value string) {
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[name] = value
+}
+
+func hash(v any) string {
+	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // of maps, lists and texts
 	}
-	if set.Annotations == nil {
-		set.Annotations = map[string]string{}
-	}
-	set.Annotations[hashAnnotation] = fmt.Sprintf("%x", sha256.Sum256(text))[:16]
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:16]
 }
 
 // Fields are the fields that a DaemonSet states: what is applied to the cluster.

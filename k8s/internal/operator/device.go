@@ -4,7 +4,7 @@ import "github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 
 // deviceState deploys gpu-device once a node has a GPU.
 func deviceState(in Input) outcome {
-	return whereGPUs(in, deployed(in, "DevicePluginReady", protocol.Device, in.Operator.Spec.DevicePlugin.Component), protocol.Device)
+	return withDriver(in, whereGPUs(in, deployed(in, "DevicePluginReady", protocol.Device, in.Operator.Spec.DevicePlugin.Component), protocol.Device))
 }
 
 // whereGPUs deploys a component only if a node has a GPU.

@@ -2,33 +2,69 @@ package operator
 
 import (
 	"fmt"
-	"strings"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// driverState reports on the driver of the nodes. It deploys nothing: only the driver that a node has is used.
+// driverState deploys the agent that loads the driver of a payload, unless only the nodes' own drivers are used.
 func driverState(in Input) outcome {
 	const kind = "DriverReady"
 	d := in.Operator.Spec.Driver
 	switch {
 	case in.Operator.Spec.MinimalMode:
 		return outcome{}
-	case d == nil || d.DeployPolicy == "Never":
-	case d.DeployPolicy == "Always" || d.DeployPolicy == "PreferCloud":
-		return said(kind, false, NotBuilt, "this version installs no driver, so driver.deployPolicy=%s cannot be met: use PreferHost and install the driver on the nodes", d.DeployPolicy)
+	case !loadsDriver(in):
+		if n := len(in.Nodes.NoDriver); n > 0 {
+			return said(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, some(in.Nodes.NoDriver))
+		}
+		return said(kind, true, Host, "%d nodes with a GPU have a driver", in.Nodes.GPU)
 	case d.FwUpgradePolicy != "" && d.FwUpgradePolicy != "Never":
-		return said(kind, false, NotBuilt, "this version writes no firmware: set driver.fwUpgradePolicy to Never")
+		out := said(kind, false, NotBuilt, "this version writes no firmware: set driver.fwUpgradePolicy to Never")
+		out.keep = protocol.Driver
+		return out
 	}
-	if n := len(in.Nodes.NoDriver); n > 0 {
-		return said(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there; this version does not", n, in.Nodes.GPU, some(in.Nodes.NoDriver))
-	}
-	return said(kind, true, Host, "%d nodes with a GPU have a driver", in.Nodes.GPU)
+	out := whereGPUs(in, deployed(in, kind, protocol.Driver, d.Component), protocol.Driver)
+	out.missing = driverMissing(in.Nodes)
+	return out
 }
 
-// some are the first names of a list.
-func some(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+// loadsDriver reports whether drivers are loaded from a payload.
+func loadsDriver(in Input) bool {
+	d := in.Operator.Spec.Driver
+	return !in.Operator.Spec.MinimalMode && d != nil && d.DeployPolicy != "Never" && (d.Deploy == nil || *d.Deploy)
+}
+
+// driverMissing are the nodes that have no driver, or not the wished one, with reasons.
+func driverMissing(nodes Nodes) []string {
+	list := nodes.notReady(report.Driver)
+	reports := nodes.Reports[report.Driver]
+	for name, r := range reports {
+		if r.Ready && r.Reason != "" && r.Reason != Host {
+			list = append(list, fmt.Sprintf("%s: %s (%s)", name, r.Message, r.Reason))
+		}
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	for _, name := range nodes.NoDriver {
+		if r, ok := reports[name]; !ok {
+			list = append(list, name+": it has no driver yet")
+		} else if r.Ready {
+			list = append(list, name+": the driver is loaded, and the GPUs have no device nodes (kernel log: dmesg)")
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// withDriver lets the pods of a component be only where a driver is ready, if drivers are loaded from a payload: they
+// leave before a driver is unloaded.
+func withDriver(in Input, out outcome) outcome {
+	if out.set != nil && loadsDriver(in) {
+		pod := &out.set.Spec.Template.Spec
+		if pod.NodeSelector == nil {
+			pod.NodeSelector = map[string]string{}
+		}
+		pod.NodeSelector[protocol.LabelDriverReady] = "true"
+	}
+	return out
 }

@@ -11,5 +11,5 @@ func exporterState(in Input) outcome {
 	if in.Operator.Spec.MinimalMode {
 		return said("DataExporterReady", true, Minimal, "%s is not deployed in minimal mode", protocol.Exporter)
 	}
-	return whereGPUs(in, deployed(in, "DataExporterReady", protocol.Exporter, c), protocol.Exporter)
+	return withDriver(in, whereGPUs(in, deployed(in, "DataExporterReady", protocol.Exporter, c), protocol.Exporter))
 }

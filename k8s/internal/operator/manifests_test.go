@@ -22,6 +22,7 @@ func TestOptions(t *testing.T) {
 		{"hostRoot: /srv/node", "{}", "metax-gpu-device", "--root=/host"},
 		{"", "{devicePlugin: {image: 'hub.example.com/x/gpu-device:2'}}", "metax-gpu-device", "hub.example.com/x/gpu-device:2"},
 		{"", "{}", "metax-gpu-label", "--validate --metrics-address=:8000"},
+		{"", "{runtime: {config: {setAsDefault: true}, log: {level: debug}}}", "metax-container-runtime", "--set-as-default --log-level=debug"},
 		{"", "{labelgen: {image: gpu-label}}", "metax-gpu-label", "ghcr.io/metax-ctk/gpu-label:0.1.0"},
 	} {
 		sets, err := manifests(t, test.values).Render(object(t, test.spec).Spec)
@@ -44,7 +45,7 @@ func TestValuesRefused(t *testing.T) {
 		"{":                                   "read the values",
 		"gpuDevice: {healthyInterval: often}": "got string, want integer",
 	} {
-		if _, err := NewManifests(charts.Extensions, []byte(values), "gpus", "ns"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewManifests(charts.Extensions, charts.Operator, []byte(values), "gpus", "ns"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", values, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,43 +21,23 @@ type Input struct {
 	Rendered map[string]*appsv1.DaemonSet
 	// Invalid is why there are none.
 	Invalid error
+	// Looks are what pods with a GPU have shown.
+	Looks Looks
 	// Present are the DaemonSets of the operator in the cluster, by their names.
 	Present map[string]*appsv1.DaemonSet
-}
-
-// Nodes is what the labels of the nodes say.
-type Nodes struct {
-	GPU      int32    // nodes with a GPU
-	NoDriver []string // those of them without a driver, sorted
-	// NotReady are those that are not validated as ready, as "NODE (REASON)", sorted.
-	NotReady []string
-}
-
-// Count returns what the labels of some nodes say, which are by the nodes' names.
-func Count(labels map[string]map[string]string) Nodes {
-	var n Nodes
-	for name, l := range labels {
-		if l[protocol.LabelInstalled] != "true" {
-			continue
-		}
-		n.GPU++
-		if l[protocol.LabelDriverReady] != "true" {
-			n.NoDriver = append(n.NoDriver, name)
-		}
-		if l[protocol.LabelValidated] != "true" {
-			n.NotReady = append(n.NotReady, fmt.Sprintf("%s (%s)", name, cmp.Or(l[protocol.LabelReason], "not looked at yet")))
-		}
-	}
-	slices.Sort(n.NoDriver)
-	slices.Sort(n.NotReady)
-	return n
+	// Upgrades reports whether the controller may upgrade drivers.
+	Upgrades bool
+	// Configs are the data of ConfigMaps that people edit, by their names; one that does not exist has none.
+	Configs map[string]map[string]string
 }
 
 // Plan is what is to be done.
 type Plan struct {
 	Apply  []*appsv1.DaemonSet
 	Delete []string // names of DaemonSets
-	Status v1alpha1.ClusterOperatorStatus
+	// Open and Shut are the nodes that metax-container-runtime is let on to, and is no longer.
+	Open, Shut []string
+	Status     v1alpha1.ClusterOperatorStatus
 }
 
 // The reasons of conditions.
@@ -74,6 +53,8 @@ const (
 	Paused      = "Paused"      // nothing is changed
 	Minimal     = "MinimalMode" // left out
 	Refused     = "Refused"     // the API server did not take it
+	// NotPermitted is a part that the controller has no rights for.
+	NotPermitted = "NotPermitted"
 )
 
 // Ready is the condition that sums up all others.
@@ -84,6 +65,11 @@ type outcome struct {
 	metav1.Condition
 	set  *appsv1.DaemonSet // what is deployed; nil is nothing
 	keep string            // name of a DaemonSet that stays as it is
+	// missing are the nodes, with reasons, on which the DaemonSet has not done what is wished.
+	missing []string
+	// wait is what a component that is deployed still waits for, fault what of it nodes lack.
+	wait, fault string
+	open, shut  []string // of Plan
 }
 
 func said(kind string, ok bool, reason, message string, args ...any) outcome {
@@ -95,17 +81,21 @@ func said(kind string, ok bool, reason, message string, args ...any) outcome {
 }
 
 // states are all components, in the order in which a node goes through them.
-var states = []func(Input) outcome{labelState, runtimeState, driverState, macaState, deviceState, validationState, exporterState, unbuiltState}
+var states = []func(Input) outcome{
+	labelState, runtimeState, driverState, upgradeState, macaState, macaSet("MACADeployed", protocol.MACA, "MXC"), macaSet("MACANDeployed", protocol.MACAN, "MXN"),
+	vfState, vfioState, deviceState, validationState, exporterState, unbuiltState,
+}
 
 // Decide returns what is to be done. It reads no clock: a condition keeps its time unless it changes, and a
 // new one has none.
 func Decide(in Input) Plan {
 	o := in.Operator
-	plan := Plan{Status: v1alpha1.ClusterOperatorStatus{ObservedGeneration: o.Generation, GPUNodes: in.Nodes.GPU}}
+	plan := Plan{Status: v1alpha1.ClusterOperatorStatus{ObservedGeneration: o.Generation, GPUNodes: in.Nodes.GPU, DriverUpgrade: o.Status.DriverUpgrade}}
 	var conditions []metav1.Condition
 	wished := map[string]bool{}
 	for _, state := range states {
 		out := state(in)
+		plan.Open, plan.Shut = append(plan.Open, out.open...), append(plan.Shut, out.shut...)
 		if out.set != nil {
 			out = plan.deploy(in, out)
 			wished[out.set.Name] = true
@@ -122,7 +112,7 @@ func Decide(in Input) Plan {
 	}
 	slices.Sort(plan.Delete)
 	if in.Invalid != nil || o.Spec.Paused {
-		plan.Apply, plan.Delete = nil, nil
+		plan.Apply, plan.Delete, plan.Open, plan.Shut = nil, nil, nil, nil
 	}
 	plan.Status.Conditions = dated(o, append([]metav1.Condition{summary(in, conditions)}, conditions...))
 	return plan
@@ -146,8 +136,23 @@ func (p *Plan) deploy(in Input, out outcome) outcome {
 			progress = said(out.Type, true, Deployed, "%s", counts)
 		}
 	}
-	if out.Message != "" {
-		progress.Message += "; " + out.Message
+	if n := len(out.missing); n > 0 && present != nil {
+		progress = said(out.Type, false, Incomplete, "not as wished on %d of %d nodes with a GPU: %s", n, in.Nodes.GPU, some(out.missing))
+	} else if out.Status == metav1.ConditionFalse { // whatever its pods are
+		progress.Status, progress.Reason = out.Status, out.Reason
+	}
+	if progress.Status == metav1.ConditionTrue {
+		switch {
+		case out.fault != "":
+			progress.Status, progress.Reason = metav1.ConditionFalse, Incomplete
+		case out.wait != "":
+			progress.Status, progress.Reason = metav1.ConditionFalse, Progressing
+		}
+	}
+	for _, more := range []string{out.Message, out.wait, out.fault} {
+		if more != "" {
+			progress.Message += "; " + more
+		}
 	}
 	progress.set = set
 	return progress

@@ -15,11 +15,13 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 	"github.com/metax-ctk/container-toolkit/k8s/charts"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
 func manifests(t *testing.T, values string) Manifests {
 	t.Helper()
-	m, err := NewManifests(charts.Extensions, []byte(values), "gpus", "metax-operator")
+	m, err := NewManifests(charts.Extensions, charts.Operator, []byte(values), "gpus", "metax-operator")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +43,12 @@ type world struct {
 	Manifests
 	nodes   Nodes
 	present map[string]*appsv1.DaemonSet
+	configs map[string]map[string]string
 }
 
 func (w *world) plan(o *v1alpha1.ClusterOperator) Plan {
 	rendered, err := w.Render(o.Spec)
-	return Decide(Input{Operator: o, Nodes: w.nodes, Rendered: rendered, Invalid: err, Present: w.present})
+	return Decide(Input{Operator: o, Nodes: w.nodes, Rendered: rendered, Invalid: err, Present: w.present, Configs: w.configs})
 }
 
 // run carries a plan out, as if all pods were ready at once.
@@ -89,7 +92,25 @@ const (
 
 // TestDecide has specs and nodes, and what is deployed and said once all pods are ready.
 func TestDecide(t *testing.T) {
-	three := Nodes{GPU: 3}
+	drivers := map[string]map[string]report.Report{"driver": {
+		"a": {Reason: "InUse", Message: "it waits for pod team/job"}, "b": {Ready: true, Reason: "NoModule", Message: "driver 1 stays"},
+		"c": {Ready: true, Reason: "Host", Message: "driver 1 of the host is used"}, "e": {Ready: true},
+	}}
+	three := Nodes{GPU: 3, Families: map[string]int32{"MXC": 3}}
+	with := func(versions ...string) Nodes {
+		n := Nodes{GPU: 3, Families: map[string]int32{"MXC": 3}, Reports: map[string]map[string]report.Report{report.MACA: {}}}
+		for i, version := range versions {
+			r := report.Report{Ready: version != "", Version: version}
+			if version == "" {
+				r.Reason, r.Message = "BadPayload", "a link leads out"
+			}
+			n.Reports[report.MACA][string(rune('a'+i))] = r
+		}
+		return n
+	}
+	maca := func(reason string) string {
+		return "Ready=" + reason + ", " + strings.Replace(all, "MACAReady=True Host", "MACAReady="+reason+", MACADeployed=True Deployed", 1)
+	}
 	for _, test := range []struct {
 		what, spec string
 		nodes      Nodes
@@ -102,13 +123,18 @@ func TestDecide(t *testing.T) {
 		{what: "minimal mode", spec: "{minimalMode: true, dataExporter: {deploy: true}, driver: {deployPolicy: Always}, maca: {payload: {images: ['a:1']}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=True Deployed, LabelgenReady=True Deployed, DevicePluginReady=True Deployed, DataExporterReady=True MinimalMode"},
 		{what: "exporter", spec: "{dataExporter: {deploy: true}}", nodes: three, sets: "metax-exporter metax-gpu-device metax-gpu-label", conditions: "Ready=True Deployed, " + all + ", DataExporterReady=True Deployed"},
 		{what: "plugin off", spec: "{devicePlugin: {deploy: false}}", nodes: three, sets: "metax-gpu-label", conditions: "Ready=True Deployed, LabelgenReady=True Deployed, " + strings.TrimSuffix(host, ", ")},
-		{what: "a node without driver", spec: "{driver: {deployPolicy: PreferHost, payload: {version: '1'}}}", nodes: Nodes{GPU: 5, NoDriver: []string{"a", "b", "c", "d"}}, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False Incomplete", 1), message: "DriverReady: 4 of 5 nodes with a GPU have no driver: a, b, c and 1 more"},
+		{what: "a node without driver", spec: "{driver: {deployPolicy: Never}}", nodes: Nodes{GPU: 5, NoDriver: []string{"a", "b", "c", "d"}}, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False Incomplete", 1), message: "DriverReady: 4 of 5 nodes with a GPU have no driver: a, b, c and 1 more"},
 		{what: "nodes that are not ready", spec: "{}", nodes: Nodes{GPU: 5, NotReady: []string{"a (NoPlugin)", "b (BadSpec)"}}, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "NodesValidated=True Validated", "NodesValidated=False Incomplete", 1), message: "NodesValidated: 2 of 5 nodes with a GPU cannot give it to a container: a (NoPlugin), b (BadSpec)"},
-		{what: "a driver from an image", spec: "{driver: {deployPolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False NotBuilt", 1), message: "DriverReady: driver.deployPolicy=Always cannot be met"},
+		{what: "a driver from an image", spec: "{driver: {deployPolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-driver metax-gpu-device metax-gpu-label", conditions: "Ready=True Deployed, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=True Deployed", 1)},
+		{what: "a driver for nodes without a GPU", spec: "{driver: {deployPolicy: Always, payload: {version: '1'}}}", sets: "metax-gpu-label", conditions: "Ready=True NoGPUNode, LabelgenReady=True Deployed, " + strings.Replace(host, "DriverReady=True Host", "DriverReady=True NoGPUNode", 1) + "DevicePluginReady=True NoGPUNode"},
+		{what: "a driver that is switched off", spec: "{driver: {deploy: false, deployPolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=True Deployed, " + all},
+		{what: "drivers that are not as wished", spec: "{driver: {deployPolicy: PreferHost, payload: {version: '1'}}}", nodes: Nodes{GPU: 5, NoDriver: []string{"a", "d"}, Reports: drivers}, sets: "metax-driver metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False Incomplete", 1), message: "DriverReady: not as wished on 3 of 5 nodes with a GPU: a: it waits for pod team/job (InUse), b: driver 1 stays (NoModule), d: it has no driver yet"},
 		{what: "firmware", spec: "{driver: {deployPolicy: IfNotPresent, fwUpgradePolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False NotBuilt", 1), message: "DriverReady: writes no firmware"},
-		{what: "MXMACA from images", spec: "{maca: {payload: {images: ['maca:1']}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + strings.Replace(all, "MACAReady=True Host", "MACAReady=False NotBuilt", 1)},
-		{what: "an engine without CDI", spec: "{runtime: {config: {cdiMode: false}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + strings.Replace(all, "RuntimeReady=True Host", "RuntimeReady=False NotBuilt", 1)},
-		{what: "parts that do not exist", spec: "{vfioManager: {deploy: true}, gpuScheduler: {deploy: true}, openshift: {deploy: false}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + all + ", OptionsSupported=False NotBuilt", message: "OptionsSupported: does not have vfioManager, gpuScheduler"},
+		{what: "MXMACA from images", spec: "{maca: {payload: {images: ['maca:1', 'maca-n100:1']}}}", nodes: with("1", "1", "1"), sets: "metax-gpu-device metax-gpu-label metax-maca", conditions: maca("True Deployed")},
+		{what: "MXMACA on its way", spec: "{maca: {payload: {images: ['maca:1']}}}", nodes: with("1", "1"), sets: "metax-gpu-device metax-gpu-label metax-maca", conditions: maca("False Progressing"), message: "MACAReady: 2 of 3 nodes have the configured MXMACA"},
+		{what: "MXMACA that is refused", spec: "{maca: {payload: {images: ['maca:1']}}}", nodes: with("1", "", ""), sets: "metax-gpu-device metax-gpu-label metax-maca", conditions: maca("False Incomplete"), message: "MACAReady: 2 of 3 nodes do not have the configured MXMACA: b: a link leads out (BadPayload), c: "},
+		{what: "no MXMACA for the nodes", spec: "{maca: {payload: {images: ['maca-n100:1']}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "MACAReady=True Host", "MACAReady=False Incomplete", 1), message: "MACAReady: no image of maca.payload.images is for the GPUs of 3 of 3 nodes"},
+		{what: "parts that do not exist", spec: "{topoDiscovery: {deploy: true}, gpuScheduler: {deploy: true}, openshift: {deploy: false}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + all + ", OptionsSupported=False NotBuilt", message: "OptionsSupported: does not have topoDiscovery, gpuScheduler"},
 		{what: "paused", spec: "{paused: true}", nodes: three, conditions: "Ready=False Paused, " + strings.ReplaceAll(all, "True Deployed", "False Progressing")},
 		{what: "a bad option", spec: "{devicePlugin: {healthyInterval: -5}}", nodes: three, conditions: "Ready=False Invalid, " + strings.TrimSuffix(host, ", "), message: "Ready: healthyInterval"},
 		{what: "a bad template", spec: "{devicePlugin: {podTemplateSpec: {spec: {nodeSelektor: {a: b}}}}}", nodes: three, sets: "metax-gpu-label", conditions: "Ready=False Invalid, " + strings.Replace(all, "DevicePluginReady=True Deployed", "DevicePluginReady=False Invalid", 1), message: `DevicePluginReady: unknown field "nodeSelektor"`},
@@ -151,7 +177,7 @@ func TestVendor(t *testing.T) {
 	if err := yaml.Unmarshal(text, o); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Manifests: manifests(t, "registry: hub.example.com/gpu"), nodes: Nodes{GPU: 1}, present: map[string]*appsv1.DaemonSet{}}
+	w := &world{Manifests: manifests(t, "registry: hub.example.com/gpu"), nodes: Nodes{GPU: 1, Families: map[string]int32{"MXC": 1}}, present: map[string]*appsv1.DaemonSet{}}
 	w.run(o)
 	p := w.run(o)
 	image := w.present["metax-gpu-device"].Spec.Template.Spec.Containers[0].Image
@@ -159,14 +185,49 @@ func TestVendor(t *testing.T) {
 		t.Error(image)
 	}
 	want := []string{
-		"Ready=False NotBuilt", "LabelgenReady=True Deployed", "RuntimeReady=True Host", "DriverReady=False NotBuilt",
-		"MACAReady=False NotBuilt", "DevicePluginReady=True Deployed", "NodesValidated=True Validated",
+		"Ready=False Progressing", "LabelgenReady=True Deployed", "RuntimeReady=True Host", "DriverReady=True Deployed",
+		"MACAReady=False Progressing", "MACADeployed=True Deployed", "DevicePluginReady=True Deployed", "NodesValidated=True Validated",
 	}
 	if d := cmp.Diff(want, lines(p.Status)); d != "" {
 		t.Error(d)
 	}
 	if m := message(p.Status, "LabelgenReady"); !strings.Contains(m, "cr.metax-tech.com/cloud/gpu-label:0.9.2 holds a program of the vendor's") {
 		t.Error(m)
+	}
+}
+
+// TestDriverPods has the policies, where the pods of the driver's agent are, and what their payload is. gpu-device is
+// where a driver is ready.
+func TestDriverPods(t *testing.T) {
+	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for _, test := range []struct{ spec, image, host string }{
+		{"{deployPolicy: PreferHost, payload: {version: '3.7'}}", "hub.example.com/driver-image:3.7", "false"},
+		{"{deployPolicy: IfNotPresent, payload: {version: '3.7', registry: r.example.com/x}}", "r.example.com/x/driver-image:3.7", "false"},
+		{"{deployPolicy: IfNotExist, payload: {version: '3.7', name: mine}}", "hub.example.com/mine:3.7", "false"},
+		{"{deployPolicy: PreferCloud, payload: {version: '" + digest + "'}}", "hub.example.com/driver-image@" + digest, ""},
+		{"{deployPolicy: Always, payload: {version: '3.7'}}", "hub.example.com/driver-image:3.7", ""},
+	} {
+		w := &world{Manifests: manifests(t, "registry: hub.example.com"), nodes: Nodes{GPU: 1}, present: map[string]*appsv1.DaemonSet{}}
+		w.run(object(t, "{dataExporter: {deploy: true}, driver: "+test.spec+"}"))
+		set := w.present["metax-driver"]
+		pod := set.Spec.Template.Spec
+		if got := pod.InitContainers[1].Image; got != test.image {
+			t.Errorf("%s: the payload is %s", test.spec, got)
+		}
+		if s := pod.InitContainers[1].SecurityContext; len(pod.InitContainers[1].VolumeMounts) != 2 || s.Privileged != nil || !*s.ReadOnlyRootFilesystem {
+			t.Errorf("%s: the payload's container may do more than write files", test.spec)
+		}
+		if got := pod.NodeSelector["metax-tech.com/driver.host"]; got != test.host || set.Spec.UpdateStrategy.Type != "OnDelete" {
+			t.Errorf("%s: driver.host is %q, the strategy %s", test.spec, got, set.Spec.UpdateStrategy.Type)
+		}
+		if prefers := slices.Contains(pod.Containers[0].Args, "--prefer-host"); prefers != (test.host != "") {
+			t.Errorf("%s: %q", test.spec, pod.Containers[0].Args)
+		}
+		for name, want := range map[string]string{"metax-gpu-device": "true", "metax-exporter": "true", "metax-gpu-label": "", "metax-driver": ""} {
+			if got := w.present[name].Spec.Template.Spec.NodeSelector["metax-tech.com/driver.ready"]; got != want {
+				t.Errorf("%s: %s wants driver.ready=%q", test.spec, name, got)
+			}
+		}
 	}
 }
 
@@ -225,7 +286,7 @@ func TestDrift(t *testing.T) {
 
 // TestSwitch switches components off and on; what is switched off is deleted.
 func TestSwitch(t *testing.T) {
-	w := &world{Manifests: manifests(t, ""), nodes: Nodes{GPU: 1}, present: map[string]*appsv1.DaemonSet{}}
+	w := &world{Manifests: manifests(t, ""), nodes: Nodes{GPU: 1, Families: map[string]int32{"MXC": 1}}, present: map[string]*appsv1.DaemonSet{}}
 	o := object(t, "{dataExporter: {deploy: true}}")
 	w.run(o)
 	no := false
@@ -251,32 +312,48 @@ func TestFail(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	got := Count(map[string]map[string]string{
-		"a": {"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true", "metax-tech.com/validation.ready": "true"},
-		"c": {"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "false", "metax-tech.com/validation.ready": "false", "metax-tech.com/validation.reason": "NoDriver"},
-		"b": {"metax-tech.com/gpu.installed": "true"},
-		"d": {"metax-tech.com/gpu.installed": "false"}, "e": nil,
+	meta := func(name string, annotation string, labels map[string]string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{protocol.ReportsAnnotation: annotation}}
+	}
+	const busy = `{"driver": {"ready": false, "reason": "InUse", "message": "pod x uses a GPU"}, "gpu": {"ready": true}}`
+	got := Count([]metav1.ObjectMeta{
+		meta("a", "", map[string]string{"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true", "metax-tech.com/validation.ready": "true", "metax-tech.com/gpu.driver.major": "3", "metax-tech.com/gpu.driver.minor": "4", "metax-tech.com/gpu.driver.patch": "4"}),
+		meta("c", busy, map[string]string{"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "false", "metax-tech.com/validation.ready": "false", "metax-tech.com/validation.reason": "NoDriver"}),
+		meta("b", `{"driver": {"ready": true}}`, map[string]string{"metax-tech.com/gpu.installed": "true"}),
+		meta("d", busy, map[string]string{"metax-tech.com/gpu.installed": "false"}), meta("e", "", nil),
 	})
-	if d := cmp.Diff(Nodes{GPU: 3, NoDriver: []string{"b", "c"}, NotReady: []string{"b (not looked at yet)", "c (NoDriver)"}}, got); d != "" {
+	want := Nodes{GPU: 3, NoDriver: []string{"b", "c"}, NotReady: []string{"b (not looked at yet)", "c (NoDriver)"}, Ready: map[string]string{"a": "3.4.4"}, Families: map[string]int32{}, Reports: map[string]map[string]report.Report{
+		"driver": {"b": {Ready: true}, "c": {Reason: "InUse", Message: "pod x uses a GPU"}},
+	}}
+	if len(got.Labels) != 3 || got.Labels["a"]["metax-tech.com/driver.ready"] != "true" {
+		t.Errorf("%v", got.Labels)
+	}
+	got.Labels = nil
+	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+	if list := got.notReady("driver"); !slices.Equal(list, []string{"c: pod x uses a GPU (InUse)"}) {
+		t.Error(list)
 	}
 }
 
 // BenchmarkPlan makes the plan of a cluster of 1,000 nodes, all as wished.
 func BenchmarkPlan(b *testing.B) {
-	m, err := NewManifests(charts.Extensions, nil, "gpus", "metax-operator")
+	m, err := NewManifests(charts.Extensions, charts.Operator, nil, "gpus", "metax-operator")
 	if err != nil {
 		b.Fatal(err)
 	}
-	labels := map[string]map[string]string{}
+	var nodes []metav1.ObjectMeta
 	for i := range 1000 {
-		labels[fmt.Sprint("node-", i)] = map[string]string{"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true"}
+		nodes = append(nodes, metav1.ObjectMeta{
+			Name: fmt.Sprint("node-", i), Labels: map[string]string{"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true"},
+		})
 	}
-	w := &world{Manifests: m, nodes: Count(labels), present: map[string]*appsv1.DaemonSet{}}
+	w := &world{Manifests: m, nodes: Count(nodes), present: map[string]*appsv1.DaemonSet{}}
 	o := &v1alpha1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Name}}
 	w.run(o)
 	for b.Loop() {
-		w.nodes = Count(labels)
+		w.nodes = Count(nodes)
 		if p := w.plan(o); len(p.Apply) > 0 {
 			b.Fatal(p.Apply)
 		}

@@ -14,7 +14,6 @@ func unbuiltState(in Input) outcome {
 		name string
 		v1alpha1.Switch
 	}{
-		{"vfioManager", spec.VFIOManager},
 		{"openshift", spec.OpenShift},
 		{"topoDiscovery", spec.TopoDiscovery},
 		{"gpuScheduler", spec.GPUScheduler},

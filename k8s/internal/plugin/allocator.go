@@ -33,15 +33,17 @@ const (
 	MACAOff    MACA = "off"
 	MACAAuto   MACA = "auto" // those whose pod requests it
 	MACAAlways MACA = "always"
+	// MACAFallback is those whose image has none, by CDI, and those whose pod requests it.
+	MACAFallback MACA = "fallback"
 )
 
 // ParseMACA reads the name of a setting.
 func ParseMACA(s string) (MACA, error) {
 	switch v := MACA(s); v {
-	case MACAOff, MACAAuto, MACAAlways:
+	case MACAOff, MACAAuto, MACAAlways, MACAFallback:
 		return v, nil
 	}
-	return "", fmt.Errorf("%q is not a setting for MXMACA; want %s, %s or %s", s, MACAOff, MACAAuto, MACAAlways)
+	return "", fmt.Errorf("%q is not a setting for MXMACA; want %s, %s, %s or %s", s, MACAOff, MACAAuto, MACAAlways, MACAFallback)
 }
 
 // Settings are what an administrator decides about answers to the kubelet.
@@ -323,18 +325,19 @@ func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, 
 // form returns how a container gets its devices, by names of CDI devices if cdi is true. requested is
 // what its pod says about MXMACA, if it is known and says something. The caller has the lock.
 func (a *Allocator) form(cdi bool, requested *bool) allocate.Form {
-	f := allocate.Form{CDI: cdi, EngineRoot: a.EngineRoot}
-	if a.MACA == MACAOff || !*cmp.Or(requested, new(a.MACA == MACAAlways)) {
+	f := allocate.Form{CDI: cdi, EngineRoot: a.EngineRoot, Fallback: a.MACA == MACAFallback && requested == nil}
+	if a.MACA == MACAOff || !*cmp.Or(requested, new(a.MACA == MACAAlways || f.Fallback)) {
 		return f
 	}
 	switch {
+	case f.Fallback && !cdi: // whether the image has one, only the hook of a CDI device sees
 	case cdi:
 		f.MACA = a.snapshot.Load().Node().MACA != nil
 	case a.software != nil:
 		f.MACA, f.Software = true, *a.software
 	}
 	if !f.MACA {
-		a.Log.Warn("a container starts without MXMACA: this node has none")
+		a.Log.Warn("a container starts without MXMACA: this node has none, or cannot give it by CDI")
 	}
 	return f
 }

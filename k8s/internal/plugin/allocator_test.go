@@ -55,6 +55,8 @@ func TestMACA(t *testing.T) {
 		{MACAAuto, &no, false},
 		{MACAAlways, nil, true},
 		{MACAAlways, &no, false},
+		{MACAFallback, &yes, true},
+		{MACAFallback, &no, false},
 	} {
 		a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
 		a.MACA = test.setting

@@ -3,7 +3,10 @@ package plugin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,12 +21,48 @@ import (
 type Locker struct {
 	Client corev1client.CoreV1Interface
 	Node   string
+
+	wait time.Duration // how long it asks again while the API server does not answer
+}
+
+// questionTime bounds one question to the API server; questionAgain is the time between two.
+const (
+	questionTime  = 5 * time.Second
+	questionAgain = 200 * time.Millisecond
+)
+
+// ask asks the API server, again and again as long as the Locker waits. A server that has just started
+// also refuses what it permits a moment later.
+func (l Locker) ask(ctx context.Context, question func(context.Context) error) error {
+	for late := time.Now().Add(l.wait); ; {
+		once, cancel := context.WithTimeout(ctx, questionTime)
+		err := question(once)
+		cancel()
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !time.Now().Before(late) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(questionAgain):
+		}
+	}
+}
+
+// isRefusal reports whether the API server answered an error that asking again does not change.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError && status.Status().Code != http.StatusTooManyRequests
 }
 
 // Lock returns the lock of the Node and the version of the object in which it is. A Node without a
 // lock has the zero Lock.
 func (l Locker) Lock(ctx context.Context) (lock protocol.Lock, version string, err error) {
-	n, err := l.Client.Nodes().Get(ctx, l.Node, metav1.GetOptions{})
+	var n *corev1.Node
+	err = l.ask(ctx, func(ctx context.Context) (err error) {
+		n, err = l.Client.Nodes().Get(ctx, l.Node, metav1.GetOptions{})
+		return err
+	})
 	if err != nil {
 		return protocol.Lock{}, "", fmt.Errorf("read the lock of the Node: %w", err)
 	}
@@ -32,8 +71,11 @@ func (l Locker) Lock(ctx context.Context) (lock protocol.Lock, version string, e
 }
 
 // Pod returns the pod of a lock, nil if there is none.
-func (l Locker) Pod(ctx context.Context, lock protocol.Lock) (*corev1.Pod, error) {
-	pod, err := l.Client.Pods(lock.Namespace).Get(ctx, lock.Pod, metav1.GetOptions{})
+func (l Locker) Pod(ctx context.Context, lock protocol.Lock) (pod *corev1.Pod, err error) {
+	err = l.ask(ctx, func(ctx context.Context) (err error) {
+		pod, err = l.Client.Pods(lock.Namespace).Get(ctx, lock.Pod, metav1.GetOptions{})
+		return err
+	})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -55,7 +97,10 @@ func (l Locker) Release(ctx context.Context, lock protocol.Lock) error {
 		if now, version, err = l.Lock(ctx); err != nil || now != lock {
 			return err
 		}
-		_, err = l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "", map[string]*string{protocol.LockAnnotation: nil}), metav1.PatchOptions{FieldManager: protocol.Device})
+		err = l.ask(ctx, func(ctx context.Context) error {
+			_, err := l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "", map[string]*string{protocol.LockAnnotation: nil}), metav1.PatchOptions{FieldManager: protocol.Device})
+			return err
+		})
 		if !apierrors.IsConflict(err) {
 			break
 		}
@@ -71,7 +116,10 @@ func (l Locker) SetPhase(ctx context.Context, pod *corev1.Pod, phase string) err
 	if pod.Annotations[protocol.PhaseAnnotation] != protocol.PhaseAllocating {
 		return nil
 	}
-	_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, map[string]*string{protocol.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device})
+	err := l.ask(ctx, func(ctx context.Context) error {
+		_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, map[string]*string{protocol.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device})
+		return err
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("write the phase of pod %s: %w", pod.Name, err)
 	}

@@ -31,6 +31,8 @@ type SliceTools struct {
 	// Patience is how long a pod waits that gets no slices by what is known: a scheduler may know the end
 	// of another pod, and choose its GPU, a moment before the plugin does.
 	Patience time.Duration
+	// Away is how long a pod waits while the API server does not say whose the lock is.
+	Away time.Duration
 
 	said string // why Files could not be written
 }
@@ -48,7 +50,9 @@ func (a *Allocator) allocateSlices(ids []string) (*v1beta1.ContainerAllocateResp
 	defer cancel()
 	a.slicing.Lock()
 	defer a.slicing.Unlock()
-	lock, _, err := a.Slices.Locker.Lock(ctx)
+	locker := a.Slices.Locker
+	locker.wait = a.Slices.Away
+	lock, _, err := locker.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +61,7 @@ func (a *Allocator) allocateSlices(ids []string) (*v1beta1.ContainerAllocateResp
 			return nil, err
 		}
 	}
-	pod, err := a.Slices.Locker.Pod(ctx, lock)
+	pod, err := locker.Pod(ctx, lock)
 	if err != nil {
 		return nil, err
 	}
@@ -161,13 +165,17 @@ func (a *Allocator) settleLock(ctx context.Context, lock protocol.Lock, pod *cor
 	}
 }
 
-// release says what became of a pod, and releases its lock. What fails is tried again by Sweep.
+// release says what became of a pod, and releases its lock. What fails is tried again by Sweep, which finds
+// the pod by the lock.
 func (a *Allocator) release(ctx context.Context, lock protocol.Lock, pod *corev1.Pod, phase string) {
 	var err error
 	if pod != nil && phase != "" {
 		err = a.Slices.Locker.SetPhase(ctx, pod, phase)
 	}
-	if err = errors.Join(err, a.Slices.Locker.Release(ctx, lock)); err != nil {
+	if err == nil || isRefusal(err) {
+		err = errors.Join(err, a.Slices.Locker.Release(ctx, lock))
+	}
+	if err != nil {
 		a.Log.Warn("the lock of the node is not released yet", "pod", lock.Pod, "namespace", lock.Namespace, "reason", err)
 	}
 }

@@ -55,7 +55,7 @@ func newSlicing(t *testing.T, lock string, pods ...*corev1.Pod) *slicing {
 	}
 	s := &slicing{Allocator: a, t: t, client: fake.NewClientset(objects...), node: node}
 	a.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
-	a.Slices = &SliceTools{Locker: Locker{s.client.CoreV1(), "node"}, Change: s.change, Files: slicefile.Dir(filepath.Join(t.TempDir(), "sgpu"))}
+	a.Slices = &SliceTools{Locker: Locker{Client: s.client.CoreV1(), Node: "node"}, Change: s.change, Files: slicefile.Dir(filepath.Join(t.TempDir(), "sgpu"))}
 	a.Switch(protocol.ModeSettings{Mode: protocol.ModeSGPU})
 	s.see()
 	return s
@@ -367,6 +367,42 @@ func TestSweep(t *testing.T) {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestAway: the API server does not answer for a while. The pod waits and is served, and the lock stays
+// until the phase of the pod can be written.
+func TestAway(t *testing.T) {
+	s := newSlicing(t, lockOf+"pod", sliced("pod", 1))
+	s.Slices.Away = time.Minute
+	left := map[string]int{"get nodes": 2, "get pods": 2, "patch pods": 1}
+	s.client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		what := action.GetVerb() + " " + action.GetResource().Resource
+		left[what]--
+		return left[what] >= 0, nil, errors.New("connection refused")
+	})
+	if _, err := s.give(1); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.state("pod"); got != "locked allocating" {
+		t.Errorf("after the answer: %s", got)
+	}
+	if s.Sweep(t.Context(), true); s.state("pod") != "free success" {
+		t.Errorf("when the API server is back: %s", s.state("pod"))
+	}
+	s.Slices.Away = 0
+	left["get nodes"] = 1
+	if _, err := s.give(1); err == nil || !strings.Contains(err.Error(), "read the lock of the Node: connection refused") {
+		t.Errorf("without patience: %v", err)
+	}
+}
+
+// TestPhaseRefused: the pod of the lock was created again meanwhile. Its lock is released.
+func TestPhaseRefused(t *testing.T) {
+	s := newSlicing(t, lockOf+"pod", sliced("pod", 1))
+	s.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflict })
+	if _, err := s.give(1); err != nil || s.state("pod") != "free allocating" {
+		t.Errorf("%v, %s", err, s.state("pod"))
 	}
 }
 

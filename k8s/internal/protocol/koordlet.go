@@ -16,6 +16,13 @@ import (
 // of the node from them.
 const KoordletDir = "/var/run/koordlet/xpu-device-infos"
 
+// KoordletFile is the file of metax-gpu-device there. KoordletTemporary is a directory beside it, where the
+// file is written before it is renamed: koordlet would read an unfinished file, but reads no directory.
+const (
+	KoordletFile      = Device + ".json"
+	KoordletTemporary = "tmp-" + Device
+)
+
 // KoordletGPU is a GPU for koordlet, which wants numbers as strings.
 type KoordletGPU struct {
 	Vendor    string            `json:"vendor"`

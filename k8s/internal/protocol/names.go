@@ -26,15 +26,19 @@ const (
 	LabelDriverMinor = LabelPrefix + "gpu.driver.minor"
 	LabelDriverPatch = LabelPrefix + "gpu.driver.patch"
 	LabelDriverMode  = LabelPrefix + "gpu.driver.mode"
-	LabelFamily      = LabelPrefix + "gpu.family"
-	LabelMemory      = LabelPrefix + "gpu.memory"
-	LabelProduct     = LabelPrefix + "gpu.product"
-	LabelSRIOV       = LabelPrefix + "gpu.sriov"
-	LabelVFNum       = LabelPrefix + "gpu.vfnum"
+	// LabelDriverHost is of this project: whether the host has a driver of its own.
+	LabelDriverHost = LabelPrefix + "driver.host"
+	LabelFamily     = LabelPrefix + "gpu.family"
+	LabelMemory     = LabelPrefix + "gpu.memory"
+	LabelProduct    = LabelPrefix + "gpu.product"
+	LabelSRIOV      = LabelPrefix + "gpu.sriov"
+	LabelVFNum      = LabelPrefix + "gpu.vfnum"
 	// LabelValidated and LabelReason are of this project: whether the node can give GPUs to containers, and the
 	// first reason why it cannot.
 	LabelValidated = LabelPrefix + "validation.ready"
 	LabelReason    = LabelPrefix + "validation.reason"
+	// LabelRuntime is on a node that has had its turn: metax-container-runtime may set its engines up.
+	LabelRuntime = LabelPrefix + "runtime.deploy"
 )
 
 // HAMiPolicyAnnotation is on a pod: how its node is chosen, PolicySpread or PolicyBinpack.
@@ -46,6 +50,10 @@ const (
 	NodeAnnotation = "topology.metax-ctk.io/node"
 	// StateAnnotation is what changes of it, a NodeState.
 	StateAnnotation = "topology.metax-ctk.io/state"
+	// ReportsAnnotation is what the operator's agents say about the node, as package report prints it.
+	ReportsAnnotation = "metax-ctk.io/components"
+	// UpgradeAnnotation is how far an upgrade of the driver is on the node, as package rollout prints it.
+	UpgradeAnnotation = "metax-ctk.io/driver-upgrade"
 	// UnhealthyCondition is the type of the node condition that is true if a GPU is unhealthy.
 	UnhealthyCondition = "MetaXGPUUnhealthy"
 	// ModePendingCondition is the type of the node condition that is true if the mode is not the
@@ -83,6 +91,12 @@ const KunlunxinDevices = "BAIDU_COM_DEVICE_IDX"
 // ConfigMapName is the name of the ConfigMap with the DeviceConfig.
 const ConfigMapName = "metax-device-config"
 
+// The names of the ConfigMaps with VFNums and VFIOGPUs.
+const (
+	DriverConfigMap = "driver-config"
+	VFIOConfigMap   = "metax-vfio-config"
+)
+
 // Names of this project on a pod.
 const (
 	PolicyAnnotation = "metax-ctk.io/policy" // a policy of the picker
@@ -97,8 +111,25 @@ const (
 	Device   = "metax-gpu-device"
 	Label    = "metax-gpu-label"
 	Exporter = "metax-exporter"
+	Driver   = "metax-driver"
 	Aware    = "metax-gpu-aware"
 	Operator = "metax-operator"
+	Runtime  = "metax-container-runtime"
+)
+
+// Look is the name of the operator's pods that ask for a GPU, and of their priority.
+const Look = "metax-gpu-look"
+
+// The DaemonSets that install MXMACA, for the families of GPUs MXC and MXN.
+const (
+	MACA  = "metax-maca"
+	MACAN = "metax-maca-n"
+)
+
+// The operator's agents, by the names of their DaemonSets.
+const (
+	VFManager   = "metax-vf-manager"
+	VFIOManager = "metax-vfio-manager"
 )
 
 // Namespace is where the programs are installed unless another is chosen.

@@ -47,12 +47,11 @@ func (k *Koordlet) write(gpus []protocol.KoordletGPU) error {
 	if err != nil {
 		return err
 	}
-	// koordlet reads every file of the directory, also a temporary one, but leaves out directories.
-	temporary := filepath.Join(k.Dir, "tmp-"+protocol.Device)
+	temporary := filepath.Join(k.Dir, protocol.KoordletTemporary)
 	if err := atomicfile.MakeDir(temporary, 0o700); err != nil {
 		return err
 	}
-	_, err = atomicfile.Write(filepath.Join(k.Dir, protocol.Device+".json"), append(text, '\n'), atomicfile.Options{Perm: 0o644, Dir: temporary})
+	_, err = atomicfile.Write(filepath.Join(k.Dir, protocol.KoordletFile), append(text, '\n'), atomicfile.Options{Perm: 0o644, Dir: temporary})
 	return err
 }
 

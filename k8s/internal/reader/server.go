@@ -28,7 +28,9 @@ const callTimeout = 30 * time.Second
 type Host struct {
 	Look     func(context.Context) (health.Look, error)
 	Discover func(context.Context) (gpu.Node, error)
-	Read     func(context.Context, gpu.Node) (readings []gpu.Reading, source string, err error)
+	// MACA is the MXMACA of the host now, which changes without a change of the GPUs; nil takes what Discover found.
+	MACA func() *gpu.MACA
+	Read func(context.Context, gpu.Node) (readings []gpu.Reading, source string, err error)
 	// Slices makes a Change, and returns the node afterwards; nil where slices are not changed.
 	Slices func(context.Context, Change) (gpu.Node, error)
 }
@@ -75,6 +77,9 @@ func (s *Server) Run(ctx context.Context) {
 		n, err := finder.node(ctx, look, time.Now())
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("the node could not be discovered", "error", err.Error())
+		}
+		if s.host.MACA != nil {
+			n.MACA = s.host.MACA()
 		}
 		if failed := s.publish(number, n, look); failed {
 			s.log.Warn("the look at the GPUs failed", "error", look.Failed)

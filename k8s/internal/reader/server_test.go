@@ -97,6 +97,30 @@ func look(t *testing.T, s *Server, after string) Report {
 	return r
 }
 
+// TestMACA: another MXMACA is seen at the next look, without another discovery.
+func TestMACA(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		f := &fake{node: report(t, "c500-8").Node}
+		host, version := f.host(), "3.8.0.1"
+		host.MACA = func() *gpu.MACA {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return &gpu.MACA{Version: version}
+		}
+		s := NewServer(host, Schedule{Interval: 5 * time.Second}, quiet)
+		go s.Run(ctx)
+		first := look(t, s, "")
+		f.change(func() { version = "3.9.0.2" })
+		second := look(t, s, first.Token)
+		if got := first.Node.MACA.Version + " " + second.Node.MACA.Version; got != "3.8.0.1 3.9.0.2" || f.discovered() != 1 {
+			t.Errorf("%s, %d discoveries", got, f.discovered())
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
 func TestServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -15,9 +15,10 @@ securityContext:
 
 {{/* values: those of the components, for the controller. */}}
 {{- define "metax.componentValues" -}}
-{{- $values := pick .Values "registry" "pullPolicy" "imagePullSecrets" "kubeletRootDir" "hostRoot" "nodeSelector" "affinity" "tolerations" "priorityClassName" "podSecurity" "log" -}}
+{{- $values := pick .Values "registry" "pullPolicy" "imagePullSecrets" "kubeletRootDir" "hostRoot" "nodeSelector" "affinity" "tolerations" "priorityClassName" "podSecurity" "log" "runtime" "driver" "maca" "vfManager" "vfioManager" -}}
 {{- range list "gpuDevice" "gpuLabel" "dataExporter" -}}
 {{- $_ := set $values . (omit (index $.Values .) "podTemplateSpec" (ternary "" "deploy" (eq . "dataExporter"))) -}}
 {{- end -}}
+{{- $_ := set $values "maca" (omit .Values.maca "podTemplateSpec") -}}
 {{- toYaml $values -}}
 {{- end }}

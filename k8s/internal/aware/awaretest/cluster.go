@@ -18,6 +18,7 @@ type Node struct {
 	Name                     string
 	GPUs                     gpu.Node
 	Free, Unhealthy, Outside []int
+	Generation               int64 // of the state
 }
 
 func (n Node) graph() *topology.Graph {
@@ -35,7 +36,7 @@ func (n Node) Annotations() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := protocol.NodeState{Generation: 1, GPUs: len(n.GPUs.GPUs), Free: n.Free, Unhealthy: n.Unhealthy, Outside: n.Outside}
+	s := protocol.NodeState{Generation: n.Generation, GPUs: len(n.GPUs.GPUs), Free: n.Free, Unhealthy: n.Unhealthy, Outside: n.Outside}
 	return map[string]string{
 		protocol.NodeAnnotation: t.String(), protocol.StateAnnotation: s.String(),
 		protocol.ScoresAnnotation: scores.String(), protocol.LossesAnnotation: losses.String(),

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/driver"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+)
+
+func driverCommands() []*cli.Command {
+	to := &cli.StringFlag{Name: "to", Usage: "directory `DIR` to write to", Required: true}
+	return []*cli.Command{
+		{
+			Name: "driver", Usage: "keeps the driver of a payload on this node until it is stopped", Action: runDriver,
+			Flags: append([]cli.Flag{
+				&cli.StringFlag{Name: "root", Value: "/", Usage: "directory `DIR` that stands for the host's /"},
+				&cli.StringFlag{Name: "reports-dir", Value: report.Dir, Usage: "directory `DIR` for the report"},
+				&cli.StringFlag{Name: "payload", Usage: "directory `DIR` that driver-payload wrote", Required: true},
+				&cli.StringFlag{Name: "record", Value: "/run/metax-container-toolkit/driver/record.json", Usage: "`FILE` with what was loaded, gone after a boot"},
+				&cli.StringFlag{Name: "kubelet-dir", Value: "/var/lib/kubelet/device-plugins", Usage: "directory `DIR` of device plugins"},
+				&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, Usage: "`SOCKET` on which the kubelet lists the devices of pods"},
+				&cli.BoolFlag{Name: "prefer-host", Usage: "use a driver of the host"},
+				&cli.BoolFlag{Name: "simulated", Usage: "the host is simulated: its driver is files"},
+				&cli.DurationFlag{Name: "interval", Value: 5 * time.Second, Usage: "`TIME` between two looks"},
+			}, logging.Flags(protocol.Driver)...),
+		},
+		{
+			Name: "driver-program", Usage: "copies this program to a directory, and ends", Flags: []cli.Flag{to},
+			Action: func(c *cli.Context) error { return copyProgram(c.String("to")) },
+		},
+		{
+			Name: "driver-payload", Usage: "copies the files of a driver out of the image that it runs in, and ends",
+			Flags: []cli.Flag{to, &cli.StringFlag{Name: "from", Value: "/", Usage: "root `DIR` of the image"}},
+			Action: func(c *cli.Context) error {
+				return driver.Collect(c.String("from"), c.String("to"))
+			},
+		},
+	}
+}
+
+// copyProgram copies this program, which needs no library, to a directory.
+func copyProgram(dir string) (err error) {
+	in, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(filepath.Join(dir, protocol.Operator), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+func runDriver(c *cli.Context) error {
+	log, file, err := logging.New(c, protocol.Driver, c.App.Writer)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	host, err := hostfs.New(c.String("root"))
+	if err != nil {
+		return err
+	}
+	devices, err := hostfs.New("/")
+	if err != nil {
+		return err
+	}
+	plugins, err := hostfs.New(c.String("kubelet-dir"))
+	if err != nil {
+		return err
+	}
+	var loader driver.Loader = driver.Kernel{Host: host}
+	if c.Bool("simulated") {
+		loader, devices = driver.Simulation{Host: host}, host
+	}
+	users := driver.Sources{
+		Host: host, Devices: devices, Plugins: plugins, Proc: procfs.New("/proc", -1),
+		Kubelet: podresources.New(c.String("podresources-socket")), Leases: host.Join("/run/metax-container-toolkit/leases"),
+	}
+	agent := &driver.Agent{
+		Host: host, Payload: c.String("payload"), Record: c.String("record"), PreferHost: c.Bool("prefer-host"),
+		Loader: loader, Users: users.Look, Log: log,
+		Report: func(r report.Report) error {
+			_, err := report.Write(c.String("reports-dir"), report.Driver, r)
+			return err
+		},
+	}
+	ready := agent.Run(context.WithoutCancel(c.Context), c.Context.Done(), c.Duration("interval"))
+	if ready {
+		return nil
+	}
+	// Nobody tries again: a driver that is loaded can be used.
+	return report.Remove(c.String("reports-dir"), report.Driver)
+}

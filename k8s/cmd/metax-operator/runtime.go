@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/internal/child"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/engines"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+)
+
+func runtimeCommand() *cli.Command {
+	return &cli.Command{
+		Name: "container-runtime", Usage: "sets the container engines of this node up, and reports on them until it is stopped",
+		Flags: append([]cli.Flag{
+			&cli.StringFlag{Name: "host", Value: "/host", Usage: "`DIR` at which the root of the host is"},
+			&cli.StringFlag{Name: "programs", Value: "/", Usage: "`DIR` of this image with metax-runtime and metax-hook"},
+			&cli.StringFlag{Name: "reports-dir", Value: report.Dir, Usage: "`DIR` for the report"},
+			&cli.BoolFlag{Name: "set-as-default", Usage: "make metax the runtime of containers that name none"},
+			&cli.BoolFlag{Name: "remove", Usage: "take back what was set up"},
+			&cli.BoolFlag{Name: "once", Usage: "change and restart engines if that is needed, and end; without it none is changed, except by --remove"},
+			&cli.DurationFlag{Name: "interval", Value: 30 * time.Second, Usage: "look again after this `TIME`"},
+		}, logging.Flags(protocol.Runtime)...),
+		Action: setEnginesUp,
+	}
+}
+
+func setEnginesUp(c *cli.Context) error {
+	log, file, err := logging.New(c, protocol.Runtime, c.App.Writer)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	host, err := hostfs.New(c.String("host"))
+	if err != nil {
+		return err
+	}
+	e := engines.Engines{Root: host, Run: child.Below(host.Dir()), Programs: c.String("programs"), Default: c.Bool("set-as-default"), Log: log}
+	for {
+		var r report.Report
+		if c.Bool("remove") {
+			r = e.TakeBack(c.Context)
+		} else {
+			r = e.SetUp(c.Context, c.Bool("once"))
+		}
+		if err := publish(c, r, log); err != nil {
+			return err
+		}
+		if c.Bool("once") && r.Reason == engines.RestartFailed {
+			<-c.Context.Done() // the pod is not ready, so no other node has its turn
+		}
+		if c.Bool("once") {
+			if c.Bool("remove") && !r.Ready && r.Reason != engines.InUse {
+				return fmt.Errorf("take back what was set up: %s", r.Message)
+			}
+			return nil
+		}
+		select {
+		case <-c.Context.Done():
+			return nil
+		case <-time.After(c.Duration("interval")):
+		}
+	}
+}
+
+// publish writes the report; where everything was taken back there is none.
+func publish(c *cli.Context, r report.Report, log *slog.Logger) error {
+	dir := c.String("reports-dir")
+	if c.Bool("remove") && r.Ready {
+		return report.Remove(dir, report.Runtime)
+	}
+	changed, err := report.Write(dir, report.Runtime, r)
+	if changed {
+		log.Info("reported", "ready", r.Ready, "reason", r.Reason, "message", r.Message)
+	}
+	return err
+}

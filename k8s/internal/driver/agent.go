@@ -1,0 +1,183 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+)
+
+const moduleDir = "/sys/module/metax"
+
+// Agent keeps the driver of one node as it is wished.
+type Agent struct {
+	Host       *hostfs.Root
+	Payload    string // directory with what Collect took
+	Record     string // file of the Record
+	PreferHost bool
+	Loader     Loader
+	Users      func(context.Context) Users
+	Report     func(report.Report) error
+	Log        *slog.Logger
+
+	payload *Payload
+	invalid error
+	// announced is whether it was reported in an earlier look that the driver will be unloaded.
+	announced bool
+	last      report.Report
+}
+
+// Run looks after each interval, until it is ended, and returns whether the driver is ready then. A look that has begun
+// goes on, so that the end of a pod does not leave a node without a driver.
+func (a *Agent) Run(ctx context.Context, end <-chan struct{}, interval time.Duration) (ready bool) {
+	for {
+		if err := a.say(a.Look(ctx)); err != nil {
+			a.Log.Error("the report is not written; trying again", "error", err)
+		}
+		select {
+		case <-end:
+			return a.last.Ready
+		case <-time.After(interval):
+		}
+	}
+}
+
+// say writes a report. A version with characters that a label cannot have is left out.
+func (a *Agent) say(r report.Report) error {
+	if len(validation.IsValidLabelValue(r.Version)) > 0 {
+		r.Version = ""
+	}
+	if r != a.last {
+		a.Log.Info("report", "ready", r.Ready, "reason", r.Reason, "message", r.Message, "version", r.Version)
+	}
+	a.last = r
+	return a.Report(r)
+}
+
+// Look looks once, does the next step, and returns what to report. It can be ended at any point: the next Look, also
+// of another process, goes on from what it finds.
+func (a *Agent) Look(ctx context.Context) report.Report {
+	look, err := a.see()
+	if err != nil {
+		return report.Report{Reason: Unknown, Message: err.Error()}
+	}
+	step, r := Decide(look)
+	announced := a.announced
+	a.announced = step == Replace
+	switch {
+	case step == Stay && r.Ready && r.Reason == "":
+		return a.settle(look, r)
+	case step == Stay:
+		return r
+	case step == Replace:
+		blocked, is := a.Users(ctx).Blocked(r)
+		if is || !announced {
+			return blocked
+		}
+		if err := a.Loader.Unload(); err != nil {
+			r.Reason, r.Message = UnloadFailed, fmt.Sprintf("%s: %v", r.Message, err)
+			if errors.Is(err, unix.EAGAIN) {
+				r.Reason = InUse
+			}
+			return r
+		}
+		a.Log.Info("unloaded", "version", look.Version)
+	}
+	return a.load(ctx, look)
+}
+
+// load loads the payload's module. No driver is loaded.
+func (a *Agent) load(ctx context.Context, look Look) report.Report {
+	m, _ := look.Payload.module(look.Kernel)
+	look.Loaded, look.Version, look.Srcversion = false, "", ""
+	_, r := Decide(look)
+	if err := a.say(r); err != nil { // so that nobody takes the driver for the host's
+		r.Reason, r.Message = FilesFailed, err.Error()
+		return r
+	}
+	record := Record{Boot: look.Boot, Payload: look.Payload.ID, Version: m.Version, Srcversion: m.Srcversion}
+	err := installHome(a.Host, a.Payload, look.Payload.ID)
+	if err == nil {
+		err = record.write(a.Record)
+	}
+	if err != nil {
+		r.Reason, r.Message = FilesFailed, err.Error()
+		return r
+	}
+	err = a.Loader.Load(ctx, a.Payload, m)
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		reason, next := loadTrouble(err)
+		r.Reason, r.Message = reason, fmt.Sprintf("driver %s of the payload is not loaded: %v; %s", name(m.Version), err, next)
+		return r
+	}
+	a.Log.Info("loaded", "version", m.Version, "payload", look.Payload.ID)
+	now, err := a.see()
+	if err != nil {
+		return report.Report{Reason: Unknown, Message: err.Error()}
+	}
+	step, r := Decide(now)
+	if step == Stay && r.Ready && r.Reason == "" {
+		return a.settle(now, r)
+	}
+	return r
+}
+
+// settle looks after the files of a loaded driver of the payload.
+func (a *Agent) settle(look Look, r report.Report) report.Report {
+	err := installHome(a.Host, a.Payload, look.Payload.ID)
+	if err == nil {
+		err = pruneHomes(a.Host, look.Payload.ID)
+	}
+	if err != nil {
+		r.Ready, r.Reason, r.Message = false, FilesFailed, err.Error()
+	}
+	return r
+}
+
+// see reads the host.
+func (a *Agent) see() (Look, error) {
+	if a.payload == nil && a.invalid == nil {
+		if p, err := Read(a.Payload); err == nil {
+			a.payload = &p
+		} else {
+			a.invalid = err
+		}
+	}
+	look := Look{PreferHost: a.PreferHost, Invalid: a.invalid, Loaded: a.Host.Exists(moduleDir)}
+	if a.payload != nil {
+		look.Payload = *a.payload
+	}
+	for file, to := range map[string]*string{"/proc/sys/kernel/osrelease": &look.Kernel, "/proc/sys/kernel/random/boot_id": &look.Boot} {
+		text, err := a.Host.ReadFile(file)
+		if err != nil {
+			return look, fmt.Errorf("read the host: %w", err)
+		}
+		*to = strings.TrimSpace(string(text))
+	}
+	if look.Loaded {
+		look.Version, look.Srcversion = a.word("version"), a.word("srcversion")
+	}
+	var err error
+	if look.Record, err = readRecord(a.Record); err != nil {
+		a.Log.Warn("it is not known which driver was loaded; it counts as the host's", "error", err)
+	}
+	return look, nil
+}
+
+// word is what the kernel says of the loaded module, "" if it does not.
+func (a *Agent) word(name string) string {
+	text, err := a.Host.ReadFile(moduleDir + "/" + name)
+	if word := strings.TrimSpace(string(text)); err == nil && compat.IsWord(word) {
+		return word
+	}
+	return ""
+}

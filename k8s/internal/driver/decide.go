@@ -1,0 +1,145 @@
+package driver
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+)
+
+// The reasons in reports. The last three can also stand beside ready: the driver that is loaded stays.
+const (
+	Loading          = "Loading"
+	Unloading        = "Unloading"        // the driver's users leave, so that it can be unloaded
+	InUse            = "InUse"            // somebody else uses the driver
+	LoadFailed       = "LoadFailed"       // the kernel did not take the module
+	SignatureRefused = "SignatureRefused" // the kernel does not trust it
+	UnloadFailed     = "UnloadFailed"
+	FilesFailed      = "FilesFailed" // the host's files could not be written
+	Unknown          = "Unknown"     // the host could not be read
+	Host             = "Host"        // the host's own driver is used
+	BadPayload       = "BadPayload"
+	NoModule         = "NoModule" // the payload has none for the kernel
+)
+
+// Look is what is decided from.
+type Look struct {
+	PreferHost bool // a driver of the host is used
+	Kernel     string
+	Payload    Payload
+	Invalid    error // why there is no payload
+	Loaded     bool  // the kernel has a driver
+	// Version and Srcversion are of the loaded driver, "" if the kernel does not say.
+	Version, Srcversion string
+	Boot                string
+	Record              Record
+}
+
+// Step is what is to be done.
+type Step int
+
+// The steps.
+const (
+	Stay    Step = iota // nothing
+	Load                // no driver is loaded
+	Replace             // unload the driver when nothing uses it, and load the payload's
+)
+
+// Decide returns the next step, and what to report meanwhile.
+func Decide(l Look) (Step, report.Report) {
+	module, bad := l.module()
+	r := report.Report{Mode: gpu.DriverCloud, Reason: bad.Reason, Message: bad.Message, Version: l.Version}
+	same := bad.Reason == "" && l.Srcversion != "" && l.Srcversion == module.Srcversion && l.Version == module.Version
+	switch {
+	case !l.Loaded && bad.Reason != "":
+		return Stay, r
+	case !l.Loaded:
+		r.Reason, r.Message = Loading, "driver "+name(module.Version)+" of the payload is being loaded"
+		return Load, r
+	case l.own() && bad.Reason == "" && l.Record.Payload == l.Payload.ID:
+		r.Ready = true
+		return Stay, r
+	case !l.own() && (l.PreferHost || same):
+		return Stay, report.Report{Ready: true, Mode: gpu.DriverNative, Version: l.Version, Reason: Host, Message: "driver " + name(l.Version) + " of the host is used"}
+	case bad.Reason != "":
+		r.Ready, r.Message = true, bad.Message+"; driver "+name(l.Version)+" stays"
+		if !l.own() {
+			r.Mode = gpu.DriverNative
+		}
+		return Stay, r
+	}
+	r.Reason = Unloading
+	r.Message = fmt.Sprintf("driver %s is being unloaded for driver %s of the payload", name(l.Version), name(module.Version))
+	return Replace, r
+}
+
+// own reports whether the loaded driver came from a payload.
+func (l Look) own() bool {
+	r := l.Record
+	return l.Loaded && r.Payload != "" && r.Boot == l.Boot &&
+		(l.Version == "" || r.Version == "" || l.Version == r.Version) &&
+		(l.Srcversion == "" || r.Srcversion == "" || l.Srcversion == r.Srcversion)
+}
+
+// module returns the payload's module for the kernel, or a report on why there is none.
+func (l Look) module() (Module, report.Report) {
+	if l.Invalid != nil {
+		return Module{}, report.Report{Reason: BadPayload, Message: l.Invalid.Error()}
+	}
+	m, ok := l.Payload.module(l.Kernel)
+	if !ok {
+		return Module{}, report.Report{Reason: NoModule, Message: fmt.Sprintf(
+			"the payload has no module for kernel %s, but for %s: choose a payload for it", l.Kernel, list(l.Payload.kernels()))}
+	}
+	return m, report.Report{}
+}
+
+// Users is what uses the loaded driver. Each is named in words, such as "pod team/job".
+type Users struct {
+	Plugin    []string // what the operator deployed, which leaves by itself
+	Pods      []string // pods with GPUs
+	Leases    []string
+	Processes []string // processes that have a GPU open
+	Modules   []string // kernel modules that need the driver
+	Count     int      // the kernel's own count
+	Unknown   []string // what could not be found out; it may be a user
+}
+
+// Blocked returns the report that the driver cannot be unloaded because of its users, and whether it is so.
+func (u Users) Blocked(r report.Report) (report.Report, bool) {
+	others := slices.Concat(u.Pods, u.Leases, u.Unknown)
+	if len(u.Plugin) == 0 { // which has processes of its own
+		others = slices.Concat(others, u.Processes, u.Modules)
+		if len(others) == 0 && u.Count > 0 {
+			others = []string{fmt.Sprintf("something that the kernel counts (%d)", u.Count)}
+		}
+	}
+	switch {
+	case len(others) > 0:
+		r.Reason = InUse
+		r.Message += ": it waits for " + list(others) + ", which is not ended by it: end it, or drain the node"
+	case len(u.Plugin) > 0:
+		r.Message += ": it waits until " + list(u.Plugin) + " has left the node"
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+// list names some of a list.
+func list(names []string) string {
+	const most = 5
+	if n := len(names); n > most {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("%d more", n-most))
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+func name(version string) string { return cmp.Or(version, "without a version") }

@@ -1,0 +1,133 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/holders"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
+	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Sources is where the users of a driver are looked for.
+type Sources struct {
+	Host *hostfs.Root
+	// Devices is where the nodes of the GPUs are that processes open: "/" of this process, or a simulated host.
+	Devices *hostfs.Root
+	Plugins *hostfs.Root        // the kubelet's directory of device plugins
+	Kubelet podresources.Client // of the pods
+	Proc    *procfs.Proc        // of all processes of the host
+	Leases  string              // directory of the leases of the node tool
+}
+
+// patience bounds one search.
+const patience = 20 * time.Second
+
+// Look returns what uses the driver now.
+func (s Sources) Look(ctx context.Context) Users {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var u Users
+	s.plugins(&u)
+	s.pods(ctx, &u)
+	s.leases(&u)
+	s.processes(ctx, &u)
+	s.counts(&u)
+	return u
+}
+
+// unknown adds what could not be found out.
+func (u *Users) unknown(what string, err error) {
+	u.Unknown = append(u.Unknown, fmt.Sprintf("%s, which are not known (%v)", what, err))
+}
+
+func (s Sources) plugins(u *Users) {
+	names, err := s.Plugins.ReadDir("/")
+	if err != nil {
+		u.unknown("device plugins", err)
+	}
+	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, protocol.Device) && path.Ext(n) == ".sock" }) {
+		u.Plugin = append(u.Plugin, protocol.Device)
+	}
+}
+
+func (s Sources) pods(ctx context.Context, u *Users) {
+	containers, err := s.Kubelet.List(ctx)
+	if err != nil {
+		u.unknown("pods with GPUs", err)
+	}
+	for _, c := range containers {
+		for resource, ids := range c.Devices {
+			if strings.HasPrefix(resource, protocol.LabelPrefix) && len(ids) > 0 {
+				u.Pods = append(u.Pods, "pod "+c.Namespace+"/"+c.Pod)
+			}
+		}
+	}
+	slices.Sort(u.Pods)
+	u.Pods = slices.Compact(u.Pods)
+}
+
+func (s Sources) leases(u *Users) {
+	boot, err := s.Proc.BootID()
+	if err != nil {
+		u.unknown("leases", err)
+		return
+	}
+	record := ledger.New(s.Leases, boot)
+	record.Guest = true
+	state, err := record.Read()
+	if err != nil {
+		u.unknown("leases", err)
+	}
+	for _, l := range state.Leases {
+		if l.Engine == usage.Kubernetes { // a pod
+			continue
+		}
+		text := "lease " + l.ID
+		if l.User != nil {
+			text += " of " + l.User.String()
+		}
+		u.Leases = append(u.Leases, text)
+	}
+}
+
+func (s Sources) processes(ctx context.Context, u *Users) {
+	n, err := node.Selector{Root: s.Host.Dir()}.Load(ctx)
+	if err != nil {
+		u.unknown("processes that use a GPU", err)
+		return
+	}
+	for _, source := range s.Proc.Sources(holders.NewDevices(n, s.Devices)) {
+		if name, _ := source.Name(); name != usage.Processes {
+			continue
+		}
+		sight, err := source.Look(ctx, usage.Question{})
+		if err != nil {
+			u.unknown("processes that use a GPU", err)
+		}
+		for _, p := range sight.Processes {
+			u.Processes = append(u.Processes, fmt.Sprintf("process %d (%s)", p.PID, p.Command))
+		}
+	}
+}
+
+func (s Sources) counts(u *Users) {
+	// Neither exists in a kernel that unloads no modules; it says so when it is asked to.
+	names, _ := s.Host.ReadDir(moduleDir + "/holders")
+	for _, name := range names {
+		u.Modules = append(u.Modules, "kernel module "+name)
+	}
+	if text, err := s.Host.ReadFile(moduleDir + "/refcnt"); err == nil {
+		u.Count, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+}

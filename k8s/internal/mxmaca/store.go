@@ -1,0 +1,209 @@
+package mxmaca
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+)
+
+// The directories of this package in /opt of the host. A record, maca-VERSION.json, says that the operator installed
+// a version; it is written before the version is there.
+const (
+	Dir        = ".metax-maca"
+	stagingDir = Dir + "/staging"
+	trashDir   = Dir + "/trash"
+)
+
+// store is /opt of the host.
+type store struct{ root *os.Root }
+
+// installed is a version that the operator installed.
+type installed struct {
+	version string
+	at      time.Time
+}
+
+// staged returns what the Copiers made, in the order of the images.
+func (s store) staged() (all []Staged, err error) {
+	files, err := fs.Glob(s.root.FS(), path.Join(stagingDir, "*", stagedFile))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(files, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) // by number
+	for _, file := range files {
+		text, err := s.root.ReadFile(file)
+		one := Staged{dir: path.Dir(file)}
+		if err == nil {
+			err = json.Unmarshal(text, &one)
+		}
+		if err == nil && one.Reason == "" && !word.MatchString(one.Version) {
+			err = fmt.Errorf("%.80q is not a version", one.Version)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read what was copied: %s: %w", file, err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// install makes a version of what was copied into a directory. A version that is there stays as it is.
+func (s store) install(dir, version string) error {
+	if info, err := s.root.Lstat(prefix + version); err == nil {
+		if !info.IsDir() {
+			return &Error{HostMACA, fmt.Errorf("%s/%s%s of the host is in the way: it is not a directory", parent, prefix, version)}
+		}
+		return nil
+	}
+	from := path.Join(dir, treeDir)
+	tree, err := s.root.OpenRoot(from)
+	if err != nil {
+		return fmt.Errorf("find what was copied: %w", err)
+	}
+	defer tree.Close()
+	if err := check(tree); err != nil {
+		return errors.Join(err, s.root.RemoveAll(from))
+	}
+	if err := s.sync(from); err != nil {
+		return err
+	}
+	if err := s.root.WriteFile(s.record(version), []byte("{}\n"), 0o644); err != nil {
+		return fmt.Errorf("record the version %s: %w", version, err)
+	}
+	if err := s.root.Rename(from, prefix+version); err != nil {
+		return fmt.Errorf("install the version %s: %w", version, err)
+	}
+	return s.sync(".")
+}
+
+func (s store) record(version string) string { return path.Join(Dir, prefix+version+".json") }
+
+// sync waits until the disk has everything that was written to the file system.
+func (s store) sync(name string) error {
+	dir, err := s.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := unix.Syncfs(int(dir.Fd())); err != nil {
+		return fmt.Errorf("wait for the disk of %s: %w", parent, err)
+	}
+	return nil
+}
+
+// versions are those that the operator installed and that are still there.
+func (s store) versions() (all []installed, err error) {
+	records, err := fs.Glob(s.root.FS(), Dir+"/"+prefix+"*.json")
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range records {
+		version := strings.TrimSuffix(strings.TrimPrefix(path.Base(record), prefix), ".json")
+		info, err := s.root.Lstat(prefix + version)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		at, failed := s.root.Lstat(record)
+		if err := errors.Join(err, failed); err != nil {
+			return nil, fmt.Errorf("read the installed versions: %w", err)
+		}
+		if info.IsDir() {
+			all = append(all, installed{version, at.ModTime()})
+		}
+	}
+	return all, nil
+}
+
+// choose makes /opt/maca a link to a version. Anything there that leads to something which the operator did not
+// install stays, with HostMACA.
+func (s store) choose(version string) error {
+	link, target := path.Base(maca.Path), path.Join(parent, prefix+version)
+	info, err := s.root.Lstat(link)
+	if err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return &Error{HostMACA, fmt.Errorf("%s of the host is not a link; containers get that MXMACA. Remove it for %s", maca.Path, version)}
+	}
+	if err == nil {
+		now, err := s.root.Readlink(link)
+		if err != nil {
+			return err
+		}
+		if !path.IsAbs(now) {
+			now = path.Join(parent, now)
+		}
+		if now = path.Clean(now); now == target {
+			return nil
+		}
+		if foreign, err := s.foreign(now); err != nil || foreign {
+			return errors.Join(err, &Error{HostMACA, fmt.Errorf("%s of the host leads to %s, which the operator did not install; containers get that MXMACA. Remove the link for %s", maca.Path, now, version)})
+		}
+	}
+	part := path.Join(Dir, "link")
+	if err := s.root.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.root.Symlink(target, part); err != nil {
+		return err
+	}
+	if err := s.root.Rename(part, link); err != nil {
+		return fmt.Errorf("make the link %s: %w", maca.Path, err)
+	}
+	return s.sync(".")
+}
+
+// leads reports whether /opt/maca leads to a version that the operator installed.
+func (s store) leads(version string) bool {
+	target, err := s.root.Readlink(path.Base(maca.Path))
+	return err == nil && path.Base(target) == prefix+version
+}
+
+// foreign reports whether a path is there that the operator did not install. Outside of /opt it counts as there.
+func (s store) foreign(at string) (bool, error) {
+	if path.Dir(at) != parent {
+		return true, nil
+	}
+	if _, err := s.root.Lstat(path.Base(at)); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	all, err := s.versions()
+	for _, i := range all {
+		if prefix+i.version == path.Base(at) {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// remove takes a version away, at once for everybody who looks for it.
+func (s store) remove(version string) error {
+	if err := s.root.MkdirAll(trashDir, 0o700); err != nil {
+		return err
+	}
+	if err := s.root.Rename(prefix+version, path.Join(trashDir, version)); err != nil {
+		return fmt.Errorf("remove the version %s: %w", version, err)
+	}
+	return s.empty()
+}
+
+// empty removes what was taken away, also before a kill, and records of nothing.
+func (s store) empty() error {
+	errs := []error{s.root.RemoveAll(trashDir)}
+	records, err := fs.Glob(s.root.FS(), Dir+"/"+prefix+"*.json")
+	errs = append(errs, err)
+	for _, record := range records {
+		if _, err := s.root.Lstat(strings.TrimSuffix(path.Base(record), ".json")); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, s.root.Remove(record))
+		}
+	}
+	return errors.Join(errs...)
+}

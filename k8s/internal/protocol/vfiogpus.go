@@ -1,0 +1,117 @@
+package protocol
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+)
+
+// VFIOGPUs is the content of the ConfigMap metax-vfio-config: which GPUs of which node are for virtual machines. The
+// zero value is that of one that does not exist.
+type VFIOGPUs struct {
+	nodes  map[string][]string
+	notes  []string
+	broken string
+}
+
+// maxNames is how many GPUs of a node can be named.
+const maxNames = 256
+
+// ParseVFIOGPUs reads the data of the ConfigMap: a text of any key with {vfio: [{nodeName: NAME, gpus: [...]}]}, or
+// the list itself below the key vfio.
+func ParseVFIOGPUs(data map[string]string) VFIOGPUs {
+	v := VFIOGPUs{nodes: map[string][]string{}}
+	size := 0
+	for _, text := range data {
+		size += len(text)
+	}
+	if size > maxConfig {
+		v.broken = fmt.Sprintf("%d bytes; at most %d are read", size, maxConfig)
+		return v
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if err := v.read(key, data[key]); err != nil && v.broken == "" {
+			v.broken = fmt.Sprintf("%.80q cannot be read: %.200q", key, err.Error())
+		}
+	}
+	return v
+}
+
+func (v *VFIOGPUs) read(key, text string) error {
+	var content any
+	if err := yaml.UnmarshalStrict([]byte(text), &content); err != nil {
+		return err
+	}
+	if file, ok := content.(map[string]any); ok {
+		for _, field := range slices.Sorted(maps.Keys(file)) {
+			if field != "vfio" {
+				v.note("%.80q: field %.40q is not known", key, field)
+			}
+		}
+		content = file["vfio"]
+	} else if key != "vfio" && content != nil {
+		return fmt.Errorf("want vfio: and a list of nodes")
+	}
+	list, ok := content.([]any)
+	if !ok && content != nil {
+		return fmt.Errorf("vfio is not a list of nodes")
+	}
+	for i, entry := range list {
+		if err := v.readEntry(entry); err != nil {
+			return fmt.Errorf("entry %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// readEntry reads the GPUs of one node.
+func (v *VFIOGPUs) readEntry(entry any) error {
+	fields, _ := entry.(map[string]any)
+	node, ok := fields["nodeName"].(string)
+	if !ok || node == "" {
+		return fmt.Errorf("nodeName %.40q is not a name", fmt.Sprint(fields["nodeName"]))
+	}
+	gpus, ok := fields["gpus"].([]any)
+	if !ok && fields["gpus"] != nil {
+		return fmt.Errorf("the gpus of %.80q are not a list", node)
+	}
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if field != "nodeName" && field != "gpus" {
+			v.note("vfio of %.80q: field %.40q is not known", node, field)
+		}
+	}
+	names := v.nodes[node]
+	for _, g := range gpus {
+		var name string
+		switch g := g.(type) {
+		case string:
+			name = g
+		case float64:
+			name = strconv.FormatFloat(g, 'f', -1, 64)
+		}
+		if name == "" || len(name) > 96 || len(names) == maxNames {
+			return fmt.Errorf("the gpus of %.80q: %.40q; want an index, a PCI address or a UUID, at most %d", node, fmt.Sprint(g), maxNames)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	v.nodes[node] = names
+	return nil
+}
+
+func (v *VFIOGPUs) note(format string, a ...any) {
+	if len(v.notes) < maxProblems {
+		v.notes = append(v.notes, fmt.Sprintf(format, a...))
+	}
+}
+
+// For returns the names of the GPUs of a node: indices, PCI addresses or UUIDs, which need not exist. problem is why
+// they are not known, in one line; then the GPUs stay as they are.
+func (v VFIOGPUs) For(node string) (names []string, problem string) { return v.nodes[node], v.broken }
+
+// Notes are what is not understood, one line each.
+func (v VFIOGPUs) Notes() []string { return v.notes }

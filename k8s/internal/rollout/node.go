@@ -1,0 +1,205 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// settle is how long a cordoned node is left alone, because a scheduler may not have seen the cordon, and a new
+	// driver pod, because the report may still be that of the old one.
+	settle = 10 * time.Second
+	// patience is how long the driver pod may take to end, to begin, and to be ready.
+	patience = 15 * time.Minute
+	// retry is how long it takes until a pod that may not be evicted is tried again.
+	retry = 10 * time.Second
+)
+
+// step is what happens to one node now.
+type step struct {
+	record Record
+	cordon *bool // spec.unschedulable is to be this
+	evict  []Pod
+	remove *Driver // the driver pod to delete
+	why    string  // what it waits for
+	until  time.Time
+}
+
+func enter(r Record, to State, now time.Time) step {
+	r.State, r.Since = to, now.UTC().Truncate(time.Second)
+	return step{record: r}
+}
+
+// release ends an upgrade, with a record that stays. It uncordons the node if the upgrade cordoned it.
+func release(n Node, r Record) step {
+	out := step{record: r}
+	if n.Record.Cordoned {
+		out.cordon = new(bool)
+	}
+	out.record.Cordoned = false
+	return out
+}
+
+// putBack ends an upgrade that can begin again at any time.
+func putBack(n Node, to string, turn int, now time.Time) step {
+	return release(n, enter(Record{To: to, Turn: turn}, Released, now).record)
+}
+
+// giveUp ends an upgrade before anything of the node was changed: its old driver goes on.
+func giveUp(n Node, now time.Time, why string) step {
+	r := enter(n.Record, Failed, now).record
+	r.Why = short(why) + "; to try again: kubectl annotate node " + n.Name + " " + Annotation + "-"
+	return release(n, r)
+}
+
+// fail ends an upgrade that left the node without a driver that works: it stays cordoned.
+func fail(n Node, now time.Time, why string) step {
+	out := enter(n.Record, Failed, now)
+	out.record.Why = short(why)
+	return out
+}
+
+func short(text string) string {
+	const most = 300
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// begin takes a node out of service.
+func (s Snapshot) begin(n Node, turn int) step {
+	out := enter(Record{To: s.Revision, Turn: turn, Cordoned: !n.Unschedulable || n.Record.Cordoned}, Jobs, s.Now)
+	if !n.Unschedulable {
+		yes := true
+		out.cordon = &yes
+	}
+	return out
+}
+
+// next is the step of a node that is being upgraded, or that failed.
+func (s Snapshot) next(n Node) step {
+	r := n.Record
+	if r.To != s.Revision { // the wish changed in the meantime
+		r.To = s.Revision
+		if n.has(s.Revision) {
+			return enter(r, Restart, s.Now)
+		}
+		return enter(r, Jobs, s.Now)
+	}
+	switch r.State {
+	case Jobs:
+		return s.wait(n)
+	case Deletion:
+		return s.evict(n, s.Policy.Deletion, func(p Pod) bool { return p.GPU })
+	case Drain:
+		return s.evict(n, s.Policy.Drain, func(p Pod) bool { return p.GPU || !p.Daemon })
+	case Restart:
+		return s.restart(n)
+	case Validation:
+		return s.validate(n)
+	case Failed:
+		if s.unready(n) == "" {
+			return release(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
+		}
+	}
+	return step{record: r}
+}
+
+// wait is the step of a node in Jobs.
+func (s Snapshot) wait(n Node) step {
+	r, using, p := n.Record, n.using(), s.Policy
+	ends := p.Deletion.Enabled || p.Drain.Enabled
+	settled, late := r.Since.Add(settle), r.Since.Add(p.Wait)
+	switch {
+	case len(using) > 0 && s.idleOnly():
+		return putBack(n, r.To, r.Turn, s.Now) // a pod came between the look at the node and the cordon
+	case s.Now.Before(settled):
+		return step{record: r, until: settled, why: "just cordoned"}
+	case len(using) == 0 && p.Drain.Enabled:
+		return enter(r, Drain, s.Now)
+	case len(using) == 0:
+		return enter(r, Restart, s.Now)
+	case (ends || p.Wait > 0) && s.Now.Before(late):
+		return step{record: r, until: late, why: inUse(using)}
+	case p.Deletion.Enabled:
+		return enter(r, Deletion, s.Now)
+	case p.Drain.Enabled:
+		return enter(r, Drain, s.Now)
+	case p.Wait > 0:
+		return giveUp(n, s.Now, fmt.Sprintf("after %s, %s", p.Wait, inUse(using)))
+	}
+	return step{record: r, why: inUse(using)}
+}
+
+func inUse(pods []string) string { return "GPUs are used by " + some(pods) }
+
+// evict is the step of a node in Deletion or Drain: it goes on when no pod of a kind is left.
+func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
+	r, drain := n.Record, n.Record.State == Drain
+	out := step{record: r}
+	var left []string
+	for _, p := range n.Pods {
+		if !of(p) {
+			continue
+		}
+		left = append(left, p.Namespace+"/"+p.Name)
+		if e.Enabled && !p.Ending && !p.Daemon && (p.Managed || e.Force) {
+			out.evict = append(out.evict, p)
+		}
+	}
+	late := r.Since.Add(e.Timeout)
+	switch {
+	case s.idleOnly() && len(n.using()) > 0: // since now
+		return putBack(n, r.To, r.Turn, s.Now)
+	case len(left) == 0 && !drain && s.Policy.Drain.Enabled:
+		return enter(r, Drain, s.Now)
+	case len(left) == 0:
+		return enter(r, Restart, s.Now)
+	case !e.Enabled: // switched off in the meantime
+		return enter(r, Jobs, s.Now)
+	case e.Timeout == 0 || s.Now.Before(late):
+		out.until, out.why = s.Now.Add(retry), "pods are being evicted: "+some(left)
+		if e.Timeout > 0 && late.Before(out.until) {
+			out.until = late
+		}
+		return out
+	case !drain && s.Policy.Drain.Enabled:
+		return enter(r, Drain, s.Now)
+	}
+	return giveUp(n, s.Now, fmt.Sprintf("pods did not end within %s: %s", e.Timeout, some(left)))
+}
+
+// restart is the step of a node in Restart.
+func (s Snapshot) restart(n Node) step {
+	r, late := n.Record, n.Record.Since.Add(patience)
+	switch {
+	case n.has(s.Revision) && n.Driver.Running:
+		return enter(r, Validation, s.Now)
+	case n.outdated(s.Revision) && len(n.using()) > 0:
+		return enter(r, Jobs, s.Now) // a pod came that tolerates the cordon
+	case !s.Now.Before(late):
+		return fail(n, s.Now, fmt.Sprintf("no new driver pod that runs within %s", patience))
+	case n.outdated(s.Revision):
+		return step{record: r, until: late, why: "its driver pod is to end", remove: n.Driver}
+	}
+	return step{record: r, until: late, why: "a new driver pod is to run"}
+}
+
+// validate is the step of a node in Validation.
+func (s Snapshot) validate(n Node) step {
+	r, settled, late := n.Record, n.Record.Since.Add(settle), n.Record.Since.Add(patience)
+	why := s.unready(n)
+	switch {
+	case !n.has(s.Revision) || !n.Driver.Running:
+		return enter(r, Restart, s.Now)
+	case why == "" && s.Now.Before(settled):
+		return step{record: r, until: settled, why: "the new driver is ready"}
+	case why == "":
+		return release(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
+	case s.Now.Before(late):
+		return step{record: r, until: late, why: why}
+	}
+	return fail(n, s.Now, why)
+}

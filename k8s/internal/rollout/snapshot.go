@@ -1,0 +1,97 @@
+package rollout
+
+import (
+	"time"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+)
+
+// Snapshot is what the API server says.
+type Snapshot struct {
+	// Deployed reports whether the operator deploys a driver. If not, nodes are put back into service.
+	Deployed bool
+	// Revision is that of the driver's DaemonSet, "" while that is being written.
+	Revision string
+	// Version is that of the driver's payload, for messages.
+	Version string
+	// Validates reports whether nodes are validated.
+	Validates bool
+	Policy    Policy
+	// Invalid is why there is no policy.
+	Invalid error
+	// Nodes are those with a driver pod or a record, sorted by name.
+	Nodes []Node
+	// Taken are the nodes of the last plan.
+	Taken []Take
+	Now   time.Time
+}
+
+// Node is a node with a driver of the operator's.
+type Node struct {
+	Name          string
+	Version       string // of the object
+	Unschedulable bool
+	Ready         bool // as its kubelet says
+	Validated     bool
+	Report        report.Report // of the driver
+	Record        Record
+	Driver        *Driver // its pod; nil is none
+	Pods          []Pod   // the others that have not ended
+}
+
+// Driver is a driver pod.
+type Driver struct {
+	Pod
+	Revision string // of its template
+	Running  bool
+}
+
+// Pod is a pod on a node.
+type Pod struct {
+	Namespace, Name, UID string
+	GPU                  bool // it requests GPUs
+	Managed              bool // a controller creates it again elsewhere
+	Daemon               bool // it belongs to the node, and comes back there
+	Ending               bool
+}
+
+// using are the pods that use GPUs, as NAMESPACE/NAME.
+func (n Node) using() (names []string) {
+	for _, p := range n.Pods {
+		if p.GPU {
+			names = append(names, p.Namespace+"/"+p.Name)
+		}
+	}
+	return names
+}
+
+// has reports whether the node has a driver pod of a revision.
+func (n Node) has(revision string) bool {
+	return n.Driver != nil && !n.Driver.Ending && n.Driver.Revision == revision
+}
+
+// outdated reports whether the node has a driver pod of another revision.
+func (n Node) outdated(revision string) bool {
+	return n.Driver != nil && !n.Driver.Ending && n.Driver.Revision != revision
+}
+
+// hostReason is the reason of a report on a node that has a driver of its own.
+const hostReason = "Host"
+
+// unready is why the new driver of a node is not in use, "" if it is.
+func (s Snapshot) unready(n Node) string {
+	r := n.Report
+	switch {
+	case !n.has(s.Revision):
+		return "there is no new driver pod"
+	case !r.Ready && r.Reason != "":
+		return r.Reason + ": " + r.Message
+	case !r.Ready:
+		return "the driver is not ready"
+	case r.Reason != "" && r.Reason != hostReason: // the old driver stays
+		return r.Reason + ": " + r.Message
+	case s.Validates && !n.Validated:
+		return "the node cannot give its GPUs to containers (kubectl get node " + n.Name + " -L metax-tech.com/validation.reason)"
+	}
+	return ""
+}

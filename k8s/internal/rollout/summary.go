@@ -1,0 +1,80 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The reasons of the condition.
+const (
+	Upgraded        = "Upgraded"        // all nodes have the driver
+	Progressing     = "Progressing"     // nodes are being upgraded
+	Waiting         = "Waiting"         // nodes wait: for pods, for a pause of the steps, for other nodes
+	Paused          = "Paused"          // by the policy
+	NotEnabled      = "NotEnabled"      // the policy does not upgrade nodes
+	TooManyFailures = "TooManyFailures" // paused until the cause is gone
+	UpgradeFailed   = "UpgradeFailed"   // of some nodes
+	Invalid         = "Invalid"         // the policy has a mistake
+)
+
+// stopped is why no further node may be taken, "" if one may.
+func (r *round) stopped() string {
+	switch {
+	case !r.Policy.Enabled:
+		return "driver.upgradePolicy.enableRollout is not true"
+	case r.Policy.Paused:
+		return "driver.upgradePolicy.pause is true"
+	case len(r.failed) >= r.Policy.Failures:
+		return fmt.Sprintf("%d nodes failed (driver.upgradePolicy.maxFailureThreshold)", len(r.failed))
+	}
+	return ""
+}
+
+// sum says how far the roll-out is.
+func (r *round) sum() {
+	left := 0
+	for _, n := range r.Nodes {
+		if !n.has(r.Revision) || n.Record.active() || n.Record.State == Failed && n.Record.To == r.Revision {
+			left++
+		}
+	}
+	parts := []string{fmt.Sprintf("%d of %d nodes have the driver %s", len(r.Nodes)-left, len(r.Nodes), r.Version)}
+	for _, part := range []struct {
+		what string
+		list []string
+	}{
+		{"being upgraded: ", r.doing},
+		{fmt.Sprintf("%d failed: ", len(r.failed)), r.failed},
+		{"no further node: ", r.waiting},
+	} {
+		if len(part.list) > 0 && left > 0 {
+			parts = append(parts, part.what+some(part.list))
+		}
+	}
+	r.Message = strings.Join(parts, "; ")
+	switch {
+	case left == 0:
+		r.Ready, r.Reason = true, Upgraded
+	case len(r.failed) >= r.Policy.Failures:
+		r.Reason = TooManyFailures
+	case len(r.doing) > 0:
+		r.Reason = Progressing
+	case len(r.outdated) > 0 && !r.Policy.Enabled:
+		r.Reason = NotEnabled
+	case len(r.outdated) > 0 && r.Policy.Paused:
+		r.Reason = Paused
+	case len(r.failed) > 0:
+		r.Reason = UpgradeFailed
+	default:
+		r.Reason = Waiting
+	}
+}
+
+// some are the first of a list.
+func some(list []string) string {
+	const most = 3
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+}
