@@ -27,11 +27,13 @@ type Fixtures struct {
 	// Bin has the programs of this source tree and of the tests, and in images OCI layouts for
 	// the registry.
 	Bin string
+	// CRIO has crio and pinns. It is empty where no node with CRI-O is wanted.
+	CRIO string
 }
 
 // Environment reads the fixtures from the environment.
 func Environment() (Fixtures, error) {
-	f := Fixtures{os.Getenv("METAX_K8S_ROOT"), os.Getenv("METAX_K8S_BUILT"), os.Getenv("METAX_K8S_BIN")}
+	f := Fixtures{os.Getenv("METAX_K8S_ROOT"), os.Getenv("METAX_K8S_BUILT"), os.Getenv("METAX_K8S_BIN"), os.Getenv("METAX_K8S_CRIO")}
 	if f.Root == "" || f.Built == "" || f.Bin == "" || os.Getuid() != 0 {
 		return Fixtures{}, errors.New("the programs of the cluster are not there, or this is not root: start with k8s/test/cluster/with")
 	}
@@ -46,14 +48,18 @@ type Cluster struct {
 	// Config is that of Client, for other clients.
 	Config *rest.Config
 
-	daemons map[string]*sandbox.Daemon
+	// Engine is the engine of the kubelet, and the name of its daemon.
+	Engine string
+
+	fixtures Fixtures
+	daemons  map[string]*sandbox.Daemon
 }
 
 var clusters atomic.Int32
 
-// Start starts a cluster whose node has the GPUs of a simulated node such as c500-8, and returns
-// when pods can start. The calling program must begin as sandbox.Start demands.
-func Start(ctx context.Context, f Fixtures, node string) (*Cluster, error) {
+// Start starts a cluster whose node has an engine, and the GPUs of a simulated node such as c500-8. It
+// returns when pods can start. The calling program must begin as sandbox.Start demands.
+func Start(ctx context.Context, f Fixtures, engine, node string) (*Cluster, error) {
 	box, err := sandbox.Start(sandbox.Config{
 		Root: f.Root, Bin: f.Bin, Built: f.Built, Layout: layout(),
 		Cgroup: fmt.Sprintf("metax-k8s-%d-%d", os.Getpid(), clusters.Add(1)),
@@ -61,7 +67,7 @@ func Start(ctx context.Context, f Fixtures, node string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Sandbox: box, daemons: map[string]*sandbox.Daemon{}}
+	c := &Cluster{Sandbox: box, Engine: engine, fixtures: f, daemons: map[string]*sandbox.Daemon{}}
 	if err := c.start(ctx, node); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -73,6 +79,9 @@ func (c *Cluster) start(ctx context.Context, node string) error {
 		return err
 	}
 	if err := c.connect(); err != nil {
+		return err
+	}
+	if err := c.launchEngine(ctx); err != nil {
 		return err
 	}
 	for _, p := range c.programs() {

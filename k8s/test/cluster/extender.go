@@ -11,11 +11,18 @@ const (
 	AwareAddress = "127.0.0.1:8180"
 )
 
-// RunAware runs the scheduler extender as a program of the node.
-func (c *Cluster) RunAware(ctx context.Context) error {
-	return c.launch(ctx, program{argv: []string{
+// AwareTLS are the options of an extender that answers by HTTPS, and only to those who have a
+// certificate of the cluster, such as ScheduleTLS.
+var AwareTLS = []string{"--tls-cert=" + dir + "/server.crt", "--tls-key=" + dir + "/server.key", "--tls-client-ca=" + dir + "/ca.crt"}
+
+// ScheduleTLS is the tlsConfig of a scheduler that asks such an extender.
+const ScheduleTLS = "{caFile: " + dir + "/ca.crt, certFile: " + dir + "/client.crt, keyFile: " + dir + "/client.key}"
+
+// RunAware runs the scheduler extender as a program of the node, with more options.
+func (c *Cluster) RunAware(ctx context.Context, options ...string) error {
+	return c.launch(ctx, program{argv: append([]string{
 		Aware, "--address=" + AwareAddress, "--metrics-address=127.0.0.1:8181", "--kubeconfig=" + dir + "/admin.conf", "--log-dir=",
-	}, ready: func(ctx context.Context, c *Cluster) error {
+	}, options...), ready: func(ctx context.Context, c *Cluster) error {
 		_, err := c.Run(ctx, "bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/8181; printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3; grep -q '200 OK' <&3`)
 		return err
 	}})

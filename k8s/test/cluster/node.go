@@ -18,9 +18,8 @@ import (
 const NodeDir = "/node"
 
 const (
-	dir              = "/etc/kubernetes"
-	containerdSocket = "/run/containerd/containerd.sock"
-	tunableDir       = "/run/tunables"
+	dir        = "/etc/kubernetes"
+	tunableDir = "/run/tunables"
 )
 
 // layout is the cgroup layout of the node: version 2 where the machine has nothing else.
@@ -43,7 +42,7 @@ func (c *Cluster) furnish(ctx context.Context, node string) error {
 		dir + "/tokens.csv":               tokens,
 		dir + "/admin.conf":               kubeconfig(adminToken),
 		dir + "/kubelet.conf":             kubeconfig(nodeToken),
-		dir + "/kubelet.yaml":             kubeletConfig(c.Cgroup()),
+		dir + "/kubelet.yaml":             kubeletConfig(c.Cgroup(), c.socket()),
 		dir + "/proxy.yaml":               proxyConfig,
 		dir + "/audit.yaml":               auditPolicy,
 	}

@@ -45,7 +45,6 @@ func (c *Cluster) programs() []program {
 			"--audit-policy-file=" + dir + "/audit.yaml", "--audit-log-path=" + AuditLog,
 		}, ready: started},
 		{name: "registry", argv: []string{"registry", Registry, sandbox.BinDir}, ready: said("ready")},
-		{argv: []string{"containerd"}, ready: listens(containerdSocket)},
 		{name: "api-proxy", argv: []string{"kubectl", "proxy", "--unix-socket=" + proxySocket}, ready: apiReady},
 		{argv: []string{
 			"kube-controller-manager", "--kubeconfig=" + dir + "/admin.conf", "--leader-elect=false",

@@ -33,14 +33,6 @@ current-context: test
 `
 }
 
-// pauseImage is the image of every pod's first container.
-const pauseImage = Registry + "/test/probe:1"
-
-const containerdConfig = `version = 3
-[plugins."io.containerd.cri.v1.images".pinned_images]
-  sandbox = "` + pauseImage + `"
-`
-
 const network = `{"cniVersion": "1.0.0", "name": "pods", "plugins": [
   {"type": "bridge", "bridge": "cni0", "isGateway": true, "ipMasq": true, "hairpinMode": true,
    "ipam": {"type": "host-local", "ranges": [[{"subnet": "` + podCIDR + `"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
@@ -67,10 +59,10 @@ rules:
 - {level: None}
 `
 
-// kubeletConfig is that of the kubelet, whose pods' cgroups are below the given one. The
-// thresholds keep it from evicting pods because of the machine's memory and disks, and its status is
-// fresh enough for tests.
-func kubeletConfig(cgroup string) string {
+// kubeletConfig is that of the kubelet, whose pods' cgroups are below the given one, and whose engine
+// listens on the socket. The thresholds keep it from evicting pods because of the machine's memory and
+// disks, and its status is fresh enough for tests.
+func kubeletConfig(cgroup, socket string) string {
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: %[1]s/ca.crt}}
@@ -92,7 +84,7 @@ syncFrequency: 5s
 fileCheckFrequency: 2s
 registryPullQPS: 0
 eventRecordQPS: 0
-`, dir, containerdSocket, cgroup)
+`, dir, socket, cgroup)
 }
 
 // tunables are the machine's settings that the kubelet insists on, with the values that it wants.

@@ -140,21 +140,34 @@ func (n *node) onBare(t *testing.T, nodes []awaretest.Node) map[string]string {
 	return at
 }
 
-// metric is the value of a metric of the extender.
-func (n *node) metric(t *testing.T, line string) float64 {
+// metrics are the values of the extender's metrics by their names with labels.
+func (n *node) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	text := n.must(t, "bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/8181; printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3; cat <&3`)
-	for l := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(l, line+" "); ok {
-			v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
+	_, text, _ = strings.Cut(text, "\r\n\r\n")
+	values := map[string]float64{}
+	for line := range strings.Lines(text) {
+		name, word, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if name == "#" || !ok {
+			continue
 		}
+		v, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[name] = v
 	}
-	t.Fatalf("no metric %s", line)
-	return 0
+	return values
+}
+
+// metric is the value of a metric of the extender.
+func (n *node) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	v, ok := n.metrics(t)[name]
+	if !ok {
+		t.Fatalf("no metric %s", name)
+	}
+	return v
 }
 
 // TestAwareBest: on random clusters, each the nodes of a group, Kubernetes' scheduler takes a node that
@@ -167,7 +180,7 @@ func TestAwareBest(t *testing.T) {
 	clusters := size(40, 500)
 	nodes := awaretest.Random(r, clusters*perCluster)
 	group := func(i int) string { return fmt.Sprint("g", i/perCluster) }
-	if err := n.createNodes(within(t), nodes, group); err != nil {
+	if err := n.createNodes(t.Context(), nodes, group); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.RunAware(within(t)); err != nil {
@@ -230,7 +243,7 @@ func TestAwareStorm(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
 	nodes := awaretest.Random(rand.New(rand.NewPCG(20, 3)), size(60, 1000))
-	if err := n.createNodes(within(t), nodes, func(int) string { return "storm" }); err != nil {
+	if err := n.createNodes(t.Context(), nodes, func(int) string { return "storm" }); err != nil {
 		t.Fatal(err)
 	}
 	room := 0
@@ -297,18 +310,8 @@ func TestAwareStorm(t *testing.T) {
 		}
 		t.Logf("%s: %d pods on %d nodes, %.0f pods a second", part.name, part.pods, len(nodes), float64(part.pods)/time.Since(began).Seconds())
 		if part.name == "answers" {
-			n.logFigures(t)
+			t.Logf("the extender has %.1f MiB of its own", float64(n.memory(t, cluster.Aware))/(1<<20))
 		}
-	}
-}
-
-// logFigures logs what the extender costs: the memory of its own, and how many answers took up to so many
-// seconds.
-func (n *node) logFigures(t *testing.T) {
-	t.Helper()
-	t.Log(n.must(t, "bash", "-c", `for p in /proc/[0-9]*; do if [ "$(cat $p/comm)" = metax-gpu-aware ]; then grep RssAnon $p/status; fi; done`))
-	for _, seconds := range []string{"0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "+Inf"} {
-		t.Logf("prioritize up to %s s: %.0f", seconds, n.metric(t, `metax_gpu_aware_answer_seconds_bucket{verb="prioritize",le="`+seconds+`"}`))
 	}
 }
 

@@ -102,7 +102,7 @@ func (n *node) passes(ctx context.Context, wait time.Duration, name string, gpus
 }
 
 // comesAndGoes runs a pod to its end and deletes it. It returns the reason if the kubelet refused the pod,
-// which it has to while it does not know the GPUs. It waits no longer than that.
+// which it has to while it does not know the GPUs, or "cut" if it was killed meanwhile. It waits no longer than that.
 func (n *node) comesAndGoes(ctx context.Context, wait time.Duration, pod *corev1.Pod) (refused string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -132,10 +132,11 @@ func (n *node) comesAndGoes(ctx context.Context, wait time.Duration, pod *corev1
 		return "", err
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		if !isRefused(pod) {
+		if refused = pod.Status.Reason; isCut(pod) {
+			refused = "cut"
+		} else if !isRefused(pod) {
 			return "", fmt.Errorf("it failed: %s", state(pod))
 		}
-		refused = pod.Status.Reason
 	}
 	return refused, again(func() error {
 		err := n.pods().Delete(ctx, name, metav1.DeleteOptions{})

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// example is a pod of k8s/examples with the probe in place of its program.
+// example is a pod of k8s/examples with the probe in place of its programs.
 func example(t *testing.T, file, name string, probe ...string) *corev1.Pod {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../examples", file))
@@ -23,7 +23,9 @@ func example(t *testing.T, file, name string, probe ...string) *corev1.Pod {
 	p := probePod(name, 0, probe...)
 	pod.Name, pod.Spec.RestartPolicy, pod.Spec.Volumes = name, p.Spec.RestartPolicy, p.Spec.Volumes
 	pod.Spec.TerminationGracePeriodSeconds = p.Spec.TerminationGracePeriodSeconds
-	c := &pod.Spec.Containers[0]
-	c.Image, c.Command, c.VolumeMounts = p.Spec.Containers[0].Image, p.Spec.Containers[0].Command, p.Spec.Containers[0].VolumeMounts
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		c.Image, c.Command, c.VolumeMounts = p.Spec.Containers[0].Image, p.Spec.Containers[0].Command, p.Spec.Containers[0].VolumeMounts
+	}
 	return &pod
 }

@@ -152,13 +152,21 @@ func (n *node) takeResource(t *testing.T) {
 // withoutAPI kills the API server, and meanwhile the plugin, and starts the API server again.
 func (n *node) withoutAPI(t *testing.T) {
 	t.Helper()
+	n.stopAPI(t, func() {
+		before := n.sockets(t)
+		n.must(t, "pkill", "-KILL", "-f", "^/metax-gpu-device run")
+		n.anotherSocket(t, before)
+	})
+}
+
+// stopAPI kills the API server, and starts it again after meanwhile.
+func (n *node) stopAPI(t *testing.T, meanwhile func()) {
+	t.Helper()
 	api := n.Daemon("kube-apiserver")
 	if err := api.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	before := n.sockets(t)
-	n.must(t, "pkill", "-KILL", "-f", "^/metax-gpu-device run")
-	n.anotherSocket(t, before)
+	meanwhile()
 	if err := api.Start(within(t)); err != nil {
 		t.Fatal(err)
 	}

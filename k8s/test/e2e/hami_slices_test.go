@@ -48,10 +48,7 @@ func TestHAMiSlices(t *testing.T) {
 			n.served(t, row.name, row.want...)
 		})
 	}
-	t.Run("example", func(t *testing.T) {
-		n.create(t, example(t, "hami-slice.yaml", "example", "pause"))
-		n.served(t, "example", "60/4096")
-	})
+	t.Run("examples", n.hamiExamples)
 	t.Run("a whole GPU", func(t *testing.T) {
 		n.create(t, hamiPod("whole", "1/100/0"))
 		n.phase(t, "whole", corev1.PodRunning)
@@ -103,6 +100,42 @@ func TestHAMiSlices(t *testing.T) {
 	})
 	n.interruptSlices(t, func(name string) *corev1.Pod { return hamiPod(name, "1/10/1") })
 	t.Run("storm", n.sliceStorm)
+}
+
+// hamiExamples runs the pods of HAMi's documentation.
+func (n *node) hamiExamples(t *testing.T) {
+	for _, row := range []struct {
+		file   string
+		slices []string
+	}{
+		{"hami-slice.yaml", []string{"60/4096"}},
+		{"hami-slices.yaml", []string{"30/2048", "60/4096"}},
+		{"hami-online.yaml", []string{"100/4096"}}, // HAMi chooses no share; the driver knows no slice without
+		{"hami-offline.yaml", []string{"60/4096"}},
+	} {
+		t.Run(row.file, func(t *testing.T) {
+			n.create(t, example(t, row.file, "example", "pause"))
+			n.served(t, "example", row.slices...)
+		})
+	}
+	t.Run("hami-exclusive.yaml", func(t *testing.T) {
+		n.create(t, example(t, "hami-exclusive.yaml", "example", "pause"))
+		n.phase(t, "example", corev1.PodRunning)
+		if gpus := n.given(t, "example"); len(gpus) != 4 || gpus[0]/4 != gpus[3]/4 {
+			t.Errorf("the pod has the GPUs %d, want four of one MetaXLink domain", gpus)
+		}
+		n.served(t, "example")
+	})
+	t.Run("a chosen GPU", func(t *testing.T) {
+		pod := example(t, "hami-slice.yaml", "example", "pause")
+		pod.Annotations["metax-tech.com/use-gpuuuid"] = n.gpus[5].UUID
+		n.create(t, pod)
+		n.phase(t, "example", corev1.PodRunning)
+		if all, err := n.slices(); err != nil || len(all) != 1 || all[0].gpu != 5 {
+			t.Errorf("%v: the slices are %+v, want one of GPU 5", err, all)
+		}
+		n.served(t, "example", "60/4096")
+	})
 }
 
 // served waits until a pod runs with its slices and the lock is gone, and lets it end.

@@ -37,8 +37,14 @@ type gpu struct {
 // newNode starts a cluster that ends with the test. The ends of its logs are shown if the test fails.
 func newNode(t *testing.T, simulated string) *node {
 	t.Helper()
+	return newNodeWith(t, cluster.Containerd, simulated)
+}
+
+// newNodeWith is newNode with an engine.
+func newNodeWith(t *testing.T, engine, simulated string) *node {
+	t.Helper()
 	ctx := within(t)
-	c, err := cluster.Start(ctx, fixtures, simulated)
+	c, err := cluster.Start(ctx, fixtures, engine, simulated)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +56,7 @@ func newNode(t *testing.T, simulated string) *node {
 	n := &node{Cluster: c}
 	t.Cleanup(func() {
 		if t.Failed() {
-			for _, name := range []string{"kubelet", "containerd"} {
+			for _, name := range []string{"kubelet", engine} {
 				t.Logf("end of the log of %s:\n%s", name, c.Daemon(name).Tail(15))
 			}
 		}

@@ -26,11 +26,18 @@ const operatorChart = "oci://" + project + "/metax-operator"
 // GPUs, and returns the name that helm made up.
 func (n *node) installOperator(t *testing.T, more ...string) string {
 	t.Helper()
+	release := n.beginOperator(t, more...)
+	n.allocatable(t, len(n.gpus))
+	return release
+}
+
+// beginOperator installs the chart of the operator, and returns the name that helm made up.
+func (n *node) beginOperator(t *testing.T, more ...string) string {
+	t.Helper()
 	n.push(t)
 	n.must(t, "helm", append(append([]string{
 		"install", operatorChart, "--version", "<999", "-n", namespace, "--create-namespace", "--generate-name", "--wait",
 	}, values...), more...)...)
-	n.allocatable(t, len(n.gpus))
 	release := n.release(t)
 	n.allowRights(t, release)
 	return release
@@ -48,7 +55,21 @@ func (n *node) condition(t *testing.T, want string) {
 	t.Helper()
 	wait(t, "condition "+want, func(context.Context) error {
 		if got := n.conditions(t); !slices.Contains(got, want) {
-			return fmt.Errorf("the conditions are %q", got)
+			said := n.must(t, "kubectl", "get", "clusteroperators", "cluster-operator", "-o", `jsonpath={.status.conditions[?(@.status=="False")].message}`)
+			return fmt.Errorf("the conditions are %q: %s", got, said)
+		}
+		return nil
+	})
+}
+
+// looked waits until the ClusterOperator says on how many nodes a container got a GPU.
+func (n *node) looked(t *testing.T, nodes int) {
+	t.Helper()
+	want := fmt.Sprintf("1 nodes with a GPU can give it to a container; on %d of them a container got one, on the others all are in use", nodes)
+	wait(t, "a container with a GPU", func(context.Context) error {
+		got := n.must(t, "kubectl", "get", "clusteroperators", "cluster-operator", "-o", `jsonpath={.status.conditions[?(@.type=="NodesValidated")].message}`)
+		if got != want {
+			return fmt.Errorf("the condition says %q", got)
 		}
 		return nil
 	})
@@ -103,6 +124,7 @@ func TestOperator(t *testing.T) {
 		}
 	})
 	t.Run("validation", func(t *testing.T) {
+		n.looked(t, 1)
 		if got := n.object(t).Labels["metax-tech.com/validation.ready"]; got != "true" {
 			t.Errorf("the label is %q", got)
 		}
@@ -135,7 +157,9 @@ func TestOperator(t *testing.T) {
 		if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}
+		n.looked(t, 0)
 		n.remove(t, "all")
+		n.looked(t, 1)
 		n.condition(t, "Ready=True Deployed")
 	})
 	t.Run("writes nothing but its Lease", func(t *testing.T) {
@@ -190,11 +214,11 @@ func TestOperator(t *testing.T) {
 		n.condition(t, "Ready=True Deployed")
 	})
 	t.Run("what cannot be done", func(t *testing.T) {
-		n.patch(t, `{"driver": {"deployPolicy": "PreferCloud", "payload": {"version": "3.7.0.23-amd64"}}, "vfioManager": {"deploy": true}}`)
+		n.patch(t, `{"driver": {"deployPolicy": "PreferHost", "fwUpgradePolicy": "Always", "payload": {"version": "3.7.0.23-amd64"}}, "topoDiscovery": {"deploy": true}}`)
 		n.condition(t, "DriverReady=False NotBuilt")
 		n.condition(t, "OptionsSupported=False NotBuilt")
 		n.condition(t, "Ready=False NotBuilt")
-		n.patch(t, `{"driver": {"deployPolicy": "Never"}, "vfioManager": null, "labelgen": {"podTemplateSpec": {"spec": {"restartPolicy": "Never"}}}}`)
+		n.patch(t, `{"driver": {"deployPolicy": "Never", "fwUpgradePolicy": null}, "topoDiscovery": null, "labelgen": {"podTemplateSpec": {"spec": {"restartPolicy": "Never"}}}}`)
 		n.condition(t, "Ready=False Refused")
 		n.patch(t, `{"labelgen": {"podTemplateSpec": null}}`)
 		n.condition(t, "Ready=True Deployed")
@@ -283,7 +307,9 @@ func TestOperatorLife(t *testing.T) {
 			}
 		}
 		n.must(t, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", "/tmp/vendor.yaml")
-		n.condition(t, "Ready=False NotBuilt")
+		n.condition(t, "DriverReady=False Progressing") // the registry has no such image
+		n.condition(t, "MACAReady=False Progressing")
+		n.condition(t, "Ready=False Progressing")
 		n.condition(t, "DevicePluginReady=True Deployed")
 		if kept := n.must(t, "kubectl", "get", "clusteroperators", "cluster-operator", "-o", "jsonpath={.spec.driver.upgradePolicy.upgradeSteps[0].pauseDuration} {.spec.cluster.type}"); kept != "30000 k8s" {
 			t.Errorf("of the vendor's fields, the API server has %q", kept)

@@ -110,6 +110,15 @@ func isRefused(pod *corev1.Pod) bool {
 	return false
 }
 
+// isCut reports whether the kubelet was killed while it started a container of a pod: the engine gives up
+// then, and nobody starts the container of such a pod again.
+func isCut(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		end := c.State.Terminated
+		return end != nil && end.Reason == "StartError" && strings.HasSuffix(end.Message, "context canceled")
+	})
+}
+
 // state is why a pod is where it is.
 func state(pod *corev1.Pod) string {
 	list := []string{pod.Status.Reason, pod.Status.Message}

@@ -50,7 +50,10 @@ func (n *node) sliceStorm(t *testing.T) {
 			}
 		})
 	}
-	faults := []func(*node, *testing.T){(*node).killPlugin, (*node).killKubelet, (*node).removeSockets, (*node).killReader}
+	faults := []func(*node, *testing.T){
+		(*node).killPlugin, (*node).killKubelet, (*node).removeSockets, (*node).killReader, (*node).withoutAPI,
+		func(n *node, t *testing.T) { n.stopAPI(t, func() { time.Sleep(5 * time.Second) }) },
+	}
 	for i := range count {
 		if every := count / (len(faults) + 1); i%every == every-1 && i/every < len(faults) {
 			faults[i/every](n, t)

@@ -47,7 +47,7 @@ func run(ctx context.Context, node string, argv []string) (err error) {
 	}
 	starting, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	c, err := cluster.Start(starting, fixtures, node)
+	c, err := cluster.Start(starting, fixtures, cluster.Containerd, node)
 	if err != nil {
 		return err
 	}

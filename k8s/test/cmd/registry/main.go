@@ -4,33 +4,43 @@
 //
 // Each folder of DIR/images is an OCI layout of one architecture: images/NAME becomes metax-ctk/NAME,
 // with the version that the layout states. Each program of DIR named in programs becomes the image test/PROGRAM:1,
-// which holds nothing else. It prints ready when all images are there.
+// which holds nothing else. test/driver-image:VERSION, for each of driverVersions, is an image with a driver of the
+// simulated node c500-8, and test/maca-c500 are images with MXMACA. It prints ready when all images are there.
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/image"
 )
 
 var programs = []string{"probe", "vendorlike"}
+
+var driverVersions = []string{"3.7.0", "3.8.0"}
 
 func main() {
 	if err := run(os.Args[1], os.Args[2]); err != nil {
@@ -50,6 +60,16 @@ func run(address, dir string) error {
 	for _, program := range programs {
 		if err := pushProgram(address, dir, program); err != nil {
 			return fmt.Errorf("make the image of %s: %w", program, err)
+		}
+	}
+	for _, version := range driverVersions {
+		if err := pushDriver(address, version); err != nil {
+			return fmt.Errorf("make the image of driver %s: %w", version, err)
+		}
+	}
+	for _, tag := range macaVersions {
+		if err := pushMACA(address, tag); err != nil {
+			return fmt.Errorf("make the image of MXMACA %s: %w", tag, err)
 		}
 	}
 	layouts, err := os.ReadDir(filepath.Join(dir, "images"))
@@ -75,6 +95,49 @@ func pushProgram(address, dir, program string) error {
 		return err
 	}
 	return push(address+"/test/"+program+":1", img)
+}
+
+// pushDriver pushes an image with a driver.
+func pushDriver(address, version string) error {
+	tree, err := sim.DriverImage("c500-8", version)
+	if err != nil {
+		return err
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for _, path := range slices.Sorted(maps.Keys(tree)) {
+		file, ok := tree[path].(sim.File)
+		if !ok {
+			return fmt.Errorf("%s is not a file", path)
+		}
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: int64(cmp.Or(file.Perm, 0o644)), Size: int64(len(file.Data))}
+		if err := w.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, file.Data); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil })
+	if err != nil {
+		return err
+	}
+	img, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return err
+	}
+	config, err := img.ConfigFile()
+	if err != nil {
+		return err
+	}
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	if img, err = mutate.ConfigFile(img, config); err != nil {
+		return err
+	}
+	return push(address+"/test/driver-image:"+version, img)
 }
 
 // imageOf is an image with one program at the path, a copy of the file.
