@@ -13,7 +13,7 @@ import (
 
 func TestGivenTo(t *testing.T) {
 	request := func(uid, pod, container string) Request {
-		return Request{Wanted: ledger.Wanted{Container: ledger.Container{UID: uid, Namespace: "n", Pod: pod, Name: container}}, Admitted: true, Resource: protocol.Resource}
+		return Request{Wanted: ledger.Wanted{Container: ledger.Container{UID: uid, Namespace: "n", Pod: pod, Name: container}, Admitted: true}, Resource: protocol.Resource}
 	}
 	waits, slice := request("3", "waits", "c"), request("4", "slice", "c")
 	waits.Admitted, slice.Resource = false, protocol.SliceResource

@@ -72,7 +72,7 @@ func TestPrefer(t *testing.T) {
 
 // wanting is a container of its own pod.
 func wanting(pod string, n int, choice protocol.PodChoice) Request {
-	return Request{ledger.Wanted{Container: ledger.Container{UID: pod, Pod: pod, Name: "main"}, Count: n}, choice, false, protocol.Resource}
+	return Request{ledger.Wanted{Container: ledger.Container{UID: pod, Pod: pod, Name: "main"}, Count: n}, choice, protocol.Resource}
 }
 
 func TestPreferByPod(t *testing.T) {
@@ -117,6 +117,12 @@ func TestPreferByPod(t *testing.T) {
 			[]Request{wanting("a", 4, binpack)},
 			ledger.State{Entries: []ledger.Entry{{IDs: ids(all, "2 3 7")}}},
 			4, "0 1 4 5", false,
+		},
+		{
+			"somebody has more GPUs than are asked for",
+			[]Request{wanting("a", 2, binpack)},
+			ledger.State{Entries: []ledger.Entry{{IDs: ids(all, "2 3 7")}}},
+			2, "0 1", true,
 		},
 		{"chosen GPUs", []Request{wanting("a", 4, chosen)}, ledger.State{}, 4, "1 4 5 6", true},
 		{"too few chosen GPUs are free", []Request{wanting("a", 4, two)}, ledger.State{}, 4, "0 1 4 6", true},

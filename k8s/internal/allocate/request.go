@@ -10,9 +10,7 @@ import (
 // Request is a container that asks for devices, with what its pod says about them.
 type Request struct {
 	ledger.Wanted
-	Choice protocol.PodChoice
-	// Admitted says that the kubelet has reported on the pod, so that it has its devices.
-	Admitted bool
+	Choice   protocol.PodChoice
 	Resource string // of which the devices are
 }
 
@@ -31,8 +29,8 @@ func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (a
 				if n := q.Value(); n > 0 {
 					all = append(all, Request{ledger.Wanted{
 						Container: ledger.Container{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name},
-						Count:     int(n),
-					}, choice, admitted, resource})
+						Count:     int(n), Admitted: admitted,
+					}, choice, resource})
 				}
 			}
 		}
@@ -46,7 +44,7 @@ func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (a
 // one of these is served, the node's lock says. The zero value knows none.
 type Waiting struct {
 	requests []Request // the first of each pod: the kubelet serves a pod's containers in turn
-	unsure   bool      // one of them may have its devices already
+	unnamed  int       // one that asks for at least so many may have them already; 0 for none
 }
 
 // NewWaiting returns those of the requests, in the order of Requests and pod by pod, that have no
@@ -56,12 +54,12 @@ func NewWaiting(requests []Request, state ledger.State, listed []ledger.Listed) 
 	for i, r := range requests {
 		pods[i] = r.Wanted
 	}
-	left, sure := state.Waiting(listed, pods)
+	left, unnamed := state.Waiting(listed, pods)
 	waits := map[ledger.Container]bool{}
 	for _, w := range left {
 		waits[w.Container] = true
 	}
-	w := Waiting{unsure: !sure}
+	w := Waiting{unnamed: unnamed}
 	seen := map[string]bool{}
 	for _, r := range requests {
 		if waits[r.Container] && !r.Admitted && !seen[r.UID] && r.Resource != protocol.SliceResource {
@@ -84,7 +82,7 @@ func (w Waiting) Guess(n int) (found Request, ok bool) {
 		}
 		found, ok = r, true
 	}
-	if w.unsure {
+	if w.unnamed > 0 && w.unnamed <= n {
 		return Request{}, false
 	}
 	return found, ok

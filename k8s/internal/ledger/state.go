@@ -64,6 +64,8 @@ type Listed struct {
 type Wanted struct {
 	Container
 	Count int
+	// Admitted says that the kubelet has reported on the pod, so that it has its devices.
+	Admitted bool
 }
 
 // State is all Entries, the oldest first. A device is in one Entry at most, unless it only counts:
@@ -95,8 +97,8 @@ func (s State) Add(e Entry) State {
 // Settle returns the State after a look at what the kubelet lists and at the pods of the node,
 // which are nil if they are not known.
 //
-// An Entry gets the container that the kubelet lists with one of its devices. It leaves when its
-// pod has ended. An Entry without a container leaves when no container can be the one: none
+// An Entry gets the container that the kubelet lists with one of its devices, or the only one that can
+// have them: the kubelet may not list a container that ends at once. An Entry leaves when its pod has ended. An Entry without a container leaves when no container can be the one: none
 // that asks for so many devices is without a device. Within Grace, only an Entry leaves whose pod
 // the API server has named, once the kubelet does not list its devices any more.
 //
@@ -114,6 +116,8 @@ func (s State) Settle(listed []Listed, pods []Wanted, now time.Time) State {
 			if e.For == nil || e.For.UID == "" || !e.For.samePod(owner) {
 				e.For = &owner
 			}
+		} else if e.For == nil {
+			e.For = s.owner(len(e.IDs), listed, pods)
 		}
 		stays := e.stays(listed, pods)
 		if e.For != nil && stays {
@@ -134,6 +138,36 @@ func (e Entry) stays(listed []Listed, pods []Wanted) bool {
 	return slices.ContainsFunc(pods, func(w Wanted) bool {
 		return w.Count == len(e.IDs) && !slices.ContainsFunc(listed, w.isListed)
 	})
+}
+
+// owner returns the container of the only Entry of n devices whose container is not known: the only one
+// with so many devices of which neither the kubelet nor an Entry says which. It is nil where there are several.
+func (s State) owner(n int, listed []Listed, pods []Wanted) (owner *Container) {
+	entries := 0
+	known := []Container{}
+	for _, l := range listed {
+		known = append(known, l.Container)
+	}
+	for _, e := range s.Entries {
+		if e.For != nil {
+			known = append(known, *e.For)
+		} else if len(e.IDs) == n {
+			entries++
+		}
+	}
+	for _, w := range pods {
+		// An init container hands its devices on: a pod with a container that is known has no other Entry.
+		if w.Admitted && w.Count == n && !slices.ContainsFunc(known, w.samePod) {
+			if owner != nil {
+				return nil
+			}
+			owner = &w.Container
+		}
+	}
+	if entries != 1 {
+		return nil
+	}
+	return owner
 }
 
 func (w Wanted) isListed(l Listed) bool { return w.samePod(l.Container) && w.Name == l.Name }
@@ -209,13 +243,13 @@ func NotEnded(listed []Listed, pods []Wanted) (left []Listed) {
 	return left
 }
 
-// Waiting returns the containers that have no devices yet, in their order, and whether these are
-// sure to be all and only those: there is no Entry whose container is not known.
-func (s State) Waiting(listed []Listed, pods []Wanted) (waiting []Wanted, sure bool) {
-	sure = true
+// Waiting returns the containers that have no devices yet, in their order. One of them that asks for at
+// least unnamed devices may have them already, by an Entry whose container is not known; unnamed is 0
+// if there is no such Entry.
+func (s State) Waiting(listed []Listed, pods []Wanted) (waiting []Wanted, unnamed int) {
 	for _, e := range s.Entries {
-		if e.For == nil {
-			sure = false
+		if e.For == nil && (unnamed == 0 || len(e.IDs) < unnamed) {
+			unnamed = len(e.IDs)
 		}
 	}
 	for _, w := range pods {
@@ -226,7 +260,7 @@ func (s State) Waiting(listed []Listed, pods []Wanted) (waiting []Wanted, sure b
 			waiting = append(waiting, w)
 		}
 	}
-	return waiting, sure
+	return waiting, unnamed
 }
 
 func overlap(a, b []string) bool {

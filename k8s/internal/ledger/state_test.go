@@ -29,13 +29,14 @@ func listed(lines ...string) (all []Listed) {
 	return all
 }
 
+// wanted is "pod/container 2", with "admitted" behind it if its pod is.
 func wanted(lines ...string) []Wanted {
 	all := []Wanted{}
 	for _, line := range lines {
-		var name string
+		var name, admitted string
 		var n int
-		fmt.Sscan(line, &name, &n)
-		all = append(all, Wanted{container(name), n})
+		fmt.Sscan(line, &name, &n, &admitted)
+		all = append(all, Wanted{container(name), n, admitted == "admitted"})
 	}
 	return all
 }
@@ -108,6 +109,11 @@ func TestSettle(t *testing.T) {
 		{"its pod has ended", []string{"p/main a"}, nil, wanted("q/main 1"), true, nil},
 		{"a container of that count waits", []string{"? a b"}, nil, wanted("p/main 2"), true, []string{"? a b"}},
 		{"those of that count are served", []string{"? a b"}, listed("p/main c d"), wanted("p/main 2"), true, nil},
+		{"the only one that has so many", []string{"? a", "? b c"}, nil, wanted("p/main 1 admitted", "q/main 1"), false, []string{"p/main a", "? b c"}},
+		{"two have so many", []string{"? a"}, nil, wanted("p/main 1 admitted", "q/main 1 admitted"), false, []string{"? a"}},
+		{"two answers of so many", []string{"? a", "? b"}, nil, wanted("p/main 1 admitted"), false, []string{"? a", "? b"}},
+		{"the other has its own answer", []string{"? a", "q/main b"}, nil, wanted("p/main 1 admitted", "q/main 1 admitted"), false, []string{"p/main a", "q/main b"}},
+		{"its init container has handed on", []string{"? a"}, listed("p/main b"), wanted("p/init 1 admitted", "p/main 1 admitted"), false, []string{"? a"}},
 		{"a wrong guess is corrected", []string{"p/main a b"}, listed("q/main a b"), wanted("p/main 2", "q/main 2"), true, []string{"q/main a b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,6 +141,14 @@ func TestSettleYoungPodThatEnded(t *testing.T) {
 	}
 	if got := entries("? a").Settle(listed("p/main a"), wanted(), start).Settle(nil, wanted(), start); len(got.Entries) != 1 {
 		t.Error("the API server may not know the pod yet, and its devices are free")
+	}
+}
+
+// The kubelet lists no container that has ended before it is asked.
+func TestSettleShortPod(t *testing.T) {
+	short := entries("? a").Settle(nil, wanted("p/main 1 admitted"), start)
+	if got := short.Settle(nil, wanted(), start); len(got.Entries) != 0 {
+		t.Errorf("kept %v of a pod that has ended", show(got))
 	}
 }
 
@@ -172,22 +186,22 @@ func TestWaiting(t *testing.T) {
 		listed  []Listed
 		pods    []Wanted
 		want    []string
-		sure    bool
+		unnamed int
 	}{
-		{"one waits", nil, nil, wanted("p/main 2"), []string{"p/main"}, true},
-		{"served by our record", []string{"p/main a b"}, nil, wanted("p/main 2", "q/main 2"), []string{"q/main"}, true},
-		{"served by the kubelet's list", nil, listed("p/main a b"), wanted("p/main 2", "q/main 2"), []string{"q/main"}, true},
-		{"another container of a served pod", []string{"p/init a b"}, nil, wanted("p/init 2", "p/main 2"), []string{"p/main"}, true},
-		{"an answer for nobody knows whom", []string{"? a b"}, nil, wanted("p/main 2"), []string{"p/main"}, false},
+		{"one waits", nil, nil, wanted("p/main 2"), []string{"p/main"}, 0},
+		{"served by our record", []string{"p/main a b"}, nil, wanted("p/main 2", "q/main 2"), []string{"q/main"}, 0},
+		{"served by the kubelet's list", nil, listed("p/main a b"), wanted("p/main 2", "q/main 2"), []string{"q/main"}, 0},
+		{"another container of a served pod", []string{"p/init a b"}, nil, wanted("p/init 2", "p/main 2"), []string{"p/main"}, 0},
+		{"an answer for nobody knows whom", []string{"? c d e", "? a b"}, nil, wanted("p/main 2"), []string{"p/main"}, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			waiting, sure := entries(test.entries...).Waiting(test.listed, test.pods)
+			waiting, unnamed := entries(test.entries...).Waiting(test.listed, test.pods)
 			var got []string
 			for _, w := range waiting {
 				got = append(got, w.Pod+"/"+w.Name)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" || sure != test.sure {
-				t.Errorf("sure is %t, want %t; %s", sure, test.sure, diff)
+			if diff := cmp.Diff(test.want, got); diff != "" || unnamed != test.unnamed {
+				t.Errorf("unnamed is %d, want %d; %s", unnamed, test.unnamed, diff)
 			}
 		})
 	}
