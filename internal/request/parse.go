@@ -154,10 +154,13 @@ func (v value) single(field string) (Request, error) {
 	return v.list([]string{field})
 }
 
+// maxCount bounds the number of GPUs: no node has more, and serial numbers are longer.
+const maxCount = 99_999
+
 func (v value) count(s string) (Request, error) {
 	n, err := strconv.Atoi(s)
 	switch {
-	case errors.Is(err, strconv.ErrRange):
+	case errors.Is(err, strconv.ErrRange), n > maxCount:
 		return v.fail("write ["+s+"] for a serial number", "%s is too large for a number of GPUs", s)
 	case err != nil:
 		return v.fail(hintCount, "%q is not a whole number of GPUs", s)

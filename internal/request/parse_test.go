@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 
 		{"1", Request{Count: 1}},
 		{"4", Request{Count: 4}},
-		{"1000000000", Request{Count: 1000000000}},
+		{"99999", Request{Count: 99999}},
 		{"count=2", Request{Count: 2}},
 		{"2,driver=metax", Request{Count: 2}},
 		{"driver=metax-tech.com,count=2", Request{Count: 2}},
@@ -123,6 +123,7 @@ func TestParseRefuses(t *testing.T) {
 		{in: "count=1e9", want: `"1e9" is not a whole number`},
 		{in: "count=", want: `"" is not a whole number`},
 		{in: "99999999999999999999", want: "too large"},
+		{in: "0070012345", want: "too large"},
 		{in: "[]", want: "empty name"},
 		{in: "[0,]", want: "empty name"},
 		{in: "0,,1", want: "empty name"},

@@ -36,16 +36,10 @@ type SliceRef struct{ GPU, Slice int }
 // that a number which is the index of one GPU and the serial number of another is
 // refused instead of guessed. If no GPU has the ID, it may be the beginning of one
 // GPU's UUID. GPUs with slices are found like others. It fails for an unknown or
-// ambiguous ID, for two IDs of one GPU or slice, and for a count that is too large
-// and a GPU's serial number.
+// ambiguous ID, and for two IDs of one GPU or slice.
 func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	if len(r.Slices) > 0 {
 		return r.resolveSlices(gpus)
-	}
-	for _, g := range gpus {
-		if r.Count > len(gpus) && strings.TrimLeft(g.Serial, "0") == strconv.Itoa(r.Count) {
-			return Selection{}, fmt.Errorf("%d is more than the %d GPUs of this node, and the serial number of GPU %d; to request that GPU: [%s]", r.Count, len(gpus), g.Index, g.Serial)
-		}
 	}
 	if len(r.IDs) == 0 {
 		return Selection{All: r.All, Count: r.Count}, nil

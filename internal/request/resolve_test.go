@@ -101,10 +101,6 @@ func TestResolveRefuses(t *testing.T) {
 			"beginning of two uuids", "GPU-8e1a3bd", long(),
 			`GPU "GPU-8e1a3bd" is ambiguous: GPU 1 or GPU 2 with serial number 0070012345; use the UUID or PCI address (metax-ctk device list)`,
 		},
-		{
-			"a serial number as a count", "0070012345", long(),
-			"70012345 is more than the 3 GPUs of this node, and the serial number of GPU 2; to request that GPU: [0070012345]",
-		},
 		{"a range beyond the node", "2-5", long(), "the range 2-5 includes 3, which is not a GPU; this node has GPUs 0-2"},
 		{
 			"an index is written one way", "[00]", node(),
