@@ -18,20 +18,24 @@ func main() {
 		only    = flag.String("images", "", "images to build, with commas (default: all)")
 		debs    = flag.String("debs", "", "directory with the packages of debian.lock, as SHA256.deb")
 		repo    = flag.String("repo", "..", "root of the sources")
+		to      = flag.String("push", "", "push the layouts in out to this DOMAIN/PROJECT, and build nothing")
 	)
 	flag.Parse()
-	if err := run(*out, *version, *arches, *only, *debs, *repo); err != nil {
+	if err := run(*out, *version, *arches, *only, *debs, *repo, *to); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, version, arches, only, debs, repo string) error {
-	created, err := sourceDate()
+func run(out, version, arches, only, debs, repo, to string) error {
+	chosen, err := choose(images, only)
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(images, only)
+	if to != "" {
+		return push(out, chosen, to, version)
+	}
+	created, err := sourceDate()
 	if err != nil {
 		return err
 	}
