@@ -10,10 +10,29 @@ import (
 
 // Figures are the measurements of one run.
 type Figures struct {
-	Nodes []Nodes `json:"nodes"`
-	Days  []Day   `json:"days"`
-	// Plugin is how much memory of their own metax-gpu-device and its reader of health have after some pods, in bytes.
-	Plugin int64 `json:"plugin"`
+	Nodes  []Nodes `json:"nodes"`
+	Days   []Day   `json:"days"`
+	Starts Starts  `json:"starts"`
+	// Idle are the programs of the chart, by name, on a node of 8 GPUs on which no pod comes or goes.
+	Idle map[string]Idle `json:"idle"`
+}
+
+// Starts are times from the creation of a pod to its first instruction, in nanoseconds: medians of pods without a
+// GPU and with four.
+type Starts struct {
+	Pairs   int     `json:"pairs"` // a pod of each kind, one after the other
+	Without float64 `json:"without"`
+	With    float64 `json:"with"`
+	// Difference is the median of the differences of pairs. Half of them lie within Quartiles.
+	Difference float64    `json:"difference"`
+	Quartiles  [2]float64 `json:"quartiles"`
+}
+
+// Idle is what a process needs while it has nothing to do: the share of one processor, from 0 to 1, and memory of
+// its own (RssAnon) in bytes.
+type Idle struct {
+	CPU    float64 `json:"cpu"`
+	Memory int64   `json:"memory"`
 }
 
 // Nodes is what placing pods on so many nodes costs.
