@@ -54,6 +54,7 @@ nightly: check
 	k8s/test/embedded
 	test/packages/run
 	$(MAKE) packages-check demo k8s-test k8s-images-check k8s-demo
+	k8s/images/try
 
 demo: build
 	test/demo/run
