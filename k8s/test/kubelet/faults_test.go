@@ -154,6 +154,9 @@ func TestKilled(t *testing.T) {
 			given := k.devices(first, "c0") // none if the kubelet refused the pod
 			rest := newPod("rest", fmt.Sprint(8-len(given)))
 			until(t, func() error { return k.admit(rest) })
+			if s := k.sockets(); len(s) != 1 {
+				t.Errorf("sockets are %v, want that of the next plugin", s)
+			}
 			given = append(given, k.devices(rest, "c0")...)
 			slices.Sort(given)
 			if all := slices.Compact(slices.Clone(given)); len(all) != 8 || len(given) != 8 {
