@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // Figures are the measurements of one run.
@@ -33,6 +34,21 @@ type Starts struct {
 type Idle struct {
 	CPU    float64 `json:"cpu"`
 	Memory int64   `json:"memory"`
+}
+
+// Put adds what was measured on so many nodes, in place of what was measured on as many before.
+func (f *Figures) Put(n Nodes) {
+	f.Nodes = append(slices.DeleteFunc(f.Nodes, func(o Nodes) bool { return o.Nodes == n.Nodes }), n)
+	slices.SortFunc(f.Nodes, func(a, b Nodes) int { return a.Nodes - b.Nodes })
+}
+
+// PutDay adds the day of a scheduler, in place of an earlier one.
+func (f *Figures) PutDay(d Day) {
+	if at := slices.IndexFunc(f.Days, func(o Day) bool { return o.Scheduler == d.Scheduler }); at >= 0 {
+		f.Days[at] = d
+		return
+	}
+	f.Days = append(f.Days, d)
 }
 
 // Nodes is what placing pods on so many nodes costs.

@@ -69,7 +69,7 @@ func TestScale(t *testing.T) {
 			Filter: answers(before, after, "filter"), Prioritize: answers(before, after, "prioritize"),
 		}
 		t.Logf("%+v", f)
-		record(t, func(all *placement.Figures) { all.Nodes = append(all.Nodes, f) })
+		record(t, func(all *placement.Figures) { all.Put(f) })
 		if failed := after[`metax_gpu_aware_questions_total{result="error",verb="filter"}`]; failed > 0 {
 			t.Errorf("%v questions were not answered", failed)
 		}
