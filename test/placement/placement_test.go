@@ -11,7 +11,7 @@ import (
 func TestAdd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "figures.json")
 	for _, change := range []func(*Figures){
-		func(f *Figures) { f.Plugin = 7 },
+		func(f *Figures) { f.Starts.Pairs = 7 },
 		func(f *Figures) { f.Put(Nodes{Nodes: 300, Pods: 1}) },
 		func(f *Figures) { f.Put(Nodes{Nodes: 100, Pods: 2}) },
 		func(f *Figures) { f.PutDay(Day{Scheduler: "b"}) },
@@ -29,7 +29,7 @@ func TestAdd(t *testing.T) {
 	}
 	want := Figures{
 		Nodes: []Nodes{{Nodes: 100, Pods: 2}, {Nodes: 300, Pods: 3}},
-		Days:  []Day{{"b", []Place{{1, []int{2}}}}, {"a", nil}}, Plugin: 7,
+		Days:  []Day{{"b", []Place{{1, []int{2}}}}, {"a", nil}}, Starts: Starts{Pairs: 7},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
