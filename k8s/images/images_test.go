@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,11 +18,8 @@ import (
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
@@ -221,41 +216,6 @@ func TestChoose(t *testing.T) {
 	chosen, err := choose(images, "exporter")
 	if err != nil || len(chosen) != 1 || chosen[0].name != "exporter" {
 		t.Error(chosen, err)
-	}
-}
-
-// TestPush copies an image with all architectures to a registry.
-func TestPush(t *testing.T) {
-	out := t.TempDir()
-	if err := standIn(t).write(out, plain); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	defer server.Close()
-	project := strings.TrimPrefix(server.URL, "http://") + "/gpu"
-	if err := push(out, []image{plain}, project, "0.1.0"); err != nil {
-		t.Fatal(err)
-	}
-	reference, err := name.ParseReference(project + "/plain:0.1.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pushed, err := remote.Index(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := validate.Index(pushed); err != nil {
-		t.Error(err)
-	}
-	got, err := pushed.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want, err := readIndex(t, filepath.Join(out, "plain")).Digest(); err != nil || got != want {
-		t.Errorf("pushed %s, built %s, %v", got, want, err)
-	}
-	if err := push(out, images[:1], project, "0.1.0"); err == nil || !strings.Contains(err.Error(), "image gpu-device was not built") {
-		t.Error(err)
 	}
 }
 
