@@ -11,7 +11,7 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build check test e2e nightly demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check fuzz docs clean
+.PHONY: build check test e2e nightly demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
@@ -54,6 +54,7 @@ nightly: check
 	k8s/test/embedded
 	test/packages/run
 	$(MAKE) packages-check demo k8s-test k8s-images-check k8s-demo
+	k8s/images/try
 
 demo: build
 	test/demo/run
@@ -120,6 +121,10 @@ k8s-images-check: k8s-images
 	VERSION='$(VERSION)' k8s/images/build dist/images-again
 	diff -r dist/images dist/images-again
 	rm -rf dist/images-again
+
+# The images and charts in one file for a cluster without internet, in dist.
+k8s-archive:
+	VERSION='$(VERSION)' k8s/images/build dist/images dist
 
 clean:
 	rm -rf bin dist

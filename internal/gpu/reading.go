@@ -11,4 +11,15 @@ type Reading struct {
 	PowerLimitW        *int `json:"powerLimitW,omitempty"`
 	// LinksUp is how many ports of MetaXLink are trained.
 	LinksUp *int `json:"linksUp,omitempty"`
+	ECC     *ECC `json:"ecc,omitempty"`
+}
+
+// ECC counts the memory errors of a GPU since its driver was loaded, and pages of its memory that are not used
+// any more because of such errors.
+type ECC struct {
+	SRAMCorrected   uint32 `json:"sramCorrected"`
+	SRAMUncorrected uint32 `json:"sramUncorrected"`
+	DRAMCorrected   uint32 `json:"dramCorrected"`
+	DRAMUncorrected uint32 `json:"dramUncorrected"`
+	RetiredPages    uint32 `json:"retiredPages"`
 }

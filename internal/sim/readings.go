@@ -27,7 +27,7 @@ func Readings(n gpu.Node, look int) []gpu.Reading {
 		}
 		limit := 350
 		temperature, power := 35+load/2, 57+load*(limit-57)/100
-		r := gpu.Reading{BDF: g.BDF, UtilizationPercent: &load, TemperatureC: &temperature, PowerW: &power, PowerLimitW: &limit, LinksUp: &up}
+		r := gpu.Reading{BDF: g.BDF, UtilizationPercent: &load, TemperatureC: &temperature, PowerW: &power, PowerLimitW: &limit, LinksUp: &up, ECC: &gpu.ECC{}}
 		if total := g.MemoryMiB; total > 0 {
 			used := min(826+total*load/110, total)
 			r.MemoryUsedMiB, r.MemoryTotalMiB = &used, &total

@@ -50,15 +50,16 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestReaders binds the two roles of readers, which do not exist without any.
+// TestReaders binds the roles of readers, which do not exist without any.
 func TestReaders(t *testing.T) {
 	if all := objects(t, mustRender(t, "1.34.4", "")); all["ClusterRole/metax-gpu-extensions-reader"] != nil {
 		t.Error("there is a role that nobody has")
 	}
-	all := objects(t, mustRender(t, "1.34.4", "readers: [{kind: Group, name: 'a:b'}, {kind: ServiceAccount, name: c, namespace: d}]"))
+	all := objects(t, mustRender(t, "1.34.4", "{deployExtenderGPUAware: true, readers: [{kind: Group, name: 'a:b'}, {kind: ServiceAccount, name: c, namespace: d}]}"))
 	want := []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "a:b"}, {Kind: "ServiceAccount", Name: "c", Namespace: "d"}}
-	for _, kind := range []string{"ClusterRole", "Role"} {
-		b := as[rbacv1.ClusterRoleBinding](t, all, kind+"Binding/metax-gpu-extensions-reader")
+	for _, name := range []string{"ClusterRoleBinding/metax-gpu-extensions-reader", "RoleBinding/metax-gpu-extensions-reader", "RoleBinding/metax-gpu-extensions-reader-weights"} {
+		b := as[rbacv1.ClusterRoleBinding](t, all, name)
+		kind, _, _ := strings.Cut(name, "Binding")
 		if diff := cmp.Diff(want, b.Subjects); diff != "" || b.RoleRef.Kind != kind || all[kind+"/"+b.RoleRef.Name] == nil {
 			t.Errorf("%s %s: %s", b.RoleRef.Kind, b.RoleRef.Name, diff)
 		}

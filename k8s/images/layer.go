@@ -21,8 +21,19 @@ type file struct {
 	body []byte
 }
 
-// layerOf is a layer with these files in this order. All belong to root and have no time of their own.
+// layerOf is a layer with these files in this order.
 func layerOf(files []file) (v1.Layer, error) {
+	text, err := tarOf(files)
+	if err != nil {
+		return nil, err
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer),
+		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+}
+
+// tarOf is a tar archive with these files in this order. All belong to root and have no time of their own.
+func tarOf(files []file) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
 	for _, f := range files {
@@ -40,10 +51,5 @@ func layerOf(files []file) (v1.Layer, error) {
 			return nil, err
 		}
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buffer.Bytes())), nil }
-	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer),
-		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+	return buffer.Bytes(), w.Close()
 }

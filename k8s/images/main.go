@@ -18,15 +18,16 @@ func main() {
 		only    = flag.String("images", "", "images to build, with commas (default: all)")
 		debs    = flag.String("debs", "", "directory with the packages of debian.lock, as SHA256.deb")
 		repo    = flag.String("repo", "..", "root of the sources")
+		dir     = flag.String("archives", "", "directory for archives of all images and the charts (default: none)")
 	)
 	flag.Parse()
-	if err := run(*out, *version, *arches, *only, *debs, *repo); err != nil {
+	if err := run(*out, *version, *arches, *only, *debs, *repo, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, version, arches, only, debs, repo string) error {
+func run(out, version, arches, only, debs, repo, archives string) error {
 	created, err := sourceDate()
 	if err != nil {
 		return err
@@ -46,7 +47,10 @@ func run(out, version, arches, only, debs, repo string) error {
 		}
 		fmt.Println(filepath.Join(out, i.name))
 	}
-	return nil
+	if archives == "" {
+		return nil
+	}
+	return b.writeArchives(archives, out, chosen)
 }
 
 // sourceDate is the time that images carry: SOURCE_DATE_EPOCH, or the start of 1970.

@@ -30,9 +30,10 @@ type ClusterResults struct {
 	Date       string            `json:"date"` // of the run, as 2006-01-02 in UTC
 	Nodes      []placement.Nodes `json:"nodes"`
 	Days       []Day             `json:"days"`
-	// Plugin is how much memory of its own the device plugin has, in bytes, and Calls are its answers.
-	Plugin int64           `json:"plugin"`
-	Calls  map[string]Call `json:"calls"`
+	// Calls are answers of the device plugin.
+	Calls  map[string]Call           `json:"calls"`
+	Starts placement.Starts          `json:"starts"`
+	Idle   map[string]placement.Idle `json:"idle"`
 }
 
 // Day is what one scheduler made of the jobs of a day.
@@ -54,7 +55,7 @@ const (
 )
 
 // measureCluster measures the device plugin and, unless there is a file with figures of TestScale,
-// TestDay and TestMemory at this commit, runs these, which takes about half an hour.
+// TestDay and TestBench at this commit, runs these, which takes about half an hour.
 func measureCluster(file string) (r ClusterResults, err error) {
 	if r.Machine, err = thisMachine(); err != nil {
 		return r, err
@@ -73,7 +74,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 		}
 		defer os.RemoveAll(dir)
 		file = filepath.Join(dir, "cluster.json")
-		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestDay|TestMemory)$")
+		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestDay|TestBench)$")
 		cmd.Env = append(os.Environ(), "METAX_K8S_NIGHT=1", "METAX_K8S_BENCH="+file)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
@@ -84,7 +85,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Nodes, r.Plugin = found.Nodes, found.Plugin
+	r.Nodes, r.Starts, r.Idle = found.Nodes, found.Starts, found.Idle
 	if r.Days, err = replayDays(found.Days); err != nil {
 		return r, err
 	}

@@ -66,8 +66,11 @@ func (p page) renderCluster(r ClusterResults) ([]byte, error) {
 	}
 	parsed, err := template.New(p.template).Option("missingkey=error").Funcs(template.FuncMap{
 		"within": within, "mean": mean, "share": share, "percent": func(v float64) string { return share(int(v*1e6), 1e6) },
+		"cpu":    func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) },
 		"bytes":  func(n int64) string { return figure.Bytes.String(float64(n)) },
 		"timed":  r.call,
+		"time":   func(n float64) string { return figure.Nanoseconds.String(n) },
+		"below":  func(n, most float64) string { return verdict(n <= most) },
 		"rate":   func(n placement.Nodes) string { return fmt.Sprintf("%.0f", rate(n)) },
 		"faster": func(a placement.Answers, percent int, ms float64) string { return verdict(bound(a, percent) <= ms/1e3) },
 		"most":   func(n, most int64) string { return verdict(n <= most) },

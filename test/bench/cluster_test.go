@@ -118,7 +118,10 @@ func TestWithin(t *testing.T) {
 func TestRenderCluster(t *testing.T) {
 	answers := placement.Answers{Count: 200, Seconds: 0.4, Within: []placement.Within{{Seconds: 0.005, Count: 100}, {Seconds: 0.05, Count: 200}}}
 	r := ClusterResults{
-		Kubernetes: "1.34.4", Plugin: 10 << 20, Calls: map[string]Call{},
+		Kubernetes: "1.34.4", Calls: map[string]Call{},
+		Starts: placement.Starts{Pairs: 30, Without: 1e9, With: 1.2e9, Difference: 2e8, Quartiles: [2]float64{1e8, 3e8}},
+		Idle:   map[string]placement.Idle{"metax-gpu-label": {CPU: 0.0061, Memory: 10 << 20}},
+
 		Nodes: []placement.Nodes{{Nodes: 1000, Pods: 200, Seconds: 4, Memory: 12 << 20, Filter: answers, Prioritize: answers}},
 		Days:  []Day{{Result: trace.Result{Policy: "kube-scheduler", Jobs: 10, Acceptance: 0.9, Makespan: 1, Timeline: &trace.Timeline{Step: 1, Points: []trace.Point{{}}}}, Eight: 4, EightStarted: 1, Some: 8, Linked: 6}},
 	}
@@ -132,7 +135,8 @@ func TestRenderCluster(t *testing.T) {
 	for _, part := range []string{
 		"| half of the answers to `prioritize` | ≤ 5 ms | ≤ 5 ms | met |", "| ≤ 50 ms | ≤ 20 ms | **missed** |", "| 50 | ≥ 30 | met |", "| 12.0 MiB | ≤ 150 MiB | met |",
 		"| 1000 | 50 | 2.00 ms | ≤ 5 ms | ≤ 50 ms | 2.00 ms |", "| kube-scheduler | 90 % | 25 % | 75 % |", "HAMi's scheduler did not take part in this run.",
-		"| `Allocate` on 64 GPUs | 100 µs | 200 µs | 300 µs |", "together with its reader of health: 10.0 MiB.",
+		"| `Allocate` on 64 GPUs | 100 µs | 200 µs | 300 µs |", "starts 200 ms later than one without: that is the median of 30 pairs",
+		"| `metax-gpu-label` | 0.61 % | ≤ 0.5 % | **missed** | 10.0 MiB | ≤ 40 MiB | met |",
 	} {
 		if page := string(files[clusterPages[0].path]); !strings.Contains(page, part) {
 			t.Errorf("no %q in\n%s", part, page)

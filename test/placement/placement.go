@@ -6,14 +6,49 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // Figures are the measurements of one run.
 type Figures struct {
-	Nodes []Nodes `json:"nodes"`
-	Days  []Day   `json:"days"`
-	// Plugin is how much memory of their own metax-gpu-device and its reader of health have after some pods, in bytes.
-	Plugin int64 `json:"plugin"`
+	Nodes  []Nodes `json:"nodes"`
+	Days   []Day   `json:"days"`
+	Starts Starts  `json:"starts"`
+	// Idle are the programs of the chart, by name, on a node of 8 GPUs on which no pod comes or goes.
+	Idle map[string]Idle `json:"idle"`
+}
+
+// Starts are times from the creation of a pod to its first instruction, in nanoseconds: medians of pods without a
+// GPU and with four.
+type Starts struct {
+	Pairs   int     `json:"pairs"` // a pod of each kind, one after the other
+	Without float64 `json:"without"`
+	With    float64 `json:"with"`
+	// Difference is the median of the differences of pairs. Half of them lie within Quartiles.
+	Difference float64    `json:"difference"`
+	Quartiles  [2]float64 `json:"quartiles"`
+}
+
+// Idle is what a process needs while it has nothing to do: the share of one processor, from 0 to 1, and memory of
+// its own (RssAnon) in bytes.
+type Idle struct {
+	CPU    float64 `json:"cpu"`
+	Memory int64   `json:"memory"`
+}
+
+// Put adds what was measured on so many nodes, in place of what was measured on as many before.
+func (f *Figures) Put(n Nodes) {
+	f.Nodes = append(slices.DeleteFunc(f.Nodes, func(o Nodes) bool { return o.Nodes == n.Nodes }), n)
+	slices.SortFunc(f.Nodes, func(a, b Nodes) int { return a.Nodes - b.Nodes })
+}
+
+// PutDay adds the day of a scheduler, in place of an earlier one.
+func (f *Figures) PutDay(d Day) {
+	if at := slices.IndexFunc(f.Days, func(o Day) bool { return o.Scheduler == d.Scheduler }); at >= 0 {
+		f.Days[at] = d
+		return
+	}
+	f.Days = append(f.Days, d)
 }
 
 // Nodes is what placing pods on so many nodes costs.

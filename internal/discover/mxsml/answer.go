@@ -1,5 +1,7 @@
 package mxsml
 
+import "github.com/metax-ctk/container-toolkit/internal/gpu"
+
 // Version is the format of an Answer. Fields are added to it, never removed.
 const Version = "metax-ctk/mxsml/v1"
 
@@ -95,18 +97,9 @@ type Pair struct {
 
 // Details are facts that discovery does not need.
 type Details struct {
-	Dies  int    `json:"dies,omitempty"`
-	ECC   *ECC   `json:"ecc,omitempty"`
-	Ports []Port `json:"ports,omitempty"`
-}
-
-// ECC counts memory errors since the driver was loaded.
-type ECC struct {
-	SRAMCorrected   uint32 `json:"sramCorrected"`
-	SRAMUncorrected uint32 `json:"sramUncorrected"`
-	DRAMCorrected   uint32 `json:"dramCorrected"`
-	DRAMUncorrected uint32 `json:"dramUncorrected"`
-	RetiredPages    uint32 `json:"retiredPages"`
+	Dies  int      `json:"dies,omitempty"`
+	ECC   *gpu.ECC `json:"ecc,omitempty"`
+	Ports []Port   `json:"ports,omitempty"`
 }
 
 // Port is an end of a MetaXLink.
@@ -119,12 +112,13 @@ type Port struct {
 // Reading is what a device measures now, in the library's units. What the library does not
 // report is nil.
 type Reading struct {
-	BDF                string  `json:"bdf"`
-	UtilizationPercent *int32  `json:"utilizationPercent,omitempty"`
-	MemoryUsedKiB      *int64  `json:"memoryUsedKiB,omitempty"`
-	MemoryTotalKiB     *int64  `json:"memoryTotalKiB,omitempty"`
-	TemperatureCentiC  *int32  `json:"temperatureCentiC,omitempty"` // hundredths of a degree
-	PowerMilliwatt     *uint32 `json:"powerMilliwatt,omitempty"`
-	PowerLimit         *uint32 `json:"powerLimitMilliwatt,omitempty"`
-	LinksUp            *int    `json:"linksUp,omitempty"`
+	BDF                string   `json:"bdf"`
+	UtilizationPercent *int32   `json:"utilizationPercent,omitempty"`
+	MemoryUsedKiB      *int64   `json:"memoryUsedKiB,omitempty"`
+	MemoryTotalKiB     *int64   `json:"memoryTotalKiB,omitempty"`
+	TemperatureCentiC  *int32   `json:"temperatureCentiC,omitempty"` // hundredths of a degree
+	PowerMilliwatt     *uint32  `json:"powerMilliwatt,omitempty"`
+	PowerLimit         *uint32  `json:"powerLimitMilliwatt,omitempty"`
+	LinksUp            *int     `json:"linksUp,omitempty"`
+	ECC                *gpu.ECC `json:"ecc,omitempty"`
 }

@@ -32,7 +32,7 @@ func (a Answer) readings() []gpu.Reading {
 			MemoryUsedMiB: scaled(r.MemoryUsedKiB, 1<<10, 0, maxMemoryKiB), MemoryTotalMiB: scaled(r.MemoryTotalKiB, 1<<10, 1, maxMemoryKiB),
 			TemperatureC: scaled(r.TemperatureCentiC, 100, -100_00, 300_00),
 			PowerW:       scaled(r.PowerMilliwatt, 1000, 0, 100_000_000), PowerLimitW: scaled(r.PowerLimit, 1000, 1, 100_000_000),
-			LinksUp: scaled(r.LinksUp, 1, 0, maxPorts),
+			LinksUp: scaled(r.LinksUp, 1, 0, maxPorts), ECC: r.ECC,
 		}
 		out = append(out, g)
 	}

@@ -61,6 +61,8 @@ func TestCommands(t *testing.T) {
 		{"top node --from", 2, "needs a value"},
 		{"top nod", 2, `did you mean "node"`},
 		{"tpo", 2, `did you mean "top"`},
+		{"tpo --from " + fixture, 2, `unknown command "tpo"`},
+		{"--from " + fixture + " tpo", 2, `unknown command "tpo"`},
 		{"top -o jsno", 2, `did you mean "json"`},
 		{"top --kubeconfg x", 2, "kubeconfg"},
 		{"why big -n team --from " + fixture, 0, "node-c: has the GPUs, but is cordoned"},

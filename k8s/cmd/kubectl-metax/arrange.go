@@ -21,6 +21,9 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		}
 		if !strings.HasPrefix(word, "-") || word == "-" {
 			at := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(word) })
+			if at < 0 && len(path) == 1 { // before an option that only the commands have
+				return nil, unknownCommand(word, program, app.Commands)
+			}
 			if at < 0 {
 				positional, commands = append(positional, word), nil
 				continue

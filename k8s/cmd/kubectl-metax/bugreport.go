@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/bugreport"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 )
 
 // reportFile is where a report is written unless another file is named.
@@ -49,8 +50,8 @@ func writeReport(c *cli.Context) error {
 		if err := s.reader.AddEvents(c.Context, &o, corev1.ObjectReference{}); err != nil {
 			return fmt.Errorf("list the Events: %w", err)
 		}
-		if err := s.reader.AddConfigs(c.Context, &o); err != nil {
-			return fmt.Errorf("read the ConfigMap: %w", err)
+		if err := s.reader.AddConfigs(c.Context, &o, objects.IsProgram); err != nil {
+			return err
 		}
 		if server, err := s.client.Discovery().ServerVersion(); err == nil {
 			versions = append(versions, "Kubernetes "+server.GitVersion)

@@ -31,6 +31,9 @@ func whyPod(c *cli.Context) error {
 		if err := s.reader.AddEvents(c.Context, &o, corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}); err != nil {
 			return fmt.Errorf("list the Events of the pod: %w", err)
 		}
+		if err := s.reader.AddConfigs(c.Context, &o, objects.IsAware); err != nil {
+			return err
+		}
 	}
 	w := view.NewWhy(o, pod)
 	return print(c, w, w.Text())

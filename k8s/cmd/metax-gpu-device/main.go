@@ -8,14 +8,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-func main() { program.Main(app()) }
+// buildVersion is set by the linker.
+var buildVersion = "unknown"
+
+func main() { program.Main(app(), buildVersion) }
 
 // app is the command line. Without the name of a command it is that of run.
 func app() *cli.App {
 	run := runCommand()
 	return &cli.App{
 		Name: protocol.Device, Usage: "gives MetaX GPUs to the pods of a Kubernetes node",
-		HideVersion: true, Flags: run.Flags, Action: run.Action,
+		Flags: run.Flags, Action: run.Action,
 		Commands: []*cli.Command{run, healthCommand(), cdiCommand(), lookCommand()},
 	}
 }

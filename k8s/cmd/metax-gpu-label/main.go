@@ -28,7 +28,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/validate"
 )
 
-func main() { program.Main(newApp()) }
+// buildVersion is set by the linker.
+var buildVersion = "unknown"
+
+func main() { program.Main(newApp(), buildVersion) }
 
 func newApp() *cli.App {
 	return &cli.App{

@@ -22,7 +22,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-func main() { program.Main(newApp()) }
+// buildVersion is set by the linker.
+var buildVersion = "unknown"
+
+func main() { program.Main(newApp(), buildVersion) }
 
 func newApp() *cli.App {
 	kubeconfig := &cli.StringFlag{Name: "kubeconfig", Usage: "file to reach the API server with; empty in a pod"}

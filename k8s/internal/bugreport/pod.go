@@ -60,6 +60,11 @@ func (s scrubber) containers(list []corev1.Container, program bool) (kept []core
 		}
 		if program {
 			k.Image = s.Text(image(c.Image))
+			for _, arg := range c.Args {
+				if policy, ok := objects.ParsePolicyArg(arg); ok {
+					k.Args = append(k.Args, objects.PolicyArg+policy.String())
+				}
+			}
 		}
 		kept = append(kept, k)
 	}

@@ -3,10 +3,12 @@ package bugreport
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -101,6 +103,31 @@ func TestReplay(t *testing.T) {
 	strip := func(text []byte) string { _, list, _ := strings.Cut(string(text), "apiVersion: v1\n"); return list }
 	if diff := cmp.Diff(strip(text), strip(second)); diff != "" {
 		t.Errorf("the report of a report:\n%s", diff)
+	}
+}
+
+// TestAware: a report says how metax-gpu-aware ranks nodes, and nothing else of its arguments.
+func TestAware(t *testing.T) {
+	_, o := fixture(t)
+	at := slices.IndexFunc(o.Pods, func(p corev1.Pod) bool { return objects.IsProgram(&p) })
+	aware := o.Pods[at].DeepCopy()
+	aware.Name, aware.Namespace, aware.Labels["app.kubernetes.io/name"] = "metax-gpu-aware-1", "gpus", protocol.Aware
+	aware.Spec.Containers[0].Args = []string{"--policy=binpack", "--tls-cert=/secret", "--policy=secret"}
+	weights := corev1.ConfigMap{Data: map[string]string{"scoreWeight": "1", "lossWeight": "0.5"}}
+	weights.Name, weights.Namespace = protocol.AwareConfigMapName, "gpus"
+	o.Pods, o.Configs = append(o.Pods, *aware), append(o.Configs, weights)
+	text, err := New(o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := objects.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = slices.IndexFunc(again.Pods, func(p corev1.Pod) bool { return objects.Requested(&p, protocol.Resource) == 2 })
+	w := view.NewWhy(again, &again.Pods[at])
+	if w.Policy != "binpack" || w.Weights == nil || *w.Weights != (view.Weights{Score: 1, Loss: 0.5}) || strings.Contains(string(text), "secret") {
+		t.Errorf("%s, %v in\n%s", w.Policy, w.Weights, text)
 	}
 }
 

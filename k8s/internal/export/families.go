@@ -1,6 +1,6 @@
 package export
 
-// Family is a metric with its labels. All are gauges.
+// Family is a metric with its labels: a counter if its name ends in _total, otherwise a gauge.
 type Family struct {
 	Name   string
 	Help   string // one sentence, without a full stop
@@ -15,7 +15,7 @@ var gpuLabels = []string{"gpu", "uuid", "bdf", "namespace", "pod", "container", 
 // The families of a GPU.
 var (
 	Healthy     = ofGPU("metax_gpu_healthy", "Whether the GPU is healthy (1), or unhealthy or unknown (0)")
-	Problem     = Family{"metax_gpu_problem", "Always 1, for a GPU that is not healthy; code says why", append(gpuLabels[:len(gpuLabels):len(gpuLabels)], "code")}
+	Problem     = ofGPU("metax_gpu_problem", "Always 1, for a GPU that is not healthy; code says why", "code")
 	Users       = Family{"metax_gpu_users", "Containers and leases that have the GPU or a part of it", gpuLabels[:3:3]}
 	Utilization = ofGPU("metax_gpu_utilization_ratio", "Share of time in which the GPU computes, from 0 to 1")
 	MemoryUsed  = ofGPU("metax_gpu_memory_used_bytes", "Memory of the GPU in use")
@@ -25,6 +25,8 @@ var (
 	PowerLimit  = ofGPU("metax_gpu_power_limit_watts", "Power that the board may draw")
 	LinksUp     = ofGPU("metax_gpu_links_up", "Ports of MetaXLink that are trained")
 	LinksLost   = ofGPU("metax_gpu_links_lost", "MetaXLinks to other GPUs that are down or missing")
+	ECCErrors   = ofGPU("metax_gpu_ecc_errors_total", "Memory errors of the GPU since its driver was loaded", "memory", "kind")
+	Retired     = ofGPU("metax_gpu_retired_pages", "Pages of the GPU's memory that are not used any more because of memory errors")
 	Info        = Family{"metax_gpu_info", "Always 1; the labels describe the GPU", []string{"gpu", "uuid", "bdf", "model", "product", "numa", "link_domain"}}
 )
 
@@ -40,9 +42,12 @@ var (
 // Families returns all, in the order of the documentation.
 func Families() []Family {
 	return []Family{
-		Healthy, Problem, Users, Utilization, MemoryUsed, MemoryTotal, Temperature, Power, PowerLimit, LinksUp, LinksLost, Info,
+		Healthy, Problem, Users, Utilization, MemoryUsed, MemoryTotal, Temperature, Power, PowerLimit, LinksUp, LinksLost, ECCErrors, Retired, Info,
 		GPUs, Software, SourceUp, LookTime, LookFailed,
 	}
 }
 
-func ofGPU(name, help string) Family { return Family{name, help, gpuLabels} }
+// ofGPU is a family of a GPU, with more labels than its own.
+func ofGPU(name, help string, more ...string) Family {
+	return Family{name, help, append(gpuLabels[:len(gpuLabels):len(gpuLabels)], more...)}
+}

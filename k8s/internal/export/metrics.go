@@ -31,7 +31,11 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 		for i, l := range labels {
 			labels[i] = strings.ToValidUTF8(l, "\uFFFD")
 		}
-		to <- prometheus.MustNewConstMetric(f.desc(), prometheus.GaugeValue, value, labels...)
+		kind := prometheus.GaugeValue
+		if strings.HasSuffix(f.Name, "_total") {
+			kind = prometheus.CounterValue
+		}
+		to <- prometheus.MustNewConstMetric(f.desc(), kind, value, labels...)
 	}
 	s.node(send)
 	lost := map[int]int{}
@@ -94,7 +98,9 @@ func (s Snapshot) gpu(send send, g gpu.GPU, lost int) {
 	}
 	for _, r := range s.Readings {
 		if r.BDF == g.BDF {
-			reading(func(f Family, value float64) { send(f, value, labels...) }, r)
+			reading(func(f Family, value float64, more ...string) {
+				send(f, value, append(labels[:len(labels):len(labels)], more...)...)
+			}, r)
 		}
 	}
 }
@@ -113,7 +119,7 @@ func (s Snapshot) usersKnown() bool {
 }
 
 // reading sends what a GPU measures, in the base units of Prometheus.
-func reading(send func(Family, float64), r gpu.Reading) {
+func reading(send send, r gpu.Reading) {
 	const mib = 1.0 / (1 << 20)
 	for _, v := range []struct {
 		family Family
@@ -132,6 +138,14 @@ func reading(send func(Family, float64), r gpu.Reading) {
 			send(v.family, float64(*v.value)/v.per)
 		}
 	}
+	if r.ECC == nil {
+		return
+	}
+	send(ECCErrors, float64(r.ECC.SRAMCorrected), "sram", "corrected")
+	send(ECCErrors, float64(r.ECC.SRAMUncorrected), "sram", "uncorrected")
+	send(ECCErrors, float64(r.ECC.DRAMCorrected), "dram", "corrected")
+	send(ECCErrors, float64(r.ECC.DRAMUncorrected), "dram", "uncorrected")
+	send(Retired, float64(r.ECC.RetiredPages))
 }
 
 // health sends the health of a GPU, which may not be in the node any more.

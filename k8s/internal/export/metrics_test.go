@@ -121,13 +121,17 @@ func TestLint(t *testing.T) {
 		all += text(t, s)
 	}
 	for _, f := range Families() {
-		if !strings.Contains(all, "# TYPE "+f.Name+" gauge\n") {
+		kind := "gauge"
+		if strings.HasSuffix(f.Name, "_total") {
+			kind = "counter"
+		}
+		if !strings.Contains(all, "# TYPE "+f.Name+" "+kind+"\n") {
 			t.Errorf("no state has %s", f.Name)
 		}
 	}
 }
 
-// TestBounded: however many users there are, a GPU has one series of each family.
+// TestBounded: however many users there are, a GPU has the same number of series.
 func TestBounded(t *testing.T) {
 	count := func(s Snapshot) int { return strings.Count(text(t, s), "\nmetax_") }
 	s := snapshot(t, "superpod-64")

@@ -68,6 +68,21 @@ func TestLevelsAndFormats(t *testing.T) {
 	}
 }
 
+// TestVersion: the log begins with the version of a program that has one.
+func TestVersion(t *testing.T) {
+	var out bytes.Buffer
+	app := &cli.App{Name: "metax-gpu-device", Version: "1.2.3", Flags: Flags("metax-gpu-device"), Action: func(c *cli.Context) error {
+		_, closer, err := New(c, "metax-gpu-device", &out)
+		if err != nil {
+			return err
+		}
+		return closer.Close()
+	}}
+	if err := app.Run([]string{"x", "--log-dir="}); err != nil || !strings.Contains(out.String(), `"msg":"started","program":"metax-gpu-device","version":"1.2.3"`) {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
 func TestBadFlags(t *testing.T) {
 	for _, flag := range []string{
 		"--log-level=warn", "--log-level=", "--log-format=xml", "--log-rotation-time=1m", "--log-rotation-time=0w",

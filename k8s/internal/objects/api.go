@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/pager"
-
-	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Reader reads Objects from the API server.
@@ -108,23 +106,25 @@ func (r Reader) AddEvents(ctx context.Context, o *Objects, about corev1.ObjectRe
 	return err
 }
 
-// AddConfigs adds the ConfigMap of modes of each namespace in which pods of the chart are.
-func (r Reader) AddConfigs(ctx context.Context, o *Objects) error {
+// AddConfigs adds the ConfigMaps that the programs among the pods follow, of those programs that follows
+// reports.
+func (r Reader) AddConfigs(ctx context.Context, o *Objects, follows func(*corev1.Pod) bool) error {
 	seen := map[string]bool{}
 	for i := range o.Pods {
-		namespace := o.Pods[i].Namespace
-		if !IsProgram(&o.Pods[i]) || seen[namespace] {
+		p := &o.Pods[i]
+		namespace, name := p.Namespace, configOf(p)
+		if !follows(p) || seen[namespace+"/"+name] {
 			continue
 		}
-		seen[namespace] = true
-		c, err := r.Client.ConfigMaps(namespace).Get(ctx, protocol.ConfigMapName, metav1.GetOptions{})
+		seen[namespace+"/"+name] = true
+		c, err := r.Client.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case err == nil:
 			o.Configs = append(o.Configs, *c)
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-			o.Missing = append(o.Missing, fmt.Sprintf("the ConfigMap %s is not read: %v", protocol.ConfigMapName, err))
+			o.Missing = append(o.Missing, fmt.Sprintf("the ConfigMap %s is not read: %v", name, err))
 		default:
-			return err
+			return fmt.Errorf("read the ConfigMap %s: %w", name, err)
 		}
 	}
 	return nil

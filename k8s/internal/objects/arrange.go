@@ -14,7 +14,9 @@ import (
 func (o *Objects) arrange() {
 	o.Nodes = slices.DeleteFunc(o.Nodes, func(n corev1.Node) bool { return !HasGPUs(&n) })
 	o.Pods = slices.DeleteFunc(o.Pods, func(p corev1.Pod) bool { return !RequestsGPUs(&p) && !IsProgram(&p) })
-	o.Configs = slices.DeleteFunc(o.Configs, func(c corev1.ConfigMap) bool { return c.Name != protocol.ConfigMapName })
+	o.Configs = slices.DeleteFunc(o.Configs, func(c corev1.ConfigMap) bool {
+		return c.Name != protocol.ConfigMapName && c.Name != protocol.AwareConfigMapName
+	})
 	known := map[corev1.ObjectReference]bool{}
 	for _, n := range o.Nodes {
 		known[corev1.ObjectReference{Kind: "Node", Name: n.Name}] = true
@@ -33,7 +35,9 @@ func (o *Objects) arrange() {
 	slices.SortFunc(o.Events, func(a, b corev1.Event) int {
 		return cmp.Or(LastTime(a).Compare(LastTime(b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	slices.SortFunc(o.Configs, func(a, b corev1.ConfigMap) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	slices.SortFunc(o.Configs, func(a, b corev1.ConfigMap) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // LastTime returns when an Event happened last, by those of its fields that its writer has set.

@@ -2,10 +2,13 @@ package objects
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -15,8 +18,9 @@ type Objects struct {
 	// Pods are those that request GPUs, and those of the chart, by namespace and name.
 	Pods []corev1.Pod
 	// Events are those about such Nodes and pods, in the order in which they happened last.
-	Events  []corev1.Event
-	Configs []corev1.ConfigMap // named protocol.ConfigMapName
+	Events []corev1.Event
+	// Configs are the ConfigMaps that the programs of the chart follow.
+	Configs []corev1.ConfigMap
 	// Missing says in lines what could not be read.
 	Missing []string
 }
@@ -37,7 +41,31 @@ func HasGPUs(n *corev1.Node) bool {
 // IsProgram reports whether a pod is one of the chart's.
 func IsProgram(p *corev1.Pod) bool { return p.Labels[partOf] == protocol.Chart }
 
-const partOf = "app.kubernetes.io/part-of"
+// IsAware reports whether a pod is a scheduler extender of the chart.
+func IsAware(p *corev1.Pod) bool { return IsProgram(p) && p.Labels[nameLabel] == protocol.Aware }
+
+const (
+	partOf    = "app.kubernetes.io/part-of"
+	nameLabel = "app.kubernetes.io/name"
+)
+
+// PolicyArg is how the argument begins that names the policy of a program of the chart.
+const PolicyArg = "--policy="
+
+// ParsePolicyArg reads an argument that begins with PolicyArg; false for others.
+func ParsePolicyArg(arg string) (key.Policy, bool) {
+	text, ok := strings.CutPrefix(arg, PolicyArg)
+	policy, err := alloc.ParsePolicy(text)
+	return policy, ok && err == nil
+}
+
+// configOf returns the name of the ConfigMap that a program of the chart follows.
+func configOf(p *corev1.Pod) string {
+	if IsAware(p) {
+		return protocol.AwareConfigMapName
+	}
+	return protocol.ConfigMapName
+}
 
 // Requested returns how many devices of a resource a pod needs at once, as kube-scheduler counts.
 func Requested(p *corev1.Pod, name corev1.ResourceName) int {

@@ -3,12 +3,13 @@ package plugin
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
@@ -44,6 +45,7 @@ type Agent struct {
 	mode     modeSource
 	problems []string // of the configuration, which were reported
 	locked   atomic.Bool
+	form     *bool // whether containers get names of CDI devices; nil until it is known
 }
 
 // Status is what others may know of a node.
@@ -69,8 +71,7 @@ const (
 	patience = 5 * time.Second
 	// modeTime is how long the first registration waits for the API server to say which mode the
 	// node has. Then the mode is that of the devices in use, or native.
-	modeTime  = 15 * time.Second
-	againTime = 10 * time.Second
+	modeTime = 15 * time.Second
 )
 
 // Run serves until ctx ends. The resource is registered after the first look, when the mode is
@@ -148,8 +149,11 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 		}
 	}
 	versions, listed := make(chan struct{}), make(chan struct{})
-	all.Go(func() { a.chooseForm(ctx, versions) })
-	var once sync.Once
+	var once, first sync.Once
+	if a.Strategy != allocate.Auto || a.Client == nil {
+		a.chooseForm(corev1.NodeSystemInfo{})
+		close(versions)
+	}
 	all.Go(func() {
 		FollowKubelet(ctx, a.Kubelet, resources, a.Allocator.Ask, a.Log, func(l []ledger.Listed) {
 			a.Allocator.SetListed(l)
@@ -168,9 +172,13 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 			WatchConfig(ctx, a.Client, a.Namespace, func(c protocol.DeviceConfig) { send(ctx, configs, c) })
 		})
 		all.Go(func() {
-			WatchNode(ctx, a.Client, a.NodeName, func(l map[string]string, locked bool) {
-				a.locked.Store(locked)
-				send(ctx, labels, l)
+			WatchNode(ctx, a.Client, a.NodeName, func(n *corev1.Node) {
+				if a.Strategy == allocate.Auto {
+					a.chooseForm(n.Status.NodeInfo)
+					first.Do(func() { close(versions) })
+				}
+				a.locked.Store(n.Annotations[protocol.LockAnnotation] != "")
+				send(ctx, labels, maps.Collect(maps.All(n.Labels))) // not nil
 			})
 		})
 	}
@@ -186,6 +194,7 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 			select {
 			case <-c:
 			case <-late:
+				a.Log.Warn("going on although the versions of kubelet and engine, or what the kubelet lists, are not known yet")
 				return
 			case <-ctx.Done():
 				return
@@ -267,38 +276,16 @@ func (a *Agent) serve(ctx context.Context, all *sync.WaitGroup) {
 	}
 }
 
-// chooseForm decides how containers get their devices. It closes known when that is decided for
-// the first time; as long as the versions are not known, containers get device nodes.
-func (a *Agent) chooseForm(ctx context.Context, known chan<- struct{}) {
-	if a.Strategy != allocate.Auto || a.Client == nil {
-		a.setForm("", "")
-		close(known)
+// chooseForm decides how containers get their devices by the versions of kubelet and engine, which another engine may
+// change later. As long as it was not called, they get device nodes.
+func (a *Agent) chooseForm(v corev1.NodeSystemInfo) {
+	cdi := a.Strategy.UsesCDI(v.KubeletVersion, v.ContainerRuntimeVersion)
+	if a.form != nil && *a.form == cdi {
 		return
 	}
-	said := false
-	for {
-		node, err := a.Client.Nodes().Get(ctx, a.NodeName, metav1.GetOptions{})
-		if err == nil {
-			a.setForm(node.Status.NodeInfo.KubeletVersion, node.Status.NodeInfo.ContainerRuntimeVersion)
-			close(known)
-			return
-		}
-		if !said && ctx.Err() == nil {
-			said = true
-			a.Log.Warn("the versions of kubelet and engine are not known yet; containers get device nodes", "reason", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(againTime):
-		}
-	}
-}
-
-func (a *Agent) setForm(kubelet, engine string) {
-	cdi := a.Strategy.UsesCDI(kubelet, engine)
+	a.form = &cdi
 	a.Allocator.SetCDI(cdi)
-	a.Log.Info("how containers get their devices", "cdi", cdi, "strategy", string(a.Strategy), "kubelet", kubelet, "engine", engine)
+	a.Log.Info("how containers get their devices", "cdi", cdi, "strategy", string(a.Strategy), "kubelet", v.KubeletVersion, "engine", v.ContainerRuntimeVersion)
 }
 
 // followLeases takes the leases of this host again and again.

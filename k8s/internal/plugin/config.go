@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,13 +24,12 @@ func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, name
 	})
 }
 
-// WatchNode calls see with the labels of a Node and whether it has a lock, as WatchConfig does with
-// its object.
-func WatchNode(ctx context.Context, client corev1client.NodesGetter, name string, see func(labels map[string]string, locked bool)) {
+// WatchNode calls see with a Node, as WatchConfig does with its object.
+func WatchNode(ctx context.Context, client corev1client.NodesGetter, name string, see func(*corev1.Node)) {
 	all := client.Nodes()
 	follow(ctx, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.Node{}, nil, func(found []*corev1.Node) {
 		for _, n := range found {
-			see(maps.Collect(maps.All(n.Labels)), n.Annotations[protocol.LockAnnotation] != "") // not nil
+			see(n)
 		}
 	})
 }

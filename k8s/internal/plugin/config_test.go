@@ -34,7 +34,7 @@ func TestWatchConfig(t *testing.T) {
 		})
 	})
 	all.Go(func() {
-		WatchNode(ctx, client, "node", func(l map[string]string, locked bool) { nodes <- fmt.Sprint(l != nil, locked, " ", l) })
+		WatchNode(ctx, client, "node", func(n *corev1.Node) { nodes <- fmt.Sprint(n.Annotations[protocol.LockAnnotation], " ", n.Labels) })
 	})
 	await := func(seen <-chan string, want string) {
 		t.Helper()
@@ -51,7 +51,7 @@ func TestWatchConfig(t *testing.T) {
 		}
 	}
 	await(configs, "{native 4}[]")
-	await(nodes, "true false map[]")
+	await(nodes, " map[]")
 	for watches := 0; watches < 2; time.Sleep(time.Millisecond) { // the fake API server does not tell a watch what was before it
 		watches = 0
 		for _, a := range set.Actions() {
@@ -78,7 +78,7 @@ func TestWatchConfig(t *testing.T) {
 	if _, err := client.Nodes().Update(ctx, n, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(nodes, "true true map[pool:b]")
+	await(nodes, "x map[pool:b]")
 }
 
 // TestSettle changes the mode of a node: at the start, while a pod has a GPU, and after it has ended.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -37,6 +38,8 @@ const (
 	// eventTime is how long after an event in the directory the kubelet is asked: when another
 	// plugin of the resource ends, the kubelet drops this one with it, and keeps its stream.
 	eventTime = time.Second
+	// socketPrefix is how the names of sockets begin.
+	socketPrefix = "metax-gpu-device-"
 	// endTime is the time that calls have to finish in when a session ends.
 	endTime = 5 * time.Second
 )
@@ -60,6 +63,7 @@ func (s *Server) session(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	s.removeDead()
 	own, err := s.listen()
 	if err != nil {
 		return err
@@ -185,7 +189,7 @@ type socket struct {
 
 // listen makes a socket with a name that nobody else uses.
 func (s *Server) listen() (*socket, error) {
-	path := filepath.Join(s.Dir, "metax-gpu-device-"+rand.Text()[:12]+".sock")
+	path := filepath.Join(s.Dir, socketPrefix+rand.Text()[:12]+".sock")
 	listener, err := net.Listen("unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("make the plugin's socket: %w", err)
@@ -197,6 +201,19 @@ func (s *Server) listen() (*socket, error) {
 		return nil, fmt.Errorf("make the plugin's socket: %w", err)
 	}
 	return &socket{path, info, listener}, nil
+}
+
+// removeDead removes the sockets of plugins that were killed: nobody listens there.
+func (s *Server) removeDead() {
+	found, _ := filepath.Glob(filepath.Join(s.Dir, socketPrefix+"*.sock")) // the pattern is a good one
+	for _, path := range found {
+		conn, err := net.DialTimeout("unix", path, endTime)
+		if err == nil {
+			conn.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			os.Remove(path)
+		}
+	}
 }
 
 func (s *socket) name() string { return filepath.Base(s.path) }

@@ -12,10 +12,12 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// Main runs an app until it ends, or until Kubernetes or a person asks it to stop: by the end of the
+// Main runs an app of a version until it ends, or until Kubernetes or a person asks it to stop: by the end of the
 // app's context, which is no error; a second signal kills it. An error is printed with the name of the
 // program, and the exit code is 1.
-func Main(app *cli.App) {
+func Main(app *cli.App, version string) {
+	app.Version = version
+	cli.VersionPrinter = func(c *cli.Context) { fmt.Fprintln(c.App.Writer, c.App.Name, c.App.Version) }
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if err := app.RunContext(ctx, os.Args); err != nil && !errors.Is(err, context.Canceled) {

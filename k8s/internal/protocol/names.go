@@ -91,6 +91,9 @@ const KunlunxinDevices = "BAIDU_COM_DEVICE_IDX"
 // ConfigMapName is the name of the ConfigMap with the DeviceConfig.
 const ConfigMapName = "metax-device-config"
 
+// AwareConfigMapName is the name of the ConfigMap with the Weights, as the chart sets it.
+const AwareConfigMapName = "metax-gpu-aware-plugin"
+
 // The names of the ConfigMaps with VFNums and VFIOGPUs.
 const (
 	DriverConfigMap = "driver-config"

@@ -86,5 +86,9 @@ func FuzzParsePod(f *testing.F) {
 		if len(c.GPUs) > maxGPUs {
 			t.Errorf("%d GPUs", len(c.GPUs))
 		}
+		given, err := ParseGiven(gpus)
+		if err != nil && (!errors.Is(err, ErrAnnotation) || given != nil) || len(given) > maxGPUs {
+			t.Errorf("%q was given %v, %v", gpus, given, err)
+		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -209,6 +210,12 @@ func (p *Publisher) apply(ctx context.Context, text []byte, subresources ...stri
 	return err
 }
 
+// isRefusal reports whether the API server would refuse the same again, as by a quota or a webhook. What is
+// published must not wait for that.
+func isRefusal(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err)
+}
+
 // writeEvents writes the Events of the notices. Those that are written do not come again if a
 // later one fails.
 func (p *Publisher) writeEvents(ctx context.Context) error {
@@ -222,7 +229,12 @@ func (p *Publisher) writeEvents(ctx context.Context) error {
 		p.notices = p.notices[1:]
 		p.mu.Unlock()
 		e := eventOf(p.node, notice, time.Now())
-		if _, err := p.client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Device}); err != nil {
+		_, err := p.client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Device})
+		if isRefusal(err) {
+			p.log.Warn("the API server refuses an Event, which is left out", "reason", notice.Reason, "message", notice.Message, "error", err.Error())
+			continue
+		}
+		if err != nil {
 			p.mu.Lock()
 			p.notices = append([]Notice{notice}, p.notices...)
 			p.mu.Unlock()

@@ -241,6 +241,29 @@ func TestNodeIsGone(t *testing.T) {
 	}
 }
 
+// TestEventRefused: an Event that the API server refuses is left out, and what comes after it is written.
+func TestEventRefused(t *testing.T) {
+	a := newAPI()
+	a.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		e := action.(clienttesting.CreateAction).GetObject().(*corev1.Event)
+		return e.Message == "one", nil, apierrors.NewForbidden(corev1.Resource("events"), e.Name, errors.New("exceeded quota"))
+	})
+	p := New(a.CoreV1(), "n", slog.New(slog.DiscardHandler))
+	f, _ := facts(t, "c500-8")
+	p.Set(f, nil, Notice{Message: "one"}, Notice{Message: "two"})
+	var m maker
+	v, err := m.values(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.write(t.Context(), v); err != nil || len(p.notices) != 0 {
+		t.Errorf("%v, and %d notices wait", err, len(p.notices))
+	}
+	if events := a.events(t); len(events) != 2 {
+		t.Errorf("Events are %q", events)
+	}
+}
+
 func TestManyChanges(t *testing.T) {
 	p := New(newAPI().CoreV1(), "n", slog.New(slog.DiscardHandler))
 	f, changes := facts(t, "superpod-64")

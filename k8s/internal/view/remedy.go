@@ -40,7 +40,7 @@ const (
 // remedies returns what would make the pod fit. judged are the judgements of the Nodes.
 func (j judge) remedies(judged []aware.Judgement) (all []Remedy) {
 	if fits := j.where(func(i int) bool { return judged[i].Fits }); len(fits) > 0 {
-		return []Remedy{{Kind: Other, Nodes: fits, Text: "its GPUs fit on " + some(fits) + ": the scheduler has not placed it yet, or something else than GPUs is missing"}}
+		return []Remedy{{Kind: Other, Nodes: fits, Text: "enough GPUs are free on " + some(fits) + ": the scheduler has not placed the pod yet, or something other than GPUs is missing"}}
 	}
 	all = append(all, j.fewer()...)
 	blocked := map[obstacle][]string{}

@@ -145,7 +145,7 @@ func (d NodeDetails) Text() string {
 		}
 		b.WriteString("\n" + terminal.Table(rows))
 	} else {
-		b.WriteString("the GPUs are not known one by one: the node has no annotations of metax-gpu-device\n")
+		b.WriteString("the GPUs are not known one by one: the node has no valid annotations of metax-gpu-device\n")
 	}
 	if len(d.Pods) > 0 {
 		b.WriteString("\n" + terminal.Table(append([][]string{podHead}, podRows(d.Pods)...)))

@@ -9,7 +9,6 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
-	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/aware"
@@ -25,6 +24,8 @@ type Why struct {
 	Pod        Pod    `json:"pod"`
 	// Policy is how GPUs are picked for the pod.
 	Policy string `json:"policy"`
+	// Weights rank the Nodes; nil if the policy does.
+	Weights *Weights `json:"weights,omitempty"`
 	// Own says which GPUs the pod has; nil if that is not known.
 	Own *Own `json:"own,omitempty"`
 	// Nodes are in the order of names.
@@ -70,13 +71,17 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 	pod := newPod(object)
 	w := Why{APIVersion: apiVersion, Kind: "Why", Pod: pod, Nodes: []Verdict{}, Remedies: []Remedy{}, Notes: o.Missing}
 	w.Events = events(o, "Pod", pod.Namespace, pod.Name)
-	request, errs := aware.RequestOf(object, protocol.Resource, key.Spread)
+	e := newExtender(o)
+	request, errs := aware.RequestOf(object, protocol.Resource, e.policy)
 	w.Policy = request.Policy.String()
 	for _, err := range errs {
 		w.Notes = append(w.Notes, err.Error())
 	}
 	if request.GPUs == 0 {
 		return w
+	}
+	if e.weights.Set() {
+		w.Weights = &Weights{e.weights.Score, e.weights.Loss}
 	}
 	j := judge{shapes: new(aware.Shapes), pod: object, request: request}
 	j.nodes, _ = newNodes(o, j.shapes)
@@ -92,7 +97,7 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 		judged[i] = j.of(n, request)
 		w.largest = max(w.largest, n.GPUs, n.usable())
 	}
-	for i, rank := range aware.Ranks(judged, request, protocol.Weights{}) {
+	for i, rank := range aware.Ranks(judged, request, e.weights) {
 		v := verdict(judged[i], rank)
 		if i == on && w.Own == nil && j.nodes[i].graph != nil {
 			v.Reason = "which GPUs the pod has is not known, so they do not count as free"
@@ -104,6 +109,9 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 	}
 	if on < 0 {
 		w.Remedies = append(w.Remedies, j.remedies(judged)...)
+	}
+	if !e.runs && len(o.Missing) == 0 && slices.ContainsFunc(w.Nodes, func(v Verdict) bool { return v.Rank > 0 }) {
+		w.Notes = append(w.Notes, "no metax-gpu-aware runs in this cluster, so kube-scheduler does not know these ranks")
 	}
 	return w
 }

@@ -101,6 +101,51 @@ func TestWhyIsShort(t *testing.T) {
 	}
 }
 
+// TestWhyRanks: Nodes are ranked as the metax-gpu-aware of the cluster does, by its weights and, for a pod that
+// names no policy, by its policy.
+func TestWhyRanks(t *testing.T) {
+	for _, test := range []struct {
+		name, pod string
+		args      []string
+		weights   map[string]string
+		policy    string
+		by        *Weights
+		first     string // Node
+		note      bool
+	}{
+		{"none runs", "infer", nil, nil, "spread", nil, "node-b.example.com", true},
+		{"its policy", "infer", []string{"--address=:8080", "--policy=binpack"}, nil, "binpack", nil, "node-b.example.com", false},
+		{"the policy of the pod", "four", []string{"--policy=spread"}, nil, "binpack", nil, "node-a", false},
+		{"a policy that does not exist", "infer", []string{"--policy=best"}, nil, "spread", nil, "node-b.example.com", false},
+		{"weights", "infer", []string{"--policy=spread"}, map[string]string{"scoreWeight": "2", "lossWeight": "0"}, "spread", &Weights{2, 0}, "node-a", false},
+		{"no weights", "infer", []string{"--policy=spread"}, map[string]string{"scoreWeight": "", "lossWeight": "x"}, "spread", nil, "node-b.example.com", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := fixture(t)
+			if test.args != nil {
+				p := find(t, o, "metax-gpu-device-x7f2p").DeepCopy()
+				p.Name, p.Namespace, p.Labels["app.kubernetes.io/name"] = "metax-gpu-aware-1", "metax-gpu", protocol.Aware
+				p.Spec.Containers[0].Args = test.args
+				o.Pods = append(o.Pods, *p)
+			}
+			if test.weights != nil {
+				c := corev1.ConfigMap{Data: test.weights}
+				c.Name, c.Namespace = protocol.AwareConfigMapName, "metax-gpu"
+				o.Configs = append(o.Configs, c)
+			}
+			w := NewWhy(o, find(t, o, test.pod))
+			first := w.Nodes[slices.IndexFunc(w.Nodes, func(v Verdict) bool { return v.Rank == 10 })].Node
+			note := strings.Contains(strings.Join(w.Notes, "\n"), "no metax-gpu-aware runs")
+			if w.Policy != test.policy || !cmp.Equal(w.Weights, test.by) || first != test.first || note != test.note {
+				t.Errorf("%s, %v, %s first, %q:\n%s", w.Policy, w.Weights, first, w.Notes, w.Text())
+			}
+			if test.by != nil && !strings.Contains(w.Text(), "nodes are ranked by scoreWeight 2, lossWeight 0)") {
+				t.Error(w.Text())
+			}
+		})
+	}
+}
+
 // TestUnknownGPUs: a pod without a valid annotation of what it was given has GPUs that are not known.
 func TestUnknownGPUs(t *testing.T) {
 	o := fixture(t)

@@ -20,7 +20,11 @@ func (w Why) Text() string {
 	}
 	switch {
 	case p.GPUs > 0:
-		fmt.Fprintf(&b, "; requests %s (policy %s)\n", wording.Count(p.GPUs, "GPU"), w.Policy)
+		by := "policy " + w.Policy
+		if w.Weights != nil {
+			by += "; nodes are ranked by " + w.Weights.String()
+		}
+		fmt.Fprintf(&b, "; requests %s (%s)\n", wording.Count(p.GPUs, "GPU"), by)
 	case p.Slices > 0:
 		fmt.Fprintf(&b, "; requests %s, for which HAMi or Koordinator chooses the GPUs\n", wording.Count(p.Slices, "slice"))
 	default:

@@ -46,11 +46,13 @@ var publishedRows = []struct {
 	{"full allocate", "mtf", 8, []string{"00100000", "00000000"}, 1},
 	{"full allocate not success", "mtf", 8, []string{"00100000"}, none},
 	{"allocate 2 cards", "mtf", 2, []string{"00100000"}, 0},
+	{"allocate 1 card", "mtf", 1, []string{"00100000"}, 0},
 	{"allocate 1 card", "mtf", 1, []string{"11000000"}, 0},
 	// HAMi's code for Kunlunxin takes these across NUMA nodes, which Kunlunxin's own rules forbid.
 	{"allocate 2 card according to interconnect", "mtf", 2, []string{"01110111"}, none},
 	{"allocate 4 cards when have 5 cards", "mtf", 4, []string{"10001100"}, none},
-	{"allocate 4 cards when have 6 cards", "mtf", 4, []string{"01001000", "00001111"}, 1},
+	{"allocate 4 cards when have 6 cards, leave 2 cards unconnected", "mtf", 4, []string{"01001000", "00001111"}, 1},
+	{"allocate 4 cards when have 6 cards, leave 2 cards connected", "mtf", 4, []string{"01000100", "00001111"}, 1},
 	{"only 1, 2, 4, 8 are legal: 3", "mtf", 3, []string{"00000000"}, none},
 	{"only 1, 2, 4, 8 are legal: 6", "mtf", 6, []string{"00000000"}, none},
 }

@@ -325,7 +325,8 @@ func TestAwareChart(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
 	n.must(t, "kubectl", "label", "node", cluster.NodeName, "node-role.kubernetes.io/control-plane=")
-	release := n.install(t, "--set", "deployExtenderGPUAware=true")
+	release := n.install(t, "--set", "deployExtenderGPUAware=true", "--set", "readers[0].kind=ServiceAccount,readers[0].name=reader,readers[0].namespace="+namespace)
+	n.account(t, "reader", namespace)
 	n.must(t, "bash", "-c", "kubectl get svc -n metax-gpu | grep gpu-aware")
 	n.must(t, "kubectl", "rollout", "status", "-n", awareNamespace, "daemonset/metax-gpu-aware", "--timeout=60s")
 	n.must(t, "helm", "upgrade", release, "oci://"+project+"/metax-gpu-extensions", "--version", "<999", "-n", namespace, "--reuse-values", "--wait")
@@ -362,6 +363,15 @@ func TestAwareChart(t *testing.T) {
 		}
 		return err
 	})
+	for _, row := range []struct{ line, want, without string }{
+		{"why four", "nodes are ranked by scoreWeight 0, lossWeight 1", "no metax-gpu-aware runs"},
+		{"bugreport -", "lossWeight: \"1\"", "is not read"},
+	} {
+		out, err := n.metax(within(t), "reader", strings.Fields(row.line)...)
+		if err != nil || !strings.Contains(out, row.want) || strings.Contains(out, row.without) {
+			t.Errorf("kubectl metax %s: %v, want %q and not %q in\n%s", row.line, err, row.want, row.without, out)
+		}
+	}
 	wait(t, "the Event of the node without annotations", func(ctx context.Context) error {
 		list, err := n.Client.CoreV1().Events(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{FieldSelector: "reason=MetaXGPUTopologyMissing"})
 		if err == nil && (len(list.Items) != 1 || list.Items[0].InvolvedObject.Name != "without-annotations") {

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -13,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/metax-ctk/container-toolkit/test/placement"
 	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
@@ -21,42 +21,21 @@ const (
 	benchIdle  = 5 * time.Minute
 )
 
-// figures are what TestBench measures. Times are in milliseconds from the creation of a pod to its first
-// instruction.
-type figures struct {
-	Without, With float64 // medians of pods without a GPU and with four
-	// Difference is the median of the differences of pairs, and Quartiles are those around it.
-	Difference float64
-	Quartiles  [2]float64
-	Idle       map[string]idle // by program
-}
-
-// idle is what a process needs while no pod comes or goes: percent of one processor, and MiB that are its
-// own (RssAnon).
-type idle struct{ CPU, Memory float64 }
-
-// TestBench measures and asserts nothing. METAX_K8S_STARTS names the file that the figures go to.
+// TestBench measures the programs of the chart on a node, and asserts nothing.
 func TestBench(t *testing.T) {
-	file := os.Getenv("METAX_K8S_STARTS")
-	if file == "" {
-		t.Skip("needs METAX_K8S_STARTS, the file for the figures")
+	if os.Getenv(figuresVariable) == "" {
+		t.Skip("measures: needs " + figuresVariable + ", the file for the figures")
 	}
 	n := newNode(t, "c500-8")
 	n.install(t)
-	f := figures{Idle: map[string]idle{}}
-	n.measureStarts(t, &f)
-	n.measureIdle(t, &f)
-	text, err := json.MarshalIndent(f, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	starts := n.measureStarts(t)
+	idle := n.measureIdle(t)
+	record(t, func(f *placement.Figures) { f.Starts, f.Idle = starts, idle })
+	t.Logf("%+v, %+v", starts, idle)
 }
 
 // measureStarts starts pods with four GPUs, each next to one without.
-func (n *node) measureStarts(t *testing.T, f *figures) {
+func (n *node) measureStarts(t *testing.T) placement.Starts {
 	t.Helper()
 	n.starts(t, "warm", 4)
 	var without, with, differences []float64
@@ -68,11 +47,13 @@ func (n *node) measureStarts(t *testing.T, f *figures) {
 		}
 		without, with, differences = append(without, both[0]), append(with, both[1]), append(differences, both[1]-both[0])
 	}
-	f.Without, f.With, f.Difference = at(without, 0.5), at(with, 0.5), at(differences, 0.5)
-	f.Quartiles = [2]float64{at(differences, 0.25), at(differences, 0.75)}
+	return placement.Starts{
+		Pairs: benchPairs, Without: at(without, 0.5), With: at(with, 0.5),
+		Difference: at(differences, 0.5), Quartiles: [2]float64{at(differences, 0.25), at(differences, 0.75)},
+	}
 }
 
-// starts returns after how many milliseconds a pod has written its report, and removes the pod.
+// starts returns after how many nanoseconds a pod has written its report, and removes the pod.
 func (n *node) starts(t *testing.T, name string, gpus int) float64 {
 	t.Helper()
 	begin := time.Now()
@@ -83,13 +64,15 @@ func (n *node) starts(t *testing.T, name string, gpus int) float64 {
 		t.Fatal(err)
 	}
 	n.remove(t, name)
-	return float64(info.ModTime().Sub(begin).Microseconds()) / 1000
+	return float64(info.ModTime().Sub(begin))
 }
 
 // measureIdle measures the programs of the chart while nothing happens.
-func (n *node) measureIdle(t *testing.T, f *figures) {
+func (n *node) measureIdle(t *testing.T) map[string]placement.Idle {
 	t.Helper()
-	programs := map[string]string{"plugin": "^/metax-gpu-device run", "reader": "^/metax-gpu-device health", "label": "^/metax-gpu-label"}
+	programs := map[string]string{
+		"metax-gpu-device": "^/metax-gpu-device run", "metax-gpu-device health": "^/metax-gpu-device health", "metax-gpu-label": "^/metax-gpu-label",
+	}
 	ticks := func() map[string]int {
 		all := map[string]int{}
 		for name, pattern := range programs {
@@ -109,14 +92,16 @@ func (n *node) measureIdle(t *testing.T, f *figures) {
 	before, begin := ticks(), time.Now()
 	time.Sleep(benchIdle)
 	after, elapsed := ticks(), time.Since(begin).Seconds()
+	idle := map[string]placement.Idle{}
 	for name, pattern := range programs {
-		var kibibytes float64
+		var kibibytes int64
 		line := n.must(t, "sh", "-c", "grep RssAnon /proc/$(pgrep -f '"+pattern+"')/status")
-		if _, err := fmt.Sscanf(line, "RssAnon: %f kB", &kibibytes); err != nil {
+		if _, err := fmt.Sscanf(line, "RssAnon: %d kB", &kibibytes); err != nil {
 			t.Fatal(err)
 		}
-		f.Idle[name] = idle{float64(after[name]-before[name]) / elapsed, kibibytes / 1024} // a tick is a hundredth of a second
+		idle[name] = placement.Idle{CPU: float64(after[name]-before[name]) / 100 / elapsed, Memory: kibibytes << 10} // a tick is 10 ms
 	}
+	return idle
 }
 
 // at is the value below which a share of the values lie.

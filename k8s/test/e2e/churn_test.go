@@ -55,6 +55,7 @@ func TestChurn(t *testing.T) {
 	}
 	faults := []func(*node, *testing.T){
 		(*node).killPlugin, (*node).killKubelet, (*node).removeSockets, (*node).withoutAPI, (*node).takeResource,
+		(*node).fall, (*node).overlap,
 	}
 	for i := range count {
 		if every := count / (len(faults) + 1); i%every == every-1 && i/every < len(faults) {

@@ -67,7 +67,7 @@ func TestDay(t *testing.T) {
 				}
 			}
 			t.Logf("%d of %d jobs rejected, in %v", rejected, len(jobs), time.Since(began).Round(time.Second))
-			record(t, func(f *placement.Figures) { f.Days = append(f.Days, placement.Day{Scheduler: s.name, Placed: placed}) })
+			record(t, func(f *placement.Figures) { f.PutDay(placement.Day{Scheduler: s.name, Placed: placed}) })
 		})
 	}
 }

@@ -179,6 +179,34 @@ func (n *node) stopAPI(t *testing.T, meanwhile func()) {
 // smi is mx-smi of the simulated node.
 const smi = cluster.NodeDir + "/opt/mxdriver/bin/mx-smi"
 
+// setHealthy makes mx-smi report a GPU as available or not.
+func (n *node) setHealthy(t *testing.T, gpu int, healthy bool) {
+	t.Helper()
+	from, to := "Available", "Unavailable"
+	if healthy {
+		from, to = to, from
+	}
+	n.must(t, "sed", "-i", fmt.Sprintf("/%s/s/ %s / %s /", n.gpus[gpu].UUID, from, to), smi)
+}
+
+// fall lets a GPU become unhealthy, which pods may have, and healthy again.
+func (n *node) fall(t *testing.T) {
+	t.Helper()
+	n.setHealthy(t, 0, false)
+	n.unhealthy(t, corev1.ConditionTrue)
+	n.setHealthy(t, 0, true)
+	n.unhealthy(t, corev1.ConditionFalse)
+}
+
+// overlap replaces the plugin as an upgrade does: two run at the same time for a while.
+func (n *node) overlap(t *testing.T) {
+	t.Helper()
+	before := n.sockets(t)
+	n.must(t, "kubectl", "rollout", "restart", "daemonset/metax-gpu-device", "-n", namespace)
+	n.must(t, "kubectl", "rollout", "status", "daemonset/metax-gpu-device", "-n", namespace)
+	n.anotherSocket(t, before)
+}
+
 // fallAndRecover lets mx-smi report a GPU that no pod has as unhealthy. It leaves Allocatable but not
 // Capacity, the node has a condition and an Event, and no pod gets the GPU until it is healthy again.
 func (n *node) fallAndRecover(t *testing.T) {
@@ -187,10 +215,7 @@ func (n *node) fallAndRecover(t *testing.T) {
 	for slices.Contains(n.given(t, "keeps"), fallen) {
 		fallen++
 	}
-	set := func(from, to string) {
-		n.must(t, "sed", "-i", fmt.Sprintf("/%s/s/ %s / %s /", n.gpus[fallen].UUID, from, to), smi)
-	}
-	set("Available", "Unavailable")
+	n.setHealthy(t, fallen, false)
 	n.allocatable(t, len(n.gpus)-1)
 	if capacity := n.object(t).Status.Capacity[gpuResource]; capacity.Value() != int64(len(n.gpus)) {
 		t.Errorf("the capacity is %s, want all %d GPUs", capacity.String(), len(n.gpus))
@@ -202,7 +227,7 @@ func (n *node) fallAndRecover(t *testing.T) {
 		t.Errorf("a pod has the GPUs %d, though GPU %d is unhealthy", given, fallen)
 	}
 	n.remove(t, "rest")
-	set("Unavailable", "Available")
+	n.setHealthy(t, fallen, true)
 	n.allocatable(t, len(n.gpus))
 	n.unhealthy(t, corev1.ConditionFalse)
 	out := n.must(t, "kubectl", "get", "events", "-A", "--field-selector", "involvedObject.kind=Node", "-o", "jsonpath={.items[*].message}")

@@ -60,28 +60,6 @@ func TestInstall(t *testing.T) {
 	})
 }
 
-// TestQuads takes GPUs 0 and 1 of one MetaXLink domain of four, as in the vendor's manual: four are then
-// those of the other domain, and two the rest of the first one.
-func TestQuads(t *testing.T) {
-	t.Parallel()
-	n := newNode(t, "c500-8")
-	n.install(t)
-	first := probePod("first", 2, "wait")
-	first.Annotations = map[string]string{"metax-ctk.io/gpus": n.gpus[0].UUID + "," + n.gpus[1].UUID}
-	n.create(t, first)
-	n.phase(t, "first", corev1.PodRunning)
-	for _, row := range []struct {
-		count int
-		want  []int
-	}{{4, []int{4, 5, 6, 7}}, {2, []int{2, 3}}} {
-		name := fmt.Sprint("next-", row.count)
-		if got := n.seen(t, n.look(t, name, row.count)); !slices.Equal(got, row.want) {
-			t.Errorf("with GPUs 0 and 1 in use, %d GPUs are %d, want %d", row.count, got, row.want)
-		}
-		n.remove(t, name)
-	}
-}
-
 // trace is what an installation could leave behind: names of objects, labels, annotations and conditions
 // of the node, and files outside of the simulated node.
 func (n *node) trace(t *testing.T) map[string][]string {

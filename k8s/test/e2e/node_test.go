@@ -62,6 +62,13 @@ func newNodeWith(t *testing.T, engine, simulated string) *node {
 		}
 	})
 	t.Cleanup(func() { n.useRights(t, false) })
+	n.findGPUs(t)
+	return n
+}
+
+// findGPUs makes gpus those that the simulated node has now.
+func (n *node) findGPUs(t *testing.T) {
+	t.Helper()
 	text := n.must(t, "metax-ctk", "--root", cluster.NodeDir, "device", "list", "-o", "json")
 	var list struct {
 		GPUs []gpu `json:"gpus"`
@@ -70,7 +77,6 @@ func newNodeWith(t *testing.T, engine, simulated string) *node {
 		t.Fatalf("read the list of GPUs: %v", err)
 	}
 	n.gpus = list.GPUs
-	return n
 }
 
 // within is the context of one step of a test.

@@ -96,8 +96,9 @@ func (n *node) runs(t *testing.T, pod *corev1.Pod) {
 }
 
 // mustRefuse are what the error of a plugin says that a pod must not get its GPUs: the plugin, or the
-// program that makes slices, was away, or somebody else had leased a GPU a moment before.
-var mustRefuse = []string{"code = Unavailable", `make the slices: Post "http://reader`, "is in use by lease", "is in use by container"}
+// program that makes slices, was away, the kubelet took the next registration of the plugin in this moment, a GPU had
+// become unhealthy, or somebody else had leased one a moment before.
+var mustRefuse = []string{"code = Unavailable", "the client connection is closing", " is unhealthy: ", `make the slices: Post "http://reader`, "is in use by lease", "is in use by container"}
 
 // isRefused reports whether the kubelet had to refuse a pod: it knows no GPUs, or by mustRefuse.
 func isRefused(pod *corev1.Pod) bool {

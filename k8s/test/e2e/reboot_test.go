@@ -23,7 +23,7 @@ func TestReboot(t *testing.T) {
 	n.create(t, pod)
 	n.phase(t, "keeps", corev1.PodRunning)
 	before := n.given(t, "keeps")
-	n.reboot(t)
+	n.reboot(t, func() {})
 	refused := n.restarted(t, "keeps")
 	if refused { // as its controller would
 		n.remove(t, "keeps")
@@ -60,8 +60,8 @@ func (n *node) restarted(t *testing.T, name string) (refused bool) {
 }
 
 // reboot ends the kubelet, containerd and every container, removes what a reboot removes, and starts the
-// first two again.
-func (n *node) reboot(t *testing.T) {
+// first two again after meanwhile.
+func (n *node) reboot(t *testing.T, meanwhile func()) {
 	t.Helper()
 	for _, name := range []string{"kubelet", "containerd"} {
 		if err := n.Daemon(name).Kill(); err != nil {
@@ -72,6 +72,7 @@ func (n *node) reboot(t *testing.T) {
 pkill -KILL -f '^(/usr/bin/containerd-shim|/probe|/metax-)'
 while read -r _ at _; do case $at in /run/containerd/* | /run/netns/*) umount -l "$at" ;; esac; done </proc/mounts
 rm -rf /run/containerd /run/netns /run/cdi /run/metax-container-toolkit`)
+	meanwhile()
 	for _, name := range []string{"containerd", "kubelet"} {
 		if err := n.Daemon(name).Start(within(t)); err != nil {
 			t.Fatalf("start %s: %v", name, err)

@@ -31,21 +31,6 @@ func record(t *testing.T, change func(*placement.Figures)) {
 	}
 }
 
-// TestMemory measures the memory of the plugin after some pods, and asserts nothing of it.
-func TestMemory(t *testing.T) {
-	if !night {
-		t.Skip("measures: METAX_K8S_NIGHT=1")
-	}
-	n := newNode(t, "c500-8")
-	n.install(t)
-	for i := range 5 {
-		n.look(t, fmt.Sprint("look-", i), 1+i)
-	}
-	plugin := n.memory(t, "metax-gpu-device")
-	t.Logf("the plugin has %.1f MiB of its own", float64(plugin)/(1<<20))
-	record(t, func(f *placement.Figures) { f.Plugin = plugin })
-}
-
 // TestScale measures what the extender costs a real scheduler as the nodes grow in number, each with 8 GPUs
 // in a random state. It asserts that every question is answered and every pod placed, not how fast.
 func TestScale(t *testing.T) {
@@ -84,7 +69,7 @@ func TestScale(t *testing.T) {
 			Filter: answers(before, after, "filter"), Prioritize: answers(before, after, "prioritize"),
 		}
 		t.Logf("%+v", f)
-		record(t, func(all *placement.Figures) { all.Nodes = append(all.Nodes, f) })
+		record(t, func(all *placement.Figures) { all.Put(f) })
 		if failed := after[`metax_gpu_aware_questions_total{result="error",verb="filter"}`]; failed > 0 {
 			t.Errorf("%v questions were not answered", failed)
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -31,6 +33,46 @@ type child struct {
 	Node                  gpu.Node
 	// Bad is a file with the indices of GPUs that are broken, in JSON.
 	Bad string
+	// Dies is the call in which the plugin is killed, empty for none.
+	Dies string
+}
+
+// The calls in which a plugin can be killed.
+const (
+	inPreferred = "GetPreferredAllocation"
+	inAllocate  = "Allocate"
+	inRecorded  = "Allocate, when it has recorded its answer"
+	inPreStart  = "PreStartContainer"
+)
+
+// mortal is a Backend whose process is killed in a call.
+type mortal struct {
+	plugin.Backend
+	dies string
+}
+
+func (m mortal) in(call string) {
+	if m.dies == call {
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+}
+
+func (m mortal) Preferred(available, required []string, n int) []string {
+	m.in(inPreferred)
+	return m.Backend.Preferred(available, required, n)
+}
+
+func (m mortal) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, error) {
+	m.in(inAllocate)
+	answer, err := m.Backend.Allocate(ids)
+	m.in(inRecorded)
+	return answer, err
+}
+
+func (m mortal) PreStart(ids []string) error {
+	m.in(inPreStart)
+	return m.Backend.PreStart(ids)
 }
 
 func TestMain(m *testing.M) {
@@ -62,7 +104,7 @@ func runChild(text string) error {
 	a.SetCDI(true)
 	kubelet := podresources.New(c.PodResources)
 	d := &device{allocator: a, node: c.Node, Server: &plugin.Server{
-		Dir: c.Kubelet, Resource: protocol.Resource, Backend: a, Log: log, Known: plugin.Known(kubelet, protocol.Resource),
+		Dir: c.Kubelet, Resource: protocol.Resource, Backend: mortal{a, c.Dies}, Log: log, Known: plugin.Known(kubelet, protocol.Resource),
 	}}
 	look := func() error {
 		var bad []int

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,6 +116,59 @@ func TestStops(t *testing.T) {
 	k.await(8, 0)
 	if s := k.sockets(); len(s) != 0 {
 		t.Errorf("sockets are %v", s)
+	}
+}
+
+// TestKilled kills the plugin in each call of the kubelet. The pod is refused or has its GPUs, and with the next
+// plugin every GPU is given, each once.
+func TestKilled(t *testing.T) {
+	node, root := simulated(t, "c500-8")
+	for _, call := range []string{inPreferred, inAllocate, inRecorded, inPreStart} {
+		t.Run(call, func(t *testing.T) {
+			k, dir := startKubelet(t), t.TempDir()
+			c := child{
+				Kubelet: k.dir, PodResources: k.podResources, Root: root, Node: node,
+				Record: filepath.Join(dir, "allocations.json"), Bad: filepath.Join(dir, "bad.json"), Dies: call,
+			}
+			if err := os.WriteFile(c.Bad, []byte("[]"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			killed := startProcess(t, c)
+			defer killed.end(syscall.SIGKILL)
+			k.await(8, 8)
+			first := newPod("first", "2")
+			err := k.admit(first)
+			if call == inPreStart {
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = k.cdi(first, first.Spec.Containers[0])
+			}
+			if err == nil {
+				t.Fatal("the plugin was not killed")
+			}
+			<-killed.ended
+			c.Dies = ""
+			next := startProcess(t, c)
+			defer next.end(syscall.SIGKILL)
+			given := k.devices(first, "c0") // none if the kubelet refused the pod
+			rest := newPod("rest", fmt.Sprint(8-len(given)))
+			until(t, func() error { return k.admit(rest) })
+			if s := k.sockets(); len(s) != 1 {
+				t.Errorf("sockets are %v, want that of the next plugin", s)
+			}
+			given = append(given, k.devices(rest, "c0")...)
+			slices.Sort(given)
+			if all := slices.Compact(slices.Clone(given)); len(all) != 8 || len(given) != 8 {
+				t.Errorf("the GPUs %v are given, want each of eight once", given)
+			}
+			if call == inPreStart {
+				if _, err := k.cdi(first, first.Spec.Containers[0]); err != nil {
+					t.Errorf("the container does not start with the next plugin: %v", err)
+				}
+			}
+			k.await(8, 8)
+		})
 	}
 }
 

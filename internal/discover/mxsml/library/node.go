@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -221,15 +222,21 @@ func (l *Library) version(id, part uint32) (string, error) {
 	return getText(l, "mxSmlGetDeviceVersion", l.fn.DeviceVersion != nil, versionSize, func(p *byte, size *uint32) uint32 { return l.fn.DeviceVersion(id, part, p, size) })
 }
 
+// ecc counts the memory errors of a device; nil if the library does not report them.
+func (l *Library) ecc(n *notes, id uint32) *gpu.ECC {
+	ecc, err := getStruct(l, "mxSmlGetTotalEccErrors", l.fn.ECC != nil, func(p *eccCount) uint32 { return l.fn.ECC(id, p) })
+	if n.failed("memory errors", id, err); err != nil {
+		return nil
+	}
+	return (*gpu.ECC)(&ecc)
+}
+
 func (l *Library) details(n *notes, id uint32) *mxsml.Details {
 	d := &mxsml.Details{}
 	dies, err := getStruct(l, "mxSmlGetDeviceDieCount", l.fn.DieCount != nil, func(p *uint32) uint32 { return l.fn.DieCount(id, p) })
 	n.failed("number of dies", id, err)
 	d.Dies = int(min(dies, 1<<8))
-	ecc, err := getStruct(l, "mxSmlGetTotalEccErrors", l.fn.ECC != nil, func(p *eccCount) uint32 { return l.fn.ECC(id, p) })
-	if n.failed("memory errors", id, err); err == nil {
-		d.ECC = (*mxsml.ECC)(&ecc)
-	}
+	d.ECC = l.ecc(n, id)
 	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
 	if n.failed("ports", id, err); err != nil {
 		return d

@@ -70,6 +70,7 @@ func (l *Library) reading(n *notes, id, brand uint32) (r mxsml.Reading) {
 		}
 		r.LinksUp = &up
 	}
+	r.ECC = l.ecc(n, id)
 	return r
 }
 

@@ -23,18 +23,19 @@ func TestReadings(t *testing.T) {
 		fault string
 		want  string // of the first GPU; the library numbers GPUs in reverse
 	}{
-		{"", "11% 1024/65536 MiB 42C 72/350W 3 up"},
-		{"code mxSmlGetDeviceIpUsage 3", "- 1024/65536 MiB 42C 72/350W 3 up"},
-		{"count mxSmlGetDeviceIpUsage 101", "- 1024/65536 MiB 42C 72/350W 3 up"},
-		{"count mxSmlGetDeviceIpUsage -1", "- 1024/65536 MiB 42C 72/350W 3 up"},
-		{"code mxSmlGetMemoryInfo 4", "11% -/- MiB 42C 72/350W 3 up"},
-		{"count mxSmlGetTemperatureInfo -4051", "11% 1024/65536 MiB -41C 72/350W 3 up"},
-		{"count mxSmlGetTemperatureInfo 99999", "11% 1024/65536 MiB - 72/350W 3 up"},
-		{"count mxSmlGetBoardPowerInfo 17", "11% 1024/65536 MiB 42C -/350W 3 up"},
-		{"count mxSmlGetBoardPowerInfo 0", "11% 1024/65536 MiB 42C -/350W 3 up"},
-		{"code mxSmlGetBoardPowerInfo 10", "11% 1024/65536 MiB 42C -/350W 3 up"},
-		{"count mxSmlGetBoardPowerLimit 0", "11% 1024/65536 MiB 42C 72/-W 3 up"},
-		{"code mxSmlGetMetaXLinkInfo 3", "11% 1024/65536 MiB 42C 72/350W -"},
+		{"", "11% 1024/65536 MiB 42C 72/350W 3 up 1+2+3+4+5"},
+		{"code mxSmlGetDeviceIpUsage 3", "- 1024/65536 MiB 42C 72/350W 3 up 1+2+3+4+5"},
+		{"count mxSmlGetDeviceIpUsage 101", "- 1024/65536 MiB 42C 72/350W 3 up 1+2+3+4+5"},
+		{"count mxSmlGetDeviceIpUsage -1", "- 1024/65536 MiB 42C 72/350W 3 up 1+2+3+4+5"},
+		{"code mxSmlGetMemoryInfo 4", "11% -/- MiB 42C 72/350W 3 up 1+2+3+4+5"},
+		{"count mxSmlGetTemperatureInfo -4051", "11% 1024/65536 MiB -41C 72/350W 3 up 1+2+3+4+5"},
+		{"count mxSmlGetTemperatureInfo 99999", "11% 1024/65536 MiB - 72/350W 3 up 1+2+3+4+5"},
+		{"count mxSmlGetBoardPowerInfo 17", "11% 1024/65536 MiB 42C -/350W 3 up 1+2+3+4+5"},
+		{"count mxSmlGetBoardPowerInfo 0", "11% 1024/65536 MiB 42C -/350W 3 up 1+2+3+4+5"},
+		{"code mxSmlGetBoardPowerInfo 10", "11% 1024/65536 MiB 42C -/350W 3 up 1+2+3+4+5"},
+		{"count mxSmlGetBoardPowerLimit 0", "11% 1024/65536 MiB 42C 72/-W 3 up 1+2+3+4+5"},
+		{"code mxSmlGetMetaXLinkInfo 3", "11% 1024/65536 MiB 42C 72/350W - 1+2+3+4+5"},
+		{"code mxSmlGetTotalEccErrors 3", "11% 1024/65536 MiB 42C 72/350W 3 up -"},
 		{"overrun mxSmlGetBoardPowerInfo 1", "mxSmlGetBoardPowerInfo wrote more bytes than its structure has"},
 		{"crash mxSmlGetTemperatureInfo 0", "it crashed"},
 	} {
@@ -63,7 +64,7 @@ func TestReadings(t *testing.T) {
 		standin.Without(t, lib, function)
 	}
 	readings, err := mxsml.Reader{Run: run, Path: lib, Timeout: time.Minute}.Readings(t.Context())
-	if err != nil || len(readings) != 2 || line(readings[0]) != "- 1024/65536 MiB - -/-W 3 up" {
+	if err != nil || len(readings) != 2 || line(readings[0]) != "- 1024/65536 MiB - -/-W 3 up 1+2+3+4+5" {
 		t.Errorf("an old library: %+v, %v", readings, err)
 	}
 }
@@ -76,6 +77,10 @@ func line(r gpu.Reading) string {
 		}
 		return fmt.Sprint(*v) + unit
 	}
-	return fmt.Sprintf("%s %s/%s MiB %s %s/%sW %s", word(r.UtilizationPercent, "%"), word(r.MemoryUsedMiB, ""), word(r.MemoryTotalMiB, ""),
-		word(r.TemperatureC, "C"), word(r.PowerW, ""), word(r.PowerLimitW, ""), word(r.LinksUp, " up"))
+	ecc := "-"
+	if e := r.ECC; e != nil {
+		ecc = fmt.Sprintf("%d+%d+%d+%d+%d", e.SRAMCorrected, e.SRAMUncorrected, e.DRAMCorrected, e.DRAMUncorrected, e.RetiredPages)
+	}
+	return fmt.Sprintf("%s %s/%s MiB %s %s/%sW %s %s", word(r.UtilizationPercent, "%"), word(r.MemoryUsedMiB, ""), word(r.MemoryTotalMiB, ""),
+		word(r.TemperatureC, "C"), word(r.PowerW, ""), word(r.PowerLimitW, ""), word(r.LinksUp, " up"), ecc)
 }

@@ -132,7 +132,7 @@ func TestDetails(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &mxsml.Details{
-		Dies: 1, ECC: &mxsml.ECC{SRAMCorrected: 1, SRAMUncorrected: 2, DRAMCorrected: 3, DRAMUncorrected: 4, RetiredPages: 5},
+		Dies: 1, ECC: &gpu.ECC{SRAMCorrected: 1, SRAMUncorrected: 2, DRAMCorrected: 3, DRAMUncorrected: 4, RetiredPages: 5},
 		Ports: []mxsml.Port{{GTps: 32, Lanes: 16, Remote: n.GPUs[0].BDF.String()}, {GTps: 32, Lanes: 16}, {GTps: 32, Lanes: 16}, {}, {}, {}, {}},
 	}
 	if diff := cmp.Diff(want, a.Devices[0].Details); diff != "" {

@@ -61,7 +61,7 @@ type simulation struct {
 	node   string // of package sim
 	silent bool   // the reader does not answer
 	look   func(looks int, l *health.Look)
-	read   func([]gpu.Reading)
+	read   func(reads int, all []gpu.Reading)
 	pods   func(gpu.Node) []podresources.Container
 	leases func(gpu.Node) []usage.Lease
 }
@@ -81,8 +81,8 @@ var working = simulation{
 	},
 }
 
-// broken is a node with a lost link and an unhealthy GPU, on which another is hot and looks fail
-// after the first.
+// broken is a node with a lost link and an unhealthy GPU, on which another is hot and has memory errors, and looks
+// fail after the first.
 var broken = simulation{
 	node: "c500-8-degraded",
 	look: func(looks int, l *health.Look) {
@@ -90,7 +90,10 @@ var broken = simulation{
 			l.Failed = "no answer"
 		}
 	},
-	read: func(all []gpu.Reading) { *all[0].TemperatureC = 95 },
+	read: func(reads int, all []gpu.Reading) {
+		*all[0].TemperatureC = 95
+		all[0].ECC.DRAMUncorrected = uint32(reads)
+	},
 }
 
 // serve starts a reader, an exporter and a device plugin that the kubelet does not follow, and
@@ -133,7 +136,7 @@ func (s simulation) reader(t *testing.T, at node.Selector) string {
 	if s.silent {
 		return socket
 	}
-	looks := 0
+	looks, reads := 0, 0
 	server := reader.NewServer(reader.Host{
 		Look: func(ctx context.Context) (health.Look, error) {
 			l, err := at.Health(ctx)
@@ -145,8 +148,8 @@ func (s simulation) reader(t *testing.T, at node.Selector) string {
 		Discover: at.Load,
 		Read: func(ctx context.Context, n gpu.Node) ([]gpu.Reading, string, error) {
 			all, source, err := at.Readings(ctx, n, 0)
-			if s.read != nil {
-				s.read(all)
+			if reads++; s.read != nil {
+				s.read(reads, all)
 			}
 			return all, source, err
 		},

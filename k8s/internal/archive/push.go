@@ -1,0 +1,37 @@
+package archive
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// Push pushes parts to a registry, below a project of it, and says so of each. Who logs in is in the configuration of
+// docker (docker login, helm registry login).
+func Push(ctx context.Context, parts []Part, to string, plain bool, said func(reference string)) error {
+	var options []name.Option
+	if plain {
+		options = append(options, name.Insecure)
+	}
+	if _, err := name.NewRepository(to+"/x", append(options, name.StrictValidation)...); err != nil || !strings.Contains(to, "/") {
+		return fmt.Errorf("%q is not a registry with a project: want DOMAIN/PROJECT, such as hub.example.com/metax", to)
+	}
+	with := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+	for _, p := range parts {
+		reference, err := name.NewTag(to+"/"+p.String(), options...)
+		if err == nil && p.Index != nil {
+			err = remote.WriteIndex(reference, p.Index, with...)
+		} else if err == nil {
+			err = remote.Write(reference, p.Image, with...)
+		}
+		if err != nil {
+			return fmt.Errorf("push %s to %s: %w", p, to, err)
+		}
+		said(reference.String())
+	}
+	return nil
+}
