@@ -84,7 +84,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Nodes, r.Plugin = found.Nodes, found.Plugin
+	r.Nodes, r.Plugin, r.Machine.Load = found.Nodes, found.Plugin, found.Load
 	if r.Days, err = replayDays(found.Days); err != nil {
 		return r, err
 	}

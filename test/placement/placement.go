@@ -12,7 +12,9 @@ import (
 // Figures are the measurements of one run.
 type Figures struct {
 	Nodes []Nodes `json:"nodes"`
-	Days  []Day   `json:"days"`
+	// Load is the machine's load average before Nodes were measured.
+	Load float64 `json:"load"`
+	Days []Day   `json:"days"`
 	// Plugin is how much memory of their own metax-gpu-device and its reader of health have after some pods, in bytes.
 	Plugin int64 `json:"plugin"`
 }
