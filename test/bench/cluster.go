@@ -85,7 +85,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Nodes, r.Starts, r.Idle = found.Nodes, found.Starts, found.Idle
+	r.Nodes, r.Starts, r.Idle, r.Machine.Load = found.Nodes, found.Starts, found.Idle, found.Load
 	if r.Days, err = replayDays(found.Days); err != nil {
 		return r, err
 	}

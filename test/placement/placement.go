@@ -11,7 +11,9 @@ import (
 
 // Figures are the measurements of one run.
 type Figures struct {
-	Nodes  []Nodes `json:"nodes"`
+	Nodes []Nodes `json:"nodes"`
+	// Load is the load average of the machine before Nodes were measured.
+	Load   float64 `json:"load"`
 	Days   []Day   `json:"days"`
 	Starts Starts  `json:"starts"`
 	// Idle are the programs of the chart, by name, on a node of 8 GPUs on which no pod comes or goes.

@@ -37,6 +37,7 @@ func TestScale(t *testing.T) {
 	if !night {
 		t.Skip("takes long: METAX_K8S_NIGHT=1")
 	}
+	record(t, func(f *placement.Figures) { f.Load = load(t) })
 	n := newNode(t, "c500-8")
 	// No kubelet will ever say that the nodes are ready, and the controllers would say so of all, again and again.
 	if err := n.Daemon("kube-controller-manager").Stop(); err != nil {
@@ -76,6 +77,19 @@ func TestScale(t *testing.T) {
 		n.onBare(t, nodes[:count])
 		n.empty(t, "warm-", "pod-")
 	}
+}
+
+// load is the load average of the last minute.
+func load(t *testing.T) (average float64) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/loadavg")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &average)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return average
 }
 
 // pods are pods of one or two GPUs.
