@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -83,6 +85,7 @@ func (b builder) writeArchive(file, arch string, parts []archive.Part) (err erro
 
 // packChart packs the chart in a directory as helm does, with a version, and without the times of its files.
 func packChart(dir, version string) (archive.Part, error) {
+	log.SetOutput(io.Discard) // helm notes each link in a chart
 	chart, err := loader.LoadDir(dir)
 	if err != nil {
 		return archive.Part{}, err

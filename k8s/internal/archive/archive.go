@@ -31,6 +31,13 @@ type Part struct {
 
 func (p Part) String() string { return p.Name + ":" + p.Tag }
 
+func (p Part) digest() (v1.Hash, error) {
+	if p.Index != nil {
+		return p.Index.Digest()
+	}
+	return p.Image.Digest()
+}
+
 // IsChart reports whether it is a chart.
 func (p Part) IsChart() bool {
 	if p.Image == nil {

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Push pushes parts to a registry, below a project of it, and says so of each. Who logs in is in the configuration of
+// Push pushes parts to a registry, below a project of it, and says so of each, as NAME:TAG@DIGEST. Who logs in is in the configuration of
 // docker (docker login, helm registry login).
 func Push(ctx context.Context, parts []Part, to string, plain bool, said func(reference string)) error {
 	var options []name.Option
@@ -28,10 +29,11 @@ func Push(ctx context.Context, parts []Part, to string, plain bool, said func(re
 		} else if err == nil {
 			err = remote.Write(reference, p.Image, with...)
 		}
-		if err != nil {
+		digest, failed := p.digest()
+		if err = errors.Join(err, failed); err != nil {
 			return fmt.Errorf("push %s to %s: %w", p, to, err)
 		}
-		said(reference.String())
+		said(reference.String() + "@" + digest.String())
 	}
 	return nil
 }
