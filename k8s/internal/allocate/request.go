@@ -17,11 +17,10 @@ type Request struct {
 // Requests returns the containers of a pod that ask for devices of one of the resources, in the
 // order in which the kubelet serves them; none of a pod that has ended.
 func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (all []Request) {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	if hasEnded(pod) {
 		return nil
 	}
-	status := pod.Status
-	admitted := status.Phase == corev1.PodRunning || len(status.ContainerStatuses)+len(status.InitContainerStatuses) > 0
+	admitted := isAdmitted(pod)
 	add := func(containers []corev1.Container) {
 		for _, c := range containers {
 			for _, resource := range resources {
@@ -38,6 +37,12 @@ func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (a
 	add(pod.Spec.InitContainers)
 	add(pod.Spec.Containers)
 	return all
+}
+
+// isAdmitted reports whether the kubelet has reported on a pod, so that its containers have their devices.
+func isAdmitted(pod *corev1.Pod) bool {
+	s := pod.Status
+	return s.Phase == corev1.PodRunning || len(s.ContainerStatuses)+len(s.InitContainerStatuses) > 0
 }
 
 // Waiting are containers that have no GPUs yet. Those that ask for slices are not among them: which

@@ -284,6 +284,8 @@ func TestSettleLock(t *testing.T) {
 		{"all are served", lock, pod(func(*corev1.Pod) {}), done, "true success"},
 		{"another pod of the name was served", lock, pod(func(p *corev1.Pod) { p.UID = "other" }), done, "false "},
 		{"it has failed", lock, pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), half, "true failed"},
+		{"it runs, and its record is lost", lock, pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), ledger.State{}, "true success"},
+		{"it is being started", lock, pod(func(p *corev1.Pod) { p.Status.InitContainerStatuses = make([]corev1.ContainerStatus, 1) }), ledger.State{}, "true success"},
 		{"it is gone", lock, nil, half, "true "},
 		{"it is not bound yet", lock, pod(func(p *corev1.Pod) { p.Spec.NodeName = "" }), ledger.State{}, "false "},
 		{"it is on another node", lock, pod(func(p *corev1.Pod) { p.Spec.NodeName = "b" }), ledger.State{}, "true "},

@@ -2,6 +2,7 @@ package allocate
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -43,6 +44,30 @@ func (p SlicePod) Next(state ledger.State) int {
 		}
 	}
 	return -1
+}
+
+// MayAsk reports whether the kubelet of a node may be asking for count slices of a pod: it has not reported
+// on the pod, and the first container whose slices it does not list requests so many. That container can have
+// an answer in the State: a kubelet that was killed meanwhile asks again.
+func MayAsk(pod *corev1.Pod, node string, count int, state ledger.State, listed []ledger.Listed) bool {
+	if pod.Spec.NodeName != node || hasEnded(pod) || isAdmitted(pod) {
+		return false
+	}
+	p, _ := NewSlicePod(pod) // with containers also if the annotations are not valid
+	for i, c := range p.Containers {
+		hasAnswer := state.Has(c.Container)
+		isListed := slices.ContainsFunc(listed, func(l ledger.Listed) bool {
+			return l.Namespace == c.Namespace && l.Pod == c.Pod && (l.Name == c.Name || i < p.Init) // an init container is not listed
+		})
+		if c.Count > 0 && !(hasAnswer && isListed) {
+			return c.Count == count
+		}
+	}
+	return false
+}
+
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // slots returns, for each container, the numbers of its slices in the scheduler's lists, and the
@@ -116,7 +141,7 @@ func describe(lists [][]protocol.Slice) string {
 }
 
 // SettleLock decides about the lock of a node. pod is the one that the lock names, nil if it does
-// not exist any more. The lock is released when the pod has ended, is gone or has all its slices;
+// not exist any more. The lock is released when the pod has ended, is gone, runs or has all its slices;
 // then phase replaces the pod's bind phase "allocating". It is empty for a pod that is gone.
 func SettleLock(lock protocol.Lock, node string, pod *corev1.Pod, state ledger.State) (release bool, phase string) {
 	switch {
@@ -124,12 +149,14 @@ func SettleLock(lock protocol.Lock, node string, pod *corev1.Pod, state ledger.S
 		return false, "" // who holds it cannot be told
 	case pod == nil:
 		return true, ""
-	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+	case hasEnded(pod):
 		return true, protocol.PhaseFailed
 	case pod.Spec.NodeName == "":
 		return false, "" // the scheduler is about to bind it
 	case pod.Spec.NodeName != node:
 		return true, ""
+	case isAdmitted(pod):
+		return true, protocol.PhaseSuccess
 	}
 	p, err := NewSlicePod(pod)
 	asks := false

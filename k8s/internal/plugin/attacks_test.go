@@ -32,17 +32,18 @@ func attacked(t *testing.T, attacker *corev1.Pod) *slicing {
 			p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare
 		}
 	}
-	pods := []*corev1.Pod{sliced("victim", 1, choose(0, 40, 40960)), sliced("owner", 1, choose(1, 100, 65536))}
-	if attacker != nil {
-		pods = append(pods, attacker)
-	}
-	s := newSlicing(t, "", pods...)
-	for _, p := range pods[:2] {
+	s := newSlicing(t, "")
+	for _, p := range []*corev1.Pod{sliced("victim", 1, choose(0, 40, 40960)), sliced("owner", 1, choose(1, 100, 65536))} {
+		s.bind(p)
 		s.lock(lockOf + p.Name)
 		if _, err := s.give(1); err != nil {
 			t.Fatal(err)
 		}
+		s.report(p.Name, starts)
 		s.first++ // the kubelet gives nobody the devices of others
+	}
+	if attacker != nil {
+		s.bind(attacker)
 	}
 	return s
 }
@@ -123,14 +124,14 @@ func TestAttacks(t *testing.T) {
 		}, 1, "60% of its compute free", "free success"},
 		// The lock of the Node.
 		{"no lock", "", nil, 1, "no scheduler has locked the node", "free allocating"},
-		{"the lock of a pod that has its slices", lockOf + "victim", nil, 1, "every container of the pod has its slices", "free allocating"},
+		{"the lock of a pod that has its slices", lockOf + "victim", nil, 1, "pod team/attacker also waits for slices", "free allocating"},
 		{"the lock of a pod that is not there", lockOf + "nobody", nil, 1, "does not wait", "free allocating"},
 		{"the lock of a pod in another namespace", "2026-11-22T16:52:48Z,other,attacker", nil, 1, "pod other/attacker", "free allocating"},
 		{"a path for a pod", lockOf + "../../nodes/node", nil, 1, "want TIME,NAMESPACE,POD", "locked allocating"},
 		{"a lock of two pods", own + ",victim", nil, 1, "want TIME,NAMESPACE,POD", "locked allocating"},
 		{"a lock with escapes", lockOf + "\x1b[2J", nil, 1, `\x1b`, "locked allocating"},
 		{"a long lock", lockOf + strings.Repeat("a", 1000), nil, 1, "at most 512", "locked allocating"},
-		{"a pod of another node", own, func(p *corev1.Pod) { p.Spec.NodeName = "other" }, 1, "does not wait on this node", "free failed"},
+		{"a pod of another node", own, func(p *corev1.Pod) { p.Spec.NodeName = "other" }, 1, "does not wait on this node", "free allocating"},
 	} {
 		t.Run(attack.what, func(t *testing.T) {
 			attacker := sliced("attacker", 1, annotate(protocol.QoSAnnotation, gpu.QoSFixedShare))

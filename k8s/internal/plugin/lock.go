@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -83,6 +84,22 @@ func (l Locker) Pod(ctx context.Context, lock protocol.Lock) (pod *corev1.Pod, e
 		return nil, fmt.Errorf("read the pod of the lock: %w", err)
 	}
 	return pod, nil
+}
+
+// Pods returns the pods that are bound to the Node.
+func (l Locker) Pods(ctx context.Context) (pods []corev1.Pod, err error) {
+	onNode := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", l.Node).String()}
+	err = l.ask(ctx, func(ctx context.Context) error {
+		list, err := l.Client.Pods(metav1.NamespaceAll).List(ctx, onNode)
+		if err == nil {
+			pods = list.Items
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the pods of the node: %w", err)
+	}
+	return pods, nil
 }
 
 // lockTries is how often the Node may change while its lock is released.

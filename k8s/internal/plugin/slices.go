@@ -65,12 +65,12 @@ func (a *Allocator) allocateSlices(ids []string) (*v1beta1.ContainerAllocateResp
 	if err != nil {
 		return nil, err
 	}
-	var answer allocate.Answer
-	if pod == nil || pod.Spec.NodeName != a.Slices.Locker.Node || pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
-		err = fmt.Errorf("pod %s/%s, which the lock of the node names, does not wait on this node", lock.Namespace, lock.Pod)
-	} else {
-		answer, err = a.giveSlices(ctx, pod, ids)
+	if err := a.checkAsked(ctx, locker, lock, pod, len(ids)); err != nil {
+		a.Metrics.allocated(err)
+		a.settleLock(ctx, lock, pod)
+		return nil, err
 	}
+	answer, err := a.giveSlices(ctx, pod, ids)
 	a.Metrics.allocated(err)
 	if err != nil {
 		a.release(ctx, lock, pod, protocol.PhaseFailed)
@@ -107,6 +107,32 @@ func (a *Allocator) withoutLock() (lock protocol.Lock, err error) {
 		return lock, errors.New("no pod is known that waits for slices")
 	}
 	return lock, nil
+}
+
+// checkAsked fails if the kubelet may be asking for another pod than that of the lock, whose slices that pod
+// would get: the kubelet does not say for which pod it asks. A pod that was answered or refused a moment ago
+// is waited for; neither the kubelet's list nor the API server may show that yet.
+func (a *Allocator) checkAsked(ctx context.Context, locker Locker, lock protocol.Lock, pod *corev1.Pod, count int) error {
+	if pod == nil || pod.Spec.NodeName != locker.Node || pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
+		return fmt.Errorf("pod %s/%s, which the lock of the node names, does not wait on this node", lock.Namespace, lock.Pod)
+	}
+	for late := time.Now().Add(a.Slices.Patience); ; time.Sleep(a.Slices.Patience / 20) {
+		pods, err := locker.Pods(ctx)
+		if err != nil {
+			return err
+		}
+		_, state, listed := a.now()
+		at := slices.IndexFunc(pods, func(p corev1.Pod) bool {
+			return p.UID != pod.UID && allocate.MayAsk(&p, locker.Node, count, state, listed)
+		})
+		if at < 0 {
+			return nil
+		}
+		if !time.Now().Before(late) {
+			return fmt.Errorf("pod %s/%s also waits for slices on this node, which is locked for %s/%s: only one that the lock names is given some",
+				pods[at].Namespace, pods[at].Name, lock.Namespace, lock.Pod)
+		}
+	}
 }
 
 // giveSlices decides what the next container of a pod gets, has it made, and records it.

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
@@ -60,6 +59,32 @@ func newSlicing(t *testing.T, lock string, pods ...*corev1.Pod) *slicing {
 	s.see()
 	return s
 }
+
+// bind makes a pod of the node.
+func (s *slicing) bind(pod *corev1.Pod) {
+	s.t.Helper()
+	if _, err := s.client.CoreV1().Pods(pod.Namespace).Create(s.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// report changes the status of a pod, as the kubelet does.
+func (s *slicing) report(name string, change func(*corev1.PodStatus)) {
+	s.t.Helper()
+	pods := s.client.CoreV1().Pods("team")
+	p, err := pods.Get(s.t.Context(), name, metav1.GetOptions{})
+	if err == nil {
+		change(&p.Status)
+		_, err = pods.UpdateStatus(s.t.Context(), p, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func starts(p *corev1.PodStatus) { p.ContainerStatuses = make([]corev1.ContainerStatus, 1) }
+
+func fails(p *corev1.PodStatus) { p.Phase = corev1.PodFailed }
 
 // see takes a look at the node.
 func (s *slicing) see() {
@@ -253,7 +278,7 @@ func TestSlices(t *testing.T) {
 func TestStaleList(t *testing.T) {
 	next := sliced("next", 1, func(p *corev1.Pod) { p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare })
 	first := sliced("first", 1)
-	s := newSlicing(t, lockOf+"first", first, next)
+	s := newSlicing(t, lockOf+"first", first)
 	see := func(pods ...*corev1.Pod) {
 		var all []allocate.Request
 		for _, p := range pods {
@@ -267,7 +292,11 @@ func TestStaleList(t *testing.T) {
 	}
 	s.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
 	see(first, next)
+	s.bind(next)
 	s.lock(lockOf + "next")
+	if err := s.client.CoreV1().Pods("team").Delete(t.Context(), "first", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	see(next)
 	s.first = 1
 	if _, err := s.give(1); err != nil {
@@ -290,14 +319,15 @@ func TestStaleList(t *testing.T) {
 func TestLateNews(t *testing.T) {
 	first := sliced("first", 1)
 	next := sliced("next", 1, func(p *corev1.Pod) { p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare })
-	s := newSlicing(t, lockOf+"first", first, next)
+	s := newSlicing(t, lockOf+"first", first)
 	s.Slices.Patience = time.Minute
-	s.SetRequests(slices.Concat(requestsOf(first), requestsOf(next)))
+	s.SetRequests(requestsOf(first))
 	if _, err := s.give(1); err != nil {
 		t.Fatal(err)
 	}
 	s.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
 	s.SetRequests(slices.Concat(requestsOf(first), requestsOf(next)))
+	s.bind(next)
 	s.lock(lockOf + "next")
 	s.first = 1
 	time.AfterFunc(100*time.Millisecond, func() { s.SetRequests(requestsOf(next)) })
@@ -324,8 +354,9 @@ func TestRefusals(t *testing.T) {
 		{"no lock", "", sliced("pod", 1), nil, "no scheduler has locked the node", "free allocating"},
 		{"the old form of the lock", "2026-11-22T16:52:48Z", sliced("pod", 1), nil, "no scheduler has locked the node", "locked allocating"},
 		{"the lock of another pod", lockOf + "other", sliced("pod", 1), nil, "pod team/other, which the lock of the node names, does not wait", "free allocating"},
-		{"the pod of another node", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Spec.NodeName = "b" }), nil, "does not wait on this node", "free failed"},
-		{"a pod that runs", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), nil, "does not wait on this node", "free failed"},
+		{"the pod of another node", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Spec.NodeName = "b" }), nil, "does not wait on this node", "free allocating"},
+		{"a pod that is not bound yet", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Spec.NodeName = "" }), nil, "does not wait on this node", "locked allocating"},
+		{"a pod that runs", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), nil, "does not wait on this node", "free success"},
 		{"more than there is", lockOf + "pod", sliced("pod", 1, annotate(protocol.SlicesAnnotation, `[[{"uuid":"`+uuidOf(0)+`","compute":10,"vRam":99999}]]`)), nil, "does not fit", "free failed"},
 		{"an unknown class", lockOf + "pod", sliced("pod", 1, annotate(protocol.QoSAnnotation, "gold")), nil, `"gold"; want best-effort`, "free failed"},
 		{"the driver fails", lockOf + "pod", sliced("pod", 1), errors.New("out of order"), "make the slices: out of order", "free failed"},
@@ -341,114 +372,5 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%s, %d slices; want %s", got, s.slices(), test.want)
 			}
 		})
-	}
-}
-
-// TestSweep has what a plugin that was killed, or a pod that was deleted, left.
-func TestSweep(t *testing.T) {
-	served := ledger.Entry{IDs: []string{"x"}, For: &ledger.Container{UID: "uid-pod", Namespace: "team", Pod: "pod", Name: "c0"}}
-	for _, test := range []struct {
-		what, lock string
-		pod        *corev1.Pod
-		entries    []ledger.Entry
-		want       string
-	}{
-		{"the pod waits", lockOf + "pod", sliced("pod", 1), nil, "locked allocating"},
-		{"killed before the lock was released", lockOf + "pod", sliced("pod", 1), []ledger.Entry{served}, "free success"},
-		{"killed before the answer, so that the pod failed", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), nil, "free failed"},
-		{"the pod was deleted", lockOf + "gone", sliced("pod", 1), nil, "free allocating"},
-		{"a lock that names no pod", "2026-11-22T16:52:48Z", sliced("pod", 1), nil, "locked allocating"},
-	} {
-		t.Run(test.what, func(t *testing.T) {
-			s := newSlicing(t, test.lock, test.pod)
-			s.Allocator.state.Entries = test.entries
-			s.Sweep(t.Context(), true)
-			if got := s.state("pod"); got != test.want {
-				t.Errorf("%s, want %s", got, test.want)
-			}
-		})
-	}
-}
-
-// TestAway: the API server does not answer for a while. The pod waits and is served, and the lock stays
-// until the phase of the pod can be written.
-func TestAway(t *testing.T) {
-	s := newSlicing(t, lockOf+"pod", sliced("pod", 1))
-	s.Slices.Away = time.Minute
-	left := map[string]int{"get nodes": 2, "get pods": 2, "patch pods": 1}
-	s.client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		what := action.GetVerb() + " " + action.GetResource().Resource
-		left[what]--
-		return left[what] >= 0, nil, errors.New("connection refused")
-	})
-	if _, err := s.give(1); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.state("pod"); got != "locked allocating" {
-		t.Errorf("after the answer: %s", got)
-	}
-	if s.Sweep(t.Context(), true); s.state("pod") != "free success" {
-		t.Errorf("when the API server is back: %s", s.state("pod"))
-	}
-	s.Slices.Away = 0
-	left["get nodes"] = 1
-	if _, err := s.give(1); err == nil || !strings.Contains(err.Error(), "read the lock of the Node: connection refused") {
-		t.Errorf("without patience: %v", err)
-	}
-}
-
-// TestPhaseRefused: the pod of the lock was created again meanwhile. Its lock is released.
-func TestPhaseRefused(t *testing.T) {
-	s := newSlicing(t, lockOf+"pod", sliced("pod", 1))
-	s.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, conflict })
-	if _, err := s.give(1); err != nil || s.state("pod") != "free allocating" {
-		t.Errorf("%v, %s", err, s.state("pod"))
-	}
-}
-
-// TestRelease: the Node changes meanwhile, and another pod takes the lock.
-func TestRelease(t *testing.T) {
-	s := newSlicing(t, lockOf+"pod", sliced("pod", 1))
-	conflicts := 0
-	s.client.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if !strings.Contains(string(action.(clienttesting.PatchAction).GetPatch()), `"hami.io/mutex.lock":null`) {
-			t.Errorf("patch %s", action.(clienttesting.PatchAction).GetPatch())
-		}
-		conflicts++
-		return conflicts < 3, nil, conflict
-	})
-	if err := s.Slices.Locker.Release(t.Context(), protocol.Lock{Namespace: "team", Pod: "other"}); err != nil || s.state("pod") != "locked allocating" {
-		t.Errorf("the lock of another pod: %v, %s", err, s.state("pod"))
-	}
-	if err := s.Slices.Locker.Release(t.Context(), protocol.Lock{Namespace: "team", Pod: "pod"}); err != nil || s.state("pod") != "free allocating" || conflicts != 3 {
-		t.Errorf("%v, %s after %d tries", err, s.state("pod"), conflicts)
-	}
-}
-
-// TestWithoutLock serves the only pod that waits, if that is allowed.
-func TestWithoutLock(t *testing.T) {
-	one, two := sliced("one", 1), sliced("two", 1)
-	s := newSlicing(t, "", one, two)
-	s.Slices.WithoutLock = true
-	requests := func(pods ...*corev1.Pod) (all []allocate.Request) {
-		for _, p := range pods {
-			all = append(all, requestsOf(p)...)
-		}
-		return all
-	}
-	for _, test := range []struct {
-		requests []allocate.Request
-		want     string
-	}{
-		{nil, "no pod is known that waits"},
-		{requests(one, two), "several pods wait"},
-		{requests(one), ""},
-		{requests(one), "no pod is known that waits"}, // it is served
-		{requests(one, two), ""},
-	} {
-		s.SetRequests(test.requests)
-		if _, err := s.give(1); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("got %v, want %q", err, test.want)
-		}
 	}
 }

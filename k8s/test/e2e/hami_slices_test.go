@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,8 @@ func TestHAMiSlices(t *testing.T) {
 		})
 	}
 	t.Run("examples", n.hamiExamples)
+	t.Run("classes", n.hamiClasses)
+	t.Run("a slice of somebody else", n.hamiRefused)
 	t.Run("a whole GPU", func(t *testing.T) {
 		n.create(t, hamiPod("whole", "1/100/0"))
 		n.phase(t, "whole", corev1.PodRunning)
@@ -136,6 +139,62 @@ func (n *node) hamiExamples(t *testing.T) {
 		}
 		n.served(t, "example", "60/4096")
 	})
+}
+
+// hamiClasses has pods of each class, of none and of an unknown one.
+func (n *node) hamiClasses(t *testing.T) {
+	for i, class := range []string{"best-effort", "fixed-share", "burst-share", ""} {
+		t.Run("class "+class, func(t *testing.T) {
+			pod := hamiPod("class", "1/10/1")
+			if class != "" {
+				pod.Annotations = map[string]string{qosPolicy: class}
+			}
+			n.create(t, pod)
+			n.phase(t, "class", corev1.PodRunning)
+			all, err := n.slices()
+			if err != nil || len(all) != 1 {
+				t.Fatalf("the slices are %v, %v", all, err)
+			}
+			text, err := os.ReadFile(n.Path(cluster.NodeDir + "/sys/bus/pci/devices/" + n.gpus[all[0].gpu].BDF + "/sgpu/sched_class"))
+			if want := fmt.Sprintln(i % 3); err != nil || string(text) != want {
+				t.Errorf("the driver has the class %q, want %q: %v", text, want, err)
+			}
+			n.served(t, "class", "10/1024")
+		})
+	}
+	t.Run("an unknown class", func(t *testing.T) {
+		pod := hamiPod("class", "1/10/1")
+		pod.Annotations = map[string]string{qosPolicy: "gold"}
+		n.create(t, pod)
+		n.refused(t, "class", `"gold"; want best-effort, fixed-share or burst-share`)
+	})
+}
+
+// hamiRefused lets HAMi choose a GPU of which somebody else has a slice, which HAMi does not know.
+func (n *node) hamiRefused(t *testing.T) {
+	sgpu := func(args ...string) { n.must(t, smi, append([]string{"sgpu", "-i", "5"}, args...)...) }
+	sgpu("--enable")
+	sgpu("--create", "--compute", "95", "--vram", "4G", "--alias", "somebody-else")
+	pod := hamiPod("refused", "1/10/1")
+	pod.Annotations = map[string]string{"metax-tech.com/use-gpuuuid": n.gpus[5].UUID}
+	n.create(t, pod)
+	n.refused(t, "refused", "5% of its compute free; a slice of 10% does not fit")
+	n.sliced(t, "95/4096")
+	sgpu("--remove", "0")
+	sgpu("--disable")
+	n.create(t, pod)
+	n.served(t, "refused", "10/1024")
+}
+
+// refused waits until a pod has failed with a reason, which HAMi knows, and removes it.
+func (n *node) refused(t *testing.T, name, reason string) {
+	t.Helper()
+	if pod := n.phase(t, name, corev1.PodFailed); !strings.Contains(pod.Status.Message, reason) {
+		t.Errorf("the pod failed: %s", state(pod))
+	}
+	n.unlocked(t)
+	n.bindPhase(t, name, "failed")
+	n.remove(t, name)
 }
 
 // served waits until a pod runs with its slices and the lock is gone, and lets it end.

@@ -70,13 +70,13 @@ func TestKoordinatorSlices(t *testing.T) {
 		both.Wait()
 		for _, name := range names {
 			// Koordinator locks the node by what it saw of it last, so its second lock can replace the
-			// first, and then one pod has none. A controller would create that pod again.
+			// first, and then the plugin refuses one pod or both. A controller would create them again.
 			wait(t, "pod "+name, func(ctx context.Context) error {
 				pod, err := n.pods().Get(ctx, name, metav1.GetOptions{})
 				if err != nil || pod.Status.Phase == corev1.PodRunning {
 					return err
 				}
-				if err = fmt.Errorf("it is %s: %s", pod.Status.Phase, state(pod)); strings.Contains(pod.Status.Message, "no scheduler has locked the node") {
+				if err = fmt.Errorf("it is %s: %s", pod.Status.Phase, state(pod)); isUnlocked(pod) {
 					t.Log("pod ", name, ": ", err)
 					n.remove(t, name)
 					n.create(t, slice(name))
@@ -92,6 +92,13 @@ func TestKoordinatorSlices(t *testing.T) {
 		n.sliced(t)
 	})
 	n.interruptSlices(t, slice)
+}
+
+// isUnlocked reports whether the plugin refused a pod because the lock names another one, or none.
+func isUnlocked(pod *corev1.Pod) bool {
+	return slices.ContainsFunc([]string{
+		"no scheduler has locked the node", "also waits for slices on this node", "which the lock of the node names, does not wait",
+	}, func(s string) bool { return strings.Contains(pod.Status.Message, s) })
 }
 
 // addCapacity gives the node resources that no device plugin serves. The kubelet keeps them.
