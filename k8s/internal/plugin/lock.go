@@ -32,14 +32,14 @@ const (
 	questionAgain = 200 * time.Millisecond
 )
 
-// ask asks the API server, again and again as long as the Locker waits. A server that has just started
-// also refuses what it permits a moment later.
+// ask asks the API server, again and again as long as the Locker waits and another answer is possible. A
+// server that has just started also forbids what it permits a moment later.
 func (l Locker) ask(ctx context.Context, question func(context.Context) error) error {
 	for late := time.Now().Add(l.wait); ; {
 		once, cancel := context.WithTimeout(ctx, questionTime)
 		err := question(once)
 		cancel()
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || !time.Now().Before(late) {
+		if err == nil || isRefusal(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) || !time.Now().Before(late) {
 			return err
 		}
 		select {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -25,16 +26,33 @@ type VFIO struct {
 	devices atomic.Pointer[[]inventory.Device]
 }
 
-// NoGroup is the Code of a GPU that no virtual machine can use.
-const NoGroup = "no-vfio-group"
+// The Codes of GPUs that no virtual machine can use.
+const (
+	NoGroup     = "no-vfio-group"
+	SharedGroup = "shared-vfio-group"
+)
 
-// Set takes the devices, and returns them with their health.
+// Set takes the devices, and returns them with their health. GPUs that share an IOMMU group are unhealthy:
+// who opens the group first controls all of them, also those of another pod.
 func (v *VFIO) Set(devices []inventory.Device) []inventory.Device {
 	devices = slices.Clone(devices)
+	first := map[string]int{} // GPU of each group
+	share := func(d *inventory.Device, group string, with gpu.BDF) {
+		d.Healthy, d.Code = false, SharedGroup
+		d.Reason = fmt.Sprintf("it shares IOMMU group %s with %s, and one virtual machine could control both: switch on ACS in the firmware", path.Base(group), with)
+	}
 	for i := range devices {
-		if _, err := v.group(devices[i]); err != nil {
-			d := &devices[i]
+		d := &devices[i]
+		group, err := v.group(*d)
+		if err != nil {
 			d.Healthy, d.Code, d.Reason = false, NoGroup, err.Error()
+			continue
+		}
+		if at, ok := first[group]; ok {
+			share(d, group, devices[at].BDF)
+			share(&devices[at], group, d.BDF)
+		} else {
+			first[group] = i
 		}
 	}
 	v.devices.Store(&devices)
@@ -91,6 +109,9 @@ func (v *VFIO) nodes(ids []string) ([]string, error) {
 			return nil, fmt.Errorf("%.128q is not a GPU of this node that is bound to vfio-pci", id)
 		}
 		node, err := v.group((*known)[at])
+		if (*known)[at].Code == SharedGroup {
+			err = errors.New((*known)[at].Reason)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("GPU %s cannot be used: %w", id, err)
 		}

@@ -17,20 +17,25 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// TestVFIO gives virtual machines GPUs that are bound to vfio-pci, which are two of the node: one has an
-// IOMMU group, the other none.
+// TestVFIO gives virtual machines GPUs that are bound to vfio-pci, which are four of the node: one has an
+// IOMMU group, one none, and two share one.
 func TestVFIO(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
 	node.GPUs = append([]gpu.GPU{}, node.GPUs...)
-	for _, i := range []int{2, 5} {
+	for _, i := range []int{2, 5, 6, 7} {
 		node.GPUs[i].Mode, node.GPUs[i].Nodes, node.GPUs[i].Healthy = gpu.ModeVFIO, nil, false
 	}
 	first, second := node.GPUs[2].BDF.String(), node.GPUs[5].BDF.String()
+	third, fourth := node.GPUs[6].BDF.String(), node.GPUs[7].BDF.String()
 	dir := filepath.Join(t.TempDir(), "host")
 	tree := sim.Tree{
-		"sys/kernel/iommu_groups/17":                    sim.Dir{},
-		"sys/bus/pci/devices/" + first + "/iommu_group": sim.Link("/sys/kernel/iommu_groups/17"),
-		"sys/bus/pci/devices/" + second + "/class":      sim.File{Data: "0x038000\n"},
+		"sys/kernel/iommu_groups/17":                     sim.Dir{},
+		"sys/bus/pci/devices/" + first + "/iommu_group":  sim.Link("/sys/kernel/iommu_groups/17"),
+		"sys/kernel/iommu_groups/18":                     sim.Dir{},
+		"sys/bus/pci/devices/" + third + "/iommu_group":  sim.Link("/sys/kernel/iommu_groups/18"),
+		"sys/bus/pci/devices/" + fourth + "/iommu_group": sim.Link("/sys/kernel/iommu_groups/18"),
+		"dev/vfio/18": sim.Device{Major: 511, Minor: 1, Perm: 0o600},
+		"sys/bus/pci/devices/" + second + "/class": sim.File{Data: "0x038000\n"},
 		"dev/vfio/vfio": sim.Device{Major: 10, Minor: 196, Perm: 0o666},
 		"dev/vfio/17":   sim.Device{Major: 511, Minor: 0, Perm: 0o600},
 	}
@@ -57,7 +62,7 @@ func TestVFIO(t *testing.T) {
 		return words
 	}
 	n.See(node, health.FromNode(node), time.Now())
-	if want := first + " Healthy on 0, " + second + " Unhealthy on 0, "; list() != want {
+	if want := first + " Healthy on 0, " + second + " Unhealthy on 0, " + third + " Unhealthy on 0, " + fourth + " Unhealthy on 0, "; list() != want {
 		t.Errorf("the kubelet is told %s\nwant %s", list(), want)
 	}
 	if all, _ := gpus.list(); len(all) != 8 {
@@ -78,7 +83,7 @@ func TestVFIO(t *testing.T) {
 	if d := cmp.Diff("map[PCI_RESOURCE_METAX-TECH_COM_VFIO-GPU:"+first+"] /tree/dev/vfio/17=/dev/vfio/17(rw) /tree/dev/vfio/vfio=/dev/vfio/vfio(rw)", got); d != "" {
 		t.Error(d)
 	}
-	for id, want := range map[string]string{second: "no IOMMU group", "../../x\x1b": `"../../x\x1b" is not a GPU`, string(node.GPUs[0].UUID): "is not a GPU of this node that is bound"} {
+	for id, want := range map[string]string{second: "no IOMMU group", third: "it shares IOMMU group 18 with " + fourth, fourth: "it shares IOMMU group 18 with " + third, "../../x\x1b": `"../../x\x1b" is not a GPU`, string(node.GPUs[0].UUID): "is not a GPU of this node that is bound"} {
 		if err := v.PreStart([]string{id}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", id, err, want)
 		}

@@ -34,3 +34,14 @@ func (j joiner) wrote(err error, now time.Time) joiner {
 	}
 	return joiner{due: now.Add(pause), failed: j.failed + 1}
 }
+
+// isDue reports whether to write now.
+func (j joiner) isDue(now time.Time) bool { return !j.due.IsZero() && !now.Before(j.due) }
+
+// earlier returns the earlier of two times of which each may be zero, which is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

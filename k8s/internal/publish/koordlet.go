@@ -3,9 +3,11 @@ package publish
 import (
 	"encoding/json"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -51,8 +53,24 @@ func (k *Koordlet) write(gpus []protocol.KoordletGPU) error {
 	if err := atomicfile.MakeDir(temporary, 0o700); err != nil {
 		return err
 	}
+	removeLeft(temporary)
 	_, err = atomicfile.Write(filepath.Join(k.Dir, protocol.KoordletFile), append(text, '\n'), atomicfile.Options{Perm: 0o644, Dir: temporary})
 	return err
+}
+
+// leftTime is the age from which a temporary file is not that of the plugin which takes over or hands over
+// at an update.
+const leftTime = time.Minute
+
+// removeLeft removes what killed writers left. What cannot be removed costs space only.
+func removeLeft(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && atomicfile.IsTemporary(e.Name(), protocol.KoordletFile) && time.Since(info.ModTime()) > leftTime {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // koordletGPUs returns the GPUs that Koordinator may give: those with a UUID that are not excluded

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -180,4 +181,30 @@ func TestKoordletFile(t *testing.T) {
 	}
 	close(stop)
 	<-done
+}
+
+// TestKoordletLeft: what a killed writer left goes; the file of another that is writing stays.
+func TestKoordletLeft(t *testing.T) {
+	dir := t.TempDir()
+	temporary := filepath.Join(dir, protocol.KoordletTemporary)
+	left, fresh := filepath.Join(temporary, "."+protocol.KoordletFile+".1.tmp"), filepath.Join(temporary, "."+protocol.KoordletFile+".2.tmp")
+	if err := os.Mkdir(temporary, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, age := range map[string]time.Duration{left: time.Hour, fresh: 0} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, _ := facts(t, "c500-8")
+	(&Koordlet{Dir: dir, Log: slog.New(slog.DiscardHandler)}).Set(f)
+	if _, err := os.Stat(left); err == nil {
+		t.Error("the file that a killed writer left is still there")
+	}
+	if _, err := os.Stat(fresh); err != nil {
+		t.Error(err)
+	}
 }

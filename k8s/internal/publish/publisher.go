@@ -2,9 +2,11 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"sync"
@@ -41,6 +43,7 @@ type Publisher struct {
 	written    *Values
 	at         time.Time // of the last write
 	generation int64
+	refused    int                    // Events in a row
 	uid        types.UID              // of the Node
 	conditions []corev1.NodeCondition // that the Node has, of our types; nil if the Node was not read yet
 }
@@ -85,7 +88,7 @@ func (p *Publisher) Set(f Facts, changes []health.Change, more ...Notice) {
 
 // Run writes what Set gives, until the context ends.
 func (p *Publisher) Run(ctx context.Context) {
-	var join joiner
+	var join, events joiner // events of their own: what holds them up must not hold up the Node
 	var maker maker
 	var values Values
 	var said string
@@ -94,14 +97,14 @@ func (p *Publisher) Run(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		timer.Stop()
-		if !join.due.IsZero() {
-			timer.Reset(time.Until(join.due))
+		if next := earlier(join.due, events.due); !next.IsZero() {
+			timer.Reset(time.Until(next))
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.wake:
-			if f, events := p.take(); f != nil {
+			if f, noticed := p.take(); f != nil {
 				v, err := maker.values(*f)
 				if err != nil && err.Error() != said {
 					said = err.Error()
@@ -109,7 +112,10 @@ func (p *Publisher) Run(ctx context.Context) {
 				}
 				urgent := v.Annotations[protocol.RegistrationAnnotation] != values.Annotations[protocol.RegistrationAnnotation]
 				values = v
-				if events || !p.isWritten(values) {
+				if noticed {
+					events = events.changed(time.Now())
+				}
+				if !p.isWritten(values) {
 					join = join.changed(time.Now())
 					if urgent && join.failed == 0 {
 						join.due = time.Now() // schedulers decide by it
@@ -117,11 +123,20 @@ func (p *Publisher) Run(ctx context.Context) {
 				}
 			}
 		case <-timer.C:
-			err := p.write(ctx, values)
-			if err != nil && ctx.Err() == nil {
-				p.log.Warn("the node's GPUs could not be published; trying again", "error", err.Error(), "failures", join.failed+1)
+			if join.isDue(time.Now()) {
+				err := p.write(ctx, values)
+				if err != nil && ctx.Err() == nil {
+					p.log.Warn("the node's GPUs could not be published; trying again", "error", err.Error(), "failures", join.failed+1)
+				}
+				join = join.wrote(err, time.Now())
 			}
-			join = join.wrote(err, time.Now())
+			if events.isDue(time.Now()) {
+				err := p.writeEvents(ctx)
+				if err != nil && ctx.Err() == nil {
+					p.log.Warn("an Event could not be written; trying again", "error", err.Error(), "failures", events.failed+1)
+				}
+				events = events.wrote(err, time.Now())
+			}
 		}
 	}
 }
@@ -134,9 +149,12 @@ func (p *Publisher) take() (f *Facts, events bool) {
 	return f, len(p.notices) > 0
 }
 
+// writeTime bounds one write.
+const writeTime = 30 * time.Second
+
 // write writes what differs from what was written.
 func (p *Publisher) write(ctx context.Context, v Values) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
 	if p.conditions == nil || time.Since(p.at) >= rewriteTime {
 		if err := p.readNode(ctx); err != nil {
@@ -150,7 +168,7 @@ func (p *Publisher) write(ctx context.Context, v Values) error {
 		}
 		p.written, p.at = &v, time.Now()
 	}
-	return p.writeEvents(ctx)
+	return nil
 }
 
 // readNode reads the conditions and the generation that an earlier Publisher wrote.
@@ -210,15 +228,15 @@ func (p *Publisher) apply(ctx context.Context, text []byte, subresources ...stri
 	return err
 }
 
-// isRefusal reports whether the API server would refuse the same again, as by a quota or a webhook. What is
-// published must not wait for that.
-func isRefusal(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err)
-}
+// maxRefused is how often an Event may be refused, if none was written since the first time: a server that
+// has just started also forbids what it permits a moment later.
+const maxRefused = 4
 
 // writeEvents writes the Events of the notices. Those that are written do not come again if a
-// later one fails.
+// later one fails, and neither does one that the API server refuses, as by a quota.
 func (p *Publisher) writeEvents(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
 	for {
 		p.mu.Lock()
 		if len(p.notices) == 0 {
@@ -230,15 +248,28 @@ func (p *Publisher) writeEvents(ctx context.Context) error {
 		p.mu.Unlock()
 		e := eventOf(p.node, notice, time.Now())
 		_, err := p.client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Device})
-		if isRefusal(err) {
-			p.log.Warn("the API server refuses an Event, which is left out", "reason", notice.Reason, "message", notice.Message, "error", err.Error())
-			continue
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+			p.refused = 0
+		case isRefusal(err) && p.refused+1 >= maxRefused:
+			p.refused++
+			p.log.Warn("an Event is lost: the API server refuses it", "reason", notice.Reason, "message", notice.Message, "error", err.Error())
+		default:
+			if isRefusal(err) {
+				p.refused++
+			} else {
+				p.refused = 0
+			}
 			p.mu.Lock()
 			p.notices = append([]Notice{notice}, p.notices...)
 			p.mu.Unlock()
 			return fmt.Errorf("write an Event: %w", err)
 		}
 	}
+}
+
+// isRefusal reports whether the API server answered an error that asking again does not change.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError && status.Status().Code != http.StatusTooManyRequests
 }

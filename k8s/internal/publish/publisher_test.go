@@ -28,6 +28,7 @@ import (
 type api struct {
 	*fake.Clientset
 	down bool
+	deny error // of Events
 }
 
 func newAPI() *api {
@@ -54,7 +55,7 @@ func newAPI() *api {
 	})
 	// It gives Events no names.
 	a.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		return true, action.(clienttesting.CreateAction).GetObject(), nil
+		return true, action.(clienttesting.CreateAction).GetObject(), a.deny
 	})
 	a.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return a.down, nil, errors.New("away")
@@ -241,29 +242,6 @@ func TestNodeIsGone(t *testing.T) {
 	}
 }
 
-// TestEventRefused: an Event that the API server refuses is left out, and what comes after it is written.
-func TestEventRefused(t *testing.T) {
-	a := newAPI()
-	a.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		e := action.(clienttesting.CreateAction).GetObject().(*corev1.Event)
-		return e.Message == "one", nil, apierrors.NewForbidden(corev1.Resource("events"), e.Name, errors.New("exceeded quota"))
-	})
-	p := New(a.CoreV1(), "n", slog.New(slog.DiscardHandler))
-	f, _ := facts(t, "c500-8")
-	p.Set(f, nil, Notice{Message: "one"}, Notice{Message: "two"})
-	var m maker
-	v, err := m.values(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.write(t.Context(), v); err != nil || len(p.notices) != 0 {
-		t.Errorf("%v, and %d notices wait", err, len(p.notices))
-	}
-	if events := a.events(t); len(events) != 2 {
-		t.Errorf("Events are %q", events)
-	}
-}
-
 func TestManyChanges(t *testing.T) {
 	p := New(newAPI().CoreV1(), "n", slog.New(slog.DiscardHandler))
 	f, changes := facts(t, "superpod-64")
@@ -292,5 +270,46 @@ func TestEvents(t *testing.T) {
 		if !ok || e.Type+" "+e.Reason != want || len(e.Message) > 1000 || e.Namespace != "default" {
 			t.Errorf("%s: %+v", state, e)
 		}
+	}
+}
+
+// TestRefusedEvents: Events that the API server does not take hold up neither the Node nor those after them.
+func TestRefusedEvents(t *testing.T) {
+	for name, deny := range map[string]error{
+		"quota":   apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("exceeded quota")),
+		"webhook": apierrors.NewInternalError(errors.New("failed calling webhook")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				a := newAPI()
+				p := New(a.CoreV1(), "n", slog.New(slog.DiscardHandler))
+				go p.Run(ctx)
+				a.deny = deny
+				f, _ := facts(t, "c500-8")
+				p.Set(f, nil, Invalid("one"))
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				f.Registration = "[{}]"
+				p.Set(f, nil)
+				synctest.Wait()
+				if got := a.node(t).Annotations[protocol.RegistrationAnnotation]; got != "[{}]" {
+					t.Errorf("schedulers are told %q", got)
+				}
+				tried, lost := len(a.events(t)), apierrors.IsForbidden(deny)
+				if lost && tried != maxRefused {
+					t.Errorf("a refused Event was tried %d times", tried)
+				}
+				a.deny = nil
+				a.ClearActions()
+				p.Set(f, nil, Invalid("two"))
+				time.Sleep(lastRetry)
+				synctest.Wait()
+				if got := a.events(t); lost && len(got) != 1 || !lost && len(got) != 2 {
+					t.Errorf("Events after it: %q", got)
+				}
+			})
+		})
 	}
 }
