@@ -93,6 +93,9 @@ func specError(err error) error {
 // kindOf returns the kind that a file states, even if nothing else in it can be read, as
 // in another vendor's spec that is newer than this library; empty if it states none.
 func kindOf(data []byte) string {
+	if spec, plain := parsePlain(data); plain {
+		return spec.Kind
+	}
 	var head struct{ Kind string }
 	if err := yaml.Unmarshal(data, &head); err != nil {
 		return ""
