@@ -18,9 +18,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -45,6 +47,26 @@ type Options struct {
 	// Upgrades reports whether the controller upgrades drivers, for which it needs more rights.
 	Upgrades bool
 	Log      *slog.Logger
+	// Clock is what pauses and limits of time are measured by; nil is the real one. The Lease has the real one always.
+	Clock clock.WithTicker
+}
+
+func (o Options) clock() clock.WithTicker {
+	if o.Clock == nil {
+		return clock.RealClock{}
+	}
+	return o.Clock
+}
+
+// queue makes the queue of a controller, in which what is to be done later waits by the clock.
+func (o Options) queue() controller.Options {
+	several := true // in one process
+	return controller.Options{
+		SkipNameValidation: &several,
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: o.clock()})
+		},
+	}
 }
 
 // Run runs the controller until the context ends. Of several, one leads; it needs get, create and update on
@@ -77,7 +99,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	only := reconcile.Request{NamespacedName: types.NamespacedName{Name: v1alpha1.Name}}
 	always := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} }
-	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, Namespace: o.Namespace, Log: o.Log, Now: time.Now, Configs: map[string]client.Reader{}}
+	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Configs: map[string]client.Reader{}}
 	if o.Upgrades {
 		kube, err := kubernetes.NewForConfig(config)
 		if err != nil {
@@ -86,12 +108,13 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		evict := func(ctx context.Context, e *policyv1.Eviction) error {
 			return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
 		}
-		r.Upgrader = &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Log: o.Log, Now: time.Now, Evict: evict}
-		if err := r.Upgrader.watch(m, only); err != nil {
+		r.Upgrader = &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Evict: evict}
+		if err := r.Upgrader.watch(m, only, o.queue()); err != nil {
 			return fmt.Errorf("watch the nodes' drivers: %w", err)
 		}
 	}
-	controller := builder.ControllerManagedBy(m).
+	all := builder.ControllerManagedBy(m).
+		WithOptions(o.queue()).
 		For(&v1alpha1.ClusterOperator{}).
 		Owns(&appsv1.DaemonSet{}).
 		Owns(&corev1.Pod{}).
@@ -102,10 +125,10 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 			return err
 		}
 		r.Configs[name] = one
-		controller.WatchesRawSource(source.Kind(one, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(
+		all.WatchesRawSource(source.Kind(one, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(context.Context, *corev1.ConfigMap) []reconcile.Request { return []reconcile.Request{only} })))
 	}
-	if err = controller.Complete(r); err != nil {
+	if err = all.Complete(r); err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	return m.Start(ctx)
@@ -139,7 +162,7 @@ func cached(o Options) map[client.Object]cache.ByObject {
 }
 
 // watch makes the manager call the Upgrader, about once in a second at most.
-func (u *Upgrader) watch(m manager.Manager, only reconcile.Request) error {
+func (u *Upgrader) watch(m manager.Manager, only reconcile.Request, options controller.Options) error {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	soon := func(q queue) { q.AddAfter(only, time.Second) }
 	later := handler.Funcs{
@@ -152,6 +175,7 @@ func (u *Upgrader) watch(m manager.Manager, only reconcile.Request) error {
 		},
 	}
 	return builder.ControllerManagedBy(m).Named("driver-upgrade").
+		WithOptions(options).
 		Watches(&v1alpha1.ClusterOperator{}, later).
 		Watches(&appsv1.DaemonSet{}, later).
 		Watches(&corev1.Node{}, later).
