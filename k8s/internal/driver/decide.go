@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// The reasons in reports. The last three can also stand beside ready: the driver that is loaded stays.
+// The reasons in reports. The last ones, and FilesFailed, can also stand beside ready: the driver that is loaded stays.
 const (
 	Loading          = "Loading"
 	Unloading        = "Unloading"        // the driver's users leave, so that it can be unloaded

@@ -32,7 +32,7 @@ func TestSources(t *testing.T) {
 	if len(u.Unknown) == 0 || !strings.HasPrefix(u.Unknown[0], "pods with GPUs, which are not known (connect to the kubelet") {
 		t.Errorf("not known: %q", u.Unknown)
 	}
-	u.Unknown = nil // also processes, where root may not inspect one
+	u.Unknown = nil           // also processes, where root may not inspect one
 	must(t, listener.Close()) // as a kill does
 	if after := sources.Look(t.Context()); len(after.Plugin) > 0 {
 		t.Errorf("after the plugin was killed: %q", after.Plugin)
