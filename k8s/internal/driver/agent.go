@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
@@ -79,6 +80,15 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 	case step == Stay:
 		return r
 	case step == Replace:
+		// A node keeps the driver that it has if the files of the next one cannot be written.
+		if err := unpackHome(a.Host, a.Payload, look.Payload.ID); err != nil {
+			a.announced = false
+			r.Ready, r.Reason, r.Message = true, FilesFailed, err.Error()+"; driver "+name(look.Version)+" stays"
+			if !look.own() {
+				r.Mode = gpu.DriverNative
+			}
+			return r
+		}
 		blocked, is := a.Users(ctx).Blocked(r)
 		if is || !announced {
 			return blocked
@@ -133,12 +143,10 @@ func (a *Agent) load(ctx context.Context, look Look) report.Report {
 
 // settle looks after the files of a loaded driver of the payload.
 func (a *Agent) settle(look Look, r report.Report) report.Report {
-	err := installHome(a.Host, a.Payload, look.Payload.ID)
-	if err == nil {
-		err = pruneHomes(a.Host, look.Payload.ID)
-	}
-	if err != nil {
+	if err := installHome(a.Host, a.Payload, look.Payload.ID); err != nil {
 		r.Ready, r.Reason, r.Message = false, FilesFailed, err.Error()
+	} else if err := pruneHomes(a.Host, look.Payload.ID); err != nil { // in the way of nobody
+		r.Reason, r.Message = FilesFailed, err.Error()
 	}
 	return r
 }

@@ -140,7 +140,9 @@ func TestLife(t *testing.T) {
 	if r := s.looks(a, 3); said(r) != "cloud InUse" || !strings.Contains(r.Message, "pod team/job") || s.unloads > 0 {
 		t.Errorf("in use: %+v", r)
 	}
-	s.check("4.0.0")
+	if text, err := s.host.ReadFile("/opt/mxdriver/bin/mx-smi"); err != nil || !strings.Contains(string(text), "4.0.0") {
+		t.Errorf("/opt/mxdriver is not that of the loaded driver: %v", err)
+	}
 	s.users = Users{Plugin: []string{"metax-gpu-device"}}
 	if r := s.looks(a, 1); said(r) != "cloud Unloading" || s.unloads > 0 {
 		t.Errorf("while the plugin leaves: %+v", r)
@@ -285,5 +287,34 @@ func TestRefused(t *testing.T) {
 	must(t, os.RemoveAll(s.host.Join("/proc")))
 	if r := s.looks(s.agent(), 1); said(r) != " Unknown" {
 		t.Errorf("a host that cannot be read: %+v", r)
+	}
+}
+
+// TestFilesBeforeUnload: a host whose files cannot be written keeps the driver that it has. Old files that cannot be
+// removed are reported, and the driver is used.
+func TestFilesBeforeUnload(t *testing.T) {
+	s := newScene(t, "4.0.0")
+	s.looks(s.agent(), 1)
+	s.payload = collect(t, image(t, "5.0.0", nil))
+	p, err := Read(s.payload)
+	must(t, err)
+	must(t, os.Remove(filepath.Join(s.payload, "opt/mxdriver/bin/mx-smi"))) // the payload cannot be copied
+	must(t, unix.Mkfifo(filepath.Join(s.payload, "opt/mxdriver/bin/mx-smi"), 0o644))
+	a := s.agent()
+	a.payload = &p
+	if r := s.looks(a, 3); said(r) != "cloud ready FilesFailed" || s.unloads > 0 || !strings.Contains(r.Message, "driver 4.0.0 stays") {
+		t.Errorf("files that cannot be written: %+v, %d unloads", r, s.unloads)
+	}
+	s.check("4.0.0")
+}
+
+func TestOldFilesStay(t *testing.T) {
+	s := newScene(t, "4.0.0")
+	old := s.host.Join("/opt/mxdriver-0123456789abcdef")
+	put(t, old, "x", "x")
+	must(t, unix.Mount("none", old, "tmpfs", 0, "")) // which cannot be removed
+	t.Cleanup(func() { unix.Unmount(old, 0) })
+	if r := s.looks(s.agent(), 1); said(r) != "cloud ready FilesFailed" || !strings.Contains(r.Message, "remove the files of an old driver") {
+		t.Errorf("%+v", r)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// The reasons in reports. The last three can also stand beside ready: the driver that is loaded stays.
+// The reasons in reports. The last ones, and FilesFailed, can also stand beside ready: the driver that is loaded stays.
 const (
 	Loading          = "Loading"
 	Unloading        = "Unloading"        // the driver's users leave, so that it can be unloaded
@@ -120,9 +120,9 @@ func (u Users) Blocked(r report.Report) (report.Report, bool) {
 	switch {
 	case len(others) > 0:
 		r.Reason = InUse
-		r.Message += ": it waits for " + list(others) + ", which is not ended by it: end it, or drain the node"
+		r.Message += ": waits for " + list(others) + "; end it, or drain the node"
 	case len(u.Plugin) > 0:
-		r.Message += ": it waits until " + list(u.Plugin) + " has left the node"
+		r.Message += ": waits until " + list(u.Plugin) + " has left the node"
 	default:
 		return r, false
 	}

@@ -89,13 +89,13 @@ func TestBlocked(t *testing.T) {
 		reason, say string
 	}{
 		{Users{}, "", ""},
-		{Users{Plugin: []string{"metax-gpu-device"}, Processes: []string{"process 7 (mx-smi)"}, Count: 3}, Unloading, "x: it waits until metax-gpu-device has left the node"},
-		{Users{Plugin: []string{"metax-gpu-device"}, Pods: []string{"pod a/b"}}, InUse, "x: it waits for pod a/b, which is not ended by it: end it, or drain the node"},
-		{Users{Leases: []string{"lease 1 of alice"}, Processes: []string{"process 7 (python)"}, Count: 3}, InUse, "x: it waits for lease 1 of alice and process 7 (python), which"},
+		{Users{Plugin: []string{"metax-gpu-device"}, Processes: []string{"process 7 (mx-smi)"}, Count: 3}, Unloading, "x: waits until metax-gpu-device has left the node"},
+		{Users{Plugin: []string{"metax-gpu-device"}, Pods: []string{"pod a/b"}}, InUse, "x: waits for pod a/b; end it, or drain the node"},
+		{Users{Leases: []string{"lease 1 of alice"}, Processes: []string{"process 7 (python)"}, Count: 3}, InUse, "x: waits for lease 1 of alice and process 7 (python); end"},
 		{Users{Modules: []string{"kernel module mxgvm"}, Count: 1}, InUse, "kernel module mxgvm"},
 		{Users{Count: 2}, InUse, "something that the kernel counts (2)"},
 		{Users{Unknown: []string{"pods with GPUs, which are not known (no answer)"}}, InUse, "which are not known (no answer)"},
-		{Users{Pods: strings.Split("abcdefgh", "")}, InUse, "x: it waits for a, b, c, d, e and 3 more, which"},
+		{Users{Pods: strings.Split("abcdefgh", "")}, InUse, "x: waits for a, b, c, d, e and 3 more; end"},
 	} {
 		r, blocked := test.users.Blocked(report.Report{Message: "x", Reason: Unloading})
 		if blocked != (test.reason != "") || blocked && r.Reason != test.reason || !strings.HasPrefix(r.Message, "x") || !strings.Contains(r.Message, test.say) {

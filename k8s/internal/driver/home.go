@@ -33,7 +33,12 @@ func openOpt(host *hostfs.Root) (*os.Root, error) {
 }
 
 // installHome makes the user-space part of a payload, which is in dir, that of the host. It does nothing if it is.
-func installHome(host *hostfs.Root, dir, id string) (err error) {
+func installHome(host *hostfs.Root, dir, id string) error { return writeHome(host, dir, id, true) }
+
+// unpackHome writes the user-space part of a payload beside that of the host, if it is not there.
+func unpackHome(host *hostfs.Root, dir, id string) error { return writeHome(host, dir, id, false) }
+
+func writeHome(host *hostfs.Root, dir, id string, use bool) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("write the driver's files of /%s: %w", homeDir, err)
@@ -52,6 +57,9 @@ func installHome(host *hostfs.Root, dir, id string) (err error) {
 	} else if err != nil {
 		return err
 	}
+	if !use {
+		return nil
+	}
 	return link(opt, name)
 }
 
@@ -66,7 +74,7 @@ func unpack(opt *os.Root, dir, name string) error {
 		return err
 	}
 	if err := newCopier(payload, opt).tree(homeDir, name+part); err != nil {
-		return err
+		return errors.Join(err, opt.RemoveAll(name+part))
 	}
 	at, err := opt.Open(".")
 	if err != nil {

@@ -48,7 +48,10 @@ func Collect(from, to string) error {
 		if dir == modulesDir {
 			c.want = func(file string) bool { return path.Base(file) == moduleFile }
 		}
-		if err := c.tree(dir, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := image.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			continue // Read says what is missing
+		}
+		if err := c.tree(dir, dir); err != nil {
 			return fmt.Errorf("collect the driver from the image: %w", err)
 		}
 	}

@@ -2,12 +2,17 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
@@ -56,9 +61,20 @@ func (s Sources) plugins(u *Users) {
 	if err != nil {
 		u.unknown("device plugins", err)
 	}
-	if slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, protocol.Device) && path.Ext(n) == ".sock" }) {
+	if slices.ContainsFunc(names, func(n string) bool {
+		return strings.HasPrefix(n, protocol.Device) && path.Ext(n) == ".sock" && answers(s.Plugins.Join(n))
+	}) {
 		u.Plugin = append(u.Plugin, protocol.Device)
 	}
+}
+
+// answers reports whether somebody listens on a socket. One of a plugin that was killed stays, and refuses.
+func answers(socket string) bool {
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	return !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist)
 }
 
 func (s Sources) pods(ctx context.Context, u *Users) {

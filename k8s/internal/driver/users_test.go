@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"net"
 	"strings"
 	"testing"
 
@@ -18,7 +19,9 @@ func TestSources(t *testing.T) {
 	must(t, Simulation{s.host}.Use(3))
 	put(t, s.host.Dir(), moduleDir+"/holders/mxgvm/x", "")
 	plugins := t.TempDir()
-	put(t, plugins, "metax-gpu-device-abc.sock", "")
+	listener, err := net.Listen("unix", plugins+"/metax-gpu-device-abc.sock")
+	must(t, err)
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	root, err := hostfs.New(plugins)
 	must(t, err)
 	sources := Sources{
@@ -29,7 +32,11 @@ func TestSources(t *testing.T) {
 	if len(u.Unknown) == 0 || !strings.HasPrefix(u.Unknown[0], "pods with GPUs, which are not known (connect to the kubelet") {
 		t.Errorf("not known: %q", u.Unknown)
 	}
-	u.Unknown = nil // also processes, where root may not inspect one
+	u.Unknown = nil           // also processes, where root may not inspect one
+	must(t, listener.Close()) // as a kill does
+	if after := sources.Look(t.Context()); len(after.Plugin) > 0 {
+		t.Errorf("after the plugin was killed: %q", after.Plugin)
+	}
 	if d := cmp.Diff(Users{Plugin: []string{"metax-gpu-device"}, Modules: []string{"kernel module mxgvm"}, Count: 3}, u); d != "" {
 		t.Error(d)
 	}

@@ -52,7 +52,7 @@ func (a Agent) Run(ctx context.Context, interval time.Duration) error {
 			return report.Remove(a.Reports, report.MACA)
 		}
 		if _, err := report.Write(a.Reports, report.MACA, r); err != nil {
-			return err
+			a.Log.Error("the report is not written; trying again", "error", err)
 		}
 		if line := r.Reason + r.Message + r.Version; line != said {
 			said = line
@@ -76,8 +76,8 @@ func (a Agent) look(ctx context.Context) report.Report {
 	return r
 }
 
-// settle installs what was copied, and returns the version that containers get: that of the first image. An error is why not everything is as
-// it is to be; what can be done is done nevertheless.
+// settle installs what was copied, and returns the version that containers get: that of the first image. An error is
+// why not everything is as it is to be; what can be done is done nevertheless.
 func (a Agent) settle(ctx context.Context) (version string, err error) {
 	root, err := os.OpenRoot(a.Opt)
 	if err != nil {

@@ -98,6 +98,9 @@ func TestAgent(t *testing.T) {
 	if r.Ready || r.Reason != BadPayload || !strings.Contains(r.Message, "image maca:0: the link lib/up of the payload does not stay inside") || seen[1] != "3.10.0.2*" {
 		t.Errorf("%+v %q", r, seen)
 	}
+	if again, _ := h.look(t, never); again != r {
+		t.Errorf("the next look reports %+v", again)
+	}
 	if _, err := os.Lstat(h.opt + "/maca-3.11.0.1"); err == nil {
 		t.Error("it is installed")
 	}

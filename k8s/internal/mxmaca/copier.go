@@ -95,6 +95,9 @@ func (c Copier) copy(ctx context.Context) (string, error) {
 		return version, err
 	}
 	at := filepath.Join(c.Dir, treeDir)
+	if err := os.RemoveAll(at); err != nil { // of a copy that was killed
+		return version, err
+	}
 	if err := atomicfile.MakeDir(at, 0o755); err != nil {
 		return version, err
 	}
@@ -103,5 +106,8 @@ func (c Copier) copy(ctx context.Context) (string, error) {
 		return version, err
 	}
 	defer to.Close()
-	return version, t.copyTo(ctx, to, bytes)
+	if err := t.copyTo(ctx, to, bytes); err != nil {
+		return version, err
+	}
+	return version, check(to)
 }

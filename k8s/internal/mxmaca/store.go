@@ -73,7 +73,7 @@ func (s store) install(dir, version string) error {
 	}
 	defer tree.Close()
 	if err := check(tree); err != nil {
-		return errors.Join(err, s.root.RemoveAll(from))
+		return err
 	}
 	if err := s.sync(from); err != nil {
 		return err

@@ -136,6 +136,7 @@ func TestStrangers(t *testing.T) {
 		"an absolute link":           {files: []string{version, "opt/maca-3.8/a -> /etc/shadow"}, reason: BadPayload, want: "/opt/maca-3.8/a of the image leads out of it, to \"/etc/shadow\""},
 		"an almost own link":         {files: []string{version, "opt/maca-3.8/a -> /opt/maca-3.8.1/b"}, reason: BadPayload, want: "leads out"},
 		"an absolute link with dots": {files: []string{version, "opt/maca-3.8/a -> /opt/maca/../../etc"}, reason: BadPayload, want: "leads out"},
+		"a relative link":            {files: []string{version, "opt/maca-3.8/lib/a -> ../../b"}, reason: BadPayload, want: "the link lib/a of the payload does not stay inside"},
 		"too many bytes":             {files: []string{version, "opt/maca-3.8/a " + strings.Repeat("x", 100)}, limit: 100, reason: BadPayload, want: "more than 100 bytes"},
 		"a pipe":                     {files: []string{version}, change: func(dir string) error { return unix.Mkfifo(dir+"/opt/maca-3.8/pipe", 0o644) }, reason: BadPayload, want: "/opt/maca-3.8/pipe of the image is neither"},
 		"a huge file of holes":       {files: []string{version, "opt/maca-3.8/a "}, change: func(dir string) error { return os.Truncate(dir+"/opt/maca-3.8/a", 1<<43) }, limit: 1 << 60, reason: NoSpace, want: "GiB free"},
@@ -214,5 +215,14 @@ func TestRoom(t *testing.T) {
 		if err := room(test.need, test.free, test.total); (err == nil) != test.fits {
 			t.Errorf("%+v: %v", test, err)
 		}
+	}
+}
+
+// TestCopyKilled copies again what a killed copier left half done.
+func TestCopyKilled(t *testing.T) {
+	h := newHost(t)
+	write(t, h.opt, stagingDir+"/0/tree/Version.txt x", stagingDir+"/0/tree/lib/a half")
+	if got := h.image(t, "0", big, "opt/maca-3.8/Version.txt Version:3.8.0.1", "opt/maca-3.8/lib/a whole"); got.Reason != "" {
+		t.Errorf("%+v", got)
 	}
 }

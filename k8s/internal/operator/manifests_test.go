@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -83,5 +84,36 @@ labelgen:
 		if d := cmp.Diff(pair[0], pair[1]); d != "" {
 			t.Error(d)
 		}
+	}
+}
+
+// TestStrangersImages has the containers that run in payload images. Engines mount by depth and then in the order of
+// the manifest, and resolve links of the image: nothing may be mounted after the program that the container runs, as
+// it could cover it with files of the image.
+func TestStrangersImages(t *testing.T) {
+	sets, err := manifests(t, "{driver: {deployPolicy: Always, payload: {version: '1'}}}").Render(object(t, "{maca: {payload: {images: ['maca:1', 'maca:2']}}}").Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int{}
+	for name, set := range sets {
+		for _, c := range set.Spec.Template.Spec.InitContainers {
+			if path.Dir(c.Command[0]) == "/" { // a program of its own image
+				continue
+			}
+			found[name]++
+			last := c.VolumeMounts[len(c.VolumeMounts)-1]
+			if path.Dir(c.Command[0]) != last.MountPath || !last.ReadOnly {
+				t.Errorf("%s/%s runs %s, and the last mount is %+v", name, c.Name, c.Command[0], last)
+			}
+			for _, m := range c.VolumeMounts[:len(c.VolumeMounts)-1] {
+				if strings.Count(m.MountPath, "/") >= strings.Count(last.MountPath, "/") {
+					t.Errorf("%s/%s: %s is as deep as the program's %s", name, c.Name, m.MountPath, last.MountPath)
+				}
+			}
+		}
+	}
+	if d := cmp.Diff(map[string]int{"metax-driver": 1, "metax-maca": 2, "metax-maca-n": 2}, found); d != "" {
+		t.Error(d)
 	}
 }

@@ -4,25 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // ignored are programs that look at GPUs without using them.
 const ignored = "mx-smi,mx-exporter,metax-mxsml,metax-gpu-device,metax-exporter"
 
-// UsersOf returns the Users of the host below root: pods, by the kubelet behind a socket, and leases, containers of
-// Docker and processes, as the node tool sees them.
+// UsersOf returns the Users of the host below root: pods, by the kubelet behind a socket, leases and processes, as the
+// node tool sees them, and virtual machines.
 func UsersOf(root, socket string) Users {
 	kubelet := podresources.New(socket)
 	return func(ctx context.Context, gpus []gpu.BDF) ([]string, error) {
@@ -48,7 +52,15 @@ func UsersOf(root, socket string) Users {
 		if err != nil && !errors.Is(err, lease.ErrNoState) {
 			return nil, err
 		}
-		users := pods(n, gpus, containers)
+		root, err := hostfs.New(root)
+		if err != nil {
+			return nil, err
+		}
+		machines, err := virtualMachines(ctx, root, n, gpus)
+		if err != nil {
+			return nil, err
+		}
+		users := append(pods(n, gpus, containers), machines...)
 		for _, h := range seen.HoldersOf(gpus) {
 			if slices.ContainsFunc(h.GPUs, func(b gpu.BDF) bool { return slices.Contains(gpus, b) }) {
 				users = append(users, h.String())
@@ -57,6 +69,39 @@ func UsersOf(root, socket string) Users {
 		slices.Sort(users)
 		return slices.Compact(users), nil
 	}
+}
+
+// virtualMachines are processes that have one of the GPUs open by vfio, such as QEMU of a virtual machine that is not a
+// pod: such a GPU has no device nodes of the driver metax, by which other processes are found.
+func virtualMachines(ctx context.Context, root *hostfs.Root, n gpu.Node, gpus []gpu.BDF) (list []string, failed error) {
+	n.GPUs = slices.DeleteFunc(slices.Clone(n.GPUs), func(g gpu.GPU) bool { return !g.SetAside() || !slices.Contains(gpus, g.BDF) })
+	if len(n.GPUs) == 0 {
+		return nil, nil
+	}
+	for i, g := range n.GPUs {
+		n.GPUs[i].Nodes, n.GPUs[i].Slices = nil, nil
+		device := path.Join(sysfs.DevicesDir, g.BDF.String())
+		if group, err := root.Resolve(device + "/iommu_group"); err == nil {
+			n.GPUs[i].Nodes = append(n.GPUs[i].Nodes, "/dev/vfio/"+path.Base(group))
+		}
+		names, _ := root.ReadDir(device + "/vfio-dev") // of newer kernels
+		for _, name := range names {
+			n.GPUs[i].Nodes = append(n.GPUs[i].Nodes, "/dev/vfio/devices/"+name)
+		}
+	}
+	for _, source := range procfs.New("/proc", -1).Sources(holders.NewDevices(n, root)) {
+		if name, _ := source.Name(); name != usage.Processes {
+			continue
+		}
+		sight, err := source.Look(ctx, usage.Question{})
+		if err != nil {
+			failed = err
+		}
+		for _, p := range sight.Processes {
+			list = append(list, fmt.Sprintf("process %d (%s)", p.PID, p.Command))
+		}
+	}
+	return list, failed
 }
 
 // pods are those that have one of the GPUs, or a device of which it is not known on which GPU it is.

@@ -149,7 +149,7 @@ func TestOperatorDriver(t *testing.T) {
 		n.driver(t, oldDriver)
 		// As the roll-out does, when the node may upgrade.
 		n.must(t, "kubectl", "-n", namespace, "delete", "pod", "-l", driverPods)
-		n.driverSays(t, "it waits for pod default/holds")
+		n.driverSays(t, "waits for pod default/holds")
 		n.condition(t, "DriverReady=False Incomplete")
 		n.labels(t, "driver.ready=false", "driver.reason=InUse")
 		n.allocatable(t, 0)
@@ -189,7 +189,7 @@ func TestOperatorHostDriver(t *testing.T) {
 	}
 	n.runs(t, probePod("holds", 1, "wait"))
 	n.patch(t, `{"driver": {"deployPolicy": "PreferCloud", "payload": {"version": "`+oldDriver+`"}}}`)
-	n.driverSays(t, "it waits for pod default/holds")
+	n.driverSays(t, "waits for pod default/holds")
 	n.condition(t, "DriverReady=False Incomplete")
 	n.agents(t)
 	n.driver(t, "3.4.4")

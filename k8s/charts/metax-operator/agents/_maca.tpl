@@ -1,7 +1,8 @@
 {{/*
 maca (dict "context" . "name" NAME "family" FAMILY): the DaemonSet that installs MXMACA on nodes with GPUs of a family.
-One init container runs in each payload image, but what runs is this project's program. The controller removes those
-of other families.
+One init container runs in each payload image, but what runs is this project's program. Its mount is the last and the
+deepest, because engines mount by depth: a link of the image at a mount's path could otherwise let another directory
+cover the program. The controller removes the init containers of other families.
 */}}
 {{- define "metax.maca" -}}
 {{- $root := .context }}
@@ -11,7 +12,7 @@ of other families.
 {{- range $values.payload.images }}
   {{- $images = append $images (ternary . (printf "%s/%s" ($values.payload.registry | default $root.Values.registry | trimSuffix "/") .) (regexMatch "^[^/]*[.:][^/]*/" .)) }}
 {{- end }}
-{{- $prepare := list "maca" "prepare" "--opt=/host/opt" (printf "--program=%s/program/metax-operator" $own) }}
+{{- $prepare := list "maca" "prepare" "--opt=/host/opt" (printf "--program=%s/program/bin/metax-operator" $own) }}
 {{- $copies := list }}
 {{- range $i, $image := $images }}
   {{- $prepare = append $prepare (printf "--image=%s" $image) }}
@@ -20,15 +21,15 @@ of other families.
     "image" $image
     "imagePullPolicy" $root.Values.pullPolicy
     "workingDir" "/"
-    "command" (list (printf "%s/program/metax-operator" $own))
+    "command" (list (printf "%s/program/bin/metax-operator" $own))
     "args" (list "maca" "copy" (printf "--image=%s" $image) (printf "--opt=%s/opt" $own) (printf "--dir=%s/staging/%d" $own $i) (printf "--max-gib=%v" $values.maxGiB))
     "env" (list (dict "name" "GODEBUG" "value" ""))
     "securityContext" (dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL") "add" (list "DAC_READ_SEARCH")))
     "resources" $values.resources
     "volumeMounts" (list
-      (dict "name" "program" "mountPath" (printf "%s/program" $own) "readOnly" true)
       (dict "name" "opt" "mountPath" (printf "%s/opt" $own) "readOnly" true)
-      (dict "name" "staging" "mountPath" (printf "%s/staging" $own)))) }}
+      (dict "name" "staging" "mountPath" (printf "%s/staging" $own))
+      (dict "name" "program" "mountPath" (printf "%s/program/bin" $own) "readOnly" true))) }}
 {{- end }}
 {{- $first := dict
   "name" "prepare"
@@ -40,8 +41,8 @@ of other families.
   "resources" $values.resources
   "volumeMounts" (list
     (dict "name" "reports" "mountPath" "/run/metax-container-toolkit/operator")
-    (dict "name" "program" "mountPath" (printf "%s/program" $own))
-    (dict "name" "opt" "mountPath" "/host/opt")) }}
+    (dict "name" "opt" "mountPath" "/host/opt")
+    (dict "name" "program" "mountPath" (printf "%s/program/bin" $own))) }}
 {{- include "metax.agent" (dict "context" $root "name" .name "command" "maca"
   "values" (merge (dict "nodeSelector" (merge (dict "metax-tech.com/gpu.family" .family) $values.nodeSelector)) $values)
   "args" (list (printf "--engine-root=%s" $root.Values.hostRoot) (printf "--cleanup-policy=%s" $values.cleanupConfig.cleanupPolicy) (printf "--threshold=%v" $values.cleanupConfig.threshold))
