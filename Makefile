@@ -1,4 +1,4 @@
-# make build check test e2e nightly demo bench install deb packages kubectl-metax k8s-test k8s-e2e k8s-demo
+# make build check test e2e nightly nightly-node nightly-k8s demo bench install deb packages kubectl-metax k8s-test k8s-e2e k8s-demo
 
 SHELL    := /bin/bash
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -11,7 +11,7 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build check test e2e nightly demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
+.PHONY: build check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
@@ -42,19 +42,23 @@ e2e:
 	test/packages/run
 
 # All that there is, for a night: the race detector everywhere, longer random tests, fuzzing,
-# every row of e2e, packages built twice, the demo.
-nightly: check
+# every row of e2e, packages and images built twice, the demos. A change of one side can run its own part.
+nightly: check fuzz nightly-node nightly-k8s
+
+nightly-node:
 	test/unit race
 	$(GO) test -count=1 ./internal/lease -run TestModel -model.runs 20000
 	$(GO) test -count=1 ./cmd/metax-ctk -run TestRuntimeSequences -sequences 100
 	EXPLOITS_KERNEL='before 5.2' $(GO) test -count=1 -timeout 1h ./test/exploits
-	$(MAKE) fuzz
 	METAX_E2E_NIGHT=3 test/e2e/run
+	test/packages/run
+	$(MAKE) packages-check demo
+
+nightly-k8s:
 	METAX_K8S_NIGHT=1 k8s/test/e2e/run
 	k8s/test/embedded
-	test/packages/run
-	$(MAKE) packages-check demo k8s-test k8s-images-check k8s-demo
 	k8s/images/try
+	$(MAKE) k8s-test k8s-images-check k8s-demo
 
 demo: build
 	test/demo/run
