@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,32 @@ func renderOperator(t *testing.T, values string) *release.Release {
 
 func TestOperatorGolden(t *testing.T) {
 	golden(t, "testdata/operator.yaml", wholeText(renderOperator(t, "")))
+}
+
+// TestCleanupWaits demands that the pods which remove files wait for the end of every agent, and remove the logs of
+// each.
+func TestCleanupWaits(t *testing.T) {
+	logs := ""
+	for _, component := range []string{"runtime", "driver", "maca", "vfManager", "vfioManager"} {
+		logs += component + ": {log: {dir: /var/log/" + component + "}}\n"
+	}
+	pod := as[appsv1.DaemonSet](t, objects(t, renderOperator(t, logs)), "DaemonSet/metax-gpu-cleanup").Spec.Template.Spec
+	names := pod.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchExpressions[0].Values
+	agents, err := filepath.Glob(operator + "/agents/[^_]*.yaml")
+	if err != nil || len(agents) == 0 {
+		t.Fatalf("%v, %d agents", err, len(agents))
+	}
+	for _, agent := range agents {
+		if name := "metax-" + strings.TrimSuffix(filepath.Base(agent), ".yaml"); !slices.Contains(names, name) {
+			t.Errorf("the pods do not wait for %s", name)
+		}
+	}
+	text := toYAML(t, pod)
+	for _, component := range []string{"runtime", "driver", "maca", "vfManager", "vfioManager"} {
+		if !strings.Contains(text, "/var/log/"+component+"\n") {
+			t.Errorf("the pods do not have the log directory of %s", component)
+		}
+	}
 }
 
 // withDriver are values with which the operator upgrades drivers.

@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/driver"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
@@ -38,7 +36,7 @@ func driverCommands() []*cli.Command {
 		},
 		{
 			Name: "driver-program", Usage: "copies this program to a directory, and ends", Flags: []cli.Flag{to},
-			Action: func(c *cli.Context) error { return copyProgram(c.String("to")) },
+			Action: func(c *cli.Context) error { return program.CopySelf(filepath.Join(c.String("to"), protocol.Operator)) },
 		},
 		{
 			Name: "driver-payload", Usage: "copies the files of a driver out of the image that it runs in, and ends",
@@ -48,22 +46,6 @@ func driverCommands() []*cli.Command {
 			},
 		},
 	}
-}
-
-// copyProgram copies this program, which needs no library, to a directory.
-func copyProgram(dir string) (err error) {
-	in, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(filepath.Join(dir, protocol.Operator), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, in)
-	return err
 }
 
 func runDriver(c *cli.Context) error {

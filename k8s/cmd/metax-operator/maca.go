@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/cdispec"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/mxmaca"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
@@ -86,28 +85,10 @@ func installMACA(c *cli.Context) error {
 }
 
 func prepareMACA(c *cli.Context) error {
-	if err := copySelf(c.String("program")); err != nil {
+	if err := program.CopySelf(c.String("program")); err != nil {
 		return err
 	}
 	return mxmaca.Prepare(c.String("opt"), c.String("reports-dir"), c.StringSlice("image"))
-}
-
-// copySelf copies this program.
-func copySelf(to string) error {
-	self, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return err
-	}
-	defer self.Close()
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(file, self); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
 }
 
 func copyMACA(c *cli.Context) error {

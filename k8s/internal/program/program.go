@@ -1,10 +1,11 @@
-// Package program runs the command line of a program of the cluster side.
+// Package program runs the command line of a program of the cluster side, and copies the program.
 package program
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,4 +25,20 @@ func Main(app *cli.App, version string) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", app.Name, err)
 		os.Exit(1)
 	}
+}
+
+// CopySelf writes the running program, which needs no library, to a file that may be there. It fails unless the copy
+// is whole.
+func CopySelf(to string) (err error) {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	defer self.Close()
+	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, self)
+	return errors.Join(err, file.Close())
 }
