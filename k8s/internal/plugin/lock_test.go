@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
@@ -180,6 +181,38 @@ func TestTwoPods(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			served(t, newSlicing(t, lockOf+"pod", sliced("pod", 1), sliced("other", 1, other)))
 		})
+	}
+}
+
+// TestDeletedMeanwhile: the kubelet asks for a pod that is deleted. Before it is answered, the lock is released,
+// and a scheduler binds another pod. It does not lose its slices to the one that was deleted.
+func TestDeletedMeanwhile(t *testing.T) {
+	s := newSlicing(t, lockOf+"deleted", sliced("deleted", 1))
+	s.slicing.Lock()
+	answer := make(chan error)
+	go func() {
+		_, err := s.give(1)
+		answer <- err
+	}()
+	for read := false; !read; time.Sleep(time.Millisecond) {
+		for _, action := range s.client.Actions() {
+			read = read || action.Matches("get", "nodes")
+		}
+	}
+	if err := s.client.CoreV1().Pods("team").Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.lock(lockOf + "next")
+	s.bind(sliced("next", 1))
+	s.slicing.Unlock()
+	if err := <-answer; err == nil || !strings.Contains(err.Error(), "pod team/deleted, which the lock of the node names, does not wait") {
+		t.Errorf("the pod that was deleted: %v", err)
+	}
+	if got := s.state("next"); got != "locked allocating" {
+		t.Errorf("the next pod: %s", got)
+	}
+	if _, err := s.give(1); err != nil || s.state("next") != "free success" {
+		t.Errorf("the next pod: %v, %s", err, s.state("next"))
 	}
 }
 

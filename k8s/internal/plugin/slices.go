@@ -48,14 +48,16 @@ func (a *Allocator) allocateSlices(ids []string) (*v1beta1.ContainerAllocateResp
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sliceTime)
 	defer cancel()
-	a.slicing.Lock()
-	defer a.slicing.Unlock()
 	locker := a.Slices.Locker
 	locker.wait = a.Slices.Away
+	// The lock counts as it is when the kubelet asks. Later, Sweep may have released it because the pod was
+	// deleted, and a scheduler may have locked the node for another pod.
 	lock, _, err := locker.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
+	a.slicing.Lock()
+	defer a.slicing.Unlock()
 	if lock.Pod == "" {
 		if lock, err = a.withoutLock(); err != nil {
 			return nil, err

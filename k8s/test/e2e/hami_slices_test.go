@@ -175,6 +175,13 @@ func (n *node) hamiRefused(t *testing.T) {
 	sgpu := func(args ...string) { n.must(t, smi, append([]string{"sgpu", "-i", "5"}, args...)...) }
 	sgpu("--enable")
 	sgpu("--create", "--compute", "95", "--vram", "4G", "--alias", "somebody-else")
+	wait(t, "the slice in the registration", func(context.Context) error {
+		text := n.object(t).Annotations["metax-tech.com/node-gpu-devices"]
+		if !strings.Contains(text, `"availableCompute":5,`) {
+			return fmt.Errorf("it is %s", text)
+		}
+		return nil
+	})
 	pod := hamiPod("refused", "1/10/1")
 	pod.Annotations = map[string]string{"metax-tech.com/use-gpuuuid": n.gpus[5].UUID}
 	n.create(t, pod)
