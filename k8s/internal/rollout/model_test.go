@@ -20,24 +20,27 @@ type world struct {
 	text   string // of the policy
 	policy Policy
 
-	revision, version string
-	nodes             []*machine
-	taken             []Take
-	told              string // reason and message
-	statusVersion     int
-	writes            int
-	uids              int
+	revision      string
+	nodes         []*machine
+	taken         []Take
+	told          string // reason and message
+	statusVersion int
+	writes        int
+	uids          int
 
 	past []seen // the last ones, with what a controller sees
 }
 
-// machine is a node of the world.
+// machine is a node of the world: what the API server says of it, and what is there.
 type machine struct {
 	Node
 	version int
-	fault   string    // what goes wrong there
-	byHand  bool      // a person cordoned it
-	at      time.Time // when the agent or the DaemonSet does its next step
+	fault   string        // what goes wrong there
+	byHand  bool          // a person cordoned it
+	loaded  string        // the version of the driver that the kernel has
+	said    report.Report // by the agent, in its file
+	at      time.Time     // when the agent or the DaemonSet does its next step
+	labels  time.Time     // when metax-gpu-label does
 	ends    map[string]time.Time
 }
 
@@ -48,7 +51,10 @@ type seen struct {
 	versions      map[string]int
 }
 
-var faults = []string{"", "", "", "", "never ready", "no pod", "a pod that stays", "a budget", "not valid", "not ready for some time"}
+var faults = []string{"", "", "", "", "never ready", "no pod", "a pod that stays", "a budget", "not valid", "not ready for some time", "labels late", "labels late"}
+
+// versions are those of the drivers of the revisions.
+var versions = map[string]string{"old": "1", "new": "2", "newer": "3"}
 
 var policies = []string{
 	"{enableRollout: true}",
@@ -61,7 +67,7 @@ var policies = []string{
 }
 
 func newWorld(t *testing.T, seed uint64, size int) *world {
-	w := &world{t: t, random: rand.New(rand.NewPCG(21, seed)), now: noon, revision: "old", version: "1"}
+	w := &world{t: t, random: rand.New(rand.NewPCG(21, seed)), now: noon, revision: "old"}
 	w.text = policies[int(seed)%len(policies)]
 	var err error
 	if w.policy, err = policyOf(t, w.text); err != nil {
@@ -69,8 +75,9 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 	}
 	for i := range size {
 		m := &machine{fault: faults[w.random.IntN(len(faults))], byHand: w.random.IntN(12) == 0, ends: map[string]time.Time{}}
-		m.Node = Node{Name: fmt.Sprintf("node-%02d", i), Ready: true, Unschedulable: m.byHand, Validated: true, Report: report.Report{Ready: true, Version: "1"}}
-		m.Driver = w.driver()
+		m.Driver, m.loaded = w.driver(), "1"
+		m.said = report.Report{Ready: true, Version: "1", Pod: m.Driver.UID}
+		m.Node = Node{Name: fmt.Sprintf("node-%02d", i), Ready: true, Unschedulable: m.byHand, Validated: true, Report: m.said, Driver: m.Driver}
 		w.nodes = append(w.nodes, m)
 	}
 	return w
@@ -83,7 +90,7 @@ func (w *world) driver() *Driver {
 }
 
 // isOut reports whether a node cannot give its GPUs to pods.
-func (m *machine) isOut() bool { return m.Unschedulable || !m.Ready || !m.Report.Ready }
+func (m *machine) isOut() bool { return m.Unschedulable || !m.Ready || !m.said.Ready }
 
 func (w *world) out() (n int) {
 	for _, m := range w.nodes {
@@ -97,7 +104,7 @@ func (w *world) out() (n int) {
 // see is what a controller would see now.
 func (w *world) see() seen {
 	s := seen{told: w.told, statusVersion: w.statusVersion, versions: map[string]int{}}
-	s.Snapshot = Snapshot{Deployed: true, Revision: w.revision, Version: w.version, Validates: true, Policy: w.policy, Taken: slices.Clone(w.taken)}
+	s.Snapshot = Snapshot{Deployed: true, Revision: w.revision, Version: versions[w.revision], Validates: true, Policy: w.policy, Taken: slices.Clone(w.taken)}
 	for _, m := range w.nodes {
 		n := m.Node
 		n.Pods = slices.Clone(m.Pods)
@@ -198,6 +205,9 @@ func (w *world) change(m *machine, c Change) {
 	if most := w.policy.Unavailable.Of(len(w.nodes)); !wasOut && m.isOut() && most > 0 && w.out() > most {
 		w.t.Errorf("%s: %d nodes are out of service, more than %d, after %s:\n%s", w.text, w.out(), most, m.Name, w.lines())
 	}
+	if m.Record.State == Done && (m.loaded != versions[m.Record.To] || !m.said.Ready) {
+		w.t.Errorf("%s counts as upgraded to %s with the driver %q: %+v", m.Name, m.Record.To, m.loaded, m.said)
+	}
 	active := 0
 	for _, m := range w.nodes {
 		if m.Record.active() {
@@ -216,7 +226,7 @@ func (w *world) tick(jobs bool) {
 		before := m.Node
 		// Jobs end, and come where they may.
 		m.Pods = slices.DeleteFunc(m.Pods, func(p Pod) bool { end := m.ends[p.UID]; return !end.IsZero() && !end.After(w.now) })
-		if jobs && !m.isOut() && w.random.IntN(100) == 0 && len(m.Pods) < 4 {
+		if jobs && !m.Unschedulable && m.Ready && m.Validated && w.random.IntN(100) == 0 && len(m.Pods) < 4 {
 			p := Pod{Namespace: "jobs", Name: w.uid(), GPU: w.random.IntN(4) > 0, Managed: w.random.IntN(3) > 0}
 			p.UID = p.Name
 			if m.fault != "a pod that stays" {
@@ -226,27 +236,8 @@ func (w *world) tick(jobs bool) {
 		}
 		// Its kubelet is away for a while after the driver pod was deleted.
 		m.Ready = m.fault != "not ready for some time" || m.Driver != nil
-		// The DaemonSet and the agent. The report of the old driver stays until the new agent says something.
-		if w.now.Before(m.at) {
-			continue
-		}
-		switch {
-		case m.Driver == nil && m.fault != "no pod":
-			m.Driver = w.driver()
-			m.at = w.now.Add(time.Second)
-		case m.Driver == nil:
-		case m.Driver.Revision != w.revision || m.Report.Ready && m.Report.Version == w.version:
-		case len(m.using()) > 0:
-			m.Report = report.Report{Reason: "InUse", Version: m.Report.Version}
-		case m.Report.Ready:
-			m.Report = report.Report{Reason: "Loading"}
-			m.at = w.now.Add(time.Duration(w.random.IntN(20)) * time.Second)
-		case m.fault == "never ready":
-			m.Report = report.Report{Reason: "BadModule"}
-		default:
-			m.Report = report.Report{Ready: true, Version: w.version}
-		}
-		m.Validated = m.Report.Ready && (m.fault != "not valid" || m.Report.Version == "1")
+		w.agent(m)
+		w.label(m)
 		if before.Report != m.Report || before.Ready != m.Ready || before.Validated != m.Validated {
 			m.version++
 		}
@@ -254,6 +245,48 @@ func (w *world) tick(jobs bool) {
 	w.past = append(w.past, w.see())
 	if len(w.past) > 4 {
 		w.past = w.past[1:]
+	}
+}
+
+// agent is what the DaemonSet and the agent of a node do. A new agent says nothing for a while.
+func (w *world) agent(m *machine) {
+	if w.now.Before(m.at) {
+		return
+	}
+	later := func(seconds int) { m.at = w.now.Add(time.Duration(1+w.random.IntN(seconds)) * time.Second) }
+	if m.Driver == nil {
+		if m.fault != "no pod" {
+			m.Driver = w.driver()
+			later(60)
+		}
+		return
+	}
+	version := versions[m.Driver.Revision]
+	switch {
+	case m.loaded == version:
+		m.said = report.Report{Ready: true, Version: version}
+	case m.loaded != "" && (m.said.Ready || len(m.using()) > 0 || m.Validated): // until the device plugin has left
+		m.said = report.Report{Reason: "Unloading", Version: m.loaded}
+	case m.loaded != "":
+		m.loaded, m.said = "", report.Report{Reason: "Loading"}
+		later(20)
+	case m.fault == "never ready":
+		m.said = report.Report{Reason: "BadModule"}
+	default:
+		m.loaded = version
+	}
+	m.said.Pod = m.Driver.UID
+}
+
+// label is what metax-gpu-label of a node does: it brings to the API server what is there, mostly soon.
+func (w *world) label(m *machine) {
+	if w.now.Before(m.labels) {
+		return
+	}
+	m.Report = m.said
+	m.Validated = m.said.Ready && (m.fault != "not valid" || m.loaded == "1")
+	if m.fault == "labels late" {
+		m.labels = w.now.Add(time.Duration(w.random.IntN(200)) * time.Second)
 	}
 }
 
@@ -306,10 +339,10 @@ func TestModel(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, seed, 50)
 			w.run(100, true)
-			w.revision, w.version = "new", "2"
+			w.revision = "new"
 			w.run(1200, true)
 			if seed%2 == 0 { // another driver in the middle
-				w.revision, w.version = "newer", "3"
+				w.revision = "newer"
 			}
 			w.run(1000, true)
 			stuck := 0
@@ -329,7 +362,7 @@ func TestModel(t *testing.T) {
 			}
 			t.Logf("%s: %d nodes failed; %s", w.text, stuck, w.told)
 			for range 2 { // what failed before anything was changed is tried again by a person
-				w.run(1200, false)
+				w.run(2400, false)
 				for _, m := range w.nodes {
 					if m.Record.State == Failed && !m.Record.Cordoned && !m.has(w.revision) {
 						m.Record = Record{}
@@ -339,7 +372,7 @@ func TestModel(t *testing.T) {
 			}
 			w.rest()
 			for _, m := range w.nodes {
-				if !m.has(w.revision) || m.Report.Version != w.version || m.Unschedulable != m.byHand || m.Record.To == w.revision && m.Record.State != Done {
+				if !m.has(w.revision) || m.loaded != versions[w.revision] || m.Unschedulable != m.byHand || m.Record.To == w.revision && m.Record.State != Done {
 					t.Fatalf("%s is not upgraded:\n%s", m.Name, w.lines())
 				}
 			}

@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// settle is how long a cordoned node is left alone, because a scheduler may not have seen the cordon, and a new
-	// driver pod, because the report may still be that of the old one.
+	// settle is how long a cordoned node is left alone, because a scheduler may not have seen the cordon.
 	settle = 10 * time.Second
 	// patience is how long the driver pod may take to end, to begin, and to be ready.
 	patience = 15 * time.Minute
@@ -189,13 +188,11 @@ func (s Snapshot) restart(n Node) step {
 
 // validate is the step of a node in Validation.
 func (s Snapshot) validate(n Node) step {
-	r, settled, late := n.Record, n.Record.Since.Add(settle), n.Record.Since.Add(patience)
+	r, late := n.Record, n.Record.Since.Add(patience)
 	why := s.unready(n)
 	switch {
 	case !n.has(s.Revision) || !n.Driver.Running:
 		return enter(r, Restart, s.Now)
-	case why == "" && s.Now.Before(settled):
-		return step{record: r, until: settled, why: "the new driver is ready"}
 	case why == "":
 		return release(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
 	case s.Now.Before(late):

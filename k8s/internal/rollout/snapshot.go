@@ -84,6 +84,8 @@ func (s Snapshot) unready(n Node) string {
 	switch {
 	case !n.has(s.Revision):
 		return "there is no new driver pod"
+	case r.Pod != n.Driver.UID:
+		return "the new driver pod has not reported yet"
 	case !r.Ready && r.Reason != "":
 		return r.Reason + ": " + r.Message
 	case !r.Ready:
