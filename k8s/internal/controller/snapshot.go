@@ -67,6 +67,7 @@ func (u *Upgrader) nodes(ctx context.Context) (nodes []rollout.Node, err error) 
 		nodes = append(nodes, rollout.Node{
 			Name: n.Name, Version: n.ResourceVersion, Unschedulable: n.Spec.Unschedulable, Ready: isReady(n.Status.Conditions),
 			Validated: n.Labels[protocol.LabelValidated] == "true", Record: record,
+			DriverReady: n.Labels[protocol.LabelDriverReady] == "true", HostDriver: n.Labels[protocol.LabelDriverHost] == "true",
 			Report: report.Parse(n.Annotations[protocol.ReportsAnnotation])[report.Driver],
 		})
 	}
@@ -126,12 +127,13 @@ func (u *Upgrader) isDriver(p *corev1.Pod) bool {
 	return p.Namespace == u.Namespace && owner != nil && owner.Kind == "DaemonSet" && owner.Name == protocol.Driver
 }
 
-// usesGPU reports whether a pod requests something of the vendor's.
+// usesGPU reports whether a pod requests something of the vendor's for which the driver is needed. GPUs that are bound
+// to vfio-pci have another.
 func usesGPU(p *corev1.Pod) bool {
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for _, c := range list {
 			for name := range c.Resources.Limits {
-				if strings.HasPrefix(string(name), protocol.LabelPrefix) {
+				if strings.HasPrefix(string(name), protocol.LabelPrefix) && name != protocol.VFIOResource {
 					return true
 				}
 			}

@@ -37,6 +37,7 @@ type machine struct {
 	version int
 	fault   string        // what goes wrong there
 	byHand  bool          // a person cordoned it
+	person  time.Time     // when a person who uncordoned it does so
 	loaded  string        // the version of the driver that the kernel has
 	said    report.Report // by the agent, in its file
 	at      time.Time     // when the agent or the DaemonSet does its next step
@@ -51,7 +52,7 @@ type seen struct {
 	versions      map[string]int
 }
 
-var faults = []string{"", "", "", "", "never ready", "no pod", "a pod that stays", "a budget", "not valid", "not ready for some time", "labels late", "labels late"}
+var faults = []string{"", "", "", "", "never ready", "no pod", "a pod that stays", "a budget", "not valid", "not ready for some time", "labels late", "labels late", "no reports"}
 
 // versions are those of the drivers of the revisions.
 var versions = map[string]string{"old": "1", "new": "2", "newer": "3"}
@@ -77,7 +78,7 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 		m := &machine{fault: faults[w.random.IntN(len(faults))], byHand: w.random.IntN(12) == 0, ends: map[string]time.Time{}}
 		m.Driver, m.loaded = w.driver(), "1"
 		m.said = report.Report{Ready: true, Version: "1", Pod: m.Driver.UID}
-		m.Node = Node{Name: fmt.Sprintf("node-%02d", i), Ready: true, Unschedulable: m.byHand, Validated: true, Report: m.said, Driver: m.Driver}
+		m.Node = Node{Name: fmt.Sprintf("node-%02d", i), Ready: true, Unschedulable: m.byHand, Validated: true, DriverReady: true, Report: m.said, Driver: m.Driver}
 		w.nodes = append(w.nodes, m)
 	}
 	return w
@@ -192,7 +193,7 @@ func (w *world) machine(name string) *machine {
 
 // change writes to a Node and checks what may be written.
 func (w *world) change(m *machine, c Change) {
-	wasOut := m.isOut()
+	wasOut, was := m.isOut(), m.Record
 	m.version++
 	w.writes++
 	m.Record = ParseRecord(c.Record.String())
@@ -208,6 +209,9 @@ func (w *world) change(m *machine, c Change) {
 	if m.Record.State == Done && (m.loaded != versions[m.Record.To] || !m.said.Ready) {
 		w.t.Errorf("%s counts as upgraded to %s with the driver %q: %+v", m.Name, m.Record.To, m.loaded, m.said)
 	}
+	if !was.active() && m.Record.State == Jobs && m.outdated(w.revision) {
+		w.steps(m)
+	}
 	active := 0
 	for _, m := range w.nodes {
 		if m.Record.active() {
@@ -219,6 +223,25 @@ func (w *world) change(m *machine, c Change) {
 	}
 }
 
+// steps checks that a node may begin: a step has no more nodes than it says until all of them are done.
+func (w *world) steps(m *machine) {
+	done, begun := 0, 0
+	for _, m := range w.nodes {
+		switch r := m.Record; {
+		case r.State == Done && r.To == w.revision:
+			done, begun = done+1, begun+1
+		case r.active() || r.State == Failed && r.To == w.revision && !m.outdated(w.revision):
+			begun++
+		}
+	}
+	for _, step := range w.policy.Steps {
+		if most := step.Replicas.Of(len(w.nodes)); done < most && begun > most {
+			w.t.Errorf("%s: %s begins although %d nodes of a step of %d are not done", w.text, m.Name, begun-done-1, most)
+			return
+		}
+	}
+}
+
 // tick is what the cluster itself does in a second.
 func (w *world) tick(jobs bool) {
 	w.now = w.now.Add(time.Second)
@@ -226,7 +249,7 @@ func (w *world) tick(jobs bool) {
 		before := m.Node
 		// Jobs end, and come where they may.
 		m.Pods = slices.DeleteFunc(m.Pods, func(p Pod) bool { end := m.ends[p.UID]; return !end.IsZero() && !end.After(w.now) })
-		if jobs && !m.Unschedulable && m.Ready && m.Validated && w.random.IntN(100) == 0 && len(m.Pods) < 4 {
+		if jobs && !m.Unschedulable && m.Ready && m.DriverReady && w.random.IntN(100) == 0 && len(m.Pods) < 4 {
 			p := Pod{Namespace: "jobs", Name: w.uid(), GPU: w.random.IntN(4) > 0, Managed: w.random.IntN(3) > 0}
 			p.UID = p.Name
 			if m.fault != "a pod that stays" {
@@ -236,9 +259,18 @@ func (w *world) tick(jobs bool) {
 		}
 		// Its kubelet is away for a while after the driver pod was deleted.
 		m.Ready = m.fault != "not ready for some time" || m.Driver != nil
+		// A person uncordons what failed, and cordons it later for another reason.
+		if m.Record.State == Failed && m.Record.Cordoned && m.person.IsZero() && w.random.IntN(200) == 0 {
+			m.Unschedulable, m.person = false, w.now.Add(20*time.Second)
+			m.version++
+		}
+		if jobs && !m.person.IsZero() && !m.Unschedulable && w.now.After(m.person) {
+			m.Unschedulable, m.byHand = true, true
+			m.version++
+		}
 		w.agent(m)
 		w.label(m)
-		if before.Report != m.Report || before.Ready != m.Ready || before.Validated != m.Validated {
+		if before.Report != m.Report || before.DriverReady != m.DriverReady || before.Ready != m.Ready || before.Validated != m.Validated {
 			m.version++
 		}
 	}
@@ -265,7 +297,7 @@ func (w *world) agent(m *machine) {
 	switch {
 	case m.loaded == version:
 		m.said = report.Report{Ready: true, Version: version}
-	case m.loaded != "" && (m.said.Ready || len(m.using()) > 0 || m.Validated): // until the device plugin has left
+	case m.loaded != "" && (m.said.Ready || len(m.using()) > 0 || m.DriverReady): // until the device plugin has left
 		m.said = report.Report{Reason: "Unloading", Version: m.loaded}
 	case m.loaded != "":
 		m.loaded, m.said = "", report.Report{Reason: "Loading"}
@@ -283,7 +315,10 @@ func (w *world) label(m *machine) {
 	if w.now.Before(m.labels) {
 		return
 	}
-	m.Report = m.said
+	m.Report, m.DriverReady = m.said, m.said.Ready
+	if m.fault == "no reports" {
+		m.Report = report.Report{}
+	}
 	m.Validated = m.said.Ready && (m.fault != "not valid" || m.loaded == "1")
 	if m.fault == "labels late" {
 		m.labels = w.now.Add(time.Duration(w.random.IntN(200)) * time.Second)

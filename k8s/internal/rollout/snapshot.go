@@ -33,6 +33,8 @@ type Node struct {
 	Unschedulable bool
 	Ready         bool // as its kubelet says
 	Validated     bool
+	DriverReady   bool          // metax-gpu-label says that it is, and gpu-device gives GPUs to pods
+	HostDriver    bool          // metax-gpu-label says that it is the host's own
 	Report        report.Report // of the driver
 	Record        Record
 	Driver        *Driver // its pod; nil is none
@@ -63,6 +65,11 @@ func (n Node) using() (names []string) {
 		}
 	}
 	return names
+}
+
+// isUnheard reports whether the driver of a node works and its agent runs, and what it says does not arrive.
+func (n Node) isUnheard() bool {
+	return n.DriverReady && n.Driver != nil && n.Driver.Running && n.Report == (report.Report{})
 }
 
 // has reports whether the node has a driver pod of a revision.
