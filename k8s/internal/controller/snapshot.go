@@ -39,7 +39,7 @@ func (u *Upgrader) snapshot(ctx context.Context, o *v1alpha1.ClusterOperator) (s
 		sets[list.Items[i].Name] = &list.Items[i]
 	}
 	d, set := o.Spec.Driver, sets[protocol.Driver]
-	if set == nil || !set.DeletionTimestamp.IsZero() || d == nil || d.DeployPolicy == "Never" || o.Spec.MinimalMode {
+	if !u.Upgrades || set == nil || !set.DeletionTimestamp.IsZero() || d == nil || d.DeployPolicy == "Never" || o.Spec.MinimalMode {
 		return s, nil
 	}
 	s.Deployed, s.Validates = true, operator.Validates(o.Spec, sets[protocol.Label])
