@@ -42,6 +42,7 @@ func (u *Upgrader) snapshot(ctx context.Context, o *v1alpha1.ClusterOperator) (s
 	if !u.Upgrades || set == nil || !set.DeletionTimestamp.IsZero() || d == nil || d.DeployPolicy == "Never" || o.Spec.MinimalMode {
 		return s, nil
 	}
+	s.Desired = int(set.Status.DesiredNumberScheduled)
 	s.Deployed, s.Validates = true, operator.Validates(o.Spec, sets[protocol.Label])
 	if set.Status.ObservedGeneration == set.Generation {
 		s.Revision = set.Spec.Template.Annotations[operator.RevisionAnnotation]
@@ -50,7 +51,7 @@ func (u *Upgrader) snapshot(ctx context.Context, o *v1alpha1.ClusterOperator) (s
 		s.Version = d.Payload.Version
 	}
 	s.Policy, s.Invalid = rollout.NewPolicy(d.UpgradePolicy)
-	return s, u.pods(ctx, &s)
+	return s, u.pods(ctx, &s, set.Spec.Template.Annotations[operator.TemplateAnnotation])
 }
 
 // nodes are those with a GPU or with something left of an upgrade, without their pods.
@@ -82,8 +83,8 @@ func isReady(conditions []corev1.NodeCondition) bool {
 }
 
 // pods adds their pods to the nodes: the driver's, those with GPUs and, to drain, all. Nodes that have neither a
-// driver pod nor a record are left out.
-func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot) error {
+// driver pod nor a record are left out. The template is what a driver pod is made from now.
+func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot, template string) error {
 	var list corev1.PodList
 	if err := u.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the Pods: %w", err)
@@ -106,7 +107,10 @@ func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot) error {
 		switch {
 		case u.isDriver(p):
 			if n.Driver == nil || n.Driver.Ending {
-				n.Driver = &rollout.Driver{Pod: pod, Revision: p.Annotations[operator.RevisionAnnotation], Running: p.Status.Phase == corev1.PodRunning}
+				n.Driver = &rollout.Driver{
+					Pod: pod, Revision: p.Annotations[operator.RevisionAnnotation], Old: p.Annotations[operator.TemplateAnnotation] != template,
+					Running: p.Status.Phase == corev1.PodRunning,
+				}
 			}
 		case pod.GPU || s.Policy.Drain.Enabled:
 			n.Pods = append(n.Pods, pod)

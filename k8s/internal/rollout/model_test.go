@@ -27,6 +27,8 @@ type world struct {
 	statusVersion int
 	writes        int
 	uids          int
+	renewed       int // driver pods that were deleted for another agent
+	changes       int // of Nodes
 
 	past []seen // the last ones, with what a controller sees
 }
@@ -105,7 +107,7 @@ func (w *world) out() (n int) {
 // see is what a controller would see now.
 func (w *world) see() seen {
 	s := seen{told: w.told, statusVersion: w.statusVersion, versions: map[string]int{}}
-	s.Snapshot = Snapshot{Deployed: true, Revision: w.revision, Version: versions[w.revision], Validates: true, Policy: w.policy, Taken: slices.Clone(w.taken)}
+	s.Snapshot = Snapshot{Deployed: true, Revision: w.revision, Version: versions[w.revision], Validates: true, Desired: len(w.nodes), Policy: w.policy, Taken: slices.Clone(w.taken)}
 	for _, m := range w.nodes {
 		n := m.Node
 		n.Pods = slices.Clone(m.Pods)
@@ -154,8 +156,11 @@ func (w *world) control(s seen, ends int) {
 		for _, m := range w.nodes {
 			if m.Driver != nil && m.Driver.UID == d.UID {
 				w.writes++
-				if using := m.using(); len(using) > 0 {
+				if using := m.using(); len(using) > 0 && !m.has(w.revision) {
 					w.t.Errorf("the driver pod of %s is deleted while pods use its GPUs: %v", m.Name, using)
+				}
+				if m.has(w.revision) {
+					w.renewed++
 				}
 				m.Driver = nil
 				m.at = w.now.Add(time.Duration(2+w.random.IntN(6)) * time.Second)
@@ -196,6 +201,7 @@ func (w *world) change(m *machine, c Change) {
 	wasOut, was := m.isOut(), m.Record
 	m.version++
 	w.writes++
+	w.changes++
 	m.Record = ParseRecord(c.Record.String())
 	if c.Unschedulable != nil {
 		m.Unschedulable = *c.Unschedulable
@@ -357,6 +363,31 @@ func (w *world) rest() {
 	}
 }
 
+// agents has pods of another template with the same driver, while pods use GPUs. No node is cordoned for them.
+func (w *world) agents() {
+	for _, m := range w.nodes {
+		m.Driver.Old = true
+		m.Pods = append(m.Pods, Pod{Namespace: "jobs", Name: w.uid(), GPU: true, Managed: true})
+	}
+	before, changes := w.renewed, w.changes
+	for range 2000 {
+		w.tick(false)
+		w.control(w.see(), -1)
+		away := 0
+		for _, m := range w.nodes {
+			if m.Driver == nil {
+				away++
+			}
+		}
+		if away > w.policy.Parallel.Of(len(w.nodes)) {
+			w.t.Fatalf("%s: %d agents are away", w.text, away)
+		}
+	}
+	if n := w.renewed - before; n != len(w.nodes) || w.changes != changes {
+		w.t.Errorf("%s: %d of %d agents were replaced, with %d changes of nodes: %s", w.text, n, len(w.nodes), w.changes-changes, w.told)
+	}
+}
+
 func (w *world) lines() string {
 	var lines []string
 	for _, m := range w.nodes {
@@ -406,6 +437,7 @@ func TestModel(t *testing.T) {
 				}
 			}
 			w.rest()
+			w.agents()
 			for _, m := range w.nodes {
 				if !m.has(w.revision) || m.loaded != versions[w.revision] || m.Unschedulable != m.byHand || m.Record.To == w.revision && m.Record.State != Done {
 					t.Fatalf("%s is not upgraded:\n%s", m.Name, w.lines())

@@ -37,6 +37,7 @@ type round struct {
 
 	doing, waiting, failed []string // with why; waiting is why no further node is taken
 	outdated               []Node   // candidates that are not taken
+	old                    []string // nodes whose agent is older
 	done, active           int
 	spoiled                int               // failed nodes that do not have the old driver any more
 	records                map[string]string // as they are, by node
@@ -65,6 +66,7 @@ func Decide(s Snapshot) Plan {
 		r.look(&r.Nodes[i])
 	}
 	r.take()
+	r.renew()
 	for _, name := range slices.Sorted(maps.Keys(r.taken)) {
 		r.Plan.Taken = append(r.Plan.Taken, Take{name, r.taken[name]})
 	}
@@ -193,6 +195,35 @@ func (r *round) take() {
 	}
 	for _, why := range slices.Sorted(maps.Keys(waits)) {
 		r.waiting = append(r.waiting, fmt.Sprintf("%s: %s", why, some(waits[why])))
+	}
+}
+
+// renew deletes driver pods of an older template that have the same driver, as many at once as nodes may be upgraded.
+// Pods that use GPUs go on: nothing is unloaded.
+func (r *round) renew() {
+	away := r.Desired
+	var old []Node
+	for _, n := range r.Nodes {
+		if n.Record.active() || n.Driver == nil || n.Driver.Ending {
+			continue
+		}
+		if n.Driver.Running {
+			away--
+		}
+		if n.has(r.Revision) && n.Driver.Old {
+			old = append(old, n)
+		}
+	}
+	stopped, parallel := r.stopped(), r.Policy.Parallel.Of(len(r.Nodes))
+	for _, n := range old {
+		if stopped == "" && (away < parallel || !n.Driver.Running) {
+			if n.Driver.Running {
+				away++
+			}
+			r.Remove = append(r.Remove, *n.Driver)
+		} else {
+			r.old = append(r.old, n.Name)
+		}
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 type Snapshot struct {
 	// Deployed reports whether the operator deploys a driver. If not, nodes are put back into service.
 	Deployed bool
-	// Revision is that of the driver's DaemonSet, "" while that is being written.
+	// Revision is what of the driver's DaemonSet decides about the driver, "" while that is being written.
 	Revision string
+	// Desired is how many nodes are to have a driver pod.
+	Desired int
 	// Version is that of the driver's payload, for messages.
 	Version string
 	// Validates reports whether nodes are validated.
@@ -44,8 +46,11 @@ type Node struct {
 // Driver is a driver pod.
 type Driver struct {
 	Pod
-	Revision string // of its template
-	Running  bool
+	// Revision is what of its template decides about the driver. With another, the driver may be another.
+	Revision string
+	// Old reports whether it was made from another template than a pod of now would be.
+	Old     bool
+	Running bool
 }
 
 // Pod is a pod on a node.

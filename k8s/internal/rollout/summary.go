@@ -54,6 +54,9 @@ func (r *round) sum() {
 			parts = append(parts, part.what+some(part.list))
 		}
 	}
+	if len(r.old) > 0 {
+		parts = append(parts, "older agent, same driver: "+some(r.old))
+	}
 	r.Message = strings.Join(parts, "; ")
 	if len(r.Message) > mostText {
 		r.Message = strings.ToValidUTF8(r.Message[:mostText], "") + "…"
