@@ -159,6 +159,7 @@ func TestOperatorRefuses(t *testing.T) {
 		"driver: {payload: {name: '../x'}}":                           "at '/driver/payload/name'",
 		"driver: {deployPolicy: IfNotPresent}":                        "driver.payload.version: must be given unless driver.deployPolicy is Never",
 		"driver: {deployPolicy: Sometimes}":                           "at '/driver/deployPolicy'",
+		"gpuLabel: {output: nfd}":                                     "gpuLabel.output: nfd cannot bring to the operator",
 		"driver: {fwUpgradePolicy: Always}":                           "driver.fwUpgradePolicy: this version of the chart writes no firmware",
 		"driver: {upgradePolicy: {maxParallel: 0}}":                   "at '/driver/upgradePolicy/maxParallel'",
 		"driver: {upgradePolicy: {maxUnavailable: 101%}}":             "at '/driver/upgradePolicy/maxUnavailable'",

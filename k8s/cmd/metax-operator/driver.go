@@ -25,6 +25,7 @@ func driverCommands() []*cli.Command {
 			Flags: append([]cli.Flag{
 				&cli.StringFlag{Name: "root", Value: "/", Usage: "directory `DIR` that stands for the host's /"},
 				&cli.StringFlag{Name: "reports-dir", Value: report.Dir, Usage: "directory `DIR` for the report"},
+				&cli.StringFlag{Name: "pod-uid", EnvVars: []string{"POD_UID"}, Usage: "`UID` of this pod, which its reports have"},
 				&cli.StringFlag{Name: "payload", Usage: "directory `DIR` that driver-payload wrote", Required: true},
 				&cli.StringFlag{Name: "record", Value: "/run/metax-container-toolkit/driver/record.json", Usage: "`FILE` with what was loaded, gone after a boot"},
 				&cli.StringFlag{Name: "kubelet-dir", Value: "/var/lib/kubelet/device-plugins", Usage: "directory `DIR` of device plugins"},
@@ -78,6 +79,7 @@ func runDriver(c *cli.Context) error {
 		Host: host, Payload: c.String("payload"), Record: c.String("record"), PreferHost: c.Bool("prefer-host"),
 		Loader: loader, Users: users.Look, Log: log,
 		Report: func(r report.Report) error {
+			r.Pod = c.String("pod-uid")
 			_, err := report.Write(c.String("reports-dir"), report.Driver, r)
 			return err
 		},

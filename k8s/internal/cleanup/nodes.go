@@ -30,7 +30,7 @@ var resource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 const page = 200
 
 // Remove removes from all Node objects the labels, annotations and conditions that a program applied and
-// nobody else did.
+// nobody else did, and uncordons those that an upgrade of the driver cordoned.
 func (n Nodes) Remove(ctx context.Context) error {
 	var errs []error
 	options := metav1.ListOptions{Limit: page}
@@ -40,7 +40,7 @@ func (n Nodes) Remove(ctx context.Context) error {
 			return errors.Join(append(errs, fmt.Errorf("list the Nodes: %w", err))...)
 		}
 		for _, node := range list.Items {
-			errs = append(errs, n.remove(ctx, node.ObjectMeta))
+			errs = append(errs, n.endUpgrade(ctx, node.ObjectMeta), n.remove(ctx, node.ObjectMeta))
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return errors.Join(errs...)

@@ -94,6 +94,29 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+// TestEndUpgrade uncordons the node that an upgrade of the driver cordoned, and not the one that a person did.
+func TestEndUpgrade(t *testing.T) {
+	const list = `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": [
+		{"metadata": {"name": "a", "uid": "u", "resourceVersion": "5", "annotations": {"metax-ctk.io/driver-upgrade": "{\"state\":\"drain\",\"cordoned\":true}"}}},
+		{"metadata": {"name": "b", "uid": "v", "resourceVersion": "6", "annotations": {"metax-ctk.io/driver-upgrade": "{\"state\":\"drain\"}"}}},
+		{"metadata": {"name": "c"}}]}`
+	const node = `{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}`
+	a := &api{answers: map[string]string{"GET /api/v1/nodes?limit=200": list, "PATCH /api/v1/nodes/a": node, "PATCH /api/v1/nodes/b": node}}
+	client, err := metadata.NewForConfig(serve(t, a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (Nodes{Client: client, Log: slog.New(slog.DiscardHandler)}).Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{
+		`PATCH /api/v1/nodes/a {"metadata":{"annotations":{"metax-ctk.io/driver-upgrade":null},"resourceVersion":"5","uid":"u"},"spec":{"unschedulable":null}}`,
+		`PATCH /api/v1/nodes/b {"metadata":{"annotations":{"metax-ctk.io/driver-upgrade":null},"resourceVersion":"6","uid":"v"}}`,
+	}, a.writes); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestDone has what the API server says of the DaemonSet, and how the answer begins.
 func TestDone(t *testing.T) {
 	for status, want := range map[string]string{

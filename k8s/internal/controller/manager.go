@@ -44,7 +44,8 @@ type Options struct {
 	Health    string // address of /healthz and /readyz
 	Metrics   string // address of /metrics, "0" for none
 	Manifests operator.Manifests
-	// Upgrades reports whether the controller upgrades drivers, for which it needs more rights.
+	// Upgrades reports whether the controller upgrades drivers, for which it needs more rights. If not, it only puts
+	// nodes back into service that an upgrade took before.
 	Upgrades bool
 	Log      *slog.Logger
 	// Clock is what pauses and limits of time are measured by; nil is the real one. The Lease has the real one always.
@@ -80,6 +81,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	logger := logr.FromSlogHandler(o.Log.Handler())
 	log.SetLogger(logger)
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the API server has its own limits; with client-go's, a look at many nodes takes minutes
 	m, err := manager.New(config, manager.Options{
 		Scheme: scheme, Logger: logger,
 		HealthProbeBindAddress: o.Health, Metrics: server.Options{BindAddress: o.Metrics},
@@ -100,18 +103,11 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	only := reconcile.Request{NamespacedName: types.NamespacedName{Name: v1alpha1.Name}}
 	always := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} }
 	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Configs: map[string]client.Reader{}}
-	if o.Upgrades {
-		kube, err := kubernetes.NewForConfig(config)
-		if err != nil {
-			return err
-		}
-		evict := func(ctx context.Context, e *policyv1.Eviction) error {
-			return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
-		}
-		r.Upgrader = &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Evict: evict}
-		if err := r.Upgrader.watch(m, only, o.queue()); err != nil {
-			return fmt.Errorf("watch the nodes' drivers: %w", err)
-		}
+	if r.Upgrader, err = newUpgrader(m, config, o); err == nil {
+		err = r.Upgrader.watch(m, only, o.queue())
+	}
+	if err != nil {
+		return fmt.Errorf("watch the nodes' drivers: %w", err)
 	}
 	all := builder.ControllerManagedBy(m).
 		WithOptions(o.queue()).
@@ -132,6 +128,17 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	return m.Start(ctx)
+}
+
+func newUpgrader(m manager.Manager, config *rest.Config, o Options) (*Upgrader, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	evict := func(ctx context.Context, e *policyv1.Eviction) error {
+		return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
+	}
+	return &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Upgrades: o.Upgrades, Log: o.Log, Now: o.clock().Now, Evict: evict}, nil
 }
 
 // configCache is a cache of one ConfigMap, so that list and watch by its name are enough.
@@ -174,11 +181,13 @@ func (u *Upgrader) watch(m manager.Manager, only reconcile.Request, options cont
 			}
 		},
 	}
-	return builder.ControllerManagedBy(m).Named("driver-upgrade").
+	all := builder.ControllerManagedBy(m).Named("driver-upgrade").
 		WithOptions(options).
 		Watches(&v1alpha1.ClusterOperator{}, later).
 		Watches(&appsv1.DaemonSet{}, later).
-		Watches(&corev1.Node{}, later).
-		Watches(&corev1.Pod{}, later).
-		Complete(u)
+		Watches(&corev1.Node{}, later)
+	if u.Upgrades {
+		all.Watches(&corev1.Pod{}, later)
+	}
+	return all.Complete(u)
 }

@@ -31,7 +31,7 @@ type Reconciler struct {
 	Namespace string
 	Log       *slog.Logger
 	Now       func() time.Time
-	// Upgrader upgrades drivers; nil if the controller has no rights for that.
+	// Upgrader upgrades drivers, or only puts nodes back into service.
 	Upgrader *Upgrader
 	// Configs read the ConfigMaps that people edit, each of them the one of its name. They need list and watch on it.
 	Configs map[string]client.Reader
@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	rendered, invalid := r.Manifests.Render(o.Spec)
-	in := operator.Input{Operator: o, Nodes: nodes, Rendered: rendered, Invalid: invalid, Present: present, Upgrades: r.Upgrader != nil, Configs: configs}
+	in := operator.Input{Operator: o, Nodes: nodes, Rendered: rendered, Invalid: invalid, Present: present, Upgrades: r.Upgrader.Upgrades, Configs: configs}
 	var looks corev1.PodList
 	if err := r.Client.List(ctx, &looks, client.InNamespace(r.Namespace), client.MatchingLabels{"app.kubernetes.io/name": protocol.Look}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list the pods that look at GPUs: %w", err)
@@ -206,13 +206,12 @@ func (r *Reconciler) end(ctx context.Context, o *v1alpha1.ClusterOperator, prese
 			return err
 		}
 	}
+	// Before the pods have ended: one on a node that is away does not.
+	if done, err := r.Upgrader.Release(ctx); err != nil || !done {
+		return err // a Node that changed is an event
+	}
 	if len(present) > 0 {
 		return nil // the end of each is an event
-	}
-	if r.Upgrader != nil {
-		if done, err := r.Upgrader.Release(ctx); err != nil || !done {
-			return err // a Node that changed is an event
-		}
 	}
 	return r.finalizer(ctx, o, controllerutil.RemoveFinalizer)
 }

@@ -30,7 +30,7 @@ func slim(object any) (any, error) {
 			o.SetManagedFields(nil)
 			return o, nil
 		}
-		p := &corev1.Pod{ObjectMeta: slimMeta(o.ObjectMeta, operator.RevisionAnnotation)}
+		p := &corev1.Pod{ObjectMeta: slimMeta(o.ObjectMeta, operator.RevisionAnnotation, operator.TemplateAnnotation)}
 		if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller}}
 		}

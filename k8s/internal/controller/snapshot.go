@@ -39,9 +39,10 @@ func (u *Upgrader) snapshot(ctx context.Context, o *v1alpha1.ClusterOperator) (s
 		sets[list.Items[i].Name] = &list.Items[i]
 	}
 	d, set := o.Spec.Driver, sets[protocol.Driver]
-	if set == nil || !set.DeletionTimestamp.IsZero() || d == nil || d.DeployPolicy == "Never" || o.Spec.MinimalMode {
+	if !u.Upgrades || set == nil || !set.DeletionTimestamp.IsZero() || d == nil || d.DeployPolicy == "Never" || o.Spec.MinimalMode {
 		return s, nil
 	}
+	s.Desired = int(set.Status.DesiredNumberScheduled)
 	s.Deployed, s.Validates = true, operator.Validates(o.Spec, sets[protocol.Label])
 	if set.Status.ObservedGeneration == set.Generation {
 		s.Revision = set.Spec.Template.Annotations[operator.RevisionAnnotation]
@@ -50,7 +51,7 @@ func (u *Upgrader) snapshot(ctx context.Context, o *v1alpha1.ClusterOperator) (s
 		s.Version = d.Payload.Version
 	}
 	s.Policy, s.Invalid = rollout.NewPolicy(d.UpgradePolicy)
-	return s, u.pods(ctx, &s)
+	return s, u.pods(ctx, &s, set.Spec.Template.Annotations[operator.TemplateAnnotation])
 }
 
 // nodes are those with a GPU or with something left of an upgrade, without their pods.
@@ -67,6 +68,7 @@ func (u *Upgrader) nodes(ctx context.Context) (nodes []rollout.Node, err error) 
 		nodes = append(nodes, rollout.Node{
 			Name: n.Name, Version: n.ResourceVersion, Unschedulable: n.Spec.Unschedulable, Ready: isReady(n.Status.Conditions),
 			Validated: n.Labels[protocol.LabelValidated] == "true", Record: record,
+			DriverReady: n.Labels[protocol.LabelDriverReady] == "true", HostDriver: n.Labels[protocol.LabelDriverHost] == "true",
 			Report: report.Parse(n.Annotations[protocol.ReportsAnnotation])[report.Driver],
 		})
 	}
@@ -81,8 +83,8 @@ func isReady(conditions []corev1.NodeCondition) bool {
 }
 
 // pods adds their pods to the nodes: the driver's, those with GPUs and, to drain, all. Nodes that have neither a
-// driver pod nor a record are left out.
-func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot) error {
+// driver pod nor a record are left out. The template is what a driver pod is made from now.
+func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot, template string) error {
 	var list corev1.PodList
 	if err := u.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the Pods: %w", err)
@@ -105,7 +107,10 @@ func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot) error {
 		switch {
 		case u.isDriver(p):
 			if n.Driver == nil || n.Driver.Ending {
-				n.Driver = &rollout.Driver{Pod: pod, Revision: p.Annotations[operator.RevisionAnnotation], Running: p.Status.Phase == corev1.PodRunning}
+				n.Driver = &rollout.Driver{
+					Pod: pod, Revision: p.Annotations[operator.RevisionAnnotation], Old: p.Annotations[operator.TemplateAnnotation] != template,
+					Running: p.Status.Phase == corev1.PodRunning,
+				}
 			}
 		case pod.GPU || s.Policy.Drain.Enabled:
 			n.Pods = append(n.Pods, pod)
@@ -126,12 +131,13 @@ func (u *Upgrader) isDriver(p *corev1.Pod) bool {
 	return p.Namespace == u.Namespace && owner != nil && owner.Kind == "DaemonSet" && owner.Name == protocol.Driver
 }
 
-// usesGPU reports whether a pod requests something of the vendor's.
+// usesGPU reports whether a pod requests something of the vendor's for which the driver is needed. GPUs that are bound
+// to vfio-pci have another.
 func usesGPU(p *corev1.Pod) bool {
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for _, c := range list {
 			for name := range c.Resources.Limits {
-				if strings.HasPrefix(string(name), protocol.LabelPrefix) {
+				if strings.HasPrefix(string(name), protocol.LabelPrefix) && name != protocol.VFIOResource {
 					return true
 				}
 			}

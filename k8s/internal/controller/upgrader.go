@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,25 +23,35 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/rollout"
 )
 
-// Upgrader upgrades the driver of the nodes as package rollout plans it. It needs list and watch on nodes and pods and
-// patch on nodes, create on pods/eviction, delete on pods of its namespace, and patch on clusteroperators/status.
+// Upgrader upgrades the driver of the nodes as package rollout plans it. It needs list, watch and patch on nodes and
+// patch on clusteroperators/status; and to upgrade also list and watch on pods, create on pods/eviction and delete on
+// pods of its namespace.
 type Upgrader struct {
 	Client    client.Client
 	Namespace string
-	Log       *slog.Logger
-	Now       func() time.Time
+	// Upgrades reports whether it has the rights to upgrade. If not, it puts nodes back into service.
+	Upgrades bool
+	Log      *slog.Logger
+	Now      func() time.Time
 	// Evict requests an eviction, as the client of Kubernetes does.
 	Evict func(context.Context, *policyv1.Eviction) error
 
-	// tried is when the eviction of a pod was requested; only one look is made at a time.
+	// mutex lets one look at a time write: what one has decided is not carried out after a Release.
+	mutex sync.Mutex
+	// tried is when the eviction of a pod was requested.
 	tried map[types.UID]time.Time
 }
 
 // between is how long after an eviction that was refused the next one is requested.
 const between = 10 * time.Second
 
-// Reconcile does all that is to be done now.
+// batch is how much of a plan is carried out before the cluster is looked at again, so that a pause takes effect.
+const batch = 100
+
+// Reconcile does what is to be done now, and comes back if that is more than a batch.
 func (u *Upgrader) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
 	o := &v1alpha1.ClusterOperator{}
 	if err := u.Client.Get(ctx, request.NamespacedName, o); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -53,11 +64,15 @@ func (u *Upgrader) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, err
 	}
 	plan := rollout.Decide(s)
+	more := cut(&plan)
 	// The nodes are in the status first, which fails if another controller wrote it in the meantime.
 	if err = u.status(ctx, o, plan); err == nil {
 		err = u.carryOut(ctx, plan)
 	}
 	if apierrors.IsConflict(err) { // what was read is not the latest
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	if err == nil && more {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	if err != nil || plan.Again.IsZero() {
@@ -66,8 +81,24 @@ func (u *Upgrader) Reconcile(ctx context.Context, request reconcile.Request) (re
 	return reconcile.Result{RequeueAfter: max(plan.Again.Sub(u.Now()), time.Second)}, nil
 }
 
+// cut leaves of a plan what is carried out at once, and reports whether that is not all.
+func cut(plan *rollout.Plan) (more bool) {
+	left := batch
+	plan.Changes, left, more = first(plan.Changes, left, more)
+	plan.Remove, left, more = first(plan.Remove, left, more)
+	plan.Evict, _, more = first(plan.Evict, left, more)
+	return more
+}
+
+func first[T any](list []T, most int, more bool) ([]T, int, bool) {
+	n := min(len(list), most)
+	return list[:n], most - n, more || n < len(list)
+}
+
 // Release puts all nodes back into service that an upgrade took, and reports whether there was none.
 func (u *Upgrader) Release(ctx context.Context) (done bool, err error) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
 	nodes, err := u.nodes(ctx)
 	if err != nil {
 		return false, err

@@ -84,7 +84,7 @@ func (s Sources) pods(ctx context.Context, u *Users) {
 	}
 	for _, c := range containers {
 		for resource, ids := range c.Devices {
-			if strings.HasPrefix(resource, protocol.LabelPrefix) && len(ids) > 0 {
+			if strings.HasPrefix(resource, protocol.LabelPrefix) && resource != protocol.VFIOResource && len(ids) > 0 {
 				u.Pods = append(u.Pods, "pod "+c.Namespace+"/"+c.Pod)
 			}
 		}

@@ -88,6 +88,17 @@ func NewPlan(node metav1.ObjectMeta, want map[string]string, before Written) Pla
 	return p
 }
 
+// Own returns the labels of a node object that were applied under the name protocol.Label.
+func Own(node metav1.ObjectMeta) map[string]string {
+	own := map[string]string{}
+	for name, managers := range managersOf(node) {
+		if value, ok := node.Labels[name]; ok && slices.ContainsFunc(managers, isOwn) {
+			own[name] = value
+		}
+	}
+	return own
+}
+
 func (p *Plan) warn(name, format string, a ...any) {
 	p.Warnings = append(p.Warnings, "label "+name+" "+fmt.Sprintf(format, a...))
 }

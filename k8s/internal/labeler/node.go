@@ -28,12 +28,18 @@ type Node struct {
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
 // Write gives the node object these labels, and the annotation with reports unless they are "". It writes only if
-// the object differs.
+// the object differs. Without labels, those that it wrote stay.
 func (n *Node) Write(ctx context.Context, labels map[string]string, reports string) (changed bool, err error) {
 	// Version 0 is what the API server has in memory; a look every minute need not be newer.
 	now, err := n.Client.Resource(nodes).Get(ctx, n.Name, metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {
 		return false, fmt.Errorf("read node %q: %w", n.Name, err)
+	}
+	if labels == nil {
+		if now.Annotations[protocol.ReportsAnnotation] == reports {
+			return false, nil
+		}
+		return true, n.apply(ctx, label.Own(now.ObjectMeta), reports)
 	}
 	plan := label.NewPlan(now.ObjectMeta, labels, n.written)
 	changed = plan.Changes || now.Annotations[protocol.ReportsAnnotation] != reports

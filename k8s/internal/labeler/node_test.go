@@ -103,6 +103,26 @@ func TestNodeReports(t *testing.T) {
 	}
 }
 
+// TestNodeReportsAlone writes reports where the labels are not known: those of before stay, also those that a program
+// before this one wrote.
+func TestNodeReportsAlone(t *testing.T) {
+	api, node := newServer(t)
+	labels := map[string]string{protocol.LabelInstalled: "true"}
+	if _, err := node.Write(context.Background(), labels, ""); err != nil {
+		t.Fatal(err)
+	}
+	again := &Node{Client: node.Client, Name: node.Name, Log: node.Log}
+	for i, reports := range []string{`{"driver":{"ready":false}}`, `{"driver":{"ready":false}}`, ""} {
+		changed, err := again.Write(context.Background(), nil, reports)
+		if err != nil || changed != (i != 1) || api.node.Annotations[protocol.ReportsAnnotation] != reports {
+			t.Errorf("write %d: %t, %v, %q", i, changed, err, api.node.Annotations)
+		}
+		if diff := cmp.Diff(labels, api.node.Labels); diff != "" {
+			t.Errorf("write %d: %s", i, diff)
+		}
+	}
+}
+
 // TestNodeRefused: a write that failed is not counted as one that someone else undid.
 func TestNodeRefused(t *testing.T) {
 	api, node := newServer(t)

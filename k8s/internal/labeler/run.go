@@ -22,7 +22,8 @@ type Labeler struct {
 	// Reports returns what the operator's agents say about the node, by component, and what of it was not taken; nil
 	// does not look.
 	Reports func() (reports map[string]report.Report, warnings []string)
-	// Write gives the node its labels, and the reports as text, and reports whether that changed anything.
+	// Write gives the node its labels, and the reports as text, and reports whether that changed anything. Without
+	// labels, those of the node stay.
 	Write func(ctx context.Context, labels map[string]string, reports string) (changed bool, err error)
 	// Validate returns the labels that say whether a node can give GPUs to containers; nil does not look.
 	Validate func(context.Context, gpu.Node) (map[string]string, error)
@@ -58,6 +59,7 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	if ctx.Err() != nil {
 		return Undecided
 	}
+	// After the host: an agent says that it loads a driver before it does, so that none counts as the host's.
 	reports, distrusted := l.look()
 	l.reports, warnings = report.Print(reports), append(warnings, distrusted...)
 	for _, w := range warnings {
@@ -68,6 +70,7 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	l.warnings = warnings
 	var labels map[string]string
 	if l.state, labels = l.state.Next(found, err); labels == nil {
+		l.writeReports(ctx)
 		return Undecided
 	}
 	if l.Validate != nil {
@@ -77,6 +80,7 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 		}
 		if err != nil {
 			l.Log.Error("the node is not validated; trying again", "error", err)
+			l.writeReports(ctx)
 			return Unwritten
 		}
 		maps.Copy(labels, more)
@@ -96,6 +100,16 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 		return Partial
 	}
 	return Written
+}
+
+// writeReports writes the reports where the labels are not known: the operator waits for them.
+func (l *Labeler) writeReports(ctx context.Context) {
+	if l.Reports == nil {
+		return
+	}
+	if _, err := l.Write(ctx, nil, l.reports); err != nil && ctx.Err() == nil {
+		l.Log.Error("reports are not written; trying again", "error", err)
+	}
 }
 
 // look returns the reports of the agents.

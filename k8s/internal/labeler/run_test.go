@@ -141,6 +141,34 @@ func TestReports(t *testing.T) {
 	}
 }
 
+// TestReportsWithoutLabels: where the host cannot be read or validated, reports are written all the same.
+func TestReportsWithoutLabels(t *testing.T) {
+	broken := errors.New("it cannot be read")
+	for _, test := range []struct {
+		what           string
+		read, validate error
+		outcome        Outcome
+	}{{"the host", broken, nil, Undecided}, {"its validation", nil, broken, Unwritten}} {
+		var wrote []string
+		l := Labeler{
+			Read:     func(context.Context) (gpu.Node, error) { return simulated(t, "c500-8"), test.read },
+			Reports:  func() (map[string]report.Report, []string) { return map[string]report.Report{report.Driver: {}}, nil },
+			Validate: func(context.Context, gpu.Node) (map[string]string, error) { return nil, test.validate },
+			Write: func(_ context.Context, labels map[string]string, reports string) (bool, error) {
+				if labels != nil {
+					t.Errorf("%s: labels %v", test.what, labels)
+				}
+				wrote = append(wrote, reports)
+				return true, nil
+			},
+			Product: label.ProductManual, Log: slog.New(slog.DiscardHandler),
+		}
+		if got := l.Step(context.Background()); got != test.outcome || len(wrote) != 1 || wrote[0] != `{"driver":{"ready":false}}` {
+			t.Errorf("%s: outcome %d, reports %q", test.what, got, wrote)
+		}
+	}
+}
+
 // TestDriverHost has what is known of a node's driver, and whose it is.
 func TestDriverHost(t *testing.T) {
 	for _, test := range []struct {
@@ -213,6 +241,9 @@ func TestFile(t *testing.T) {
 		if changed, err := File(path).Write(context.Background(), labels, ""); err != nil || changed != want {
 			t.Fatalf("write %d: %t, %v", i, changed, err)
 		}
+	}
+	if changed, err := File(path).Write(context.Background(), nil, "{}"); err != nil || changed {
+		t.Fatalf("without labels: %t, %v", changed, err)
 	}
 	got, err := os.ReadFile(path)
 	if err != nil {

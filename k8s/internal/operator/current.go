@@ -16,9 +16,14 @@ import (
 // wished, which the DaemonSet itself cannot show.
 const hashAnnotation = "gpu.metax-tech.com/wished"
 
-// RevisionAnnotation is on the pods of a DaemonSet that are replaced only when they are deleted: which template they
-// were made from.
-const RevisionAnnotation = "gpu.metax-tech.com/revision"
+// The annotations on the pods of a DaemonSet that are replaced only when they are deleted, as the driver's.
+const (
+	// RevisionAnnotation is what of the template decides about the driver: with another one, the driver of a node may
+	// be another.
+	RevisionAnnotation = "gpu.metax-tech.com/revision"
+	// TemplateAnnotation is the template that a pod was made from.
+	TemplateAnnotation = "gpu.metax-tech.com/template"
+)
 
 // own makes a DaemonSet the operator's. It ends with the ClusterOperator.
 func own(set *appsv1.DaemonSet, o *v1alpha1.ClusterOperator) {
@@ -28,8 +33,9 @@ func own(set *appsv1.DaemonSet, o *v1alpha1.ClusterOperator) {
 	}}
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		template := &set.Spec.Template
-		delete(template.Annotations, RevisionAnnotation)
-		annotate(&template.ObjectMeta, RevisionAnnotation, hash(template))
+		delete(template.Annotations, TemplateAnnotation)
+		annotate(&template.ObjectMeta, RevisionAnnotation, hash(driverOf(template.Spec)))
+		annotate(&template.ObjectMeta, TemplateAnnotation, hash(template))
 	}
 	delete(set.Annotations, hashAnnotation)
 	annotate(&set.ObjectMeta, hashAnnotation, hash(Fields(set)))

@@ -3,6 +3,9 @@ package operator
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -28,6 +31,22 @@ func driverState(in Input) outcome {
 	out := whereGPUs(in, deployed(in, kind, protocol.Driver, d.Component), protocol.Driver)
 	out.missing = driverMissing(in.Nodes)
 	return out
+}
+
+// driverOf is what of the driver's pod decides which driver a node has: the images of payloads, and whether that of the
+// host is preferred.
+func driverOf(pod corev1.PodSpec) (facts []string) {
+	for _, c := range pod.InitContainers {
+		if strings.HasPrefix(c.Name, "payload") {
+			facts = append(facts, c.Image)
+		}
+	}
+	for _, c := range pod.Containers {
+		if slices.Contains(c.Args, "--prefer-host") {
+			facts = append(facts, "--prefer-host")
+		}
+	}
+	return facts
 }
 
 // loadsDriver reports whether drivers are loaded from a payload.

@@ -31,17 +31,19 @@ const lookAgain = time.Minute
 
 // DecideLooks returns which pods are to look, and what those have shown that are there, which are all with the label
 // app.kubernetes.io/name=protocol.Look. A node is looked at once it is validated as ready, and again when it was not
-// meanwhile, or when its driver or the device plugin is another one.
+// meanwhile, or when its driver or the device plugin is another one. While nothing in the cluster is changed, the pods
+// that are there stay.
 func DecideLooks(in Input, present []*corev1.Pod, now time.Time) (l Looks) {
 	wished := map[string]*corev1.Pod{}
-	if device := in.Rendered[protocol.Device]; device != nil && Validates(in.Operator.Spec, in.Rendered[protocol.Label]) && in.Invalid == nil && !in.Operator.Spec.Paused {
+	frozen := in.Invalid != nil || in.Operator.Spec.Paused
+	if device := in.Rendered[protocol.Device]; !frozen && device != nil && Validates(in.Operator.Spec, in.Rendered[protocol.Label]) {
 		for node, driver := range in.Nodes.Ready {
 			pod := look(device, in.Operator, node, driver)
 			wished[pod.Name] = pod
 		}
 	}
 	for _, pod := range present {
-		node, ok := pod.Annotations[lookNode], wished[pod.Name] != nil
+		node, ok := pod.Annotations[lookNode], frozen || wished[pod.Name] != nil
 		delete(wished, pod.Name)
 		switch {
 		case !ok:
@@ -51,6 +53,9 @@ func DecideLooks(in Input, present []*corev1.Pod, now time.Time) (l Looks) {
 		case pod.Status.Phase == corev1.PodFailed:
 			l.Failed = append(l.Failed, fmt.Sprintf("%s: %s (pod %s)", node, why(pod), pod.Name))
 			rest := lookAgain - now.Sub(pod.CreationTimestamp.Time)
+			if frozen {
+				continue
+			}
 			if rest <= 0 {
 				l.Delete = append(l.Delete, pod.Name)
 			} else if l.Again == 0 || rest < l.Again {

@@ -73,7 +73,14 @@ func TestLooks(t *testing.T) {
 	if l = step(); len(l.Create) != 1 || len(l.Delete) != 2 {
 		t.Errorf("another driver, and a node gone: %+v", l)
 	}
-	for _, spec := range []string{"{minimalMode: true}", "{paused: true}", "{devicePlugin: {deploy: false}}"} {
+	for _, spec := range []string{"{paused: true}", "{devicePlugin: {healthyInterval: -5}}"} {
+		*o = *object(t, spec)
+		rendered, err := w.Render(o.Spec)
+		if l := DecideLooks(Input{Operator: o, Nodes: w.nodes, Rendered: rendered, Invalid: err}, pods, now); len(l.Create)+len(l.Delete) > 0 {
+			t.Errorf("%s: %+v", spec, l)
+		}
+	}
+	for _, spec := range []string{"{minimalMode: true}", "{devicePlugin: {deploy: false}}"} {
 		*o = *object(t, spec)
 		rendered, err := w.Render(o.Spec)
 		if l := DecideLooks(Input{Operator: o, Nodes: w.nodes, Rendered: rendered, Invalid: err}, pods, now); len(l.Create) > 0 || len(l.Delete) != len(pods) {

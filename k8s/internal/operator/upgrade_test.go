@@ -47,25 +47,45 @@ func TestDriverUpgrade(t *testing.T) {
 	}
 }
 
-// TestRevision: the pods of a DaemonSet that is replaced by hand know their template, and only those.
+// TestRevision: the pods of a DaemonSet that is replaced by hand know their template and what of it decides about the
+// driver, and only those.
 func TestRevision(t *testing.T) {
-	revision := func(strategy appsv1.DaemonSetUpdateStrategyType, image, label string) string {
+	type version struct{ revision, template string }
+	of := func(strategy appsv1.DaemonSetUpdateStrategyType, payload, image, label string, args ...string) version {
 		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"x": label}}}
 		set.Spec.UpdateStrategy.Type = strategy
-		set.Spec.Template.Spec.Containers = []corev1.Container{{Image: image}}
+		set.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "program", Image: image}, {Name: "payload", Image: payload}}
+		set.Spec.Template.Spec.Containers = []corev1.Container{{Image: image, Args: args}}
+		read := func() version {
+			a := set.Spec.Template.Annotations
+			return version{a[RevisionAnnotation], a[TemplateAnnotation]}
+		}
 		own(set, object(t, "{}"))
-		before := set.Spec.Template.Annotations[RevisionAnnotation]
+		before := read()
 		own(set, object(t, "{}"))
-		if again := set.Spec.Template.Annotations[RevisionAnnotation]; again != before {
-			t.Errorf("%s and then %s", before, again)
+		if again := read(); again != before {
+			t.Errorf("%v and then %v", before, again)
 		}
 		return before
 	}
-	a, b := revision(appsv1.OnDeleteDaemonSetStrategyType, "i:1", "1"), revision(appsv1.OnDeleteDaemonSetStrategyType, "i:2", "1")
-	if a == "" || a == b || a != revision(appsv1.OnDeleteDaemonSetStrategyType, "i:1", "2") {
-		t.Errorf("%q and %q", a, b)
+	const onDelete = appsv1.OnDeleteDaemonSetStrategyType
+	a := of(onDelete, "p:1", "i:1", "1")
+	for _, test := range []struct {
+		what             string
+		version          version
+		another, renewed bool
+	}{
+		{"a label of the DaemonSet", of(onDelete, "p:1", "i:1", "2"), false, false},
+		{"the program", of(onDelete, "p:1", "i:2", "1"), false, true},
+		{"the level of the log", of(onDelete, "p:1", "i:1", "1", "--log-level=debug"), false, true},
+		{"the payload", of(onDelete, "p:2", "i:1", "1"), true, true},
+		{"the policy", of(onDelete, "p:1", "i:1", "1", "--prefer-host"), true, true},
+	} {
+		if b := test.version; b.revision == "" || b.template == "" || (b.revision != a.revision) != test.another || (b.template != a.template) != test.renewed {
+			t.Errorf("%s: %v, before %v", test.what, b, a)
+		}
 	}
-	if got := revision(appsv1.RollingUpdateDaemonSetStrategyType, "i:1", "1"); got != "" {
-		t.Errorf("a set that is updated by itself has the revision %s", got)
+	if got := of(appsv1.RollingUpdateDaemonSetStrategyType, "p:1", "i:1", "1"); got != (version{}) {
+		t.Errorf("a set that is updated by itself has the revision %v", got)
 	}
 }

@@ -39,6 +39,8 @@ type Report struct {
 	// Mode is of the driver only: gpu.DriverCloud if it is, or is about to be, that of a payload, gpu.DriverNative if it
 	// is the host's, or empty.
 	Mode string `json:"mode,omitempty"`
+	// Pod is the UID of the pod whose agent says it; of the driver only, whose agent is replaced in an upgrade.
+	Pod string `json:"pod,omitempty"`
 }
 
 // longest is how many bytes a message has at most, so that those of all components fit into an annotation.
@@ -55,6 +57,8 @@ func (r Report) check(component string) error {
 		return fmt.Errorf("the reason %.80q is not one word", r.Reason)
 	case r.Mode != "" && (component != Driver || r.Mode != gpu.DriverCloud && r.Mode != gpu.DriverNative):
 		return fmt.Errorf("the mode %.80q is not that of a driver", r.Mode)
+	case len(validation.IsValidLabelValue(r.Pod)) > 0:
+		return fmt.Errorf("the pod %.80q has other characters than a UID", r.Pod)
 	case len(validation.IsValidLabelValue(r.Version)) > 0:
 		return fmt.Errorf("the version %.80q has other characters than a label can have", r.Version)
 	}

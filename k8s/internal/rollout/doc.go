@@ -2,8 +2,9 @@
 // (Snapshot) to what is to be done now (Plan). It is pure, and its only clock is a field of the Snapshot; package
 // controller reads and writes.
 //
-// The driver is the DaemonSet metax-driver, whose pods change only when they are deleted. A node whose pod has an
-// older template (revision) than the DaemonSet goes through these states, which are those of NVIDIA's operators:
+// The driver is the DaemonSet metax-driver, whose pods change only when they are deleted. A pod of an older template
+// with the same driver is deleted at once: the driver stays loaded. A node whose pod has another driver (revision) than
+// the DaemonSet goes through these states, which are those of NVIDIA's operators:
 //
 //	wait-for-jobs    it is cordoned; pods use its GPUs
 //	pod-deletion     pods with GPUs are evicted, if the policy says so

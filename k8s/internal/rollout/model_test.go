@@ -20,24 +20,30 @@ type world struct {
 	text   string // of the policy
 	policy Policy
 
-	revision, version string
-	nodes             []*machine
-	taken             []Take
-	told              string // reason and message
-	statusVersion     int
-	writes            int
-	uids              int
+	revision      string
+	nodes         []*machine
+	taken         []Take
+	told          string // reason and message
+	statusVersion int
+	writes        int
+	uids          int
+	renewed       int // driver pods that were deleted for another agent
+	changes       int // of Nodes
 
 	past []seen // the last ones, with what a controller sees
 }
 
-// machine is a node of the world.
+// machine is a node of the world: what the API server says of it, and what is there.
 type machine struct {
 	Node
 	version int
-	fault   string    // what goes wrong there
-	byHand  bool      // a person cordoned it
-	at      time.Time // when the agent or the DaemonSet does its next step
+	fault   string        // what goes wrong there
+	byHand  bool          // a person cordoned it
+	person  time.Time     // when a person who uncordoned it does so
+	loaded  string        // the version of the driver that the kernel has
+	said    report.Report // by the agent, in its file
+	at      time.Time     // when the agent or the DaemonSet does its next step
+	labels  time.Time     // when metax-gpu-label does
 	ends    map[string]time.Time
 }
 
@@ -48,7 +54,10 @@ type seen struct {
 	versions      map[string]int
 }
 
-var faults = []string{"", "", "", "", "never ready", "no pod", "a pod that stays", "a budget", "not valid", "not ready for some time"}
+var faults = []string{"", "", "", "", "never ready", "no pod", "a pod that stays", "a budget", "not valid", "not ready for some time", "labels late", "labels late", "no reports"}
+
+// versions are those of the drivers of the revisions.
+var versions = map[string]string{"old": "1", "new": "2", "newer": "3"}
 
 var policies = []string{
 	"{enableRollout: true}",
@@ -61,7 +70,7 @@ var policies = []string{
 }
 
 func newWorld(t *testing.T, seed uint64, size int) *world {
-	w := &world{t: t, random: rand.New(rand.NewPCG(21, seed)), now: noon, revision: "old", version: "1"}
+	w := &world{t: t, random: rand.New(rand.NewPCG(21, seed)), now: noon, revision: "old"}
 	w.text = policies[int(seed)%len(policies)]
 	var err error
 	if w.policy, err = policyOf(t, w.text); err != nil {
@@ -69,8 +78,9 @@ func newWorld(t *testing.T, seed uint64, size int) *world {
 	}
 	for i := range size {
 		m := &machine{fault: faults[w.random.IntN(len(faults))], byHand: w.random.IntN(12) == 0, ends: map[string]time.Time{}}
-		m.Node = Node{Name: fmt.Sprintf("node-%02d", i), Ready: true, Unschedulable: m.byHand, Validated: true, Report: report.Report{Ready: true, Version: "1"}}
-		m.Driver = w.driver()
+		m.Driver, m.loaded = w.driver(), "1"
+		m.said = report.Report{Ready: true, Version: "1", Pod: m.Driver.UID}
+		m.Node = Node{Name: fmt.Sprintf("node-%02d", i), Ready: true, Unschedulable: m.byHand, Validated: true, DriverReady: true, Report: m.said, Driver: m.Driver}
 		w.nodes = append(w.nodes, m)
 	}
 	return w
@@ -83,7 +93,7 @@ func (w *world) driver() *Driver {
 }
 
 // isOut reports whether a node cannot give its GPUs to pods.
-func (m *machine) isOut() bool { return m.Unschedulable || !m.Ready || !m.Report.Ready }
+func (m *machine) isOut() bool { return m.Unschedulable || !m.Ready || !m.said.Ready }
 
 func (w *world) out() (n int) {
 	for _, m := range w.nodes {
@@ -97,7 +107,7 @@ func (w *world) out() (n int) {
 // see is what a controller would see now.
 func (w *world) see() seen {
 	s := seen{told: w.told, statusVersion: w.statusVersion, versions: map[string]int{}}
-	s.Snapshot = Snapshot{Deployed: true, Revision: w.revision, Version: w.version, Validates: true, Policy: w.policy, Taken: slices.Clone(w.taken)}
+	s.Snapshot = Snapshot{Deployed: true, Revision: w.revision, Version: versions[w.revision], Validates: true, Desired: len(w.nodes), Policy: w.policy, Taken: slices.Clone(w.taken)}
 	for _, m := range w.nodes {
 		n := m.Node
 		n.Pods = slices.Clone(m.Pods)
@@ -146,8 +156,11 @@ func (w *world) control(s seen, ends int) {
 		for _, m := range w.nodes {
 			if m.Driver != nil && m.Driver.UID == d.UID {
 				w.writes++
-				if using := m.using(); len(using) > 0 {
+				if using := m.using(); len(using) > 0 && !m.has(w.revision) {
 					w.t.Errorf("the driver pod of %s is deleted while pods use its GPUs: %v", m.Name, using)
+				}
+				if m.has(w.revision) {
+					w.renewed++
 				}
 				m.Driver = nil
 				m.at = w.now.Add(time.Duration(2+w.random.IntN(6)) * time.Second)
@@ -185,9 +198,10 @@ func (w *world) machine(name string) *machine {
 
 // change writes to a Node and checks what may be written.
 func (w *world) change(m *machine, c Change) {
-	wasOut := m.isOut()
+	wasOut, was := m.isOut(), m.Record
 	m.version++
 	w.writes++
+	w.changes++
 	m.Record = ParseRecord(c.Record.String())
 	if c.Unschedulable != nil {
 		m.Unschedulable = *c.Unschedulable
@@ -197,6 +211,12 @@ func (w *world) change(m *machine, c Change) {
 	}
 	if most := w.policy.Unavailable.Of(len(w.nodes)); !wasOut && m.isOut() && most > 0 && w.out() > most {
 		w.t.Errorf("%s: %d nodes are out of service, more than %d, after %s:\n%s", w.text, w.out(), most, m.Name, w.lines())
+	}
+	if m.Record.State == Done && (m.loaded != versions[m.Record.To] || !m.said.Ready) {
+		w.t.Errorf("%s counts as upgraded to %s with the driver %q: %+v", m.Name, m.Record.To, m.loaded, m.said)
+	}
+	if !was.active() && m.Record.State == Jobs && m.outdated(w.revision) {
+		w.steps(m)
 	}
 	active := 0
 	for _, m := range w.nodes {
@@ -209,6 +229,25 @@ func (w *world) change(m *machine, c Change) {
 	}
 }
 
+// steps checks that a node may begin: a step has no more nodes than it says until all of them are done.
+func (w *world) steps(m *machine) {
+	done, begun := 0, 0
+	for _, m := range w.nodes {
+		switch r := m.Record; {
+		case r.State == Done && r.To == w.revision:
+			done, begun = done+1, begun+1
+		case r.active() || r.State == Failed && r.To == w.revision && !m.outdated(w.revision):
+			begun++
+		}
+	}
+	for _, step := range w.policy.Steps {
+		if most := step.Replicas.Of(len(w.nodes)); done < most && begun > most {
+			w.t.Errorf("%s: %s begins although %d nodes of a step of %d are not done", w.text, m.Name, begun-done-1, most)
+			return
+		}
+	}
+}
+
 // tick is what the cluster itself does in a second.
 func (w *world) tick(jobs bool) {
 	w.now = w.now.Add(time.Second)
@@ -216,7 +255,7 @@ func (w *world) tick(jobs bool) {
 		before := m.Node
 		// Jobs end, and come where they may.
 		m.Pods = slices.DeleteFunc(m.Pods, func(p Pod) bool { end := m.ends[p.UID]; return !end.IsZero() && !end.After(w.now) })
-		if jobs && !m.isOut() && w.random.IntN(100) == 0 && len(m.Pods) < 4 {
+		if jobs && !m.Unschedulable && m.Ready && m.DriverReady && w.random.IntN(100) == 0 && len(m.Pods) < 4 {
 			p := Pod{Namespace: "jobs", Name: w.uid(), GPU: w.random.IntN(4) > 0, Managed: w.random.IntN(3) > 0}
 			p.UID = p.Name
 			if m.fault != "a pod that stays" {
@@ -226,34 +265,69 @@ func (w *world) tick(jobs bool) {
 		}
 		// Its kubelet is away for a while after the driver pod was deleted.
 		m.Ready = m.fault != "not ready for some time" || m.Driver != nil
-		// The DaemonSet and the agent. The report of the old driver stays until the new agent says something.
-		if w.now.Before(m.at) {
-			continue
+		// A person uncordons what failed, and cordons it later for another reason.
+		if m.Record.State == Failed && m.Record.Cordoned && m.person.IsZero() && w.random.IntN(200) == 0 {
+			m.Unschedulable, m.person = false, w.now.Add(20*time.Second)
+			m.version++
 		}
-		switch {
-		case m.Driver == nil && m.fault != "no pod":
-			m.Driver = w.driver()
-			m.at = w.now.Add(time.Second)
-		case m.Driver == nil:
-		case m.Driver.Revision != w.revision || m.Report.Ready && m.Report.Version == w.version:
-		case len(m.using()) > 0:
-			m.Report = report.Report{Reason: "InUse", Version: m.Report.Version}
-		case m.Report.Ready:
-			m.Report = report.Report{Reason: "Loading"}
-			m.at = w.now.Add(time.Duration(w.random.IntN(20)) * time.Second)
-		case m.fault == "never ready":
-			m.Report = report.Report{Reason: "BadModule"}
-		default:
-			m.Report = report.Report{Ready: true, Version: w.version}
+		if jobs && !m.person.IsZero() && !m.Unschedulable && w.now.After(m.person) {
+			m.Unschedulable, m.byHand = true, true
+			m.version++
 		}
-		m.Validated = m.Report.Ready && (m.fault != "not valid" || m.Report.Version == "1")
-		if before.Report != m.Report || before.Ready != m.Ready || before.Validated != m.Validated {
+		w.agent(m)
+		w.label(m)
+		if before.Report != m.Report || before.DriverReady != m.DriverReady || before.Ready != m.Ready || before.Validated != m.Validated {
 			m.version++
 		}
 	}
 	w.past = append(w.past, w.see())
 	if len(w.past) > 4 {
 		w.past = w.past[1:]
+	}
+}
+
+// agent is what the DaemonSet and the agent of a node do. A new agent says nothing for a while.
+func (w *world) agent(m *machine) {
+	if w.now.Before(m.at) {
+		return
+	}
+	later := func(seconds int) { m.at = w.now.Add(time.Duration(1+w.random.IntN(seconds)) * time.Second) }
+	if m.Driver == nil {
+		if m.fault != "no pod" {
+			m.Driver = w.driver()
+			later(60)
+		}
+		return
+	}
+	version := versions[m.Driver.Revision]
+	switch {
+	case m.loaded == version:
+		m.said = report.Report{Ready: true, Version: version}
+	case m.loaded != "" && (m.said.Ready || len(m.using()) > 0 || m.DriverReady): // until the device plugin has left
+		m.said = report.Report{Reason: "Unloading", Version: m.loaded}
+	case m.loaded != "":
+		m.loaded, m.said = "", report.Report{Reason: "Loading"}
+		later(20)
+	case m.fault == "never ready":
+		m.said = report.Report{Reason: "BadModule"}
+	default:
+		m.loaded = version
+	}
+	m.said.Pod = m.Driver.UID
+}
+
+// label is what metax-gpu-label of a node does: it brings to the API server what is there, mostly soon.
+func (w *world) label(m *machine) {
+	if w.now.Before(m.labels) {
+		return
+	}
+	m.Report, m.DriverReady = m.said, m.said.Ready
+	if m.fault == "no reports" {
+		m.Report = report.Report{}
+	}
+	m.Validated = m.said.Ready && (m.fault != "not valid" || m.loaded == "1")
+	if m.fault == "labels late" {
+		m.labels = w.now.Add(time.Duration(w.random.IntN(200)) * time.Second)
 	}
 }
 
@@ -289,6 +363,31 @@ func (w *world) rest() {
 	}
 }
 
+// agents has pods of another template with the same driver, while pods use GPUs. No node is cordoned for them.
+func (w *world) agents() {
+	for _, m := range w.nodes {
+		m.Driver.Old = true
+		m.Pods = append(m.Pods, Pod{Namespace: "jobs", Name: w.uid(), GPU: true, Managed: true})
+	}
+	before, changes := w.renewed, w.changes
+	for range 2000 {
+		w.tick(false)
+		w.control(w.see(), -1)
+		away := 0
+		for _, m := range w.nodes {
+			if m.Driver == nil {
+				away++
+			}
+		}
+		if away > w.policy.Parallel.Of(len(w.nodes)) {
+			w.t.Fatalf("%s: %d agents are away", w.text, away)
+		}
+	}
+	if n := w.renewed - before; n != len(w.nodes) || w.changes != changes {
+		w.t.Errorf("%s: %d of %d agents were replaced, with %d changes of nodes: %s", w.text, n, len(w.nodes), w.changes-changes, w.told)
+	}
+}
+
 func (w *world) lines() string {
 	var lines []string
 	for _, m := range w.nodes {
@@ -306,10 +405,10 @@ func TestModel(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, seed, 50)
 			w.run(100, true)
-			w.revision, w.version = "new", "2"
+			w.revision = "new"
 			w.run(1200, true)
 			if seed%2 == 0 { // another driver in the middle
-				w.revision, w.version = "newer", "3"
+				w.revision = "newer"
 			}
 			w.run(1000, true)
 			stuck := 0
@@ -329,7 +428,7 @@ func TestModel(t *testing.T) {
 			}
 			t.Logf("%s: %d nodes failed; %s", w.text, stuck, w.told)
 			for range 2 { // what failed before anything was changed is tried again by a person
-				w.run(1200, false)
+				w.run(2400, false)
 				for _, m := range w.nodes {
 					if m.Record.State == Failed && !m.Record.Cordoned && !m.has(w.revision) {
 						m.Record = Record{}
@@ -338,8 +437,9 @@ func TestModel(t *testing.T) {
 				}
 			}
 			w.rest()
+			w.agents()
 			for _, m := range w.nodes {
-				if !m.has(w.revision) || m.Report.Version != w.version || m.Unschedulable != m.byHand || m.Record.To == w.revision && m.Record.State != Done {
+				if !m.has(w.revision) || m.loaded != versions[w.revision] || m.Unschedulable != m.byHand || m.Record.To == w.revision && m.Record.State != Done {
 					t.Fatalf("%s is not upgraded:\n%s", m.Name, w.lines())
 				}
 			}

@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// settle is how long a cordoned node is left alone, because a scheduler may not have seen the cordon, and a new
-	// driver pod, because the report may still be that of the old one.
+	// settle is how long a cordoned node is left alone, because a scheduler may not have seen the cordon.
 	settle = 10 * time.Second
 	// patience is how long the driver pod may take to end, to begin, and to be ready.
 	patience = 15 * time.Minute
@@ -60,10 +59,11 @@ func fail(n Node, now time.Time, why string) step {
 	return out
 }
 
+// short is a text of 300 bytes and a mark at most.
 func short(text string) string {
-	const most = 300
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+	const most, mark = 300, "…"
+	if len(text) > most+len(mark) {
+		text = strings.ToValidUTF8(text[:most], "") + mark
 	}
 	return text
 }
@@ -144,10 +144,17 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 		if !of(p) {
 			continue
 		}
-		left = append(left, p.Namespace+"/"+p.Name)
-		if e.Enabled && !p.Ending && !p.Daemon && (p.Managed || e.Force) {
+		name := p.Namespace + "/" + p.Name
+		switch {
+		case p.Ending || !e.Enabled:
+		case p.Daemon:
+			name += " (not evicted: it would come back)"
+		case !p.Managed && !e.Force:
+			name += " (not evicted: no controller creates it again, and force is not true)"
+		default:
 			out.evict = append(out.evict, p)
 		}
+		left = append(left, name)
 	}
 	late := r.Since.Add(e.Timeout)
 	switch {
@@ -160,7 +167,7 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 	case !e.Enabled: // switched off in the meantime
 		return enter(r, Jobs, s.Now)
 	case e.Timeout == 0 || s.Now.Before(late):
-		out.until, out.why = s.Now.Add(retry), "pods are being evicted: "+some(left)
+		out.until, out.why = s.Now.Add(retry), "pods are to end: "+some(left)
 		if e.Timeout > 0 && late.Before(out.until) {
 			out.until = late
 		}
@@ -189,13 +196,11 @@ func (s Snapshot) restart(n Node) step {
 
 // validate is the step of a node in Validation.
 func (s Snapshot) validate(n Node) step {
-	r, settled, late := n.Record, n.Record.Since.Add(settle), n.Record.Since.Add(patience)
+	r, late := n.Record, n.Record.Since.Add(patience)
 	why := s.unready(n)
 	switch {
 	case !n.has(s.Revision) || !n.Driver.Running:
 		return enter(r, Restart, s.Now)
-	case why == "" && s.Now.Before(settled):
-		return step{record: r, until: settled, why: "the new driver is ready"}
 	case why == "":
 		return release(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
 	case s.Now.Before(late):

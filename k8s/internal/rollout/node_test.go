@@ -29,7 +29,7 @@ func gpuPods(n int, change func(*Pod)) (pods []Pod) {
 // TestNode has a node that is being upgraded from revision "old" to "new", and what happens to it.
 func TestNode(t *testing.T) {
 	const busy = "{maxUnavailable: 1, enableRollout: true"
-	ready := report.Report{Ready: true, Version: "2"}
+	ready := report.Report{Ready: true, Version: "2", Pod: "new"}
 	at := func(state State, ago time.Duration) Record {
 		return Record{State: state, Since: noon.Add(-ago), To: "new", Cordoned: true}
 	}
@@ -51,11 +51,11 @@ func TestNode(t *testing.T) {
 		{"a pod came before the cordon", "{enableRollout: true}", Node{Record: at(Jobs, 0), Driver: driverPod("old"), Pods: gpuPods(1, nil)}, "released uncordon", ""},
 		{"0% since now", "{enableRollout: true, podDeletion: {enable: true}}", Node{Record: at(Deletion, 0), Driver: driverPod("old"), Pods: gpuPods(1, nil)}, "released uncordon", ""},
 
-		{"pods are evicted", busy + ", podDeletion: {enable: true}}", Node{Record: at(Deletion, 99*time.Hour), Pods: gpuPods(2, nil)}, "pod-deletion evict job-0 evict job-1", "pods are being evicted: a/job-0"},
+		{"pods are evicted", busy + ", podDeletion: {enable: true}}", Node{Record: at(Deletion, 99*time.Hour), Pods: gpuPods(2, nil)}, "pod-deletion evict job-0 evict job-1", "pods are to end: a/job-0, a/job-1"},
 		{"a pod is ending", busy + ", podDeletion: {enable: true}}", Node{Record: at(Deletion, 0), Pods: gpuPods(1, func(p *Pod) { p.Ending = true })}, "pod-deletion", "a/job-0"},
-		{"a pod that nobody creates again", busy + ", podDeletion: {enable: true}}", Node{Record: at(Deletion, 0), Pods: gpuPods(1, func(p *Pod) { p.Managed = false })}, "pod-deletion", "a/job-0"},
+		{"a pod that nobody creates again", busy + ", podDeletion: {enable: true}}", Node{Record: at(Deletion, 0), Pods: gpuPods(1, func(p *Pod) { p.Managed = false })}, "pod-deletion", "a/job-0 (not evicted: no controller"},
 		{"the same by force", busy + ", podDeletion: {enable: true, force: true}}", Node{Record: at(Deletion, 0), Pods: gpuPods(1, func(p *Pod) { p.Managed = false })}, "pod-deletion evict job-0", "a/job-0"},
-		{"a pod that comes back", busy + ", podDeletion: {enable: true, force: true}}", Node{Record: at(Deletion, 0), Pods: gpuPods(1, func(p *Pod) { p.Managed, p.Daemon = false, true })}, "pod-deletion", "a/job-0"},
+		{"a pod that comes back", busy + ", podDeletion: {enable: true, force: true}}", Node{Record: at(Deletion, 0), Pods: gpuPods(1, func(p *Pod) { p.Managed, p.Daemon = false, true })}, "pod-deletion", "a/job-0 (not evicted: it would come back)"},
 		{"pods without GPUs stay", busy + ", podDeletion: {enable: true}}", Node{Record: at(Deletion, 0), Driver: driverPod("old"), Pods: gpuPods(1, func(p *Pod) { p.GPU = false })}, "pod-restart", ""},
 		{"deletion takes too long", busy + ", podDeletion: {enable: true, timeoutSeconds: 9}}", Node{Record: at(Deletion, 9*time.Second), Pods: gpuPods(1, nil)}, "failed uncordon", "pods did not end within 9s: a/job-0"},
 		{"then drain", busy + ", podDeletion: {enable: true, timeoutSeconds: 9}, drain: {enable: true}}", Node{Record: at(Deletion, 9*time.Second), Pods: gpuPods(1, nil)}, "drain", ""},
@@ -70,15 +70,15 @@ func TestNode(t *testing.T) {
 		{"there is no pod", busy + "}", Node{Record: at(Restart, 0)}, "pod-restart", "a new driver pod is to run"},
 		{"there is no pod for long", busy + "}", Node{Record: at(Restart, patience)}, "failed", "no new driver pod that runs within 15m"},
 		{"the new pod", busy + "}", Node{Record: at(Restart, 0), Driver: driverPod("new")}, "validation", ""},
-		{"the new driver loads", busy + "}", Node{Record: at(Validation, time.Minute), Driver: driverPod("new"), Validated: true, Report: report.Report{Reason: "Loading", Message: "x"}}, "validation", "Loading: x"},
+		{"the new driver loads", busy + "}", Node{Record: at(Validation, time.Minute), Driver: driverPod("new"), Validated: true, Report: report.Report{Pod: "new", Reason: "Loading", Message: "x"}}, "validation", "Loading: x"},
 		{"a new pod that does not run yet", busy + "}", Node{Record: at(Restart, 0), Driver: &Driver{Revision: "new"}}, "pod-restart", "a new driver pod is to run"},
-		{"the old driver stays", busy + "}", Node{Record: at(Validation, time.Minute), Driver: driverPod("new"), Validated: true, Report: report.Report{Ready: true, Reason: "NoModule", Message: "x"}}, "validation", "NoModule: x"},
+		{"the old driver stays", busy + "}", Node{Record: at(Validation, time.Minute), Driver: driverPod("new"), Validated: true, Report: report.Report{Pod: "new", Ready: true, Reason: "NoModule", Message: "x"}}, "validation", "NoModule: x"},
 		{"not validated", busy + "}", Node{Record: at(Validation, time.Minute), Driver: driverPod("new"), Report: ready}, "validation", "cannot give its GPUs"},
-		{"perhaps an old report", busy + "}", Node{Record: at(Validation, 0), Driver: driverPod("new"), Validated: true, Report: ready}, "validation", "the new driver is ready"},
-		{"ready", busy + "}", Node{Record: at(Validation, settle), Driver: driverPod("new"), Validated: true, Report: ready}, "done uncordon", ""},
-		{"a driver of the host", busy + "}", Node{Record: at(Validation, settle), Driver: driverPod("new"), Validated: true, Report: report.Report{Ready: true, Reason: "Host", Version: "1"}}, "done uncordon", ""},
+		{"the report of the old pod", busy + "}", Node{Record: at(Validation, time.Hour/5), Driver: driverPod("new"), Validated: true, Report: report.Report{Ready: true, Version: "1", Pod: "old"}}, "validation", "has not reported yet"},
+		{"ready", busy + "}", Node{Record: at(Validation, 0), Driver: driverPod("new"), Validated: true, Report: ready}, "done uncordon", ""},
+		{"a driver of the host", busy + "}", Node{Record: at(Validation, settle), Driver: driverPod("new"), Validated: true, Report: report.Report{Pod: "new", Ready: true, Reason: "Host", Version: "1"}}, "done uncordon", ""},
 		{"cordoned by a person", busy + "}", Node{Record: Record{State: Validation, Since: noon.Add(-settle), To: "new"}, Unschedulable: true, Driver: driverPod("new"), Validated: true, Report: ready}, "done", ""},
-		{"does not get ready", busy + "}", Node{Record: at(Validation, patience), Driver: driverPod("new"), Report: report.Report{Reason: "BadModule", Message: "y"}}, "failed", "BadModule: y"},
+		{"does not get ready", busy + "}", Node{Record: at(Validation, patience), Driver: driverPod("new"), Report: report.Report{Pod: "new", Reason: "BadModule", Message: "y"}}, "failed", "BadModule: y"},
 		{"an older pod again", busy + "}", Node{Record: at(Validation, 0), Driver: driverPod("old")}, "pod-restart", ""},
 		{"a failed one recovers", busy + "}", Node{Record: at(Failed, time.Hour), Driver: driverPod("new"), Validated: true, Report: ready}, "done uncordon", ""},
 		{"a failed one stays", busy + "}", Node{Record: at(Failed, time.Hour), Driver: driverPod("new"), Validated: true}, "failed", ""},

@@ -88,9 +88,14 @@ func TestAmount(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	f.Add(`{"state":"drain","since":"2026-01-01T00:00:00Z","to":"a","cordoned":true,"why":"x"}`)
 	f.Add(`{"state":"other"}`)
+	f.Add(`{"state":"failed","turn":9223372036854775807,"why":"x\ny"}`)
+	f.Add(`{"state":"failed","turn":1073741824,"why":"` + strings.Repeat("é", 400) + `"}`)
 	f.Add(`{"state":"done","since":"9999-12-31T23:59:59.9+00:00"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		r := ParseRecord(text)
+		if r.Turn < 0 || r.Turn+1 < r.Turn || len(r.Why) > 310 || strings.Contains(r.Why, "\n") {
+			t.Errorf("%q: %+v", text, r)
+		}
 		if again := ParseRecord(r.String()); again.String() != r.String() {
 			t.Errorf("%q: %v and then %v", text, r, again)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -43,11 +44,15 @@ type Record struct {
 	Why string `json:"why,omitempty"`
 }
 
+// mostTurns bounds the turns, which others could write.
+const mostTurns = 1 << 30
+
 // ParseRecord reads the annotation. What is no record is the zero value.
 func ParseRecord(text string) (r Record) {
-	if json.Unmarshal([]byte(text), &r) != nil || !slices.Contains(states, r.State) {
+	if json.Unmarshal([]byte(text), &r) != nil || !slices.Contains(states, r.State) || r.Turn < 0 || r.Turn > mostTurns || len(r.To) > 63 {
 		return Record{}
 	}
+	r.Why = short(terminal.Line(r.Why))
 	return r
 }
 

@@ -37,12 +37,18 @@ type round struct {
 
 	doing, waiting, failed []string // with why; waiting is why no further node is taken
 	outdated               []Node   // candidates that are not taken
+	old                    []string // nodes whose agent is older
 	done, active           int
+	spoiled                int               // failed nodes that do not have the old driver any more
+	records                map[string]string // as they are, by node
 }
 
 // Decide returns what is to be done now.
 func Decide(s Snapshot) Plan {
-	r := &round{Snapshot: s, taken: map[string]int{}}
+	r := &round{Snapshot: s, taken: map[string]int{}, records: map[string]string{}}
+	for _, n := range s.Nodes {
+		r.records[n.Name] = n.Record.String()
+	}
 	switch {
 	case !s.Deployed:
 		r.releaseAll()
@@ -60,6 +66,7 @@ func Decide(s Snapshot) Plan {
 		r.look(&r.Nodes[i])
 	}
 	r.take()
+	r.renew()
 	for _, name := range slices.Sorted(maps.Keys(r.taken)) {
 		r.Plan.Taken = append(r.Plan.Taken, Take{name, r.taken[name]})
 	}
@@ -78,7 +85,8 @@ func (r *round) releaseAll() {
 
 // look is the step of a node that has a record.
 func (r *round) look(n *Node) {
-	if n.Record.Since.After(r.Now.Add(time.Minute)) { // not written by a clock like this one
+	n.Record.Cordoned = n.Record.Cordoned && n.Unschedulable // else a person uncordoned it, and may cordon it again
+	if n.Record.Since.After(r.Now.Add(time.Minute)) {        // not written by a clock like this one
 		n.Record.Since = r.Now.UTC().Truncate(time.Second)
 	}
 	record, old := n.Record, n.Record.To != r.Revision
@@ -89,7 +97,12 @@ func (r *round) look(n *Node) {
 		out := r.next(*n)
 		r.carry(*n, out)
 		r.doing = append(r.doing, fmt.Sprintf("%s (%s)", n.Name, strings.TrimSuffix(string(record.State)+": "+out.why, ": ")))
+	case record.State == Failed && n.Driver == nil && n.HostDriver && n.DriverReady: // nothing of the operator's is left there
+		r.carry(*n, release(*n, Record{}))
 	case !old && record.State == Failed:
+		if !n.outdated(r.Revision) {
+			r.spoiled++
+		}
 		r.failed = append(r.failed, n.Name+": "+record.Why)
 		if record.Cordoned || n.has(r.Revision) {
 			r.taken[n.Name] = record.Turn
@@ -99,6 +112,8 @@ func (r *round) look(n *Node) {
 		r.done++
 	case n.outdated(r.Revision):
 		r.outdated = append(r.outdated, *n)
+	default:
+		r.carry(*n, step{record: n.Record})
 	}
 }
 
@@ -107,7 +122,7 @@ func (r *round) carry(n Node, out step) {
 	if out.cordon != nil && *out.cordon == n.Unschedulable {
 		out.cordon = nil
 	}
-	if out.cordon != nil || out.record.String() != n.Record.String() {
+	if out.cordon != nil || out.record.String() != r.records[n.Name] {
 		r.Changes = append(r.Changes, Change{n.Name, n.Version, out.record, out.cordon})
 	}
 	r.Evict = append(r.Evict, out.evict...)
@@ -129,19 +144,12 @@ func (s Snapshot) idleOnly() bool { return s.Policy.Unavailable.Of(len(s.Nodes))
 // isOut reports whether pods cannot use the GPUs of a node now.
 func (r *round) isOut(n Node) bool {
 	_, taken := r.taken[n.Name]
-	return taken || n.Unschedulable || !n.Ready || !n.Report.Ready
+	return taken || n.Unschedulable || !n.Ready || !n.DriverReady
 }
 
 // take takes further nodes out of service, as many as the policy allows.
 func (r *round) take() {
-	total := len(r.Nodes)
-	limit, parallel, unavailable, out := r.limit(total), r.Policy.Parallel.Of(total), r.Policy.Unavailable.Of(total), 0
-	for _, n := range r.Nodes {
-		if r.isOut(n) {
-			out++
-		}
-	}
-	before := map[string]int{}
+	b, before := r.budget(), map[string]int{}
 	for _, t := range r.Snapshot.Taken {
 		before[t.Name] = t.Turn
 	}
@@ -157,40 +165,25 @@ func (r *round) take() {
 		return 3
 	}
 	slices.SortStableFunc(r.outdated, func(a, b Node) int { return rank(a) - rank(b) })
-	waits, stopped := map[string][]string{}, r.stopped()
+	waits := map[string][]string{}
 	for _, n := range r.outdated {
 		turn, already := before[n.Name], before[n.Name] > n.Record.Turn
-		if !already {
-			turn = n.Record.Turn + 1
-		}
-		cost := 1
-		if r.isOut(n) {
-			cost = 0
-		}
-		why := ""
-		switch {
-		case stopped != "":
-			why = stopped
-		case !n.Ready:
-			why = "their kubelets are not ready"
-		case unavailable == 0 && len(n.using()) > 0:
-			why = "pods use their GPUs"
-		case r.active >= parallel:
-			why = fmt.Sprintf("at most %d at once (maxParallel)", parallel)
-		case r.active+r.done >= limit:
-			why = "a pause of upgradeSteps"
-		case cost > 0 && unavailable > 0 && out >= unavailable:
-			why = fmt.Sprintf("%d nodes are out of service (maxUnavailable)", out)
-		}
-		if why != "" {
+		if why := r.mayNot(n, b); why != "" {
 			waits[why] = append(waits[why], n.Name)
 			if already {
 				r.forget(n, turn)
+			} else {
+				r.carry(n, step{record: n.Record})
 			}
 			continue
 		}
+		if !already {
+			turn = min(n.Record.Turn+1, mostTurns)
+		}
 		r.active++
-		out += cost
+		if !r.isOut(n) {
+			b.out++
+		}
 		r.taken[n.Name] = turn
 		r.doing = append(r.doing, n.Name+" (to be cordoned)")
 		r.carry(n, r.begin(n, turn))
@@ -203,6 +196,76 @@ func (r *round) take() {
 	for _, why := range slices.Sorted(maps.Keys(waits)) {
 		r.waiting = append(r.waiting, fmt.Sprintf("%s: %s", why, some(waits[why])))
 	}
+}
+
+// renew deletes driver pods of an older template that have the same driver, as many at once as nodes may be upgraded.
+// Pods that use GPUs go on: nothing is unloaded.
+func (r *round) renew() {
+	away := r.Desired
+	var old []Node
+	for _, n := range r.Nodes {
+		if n.Record.active() || n.Driver == nil || n.Driver.Ending {
+			continue
+		}
+		if n.Driver.Running {
+			away--
+		}
+		if n.has(r.Revision) && n.Driver.Old {
+			old = append(old, n)
+		}
+	}
+	stopped, parallel := r.stopped(), r.Policy.Parallel.Of(len(r.Nodes))
+	for _, n := range old {
+		if stopped == "" && (away < parallel || !n.Driver.Running) {
+			if n.Driver.Running {
+				away++
+			}
+			r.Remove = append(r.Remove, *n.Driver)
+		} else {
+			r.old = append(r.old, n.Name)
+		}
+	}
+}
+
+// budget is how many nodes may be upgraded.
+type budget struct {
+	stopped                      string
+	steps, parallel, unavailable int
+	out                          int // nodes that are out of service
+}
+
+func (r *round) budget() *budget {
+	total := len(r.Nodes)
+	b := &budget{stopped: r.stopped(), steps: r.limit(total), parallel: r.Policy.Parallel.Of(total), unavailable: r.Policy.Unavailable.Of(total)}
+	for _, n := range r.Nodes {
+		if r.isOut(n) {
+			b.out++
+		}
+	}
+	return b
+}
+
+// mayNot is why a node may not be taken, "" if it may.
+func (r *round) mayNot(n Node, b *budget) string {
+	switch {
+	case b.stopped != "":
+		return b.stopped
+	case !n.Ready:
+		return "their kubelets are not ready"
+	case n.isUnheard():
+		return "what their agents report does not arrive (metax-gpu-label)"
+	case b.unavailable == 0 && len(n.using()) > 0:
+		return "pods use their GPUs"
+	case r.active >= b.parallel:
+		return fmt.Sprintf("at most %d at once (maxParallel)", b.parallel)
+	case r.active+r.done+r.spoiled >= b.steps && r.spoiled > 0:
+		return fmt.Sprintf("%d failed in a step of upgradeSteps", r.spoiled)
+	case r.active+r.done >= b.steps:
+		return "a pause of upgradeSteps"
+	case !r.isOut(n) && b.unavailable > 0 && b.out >= b.unavailable:
+		return fmt.Sprintf("%d nodes are out of service (maxUnavailable)", b.out)
+	}
+	return ""
 }
 
 // forget lets go of a node that was taken and is not cordoned, as far as is known. It stays taken until the Node was

@@ -10,8 +10,10 @@ import (
 type Snapshot struct {
 	// Deployed reports whether the operator deploys a driver. If not, nodes are put back into service.
 	Deployed bool
-	// Revision is that of the driver's DaemonSet, "" while that is being written.
+	// Revision is what of the driver's DaemonSet decides about the driver, "" while that is being written.
 	Revision string
+	// Desired is how many nodes are to have a driver pod.
+	Desired int
 	// Version is that of the driver's payload, for messages.
 	Version string
 	// Validates reports whether nodes are validated.
@@ -33,6 +35,8 @@ type Node struct {
 	Unschedulable bool
 	Ready         bool // as its kubelet says
 	Validated     bool
+	DriverReady   bool          // metax-gpu-label says that it is, and gpu-device gives GPUs to pods
+	HostDriver    bool          // metax-gpu-label says that it is the host's own
 	Report        report.Report // of the driver
 	Record        Record
 	Driver        *Driver // its pod; nil is none
@@ -42,8 +46,11 @@ type Node struct {
 // Driver is a driver pod.
 type Driver struct {
 	Pod
-	Revision string // of its template
-	Running  bool
+	// Revision is what of its template decides about the driver. With another, the driver may be another.
+	Revision string
+	// Old reports whether it was made from another template than a pod of now would be.
+	Old     bool
+	Running bool
 }
 
 // Pod is a pod on a node.
@@ -65,6 +72,11 @@ func (n Node) using() (names []string) {
 	return names
 }
 
+// isUnheard reports whether the driver of a node works and its agent runs, and what it says does not arrive.
+func (n Node) isUnheard() bool {
+	return n.DriverReady && n.Driver != nil && n.Driver.Running && n.Report == (report.Report{})
+}
+
 // has reports whether the node has a driver pod of a revision.
 func (n Node) has(revision string) bool {
 	return n.Driver != nil && !n.Driver.Ending && n.Driver.Revision == revision
@@ -84,6 +96,8 @@ func (s Snapshot) unready(n Node) string {
 	switch {
 	case !n.has(s.Revision):
 		return "there is no new driver pod"
+	case r.Pod != n.Driver.UID:
+		return "the new driver pod has not reported yet"
 	case !r.Ready && r.Reason != "":
 		return r.Reason + ": " + r.Message
 	case !r.Ready:

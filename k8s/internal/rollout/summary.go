@@ -17,6 +17,9 @@ const (
 	Invalid         = "Invalid"         // the policy has a mistake
 )
 
+// mostText is how many bytes the message has at most, far below what a condition may have.
+const mostText = 8 << 10
+
 // stopped is why no further node may be taken, "" if one may.
 func (r *round) stopped() string {
 	switch {
@@ -51,7 +54,13 @@ func (r *round) sum() {
 			parts = append(parts, part.what+some(part.list))
 		}
 	}
+	if len(r.old) > 0 {
+		parts = append(parts, "older agent, same driver: "+some(r.old))
+	}
 	r.Message = strings.Join(parts, "; ")
+	if len(r.Message) > mostText {
+		r.Message = strings.ToValidUTF8(r.Message[:mostText], "") + "…"
+	}
 	switch {
 	case left == 0:
 		r.Ready, r.Reason = true, Upgraded

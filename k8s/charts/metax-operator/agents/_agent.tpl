@@ -1,9 +1,9 @@
 {{/*
 agent (dict "context" . "name" NAME "command" COMMAND "values" VALUES "args" LIST "mounts" LIST "volumes" LIST
-"updateStrategy" DICT "initContainers" LIST "turn" LIST "nodeName" BOOL "hostPID" BOOL): the DaemonSet of an agent, a
-command of metax-operator on the nodes with a GPU. It is root on its host and has no token: what it says goes by a file
-to metax-gpu-label. The controller renders the files of this directory; Helm does not. With turn, the agent first runs
-once with these arguments more, and its pod is not ready before that has ended.
+"updateStrategy" DICT "initContainers" LIST "turn" LIST "nodeName" BOOL "podUID" BOOL "hostPID" BOOL): the DaemonSet of
+an agent, a command of metax-operator on the nodes with a GPU. It is root on its host and has no token: what it says
+goes by a file to metax-gpu-label. The controller renders the files of this directory; Helm does not. With turn, the
+agent first runs once with these arguments more, and its pod is not ready before that has ended.
 */}}
 {{- define "metax.agent" -}}
 {{- $me := dict "context" .context "component" .name }}
@@ -70,12 +70,20 @@ spec:
     - {{ . | quote }}
     {{- end }}
     {{- include "metax.logFlags" $log | nindent 4 }}
-  {{- if $agent.nodeName }}
+  {{- if or $agent.nodeName $agent.podUID }}
   env:
+    {{- if $agent.nodeName }}
     - name: NODE_NAME
       valueFrom:
         fieldRef:
           fieldPath: spec.nodeName
+    {{- end }}
+    {{- if $agent.podUID }}
+    - name: POD_UID
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.uid
+    {{- end }}
   {{- end }}
   securityContext:
     privileged: true
