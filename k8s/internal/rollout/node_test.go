@@ -83,7 +83,7 @@ func TestNode(t *testing.T) {
 		{"a failed one recovers", busy + "}", Node{Record: at(Failed, time.Hour), Driver: driverPod("new"), Validated: true, Report: ready}, "done uncordon", ""},
 		{"a failed one stays", busy + "}", Node{Record: at(Failed, time.Hour), Driver: driverPod("new"), Validated: true}, "failed", ""},
 
-		{"another driver is wished", busy + "}", Node{Record: Record{State: Drain, To: "older", Since: noon, Cordoned: true}, Driver: driverPod("old")}, "wait-for-jobs", ""},
+		{"another driver is requested", busy + "}", Node{Record: Record{State: Drain, To: "older", Since: noon, Cordoned: true}, Driver: driverPod("old")}, "wait-for-jobs", ""},
 		{"back to the driver that it has", busy + "}", Node{Record: Record{State: Jobs, To: "older", Since: noon, Cordoned: true}, Driver: driverPod("new")}, "pod-restart", ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
