@@ -359,3 +359,14 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+// TestLongMessage: what nodes report does not make a condition that the API server refuses.
+func TestLongMessage(t *testing.T) {
+	o := object(t, "{}")
+	o.Status.DriverUpgrade = &v1alpha1.DriverUpgradeStatus{Reason: "Waiting", Message: strings.Repeat("é", 40000)}
+	for _, c := range Decide(Input{Operator: o}).Status.Conditions {
+		if len(c.Message) > 32768 {
+			t.Errorf("%s has %d bytes", c.Type, len(c.Message))
+		}
+	}
+}

@@ -121,3 +121,16 @@ func TestNode(t *testing.T) {
 		})
 	}
 }
+
+// TestHostDriverInstead: a failed node that got a driver of its host, and so has no driver pod any more, is put back
+// into service. Without a driver that works it stays.
+func TestHostDriverInstead(t *testing.T) {
+	for _, works := range []bool{true, false} {
+		n := Node{Name: "n", Ready: true, Unschedulable: true, HostDriver: true, DriverReady: works, Record: Record{State: Failed, Since: noon, To: "new", Cordoned: true}}
+		p := Decide(Snapshot{Deployed: true, Revision: "new", Nodes: []Node{n}, Now: noon})
+		released := len(p.Changes) == 1 && p.Changes[0].Record == (Record{}) && p.Changes[0].Unschedulable != nil && !*p.Changes[0].Unschedulable
+		if released != works {
+			t.Errorf("the driver works: %t, changes %+v", works, p.Changes)
+		}
+	}
+}
