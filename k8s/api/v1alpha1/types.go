@@ -34,7 +34,7 @@ type ClusterOperatorList struct {
 	Items           []ClusterOperator `json:"items"`
 }
 
-// ClusterOperatorSpec is what is wished.
+// ClusterOperatorSpec is what is requested.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterOperatorSpec struct {

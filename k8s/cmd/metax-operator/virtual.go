@@ -22,6 +22,7 @@ import (
 // virtualFlags are those of the agents that change the PCI functions of GPUs.
 func virtualFlags(config string) []cli.Flag {
 	return append([]cli.Flag{
+		&cli.BoolFlag{Name: "give-back", Usage: "undo what was changed, whatever the ConfigMap says"},
 		&cli.StringFlag{Name: "node-name", EnvVars: []string{"NODE_NAME"}, Usage: "`NAME` of this node", Required: true},
 		&cli.StringFlag{Name: "root", Value: "/", Usage: "`DIR` of the host; another than / is a simulated node"},
 		&cli.StringFlag{Name: "reports-dir", Value: report.Dir, Usage: "`DIR` for the report and for the record of what was changed"},
@@ -40,6 +41,9 @@ func vfCommand() *cli.Command {
 			return runVirtual(c, report.VF, func(host *hostfs.Root, users virtual.Users, record virtual.Record) func(context.Context) (report.Report, bool) {
 				v := virtual.VFs{Host: host, Bus: virtual.NewBus(host), Users: users, Record: record, Now: time.Now}
 				return func(ctx context.Context) (report.Report, bool) {
+					if c.Bool("give-back") {
+						return v.Step(ctx, protocol.VFWish{})
+					}
 					data, err := virtual.ReadConfig(c.String("config-dir"))
 					wish := protocol.ParseVFNums(data).For(c.String("node-name"))
 					if err != nil {
@@ -55,7 +59,7 @@ func vfCommand() *cli.Command {
 func vfioCommand() *cli.Command {
 	return &cli.Command{
 		Name: "vfio", Usage: "binds GPUs of this node to vfio-pci as the ConfigMap " + protocol.VFIOConfigMap + " says, until it is stopped",
-		Flags: append(virtualFlags(protocol.VFIOConfigMap), &cli.BoolFlag{Name: "give-back", Usage: "give all GPUs back, whatever the ConfigMap says"}),
+		Flags: virtualFlags(protocol.VFIOConfigMap),
 		Action: func(c *cli.Context) error {
 			return runVirtual(c, report.VFIO, func(host *hostfs.Root, users virtual.Users, record virtual.Record) func(context.Context) (report.Report, bool) {
 				v := virtual.VFIO{Host: host, Bus: virtual.NewBus(host), Users: users, Record: record, UUIDs: uuids(c.String("root"))}

@@ -175,7 +175,7 @@ func (r *Reconciler) configs(ctx context.Context) (map[string]map[string]string,
 	return all, nil
 }
 
-// apply makes a DaemonSet what it is wished to be.
+// apply makes a DaemonSet what it is requested to be.
 func (r *Reconciler) apply(ctx context.Context, set *appsv1.DaemonSet) error {
 	object := &unstructured.Unstructured{Object: operator.Fields(set)}
 	err := r.Client.Patch(ctx, object, client.Apply, client.FieldOwner(protocol.Operator), client.ForceOwnership)

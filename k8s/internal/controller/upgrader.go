@@ -109,15 +109,15 @@ func (u *Upgrader) Release(ctx context.Context) (done bool, err error) {
 
 // status writes the nodes and the condition of a plan, if they changed, unless somebody else wrote the object.
 func (u *Upgrader) status(ctx context.Context, o *v1alpha1.ClusterOperator, plan rollout.Plan) error {
-	var wish *v1alpha1.DriverUpgradeStatus
+	var requested *v1alpha1.DriverUpgradeStatus
 	if plan.Reason != "" {
-		wish = &v1alpha1.DriverUpgradeStatus{Ready: plan.Ready, Reason: plan.Reason, Message: plan.Message, Nodes: taken(plan.Taken)}
+		requested = &v1alpha1.DriverUpgradeStatus{Ready: plan.Ready, Reason: plan.Reason, Message: plan.Message, Nodes: taken(plan.Taken)}
 	}
-	if equality.Semantic.DeepEqual(o.Status.DriverUpgrade, wish) {
+	if equality.Semantic.DeepEqual(o.Status.DriverUpgrade, requested) {
 		return nil
 	}
 	before := o.DeepCopy()
-	o.Status.DriverUpgrade = wish
+	o.Status.DriverUpgrade = requested
 	if err := u.Client.Status().Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write the status of ClusterOperator %s: %w", o.Name, err)
 	}

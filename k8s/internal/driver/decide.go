@@ -20,7 +20,7 @@ const (
 	UnloadFailed     = "UnloadFailed"
 	FilesFailed      = "FilesFailed" // the host's files could not be written
 	Unknown          = "Unknown"     // the host could not be read
-	Host             = "Host"        // the host's own driver is used
+	Host             = report.Host   // the host's own driver is used
 	BadPayload       = "BadPayload"
 	NoModule         = "NoModule" // the payload has none for the kernel
 )

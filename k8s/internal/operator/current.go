@@ -12,9 +12,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 )
 
-// hashAnnotation is on a DaemonSet: what was wished when it was applied. It shows that a field is no longer
-// wished, which the DaemonSet itself cannot show.
-const hashAnnotation = "gpu.metax-tech.com/wished"
+// hashAnnotation is on a DaemonSet: what was requested when it was applied. It shows that a field is no longer
+// requested, which the DaemonSet itself cannot show.
+const hashAnnotation = "gpu.metax-tech.com/requested"
 
 // The annotations on the pods of a DaemonSet that are replaced only when they are deleted, as the driver's.
 const (
@@ -73,13 +73,13 @@ func Fields(set *appsv1.DaemonSet) map[string]any {
 	return fields
 }
 
-// isCurrent reports whether a DaemonSet is in the cluster as wished. The API server adds fields with their
+// isCurrent reports whether a DaemonSet is in the cluster as requested. The API server adds fields with their
 // defaults, so that it may have more fields.
-func isCurrent(wished, present *appsv1.DaemonSet) bool {
-	if present == nil || present.Annotations[hashAnnotation] != wished.Annotations[hashAnnotation] {
+func isCurrent(requested, present *appsv1.DaemonSet) bool {
+	if present == nil || present.Annotations[hashAnnotation] != requested.Annotations[hashAnnotation] {
 		return false
 	}
-	want, have := Fields(wished), Fields(present)
+	want, have := Fields(requested), Fields(present)
 	delete(want, "apiVersion") // an object of a cache has no kind
 	delete(want, "kind")
 	return covers(have, want)

@@ -1,5 +1,5 @@
 // Package operator decides what metax-operator deploys: from a ClusterOperator, the nodes and the DaemonSets
-// that are there (Input) to the wished DaemonSets and the conditions (Plan). It is pure; package controller
+// that are there (Input) to the requested DaemonSets and the conditions (Plan). It is pure; package controller
 // reads and writes.
 //
 // Each component is a state, in a file of its own. A state says what it deploys, if anything, and one

@@ -20,7 +20,7 @@ func driverState(in Input) outcome {
 		return outcome{}
 	case !loadsDriver(in):
 		if n := len(in.Nodes.NoDriver); n > 0 {
-			return said(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, some(in.Nodes.NoDriver))
+			return said(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, report.Some(in.Nodes.NoDriver))
 		}
 		return said(kind, true, Host, "%d nodes with a GPU have a driver", in.Nodes.GPU)
 	case d.FwUpgradePolicy != "" && d.FwUpgradePolicy != "Never":
@@ -55,7 +55,7 @@ func loadsDriver(in Input) bool {
 	return !in.Operator.Spec.MinimalMode && d != nil && d.DeployPolicy != "Never" && (d.Deploy == nil || *d.Deploy)
 }
 
-// driverMissing are the nodes that have no driver, or not the wished one, with reasons.
+// driverMissing are the nodes that have no driver, or not the requested one, with reasons.
 func driverMissing(nodes Nodes) []string {
 	list := nodes.notReady(report.Driver)
 	reports := nodes.Reports[report.Driver]

@@ -34,17 +34,17 @@ const lookAgain = time.Minute
 // meanwhile, or when its driver or the device plugin is another one. While nothing in the cluster is changed, the pods
 // that are there stay.
 func DecideLooks(in Input, present []*corev1.Pod, now time.Time) (l Looks) {
-	wished := map[string]*corev1.Pod{}
+	requested := map[string]*corev1.Pod{}
 	frozen := in.Invalid != nil || in.Operator.Spec.Paused
 	if device := in.Rendered[protocol.Device]; !frozen && device != nil && Validates(in.Operator.Spec, in.Rendered[protocol.Label]) {
 		for node, driver := range in.Nodes.Ready {
 			pod := look(device, in.Operator, node, driver)
-			wished[pod.Name] = pod
+			requested[pod.Name] = pod
 		}
 	}
 	for _, pod := range present {
-		node, ok := pod.Annotations[lookNode], frozen || wished[pod.Name] != nil
-		delete(wished, pod.Name)
+		node, ok := pod.Annotations[lookNode], frozen || requested[pod.Name] != nil
+		delete(requested, pod.Name)
 		switch {
 		case !ok:
 			l.Delete = append(l.Delete, pod.Name)
@@ -63,7 +63,7 @@ func DecideLooks(in Input, present []*corev1.Pod, now time.Time) (l Looks) {
 			}
 		}
 	}
-	for _, pod := range wished {
+	for _, pod := range requested {
 		l.Create = append(l.Create, pod)
 	}
 	slices.SortFunc(l.Create, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })

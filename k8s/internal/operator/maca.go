@@ -83,7 +83,7 @@ func macaState(in Input) outcome {
 		if !slices.ContainsFunc(list, func(s string) bool { return !strings.HasSuffix(s, "(Pulling)") }) {
 			reason = Progressing
 		}
-		return said(kind, false, reason, "%d of %d nodes do not have the configured MXMACA: %s", len(list), wanted, some(list))
+		return said(kind, false, reason, "%d of %d nodes do not have the configured MXMACA: %s", len(list), wanted, report.Some(list))
 	}
 	if n := int32(len(reports)); n < wanted {
 		return said(kind, false, Progressing, "%d of %d nodes have the configured MXMACA", n, wanted)

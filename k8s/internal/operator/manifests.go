@@ -132,7 +132,7 @@ func overlay(spec v1alpha1.ClusterOperatorSpec) map[string]any {
 	label := of(spec.Labelgen)
 	label["validate"] = !spec.MinimalMode
 	vfio := of(spec.VFIOManager)
-	vfio["deploy"] = wishesVFIO(spec)
+	vfio["deploy"] = requestsVFIO(spec)
 	runtime := of(spec.Runtime.Component)
 	if yes := spec.Runtime.Config.SetAsDefault; yes != nil {
 		runtime["config"] = map[string]any{"setAsDefault": *yes}

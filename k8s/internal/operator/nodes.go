@@ -71,12 +71,3 @@ func (n Nodes) notReady(component string) (list []string) {
 	slices.Sort(list)
 	return list
 }
-
-// some are the first names of a list.
-func some(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
 // Input is what a plan is made from.
@@ -44,7 +45,7 @@ type Plan struct {
 const (
 	Deployed    = "Deployed"
 	Progressing = "Progressing"
-	Host        = "Host"        // what the nodes have is used
+	Host        = report.Host   // what the nodes have is used
 	Validated   = "Validated"   // all nodes can give their GPUs to containers
 	NoGPUNode   = "NoGPUNode"   // nothing to do
 	NotBuilt    = "NotBuilt"    // this version cannot do it
@@ -65,7 +66,7 @@ type outcome struct {
 	metav1.Condition
 	set  *appsv1.DaemonSet // what is deployed; nil is nothing
 	keep string            // name of a DaemonSet that stays as it is
-	// missing are the nodes, with reasons, on which the DaemonSet has not done what is wished.
+	// missing are the nodes, with reasons, on which the DaemonSet has not done what is requested.
 	missing []string
 	// wait is what a component that is deployed still waits for, fault what of it nodes lack.
 	wait, fault string
@@ -92,21 +93,21 @@ func Decide(in Input) Plan {
 	o := in.Operator
 	plan := Plan{Status: v1alpha1.ClusterOperatorStatus{ObservedGeneration: o.Generation, GPUNodes: in.Nodes.GPU, DriverUpgrade: o.Status.DriverUpgrade}}
 	var conditions []metav1.Condition
-	wished := map[string]bool{}
+	requested := map[string]bool{}
 	for _, state := range states {
 		out := state(in)
 		plan.Open, plan.Shut = append(plan.Open, out.open...), append(plan.Shut, out.shut...)
 		if out.set != nil {
 			out = plan.deploy(in, out)
-			wished[out.set.Name] = true
+			requested[out.set.Name] = true
 		}
-		wished[out.keep] = true
+		requested[out.keep] = true
 		if out.Type != "" {
 			conditions = append(conditions, out.Condition)
 		}
 	}
 	for name := range in.Present {
-		if !wished[name] {
+		if !requested[name] {
 			plan.Delete = append(plan.Delete, name)
 		}
 	}
@@ -137,7 +138,7 @@ func (p *Plan) deploy(in Input, out outcome) outcome {
 		}
 	}
 	if n := len(out.missing); n > 0 && present != nil {
-		progress = said(out.Type, false, Incomplete, "not as wished on %d of %d nodes with a GPU: %s", n, in.Nodes.GPU, some(out.missing))
+		progress = said(out.Type, false, Incomplete, "not as requested on %d of %d nodes with a GPU: %s", n, in.Nodes.GPU, report.Some(out.missing))
 	} else if out.Status == metav1.ConditionFalse { // whatever its pods are
 		progress.Status, progress.Reason = out.Status, out.Reason
 	}
@@ -177,12 +178,12 @@ func summary(in Input, conditions []metav1.Condition) metav1.Condition {
 		}
 	}
 	if len(bad) > 0 {
-		return said(Ready, false, reason, "not as wished: %s", strings.Join(bad, ", ")).Condition
+		return said(Ready, false, reason, "not as requested: %s", strings.Join(bad, ", ")).Condition
 	}
 	if in.Nodes.GPU == 0 {
 		return said(Ready, true, NoGPUNode, "no node has a MetaX GPU").Condition
 	}
-	return said(Ready, true, Deployed, "all components are as wished").Condition
+	return said(Ready, true, Deployed, "all components are as requested").Condition
 }
 
 // Fail says that the plan could not be carried out.
@@ -190,11 +191,17 @@ func (p *Plan) Fail(o *v1alpha1.ClusterOperator, err error) {
 	p.Status.Conditions[0] = dated(o, []metav1.Condition{said(Ready, false, Refused, "%v", err).Condition})[0]
 }
 
+// mostText is how many bytes the message of a condition has at most.
+const mostText = 8 << 10
+
 // dated gives conditions their times: that of the same condition before, if its status is the same.
 func dated(o *v1alpha1.ClusterOperator, conditions []metav1.Condition) []metav1.Condition {
 	for i := range conditions {
 		c := &conditions[i]
 		c.ObservedGeneration = o.Generation
+		if len(c.Message) > mostText { // what nodes report is in it, and the API server takes 32 KiB
+			c.Message = strings.ToValidUTF8(c.Message[:mostText], "") + "…"
+		}
 		if before := meta.FindStatusCondition(o.Status.Conditions, c.Type); before != nil && before.Status == c.Status {
 			c.LastTransitionTime = before.LastTransitionTime
 		}

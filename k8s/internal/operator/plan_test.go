@@ -128,7 +128,7 @@ func TestDecide(t *testing.T) {
 		{what: "a driver from an image", spec: "{driver: {deployPolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-driver metax-gpu-device metax-gpu-label", conditions: "Ready=True Deployed, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=True Deployed", 1)},
 		{what: "a driver for nodes without a GPU", spec: "{driver: {deployPolicy: Always, payload: {version: '1'}}}", sets: "metax-gpu-label", conditions: "Ready=True NoGPUNode, LabelgenReady=True Deployed, " + strings.Replace(host, "DriverReady=True Host", "DriverReady=True NoGPUNode", 1) + "DevicePluginReady=True NoGPUNode"},
 		{what: "a driver that is switched off", spec: "{driver: {deploy: false, deployPolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=True Deployed, " + all},
-		{what: "drivers that are not as wished", spec: "{driver: {deployPolicy: PreferHost, payload: {version: '1'}}}", nodes: Nodes{GPU: 5, NoDriver: []string{"a", "d"}, Reports: drivers}, sets: "metax-driver metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False Incomplete", 1), message: "DriverReady: not as wished on 3 of 5 nodes with a GPU: a: it waits for pod team/job (InUse), b: driver 1 stays (NoModule), d: it has no driver yet"},
+		{what: "drivers that are not as requested", spec: "{driver: {deployPolicy: PreferHost, payload: {version: '1'}}}", nodes: Nodes{GPU: 5, NoDriver: []string{"a", "d"}, Reports: drivers}, sets: "metax-driver metax-gpu-device metax-gpu-label", conditions: "Ready=False Incomplete, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False Incomplete", 1), message: "DriverReady: not as requested on 3 of 5 nodes with a GPU: a: it waits for pod team/job (InUse), b: driver 1 stays (NoModule), d: it has no driver yet"},
 		{what: "firmware", spec: "{driver: {deployPolicy: IfNotPresent, fwUpgradePolicy: Always, payload: {version: '1'}}}", nodes: three, sets: "metax-gpu-device metax-gpu-label", conditions: "Ready=False NotBuilt, " + strings.Replace(all, "DriverReady=True Host", "DriverReady=False NotBuilt", 1), message: "DriverReady: writes no firmware"},
 		{what: "MXMACA from images", spec: "{maca: {payload: {images: ['maca:1', 'maca-n100:1']}}}", nodes: with("1", "1", "1"), sets: "metax-gpu-device metax-gpu-label metax-maca", conditions: maca("True Deployed")},
 		{what: "MXMACA on its way", spec: "{maca: {payload: {images: ['maca:1']}}}", nodes: with("1", "1"), sets: "metax-gpu-device metax-gpu-label metax-maca", conditions: maca("False Progressing"), message: "MACAReady: 2 of 3 nodes have the configured MXMACA"},
@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 			w.run(o)
 			p := w.run(o)
 			if len(p.Apply)+len(p.Delete) > 0 {
-				t.Errorf("what is as wished is written again: %v %v", p.Apply, p.Delete)
+				t.Errorf("what is as requested is written again: %v %v", p.Apply, p.Delete)
 			}
 			var sets []string
 			for name := range w.present {
@@ -261,7 +261,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestDrift writes a DaemonSet again if somebody changed it, or if something of it is no longer wished.
+// TestDrift writes a DaemonSet again if somebody changed it, or if something of it is no longer requested.
 func TestDrift(t *testing.T) {
 	spec := "{labelgen: {podTemplateSpec: {metadata: {annotations: {a: b}}}}}"
 	for what, change := range map[string]func(*appsv1.DaemonSet, *v1alpha1.ClusterOperator){
@@ -270,9 +270,9 @@ func TestDrift(t *testing.T) {
 			c := &s.Spec.Template.Spec.Containers[0]
 			c.Args = append(c.Args, "x")
 		},
-		"a label":          func(s *appsv1.DaemonSet, _ *v1alpha1.ClusterOperator) { delete(s.Labels, "app.kubernetes.io/name") },
-		"the owner":        func(s *appsv1.DaemonSet, _ *v1alpha1.ClusterOperator) { s.OwnerReferences[0].UID = "2" },
-		"no longer wished": func(_ *appsv1.DaemonSet, o *v1alpha1.ClusterOperator) { o.Spec.Labelgen.PodTemplateSpec = nil },
+		"a label":             func(s *appsv1.DaemonSet, _ *v1alpha1.ClusterOperator) { delete(s.Labels, "app.kubernetes.io/name") },
+		"the owner":           func(s *appsv1.DaemonSet, _ *v1alpha1.ClusterOperator) { s.OwnerReferences[0].UID = "2" },
+		"no longer requested": func(_ *appsv1.DaemonSet, o *v1alpha1.ClusterOperator) { o.Spec.Labelgen.PodTemplateSpec = nil },
 	} {
 		w := &world{Manifests: manifests(t, ""), present: map[string]*appsv1.DaemonSet{}}
 		o := object(t, spec)
@@ -337,7 +337,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan makes the plan of a cluster of 1,000 nodes, all as wished.
+// BenchmarkPlan makes the plan of a cluster of 1,000 nodes, all as requested.
 func BenchmarkPlan(b *testing.B) {
 	m, err := NewManifests(charts.Extensions, charts.Operator, nil, "gpus", "metax-operator")
 	if err != nil {
@@ -356,6 +356,17 @@ func BenchmarkPlan(b *testing.B) {
 		w.nodes = Count(nodes)
 		if p := w.plan(o); len(p.Apply) > 0 {
 			b.Fatal(p.Apply)
+		}
+	}
+}
+
+// TestLongMessage: what nodes report does not make a condition that the API server refuses.
+func TestLongMessage(t *testing.T) {
+	o := object(t, "{}")
+	o.Status.DriverUpgrade = &v1alpha1.DriverUpgradeStatus{Reason: "Waiting", Message: strings.Repeat("é", 40000)}
+	for _, c := range Decide(Input{Operator: o}).Status.Conditions {
+		if len(c.Message) > 32768 {
+			t.Errorf("%s has %d bytes", c.Type, len(c.Message))
 		}
 	}
 }

@@ -40,12 +40,12 @@ func runtimeState(in Input) outcome {
 	waiting := in.Nodes.waiting(selector)
 	busy := in.Nodes.unsettled(selector)
 	if bad := in.Nodes.notReady(report.Runtime); len(bad) > 0 {
-		out.fault = "not ready: " + some(bad)
+		out.fault = "not ready: " + report.Some(bad)
 	}
 	if len(busy) > 0 {
-		out.wait = "being set up: " + some(busy)
+		out.wait = "being set up: " + report.Some(busy)
 	} else if len(waiting) > 0 {
-		out.wait = "not set up yet, one after the other: " + some(waiting)
+		out.wait = "not set up yet, one after the other: " + report.Some(waiting)
 	}
 	if len(waiting) > 0 && len(busy) == 0 && (present == nil || isRolledOut(present)) {
 		out.open = waiting[:1]
@@ -70,7 +70,7 @@ func takeBack(in Input, kind string) outcome {
 	}
 	out.wait = "what was set up in engines is taken back"
 	if bad := in.Nodes.notReady(report.Runtime); len(bad) > 0 {
-		out.wait += ": " + some(bad)
+		out.wait += ": " + report.Some(bad)
 	}
 	return out
 }
@@ -85,7 +85,7 @@ func isTakenBack(in Input, set *appsv1.DaemonSet) bool {
 		len(in.Nodes.Reports[report.Runtime]) == 0
 }
 
-// isRolledOut reports whether all pods of a DaemonSet are as wished, and ready.
+// isRolledOut reports whether all pods of a DaemonSet are as requested, and ready.
 func isRolledOut(set *appsv1.DaemonSet) bool {
 	s := set.Status
 	return s.ObservedGeneration >= set.Generation && s.NumberReady >= s.DesiredNumberScheduled && s.UpdatedNumberScheduled >= s.DesiredNumberScheduled

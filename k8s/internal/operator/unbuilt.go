@@ -9,7 +9,7 @@ import (
 // unbuiltState refuses the components that this version does not have.
 func unbuiltState(in Input) outcome {
 	spec := in.Operator.Spec
-	var wished []string
+	var requested []string
 	for _, c := range []struct {
 		name string
 		v1alpha1.Switch
@@ -19,11 +19,11 @@ func unbuiltState(in Input) outcome {
 		{"gpuScheduler", spec.GPUScheduler},
 	} {
 		if c.Deploy != nil && *c.Deploy {
-			wished = append(wished, c.name)
+			requested = append(requested, c.name)
 		}
 	}
-	if len(wished) == 0 {
+	if len(requested) == 0 {
 		return outcome{}
 	}
-	return said("OptionsSupported", false, NotBuilt, "this version does not have %s: set deploy to false", strings.Join(wished, ", "))
+	return said("OptionsSupported", false, NotBuilt, "this version does not have %s: set deploy to false", strings.Join(requested, ", "))
 }

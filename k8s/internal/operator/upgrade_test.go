@@ -25,7 +25,7 @@ func TestDriverUpgrade(t *testing.T) {
 		{"under way", "{" + driver + "}", true, status, "False Progressing: 1 of 2 nodes"},
 		{"nothing yet", "{" + driver + "}", true, nil, ""},
 		{"no rights", "{" + driver + "}", false, nil, "False NotPermitted: helm upgrade --reuse-values --set driver.deployPolicy=PreferHost"},
-		{"no rights, not wished", "{driver: {deployPolicy: PreferHost, payload: {version: '1'}}}", false, nil, ""},
+		{"no rights, not requested", "{driver: {deployPolicy: PreferHost, payload: {version: '1'}}}", false, nil, ""},
 		{"no rights, no driver", "{minimalMode: true, " + driver + "}", false, nil, ""},
 	} {
 		o := object(t, test.spec)

@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -16,16 +14,21 @@ import (
 const configAnnotation = "metax-ctk.io/config"
 
 // vfState deploys the agent of virtual functions while the ConfigMap says something of a node, or a node reports that
-// there is something to undo.
+// there is something to undo. In minimal mode, it stays until all is undone.
 func vfState(in Input) outcome {
 	const kind = "VirtualFunctionsReady"
 	config := protocol.ParseVFNums(in.Configs[protocol.DriverConfigMap])
-	if in.Operator.Spec.MinimalMode {
-		return outcome{}
-	}
+	minimal, made := in.Operator.Spec.MinimalMode, len(in.Nodes.Reports[report.VF]) > 0
 	var out outcome
-	if config.Wishes() || len(in.Nodes.Reports[report.VF]) > 0 {
+	if made || !minimal && config.Wishes() {
 		out = byConfig(in, deployed(in, kind, protocol.VFManager, v1alpha1.Component{}), report.VF, protocol.DriverConfigMap)
+	}
+	if minimal {
+		if out.set != nil {
+			c := &out.set.Spec.Template.Spec.Containers[0]
+			c.Args = append(c.Args, "--give-back")
+		}
+		return out
 	}
 	return withNotes(out, kind, protocol.DriverConfigMap, config.Notes())
 }
@@ -33,19 +36,19 @@ func vfState(in Input) outcome {
 // vfioState deploys the agent that binds GPUs to vfio-pci. Switched off, it stays until all GPUs are given back.
 func vfioState(in Input) outcome {
 	const kind = "VFIOReady"
-	c, wished := in.Operator.Spec.VFIOManager, wishesVFIO(in.Operator.Spec)
-	if !wished && len(in.Nodes.Reports[report.VFIO]) == 0 {
+	c, requested := in.Operator.Spec.VFIOManager, requestsVFIO(in.Operator.Spec)
+	if !requested && len(in.Nodes.Reports[report.VFIO]) == 0 {
 		return outcome{}
 	}
 	c.Deploy = nil
 	out := byConfig(in, deployed(in, kind, protocol.VFIOManager, c), report.VFIO, protocol.VFIOConfigMap)
-	if !wished {
+	if !requested {
 		return out
 	}
 	return withNotes(out, kind, protocol.VFIOConfigMap, protocol.ParseVFIOGPUs(in.Configs[protocol.VFIOConfigMap]).Notes())
 }
 
-func wishesVFIO(spec v1alpha1.ClusterOperatorSpec) bool {
+func requestsVFIO(spec v1alpha1.ClusterOperatorSpec) bool {
 	return spec.VFIOManager.Deploy != nil && *spec.VFIOManager.Deploy && !spec.MinimalMode
 }
 
@@ -54,17 +57,9 @@ func byConfig(in Input, out outcome, component, config string) outcome {
 	if out = whereGPUs(in, out, component); out.set == nil {
 		return out
 	}
-	text, err := json.Marshal(in.Configs[config])
-	if err != nil {
-		panic(err) // of texts
-	}
-	pod := &out.set.Spec.Template.ObjectMeta
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
-	pod.Annotations[configAnnotation] = fmt.Sprintf("%x", sha256.Sum256(text))[:16]
+	annotate(&out.set.Spec.Template.ObjectMeta, configAnnotation, hash(in.Configs[config]))
 	if bad := in.Nodes.notReady(component); len(bad) > 0 {
-		out.Condition = said(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as wished: %s", len(bad), in.Nodes.GPU, some(bad)).Condition
+		out.Condition = said(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as requested: %s", len(bad), in.Nodes.GPU, report.Some(bad)).Condition
 	}
 	return out
 }

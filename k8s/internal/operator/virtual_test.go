@@ -28,16 +28,17 @@ func TestVirtual(t *testing.T) {
 	}{
 		{what: "nothing", spec: "{}", nodes: three, vfnums: "nodes: {}"},
 		{what: "virtual functions", spec: "{}", nodes: three, vfnums: four, set: "metax-vf-manager", arg: "vf", condition: "VirtualFunctionsReady=True Deployed"},
-		{what: "a node is busy", spec: "{}", nodes: reports("vf", "a", busy), vfnums: four, set: "metax-vf-manager", condition: "VirtualFunctionsReady=False Incomplete", message: "; 1 of 3 nodes with a GPU are not as wished: a: in use by pod a/b (InUse)"},
+		{what: "a node is busy", spec: "{}", nodes: reports("vf", "a", busy), vfnums: four, set: "metax-vf-manager", condition: "VirtualFunctionsReady=False Incomplete", message: "; 1 of 3 nodes with a GPU are not as requested: a: in use by pod a/b (InUse)"},
 		{what: "a mistake", spec: "{}", nodes: three, vfnums: "[", set: "metax-vf-manager", condition: "VirtualFunctionsReady=True Deployed"},
 		{what: "to be undone", spec: "{}", nodes: reports("vf", "a", report.Report{Ready: true}), set: "metax-vf-manager", condition: "VirtualFunctionsReady=True Deployed"},
 		{what: "parameters", spec: "{}", nodes: three, params: "x=1", condition: "VirtualFunctionsReady=False NotBuilt", message: "ConfigMap driver-config: module-params is not applied"},
 		{what: "both", spec: "{}", nodes: three, vfnums: four, params: "x=1", set: "metax-vf-manager", condition: "VirtualFunctionsReady=False NotBuilt", message: "is ready on 3 of 3 nodes; ConfigMap driver-config: module-params is not applied"},
 		{what: "no GPU", spec: "{}", vfnums: four, condition: "VirtualFunctionsReady=True NoGPUNode"},
 		{what: "minimal mode", spec: "{minimalMode: true, vfioManager: {deploy: true}}", nodes: three, vfnums: four},
+		{what: "minimal mode, not undone", spec: "{minimalMode: true}", nodes: reports("vf", "a", report.Report{Ready: true}), vfnums: four, set: "metax-vf-manager", arg: "--give-back", condition: "VirtualFunctionsReady=True Deployed"},
 		{what: "vfio", spec: "{vfioManager: {deploy: true}}", nodes: three, set: "metax-vfio-manager", arg: "--config-dir", condition: "VFIOReady=True Deployed"},
 		{what: "vfio, an unknown field", spec: "{vfioManager: {deploy: true}}", nodes: three, vfio: "{x: 1}", set: "metax-vfio-manager", condition: "VFIOReady=False NotBuilt", message: `field "x" is not known`},
-		{what: "vfio, not as wished", spec: "{vfioManager: {deploy: true}}", nodes: reports("vfio", "b", report.Report{Reason: "IOMMUDisabled", Message: "off"}), set: "metax-vfio-manager", condition: "VFIOReady=False Incomplete", message: "b: off (IOMMUDisabled)"},
+		{what: "vfio, not as requested", spec: "{vfioManager: {deploy: true}}", nodes: reports("vfio", "b", report.Report{Reason: "IOMMUDisabled", Message: "off"}), set: "metax-vfio-manager", condition: "VFIOReady=False Incomplete", message: "b: off (IOMMUDisabled)"},
 		{what: "vfio off", spec: "{vfioManager: {deploy: false}}", nodes: three},
 		{what: "vfio off, not given back", spec: "{vfioManager: {deploy: false}}", nodes: reports("vfio", "b", report.Report{Ready: true}), set: "metax-vfio-manager", arg: "--give-back", condition: "VFIOReady=True Deployed"},
 	} {
@@ -49,7 +50,7 @@ func TestVirtual(t *testing.T) {
 			w.run(o)
 			p := w.run(o)
 			if len(p.Apply) > 0 {
-				t.Error("what is as wished is written again")
+				t.Error("what is as requested is written again")
 			}
 			var sets, conditions []string
 			for name, set := range w.present {

@@ -24,11 +24,14 @@ const (
 	VFIO    = "vfio" // GPUs that are bound to vfio
 )
 
+// Host is the reason beside ready that what the host itself has is used.
+const Host = "Host"
+
 var components = []string{Runtime, Driver, MACA, VF, VFIO}
 
 // Report is what an agent says about one component of its node.
 type Report struct {
-	// Ready reports whether the component does on this node what is wished.
+	// Ready reports whether the component does on this node what is requested.
 	Ready bool `json:"ready"`
 	// Reason is one word why it is not, or what is special although it is, as in a condition; it can be empty.
 	Reason string `json:"reason,omitempty"`

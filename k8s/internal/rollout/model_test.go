@@ -359,7 +359,7 @@ func (w *world) rest() {
 	before := w.writes
 	w.run(100, false)
 	if w.writes != before {
-		w.t.Errorf("%d writes although everything is as wished", w.writes-before)
+		w.t.Errorf("%d writes although everything is as requested", w.writes-before)
 	}
 }
 

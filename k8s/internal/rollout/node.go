@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
 const (
@@ -81,7 +83,7 @@ func (s Snapshot) begin(n Node, turn int) step {
 // next is the step of a node that is being upgraded, or that failed.
 func (s Snapshot) next(n Node) step {
 	r := n.Record
-	if r.To != s.Revision { // the wish changed in the meantime
+	if r.To != s.Revision { // the request changed in the meantime
 		r.To = s.Revision
 		if n.has(s.Revision) {
 			return enter(r, Restart, s.Now)
@@ -133,7 +135,7 @@ func (s Snapshot) wait(n Node) step {
 	return step{record: r, why: inUse(using)}
 }
 
-func inUse(pods []string) string { return "GPUs are used by " + some(pods) }
+func inUse(pods []string) string { return "GPUs are used by " + report.Some(pods) }
 
 // evict is the step of a node in Deletion or Drain: it goes on when no pod of a kind is left.
 func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
@@ -167,7 +169,7 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 	case !e.Enabled: // switched off in the meantime
 		return enter(r, Jobs, s.Now)
 	case e.Timeout == 0 || s.Now.Before(late):
-		out.until, out.why = s.Now.Add(retry), "pods are to end: "+some(left)
+		out.until, out.why = s.Now.Add(retry), "pods are to end: "+report.Some(left)
 		if e.Timeout > 0 && late.Before(out.until) {
 			out.until = late
 		}
@@ -175,7 +177,7 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 	case !drain && s.Policy.Drain.Enabled:
 		return enter(r, Drain, s.Now)
 	}
-	return giveUp(n, s.Now, fmt.Sprintf("pods did not end within %s: %s", e.Timeout, some(left)))
+	return giveUp(n, s.Now, fmt.Sprintf("pods did not end within %s: %s", e.Timeout, report.Some(left)))
 }
 
 // restart is the step of a node in Restart.

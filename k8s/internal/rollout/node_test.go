@@ -83,7 +83,7 @@ func TestNode(t *testing.T) {
 		{"a failed one recovers", busy + "}", Node{Record: at(Failed, time.Hour), Driver: driverPod("new"), Validated: true, Report: ready}, "done uncordon", ""},
 		{"a failed one stays", busy + "}", Node{Record: at(Failed, time.Hour), Driver: driverPod("new"), Validated: true}, "failed", ""},
 
-		{"another driver is wished", busy + "}", Node{Record: Record{State: Drain, To: "older", Since: noon, Cordoned: true}, Driver: driverPod("old")}, "wait-for-jobs", ""},
+		{"another driver is requested", busy + "}", Node{Record: Record{State: Drain, To: "older", Since: noon, Cordoned: true}, Driver: driverPod("old")}, "wait-for-jobs", ""},
 		{"back to the driver that it has", busy + "}", Node{Record: Record{State: Jobs, To: "older", Since: noon, Cordoned: true}, Driver: driverPod("new")}, "pod-restart", ""},
 	} {
 		t.Run(test.what, func(t *testing.T) {
@@ -119,5 +119,18 @@ func TestNode(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHostDriverInstead: a failed node that got a driver of its host, and so has no driver pod any more, is put back
+// into service. Without a driver that works it stays.
+func TestHostDriverInstead(t *testing.T) {
+	for _, works := range []bool{true, false} {
+		n := Node{Name: "n", Ready: true, Unschedulable: true, HostDriver: true, DriverReady: works, Record: Record{State: Failed, Since: noon, To: "new", Cordoned: true}}
+		p := Decide(Snapshot{Deployed: true, Revision: "new", Nodes: []Node{n}, Now: noon})
+		released := len(p.Changes) == 1 && p.Changes[0].Record == (Record{}) && p.Changes[0].Unschedulable != nil && !*p.Changes[0].Unschedulable
+		if released != works {
+			t.Errorf("the driver works: %t, changes %+v", works, p.Changes)
+		}
 	}
 }

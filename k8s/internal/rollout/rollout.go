@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
 // Plan is what is to be done now.
@@ -194,7 +196,7 @@ func (r *round) take() {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(waits)) {
-		r.waiting = append(r.waiting, fmt.Sprintf("%s: %s", why, some(waits[why])))
+		r.waiting = append(r.waiting, fmt.Sprintf("%s: %s", why, report.Some(waits[why])))
 	}
 }
 

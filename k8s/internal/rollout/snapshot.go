@@ -87,9 +87,6 @@ func (n Node) outdated(revision string) bool {
 	return n.Driver != nil && !n.Driver.Ending && n.Driver.Revision != revision
 }
 
-// hostReason is the reason of a report on a node that has a driver of its own.
-const hostReason = "Host"
-
 // unready is why the new driver of a node is not in use, "" if it is.
 func (s Snapshot) unready(n Node) string {
 	r := n.Report
@@ -102,7 +99,7 @@ func (s Snapshot) unready(n Node) string {
 		return r.Reason + ": " + r.Message
 	case !r.Ready:
 		return "the driver is not ready"
-	case r.Reason != "" && r.Reason != hostReason: // the old driver stays
+	case r.Reason != "" && r.Reason != report.Host: // the old driver stays
 		return r.Reason + ": " + r.Message
 	case s.Validates && !n.Validated:
 		return "the node cannot give its GPUs to containers (kubectl get node " + n.Name + " -L metax-tech.com/validation.reason)"

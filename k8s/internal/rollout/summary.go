@@ -3,6 +3,8 @@ package rollout
 import (
 	"fmt"
 	"strings"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
 // The reasons of the condition.
@@ -51,11 +53,11 @@ func (r *round) sum() {
 		{"no further node: ", r.waiting},
 	} {
 		if len(part.list) > 0 && left > 0 {
-			parts = append(parts, part.what+some(part.list))
+			parts = append(parts, part.what+report.Some(part.list))
 		}
 	}
 	if len(r.old) > 0 {
-		parts = append(parts, "older agent, same driver: "+some(r.old))
+		parts = append(parts, "older agent, same driver: "+report.Some(r.old))
 	}
 	r.Message = strings.Join(parts, "; ")
 	if len(r.Message) > mostText {
@@ -77,13 +79,4 @@ func (r *round) sum() {
 	default:
 		r.Reason = Waiting
 	}
-}
-
-// some are the first of a list.
-func some(list []string) string {
-	const most = 3
-	if len(list) <= most {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
 }
