@@ -41,7 +41,7 @@ type Engines struct {
 
 // The reasons of reports.
 const (
-	Host          = report.Host          // an engine has a metax-runtime that somebody else installed
+	Host          = report.Host     // an engine has a metax-runtime that somebody else installed
 	NoEngine      = "NoEngine"      // none was found
 	NameTaken     = "NameTaken"     // another program has the name metax
 	Refused       = "Refused"       // an engine cannot be set up as it is
