@@ -87,6 +87,10 @@ func (f *fleet) job(t *testing.T, name, node string, managed bool) {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "some", UID: "1", Controller: &yes}}
 	}
 	f.create(t, pod)
+	pod.Namespace = metav1.NamespaceDefault
+	if err := f.started(within(t), pod); err != nil { // no budget protects a pod that waits
+		t.Fatal(err)
+	}
 }
 
 // tick lets two seconds pass, in which kubelets and agents do what is to be done. Where the API server is away,
@@ -182,7 +186,10 @@ func (f *fleet) report(ctx context.Context, node, pod string, ready bool) error 
 	if !ready {
 		said = fmt.Sprintf(`{"driver": {"ready": false, "reason": "LoadFailed", "message": "no memory", "pod": %q}}`, pod)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{protocol.ReportsAnnotation: said}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{protocol.ReportsAnnotation: said},
+		"labels":      map[string]any{protocol.LabelDriverReady: fmt.Sprint(ready)},
+	}})
 	if err == nil {
 		_, err = f.Client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
