@@ -170,27 +170,21 @@ func (n *node) hamiClasses(t *testing.T) {
 	})
 }
 
-// hamiRefused lets HAMi choose a GPU of which somebody else has a slice, which HAMi does not know.
+// hamiRefused lets HAMi choose a GPU of which somebody else has a large slice, which HAMi does not know: the
+// driver refuses.
 func (n *node) hamiRefused(t *testing.T) {
 	sgpu := func(args ...string) { n.must(t, smi, append([]string{"sgpu", "-i", "5"}, args...)...) }
 	sgpu("--enable")
-	sgpu("--create", "--compute", "95", "--vram", "4G", "--alias", "somebody-else")
-	wait(t, "the slice in the registration", func(context.Context) error {
-		text := n.object(t).Annotations["metax-tech.com/node-gpu-devices"]
-		if !strings.Contains(text, `"availableCompute":5,`) {
-			return fmt.Errorf("it is %s", text)
-		}
-		return nil
-	})
-	pod := hamiPod("refused", "1/10/1")
+	sgpu("--create", "--compute", "10", "--vram", "60G", "--alias", "somebody-else")
+	pod := hamiPod("refused", "1/10/10")
 	pod.Annotations = map[string]string{"metax-tech.com/use-gpuuuid": n.gpus[5].UUID}
 	n.create(t, pod)
-	n.refused(t, "refused", "5% of its compute free; a slice of 10% does not fit")
-	n.sliced(t, "95/4096")
+	n.refused(t, "refused", "make the slices: ")
+	n.sliced(t, "10/61440")
 	sgpu("--remove", "0")
 	sgpu("--disable")
 	n.create(t, pod)
-	n.served(t, "refused", "10/1024")
+	n.served(t, "refused", "10/10240")
 }
 
 // refused waits until a pod has failed with a reason, which HAMi knows, and removes it.
