@@ -17,7 +17,7 @@ type Request struct {
 // Requests returns the containers of a pod that ask for devices of one of the resources, in the
 // order in which the kubelet serves them; none of a pod that has ended.
 func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (all []Request) {
-	if hasEnded(pod) {
+	if HasEnded(pod) {
 		return nil
 	}
 	admitted := isAdmitted(pod)

@@ -50,7 +50,7 @@ func (p SlicePod) Next(state ledger.State) int {
 // on the pod, and the first container whose slices it does not list requests so many. That container can have
 // an answer in the State: a kubelet that was killed meanwhile asks again.
 func MayAsk(pod *corev1.Pod, node string, count int, state ledger.State, listed []ledger.Listed) bool {
-	if pod.Spec.NodeName != node || hasEnded(pod) || isAdmitted(pod) {
+	if pod.Spec.NodeName != node || HasEnded(pod) || isAdmitted(pod) {
 		return false
 	}
 	p, _ := NewSlicePod(pod) // with containers also if the annotations are not valid
@@ -66,7 +66,8 @@ func MayAsk(pod *corev1.Pod, node string, count int, state ledger.State, listed 
 	return false
 }
 
-func hasEnded(pod *corev1.Pod) bool {
+// HasEnded reports whether no container of a pod runs any more, or will.
+func HasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
@@ -149,7 +150,7 @@ func SettleLock(lock protocol.Lock, node string, pod *corev1.Pod, state ledger.S
 		return false, "" // who holds it cannot be told
 	case pod == nil:
 		return true, ""
-	case hasEnded(pod):
+	case HasEnded(pod):
 		return true, protocol.PhaseFailed
 	case pod.Spec.NodeName == "":
 		return false, "" // the scheduler is about to bind it

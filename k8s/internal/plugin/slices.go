@@ -28,8 +28,7 @@ type SliceTools struct {
 	Files slicefile.Dir
 	// WithoutLock serves also a pod that no lock names, if it is the only one that waits for slices.
 	WithoutLock bool
-	// Patience is how long a pod waits that gets no slices by what is known: a scheduler may know the end
-	// of another pod, and choose its GPU, a moment before the plugin does.
+	// Patience is how long a pod waits while the kubelet may be asking for another one.
 	Patience time.Duration
 	// Away is how long a pod waits while the API server does not say whose the lock is.
 	Away time.Duration
@@ -119,7 +118,7 @@ func (a *Allocator) checkAsked(ctx context.Context, locker Locker, lock protocol
 		return fmt.Errorf("pod %s/%s, which the lock of the node names, does not wait on this node", lock.Namespace, lock.Pod)
 	}
 	for late := time.Now().Add(a.Slices.Patience); ; time.Sleep(a.Slices.Patience / 20) {
-		pods, err := locker.Pods(ctx)
+		pods, err := a.listPods(ctx, locker)
 		if err != nil {
 			return err
 		}
@@ -137,6 +136,30 @@ func (a *Allocator) checkAsked(ctx context.Context, locker Locker, lock protocol
 	}
 }
 
+// listPods returns the pods of the node, and forgets those that have ended: a scheduler may know that, and
+// choose their GPUs, before the watch of the plugin says so. The caller has slicing.
+func (a *Allocator) listPods(ctx context.Context, locker Locker) ([]corev1.Pod, error) {
+	a.mu.Lock()
+	known := a.requests
+	a.mu.Unlock()
+	pods, err := locker.Pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hasEnded := func(c ledger.Container) bool {
+		return !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return string(p.UID) == c.UID && !allocate.HasEnded(&p) })
+	}
+	a.update(func() {
+		a.requests = slices.DeleteFunc(slices.Clone(a.requests), func(r allocate.Request) bool {
+			return slices.ContainsFunc(known, func(k allocate.Request) bool { return k.UID == r.UID }) && hasEnded(r.Container)
+		})
+		a.record(ledger.State{Entries: slices.DeleteFunc(slices.Clone(a.state.Entries), func(e ledger.Entry) bool {
+			return len(e.Slices) > 0 && e.For != nil && e.For.UID != "" && hasEnded(*e.For)
+		})})
+	})
+	return pods, nil
+}
+
 // giveSlices decides what the next container of a pod gets, has it made, and records it.
 func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []string) (allocate.Answer, error) {
 	p, err := allocate.NewSlicePod(pod)
@@ -148,11 +171,6 @@ func (a *Allocator) giveSlices(ctx context.Context, pod *corev1.Pod, ids []strin
 		return allocate.Answer{}, errNoNode
 	}
 	grant, err := s.Slices(p, len(ids), state)
-	for late := time.Now().Add(a.Slices.Patience); err != nil && time.Now().Before(late); {
-		time.Sleep(a.Slices.Patience / 20)
-		s, state, listed = a.now()
-		grant, err = s.Slices(p, len(ids), state)
-	}
 	if err != nil {
 		return allocate.Answer{}, err
 	}

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -314,25 +312,33 @@ func TestStaleList(t *testing.T) {
 	}
 }
 
-// TestLateNews: a scheduler chooses the GPU of a pod that has ended for one of another class, and the
-// plugin hears of that end only while the kubelet asks.
+// TestLateNews: a scheduler chooses the GPU of a pod that has ended for one of another class, and the watch
+// of the plugin does not say so yet, or has never named that pod.
 func TestLateNews(t *testing.T) {
-	first := sliced("first", 1)
-	next := sliced("next", 1, func(p *corev1.Pod) { p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare })
-	s := newSlicing(t, lockOf+"first", first)
-	s.Slices.Patience = time.Minute
-	s.SetRequests(requestsOf(first))
-	if _, err := s.give(1); err != nil {
-		t.Fatal(err)
-	}
-	s.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
-	s.SetRequests(slices.Concat(requestsOf(first), requestsOf(next)))
-	s.bind(next)
-	s.lock(lockOf + "next")
-	s.first = 1
-	time.AfterFunc(100*time.Millisecond, func() { s.SetRequests(requestsOf(next)) })
-	if _, err := s.give(1); err != nil {
-		t.Fatal(err)
+	for _, isKnown := range []bool{true, false} {
+		first := sliced("first", 1)
+		s := newSlicing(t, lockOf+"first", first)
+		s.SetRequests([]allocate.Request{})
+		if isKnown {
+			s.SetRequests(requestsOf(first))
+		}
+		if _, err := s.give(1); err != nil {
+			t.Fatal(err)
+		}
+		if isKnown {
+			s.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
+		}
+		s.report("first", fails)
+		s.bind(sliced("next", 1, func(p *corev1.Pod) { p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare }))
+		s.lock(lockOf + "next")
+		s.first = 1
+		if _, err := s.give(1); err != nil || s.slices() != 1 {
+			t.Errorf("known: %t: %v, %d slices", isKnown, err, s.slices())
+		}
+		s.Load()
+		if held := s.Allocator.state.Slices(); len(held) != 1 || held[0].Pod.Pod != "next" {
+			t.Errorf("known: %t: the record has %v", isKnown, held)
+		}
 	}
 }
 

@@ -31,7 +31,8 @@ func (n *node) sliceStorm(t *testing.T) {
 	var mutex sync.Mutex
 	refused, failures := map[string]int{}, []string{}
 	// A kubelet that is killed after the plugin's answer and before its own record of it asks again when it
-	// starts. The lock of the pod is released then. A kubelet admits one pod after the other.
+	// starts. The lock of the pod is released then, or names the next one, of which it may be asking also. A
+	// kubelet admits one pod after the other.
 	forgotten := 0
 	var workers sync.WaitGroup
 	for range 6 {
@@ -39,7 +40,7 @@ func (n *node) sliceStorm(t *testing.T) {
 			for name := range names {
 				reason, err := n.comesAndGoes(t.Context(), 2*patience, randomSlices(name))
 				mutex.Lock()
-				if err != nil && strings.Contains(err.Error(), "no scheduler has locked the node") {
+				if err != nil && (strings.Contains(err.Error(), "no scheduler has locked the node") || strings.Contains(err.Error(), "also waits for slices on this node")) {
 					forgotten++
 				} else if err != nil {
 					failures = append(failures, fmt.Sprintf("pod %s: %v", name, err))
@@ -68,8 +69,8 @@ func (n *node) sliceStorm(t *testing.T) {
 		t.Error(failure)
 	}
 	t.Logf("%d pods; refused by the kubelet itself: %v; forgotten by a kubelet that was killed: %d", count, refused, forgotten)
-	if forgotten > 1 {
-		t.Errorf("%d pods found no lock; the kubelet was killed once", forgotten)
+	if forgotten > 2 {
+		t.Errorf("%d pods had no lock of their own; the kubelet was killed once", forgotten)
 	}
 	ran, err := filepath.Glob(n.Path(churnDir) + "/" + report.Held + "*")
 	if err != nil || len(ran) == 0 {
