@@ -4,7 +4,6 @@ import (
 	"embed"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/urfave/cli/v2"
 )
@@ -22,9 +21,7 @@ func description(command string) string {
 
 // usageLine is a line of the usage of an option: of 100 columns, 62 are left beside the
 // longest option, --output-format FORMAT, -o FORMAT.
-var usageLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(.{1,62})( |$)`)
-})
+var usageLine = regexp.MustCompile(`(.{1,62})( |$)`)
 
 func init() { cli.FlagStringer = wrapUsage(cli.FlagStringer) }
 
@@ -35,6 +32,6 @@ func wrapUsage(plain cli.FlagStringFunc) cli.FlagStringFunc {
 		option, usage, _ := strings.Cut(plain(f), "\t")
 		option, _, _ = strings.Cut(option, " [ ") // that it is repeatable is part of the usage
 		usage = strings.Replace(usage, " (default: false)", "", 1)
-		return option + "\t" + strings.TrimSuffix(usageLine().ReplaceAllString(usage, "$1\n\t"), "\n\t")
+		return option + "\t" + strings.TrimSuffix(usageLine.ReplaceAllString(usage, "$1\n\t"), "\n\t")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
@@ -15,9 +14,7 @@ var nicClasses = []string{"/sys/class/infiniband", "/sys/class/net"}
 // nicName matches the names that the kernel, systemd and rdma-core make from a card's
 // driver, number or place. Another name may say whose network it is, and those with an x
 // ("enx…", "rocex…") hold a hardware address.
-var nicName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^((eth|ib|mlx4_|mlx5_|mlx5_bond_|hns_|bnxt_re|irdma|qedr|erdma_)[0-9]+|(en|ib|roce)(P[0-9]+)?[ops][0-9]+([a-z]{1,2}[0-9]+)*)$`)
-})
+var nicName = regexp.MustCompile(`^((eth|ib|mlx4_|mlx5_|mlx5_bond_|hns_|bnxt_re|irdma|qedr|erdma_)[0-9]+|(en|ib|roce)(P[0-9]+)?[ops][0-9]+([a-z]{1,2}[0-9]+)*)$`)
 
 // nics takes the names and places of the network cards, which discovery reads.
 func (t *taker) nics() {
@@ -32,7 +29,7 @@ func (t *taker) nics() {
 			if _, err := gpu.ParseBDF(path.Base(dir)); err != nil || slices.Contains(t.names(dir), "physfn") {
 				continue
 			}
-			if taken++; !nicName().MatchString(name) || taken > gpu.MaxNICs {
+			if taken++; !nicName.MatchString(name) || taken > gpu.MaxNICs {
 				t.left["network cards whose names are not the kernel's or systemd's"]++
 				continue
 			}
