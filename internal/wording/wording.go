@@ -37,6 +37,15 @@ func Some(words []string, most int) string {
 	return strings.Join(words[:most], ", ") + " and " + strconv.Itoa(len(words)-most) + " more"
 }
 
+// Short returns a text of at most so many bytes: a longer one is cut, and ends in an ellipsis.
+func Short(text string, most int) string {
+	const mark = "…"
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len(mark)], "") + mark
+}
+
 // Ranges formats ascending indices, with three or more in a row as in "0-3,5".
 func Ranges(indices []int) string {
 	var words []string

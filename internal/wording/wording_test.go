@@ -43,6 +43,20 @@ func TestSome(t *testing.T) {
 	}
 }
 
+func TestShort(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"", 3, ""}, {"abcd", 4, "abcd"}, {"abcde", 4, "a…"}, {"ééé", 6, "ééé"}, {"éééé", 6, "é…"}, {"abcd", 3, "…"},
+	} {
+		if got := Short(c.text, c.most); got != c.want {
+			t.Errorf("Short(%q, %d) = %q, want %q", c.text, c.most, got, c.want)
+		}
+	}
+}
+
 func TestCause(t *testing.T) {
 	inner := &fs.PathError{Op: "openat", Path: "/proc/self/fd/3/x", Err: fs.ErrPermission}
 	other := errors.New("no room")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
 // engines are the commands that load images from their standard input, where the kubelet looks for them.
@@ -28,9 +29,9 @@ var engines = map[string][]string{
 // Engines are the names of the engines.
 func Engines() []string { return slices.Sorted(maps.Keys(engines)) }
 
-// Load loads the images of an architecture into an engine of this machine, by their names below a project, and says so
-// of each. Charts are left out.
-func Load(ctx context.Context, parts []Part, engine, project, arch string, said func(reference string)) error {
+// Load loads the images of an architecture into an engine of this machine, by their names below a project, and calls
+// each with the name of each. Charts are left out.
+func Load(ctx context.Context, parts []Part, engine, project, arch string, each func(reference string)) error {
 	command, ok := engines[engine]
 	if !ok {
 		return fmt.Errorf("%q is not an engine: want one of %s", engine, strings.Join(Engines(), ", "))
@@ -50,7 +51,7 @@ func Load(ctx context.Context, parts []Part, engine, project, arch string, said 
 		if err != nil {
 			return fmt.Errorf("load %s: %w", p, err)
 		}
-		said(reference.String())
+		each(reference.String())
 	}
 	return nil
 }
@@ -132,5 +133,6 @@ func (p Part) extract(file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, text, 0o644)
+	_, err = atomicfile.Write(file, text, atomicfile.Options{Perm: 0o644})
+	return err
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Push pushes parts to a registry, below a project of it, and says so of each, as NAME:TAG@DIGEST. Who logs in is in the configuration of
-// docker (docker login, helm registry login).
-func Push(ctx context.Context, parts []Part, to string, plain bool, said func(reference string)) error {
+// Push pushes parts to a registry, below a project of it, and calls each with the name of each, as NAME:TAG@DIGEST. The
+// login is that of docker's configuration (docker login, helm registry login).
+func Push(ctx context.Context, parts []Part, to string, plain bool, each func(reference string)) error {
 	var options []name.Option
 	if plain {
 		options = append(options, name.Insecure)
@@ -33,7 +33,7 @@ func Push(ctx context.Context, parts []Part, to string, plain bool, said func(re
 		if err = errors.Join(err, failed); err != nil {
 			return fmt.Errorf("push %s to %s: %w", p, to, err)
 		}
-		said(reference.String() + "@" + digest.String())
+		each(reference.String() + "@" + digest.String())
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func (a *Agent) load(ctx context.Context, look Look) report.Report {
 func (a *Agent) settle(look Look, r report.Report) report.Report {
 	if err := installHome(a.Host, a.Payload, look.Payload.ID); err != nil {
 		r.Ready, r.Reason, r.Message = false, FilesFailed, err.Error()
-	} else if err := pruneHomes(a.Host, look.Payload.ID); err != nil { // in the way of nobody
+	} else if err := pruneHomes(a.Host, look.Payload.ID); err != nil { // the loaded driver does not need this
 		r.Reason, r.Message = FilesFailed, err.Error()
 	}
 	return r

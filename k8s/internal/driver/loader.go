@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -42,11 +41,8 @@ func (k Kernel) Load(ctx context.Context, payload string, m Module) error {
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		modprobe := exec.CommandContext(ctx, "/sbin/modprobe", args...)
-		modprobe.SysProcAttr = &syscall.SysProcAttr{Chroot: k.Host.Dir()}
-		modprobe.Dir = "/"
-		if out, err := modprobe.CombinedOutput(); err != nil {
-			return fmt.Errorf("load the modules that the driver depends on: modprobe: %w: %.200s", err, out)
+		if _, err := child.Below(k.Host.Dir())(ctx, "/sbin/modprobe", args...); err != nil {
+			return fmt.Errorf("load the modules that the driver depends on: %w", err)
 		}
 	}
 	file, err := os.Open(filepath.Join(payload, m.File))

@@ -11,7 +11,7 @@ import (
 )
 
 // Record is what was loaded last from a payload. It is written before the module is loaded, and lies below /run, so
-// that it is gone after a boot, as the module is. Boot is checked all the same.
+// that it is gone after a boot, as the module is. Boot is checked nevertheless.
 type Record struct {
 	Boot       string `json:"boot"`
 	Payload    string `json:"payload"` // its ID

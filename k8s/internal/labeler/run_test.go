@@ -141,7 +141,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestReportsWithoutLabels: where the host cannot be read or validated, reports are written all the same.
+// TestReportsWithoutLabels: where the host cannot be read or validated, the reports are still written.
 func TestReportsWithoutLabels(t *testing.T) {
 	broken := errors.New("it cannot be read")
 	for _, test := range []struct {

@@ -57,8 +57,7 @@ func Flags(program string) []cli.Flag {
 }
 
 // New returns the log of a program by its Flags, which writes to out and to files. It begins with the version of the
-// program. The Closer
-// closes the file. An error is that a flag has no valid value.
+// program. The Closer closes the file. An error is that a flag has no valid value.
 func New(c *cli.Context, program string, out io.Writer) (*slog.Logger, io.Closer, error) {
 	rotation, err := parsePeriod(c.String("log-rotation-time"))
 	if err != nil {

@@ -2,7 +2,9 @@ package objects
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -147,4 +149,10 @@ func explained(err error) error {
 		return fmt.Errorf("%w; an administrator can allow it: value readers of the chart", err)
 	}
 	return err
+}
+
+// IsRefusal reports whether the API server answered an error that asking again does not change.
+func IsRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError && status.Status().Code != http.StatusTooManyRequests
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
@@ -20,7 +21,7 @@ func driverState(in Input) outcome {
 		return outcome{}
 	case !loadsDriver(in):
 		if n := len(in.Nodes.NoDriver); n > 0 {
-			return said(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, report.Some(in.Nodes.NoDriver))
+			return said(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, wording.Some(in.Nodes.NoDriver, mostNames))
 		}
 		return said(kind, true, Host, "%d nodes with a GPU have a driver", in.Nodes.GPU)
 	case d.FwUpgradePolicy != "" && d.FwUpgradePolicy != "Never":

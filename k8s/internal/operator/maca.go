@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
@@ -83,7 +84,7 @@ func macaState(in Input) outcome {
 		if !slices.ContainsFunc(list, func(s string) bool { return !strings.HasSuffix(s, "(Pulling)") }) {
 			reason = Progressing
 		}
-		return said(kind, false, reason, "%d of %d nodes do not have the configured MXMACA: %s", len(list), wanted, report.Some(list))
+		return said(kind, false, reason, "%d of %d nodes do not have the configured MXMACA: %s", len(list), wanted, wording.Some(list, mostNames))
 	}
 	if n := int32(len(reports)); n < wanted {
 		return said(kind, false, Progressing, "%d of %d nodes have the configured MXMACA", n, wanted)

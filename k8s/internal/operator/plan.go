@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -138,7 +139,7 @@ func (p *Plan) deploy(in Input, out outcome) outcome {
 		}
 	}
 	if n := len(out.missing); n > 0 && present != nil {
-		progress = said(out.Type, false, Incomplete, "not as requested on %d of %d nodes with a GPU: %s", n, in.Nodes.GPU, report.Some(out.missing))
+		progress = said(out.Type, false, Incomplete, "not as requested on %d of %d nodes with a GPU: %s", n, in.Nodes.GPU, wording.Some(out.missing, mostNames))
 	} else if out.Status == metav1.ConditionFalse { // whatever its pods are
 		progress.Status, progress.Reason = out.Status, out.Reason
 	}
@@ -191,17 +192,20 @@ func (p *Plan) Fail(o *v1alpha1.ClusterOperator, err error) {
 	p.Status.Conditions[0] = dated(o, []metav1.Condition{said(Ready, false, Refused, "%v", err).Condition})[0]
 }
 
-// mostText is how many bytes the message of a condition has at most.
-const mostText = 8 << 10
+const (
+	// mostText is how many bytes the message of a condition has at most: what nodes report is in it, and the API server
+	// takes 32 KiB.
+	mostText = 8 << 10
+	// mostNames is how many nodes or pods a message names.
+	mostNames = 3
+)
 
 // dated gives conditions their times: that of the same condition before, if its status is the same.
 func dated(o *v1alpha1.ClusterOperator, conditions []metav1.Condition) []metav1.Condition {
 	for i := range conditions {
 		c := &conditions[i]
 		c.ObservedGeneration = o.Generation
-		if len(c.Message) > mostText { // what nodes report is in it, and the API server takes 32 KiB
-			c.Message = strings.ToValidUTF8(c.Message[:mostText], "") + "…"
-		}
+		c.Message = wording.Short(c.Message, mostText)
 		if before := meta.FindStatusCondition(o.Status.Conditions, c.Type); before != nil && before.Status == c.Status {
 			c.LastTransitionTime = before.LastTransitionTime
 		}

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/engines"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -40,12 +41,12 @@ func runtimeState(in Input) outcome {
 	waiting := in.Nodes.waiting(selector)
 	busy := in.Nodes.unsettled(selector)
 	if bad := in.Nodes.notReady(report.Runtime); len(bad) > 0 {
-		out.fault = "not ready: " + report.Some(bad)
+		out.fault = "not ready: " + wording.Some(bad, mostNames)
 	}
 	if len(busy) > 0 {
-		out.wait = "being set up: " + report.Some(busy)
+		out.wait = "being set up: " + wording.Some(busy, mostNames)
 	} else if len(waiting) > 0 {
-		out.wait = "not set up yet, one after the other: " + report.Some(waiting)
+		out.wait = "not set up yet, one after the other: " + wording.Some(waiting, mostNames)
 	}
 	if len(waiting) > 0 && len(busy) == 0 && (present == nil || isRolledOut(present)) {
 		out.open = waiting[:1]
@@ -70,7 +71,7 @@ func takeBack(in Input, kind string) outcome {
 	}
 	out.wait = "what was set up in engines is taken back"
 	if bad := in.Nodes.notReady(report.Runtime); len(bad) > 0 {
-		out.wait += ": " + report.Some(bad)
+		out.wait += ": " + wording.Some(bad, mostNames)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -59,7 +60,7 @@ func byConfig(in Input, out outcome, component, config string) outcome {
 	}
 	annotate(&out.set.Spec.Template.ObjectMeta, configAnnotation, hash(in.Configs[config]))
 	if bad := in.Nodes.notReady(component); len(bad) > 0 {
-		out.Condition = said(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as requested: %s", len(bad), in.Nodes.GPU, report.Some(bad)).Condition
+		out.Condition = said(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as requested: %s", len(bad), in.Nodes.GPU, wording.Some(bad, mostNames)).Condition
 	}
 	return out
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // Agent joins a Node with those who know something of it: the reader of GPU health, the kubelet,
-// the API server and the leases of this host. Whoever of them is away, the others are served.
+// the API server and the leases of this host. If one of them is away, the others are still served.
 type Agent struct {
 	*Node
 	NodeName string

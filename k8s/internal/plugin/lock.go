@@ -3,9 +3,7 @@ package plugin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -39,7 +38,7 @@ func (l Locker) ask(ctx context.Context, question func(context.Context) error) e
 		once, cancel := context.WithTimeout(ctx, questionTime)
 		err := question(once)
 		cancel()
-		if err == nil || isRefusal(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) || !time.Now().Before(late) {
+		if err == nil || objects.IsRefusal(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) || !time.Now().Before(late) {
 			return err
 		}
 		select {
@@ -48,12 +47,6 @@ func (l Locker) ask(ctx context.Context, question func(context.Context) error) e
 		case <-time.After(questionAgain):
 		}
 	}
-}
-
-// isRefusal reports whether the API server answered an error that asking again does not change.
-func isRefusal(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError && status.Status().Code != http.StatusTooManyRequests
 }
 
 // Lock returns the lock of the Node and the version of the object in which it is. A Node without a

@@ -126,12 +126,12 @@ func TestTwoPods(t *testing.T) {
 			t.Errorf("%s, %d slices", got, s.slices())
 		}
 	}
-	t.Run("the kubelet asked for the other", func(t *testing.T) {
+	t.Run("the kubelet asked for slices of the second pod", func(t *testing.T) {
 		s := refused(t, sliced("other", 1))
 		s.report("other", fails)
 		served(t, s)
 	})
-	t.Run("the kubelet asked for the pod of the lock", func(t *testing.T) {
+	t.Run("the kubelet asked for slices of the locked pod", func(t *testing.T) {
 		s := refused(t, sliced("other", 1))
 		s.report("pod", fails)
 		if _, err := s.give(1); err == nil || !strings.Contains(err.Error(), "team/pod, which the lock of the node names, does not wait") {

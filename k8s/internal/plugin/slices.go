@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
@@ -218,7 +219,7 @@ func (a *Allocator) release(ctx context.Context, lock protocol.Lock, pod *corev1
 	if pod != nil && phase != "" {
 		err = a.Slices.Locker.SetPhase(ctx, pod, phase)
 	}
-	if err == nil || isRefusal(err) {
+	if err == nil || objects.IsRefusal(err) {
 		err = errors.Join(err, a.Slices.Locker.Release(ctx, lock))
 	}
 	if err != nil {

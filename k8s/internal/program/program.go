@@ -29,7 +29,7 @@ func Main(app *cli.App, version string) {
 
 // CopySelf writes the running program, which needs no library, to a file that may be there. It fails unless the copy
 // is whole.
-func CopySelf(to string) (err error) {
+func CopySelf(to string) error {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
 		return err

@@ -2,23 +2,21 @@ package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -248,28 +246,17 @@ func (p *Publisher) writeEvents(ctx context.Context) error {
 		p.mu.Unlock()
 		e := eventOf(p.node, notice, time.Now())
 		_, err := p.client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Device})
-		switch {
-		case err == nil:
+		if !objects.IsRefusal(err) {
 			p.refused = 0
-		case isRefusal(err) && p.refused+1 >= maxRefused:
-			p.refused++
+		} else if p.refused++; p.refused >= maxRefused {
 			p.log.Warn("an Event is lost: the API server refuses it", "reason", notice.Reason, "message", notice.Message, "error", err.Error())
-		default:
-			if isRefusal(err) {
-				p.refused++
-			} else {
-				p.refused = 0
-			}
+			continue
+		}
+		if err != nil {
 			p.mu.Lock()
 			p.notices = append([]Notice{notice}, p.notices...)
 			p.mu.Unlock()
 			return fmt.Errorf("write an Event: %w", err)
 		}
 	}
-}
-
-// isRefusal reports whether the API server answered an error that asking again does not change.
-func isRefusal(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError && status.Status().Code != http.StatusTooManyRequests
 }

@@ -129,7 +129,7 @@ func unhealthy(s health.State) Condition {
 	if len(broken) == 0 {
 		return Condition{protocol.UnhealthyCondition, false, "AllGPUsHealthy", wording.Count(len(s.GPUs), "GPU") + ", all healthy"}
 	}
-	return Condition{protocol.UnhealthyCondition, true, "GPUsUnhealthy", short(strings.Join(broken, "; "))}
+	return Condition{protocol.UnhealthyCondition, true, "GPUsUnhealthy", wording.Short(strings.Join(broken, "; "), maxMessage)}
 }
 
 // pending says whether the mode is not the configured one, and why.
@@ -137,14 +137,7 @@ func pending(f Facts) Condition {
 	if f.Blocked == "" {
 		return Condition{protocol.ModePendingCondition, false, "ModeAsConfigured", "mode " + string(f.Mode)}
 	}
-	return Condition{protocol.ModePendingCondition, true, "ModeNotAsConfigured", short(f.Blocked)}
-}
-
-func short(message string) string {
-	if len(message) > maxMessage {
-		return strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
-	return message
+	return Condition{protocol.ModePendingCondition, true, "ModeNotAsConfigured", wording.Short(f.Blocked, maxMessage)}
 }
 
 // describe is such as "GPU 3 (0000:12:00.0, GPU-3fd4): unhealthy: vendor: it is broken".

@@ -86,7 +86,7 @@ func TestCondition(t *testing.T) {
 	if c := unhealthy(health.State{GPUs: many.GPUs[:1]}); !c.True || c.Message != "GPU (0000:01:00.0): unhealthy: missing: it is gone" {
 		t.Errorf("%+v", c)
 	}
-	if message := unhealthy(many).Message; len(message) > maxMessage+len("…") || !strings.HasSuffix(message, "…") {
+	if message := unhealthy(many).Message; len(message) > maxMessage || !strings.HasSuffix(message, "…") {
 		t.Errorf("%d bytes: %q", len(message), message)
 	}
 }

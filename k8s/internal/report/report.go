@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -70,10 +71,7 @@ func (r Report) check(component string) error {
 
 // shown is a report whose message is one line and not too long.
 func (r Report) shown() Report {
-	r.Message = terminal.Line(r.Message)
-	if len(r.Message) > longest {
-		r.Message = strings.ToValidUTF8(r.Message[:longest], "") + "…"
-	}
+	r.Message = wording.Short(terminal.Line(r.Message), longest)
 	return r
 }
 

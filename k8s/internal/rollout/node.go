@@ -2,10 +2,9 @@ package rollout
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 const (
@@ -13,6 +12,8 @@ const (
 	settle = 10 * time.Second
 	// patience is how long the driver pod may take to end, to begin, and to be ready.
 	patience = 15 * time.Minute
+	// mostWhy is how many bytes the reason of a failure has at most, with what to do.
+	mostWhy = 300
 	// retry is how long it takes until a pod that may not be evicted is tried again.
 	retry = 10 * time.Second
 )
@@ -50,24 +51,16 @@ func putBack(n Node, to string, turn int, now time.Time) step {
 // giveUp ends an upgrade before anything of the node was changed: its old driver goes on.
 func giveUp(n Node, now time.Time, why string) step {
 	r := enter(n.Record, Failed, now).record
-	r.Why = short(why) + "; to try again: kubectl annotate node " + n.Name + " " + Annotation + "-"
+	remedy := "; to try again: kubectl annotate node " + n.Name + " " + Annotation + "-"
+	r.Why = wording.Short(why, max(mostWhy-len(remedy), mostWhy/3)) + remedy
 	return release(n, r)
 }
 
 // fail ends an upgrade that left the node without a driver that works: it stays cordoned.
 func fail(n Node, now time.Time, why string) step {
 	out := enter(n.Record, Failed, now)
-	out.record.Why = short(why)
+	out.record.Why = wording.Short(why, mostWhy)
 	return out
-}
-
-// short is a text of 300 bytes and a mark at most.
-func short(text string) string {
-	const most, mark = 300, "…"
-	if len(text) > most+len(mark) {
-		text = strings.ToValidUTF8(text[:most], "") + mark
-	}
-	return text
 }
 
 // begin takes a node out of service.
@@ -135,7 +128,7 @@ func (s Snapshot) wait(n Node) step {
 	return step{record: r, why: inUse(using)}
 }
 
-func inUse(pods []string) string { return "GPUs are used by " + report.Some(pods) }
+func inUse(pods []string) string { return "GPUs are used by " + wording.Some(pods, mostNames) }
 
 // evict is the step of a node in Deletion or Drain: it goes on when no pod of a kind is left.
 func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
@@ -169,7 +162,7 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 	case !e.Enabled: // switched off in the meantime
 		return enter(r, Jobs, s.Now)
 	case e.Timeout == 0 || s.Now.Before(late):
-		out.until, out.why = s.Now.Add(retry), "pods are to end: "+report.Some(left)
+		out.until, out.why = s.Now.Add(retry), "pods are to end: "+wording.Some(left, mostNames)
 		if e.Timeout > 0 && late.Before(out.until) {
 			out.until = late
 		}
@@ -177,7 +170,7 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 	case !drain && s.Policy.Drain.Enabled:
 		return enter(r, Drain, s.Now)
 	}
-	return giveUp(n, s.Now, fmt.Sprintf("pods did not end within %s: %s", e.Timeout, report.Some(left)))
+	return giveUp(n, s.Now, fmt.Sprintf("pods did not end within %s: %s", e.Timeout, wording.Some(left, mostNames)))
 }
 
 // restart is the step of a node in Restart.

@@ -134,3 +134,11 @@ func TestHostDriverInstead(t *testing.T) {
 		}
 	}
 }
+
+// TestLongReason: what to do is still in a record that is read again, however long the reason is.
+func TestLongReason(t *testing.T) {
+	out := giveUp(Node{Name: "node-a"}, noon, strings.Repeat("pod team/job, ", 100))
+	if got := ParseRecord(out.record.String()).Why; !strings.HasSuffix(got, "kubectl annotate node node-a "+Annotation+"-") {
+		t.Errorf("%s", got)
+	}
+}

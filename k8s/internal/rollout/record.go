@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -52,7 +53,7 @@ func ParseRecord(text string) (r Record) {
 	if json.Unmarshal([]byte(text), &r) != nil || !slices.Contains(states, r.State) || r.Turn < 0 || r.Turn > mostTurns || len(r.To) > 63 {
 		return Record{}
 	}
-	r.Why = short(terminal.Line(r.Why))
+	r.Why = wording.Short(terminal.Line(r.Why), mostWhy)
 	return r
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Plan is what is to be done now.
@@ -196,7 +196,7 @@ func (r *round) take() {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(waits)) {
-		r.waiting = append(r.waiting, fmt.Sprintf("%s: %s", why, report.Some(waits[why])))
+		r.waiting = append(r.waiting, fmt.Sprintf("%s: %s", why, wording.Some(waits[why], mostNames)))
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // The reasons of the condition.
@@ -19,8 +19,12 @@ const (
 	Invalid         = "Invalid"         // the policy has a mistake
 )
 
-// mostText is how many bytes the message has at most, far below what a condition may have.
-const mostText = 8 << 10
+const (
+	// mostText is how many bytes the message has at most, far below what a condition may have.
+	mostText = 8 << 10
+	// mostNames is how many nodes or pods a message names.
+	mostNames = 3
+)
 
 // stopped is why no further node may be taken, "" if one may.
 func (r *round) stopped() string {
@@ -53,16 +57,13 @@ func (r *round) sum() {
 		{"no further node: ", r.waiting},
 	} {
 		if len(part.list) > 0 && left > 0 {
-			parts = append(parts, part.what+report.Some(part.list))
+			parts = append(parts, part.what+wording.Some(part.list, mostNames))
 		}
 	}
 	if len(r.old) > 0 {
-		parts = append(parts, "older agent, same driver: "+report.Some(r.old))
+		parts = append(parts, "older agent, same driver: "+wording.Some(r.old, mostNames))
 	}
-	r.Message = strings.Join(parts, "; ")
-	if len(r.Message) > mostText {
-		r.Message = strings.ToValidUTF8(r.Message[:mostText], "") + "…"
-	}
+	r.Message = wording.Short(strings.Join(parts, "; "), mostText)
 	switch {
 	case left == 0:
 		r.Ready, r.Reason = true, Upgraded

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -87,6 +88,6 @@ func (n *node) pending(t *testing.T, want corev1.ConditionStatus, says string) {
 				return fmt.Errorf("it is %s: %s; want %s: %s", c.Status, c.Message, want, says)
 			}
 		}
-		return fmt.Errorf("there is none")
+		return errors.New("the Node has no condition MetaXGPUModePending")
 	})
 }

@@ -26,8 +26,8 @@ func ignoreChanged(err error) error {
 	return err
 }
 
-// wish makes the ClusterOperator have a driver and a policy.
-func (f *fleet) wish(t *testing.T, version, policy string) {
+// request makes the ClusterOperator have a driver and a policy.
+func (f *fleet) request(t *testing.T, version, policy string) {
 	t.Helper()
 	object := `{apiVersion: gpu.metax-tech.com/v1alpha1, kind: ClusterOperator, metadata: {name: cluster-operator}, spec: {labelgen: {deploy: false},
   devicePlugin: {deploy: false}, driver: {deployPolicy: PreferCloud, payload: {version: "` + version + `"}, upgradePolicy: ` + policy + `}}}`
@@ -106,7 +106,7 @@ func (f *fleet) unsteady(t *testing.T, controllers int, writes *atomic.Int32, di
 			}
 		})
 	}
-	return func() { cancel(); all.Wait(); t.Logf("%d controllers ended in the middle", died.Load()) }
+	return sync.OnceFunc(func() { cancel(); all.Wait(); t.Logf("%d controllers ended in the middle", died.Load()) })
 }
 
 // TestRollout rolls drivers out over 50 nodes of a real API server: with failures in each state, two leaders that both
@@ -122,7 +122,7 @@ func TestRollout(t *testing.T) {
 	soon := func() int32 { lock.Lock(); defer lock.Unlock(); return 5 + random.Int32N(40) }
 
 	const policy = "{enableRollout: true, maxUnavailable: 20%, maxParallel: 8, maxFailureThreshold: 50, upgradeSteps: [{replicas: 1, pauseDuration: 60000}, {replicas: 100%}], waitForCompletion: {timeoutSeconds: 120}, podDeletion: {enable: true, timeoutSeconds: 60}}"
-	f.wish(t, "1", policy)
+	f.request(t, "1", policy)
 	_, end := f.run(t, &writes, 0)
 	f.until(t, 300, "the first driver", func(ctx context.Context) error { return f.upgraded(ctx, "1") })
 	end()
@@ -146,7 +146,7 @@ func TestRollout(t *testing.T) {
 	f.faults[name(9)], f.faults[name(10)] = "no pod", "never ready"
 
 	f.out, f.most = 0, size/5
-	f.wish(t, "2", policy)
+	f.request(t, "2", policy)
 	stop := f.unsteady(t, 2, &writes, soon)
 	defer stop()
 	nodesDone := func(want int) func(context.Context) error {
@@ -210,7 +210,7 @@ func TestRollout(t *testing.T) {
 	f.job(t, "works", name(3), true)
 	f.jobs["works"], f.most = true, 0
 	before := writes.Load()
-	f.wish(t, "3", "{enableRollout: true, podDeletion: {enable: true}, drain: {enable: true}}")
+	f.request(t, "3", "{enableRollout: true, podDeletion: {enable: true}, drain: {enable: true}}")
 	stop = f.unsteady(t, 1, &writes, func() int32 { return 1 })
 	f.until(t, 4000, "idle nodes", func(ctx context.Context) error {
 		said, err := f.Run(ctx, "kubectl", "get", "clusteroperators", "cluster-operator", "-o", "jsonpath={.status.driverUpgrade.reason}: {.status.driverUpgrade.message}")
