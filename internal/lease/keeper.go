@@ -91,10 +91,13 @@ func (k *Keeper) describe(s State, r *observed, closed []Closed) Report {
 	}
 }
 
+// settleTimeout is how long a look that only shows waits for the lock.
+const settleTimeout = 200 * time.Millisecond
+
 // Settle is Report, but it first removes leases that are over from the state file, and
 // records that a client was found dead, so that its lease can end. It writes only if there
 // is something to settle. Without the right to write, or if the lock is not free within
-// SourceTimeout, it is Report: then Report.Closed has the leases that are over. It does not
+// settleTimeout, it is Report: then Report.Closed has the leases that are over. It does not
 // rebuild a state that was lost.
 func (k *Keeper) Settle(ctx context.Context) (Report, error) {
 	report, _, err := k.settle(ctx)
@@ -107,7 +110,7 @@ func (k *Keeper) settle(ctx context.Context) (Report, *observed, error) {
 	if err != nil || r.before.New || len(report.Closed) == 0 && !report.State.foundDead(r.before) {
 		return report, r, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, SourceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
 	settled := report
 	err = k.Store.Update(ctx, func(s *State) error {

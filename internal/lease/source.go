@@ -10,13 +10,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// SourceTimeout is how long the keeper waits for a source that does not answer. The
-// context of Look ends a fifth earlier, so that a source can return what it has.
-const SourceTimeout = 200 * time.Millisecond
+// LookTimeout is how long a source may take: an engine on a busy node answers late, and any
+// user can make the look at processes long. The context of Look ends then.
+const LookTimeout = 2 * time.Second
 
-// WalkTimeout is when the context of a Progressing source ends. The source has
-// SourceTimeout beyond that to return what it has.
-const WalkTimeout = 2 * time.Second
+// lookTurn is how long after LookTimeout a source may return what it has, and how often
+// the keeper looks at a Progressing source.
+const lookTurn = 200 * time.Millisecond
 
 // Source is one place to look for holders of GPUs.
 type Source interface {
@@ -38,8 +38,8 @@ type Look struct {
 // complete reports whether the look shows all that is there.
 func (l Look) complete() bool { return l.Err == nil && !l.Partial }
 
-// Progressing is a Source whose work any user can make long: it may take WalkTimeout, as
-// long as Progress grows.
+// Progressing is a Source that shows whether it works: Progress grows. The keeper gives
+// it up once it stands still.
 type Progressing interface {
 	Source
 	Progress() uint64
@@ -47,16 +47,16 @@ type Progressing interface {
 
 // pendingLook is a source that has been asked and has not answered yet.
 type pendingLook struct {
-	Progressing        // nil for a source that may take SourceTimeout only
+	Progressing        // nil for a source that does not show its progress
 	progress    uint64 // when it was last looked at
 	idle        bool   // it had made none by then
 }
 
 // giveUp reports whether the keeper stops waiting for the source, at the end of another
-// SourceTimeout. A source that makes progress may miss one, as it may wait for a processor.
+// lookTurn. A source that makes progress may miss one, as it may wait for a processor.
 func (a *pendingLook) giveUp(begin time.Time) bool {
-	if a.Progressing == nil || time.Since(begin) > WalkTimeout+SourceTimeout/2 {
-		return true
+	if late := time.Since(begin) > LookTimeout+lookTurn/2; late || a.Progressing == nil {
+		return late
 	}
 	now, idle := a.Progress(), a.idle
 	a.progress, a.idle = now, now == a.progress
@@ -65,10 +65,8 @@ func (a *pendingLook) giveUp(begin time.Time) bool {
 
 // lookAll asks all sources at once. It abandons a source that does not answer in time.
 func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
-	short, cancelShort := context.WithTimeout(ctx, SourceTimeout/5*4)
-	defer cancelShort()
-	long, cancelLong := context.WithTimeout(ctx, WalkTimeout)
-	defer cancelLong()
+	ctx, cancel := context.WithTimeout(ctx, LookTimeout)
+	defer cancel()
 	looks := make([]Look, len(sources))
 	type answer struct {
 		i int
@@ -80,10 +78,9 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 	for i, s := range sources {
 		looks[i].Engine, looks[i].Endpoint = s.Name()
 		looks[i].Err = errLate
-		ctx := short
 		progressing, ok := s.(Progressing)
 		if ok {
-			looks[i].Err, ctx = errStuck, long
+			looks[i].Err = errStuck
 		}
 		waiting[i] = &pendingLook{Progressing: progressing}
 		go func() {
@@ -91,7 +88,7 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 			answers <- answer{i, sight, err}
 		}()
 	}
-	again := time.NewTicker(SourceTimeout)
+	again := time.NewTicker(lookTurn)
 	defer again.Stop()
 	for begin := time.Now(); len(waiting) > 0; {
 		select {
@@ -115,8 +112,8 @@ func lookAll(ctx context.Context, sources []Source, q usage.Question) []Look {
 
 // The errors of sources that hang.
 var (
-	errLate  = errors.New("no answer within " + SourceTimeout.String())
-	errStuck = fmt.Errorf("%w: no progress within %s", usage.ErrUnfinished, 2*SourceTimeout)
+	errLate  = errors.New("no answer within " + LookTimeout.String())
+	errStuck = fmt.Errorf("%w: no progress within %s", usage.ErrUnfinished, 2*lookTurn)
 )
 
 // printable returns the sight with its text made fit for a terminal and for the state
