@@ -29,7 +29,6 @@ func TestSGPUEnable(t *testing.T) {
 		t.Fatal(err)
 	}
 	gpus := must(t, "c500-8-sgpu").GPUs
-	ours := usage.LeaseID(newState(t).Boot, self, 0)
 	leased := func(of gpu.BDF, shared bool) []usage.Lease {
 		return []usage.Lease{{
 			ID: "6f1d2c9a04be", Rev: 1, GPUs: []gpu.BDF{of}, Shared: shared, Verb: usage.VerbRun,
@@ -78,7 +77,7 @@ func TestSGPUEnable(t *testing.T) {
 				switched = true
 				var now lease.State
 				readState(t, file, &now)
-				l := now.Lease(ours)
+				l := now.Lease(usage.LeaseID(before.Boot, root, self, 0))
 				if l == nil || l.Shared || l.Client != self || l.Verb != usage.VerbEnable || !cmp.Equal(l.GPUs, []gpu.BDF{gpus[0].BDF}) {
 					t.Errorf("while it is switched the leases are %+v", now.Leases)
 				}

@@ -2,12 +2,14 @@ package assign
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/user"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,6 +39,9 @@ const ContainerdSocket = "/run/containerd/containerd.sock"
 type Config struct {
 	Node gpu.Node
 	Root string // directory that stands for the host's "/"
+	// Home is Root as the programs of the node name it, where a container sees it under
+	// another name; empty for Root.
+	Home string
 	// Engine and Endpoint are the engine that makes the containers and its socket: docker,
 	// containerd, podman. Both are empty for a command that makes none.
 	Engine, Endpoint string
@@ -57,7 +62,6 @@ type Keeper struct {
 	*lease.Keeper
 	Ledger  *ledger.Ledger
 	Proc    *procfs.Proc
-	Boot    string
 	Devices holders.Devices
 
 	config Config
@@ -85,12 +89,17 @@ func New(c Config) (Keeper, error) {
 	}
 	book := ledger.New(dir, boot)
 	book.DefaultGID = gid
+	home, err := filepath.Abs(cmp.Or(c.Home, c.Root))
+	if err != nil {
+		return Keeper{}, err
+	}
 	if c.Endpoint != "" {
 		c.Endpoint = Resolve(c.Endpoint)
 	}
-	k := Keeper{Ledger: book, Proc: proc, Boot: boot, Devices: devices(c.Node, root), config: c}
+	k := Keeper{Ledger: book, Proc: proc, Devices: devices(c.Node, root), config: c}
 	k.Keeper = &lease.Keeper{
 		WaitMax: c.WaitMax,
+		LeaseID: func(c usage.Client, n int) string { return usage.LeaseID(boot, home, c, n) },
 		Store:   book, Liveness: proc.Liveness, Uptime: proc.Uptime, Now: time.Now,
 		Clamped: func(requests []lease.Ticket) { c.Warn(clamped(requests, c.WaitMax)) },
 		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),

@@ -134,7 +134,7 @@ func (k Keeper) claim(p *Plan) (lease.Claim, error) {
 	if err != nil {
 		return lease.Claim{}, err
 	}
-	claim := lease.Claim{Share: p.shared(), Own: p.own, Request: usage.LeaseID(k.Boot, client, 0), Named: p.named()}
+	claim := lease.Claim{Share: p.shared(), Own: p.own, Request: k.LeaseID(client, 0), Named: p.named()}
 	if p.picker == nil {
 		claim.GPUs = claim.Named // else any that come free help
 	}
@@ -171,6 +171,7 @@ func (k Keeper) claim(p *Plan) (lease.Claim, error) {
 		if err := p.choose(holders, reserved); err != nil {
 			return nil, err
 		}
+		k.Proc.Become()
 		var chosen [][]gpu.BDF
 		for _, w := range p.wants {
 			chosen = append(chosen, bdfs(p.Node, w.chosen))
@@ -183,7 +184,7 @@ func (k Keeper) claim(p *Plan) (lease.Claim, error) {
 // draft is the nth lease of a client but for its GPUs.
 func (k Keeper) draft(client usage.Client, n int, verb string) usage.Lease {
 	return usage.Lease{
-		ID: usage.LeaseID(k.Boot, client, n), Engine: k.config.Engine, Endpoint: k.config.Endpoint,
+		ID: k.LeaseID(client, n), Engine: k.config.Engine, Endpoint: k.config.Endpoint,
 		Verb: verb, Client: client, User: Me(),
 	}
 }

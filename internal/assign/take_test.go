@@ -38,11 +38,12 @@ func testKeeper(t *testing.T, d daemon, leases ...usage.Lease) (Keeper, *strings
 	say := func(line string) { said.WriteString(line + "\n") }
 	return Keeper{
 		Keeper: &lease.Keeper{
-			Store: book, Liveness: func(usage.Client) usage.Liveness { return usage.Alive },
+			LeaseID: func(c usage.Client, n int) string { return usage.LeaseID("boot", "/", c, n) },
+			Store:   book, Liveness: func(usage.Client) usage.Liveness { return usage.Alive },
 			Uptime: func() time.Duration { return time.Hour }, Now: time.Now,
 			Sources: func(lease.State) []lease.Source { return []lease.Source{d} },
 		},
-		Ledger: book, Proc: Proc(), Boot: "boot",
+		Ledger: book, Proc: Proc(),
 		config: Config{Engine: "docker", Endpoint: "/d.sock", Warn: say, Note: say, Looked: func([]lease.Look) {}},
 	}, &said
 }
@@ -83,7 +84,7 @@ func TestTake(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mine, other := usage.LeaseID("boot", client, 0), usage.LeaseID("boot", client, 1)
+			mine, other := usage.LeaseID("boot", "/", client, 0), usage.LeaseID("boot", "/", client, 1)
 			p, err := NewPlan(Job{Node: node, Requests: tc.requests, Verb: usage.VerbRun})
 			if err != nil {
 				t.Fatal(err)

@@ -109,10 +109,12 @@ func (a *actor) gateWhen(at string, ready func() bool) {
 
 func (a *actor) keeper() *Keeper {
 	return &Keeper{
-		Store: store{a}, Liveness: a.life, Uptime: a.uptime, Sources: a.sources,
+		Store: store{a}, LeaseID: a.leaseID, Liveness: a.life, Uptime: a.uptime, Sources: a.sources,
 		Now: func() time.Time { return time.Now().Add(a.w.skew) },
 	}
 }
+
+func (a *actor) leaseID(c usage.Client, n int) string { return usage.LeaseID(a.w.boot, "/", c, n) }
 
 func (a *actor) life(c usage.Client) usage.Liveness {
 	if a.lives++; a.stopLife || a.lives%5 == 0 {
@@ -167,7 +169,7 @@ func (s store) Update(ctx context.Context, change func(*State) error) error {
 func (a *actor) run(o order) {
 	w := a.w
 	l := usage.Lease{
-		ID: usage.LeaseID(w.boot, a.client, 0), Verb: o.verb, Engine: "docker", Endpoint: sock,
+		ID: a.leaseID(a.client, 0), Verb: o.verb, Engine: "docker", Endpoint: sock,
 		Client: a.client, User: &usage.User{UID: a.proc.uid},
 	}
 	c := Claim{Count: o.count, Share: o.share, Wait: o.wait}

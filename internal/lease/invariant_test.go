@@ -231,7 +231,7 @@ func (w *world) quiet(step func(*actor)) {
 	step(w.spawn(false, func(a *actor) {
 		o := order{verb: usage.VerbRun, count: len(allGPUs)}
 		a.deal = &deal{actor: a}
-		l := usage.Lease{ID: usage.LeaseID(w.boot, a.client, 0), Verb: usage.VerbRun, Engine: "docker", Endpoint: sock, Client: a.client}
+		l := usage.Lease{ID: a.leaseID(a.client, 0), Verb: usage.VerbRun, Engine: "docker", Endpoint: sock, Client: a.client}
 		taken, err := a.keeper().Take(a.ctx, Claim{Leases: []usage.Lease{l}, Choose: o.choose, Count: o.count})
 		got = err == nil && len(taken.Leases[0].GPUs) == len(allGPUs)
 	}))

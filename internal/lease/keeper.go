@@ -23,6 +23,8 @@ type Keeper struct {
 	Store Store
 	// Sources are the places to look, given the state as it is.
 	Sources func(State) []Source
+	// LeaseID returns the ID of a client's nth lease on this node.
+	LeaseID func(c usage.Client, n int) string
 	// Liveness returns whether a client is alive.
 	Liveness func(usage.Client) usage.Liveness
 	// Uptime is the time since the host started, by a clock that is never set.

@@ -90,7 +90,8 @@ func newBench(t *testing.T, s State, looks ...Look) *bench {
 	b := &bench{memory: memory{t: t, state: s}, looks: looks, lives: map[usage.Client]usage.Liveness{clientA: usage.Alive, clientB: usage.Alive}}
 	begin := time.Now()
 	b.Keeper = Keeper{
-		Store: &b.memory, Now: time.Now, Liveness: func(c usage.Client) usage.Liveness { return b.lives[c] },
+		LeaseID: idOf,
+		Store:   &b.memory, Now: time.Now, Liveness: func(c usage.Client) usage.Liveness { return b.lives[c] },
 		Uptime: func() time.Duration { return time.Hour + time.Since(begin) },
 		Sources: func(State) []Source {
 			b.mu.Lock()
@@ -103,6 +104,14 @@ func newBench(t *testing.T, s State, looks ...Look) *bench {
 		},
 	}
 	return b
+}
+
+// idOf is the ID of the client's lease: that of clientA is leaseA, that of clientB leaseB.
+func idOf(c usage.Client, _ int) string {
+	if c == clientA {
+		return leaseA
+	}
+	return leaseB
 }
 
 // see changes what there is to see.

@@ -28,12 +28,13 @@ type observed struct {
 	lost    bool          // whether the sources looked for Claimants
 	gpus    []gpu.BDF     // Keeper.GPUs
 	waitMax time.Duration // Keeper.WaitMax
-	clamped []Ticket      // requests whose wait reconcile shortened
+	leaseID func(usage.Client, int) string
+	clamped []Ticket // requests whose wait reconcile shortened
 }
 
 // observe asks all sources, in the order that observed states.
 func (k *Keeper) observe(ctx context.Context, state State) *observed {
-	r := &observed{before: state, lives: map[usage.Client]usage.Liveness{}, lost: state.New, waitMax: k.WaitMax, gpus: k.GPUs}
+	r := &observed{before: state, lives: map[usage.Client]usage.Liveness{}, lost: state.New, waitMax: k.WaitMax, gpus: k.GPUs, leaseID: k.LeaseID}
 	q := usage.Question{Seen: make(map[string]usage.Facts, len(state.Seen)), Lost: r.lost}
 	for _, t := range state.Queue {
 		r.lives[t.Client] = k.Liveness(t.Client)

@@ -213,7 +213,8 @@ func (s *State) rebuild(r *observed, all map[string]seenContainer) {
 	rev := int(r.uptime)
 	for _, l := range r.clients {
 		for _, c := range l.Claimants {
-			if !usage.ValidID(c.Lease) || len(c.GPUs) == 0 || s.Lease(c.Lease) != nil {
+			// A client of another node's, or one that copied its words, has another ID.
+			if c.Lease != r.leaseID(c.Client, 0) || len(c.GPUs) == 0 {
 				continue
 			}
 			s.put(usage.Lease{

@@ -357,13 +357,14 @@ func TestRebuild(t *testing.T) {
 			claimants: []usage.Claimant{claim}, want: []usage.Lease{ofClient},
 			list: []usage.Container{labeled(usage.Created, func(c *usage.Container) { c.Lease = leaseB })},
 		},
-		"a client without GPUs": {claimants: []usage.Claimant{{Client: clientB, Lease: leaseB}}, want: []usage.Lease{}},
-		"a client's nonsense":   {claimants: []usage.Claimant{{Client: clientB, Lease: "$(id)", GPUs: gpus(1)}}, want: []usage.Lease{}},
+		"a client of another node": {claimants: []usage.Claimant{{Client: clientA, Lease: leaseB, GPUs: gpus(2)}}, want: []usage.Lease{}},
+		"a client without GPUs":    {claimants: []usage.Claimant{{Client: clientB, Lease: leaseB}}, want: []usage.Lease{}},
+		"a client's nonsense":      {claimants: []usage.Claimant{{Client: clientB, Lease: "$(id)", GPUs: gpus(1)}}, want: []usage.Lease{}},
 	} {
 		s := NewState("boot")
 		r := &observed{
 			clients: []Look{{Engine: usage.Processes, Sight: usage.Sight{Claimants: c.claimants}}},
-			looks:   []Look{dockerSees(c.list...)}, lost: true, uptime: uptime, now: now,
+			looks:   []Look{dockerSees(c.list...)}, lost: true, uptime: uptime, now: now, leaseID: idOf,
 		}
 		if closed := s.reconcile(r); len(closed) > 0 {
 			t.Errorf("%s: closed %v", name, closed)

@@ -24,8 +24,8 @@ func TestState(t *testing.T) {
 	}
 	other := clientA
 	other.Start++
-	ids := []string{usage.LeaseID("boot", clientA, 0), usage.LeaseID("boot", clientA, 1), usage.LeaseID("boot2", clientA, 0), usage.LeaseID("boot", other, 0)}
-	if ids[0] != usage.LeaseID("boot", clientA, 0) || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 4 {
+	ids := []string{usage.LeaseID("boot", "/", clientA, 0), usage.LeaseID("boot", "/", clientA, 1), usage.LeaseID("boot2", "/", clientA, 0), usage.LeaseID("boot", "/", other, 0), usage.LeaseID("boot", "/sim", clientA, 0)}
+	if ids[0] != usage.LeaseID("boot", "/", clientA, 0) || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 5 {
 		t.Errorf("IDs are %v", ids)
 	}
 	for _, id := range ids {

@@ -70,10 +70,10 @@ type Lease struct {
 	Gone time.Duration `json:"gone,omitempty"`
 }
 
-// LeaseID returns the ID of the nth lease of a client: always the same, and unique while
-// the host is up.
-func LeaseID(boot string, c Client, n int) string {
-	return hashID(boot, strconv.FormatUint(c.PIDNamespace, 10), strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), strconv.Itoa(n))
+// LeaseID returns the ID of the nth lease of a client on the node below root: always the
+// same, and unique while the host is up.
+func LeaseID(boot, root string, c Client, n int) string {
+	return hashID(boot, root, strconv.FormatUint(c.PIDNamespace, 10), strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), strconv.Itoa(n))
 }
 
 // PodLeaseID returns the ID of the lease for these devices of the kubelet, which are ascending. At

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
@@ -26,7 +27,14 @@ const leaderEnds = "PROCFS_TEST_LEADER_ENDS"
 // duplicates makes the child have so many more descriptors.
 const duplicates = "PROCFS_TEST_DUPLICATES"
 
+// becomes makes the child take the name of a client to be, and run itself anew without the
+// variable once it has read a byte.
+const becomes = "PROCFS_TEST_BECOMES"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(becomes) != "" {
+		become()
+	}
 	if names, ok := os.LookupEnv(asChild); ok {
 		stay(strings.Split(names, ":"))
 	}
@@ -37,6 +45,15 @@ func init() {
 	if os.Getenv(leaderEnds) != "" {
 		runtime.LockOSThread() // main stays on the first thread
 	}
+}
+
+func become() {
+	os.Unsetenv(becomes)
+	procfs.New("/proc", -1).Become()
+	os.Stdout.WriteString("ready\n")
+	os.Stdin.Read(make([]byte, 1))
+	unix.Exec("/proc/self/exe", os.Args, os.Environ())
+	os.Exit(6)
 }
 
 func stay(names []string) {
@@ -74,7 +91,7 @@ func stay(names []string) {
 // child is a running child; it ends with the test.
 type child struct {
 	*exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 }
 
 // start runs this program as a child that has the files open.

@@ -1,11 +1,15 @@
 package procfs_test
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -257,6 +261,44 @@ func TestClaimants(t *testing.T) {
 	got, _ = look(t, p, "processes", real(t), usage.Question{Lost: true})
 	if len(got.Claimants) != 1 || got.Claimants[0].PID == client.Process.Pid {
 		t.Errorf("after the client's end: %+v", got.Claimants)
+	}
+}
+
+// A process that is about to become a client is waited for, as only its command line will
+// tell of its lease.
+func TestClaimantToBe(t *testing.T) {
+	p := procfs.New("/proc", -1)
+	client := start(t, nil, []string{becomes + "=1"}, leaseLabels("0123456789ab", "0")...)
+	unfinished(t, p)
+	client.stdin.Write([]byte("x"))
+	got, err := look(t, p, "processes", real(t), usage.Question{Lost: true})
+	if err != nil && !errors.Is(err, fs.ErrPermission) || len(got.Claimants) != 1 || got.Claimants[0].PID != client.Process.Pid {
+		t.Errorf("after it became one: %+v, %v", got, err)
+	}
+}
+
+// In the middle of execve a process has memory, and its command line is empty.
+func TestClaimantInExec(t *testing.T) {
+	dir := tree(t, fake{pid: 20, command: "docker"}, fake{pid: 21, command: "kthread"})
+	write(t, filepath.Join(dir, "20", "statm"), "33 1 1 0 0 1 0\n")
+	write(t, filepath.Join(dir, "21", "statm"), "0 0 0 0 0 0 0\n")
+	p := procfs.New(dir, -1)
+	unfinished(t, p)
+	write(t, filepath.Join(dir, "20", "cmdline"), words(leaseLabels("0123456789ab", "0")...))
+	got, err := look(t, p, "processes", real(t), usage.Question{Lost: true})
+	if err != nil || len(got.Claimants) != 1 {
+		t.Errorf("after it: %+v, %v", got, err)
+	}
+}
+
+// unfinished asserts that a look for clients does not end by itself.
+func unfinished(t *testing.T, p *procfs.Proc) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	got, err := p.Sources(real(t))[0].Look(ctx, usage.Question{Lost: true})
+	if !errors.Is(err, usage.ErrUnfinished) || !got.Partial || len(got.Claimants) > 0 {
+		t.Errorf("before: %+v, %v", got, err)
 	}
 }
 

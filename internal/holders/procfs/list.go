@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
@@ -126,7 +127,7 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	if w.cmdline == nil {
 		w.cmdline = make([]byte, maxCommand)
 	}
-	words, err := readAt(w.dir, s.name+"/cmdline", w.cmdline)
+	words, err := w.words(s, q)
 	if err != nil {
 		return
 	}
@@ -155,6 +156,35 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	if gpus := w.devices.Indices(labels.gpus...); isClient && len(gpus) > 0 {
 		s.claimant = &usage.Claimant{Client: client, UID: status.uid, Lease: labels.lease, GPUs: gpus}
 	}
+}
+
+// words returns the command line of a process. Where leases are lost it waits for one that
+// is about to become a client, whose command line does not name its lease before.
+func (w *worker) words(s *process, q usage.Question) ([]byte, error) {
+	for {
+		words, err := readAt(w.dir, s.name+"/cmdline", w.cmdline)
+		if err != nil || !q.Lost || s.command != becoming && !(len(words) == 0 && w.hasMemory(s.name)) {
+			return words, err
+		}
+		select {
+		case <-w.ctx.Done():
+			return nil, w.ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+		text, err := readAt(w.dir, s.name+"/comm", w.text[:])
+		if err != nil {
+			return nil, err
+		}
+		s.command = strings.TrimSuffix(string(text), "\n")
+	}
+}
+
+// hasMemory tells a process in the middle of execve, whose command line is still empty, from
+// a thread of the kernel and from a process that has ended. The source is the first number
+// of /proc/PID/statm, in pages.
+func (w *worker) hasMemory(name string) bool {
+	text, err := readAt(w.dir, name+"/statm", w.text[:])
+	return err == nil && !bytes.HasPrefix(text, []byte("0 "))
 }
 
 // client returns the process as Proc.Liveness knows it; its namespace is 0 where /proc is

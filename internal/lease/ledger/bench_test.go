@@ -49,7 +49,7 @@ func large() lease.State {
 		bdfs := []gpu.BDF{{Bus: uint8(i)}, {Bus: uint8(i + 1)}}
 		facts := usage.Facts{Name: fmt.Sprintf("trainer_%d", i), Image: "registry.example.com/maca-pytorch:3.3.0.15", GPUs: bdfs, Created: since}
 		client := usage.Client{PID: 10000 + i, Start: 123456789, PIDNamespace: 4026531836}
-		id, container := usage.LeaseID("boot", client, 0), fmt.Sprintf("%064x", i)
+		id, container := usage.LeaseID("boot", "/", client, 0), fmt.Sprintf("%064x", i)
 		s.Seen[container] = lease.Known{Facts: facts}
 		if i < 64 {
 			s.Leases = append(s.Leases, usage.Lease{
