@@ -51,16 +51,17 @@ func TestBecome(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			runs := false
+			runs, marked := false, false
 			w := wrapper{
 				deps: deps{
 					Err:  t.Output(),
+					Mark: func() { marked = true },
 					Exec: func(string, []string, []string) error { runs = true; return broken },
 				},
 				client: "docker", clientErr: tc.missing, leases: ours,
 				keeper: assign.Keeper{Keeper: &lease.Keeper{Store: book}, Ledger: book},
 			}
-			if _, err := w.become([]string{"run"}); runs != tc.runs || err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := w.become([]string{"run"}); runs != tc.runs || runs && !marked || err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("runs %v, error is %v, want %q", runs, err, tc.want)
 			}
 			state, err := book.Read()

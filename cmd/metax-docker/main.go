@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 )
 
 func main() {
@@ -17,7 +19,7 @@ func main() {
 	d := deps{
 		Args: os.Args[1:], Plugin: isPlugin(os.Args[0]), Env: os.Environ(), Getenv: os.Getenv,
 		Out: os.Stdout, Err: os.Stderr,
-		Exec: syscall.Exec, Run: (*exec.Cmd).Run,
+		Mark: procfs.MarkLeased, Exec: syscall.Exec, Run: (*exec.Cmd).Run,
 	}
 	os.Exit(run(d))
 }

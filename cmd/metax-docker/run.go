@@ -36,6 +36,8 @@ type deps struct {
 	Env      []string
 	Getenv   func(string) string
 	Out, Err io.Writer
+	// Mark gives the process the name of one that has leases and is about to become the client.
+	Mark func()
 	// Exec replaces the process; it returns only if that failed.
 	Exec func(path string, argv, env []string) error
 	// Run runs another program to its end.
@@ -223,6 +225,9 @@ func (w *wrapper) become(args []string) (int, error) {
 	w.endWarnings()
 	if w.clientErr != nil {
 		return unusable(w.clientErr), w.clientErr
+	}
+	if len(w.leases) > 0 {
+		w.Mark() // first: who looks after the Check waits for this process
 	}
 	if err := w.keeper.Check(w.leases); err != nil {
 		return exitOurs, err

@@ -39,9 +39,9 @@ const ContainerdSocket = "/run/containerd/containerd.sock"
 type Config struct {
 	Node gpu.Node
 	Root string // directory that stands for the host's "/"
-	// Home is Root as the programs of the node name it, where a container sees it under
-	// another name; empty for Root.
-	Home string
+	// HostRoot is the path by which programs of the host name Root, where a container sees it
+	// elsewhere; empty for Root.
+	HostRoot string
 	// Engine and Endpoint are the engine that makes the containers and its socket: docker,
 	// containerd, podman. Both are empty for a command that makes none.
 	Engine, Endpoint string
@@ -89,7 +89,10 @@ func New(c Config) (Keeper, error) {
 	}
 	book := ledger.New(dir, boot)
 	book.DefaultGID = gid
-	home, err := filepath.Abs(cmp.Or(c.Home, c.Root))
+	hostRoot, err := filepath.EvalSymlinks(cmp.Or(c.HostRoot, c.Root))
+	if err == nil {
+		hostRoot, err = filepath.Abs(hostRoot)
+	}
 	if err != nil {
 		return Keeper{}, err
 	}
@@ -99,7 +102,7 @@ func New(c Config) (Keeper, error) {
 	k := Keeper{Ledger: book, Proc: proc, Devices: devices(c.Node, root), config: c}
 	k.Keeper = &lease.Keeper{
 		WaitMax: c.WaitMax,
-		LeaseID: func(c usage.Client, n int) string { return usage.LeaseID(boot, home, c, n) },
+		LeaseID: func(c usage.Client, n int) string { return usage.LeaseID(boot, hostRoot, c, n) },
 		Store:   book, Liveness: proc.Liveness, Uptime: proc.Uptime, Now: time.Now,
 		Clamped: func(requests []lease.Ticket) { c.Warn(clamped(requests, c.WaitMax)) },
 		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),

@@ -171,7 +171,6 @@ func (k Keeper) claim(p *Plan) (lease.Claim, error) {
 		if err := p.choose(holders, reserved); err != nil {
 			return nil, err
 		}
-		k.Proc.Become()
 		var chosen [][]gpu.BDF
 		for _, w := range p.wants {
 			chosen = append(chosen, bdfs(p.Node, w.chosen))

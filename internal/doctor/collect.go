@@ -23,8 +23,8 @@ const (
 	vendorTimeout     = 4 * time.Second
 	askTimeout        = 3 * time.Second
 	firstRoundTimeout = 10 * time.Second
-	graceTime         = 3500 * time.Millisecond
-	secondRoundMin    = time.Second
+	graceTime         = 2 * time.Second
+	secondRoundMin    = 2500 * time.Millisecond
 )
 
 // Config is what to examine, and how to query it.

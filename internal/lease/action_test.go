@@ -244,11 +244,10 @@ func (w *world) hang(on bool) {
 }
 
 // losable reports whether the state can be lost without losing what nothing else
-// knows: a lease that no command line and no container names yet. Nor is it lost
-// twice while an actor looks at what is left.
+// knows: a lease that no command line and no container names yet.
 func (w *world) losable() bool {
 	return !slices.ContainsFunc(w.actors, func(a *actor) bool {
 		d := a.deal
-		return a.proc.alive && a.readNew || d != nil && w.deals[d.ID] == d && !d.done && !d.void && (a.proc.lease == "" || !a.proc.alive)
+		return d != nil && w.deals[d.ID] == d && !d.done && !d.void && (a.proc.lease == "" || !a.proc.alive)
 	})
 }

@@ -34,7 +34,6 @@ type actor struct {
 	// Where the next call of Liveness or Uptime stops.
 	stopLife, stopUptime bool
 	lives                int
-	readNew              bool // the state that it works with was lost already
 	deal                 *deal
 	releases             string // a lease
 }
@@ -140,7 +139,7 @@ type store struct{ *actor }
 func (s store) Read() (State, error) {
 	s.gate("read")
 	state := s.w.load()
-	s.stopLife, s.readNew = true, state.New
+	s.stopLife = true
 	return state, nil
 }
 
@@ -150,7 +149,7 @@ func (s store) Update(ctx context.Context, change func(*State) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w.locked, s.readNew = s.actor, false
+	w.locked = s.actor
 	state := w.load()
 	before := w.load()
 	err := change(&state)

@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -46,9 +45,7 @@ func (k *Keeper) Await(ctx context.Context, c Claim) (Report, error) {
 // try returns why the claim cannot be met by what the report says is free, and how many
 // requests go first.
 func (c Claim) try(report Report, r *observed, life func(usage.Client) usage.Liveness) (before int, err error) {
-	// An engine that this user may not ask would never answer.
-	silent := func(l Look) bool { return l.mayHide() && !errors.Is(l.Err, fs.ErrPermission) }
-	if err := report.State.unanswered(r, silent); err != nil {
+	if err := report.State.unanswered(r); err != nil {
 		return 0, err
 	}
 	reserved, before := report.State.earlier(c, report.Uptime, life)

@@ -168,7 +168,7 @@ func (w *world) kept(s State) {
 
 // glance is a round in which nothing happens meanwhile.
 func (w *world) glance(s State) *observed {
-	r := &observed{before: s, lives: map[usage.Client]usage.Liveness{}, begin: w.uptime(), uptime: w.uptime(), lost: s.New}
+	r := &observed{before: s, lives: map[usage.Client]usage.Liveness{}, begin: w.uptime(), uptime: w.uptime()}
 	docker := Look{Engine: "docker", Endpoint: sock, Err: errLate}
 	if w.docker.up && !w.docker.hung {
 		docker.Err, docker.Containers = nil, w.docker.containers()

@@ -151,25 +151,34 @@ func (k *Keeper) notifyClamped(r *observed) {
 const looksLast = 30 * time.Second
 
 // transact reconciles the state under the lock and calls change with it and the holders.
-// If the state was lost between reading and locking, or the looks are too old by then,
-// it looks again.
+// If the looks are too old by then, it looks again. A state that is lost is rebuilt from looks
+// under the lock, while nobody takes a lease.
 func (k *Keeper) transact(ctx context.Context, change func(*State, *observed, []usage.Holder, []Closed) error) ([]Look, error) {
 	for {
 		before, err := k.Store.Read()
 		if err != nil {
 			return nil, err
 		}
-		r := k.observe(ctx, before)
+		var r *observed
+		if !before.New {
+			r = k.observe(ctx, before)
+		}
 		again := false
 		err = k.Store.Update(ctx, func(s *State) error {
+			if s.New {
+				r = k.observe(ctx, *s)
+			}
 			// A user may stop this process between the looks and the lock for any time.
-			if again = s.New && !r.lost || k.Uptime()-r.uptime > looksLast; again {
+			if again = r == nil || k.Uptime()-r.uptime > looksLast; again {
 				return errOutdated
 			}
 			closed := s.reconcile(r)
 			return change(s, r, s.holdersIn(r, k.Ignore), closed)
 		})
 		if !again {
+			if r == nil { // there was no lock to be had
+				return nil, err
+			}
 			if err == nil {
 				k.notifyClamped(r)
 			}

@@ -83,6 +83,7 @@ type bench struct {
 	Keeper
 	memory
 	looks []Look
+	eyes  sync.Mutex // of looks
 	lives map[usage.Client]usage.Liveness
 }
 
@@ -94,8 +95,8 @@ func newBench(t *testing.T, s State, looks ...Look) *bench {
 		Store:   &b.memory, Now: time.Now, Liveness: func(c usage.Client) usage.Liveness { return b.lives[c] },
 		Uptime: func() time.Duration { return time.Hour + time.Since(begin) },
 		Sources: func(State) []Source {
-			b.mu.Lock()
-			defer b.mu.Unlock()
+			b.eyes.Lock()
+			defer b.eyes.Unlock()
 			var out []Source
 			for _, l := range b.looks {
 				out = append(out, told{look: l})
@@ -116,8 +117,8 @@ func idOf(c usage.Client, _ int) string {
 
 // see changes what there is to see.
 func (b *bench) see(looks ...Look) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.eyes.Lock()
+	defer b.eyes.Unlock()
 	b.looks = looks
 }
 

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -22,20 +23,19 @@ type observed struct {
 	// clients are the looks for Claimants where there is no state; like lives, from before
 	// the other looks.
 	clients []Look
-	begin   time.Duration // the uptime when the looks began
-	uptime  time.Duration // and when they came back
-	now     time.Time     // the same for people
-	lost    bool          // whether the sources looked for Claimants
-	gpus    []gpu.BDF     // Keeper.GPUs
-	waitMax time.Duration // Keeper.WaitMax
-	leaseID func(usage.Client, int) string
-	clamped []Ticket // requests whose wait reconcile shortened
+	begin   time.Duration                  // the uptime when the looks began
+	uptime  time.Duration                  // and when they came back
+	now     time.Time                      // the same for people
+	gpus    []gpu.BDF                      // Keeper.GPUs
+	waitMax time.Duration                  // Keeper.WaitMax
+	leaseID func(usage.Client, int) string // Keeper.LeaseID
+	clamped []Ticket                       // requests whose wait reconcile shortened
 }
 
 // observe asks all sources, in the order that observed states.
 func (k *Keeper) observe(ctx context.Context, state State) *observed {
-	r := &observed{before: state, lives: map[usage.Client]usage.Liveness{}, lost: state.New, waitMax: k.WaitMax, gpus: k.GPUs, leaseID: k.LeaseID}
-	q := usage.Question{Seen: make(map[string]usage.Facts, len(state.Seen)), Lost: r.lost}
+	r := &observed{before: state, lives: map[usage.Client]usage.Liveness{}, waitMax: k.WaitMax, gpus: k.GPUs, leaseID: k.LeaseID}
+	q := usage.Question{Seen: make(map[string]usage.Facts, len(state.Seen)), Lost: state.New}
 	for _, t := range state.Queue {
 		r.lives[t.Client] = k.Liveness(t.Client)
 	}
@@ -53,7 +53,7 @@ func (k *Keeper) observe(ctx context.Context, state State) *observed {
 	for key, known := range state.Seen {
 		q.Seen[key] = known.Facts
 	}
-	if r.lost {
+	if state.New {
 		// Clients come before engines here also: one of the two sees a client that makes
 		// its container and ends meanwhile.
 		others := func(s Source) bool { engine, _ := s.Name(); return engine != usage.Processes }
@@ -87,6 +87,9 @@ func (r *observed) containerGone(l usage.Lease) (absent, over bool) {
 	}
 	return asked > 0, over
 }
+
+// silent reports whether the engine may answer later: not one that this user may not ask.
+func (l Look) silent() bool { return l.mayHide() && !errors.Is(l.Err, fs.ErrPermission) }
 
 // mayHide reports whether the look is that of an engine which may have containers that it
 // does not show. Processes that cannot be seen do not count here.

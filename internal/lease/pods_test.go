@@ -162,7 +162,7 @@ func TestNextOfPod(t *testing.T) {
 // The kubelet knows nothing of a lost state, and makes no containers for clients.
 func TestSilentKubelet(t *testing.T) {
 	s := NewState("boot")
-	if err := s.unanswered(&observed{looks: []Look{kubeletLate}}, Look.mayHide); err != nil {
+	if err := s.unanswered(&observed{looks: []Look{kubeletLate}}); err != nil {
 		t.Error(err)
 	}
 	if absent, _ := (&observed{looks: []Look{dockerSees(), kubeletLate}}).containerGone(lease(rebuilt)); !absent {

@@ -213,7 +213,7 @@ func (s *State) rebuild(r *observed, all map[string]seenContainer) {
 	rev := int(r.uptime)
 	for _, l := range r.clients {
 		for _, c := range l.Claimants {
-			// A client of another node's, or one that copied its words, has another ID.
+			// The client of another node, or a process that copied its command line, has another ID.
 			if c.Lease != r.leaseID(c.Client, 0) || len(c.GPUs) == 0 {
 				continue
 			}

@@ -364,7 +364,7 @@ func TestRebuild(t *testing.T) {
 		s := NewState("boot")
 		r := &observed{
 			clients: []Look{{Engine: usage.Processes, Sight: usage.Sight{Claimants: c.claimants}}},
-			looks:   []Look{dockerSees(c.list...)}, lost: true, uptime: uptime, now: now, leaseID: idOf,
+			looks:   []Look{dockerSees(c.list...)}, uptime: uptime, now: now, leaseID: idOf,
 		}
 		if closed := s.reconcile(r); len(closed) > 0 {
 			t.Errorf("%s: closed %v", name, closed)

@@ -15,7 +15,7 @@ func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, er
 	lost := false
 	looks, err = k.transact(ctx, func(s *State, r *observed, _ []usage.Holder, c []Closed) error {
 		closed, lost = c, s.Lost != ""
-		return s.unanswered(r, Look.mayHide)
+		return s.unanswered(r)
 	})
 	var silent *unansweredError
 	if errors.As(err, &silent) && !lost {
@@ -30,7 +30,7 @@ func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, er
 // container that still runs stays in use.
 func (k *Keeper) Release(ctx context.Context, ids []string, who usage.User, force bool) (released []usage.Lease, ended []Ticket, err error) {
 	_, err = k.transact(ctx, func(s *State, r *observed, holders []usage.Holder, closed []Closed) error {
-		if err := s.unanswered(r, Look.mayHide); err != nil {
+		if err := s.unanswered(r); err != nil {
 			return err
 		}
 		for _, id := range ids {
@@ -107,9 +107,9 @@ func (k *Keeper) takeOut(ctx context.Context, from func(*State)) error {
 }
 
 // unanswered returns the error for a state that is lost while a source that knows a part
-// of it does not answer: the look for clients, or a look that lacks an answer. The kubelet knows
-// no part of it: the device plugin adds the leases of pods again.
-func (s *State) unanswered(r *observed, asked func(Look) bool) error {
+// of it does not answer: the look for clients, or an engine. The kubelet knows no part of
+// it: the device plugin adds the leases of pods again.
+func (s *State) unanswered(r *observed) error {
 	if !s.New {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *State) unanswered(r *observed, asked func(Look) bool) error {
 			return &unansweredError{l}
 		}
 	}
-	if i := slices.IndexFunc(r.looks, func(l Look) bool { return l.Engine != usage.Kubernetes && asked(l) }); i >= 0 {
+	if i := slices.IndexFunc(r.looks, func(l Look) bool { return l.Engine != usage.Kubernetes && l.silent() }); i >= 0 {
 		return &unansweredError{r.looks[i]}
 	}
 	return nil

@@ -38,8 +38,8 @@ type Look struct {
 // complete reports whether the look shows all that is there.
 func (l Look) complete() bool { return l.Err == nil && !l.Partial }
 
-// Progressing is a Source that shows whether it works: Progress grows. The keeper gives
-// it up once it stands still.
+// Progressing is a Source that shows whether it works. The keeper stops waiting for it when
+// Progress no longer grows.
 type Progressing interface {
 	Source
 	Progress() uint64

@@ -18,6 +18,9 @@ var errOutdated = errors.New("the state changed during the inspection")
 type unansweredError struct{ look Look }
 
 func (e *unansweredError) Error() string {
+	if e.look.Engine == usage.Processes {
+		return fmt.Sprintf("no GPU can be given: the leases were lost, and %v; run the command again", e.look.Err)
+	}
 	return fmt.Sprintf("no GPU can be given: the leases were lost and %s, which knows some of them, does not answer: %v; run again when it does", e.look.Engine, e.look.Err)
 }
 
@@ -85,7 +88,7 @@ func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
 		}
 		waited := k.Uptime() - begin
 		switch {
-		case busy.expiring && waited < 2*Grace:
+		case busy.expiring && waited < 2*(Grace+LookTimeout):
 			// The daemon may still make the container; that does not take long.
 		case c.Wait == 0:
 			return taken, busy.err
@@ -112,7 +115,7 @@ type obstacle struct {
 func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle, err error) {
 	var refused error
 	taken.Looks, err = k.transact(ctx, func(s *State, r *observed, holders []usage.Holder, _ []Closed) error {
-		if err := s.unanswered(r, c.lacksAnswer); err != nil {
+		if err := s.unanswered(r); err != nil {
 			return err
 		}
 		taken.Lost = s.Lost

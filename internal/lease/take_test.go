@@ -158,8 +158,8 @@ func TestTakeGivesUp(t *testing.T) {
 		"when it is told to":                 {state: held, wait: time.Hour, cancel: time.Second, want: context.Canceled, after: time.Second},
 		"not for a lease about to expire":    {state: held, died: true, gets: true, after: Grace},
 		"for a lease that does not expire":   {state: held, died: true, looks: []Look{dockerLate}, want: ErrBusy},
-		"for an engine that hangs, all lost": {state: NewState("boot"), looks: []Look{dockerLate}, want: ErrBusy, after: 2 * Grace},
-		"for any engine, all lost":           {state: NewState("boot"), looks: []Look{dockerLate}, none: true, want: ErrBusy, after: 2 * Grace},
+		"for an engine that hangs, all lost": {state: NewState("boot"), looks: []Look{dockerLate}, want: ErrBusy, after: 2 * (Grace + LookTimeout)},
+		"for any engine, all lost":           {state: NewState("boot"), looks: []Look{dockerLate}, none: true, want: ErrBusy, after: 2 * (Grace + LookTimeout)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			if c.looks == nil {
@@ -233,7 +233,7 @@ func TestTakeAfterAnotherRebuilt(t *testing.T) {
 	b.lives[clientA] = usage.Ended
 	b.meanwhile = func(s *State) {
 		*s = NewState("boot")
-		r := &observed{looks: []Look{dockerSees(labeled(usage.Running))}, lost: true, uptime: time.Minute}
+		r := &observed{looks: []Look{dockerSees(labeled(usage.Running))}, uptime: time.Minute}
 		s.reconcile(r)
 		s.New = false
 	}

@@ -33,7 +33,8 @@ const becomes = "PROCFS_TEST_BECOMES"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(becomes) != "" {
-		become()
+		go become() // on another thread than the first, which stays with main
+		select {}
 	}
 	if names, ok := os.LookupEnv(asChild); ok {
 		stay(strings.Split(names, ":"))
@@ -42,14 +43,14 @@ func TestMain(m *testing.M) {
 }
 
 func init() {
-	if os.Getenv(leaderEnds) != "" {
+	if os.Getenv(leaderEnds)+os.Getenv(becomes) != "" {
 		runtime.LockOSThread() // main stays on the first thread
 	}
 }
 
 func become() {
 	os.Unsetenv(becomes)
-	procfs.New("/proc", -1).Become()
+	procfs.MarkLeased()
 	os.Stdout.WriteString("ready\n")
 	os.Stdin.Read(make([]byte, 1))
 	unix.Exec("/proc/self/exe", os.Args, os.Environ())

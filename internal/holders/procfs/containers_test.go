@@ -241,7 +241,7 @@ func leaseLabels(lease, gpus string) []string {
 
 func TestClaimants(t *testing.T) {
 	client := start(t, nil, nil, leaseLabels("0123456789ab", "1,0,7")...)
-	start(t, nil, nil, leaseLabels("0123456789ab", "0")...) // who runs on its behalf
+	child := start(t, nil, nil, leaseLabels("0123456789ab", "0")...) // who runs on its behalf
 	start(t, nil, nil, leaseLabels("no lease", "0")...)
 	start(t, nil, nil, leaseLabels("ba9876543210", "7")...) // the node has no such GPU
 	p := procfs.New("/proc", -1)
@@ -249,7 +249,12 @@ func TestClaimants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []usage.Claimant{{Client: c, UID: uint32(os.Getuid()), Lease: "0123456789ab", GPUs: []gpu.BDF{gpu0, gpu1}}}
+	ofChild, err := p.Client(child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid := uint32(os.Getuid())
+	want := []usage.Claimant{{Client: c, UID: uid, Lease: "0123456789ab", GPUs: []gpu.BDF{gpu0, gpu1}}, {Client: ofChild, UID: uid, Lease: "0123456789ab", GPUs: []gpu.BDF{gpu0}}}
 	got, _ := look(t, p, "processes", real(t), usage.Question{Lost: true})
 	if diff := cmp.Diff(want, got.Claimants); diff != "" {
 		t.Error(diff)
@@ -259,7 +264,7 @@ func TestClaimants(t *testing.T) {
 	}
 	client.die(t)
 	got, _ = look(t, p, "processes", real(t), usage.Question{Lost: true})
-	if len(got.Claimants) != 1 || got.Claimants[0].PID == client.Process.Pid {
+	if len(got.Claimants) != 1 || got.Claimants[0].PID != child.Process.Pid {
 		t.Errorf("after the client's end: %+v", got.Claimants)
 	}
 }
@@ -269,7 +274,7 @@ func TestClaimants(t *testing.T) {
 func TestClaimantToBe(t *testing.T) {
 	p := procfs.New("/proc", -1)
 	client := start(t, nil, []string{becomes + "=1"}, leaseLabels("0123456789ab", "0")...)
-	unfinished(t, p)
+	unfinished(t, p, client.Process.Pid)
 	client.stdin.Write([]byte("x"))
 	got, err := look(t, p, "processes", real(t), usage.Question{Lost: true})
 	if err != nil && !errors.Is(err, fs.ErrPermission) || len(got.Claimants) != 1 || got.Claimants[0].PID != client.Process.Pid {
@@ -277,13 +282,15 @@ func TestClaimantToBe(t *testing.T) {
 	}
 }
 
-// In the middle of execve a process has memory, and its command line is empty.
+// In the middle of execve, the command line of a process is empty, as it always is with a
+// thread of the kernel and a process that has ended.
 func TestClaimantInExec(t *testing.T) {
-	dir := tree(t, fake{pid: 20, command: "docker"}, fake{pid: 21, command: "kthread"})
-	write(t, filepath.Join(dir, "20", "statm"), "33 1 1 0 0 1 0\n")
-	write(t, filepath.Join(dir, "21", "statm"), "0 0 0 0 0 0 0\n")
+	dir := tree(
+		t, fake{pid: 20, command: "docker", state: "R"},
+		fake{pid: 21, command: "kworker", state: "R", flags: 0x200000}, fake{pid: 22, command: "metax-leased", state: "Z"},
+	)
 	p := procfs.New(dir, -1)
-	unfinished(t, p)
+	unfinished(t, p, 20)
 	write(t, filepath.Join(dir, "20", "cmdline"), words(leaseLabels("0123456789ab", "0")...))
 	got, err := look(t, p, "processes", real(t), usage.Question{Lost: true})
 	if err != nil || len(got.Claimants) != 1 {
@@ -291,13 +298,13 @@ func TestClaimantInExec(t *testing.T) {
 	}
 }
 
-// unfinished asserts that a look for clients does not end by itself.
-func unfinished(t *testing.T, p *procfs.Proc) {
+// unfinished asserts that a look for clients waits for a process, and names it.
+func unfinished(t *testing.T, p *procfs.Proc, pid int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	got, err := p.Sources(real(t))[0].Look(ctx, usage.Question{Lost: true})
-	if !errors.Is(err, usage.ErrUnfinished) || !got.Partial || len(got.Claimants) > 0 {
+	if !errors.Is(err, usage.ErrUnfinished) || !strings.Contains(err.Error(), "process "+strconv.Itoa(pid)+" (") || !got.Partial || len(got.Claimants) > 0 {
 		t.Errorf("before: %+v, %v", got, err)
 	}
 }
@@ -310,7 +317,7 @@ func TestClaimantInContainer(t *testing.T) {
 		fake{pid: 20, depth: 1, argv: leaseLabels("0123456789ab", "0")},
 		fake{pid: 21, argv: append(leaseLabels("ba9876543210", "1"), long...)},
 		fake{pid: 24, start: 900, argv: leaseLabels("dddddddddddd", "1")},
-		fake{pid: 25, start: 800, argv: leaseLabels("dddddddddddd", "1")}, // pids go round
+		fake{pid: 25, start: 800, argv: leaseLabels("dddddddddddd", "1")}, // who copied it, or started it
 		// Here the end of what is read falls into the indices.
 		fake{pid: 22, argv: []string{strings.Repeat("x", 128<<10-82), "--label=metax-tech.com/lease=cccccccccccc", "--label=metax-tech.com/gpus=0,1,2,3,4,5,6,7"}},
 	), -1)
@@ -322,7 +329,7 @@ func TestClaimantInContainer(t *testing.T) {
 	for _, c := range got.Claimants {
 		leases = append(leases, c.Lease+" "+strconv.Itoa(c.PID))
 	}
-	if diff := cmp.Diff([]string{"ba9876543210 21", "dddddddddddd 25"}, leases); diff != "" {
+	if diff := cmp.Diff([]string{"ba9876543210 21", "dddddddddddd 24", "dddddddddddd 25"}, leases); diff != "" {
 		t.Error(diff)
 	}
 }

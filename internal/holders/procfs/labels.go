@@ -2,8 +2,6 @@ package procfs
 
 import (
 	"bytes"
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -47,13 +45,4 @@ func parseLeaseLabels(cmdline []byte) (leaseLabels, bool) {
 		labels.gpus = append(labels.gpus, int(index))
 	}
 	return labels, true
-}
-
-// oldestOfEachLease returns the oldest client of each lease, ascending by lease: a child
-// of the client may have the same command line.
-func oldestOfEachLease(all []usage.Claimant) []usage.Claimant {
-	slices.SortFunc(all, func(a, b usage.Claimant) int {
-		return cmp.Or(strings.Compare(a.Lease, b.Lease), cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
-	})
-	return slices.CompactFunc(all, func(a, b usage.Claimant) bool { return a.Lease == b.Lease })
 }

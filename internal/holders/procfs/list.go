@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
@@ -18,9 +17,9 @@ import (
 type processList struct {
 	processes []process // ascending by pid
 	monitors  []monitor
-	claimants []usage.Claimant
-	hidden    bool // /proc does not even show the processes of others
-	refused   int  // processes whose name this user may not read
+	claimants []usage.Claimant // ascending by pid
+	hidden    bool             // /proc does not even show the processes of others
+	refused   int              // processes whose name this user may not read
 	err       error
 }
 
@@ -32,6 +31,7 @@ type process struct {
 	// skip is true for a process that has ended, may not be read, or is an engine's.
 	skip     bool
 	refused  bool
+	becomes  bool // it was about to become another program when the look ended
 	monitor  *monitor
 	claimant *usage.Claimant
 }
@@ -62,6 +62,10 @@ func (r *scan) listProcesses(ctx context.Context, q usage.Question) (list proces
 	err = r.inParallel(ctx, dir, len(list.processes), func(w *worker, i int) { w.readName(&list.processes[i], mounts, q) })
 	if err != nil {
 		list.err = &unfinishedError{fmt.Sprintf(": there are %d processes", len(list.processes)), err}
+		if i := slices.IndexFunc(list.processes, func(s process) bool { return s.becomes }); i >= 0 {
+			s := list.processes[i]
+			list.err = &unfinishedError{fmt.Sprintf(": process %d (%s) has a lease or may have one, and has not run its client", s.pid, s.command), err}
+		}
 	}
 	for _, s := range list.processes {
 		if s.refused {
@@ -81,7 +85,6 @@ func (r *scan) listProcesses(ctx context.Context, q usage.Question) (list proces
 		}
 		list.findInits(parents)
 	}
-	list.claimants = oldestOfEachLease(list.claimants)
 	return list
 }
 
@@ -127,7 +130,7 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	if w.cmdline == nil {
 		w.cmdline = make([]byte, maxCommand)
 	}
-	words, err := w.words(s, q)
+	words, err := w.commandLine(s, q)
 	if err != nil {
 		return
 	}
@@ -156,35 +159,6 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	if gpus := w.devices.Indices(labels.gpus...); isClient && len(gpus) > 0 {
 		s.claimant = &usage.Claimant{Client: client, UID: status.uid, Lease: labels.lease, GPUs: gpus}
 	}
-}
-
-// words returns the command line of a process. Where leases are lost it waits for one that
-// is about to become a client, whose command line does not name its lease before.
-func (w *worker) words(s *process, q usage.Question) ([]byte, error) {
-	for {
-		words, err := readAt(w.dir, s.name+"/cmdline", w.cmdline)
-		if err != nil || !q.Lost || s.command != becoming && !(len(words) == 0 && w.hasMemory(s.name)) {
-			return words, err
-		}
-		select {
-		case <-w.ctx.Done():
-			return nil, w.ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-		text, err := readAt(w.dir, s.name+"/comm", w.text[:])
-		if err != nil {
-			return nil, err
-		}
-		s.command = strings.TrimSuffix(string(text), "\n")
-	}
-}
-
-// hasMemory tells a process in the middle of execve, whose command line is still empty, from
-// a thread of the kernel and from a process that has ended. The source is the first number
-// of /proc/PID/statm, in pages.
-func (w *worker) hasMemory(name string) bool {
-	text, err := readAt(w.dir, name+"/statm", w.text[:])
-	return err == nil && !bytes.HasPrefix(text, []byte("0 "))
 }
 
 // client returns the process as Proc.Liveness knows it; its namespace is 0 where /proc is

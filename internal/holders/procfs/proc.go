@@ -78,20 +78,6 @@ func (p *Proc) Uptime() time.Duration {
 // is that of another pid namespace, since nobody could find this process there.
 func (p *Proc) Self() (usage.Client, error) { return p.Client(os.Getpid()) }
 
-// becoming is the short name of a process that has a lease and is about to become the
-// client of an engine.
-const becoming = "metax-leased"
-
-// Become gives our own process a name by which a look for clients waits for it: until it
-// runs the client, nothing but the state file tells of its lease. The name ends with execve.
-// Where /proc cannot be written, no look waits.
-func (p *Proc) Become() {
-	if f, err := os.OpenFile(p.dir+"/self/comm", os.O_WRONLY, 0); err == nil {
-		f.WriteString(becoming)
-		f.Close()
-	}
-}
-
 // Client returns the process as a client. PIDNamespace is always our own, also for a
 // process in a namespace below ours: the pid counts in ours.
 func (p *Proc) Client(pid int) (usage.Client, error) {

@@ -16,7 +16,8 @@ import (
 )
 
 // scan is one look at all processes, which several sources share. It has two passes.
-// The first lists the processes; it is short whatever they do. The second reads what
+// The first lists the processes; it is short whatever they do, but where leases are lost it
+// waits for those that are about to become clients. The second reads what
 // they have open; any user can make that long.
 type scan struct {
 	proc     *Proc

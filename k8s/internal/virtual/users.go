@@ -41,7 +41,7 @@ func UsersOf(root, socket string) Users {
 			return nil, err
 		}
 		keeper, err := assign.New(assign.Config{
-			Node: n, Root: root, Home: "/", Ignore: ignored,
+			Node: n, Root: root, HostRoot: "/", Ignore: ignored,
 			GRPC: func(*procfs.Proc, holders.Devices, lease.State) []lease.Source { return nil },
 			Warn: func(string) {}, Note: func(string) {}, Looked: func([]lease.Look) {},
 		})
