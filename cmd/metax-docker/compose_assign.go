@@ -70,7 +70,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer w.report(result)
+	defer w.report(result, p.cmd.Options.Explain)
 	out := map[string]compose.Injection{}
 	for i, service := range p.asking() {
 		if gpus := result.Given[i].GPUs; gpus != nil {

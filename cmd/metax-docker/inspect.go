@@ -107,14 +107,14 @@ func (w *wrapper) suggestMACA(host *gpu.MACA, found <-chan imageDescription) {
 	switch {
 	case !ok || p.facts.MACA != nil || !p.read && p.facts.MentionsMACA(w.settings.MACA.Labels):
 	case p.read:
-		w.say("the image has no MXMACA; %s", macaHint)
+		w.say("the image has no MXMACA. %s", macaHint)
 	default:
-		w.say("the image names no MXMACA of its own; %s", macaHint)
+		w.say("the image names no MXMACA of its own. %s", macaHint)
 	}
 }
 
 // macaHint is how to get MXMACA, and how to get rid of the message.
-const macaHint = "for the host's: --maca (always or never: maca.default in config.toml)"
+const macaHint = "To use the host's: --maca (for every run, or to hide this line: maca.default in config.toml)"
 
 // imageSource returns the reader of images for the engine that the client uses.
 func (w *wrapper) imageSource(cmd dockerargs.Command, socket string) image.Source {

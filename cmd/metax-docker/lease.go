@@ -84,12 +84,14 @@ func (w *wrapper) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (r
 	return result, err
 }
 
-// report prints what is to be said of the result.
-func (w *wrapper) report(result assign.Result) {
+// report prints the warnings of the result and, if asked, why these GPUs were chosen; it logs both.
+func (w *wrapper) report(result assign.Result, explain bool) {
 	for _, line := range result.Warnings {
 		w.warn("%s", line)
 	}
-	fmt.Fprint(w.Err, terminal.Lines(result.Explanation))
+	if explain {
+		fmt.Fprint(w.Err, terminal.Lines(result.Explanation))
+	}
 	for _, given := range result.Given {
 		w.logChoice(given, result.Explanation)
 	}

@@ -25,7 +25,8 @@ import (
 )
 
 // plan finds out what the container gets, and returns docker's options that give
-// it. Nothing that takes long stands between the lease and docker.
+// it. Nothing that takes long stands between the lease and docker, but for the pull of an
+// image that has to be read.
 func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	o := cmd.Options
 	if !cmd.TakesGPU && !o.MACA.Given {
@@ -91,7 +92,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
-	defer w.report(result) // after what concerns this command
+	defer w.report(result, o.Explain) // after what concerns this command
 	if cmd.Flags.True("privileged") && !wanted.All {
 		w.warn("--privileged shows the container every GPU of the host, not only what was chosen")
 	}
@@ -131,7 +132,7 @@ func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) 
 	r.Share = cmd.Options.Share
 	for _, condition := range []struct{ option, value string }{{"--gpus-scope", cmd.Options.Scope}, {"--gpus-sizes", cmd.Options.Sizes}} {
 		if condition.value != "" && r.Count == 0 && cmd.TakesGPU {
-			w.warn("%s holds for a number of GPUs: those of --gpus=%s are given as they are", condition.option, cmd.Options.GPUs)
+			w.warn("%s applies only to a number of GPUs; those of --gpus=%s are given as named", condition.option, cmd.Options.GPUs)
 		}
 	}
 	if err := w.pickOptions(&r, compose.Request{}); err != nil {

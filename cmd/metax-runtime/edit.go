@@ -41,8 +41,14 @@ func editBundle(path string, settings config.Runtime, log *logfile.Log) error {
 		}
 		return cdi.Resolve(host, settings.SpecDirs, names)
 	})
-	if err != nil || edits == nil {
+	if err != nil {
 		return err
+	}
+	if edits == nil {
+		if log.On() {
+			logIgnored(container, log)
+		}
+		return nil
 	}
 	if err := container.Apply(edits, host.Node); err != nil {
 		return err
@@ -53,6 +59,14 @@ func editBundle(path string, settings config.Runtime, log *logfile.Log) error {
 	log.Info("the configuration is edited", "config", path, "nodes", len(edits.DeviceNodes), "mounts", len(edits.Mounts),
 		"hooks", len(edits.Hooks), "variables", len(edits.Env), "groups", edits.AdditionalGIDs)
 	return file.Flush()
+}
+
+// logIgnored logs that the container has no request but the variable, which the policy ignores.
+func logIgnored(container *oci.Config, log *logfile.Log) {
+	names, err := container.Request(oci.Policy{Environment: true, Unprivileged: true})
+	if err == nil && len(names) > 0 {
+		log.Warn("METAX_VISIBLE_DEVICES gives no GPU, because an image can set it: request by annotation or --device, or set runtime.accept-environment", "ignored", names)
+	}
 }
 
 // removeTemporary removes files that a killed edit left beside the configuration.

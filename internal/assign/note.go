@@ -20,6 +20,15 @@ const maxUsers = 2
 // GPUs of the node if nobody used them. It runs without the lock, because it picks again.
 func (p *Plan) noteLinks() {
 	healthy := p.Node.Healthy()
+	var whole, unhealthy []int
+	for _, g := range p.Node.GPUs {
+		if _, divided := g.Divided(); !divided {
+			whole = append(whole, g.Index)
+			if !g.Healthy {
+				unhealthy = append(unhealthy, g.Index)
+			}
+		}
+	}
 	for _, w := range p.wants {
 		if w.Count < 2 || w.chosen == nil || w.had != nil || w.class == topology.MX || w.Scope != key.Any {
 			continue
@@ -28,10 +37,13 @@ func (p *Plan) noteLinks() {
 			_, err := p.picker.Pick(alloc.Request{N: w.Count, Free: from, Scope: key.Link, Sizes: alloc.Off})
 			return err == nil
 		}
+		line, remedy := "GPUs "+wording.Ranges(w.chosen)+" are not all linked by MetaXLink", "--gpus-scope=link"
 		if !linked(healthy) {
+			if linked(whole) {
+				p.note(w.prefix() + line + "; unhealthy: " + wording.Ranges(unhealthy) + " (metax-ctk health)")
+			}
 			continue
 		}
-		line, remedy := "GPUs "+wording.Ranges(w.chosen)+" are not all linked by MetaXLink", "--gpus-scope=link"
 		if !w.Share && !linked(p.free) {
 			remedy += " --gpus-wait=10m"
 			if users := users(p.Node, p.holders, Without(healthy, w.chosen)); len(users) > 0 {

@@ -23,6 +23,10 @@ func TestNotes(t *testing.T) {
 	first[0].Policy = key.First
 	numa := services(t, " 4")
 	numa[0].Scope = key.NUMA
+	sick := simulated(t, "c500-8")
+	for _, i := range []int{2, 3, 6, 7} {
+		sick.GPUs[i].Healthy = false
+	}
 	for name, tc := range map[string]struct {
 		node     gpu.Node
 		requests []Request
@@ -34,6 +38,7 @@ func TestNotes(t *testing.T) {
 		"by choice":       {node, services(t, " [0,4]"), nil, nil},
 		"in a scope":      {node, numa, []usage.Holder{trainer, reader}, nil},
 		"never linked":    {node, services(t, " 5"), nil, []string{"5 GPUs requested; MetaX recommends 1, 2, 4 or 8"}},
+		"unhealthy":       {sick, services(t, " 4"), nil, []string{"GPUs 0,1,4,5 are not all linked by MetaXLink; unhealthy: 2,3,6,7 (metax-ctk health)"}},
 		"no links":        {bare, services(t, " 4"), nil, nil},
 		"by the policy":   {node, first, []usage.Holder{use(node, "", 0, 1, 2)}, []string{"GPUs 3,4 are not all linked by MetaXLink. To get linked ones: --gpus-scope=link"}},
 		"shared":          {node, services(t, " 4+share"), []usage.Holder{use(node, "", 0, 1, 4, 5)}, []string{"GPUs 2,3,6,7 are not all linked by MetaXLink. To get linked ones: --gpus-scope=link"}},

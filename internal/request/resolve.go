@@ -105,8 +105,9 @@ func findGPU(id string, gpus []gpu.GPU) (int, error) {
 // and none is known.
 func unreadIDs(id string, gpus []gpu.GPU) string {
 	_, err := strconv.Atoi(id)
+	index := err == nil && len(id) <= 4 // no node has more GPUs; serial numbers are longer
 	known := slices.ContainsFunc(gpus, func(g gpu.GPU) bool { return g.UUID != "" || g.Serial != "" })
-	if err == nil || known || len(gpus) == 0 || strings.Contains(id, ":") {
+	if index || known || len(gpus) == 0 || strings.Contains(id, ":") {
 		return ""
 	}
 	return ", whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)"
