@@ -2,9 +2,11 @@ package charts
 
 import (
 	"encoding/json"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +76,61 @@ func TestOperatorPages(t *testing.T) {
 		rows[i] = "operator" + rows[i]
 	}
 	comparePages(t, pages, "operator-permissions", rows)
+}
+
+// TestOperatorFailures demands that each test which the pages name for a failure exists, and that both name the same.
+func TestOperatorFailures(t *testing.T) {
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	for _, dir := range []string{"..", "../../internal"} {
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, "_test.go") {
+				for _, found := range declared.FindAllStringSubmatch(readText(t, path), -1) {
+					tests[found[1]] = true
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var rows [2][]string
+	for i, page := range []string{"../../docs/kubernetes-operator.md", "../../docs/zh/kubernetes-operator.md"} {
+		_, table, _ := strings.Cut(readText(t, page), "<!-- operator-failures -->\n")
+		table, _, _ = strings.Cut(table, "\n\n")
+		for _, row := range strings.Split(table, "\n")[2:] {
+			cells := strings.Split(row, " | ")
+			named := strings.TrimSuffix(cells[len(cells)-1], " |")
+			rows[i] = append(rows[i], strings.TrimPrefix(cells[0], "| ")+": "+named)
+			for name := range strings.SplitSeq(named, ", ") {
+				if !tests[name] {
+					t.Errorf("%s: there is no %s", page, name)
+				}
+			}
+		}
+	}
+	if len(rows[0]) < 16 || !slices.Equal(rows[0], rows[1]) {
+		t.Errorf("the pages name %q and %q", rows[0], rows[1])
+	}
+}
+
+// TestOperatorNull has values that are null or empty, as they are where other tools make the file of values.
+func TestOperatorNull(t *testing.T) {
+	for _, values := range []string{
+		"openshift: {deploy: null}", "openshift: null", "vendor: null", "cmInit: null", "moduleParams: null", "nodeModuleParams: null", "registry: null",
+		"vfnumsConfig: null", "driverConfig: null", "driver: {payload: {version: ''}}", "maca: {payload: {images: null}}", "nodeSelector: null", "tolerations: null",
+	} {
+		if _, err := renderChart(t, operator, "1.34.4", values); err != nil {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+	for key, object := range objects(t, renderOperator(t, "")) {
+		kind, _, _ := strings.Cut(key, "/")
+		if cluster := strings.HasPrefix(kind, "Cluster") || strings.HasPrefix(kind, "ValidatingAdmission") || kind == "RuntimeClass" || kind == "PriorityClass"; (object.GetNamespace() == "") != cluster {
+			t.Errorf("%s is in the namespace %q", key, object.GetNamespace())
+		}
+	}
 }
 
 // TestShared demands that metax-operator has the values of metax-gpu-extensions, with the same defaults and the
@@ -178,6 +235,7 @@ func TestOperatorRefuses(t *testing.T) {
 		"maca: {cleanupConfig: {cleanupPolicy: Always}}":              "at '/maca/cleanupConfig/cleanupPolicy'",
 		"vfioManager: {nodes: [{nodeName: a}]}":                       "at '/vfioManager/nodes/0'",
 		"cmInit: {a: 1}":                                              "cmInit: this version",
+		"vendor: {domain: example.com}":                               "vendor: this version",
 		"driverConfigFile: '{'":                                       "driverConfigFile: it is no YAML",
 		"nodeModuleParams: {a: x=1}":                                  "nodeModuleParams: this version",
 		"runtime: {config: {cdiMode: maybe}}":                         "at '/runtime/config/cdiMode'",

@@ -31,9 +31,10 @@ type ClusterResults struct {
 	Nodes      []placement.Nodes `json:"nodes"`
 	Days       []Day             `json:"days"`
 	// Calls are answers of the device plugin.
-	Calls  map[string]Call           `json:"calls"`
-	Starts placement.Starts          `json:"starts"`
-	Idle   map[string]placement.Idle `json:"idle"`
+	Calls    map[string]Call           `json:"calls"`
+	Starts   placement.Starts          `json:"starts"`
+	Idle     map[string]placement.Idle `json:"idle"`
+	Operator *placement.Operator       `json:"operator,omitempty"`
 }
 
 // Day is what one scheduler made of the jobs of a day.
@@ -55,7 +56,7 @@ const (
 )
 
 // measureCluster measures the device plugin and, unless there is a file with figures of TestScale,
-// TestDay and TestBench at this commit, runs these, which takes about half an hour.
+// TestDay, TestOperatorScale and TestBench at this commit, runs these, which takes about half an hour.
 func measureCluster(file string) (r ClusterResults, err error) {
 	if r.Machine, err = thisMachine(); err != nil {
 		return r, err
@@ -74,7 +75,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 		}
 		defer os.RemoveAll(dir)
 		file = filepath.Join(dir, "cluster.json")
-		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestDay|TestBench)$")
+		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestDay|TestOperatorScale|TestBench)$")
 		cmd.Env = append(os.Environ(), "METAX_K8S_NIGHT=1", "METAX_K8S_BENCH="+file)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
@@ -85,7 +86,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Nodes, r.Starts, r.Idle, r.Machine.Load = found.Nodes, found.Starts, found.Idle, found.Load
+	r.Nodes, r.Starts, r.Idle, r.Operator, r.Machine.Load = found.Nodes, found.Starts, found.Idle, found.Operator, found.Load
 	if r.Days, err = replayDays(found.Days); err != nil {
 		return r, err
 	}

@@ -18,6 +18,16 @@ type Figures struct {
 	Starts Starts  `json:"starts"`
 	// Idle are the programs of the chart, by name, on a node of 8 GPUs on which no pod comes or goes.
 	Idle map[string]Idle `json:"idle"`
+	// Operator is nil where it was not measured.
+	Operator *Operator `json:"operator,omitempty"`
+}
+
+// Operator is what the operator's controller needs with so many nodes: processor time for one look at all of them in
+// nanoseconds, and memory of its own (RssAnon) in bytes.
+type Operator struct {
+	Nodes  int     `json:"nodes"`
+	Look   float64 `json:"look"`
+	Memory int64   `json:"memory"`
 }
 
 // Starts are times from the creation of a pod to its first instruction, in nanoseconds: medians of pods without a

@@ -23,7 +23,7 @@ app.kubernetes.io/instance: {{ .context.Release.Name }}
 {{- define "metax.image" -}}
 {{- $version := .image.version | default .context.Chart.AppVersion -}}
 {{- $separator := ternary "@" ":" (hasPrefix "sha256:" $version) -}}
-{{- printf "%s/%s%s%s" (.image.registry | default .context.Values.registry | trimSuffix "/") .image.name $separator $version | quote -}}
+{{- printf "%s/%s%s%s" (.image.registry | default .context.Values.registry | default "" | trimSuffix "/") .image.name $separator $version | quote -}}
 {{- end }}
 
 {{/* host (list . PATH): a path of the host, below hostRoot. */}}
@@ -51,11 +51,11 @@ app.kubernetes.io/instance: {{ .context.Release.Name }}
 {{- define "metax.placement" -}}
 priorityClassName: {{ .context.Values.priorityClassName | quote }}
 nodeSelector:
-  {{- toYaml (merge (deepCopy .component.nodeSelector) .context.Values.nodeSelector) | nindent 2 }}
+  {{- toYaml (merge (deepCopy (.component.nodeSelector | default dict)) (.context.Values.nodeSelector | default dict)) | nindent 2 }}
 affinity:
-  {{- toYaml (.component.affinity | default .context.Values.affinity) | nindent 2 }}
+  {{- toYaml (.component.affinity | default .context.Values.affinity | default dict) | nindent 2 }}
 tolerations:
-  {{- toYaml (.component.tolerations | default .context.Values.tolerations) | nindent 2 }}
+  {{- toYaml (.component.tolerations | default .context.Values.tolerations | default list) | nindent 2 }}
 imagePullSecrets:
   {{- toYaml .context.Values.imagePullSecrets | nindent 2 }}
 {{- end }}
