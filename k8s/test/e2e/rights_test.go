@@ -122,6 +122,8 @@ func (n *node) useRights(t *testing.T, removal bool) {
 				}
 			}
 		case removal && account != "metax-gpu-cleanup":
+		case isAllowed(r) && strings.HasSuffix(event.ResponseStatus.Message, " because it is being terminated"):
+			// The namespace is deleted.
 		case isAllowed(r) && strings.Contains(event.ResponseStatus.Message, " cannot "+r.verb+" resource "):
 			// An API server that has just started has not read the roles yet.
 		default:
