@@ -18,6 +18,9 @@ const (
 	Missing       = "missing"         // the kernel does not list it any more
 )
 
+// Codes are all codes, without those of the vendor's numbers.
+var Codes = []string{NoDeviceNodes, PCILink, VFIO, Vendor, NotListed, Missing}
+
 // GPU names a GPU. Its key is the address, which is the same in all looks, unlike the index;
 // a GPU of a Node without addresses has its index for a key.
 type GPU struct {
