@@ -135,8 +135,8 @@ func (t toolkit) app() *cli.App {
 				Usage: "comma-separated `NAMES` of programs, containers and images that open GPUs only to monitor them (default: mx-smi,mx-exporter)",
 			},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version"},
-			oneOfFlag("log-level", "METAX_CTK_LOG_LEVEL", "log what is done at this `LEVEL`: off, error, warn or info (default: off)", config.LogLevels),
-			oneOfFlag("log-format", "METAX_CTK_LOG_FORMAT", "the `FORM` of the log: text or json (default: text)", config.LogFormats),
+			&cli.StringFlag{Name: "log-level", EnvVars: []string{"METAX_CTK_LOG_LEVEL"}, Usage: "log what is done at this `LEVEL`: off, error, warn or info (default: off)"},
+			&cli.StringFlag{Name: "log-format", EnvVars: []string{"METAX_CTK_LOG_FORMAT"}, Usage: "the `FORM` of the log: text or json (default: text)"},
 			&cli.StringFlag{Name: "log-file", EnvVars: []string{"METAX_CTK_LOG_FILE"}, TakesFile: true, Usage: "append the log to the `FILE` at this absolute path (default: standard error)"},
 		},
 		Commands: []*cli.Command{

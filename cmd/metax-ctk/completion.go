@@ -12,10 +12,14 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/completion"
 	"github.com/metax-ctk/container-toolkit/internal/config"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/setup"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
@@ -64,7 +68,7 @@ func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
 			continue
 		}
 		name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		f := define(u.flags, name)
+		f := u.option(name)
 		if f == nil || !takesValue(f) {
 			continue
 		}
@@ -76,7 +80,7 @@ func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
 		u.given[f.Names()[0]] = value
 	}
 	option, value, inline := strings.Cut(current, "=")
-	switch f := define(u.flags, strings.TrimLeft(option, "-")); {
+	switch f := u.option(strings.TrimLeft(option, "-")); {
 	case inline && isOption(current) && f != nil:
 		return t.valuesOf(u, f, value).Behind(option+"=", 0)
 	case strings.HasPrefix(current, "-"):
@@ -94,6 +98,11 @@ func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
 	}
 	argument := strings.Trim(usage[min(len(u.args), len(usage)-1)], "[].")
 	return t.values(u, argument, argument, current)
+}
+
+// option returns the option with that name, or with that name at NVIDIA; nil if there is none.
+func (u unfinished) option(name string) cli.Flag {
+	return cmp.Or(define(u.flags, name), define(u.flags, habits[name]))
 }
 
 // options are those that help shows.
@@ -130,8 +139,18 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 		return withFiles(completion.From(current, completion.Words(append([]string{node.Host}, sim.Names()...)...)))
 	case "NODE":
 		return completion.From(current, completion.Words(sim.Names()...))
-	case "free", "require", "busy":
-		return completion.List(current, append(completion.GPUs(current, t.gpus(u)), completion.Words("all", "none")...))
+	case "free", "require":
+		return t.gpuList(u, current, "all")
+	case "busy":
+		return t.gpuList(u, current, "all", "none")
+	case "exclude":
+		return t.gpuList(u, current)
+	case "ignore":
+		return completion.List(current, completion.Words(health.Codes...))
+	case "log-level":
+		return completion.From(current, completion.Words(config.LogLevels...))
+	case "log-format":
+		return completion.From(current, completion.Words(config.LogFormats...))
 	case "GPU":
 		return completion.From(current, completion.GPUs(current, t.gpus(u)))
 	case "SLICE":
@@ -142,9 +161,13 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 			}
 		}
 		return completion.From(current, words)
+	case "ID":
+		return completion.From(current, completion.Words(t.leaseIDs(u)...))
+	case "VERSION":
+		return completion.From(current, completion.Words(t.macaVersions(u)...))
 	case "what-if":
-		if event, ids, ok := strings.Cut(current, "="); ok {
-			return completion.List(ids, completion.GPUs(ids, t.gpus(u))).Behind(event+"=", 0)
+		if event, ids, ok := strings.Cut(current, "="); ok && event != "end" {
+			return t.gpuList(u, ids).Behind(event+"=", 0)
 		}
 		return completion.From(current, completion.Words("fail=", "end=", "free=")).Behind("", completion.NoSpace)
 	case "policy":
@@ -162,6 +185,10 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 	case "KEY":
 		return completion.From(current, settingKeys(""))
 	case "KEY=VALUE":
+		if key, value, ok := strings.Cut(current, "="); ok {
+			s, _ := config.Find(key)
+			return completion.From(value, completion.Words(s.Choices()...)).Behind(key+"=", 0)
+		}
 		return completion.From(current, settingKeys("=")).Behind("", completion.NoSpace)
 	case "device-name-strategy":
 		return completion.List(current, completion.Words("index", "uuid", "bdf", "all"))
@@ -190,17 +217,58 @@ func withFiles(a completion.Answer) completion.Answer {
 	return a
 }
 
-// gpus are those of the node that the line names; none if it cannot be read.
-func (t toolkit) gpus(u unfinished) []gpu.GPU {
-	at := node.Selector{
-		Node: cmp.Or(u.given["node"], os.Getenv("METAX_CTK_NODE"), t.settings.Node.Text),
-		Root: cmp.Or(u.given["root"], os.Getenv("METAX_CTK_ROOT"), t.settings.Root.Text),
+// selected is the node that the line names.
+func (u unfinished) selected(configured config.Config) node.Selector {
+	return node.Selector{
+		Node: cmp.Or(u.given["node"], os.Getenv("METAX_CTK_NODE"), configured.Node.Text),
+		Root: cmp.Or(u.given["root"], os.Getenv("METAX_CTK_ROOT"), configured.Root.Text),
 	}
-	n, err := at.Load(context.Background())
+}
+
+// gpus are those of the node; none if it cannot be read.
+func (t toolkit) gpus(u unfinished) []gpu.GPU {
+	n, err := u.selected(t.settings).Load(context.Background())
 	if err != nil {
 		return nil
 	}
 	return n.GPUs
+}
+
+// gpuList completes a list of GPUs, or one of the words that stand alone.
+func (t toolkit) gpuList(u unfinished, current string, alone ...string) completion.Answer {
+	candidates := completion.GPUs(current, t.gpus(u))
+	if !strings.ContainsAny(current, "[,") {
+		candidates = append(candidates, completion.Words(alone...)...)
+	}
+	return completion.List(current, candidates)
+}
+
+// leaseIDs are those of the host's leases and of the requests that wait; none if they cannot
+// be read.
+func (t toolkit) leaseIDs(u unfinished) (ids []string) {
+	at := u.selected(t.settings)
+	k, err := assign.New(assign.Config{Root: at.Root})
+	if err != nil || !at.IsHost() {
+		return nil
+	}
+	state, _ := k.Ledger.Read() // the state is empty after an error
+	for _, l := range state.Leases {
+		ids = append(ids, l.ID)
+	}
+	for _, r := range state.Queue {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// macaVersions are the versions of MXMACA on the host; none if it cannot be read.
+func (t toolkit) macaVersions(u unfinished) []string {
+	at := u.selected(t.settings)
+	host, err := hostfs.New(at.Root)
+	if err != nil || !at.IsHost() {
+		return nil
+	}
+	return maca.List(host, cmp.Or(u.given["maca-path"], os.Getenv("MACA_PATH"))).Versions()
 }
 
 // settingKeys are the keys of the configuration file, each with an end.

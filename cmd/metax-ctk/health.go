@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 func (t toolkit) healthCommand() *cli.Command {
@@ -50,6 +51,15 @@ func (t toolkit) healthCommand() *cli.Command {
 const lookTimeout = 30 * time.Second
 
 func (t toolkit) health(c *cli.Context) error {
+	if err := needWatch(c, "interval", "bad", "good", "failed"); err != nil {
+		return err
+	}
+	ignored := words(c.String("ignore"))
+	for _, code := range ignored {
+		if !health.IsCode(code) {
+			return usagef("--ignore %q: want %s or %s-N%s", code, strings.Join(health.Codes, ", "), health.Vendor, wording.Meant(code, health.Codes...))
+		}
+	}
 	selector := t.selected(c)
 	_, selector.In = selector.Kind() // from now on it can be read again
 	if !c.Bool("watch") {
@@ -60,7 +70,7 @@ func (t toolkit) health(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	rules := health.Rules{Bad: c.Int("bad"), Good: c.Int("good"), Failed: c.Int("failed"), Ignore: words(c.String("ignore"))}
+	rules := health.Rules{Bad: c.Int("bad"), Good: c.Int("good"), Failed: c.Int("failed"), Ignore: ignored}
 	for _, name := range words(c.String("exclude")) {
 		key, ok := look.Key(name)
 		if !ok {

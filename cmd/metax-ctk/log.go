@@ -8,34 +8,25 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/logfile"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // openLog opens the log and writes the command line, which has no secrets in it.
 func (t toolkit) openLog(c *cli.Context) error {
 	s := t.settings.Log
 	for _, option := range []struct {
-		name string
-		to   *config.Value
-	}{{"log-level", &s.Level}, {"log-format", &s.Format}, {"log-file", &s.File}} {
-		if c.IsSet(option.name) {
-			option.to.Set(c.String(option.name), "--"+option.name)
+		name  string
+		words []string // nil for any
+		to    *config.Value
+	}{{"log-level", config.LogLevels, &s.Level}, {"log-format", config.LogFormats, &s.Format}, {"log-file", nil, &s.File}} {
+		v := c.String(option.name) // an empty variable counts as unset
+		if v != "" && option.words != nil && !slices.Contains(option.words, v) {
+			return usagef("--%s %q: want %s%s", option.name, v, strings.Join(option.words, ", "), wording.Meant(v, option.words...))
 		}
+		option.to.Set(v, "--"+option.name)
 	}
 	t.log.Log = logfile.Open(s, logfile.Program{Name: "metax-ctk", Err: t.Err, Say: func(err error) { t.warn(err.Error()) }})
 	t.log.printed = s.File.Text == ""
 	t.log.Info("command", "arguments", t.log.args, "version", version())
 	return nil
-}
-
-// oneOfFlag is a global option with some words for values.
-func oneOfFlag(name, variable, usage string, words []string) cli.Flag {
-	return &cli.StringFlag{
-		Name: name, EnvVars: []string{variable}, Usage: usage,
-		Action: func(_ *cli.Context, v string) error {
-			if v != "" && !slices.Contains(words, v) { // an empty variable counts as unset
-				return usagef("--%s %q: want %s", name, v, strings.Join(words, ", "))
-			}
-			return nil
-		},
-	}
 }

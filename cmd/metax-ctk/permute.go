@@ -64,7 +64,9 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			continue
 		}
 		if (name == "version" || name == "v") && path == app.Name && !inline {
-			words = append([]string{"version"}, words...)
+			if !help { // "help -v" is the help of the program
+				words = append([]string{"version"}, words...)
+			}
 			continue
 		}
 		at := len(levels) - 1

@@ -46,6 +46,13 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 		if req.Required, err = whole(node, "--require", c.String("require")); err != nil {
 			return req, nil, err
 		}
+		if named := len(req.Required); named > n {
+			are := "are"
+			if n == 1 {
+				are = "is"
+			}
+			return req, nil, usagef("--require names %d GPUs, but only %d %s requested", named, n, are)
+		}
 	}
 	weights, err := alloc.ParseWeights(c.String("weights"))
 	if err != nil {

@@ -29,6 +29,9 @@ func (t toolkit) psCommand() *cli.Command {
 }
 
 func (t toolkit) ps(c *cli.Context) error {
+	if err := needWatch(c, "interval"); err != nil {
+		return err
+	}
 	t = t.warnUnknown(c)
 	if c.Bool("watch") {
 		return t.watch(c, c.Duration("interval"), t.psOnce)

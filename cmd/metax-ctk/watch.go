@@ -33,6 +33,16 @@ func (t toolkit) watch(c *cli.Context, pause time.Duration, once func(*cli.Conte
 	}
 }
 
+// needWatch refuses options that have an effect only with --watch.
+func needWatch(c *cli.Context, options ...string) error {
+	for _, name := range options {
+		if c.IsSet(name) && !c.Bool("watch") {
+			return usagef("--%s needs --watch", name)
+		}
+	}
+	return nil
+}
+
 // between is what stands before a round's output.
 func between(format string, round int, terminal bool) []byte {
 	switch {

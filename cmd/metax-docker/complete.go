@@ -11,8 +11,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/completion"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 )
 
@@ -79,6 +81,8 @@ func (w *wrapper) valuesOf(option, current string) completion.Answer {
 	switch option {
 	case "gpus":
 		return gpuWords(current, w.gpus())
+	case "gpus-log-level":
+		return completion.From(current, completion.Words(dockerargs.LogLevels...))
 	case "gpus-policy":
 		return completion.From(current, completion.Names(alloc.Policies()))
 	case "gpus-scope":
@@ -89,6 +93,8 @@ func (w *wrapper) valuesOf(option, current string) completion.Answer {
 		return completion.From(current, completion.Words("30s", "10m", "2h"))
 	case "inject":
 		return completion.From(current, completion.Words(dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags))
+	case "maca", "maca-force":
+		return completion.From(current, completion.Words(w.macaVersions()...))
 	case "maca-check":
 		return completion.From(current, completion.Words(dockerargs.MACACheckWarn, dockerargs.MACACheckStrict, dockerargs.MACACheckOff))
 	}
@@ -104,6 +110,16 @@ func (w *wrapper) gpus() []gpu.GPU {
 	return n.GPUs
 }
 
+// macaVersions are the versions of MXMACA on the host; none if it cannot be read.
+func (w *wrapper) macaVersions() []string {
+	at := w.selector()
+	host, err := hostfs.New(at.Root)
+	if err != nil || !at.IsHost() {
+		return nil
+	}
+	return maca.List(host, "").Versions()
+}
+
 // gpuWords are values of --gpus: counts, and docker's device= with a list of GPUs, or a
 // list alone.
 func gpuWords(current string, gpus []gpu.GPU) completion.Answer {
@@ -111,7 +127,7 @@ func gpuWords(current string, gpus []gpu.GPU) completion.Answer {
 	if list, ok := strings.CutPrefix(current, device); ok {
 		return completion.List(list, completion.GPUs(list, gpus)).Behind(device, 0)
 	}
-	if strings.Contains(current, ",") || strings.HasPrefix(current, "GPU-") {
+	if strings.ContainsAny(current, "[,") || strings.HasPrefix(current, "GPU-") {
 		return completion.List(current, completion.GPUs(current, gpus))
 	}
 	words := []completion.Candidate{{Word: "all", Help: "every healthy GPU"}}

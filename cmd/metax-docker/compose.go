@@ -154,7 +154,7 @@ func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
 	if errors.As(err, &unknown) && !unknown.Ours() {
 		return cmd, false, nil
 	} else if errors.As(err, &unknown) {
-		return cmd, false, w.withHelp(err)
+		return cmd, false, w.withHelp(err, strings.TrimSpace("compose "+cmd.Verb))
 	}
 	return cmd, ok, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func (w *wrapper) run() (int, error) {
 	if err != nil && errors.Is(err, w.clientErr) {
 		return unusable(err), err
 	} else if err != nil {
-		return exitOurs, w.withHelp(err)
+		return exitOurs, w.withHelp(err, cmd.Verb)
 	}
 	if starts {
 		if err := w.start(cmd); err != nil {
@@ -134,8 +135,9 @@ func (w *wrapper) run() (int, error) {
 	return w.finish(cmd, given)
 }
 
-// withHelp names the help that lists the options of a refused line.
-func (w *wrapper) withHelp(err error) error {
+// withHelp names the help that lists the options of a refused line; its command is empty if it
+// is unknown.
+func (w *wrapper) withHelp(err error, command string) error {
 	name := "metax-docker"
 	var unknown *dockerargs.UnknownFlagError
 	if errors.As(err, &unknown) && !unknown.Ours() {
@@ -145,7 +147,7 @@ func (w *wrapper) withHelp(err error) error {
 	if strings.HasSuffix(err.Error(), "?") { // it suggests something
 		mark = ""
 	}
-	return fmt.Errorf("%w%s '%s run --help' lists the options", err, mark, name)
+	return fmt.Errorf("%w%s '%s %s --help' lists the options", err, mark, name, cmp.Or(command, "run"))
 }
 
 // finish runs the command, or prints it.

@@ -34,10 +34,10 @@ var buildVersion = "unknown"
 func main() {
 	os.Clearenv()
 	switch strings.Join(os.Args[1:], " ") {
-	case "--help", "-h":
+	case "--help", "-h", "help":
 		os.Stdout.WriteString(help)
 		return
-	case "--version":
+	case "--version", "-v":
 		os.Stdout.WriteString("metax-hook " + buildVersion + "\n")
 		return
 	}

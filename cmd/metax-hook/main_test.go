@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,27 +13,32 @@ import (
 )
 
 // TestMainClearsEnvironment: the environment, which may be an image's, is cleared
-// first, whatever the command line.
+// first, whatever the command line, and main answers each spelling of help and version.
 func TestMainClearsEnvironment(t *testing.T) {
 	args, out, env := os.Args, os.Stdout, os.Environ()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer func() {
-		null.Close()
 		os.Args, os.Stdout = args, out
 		for _, v := range env {
 			name, value, _ := strings.Cut(v, "=")
 			os.Setenv(name, value)
 		}
 	}()
-	for _, word := range []string{"--help", "--version"} {
+	for word, want := range map[string]string{
+		"--help": help, "-h": help, "help": help, "--version": "metax-hook unknown\n", "-v": "metax-hook unknown\n",
+	} {
 		os.Setenv("LD_PRELOAD", "/proc/self/cwd/poc.so")
-		os.Args, os.Stdout = []string{"metax-hook", word}, null
+		file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Args, os.Stdout = []string{"metax-hook", word}, file
 		main()
 		if diff := cmp.Diff([]string{}, os.Environ()); diff != "" {
 			t.Errorf("after %s: %s", word, diff)
+		}
+		file.Close()
+		if got, err := os.ReadFile(file.Name()); err != nil || string(got) != want {
+			t.Errorf("%s prints %q, %v", word, got, err)
 		}
 	}
 }

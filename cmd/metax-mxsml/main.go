@@ -49,10 +49,10 @@ func init() {
 
 func main() {
 	switch strings.Join(os.Args[1:], " ") {
-	case "--help", "-h":
+	case "--help", "-h", "help":
 		os.Stdout.WriteString(help)
 		return
-	case "--version":
+	case "--version", "-v":
 		os.Stdout.WriteString("metax-mxsml " + buildVersion + "\n")
 		return
 	}

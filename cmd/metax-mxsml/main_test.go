@@ -48,7 +48,9 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"help", []string{"--help"}, 0, "metax-mxsml: print what libmxsml", ""},
 		{"short help", []string{"-h"}, 0, "metax-mxsml: print what libmxsml", ""},
+		{"help as a word", []string{"help"}, 0, "metax-mxsml: print what libmxsml", ""},
 		{"version", []string{"--version"}, 0, "metax-mxsml ", ""},
+		{"short version", []string{"-v"}, 0, "metax-mxsml ", ""},
 		{"a node", []string{lib, "node"}, 0, `{"version":"metax-ctk/mxsml/v1","driver":"3.4.4",`, ""},
 		{"no device", []string{broken, "node"}, exitFailed, `{"version":"metax-ctk/mxsml/v1","failure":{"function":"mxSmlInit","code":2}}` + "\n", "metax-mxsml: mxSmlInit failed: NoDevice (2)"},
 		{"no library", []string{"/dev/null", "node"}, exitUnusable, `{"version":"metax-ctk/mxsml/v1","failure":{"unusable":true,`, "not a libmxsml library"},

@@ -55,7 +55,7 @@ func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request
 	if answer, err = picker.Pick(r); err != nil {
 		return answer, tooFew(node, r.Scope, err)
 	}
-	claim := lease.Claim{Count: r.N, Named: bdfs(node, r.Required), Wait: wait, Waiting: k.waiting(wait)}
+	claim := lease.Claim{Count: r.N, Named: bdfs(node, r.Required), Wait: wait, Waiting: k.waiting(wait, noPlace)}
 	if r.N == len(r.Required) {
 		claim.GPUs = claim.Named
 	}

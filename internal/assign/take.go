@@ -43,7 +43,7 @@ func (k Keeper) Take(ctx context.Context, p *Plan, wait time.Duration) (Result, 
 		if err != nil {
 			return err
 		}
-		claim.Wait, claim.Waiting = wait, k.waiting(wait)
+		claim.Wait, claim.Waiting = wait, k.waiting(wait, inQueue)
 		leases, err = k.take(ctx, claim)
 		return err
 	})

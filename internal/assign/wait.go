@@ -17,16 +17,22 @@ const calm = 10 * time.Second
 // NoLimit is the time of a wait that does not end before the GPUs are free.
 const NoLimit time.Duration = math.MaxInt64
 
-// waiting returns a function that prints the position of a request in the queue: the first
-// time, and when it has changed. most is the longest wait.
-func (k Keeper) waiting(most time.Duration) func(lease.Progress) {
+// What a wait says while no request in the queue is ahead of it.
+const (
+	inQueue = "next in line"
+	noPlace = "no request ahead" // of a wait outside the queue, which later requests pass
+)
+
+// waiting returns a function that prints the position of a request: the first time, and when it
+// has changed. most is the longest wait, first is inQueue or noPlace.
+func (k Keeper) waiting(most time.Duration, first string) func(lease.Progress) {
 	var last lease.Progress
 	said, upTo, of := "", " up to "+most.String(), " of "+most.String()
 	if most == NoLimit {
 		upTo, of = "", ""
 	}
 	return func(now lease.Progress) {
-		text := standing(k.config.Node, now)
+		text := standing(k.config.Node, now, first)
 		switch {
 		case said == "":
 			k.config.Note(fmt.Sprintf("waiting%s, %s", upTo, text))
@@ -40,10 +46,10 @@ func (k Keeper) waiting(most time.Duration) func(lease.Progress) {
 }
 
 // standing describes the position of a request, what it lacks, and who uses the GPUs.
-func standing(node gpu.Node, now lease.Progress) string {
+func standing(node gpu.Node, now lease.Progress, first string) string {
 	var queued *lease.QueueError
 	var held *lease.HeldError
-	text := "next in line"
+	text := first
 	if errors.As(now.Err, &queued) {
 		text = wording.Count(queued.Waiting, "request") + " ahead"
 	} else {

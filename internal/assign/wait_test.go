@@ -23,7 +23,7 @@ func TestWaiting(t *testing.T) {
 	queue := func(n int) error { return &lease.QueueError{Waiting: n} }
 	var said []string
 	k := Keeper{config: Config{Node: node, Note: func(line string) { said = append(said, line) }}}
-	tell := k.waiting(10 * time.Minute)
+	tell := k.waiting(10*time.Minute, inQueue)
 	for _, p := range []lease.Progress{
 		{Err: queue(2), Before: 2, Holders: []usage.Holder{a, b, c}},
 		{Err: queue(2), Before: 2, Waited: time.Second, Holders: []usage.Holder{a, b, c}},
@@ -49,12 +49,12 @@ func TestWaiting(t *testing.T) {
 	}
 	said = nil
 	held := &lease.HeldError{GPU: 3, Holder: a}
-	k.waiting(time.Minute)(lease.Progress{Err: held, Holders: []usage.Holder{a}})
+	k.waiting(time.Minute, inQueue)(lease.Progress{Err: held, Holders: []usage.Holder{a}})
 	if got, want := strings.Join(said, "\n"), "waiting up to 1m0s, next in line: GPU 3 is in use by container a (docker) (metax-ctk ps)"; got != want || !errors.Is(held, lease.ErrBusy) {
 		t.Errorf("a named GPU: %s, want %s", got, want)
 	}
 	said = nil
-	tell = k.waiting(NoLimit)
+	tell = k.waiting(NoLimit, inQueue)
 	tell(lease.Progress{Err: queue(2), Before: 2})
 	tell(lease.Progress{Err: queue(1), Before: 1, Waited: time.Hour})
 	if d := cmp.Diff([]string{"waiting, 2 requests ahead", "waited 1h0m0s, 1 request ahead"}, said); d != "" {

@@ -63,14 +63,17 @@ func From(current string, candidates []Candidate) Answer {
 	return Answer{fit, NoFiles}
 }
 
-// List completes the last of several words with commas: of "0,1" the 1. Words that are
-// in the list already are left out.
+// List completes the last of several words with commas: of "0,1" or "[0,1" the 1. Words that
+// are in the list already are left out.
 func List(current string, candidates []Candidate) Answer {
-	at := strings.LastIndexByte(current, ',') + 1
-	there := strings.Split(current[:at], ",")
+	at := lastWord(current)
+	there := strings.Split(strings.TrimPrefix(current[:at], "["), ",")
 	candidates = slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return slices.Contains(there, c.Word) })
 	return From(current[at:], candidates).Behind(current[:at], NoSpace)
 }
+
+// lastWord returns where the last word of a list begins.
+func lastWord(list string) int { return strings.LastIndexAny(list, "[,") + 1 }
 
 // Behind returns the answer with the prefix before each candidate, and more directives.
 func (a Answer) Behind(prefix string, more Directive) Answer {
@@ -84,7 +87,7 @@ func (a Answer) Behind(prefix string, more Directive) Answer {
 // GPUs are the names of a node's GPUs: indices, or UUIDs for an unfinished word that
 // begins as one.
 func GPUs(current string, gpus []gpu.GPU) (candidates []Candidate) {
-	last := current[strings.LastIndexByte(current, ',')+1:]
+	last := current[lastWord(current):]
 	for _, g := range gpus {
 		word := strconv.Itoa(g.Index)
 		if last != "" && strings.HasPrefix(string(g.UUID), last) {

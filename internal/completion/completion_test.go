@@ -23,6 +23,8 @@ func TestFromAndList(t *testing.T) {
 		"none":            {From("x", Words("a")), ":4\n"},
 		"a GPU":           {list(""), "0\tMXC500, 0000:01:00.0\n1\tMXC500, 0000:02:00.0, unhealthy\n:6\n"},
 		"a second GPU":    {list("1,"), "1,0\tMXC500, 0000:01:00.0\n:6\n"},
+		"in brackets":     {list("[1,"), "[1,0\tMXC500, 0000:01:00.0\n:6\n"},
+		"a UUID alone":    {list("[GPU-ab"), "[GPU-ab\tMXC500, 0000:02:00.0, unhealthy\n:6\n"},
 		"a UUID":          {list("1,GPU-a"), "1,GPU-aa\tMXC500, 0000:01:00.0\n1,GPU-ab\tMXC500, 0000:02:00.0, unhealthy\n:6\n"},
 		"behind a prefix": {From("s", Words("spread")).Behind("--policy=", 0), "--policy=spread\n:4\n"},
 	} {

@@ -84,9 +84,10 @@ func (l *lexer) long(text string) (Flags, error) {
 }
 
 // cluster parses letters: -i, -it, -p80:80, -p=80:80, -p 80:80, -itp 80:80. The vendor's
-// manual prints -gpus and -maca, of which docker would make other flags (-m aca).
+// manual prints -gpus and -maca, which docker would read as letters (-m aca); an option of
+// metax-docker with one dash is an *OptionError.
 func (l *lexer) cluster(letters string) (flags Flags, err error) {
-	if name, ok := oneDash("-" + letters); ok {
+	if name, _, _ := strings.Cut(letters, "="); options().Has(name) {
 		return nil, &OptionError{"--" + name, "-" + letters + " needs two dashes: --" + letters}
 	}
 	at := l.next

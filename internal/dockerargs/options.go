@@ -93,20 +93,10 @@ func meansOption(name string) bool {
 // does an unknown flag matter.
 func mentionsOption(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool {
-		name, ok := strings.CutPrefix(w, "--")
-		if !ok {
-			_, ok = oneDash(w)
-			return ok
-		}
-		name, _, _ = strings.Cut(name, "=")
-		return options().Has(name)
+		name, ok := strings.CutPrefix(w, "-")
+		name, _, _ = strings.Cut(strings.TrimPrefix(name, "-"), "=")
+		return ok && options().Has(name)
 	})
-}
-
-// oneDash returns the name of --gpus or --maca from a word that writes it with one dash.
-func oneDash(word string) (name string, ok bool) {
-	word, _, _ = strings.Cut(word, "=")
-	return strings.TrimPrefix(word, "-"), word == "-gpus" || word == "-maca"
 }
 
 // readOptions parses the values of metax-docker's flags.

@@ -55,7 +55,7 @@ func (c Command) Gives() bool { return c.TakesGPU || c.own.Has("maca") || c.own.
 
 // Scan parses args, the words after the client's name. It succeeds without --gpus or
 // --maca, and for errors that the client itself reports; its errors are
-// *UnknownFlagError, *WithoutGPUsError and *OptionError.
+// *UnknownFlagError, *WithoutGPUsError and *OptionError, and the Command then has only Verb.
 func Scan(args []string, client Client) (Command, error) {
 	cmd, err := scan(args, client, options())
 	if err == nil && cmd.lacksGPUs() {
@@ -63,7 +63,7 @@ func Scan(args []string, client Client) (Command, error) {
 		cmd, err = scan(args, client, optionsBeside(client.Run))
 	}
 	if err == nil && cmd.lacksGPUs() {
-		return Command{}, &WithoutGPUsError{Option: cmd.optionWithoutGPUs()}
+		return Command{Verb: cmd.Verb}, &WithoutGPUsError{Option: cmd.optionWithoutGPUs()}
 	}
 	return cmd, err
 }
@@ -104,7 +104,7 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 	if cmd.Gives() {
 		var bad error
 		if cmd.Options, bad = readOptions(cmd.own); bad != nil {
-			return Command{}, bad
+			return Command{Verb: cmd.Verb}, bad
 		}
 	}
 	if err == nil && l.next < len(args) {
@@ -169,7 +169,7 @@ func (c Command) scanStart(l *lexer, client Client) (Command, error) {
 	}
 	var err error
 	if c.Options, err = readOptions(c.own); err != nil {
-		return Command{}, err
+		return Command{Verb: c.Verb}, err
 	}
 	return c, nil
 }
@@ -203,12 +203,12 @@ func scanVerb(l *lexer) (verb string, global Flags, err error) {
 func (c Command) withError(err error, global bool) (Command, error) {
 	var option *OptionError
 	if errors.As(err, &option) {
-		return Command{}, option
+		return Command{Verb: c.Verb}, option
 	}
 	var unknown *UnknownFlagError
 	if errors.As(err, &unknown) && (unknown.Ours() || mentionsOption(c.words)) {
 		unknown.Global = global
-		return Command{}, unknown
+		return Command{Verb: c.Verb}, unknown
 	}
 	return c, nil
 }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,18 @@ const (
 	NotListed     = "not-listed"      // the vendor's software does not list it
 	Missing       = "missing"         // the kernel does not list it any more
 )
+
+// Codes are all codes, without those of the vendor's numbers.
+var Codes = []string{NoDeviceNodes, PCILink, VFIO, Vendor, NotListed, Missing}
+
+// IsCode reports whether a problem can have this code.
+func IsCode(code string) bool {
+	if number, ok := strings.CutPrefix(code, Vendor+"-"); ok {
+		_, err := strconv.Atoi(number)
+		return err == nil
+	}
+	return slices.Contains(Codes, code)
+}
 
 // GPU names a GPU. Its key is the address, which is the same in all looks, unlike the index;
 // a GPU of a Node without addresses has its index for a key.

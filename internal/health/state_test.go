@@ -135,6 +135,16 @@ func TestKey(t *testing.T) {
 	}
 }
 
+func TestIsCode(t *testing.T) {
+	for code, want := range map[string]bool{
+		Vendor: true, "vendor-7": true, Missing: true, "vendor-": false, "vendor-x": false, "vendr": false, "pci": false, "": false,
+	} {
+		if got := IsCode(code); got != want {
+			t.Errorf("%q: %v, want %v", code, got, want)
+		}
+	}
+}
+
 func TestFromNode(t *testing.T) {
 	nodes := []string{"/dev/dri/card1"}
 	got := FromNode(gpu.Node{GPUs: []gpu.GPU{

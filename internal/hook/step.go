@@ -56,7 +56,7 @@ func Parse(args []string, known map[string][]string) (steps []Step, warnings []s
 		}
 	}
 	if len(steps)+len(warnings) == 0 {
-		return nil, nil, errors.New("parse arguments: there is no action")
+		return nil, nil, errors.New("parse arguments: there is no action; see metax-hook --help")
 	}
 	return steps, warnings, nil
 }

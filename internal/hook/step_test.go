@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 		return m
 	}
 	for line, want := range map[string]outcome{
-		"":     {Err: "there is no action"},
+		"":     {Err: "there is no action; see metax-hook --help"},
 		"link": {Steps: []Step{{"link", options()}}},
 		"link --path a --path=b cache --folder c --mode=": {Steps: []Step{{"link", options("path", "a", "path", "b")}, {"cache", options("folder", "c", "mode", "")}}},
 		"link --path cache":                    {Steps: []Step{{"link", options("path", "cache")}}},

@@ -59,6 +59,16 @@ func (l Listing) MACA() []Install {
 	return slices.DeleteFunc(slices.Clone(l.Installs), func(i Install) bool { return i.Kind != KindMACA })
 }
 
+// Versions returns the versions of MXMACA that are known, in the order of Installs.
+func (l Listing) Versions() (versions []string) {
+	for _, i := range l.MACA() {
+		if i.Version != "" {
+			versions = append(versions, i.Version)
+		}
+	}
+	return versions
+}
+
 // maxNames bounds the paths of installations that are examined; a host has a few.
 const maxNames = 64
 
