@@ -93,7 +93,9 @@ func (o whatIf) text(figures bool) string {
 			answer = explain.Links(p.GPUs, p.Class) + "\n"
 			if p.Explanation != nil {
 				answer = p.Explanation.Text(false)
-				compared += "\n" + at.name + ":\n" + p.Explanation.Figures()
+				if table := p.Explanation.Figures(); table != "" {
+					compared += "\n" + at.name + ":\n" + table
+				}
 			}
 			row[2], row[3] = wording.List(p.GPUs), p.Class.String()
 		}

@@ -33,6 +33,7 @@ func TestExplanation(t *testing.T) {
 		{"locality", "mesh over 4 NUMA", Request{N: 2, Free: []int{1, 2, 3, 4, 7}}},
 		{"order", "two quads", Request{N: 4, Free: all}},
 		{"binpack", "degraded quads", Request{N: 3, Free: []int{0, 1, 2, 3, 5, 6, 7}, Policy: key.Binpack}},
+		{"first", "two quads", Request{N: 2, Free: []int{1, 5, 7}, Policy: key.First}},
 		{"only", "two quads", Request{N: 8, Free: all}},
 	} {
 		t.Run(c.decided, func(t *testing.T) {
@@ -49,6 +50,10 @@ func TestExplanation(t *testing.T) {
 				}
 			case "binpack":
 				if e.DecidedBy != key.ByRest {
+					t.Errorf("decided by %v", e.DecidedBy)
+				}
+			case "first":
+				if e.DecidedBy != key.ByOrder {
 					t.Errorf("decided by %v", e.DecidedBy)
 				}
 			default:

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -157,10 +156,10 @@ func (p *Plan) give(place int, answer alloc.Answer, inUse []int) []int {
 	if answer.Explanation == nil {
 		return w.chosen
 	}
-	text := answer.Explanation.Text(true)
+	text := answer.Explanation.Text(false)
 	switch {
 	case w.Service != "":
-		text = "service " + w.Service + ":\n" + strings.TrimSuffix(text, "\n") + "\n"
+		text = "service " + w.Service + ":\n" + text
 	case len(inUse) > 0:
 		text += "in use: " + wording.List(inUse) + " (metax-ctk ps)\n"
 	}

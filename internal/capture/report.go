@@ -50,10 +50,8 @@ func (t Taken) versions(own string) string {
 	} {
 		fmt.Fprintf(&b, "%s: %s\n", line.what, cmp.Or(t.text(line.path), "not known"))
 	}
-	for line := range strings.Lines(cmp.Or(t.text("etc/os-release"), t.text("usr/lib/os-release"))) {
-		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
-			fmt.Fprintf(&b, "system: %s\n", strings.Trim(strings.TrimSpace(name), `"`))
-		}
+	if name := doctor.PrettyName(cmp.Or(t.text("etc/os-release"), t.text("usr/lib/os-release"))); name != "" {
+		fmt.Fprintf(&b, "system: %s\n", name)
 	}
 	for _, a := range t.Answers {
 		if len(a.Argv) != 2 || a.Argv[1] != "--version" {

@@ -73,8 +73,7 @@ var dockerChecks = []Check{
 	}},
 	{"docker-cdi", "docker's CDI is on", func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Engines.Docker.Broken == "" }, func(f *Facts, found *findings) {
 		d := f.Engines.Docker
-		off := d.Version.AtLeast(25, 0) && d.CDI == engine.Off || d.Version.AtLeast(25, 0) && d.Version.Before(28, 2) && d.CDI != engine.On
-		if d.There() && d.Broken == "" && off {
+		if d.There() && d.Broken == "" && d.Version.AtLeast(25, 0) && !d.hasCDI() {
 			found.add(Warning, fmt.Sprintf("CDI is off in docker %s", d.Version), `docker run --device metax-tech.com/gpu=0 fails with: could not select device driver "cdi"`,
 				f.configureCommand("docker", "--cdi")+" && systemctl restart docker")
 		}
@@ -150,8 +149,7 @@ var containerdChecks = []Check{
 		return d.Version.AtLeast(1, 7) && d.Broken == "" && !d.NoCRI && f.System.HasKubelet
 	}, func(f *Facts, found *findings) {
 		d := f.Engines.Containerd
-		off := d.CDI == engine.Off && d.Version.AtLeast(1, 7) || d.CDI == engine.Unset && d.Version.AtLeast(1, 7) && d.Version.Before(2, 0)
-		if !d.There() || d.Broken != "" || d.NoCRI || !off || !f.System.HasKubelet {
+		if !d.There() || d.Broken != "" || d.NoCRI || !d.Version.AtLeast(1, 7) || d.hasCDI() || !f.System.HasKubelet {
 			return // only kubelet uses the CRI; other clients resolve CDI names themselves
 		}
 		found.add(Warning, fmt.Sprintf("CDI is off in the CRI plugin of containerd %s", d.Version), "pods that request a CDI device start without it",

@@ -25,7 +25,8 @@ var systemChecks = []Check{
 	{"kernel", "the kernel can do what metax-hook needs", (*Facts).here, func(f *Facts, found *findings) {
 		if lacks := f.System.MissingCalls; len(lacks) > 0 {
 			found.add(Info, fmt.Sprintf("the kernel, %s, lacks system calls that Linux 5.12 has: %s", f.System.Kernel, strings.Join(lacks, ", ")),
-				"all ways into a container work without them; only a runtime that runs prestart hooks after pivot_root (runc and crun do not) needs them", "# nothing to do; see docs/platforms.md")
+				"containers start as with them, unless a mount hides another, or a prestart hook runs after pivot_root (not with runc or crun) or on cgroup v2 before Linux 5.6",
+				"# nothing to do unless a start fails; see docs/platforms.md")
 		}
 	}},
 	each("open-files", "the limit of open files in containers is not too high", func(f *Facts) bool { return len(f.System.Limits) > 0 }, func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {

@@ -181,6 +181,8 @@ type Record struct {
 
 // System is the rest of the host.
 type System struct {
+	// Distribution is its name in os-release; empty if unknown.
+	Distribution string
 	// Kernel is the release, "6.1.0-18-amd64".
 	Kernel string
 	// MissingCalls are the system calls of metax-hook that this kernel lacks.

@@ -21,6 +21,8 @@ const (
 type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	// Platform is what the host runs on.
+	Platform Platform `json:"platform"`
 	// Healthy is whether there is nothing worse than an Info.
 	Healthy bool `json:"healthy"`
 	// Summary counts the GPUs of a healthy node and names its driver, if all checks were made.
@@ -57,7 +59,7 @@ func Diagnose(ctx context.Context, c Config, checks []Check) (Report, error) {
 
 // NewReport judges the facts by the checks.
 func NewReport(checks []Check, f *Facts) Report {
-	r := Report{APIVersion: APIVersion, Kind: Kind, Checks: len(checks), Findings: Judge(checks, f)}
+	r := Report{APIVersion: APIVersion, Kind: Kind, Platform: f.platform(), Checks: len(checks), Findings: Judge(checks, f)}
 	r.Healthy = !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity != Info })
 	if r.Healthy && len(checks) == len(Checks()) {
 		r.Summary = f.summary()
@@ -108,6 +110,7 @@ func (r Report) Text() string {
 	for _, f := range r.Findings {
 		text.WriteString(f.String() + "\n")
 	}
+	text.WriteString(r.Platform.text())
 	var counts []string
 	for _, s := range []Severity{Error, Warning, Info} {
 		n := 0

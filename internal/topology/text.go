@@ -52,7 +52,7 @@ func pairs(list [][2]int) string {
 	return strings.Join(words, ", ")
 }
 
-// versions names the driver and MXMACA with their versions.
+// versions names the driver, with its mode if that is known, and MXMACA with their versions.
 func versions(n gpu.Node) string {
 	name := func(what, version string) string {
 		if version == "" {
@@ -60,14 +60,17 @@ func versions(n gpu.Node) string {
 		}
 		return what + " " + terminal.Line(version)
 	}
-	driver, maca := "", ""
+	driver, maca, mode := "", "", ""
 	if n.Driver != nil {
 		driver = n.Driver.Version
+		if n.Driver.Mode != "" {
+			mode = " (" + terminal.Line(n.Driver.Mode) + ")"
+		}
 	}
 	if n.MACA != nil {
 		maca = n.MACA.Version
 	}
-	return name("driver", driver) + ", " + name("MXMACA", maca)
+	return name("driver", driver) + mode + ", " + name("MXMACA", maca)
 }
 
 // title returns the name of the node.

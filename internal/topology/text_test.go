@@ -86,6 +86,24 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestVersions(t *testing.T) {
+	for _, tc := range []struct {
+		driver *gpu.Driver
+		maca   *gpu.MACA
+		want   string
+	}{
+		{&gpu.Driver{Version: "3.4.4", Mode: gpu.DriverNative}, &gpu.MACA{Version: "3.3.0.15"}, "driver 3.4.4 (native), MXMACA 3.3.0.15"},
+		{&gpu.Driver{Mode: gpu.DriverCloud}, nil, "driver version unknown (cloud), MXMACA version unknown"},
+		{&gpu.Driver{Version: "3.4.4", Mode: "\x1b"}, nil, "driver 3.4.4 (\ufffd), MXMACA version unknown"},
+		{&gpu.Driver{Version: "3.4.4"}, nil, "driver 3.4.4, MXMACA version unknown"},
+		{nil, nil, "driver version unknown, MXMACA version unknown"},
+	} {
+		if got := versions(gpu.Node{Driver: tc.driver, MACA: tc.maca}); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.driver, got, tc.want)
+		}
+	}
+}
+
 func TestMemory(t *testing.T) {
 	for mib, want := range map[int]string{0: "", -1: "", 65536: "64 GiB", 65535: "65535 MiB", 1024: "1 GiB"} {
 		if got := memorySize(mib); got != want {

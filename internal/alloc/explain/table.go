@@ -25,8 +25,12 @@ var legend = []struct {
 	{key.ByJobs, "jobs      the number of jobs of 8, 4, 2 and 1 GPUs that fill the GPUs left free, minus that before the pick; less is better"},
 }
 
-// Figures writes the components of both sets as a table, and the legend.
+// Figures writes the components of both sets as a table, and the legend. It returns "" if
+// the policy compares the order of the GPUs only.
 func (e *Explanation) Figures() string {
+	if slices.Equal(e.Key, []key.Component{key.ByOrder}) {
+		return ""
+	}
 	var b strings.Builder
 	chosen := e.Chosen
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)

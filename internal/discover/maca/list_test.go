@@ -130,6 +130,7 @@ func TestFindVersion(t *testing.T) {
 	for asked, says := range map[string]string{
 		"3.3": `"3.3"; installed: 3.3.0.15 (/opt/maca-3.3.0.15), 2.32.0.6 (/opt/maca-2.32), 3.8.0.3-c600u (/opt/maca-3.8)`,
 		"9":   `"9"; installed:`, "copy": `"copy"; installed:`, "../maca-2": `"../maca-2"; installed:`, "\x1b": `"\x1b"; installed:`,
+		"n100": "give it as --device metax-tech.com/maca=n100",
 	} {
 		if got, err := find(h, asked); !errors.Is(err, maca.ErrVersion) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %+v, %v", asked, got, err)
@@ -138,6 +139,10 @@ func TestFindVersion(t *testing.T) {
 	tree["opt/maca-3.9/Version.txt"] = version("2.32.0.6")
 	if got, err := find(simtest.Write(t, tree), "2.32.0.6"); !errors.Is(err, maca.ErrVersion) || !strings.Contains(err.Error(), "/opt/maca-2.32), 2.32.0.6 (/opt/maca-3.9)") {
 		t.Errorf("two of one version: %+v, %v", got, err)
+	}
+	delete(tree, "opt/mxn100/lib/libmxsml.so")
+	if _, err := find(simtest.Write(t, tree), "n100"); !errors.Is(err, maca.ErrVersion) || !strings.Contains(err.Error(), `"n100"; installed:`) {
+		t.Errorf("n100 without its software: %v", err)
 	}
 	delete(tree, "opt/maca")
 	if _, err := find(simtest.Write(t, tree), ""); !errors.Is(err, maca.ErrNone) || !strings.Contains(err.Error(), "installed: 2.32.0.6") {

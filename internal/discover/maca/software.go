@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
 var (
@@ -49,9 +50,12 @@ func All(host *hostfs.Root) (all []edits.Software, warnings []string, err error)
 // Choose returns the installation of a version, which is the name after "/opt/maca-" or
 // the version in Version.txt; the empty version stands for the installation at Path. It
 // fails with ErrNone if there is no MXMACA, and with ErrVersion if the version is
-// unknown or ambiguous.
+// unknown or ambiguous, or names the N100's software.
 func (l Listing) Choose(version string) (Install, error) {
 	installs := l.MACA()
+	if version == string(KindN100) && slices.ContainsFunc(l.Installs, func(i Install) bool { return i.Kind == KindN100 }) {
+		return Install{}, fmt.Errorf("%w: n100 is the software of the N100: give it as --device %s=%s", ErrVersion, request.SoftwareKind, KindN100)
+	}
 	if version == "" {
 		if len(installs) == 0 || !installs[0].Default {
 			return Install{}, noDefault(l)
