@@ -19,9 +19,9 @@ import (
 
 const engine = "docker"
 
-// timeout is how long to wait for the daemon if the context has no earlier deadline; that
-// of a Look has one.
-const timeout = 2 * time.Second
+// timeout is how long the daemon may be silent if the context has no earlier deadline; that
+// of a Look has one (lease.LookTimeout).
+const timeout = 5 * time.Second
 
 // Source looks at the containers of one docker daemon.
 type Source struct {
