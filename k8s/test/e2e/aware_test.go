@@ -347,6 +347,11 @@ func TestAwareChart(t *testing.T) {
 	n.must(t, "kubectl", "rollout", "restart", "-n", awareNamespace, "daemonset/metax-gpu-aware")
 	n.must(t, "kubectl", "rollout", "status", "-n", awareNamespace, "daemonset/metax-gpu-aware", "--timeout=60s")
 
+	wait(t, "the way to the new pod", func(ctx context.Context) error {
+		_, err := n.Run(ctx, "bash", "-c", `exec 3<>/dev/tcp/$(kubectl get svc -n metax-gpu -o 'jsonpath={.items[0].spec.clusterIP}')/8080`)
+		return err
+	})
+
 	config := n.must(t, "kubectl", "get", "cm", "-n", awareNamespace, "metax-gpu-aware-scheduler", "-o", `jsonpath={.data.extender\.yaml}`)
 	if err := n.Reschedule(within(t), config); err != nil {
 		t.Fatal(err)
