@@ -100,7 +100,7 @@ func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
 	return t.values(u, argument, argument, current)
 }
 
-// option returns the option with that name, or with that name at NVIDIA; nil if there is none.
+// option returns the option of that name, which may be NVIDIA's name for it; nil if it does not exist.
 func (u unfinished) option(name string) cli.Flag {
 	return cmp.Or(define(u.flags, name), define(u.flags, habits[name]))
 }

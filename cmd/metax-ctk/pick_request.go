@@ -47,11 +47,7 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 			return req, nil, err
 		}
 		if named := len(req.Required); named > n {
-			are := "are"
-			if n == 1 {
-				are = "is"
-			}
-			return req, nil, usagef("--require names %d GPUs, but only %d %s requested", named, n, are)
+			return req, nil, usagef("--require names %d GPUs, more than the %d requested", named, n)
 		}
 	}
 	weights, err := alloc.ParseWeights(c.String("weights"))

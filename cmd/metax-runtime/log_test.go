@@ -37,6 +37,16 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// TestLogIgnored: a log says why the variable gave no GPU.
+func TestLogIgnored(t *testing.T) {
+	dir := scene(t, `{"ociVersion": "1.0.2", "process": {"env": ["METAX_VISIBLE_DEVICES=1"]}, "linux": {}}`)
+	write(t, dir+"/config.toml", read(t, dir+"/config.toml")+"[log]\nlevel = 'warn'\nfile = '"+dir+"/events'\n")
+	became(t, []string{"create", "--bundle", dir + "/bundle", "x"}, nil)
+	if text := read(t, dir+"/events"); strings.Count(text, "METAX_VISIBLE_DEVICES gives no GPU") != 1 || !strings.Contains(text, `ignored="[metax-tech.com/gpu=1]"`) {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestLogFails: a log that cannot be written changes nothing of the start, and is said in the
 // engine's log.
 func TestLogFails(t *testing.T) {

@@ -89,10 +89,7 @@ func New(c Config) (Keeper, error) {
 	}
 	book := ledger.New(dir, boot)
 	book.DefaultGID = gid
-	hostRoot, err := filepath.EvalSymlinks(cmp.Or(c.HostRoot, c.Root))
-	if err == nil {
-		hostRoot, err = filepath.Abs(hostRoot)
-	}
+	hostRoot, err := filepath.EvalSymlinks(cmp.Or(c.HostRoot, root.Dir()))
 	if err != nil {
 		return Keeper{}, err
 	}

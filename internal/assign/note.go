@@ -20,15 +20,6 @@ const maxUsers = 2
 // GPUs of the node if nobody used them. It runs without the lock, because it picks again.
 func (p *Plan) noteLinks() {
 	healthy := p.Node.Healthy()
-	var whole, unhealthy []int
-	for _, g := range p.Node.GPUs {
-		if _, divided := g.Divided(); !divided {
-			whole = append(whole, g.Index)
-			if !g.Healthy {
-				unhealthy = append(unhealthy, g.Index)
-			}
-		}
-	}
 	for _, w := range p.wants {
 		if w.Count < 2 || w.chosen == nil || w.had != nil || w.class == topology.MX || w.Scope != key.Any {
 			continue
@@ -39,7 +30,7 @@ func (p *Plan) noteLinks() {
 		}
 		line, remedy := "GPUs "+wording.Ranges(w.chosen)+" are not all linked by MetaXLink", "--gpus-scope=link"
 		if !linked(healthy) {
-			if linked(whole) {
+			if unhealthy := unhealthy(p.Node); linked(slices.Concat(healthy, unhealthy)) {
 				p.note(w.prefix() + line + "; unhealthy: " + wording.Ranges(unhealthy) + " (metax-ctk health)")
 			}
 			continue
@@ -52,6 +43,16 @@ func (p *Plan) noteLinks() {
 		}
 		p.note(w.prefix() + line + ". To get linked ones: " + remedy)
 	}
+}
+
+// unhealthy are the indices of the GPUs that could be given as a whole if they were healthy.
+func unhealthy(node gpu.Node) (indices []int) {
+	for _, g := range node.GPUs {
+		if _, divided := g.Divided(); !divided && !g.Healthy {
+			indices = append(indices, g.Index)
+		}
+	}
+	return indices
 }
 
 // users lists who uses which of these GPUs, such as "0,3 by container a (docker)", in the

@@ -214,7 +214,7 @@ func (s Setting) Section() string {
 // Name is the key within its section.
 func (s Setting) Name() string { return s.Key[strings.LastIndexByte(s.Key, '.')+1:] }
 
-// Choices returns the valid words that are known; nil if there are none to list.
+// Choices returns the fixed words that the setting takes; empty if it takes any text.
 func (s Setting) Choices() []string {
 	return slices.DeleteFunc(slices.Clone(s.words), func(word string) bool { return !s.allows(word) })
 }

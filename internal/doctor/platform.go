@@ -114,12 +114,12 @@ func (p Platform) text() string {
 	return text.String()
 }
 
-// distribution is the name in the host's os-release; empty if there is none.
+// distribution is the name in the host's os-release; empty if unknown.
 func distribution(host *hostfs.Root) string {
 	return PrettyName(cmp.Or(readWord(host, "/etc/os-release"), readWord(host, "/usr/lib/os-release")))
 }
 
-// PrettyName is the distribution's name in a text of os-release; empty if there is none.
+// PrettyName is the distribution's name in a text of os-release; empty if the text has none.
 func PrettyName(release string) string {
 	for line := range strings.Lines(release) {
 		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {

@@ -13,7 +13,8 @@
 // a model can test them.
 //
 // A state that is lost, by a boot or by damage, is rebuilt from the labels of containers
-// and from the command lines of clients. What cannot be seen does not count as free.
+// and from the command lines of clients. Only then the sources are asked under the lock, so
+// that no request takes GPUs meanwhile. What cannot be seen does not count as free.
 //
 // The sources are in internal/holders, the state file in the package ledger below. This
 // package imports none of them.

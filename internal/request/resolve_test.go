@@ -93,6 +93,11 @@ func TestResolveRefuses(t *testing.T) {
 			`"GPU-eeee" is not a GPU; this node has GPUs 0,1,5,7, whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)`,
 		},
 		{
+			"unknown serial number of digits", "[0070012345]",
+			[]gpu.GPU{{Index: 0}},
+			`"0070012345" is not a GPU; this node has only GPU 0, whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)`,
+		},
+		{
 			"unknown uuid among known ones", "GPU-eeee", node(),
 			`"GPU-eeee" is not a GPU; this node has GPUs 0-3`,
 		},

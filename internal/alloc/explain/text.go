@@ -21,8 +21,10 @@ func (e *Explanation) Text(figures bool) string {
 	case e.RunnerUp != nil && e.DecidedBy == key.ByClass && !e.inferior():
 		text = fmt.Sprintf("%s; the next best, %s, would %s\n", Links(e.Chosen.GPUs, e.Chosen.Class), wording.Ranges(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
 	}
-	if table := e.Figures(); figures && table != "" {
-		text += "\n" + table
+	if figures {
+		if table := e.Figures(); table != "" {
+			text += "\n" + table
+		}
 	}
 	return text
 }

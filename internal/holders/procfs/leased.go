@@ -37,11 +37,12 @@ func MarkLeased() {
 func (w *worker) commandLine(s *process, q usage.Question) ([]byte, error) {
 	for {
 		text, err := readAt(w.dir, s.name+"/cmdline", w.cmdline)
-		if s.becomes = err == nil && q.Lost && w.becomes(s, len(text) == 0); !s.becomes {
+		if err != nil || !q.Lost || !w.becomes(s, len(text) == 0) {
 			return text, err
 		}
 		select {
 		case <-w.ctx.Done():
+			s.becomes = true
 			return nil, w.ctx.Err()
 		case <-time.After(time.Millisecond):
 		}

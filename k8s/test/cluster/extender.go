@@ -11,9 +11,6 @@ const (
 	AwareAddress = "127.0.0.1:8180"
 )
 
-// Operator is the controller of this source tree.
-const Operator = "metax-operator"
-
 // AwareTLS are the options of an extender that answers by HTTPS, and only to those who have a
 // certificate of the cluster, such as ScheduleTLS.
 var AwareTLS = []string{"--tls-cert=" + dir + "/server.crt", "--tls-key=" + dir + "/server.key", "--tls-client-ca=" + dir + "/ca.crt"}
@@ -29,13 +26,6 @@ func (c *Cluster) RunAware(ctx context.Context, options ...string) error {
 		_, err := c.Run(ctx, "bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/8181; printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3; grep -q '200 OK' <&3`)
 		return err
 	}})
-}
-
-// RunOperator runs the operator's controller as a program of the node, for a namespace.
-func (c *Cluster) RunOperator(ctx context.Context, namespace string) error {
-	return c.launch(ctx, program{argv: []string{
-		Operator, "controller", "--namespace=" + namespace, "--driver-upgrades", "--health-address=0", "--metrics-address=127.0.0.1:8181", "--kubeconfig=" + dir + "/admin.conf", "--log-dir=",
-	}, ready: serves("127.0.0.1:8181")})
 }
 
 // RunNonsense runs an extender that answers wrongly, at the address.
