@@ -191,6 +191,7 @@ func TestOperatorObject(t *testing.T) {
 		{"gpuDevice: {deploy: false, healthyInterval: 9, podTemplateSpec: {spec: {hostPID: true}}}", []any{"spec", "devicePlugin"}, map[string]any{"deploy": false, "podTemplateSpec": map[string]any{"spec": map[string]any{"hostPID": true}}}},
 		{"runtime: {config: {cdiMode: false}}", []any{"spec", "runtime"}, map[string]any{"config": map[string]any{"cdiMode": false, "setAsDefault": false}, "log": map[string]any{}}},
 		{"podTemplateSpec: {metadata: {labels: {a: b}}}", []any{"spec", "podTemplateSpec", "metadata", "labels", "a"}, "b"},
+		{"gpuLabel: {podTemplateSpecFile: 'metadata: {labels: {a: b}}'}", []any{"spec", "labelgen"}, map[string]any{"podTemplateSpec": map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}}},
 		{"driver: {deployPolicy: PreferHost, payload: {version: 3.7.0.23-amd64}}", []any{"spec", "driver", "payload", "version"}, "3.7.0.23-amd64"},
 	} {
 		object := objects(t, renderOperator(t, test.values))["ClusterOperator/cluster-operator"].Object

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 )
@@ -146,6 +147,62 @@ func TestGates(t *testing.T) {
 		}
 		if d := cmp.Diff([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations); d != "" {
 			t.Errorf("%s: tolerations:\n%s", name, d)
+		}
+	}
+}
+
+// TestPodTemplates merges into the pods of every component, then into those of one. Maps are merged, lists are
+// appended, other values are replaced, and the labels by which a DaemonSet finds its pods stay.
+func TestPodTemplates(t *testing.T) {
+	const values = `
+deployExtenderGPUAware: true
+podTemplateSpec:
+  metadata: {annotations: {a: all, b: all}, labels: {app.kubernetes.io/name: x}}
+  spec: {priorityClassName: high, tolerations: [{key: more}]}
+dataExporter: {deploy: true}
+gpuLabel:
+  podTemplateSpec: {metadata: {annotations: {b: label}}}
+  podTemplateSpecFile: |
+    metadata: {annotations: {b: file}}
+    spec: {tolerations: [{key: most}]}
+`
+	all := objects(t, mustRender(t, "1.34.4", values))
+	for name, b := range map[string]string{"metax-gpu-device": "all", "metax-gpu-label": "file", "metax-exporter": "all", "metax-gpu-aware": "all"} {
+		set := as[appsv1.DaemonSet](t, all, "DaemonSet/"+name)
+		pod := set.Spec.Template
+		if d := cmp.Diff(map[string]string{"a": "all", "b": b}, pod.Annotations); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if pod.Labels["app.kubernetes.io/name"] != name || pod.Spec.PriorityClassName != "high" || len(pod.Spec.Containers) == 0 {
+			t.Errorf("%s: %v %v", name, pod.Labels, pod.Spec.PriorityClassName)
+		}
+		keys := ",,more"
+		if b == "file" {
+			keys += ",most"
+		}
+		var got string
+		for _, toleration := range pod.Spec.Tolerations {
+			got += "," + toleration.Key
+		}
+		if got != keys {
+			t.Errorf("%s tolerates %q, want %q", name, got, keys)
+		}
+	}
+}
+
+// TestDeviceConfig has values, and the keys of the ConfigMap metax-device-config that come from them.
+func TestDeviceConfig(t *testing.T) {
+	for _, test := range []struct{ values, key, want string }{
+		{"", "cluster-config", "deviceAllocationStrategy: native\nmode: native\nsgpuHybrid: null\nshareNums: 4\n"},
+		{"gpuDevice: {sGPUHybridMode: true}", "cluster-config", "deviceAllocationStrategy: native\nmode: sgpu\nsgpuHybrid: null\nshareNums: 4\n"},
+		{"gpuDevice: {cmInit: {config: {cluster-config: 'mode: shared', version: v2}}}", "cluster-config", "mode: shared"},
+		{"gpuDevice: {cmInit: {config: {cluster-config: {mode: shared}}}}", "cluster-config", "mode: shared"},
+		{"gpuDevice: {cmInit: {config: {version: v2}}}", "nodes-config", ""},
+		{"gpuDevice: {cmInit: {config: 'data: {nodes-config: \"[]\"}'}}", "nodes-config", "[]"},
+	} {
+		all := objects(t, mustRender(t, "1.34.4", test.values))
+		if got := as[corev1.ConfigMap](t, all, "ConfigMap/metax-device-config").Data[test.key]; got != test.want {
+			t.Errorf("%s: %s is %q, want %q", test.values, test.key, got, test.want)
 		}
 	}
 }

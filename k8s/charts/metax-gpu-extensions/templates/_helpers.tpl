@@ -122,3 +122,57 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
   {{- end }}
 {{- end }}
 {{- end }}
+
+{{/*
+daemonSet (dict "context" . "component" VALUES "manifest" YAML): the manifest, with podTemplateSpec of all components
+and of this one merged into its pods. The labels by which it finds them stay.
+*/}}
+{{- define "metax.daemonSet" -}}
+{{- $overlays := list -}}
+{{- range list .context.Values .component -}}
+{{- with include "metax.podTemplate" . | fromYaml -}}
+{{- $overlays = append $overlays . -}}
+{{- end -}}
+{{- end -}}
+{{- if $overlays -}}
+{{- $set := fromYaml .manifest -}}
+{{- range append $overlays (dict "metadata" (dict "labels" $set.spec.selector.matchLabels)) -}}
+{{- include "metax.mergeInto" (list $set.spec.template .) -}}
+{{- end -}}
+{{- toYaml $set -}}
+{{- else -}}
+{{- .manifest -}}
+{{- end -}}
+{{- end }}
+
+{{/* podTemplate VALUES: podTemplateSpecFile, the text of a file, else podTemplateSpec. */}}
+{{- define "metax.podTemplate" -}}
+{{- include "metax.object" (list "podTemplateSpecFile" (.podTemplateSpecFile | default .podTemplateSpec | default dict)) -}}
+{{- end }}
+
+{{/* object (list NAME VALUE): a value that is an object, or the text of a file with one. */}}
+{{- define "metax.object" -}}
+{{- $value := index . 1 -}}
+{{- if kindIs "string" $value -}}
+{{- $value = fromYaml $value -}}
+{{- with $value.Error -}}
+{{- fail (printf "%s: %s" (index $ 0) .) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $value -}}
+{{- end }}
+
+{{/* mergeInto (list BASE OVER): maps are merged, lists are appended, anything else is replaced. */}}
+{{- define "metax.mergeInto" -}}
+{{- $base := index . 0 -}}
+{{- range $key, $value := index . 1 -}}
+{{- $had := get $base $key -}}
+{{- if and (kindIs "map" $had) (kindIs "map" $value) -}}
+{{- include "metax.mergeInto" (list $had $value) -}}
+{{- else if and (kindIs "slice" $had) (kindIs "slice" $value) -}}
+{{- $_ := set $base $key (concat $had $value) -}}
+{{- else -}}
+{{- $_ := set $base $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- end }}

@@ -17,8 +17,23 @@ securityContext:
 {{- define "metax.componentValues" -}}
 {{- $values := pick .Values "registry" "pullPolicy" "imagePullSecrets" "kubeletRootDir" "hostRoot" "nodeSelector" "affinity" "tolerations" "priorityClassName" "podSecurity" "log" "runtime" "driver" "maca" "vfManager" "vfioManager" -}}
 {{- range list "gpuDevice" "gpuLabel" "dataExporter" -}}
-{{- $_ := set $values . (omit (index $.Values .) "podTemplateSpec" (ternary "" "deploy" (eq . "dataExporter"))) -}}
+{{- $_ := set $values . (omit (index $.Values .) "podTemplateSpec" "podTemplateSpecFile" (ternary "" "deploy" (eq . "dataExporter"))) -}}
 {{- end -}}
-{{- $_ := set $values "maca" (omit .Values.maca "podTemplateSpec") -}}
+{{- $_ := set $values "maca" (omit .Values.maca "podTemplateSpec" "podTemplateSpecFile") -}}
 {{- toYaml $values -}}
+{{- end }}
+
+{{/* options (list VALUES NAME...): some of a component's values, and what is merged into its pods. */}}
+{{- define "metax.options" -}}
+{{- $values := first . -}}
+{{- $options := dict -}}
+{{- range rest . -}}
+{{- if hasKey $values . -}}
+{{- $_ := set $options . (get $values .) -}}
+{{- end -}}
+{{- end -}}
+{{- with include "metax.podTemplate" $values | fromYaml -}}
+{{- $_ := set $options "podTemplateSpec" . -}}
+{{- end -}}
+{{- toYaml $options -}}
 {{- end }}
