@@ -29,33 +29,49 @@ type Extender struct {
 // Weigh sets the weights by which nodes are compared.
 func (e *Extender) Weigh(w protocol.Weights) { e.weights.Store(&w) }
 
-// maxQuestions is how many questions are answered at a time; a scheduler asks one after the other.
-const maxQuestions = 16
+// A scheduler asks one question after the other. A question takes one of the places only when it is read, so that who
+// sends slowly keeps nobody from asking.
+const (
+	maxQuestions = 16 // are answered at a time
+	maxHeld      = 4  // times MaxBody is held in memory
+)
 
 // Handler answers POST /filter and /prioritize.
 func (e *Extender) Handler() http.Handler {
 	mux := http.NewServeMux()
 	room := make(chan struct{}, maxQuestions)
+	var held atomic.Int64
 	for verb, answer := range map[string]func(protocol.ExtenderArgs, aware.Request) any{"filter": e.filter, "prioritize": e.prioritize} {
 		mux.HandleFunc("POST /"+verb, func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			body := &counted{Reader: http.MaxBytesReader(w, r.Body, e.MaxBody), all: &held, limit: maxHeld * e.MaxBody}
+			defer body.forget()
+			text, code, err := readAll(body)
+			if err != nil {
+				e.fail(w, verb, code, err)
+				return
+			}
 			select {
 			case room <- struct{}{}:
 				defer func() { <-room }()
 			default:
-				e.fail(w, verb, http.StatusServiceUnavailable, errors.New("too many questions at a time"))
+				e.fail(w, verb, http.StatusServiceUnavailable, errBusy)
 				return
 			}
-			began := time.Now()
-			args, code, err := e.read(w, r)
+			if err := e.Ready(); err != nil {
+				e.fail(w, verb, http.StatusServiceUnavailable, err)
+				return
+			}
+			args, err := protocol.ParseExtenderArgs(text)
 			if err != nil {
-				e.fail(w, verb, code, err)
+				e.fail(w, verb, http.StatusBadRequest, err)
 				return
 			}
 			request, mistakes := aware.RequestOf(args.Pod, e.Cluster.resource, e.Cluster.policy)
 			for _, mistake := range mistakes {
 				e.Log.Debug("an annotation of a pod does not count", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "reason", mistake.Error())
 			}
-			text, err := json.Marshal(answer(args, request))
+			text, err = json.Marshal(answer(args, request))
 			if err != nil {
 				e.fail(w, verb, http.StatusInternalServerError, err)
 				return
@@ -68,20 +84,39 @@ func (e *Extender) Handler() http.Handler {
 	return mux
 }
 
-// read reads a question. The code is that of the error.
-func (e *Extender) read(w http.ResponseWriter, r *http.Request) (args protocol.ExtenderArgs, code int, err error) {
-	if err := e.Ready(); err != nil {
-		return args, http.StatusServiceUnavailable, err
-	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, e.MaxBody))
+// errBusy says that there are too many questions.
+var errBusy = errors.New("too many questions at a time")
+
+// readAll reads the text of a question. The code is that of the error.
+func readAll(body io.Reader) (text []byte, code int, err error) {
+	text, err = io.ReadAll(body)
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return args, http.StatusRequestEntityTooLarge, errors.New("the question is too large: set nodeCacheCapable to true, or raise --max-body")
+		return nil, http.StatusRequestEntityTooLarge, errors.New("the question is too large: set nodeCacheCapable to true, or raise --max-body")
 	}
-	if err == nil {
-		args, err = protocol.ParseExtenderArgs(text)
+	if errors.Is(err, errBusy) {
+		return nil, http.StatusServiceUnavailable, err
 	}
-	return args, http.StatusBadRequest, err
+	return text, http.StatusBadRequest, err
 }
+
+// counted reads one question, and fails while the questions that are held have more bytes than the limit.
+type counted struct {
+	io.Reader
+	all         *atomic.Int64 // bytes of all questions
+	mine, limit int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.mine += int64(n)
+	if c.all.Add(int64(n)) > c.limit {
+		err = errBusy
+	}
+	return n, err
+}
+
+// forget no longer counts the question.
+func (c *counted) forget() { c.all.Add(-c.mine) }
 
 func (e *Extender) fail(w http.ResponseWriter, verb string, code int, err error) {
 	e.Metrics.answered(verb, "error", 0)

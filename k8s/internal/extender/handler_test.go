@@ -3,10 +3,12 @@ package extender
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -126,5 +128,45 @@ func TestHandlerFull(t *testing.T) {
 	close(block)
 	if code != http.StatusServiceUnavailable || got != "too many questions at a time" {
 		t.Errorf("%d %s", code, got)
+	}
+}
+
+// TestHandlerSlow has clients that send the beginning of a question and no more. They take nobody's place, and not all
+// of the memory.
+func TestHandlerSlow(t *testing.T) {
+	e, h, _ := serve(t)
+	var clients sync.WaitGroup
+	begin := func(text string) (end func()) {
+		from, to := io.Pipe()
+		clients.Go(func() {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/filter", from))
+		})
+		for _, part := range []string{text, " "} { // who takes the second has counted the first
+			if _, err := to.Write([]byte(part)); err != nil {
+				t.Error(err)
+			}
+		}
+		return func() { to.Close() }
+	}
+	body := question(t, 1, "domain")
+	var ends []func()
+	for range 2 * maxQuestions {
+		ends = append(ends, begin(""))
+	}
+	if code, got := ask(h, "filter", body); code != http.StatusOK {
+		t.Errorf("beside clients that send slowly: %d %s", code, got)
+	}
+	for range maxHeld {
+		ends = append(ends, begin(strings.Repeat(" ", int(e.MaxBody)-len(body)/maxHeld/2)))
+	}
+	if code, got := ask(h, "filter", body); code != http.StatusServiceUnavailable || got != errBusy.Error() {
+		t.Errorf("with full memory: %d %s", code, got)
+	}
+	for _, end := range ends {
+		end()
+	}
+	clients.Wait()
+	if code, got := ask(h, "filter", body); code != http.StatusOK {
+		t.Errorf("afterwards: %d %s", code, got)
 	}
 }
