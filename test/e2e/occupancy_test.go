@@ -236,9 +236,13 @@ func (d desk) clear(t *testing.T) {
 
 func (d desk) remove(t *testing.T) {
 	t.Helper()
-	if ids := strings.Fields(d.must(t, nil, d.client, "ps", "--all", "--quiet")); len(ids) > 0 {
-		d.must(t, nil, append([]string{d.client, "rm", "--force"}, ids...)...)
-	}
+	until(t, func() (bool, string) {
+		ids := strings.Fields(d.must(t, nil, d.client, "ps", "--all", "--quiet"))
+		if len(ids) == 0 {
+			return true, ""
+		}
+		return false, d.run(t, nil, append([]string{d.client, "rm", "--force"}, ids...)...).stderr
+	})
 }
 
 // until waits for a condition, which returns the actual state if it is not met.
